@@ -1,0 +1,166 @@
+//! `nacre bench tpch`: the 22 queries and the load.
+//!
+//! Question: what do Nacre's storage and scans give to the same planner and operators? Baseline:
+//! DataFusion over Parquet files of the same data, in the same process, with the same number of
+//! partitions and threads. Kept equal: the queries, exact decimal literals, a warm page cache, and
+//! turns: after one unmeasured run each, whose answers must be equal, the two run one after
+//! the other for every repetition. Medians are reported.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use nacre_ingest::Progress;
+
+use crate::bench::{Setup, parquet};
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::format::{geometric_mean_ms, median};
+use crate::report::{Measurement, Report};
+use crate::tpch::{CsvFile, Mismatch, QUERIES, Query, compare, generate_until, run_in};
+
+/// The baseline's name in reports.
+const BASELINE: &str = "datafusion-parquet";
+
+/// Both contestants, loaded.
+struct Contest<'a> {
+    setup: &'a Setup,
+    nacre: Engine,
+    baseline: parquet::Baseline,
+    parameters: String,
+}
+
+pub(super) async fn run(setup: &Setup, report: &mut Report) -> Result<()> {
+    let console = setup.console;
+    let csv = setup.workspace.subdirectory("csv")?;
+    let files = generate_until(setup.scale_factor, &csv, setup.threads, &setup.interrupt)?;
+    let directory = setup.workspace.path().join("database");
+    let nacre = Engine::open(&directory, Some(setup.threads)).await?;
+    let mut load_times = Vec::new();
+    for file in &files {
+        setup.interrupt.check()?;
+        let progress = Arc::new(Progress::default());
+        load_times.push(nacre.create_and_load(file, progress).await?.time);
+    }
+    let parquet_directory = setup.workspace.subdirectory("parquet")?;
+    let baseline = parquet::load(&files, &parquet_directory, setup.threads).await?;
+    let parameters = format!("sf={},threads={}", setup.scale_factor, setup.threads);
+    let contest = Contest {
+        setup,
+        nacre,
+        baseline,
+        parameters,
+    };
+
+    contest.report_load(report, &files, &load_times)?;
+    let repetitions = if setup.is_quick { 3 } else { 5 };
+    console.line(format_args!(
+        "\nTPC-H at scale factor {}, {} threads, warm, median of {repetitions} runs in turn",
+        setup.scale_factor, setup.threads
+    ))?;
+    console.line("   query      Nacre ms   DataFusion over Parquet ms   ratio")?;
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for query in &QUERIES {
+        let (our_time, their_time) = contest.measure(query, repetitions).await?;
+        let structure = format!("tpch-q{:02}", query.number);
+        let title = format!("Q{}", query.number);
+        contest.report_query(report, &title, &structure, ms(our_time), ms(their_time))?;
+        ours.push(our_time);
+        theirs.push(their_time);
+    }
+    let (ours, theirs) = (geometric_mean_ms(&ours), geometric_mean_ms(&theirs));
+    contest.report_query(report, "geomean", "tpch-geomean", ours, theirs)
+}
+
+impl Contest<'_> {
+    /// Returns the medians of both.
+    async fn measure(&self, query: &Query, repetitions: usize) -> Result<(Duration, Duration)> {
+        let sql = query.sql(self.setup.scale_factor);
+        let ours = self.nacre.query(&sql).await?;
+        let theirs = run_in(&self.baseline.context, &sql).await?;
+        compare(&ours, &theirs, query.order_by).map_err(|difference| Mismatch {
+            subject: format!("Q{}", query.number),
+            reference: BASELINE.to_owned(),
+            difference,
+        })?;
+        let (mut our_times, mut their_times) = (Vec::new(), Vec::new());
+        for _ in 0..repetitions {
+            self.setup.interrupt.check()?;
+            let start = Instant::now();
+            self.nacre.query(&sql).await?;
+            our_times.push(start.elapsed());
+            let start = Instant::now();
+            run_in(&self.baseline.context, &sql).await?;
+            their_times.push(start.elapsed());
+        }
+        Ok((median(&our_times), median(&their_times)))
+    }
+
+    fn report_load(
+        &self,
+        report: &mut Report,
+        files: &[CsvFile],
+        load_times: &[Duration],
+    ) -> Result<()> {
+        let console = self.setup.console;
+        console.line("CSV load, MB/s, until the rows are durable")?;
+        console.line("   table           Nacre   DataFusion to Parquet   ratio")?;
+        let mut bytes = 0;
+        for ((file, ours), theirs) in files.iter().zip(load_times).zip(&self.baseline.load_times) {
+            bytes += file.bytes;
+            self.report_rate(report, file.table.name, file.bytes, *ours, *theirs)?;
+        }
+        let sum = |times: &[Duration]| times.iter().sum();
+        self.report_rate(
+            report,
+            "all",
+            bytes,
+            sum(load_times),
+            sum(&self.baseline.load_times),
+        )
+    }
+
+    fn report_rate(
+        &self,
+        report: &mut Report,
+        name: &str,
+        bytes: u64,
+        ours: Duration,
+        theirs: Duration,
+    ) -> Result<()> {
+        let rate = |time: Duration| bytes as f64 / 1e6 / time.as_secs_f64().max(1e-9);
+        let id = format!("load/tpch-{name}/nacre/{}", self.parameters);
+        let measurement = Measurement::new(id, rate(ours), "MB/s")
+            .against(BASELINE, rate(theirs))
+            .emulated(self.nacre.is_emulated());
+        report.add(&measurement)?;
+        let ratio = measurement.ratio().unwrap_or_default();
+        self.setup.console.line(format_args!(
+            "   {name:<10} {:>10.0} {:>23.0} {ratio:>7.2}",
+            rate(ours),
+            rate(theirs)
+        ))
+    }
+
+    fn report_query(
+        &self,
+        report: &mut Report,
+        title: &str,
+        structure: &str,
+        ours_ms: f64,
+        theirs_ms: f64,
+    ) -> Result<()> {
+        let id = format!("query/{structure}/nacre/{}", self.parameters);
+        let measurement = Measurement::new(id, ours_ms, "ms")
+            .against(BASELINE, theirs_ms)
+            .emulated(self.nacre.is_emulated());
+        report.add(&measurement)?;
+        let ratio = measurement.ratio().unwrap_or_default();
+        self.setup.console.line(format_args!(
+            "   {title:<8} {ours_ms:>10.1} {theirs_ms:>28.1} {ratio:>7.2}"
+        ))
+    }
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}

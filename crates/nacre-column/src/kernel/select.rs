@@ -1,0 +1,554 @@
+//! Select: which rows of a block match a restriction, decided on the encoded values.
+//!
+//! 1. The constant is translated once into the block's *keys*: differences to the base, codes of
+//!    the dictionary, or the values themselves mapped to unsigned numbers in the same order.
+//! 2. Every comparison is then one range of keys, inside or outside of which rows match: one
+//!    subtraction and one unsigned comparison per row. A set is a range, a table or a search.
+//! 3. The answer is a bitmap, 64 rows a word, from which null rows are taken last.
+//!
+//! ```text
+//! block        10 12 null 17 12        bit-packed: base 10, differences 0 2 0 7 2
+//! restriction  >= 12                   differences from 2 upwards
+//! rows 1..5    bits 0b1101             positions 0 2 3
+//! ```
+//!
+//! # Source
+//! [Muehlbauer16 §3] restrictions on compressed blocks; [Zarubin22 §4.2] operators on formats.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+
+use nacre_simd::{Fill, Flavour};
+
+use crate::format::plain::{StringValues, Strings};
+use crate::format::static_bp::GROUP_ROWS;
+use crate::{Block, BlockError, CompareOp, Constant, Physical, Restriction};
+
+/// Largest key for which a set becomes a table of bits: 8 KiB, which stay in the L1 cache.
+const TABLE_KEY_MAX: u64 = u16::MAX as u64;
+
+/// Puts the positions of the rows of `rows` that match into `selection`, ascending, counted from
+/// `rows.start`. What `selection` held before is dropped.
+///
+/// # Errors
+/// [`BlockError::RowRange`]; [`BlockError::WrongConstant`] if a constant is of another class than
+/// the column's values; [`BlockError::Contents`] if the block's bytes are damaged.
+pub fn select(
+    block: &Block<'_>,
+    flavour: Flavour,
+    restriction: &Restriction,
+    rows: Range<usize>,
+    selection: &mut Vec<u16>,
+) -> Result<(), BlockError> {
+    let mut bits = Vec::new();
+    select_bits(block, flavour, restriction, rows, &mut bits)?;
+    positions(&bits, selection);
+    Ok(())
+}
+
+/// As [`select`], with the answer as bits: bit `i % 64` of word `i / 64` for row `rows.start + i`.
+/// Several restrictions on the same rows are joined by AND of their words.
+///
+/// # Errors
+/// As [`select`].
+pub fn select_bits(
+    block: &Block<'_>,
+    flavour: Flavour,
+    restriction: &Restriction,
+    rows: Range<usize>,
+    bits: &mut Vec<u64>,
+) -> Result<(), BlockError> {
+    block.check_rows(&rows)?;
+    bits.clear();
+    match restriction {
+        Restriction::IsNotNull => bits.resize(rows.len().div_ceil(64), u64::MAX),
+        Restriction::IsNull => {
+            bits.extend(valid_words(block, &rows).map(|word| !word));
+            clear_tail(bits, rows.len());
+            return Ok(());
+        }
+        Restriction::Compare { .. } | Restriction::InSet(_) => {
+            match block.column_type().physical() {
+                Physical::Int64 | Physical::Int128 => {
+                    ints(block, flavour, restriction, &rows, bits)
+                }
+                Physical::Float32 | Physical::Float64 => {
+                    floats(block, flavour, restriction, &rows, bits)
+                }
+                Physical::Bytes => strings(block, flavour, restriction, &rows, bits),
+            }?;
+        }
+    }
+    if block.null_count() > 0 {
+        for (word, valid) in bits.iter_mut().zip(valid_words(block, &rows)) {
+            *word &= valid;
+        }
+    }
+    clear_tail(bits, rows.len());
+    Ok(())
+}
+
+/// Puts the positions of the set bits into `selection`, ascending. `bits` are at most 65,536.
+pub fn positions(bits: &[u64], selection: &mut Vec<u16>) {
+    selection.clear();
+    selection.reserve(bits.iter().map(|word| word.count_ones() as usize).sum());
+    for (index, word) in bits.iter().enumerate() {
+        let start = (index * 64) as u16;
+        if *word == u64::MAX {
+            selection.extend((0..64).map(|bit| start + bit));
+            continue;
+        }
+        let mut rest = *word;
+        while rest != 0 {
+            selection.push(start + rest.trailing_zeros() as u16);
+            rest &= rest - 1;
+        }
+    }
+}
+
+/// Returns the set-if-valid bits of these rows; those past the last are unspecified.
+fn valid_words(block: &Block<'_>, rows: &Range<usize>) -> impl Iterator<Item = u64> {
+    let first = rows.start / 64;
+    let shift = (rows.start % 64) as u32;
+    (first..first + rows.len().div_ceil(64)).map(move |word| {
+        let upper = block.validity_word(word + 1).unbounded_shl(64 - shift);
+        block.validity_word(word) >> shift | upper
+    })
+}
+
+fn clear_tail(bits: &mut [u64], rows: usize) {
+    if !rows.is_multiple_of(64)
+        && let Some(last) = bits.last_mut()
+    {
+        *last &= (1 << (rows % 64)) - 1;
+    }
+}
+
+/// Says which keys match.
+enum Matcher {
+    Nothing,
+    Everything,
+    /// Keys from `low` to `low + span` if `is_inside`, all others if not.
+    Range {
+        low: u64,
+        span: u64,
+        is_inside: bool,
+    },
+    /// Keys whose bit is set.
+    Table(Vec<u64>),
+    /// Keys that are here, ascending.
+    Sorted(Vec<u64>),
+}
+
+impl Matcher {
+    /// Makes the matcher for values from `low` to `high` among keys that stand for `base` and up
+    /// to `base + key_max`.
+    fn range((low, high): (i128, i128), is_inside: bool, base: i128, key_max: u64) -> Self {
+        let low = low.max(base);
+        let high = high.min(base.saturating_add(key_max.into()));
+        match (low <= high, is_inside) {
+            (true, _) => {
+                let key = (low - base) as u64;
+                Self::Range {
+                    low: key,
+                    span: (high - low) as u64,
+                    is_inside,
+                }
+            }
+            (false, true) => Self::Nothing,
+            (false, false) => Self::Everything,
+        }
+    }
+
+    /// Makes the matcher for a comparison of whole numbers.
+    fn compare(op: CompareOp, value: i128, base: i128, key_max: u64) -> Self {
+        let range = match op {
+            CompareOp::Eq | CompareOp::Ne => Some((value, value)),
+            CompareOp::Lt => value.checked_sub(1).map(|high| (i128::MIN, high)),
+            CompareOp::Le => Some((i128::MIN, value)),
+            CompareOp::Gt => value.checked_add(1).map(|low| (low, i128::MAX)),
+            CompareOp::Ge => Some((value, i128::MAX)),
+        };
+        range.map_or(Self::Nothing, |range| {
+            Self::range(range, op != CompareOp::Ne, base, key_max)
+        })
+    }
+
+    fn set(mut keys: Vec<u64>) -> Self {
+        keys.sort_unstable();
+        keys.dedup();
+        let (Some(first), Some(last)) = (keys.first().copied(), keys.last().copied()) else {
+            return Self::Nothing;
+        };
+        if last - first == keys.len() as u64 - 1 {
+            return Self::Range {
+                low: first,
+                span: last - first,
+                is_inside: true,
+            };
+        }
+        if last > TABLE_KEY_MAX {
+            return Self::Sorted(keys);
+        }
+        let mut table = vec![0; last as usize / 64 + 1];
+        for key in keys {
+            table[key as usize / 64] |= 1 << (key % 64);
+        }
+        Self::Table(table)
+    }
+
+    /// Appends a word per 64 keys; bits past the last key are unspecified.
+    fn append(&self, flavour: Flavour, keys: &[u64], bits: &mut Vec<u64>) {
+        let words = keys.len().div_ceil(64);
+        match self {
+            Self::Nothing => bits.resize(bits.len() + words, 0),
+            Self::Everything => bits.resize(bits.len() + words, u64::MAX),
+            Self::Range {
+                low,
+                span,
+                is_inside,
+            } => {
+                let at = bits.len();
+                bits.resize(at + words, 0);
+                let flip = if *is_inside { 0 } else { u64::MAX };
+                flavour.fill(
+                    InRange {
+                        keys,
+                        low: *low,
+                        span: *span,
+                        flip,
+                    },
+                    &mut bits[at..],
+                );
+            }
+            Self::Table(table) => append_where(keys, bits, |key| {
+                table
+                    .get((key / 64) as usize)
+                    .is_some_and(|word| word >> (key % 64) & 1 == 1)
+            }),
+            Self::Sorted(set) => append_where(keys, bits, |key| set.binary_search(&key).is_ok()),
+        }
+    }
+}
+
+struct InRange<'a> {
+    keys: &'a [u64],
+    low: u64,
+    span: u64,
+    flip: u64,
+}
+
+impl Fill for InRange<'_> {
+    type Out = [u64];
+
+    #[inline(always)]
+    fn fill(self, out: &mut [u64]) {
+        let (whole, rest) = self.keys.as_chunks::<64>();
+        let (out, last) = out.split_at_mut(whole.len());
+        for (out, keys) in out.iter_mut().zip(whole) {
+            let mut word = 0;
+            for (bit, key) in keys.iter().enumerate() {
+                word |= u64::from(key.wrapping_sub(self.low) <= self.span) << bit;
+            }
+            *out = word ^ self.flip;
+        }
+        if let Some(out) = last.first_mut() {
+            for (bit, key) in rest.iter().enumerate() {
+                *out |= u64::from(key.wrapping_sub(self.low) <= self.span) << bit;
+            }
+            *out ^= self.flip;
+        }
+    }
+}
+
+/// Appends a word per 64 items, a bit set where `matches` holds.
+fn append_where<T: Copy>(items: &[T], bits: &mut Vec<u64>, matches: impl Fn(T) -> bool) {
+    bits.extend(items.chunks(64).map(|items| {
+        let bit = |(bit, item): (usize, &T)| u64::from(matches(*item)) << bit;
+        items
+            .iter()
+            .enumerate()
+            .map(bit)
+            .fold(0, |word, bit| word | bit)
+    }));
+}
+
+/// Gives `each` the differences or codes of these rows, in runs of a multiple of 64 but the last.
+fn for_each_packed_run(
+    block: &Block<'_>,
+    flavour: Flavour,
+    rows: &Range<usize>,
+    mut each: impl FnMut(&[u64]),
+) {
+    let Some(packed) = block.packed() else { return };
+    let mut run = [0; GROUP_ROWS];
+    for start in rows.clone().step_by(GROUP_ROWS) {
+        let end = rows.end.min(start + GROUP_ROWS);
+        let mut filled = 0;
+        packed.for_each_group(flavour, start..end, |keys| {
+            if keys.len() == end - start {
+                each(keys);
+                return;
+            }
+            run[filled..filled + keys.len()].copy_from_slice(keys);
+            filled += keys.len();
+            if filled == end - start {
+                each(&run[..filled]);
+            }
+        });
+    }
+}
+
+fn ints(
+    block: &Block<'_>,
+    flavour: Flavour,
+    restriction: &Restriction,
+    rows: &Range<usize>,
+    bits: &mut Vec<u64>,
+) -> Result<(), BlockError> {
+    let int = |constant: &Constant| match constant {
+        Constant::Int(value) => Ok(*value),
+        _ => Err(wrong_constant(block, constant)),
+    };
+    let width = u32::from(block.header().width);
+    let is_packed = block.packed().is_some();
+    let (base, key_max) = match is_packed {
+        true => (block.header().base, u64::MAX.unbounded_shr(64 - width)),
+        false => (i64::MIN.into(), u64::MAX),
+    };
+    if !is_packed && block.column_type().physical() == Physical::Int128 {
+        return wide_ints(block, flavour, restriction, rows, bits);
+    }
+    let matcher = match restriction {
+        Restriction::InSet(values) => {
+            let mut keys = Vec::with_capacity(values.len());
+            for value in values {
+                let key = int(value)?.checked_sub(base).map(u64::try_from);
+                keys.extend(key.and_then(Result::ok).filter(|key| *key <= key_max));
+            }
+            Matcher::set(keys)
+        }
+        Restriction::Compare { op, value } => Matcher::compare(*op, int(value)?, base, key_max),
+        _ => Matcher::Everything,
+    };
+    if is_packed {
+        for_each_packed_run(block, flavour, rows, |keys| {
+            matcher.append(flavour, keys, bits)
+        });
+        return Ok(());
+    }
+    let mut values = Vec::with_capacity(GROUP_ROWS);
+    let mut keys = Vec::with_capacity(GROUP_ROWS);
+    for start in rows.clone().step_by(GROUP_ROWS) {
+        values.clear();
+        block.decode_i64(
+            flavour,
+            start..rows.end.min(start + GROUP_ROWS),
+            &mut values,
+        )?;
+        keys.clear();
+        keys.extend(values.iter().map(|value| *value as u64 ^ 1 << 63));
+        matcher.append(flavour, &keys, bits);
+    }
+    Ok(())
+}
+
+/// Plain decimals of more than 18 digits: no key of 64 bits stands for them.
+fn wide_ints(
+    block: &Block<'_>,
+    flavour: Flavour,
+    restriction: &Restriction,
+    rows: &Range<usize>,
+    bits: &mut Vec<u64>,
+) -> Result<(), BlockError> {
+    let int = |constant: &Constant| match constant {
+        Constant::Int(value) => Ok(*value),
+        _ => Err(wrong_constant(block, constant)),
+    };
+    let mut values = Vec::with_capacity(rows.len());
+    block.decode_i128(flavour, rows.clone(), &mut values)?;
+    match restriction {
+        Restriction::InSet(set) => {
+            let mut set = set.iter().map(int).collect::<Result<Vec<_>, _>>()?;
+            set.sort_unstable();
+            append_where(&values, bits, |value| set.binary_search(&value).is_ok());
+        }
+        Restriction::Compare { op, value } => {
+            let constant = int(value)?;
+            append_where(&values, bits, |value| op.holds(value.cmp(&constant)));
+        }
+        _ => append_where(&values, bits, |_| true),
+    }
+    Ok(())
+}
+
+/// Maps a float to a number ordered as PostgreSQL orders floats.
+#[inline]
+fn float_key(value: f64) -> u64 {
+    if value.is_nan() {
+        return u64::MAX;
+    }
+    // Adding 0 turns -0 into 0.
+    let bits = (value + 0.0).to_bits();
+    if bits >> 63 == 1 {
+        !bits
+    } else {
+        bits | 1 << 63
+    }
+}
+
+fn floats(
+    block: &Block<'_>,
+    flavour: Flavour,
+    restriction: &Restriction,
+    rows: &Range<usize>,
+    bits: &mut Vec<u64>,
+) -> Result<(), BlockError> {
+    let key = |constant: &Constant| match constant {
+        Constant::Float(value) => Ok(float_key(*value)),
+        _ => Err(wrong_constant(block, constant)),
+    };
+    let matcher = match restriction {
+        Restriction::InSet(values) => {
+            Matcher::set(values.iter().map(key).collect::<Result<Vec<_>, _>>()?)
+        }
+        Restriction::Compare { op, value } => {
+            Matcher::compare(*op, key(value)?.into(), 0, u64::MAX)
+        }
+        _ => Matcher::Everything,
+    };
+    let mut keys = Vec::with_capacity(GROUP_ROWS);
+    for start in rows.clone().step_by(GROUP_ROWS) {
+        keys.clear();
+        let end = rows.end.min(start + GROUP_ROWS);
+        block.decode_f64_with(start..end, &mut keys, float_key)?;
+        matcher.append(flavour, &keys, bits);
+    }
+    Ok(())
+}
+
+fn strings(
+    block: &Block<'_>,
+    flavour: Flavour,
+    restriction: &Restriction,
+    rows: &Range<usize>,
+    bits: &mut Vec<u64>,
+) -> Result<(), BlockError> {
+    match block.strings()? {
+        Strings::Plain(values) => plain_strings(block, &values, restriction, rows, bits),
+        Strings::Dictionary(entries) => {
+            let matcher = code_matcher(block, &entries, restriction)?;
+            for_each_packed_run(block, flavour, rows, |codes| {
+                matcher.append(flavour, codes, bits)
+            });
+            Ok(())
+        }
+    }
+}
+
+fn bytes<'c>(block: &Block<'_>, constant: &'c Constant) -> Result<&'c [u8], BlockError> {
+    match constant {
+        Constant::Bytes(value) => Ok(value),
+        _ => Err(wrong_constant(block, constant)),
+    }
+}
+
+/// Translates a restriction on strings into one on codes.
+fn code_matcher(
+    block: &Block<'_>,
+    entries: &StringValues<'_>,
+    restriction: &Restriction,
+) -> Result<Matcher, BlockError> {
+    match restriction {
+        Restriction::InSet(values) => {
+            let mut codes = Vec::with_capacity(values.len());
+            for value in values {
+                let (code, is_found) = first_not_below(entries, bytes(block, value)?)?;
+                codes.extend(is_found.then_some(code as u64));
+            }
+            Ok(Matcher::set(codes))
+        }
+        Restriction::Compare { op, value } => {
+            let (code, is_found) = first_not_below(entries, bytes(block, value)?)?;
+            // Without the string itself, `code` is that of the next greater one.
+            let op = match (op, is_found) {
+                (CompareOp::Eq, false) => return Ok(Matcher::Nothing),
+                (CompareOp::Ne, false) => return Ok(Matcher::Everything),
+                (CompareOp::Le, false) => CompareOp::Lt,
+                (CompareOp::Gt, false) => CompareOp::Ge,
+                (op, _) => *op,
+            };
+            Ok(Matcher::compare(op, code as i128, 0, u32::MAX.into()))
+        }
+        _ => Ok(Matcher::Everything),
+    }
+}
+
+/// Returns the place of the first string that is not below `value`, and whether it is `value`.
+fn first_not_below(entries: &StringValues<'_>, value: &[u8]) -> Result<(usize, bool), BlockError> {
+    let (mut low, mut high) = (0, entries.len());
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if entries.get(middle)? < value {
+            low = middle + 1
+        } else {
+            high = middle
+        }
+    }
+    Ok((low, low < entries.len() && entries.get(low)? == value))
+}
+
+fn plain_strings(
+    block: &Block<'_>,
+    values: &StringValues<'_>,
+    restriction: &Restriction,
+    rows: &Range<usize>,
+    bits: &mut Vec<u64>,
+) -> Result<(), BlockError> {
+    match restriction {
+        Restriction::InSet(set) => {
+            let set = set.iter().map(|value| bytes(block, value));
+            let mut set = set.collect::<Result<Vec<_>, _>>()?;
+            set.sort_unstable();
+            append_strings_where(values, rows, bits, |value| {
+                set.binary_search(&value).is_ok()
+            })
+        }
+        Restriction::Compare {
+            op: CompareOp::Eq,
+            value,
+        } => {
+            let constant = bytes(block, value)?;
+            append_strings_where(values, rows, bits, |value| value == constant)
+        }
+        Restriction::Compare { op, value } => {
+            let constant = bytes(block, value)?;
+            let holds = |ordering: Ordering| op.holds(ordering);
+            append_strings_where(values, rows, bits, |value| holds(value.cmp(constant)))
+        }
+        _ => append_strings_where(values, rows, bits, |_| true),
+    }
+}
+
+fn append_strings_where(
+    values: &StringValues<'_>,
+    rows: &Range<usize>,
+    bits: &mut Vec<u64>,
+    matches: impl Fn(&[u8]) -> bool,
+) -> Result<(), BlockError> {
+    for start in rows.clone().step_by(64) {
+        let mut word = 0;
+        for row in start..rows.end.min(start + 64) {
+            word |= u64::from(matches(values.get(row)?)) << (row - start);
+        }
+        bits.push(word);
+    }
+    Ok(())
+}
+
+fn wrong_constant(block: &Block<'_>, constant: &Constant) -> BlockError {
+    BlockError::WrongConstant {
+        column_type: block.column_type(),
+        constant: constant.to_string(),
+    }
+}

@@ -1,0 +1,175 @@
+//! Damaged blocks whose checksum was made right again: whatever they hold, readers give errors or
+//! wrong values, and never panic or read outside of the block.
+
+mod support;
+
+use nacre_column::{
+    Block, ColumnType, CompareOp, Constant, Flavour, Physical, Restriction, Strings, block, kernel,
+    may_match,
+};
+use proptest::prelude::*;
+use support::{LENGTHS, SPREADS, TYPES, column, formats};
+
+/// Where the header has numbers that lead readers: sizes, counts, width, entries, sections.
+const NUMBERS_AT: [usize; 18] = [
+    16, 24, 28, 32, 33, 40, 41, 44, 48, 56, 64, 68, 144, 152, 156, 164, 168, 172,
+];
+
+fn seal(bytes: &mut [u8]) {
+    if bytes.len() >= 16 {
+        let crc = crc32c::crc32c_append(crc32c::crc32c(&bytes[..12]), &bytes[16..]);
+        bytes[12..16].copy_from_slice(&crc.to_le_bytes());
+    }
+}
+
+/// Asks everything that can be asked of a block. Errors are fine.
+fn use_everything(bytes: &[u8], column_type: ColumnType) {
+    let Ok(block) = Block::open(bytes, column_type) else {
+        return;
+    };
+    let is_verified = block.verify().is_ok();
+    let rows = block.rows();
+    let flavour = Flavour::active();
+    for range in [0..rows, rows / 3..rows, rows / 2..rows / 2 + rows / 4] {
+        let _ = block.decode_bool(flavour, range.clone(), &mut Vec::new());
+        let _ = block.decode_i16(flavour, range.clone(), &mut Vec::new());
+        let _ = block.decode_i32(flavour, range.clone(), &mut Vec::new());
+        let _ = block.decode_i64(flavour, range.clone(), &mut Vec::new());
+        let _ = block.decode_i128(flavour, range.clone(), &mut Vec::new());
+        let _ = block.decode_f32(range.clone(), &mut Vec::new());
+        let _ = block.decode_f64(range.clone(), &mut Vec::new());
+        let mut codes = Vec::new();
+        let result = block.decode_codes(flavour, range.clone(), &mut codes);
+        if let (Ok(()), Ok(Strings::Dictionary(entries))) = (result, block.strings()) {
+            assert!(codes.iter().all(|code| (*code as usize) < entries.len()));
+        }
+        for restriction in restrictions(column_type) {
+            let mut selection = Vec::new();
+            let _ = may_match(block.sma(), &restriction);
+            let _ = kernel::select(&block, flavour, &restriction, range.clone(), &mut selection);
+            assert!(
+                selection
+                    .iter()
+                    .all(|position| usize::from(*position) < range.len())
+            );
+        }
+    }
+    for row in (0..rows).step_by(1 + rows / 50).chain([rows, usize::MAX]) {
+        let _ = (block.is_null(row), block.get_int(row), block.get_float(row));
+        let bytes = block.get_bytes(row);
+        assert!(!is_verified || row >= rows || bytes.is_ok() || block.strings().is_err());
+    }
+    if let Ok(Strings::Plain(strings) | Strings::Dictionary(strings)) = block.strings() {
+        assert!(strings.offsets_range().end <= bytes.len());
+        assert!(strings.data_range().end <= bytes.len());
+        let all_there = (0..strings.len()).all(|index| strings.get(index).is_ok());
+        assert!(all_there || !is_verified);
+    }
+    assert!(
+        block
+            .validity()
+            .is_none_or(|bits| bits.len() >= rows.div_ceil(8))
+    );
+}
+
+fn restrictions(column_type: ColumnType) -> Vec<Restriction> {
+    let value = match column_type.physical() {
+        Physical::Int64 | Physical::Int128 => Constant::Int(1),
+        Physical::Float32 | Physical::Float64 => Constant::Float(0.5),
+        Physical::Bytes => Constant::Bytes(b"value".to_vec()),
+    };
+    let compare = |op, value| Restriction::Compare { op, value };
+    vec![
+        compare(CompareOp::Lt, value.clone()),
+        compare(CompareOp::Ne, value.clone()),
+        Restriction::InSet(vec![value.clone(), value, Constant::Int(i128::MAX)]),
+        compare(CompareOp::Gt, Constant::Int(i128::MAX)),
+        compare(CompareOp::Le, Constant::Int(i128::MIN)),
+        Restriction::IsNull,
+        Restriction::IsNotNull,
+    ]
+}
+
+fn sample(type_index: usize, format_index: usize, rows: usize, spread: usize) -> Vec<u8> {
+    let column_type = TYPES[type_index % TYPES.len()];
+    let column = column(column_type, rows, SPREADS[spread], [0, 4][rows % 2]);
+    let formats = formats(column_type);
+    let encoded = match formats[format_index % formats.len()] {
+        Some(format) => block::encode_as(&column, Flavour::active(), format),
+        None => block::encode(&column, Flavour::active()),
+    };
+    let encoded = encoded.or_else(|_| block::encode(&column, Flavour::active()));
+    encoded.unwrap().bytes
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3_000))]
+
+    #[test]
+    fn damaged_block_never_panics(
+        type_index in 0..TYPES.len(),
+        format_index in 0_usize..3,
+        length in 0_usize..8,
+        spread in 0_usize..3,
+        bytes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
+        numbers in prop::collection::vec((0..NUMBERS_AT.len(), 0_usize..4, any::<u8>()), 0..3),
+    ) {
+        let mut block = sample(type_index, format_index, LENGTHS[length], spread);
+        for (at, value) in bytes {
+            let at = at.index(block.len());
+            block[at] = value;
+        }
+        for (field, byte, value) in numbers {
+            block[NUMBERS_AT[field] + byte] = [value, 0, 1, 0xff][usize::from(value) % 4];
+        }
+        seal(&mut block);
+        use_everything(&block, TYPES[type_index]);
+    }
+
+    #[test]
+    fn truncated_block_never_panics(
+        type_index in 0..TYPES.len(),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let block = sample(type_index, 0, 513, 1);
+        let mut block = block[..cut.index(block.len())].to_vec();
+        seal(&mut block);
+        prop_assert!(Block::open(&block, TYPES[type_index]).is_err());
+    }
+}
+
+#[test]
+fn every_single_byte_of_a_header_may_have_any_value() {
+    for type_index in 0..TYPES.len() {
+        for format_index in 0..3 {
+            let block = sample(type_index, format_index, 65, 1);
+            for at in 0..block::HEADER_BYTES {
+                for value in [0, 1, 2, 0x40, 0x7f, 0x80, 0xc0, 0xff] {
+                    let mut damaged = block.clone();
+                    damaged[at] = value;
+                    seal(&mut damaged);
+                    use_everything(&damaged, TYPES[type_index]);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_byte_of_offsets_and_codes_may_have_any_value() {
+    for format_index in 0..2 {
+        let text_index = TYPES
+            .iter()
+            .position(|known| *known == support::TEXT)
+            .unwrap();
+        let block = sample(text_index, format_index, 65, 1);
+        for at in block::HEADER_BYTES..block.len() {
+            for value in [0, 1, 0x7f, 0x80, 0xff] {
+                let mut damaged = block.clone();
+                damaged[at] = value;
+                seal(&mut damaged);
+                use_everything(&damaged, support::TEXT);
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! `COPY ... FROM`: resolves the names and hands the work to the loader.
+
+use std::io::Read;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use nacre_ingest::{Direction, Progress, Source, TextFormat};
+use nacre_store::{Store, Table};
+
+use super::options;
+use super::statement::{CopyStatement, Subject, Target};
+use crate::error::{Error, ErrorKind, Result};
+use crate::from_ingest::from_ingest;
+use crate::from_store::from_store;
+use crate::names::table_name;
+
+/// Runs `COPY ... FROM` on blocking threads; returns the number of rows.
+///
+/// If the returned future is dropped, the load stops at its next look at the progress and nothing
+/// of it becomes visible.
+pub(crate) async fn copy_from(
+    store: &Store,
+    statement: &CopyStatement,
+    copy_in: Option<Box<dyn Read + Send>>,
+    progress: Arc<Progress>,
+    threads: usize,
+) -> Result<u64> {
+    let csv = options::build(&statement.options, Direction::From)?;
+    let Subject::Table { name, columns } = &statement.subject else {
+        return Err(Error::new(ErrorKind::Syntax, "COPY FROM needs a table"));
+    };
+    let table = store.table(&table_name(name)?).map_err(from_store)?;
+    let columns = columns.as_deref().map(|names| column_indexes(&table, names)).transpose()?;
+    let has_format = statement.options.iter().any(|option| option.name == "format");
+    let target = match &statement.target {
+        Target::File(path) => Some(PathBuf::from(path)),
+        Target::Client => None,
+    };
+    let is_unsaid_csv = csv.format == TextFormat::Text
+        && !has_format
+        && target.as_ref().is_some_and(|path| path.extension().is_some_and(|ext| ext == "csv"));
+    let store = store.clone();
+    let cancel = CancelOnDrop(Some(Arc::clone(&progress)));
+    let work = tokio::task::spawn_blocking(move || {
+        let source = match target {
+            Some(path) => Source::File(path),
+            None => Source::Bytes(read_all(copy_in)?),
+        };
+        nacre_ingest::copy_from(
+            &store,
+            &table,
+            columns.as_deref(),
+            source,
+            &csv,
+            threads,
+            &progress,
+        )
+        .map_err(from_ingest)
+    });
+    let loaded = work.await.unwrap_or_else(|error| {
+        Err(Error::new(ErrorKind::Internal, format!("internal error: the load ended: {error}")))
+    });
+    cancel.disarm();
+    loaded.map_err(|error| match error.kind() {
+        ErrorKind::InvalidData if is_unsaid_csv && error.hint().is_none() => {
+            error.with_hint("Without an option the format is text. For CSV add (FORMAT csv).")
+        }
+        _ => error,
+    })
+}
+
+/// Cancels a load whose caller went away.
+struct CancelOnDrop(Option<Arc<Progress>>);
+
+impl CancelOnDrop {
+    fn disarm(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        if let Some(progress) = &self.0 {
+            progress.cancel();
+        }
+    }
+}
+
+fn column_indexes(table: &Table, names: &[String]) -> Result<Vec<usize>> {
+    let schema = table.schema();
+    let mut indexes = Vec::with_capacity(names.len());
+    for name in names {
+        let index = schema.column_index(name).ok_or_else(|| {
+            let message =
+                format!("column \"{name}\" of relation \"{}\" does not exist", schema.name);
+            Error::new(ErrorKind::UndefinedObject, message)
+        })?;
+        if indexes.contains(&index) {
+            let message = format!("column \"{name}\" specified more than once");
+            return Err(Error::new(ErrorKind::InvalidStatement, message));
+        }
+        indexes.push(index);
+    }
+    Ok(indexes)
+}
+
+fn read_all(input: Option<Box<dyn Read + Send>>) -> Result<Vec<u8>> {
+    let Some(mut input) = input else {
+        return Err(Error::not_supported("COPY FROM STDIN where there is no input to read"));
+    };
+    let mut bytes = Vec::new();
+    input.read_to_end(&mut bytes).map_err(|error| {
+        Error::new(ErrorKind::Io, format!("could not read the data to load: {error}"))
+    })?;
+    Ok(bytes)
+}

@@ -1,0 +1,11 @@
+//! `COPY`: [`statement`] reads it, [`options`] checks its options, [`load`] runs it into a table
+//! and [`unload`] out of a table or query.
+
+mod load;
+mod options;
+mod statement;
+mod unload;
+
+pub(crate) use load::copy_from;
+pub(crate) use statement::{CopyStatement, parse_copy};
+pub(crate) use unload::copy_to;

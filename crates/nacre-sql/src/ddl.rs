@@ -1,0 +1,203 @@
+//! `CREATE TABLE` and `DROP TABLE`.
+
+use datafusion::sql::sqlparser::ast::{
+    ColumnDef as SqlColumn, ColumnOption, CreateTable, CreateTableOptions, Expr, Ident,
+    IndexColumn, ObjectName, ObjectType, SqlOption, TableConstraint, Value,
+};
+use nacre_store::{ColumnDef, MAIN_DOMAIN, Store, TableSchema};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::from_store::from_store;
+use crate::names::{fold, table_name};
+use crate::types::column_type;
+
+/// Runs `CREATE TABLE`; returns the command tag.
+pub(crate) fn create_table(store: &Store, statement: &CreateTable) -> Result<String> {
+    let schema = table_schema(statement)?;
+    if statement.if_not_exists && store.table(&schema.name).is_ok() {
+        return Ok("CREATE TABLE".into());
+    }
+    store.create_table(schema).map_err(from_store)?;
+    Ok("CREATE TABLE".into())
+}
+
+/// Runs `DROP TABLE`; either all named tables go or, if one is missing, none.
+pub(crate) fn drop_tables(
+    store: &Store,
+    object_type: &ObjectType,
+    names: &[ObjectName],
+    if_exists: bool,
+) -> Result<String> {
+    if *object_type != ObjectType::Table {
+        return Err(Error::not_supported(format_args!("DROP {object_type}")));
+    }
+    let mut present = Vec::new();
+    for name in names {
+        let name = table_name(name)?;
+        match store.table(&name) {
+            Ok(_) => present.push(name),
+            Err(_) if if_exists => {}
+            Err(_) => {
+                let message = format!("table \"{name}\" does not exist");
+                return Err(Error::new(ErrorKind::UndefinedObject, message));
+            }
+        }
+    }
+    for name in present {
+        store.drop_table(&name).map_err(from_store)?;
+    }
+    Ok("DROP TABLE".into())
+}
+
+fn table_schema(statement: &CreateTable) -> Result<TableSchema> {
+    reject_unsupported(statement)?;
+    let name = table_name(&statement.name)?;
+    let mut key = None;
+    let mut columns = Vec::with_capacity(statement.columns.len());
+    for column in &statement.columns {
+        columns.push(column_def(column, &name, &mut key)?);
+    }
+    for constraint in &statement.constraints {
+        match constraint {
+            TableConstraint::PrimaryKey(constraint) => {
+                let members = key_columns(&constraint.columns)?;
+                set_key(&mut key, constraint.name.as_ref(), members, &name)?;
+            }
+            other => {
+                return Err(Error::not_supported(format_args!("constraint {other}")).with_hint(
+                    "PRIMARY KEY and NOT NULL are the constraints that Nacre knows so far.",
+                ));
+            }
+        }
+    }
+    let mut primary_key = None;
+    let mut primary_key_name = String::new();
+    if let Some((key_name, members)) = key {
+        let mut indexes = Vec::with_capacity(members.len());
+        for member in members {
+            let index = columns.iter().position(|column| column.name == member).ok_or_else(|| {
+                let message = format!("column \"{member}\" named in key does not exist");
+                Error::new(ErrorKind::UndefinedObject, message)
+            })?;
+            columns[index].is_nullable = false;
+            indexes.push(index);
+        }
+        primary_key = Some(indexes);
+        primary_key_name = key_name;
+    }
+    let domain = domain(&statement.table_options)?;
+    Ok(TableSchema { name, columns, primary_key, primary_key_name, domain })
+}
+
+/// The name of a primary key and its columns.
+type Key = (String, Vec<String>);
+
+fn column_def(column: &SqlColumn, table: &str, key: &mut Option<Key>) -> Result<ColumnDef> {
+    let name = fold(&column.name);
+    let column_type = column_type(&name, &column.data_type)?;
+    let (mut has_null, mut has_not_null) = (false, false);
+    for option in &column.options {
+        match &option.option {
+            ColumnOption::Null => has_null = true,
+            ColumnOption::NotNull => has_not_null = true,
+            ColumnOption::PrimaryKey(_) => {
+                set_key(key, option.name.as_ref(), vec![name.clone()], table)?;
+            }
+            other => {
+                return Err(Error::not_supported(format_args!("{other} of column \"{name}\"")));
+            }
+        }
+    }
+    if has_null && has_not_null {
+        let message =
+            format!("conflicting NULL/NOT NULL declarations for column \"{name}\" of \"{table}\"");
+        return Err(Error::new(ErrorKind::Syntax, message));
+    }
+    Ok(ColumnDef { name, column_type, is_nullable: !has_not_null })
+}
+
+fn set_key(
+    key: &mut Option<Key>,
+    name: Option<&Ident>,
+    columns: Vec<String>,
+    table: &str,
+) -> Result<()> {
+    if key.is_some() {
+        let message = format!("multiple primary keys for table \"{table}\" are not allowed");
+        return Err(Error::new(ErrorKind::InvalidStatement, message));
+    }
+    let name = name.map_or_else(|| format!("{table}_pkey"), fold);
+    *key = Some((name, columns));
+    Ok(())
+}
+
+fn key_columns(columns: &[IndexColumn]) -> Result<Vec<String>> {
+    columns
+        .iter()
+        .map(|column| match &column.column.expr {
+            Expr::Identifier(ident) => Ok(fold(ident)),
+            other => Err(Error::not_supported(format_args!("primary key over {other}"))),
+        })
+        .collect()
+}
+
+/// Reads `WITH (replicas = 'auto@DOMAIN')`: where new blocks of the table go.
+fn domain(options: &CreateTableOptions) -> Result<String> {
+    let options = match options {
+        CreateTableOptions::None => return Ok(MAIN_DOMAIN.into()),
+        CreateTableOptions::With(options) => options,
+        _ => return Err(Error::not_supported("table options other than WITH (...)")),
+    };
+    let mut domain = MAIN_DOMAIN.to_owned();
+    for option in options {
+        let SqlOption::KeyValue { key, value } = option else {
+            return Err(Error::not_supported(format_args!("table option {option}")));
+        };
+        if fold(key) != "replicas" {
+            let message = format!("unrecognized parameter \"{}\"", key.value);
+            return Err(Error::new(ErrorKind::InvalidStatement, message)
+                .with_hint("Nacre knows WITH (replicas = 'auto@DOMAIN')."));
+        }
+        domain = replica_domain(value)?;
+    }
+    Ok(domain)
+}
+
+fn replica_domain(value: &Expr) -> Result<String> {
+    let text = match value {
+        Expr::Value(value) => match &value.value {
+            Value::SingleQuotedString(text) => Some(text.trim()),
+            _ => None,
+        },
+        _ => None,
+    };
+    let place = text.and_then(|text| text.split_once('@'));
+    match place {
+        Some((format, domain)) if format.trim() == "auto" && !domain.contains(',') => {
+            Ok(domain.trim().to_owned())
+        }
+        _ => Err(Error::not_supported(format_args!("replicas = {value}"))
+            .with_hint("One replica per column, 'auto@DOMAIN', is what Nacre keeps so far.")),
+    }
+}
+
+fn reject_unsupported(statement: &CreateTable) -> Result<()> {
+    let refusals = [
+        (statement.or_replace, "CREATE OR REPLACE TABLE"),
+        (statement.temporary, "CREATE TEMPORARY TABLE"),
+        (statement.external, "CREATE EXTERNAL TABLE"),
+        (statement.query.is_some(), "CREATE TABLE AS"),
+        (statement.like.is_some(), "CREATE TABLE LIKE"),
+        (statement.clone.is_some(), "CREATE TABLE CLONE"),
+        (statement.inherits.is_some(), "INHERITS"),
+        (statement.partition_by.is_some(), "PARTITION BY"),
+        (statement.partition_of.is_some(), "PARTITION OF"),
+        (statement.on_commit.is_some(), "ON COMMIT"),
+        (statement.order_by.is_some() || statement.primary_key.is_some(), "CREATE TABLE ORDER BY"),
+        (statement.cluster_by.is_some() || statement.clustered_by.is_some(), "CLUSTER BY"),
+    ];
+    match refusals.iter().find(|(is_there, _)| *is_there) {
+        Some((_, what)) => Err(Error::not_supported(what)),
+        None => Ok(()),
+    }
+}

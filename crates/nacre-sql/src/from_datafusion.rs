@@ -1,0 +1,195 @@
+//! Errors of the SQL front end as errors of the SQL layer, worded as PostgreSQL words them.
+
+use datafusion::common::{DataFusionError, SchemaError};
+use datafusion::sql::sqlparser::parser::ParserError;
+
+use crate::error::{Error, ErrorKind, Position};
+
+/// Converts an error of the front end; one of ours that travelled through it comes out unchanged.
+pub(crate) fn from_datafusion(error: DataFusionError) -> Error {
+    let position = error.diagnostic().and_then(|diagnostic| diagnostic.span).and_then(|span| {
+        let (line, column) = (span.start.line as usize, span.start.column as usize);
+        (line > 0).then_some(Position { line, column })
+    });
+    let converted = convert(&error);
+    match converted.position() {
+        Some(_) => converted,
+        None => converted.with_position(position),
+    }
+}
+
+fn convert(error: &DataFusionError) -> Error {
+    match error {
+        DataFusionError::SQL(error, _) => from_parser(error),
+        DataFusionError::SchemaError(error, _) => from_schema(error),
+        DataFusionError::Plan(message) => from_plan(message),
+        DataFusionError::NotImplemented(message) => {
+            Error::not_supported(message.trim_end_matches('.'))
+        }
+        DataFusionError::Configuration(message) => {
+            Error::new(ErrorKind::InvalidStatement, message.clone())
+        }
+        DataFusionError::ArrowError(error, _) => from_arrow(&error.to_string()),
+        DataFusionError::Execution(message) => from_arrow(message),
+        DataFusionError::ResourcesExhausted(message) => {
+            Error::new(ErrorKind::OutOfMemory, format!("out of memory: {message}"))
+        }
+        DataFusionError::IoError(error) => Error::new(ErrorKind::Io, error.to_string()),
+        DataFusionError::External(error) => match error.downcast_ref::<Error>() {
+            Some(error) => error.clone(),
+            None => match error.downcast_ref::<DataFusionError>() {
+                Some(error) => convert(error),
+                None => Error::new(ErrorKind::Internal, error.to_string()),
+            },
+        },
+        DataFusionError::Diagnostic(_, error) => convert(error),
+        DataFusionError::Context(_, error) => convert(error),
+        DataFusionError::Shared(error) => convert(error),
+        DataFusionError::Collection(errors) => match errors.first() {
+            Some(error) => convert(error),
+            None => Error::new(ErrorKind::Internal, "an empty list of errors"),
+        },
+        other => Error::new(ErrorKind::Internal, format!("internal error: {other}"))
+            .with_hint("This is a bug in Nacre. Please report it with the statement."),
+    }
+}
+
+/// Converts an error of the parser, whose messages end in `at Line: 1, Column: 8`.
+pub(crate) fn from_parser(error: &ParserError) -> Error {
+    let text = match error {
+        ParserError::ParserError(text) | ParserError::TokenizerError(text) => text,
+        ParserError::RecursionLimitExceeded => {
+            return Error::new(ErrorKind::Syntax, "the statement is nested too deeply");
+        }
+    };
+    let (text, position) = split_position(text);
+    let error = match text.strip_prefix("Expected: ").and_then(|rest| rest.rsplit_once(", found: "))
+    {
+        Some((_, "EOF")) => Error::new(ErrorKind::Syntax, "syntax error at end of input"),
+        Some((_, found)) => {
+            Error::new(ErrorKind::Syntax, format!("syntax error at or near \"{found}\""))
+        }
+        None => return Error::new(ErrorKind::Syntax, format!("syntax error: {text}"))
+            .with_position(position),
+    };
+    error.with_detail(format!("{text}.")).with_position(position)
+}
+
+/// Cuts the place off a parser's message.
+fn split_position(text: &str) -> (&str, Option<Position>) {
+    let Some((before, place)) = text.rsplit_once(" at Line: ") else { return (text, None) };
+    let Some((line, column)) = place.split_once(", Column: ") else { return (text, None) };
+    match (line.parse(), column.parse()) {
+        (Ok(line), Ok(column)) if line > 0 => (before, Some(Position { line, column })),
+        _ => (before, None),
+    }
+}
+
+fn from_schema(error: &SchemaError) -> Error {
+    match error {
+        SchemaError::FieldNotFound { field, valid_fields } => {
+            let name = match &field.relation {
+                Some(relation) => format!("{}.{}", relation.table(), field.name),
+                None => format!("\"{}\"", field.name),
+            };
+            let error =
+                Error::new(ErrorKind::UndefinedObject, format!("column {name} does not exist"));
+            let mut names: Vec<&str> =
+                valid_fields.iter().map(|field| field.name.as_str()).collect();
+            names.dedup();
+            match closest(&field.name, &names) {
+                Some(name) => error.with_hint(format!("Perhaps you meant the column \"{name}\".")),
+                None if names.is_empty() || names.len() > 20 => error,
+                None => error.with_hint(format!("There are: {}.", names.join(", "))),
+            }
+        }
+        SchemaError::AmbiguousReference { field } => Error::new(
+            ErrorKind::InvalidStatement,
+            format!("column reference \"{}\" is ambiguous", field.name),
+        ),
+        other => Error::new(ErrorKind::InvalidStatement, other.to_string()),
+    }
+}
+
+fn from_plan(message: &str) -> Error {
+    if let Some(name) = quoted_in(message, "table '", "' not found") {
+        let name = name.strip_prefix("nacre.public.").unwrap_or(name);
+        let message = format!("relation \"{name}\" does not exist");
+        return Error::new(ErrorKind::UndefinedObject, message)
+            .with_hint("SHOW TABLES lists the tables there are.");
+    }
+    if let Some(name) = quoted_in(message, "Invalid function '", "'") {
+        let message_line = format!("function {name} does not exist");
+        let error = Error::new(ErrorKind::UndefinedObject, message_line);
+        return match quoted_in(message, "Did you mean '", "'?") {
+            Some(other) => error.with_hint(format!("Perhaps you meant the function {other}.")),
+            None => error,
+        };
+    }
+    let first_line = message.lines().next().unwrap_or(message);
+    let rest = message[first_line.len()..].trim();
+    let error = Error::new(ErrorKind::InvalidStatement, first_line);
+    if rest.is_empty() { error } else { error.with_detail(rest) }
+}
+
+/// Sorts run-time messages of Arrow and DataFusion, which carry no kind of their own.
+fn from_arrow(message: &str) -> Error {
+    let lower = message.to_lowercase();
+    if lower.contains("divide by zero") {
+        return Error::new(ErrorKind::InvalidData, "division by zero");
+    }
+    let message = ["Cast error: ", "Arithmetic overflow: ", "Parser error: ", "Compute error: "]
+        .into_iter()
+        .find_map(|prefix| message.strip_prefix(prefix))
+        .unwrap_or(message);
+    Error::new(ErrorKind::InvalidData, message)
+}
+
+fn quoted_in<'a>(message: &'a str, before: &str, after: &str) -> Option<&'a str> {
+    let (_, rest) = message.split_once(before)?;
+    rest.split_once(after).map(|(name, _)| name)
+}
+
+/// Returns the name that differs from `wanted` by at most two letters, if there is one.
+fn closest<'a>(wanted: &str, names: &[&'a str]) -> Option<&'a str> {
+    let (distance, name) =
+        names.iter().map(|name| (edit_distance(wanted, name), *name)).min_by_key(|pair| pair.0)?;
+    (distance <= 2 && distance < wanted.chars().count()).then_some(name)
+}
+
+/// Levenshtein distance.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, left) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, right) in b.iter().enumerate() {
+            let substituted = diagonal + usize::from(left != *right);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn place_is_cut_off_parser_messages() {
+        let error = ParserError::ParserError(
+            "Expected: an expression, found: FROM at Line: 2, Column: 8".into(),
+        );
+        let error = from_parser(&error);
+        assert_eq!(error.message(), "syntax error at or near \"FROM\"");
+        assert_eq!(error.position(), Some(Position { line: 2, column: 8 }));
+    }
+
+    #[test]
+    fn misspelt_name_is_recognised() {
+        assert_eq!(closest("l_ordrkey", &["l_orderkey", "l_partkey"]), Some("l_orderkey"));
+        assert_eq!(closest("x", &["y"]), None);
+        assert_eq!(edit_distance("kitten", "sitting"), 3);
+    }
+}

@@ -1,0 +1,46 @@
+//! Errors of loading and unloading as errors of the SQL layer.
+
+use nacre_ingest::{Error as IngestError, ErrorKind as IngestKind};
+use nacre_store::Error as StoreError;
+
+use crate::error::{Error, ErrorKind};
+use crate::from_store::{kind_of, with_way_out};
+
+/// Converts an error of a load; its place in the file becomes the context.
+pub(crate) fn from_ingest(error: IngestError) -> Error {
+    let kind = match error.kind() {
+        IngestKind::NotSupported => ErrorKind::NotSupported,
+        IngestKind::InvalidOption => ErrorKind::InvalidStatement,
+        IngestKind::InvalidColumnReference | IngestKind::UndefinedColumn => {
+            ErrorKind::UndefinedObject
+        }
+        IngestKind::NotNullViolation => ErrorKind::ConstraintViolation,
+        IngestKind::Cancelled => ErrorKind::Cancelled,
+        IngestKind::Internal => ErrorKind::Internal,
+        IngestKind::Store => store_error(&error).map_or(ErrorKind::Io, kind_of),
+        IngestKind::UndefinedFile
+        | IngestKind::PermissionDenied
+        | IngestKind::IsDirectory
+        | IngestKind::FileChanged
+        | IngestKind::Io => ErrorKind::Io,
+        _ => ErrorKind::InvalidData,
+    };
+    let mut converted = Error::new(kind, error.message());
+    if let Some(detail) = error.detail() {
+        converted = converted.with_detail(detail);
+    }
+    if let Some(hint) = error.hint() {
+        converted = converted.with_hint(hint);
+    }
+    if let Some(store) = store_error(&error) {
+        converted = with_way_out(converted, store);
+    }
+    match error.location() {
+        Some(location) => converted.with_context(location.to_string()),
+        None => converted,
+    }
+}
+
+fn store_error(error: &IngestError) -> Option<&StoreError> {
+    std::error::Error::source(error)?.downcast_ref()
+}

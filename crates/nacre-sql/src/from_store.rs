@@ -1,0 +1,47 @@
+//! Errors of the store as errors of the SQL layer.
+
+use nacre_store::{Error as StoreError, ErrorKind as StoreKind};
+
+use crate::error::{Error, ErrorKind};
+
+/// Converts an error of the store, adding the way out where there is one.
+pub(crate) fn from_store(error: StoreError) -> Error {
+    with_way_out(Error::new(kind_of(&error), error.to_string()), &error)
+}
+
+/// Returns what the caller can do about an error of the store.
+pub(crate) fn kind_of(error: &StoreError) -> ErrorKind {
+    match error.kind() {
+        StoreKind::Open => ErrorKind::Open,
+        StoreKind::TableExists => ErrorKind::DuplicateObject,
+        StoreKind::UnknownTable => ErrorKind::UndefinedObject,
+        StoreKind::InvalidDefinition => ErrorKind::InvalidStatement,
+        StoreKind::NullViolation | StoreKind::DuplicateKey => ErrorKind::ConstraintViolation,
+        StoreKind::ReadOnly => ErrorKind::ReadOnly,
+        StoreKind::Damaged => ErrorKind::DataCorrupted,
+        StoreKind::NoSpace => ErrorKind::DiskFull,
+        StoreKind::Cancelled => ErrorKind::Cancelled,
+        StoreKind::Internal => ErrorKind::Internal,
+        _ => ErrorKind::Io,
+    }
+}
+
+/// Adds to `converted` the details of `error` and what the user can do, unless it says so already.
+pub(crate) fn with_way_out(converted: Error, error: &StoreError) -> Error {
+    let converted = match error {
+        StoreError::DuplicateKey(duplicate) if converted.detail().is_none() => converted
+            .with_detail(format!("Key ({})=({}) already exists.", duplicate.columns, duplicate.key)),
+        _ => converted,
+    };
+    let hint = match converted.kind() {
+        _ if converted.hint().is_some() => return converted,
+        ErrorKind::ReadOnly => "Open the database without --readonly to change it.",
+        ErrorKind::DataCorrupted => {
+            "Other columns and chunks are not affected. Drop the table and load it again, or \
+             restore the database's files from a copy."
+        }
+        ErrorKind::DiskFull => "Nothing was changed. Free some space and run it again.",
+        _ => return converted,
+    };
+    converted.with_hint(hint)
+}

@@ -1,0 +1,35 @@
+//! The SQL front end: DataFusion as parser, binder, optimizer and, for now, executor over scans
+//! that read Nacre's blocks where they lie.
+//!
+//! [`Database`] opens a store, [`Session::execute`] runs one statement. Arrow arrays are made at
+//! this edge ([`scan`]); layers below know nothing of them.
+//!
+//! # Invariants
+//! 1. A statement that Nacre does not do answers `not supported: ...`; it never half works.
+//!    `support` holds the list of what reaches the planner.
+//! 2. A query sees the loads that were committed when it was planned, whatever happens meanwhile.
+//! 3. Errors name the object and, where there is one, the place and the way out.
+
+#![forbid(unsafe_code)]
+
+mod catalog;
+mod copy;
+mod ddl;
+mod error;
+mod from_datafusion;
+mod from_ingest;
+mod from_store;
+mod names;
+mod scan;
+mod session;
+mod split;
+mod support;
+mod text;
+mod types;
+
+pub use datafusion;
+pub use error::{Error, ErrorKind, Position, Result};
+pub use nacre_ingest::Progress;
+pub use session::{Database, OpenOptions, Outcome, Session, StatementIo};
+pub use split::{SourceStatement, split_statements};
+pub use text::write_text;

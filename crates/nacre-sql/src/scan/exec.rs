@@ -1,0 +1,300 @@
+//! The scan operator: a table's chunks, dealt to one partition per worker.
+//!
+//! 1. Chunks that the filters rule out by their aggregates are skipped.
+//! 2. What is left is cut into morsels and dealt to the partitions in turn.
+//! 3. Each partition decodes the columns of the filters vector by vector, evaluates them, and
+//!    decodes the other columns only of vectors with a match ([`super::stream`]).
+//!
+//! Filters that joins and sorts find out while they run (dynamic filters) are taken too; they
+//! are a hint there, so a row they rule out may or may not come out.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::stats::Precision;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Result, Statistics, internal_err};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::utils::reassign_expr_columns;
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::filter_pushdown::{
+    ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation, PushedDown,
+};
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::statistics::StatisticsArgs;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
+};
+use nacre_store::{Chunk, TableSnapshot};
+
+use super::array::external;
+use super::deal::{self, Morsel};
+use super::stream::ScanStream;
+use super::pruning::prune;
+use super::statistics::{column_statistics, value_bytes};
+
+/// Rows that a filter is taken to leave of every hundred when nothing better is known.
+const FILTERED_PERCENT: usize = 20;
+
+/// A scan of some columns of one table.
+#[derive(Debug)]
+pub(super) struct TableScanExec {
+    snapshot: TableSnapshot,
+    table_schema: SchemaRef,
+    /// Columns that come out, by index in the table.
+    projection: Vec<usize>,
+    /// Filters over the table's columns that every row that comes out passes.
+    filters: Vec<Arc<dyn PhysicalExpr>>,
+    /// Filters over the table's columns that are known only while the query runs.
+    dynamic_filters: Vec<Arc<dyn PhysicalExpr>>,
+    limit: Option<usize>,
+    schema: SchemaRef,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+    /// The chunks that the filters leave, found when first needed.
+    chunks: OnceLock<Arc<[Chunk]>>,
+}
+
+impl TableScanExec {
+    pub(super) fn try_new(
+        snapshot: TableSnapshot,
+        table_schema: SchemaRef,
+        projection: Vec<usize>,
+        filters: Vec<Arc<dyn PhysicalExpr>>,
+        limit: Option<usize>,
+        threads: usize,
+    ) -> Result<Self> {
+        let schema: SchemaRef = Arc::new(table_schema.project(&projection)?);
+        let partitions = deal::partition_count(&snapshot, threads);
+        let properties = Arc::new(PlanProperties::new(
+            EquivalenceProperties::new(Arc::clone(&schema)),
+            Partitioning::UnknownPartitioning(partitions),
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        ));
+        Ok(Self {
+            snapshot,
+            table_schema,
+            projection,
+            filters,
+            dynamic_filters: Vec::new(),
+            limit,
+            schema,
+            properties,
+            metrics: ExecutionPlanMetricsSet::new(),
+            chunks: OnceLock::new(),
+        })
+    }
+
+    fn with(&self, change: impl FnOnce(&mut Self)) -> Self {
+        let mut copy = Self {
+            snapshot: self.snapshot.clone(),
+            table_schema: Arc::clone(&self.table_schema),
+            projection: self.projection.clone(),
+            filters: self.filters.clone(),
+            dynamic_filters: self.dynamic_filters.clone(),
+            limit: self.limit,
+            schema: Arc::clone(&self.schema),
+            properties: Arc::clone(&self.properties),
+            metrics: ExecutionPlanMetricsSet::new(),
+            chunks: self.chunks.clone(),
+        };
+        change(&mut copy);
+        copy
+    }
+
+    /// Returns the chunks that the static filters leave.
+    fn chunks(&self) -> Result<Arc<[Chunk]>> {
+        if let Some(chunks) = self.chunks.get() {
+            return Ok(Arc::clone(chunks));
+        }
+        let all = self.snapshot.chunks().map_err(external)?;
+        let kept: Arc<[Chunk]> = prune(&all, &self.table_schema, &self.filters)?.into();
+        Ok(Arc::clone(self.chunks.get_or_init(|| kept)))
+    }
+
+    fn partitions(&self) -> usize {
+        self.properties.partitioning.partition_count()
+    }
+
+    /// Returns the morsels of `partition`.
+    fn morsels(&self, partition: usize) -> Result<Vec<Morsel>> {
+        let chunks = self.chunks()?;
+        let chunks = if self.dynamic_filters.is_empty() {
+            chunks
+        } else {
+            prune(&chunks, &self.table_schema, &self.dynamic_filters)?.into()
+        };
+        Ok(deal::morsels(&chunks, self.partitions(), partition))
+    }
+
+    fn estimated_rows(&self) -> Result<Precision<usize>> {
+        if self.filters.is_empty() {
+            return Ok(Precision::Exact(self.snapshot.rows() as usize));
+        }
+        let rows: usize = self.chunks()?.iter().map(Chunk::rows).sum();
+        let left = self.filters.iter().fold(rows, |rows, _| rows * FILTERED_PERCENT / 100);
+        Ok(Precision::Inexact(left.max(rows.min(1))))
+    }
+}
+
+impl DisplayAs for TableScanExec {
+    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let table = &self.snapshot.table().schema().name;
+        let columns: Vec<&str> =
+            self.schema.fields().iter().map(|field| field.name().as_str()).collect();
+        let columns = columns.join(", ");
+        if format == DisplayFormatType::TreeRender {
+            writeln!(f, "table={table}")?;
+            return write!(f, "columns=[{columns}]");
+        }
+        write!(f, "TableScanExec: table={table}, columns=[{columns}]")?;
+        let total = self.snapshot.chunk_count();
+        if self.filters.is_empty() {
+            write!(f, ", chunks={total}")?;
+        } else if let Ok(chunks) = self.chunks() {
+            write!(f, ", chunks={} of {total}", chunks.len())?;
+        }
+        for (name, filters) in [("filters", &self.filters), ("dynamic", &self.dynamic_filters)] {
+            if !filters.is_empty() {
+                let texts: Vec<String> = filters.iter().map(|filter| filter.to_string()).collect();
+                write!(f, ", {name}=[{}]", texts.join(" AND "))?;
+            }
+        }
+        match self.limit {
+            Some(limit) => write!(f, ", limit={limit}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl ExecutionPlan for TableScanExec {
+    fn name(&self) -> &str {
+        "TableScanExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    fn apply_expressions(
+        &self,
+        visit: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        for filter in self.filters.iter().chain(&self.dynamic_filters) {
+            if visit(filter)? == TreeNodeRecursion::Stop {
+                return Ok(TreeNodeRecursion::Stop);
+            }
+        }
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        if children.is_empty() {
+            return Ok(self);
+        }
+        internal_err!("a scan of a table has no input, {} were given", children.len())
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let filters: Vec<_> = self.filters.iter().chain(&self.dynamic_filters).cloned().collect();
+        Ok(Box::pin(ScanStream::try_new(
+            self.morsels(partition)?,
+            &self.table_schema,
+            Arc::clone(&self.schema),
+            self.projection.clone(),
+            &filters,
+            self.limit,
+            context.session_config().batch_size(),
+            (&self.metrics, partition),
+        )?))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        _: &[Arc<Statistics>],
+        args: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
+        if args.partition().is_some() {
+            return Ok(Arc::new(Statistics::new_unknown(&self.schema)));
+        }
+        let num_rows = self.estimated_rows()?;
+        let row_bytes: usize =
+            self.schema.fields().iter().map(|field| value_bytes(field.data_type())).sum();
+        let is_filtered = !self.filters.is_empty();
+        let column_statistics = match self.projection.as_slice() {
+            // Counting rows needs no pool to be mapped.
+            [] => Vec::new(),
+            columns => {
+                let chunks = self.chunks()?;
+                columns
+                    .iter()
+                    .map(|&column| column_statistics(&chunks, column, is_filtered))
+                    .collect()
+            }
+        };
+        let total_byte_size = match num_rows {
+            Precision::Exact(rows) | Precision::Inexact(rows) => {
+                Precision::Inexact(rows * row_bytes)
+            }
+            Precision::Absent => Precision::Absent,
+        };
+        let mut statistics = Statistics { num_rows, total_byte_size, column_statistics };
+        if let Some(limit) = self.limit {
+            statistics = statistics.with_fetch(Some(limit), 0, 1)?;
+        }
+        Ok(Arc::new(statistics))
+    }
+
+    fn supports_limit_pushdown(&self) -> bool {
+        false
+    }
+
+    fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
+        Some(Arc::new(self.with(|scan| scan.limit = limit)))
+    }
+
+    fn fetch(&self) -> Option<usize> {
+        self.limit
+    }
+
+    fn handle_child_pushdown_result(
+        &self,
+        phase: FilterPushdownPhase,
+        child_pushdown_result: ChildPushdownResult,
+        _: &ConfigOptions,
+    ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
+        let parents = child_pushdown_result.parent_filters;
+        if phase != FilterPushdownPhase::Post || parents.is_empty() {
+            let answers = vec![PushedDown::No; parents.len()];
+            return Ok(FilterPushdownPropagation::with_parent_pushdown_result(answers));
+        }
+        let answers = vec![PushedDown::Yes; parents.len()];
+        let filters = parents
+            .into_iter()
+            .map(|parent| reassign_expr_columns(parent.filter, &self.table_schema))
+            .collect::<Result<Vec<_>>>()?;
+        let scan = self.with(|scan| scan.dynamic_filters.extend(filters));
+        Ok(FilterPushdownPropagation::with_parent_pushdown_result(answers)
+            .with_updated_node(Arc::new(scan) as Arc<dyn ExecutionPlan>))
+    }
+}
+

@@ -1,0 +1,15 @@
+//! Scans: from blocks to record batches.
+//!
+//! [`table`] offers a table to the planner, [`exec`] is the operator, [`pruning`] skips chunks,
+//! [`deal`] cuts what is left into work for the partitions, [`stream`] does that work, [`array`]
+//! converts one block, and [`statistics`] is what the optimizer is told.
+
+mod array;
+mod deal;
+mod exec;
+mod pruning;
+mod statistics;
+mod stream;
+mod table;
+
+pub(crate) use table::StoredTable;

@@ -1,0 +1,112 @@
+//! Which statements reach the planner: those that only read.
+//!
+//! The planner accepts statements that its executor would run wrongly or not at all, so what is
+//! not on the list here is refused before it is planned, and what was planned is checked again.
+
+use datafusion::common::DataFusionError;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::sql::parser::Statement as ParsedStatement;
+use datafusion::sql::sqlparser::ast::{LockType, Query, SetExpr, Statement};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::from_datafusion::from_datafusion;
+
+/// Refuses statements that do more than read.
+pub(crate) fn check(statement: &ParsedStatement) -> Result<()> {
+    match statement {
+        ParsedStatement::Statement(statement) => check_sql(statement),
+        ParsedStatement::Explain(explain) => match explain.statement.as_ref() {
+            ParsedStatement::Statement(inner) if !is_explained(inner) => {
+                Err(Error::not_supported(format_args!("EXPLAIN {}", kind(inner))))
+            }
+            inner => check(inner),
+        },
+        ParsedStatement::CreateExternalTable(_) => {
+            Err(Error::not_supported("CREATE EXTERNAL TABLE"))
+        }
+        ParsedStatement::CopyTo(_) => Err(Error::not_supported("this form of COPY")),
+        ParsedStatement::Reset(_) => Err(Error::not_supported("RESET")),
+    }
+}
+
+fn is_explained(statement: &Statement) -> bool {
+    matches!(statement, Statement::Query(_))
+}
+
+fn check_sql(statement: &Statement) -> Result<()> {
+    match statement {
+        Statement::Query(query) => check_query(query),
+        Statement::ShowTables { .. }
+        | Statement::ShowColumns { .. }
+        | Statement::ShowVariable { .. }
+        | Statement::ExplainTable { .. } => Ok(()),
+        Statement::Explain { statement, .. } if is_explained(statement) => check_sql(statement),
+        other => {
+            let error = Error::not_supported(kind(other));
+            Err(match other {
+                Statement::Insert(_) => {
+                    error.with_hint("Load rows with COPY table FROM 'file' (FORMAT csv).")
+                }
+                _ => error.with_hint("docs/limits.md lists what is not there yet."),
+            })
+        }
+    }
+}
+
+/// Refuses row locks, which the planner would drop silently, and writing in a query.
+fn check_query(query: &Query) -> Result<()> {
+    if let Some(lock) = query.locks.first() {
+        let what = match lock.lock_type {
+            LockType::Share => "FOR SHARE",
+            LockType::Update => "FOR UPDATE",
+        };
+        return Err(Error::not_supported(what));
+    }
+    if let Some(with) = &query.with {
+        with.cte_tables.iter().try_for_each(|table| check_query(&table.query))?;
+    }
+    match query.body.as_ref() {
+        SetExpr::Insert(statement) | SetExpr::Update(statement) | SetExpr::Delete(statement) => {
+            Err(Error::not_supported(format_args!("{} in a query", kind(statement))))
+        }
+        SetExpr::Select(select) if select.into.is_some() => {
+            Err(Error::not_supported("SELECT INTO"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns the words that a statement begins with, as far as they name its kind.
+fn kind(statement: &Statement) -> String {
+    let text = statement.to_string();
+    let words: Vec<&str> = text
+        .split_whitespace()
+        .take_while(|word| word.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_'))
+        .take(2)
+        .collect();
+    match words.as_slice() {
+        [] => "this statement".into(),
+        ["INSERT" | "UPDATE" | "DELETE" | "MERGE" | "TRUNCATE" | "SET" | "BEGIN" | "COMMIT", ..] => {
+            words[0].into()
+        }
+        _ => words.join(" "),
+    }
+}
+
+/// Refuses plans that would change something.
+pub(crate) fn check_plan(plan: &LogicalPlan) -> Result<()> {
+    match plan {
+        LogicalPlan::Dml(_) | LogicalPlan::Copy(_) | LogicalPlan::Ddl(_) => Err(Error::new(
+            ErrorKind::NotSupported,
+            "not supported: statements of this kind",
+        )),
+        LogicalPlan::Statement(_) => Err(Error::not_supported("statements of this kind")),
+        _ => Ok(()),
+    }
+}
+
+impl From<DataFusionError> for Error {
+    fn from(error: DataFusionError) -> Self {
+        from_datafusion(error)
+    }
+}

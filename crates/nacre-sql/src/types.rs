@@ -1,0 +1,138 @@
+//! SQL types as the parser writes them, as columns store them, as Arrow computes with them.
+
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use datafusion::sql::sqlparser::ast::{
+    CharacterLength, DataType as SqlType, ExactNumberInfo, TimezoneInfo,
+};
+use nacre_column::{ColumnType, DECIMAL_PRECISION_MAX};
+use nacre_store::TableSchema;
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// Longest `varchar(n)` and `char(n)`, as in PostgreSQL.
+const CHARS_MAX: u64 = 10_485_760;
+
+/// Returns the Arrow type in which scans hand on values of `column_type`.
+pub(crate) fn arrow_type(column_type: ColumnType) -> DataType {
+    match column_type {
+        ColumnType::Boolean => DataType::Boolean,
+        ColumnType::SmallInt => DataType::Int16,
+        ColumnType::Integer => DataType::Int32,
+        ColumnType::BigInt => DataType::Int64,
+        // The precision is at most 38 and the scale at most the precision.
+        ColumnType::Decimal { precision, scale } => DataType::Decimal128(precision, scale as i8),
+        ColumnType::Real => DataType::Float32,
+        ColumnType::Double => DataType::Float64,
+        ColumnType::Date => DataType::Date32,
+        ColumnType::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
+        ColumnType::Varchar { .. } | ColumnType::Char { .. } => DataType::Utf8View,
+        ColumnType::Bytea => DataType::BinaryView,
+    }
+}
+
+/// Returns the Arrow schema of a table.
+pub(crate) fn arrow_schema(table: &TableSchema) -> SchemaRef {
+    let fields: Vec<Field> = table
+        .columns
+        .iter()
+        .map(|column| Field::new(&column.name, arrow_type(column.column_type), column.is_nullable))
+        .collect();
+    Arc::new(Schema::new(fields))
+}
+
+/// Returns the column type that `sql_type` of column `name` stands for.
+///
+/// # Errors
+/// `not supported` for types that Nacre does not store, `InvalidStatement` for lengths and
+/// precisions that no type has.
+pub(crate) fn column_type(name: &str, sql_type: &SqlType) -> Result<ColumnType> {
+    Ok(match sql_type {
+        SqlType::Boolean | SqlType::Bool => ColumnType::Boolean,
+        SqlType::SmallInt(None) | SqlType::Int2(None) => ColumnType::SmallInt,
+        SqlType::Integer(None) | SqlType::Int(None) | SqlType::Int4(None) => ColumnType::Integer,
+        SqlType::BigInt(None) | SqlType::Int8(None) => ColumnType::BigInt,
+        SqlType::Numeric(info) | SqlType::Decimal(info) | SqlType::Dec(info) => {
+            decimal(name, info)?
+        }
+        SqlType::Real | SqlType::Float4 => ColumnType::Real,
+        SqlType::Double(_) | SqlType::DoublePrecision | SqlType::Float8 => ColumnType::Double,
+        SqlType::Float(info) => float(name, info)?,
+        SqlType::Date => ColumnType::Date,
+        SqlType::Timestamp(None | Some(6), zone) if is_without_zone(zone) => ColumnType::Timestamp,
+        SqlType::Text | SqlType::String(None) => ColumnType::Varchar { max_chars: None },
+        SqlType::Varchar(length)
+        | SqlType::CharacterVarying(length)
+        | SqlType::CharVarying(length) => ColumnType::Varchar { max_chars: chars(name, length)? },
+        SqlType::Char(length) | SqlType::Character(length) => {
+            ColumnType::Char { chars: chars(name, length)?.unwrap_or(1) }
+        }
+        SqlType::Bytea => ColumnType::Bytea,
+        other => {
+            return Err(Error::not_supported(format_args!("type {other} of column \"{name}\""))
+                .with_hint(
+                    "Types are boolean, smallint, integer, bigint, numeric(p,s), real, \
+                     double precision, date, timestamp, varchar, text, char(n) and bytea.",
+                ));
+        }
+    })
+}
+
+fn is_without_zone(zone: &TimezoneInfo) -> bool {
+    matches!(zone, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone)
+}
+
+fn decimal(name: &str, info: &ExactNumberInfo) -> Result<ColumnType> {
+    let (precision, scale) = match *info {
+        // PostgreSQL's bare `numeric` keeps any number; a fixed form is needed here, and this
+        // is the one that keeps most of both sides of the point.
+        ExactNumberInfo::None => {
+            return Err(Error::not_supported(format_args!(
+                "numeric without a precision, column \"{name}\""
+            ))
+            .with_hint("Give a precision and a scale, such as numeric(18,3)."));
+        }
+        ExactNumberInfo::Precision(precision) => (precision, 0),
+        ExactNumberInfo::PrecisionAndScale(precision, scale) => (precision, scale),
+    };
+    let max = u64::from(DECIMAL_PRECISION_MAX);
+    if precision == 0 || precision > max {
+        return Err(invalid(format!(
+            "NUMERIC precision {precision} of column \"{name}\" must be between 1 and {max}"
+        )));
+    }
+    if scale < 0 || scale as u64 > precision {
+        return Err(invalid(format!(
+            "NUMERIC scale {scale} of column \"{name}\" must be between 0 and precision {precision}"
+        )));
+    }
+    Ok(ColumnType::Decimal { precision: precision as u8, scale: scale as u8 })
+}
+
+fn float(name: &str, info: &ExactNumberInfo) -> Result<ColumnType> {
+    match *info {
+        ExactNumberInfo::None => Ok(ColumnType::Double),
+        ExactNumberInfo::Precision(1..=24) => Ok(ColumnType::Real),
+        ExactNumberInfo::Precision(25..=53) => Ok(ColumnType::Double),
+        _ => Err(invalid(format!(
+            "precision for type float of column \"{name}\" must be between 1 and 53 bits"
+        ))),
+    }
+}
+
+fn chars(name: &str, length: &Option<CharacterLength>) -> Result<Option<u32>> {
+    match length {
+        None | Some(CharacterLength::Max) => Ok(None),
+        Some(CharacterLength::IntegerLength { length, .. }) => match *length {
+            1..=CHARS_MAX => Ok(Some(*length as u32)),
+            _ => Err(invalid(format!(
+                "length of column \"{name}\" must be between 1 and {CHARS_MAX}, not {length}"
+            ))),
+        },
+    }
+}
+
+fn invalid(message: String) -> Error {
+    Error::new(ErrorKind::InvalidStatement, message)
+}

@@ -1,0 +1,160 @@
+//! Errors of the store.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// Sorts errors by what the caller can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The database, a domain or a pool could not be opened as asked; open it differently.
+    Open,
+    /// A table with that name exists already.
+    TableExists,
+    /// No table has that name.
+    UnknownTable,
+    /// A definition contradicts itself.
+    InvalidDefinition,
+    /// A null in a column that forbids it.
+    NullViolation,
+    /// Two rows with the same primary key.
+    DuplicateKey,
+    /// The database was opened read-only.
+    ReadOnly,
+    /// Stored bytes are damaged; restore them from a copy.
+    Damaged,
+    /// No space left in a memory domain.
+    NoSpace,
+    /// The operating system failed a request.
+    Io,
+    /// The caller asked for an end.
+    Cancelled,
+    /// A bug in Nacre.
+    Internal,
+}
+
+/// An error of the store.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// A memory domain or pool failed.
+    Pmem(nacre_pmem::Error),
+    /// The path is not a database directory.
+    NotADatabase { path: PathBuf, reason: String },
+    /// No replica of the manifest can be used.
+    ManifestDamaged { reasons: Vec<String> },
+    /// The media layout is of a version this program does not know.
+    UnsupportedVersion { object: String, found: u32, supported: u32 },
+    TableExists { table: String },
+    UnknownTable { table: String },
+    UnknownDomain { domain: String, table: String },
+    InvalidDefinition { reason: String },
+    NullViolation { table: String, column: String },
+    DuplicateKey(Box<DuplicateKey>),
+    ReadOnly,
+    /// A block, or the directory that says where blocks are, is damaged. `object` names the
+    /// table and, for a block, its column and chunk.
+    Damaged { object: String, reason: String },
+    Cancelled,
+    /// A broken assumption of the store's own.
+    Internal { reason: String },
+}
+
+/// Two rows of a table have the same primary key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DuplicateKey {
+    pub table: String,
+    pub constraint: String,
+    /// Key columns as text, such as `a, b`.
+    pub columns: String,
+    /// Key values as text, such as `1, x`.
+    pub key: String,
+    /// Chunk of this load that holds the later of the two rows.
+    pub chunk: u64,
+    /// Row in that chunk.
+    pub row: u32,
+}
+
+/// Result of the store.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    /// Returns what kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Pmem(error) => match error.kind() {
+                nacre_pmem::ErrorKind::NoSpace => ErrorKind::NoSpace,
+                nacre_pmem::ErrorKind::ReadOnly => ErrorKind::ReadOnly,
+                nacre_pmem::ErrorKind::Locked { .. }
+                | nacre_pmem::ErrorKind::NotFound
+                | nacre_pmem::ErrorKind::PermissionDenied => ErrorKind::Open,
+                _ => ErrorKind::Io,
+            },
+            Self::NotADatabase { .. } | Self::UnsupportedVersion { .. } => ErrorKind::Open,
+            Self::ManifestDamaged { .. } | Self::Damaged { .. } => ErrorKind::Damaged,
+            Self::TableExists { .. } => ErrorKind::TableExists,
+            Self::UnknownTable { .. } => ErrorKind::UnknownTable,
+            Self::UnknownDomain { .. } | Self::InvalidDefinition { .. } => {
+                ErrorKind::InvalidDefinition
+            }
+            Self::NullViolation { .. } => ErrorKind::NullViolation,
+            Self::DuplicateKey(_) => ErrorKind::DuplicateKey,
+            Self::ReadOnly => ErrorKind::ReadOnly,
+            Self::Cancelled => ErrorKind::Cancelled,
+            Self::Internal { .. } => ErrorKind::Internal,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pmem(error) => error.fmt(f),
+            Self::NotADatabase { path, reason } => {
+                write!(f, "{} is not a Nacre database: {reason}", path.display())
+            }
+            Self::ManifestDamaged { reasons } => {
+                write!(f, "no replica of the manifest can be used: {}", reasons.join("; "))
+            }
+            Self::UnsupportedVersion { object, found, supported } => write!(
+                f,
+                "{object} has layout version {found}; this program knows version {supported}"
+            ),
+            Self::TableExists { table } => write!(f, "relation \"{table}\" already exists"),
+            Self::UnknownTable { table } => write!(f, "relation \"{table}\" does not exist"),
+            Self::UnknownDomain { domain, table } => {
+                write!(f, "memory domain \"{domain}\" of table \"{table}\" is not open")
+            }
+            Self::InvalidDefinition { reason } => f.write_str(reason),
+            Self::NullViolation { table, column } => write!(
+                f,
+                "null value in column \"{column}\" of relation \"{table}\" violates not-null \
+                 constraint"
+            ),
+            Self::DuplicateKey(duplicate) => write!(
+                f,
+                "duplicate key value violates unique constraint \"{}\"",
+                duplicate.constraint
+            ),
+            Self::ReadOnly => f.write_str("the database is open read-only"),
+            Self::Damaged { object, reason } => write!(f, "{object}: {reason}"),
+            Self::Cancelled => f.write_str("canceled"),
+            Self::Internal { reason } => write!(f, "internal error: {reason}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Pmem(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<nacre_pmem::Error> for Error {
+    fn from(error: nacre_pmem::Error) -> Self {
+        Self::Pmem(error)
+    }
+}

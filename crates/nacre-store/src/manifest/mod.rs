@@ -1,0 +1,16 @@
+//! The manifest: the replicated, append-only record of what exists.
+//!
+//! [`record`] says what is recorded, [`replica`] how one copy lies on media, [`log`] how all
+//! copies are appended to, published and evened out after a crash.
+
+mod log;
+mod record;
+mod replica;
+#[cfg(test)]
+mod tests;
+
+pub use log::DatabaseId;
+pub(crate) use log::{Manifest, Opened};
+pub(crate) use record::{LoadRecord, Record};
+pub use record::{LoadId, TableId};
+pub(crate) use replica::{Place, in_progress as replica_in_progress};

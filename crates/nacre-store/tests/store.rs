@@ -1,0 +1,325 @@
+//! Tables and loads through the public interface: visibility, constraints, restart, damage.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use nacre_column::{ColumnBuffer, ColumnType, Flavour};
+use nacre_store::{
+    ColumnDef, Error, ErrorKind, MAIN_DOMAIN, OpenOptions, Store, Table, TableSchema,
+};
+
+fn open(directory: &Path) -> Store {
+    Store::open(OpenOptions { directory: Some(directory.into()), ..OpenOptions::default() })
+        .unwrap()
+}
+
+fn schema(name: &str) -> TableSchema {
+    let column = |name: &str, column_type| ColumnDef {
+        name: name.into(),
+        column_type,
+        is_nullable: false,
+    };
+    TableSchema {
+        name: name.into(),
+        columns: vec![
+            column("k", ColumnType::BigInt),
+            column("v", ColumnType::Varchar { max_chars: None }),
+        ],
+        primary_key: Some(vec![0]),
+        primary_key_name: format!("{name}_pkey"),
+        domain: MAIN_DOMAIN.into(),
+    }
+}
+
+fn rows(keys: impl IntoIterator<Item = i64>) -> Vec<ColumnBuffer> {
+    let mut key = ColumnBuffer::new(ColumnType::BigInt);
+    let mut value = ColumnBuffer::new(ColumnType::Varchar { max_chars: None });
+    for k in keys {
+        key.push_int(k);
+        value.push_bytes(format!("value {k}").as_bytes());
+    }
+    vec![key, value]
+}
+
+fn load(store: &Store, table: &Arc<Table>, chunks: &[Vec<ColumnBuffer>]) -> Result<u64, Error> {
+    let load = store.begin_load(table)?;
+    for (index, chunk) in chunks.iter().enumerate().rev() {
+        load.append_chunk(index as u64, chunk)?;
+    }
+    load.commit()
+}
+
+fn keys(table: &Arc<Table>) -> Vec<i64> {
+    let mut keys = Vec::new();
+    for chunk in table.snapshot().chunks().unwrap() {
+        let handle = chunk.block(0).unwrap();
+        let block = handle.block().unwrap();
+        block.decode_i64(Flavour::active(), 0..chunk.rows(), &mut keys).unwrap();
+    }
+    keys
+}
+
+fn file_names(directory: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn committed_loads_are_there_after_reopening_in_row_order() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let table = store.create_table(schema("t")).unwrap();
+    assert_eq!(load(&store, &table, &[rows(0..100), rows(100..150)]).unwrap(), 150);
+    assert_eq!(load(&store, &table, &[rows(-5..0)]).unwrap(), 5);
+    let expected: Vec<i64> = (0..150).chain(-5..0).collect();
+    assert_eq!(keys(&table), expected);
+    drop((store, table));
+    let store = open(directory.path());
+    let table = store.table("t").unwrap();
+    assert_eq!(table.schema(), &schema("t"));
+    assert_eq!(table.snapshot().rows(), 155);
+    assert_eq!(keys(&table), expected);
+    assert!(store.notes().is_empty());
+}
+
+#[test]
+fn load_that_is_not_committed_leaves_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let table = store.create_table(schema("t")).unwrap();
+    let before = file_names(directory.path());
+    let load = store.begin_load(&table).unwrap();
+    load.append_chunk(0, &rows(0..10)).unwrap();
+    assert_eq!(table.snapshot().rows(), 0);
+    drop(load);
+    assert_eq!(file_names(directory.path()), before);
+}
+
+#[test]
+fn pool_of_a_load_that_was_cut_off_is_removed_at_open() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let table = store.create_table(schema("t")).unwrap();
+    load(&store, &table, &[rows(0..10)]).unwrap();
+    drop((store, table));
+    let before = file_names(directory.path());
+    fs::write(directory.path().join("load-00000000000000ff.pool"), b"half a load").unwrap();
+    let store = open(directory.path());
+    assert_eq!(file_names(directory.path()), before);
+    assert_eq!(keys(&store.table("t").unwrap()), (0..10).collect::<Vec<_>>());
+}
+
+#[test]
+fn snapshot_outlives_drop_table_and_its_files_go_with_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let table = store.create_table(schema("t")).unwrap();
+    load(&store, &table, &[rows(0..10)]).unwrap();
+    let snapshot = table.snapshot();
+    store.drop_table("t").unwrap();
+    assert_eq!(store.table("t").unwrap_err().kind(), ErrorKind::UnknownTable);
+    assert_eq!(snapshot.chunks().unwrap()[0].block(0).unwrap().block().unwrap().rows(), 10);
+    drop(snapshot);
+    assert!(!file_names(directory.path()).iter().any(|name| name.ends_with(".pool")));
+}
+
+#[test]
+fn load_into_a_table_dropped_meanwhile_fails_and_leaves_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let table = store.create_table(schema("t")).unwrap();
+    let pending = store.begin_load(&table).unwrap();
+    pending.append_chunk(0, &rows(0..10)).unwrap();
+    store.drop_table("t").unwrap();
+    assert_eq!(pending.commit().unwrap_err().kind(), ErrorKind::UnknownTable);
+    assert!(!file_names(directory.path()).iter().any(|name| name.ends_with(".pool")));
+}
+
+/// Loads `new` after `old` and returns where the duplicate was found.
+fn duplicate(old: &[Vec<ColumnBuffer>], new: &[Vec<ColumnBuffer>]) -> Option<(u64, u32, String)> {
+    let store = Store::open(OpenOptions::default()).unwrap();
+    let table = store.create_table(schema("t")).unwrap();
+    load(&store, &table, old).unwrap();
+    let rows_before = table.snapshot().rows();
+    match load(&store, &table, new) {
+        Ok(_) => None,
+        Err(Error::DuplicateKey(found)) => {
+            assert_eq!(table.snapshot().rows(), rows_before);
+            assert_eq!((found.constraint.as_str(), found.columns.as_str()), ("t_pkey", "k"));
+            Some((found.chunk, found.row, found.key))
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn duplicate_key_is_found_in_a_chunk_a_load_and_the_table() {
+    assert_eq!(duplicate(&[], &[rows([1, 2, 3])]), None);
+    assert_eq!(duplicate(&[], &[rows([3, 1, 3])]), Some((0, 2, "3".into())));
+    assert_eq!(duplicate(&[], &[rows(0..100), rows(50..51)]), Some((1, 0, "50".into())));
+    assert_eq!(duplicate(&[rows(0..100)], &[rows(200..300), rows([99])]), Some((1, 0, "99".into())));
+    assert_eq!(duplicate(&[rows(0..100)], &[rows(-100..0), rows(100..200)]), None);
+    // Interleaved ranges without a double.
+    let even: Vec<i64> = (0..1_000).map(|k| k * 2).collect();
+    let odd: Vec<i64> = (0..1_000).rev().map(|k| k * 2 + 1).collect();
+    assert_eq!(duplicate(&[rows(even.clone())], &[rows(odd.clone())]), None);
+    let mut odd_and_one = odd;
+    odd_and_one.push(1_000);
+    assert_eq!(duplicate(&[rows(even)], &[rows(odd_and_one)]), Some((0, 1_000, "1000".into())));
+}
+
+#[test]
+fn null_in_a_column_that_forbids_it_is_refused() {
+    let store = Store::open(OpenOptions::default()).unwrap();
+    let table = store.create_table(schema("t")).unwrap();
+    let mut columns = rows(0..1);
+    columns[0].push_int(1);
+    columns[1].push_null();
+    let error = load(&store, &table, &[columns]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NullViolation);
+    assert!(error.to_string().contains("column \"v\" of relation \"t\""));
+}
+
+#[test]
+fn every_flipped_byte_of_a_block_is_noticed_and_only_its_column_is_lost() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let table = store.create_table(schema("t")).unwrap();
+    load(&store, &table, &[rows(0..3), rows(3..40)]).unwrap();
+    let location = table.snapshot().chunks().unwrap()[1].location(1);
+    let path = location.pool_path.unwrap();
+    drop((store, table));
+    let whole = fs::read(&path).unwrap();
+    for offset in location.offset..location.offset + location.bytes {
+        let mut damaged = whole.clone();
+        damaged[offset as usize] ^= 1 << (offset % 8);
+        fs::write(&path, damaged).unwrap();
+        let chunks = open(directory.path()).table("t").unwrap().snapshot().chunks().unwrap();
+        let error = chunks[1].block(1).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Damaged, "byte {offset}");
+        let text = error.to_string();
+        assert!(text.starts_with("table \"t\", column \"v\", chunk 1: "), "{text}");
+        assert!(chunks[1].block(0).is_ok() && chunks[0].block(1).is_ok(), "byte {offset}");
+    }
+    fs::write(&path, whole).unwrap();
+    let chunks = open(directory.path()).table("t").unwrap().snapshot().chunks().unwrap();
+    assert!(chunks[1].block(1).is_ok());
+}
+
+#[test]
+fn truncated_missing_and_foreign_pools_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let table = store.create_table(schema("t")).unwrap();
+    load(&store, &table, &[rows(0..3)]).unwrap();
+    let other = store.create_table(schema("other")).unwrap();
+    load(&store, &other, &[rows(0..3)]).unwrap();
+    let path_of = |table: &Arc<Table>| {
+        table.snapshot().chunks().unwrap()[0].location(0).pool_path.unwrap()
+    };
+    let (path, other_path) = (path_of(&table), path_of(&other));
+    drop((store, table, other));
+    let whole = fs::read(&path).unwrap();
+    let chunks_of = |name: &str| open(directory.path()).table(name).unwrap().snapshot().chunks();
+    for bytes in [0, 1, 63, 64, whole.len() / 2, whole.len() - 1] {
+        fs::write(&path, &whole[..bytes]).unwrap();
+        let error = chunks_of("t").unwrap_err().to_string();
+        assert!(error.contains("table \"t\"") && error.contains(&format!("{bytes} bytes")), "{error}");
+        assert!(chunks_of("other").is_ok(), "another table is not affected");
+    }
+    fs::copy(&other_path, &path).unwrap();
+    let error = chunks_of("t").unwrap_err().to_string();
+    assert!(error.contains("not the pool of load"), "{error}");
+    fs::remove_file(&path).unwrap();
+    assert!(chunks_of("t").unwrap_err().to_string().contains("load-"));
+    fs::write(&path, &whole).unwrap();
+    assert_eq!(chunks_of("t").unwrap().len(), 1);
+}
+
+#[test]
+fn directories_that_hold_something_else_are_refused_untouched() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("letter.txt"), b"dear reader").unwrap();
+    let options =
+        |path: &Path| OpenOptions { directory: Some(path.into()), ..OpenOptions::default() };
+    let error = Store::open(options(directory.path())).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Open);
+    assert!(error.to_string().contains("letter.txt"), "{error}");
+    assert_eq!(file_names(directory.path()), ["letter.txt"]);
+    let file = directory.path().join("letter.txt");
+    assert!(Store::open(options(&file)).unwrap_err().to_string().contains("is a file"));
+    for content in [&b""[..], b"x", &[0x5a; 4096]] {
+        let other = tempfile::tempdir().unwrap();
+        fs::write(other.path().join("manifest.0"), content).unwrap();
+        let error = Store::open(options(other.path())).unwrap_err();
+        assert!(error.to_string().contains("manifest.0"), "{error}");
+    }
+}
+
+#[test]
+fn second_writer_is_told_who_has_the_database() {
+    let directory = tempfile::tempdir().unwrap();
+    let _store = open(directory.path());
+    let second = OpenOptions { directory: Some(directory.path().into()), ..Default::default() };
+    let error = Store::open(second).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Open);
+    assert!(error.to_string().contains(&std::process::id().to_string()), "{error}");
+}
+
+#[test]
+fn readers_share_a_database_and_refuse_changes() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let table = store.create_table(schema("t")).unwrap();
+    load(&store, &table, &[rows(0..3)]).unwrap();
+    drop((store, table));
+    let read_only = OpenOptions {
+        directory: Some(directory.path().into()),
+        is_read_only: true,
+        ..OpenOptions::default()
+    };
+    let first = Store::open(read_only.clone()).unwrap();
+    let second = Store::open(read_only).unwrap();
+    let table = second.table("t").unwrap();
+    assert_eq!(keys(&table), [0, 1, 2]);
+    assert_eq!(first.create_table(schema("u")).unwrap_err().kind(), ErrorKind::ReadOnly);
+    assert_eq!(first.drop_table("t").unwrap_err().kind(), ErrorKind::ReadOnly);
+    assert_eq!(second.begin_load(&table).unwrap_err().kind(), ErrorKind::ReadOnly);
+}
+
+#[test]
+fn tables_in_another_domain_survive_its_absence_and_return() {
+    let directory = tempfile::tempdir().unwrap();
+    let (main, fast) = (directory.path().join("main"), directory.path().join("fast"));
+    let options = |domains: Vec<(String, std::path::PathBuf)>| OpenOptions {
+        directory: Some(main.clone()),
+        domains,
+        is_read_only: false,
+    };
+    let store = Store::open(options(vec![("fast".into(), fast.clone())])).unwrap();
+    let placed = TableSchema { domain: "fast".into(), ..schema("placed") };
+    let table = store.create_table(placed).unwrap();
+    load(&store, &table, &[rows(0..3)]).unwrap();
+    let here = store.create_table(schema("here")).unwrap();
+    load(&store, &here, &[rows(0..3)]).unwrap();
+    drop((store, table, here));
+    // The domain is remembered without being named again.
+    assert_eq!(keys(&open(&main).table("placed").unwrap()), [0, 1, 2]);
+    let moved = directory.path().join("moved");
+    fs::rename(&fast, &moved).unwrap();
+    let store = open(&main);
+    assert!(store.notes()[0].contains("\"fast\" is missing"), "{:?}", store.notes());
+    assert_eq!(keys(&store.table("here").unwrap()), [0, 1, 2]);
+    let error = store.table("placed").unwrap().snapshot().chunks().unwrap_err();
+    assert!(error.to_string().contains("memory domain \"fast\""), "{error}");
+    drop(store);
+    let store = Store::open(options(vec![("fast".into(), moved)])).unwrap();
+    assert_eq!(keys(&store.table("placed").unwrap()), [0, 1, 2]);
+}

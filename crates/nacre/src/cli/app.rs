@@ -1,0 +1,169 @@
+//! From arguments to an exit code.
+
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+
+use nacre_bench::bench::BenchArgs;
+use nacre_bench::demo::DemoArgs;
+use nacre_simd::Flavour;
+use nacre_sql::OpenOptions;
+
+use super::arguments::{Arguments, BenchSubject, Task, Tool};
+use super::console::{Behaviour, Console, Flow};
+use super::place::Place;
+use super::render::Style;
+use super::{doctor, report, script, shell};
+
+/// Wrong usage, or the database cannot be opened.
+const EXIT_UNUSABLE: u8 = 1;
+/// A statement failed.
+const EXIT_SCRIPT: u8 = 3;
+
+/// Runs the `nacre` program.
+pub fn main() -> ExitCode {
+    let (arguments, tasks) = match Arguments::parse_from_os(std::env::args_os()) {
+        Ok(parsed) => parsed,
+        Err(error) => {
+            // Nobody is left to tell if the output is closed.
+            let _ = error.print();
+            return if error.use_stderr() {
+                EXIT_UNUSABLE.into()
+            } else {
+                ExitCode::SUCCESS
+            };
+        }
+    };
+    match arguments.tool {
+        Some(tool) => run_tool(tool),
+        None => run_database(arguments, &tasks).into(),
+    }
+}
+
+fn run_tool(tool: Tool) -> ExitCode {
+    let outcome = match tool {
+        Tool::Doctor { directory, domains } => {
+            doctor::run(directory.as_deref(), &domains);
+            return ExitCode::SUCCESS;
+        }
+        Tool::DemoChild { arguments } => return nacre_bench::demo::child(&arguments),
+        Tool::Demo {
+            scale_factor,
+            directory,
+            keep,
+        } => nacre_bench::demo::run(DemoArgs {
+            scale_factor,
+            directory,
+            keep,
+        }),
+        Tool::Bench {
+            what,
+            scale_factor,
+            directory,
+            json,
+            quick,
+            threads,
+        } => {
+            let name = match what {
+                BenchSubject::Open => "open",
+                BenchSubject::Tpch => "tpch",
+            };
+            nacre_bench::bench::run(BenchArgs {
+                name: name.to_owned(),
+                scale_factor,
+                directory,
+                json,
+                is_quick: quick,
+                threads: threads.map(usize::from),
+            })
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(nacre_bench::Error::Interrupted) => super::interrupt::EXIT_CODE.into(),
+        Err(error) => {
+            report::print_message(&error.to_string(), None, &Place::Typed);
+            EXIT_UNUSABLE.into()
+        }
+    }
+}
+
+fn run_database(arguments: Arguments, tasks: &[Task]) -> u8 {
+    let is_interactive = tasks.is_empty() && std::io::stdin().is_terminal();
+    let style = Style {
+        mode: arguments.format.mode(),
+        null: None,
+        has_header: !arguments.format.no_header,
+    };
+    let behaviour = Behaviour {
+        is_interactive,
+        is_quiet: arguments.work.quiet,
+        is_echoing: arguments.work.echo,
+        continues_on_error: arguments.work.continue_on_error,
+        has_timer: false,
+    };
+    if let Err(error) = Flavour::from_env() {
+        report::print_message(&error.to_string(), None, &Place::Typed);
+        return EXIT_UNUSABLE;
+    }
+    let options = OpenOptions {
+        directory: arguments.directory,
+        domains: arguments.domains,
+        is_read_only: arguments.readonly,
+        threads: arguments.threads.map(usize::from),
+    };
+    let mut console = match Console::open(options, style, behaviour) {
+        Ok(console) => console,
+        Err(error) => {
+            report::print_error(&error, "", &Place::Typed);
+            return EXIT_UNUSABLE;
+        }
+    };
+    for note in console.database.store().notes() {
+        report::print(&format!("NOTICE:  {note}\n"));
+    }
+    let flow = if is_interactive {
+        shell::run(&mut console)
+    } else if tasks.is_empty() {
+        script::run_stdin(&mut console)
+    } else {
+        run_tasks(&mut console, tasks)
+    };
+    let code = exit_code(&mut console, flow);
+    console.close();
+    code
+}
+
+fn run_tasks(console: &mut Console, tasks: &[Task]) -> Flow {
+    let mut has_failed = false;
+    for task in tasks {
+        let flow = match task {
+            Task::Command(text) => script::run_command(console, text),
+            Task::File(path) => script::run_file(console, path, &Place::Typed),
+        };
+        match flow {
+            Flow::Continue | Flow::Quit => {}
+            Flow::Failed if console.behaviour.continues_on_error => has_failed = true,
+            Flow::Failed | Flow::Exit(_) => return flow,
+        }
+    }
+    if has_failed {
+        Flow::Failed
+    } else {
+        Flow::Continue
+    }
+}
+
+fn exit_code(console: &mut Console, flow: Flow) -> u8 {
+    match flow {
+        Flow::Exit(code) => code,
+        Flow::Failed => EXIT_SCRIPT,
+        Flow::Continue | Flow::Quit => match console.output.flush() {
+            Err(error) if !console.output.is_closed() => {
+                let message = format!("cannot write the answer: {error}");
+                report::print_message(&message, None, &Place::Typed);
+                EXIT_SCRIPT
+            }
+            _ => 0,
+        },
+    }
+}

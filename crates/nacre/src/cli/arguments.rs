@@ -1,0 +1,308 @@
+//! The arguments of the `nacre` program.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+
+use super::render::Mode;
+use crate::settings;
+
+const EXAMPLES: &str = "\
+Examples:
+  nacre                                  a shell over a volatile database in memory
+  nacre shells                           a shell over the database in ./shells, created if absent
+  nacre shells -c 'select 1' --csv       one statement, its rows as CSV
+  nacre shells -f load.sql -f check.sql  scripts, one after the other
+  nacre shells < load.sql                a script on standard input
+  nacre shells -c \"copy t from stdin (format csv)\" < t.csv
+  nacre doctor shells                    what this machine and this directory give
+  nacre ./doctor                         a database directory named like a subcommand
+
+Exit codes: 0 all done, 1 wrong usage or the database cannot be opened, 3 a statement failed (the
+rest is not run, unless --continue-on-error), 130 Ctrl-C outside the shell.
+
+In the shell, \\? lists its commands.";
+
+/// A hybrid-memory database: a shell, scripts, and tools around them.
+#[derive(Debug, Parser)]
+#[command(name = "nacre", version, args_conflicts_with_subcommands = true)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    pub(super) tool: Option<Tool>,
+
+    /// Directory of the database, created if absent; without it the database is volatile.
+    #[arg(value_name = "DIR")]
+    pub(super) directory: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(super) work: Work,
+
+    #[command(flatten)]
+    pub(super) format: Format,
+
+    /// Refuse every change; other readers may be there, and no write permission is needed.
+    #[arg(long, requires = "directory")]
+    pub(super) readonly: bool,
+
+    /// Add a memory domain: a name and the directory where its pools lie; repeatable.
+    #[arg(long = "domain", value_name = "NAME=PATH", value_parser = parse_domain)]
+    pub(super) domains: Vec<(String, PathBuf)>,
+
+    /// Worker threads of a query or load [default: one per hardware thread].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(super) threads: Option<u16>,
+}
+
+/// What to run, instead of the shell.
+#[derive(Args, Debug)]
+pub(super) struct Work {
+    /// Run SQL or a shell command, then end; repeatable, in order with -f.
+    #[arg(
+        short = 'c',
+        long = "command",
+        value_name = "SQL",
+        allow_hyphen_values = true
+    )]
+    pub(super) commands: Vec<String>,
+
+    /// Run a script, then end; `-` is standard input; repeatable, in order with -c.
+    #[arg(short = 'f', long = "file", value_name = "FILE")]
+    pub(super) files: Vec<PathBuf>,
+
+    /// Go on with the next statement after one that failed; the exit code is still 3.
+    #[arg(long)]
+    pub(super) continue_on_error: bool,
+
+    /// Print each statement before it is run.
+    #[arg(long)]
+    pub(super) echo: bool,
+
+    /// No banner, no command tags, no progress bar.
+    #[arg(short, long)]
+    pub(super) quiet: bool,
+}
+
+/// How rows are printed.
+#[derive(Args, Debug)]
+pub(super) struct Format {
+    /// Rows as boxes [default].
+    #[arg(long = "box", group = "format")]
+    boxes: bool,
+
+    /// Rows as CSV.
+    #[arg(long, group = "format")]
+    csv: bool,
+
+    /// Rows as a JSON array of objects.
+    #[arg(long, group = "format")]
+    json: bool,
+
+    /// Rows as a Markdown table.
+    #[arg(long, group = "format")]
+    markdown: bool,
+
+    /// Rows in a named mode: box, csv, json, jsonlines, line, list or markdown.
+    #[arg(long, group = "format", value_name = "NAME")]
+    mode: Option<Mode>,
+
+    /// No column names and no row counts.
+    #[arg(long)]
+    pub(super) no_header: bool,
+}
+
+/// A tool beside the shell.
+#[derive(Debug, Subcommand)]
+pub(super) enum Tool {
+    /// Show what this machine offers and how safe data in a directory is.
+    Doctor {
+        /// A database directory, or one that may become one; nothing is created.
+        #[arg(value_name = "DIR")]
+        directory: Option<PathBuf>,
+        /// A further memory domain to look at; repeatable.
+        #[arg(long = "domain", value_name = "NAME=PATH", value_parser = parse_domain)]
+        domains: Vec<(String, PathBuf)>,
+    },
+    /// Generate TPC-H, load and query it, kill the process, reopen, prove that nothing is lost.
+    Demo {
+        /// Scale factor: 1 is about 1 GB of CSV.
+        #[arg(long = "sf", value_name = "N", default_value_t = 1.0)]
+        scale_factor: f64,
+        /// Where to work; a fresh subdirectory is made and removed at the end.
+        #[arg(long = "dir", value_name = "D")]
+        directory: Option<PathBuf>,
+        /// Leave the subdirectory there at the end.
+        #[arg(long)]
+        keep: bool,
+    },
+    /// Measure, each figure as a ratio to a baseline of the same run.
+    Bench {
+        /// What to measure.
+        #[arg(value_enum)]
+        what: BenchSubject,
+        /// Scale factor of the data [default: the subject's own].
+        #[arg(long = "sf", value_name = "N")]
+        scale_factor: Option<f64>,
+        /// Where to work; a fresh subdirectory is made and removed at the end.
+        #[arg(long = "dir", value_name = "D")]
+        directory: Option<PathBuf>,
+        /// Also write one JSON object a line to this file.
+        #[arg(long, value_name = "FILE")]
+        json: Option<PathBuf>,
+        /// End within 30 seconds.
+        #[arg(long)]
+        quick: bool,
+        /// Worker threads of both contestants [default: one per hardware thread].
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+        threads: Option<u16>,
+    },
+    /// The process that the demo and the benchmarks start, kill and time.
+    #[command(hide = true)]
+    DemoChild {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+}
+
+/// What `nacre bench` measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum BenchSubject {
+    /// From process start to the first answer after a kill; bytes on media.
+    Open,
+    /// The 22 TPC-H queries next to DataFusion over Parquet.
+    Tpch,
+}
+
+/// One `-c` or `-f`.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Task {
+    Command(String),
+    File(PathBuf),
+}
+
+impl Arguments {
+    /// Parses a command line; the tasks come in the order in which they were given.
+    pub(super) fn parse_from_os(
+        arguments: impl IntoIterator<Item = OsString>,
+    ) -> Result<(Self, Vec<Task>), clap::Error> {
+        let footer = format!("{EXAMPLES}\n\n{}", settings::table());
+        let command = Self::command().after_long_help(footer);
+        let matches = command.try_get_matches_from(arguments)?;
+        let parsed = Self::from_arg_matches(&matches)?;
+        let tasks = parsed.work.tasks(&matches);
+        Ok((parsed, tasks))
+    }
+}
+
+impl Work {
+    fn tasks(&self, matches: &ArgMatches) -> Vec<Task> {
+        let places = |id| matches.indices_of(id).into_iter().flatten();
+        let commands = places("commands").zip(self.commands.iter().cloned().map(Task::Command));
+        let files = places("files").zip(self.files.iter().cloned().map(Task::File));
+        let mut tasks: Vec<(usize, Task)> = commands.chain(files).collect();
+        tasks.sort_by_key(|(place, _)| *place);
+        tasks.into_iter().map(|(_, task)| task).collect()
+    }
+}
+
+impl Format {
+    /// Returns the chosen mode.
+    pub(super) fn mode(&self) -> Mode {
+        let flags = [
+            (self.csv, Mode::Csv),
+            (self.json, Mode::Json),
+            (self.markdown, Mode::Markdown),
+        ];
+        let flag = flags
+            .iter()
+            .find(|(is_set, _)| *is_set)
+            .map(|(_, mode)| *mode);
+        // `--box` is the default, said aloud.
+        debug_assert!(!self.boxes || flag.is_none());
+        self.mode.or(flag).unwrap_or(Mode::Box)
+    }
+}
+
+fn parse_domain(text: &str) -> Result<(String, PathBuf), String> {
+    match text.split_once('=') {
+        Some((name, path)) if !name.is_empty() && !path.is_empty() => {
+            Ok((name.to_owned(), PathBuf::from(path)))
+        }
+        _ => Err("a domain is NAME=PATH, such as pmem0=/mnt/pmem0/nacre".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<(Arguments, Vec<Task>), clap::Error> {
+        Arguments::parse_from_os(line.split(' ').map(OsString::from))
+    }
+
+    #[test]
+    fn definition_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn commands_and_files_keep_their_order() {
+        let (arguments, tasks) = parse("nacre -f a.sql -c x db -c y -f -").unwrap();
+        assert_eq!(arguments.directory, Some(PathBuf::from("db")));
+        let expected = [
+            Task::File("a.sql".into()),
+            Task::Command("x".into()),
+            Task::Command("y".into()),
+            Task::File("-".into()),
+        ];
+        assert_eq!(tasks, expected);
+    }
+
+    #[test]
+    fn formats_exclude_each_other() {
+        assert_eq!(parse("nacre --csv").unwrap().0.format.mode(), Mode::Csv);
+        assert_eq!(
+            parse("nacre --mode jsonlines").unwrap().0.format.mode(),
+            Mode::JsonLines
+        );
+        assert_eq!(parse("nacre --box").unwrap().0.format.mode(), Mode::Box);
+        assert!(parse("nacre --csv --json").is_err());
+        assert!(parse("nacre --mode html").is_err());
+    }
+
+    #[test]
+    fn subcommand_names_are_directories_only_with_a_path() {
+        assert!(matches!(
+            parse("nacre doctor").unwrap().0.tool,
+            Some(Tool::Doctor { .. })
+        ));
+        let (arguments, _) = parse("nacre ./doctor").unwrap();
+        assert_eq!(arguments.directory, Some(PathBuf::from("./doctor")));
+        assert!(matches!(
+            parse("nacre bench open --quick").unwrap().0.tool,
+            Some(Tool::Bench {
+                what: BenchSubject::Open,
+                quick: true,
+                ..
+            })
+        ));
+    }
+
+    #[test]
+    fn unusable_values_are_refused() {
+        for line in [
+            "nacre --domain x",
+            "nacre --domain =x",
+            "nacre --threads 0",
+            "nacre a b",
+        ] {
+            assert!(parse(line).is_err(), "{line}");
+        }
+        assert!(parse("nacre --readonly").is_err());
+        let (arguments, _) = parse("nacre d --domain fast=/mnt/a=b --threads 2").unwrap();
+        assert_eq!(
+            arguments.domains,
+            [("fast".to_owned(), PathBuf::from("/mnt/a=b"))]
+        );
+    }
+}

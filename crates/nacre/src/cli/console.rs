@@ -1,0 +1,436 @@
+//! The console: one database, one session, and how their answers are shown.
+//!
+//! # Concurrency
+//! A statement runs on the worker threads; the thread that owns the console waits for its batches,
+//! for Ctrl-C and for the next step of the progress bar, and does all the printing.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures::StreamExt;
+use nacre_ingest::Progress;
+use nacre_sql::datafusion::arrow::datatypes::SchemaRef;
+use nacre_sql::datafusion::execution::SendableRecordBatchStream;
+use nacre_sql::{Database, Error, ErrorKind, OpenOptions, Outcome, Session, StatementIo};
+use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
+
+use super::interrupt::{EXIT_CODE, Interrupts};
+use super::line_reader::DataSource;
+use super::output::Output;
+use super::place::Place;
+use super::progress::{INTERVAL, LoadBar};
+use super::render::Style;
+use super::report;
+use super::tokens::{CopyStream, copy_stream};
+
+/// How long a cancelled load may take to notice before it is left behind.
+const CANCEL_WAIT: Duration = Duration::from_secs(5);
+/// Batches computed ahead of the one being printed.
+const BATCHES_AHEAD: usize = 4;
+
+/// What a line or a statement means for those after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flow {
+    Continue,
+    /// It failed, and the user was told.
+    Failed,
+    /// The script or the shell is to end.
+    Quit,
+    /// The program is to end with this code.
+    Exit(u8),
+}
+
+/// What the user can choose about the console's behaviour.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Behaviour {
+    pub(crate) is_interactive: bool,
+    pub(crate) is_quiet: bool,
+    pub(crate) is_echoing: bool,
+    pub(crate) continues_on_error: bool,
+    pub(crate) has_timer: bool,
+}
+
+/// A database, a session, and how answers are shown.
+pub(crate) struct Console {
+    pub(crate) database: Database,
+    session: Arc<Session>,
+    runtime: Runtime,
+    interrupts: Interrupts,
+    pub(crate) output: Output,
+    pub(crate) style: Style,
+    pub(crate) behaviour: Behaviour,
+    pub(crate) directory: Option<PathBuf>,
+    /// The statement that ran last, for `\g` and `\e`.
+    pub(crate) last_statement: String,
+    /// Scripts that are being run inside one another.
+    pub(crate) script_depth: usize,
+}
+
+/// How a statement ended.
+enum Ended {
+    Rows,
+    Tag(String),
+    Error(Error),
+    Interrupted,
+    /// Writing the answer failed.
+    Output(io::Error),
+}
+
+impl Console {
+    /// Opens a database.
+    ///
+    /// # Errors
+    /// If the database cannot be opened, or the system refuses threads or the signal handler.
+    pub(crate) fn open(
+        options: OpenOptions,
+        style: Style,
+        behaviour: Behaviour,
+    ) -> nacre_sql::Result<Self> {
+        let runtime = crate::database::build_runtime(options.threads)?;
+        let interrupts =
+            Interrupts::listen(&runtime, behaviour.is_interactive).map_err(|error| {
+                Error::new(ErrorKind::Open, format!("cannot watch Ctrl-C: {error}"))
+            })?;
+        let directory = options.directory.clone();
+        let database = Database::open(options)?;
+        Ok(Self {
+            session: Arc::new(database.session()),
+            database,
+            runtime,
+            interrupts,
+            output: Output::stdout(),
+            style,
+            behaviour,
+            directory,
+            last_statement: String::new(),
+            script_depth: 0,
+        })
+    }
+
+    /// Ends the console without waiting for work that was left behind.
+    pub(crate) fn close(self) {
+        let Self {
+            session,
+            database,
+            runtime,
+            ..
+        } = self;
+        drop(session);
+        drop(database);
+        runtime.shutdown_background();
+    }
+
+    /// Returns the session, for a completer that outlives a borrow of the console.
+    pub(crate) fn session(&self) -> Arc<Session> {
+        Arc::clone(&self.session)
+    }
+
+    /// Runs a statement and prints its answer.
+    pub(crate) fn run_statement(
+        &mut self,
+        sql: &str,
+        place: &Place,
+        data: &mut dyn DataSource,
+    ) -> Flow {
+        sql.clone_into(&mut self.last_statement);
+        if self.behaviour.is_echoing {
+            // An output that has gone is noticed by the answer.
+            let _ = self.output.message(&format!("{sql};\n"));
+        }
+        let started = Instant::now();
+        let stream = copy_stream(sql);
+        let mut statement_io = StatementIo::default();
+        match stream {
+            Some(CopyStream::FromStdin) => statement_io.copy_in = data.open(),
+            Some(CopyStream::ToStdout) => {
+                statement_io.copy_out = Some(Box::new(self.output.clone()))
+            }
+            None => {}
+        }
+        self.interrupts.begin();
+        let ended = self.wait_for(sql, statement_io);
+        self.interrupts.end();
+        if stream == Some(CopyStream::FromStdin) {
+            data.close();
+        }
+        let flow = self.conclude(ended, sql, place, stream);
+        if self.behaviour.has_timer && flow == Flow::Continue {
+            return self.say(&time_text(started.elapsed()));
+        }
+        flow
+    }
+
+    /// Runs a statement of the shell's own and returns whether it worked; errors are printed.
+    pub(crate) fn run_quietly(&mut self, sql: &str, place: &Place) -> Flow {
+        self.interrupts.begin();
+        let ended = self.wait_for(sql, StatementIo::default());
+        self.interrupts.end();
+        match ended {
+            Ended::Tag(_) => Flow::Continue,
+            other => self.conclude(other, sql, place, None),
+        }
+    }
+
+    /// Prints a message of the shell on standard output.
+    pub(crate) fn say(&self, text: &str) -> Flow {
+        match self
+            .output
+            .message(text)
+            .and_then(|()| self.output.clone().flush())
+        {
+            Ok(()) => Flow::Continue,
+            Err(error) => self.output_failed(&error, &Place::Typed),
+        }
+    }
+
+    /// Prints a table of the shell where answers go.
+    pub(crate) fn show(&self, text: &str) -> Flow {
+        let mut output = self.output.clone();
+        match output
+            .write_all(text.as_bytes())
+            .and_then(|()| output.flush())
+        {
+            Ok(()) => Flow::Continue,
+            Err(error) => self.output_failed(&error, &Place::Typed),
+        }
+    }
+
+    fn wait_for(&mut self, sql: &str, statement_io: StatementIo) -> Ended {
+        let Self {
+            session,
+            runtime,
+            interrupts,
+            output,
+            style,
+            behaviour,
+            ..
+        } = self;
+        let statement = Running {
+            session: Arc::clone(session),
+            interrupts,
+            output: output.clone(),
+            style,
+            has_bar: !behaviour.is_quiet,
+        };
+        runtime.block_on(statement.run(sql.to_owned(), statement_io))
+    }
+
+    /// Prints how a statement ended.
+    fn conclude(
+        &mut self,
+        ended: Ended,
+        sql: &str,
+        place: &Place,
+        stream: Option<CopyStream>,
+    ) -> Flow {
+        let flushed = self.output.flush();
+        if self.output.is_closed() {
+            return Flow::Exit(0);
+        }
+        if let (Err(error), Ended::Rows | Ended::Tag(_)) = (&flushed, &ended) {
+            return self.output_failed(error, place);
+        }
+        match ended {
+            Ended::Rows => Flow::Continue,
+            Ended::Tag(tag) => {
+                let shows_tags =
+                    self.behaviour.is_interactive || self.style.mode == super::render::Mode::Box;
+                if self.behaviour.is_quiet || !shows_tags || stream == Some(CopyStream::ToStdout) {
+                    return Flow::Continue;
+                }
+                self.say(&format!("{tag}\n"))
+            }
+            Ended::Error(error) => {
+                report::print_error(&error, sql, place);
+                Flow::Failed
+            }
+            Ended::Interrupted => {
+                report::print_message("the statement was cancelled by Ctrl-C", None, place);
+                let is_interactive = self.behaviour.is_interactive;
+                if is_interactive {
+                    Flow::Failed
+                } else {
+                    Flow::Exit(EXIT_CODE)
+                }
+            }
+            Ended::Output(error) => self.output_failed(&error, place),
+        }
+    }
+
+    fn output_failed(&self, error: &io::Error, place: &Place) -> Flow {
+        if self.output.is_closed() {
+            return Flow::Exit(0);
+        }
+        let message = format!("cannot write the answer: {error}");
+        report::print_message(
+            &message,
+            Some("check the space left, or choose another \\o FILE"),
+            place,
+        );
+        Flow::Failed
+    }
+}
+
+/// A statement under way.
+struct Running<'a> {
+    session: Arc<Session>,
+    interrupts: &'a mut Interrupts,
+    output: Output,
+    style: &'a Style,
+    has_bar: bool,
+}
+
+impl Running<'_> {
+    async fn run(mut self, sql: String, mut statement_io: StatementIo) -> Ended {
+        let progress = Arc::new(Progress::default());
+        statement_io.progress = Some(Arc::clone(&progress));
+        let session = Arc::clone(&self.session);
+        let mut task = tokio::spawn(async move { session.execute(&sql, statement_io).await });
+        let mut bar = LoadBar::new(self.has_bar);
+        let mut ticks = tokio::time::interval(INTERVAL);
+        let outcome = loop {
+            tokio::select! {
+                outcome = &mut task => break outcome,
+                () = self.interrupts.wait() => {
+                    drop(bar);
+                    return cancel(task, &progress).await;
+                }
+                _ = ticks.tick() => bar.update(&progress),
+            }
+        };
+        drop(bar);
+        match outcome {
+            Ok(Ok(Outcome::Command { tag })) => Ended::Tag(tag),
+            Ok(Ok(Outcome::Rows { schema, stream })) => self.print_rows(&schema, stream).await,
+            Ok(Err(error)) => Ended::Error(error),
+            Err(error) => Ended::Error(panicked(&error)),
+        }
+    }
+
+    /// Prints batches while the next ones are computed on the worker threads.
+    async fn print_rows(
+        &mut self,
+        schema: &SchemaRef,
+        mut stream: SendableRecordBatchStream,
+    ) -> Ended {
+        let (sender, mut batches) = tokio::sync::mpsc::channel(BATCHES_AHEAD);
+        let mut pump = AbortOnDrop(tokio::spawn(async move {
+            while let Some(batch) = stream.next().await {
+                if sender.send(batch).await.is_err() {
+                    break;
+                }
+            }
+        }));
+        let mut renderer = self.style.mode.renderer(schema, self.style);
+        let mut has_begun = false;
+        loop {
+            let batch = tokio::select! {
+                biased;
+                () = self.interrupts.wait() => return Ended::Interrupted,
+                batch = batches.recv() => batch,
+            };
+            let written = match batch {
+                Some(Ok(batch)) => {
+                    let begun = if has_begun {
+                        Ok(())
+                    } else {
+                        renderer.begin(&mut self.output)
+                    };
+                    has_begun = true;
+                    begun.and_then(|()| renderer.rows(&mut self.output, &batch))
+                }
+                Some(Err(error)) => return Ended::Error(error.into()),
+                None => break,
+            };
+            if let Err(error) = written {
+                return Ended::Output(error);
+            }
+        }
+        if let Err(error) = (&mut pump.0).await {
+            return Ended::Error(panicked(&error));
+        }
+        let begun = if has_begun {
+            Ok(())
+        } else {
+            renderer.begin(&mut self.output)
+        };
+        match begun.and_then(|()| renderer.end(&mut self.output)) {
+            Ok(()) => Ended::Rows,
+            Err(error) => Ended::Output(error),
+        }
+    }
+}
+
+/// Cancels the task when the printing ends before it.
+struct AbortOnDrop(JoinHandle<()>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Asks a statement to stop; a load gets the time to leave nothing behind.
+async fn cancel(mut task: JoinHandle<nacre_sql::Result<Outcome>>, progress: &Progress) -> Ended {
+    progress.cancel();
+    // ORDERING: figures for a decision that may be late.
+    let is_load = progress
+        .bytes_total
+        .load(std::sync::atomic::Ordering::Relaxed)
+        > 0;
+    if is_load
+        && let Ok(Ok(Ok(Outcome::Command { tag }))) =
+            tokio::time::timeout(CANCEL_WAIT, &mut task).await
+    {
+        // It was done before it could stop.
+        return Ended::Tag(tag);
+    }
+    task.abort();
+    Ended::Interrupted
+}
+
+fn panicked(error: &tokio::task::JoinError) -> Error {
+    Error::new(
+        ErrorKind::Internal,
+        format!("the statement ended in a bug: {error}"),
+    )
+    .with_hint("please report it; the database is unharmed and the session goes on")
+}
+
+/// Writes a duration as psql's `\timing` does.
+fn time_text(elapsed: Duration) -> String {
+    let seconds = elapsed.as_secs();
+    let milliseconds = elapsed.as_secs_f64() * 1e3;
+    match seconds {
+        0 => format!("Time: {milliseconds:.3} ms\n"),
+        _ => {
+            let rest = elapsed.as_secs_f64() % 60.0;
+            format!(
+                "Time: {milliseconds:.3} ms ({:02}:{rest:06.3})\n",
+                seconds / 60
+            )
+        }
+    }
+}
+
+/// Tells whether a person watches standard output.
+pub(crate) fn stdout_is_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_of_a_second_and_more_are_also_told_in_minutes() {
+        assert_eq!(time_text(Duration::from_micros(1_234)), "Time: 1.234 ms\n");
+        assert_eq!(
+            time_text(Duration::from_millis(61_500)),
+            "Time: 61500.000 ms (01:01.500)\n"
+        );
+    }
+}

@@ -1,0 +1,103 @@
+//! Help texts of the shell.
+
+use std::fmt::Write;
+
+use super::parse::{COMMANDS, Complaint};
+
+/// SQL commands: name, syntax.
+const SQL: &[(&str, &str)] = &[
+    (
+        "COPY FROM",
+        "COPY table [(column, ...)] FROM 'file' | STDIN [(option, ...)]\n\
+         options: FORMAT csv, HEADER [true | false | match], DELIMITER ',', QUOTE '\"',\n         \
+         ESCAPE '\"', NULL ''",
+    ),
+    (
+        "COPY TO",
+        "COPY table [(column, ...)] | (query) TO 'file' | STDOUT [(option, ...)]",
+    ),
+    (
+        "CREATE TABLE",
+        "CREATE TABLE [IF NOT EXISTS] table (\n    column type [NOT NULL] [PRIMARY KEY], ...\n    \
+         [, PRIMARY KEY (column, ...)]\n)\n\
+         types: boolean, smallint, integer, bigint, decimal(p, s), real, double precision,\n       \
+         date, timestamp, varchar(n), text, char(n), bytea",
+    ),
+    ("DROP TABLE", "DROP TABLE [IF EXISTS] table"),
+    ("EXPLAIN", "EXPLAIN [ANALYZE] query"),
+    (
+        "SELECT",
+        "[WITH [RECURSIVE] name AS (query), ...]\nSELECT [DISTINCT] expression, ...\n\
+         FROM table | (query) [JOIN ... ON ... | USING (...)], ...\nWHERE condition\n\
+         GROUP BY expression | ROLLUP (...) | CUBE (...) | GROUPING SETS (...)\nHAVING condition\n\
+         WINDOW name AS (...)\nUNION | INTERSECT | EXCEPT [ALL] query\n\
+         ORDER BY expression [ASC | DESC] [NULLS FIRST | LAST], ...\nLIMIT n OFFSET n",
+    ),
+    ("SHOW TABLES", "SHOW TABLES"),
+    ("VALUES", "VALUES (expression, ...), ..."),
+];
+
+/// Returns the list of the shell's commands.
+pub(super) fn commands() -> String {
+    let left = |names: &[&str], arguments: &str| {
+        let names: Vec<&str> = names
+            .iter()
+            .copied()
+            .filter(|name| !name.ends_with('+'))
+            .collect();
+        format!("{} {arguments}", names.join(", "))
+    };
+    let lines: Vec<(String, &str)> = COMMANDS
+        .iter()
+        .map(|command| (left(command.names, command.arguments), command.help))
+        .collect();
+    let width = lines.iter().map(|(left, _)| left.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for (left, help) in lines {
+        let _ = writeln!(text, "  {left:width$}  {help}");
+    }
+    text.push_str("A statement ends with `;`. Ctrl-C cancels it, Ctrl-D ends the shell.\n");
+    text
+}
+
+/// Returns the syntax of a SQL command, or the list of commands.
+pub(super) fn sql(topic: &str) -> Result<String, Complaint> {
+    let topic = topic.trim_end_matches(';').trim().to_uppercase();
+    if topic.is_empty() {
+        let names: Vec<&str> = SQL.iter().map(|(name, _)| *name).collect();
+        return Ok(format!(
+            "{}\n\\h COMMAND shows the syntax of one.\n",
+            names.join("\n")
+        ));
+    }
+    let mut text = String::new();
+    for (_, syntax) in SQL.iter().filter(|(name, _)| name.starts_with(&topic)) {
+        let _ = writeln!(text, "{syntax}\n");
+    }
+    if text.is_empty() {
+        let message = format!("no help for \"{topic}\"");
+        return Err(Complaint::new(message).with_hint("\\h alone lists the SQL commands."));
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_is_in_the_list() {
+        let text = commands();
+        for command in COMMANDS {
+            assert!(text.contains(command.names[0]) && text.contains(command.help));
+        }
+    }
+
+    #[test]
+    fn syntax_is_found_by_a_prefix() {
+        assert!(sql("copy").unwrap().contains("STDOUT"));
+        assert!(sql("create table;").unwrap().contains("PRIMARY KEY"));
+        assert!(sql("").unwrap().contains("SELECT"));
+        assert!(sql("vacuum").is_err());
+    }
+}

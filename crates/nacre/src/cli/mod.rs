@@ -1,0 +1,43 @@
+//! The command line: argument parsing, scripts, the shell, and what they print.
+//!
+//! How a line becomes an answer:
+//! 1. `app` decides what to run: a subcommand, `-c` and `-f` in their order, standard input, or
+//!    the interactive `shell`.
+//! 2. `script` and `shell` hand over lines; `assemble` joins them into statements, and a line that
+//!    begins with `\` or `.` goes to `meta`.
+//! 3. `console` runs a statement on the worker threads while this thread waits for it, for Ctrl-C
+//!    (`interrupt`) and for the next step of the progress bar (`progress`).
+//! 4. `render` writes rows, `report` writes errors.
+//!
+//! # Invariants
+//! 1. Rows, tags and answers go to standard output, everything else to standard error.
+//! 2. A closed standard output ends the program without a word, as a filter should.
+//! 3. Nothing of a user's data reaches a terminal with its control characters alive, except by the
+//!    formats that promise exact data: `csv` and `COPY ... TO STDOUT`.
+
+mod app;
+mod arguments;
+mod assemble;
+mod complete;
+mod console;
+mod describe;
+mod doctor;
+mod edit;
+mod glob;
+mod import;
+mod interrupt;
+mod keywords;
+mod line_reader;
+mod meta;
+mod output;
+mod place;
+mod progress;
+mod render;
+mod report;
+mod script;
+mod shell;
+mod sniff;
+mod tokens;
+mod value;
+
+pub use app::main;
