@@ -2,11 +2,15 @@
 //!
 //! Baseline of each row: the same work in flavour `scalar`, run in turn with it in this process;
 //! for `decode`, the row `copy` is the same number of values copied from memory to memory. One
-//! thread; a block of 65,536 rows, decoded in vectors of 8,192 rows into a buffer that is reused, as
-//! scans do. Each figure is the best of several rounds.
+//! thread; a block of 65,536 rows, decoded in vectors of 8,192 rows into a buffer that is reused,
+//! as scans do. Each figure is the best of several rounds.
 //!
 //! `cargo bench -p nacre-column --bench decode [-- PREFIX]` prints the rows whose id starts with
 //! PREFIX; as a test it checks that all flavours give one answer.
+#![allow(
+    clippy::expect_used,
+    reason = "a bench that cannot run may panic where it stands"
+)]
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -70,7 +74,7 @@ impl Random {
     }
 
     fn below(&mut self, bound: u64) -> u64 {
-        (u128::from(self.next()) * u128::from(bound) >> 64) as u64
+        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }
 }
 

@@ -10,7 +10,7 @@
 //! 3. No bytes whatever make a reader of an opened block panic or read outside: sizes are checked
 //!    by [`Block::open`], and what lies inside of sections where it is used.
 //! 4. A value that is null has a clear bit in `nulls` and an unspecified value elsewhere: the
-//!    block's least value for whole numbers, code 0 in a dictionary, 0 or the empty string in plain.
+//!    block's least value if bit-packed, code 0 in a dictionary, 0 or the empty string in plain.
 //!
 //! # Layout
 //! Drawn in `docs/layout.md`, section "Block": the header, then the sections `nulls`, `values`,

@@ -130,12 +130,10 @@ impl fmt::Display for BlockError {
                     "block has {bytes} bytes, not the {expected} that it should"
                 )
             }
-            Self::Magic { found, expected } => {
-                write!(
-                    f,
-                    "not a block: it starts with {found:#018x}, not {expected:#018x}"
-                )
-            }
+            Self::Magic { found, expected } => write!(
+                f,
+                "not a block: it starts with {found:#018x}, not {expected:#018x}"
+            ),
             Self::Version { found, known } => write!(
                 f,
                 "block version {found} is newer than {known}, the newest that this program reads"
@@ -172,6 +170,15 @@ impl fmt::Display for BlockError {
             } => {
                 write!(f, "{what} {row} is {found}, not {expected}")
             }
+            _ => self.fmt_request(f),
+        }
+    }
+}
+
+impl BlockError {
+    /// Writes what is wrong with a request, or with our answer to it.
+    fn fmt_request(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             Self::RowRange { start, end, rows } => {
                 write!(f, "rows {start} to {end} asked for, the block has {rows}")
             }
@@ -225,6 +232,8 @@ impl fmt::Display for BlockError {
                 "internal error: row {row} of a block of type {column_type} in format {format} \
                  does not decode to what was encoded"
             ),
+            // Not reached: `fmt` writes the others itself.
+            other => write!(f, "{other:?}"),
         }
     }
 }

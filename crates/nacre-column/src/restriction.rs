@@ -10,7 +10,7 @@
 //! 3. `may_match` is false only if no row matches, whatever was truncated or left out.
 //!
 //! # Source
-//! [Muehlbauer16 §3] SARGable restrictions evaluated in scans.
+//! [Muehlbauer16 section 3] SARGable restrictions evaluated in scans.
 
 use std::cmp::Ordering;
 use std::fmt;

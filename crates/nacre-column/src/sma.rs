@@ -1,7 +1,7 @@
 //! Small materialized aggregates: what is known of a block without decoding it.
 //!
 //! # Invariants
-//! 1. `min` and `max` bound the rows that are neither null nor NaN, and are `None` if there is none.
+//! 1. `min` and `max` bound the rows that are neither null nor NaN; `None` if there is none.
 //! 2. A bound of a string is its first [`PREFIX_BYTES`] bytes at most; `is_exact` tells whether
 //!    that is all of it. The value itself starts with the prefix.
 //! 3. `sum` is that of all non-null rows of a whole-number column (true counts as 1), and `None`
@@ -12,7 +12,7 @@
 //! Drawn in `docs/layout.md`, section "Small materialized aggregates"; a test compares.
 //!
 //! # Source
-//! [Muehlbauer16 §3] skips blocks by these. Differs: strings too, by prefixes.
+//! [Muehlbauer16 section 3] skips blocks by these. Differs: strings too, by prefixes.
 
 use std::fmt;
 

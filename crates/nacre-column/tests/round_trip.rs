@@ -1,5 +1,10 @@
 //! What was encoded decodes to itself: every type, format, flavour and length, with and without
 //! nulls, whole, in part and row by row.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a failed test panics where it stands"
+)]
 
 mod support;
 

@@ -143,20 +143,23 @@ impl<'a> ChunkParser<'a> {
         if pending as u64 > self.tuning.row_bytes_max {
             return Err(self.row_too_long());
         }
-        let file_bytes = self.input.bytes();
+        let (file_bytes, window_bytes) = (self.input.bytes(), self.tuning.window_bytes as u64);
         if next >= file_bytes {
             return Ok(false);
         }
         self.front_offset = self.offset(self.from);
         self.buffer.copy_within(self.from..self.filled, FRONT_BYTES);
         (self.from, self.filled) = (FRONT_BYTES, FRONT_BYTES + pending);
-        let wanted = self.tuning.window_bytes.max(pending) as u64;
+        // Doubles, but positions have to stay below 2^30.
+        let room = self.tuning.row_bytes_max + window_bytes - pending as u64;
+        let wanted = window_bytes.max(pending as u64).min(room);
         let bytes = wanted.min(file_bytes - next) as usize;
         let end = self.filled + bytes;
         if self.buffer.len() < end {
             self.buffer.resize(end, 0);
         }
-        self.input.read_at(next, &mut self.buffer[self.filled..end])?;
+        self.input
+            .read_at(next, &mut self.buffer[self.filled..end])?;
         self.filled = end;
         Ok(true)
     }
@@ -175,7 +178,12 @@ impl<'a> ChunkParser<'a> {
         let (rows, end) = match regular {
             Some(0) => return Ok(0),
             Some(rows) => {
-                let last = self.index.entries().get(rows * fields).copied().unwrap_or(0);
+                let last = self
+                    .index
+                    .entries()
+                    .get(rows * fields)
+                    .copied()
+                    .unwrap_or(0);
                 (rows, (last & POSITION) as usize + 1)
             }
             None => self.index.rows_end(rows_max),
@@ -183,8 +191,17 @@ impl<'a> ChunkParser<'a> {
         let region = &text[self.from..end];
         let is_clean = regular.is_some() && self.is_clean(region, rows);
         let entries = &self.index.entries()[..if is_clean { 1 + rows * fields } else { 0 }];
-        let batch = Rows { text, entries, rows, layout: self.layout };
-        if !is_clean || batch.append_to(&mut self.columns, &mut self.scratch).is_err() {
+        let batch = Rows {
+            text,
+            entries,
+            rows,
+            layout: self.layout,
+        };
+        if !is_clean
+            || batch
+                .append_to(&mut self.columns, &mut self.scratch)
+                .is_err()
+        {
             return Err(self.first_fault(self.from..end, rows));
         }
         // Without quotes every line is a row, and counting lines is only needed for messages.
@@ -200,10 +217,8 @@ impl<'a> ChunkParser<'a> {
             return None;
         }
         let mut start = self.from;
-        (0..rows_max).find(|rows| {
-            let (found, end) = self.index.rows_end(rows + 1);
-            found > *rows && end - std::mem::replace(&mut start, end) > limit
-        })
+        let is_too_long = |end: usize| end - std::mem::replace(&mut start, end) > limit;
+        self.index.row_ends().take(rows_max).position(is_too_long)
     }
 
     /// Tells whether the rows are text and have line ends of one kind only.
@@ -217,7 +232,10 @@ impl<'a> ChunkParser<'a> {
             LineEnd::Cr => memchr(b'\n', region).is_none(),
             LineEnd::CrLf => {
                 let fields = self.layout.fields.len();
-                let ends = self.index.entries()[1..].iter().skip(fields - 1).step_by(fields);
+                let ends = self.index.entries()[1..]
+                    .iter()
+                    .skip(fields - 1)
+                    .step_by(fields);
                 let before = |entry: &u32| self.buffer[(entry & POSITION) as usize - 1];
                 memchr_iter(b'\r', region).count() == rows
                     && ends.take(rows).all(|entry| before(entry) == b'\r')
@@ -265,7 +283,12 @@ impl<'a> ChunkParser<'a> {
             return Error::new(ErrorKind::Internal, message)
                 .with_location(self.location(self.from));
         };
-        let Fault { position, column, error, hint } = fault;
+        let Fault {
+            position,
+            column,
+            error,
+            hint,
+        } = fault;
         let mut location = self.location(begin + position);
         if let Some((column, text)) = column {
             let column = &self.layout.target.columns[column];
@@ -285,7 +308,10 @@ impl<'a> ChunkParser<'a> {
 
     /// Describes a position at or after `from` of the window.
     fn location(&self, position: usize) -> Location {
-        let lines = self.layout.dialect.count_lines(&self.buffer[self.from..position]);
+        let lines = self
+            .layout
+            .dialect
+            .count_lines(&self.buffer[self.from..position]);
         Location {
             file: self.layout.file.clone(),
             line: self.lines + lines + 1,

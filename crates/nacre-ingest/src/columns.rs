@@ -6,10 +6,12 @@
 //! finds out what PostgreSQL would report first.
 
 use crate::{
+    dialect::Quoting,
     index::{MARKED, POSITION},
     layout::{Field, Layout},
     parse, row,
 };
+use memchr::memchr2;
 use nacre_column::{ColumnBuffer, ColumnType};
 
 /// Bytes that must come before the first row so that digits can be loaded right-aligned.
@@ -100,12 +102,21 @@ impl Rows<'_> {
         scratch: &mut Vec<u8>,
         fast: impl Fn(&[u8], usize, usize, &mut ColumnBuffer) -> bool,
     ) -> Result<(), Refused> {
-        let Self { text, entries, rows, layout } = *self;
+        let Self {
+            text,
+            entries,
+            rows,
+            layout,
+        } = *self;
         let fields = layout.fields.len();
         let null = &layout.null[..];
         // Of a line end of two bytes, the first is not part of the last field.
         let is_last = index + 1 == fields;
-        let cut = if is_last { layout.dialect.line_end.bytes().len() - 1 } else { 0 };
+        let cut = if is_last {
+            layout.dialect.line_end.bytes().len() - 1
+        } else {
+            0
+        };
         for row in 0..rows {
             let at = row * fields + index;
             let (Some(&before), Some(&entry)) = (entries.get(at), entries.get(at + 1)) else {
@@ -115,15 +126,36 @@ impl Rows<'_> {
             let end = (entry & POSITION) as usize - cut;
             let is_plain = entry & MARKED == 0;
             let may_be_null = end.wrapping_sub(start) == null.len();
-            if is_plain && !(may_be_null && text.get(start..end) == Some(null)) {
-                if !fast(text, start, end, out) {
-                    slow_value(layout, field, text.get(start..end), false, out, scratch)?;
-                }
+            let is_fast = if is_plain {
+                !(may_be_null && text.get(start..end) == Some(null)) && fast(text, start, end, out)
             } else {
+                self.is_simply_quoted(field, start, end) && fast(text, start + 1, end - 1, out)
+            };
+            if !is_fast {
                 slow_value(layout, field, text.get(start..end), !is_plain, out, scratch)?;
             }
         }
         Ok(())
+    }
+
+    /// Tells whether a marked field is one pair of quotes around its value.
+    ///
+    /// For numbers and dates the ends are enough: no fast form takes another quote or escape.
+    #[inline(always)]
+    fn is_simply_quoted(&self, field: &Field, start: usize, end: usize) -> bool {
+        let (quote, escape) = match self.layout.dialect.quoting {
+            Quoting::Doubled { quote } => (quote, quote),
+            Quoting::Escaped { quote, escape } => (quote, escape),
+            Quoting::Backslash => return false,
+        };
+        let Some([first, inner @ .., last]) = self.text.get(start..end) else {
+            return false;
+        };
+        // The escape may be a digit.
+        let is_text = field.column_type.is_text() || escape != quote;
+        (*first, *last) == (quote, quote)
+            && !field.forces_null
+            && !(is_text && memchr2(quote, escape, inner).is_some())
     }
 }
 
@@ -140,7 +172,10 @@ fn slow_value(
     // A row that is only "\n" in a file of "\r\n" has no room for its carriage return.
     let raw = raw.ok_or(Refused)?;
     match row::field_value(layout, field, raw, is_marked, scratch) {
-        Ok(None) if field.is_nullable => Ok(out.push_null()),
+        Ok(None) if field.is_nullable => {
+            out.push_null();
+            Ok(())
+        }
         Ok(Some(value)) => parse::push_text(out, value).map_err(|_| Refused),
         Ok(None) | Err(_) => Err(Refused),
     }
@@ -157,16 +192,17 @@ fn fast_boolean(text: &[u8], start: usize, end: usize, out: &mut ColumnBuffer) -
 }
 
 #[inline(always)]
-fn fast_integer(
-    min: i64,
-    max: i64,
-) -> impl Fn(&[u8], usize, usize, &mut ColumnBuffer) -> bool {
+fn fast_integer(min: i64, max: i64) -> impl Fn(&[u8], usize, usize, &mut ColumnBuffer) -> bool {
     move |text, start, end, out| {
         let is_negative = text.get(start) == Some(&b'-');
         let Some(digits) = parse::digits_fast(text, start + usize::from(is_negative), end) else {
             return false;
         };
-        let value = if is_negative { -(digits as i64) } else { digits as i64 };
+        let value = if is_negative {
+            -(digits as i64)
+        } else {
+            digits as i64
+        };
         if value < min || value > max {
             return false;
         }
@@ -185,7 +221,11 @@ fn fast_decimal(
     // at most 10^8 (see `decimal_fast`), so everything here stays below 2^127.
     let has_fast_form = (1..=8).contains(&scale);
     let limit = 10i128.pow(u32::from(precision));
-    let unit = if scale <= 8 { 10i128.pow(u32::from(scale)) } else { 0 };
+    let unit = if scale <= 8 {
+        10i128.pow(u32::from(scale))
+    } else {
+        0
+    };
     move |text, start, end, out| {
         let is_negative = text.get(start) == Some(&b'-');
         let from = start + usize::from(is_negative);
@@ -208,7 +248,9 @@ fn fast_decimal(
 }
 
 fn fast_real(text: &[u8], start: usize, end: usize, out: &mut ColumnBuffer) -> bool {
-    let Some(text) = text.get(start..end) else { return false };
+    let Some(text) = text.get(start..end) else {
+        return false;
+    };
     match fast_float2::parse::<f32, _>(text) {
         Ok(value) if value.is_normal() || (value == 0.0 && is_zero(text)) => {
             out.push_float32(value);
@@ -219,7 +261,9 @@ fn fast_real(text: &[u8], start: usize, end: usize, out: &mut ColumnBuffer) -> b
 }
 
 fn fast_double(text: &[u8], start: usize, end: usize, out: &mut ColumnBuffer) -> bool {
-    let Some(text) = text.get(start..end) else { return false };
+    let Some(text) = text.get(start..end) else {
+        return false;
+    };
     match fast_float2::parse::<f64, _>(text) {
         Ok(value) if value.is_normal() || (value == 0.0 && is_zero(text)) => {
             out.push_float64(value);
@@ -236,22 +280,24 @@ fn is_zero(text: &[u8]) -> bool {
 
 #[inline(always)]
 fn fast_date(text: &[u8], start: usize, end: usize, out: &mut ColumnBuffer) -> bool {
-    let Some(days) = text.get(start..end).and_then(parse::date_fast) else { return false };
+    let Some(days) = text.get(start..end).and_then(parse::date_fast) else {
+        return false;
+    };
     out.push_int(i64::from(days));
     true
 }
 
 #[inline(always)]
 fn fast_timestamp(text: &[u8], start: usize, end: usize, out: &mut ColumnBuffer) -> bool {
-    let Some(micros) = text.get(start..end).and_then(parse::timestamp_fast) else { return false };
+    let Some(micros) = text.get(start..end).and_then(parse::timestamp_fast) else {
+        return false;
+    };
     out.push_int(micros);
     true
 }
 
 #[inline(always)]
-fn fast_varchar(
-    bytes_max: usize,
-) -> impl Fn(&[u8], usize, usize, &mut ColumnBuffer) -> bool {
+fn fast_varchar(bytes_max: usize) -> impl Fn(&[u8], usize, usize, &mut ColumnBuffer) -> bool {
     move |text, start, end, out| match text.get(start..end) {
         Some(value) if value.len() <= bytes_max => {
             out.push_bytes(value);

@@ -58,7 +58,7 @@ pub enum ErrorKind {
     LimitExceeded,
     /// The user cancelled (57014).
     Cancelled,
-    /// The store refused; its error is this one's source.
+    /// The store refused; see [`Error::store_error`].
     Store,
     /// A broken promise inside this crate; please report it (XX000).
     Internal,
@@ -86,7 +86,13 @@ pub struct Location {
 
 impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { file, line, byte_offset, relation, .. } = self;
+        let Self {
+            file,
+            line,
+            byte_offset,
+            relation,
+            ..
+        } = self;
         write!(f, "COPY {relation}, {file} line {line}, byte {byte_offset}")?;
         if let Some(column) = &self.column {
             write!(f, ", column {column}")?;
@@ -112,7 +118,11 @@ pub struct ValueError {
 impl ValueError {
     #[cold]
     pub(crate) fn new(kind: ErrorKind, message: String) -> Box<Self> {
-        Box::new(Self { kind, message, detail: None })
+        Box::new(Self {
+            kind,
+            message,
+            detail: None,
+        })
     }
 }
 
@@ -163,7 +173,10 @@ impl Error {
             io::ErrorKind::IsADirectory => ErrorKind::IsDirectory,
             _ => ErrorKind::Io,
         };
-        Self::new(kind, format!("could not {action} \"{}\": {error}", path.display()))
+        Self::new(
+            kind,
+            format!("could not {action} \"{}\": {error}", path.display()),
+        )
     }
 
     /// Wraps the error of a [`crate::ChunkSink`].
@@ -176,7 +189,10 @@ impl Error {
 
     #[cold]
     pub(crate) fn cancelled() -> Self {
-        Self::new(ErrorKind::Cancelled, "canceling statement due to user request")
+        Self::new(
+            ErrorKind::Cancelled,
+            "canceling statement due to user request",
+        )
     }
 
     pub(crate) fn with_detail(mut self, detail: impl Into<String>) -> Self {
@@ -217,6 +233,11 @@ impl Error {
     /// Returns the place in the file.
     pub fn location(&self) -> Option<&Location> {
         self.0.location.as_ref()
+    }
+
+    /// Returns the store's error behind kind `Store`.
+    pub fn store_error(&self) -> Option<&nacre_store::Error> {
+        self.0.source.as_ref()?.downcast_ref()
     }
 }
 

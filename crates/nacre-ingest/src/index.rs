@@ -11,12 +11,12 @@
 //! | 31 | the field before it holds a quote (or backslash, in text format) |
 //!
 //! # Source
-//! [Muehlbauer16 §3.3.4] finds delimiters 64 bytes at a time as bits of a mask. Differs: quotes
+//! [Muehlbauer16 section 3.3.4] finds delimiters as bits of a mask ([`crate::mask`]). Differs: quotes
 //! are resolved in the same masks by a prefix parity instead of branches.
 
 use crate::{
     dialect::{Dialect, Quoting, State},
-    scan::{BLOCK_BYTES, equal_mask, prefix_parity},
+    mask::{self, BLOCK_BYTES, Classes, STRETCH_BYTES, Special},
 };
 use nacre_simd::{Flavour, Kernel};
 
@@ -41,18 +41,34 @@ impl FieldIndex {
     /// # Panics
     /// If `from` is 0 or `text` is longer than 2^30 bytes.
     pub(crate) fn build(&mut self, dialect: &Dialect, text: &[u8], from: usize) {
-        assert!(from > 0 && text.len() <= ENDS_ROW as usize, "window of {} bytes", text.len());
+        assert!(
+            from > 0 && text.len() <= ENDS_ROW as usize,
+            "window of {} bytes",
+            text.len()
+        );
         let entries = &mut self.entries;
         let count = match dialect.quoting {
             Quoting::Doubled { quote } => {
                 let (delimiter, terminator) = (dialect.delimiter, dialect.terminator());
-                let kernel = IndexKernel { text, from, quote, delimiter, terminator, entries };
-                Flavour::active().run(kernel)
+                let special = Special {
+                    quote,
+                    delimiter,
+                    terminator,
+                };
+                Flavour::active().run(IndexKernel {
+                    text,
+                    from,
+                    special,
+                    entries,
+                })
             }
             _ => step_index(dialect, text, from, entries),
         };
         let ends_row = |entry: &u32| entry & ENDS_ROW != 0;
-        let last = entries[1..count].iter().rposition(ends_row).map_or(0, |index| index + 1);
+        let last = entries[1..count]
+            .iter()
+            .rposition(ends_row)
+            .map_or(0, |index| index + 1);
         entries.truncate(last + 1);
     }
 
@@ -78,32 +94,36 @@ impl FieldIndex {
         Some(rows)
     }
 
-    /// Returns the position after the terminator of row `rows - 1`, for rows of any shape.
-    pub(crate) fn rows_end(&self, rows: usize) -> (usize, usize) {
-        let ends = self.entries[1..].iter().filter(|entry| **entry & ENDS_ROW != 0);
-        let mut found = (0, (self.entries[0] & POSITION) as usize + 1);
-        for entry in ends.take(rows) {
-            found = (found.0 + 1, (entry & POSITION) as usize + 1);
-        }
-        found
+    /// Returns the position after each row, for rows of any shape.
+    pub(crate) fn row_ends(&self) -> impl Iterator<Item = usize> {
+        let ends = self.entries[1..]
+            .iter()
+            .filter(|entry| **entry & ENDS_ROW != 0);
+        ends.map(|entry| (entry & POSITION) as usize + 1)
+    }
+
+    /// Counts up to `rows_max` rows of any shape and returns the position after them.
+    pub(crate) fn rows_end(&self, rows_max: usize) -> (usize, usize) {
+        let begin = (self.entries[0] & POSITION) as usize + 1;
+        self.row_ends()
+            .take(rows_max)
+            .fold((0, begin), |(rows, _), end| (rows + 1, end))
     }
 }
 
 /// Makes room for the entries of one more block.
 #[inline(always)]
-fn room(entries: &mut Vec<u32>, count: usize) -> Option<&mut [u32; BLOCK_BYTES]> {
+fn room(entries: &mut Vec<u32>, count: usize) -> &mut [u32] {
     if entries.len() < count + BLOCK_BYTES {
         entries.resize((count + BLOCK_BYTES).max(entries.len() * 2), 0);
     }
-    entries[count..].first_chunk_mut()
+    &mut entries[count..]
 }
 
 struct IndexKernel<'a> {
     text: &'a [u8],
     from: usize,
-    quote: u8,
-    delimiter: u8,
-    terminator: u8,
+    special: Special,
     entries: &'a mut Vec<u32>,
 }
 
@@ -113,69 +133,73 @@ impl Kernel for IndexKernel<'_> {
     /// Returns how many entries are valid.
     #[inline(always)]
     fn run(self) -> usize {
-        let Self { text, from, quote, delimiter, terminator, entries } = self;
-        let (blocks, tail) = text[from..].as_chunks::<BLOCK_BYTES>();
-        // Zero is no special byte, so padding changes nothing.
-        let mut last = [0; BLOCK_BYTES];
-        last[..tail.len()].copy_from_slice(tail);
-        if let Some(room) = room(entries, 0) {
-            room[0] = from as u32 - 1;
-        }
+        let Self {
+            text,
+            from,
+            special,
+            entries,
+        } = self;
+        let mut classes: Classes = [[0; BLOCK_BYTES]; STRETCH_BYTES / BLOCK_BYTES];
+        room(entries, 0)[0] = from as u32 - 1;
         let mut count = 1;
         let mut base = from as u32;
         let mut inside = 0u64;
         // The field that is open at the block's begin has a quote in an earlier block.
         let mut is_open_marked = false;
-        for block in blocks.iter().chain(std::iter::once(&last)) {
-            let quotes = equal_mask(block, quote);
-            let ends = equal_mask(block, terminator);
-            let both = equal_mask(block, delimiter) | ends;
-            let Some(room) = room(entries, count) else { break };
-            if quotes == 0 && inside == 0 && !is_open_marked {
-                count += put_plain(room, base, both, ends);
-            } else {
-                let quoted = prefix_parity(quotes) ^ inside;
-                let structural = both & !quoted;
-                count += put_marked(room, base, structural, ends, quotes, &mut is_open_marked);
-                inside = ((quoted as i64) >> 63) as u64;
+        for stretch in text[from..].chunks(STRETCH_BYTES) {
+            for block in mask::classify(stretch, special, &mut classes) {
+                let ends = mask::mask_of(block, mask::ENDS_FIELD);
+                let room = room(entries, count);
+                if inside == 0 && !is_open_marked && !mask::has_any(block, mask::IS_QUOTE) {
+                    count += put_plain(room, base, block, ends);
+                } else {
+                    let quotes = mask::mask_of(block, mask::IS_QUOTE);
+                    let quoted = mask::prefix_parity(quotes) ^ inside;
+                    let ends = ends & !quoted;
+                    count += put_marked(room, base, block, ends, quotes, &mut is_open_marked);
+                    inside = mask::spread_last(quoted);
+                }
+                base = base.wrapping_add(BLOCK_BYTES as u32);
             }
-            base = base.wrapping_add(BLOCK_BYTES as u32);
         }
         count
     }
 }
 
+/// Makes the entry for byte `bit` of a block without the mark.
 #[inline(always)]
-fn put_plain(room: &mut [u32; BLOCK_BYTES], base: u32, mut structural: u64, ends: u64) -> usize {
-    let count = structural.count_ones() as usize;
-    for entry in room.iter_mut().take(count) {
-        let bit = structural.trailing_zeros();
-        *entry = (base + bit) | (((ends >> bit) & 1) as u32 * ENDS_ROW);
-        structural &= structural.wrapping_sub(1);
+fn entry_at(base: u32, block: &[u8; BLOCK_BYTES], bit: u32) -> u32 {
+    const SHIFT: u32 = ENDS_ROW.trailing_zeros() - mask::ENDS_ROW.trailing_zeros();
+    (base + bit) | u32::from(block[bit as usize % BLOCK_BYTES] & mask::ENDS_ROW) << SHIFT
+}
+
+#[inline(always)]
+fn put_plain(room: &mut [u32], base: u32, block: &[u8; BLOCK_BYTES], mut ends: u64) -> usize {
+    let count = ends.count_ones() as usize;
+    for entry in &mut room[..count] {
+        *entry = entry_at(base, block, ends.trailing_zeros());
+        ends &= ends.wrapping_sub(1);
     }
     count
 }
 
 #[inline(always)]
 fn put_marked(
-    room: &mut [u32; BLOCK_BYTES],
+    room: &mut [u32],
     base: u32,
-    mut structural: u64,
-    ends: u64,
+    block: &[u8; BLOCK_BYTES],
+    mut ends: u64,
     mut quotes: u64,
     is_open_marked: &mut bool,
 ) -> usize {
-    let count = structural.count_ones() as usize;
-    for entry in room.iter_mut().take(count) {
-        let bit = structural.trailing_zeros();
-        let below = (1u64 << bit) - 1;
+    let count = ends.count_ones() as usize;
+    for entry in &mut room[..count] {
+        let below = (ends & ends.wrapping_neg()).wrapping_sub(1);
         let is_marked = *is_open_marked | (quotes & below != 0);
-        *entry = (base + bit)
-            | (((ends >> bit) & 1) as u32 * ENDS_ROW)
-            | (u32::from(is_marked) * MARKED);
+        *entry = entry_at(base, block, ends.trailing_zeros()) | (u32::from(is_marked) * MARKED);
         quotes &= !below;
         *is_open_marked = false;
-        structural &= structural.wrapping_sub(1);
+        ends &= ends.wrapping_sub(1);
     }
     *is_open_marked |= quotes != 0;
     count
@@ -209,7 +233,11 @@ mod tests {
 
     fn index_of(text: &str) -> FieldIndex {
         let quoting = Quoting::Doubled { quote: b'"' };
-        let dialect = Dialect { delimiter: b',', quoting, line_end: LineEnd::Lf };
+        let dialect = Dialect {
+            delimiter: b',',
+            quoting,
+            line_end: LineEnd::Lf,
+        };
         let mut index = FieldIndex::default();
         index.build(&dialect, format!("#{text}").as_bytes(), 1);
         index
@@ -235,7 +263,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn masks_agree_with_stepping(text in "[ab,\"\r\n]{0,400}", from in 1usize..70) {
+        fn masks_agree_with_stepping(
+            text in "[ab,\"\r\n]{0,400}",
+            repeats in 1usize..20,
+            from in 1usize..70,
+        ) {
+            let text = text.repeat(repeats);
             let text = format!("{:#<from$}{text}", "");
             for line_end in [LineEnd::Lf, LineEnd::CrLf, LineEnd::Cr] {
                 let quoting = Quoting::Doubled { quote: b'"' };

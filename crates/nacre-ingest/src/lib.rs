@@ -4,10 +4,11 @@
 //! |---|---|
 //! | [`CsvOptions`] | options of COPY, their defaults and checks |
 //! | `dialect`, `scan`, `plan` | rows found in pieces of a file, in parallel; chunks of rows |
-//! | `index`, `columns`, `chunk` | a window of text to column buffers, fast |
+//! | `mask`, `index`, `columns`, `chunk` | a window of text to column buffers, fast |
 //! | `row` | the exact meaning of a row, and which fault is reported |
 //! | [`parse`], [`format`] | text to value and value to text for every type |
 //! | [`Loader`] | workers, errors in file order, cancelling |
+//! | [`copy_from`] | all of it into a table of the store, atomically |
 //! | [`CsvWriter`] | rows to CSV |
 //!
 //! # Invariants
@@ -29,6 +30,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bulk;
 mod chunk;
 mod columns;
 mod dialect;
@@ -37,6 +39,7 @@ pub mod format;
 mod index;
 mod layout;
 mod load;
+mod mask;
 mod options;
 pub mod parse;
 mod plan;
@@ -47,6 +50,7 @@ mod scan;
 mod source;
 mod writer;
 
+pub use bulk::copy_from;
 pub use error::{Error, ErrorKind, Location, Result, SHOWN_CHARS_MAX, ValueError, shown};
 pub use layout::{Target, TargetColumn};
 pub use load::{ChunkSink, Loader};

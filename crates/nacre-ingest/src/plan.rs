@@ -18,13 +18,14 @@ use crate::{
     dialect::State,
     scan::{Outcome, SegmentScan},
 };
+use nacre_column::{CHUNK_ROWS, STRING_BYTES_MAX};
 use std::collections::VecDeque;
 
 /// Sizes that trade speed for memory. Tests make them tiny.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tuning {
-    /// Bytes counted at a time. [Muehlbauer16 §3.3.3] found 0.25 to 1 times the last-level cache
-    /// per thread best; this is the lower end on common processors.
+    /// Bytes counted at a time. [Muehlbauer16 section 3.3.3] found 0.25 to 1 times the last-level
+    /// cache per thread best; this is the lower end on common processors.
     pub(crate) segment_bytes: u64,
     /// Bytes parsed at a time; with their index they stay in the L2 cache.
     pub(crate) window_bytes: usize,
@@ -37,17 +38,29 @@ pub(crate) struct Tuning {
     pub(crate) row_bytes_max: u64,
 }
 
+impl Tuning {
+    const STANDARD: Self = Self {
+        segment_bytes: 256 << 10,
+        window_bytes: 64 << 10,
+        chunk_rows: CHUNK_ROWS as u64,
+        chunk_bytes_max: 256 << 20,
+        row_bytes_max: 1_000_000_000,
+    };
+}
+
 impl Default for Tuning {
     fn default() -> Self {
-        Self {
-            segment_bytes: 256 << 10,
-            window_bytes: 64 << 10,
-            chunk_rows: nacre_column::CHUNK_ROWS as u64,
-            chunk_bytes_max: 256 << 20,
-            row_bytes_max: 1_000_000_000,
-        }
+        Self::STANDARD
     }
 }
+
+// A window holds the longest row, one fill more, the bytes in front and a line end; positions in
+// it have 30 bits.
+const _: () = assert!(Tuning::STANDARD.row_bytes_max + (1 << 20) < crate::index::ENDS_ROW as u64);
+const _: () = assert!(Tuning::STANDARD.window_bytes < 1 << 19);
+// A chunk is one row, or stays below its limit and two segments: below what a block can hold.
+const _: () = assert!(Tuning::STANDARD.row_bytes_max < STRING_BYTES_MAX as u64);
+const _: () = assert!(Tuning::STANDARD.chunk_bytes_max < (STRING_BYTES_MAX / 2) as u64);
 
 /// Most segments between the first not yet folded and the last handed out. Enough for 64 workers
 /// to have several each; the queue then takes less than 200 KB.
@@ -82,7 +95,11 @@ pub(crate) enum Task {
     /// Parse these rows.
     Parse(ChunkPlan),
     /// Count these bytes of the file.
-    Scan { segment: u64, offset: u64, bytes: usize },
+    Scan {
+        segment: u64,
+        offset: u64,
+        bytes: usize,
+    },
     /// Another worker's count is missing: wait for it.
     Wait,
     /// Nothing is left.
@@ -103,6 +120,8 @@ pub(crate) struct Plan {
     scans: VecDeque<Option<SegmentScan>>,
     /// Where segment `folded` begins.
     here: Anchor,
+    /// Where the last folded segment in which a row ends begins.
+    last_end: Anchor,
     /// The chunk being gathered begins with this row, counted from `open_anchor`.
     open_row: u64,
     open_anchor: Anchor,
@@ -115,7 +134,12 @@ pub(crate) struct Plan {
 impl Plan {
     /// Starts with the rows from `begin` to `end` of the file; `lines` line ends come before.
     pub(crate) fn new(tuning: Tuning, begin: u64, end: u64, lines: u64) -> Self {
-        let here = Anchor { offset: begin, state: State::Outside, lines, rows: 0 };
+        let here = Anchor {
+            offset: begin,
+            state: State::Outside,
+            lines,
+            rows: 0,
+        };
         let segments = (end - begin).div_ceil(tuning.segment_bytes);
         Self {
             tuning,
@@ -126,6 +150,7 @@ impl Plan {
             folded: 0,
             scans: VecDeque::new(),
             here,
+            last_end: here,
             open_row: 0,
             open_anchor: here,
             chunks: Vec::new(),
@@ -153,7 +178,11 @@ impl Plan {
         self.scans.push_back(None);
         let offset = self.begin + segment * self.tuning.segment_bytes;
         let bytes = self.tuning.segment_bytes.min(self.end - offset) as usize;
-        Task::Scan { segment, offset, bytes }
+        Task::Scan {
+            segment,
+            offset,
+            bytes,
+        }
     }
 
     /// Stops: chunks that are not handed out yet never will be.
@@ -185,6 +214,9 @@ impl Plan {
         let outcome = scan.outcome(self.here.state);
         let here = self.here;
         let rows_after = here.rows + outcome.rows;
+        if outcome.rows > 0 {
+            self.last_end = here;
+        }
         let is_end = self.folded + 1 == self.segments;
         let offset_after = here.offset + self.tuning.segment_bytes;
         // Bytes after the last row end are a row without a line end.
@@ -194,7 +226,7 @@ impl Plan {
         }
         let bytes = offset_after - self.open_anchor.offset;
         if !is_end && bytes >= self.tuning.chunk_bytes_max && rows_after > self.open_row {
-            self.close(rows_after - self.open_row, here);
+            self.close(rows_after - self.open_row, self.last_end);
         }
         if is_end {
             if rows_total > self.open_row {
@@ -214,11 +246,21 @@ impl Plan {
         let Outcome { state, .. } = outcome;
         self.folded += 1;
         let lines = here.lines + scan.lines;
-        self.here = Anchor { offset: offset_after, state, lines, rows: rows_after };
+        self.here = Anchor {
+            offset: offset_after,
+            state,
+            lines,
+            rows: rows_after,
+        };
     }
 
-    /// Ends the open chunk after `rows` rows, the last of which ends in the segment at `here`.
-    fn close(&mut self, rows: u64, here: Anchor) {
+    /// Ends the open chunk after `rows` rows, the last of which ends in the segment at `last_end`.
+    fn close(&mut self, rows: u64, last_end: Anchor) {
+        // Only the file's first row begins where a segment does; all others after a row's end.
+        assert!(
+            self.open_row == 0 || self.open_row > self.open_anchor.rows,
+            "anchor past a row"
+        );
         self.chunks.push(ChunkPlan {
             index: self.chunks.len() as u64,
             anchor: self.open_anchor,
@@ -227,6 +269,6 @@ impl Plan {
             is_last: false,
         });
         self.open_row += rows;
-        self.open_anchor = here;
+        self.open_anchor = last_end;
     }
 }

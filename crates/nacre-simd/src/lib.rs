@@ -24,13 +24,14 @@
 //!
 //! # Invariants
 //! 1. This crate knows nothing of columns, blocks or memory domains and holds no kernel of its own.
-//! 2. Safe code cannot run an instruction that the processor lacks: [`Flavour::run`] and `fill` fall back.
+//! 2. Safe code cannot run an instruction that the processor lacks: [`Flavour::run`] and
+//!    [`Flavour::fill`] fall back.
 //! 3. It starts no thread.
 //!
 //! # Source
-//! [Zarubin22 §4.3] lets each worker choose its instruction set. Differs: registers are not written
-//! out; kernels are loops over fixed lanes that the compiler vectorizes per flavour (the bench of
-//! `nacre-column` shows that it does).
+//! [Zarubin22 section 4.3] lets each worker choose its instruction set. Differs: registers are not
+//! written out; kernels are loops over fixed lanes that the compiler vectorizes per flavour (the
+//! bench of `nacre-column` shows that it does).
 
 mod dispatch;
 mod flavour;

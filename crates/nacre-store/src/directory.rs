@@ -5,29 +5,15 @@
 //! that planning and skipping chunks touch no block.
 //!
 //! # Layout
-//! Pool: a header of 64 bytes, blocks at multiples of 64, the directory.
-//!
-//! | offset | bytes | field | meaning |
-//! |---|---|---|---|
-//! | 0 | 8 | magic | `NACREBLK` |
-//! | 8 | 4 | version | 1 |
-//! | 12 | 4 | crc32c | over bytes 0 to 11 and 16 to 63 |
-//! | 16 | 16 | database id | as in the manifest |
-//! | 32 | 8 | table id | |
-//! | 40 | 8 | load id | |
-//! | 48 | 16 | zero | |
-//!
-//! Directory: 4 bytes chunk count, 4 bytes column count, then for each chunk 4 bytes rows, its
-//! smallest and largest primary key (each 4 bytes length and the key as [`crate::key`] has it,
-//! length 0 without a primary key), and for each column 8 bytes offset, 8 bytes length and the
-//! block's aggregates. Its offset, length and CRC-32C are in the manifest.
+//! Pool header and directory are drawn in `docs/layout.md`, section "Load pool"; a test compares.
+//! The directory's offset, length and CRC-32C are in the manifest.
 
 use nacre_column::{CHUNK_ROWS, SMA_BYTES, Sma};
 
 use crate::codec::{Decoder, Encoder, Truncated};
 use crate::manifest::{DatabaseId, LoadId, TableId};
 
-pub(crate) const POOL_MAGIC: &[u8; 8] = b"NACREBLK";
+pub(crate) const POOL_MAGIC: &[u8; 8] = b"NACREPOL";
 pub(crate) const POOL_VERSION: u32 = 1;
 pub(crate) const POOL_HEADER_BYTES: usize = 64;
 

@@ -10,10 +10,14 @@
 //! 1. A load is visible wholly or not at all, whatever happens to the process.
 //! 2. No byte of a block is used before its checksum was verified.
 
+#![deny(unsafe_code)]
+
 mod codec;
 mod directory;
 mod error;
 mod key;
+#[cfg(test)]
+mod layout_tests;
 mod load;
 mod manifest;
 mod schema;

@@ -1,6 +1,6 @@
 //! What a table looks like: names, types and constraints.
 
-use nacre_column::{ColumnType, DECIMAL_PRECISION_MAX};
+use nacre_column::{COLUMN_TYPE_BYTES, ColumnType, DECIMAL_PRECISION_MAX};
 
 use crate::codec::{Decoder, Encoder, Truncated};
 
@@ -76,7 +76,7 @@ impl TableSchema {
         encoder.put_u16(self.columns.len() as u16);
         for column in &self.columns {
             encoder.put_str(&column.name);
-            encode_type(column.column_type, encoder);
+            encoder.put_raw(&column.column_type.to_bytes());
             encoder.put_u8(u8::from(column.is_nullable));
         }
         encoder.put_str(&self.primary_key_name);
@@ -92,11 +92,10 @@ impl TableSchema {
         let domain = decoder.string()?;
         let mut columns = Vec::new();
         for _ in 0..decoder.u16()? {
-            columns.push(ColumnDef {
-                name: decoder.string()?,
-                column_type: decode_type(decoder)?,
-                is_nullable: decoder.u8()? != 0,
-            });
+            let name = decoder.string()?;
+            let type_bytes = decoder.raw(COLUMN_TYPE_BYTES)?.try_into().map_err(|_| Truncated)?;
+            let column_type = ColumnType::from_bytes(type_bytes).map_err(|_| Truncated)?;
+            columns.push(ColumnDef { name, column_type, is_nullable: decoder.u8()? != 0 });
         }
         let primary_key_name = decoder.string()?;
         let key = (0..decoder.u16()?)
@@ -140,46 +139,6 @@ fn check_type(column: &ColumnDef) -> Result<(), String> {
         }
         _ => Ok(()),
     }
-}
-
-fn encode_type(column_type: ColumnType, encoder: &mut Encoder) {
-    let (code, first, second) = match column_type {
-        ColumnType::Boolean => (1, 0, 0),
-        ColumnType::SmallInt => (2, 0, 0),
-        ColumnType::Integer => (3, 0, 0),
-        ColumnType::BigInt => (4, 0, 0),
-        ColumnType::Decimal { precision, scale } => (5, u32::from(precision), u32::from(scale)),
-        ColumnType::Real => (6, 0, 0),
-        ColumnType::Double => (7, 0, 0),
-        ColumnType::Date => (8, 0, 0),
-        ColumnType::Timestamp => (9, 0, 0),
-        ColumnType::Varchar { max_chars } => (10, max_chars.unwrap_or(0), 0),
-        ColumnType::Char { chars } => (11, chars, 0),
-        ColumnType::Bytea => (12, 0, 0),
-    };
-    encoder.put_u8(code);
-    encoder.put_u32(first);
-    encoder.put_u32(second);
-}
-
-fn decode_type(decoder: &mut Decoder<'_>) -> Result<ColumnType, Truncated> {
-    let (code, first, second) = (decoder.u8()?, decoder.u32()?, decoder.u32()?);
-    let narrow = |value: u32| u8::try_from(value).map_err(|_| Truncated);
-    Ok(match code {
-        1 => ColumnType::Boolean,
-        2 => ColumnType::SmallInt,
-        3 => ColumnType::Integer,
-        4 => ColumnType::BigInt,
-        5 => ColumnType::Decimal { precision: narrow(first)?, scale: narrow(second)? },
-        6 => ColumnType::Real,
-        7 => ColumnType::Double,
-        8 => ColumnType::Date,
-        9 => ColumnType::Timestamp,
-        10 => ColumnType::Varchar { max_chars: (first > 0).then_some(first) },
-        11 => ColumnType::Char { chars: first },
-        12 => ColumnType::Bytea,
-        _ => return Err(Truncated),
-    })
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! The `nacre` program; all of it is in the library's `cli` module.
 
+#![forbid(unsafe_code)]
+
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

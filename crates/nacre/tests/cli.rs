@@ -291,13 +291,13 @@ fn errors_show_the_line_and_a_caret() {
     let directory = shells();
     let ran = run(
         directory.path(),
-        &["db", "-c", "select name,\n       from shell"],
+        &["db", "-c", "select name\nfrom shell\n  order name"],
     );
     assert_eq!((ran.code, ran.out.as_str()), (3, ""));
     let lines: Vec<&str> = ran.err.lines().collect();
     assert!(lines[0].starts_with("ERROR:  syntax error"), "{}", ran.err);
-    assert_eq!(lines[1], "LINE 2:        from shell", "{}", ran.err);
-    assert_eq!(lines[2].find('^'), lines[1].find("from"), "{}", ran.err);
+    assert_eq!(lines[1], "LINE 3:   order name", "{}", ran.err);
+    assert_eq!(lines[2].find('^'), lines[1].find("order"), "{}", ran.err);
 
     let ran = run(directory.path(), &["db", "-c", "select nam from shell"]);
     let lines: Vec<&str> = ran.err.lines().collect();

@@ -367,8 +367,18 @@ mod tests {
     }
 
     #[test]
+    fn strings_that_collide_too_often_are_given_up() {
+        let texts: Vec<String> = (0..500).map(|i| i.to_string()).collect();
+        let values = strings(texts.iter().map(String::as_str));
+        let mut distinct = Distinct::new(&values, values.len());
+        distinct.probes_left = 2;
+        assert!((0..500).any(|row| distinct.number_of(row).is_none()));
+        assert_eq!(distinct.probes_left, 0);
+    }
+
+    #[test]
     fn leading_bytes_order_as_strings_do() {
-        let mut texts = vec!["", "a", "ab", "b", "\u{7f}", "aaaaaaaab", "aaaaaaaa"];
+        let mut texts = ["", "a", "ab", "b", "\u{7f}", "aaaaaaaab", "aaaaaaaa"];
         texts.sort_unstable();
         assert!(texts.is_sorted_by_key(|text| leading_bytes(text.as_bytes())));
     }

@@ -199,7 +199,7 @@ impl<'a> StringValues<'a> {
 pub enum Strings<'a> {
     /// One string per row; null rows hold the empty string.
     Plain(StringValues<'a>),
-    /// Distinct strings in ascending byte order; [`Block::decode_codes`](crate::Block::decode_codes)
-    /// gives each row's place among them.
+    /// Distinct strings in ascending byte order;
+    /// [`Block::decode_codes`](crate::Block::decode_codes) gives each row's place among them.
     Dictionary(StringValues<'a>),
 }

@@ -18,9 +18,10 @@
 //! values come out in row order, and any row is found with two loads.
 //!
 //! # Source
-//! [Zarubin22 §3.3.1] static bit packing with frame of reference; the vertical layout is that of
-//! SIMD-BP128 there. Differs: lanes have 64 bits and there are eight, so that widths up to 64 and
-//! 512-bit registers need no second layout; and one width serves the block, for random access.
+//! [Zarubin22 section 3.3.1] static bit packing with frame of reference; the vertical layout is
+//! that of SIMD-BP128 there. Differs: lanes have 64 bits and there are eight, so that widths up to
+//! 64 and 512-bit registers need no second layout; and one width serves the block, for random
+//! access.
 //!
 //! # See
 //! Bench `decode` (ns per value for each flavour).
@@ -377,7 +378,7 @@ mod tests {
             state = state
                 .wrapping_mul(0x5851_f42d_4c95_7f2d)
                 .wrapping_add(0x1405_7b7e_f767_814f);
-            (state >> 32 | state << 32) & if width == 0 { 0 } else { mask(width) }
+            state.rotate_left(32) & if width == 0 { 0 } else { mask(width) }
         };
         (0..rows).map(|_| next()).collect()
     }

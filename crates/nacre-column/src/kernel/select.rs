@@ -13,7 +13,8 @@
 //! ```
 //!
 //! # Source
-//! [Muehlbauer16 §3] restrictions on compressed blocks; [Zarubin22 §4.2] operators on formats.
+//! [Muehlbauer16 section 3] restrictions on compressed blocks; [Zarubin22 section 4.2] operators on
+//! formats.
 
 use std::cmp::Ordering;
 use std::ops::Range;

@@ -1,8 +1,8 @@
 //! Booleans, whole numbers, decimals and floats.
 //!
 //! # Source
-//! [Muehlbauer16 §3.3.4] deserialisation without a branch per character. Differs: the digits of a
-//! field are validated and summed eight at a time in ordinary registers (a right-aligned load, so
+//! [Muehlbauer16 section 3.3.4] deserialisation without a branch per character. Differs: the digits
+//! of a field are validated and summed eight at a time in ordinary registers (a right-aligned load, so
 //! that the length is a shift and not a loop), which needs no instruction set and no unsafe code.
 
 use super::{ValueResult, invalid_syntax, is_space, trimmed};
@@ -24,9 +24,8 @@ const EXPONENT_MAX: i64 = 1 << 30;
 /// `InvalidText`.
 pub fn parse_boolean(text: &[u8]) -> ValueResult<bool> {
     let word = trimmed(text).to_ascii_lowercase();
-    let is_prefix_of = |whole: &[u8], bytes_min: usize| {
-        word.len() >= bytes_min && whole.starts_with(&word)
-    };
+    let is_prefix_of =
+        |whole: &[u8], bytes_min: usize| word.len() >= bytes_min && whole.starts_with(&word);
     match &word[..] {
         b"1" => Ok(true),
         b"0" => Ok(false),
@@ -40,7 +39,8 @@ pub fn parse_boolean(text: &[u8]) -> ValueResult<bool> {
     }
 }
 
-/// Parses a `smallint`, `integer` or `bigint`: decimal, `0x`, `0o`, `0b`, underscores between digits.
+/// Parses a `smallint`, `integer` or `bigint`: decimal, `0x`, `0o`, `0b`, underscores between
+/// digits.
 ///
 /// # Errors
 /// `InvalidText`, `NumberOutOfRange`.
@@ -63,7 +63,10 @@ pub fn parse_integer(text: &[u8], column_type: ColumnType) -> ValueResult<i64> {
         Ok(value) if (min..=max).contains(&value) => Ok(value),
         _ => Err(ValueError::new(
             ErrorKind::NumberOutOfRange,
-            format!("value \"{}\" is out of range for type {column_type}", shown(text)),
+            format!(
+                "value \"{}\" is out of range for type {column_type}",
+                shown(text)
+            ),
         )),
     }
 }
@@ -132,7 +135,11 @@ pub fn parse_decimal(text: &[u8], precision: u8, scale: u8) -> ValueResult<i128>
             "A field with precision {precision}, scale {scale} must round to an absolute value \
              less than {}{}.",
             if precision == scale { "" } else { "10^" },
-            if precision == scale { 1 } else { precision - scale },
+            if precision == scale {
+                1
+            } else {
+                precision - scale
+            },
         ))
     };
     let magnitude = scaled(&parts, scale).ok_or_else(overflow)?;
@@ -144,8 +151,10 @@ pub fn parse_decimal(text: &[u8], precision: u8, scale: u8) -> ValueResult<i128>
 
 #[cold]
 fn numeric_overflow(detail: String) -> Box<ValueError> {
-    let mut error =
-        ValueError::new(ErrorKind::NumberOutOfRange, "numeric field overflow".to_owned());
+    let mut error = ValueError::new(
+        ErrorKind::NumberOutOfRange,
+        "numeric field overflow".to_owned(),
+    );
     error.detail = Some(detail);
     error
 }
@@ -181,7 +190,11 @@ fn decimal_parts(number: &[u8]) -> Option<DecimalParts<'_>> {
         }
         _ => return None,
     };
-    Some(DecimalParts { whole, fraction, exponent })
+    Some(DecimalParts {
+        whole,
+        fraction,
+        exponent,
+    })
 }
 
 /// Returns the value times ten to `scale`, rounded half away from zero; `None` past 38 digits.
@@ -259,7 +272,10 @@ fn check_float(
     if (is_infinite && has_digit()) || (is_zero && is_nonzero()) {
         return Err(ValueError::new(
             ErrorKind::NumberOutOfRange,
-            format!("\"{}\" is out of range for type {name}", shown(trim_start(text))),
+            format!(
+                "\"{}\" is out of range for type {name}",
+                shown(trim_start(text))
+            ),
         ));
     }
     Ok(())

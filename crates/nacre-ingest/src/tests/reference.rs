@@ -27,10 +27,10 @@ impl Reference<'_> {
     }
 
     /// Returns where the line ends; a line end of another kind is a fault.
-    fn line_bytes<'a>(
+    fn line_bytes(
         &self,
         rest: &[u8],
-        line_end: &mut Option<&'a [u8]>,
+        line_end: &mut Option<&[u8]>,
     ) -> std::result::Result<usize, String> {
         let CsvOptions { quote, escape, .. } = *self.options;
         let (mut is_quoted, mut was_escape) = (false, false);
@@ -60,14 +60,23 @@ impl Reference<'_> {
             if here == expected {
                 return Ok(index);
             }
-            let name = if byte == b'\r' { "carriage return" } else { "newline" };
+            let name = if byte == b'\r' {
+                "carriage return"
+            } else {
+                "newline"
+            };
             return Err(format!("unquoted {name} found in data"));
         }
         Ok(rest.len())
     }
 
     fn fields(&self, line: &[u8]) -> std::result::Result<Vec<Option<String>>, String> {
-        let CsvOptions { quote, escape, delimiter, .. } = *self.options;
+        let CsvOptions {
+            quote,
+            escape,
+            delimiter,
+            ..
+        } = *self.options;
         let mut fields = Vec::new();
         let mut bytes = line.iter().copied().peekable();
         loop {
@@ -137,7 +146,7 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.max(600)))]
 
     #[test]
     fn loader_agrees_with_the_plain_reader(

@@ -120,7 +120,7 @@ fn copy(parser: &mut Parser<'_>) -> std::result::Result<Result<CopyStatement>, P
         }
         _ => return parser.expected("a file name in quotes, STDIN or STDOUT", token),
     };
-    parser.parse_keyword(Keyword::WITH);
+    let _ = parser.parse_keyword(Keyword::WITH);
     let options = if parser.consume_token(&Token::LParen) {
         parenthesized_options(parser)?
     } else {
@@ -217,7 +217,7 @@ fn old_options(parser: &mut Parser<'_>) -> std::result::Result<Vec<CopyOption>, 
             "csv" | "binary" => option("format", OptionValue::Text(word)),
             "header" => option("header", OptionValue::None),
             "delimiter" | "null" | "quote" | "escape" | "encoding" => {
-                parser.parse_keyword(Keyword::AS);
+                let _ = parser.parse_keyword(Keyword::AS);
                 let token = parser.next_token();
                 match string(&token.token) {
                     Some(text) => option(&word, OptionValue::Text(text.into())),

@@ -9,8 +9,6 @@
 //! 1. Everything a record names is durable before the record is appended.
 //! 2. Bytes below the published end never change.
 //! 3. Sequence numbers are 1, 2, 3, ... without gaps.
-//! # Layout
-//! The header of a replica is drawn in [`super::replica`], a record in [`super::record`].
 //! # Durability
 //! `append` returns once the record is published durably in every healthy replica.
 //! # Concurrency

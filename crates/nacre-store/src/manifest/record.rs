@@ -1,16 +1,7 @@
 //! Records of the manifest and their payloads.
 //!
 //! # Layout
-//! One record, 8-byte aligned, zero-padded to a multiple of 8:
-//!
-//! | offset | bytes | field | meaning |
-//! |---|---|---|---|
-//! | 0 | 4 | payload bytes | length of the payload, without padding |
-//! | 4 | 4 | crc32c | over offsets 8 to the end of the payload, then the length |
-//! | 8 | 8 | sequence | 1 for the first record, then one more each |
-//! | 16 | 2 | kind | 1 domain, 2 table created, 3 table dropped, 4 load |
-//! | 18 | 6 | zero | |
-//! | 24 | n | payload | fields in the order of [`Record`] |
+//! Drawn in `docs/layout.md`, section "Manifest record"; a test compares.
 
 use crate::codec::{Decoder, Encoder, Truncated};
 use crate::schema::TableSchema;

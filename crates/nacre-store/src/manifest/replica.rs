@@ -4,18 +4,7 @@
 //! 1. A replica has its final name only once it is whole and durable; a crash while one is
 //!    written leaves a file with the suffix `.new`, which nobody reads.
 //! # Layout
-//!
-//! | offset | bytes | field | meaning |
-//! |---|---|---|---|
-//! | 0 | 8 | magic | `NACREMAN` |
-//! | 8 | 4 | version | 1 |
-//! | 12 | 4 | crc32c | over bytes 0 to 11 and 16 to 63 |
-//! | 16 | 16 | database id | the same in all pools of a database |
-//! | 32 | 8 | created | microseconds since 1970-01-01 UTC |
-//! | 40 | 24 | zero | |
-//! | 64 | 8 | published end | offset behind the last published record |
-//! | 72 | 56 | zero | keeps the published end alone in its cache line |
-//! | 128 | n | records | see [`super::record`] |
+//! Drawn in `docs/layout.md`, section "Manifest header"; a test compares.
 
 use std::fmt;
 
@@ -152,7 +141,7 @@ impl From<Truncated> for HeaderError {
     }
 }
 
-fn header_bytes(database: DatabaseId, created_micros: u64) -> Vec<u8> {
+pub(crate) fn header_bytes(database: DatabaseId, created_micros: u64) -> Vec<u8> {
     let mut encoder = Encoder::default();
     encoder.put_raw(MAGIC);
     encoder.put_u32(VERSION);

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use nacre_bench::bench::BenchArgs;
 use nacre_bench::demo::DemoArgs;
-use nacre_simd::Flavour;
+use nacre_simd::{Flavour, SIMD_VARIABLE};
 use nacre_sql::OpenOptions;
 
 use super::arguments::{Arguments, BenchSubject, Task, Tool};
@@ -102,7 +102,8 @@ fn run_database(arguments: Arguments, tasks: &[Task]) -> u8 {
         has_timer: false,
     };
     if let Err(error) = Flavour::from_env() {
-        report::print_message(&error.to_string(), None, &Place::Typed);
+        let message = format!("setting {SIMD_VARIABLE}: {error}");
+        report::print_message(&message, None, &Place::Typed);
         return EXIT_UNUSABLE;
     }
     let options = OpenOptions {

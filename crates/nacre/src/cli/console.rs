@@ -2,7 +2,9 @@
 //!
 //! # Concurrency
 //! A statement runs on the worker threads; the thread that owns the console waits for its batches,
-//! for Ctrl-C and for the next step of the progress bar, and does all the printing.
+//! for Ctrl-C and for the next step of the progress bar, and does all the printing. It waits on a
+//! runtime of its own, so that busy workers cannot keep it waiting. After Ctrl-C the workers are
+//! replaced: what is still busy there ends by itself, without anybody waiting for it.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -14,7 +16,7 @@ use nacre_ingest::Progress;
 use nacre_sql::datafusion::arrow::datatypes::SchemaRef;
 use nacre_sql::datafusion::execution::SendableRecordBatchStream;
 use nacre_sql::{Database, Error, ErrorKind, OpenOptions, Outcome, Session, StatementIo};
-use tokio::runtime::Runtime;
+use tokio::runtime::{Handle, Runtime};
 use tokio::task::JoinHandle;
 
 use super::interrupt::{EXIT_CODE, Interrupts};
@@ -22,12 +24,14 @@ use super::line_reader::DataSource;
 use super::output::Output;
 use super::place::Place;
 use super::progress::{INTERVAL, LoadBar};
-use super::render::Style;
+use super::render::{Mode, Style};
 use super::report;
-use super::tokens::{CopyStream, copy_stream};
+use super::tokens::{CopyStream, copy_stream, is_load};
+use crate::database::build_runtime;
 
-/// How long a cancelled load may take to notice before it is left behind.
-const CANCEL_WAIT: Duration = Duration::from_secs(5);
+/// How long a cancelled load may take before a person is told that it takes longer, and before a
+/// script is ended without it.
+const CANCEL_WAIT: Duration = Duration::from_secs(3);
 /// Batches computed ahead of the one being printed.
 const BATCHES_AHEAD: usize = 4;
 
@@ -57,7 +61,11 @@ pub(crate) struct Behaviour {
 pub(crate) struct Console {
     pub(crate) database: Database,
     session: Arc<Session>,
-    runtime: Runtime,
+    /// Where statements run.
+    workers: Runtime,
+    threads: Option<usize>,
+    /// Where this thread waits.
+    front: Runtime,
     interrupts: Interrupts,
     pub(crate) output: Output,
     pub(crate) style: Style,
@@ -72,7 +80,8 @@ pub(crate) struct Console {
 /// How a statement ended.
 enum Ended {
     Rows,
-    Tag(String),
+    /// With whether Ctrl-C came, but too late to stop it.
+    Tag(String, bool),
     Error(Error),
     Interrupted,
     /// Writing the answer failed.
@@ -89,17 +98,25 @@ impl Console {
         style: Style,
         behaviour: Behaviour,
     ) -> nacre_sql::Result<Self> {
-        let runtime = crate::database::build_runtime(options.threads)?;
-        let interrupts =
-            Interrupts::listen(&runtime, behaviour.is_interactive).map_err(|error| {
-                Error::new(ErrorKind::Open, format!("cannot watch Ctrl-C: {error}"))
-            })?;
+        let failed = |what: &str, error: &io::Error| {
+            Error::new(ErrorKind::Open, format!("cannot {what}: {error}"))
+        };
+        let threads = options.threads;
+        let workers = build_runtime(threads)?;
+        let front = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .map_err(|error| failed("wait for worker threads", &error))?;
+        let interrupts = Interrupts::listen(behaviour.is_interactive)
+            .map_err(|error| failed("watch Ctrl-C", &error))?;
         let directory = options.directory.clone();
         let database = Database::open(options)?;
         Ok(Self {
             session: Arc::new(database.session()),
             database,
-            runtime,
+            workers,
+            threads,
+            front,
             interrupts,
             output: Output::stdout(),
             style,
@@ -115,12 +132,12 @@ impl Console {
         let Self {
             session,
             database,
-            runtime,
+            workers,
             ..
         } = self;
         drop(session);
         drop(database);
-        runtime.shutdown_background();
+        workers.shutdown_background();
     }
 
     /// Returns the session, for a completer that outlives a borrow of the console.
@@ -140,7 +157,6 @@ impl Console {
             // An output that has gone is noticed by the answer.
             let _ = self.output.message(&format!("{sql};\n"));
         }
-        let started = Instant::now();
         let stream = copy_stream(sql);
         let mut statement_io = StatementIo::default();
         match stream {
@@ -150,6 +166,8 @@ impl Console {
             }
             None => {}
         }
+        // Data that is typed by hand is there by now, so its time does not count.
+        let started = Instant::now();
         self.interrupts.begin();
         let ended = self.wait_for(sql, statement_io);
         self.interrupts.end();
@@ -169,7 +187,7 @@ impl Console {
         let ended = self.wait_for(sql, StatementIo::default());
         self.interrupts.end();
         match ended {
-            Ended::Tag(_) => Flow::Continue,
+            Ended::Tag(..) => Flow::Continue,
             other => self.conclude(other, sql, place, None),
         }
     }
@@ -199,23 +217,22 @@ impl Console {
     }
 
     fn wait_for(&mut self, sql: &str, statement_io: StatementIo) -> Ended {
-        let Self {
-            session,
-            runtime,
-            interrupts,
-            output,
-            style,
-            behaviour,
-            ..
-        } = self;
         let statement = Running {
-            session: Arc::clone(session),
-            interrupts,
-            output: output.clone(),
-            style,
-            has_bar: !behaviour.is_quiet,
+            session: Arc::clone(&self.session),
+            workers: self.workers.handle().clone(),
+            interrupts: &mut self.interrupts,
+            output: self.output.clone(),
+            style: &self.style,
+            has_bar: !self.behaviour.is_quiet,
+            is_interactive: self.behaviour.is_interactive,
         };
-        runtime.block_on(statement.run(sql.to_owned(), statement_io))
+        let ended = self
+            .front
+            .block_on(statement.run(sql.to_owned(), statement_io));
+        if let (Ended::Interrupted, Ok(workers)) = (&ended, build_runtime(self.threads)) {
+            std::mem::replace(&mut self.workers, workers).shutdown_background();
+        }
+        ended
     }
 
     /// Prints how a statement ended.
@@ -230,26 +247,25 @@ impl Console {
         if self.output.is_closed() {
             return Flow::Exit(0);
         }
-        if let (Err(error), Ended::Rows | Ended::Tag(_)) = (&flushed, &ended) {
+        if let (Err(error), Ended::Rows | Ended::Tag(..)) = (&flushed, &ended) {
             return self.output_failed(error, place);
         }
         match ended {
             Ended::Rows => Flow::Continue,
-            Ended::Tag(tag) => {
-                let shows_tags =
-                    self.behaviour.is_interactive || self.style.mode == super::render::Mode::Box;
-                if self.behaviour.is_quiet || !shows_tags || stream == Some(CopyStream::ToStdout) {
-                    return Flow::Continue;
-                }
-                self.say(&format!("{tag}\n"))
+            Ended::Tag(tag, is_late) => {
+                let flow = self.show_tag(&tag, stream);
+                let ends = is_late && !self.behaviour.is_interactive;
+                if ends { Flow::Exit(EXIT_CODE) } else { flow }
             }
             Ended::Error(error) => {
                 report::print_error(&error, sql, place);
                 Flow::Failed
             }
             Ended::Interrupted => {
-                report::print_message("the statement was cancelled by Ctrl-C", None, place);
                 let is_interactive = self.behaviour.is_interactive;
+                // The terminal has shown `^C` where the message would begin.
+                report::print(if is_interactive { "\n" } else { "" });
+                report::print_message("the statement was cancelled by Ctrl-C", None, place);
                 if is_interactive {
                     Flow::Failed
                 } else {
@@ -258,6 +274,14 @@ impl Console {
             }
             Ended::Output(error) => self.output_failed(&error, place),
         }
+    }
+
+    fn show_tag(&self, tag: &str, stream: Option<CopyStream>) -> Flow {
+        let shows_tags = self.behaviour.is_interactive || self.style.mode == Mode::Box;
+        if self.behaviour.is_quiet || !shows_tags || stream == Some(CopyStream::ToStdout) {
+            return Flow::Continue;
+        }
+        self.say(&format!("{tag}\n"))
     }
 
     fn output_failed(&self, error: &io::Error, place: &Place) -> Flow {
@@ -277,10 +301,12 @@ impl Console {
 /// A statement under way.
 struct Running<'a> {
     session: Arc<Session>,
+    workers: Handle,
     interrupts: &'a mut Interrupts,
     output: Output,
     style: &'a Style,
     has_bar: bool,
+    is_interactive: bool,
 }
 
 impl Running<'_> {
@@ -288,7 +314,10 @@ impl Running<'_> {
         let progress = Arc::new(Progress::default());
         statement_io.progress = Some(Arc::clone(&progress));
         let session = Arc::clone(&self.session);
-        let mut task = tokio::spawn(async move { session.execute(&sql, statement_io).await });
+        let is_load = is_load(&sql);
+        let mut task = self
+            .workers
+            .spawn(async move { session.execute(&sql, statement_io).await });
         let mut bar = LoadBar::new(self.has_bar);
         let mut ticks = tokio::time::interval(INTERVAL);
         let outcome = loop {
@@ -296,14 +325,14 @@ impl Running<'_> {
                 outcome = &mut task => break outcome,
                 () = self.interrupts.wait() => {
                     drop(bar);
-                    return cancel(task, &progress).await;
+                    return cancel(task, &progress, is_load, self.is_interactive).await;
                 }
                 _ = ticks.tick() => bar.update(&progress),
             }
         };
         drop(bar);
         match outcome {
-            Ok(Ok(Outcome::Command { tag })) => Ended::Tag(tag),
+            Ok(Ok(Outcome::Command { tag })) => Ended::Tag(tag, false),
             Ok(Ok(Outcome::Rows { schema, stream })) => self.print_rows(&schema, stream).await,
             Ok(Err(error)) => Ended::Error(error),
             Err(error) => Ended::Error(panicked(&error)),
@@ -317,7 +346,7 @@ impl Running<'_> {
         mut stream: SendableRecordBatchStream,
     ) -> Ended {
         let (sender, mut batches) = tokio::sync::mpsc::channel(BATCHES_AHEAD);
-        let mut pump = AbortOnDrop(tokio::spawn(async move {
+        let mut pump = AbortOnDrop(self.workers.spawn(async move {
             while let Some(batch) = stream.next().await {
                 if sender.send(batch).await.is_err() {
                     break;
@@ -373,23 +402,35 @@ impl Drop for AbortOnDrop {
     }
 }
 
-/// Asks a statement to stop; a load gets the time to leave nothing behind.
-async fn cancel(mut task: JoinHandle<nacre_sql::Result<Outcome>>, progress: &Progress) -> Ended {
+/// Asks a statement to stop. A query is left alone at once; for a load this waits, because only
+/// its end tells whether its rows are there.
+async fn cancel(
+    mut task: JoinHandle<nacre_sql::Result<Outcome>>,
+    progress: &Progress,
+    is_load: bool,
+    is_interactive: bool,
+) -> Ended {
     progress.cancel();
-    // ORDERING: figures for a decision that may be late.
-    let is_load = progress
-        .bytes_total
-        .load(std::sync::atomic::Ordering::Relaxed)
-        > 0;
-    if is_load
-        && let Ok(Ok(Ok(Outcome::Command { tag }))) =
-            tokio::time::timeout(CANCEL_WAIT, &mut task).await
-    {
-        // It was done before it could stop.
-        return Ended::Tag(tag);
+    if !is_load {
+        task.abort();
+        return Ended::Interrupted;
     }
-    task.abort();
-    Ended::Interrupted
+    let ended = match tokio::time::timeout(CANCEL_WAIT, &mut task).await {
+        Ok(ended) => ended,
+        // A script's load may wait for its standard input for ever; it ends with the process.
+        Err(_) if !is_interactive => return Ended::Interrupted,
+        Err(_) => {
+            report::print("\nThe load has come too far to stop at once; waiting for it.\n");
+            task.await
+        }
+    };
+    match ended {
+        Ok(Ok(Outcome::Command { tag })) => Ended::Tag(tag, true),
+        Ok(Ok(Outcome::Rows { .. })) => Ended::Interrupted,
+        Ok(Err(error)) if error.kind() == ErrorKind::Cancelled => Ended::Interrupted,
+        Ok(Err(error)) => Ended::Error(error),
+        Err(error) => Ended::Error(panicked(&error)),
+    }
 }
 
 fn panicked(error: &tokio::task::JoinError) -> Error {

@@ -6,11 +6,15 @@
 //! | again, while it is being cancelled | nothing more | nothing more |
 //! | otherwise | the line is cleared (by the line editor) | exit code 130 at once |
 
+//!
+//! # Concurrency
+//! A thread of its own listens, because the worker threads may be too busy to look: a signal then
+//! reaches the waiting console although no worker has a moment.
+
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -28,13 +32,16 @@ impl Interrupts {
     /// Starts to listen.
     ///
     /// # Errors
-    /// If the system refuses the signal handler.
-    pub(crate) fn listen(runtime: &Runtime, is_interactive: bool) -> io::Result<Self> {
+    /// If the system refuses the thread or the signal handler.
+    pub(crate) fn listen(is_interactive: bool) -> io::Result<Self> {
         let (sender, received) = watch::channel(0);
         let is_busy = Arc::new(AtomicBool::new(false));
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .build()?;
         let mut signals = runtime.block_on(async { signal(SignalKind::interrupt()) })?;
         let busy = Arc::clone(&is_busy);
-        runtime.spawn(async move {
+        let listen = async move {
             while signals.recv().await.is_some() {
                 // ORDERING: a lone flag; the statement itself is reached through the channel.
                 if busy.load(Ordering::Relaxed) {
@@ -43,7 +50,10 @@ impl Interrupts {
                     std::process::exit(i32::from(EXIT_CODE));
                 }
             }
-        });
+        };
+        std::thread::Builder::new()
+            .name("nacre-interrupt".to_owned())
+            .spawn(move || runtime.block_on(listen))?;
         Ok(Self { received, is_busy })
     }
 
@@ -63,7 +73,7 @@ impl Interrupts {
     /// Waits for Ctrl-C during the statement.
     pub(crate) async fn wait(&mut self) {
         if self.received.changed().await.is_err() {
-            // The listener has gone with its runtime; nothing can come any more.
+            // The listener has gone; nothing can come any more.
             std::future::pending::<()>().await;
         }
     }

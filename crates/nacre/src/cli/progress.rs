@@ -43,8 +43,8 @@ impl LoadBar {
             return;
         }
         let bar = self.bar.get_or_insert_with(|| new_bar(total));
-        bar.set_position(done);
         bar.set_message(figures(done, total, elapsed));
+        bar.set_position(done);
     }
 }
 

@@ -1,4 +1,5 @@
-//! Errors as psql shows them: message, the line with a caret, detail, hint.
+//! Errors as psql shows them: message, the line with a caret, detail, hint,
+//! and the place in the input.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -45,6 +46,9 @@ fn error_text(error: &Error, sql: &str, place: &Place) -> String {
     }
     if let Some(hint) = error.hint() {
         let _ = writeln!(text, "HINT:  {hint}");
+    }
+    if let Some(context) = error.context() {
+        let _ = writeln!(text, "CONTEXT:  {context}");
     }
     text
 }

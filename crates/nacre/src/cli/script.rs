@@ -146,14 +146,19 @@ pub(crate) fn feed(
     if is_meta_line(assembler, line) {
         return meta::run(console, line.trim(), assembler, data, &place(number));
     }
+    let mut has_failed = false;
     for statement in assembler.push_line(line, number) {
-        let flow = console.run_statement(&statement.text, &place(statement.line), data);
-        let goes_on = flow == Flow::Failed && console.behaviour.continues_on_error;
-        if flow != Flow::Continue && !goes_on {
-            return flow;
+        match console.run_statement(&statement.text, &place(statement.line), data) {
+            Flow::Continue => {}
+            Flow::Failed if console.behaviour.continues_on_error => has_failed = true,
+            other => return other,
         }
     }
-    Flow::Continue
+    if has_failed {
+        Flow::Failed
+    } else {
+        Flow::Continue
+    }
 }
 
 /// Tells whether a line is a command of the shell: `\x` anywhere outside quotes, `.x` only where

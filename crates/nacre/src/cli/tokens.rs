@@ -99,6 +99,12 @@ pub(crate) fn copy_stream(statement: &str) -> Option<CopyStream> {
         .then_some(CopyStream::ToStdout)
 }
 
+/// Tells whether a statement is a `COPY` that loads.
+pub(crate) fn is_load(statement: &str) -> bool {
+    let tokens = tokens(statement);
+    copy_direction(statement, &tokens).is_some_and(|at| tokens[at].is_word(statement, "from"))
+}
+
 /// Finds the `FROM` or `TO` of a `COPY` statement: its place in `tokens`.
 pub(crate) fn copy_direction(statement: &str, tokens: &[Token]) -> Option<usize> {
     if !tokens.first()?.is_word(statement, "copy") {
@@ -252,6 +258,7 @@ mod tests {
         assert_eq!(copy_stream("select 'copy' from stdin"), None);
         assert_eq!(copy_stream("copy t from"), None);
         assert_eq!(copy_stream(""), None);
+        assert!(is_load("copy t from 'x'") && !is_load("copy (select a from t) to 'x'"));
     }
 
     #[test]

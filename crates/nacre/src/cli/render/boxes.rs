@@ -11,7 +11,7 @@ use nacre_sql::datafusion::arrow::datatypes::Schema;
 use unicode_width::UnicodeWidthStr;
 
 use super::escape::push_visible;
-use super::{Renderer, Style, column_names, column_texts};
+use super::mode::{Renderer, Style, column_names, column_texts};
 
 /// Rows held back for their widths; 10,000 rows are more than a person reads.
 const BUFFERED_ROWS_MAX: usize = 10_000;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use nacre_sql::datafusion::arrow::array::RecordBatch;
 use nacre_sql::datafusion::arrow::datatypes::Schema;
 
-use super::{Renderer, Style, column_names, column_texts};
+use super::mode::{Renderer, Style, column_names, column_texts};
 
 /// Renders a result set as CSV.
 pub(super) struct CsvRenderer {

@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use nacre_sql::datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StructArray};
 use nacre_sql::datafusion::arrow::datatypes::{DataType, Schema};
 
-use super::{Renderer, column_names};
+use super::mode::{Renderer, column_names};
 use crate::cli::value::ColumnText;
 
 /// How the objects of a result set are put together.

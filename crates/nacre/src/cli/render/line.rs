@@ -7,7 +7,7 @@ use nacre_sql::datafusion::arrow::datatypes::Schema;
 use unicode_width::UnicodeWidthStr;
 
 use super::escape::push_visible;
-use super::{Renderer, Style, column_names, column_texts};
+use super::mode::{Renderer, Style, column_names, column_texts};
 
 /// Renders a result set as `name = value` lines with an empty line between rows.
 pub(super) struct LineRenderer {

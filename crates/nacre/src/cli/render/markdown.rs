@@ -6,7 +6,7 @@ use nacre_sql::datafusion::arrow::array::RecordBatch;
 use nacre_sql::datafusion::arrow::datatypes::Schema;
 
 use super::escape::push_visible;
-use super::{Renderer, Style, column_names, column_texts};
+use super::mode::{Renderer, Style, column_names, column_texts};
 
 /// Renders a result set as a Markdown table; the header is part of the syntax and always there.
 pub(super) struct MarkdownRenderer {

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use nacre_sql::datafusion::arrow::array::{
-    ArrayRef, Decimal128Array, Float64Array, Int32Array, ListArray, StringArray, StructArray,
+    Array, ArrayRef, Decimal128Array, Float64Array, Int32Array, ListArray, RecordBatch,
+    StringArray, StructArray,
 };
 use nacre_sql::datafusion::arrow::datatypes::{Field, Int32Type};
 
-use super::*;
+use super::{Mode, Style};
 
 fn rendered(style: &Style, batches: &[RecordBatch]) -> String {
     let mut renderer = style.mode.renderer(&batches[0].schema(), style);

@@ -1,0 +1,11 @@
+//! Tests of the SQL layer, in one binary because linking DataFusion takes seconds.
+//!
+//! `sqllogic` runs the files below `tests/sql/`; the other modules need files or faults.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod faults;
+mod loading;
+mod pruning;
+mod sqllogic;
+mod support;

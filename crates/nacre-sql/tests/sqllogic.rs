@@ -1,0 +1,78 @@
+//! Runs every file below `tests/sql/`, each in a volatile database of its own.
+//!
+//! In a file, `__DIR__` stands for a directory that the file may write to.
+
+use std::path::{Path, PathBuf};
+
+use nacre_sql::Error;
+use sqllogictest::{DB, DBOutput, DefaultColumnType, Runner};
+
+use crate::support::{Answer, Connection};
+
+struct Embedded {
+    connection: Connection,
+    directory: tempfile::TempDir,
+}
+
+impl DB for Embedded {
+    type Error = Error;
+    type ColumnType = DefaultColumnType;
+
+    fn run(&mut self, sql: &str) -> Result<DBOutput<DefaultColumnType>, Error> {
+        let directory = self.directory.path().to_str().unwrap();
+        Ok(match self.connection.run(&sql.replace("__DIR__", directory))? {
+            Answer::Tag(_) => DBOutput::StatementComplete(0),
+            Answer::Rows(letters, rows) => DBOutput::Rows {
+                types: letters.into_iter().map(column_type).collect(),
+                rows: rows
+                    .into_iter()
+                    .map(|row| row.into_iter().map(shown).collect())
+                    .collect(),
+            },
+        })
+    }
+
+    fn error_sql_state(error: &Error) -> Option<String> {
+        Some(error.sqlstate().to_owned())
+    }
+}
+
+fn column_type(letter: char) -> DefaultColumnType {
+    match letter {
+        'I' => DefaultColumnType::Integer,
+        'R' => DefaultColumnType::FloatingPoint,
+        _ => DefaultColumnType::Text,
+    }
+}
+
+fn shown(text: String) -> String {
+    if text.is_empty() { "(empty)".into() } else { text }
+}
+
+fn files(directory: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "slt") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn files_below_tests_sql_pass() {
+    let mut found = Vec::new();
+    files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/sql"), &mut found);
+    found.sort();
+    assert!(found.len() >= 10, "{} files", found.len());
+    for file in found {
+        let mut runner = Runner::new(|| async {
+            let directory = tempfile::tempdir().unwrap();
+            Ok(Embedded { connection: Connection::open(None), directory })
+        });
+        if let Err(error) = runner.run_file(&file) {
+            panic!("{}", error.display(false));
+        }
+    }
+}

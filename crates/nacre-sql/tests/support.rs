@@ -1,0 +1,111 @@
+//! A database to talk to without `async`.
+
+use std::path::{Path, PathBuf};
+
+use datafusion::arrow::array::RecordBatch;
+use futures::TryStreamExt;
+use nacre_sql::{Database, Error, OpenOptions, Outcome, Session, StatementIo, write_text};
+use tokio::runtime::Runtime;
+
+/// An open database with one session.
+pub(crate) struct Connection {
+    pub(crate) database: Database,
+    session: Session,
+    runtime: Runtime,
+}
+
+/// What a statement answered.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    Tag(String),
+    /// Column types by sqllogictest's letters, and the rows as text, `NULL` for nulls.
+    Rows(Vec<char>, Vec<Vec<String>>),
+}
+
+impl Connection {
+    pub(crate) fn open(directory: Option<&Path>) -> Self {
+        Self::try_open(directory).unwrap()
+    }
+
+    pub(crate) fn try_open(directory: Option<&Path>) -> Result<Self, Error> {
+        let database = Database::open(OpenOptions {
+            directory: directory.map(PathBuf::from),
+            threads: Some(2),
+            ..OpenOptions::default()
+        })?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .unwrap();
+        Ok(Self { session: database.session(), database, runtime })
+    }
+
+    pub(crate) fn run(&self, sql: &str) -> Result<Answer, Error> {
+        self.run_with(sql, StatementIo::default())
+    }
+
+    pub(crate) fn run_with(&self, sql: &str, io: StatementIo) -> Result<Answer, Error> {
+        self.runtime.block_on(async {
+            match self.session.execute(sql, io).await? {
+                Outcome::Command { tag } => Ok(Answer::Tag(tag)),
+                Outcome::Rows { schema, stream } => {
+                    let batches: Vec<RecordBatch> = stream.try_collect().await?;
+                    let types = schema.fields().iter().map(|field| letter(field.data_type()));
+                    let rows = batches.iter().map(rows_of).collect::<Result<Vec<_>, _>>()?;
+                    Ok(Answer::Rows(types.collect(), rows.concat()))
+                }
+            }
+        })
+    }
+
+    /// Runs a statement that must work.
+    pub(crate) fn ok(&self, sql: &str) -> Answer {
+        self.run(sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"))
+    }
+
+    /// Runs a query that must work and returns its rows, columns joined by `|`.
+    pub(crate) fn rows(&self, sql: &str) -> Vec<String> {
+        match self.ok(sql) {
+            Answer::Rows(_, rows) => rows.iter().map(|row| row.join("|")).collect(),
+            Answer::Tag(tag) => panic!("{sql}: {tag}"),
+        }
+    }
+
+    /// Runs a statement that must fail.
+    pub(crate) fn error(&self, sql: &str) -> Error {
+        match self.run(sql) {
+            Err(error) => error,
+            Ok(answer) => panic!("{sql}: {answer:?}"),
+        }
+    }
+}
+
+fn letter(data_type: &datafusion::arrow::datatypes::DataType) -> char {
+    use datafusion::arrow::datatypes::DataType;
+    match data_type {
+        _ if data_type.is_integer() => 'I',
+        _ if data_type.is_numeric() => 'R',
+        DataType::Boolean => 'B',
+        DataType::Date32 | DataType::Date64 => 'D',
+        DataType::Timestamp(..) => 'P',
+        _ => 'T',
+    }
+}
+
+fn rows_of(batch: &RecordBatch) -> Result<Vec<Vec<String>>, Error> {
+    (0..batch.num_rows())
+        .map(|row| {
+            batch
+                .columns()
+                .iter()
+                .map(|column| {
+                    let mut text = Vec::new();
+                    let is_valid = write_text(column, row, &mut text)?;
+                    let text = String::from_utf8(text).unwrap();
+                    Ok(if is_valid { text } else { "NULL".into() })
+                })
+                .collect()
+        })
+        .collect()
+}

@@ -1,0 +1,148 @@
+//! `docs/layout.md` against the bytes that are written.
+
+use nacre_column::{COLUMN_TYPE_BYTES, SMA_BYTES, Sma};
+
+use crate::directory::{self, BlockEntry, ChunkEntry, KeyRange, POOL_HEADER_BYTES};
+use crate::manifest::{
+    DatabaseId, HEADER_BYTES, LoadId, LoadRecord, PUBLISHED_OFFSET, RECORD_HEADER_BYTES, Record,
+    TableId, replica_header,
+};
+
+const LAYOUT: &str = include_str!("../../../docs/layout.md");
+const ID: DatabaseId = DatabaseId(*b"an id of 16 byte");
+
+/// Returns (offset, bytes, field) of the table below `heading`; checks that fields leave no gap.
+fn drawn(heading: &str) -> Vec<(usize, usize, &'static str)> {
+    let (_, after) = LAYOUT.split_once(heading).unwrap();
+    let rows = after.lines().skip_while(|line| !line.starts_with("| offset |")).skip(2);
+    let mut end = 0;
+    rows.take_while(|line| line.starts_with('|'))
+        .map(|line| {
+            let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+            let field = (cells[0].parse().unwrap(), cells[1].parse().unwrap(), cells[2]);
+            assert_eq!(field.0, end, "{heading}: {}", field.2);
+            end += field.1;
+            field
+        })
+        .collect()
+}
+
+/// Returns the bytes of `field` in `bytes` as drawn below `heading`.
+fn field<'a>(heading: &str, name: &str, bytes: &'a [u8]) -> &'a [u8] {
+    let found = drawn(heading).into_iter().find(|(_, _, field)| *field == name);
+    let (offset, length, _) = found.unwrap_or_else(|| panic!("{heading} has no {name}"));
+    &bytes[offset..offset + length]
+}
+
+fn bytes_of(heading: &str) -> usize {
+    drawn(heading).last().map_or(0, |(offset, bytes, _)| offset + bytes)
+}
+
+#[test]
+fn manifest_header_is_as_drawn() {
+    let heading = "### Manifest header";
+    let header = replica_header(ID, 77);
+    assert_eq!(bytes_of(heading) as u64, HEADER_BYTES);
+    assert_eq!(field(heading, "magic", &header), b"NACREMAN");
+    assert!(LAYOUT.contains("characters `NACREMAN`"));
+    assert_eq!(field(heading, "version", &header), 1_u32.to_le_bytes());
+    assert_eq!(field(heading, "database_id", &header), ID.0);
+    assert_eq!(field(heading, "created", &header), 77_u64.to_le_bytes());
+    let crc = crc32c::crc32c_append(crc32c::crc32c(&header[..12]), &header[16..64]);
+    assert_eq!(field(heading, "crc32c", &header), crc.to_le_bytes());
+    let published = drawn(heading).into_iter().find(|(_, _, name)| *name == "published_end");
+    assert_eq!(published.map(|(offset, _, _)| offset as u64), Some(PUBLISHED_OFFSET));
+}
+
+#[test]
+fn manifest_record_is_as_drawn() {
+    let heading = "### Manifest record";
+    let records = [
+        Record::Domain { name: "d".into(), path: "/p".into() },
+        Record::TableDropped { table: TableId(9) },
+    ];
+    assert_eq!(bytes_of(heading), RECORD_HEADER_BYTES);
+    for (record, kind, payload) in [
+        (&records[0], 1_u16, b"\x01\0\0\0d\x02\0\0\0/p".to_vec()),
+        (&records[1], 3, 9_u64.to_le_bytes().to_vec()),
+    ] {
+        let bytes = record.to_bytes(5);
+        assert_eq!(field(heading, "sequence", &bytes), 5_u64.to_le_bytes());
+        assert_eq!(field(heading, "kind", &bytes), kind.to_le_bytes());
+        let length = (payload.len() as u32).to_le_bytes();
+        assert_eq!(field(heading, "payload_bytes", &bytes), length);
+        let end = RECORD_HEADER_BYTES + payload.len();
+        assert_eq!(&bytes[RECORD_HEADER_BYTES..end], payload);
+        let crc = crc32c::crc32c_append(crc32c::crc32c(&bytes[8..end]), &length);
+        assert_eq!(field(heading, "crc32c", &bytes), crc.to_le_bytes());
+        assert_eq!(bytes.len(), end.next_multiple_of(8));
+    }
+}
+
+#[test]
+fn load_record_has_the_fields_in_the_drawn_order() {
+    let load = LoadRecord {
+        load: LoadId(1),
+        table: TableId(2),
+        domain: "m".into(),
+        rows: 3,
+        chunk_count: 4,
+        pool_bytes: 5,
+        directory_offset: 6,
+        directory_bytes: 7,
+        directory_crc32c: 8,
+    };
+    let bytes = Record::Load(load).to_bytes(1);
+    let mut expected = Vec::new();
+    expected.extend_from_slice(&1_u64.to_le_bytes());
+    expected.extend_from_slice(&2_u64.to_le_bytes());
+    expected.extend_from_slice(b"\x01\0\0\0m");
+    expected.extend_from_slice(&3_u64.to_le_bytes());
+    expected.extend_from_slice(&4_u32.to_le_bytes());
+    for value in [5_u64, 6, 7] {
+        expected.extend_from_slice(&value.to_le_bytes());
+    }
+    expected.extend_from_slice(&8_u32.to_le_bytes());
+    assert_eq!(&bytes[RECORD_HEADER_BYTES..RECORD_HEADER_BYTES + expected.len()], expected);
+    assert_eq!(COLUMN_TYPE_BYTES, 8);
+}
+
+#[test]
+fn load_pool_header_is_as_drawn() {
+    let heading = "### Load pool header";
+    let header = directory::pool_header(ID, TableId(3), LoadId(4));
+    assert_eq!(bytes_of(heading), POOL_HEADER_BYTES);
+    assert_eq!(header.len(), POOL_HEADER_BYTES);
+    assert_eq!(field(heading, "magic", &header), b"NACREPOL");
+    assert!(LAYOUT.contains("characters `NACREPOL`"));
+    assert_eq!(field(heading, "version", &header), 1_u32.to_le_bytes());
+    assert_eq!(field(heading, "database_id", &header), ID.0);
+    assert_eq!(field(heading, "table_id", &header), 3_u64.to_le_bytes());
+    assert_eq!(field(heading, "load_id", &header), 4_u64.to_le_bytes());
+}
+
+#[test]
+fn directory_is_as_drawn_and_every_cut_of_it_is_noticed() {
+    let block = |offset| BlockEntry { offset, bytes: 192, sma: Sma::empty() };
+    let chunks = vec![ChunkEntry {
+        rows: 5,
+        key_range: Some(KeyRange { min: vec![1], max: vec![2, 3] }),
+        blocks: vec![block(64), block(256)],
+    }];
+    let bytes = directory::encode(&chunks, 2);
+    let mut expected = vec![1, 0, 0, 0, 2, 0, 0, 0, 5, 0, 0, 0, 1, 0, 0, 0, 1, 2, 0, 0, 0, 2, 3];
+    for offset in [64_u64, 256] {
+        expected.extend_from_slice(&offset.to_le_bytes());
+        expected.extend_from_slice(&192_u64.to_le_bytes());
+        expected.extend_from_slice(&Sma::empty().to_bytes());
+    }
+    assert_eq!(bytes, expected);
+    assert!(LAYOUT.contains(&format!("| {} each | blocks |", 16 + SMA_BYTES)));
+    assert_eq!(directory::decode(&bytes, 1, 2, 448).as_ref(), Ok(&chunks));
+    for end in 0..bytes.len() {
+        assert!(directory::decode(&bytes[..end], 1, 2, 448).is_err(), "cut at {end}");
+    }
+    assert!(directory::decode(&bytes, 1, 2, 447).is_err(), "a block past the end of the blocks");
+    assert!(directory::decode(&bytes, 2, 2, 448).is_err(), "another number of chunks");
+    assert!(directory::decode(&bytes, 1, 1, 448).is_err(), "another number of columns");
+}
