@@ -22,6 +22,7 @@ mod format;
 pub mod kernel;
 mod restriction;
 mod sma;
+pub mod text;
 
 pub use block::{Block, BlockHeader, EncodedBlock};
 pub use buffer::{Bitmap, ByteValues, ColumnBuffer, STRING_BYTES_MAX, Values};

@@ -11,8 +11,8 @@
 //! | 31 | the field before it holds a quote (or backslash, in text format) |
 //!
 //! # Source
-//! [Muehlbauer16 section 3.3.4] finds delimiters as bits of a mask ([`crate::mask`]). Differs: quotes
-//! are resolved in the same masks by a prefix parity instead of branches.
+//! [Muehlbauer16 section 3.3.4] finds delimiters as bits of a mask ([`crate::mask`]). Differs:
+//! quotes are resolved in the same masks by a prefix parity instead of branches.
 
 use crate::{
     dialect::{Dialect, Quoting, State},

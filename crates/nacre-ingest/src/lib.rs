@@ -6,7 +6,7 @@
 //! | `dialect`, `scan`, `plan` | rows found in pieces of a file, in parallel; chunks of rows |
 //! | `mask`, `index`, `columns`, `chunk` | a window of text to column buffers, fast |
 //! | `row` | the exact meaning of a row, and which fault is reported |
-//! | [`parse`], [`format`] | text to value and value to text for every type |
+//! | [`parse`], [`mod@format`] | text to value and value to text for every type |
 //! | [`Loader`] | workers, errors in file order, cancelling |
 //! | [`copy_from`] | all of it into a table of the store, atomically |
 //! | [`CsvWriter`] | rows to CSV |
@@ -35,7 +35,6 @@ mod chunk;
 mod columns;
 mod dialect;
 mod error;
-pub mod format;
 mod index;
 mod layout;
 mod load;

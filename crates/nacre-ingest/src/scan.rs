@@ -2,9 +2,9 @@
 //!
 //! # Source
 //! [Muehlbauer16 section 3.3.3] splits a file at row ends in a fast mode that forbids line ends
-//! inside quotes, or in a safe mode with one sequential task. Here every piece is counted once for each
-//! state it may begin in, so all pieces go in parallel and a prefix over their outcomes gives the
-//! exact row and line number of each, whatever is quoted.
+//! inside quotes, or in a safe mode with one sequential task. Here every piece is counted once for
+//! each state it may begin in, so all pieces go in parallel and a prefix over their outcomes gives
+//! the exact row and line number of each, whatever is quoted.
 
 use crate::{
     dialect::{Dialect, Quoting, State},

@@ -6,9 +6,9 @@ mod round_trip;
 
 use crate::{
     ChunkSink, CsvOptions, Error, Loader, Progress, Result, Source, Target, TargetColumn,
-    format::write_value, plan::Tuning,
+    plan::Tuning,
 };
-use nacre_column::{ColumnBuffer, ColumnType};
+use nacre_column::{ColumnBuffer, ColumnType, text::write_value};
 use std::{
     collections::BTreeMap,
     convert::Infallible,

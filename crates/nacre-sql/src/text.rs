@@ -9,7 +9,7 @@ use datafusion::arrow::datatypes::{
     UInt64Type,
 };
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
-use nacre_ingest::format;
+use nacre_column::text;
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -34,20 +34,20 @@ pub fn write_text(array: &ArrayRef, row: usize, out: &mut Vec<u8>) -> Result<boo
         DataType::UInt16 => put(out, array.as_primitive::<UInt16Type>().value(row)),
         DataType::UInt32 => put(out, array.as_primitive::<UInt32Type>().value(row)),
         DataType::UInt64 => put(out, array.as_primitive::<UInt64Type>().value(row)),
-        DataType::Float32 => format::write_real(array.as_primitive::<Float32Type>().value(row), out),
+        DataType::Float32 => text::write_real(array.as_primitive::<Float32Type>().value(row), out),
         DataType::Float64 => {
-            format::write_double(array.as_primitive::<Float64Type>().value(row), out);
+            text::write_double(array.as_primitive::<Float64Type>().value(row), out);
         }
         DataType::Decimal128(_, scale) if *scale >= 0 => {
             let value = array.as_primitive::<Decimal128Type>().value(row);
-            format::write_decimal(value, *scale as u8, out);
+            text::write_decimal(value, *scale as u8, out);
         }
         DataType::Date32 => {
-            format::write_date(array.as_primitive::<Date32Type>().value(row).into(), out);
+            text::write_date(array.as_primitive::<Date32Type>().value(row).into(), out);
         }
         DataType::Timestamp(TimeUnit::Microsecond, None) => {
             let value = array.as_primitive::<TimestampMicrosecondType>().value(row);
-            format::write_timestamp(value, out);
+            text::write_timestamp(value, out);
         }
         DataType::Utf8 => out.extend_from_slice(array.as_string::<i32>().value(row).as_bytes()),
         DataType::LargeUtf8 => {
@@ -56,9 +56,9 @@ pub fn write_text(array: &ArrayRef, row: usize, out: &mut Vec<u8>) -> Result<boo
         DataType::Utf8View => {
             out.extend_from_slice(array.as_string_view().value(row).as_bytes());
         }
-        DataType::Binary => format::write_bytea(array.as_binary::<i32>().value(row), out),
-        DataType::LargeBinary => format::write_bytea(array.as_binary::<i64>().value(row), out),
-        DataType::BinaryView => format::write_bytea(array.as_binary_view().value(row), out),
+        DataType::Binary => text::write_bytea(array.as_binary::<i32>().value(row), out),
+        DataType::LargeBinary => text::write_bytea(array.as_binary::<i64>().value(row), out),
+        DataType::BinaryView => text::write_bytea(array.as_binary_view().value(row), out),
         _ => write_other(array, row, out)?,
     }
     Ok(true)
@@ -92,21 +92,21 @@ mod tests {
 
     use super::*;
 
-    fn text(array: ArrayRef) -> Option<String> {
+    fn text_of(array: ArrayRef) -> Option<String> {
         let mut out = Vec::new();
         write_text(&array, 0, &mut out).unwrap().then(|| String::from_utf8(out).unwrap())
     }
 
     #[test]
     fn values_are_written_as_postgresql_writes_them() {
-        assert_eq!(text(Arc::new(BooleanArray::from(vec![true]))).as_deref(), Some("t"));
-        assert_eq!(text(Arc::new(Int64Array::from(vec![-1]))).as_deref(), Some("-1"));
+        assert_eq!(text_of(Arc::new(BooleanArray::from(vec![true]))).as_deref(), Some("t"));
+        assert_eq!(text_of(Arc::new(Int64Array::from(vec![-1]))).as_deref(), Some("-1"));
         let decimal = Decimal128Array::from(vec![-5]).with_precision_and_scale(15, 2).unwrap();
-        assert_eq!(text(Arc::new(decimal)).as_deref(), Some("-0.05"));
-        assert_eq!(text(Arc::new(Float64Array::from(vec![0.1]))).as_deref(), Some("0.1"));
-        assert_eq!(text(Arc::new(StringViewArray::from(vec!["x"]))).as_deref(), Some("x"));
-        assert_eq!(text(Arc::new(NullArray::new(1))), None);
+        assert_eq!(text_of(Arc::new(decimal)).as_deref(), Some("-0.05"));
+        assert_eq!(text_of(Arc::new(Float64Array::from(vec![0.1]))).as_deref(), Some("0.1"));
+        assert_eq!(text_of(Arc::new(StringViewArray::from(vec!["x"]))).as_deref(), Some("x"));
+        assert_eq!(text_of(Arc::new(NullArray::new(1))), None);
         let time = Time64MicrosecondArray::from(vec![3_600_000_000]);
-        assert_eq!(text(Arc::new(time)).as_deref(), Some("01:00:00"));
+        assert_eq!(text_of(Arc::new(time)).as_deref(), Some("01:00:00"));
     }
 }

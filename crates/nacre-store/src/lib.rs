@@ -24,7 +24,6 @@ mod schema;
 mod store;
 mod table;
 mod uniqueness;
-mod value_text;
 
 pub use error::{DuplicateKey, Error, ErrorKind, Result};
 pub use load::Load;

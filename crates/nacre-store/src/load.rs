@@ -16,7 +16,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use nacre_column::{ColumnBuffer, block};
+use nacre_column::{ColumnBuffer, block, text};
 use nacre_pmem::PoolAppender;
 use nacre_simd::Flavour;
 
@@ -27,7 +27,6 @@ use crate::manifest::{LoadId, LoadRecord};
 use crate::store::Store;
 use crate::table::{LoadPool, Table};
 use crate::uniqueness;
-use crate::value_text::value_text;
 
 /// Alignment of blocks and directories in a pool.
 const BLOCK_ALIGN: u64 = 64;
@@ -179,4 +178,10 @@ pub(crate) fn duplicate_key(
         chunk,
         row: row as u32,
     }))
+}
+
+fn value_text(column: &ColumnBuffer, row: usize) -> String {
+    let mut bytes = Vec::new();
+    text::write_value(column, row, &mut bytes);
+    String::from_utf8_lossy(&bytes).into_owned()
 }

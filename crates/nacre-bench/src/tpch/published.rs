@@ -19,6 +19,9 @@ const TOLERANCE_SUM: f64 = 100.0;
 /// Magnitude from which a number is a sum over so many rows that [`TOLERANCE_SUM`] applies.
 const SUM_MIN: f64 = 1e9;
 
+/// Columns that the crate gives cut off, as (query, column from 0): only their beginning counts.
+const CUT_COLUMNS: [(u32, usize); 1] = [(11, 0)];
+
 /// Compares an answer for scale factor 1 with the published one.
 ///
 /// Rows must come in the published order; it has no ties.
@@ -41,7 +44,12 @@ pub fn compare_with_published(query: &Query, ours: &Answer) -> Result<(), Differ
             });
         }
         for (column, (cell, text)) in ours_row.iter().zip(theirs_row).enumerate() {
-            if !is_as_published(cell, text) {
+            let is_cut = CUT_COLUMNS.contains(&(query.number, column));
+            let is_equal = match is_cut {
+                true => cell.to_string().starts_with(text),
+                false => is_as_published(cell, text),
+            };
+            if !is_equal {
                 return Err(Difference::Value {
                     row: row + 1,
                     column: ours.columns[column].clone(),

@@ -2,8 +2,9 @@
 //!
 //! # Source
 //! [Muehlbauer16 section 3.3.4] deserialisation without a branch per character. Differs: the digits
-//! of a field are validated and summed eight at a time in ordinary registers (a right-aligned load, so
-//! that the length is a shift and not a loop), which needs no instruction set and no unsafe code.
+//! of a field are validated and summed eight at a time in ordinary registers (a right-aligned load,
+//! so that the length is a shift and not a loop), which needs no instruction set and no unsafe
+//! code.
 
 use super::{ValueResult, invalid_syntax, is_space, trimmed};
 use crate::error::{ErrorKind, ValueError, shown};

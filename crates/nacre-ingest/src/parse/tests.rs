@@ -396,3 +396,12 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn every_hundredth_day_is_read_back_as_it_is_written() {
+    for days in (-719_162..2_932_897).step_by(97) {
+        let mut written = Vec::new();
+        nacre_column::text::write_date(days, &mut written);
+        assert_eq!(parse_date(&written), Ok(days as i32));
+    }
+}

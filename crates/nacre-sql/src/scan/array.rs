@@ -18,7 +18,10 @@ use datafusion::arrow::datatypes::{
     TimestampMicrosecondType,
 };
 use datafusion::common::{DataFusionError, Result};
-use nacre_column::{Block, BlockError, ColumnType, Flavour, StringValues, Strings};
+use nacre_column::kernel::select_bits;
+use nacre_column::{
+    Block, BlockError, ColumnType, Flavour, Restriction, StringValues, Strings,
+};
 use nacre_store::{BlockHandle, Chunk};
 
 use crate::from_store::from_store;
@@ -100,6 +103,19 @@ impl ColumnReader {
                 self.strings(&block, rows, nulls)?
             }
         })
+    }
+
+    /// Returns which of `rows` of the chunk match, evaluated on the encoded values.
+    pub(super) fn select(
+        &self,
+        restriction: &Restriction,
+        rows: Range<usize>,
+    ) -> Result<BooleanBuffer> {
+        let (block, count) = (self.block()?, rows.len());
+        let mut words = Vec::with_capacity(count.div_ceil(64));
+        select_bits(&block, self.flavour, restriction, rows, &mut words)
+            .map_err(|error| self.damaged(error))?;
+        Ok(BooleanBuffer::new(Buffer::from_vec(words), 0, count))
     }
 
     fn block(&self) -> Result<Block<'_>> {

@@ -28,6 +28,7 @@ use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
 };
+use nacre_column::ColumnType;
 use nacre_store::{Chunk, TableSnapshot};
 
 use super::array::external;
@@ -212,9 +213,17 @@ impl ExecutionPlan for TableScanExec {
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
         let filters: Vec<_> = self.filters.iter().chain(&self.dynamic_filters).cloned().collect();
+        let column_types: Vec<ColumnType> = self
+            .snapshot
+            .table()
+            .schema()
+            .columns
+            .iter()
+            .map(|column| column.column_type)
+            .collect();
         Ok(Box::pin(ScanStream::try_new(
             self.morsels(partition)?,
-            &self.table_schema,
+            (&self.table_schema, &column_types),
             Arc::clone(&self.schema),
             self.projection.clone(),
             &filters,

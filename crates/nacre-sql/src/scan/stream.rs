@@ -1,7 +1,8 @@
 //! The work of one partition of a scan: morsels in, record batches out.
 //!
-//! For each vector of a morsel: decode the columns that the filters look at, filter by filter,
-//! until no row is left; if some are, decode the columns that are asked for and keep those rows.
+//! For each vector of a morsel: evaluate filter by filter, on encoded values where that is possible
+//! and else on decoded ones, until no row is left; if some are, decode the columns that are asked
+//! for and keep those rows.
 //! Rows of sparse vectors are gathered until a batch is full.
 
 use std::collections::VecDeque;
@@ -24,18 +25,19 @@ use datafusion::physical_plan::metrics::{
     BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder,
 };
 use futures::Stream;
-use nacre_column::{Flavour, VECTOR_ROWS};
+use nacre_column::{ColumnType, Flavour, Restriction, VECTOR_ROWS};
 
 use super::array::ColumnReader;
 use super::deal::Morsel;
+use super::restriction::restriction;
 
-/// A filter over a batch of just the columns it looks at.
+/// A filter, in the form in which it is evaluated.
 #[derive(Debug)]
-struct RowFilter {
-    expr: Arc<dyn PhysicalExpr>,
-    /// Indexes of those columns in the table.
-    columns: Vec<usize>,
-    schema: SchemaRef,
+enum RowFilter {
+    /// On the encoded values of one column.
+    Encoded { column: usize, restriction: Restriction },
+    /// Over a batch of just the columns it looks at, named by their indexes in the table.
+    Evaluated { expr: Arc<dyn PhysicalExpr>, columns: Vec<usize>, schema: SchemaRef },
 }
 
 /// What is fixed while the stream runs.
@@ -72,7 +74,7 @@ impl ScanStream {
     #[expect(clippy::too_many_arguments, reason = "each is a separate property of the scan")]
     pub(super) fn try_new(
         morsels: Vec<Morsel>,
-        table_schema: &SchemaRef,
+        (table_schema, column_types): (&SchemaRef, &[ColumnType]),
         schema: SchemaRef,
         projection: Vec<usize>,
         filters: &[Arc<dyn PhysicalExpr>],
@@ -82,7 +84,7 @@ impl ScanStream {
     ) -> Result<Self> {
         let filters = filters
             .iter()
-            .map(|filter| RowFilter::try_new(filter, table_schema))
+            .map(|filter| RowFilter::try_new(filter, table_schema, column_types))
             .collect::<Result<Vec<_>>>()?;
         let plan = Plan {
             schema: Arc::clone(&schema),
@@ -154,23 +156,64 @@ impl ScanStream {
 }
 
 impl RowFilter {
-    fn try_new(filter: &Arc<dyn PhysicalExpr>, table_schema: &SchemaRef) -> Result<Self> {
+    fn try_new(
+        filter: &Arc<dyn PhysicalExpr>,
+        table_schema: &SchemaRef,
+        column_types: &[ColumnType],
+    ) -> Result<Self> {
+        if let Some((column, restriction)) = restriction(filter, column_types) {
+            return Ok(Self::Encoded { column, restriction });
+        }
         let mut columns: Vec<usize> =
             collect_columns(filter).iter().map(|column| column.index()).collect();
         columns.sort_unstable();
         let schema: SchemaRef = Arc::new(table_schema.project(&columns)?);
         let expr = reassign_expr_columns(Arc::clone(filter), &schema)?;
-        Ok(Self { expr, columns, schema })
+        Ok(Self::Evaluated { expr, columns, schema })
+    }
+
+    /// Returns which of `rows` pass; arrays that were decoded for it are left in `decoded`.
+    fn evaluate(
+        &self,
+        plan: &Plan,
+        open: &mut OpenMorsel,
+        rows: &Range<usize>,
+        decoded: &mut Vec<(usize, ArrayRef)>,
+    ) -> Result<BooleanArray> {
+        let (expr, columns, schema) = match self {
+            Self::Encoded { column, restriction } => {
+                let mask = open.reader(plan, *column)?.select(restriction, rows.clone())?;
+                return Ok(BooleanArray::new(mask, None));
+            }
+            Self::Evaluated { expr, columns, schema } => (expr, columns, schema),
+        };
+        let mut arrays = Vec::with_capacity(columns.len());
+        for &column in columns {
+            arrays.push(match decoded.iter().find(|(index, _)| *index == column) {
+                Some((_, array)) => Arc::clone(array),
+                None => {
+                    let array = open.reader(plan, column)?.read(rows.clone())?;
+                    decoded.push((column, Arc::clone(&array)));
+                    array
+                }
+            });
+        }
+        let batch = to_batch(schema, arrays, rows.len())?;
+        let verdict = expr.evaluate(&batch)?.into_array(rows.len())?;
+        let verdict = as_boolean_array(&verdict)?;
+        Ok(match verdict.null_count() {
+            0 => verdict.clone(),
+            _ => prep_null_mask_filter(verdict),
+        })
     }
 }
 
 impl OpenMorsel {
-    fn read(&mut self, plan: &Plan, column: usize, rows: &Range<usize>) -> Result<ArrayRef> {
-        let reader = match &mut self.readers[column] {
+    fn reader(&mut self, plan: &Plan, column: usize) -> Result<&ColumnReader> {
+        Ok(match &mut self.readers[column] {
             Some(reader) => reader,
             slot => slot.insert(ColumnReader::new(&self.morsel.chunk, column, plan.flavour)?),
-        };
-        reader.read(rows.clone())
+        })
     }
 }
 
@@ -188,7 +231,7 @@ fn read_vector(
     for &column in &plan.projection {
         arrays.push(match decoded.iter().find(|(index, _)| *index == column) {
             Some((_, array)) => Arc::clone(array),
-            None => open.read(plan, column, &rows)?,
+            None => open.reader(plan, column)?.read(rows.clone())?,
         });
     }
     let batch = to_batch(&plan.schema, arrays, rows.len())?;
@@ -210,25 +253,7 @@ fn evaluate(
 ) -> Result<Option<Option<BooleanArray>>> {
     let mut mask: Option<BooleanArray> = None;
     for filter in &plan.filters {
-        let mut arrays = Vec::with_capacity(filter.columns.len());
-        for &column in &filter.columns {
-            let array = match decoded.iter().find(|(index, _)| *index == column) {
-                Some((_, array)) => Arc::clone(array),
-                None => {
-                    let array = open.read(plan, column, rows)?;
-                    decoded.push((column, Arc::clone(&array)));
-                    array
-                }
-            };
-            arrays.push(array);
-        }
-        let batch = to_batch(&filter.schema, arrays, rows.len())?;
-        let verdict = filter.expr.evaluate(&batch)?.into_array(rows.len())?;
-        let verdict = as_boolean_array(&verdict)?;
-        let verdict = match verdict.null_count() {
-            0 => verdict.clone(),
-            _ => prep_null_mask_filter(verdict),
-        };
+        let verdict = filter.evaluate(plan, open, rows, decoded)?;
         let matches = match &mask {
             Some(mask) => and(mask, &verdict)?,
             None => verdict,

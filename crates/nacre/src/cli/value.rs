@@ -96,7 +96,7 @@ impl<'a> ColumnText<'a> {
             Source::Timestamp(microseconds, formatter) => match microseconds(row) {
                 Some(value) => {
                     let mut bytes = Vec::new();
-                    nacre_ingest::format::write_timestamp(value, &mut bytes);
+                    nacre_column::text::write_timestamp(value, &mut bytes);
                     out.push_str(&String::from_utf8_lossy(&bytes));
                 }
                 None => push_display(formatter.value(row), out),

@@ -1,9 +1,10 @@
 //! Value to text, as PostgreSQL writes each type with its default settings.
 //!
-//! Whatever is written here is read back by [`crate::parse`] as the same value.
+//! Whatever is written here is read back by the parser of `nacre-ingest` as the same value.
 
-use nacre_column::{ColumnBuffer, ColumnType, Values};
 use std::io::Write;
+
+use crate::{ColumnBuffer, ColumnType, Values};
 
 const SECOND_US: i64 = 1_000_000;
 const DAY_US: i64 = 86_400 * SECOND_US;
@@ -33,9 +34,6 @@ pub fn write_value(column: &ColumnBuffer, row: usize, out: &mut Vec<u8>) -> bool
         (_, Values::Float32(values)) => write_real(values[row], out),
         (_, Values::Float64(values)) => write_double(values[row], out),
         (ColumnType::Bytea, Values::Bytes(values)) => write_bytea(values.get(row), out),
-        (ColumnType::Char { chars }, Values::Bytes(values)) => {
-            write_char(values.get(row), chars, out);
-        }
         (_, Values::Bytes(values)) => out.extend_from_slice(values.get(row)),
     }
     true
@@ -183,13 +181,6 @@ pub fn write_bytea(value: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends text filled up with blanks to `chars` characters.
-pub fn write_char(value: &[u8], chars: u32, out: &mut Vec<u8>) {
-    let count = value.iter().filter(|byte| *byte & 0xc0 != 0x80).count();
-    out.extend_from_slice(value);
-    out.resize(out.len() + (chars as usize).saturating_sub(count), b' ');
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -248,22 +239,10 @@ mod tests {
             text(|out| write_timestamp(3_723_500_000, out)),
             "1970-01-01 01:02:03.5"
         );
-        for days in (-719_162..2_932_897).step_by(97) {
-            let written = text(|out| write_date(days, out));
-            assert_eq!(
-                crate::parse::parse_date(written.as_bytes()),
-                Ok(days as i32)
-            );
-        }
     }
 
     #[test]
-    fn char_is_filled_with_blanks_by_characters() {
-        assert_eq!(
-            text(|out| write_char("\u{fc}".as_bytes(), 3, out)),
-            "\u{fc}  "
-        );
-        assert_eq!(text(|out| write_char(b"abc", 2, out)), "abc");
+    fn bytes_are_written_in_hex() {
         assert_eq!(text(|out| write_bytea(&[0, 255], out)), "\\x00ff");
     }
 }
