@@ -64,6 +64,9 @@ pub fn run(args: BenchArgs) -> Result<()> {
         .scale_factor
         .unwrap_or(if args.is_quick { 0.1 } else { 1.0 });
     check_scale_factor(scale_factor)?;
+    if name == "open" {
+        check_scale_factor(scale_factor / open::SMALLER_BY)?;
+    }
     let mut report = Report::create(args.json.as_deref())?;
     let hardware_threads = std::thread::available_parallelism().map_or(1, usize::from);
     let mut setup = Setup {

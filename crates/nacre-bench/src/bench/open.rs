@@ -24,6 +24,9 @@ use crate::report::{Measurement, Report};
 use crate::tpch::{CsvFile, generate_until};
 use crate::workspace::bytes_below;
 
+/// How many times smaller the smaller database is.
+pub(super) const SMALLER_BY: f64 = 10.0;
+
 /// The first query of the timed process: its name in ids, and its text.
 const QUERIES: [(&str, &str); 2] = [
     ("count", "SELECT count(*) FROM lineitem"),
@@ -49,7 +52,7 @@ struct Times<'a> {
 
 pub(super) async fn run(setup: &Setup, report: &mut Report) -> Result<()> {
     let console = setup.console;
-    let small = load(setup, setup.scale_factor / 10.0).await?;
+    let small = load(setup, setup.scale_factor / SMALLER_BY).await?;
     let large = load(setup, setup.scale_factor).await?;
 
     let repetitions = if setup.is_quick { 5 } else { 15 };

@@ -51,7 +51,7 @@ pub(super) async fn kill_and_restart(
             Some((done, total)) => {
                 let share = done as f64 / total.max(1) as f64 * 100.0;
                 console.line(format_args!(
-                    "   SIGKILL when {share:.0} % of the file were loaded"
+                    "   killed with SIGKILL: {share:.0} % of the rows were written, none committed"
                 ))?;
                 break;
             }
@@ -79,7 +79,8 @@ pub(super) async fn kill_and_restart(
         )));
     }
     engine.query(&format!("DROP TABLE {SECOND_TABLE}")).await?;
-    console.line("   all eight tables have the rows and sums they had before")?;
+    console
+        .line("   all eight tables have the rows they had before, lineitem also the same sums")?;
     console.line(format_args!(
         "   {SECOND_TABLE} has no row: nothing of the killed load is visible"
     ))

@@ -15,7 +15,7 @@ use tpchgen::csv::{
 };
 use tpchgen::generators::{
     CustomerGenerator, LineItemGenerator, NationGenerator, OrderGenerator, PartGenerator,
-    PartSuppGenerator, RegionGenerator, SupplierGenerator,
+    PartSuppGenerator, PartSuppGeneratorIterator, RegionGenerator, SupplierGenerator,
 };
 
 use crate::error::{Error, Result};
@@ -25,8 +25,8 @@ use crate::tpch::{TABLES, Table};
 /// CSV bytes of a part, roughly.
 const PART_BYTES: u64 = 8 << 20;
 
-/// Smallest scale factor: each table still has a row.
-const SCALE_FACTOR_MIN: f64 = 0.001;
+/// Smallest scale factor: each table still has a row, and parts have four different suppliers.
+const SCALE_FACTOR_MIN: f64 = 0.01;
 
 /// Largest scale factor: keys of all tables but orders and lineitem still fit `integer`.
 const SCALE_FACTOR_MAX: f64 = 1_000.0;
@@ -46,15 +46,40 @@ struct Part {
     rows: u64,
 }
 
-/// Rejects scale factors for which there are no data.
+/// Rejects scale factors for which there are no data with sound keys.
 pub fn check_scale_factor(scale_factor: f64) -> Result<()> {
-    if (SCALE_FACTOR_MIN..=SCALE_FACTOR_MAX).contains(&scale_factor) {
-        return Ok(());
+    if !(SCALE_FACTOR_MIN..=SCALE_FACTOR_MAX).contains(&scale_factor) {
+        return Err(Error::Usage(format!(
+            "scale factor {scale_factor} is out of range: give one from {SCALE_FACTOR_MIN} to \
+             {SCALE_FACTOR_MAX}"
+        )));
     }
-    Err(Error::Usage(format!(
-        "scale factor {scale_factor} is out of range: give one from {SCALE_FACTOR_MIN} to \
-         {SCALE_FACTOR_MAX}"
-    )))
+    if has_duplicate_suppliers(scale_factor) {
+        return Err(Error::Usage(format!(
+            "TPC-H gives a part the same supplier twice at scale factor {scale_factor}, which \
+             breaks the primary key of partsupp: give {SCALE_FACTOR_MIN} or one from 0.1"
+        )));
+    }
+    Ok(())
+}
+
+/// Tells whether some part has the same supplier twice.
+///
+/// The four suppliers of a part are a step of `S / 4 + (part - 1) / S` apart, modulo their number
+/// `S = 10,000 * scale_factor`. The second summand is below 20, so that for `S > 240` three steps
+/// never make a whole turn; up to there it depends on `S`.
+fn has_duplicate_suppliers(scale_factor: f64) -> bool {
+    const SUPPLIERS_TO_LOOK_AT: i64 = 240;
+    let suppliers = SupplierGenerator::calculate_row_count(scale_factor, 1, 1);
+    let parts = PartGenerator::calculate_row_count(scale_factor, 1, 1);
+    suppliers <= SUPPLIERS_TO_LOOK_AT
+        && (1..=parts).any(|part| {
+            let supplier = |number| {
+                PartSuppGeneratorIterator::select_part_supplier(part, number, scale_factor)
+            };
+            let four = [0, 1, 2, 3].map(supplier);
+            (1..4).any(|index| four[..index].contains(&four[index]))
+        })
 }
 
 /// Writes the eight tables into a directory, as `lineitem.csv` and so on, in the order of
@@ -205,12 +230,32 @@ mod tests {
                 Err(Error::Usage(_))
             ));
         }
-        check_scale_factor(0.001).unwrap();
+        for scale_factor in [0.01, 0.02, 0.1, 1.0, 10.0, 1_000.0] {
+            check_scale_factor(scale_factor).unwrap();
+        }
+    }
+
+    #[test]
+    fn scale_factor_at_which_a_part_has_a_supplier_twice_is_refused() {
+        let error = check_scale_factor(0.012).unwrap_err();
+        assert!(error.to_string().contains("partsupp"), "{error}");
+        for thousandths in 10..=30 {
+            let scale_factor = f64::from(thousandths) / 1e3;
+            let mut keys = std::collections::HashSet::new();
+            let is_unique = PartSuppGenerator::new(scale_factor, 1, 1)
+                .iter()
+                .all(|row| keys.insert((row.ps_partkey, row.ps_suppkey)));
+            assert_eq!(
+                check_scale_factor(scale_factor).is_ok(),
+                is_unique,
+                "{scale_factor}"
+            );
+        }
     }
 
     #[test]
     fn file_that_cannot_be_made_is_named() {
-        let error = generate(0.001, Path::new("/nowhere/at/all"), 1).unwrap_err();
+        let error = generate(0.01, Path::new("/nowhere/at/all"), 1).unwrap_err();
         assert!(
             error
                 .to_string()

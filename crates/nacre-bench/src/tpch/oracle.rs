@@ -116,7 +116,7 @@ mod tests {
     #[tokio::test]
     async fn oracle_answers_all_queries_and_has_the_generated_rows() {
         let directory = tempfile::tempdir().unwrap();
-        let scale_factor = 0.001;
+        let scale_factor = 0.01;
         let files = generate(scale_factor, directory.path(), 2).unwrap();
         let oracle = Oracle::for_queries(&files, 2).await.unwrap();
         for file in &files {
@@ -144,7 +144,7 @@ mod tests {
     #[tokio::test]
     async fn decimals_are_read_and_computed_exactly() {
         let directory = tempfile::tempdir().unwrap();
-        let files = generate(0.001, directory.path(), 1).unwrap();
+        let files = generate(0.01, directory.path(), 1).unwrap();
         let oracle = Oracle::for_queries(&files, 1).await.unwrap();
         let answer = oracle
             .query("select 1.005 + 0.1, sum(n_nationkey) * 0.01 from nation")

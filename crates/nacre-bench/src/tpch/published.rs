@@ -17,7 +17,7 @@ const TOLERANCE: f64 = 0.0051;
 const TOLERANCE_SUM: f64 = 100.0;
 
 /// Magnitude from which a number is a sum over so many rows that [`TOLERANCE_SUM`] applies.
-const SUM_MIN: f64 = 1e9;
+const SUM_MIN: f64 = 1e5;
 
 /// Columns that the crate gives cut off, as (query, column from 0): only their beginning counts.
 const CUT_COLUMNS: [(u32, usize); 1] = [(11, 0)];
