@@ -47,7 +47,11 @@ pub struct Position {
 
 /// An error of the SQL layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error {
+pub struct Error(Box<Inner>);
+
+/// Boxed, so that results stay small.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Inner {
     kind: ErrorKind,
     message: String,
     detail: Option<String>,
@@ -62,14 +66,14 @@ pub type Result<T> = std::result::Result<T, Error>;
 impl Error {
     /// Creates an error without detail, hint or position.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self {
+        Self(Box::new(Inner {
             kind,
             message: message.into(),
             detail: None,
             hint: None,
             context: None,
             position: None,
-        }
+        }))
     }
 
     /// Creates a `not supported: ...` error.
@@ -80,34 +84,34 @@ impl Error {
     /// Adds a second sentence of facts.
     #[must_use]
     pub fn with_detail(mut self, detail: impl Into<String>) -> Self {
-        self.detail = Some(detail.into());
+        self.0.detail = Some(detail.into());
         self
     }
 
     /// Adds what the user can do about it.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.0.hint = Some(hint.into());
         self
     }
 
     /// Adds where in its input the statement was, such as a line of a file.
     #[must_use]
     pub fn with_context(mut self, context: impl Into<String>) -> Self {
-        self.context = Some(context.into());
+        self.0.context = Some(context.into());
         self
     }
 
     /// Adds the place in the statement.
     #[must_use]
     pub fn with_position(mut self, position: Option<Position>) -> Self {
-        self.position = position;
+        self.0.position = position;
         self
     }
 
     /// Returns PostgreSQL's code for errors of this kind.
     pub fn sqlstate(&self) -> &'static str {
-        match self.kind {
+        match self.0.kind {
             ErrorKind::Syntax => "42601",
             ErrorKind::UndefinedObject => "42704",
             ErrorKind::DuplicateObject => "42P07",
@@ -127,38 +131,38 @@ impl Error {
 
     /// Returns what kind of error it is.
     pub fn kind(&self) -> ErrorKind {
-        self.kind
+        self.0.kind
     }
 
     /// Returns the sentence that says what is wrong.
     pub fn message(&self) -> &str {
-        &self.message
+        &self.0.message
     }
 
     /// Returns more facts, if any.
     pub fn detail(&self) -> Option<&str> {
-        self.detail.as_deref()
+        self.0.detail.as_deref()
     }
 
     /// Returns the way out, if there is one to name.
     pub fn hint(&self) -> Option<&str> {
-        self.hint.as_deref()
+        self.0.hint.as_deref()
     }
 
     /// Returns where in its input the statement was, if it had one.
     pub fn context(&self) -> Option<&str> {
-        self.context.as_deref()
+        self.0.context.as_deref()
     }
 
     /// Returns the place in the statement, if known.
     pub fn position(&self) -> Option<Position> {
-        self.position
+        self.0.position
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        f.write_str(&self.0.message)
     }
 }
 

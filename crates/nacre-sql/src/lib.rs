@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod catalog;
+mod columns;
 mod copy;
 mod ddl;
 mod error;

@@ -26,7 +26,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::from_datafusion::from_datafusion;
 use crate::from_store::from_store;
 use crate::names::{CATALOG, SCHEMA};
-use crate::{ddl, support};
+use crate::{columns, ddl, support};
 
 /// How to open a database.
 #[derive(Clone, Debug, Default)]
@@ -100,8 +100,6 @@ impl Database {
         // 1.005 is a decimal and not the float next to it.
         options.sql_parser.parse_float_as_decimal = true;
         options.sql_parser.collect_spans = true;
-        // The schema that CREATE TABLE gave is the one that queries must see.
-        options.explain.logical_plan_only = false;
         let runtime = RuntimeEnvBuilder::new().build_arc().unwrap_or_default();
         let state = SessionStateBuilder::new()
             .with_config(config)
@@ -190,9 +188,14 @@ impl Session {
     /// Plans a statement that only reads and starts it.
     async fn query(&self, statement: ParsedStatement) -> Result<SendableRecordBatchStream> {
         let state = self.context.state();
+        let names = columns::names(&statement);
         let plan = state.statement_to_plan(statement).await.map_err(from_datafusion)?;
         support::check_plan(&plan)?;
         let plan = state.create_physical_plan(&plan).await.map_err(from_datafusion)?;
-        execute_stream(plan, self.context.task_ctx()).map_err(from_datafusion)
+        let stream = execute_stream(plan, self.context.task_ctx()).map_err(from_datafusion)?;
+        Ok(match names {
+            Some(names) => columns::rename(stream, &names),
+            None => stream,
+        })
     }
 }

@@ -3,10 +3,14 @@
 //! The planner accepts statements that its executor would run wrongly or not at all, so what is
 //! not on the list here is refused before it is planned, and what was planned is checked again.
 
+use std::ops::ControlFlow;
+
 use datafusion::common::DataFusionError;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::parser::Statement as ParsedStatement;
-use datafusion::sql::sqlparser::ast::{LockType, Query, SetExpr, Statement};
+use datafusion::sql::sqlparser::ast::{
+    LockType, Query, Select, SetExpr, Statement, Visit, Visitor,
+};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_datafusion::from_datafusion;
@@ -53,26 +57,44 @@ fn check_sql(statement: &Statement) -> Result<()> {
     }
 }
 
-/// Refuses row locks, which the planner would drop silently, and writing in a query.
+/// Refuses row locks, which the planner would drop silently, and writing, wherever in the query.
 fn check_query(query: &Query) -> Result<()> {
-    if let Some(lock) = query.locks.first() {
-        let what = match lock.lock_type {
-            LockType::Share => "FOR SHARE",
-            LockType::Update => "FOR UPDATE",
-        };
-        return Err(Error::not_supported(what));
+    match query.visit(&mut Refuse) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(what) => Err(Error::not_supported(what)),
     }
-    if let Some(with) = &query.with {
-        with.cte_tables.iter().try_for_each(|table| check_query(&table.query))?;
+}
+
+/// Stops at the first query that does more than read.
+struct Refuse;
+
+impl Visitor for Refuse {
+    type Break = String;
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<String> {
+        if let Some(lock) = query.locks.first() {
+            let what = match lock.lock_type {
+                LockType::Share => "FOR SHARE",
+                LockType::Update => "FOR UPDATE",
+            };
+            return ControlFlow::Break(what.into());
+        }
+        match query.body.as_ref() {
+            SetExpr::Insert(statement)
+            | SetExpr::Update(statement)
+            | SetExpr::Delete(statement)
+            | SetExpr::Merge(statement) => {
+                ControlFlow::Break(format!("{} in a query", kind(statement)))
+            }
+            _ => ControlFlow::Continue(()),
+        }
     }
-    match query.body.as_ref() {
-        SetExpr::Insert(statement) | SetExpr::Update(statement) | SetExpr::Delete(statement) => {
-            Err(Error::not_supported(format_args!("{} in a query", kind(statement))))
+
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<String> {
+        match select.into {
+            Some(_) => ControlFlow::Break("SELECT INTO".into()),
+            None => ControlFlow::Continue(()),
         }
-        SetExpr::Select(select) if select.into.is_some() => {
-            Err(Error::not_supported("SELECT INTO"))
-        }
-        _ => Ok(()),
     }
 }
 

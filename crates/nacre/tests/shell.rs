@@ -199,7 +199,11 @@ fn interrupt_clears_the_line_and_cancels_the_query() {
     shell.expect("cancelled by Ctrl-C");
     shell.expect(PROMPT);
     assert!(interrupted.elapsed() < Duration::from_secs(10));
-    assert!(shell.line("select 40 + 2 as answer;").contains("42"));
+    // The second signal may have come at the prompt, which it clears.
+    std::thread::sleep(Duration::from_millis(300));
+    shell.type_keys("select 40 + 2 as answer;\r");
+    shell.expect(" 42 ");
+    shell.expect(PROMPT);
     assert_eq!(shell.leave(), 0);
 }
 

@@ -1,0 +1,86 @@
+//! Names of a query's result columns: the text of the expression, as the user wrote it.
+//!
+//! The planner names a column after its own form of the expression (`Decimal128(1005,4,3)`). Names
+//! that the user gave, and those of columns that `*` stands for, are left alone.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
+use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::sql::parser::Statement as ParsedStatement;
+use datafusion::sql::sqlparser::ast::{Expr, Query, SelectItem, SetExpr, Statement};
+use futures::StreamExt;
+
+/// Longest text that becomes a name.
+const NAME_CHARS_MAX: usize = 60;
+
+/// Returns the names of the result columns of `statement`, where they differ from the planner's;
+/// `None` if they cannot be told from the text.
+pub(crate) fn names(statement: &ParsedStatement) -> Option<Vec<Option<String>>> {
+    let ParsedStatement::Statement(statement) = statement else { return None };
+    let Statement::Query(query) = statement.as_ref() else { return None };
+    query_names(query)
+}
+
+fn query_names(query: &Query) -> Option<Vec<Option<String>>> {
+    let mut body = query.body.as_ref();
+    let select = loop {
+        match body {
+            SetExpr::Select(select) => break select,
+            // A set operation has the names of its first part.
+            SetExpr::SetOperation { left, .. } => body = left.as_ref(),
+            SetExpr::Query(query) => return query_names(query),
+            _ => return None,
+        }
+    };
+    select.projection.iter().map(item_name).collect()
+}
+
+/// The outer option is `None` for items that stand for several columns.
+fn item_name(item: &SelectItem) -> Option<Option<String>> {
+    match item {
+        SelectItem::UnnamedExpr(Expr::Identifier(_) | Expr::CompoundIdentifier(_)) => Some(None),
+        SelectItem::UnnamedExpr(expr) => {
+            let text = expr.to_string();
+            let is_short = text.chars().count() <= NAME_CHARS_MAX;
+            Some(Some(if is_short {
+                text
+            } else {
+                text.chars().take(NAME_CHARS_MAX - 3).chain("...".chars()).collect()
+            }))
+        }
+        SelectItem::ExprWithAlias { .. } => Some(None),
+        _ => None,
+    }
+}
+
+/// Gives the columns of `stream` the `names`.
+pub(crate) fn rename(
+    stream: SendableRecordBatchStream,
+    names: &[Option<String>],
+) -> SendableRecordBatchStream {
+    let schema = stream.schema();
+    if schema.fields().len() != names.len() {
+        return stream;
+    }
+    let fields: Vec<Field> = schema
+        .fields()
+        .iter()
+        .zip(names)
+        .map(|(field, name)| match name {
+            Some(name) => field.as_ref().clone().with_name(name),
+            None => field.as_ref().clone(),
+        })
+        .collect();
+    let schema: SchemaRef = Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()));
+    let renamed = Arc::clone(&schema);
+    let batches = stream.map(move |batch| {
+        let batch: RecordBatch = batch?;
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        let columns = batch.columns().to_vec();
+        Ok(RecordBatch::try_new_with_options(Arc::clone(&renamed), columns, &options)?)
+    });
+    Box::pin(RecordBatchStreamAdapter::new(schema, batches))
+}
