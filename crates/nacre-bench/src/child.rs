@@ -2,7 +2,7 @@
 //!
 //! | arguments | does | lines to the parent |
 //! |---|---|---|
-//! | `load DIR TABLE CSV` | opens DIR, loads CSV into TABLE | `progress DONE TOTAL`*, `loaded ROWS` |
+//! | `load DIR TABLE CSV` | opens DIR, loads CSV | `progress DONE TOTAL` often, `loaded ROWS` |
 //! | `hello` | nothing: how long a process takes to start | `hello` |
 //! | `query DIR SQL` | opens DIR, runs SQL | `answer CELLS` |
 //! | `hold DIR SQL` | the same, then waits to be killed | `answer CELLS` |

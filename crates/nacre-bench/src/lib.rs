@@ -13,6 +13,8 @@
 //! 3. The oracle shares no code with Nacre's loading and scans. It does share DataFusion's planner
 //!    and operators; that is why the published answers are there as well.
 
+#![deny(unsafe_code)]
+
 pub mod bench;
 pub mod child;
 pub mod demo;

@@ -24,7 +24,9 @@ struct StoreSchema {
 
 impl StoreCatalog {
     pub(crate) fn new(store: Store) -> Self {
-        Self { schema: Arc::new(StoreSchema { store }) }
+        Self {
+            schema: Arc::new(StoreSchema { store }),
+        }
     }
 }
 
@@ -41,13 +43,14 @@ impl CatalogProvider for StoreCatalog {
 #[async_trait]
 impl SchemaProvider for StoreSchema {
     fn table_names(&self) -> Vec<String> {
-        self.store.tables().iter().map(|table| table.schema().name.clone()).collect()
+        self.store
+            .tables()
+            .iter()
+            .map(|table| table.schema().name.clone())
+            .collect()
     }
 
-    async fn table(
-        &self,
-        name: &str,
-    ) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
+    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
         Ok(self.store.table(name).ok().map(|table| {
             let provider: Arc<dyn TableProvider> = Arc::new(StoredTable::new(&table));
             provider

@@ -19,8 +19,12 @@ const NAME_CHARS_MAX: usize = 60;
 /// Returns the names of the result columns of `statement`, where they differ from the planner's;
 /// `None` if they cannot be told from the text.
 pub(crate) fn names(statement: &ParsedStatement) -> Option<Vec<Option<String>>> {
-    let ParsedStatement::Statement(statement) = statement else { return None };
-    let Statement::Query(query) = statement.as_ref() else { return None };
+    let ParsedStatement::Statement(statement) = statement else {
+        return None;
+    };
+    let Statement::Query(query) = statement.as_ref() else {
+        return None;
+    };
     query_names(query)
 }
 
@@ -48,7 +52,10 @@ fn item_name(item: &SelectItem) -> Option<Option<String>> {
             Some(Some(if is_short {
                 text
             } else {
-                text.chars().take(NAME_CHARS_MAX - 3).chain("...".chars()).collect()
+                text.chars()
+                    .take(NAME_CHARS_MAX - 3)
+                    .chain("...".chars())
+                    .collect()
             }))
         }
         SelectItem::ExprWithAlias { .. } => Some(None),
@@ -80,7 +87,11 @@ pub(crate) fn rename(
         let batch: RecordBatch = batch?;
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         let columns = batch.columns().to_vec();
-        Ok(RecordBatch::try_new_with_options(Arc::clone(&renamed), columns, &options)?)
+        Ok(RecordBatch::try_new_with_options(
+            Arc::clone(&renamed),
+            columns,
+            &options,
+        )?)
     });
     Box::pin(RecordBatchStreamAdapter::new(schema, batches))
 }

@@ -30,7 +30,10 @@ pub(crate) fn kind_of(error: &StoreError) -> ErrorKind {
 pub(crate) fn with_way_out(converted: Error, error: &StoreError) -> Error {
     let converted = match error {
         StoreError::DuplicateKey(duplicate) if converted.detail().is_none() => converted
-            .with_detail(format!("Key ({})=({}) already exists.", duplicate.columns, duplicate.key)),
+            .with_detail(format!(
+                "Key ({})=({}) already exists.",
+                duplicate.columns, duplicate.key
+            )),
         _ => converted,
     };
     let hint = match converted.kind() {

@@ -20,9 +20,9 @@ pub(crate) fn check(statement: &ParsedStatement) -> Result<()> {
     match statement {
         ParsedStatement::Statement(statement) => check_sql(statement),
         ParsedStatement::Explain(explain) => match explain.statement.as_ref() {
-            ParsedStatement::Statement(inner) if !is_explained(inner) => {
-                Err(Error::not_supported(format_args!("EXPLAIN {}", kind(inner))))
-            }
+            ParsedStatement::Statement(inner) if !is_explained(inner) => Err(Error::not_supported(
+                format_args!("EXPLAIN {}", kind(inner)),
+            )),
             inner => check(inner),
         },
         ParsedStatement::CreateExternalTable(_) => {
@@ -103,14 +103,18 @@ fn kind(statement: &Statement) -> String {
     let text = statement.to_string();
     let words: Vec<&str> = text
         .split_whitespace()
-        .take_while(|word| word.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_'))
+        .take_while(|word| {
+            word.bytes()
+                .all(|byte| byte.is_ascii_uppercase() || byte == b'_')
+        })
         .take(2)
         .collect();
     match words.as_slice() {
         [] => "this statement".into(),
-        ["INSERT" | "UPDATE" | "DELETE" | "MERGE" | "TRUNCATE" | "SET" | "BEGIN" | "COMMIT", ..] => {
-            words[0].into()
-        }
+        [
+            "INSERT" | "UPDATE" | "DELETE" | "MERGE" | "TRUNCATE" | "SET" | "BEGIN" | "COMMIT",
+            ..,
+        ] => words[0].into(),
         _ => words.join(" "),
     }
 }

@@ -40,24 +40,50 @@ pub enum Error {
     /// A memory domain or pool failed.
     Pmem(nacre_pmem::Error),
     /// The path is not a database directory.
-    NotADatabase { path: PathBuf, reason: String },
+    NotADatabase {
+        path: PathBuf,
+        reason: String,
+    },
     /// No replica of the manifest can be used.
-    ManifestDamaged { reasons: Vec<String> },
+    ManifestDamaged {
+        reasons: Vec<String>,
+    },
     /// The media layout is of a version this program does not know.
-    UnsupportedVersion { object: String, found: u32, supported: u32 },
-    TableExists { table: String },
-    UnknownTable { table: String },
-    UnknownDomain { domain: String, table: String },
-    InvalidDefinition { reason: String },
-    NullViolation { table: String, column: String },
+    UnsupportedVersion {
+        object: String,
+        found: u32,
+        supported: u32,
+    },
+    TableExists {
+        table: String,
+    },
+    UnknownTable {
+        table: String,
+    },
+    UnknownDomain {
+        domain: String,
+        table: String,
+    },
+    InvalidDefinition {
+        reason: String,
+    },
+    NullViolation {
+        table: String,
+        column: String,
+    },
     DuplicateKey(Box<DuplicateKey>),
     ReadOnly,
     /// A block, or the directory that says where blocks are, is damaged. `object` names the
     /// table and, for a block, its column and chunk.
-    Damaged { object: String, reason: String },
+    Damaged {
+        object: String,
+        reason: String,
+    },
     Cancelled,
     /// A broken assumption of the store's own.
-    Internal { reason: String },
+    Internal {
+        reason: String,
+    },
 }
 
 /// Two rows of a table have the same primary key.
@@ -114,16 +140,27 @@ impl fmt::Display for Error {
                 write!(f, "{} is not a Nacre database: {reason}", path.display())
             }
             Self::ManifestDamaged { reasons } => {
-                write!(f, "no replica of the manifest can be used: {}", reasons.join("; "))
+                write!(
+                    f,
+                    "no replica of the manifest can be used: {}",
+                    reasons.join("; ")
+                )
             }
-            Self::UnsupportedVersion { object, found, supported } => write!(
+            Self::UnsupportedVersion {
+                object,
+                found,
+                supported,
+            } => write!(
                 f,
                 "{object} has layout version {found}; this program knows version {supported}"
             ),
             Self::TableExists { table } => write!(f, "relation \"{table}\" already exists"),
             Self::UnknownTable { table } => write!(f, "relation \"{table}\" does not exist"),
             Self::UnknownDomain { domain, table } => {
-                write!(f, "memory domain \"{domain}\" of table \"{table}\" is not open")
+                write!(
+                    f,
+                    "memory domain \"{domain}\" of table \"{table}\" is not open"
+                )
             }
             Self::InvalidDefinition { reason } => f.write_str(reason),
             Self::NullViolation { table, column } => write!(

@@ -1,4 +1,11 @@
 //! Integration tests of the whole engine on real data; one binary, because linking is slow.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test may fail by panicking"
+)]
+
 mod crash_load;
 mod tpch_oracle;

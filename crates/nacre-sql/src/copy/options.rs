@@ -21,8 +21,9 @@ pub(super) fn build(options: &[CopyOption], direction: Direction) -> Result<CsvO
             OptionValue::Star if is_force => builder.set_force(name, Force::All),
             OptionValue::Columns(_) | OptionValue::Star => {
                 let message = format!("argument to option \"{name}\" must be a single value");
-                return Err(Error::new(ErrorKind::InvalidStatement, message)
-                    .with_position(option.position));
+                return Err(
+                    Error::new(ErrorKind::InvalidStatement, message).with_position(option.position)
+                );
             }
         };
         set.map_err(|error| from_ingest(error).with_position(option.position))?;

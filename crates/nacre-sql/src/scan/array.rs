@@ -8,20 +8,17 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use datafusion::arrow::array::{
-    ArrayRef, ArrowPrimitiveType, BinaryArray, BinaryViewArray, BooleanArray,
-    Decimal128Array, PrimitiveArray, StringArray, StringViewArray, UInt32Array,
+    ArrayRef, ArrowPrimitiveType, BinaryArray, BinaryViewArray, BooleanArray, Decimal128Array,
+    PrimitiveArray, StringArray, StringViewArray, UInt32Array,
 };
 use datafusion::arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use datafusion::arrow::compute::take;
 use datafusion::arrow::datatypes::{
-    Date32Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
-    TimestampMicrosecondType,
+    Date32Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
 };
 use datafusion::common::{DataFusionError, Result};
 use nacre_column::kernel::select_bits;
-use nacre_column::{
-    Block, BlockError, ColumnType, Flavour, Restriction, StringValues, Strings,
-};
+use nacre_column::{Block, BlockError, ColumnType, Flavour, Restriction, StringValues, Strings};
 use nacre_store::{BlockHandle, Chunk};
 
 use crate::from_store::from_store;
@@ -44,12 +41,20 @@ impl ColumnReader {
         let handle = chunk.block(column).map_err(external)?;
         let bytes = Buffer::from(Bytes::from_owner(handle.bytes().clone()));
         let chunk = chunk.clone();
-        let mut reader = Self { chunk, column, handle, bytes, dictionary: None, flavour };
+        let mut reader = Self {
+            chunk,
+            column,
+            handle,
+            bytes,
+            dictionary: None,
+            flavour,
+        };
         let block = reader.block()?;
         if block.column_type().plain_bytes() == 0
             && let Strings::Dictionary(values) = block.strings().map_err(|e| reader.damaged(e))?
         {
-            let values = reader.string_array(&values, 0..values.len(), block.column_type(), None)?;
+            let values =
+                reader.string_array(&values, 0..values.len(), block.column_type(), None)?;
             reader.dictionary = Some(values);
         }
         Ok(reader)
@@ -83,13 +88,11 @@ impl ColumnReader {
             ColumnType::Timestamp => {
                 self.primitive::<TimestampMicrosecondType>(&block, rows, nulls, Block::decode_i64)?
             }
-            ColumnType::Real => self.primitive::<Float32Type>(&block, rows, nulls, |b, _, r, o| {
-                b.decode_f32(r, o)
-            })?,
+            ColumnType::Real => {
+                self.primitive::<Float32Type>(&block, rows, nulls, |b, _, r, o| b.decode_f32(r, o))?
+            }
             ColumnType::Double => {
-                self.primitive::<Float64Type>(&block, rows, nulls, |b, _, r, o| {
-                    b.decode_f64(r, o)
-                })?
+                self.primitive::<Float64Type>(&block, rows, nulls, |b, _, r, o| b.decode_f64(r, o))?
             }
             ColumnType::Decimal { precision, scale } => {
                 let mut values = Vec::with_capacity(rows.len());
@@ -129,7 +132,11 @@ impl ColumnReader {
     fn nulls(&self, block: &Block<'_>, rows: &Range<usize>) -> Option<NullBuffer> {
         let section = block.validity_range()?;
         let bits = self.bytes.slice_with_length(section.start, section.len());
-        Some(NullBuffer::new(BooleanBuffer::new(bits, rows.start, rows.len())))
+        Some(NullBuffer::new(BooleanBuffer::new(
+            bits,
+            rows.start,
+            rows.len(),
+        )))
     }
 
     fn primitive<'b, T: ArrowPrimitiveType>(
@@ -166,7 +173,11 @@ impl ColumnReader {
             block
                 .decode_codes(self.flavour, rows, &mut codes)
                 .map_err(|error| self.damaged(error))?;
-            return Ok(take(dictionary, &UInt32Array::new(codes.into(), nulls), None)?);
+            return Ok(take(
+                dictionary,
+                &UInt32Array::new(codes.into(), nulls),
+                None,
+            )?);
         }
         match block.strings().map_err(|error| self.damaged(error))? {
             Strings::Plain(values) | Strings::Dictionary(values) => {
@@ -188,7 +199,9 @@ impl ColumnReader {
         let offsets = ScalarBuffer::<i32>::new(offsets, range.start, range.len() + 1);
         let offsets = OffsetBuffer::new(offsets);
         let data_range = values.data_range();
-        let data = self.bytes.slice_with_length(data_range.start, data_range.len());
+        let data = self
+            .bytes
+            .slice_with_length(data_range.start, data_range.len());
         Ok(if column_type.is_text() {
             let array = StringArray::try_new(offsets, data, nulls)?;
             Arc::new(StringViewArray::from(&array))

@@ -33,9 +33,10 @@ use nacre_store::{Chunk, TableSnapshot};
 
 use super::array::external;
 use super::deal::{self, Morsel};
-use super::stream::ScanStream;
+use super::filter::Filters;
 use super::pruning::prune;
 use super::statistics::{column_statistics, value_bytes};
+use super::stream::ScanStream;
 
 /// Rows that a filter is taken to leave of every hundred when nothing better is known.
 const FILTERED_PERCENT: usize = 20;
@@ -137,7 +138,10 @@ impl TableScanExec {
             return Ok(Precision::Exact(self.snapshot.rows() as usize));
         }
         let rows: usize = self.chunks()?.iter().map(Chunk::rows).sum();
-        let left = self.filters.iter().fold(rows, |rows, _| rows * FILTERED_PERCENT / 100);
+        let left = self
+            .filters
+            .iter()
+            .fold(rows, |rows, _| rows * FILTERED_PERCENT / 100);
         Ok(Precision::Inexact(left.max(rows.min(1))))
     }
 }
@@ -145,8 +149,12 @@ impl TableScanExec {
 impl DisplayAs for TableScanExec {
     fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let table = &self.snapshot.table().schema().name;
-        let columns: Vec<&str> =
-            self.schema.fields().iter().map(|field| field.name().as_str()).collect();
+        let columns: Vec<&str> = self
+            .schema
+            .fields()
+            .iter()
+            .map(|field| field.name().as_str())
+            .collect();
         let columns = columns.join(", ");
         if format == DisplayFormatType::TreeRender {
             writeln!(f, "table={table}")?;
@@ -159,7 +167,10 @@ impl DisplayAs for TableScanExec {
         } else if let Ok(chunks) = self.chunks() {
             write!(f, ", chunks={} of {total}", chunks.len())?;
         }
-        for (name, filters) in [("filters", &self.filters), ("dynamic", &self.dynamic_filters)] {
+        for (name, filters) in [
+            ("filters", &self.filters),
+            ("dynamic", &self.dynamic_filters),
+        ] {
             if !filters.is_empty() {
                 let texts: Vec<String> = filters.iter().map(|filter| filter.to_string()).collect();
                 write!(f, ", {name}=[{}]", texts.join(" AND "))?;
@@ -204,7 +215,10 @@ impl ExecutionPlan for TableScanExec {
         if children.is_empty() {
             return Ok(self);
         }
-        internal_err!("a scan of a table has no input, {} were given", children.len())
+        internal_err!(
+            "a scan of a table has no input, {} were given",
+            children.len()
+        )
     }
 
     fn execute(
@@ -212,7 +226,12 @@ impl ExecutionPlan for TableScanExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        let filters: Vec<_> = self.filters.iter().chain(&self.dynamic_filters).cloned().collect();
+        let filters: Vec<_> = self
+            .filters
+            .iter()
+            .chain(&self.dynamic_filters)
+            .cloned()
+            .collect();
         let column_types: Vec<ColumnType> = self
             .snapshot
             .table()
@@ -221,16 +240,17 @@ impl ExecutionPlan for TableScanExec {
             .iter()
             .map(|column| column.column_type)
             .collect();
-        Ok(Box::pin(ScanStream::try_new(
+        let filters = Filters::try_new(&filters, &self.table_schema, &column_types)?;
+        Ok(Box::pin(ScanStream::new(
             self.morsels(partition)?,
-            (&self.table_schema, &column_types),
+            column_types.len(),
             Arc::clone(&self.schema),
             self.projection.clone(),
-            &filters,
+            filters,
             self.limit,
             context.session_config().batch_size(),
             (&self.metrics, partition),
-        )?))
+        )))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
@@ -246,8 +266,12 @@ impl ExecutionPlan for TableScanExec {
             return Ok(Arc::new(Statistics::new_unknown(&self.schema)));
         }
         let num_rows = self.estimated_rows()?;
-        let row_bytes: usize =
-            self.schema.fields().iter().map(|field| value_bytes(field.data_type())).sum();
+        let row_bytes: usize = self
+            .schema
+            .fields()
+            .iter()
+            .map(|field| value_bytes(field.data_type()))
+            .sum();
         let is_filtered = !self.filters.is_empty();
         let column_statistics = match self.projection.as_slice() {
             // Counting rows needs no pool to be mapped.
@@ -266,7 +290,11 @@ impl ExecutionPlan for TableScanExec {
             }
             Precision::Absent => Precision::Absent,
         };
-        let mut statistics = Statistics { num_rows, total_byte_size, column_statistics };
+        let mut statistics = Statistics {
+            num_rows,
+            total_byte_size,
+            column_statistics,
+        };
         if let Some(limit) = self.limit {
             statistics = statistics.with_fetch(Some(limit), 0, 1)?;
         }
@@ -294,7 +322,9 @@ impl ExecutionPlan for TableScanExec {
         let parents = child_pushdown_result.parent_filters;
         if phase != FilterPushdownPhase::Post || parents.is_empty() {
             let answers = vec![PushedDown::No; parents.len()];
-            return Ok(FilterPushdownPropagation::with_parent_pushdown_result(answers));
+            return Ok(FilterPushdownPropagation::with_parent_pushdown_result(
+                answers,
+            ));
         }
         let answers = vec![PushedDown::Yes; parents.len()];
         let filters = parents
@@ -302,8 +332,9 @@ impl ExecutionPlan for TableScanExec {
             .map(|parent| reassign_expr_columns(parent.filter, &self.table_schema))
             .collect::<Result<Vec<_>>>()?;
         let scan = self.with(|scan| scan.dynamic_filters.extend(filters));
-        Ok(FilterPushdownPropagation::with_parent_pushdown_result(answers)
-            .with_updated_node(Arc::new(scan) as Arc<dyn ExecutionPlan>))
+        Ok(
+            FilterPushdownPropagation::with_parent_pushdown_result(answers)
+                .with_updated_node(Arc::new(scan) as Arc<dyn ExecutionPlan>),
+        )
     }
 }
-

@@ -2,12 +2,14 @@
 //!
 //! [`table`] offers a table to the planner, [`exec`] is the operator, [`pruning`] skips chunks,
 //! [`deal`] cuts what is left into work for the partitions, [`stream`] does that work, [`array`]
-//! converts one block, [`restriction`] evaluates on encoded values, and [`statistics`] is what the
-//! optimizer is told.
+//! converts one block, [`filter`] evaluates filters ([`restriction`] those on encoded values), and
+//! [`statistics`] is what the optimizer is told.
 
 mod array;
 mod deal;
 mod exec;
+mod filter;
+mod open_morsel;
 mod pruning;
 mod restriction;
 mod statistics;

@@ -7,8 +7,8 @@ use datafusion::arrow::array::{ArrayRef, BooleanArray, UInt64Array};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::pruning::PruningStatistics;
 use datafusion::common::{Column, Result, ScalarValue};
-use datafusion::physical_expr::utils::conjunction;
 use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::utils::conjunction;
 use datafusion::physical_optimizer::pruning::PruningPredicateBuilder;
 use nacre_column::Sma;
 use nacre_store::Chunk;
@@ -37,8 +37,14 @@ pub(super) fn prune(
     let Ok(pruning) = builder.try_build(predicate) else {
         return Ok(chunks.to_vec());
     };
-    let may_match = pruning.prune(&ChunkStatistics { schema: Arc::clone(schema), chunks })?;
-    let kept = chunks.iter().zip(may_match).filter(|(_, may_match)| *may_match);
+    let may_match = pruning.prune(&ChunkStatistics {
+        schema: Arc::clone(schema),
+        chunks,
+    })?;
+    let kept = chunks
+        .iter()
+        .zip(may_match)
+        .filter(|(_, may_match)| *may_match);
     Ok(kept.map(|(chunk, _)| chunk.clone()).collect())
 }
 
@@ -74,7 +80,10 @@ impl PruningStatistics for ChunkStatistics<'_> {
 
     fn null_counts(&self, column: &Column) -> Option<ArrayRef> {
         let index = self.schema.index_of(&column.name).ok()?;
-        let counts = self.chunks.iter().map(|chunk| u64::from(chunk.sma(index).null_count));
+        let counts = self
+            .chunks
+            .iter()
+            .map(|chunk| u64::from(chunk.sma(index).null_count));
         Some(Arc::new(UInt64Array::from_iter_values(counts)))
     }
 

@@ -23,7 +23,10 @@ pub(super) fn restriction(
     let column_of = |expr: &Arc<dyn PhysicalExpr>| {
         let index = expr.downcast_ref::<Column>()?.index();
         let column_type = *column_types.get(index)?;
-        let is_float = matches!(column_type.physical(), Physical::Float32 | Physical::Float64);
+        let is_float = matches!(
+            column_type.physical(),
+            Physical::Float32 | Physical::Float64
+        );
         (!is_float).then_some((index, column_type))
     };
     if let Some(binary) = filter.downcast_ref::<BinaryExpr>() {
@@ -54,7 +57,10 @@ pub(super) fn restriction(
         None => (filter, 1),
     };
     let (index, column_type) = column_of(flag)?;
-    let is_true = Restriction::Compare { op: CompareOp::Eq, value: Constant::Int(expected) };
+    let is_true = Restriction::Compare {
+        op: CompareOp::Eq,
+        value: Constant::Int(expected),
+    };
     (column_type == ColumnType::Boolean).then_some((index, is_true))
 }
 
@@ -118,13 +124,19 @@ fn constant(expr: &Arc<dyn PhysicalExpr>, column_type: ColumnType) -> Option<Con
 
 #[cfg(test)]
 mod tests {
-    use datafusion::physical_expr::expressions::{col, in_list, lit};
     use datafusion::arrow::datatypes::{DataType, Field, Schema};
+    use datafusion::physical_expr::expressions::{col, in_list, lit};
 
     use super::*;
 
-    const TYPES: [ColumnType; 3] =
-        [ColumnType::Integer, ColumnType::Decimal { precision: 5, scale: 2 }, ColumnType::Double];
+    const TYPES: [ColumnType; 3] = [
+        ColumnType::Integer,
+        ColumnType::Decimal {
+            precision: 5,
+            scale: 2,
+        },
+        ColumnType::Double,
+    ];
 
     fn schema() -> Schema {
         Schema::new(vec![
@@ -135,15 +147,30 @@ mod tests {
     }
 
     fn compare(column: &str, op: Operator, value: ScalarValue) -> Arc<dyn PhysicalExpr> {
-        Arc::new(BinaryExpr::new(col(column, &schema()).unwrap(), op, lit(value)))
+        Arc::new(BinaryExpr::new(
+            col(column, &schema()).unwrap(),
+            op,
+            lit(value),
+        ))
     }
 
     #[test]
     fn comparisons_with_constants_become_restrictions() {
-        let restricted =
-            restriction(&compare("i", Operator::Lt, ScalarValue::Int32(Some(7))), &TYPES);
+        let restricted = restriction(
+            &compare("i", Operator::Lt, ScalarValue::Int32(Some(7))),
+            &TYPES,
+        );
         let value = Constant::Int(7);
-        assert_eq!(restricted, Some((0, Restriction::Compare { op: CompareOp::Lt, value })));
+        assert_eq!(
+            restricted,
+            Some((
+                0,
+                Restriction::Compare {
+                    op: CompareOp::Lt,
+                    value
+                }
+            ))
+        );
         let turned: Arc<dyn PhysicalExpr> = Arc::new(BinaryExpr::new(
             lit(7_i32),
             Operator::Lt,
@@ -152,7 +179,13 @@ mod tests {
         let value = Constant::Int(7);
         assert_eq!(
             restriction(&turned, &TYPES),
-            Some((0, Restriction::Compare { op: CompareOp::Gt, value }))
+            Some((
+                0,
+                Restriction::Compare {
+                    op: CompareOp::Gt,
+                    value
+                }
+            ))
         );
         let list = in_list(
             col("i", &schema()).unwrap(),
@@ -168,8 +201,7 @@ mod tests {
     fn what_would_mean_something_else_is_left_alone() {
         let null = compare("i", Operator::Eq, ScalarValue::Int32(None));
         let other_type = compare("i", Operator::Eq, ScalarValue::Int64(Some(1)));
-        let other_scale =
-            compare("d", Operator::Eq, ScalarValue::Decimal128(Some(1), 5, 1));
+        let other_scale = compare("d", Operator::Eq, ScalarValue::Decimal128(Some(1), 5, 1));
         let float = compare("f", Operator::Lt, ScalarValue::Float64(Some(1.0)));
         let distinct = compare("i", Operator::IsDistinctFrom, ScalarValue::Int32(Some(1)));
         for filter in [null, other_type, other_scale, float, distinct] {

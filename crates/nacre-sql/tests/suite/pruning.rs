@@ -6,19 +6,35 @@ use crate::support::Connection;
 
 /// A table of many small chunks: each COPY makes one.
 fn table_of_chunks(connection: &Connection, directory: &std::path::Path) {
-    connection.ok(
-        "create table t (k bigint, d date, s varchar, n decimal(10,2), f double, b boolean)",
-    );
+    connection
+        .ok("create table t (k bigint, d date, s varchar, n decimal(10,2), f double, b boolean)");
     for chunk in 0..12_i64 {
         let mut csv = String::new();
         for row in 0..100 {
             let k = chunk * 100 + row;
-            let text = if row % 7 == 0 { String::new() } else { format!("word{:04}", k / 3) };
-            let number = if row % 11 == 0 { String::new() } else { format!("{}.{:02}", k, row) };
-            let float = if chunk == 5 && row == 50 { "NaN".into() } else { format!("{k}.5") };
+            let text = if row % 7 == 0 {
+                String::new()
+            } else {
+                format!("word{:04}", k / 3)
+            };
+            let number = if row % 11 == 0 {
+                String::new()
+            } else {
+                format!("{}.{:02}", k, row)
+            };
+            let float = if chunk == 5 && row == 50 {
+                "NaN".into()
+            } else {
+                format!("{k}.5")
+            };
             let day = 1 + row % 28;
-            writeln!(csv, "{k},20{:02}-01-{day:02},{text},{number},{float},{}", chunk + 1, k % 2)
-                .unwrap();
+            writeln!(
+                csv,
+                "{k},20{:02}-01-{day:02},{text},{number},{float},{}",
+                chunk + 1,
+                k % 2
+            )
+            .unwrap();
         }
         let path = directory.join("chunk.csv");
         std::fs::write(&path, csv).unwrap();
@@ -32,19 +48,46 @@ fn skipping_chunks_changes_no_answer() {
     let connection = Connection::open(None);
     table_of_chunks(&connection, directory.path());
     let filters = [
-        "k = 557", "k <> 557", "k < 100", "k >= 1100", "k between 95 and 105", "k in (3, 555, 4000)",
-        "k is null", "s is null", "s is not null", "s = 'word0100'", "s > 'word039'", "s like 'word01%'",
-        "s like '%99'", "s < 'a'", "d = date '2006-01-05'", "d < date '2002-02-01'", "n > 1150.0",
-        "n is null and k > 500", "f > 1190", "f = 'NaN'", "f < 10", "b", "not b and k < 50",
-        "k = 1 or s = 'word0399'", "k + 1 = 700", "abs(k) < 5", "k < 100 and k > 200",
-        "coalesce(s, 'none') = 'none'", "k % 100 = 99", "d in (date '2001-01-01', date '2012-01-28')",
-        "s in ('word0001', 'word0399', 'nothing')", "n = 105.05", "case when k < 3 then true end",
+        "k = 557",
+        "k <> 557",
+        "k < 100",
+        "k >= 1100",
+        "k between 95 and 105",
+        "k in (3, 555, 4000)",
+        "k is null",
+        "s is null",
+        "s is not null",
+        "s = 'word0100'",
+        "s > 'word039'",
+        "s like 'word01%'",
+        "s like '%99'",
+        "s < 'a'",
+        "d = date '2006-01-05'",
+        "d < date '2002-02-01'",
+        "n > 1150.0",
+        "n is null and k > 500",
+        "f > 1190",
+        "f = 'NaN'",
+        "f < 10",
+        "b",
+        "not b and k < 50",
+        "k = 1 or s = 'word0399'",
+        "k + 1 = 700",
+        "abs(k) < 5",
+        "k < 100 and k > 200",
+        "coalesce(s, 'none') = 'none'",
+        "k % 100 = 99",
+        "d in (date '2001-01-01', date '2012-01-28')",
+        "s in ('word0001', 'word0399', 'nothing')",
+        "n = 105.05",
+        "case when k < 3 then true end",
     ];
     for filter in filters {
         let fast = connection.rows(&format!("select k from t where {filter} order by k"));
         // A volatile term keeps the same filter above the scan.
-        let slow = connection
-            .rows(&format!("select k from t where ({filter}) and random() >= 0 order by k"));
+        let slow = connection.rows(&format!(
+            "select k from t where ({filter}) and random() >= 0 order by k"
+        ));
         assert_eq!(fast, slow, "{filter}");
     }
 }
@@ -60,7 +103,10 @@ fn explain_shows_how_many_chunks_are_read() {
     assert!(plan("select k from t where d >= date '2011-01-01'").contains("chunks=2 of 12"));
     assert!(plan("select k from t").contains("chunks=12"));
     let counted = plan("select count(*) from t");
-    assert!(!counted.contains("TableScanExec"), "counting reads nothing: {counted}");
+    assert!(
+        !counted.contains("TableScanExec"),
+        "counting reads nothing: {counted}"
+    );
 }
 
 #[test]

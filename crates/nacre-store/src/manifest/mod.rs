@@ -10,13 +10,13 @@ mod replica;
 mod tests;
 
 pub use log::DatabaseId;
-pub(crate) use log::{Manifest, Opened};
 #[cfg(test)]
 pub(crate) use log::{HEADER_BYTES, PUBLISHED_OFFSET};
+pub(crate) use log::{Manifest, Opened};
 #[cfg(test)]
 pub(crate) use record::RECORD_HEADER_BYTES;
+pub use record::{LoadId, TableId};
 pub(crate) use record::{LoadRecord, Record};
 #[cfg(test)]
 pub(crate) use replica::header_bytes as replica_header;
-pub use record::{LoadId, TableId};
 pub(crate) use replica::{Place, in_progress as replica_in_progress};
