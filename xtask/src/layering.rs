@@ -58,14 +58,7 @@ const fn high(
     unsafe_code: UnsafeCode,
 ) -> CrateRule {
     let may_use_optionally = &[];
-    CrateRule {
-        name,
-        may_use,
-        may_use_optionally,
-        unsafe_code,
-        knows_arrow: true,
-        is_async: true,
-    }
+    CrateRule { name, may_use, may_use_optionally, unsafe_code, knows_arrow: true, is_async: true }
 }
 
 /// All crates of the workspace, lowest first. Rows of crates that do not exist yet are kept, so
@@ -73,35 +66,17 @@ const fn high(
 pub(crate) const CRATES: [CrateRule; 12] = [
     low("nacre-pmem", &[], UnsafeCode::Allowed),
     low("nacre-simd", &[], UnsafeCode::Allowed),
-    low(
-        "nacre-column",
-        &["nacre-pmem", "nacre-simd"],
-        UnsafeCode::Denied,
-    ),
-    low(
-        "nacre-store",
-        &["nacre-pmem", "nacre-simd", "nacre-column"],
-        UnsafeCode::Denied,
-    ),
+    low("nacre-column", &["nacre-pmem", "nacre-simd"], UnsafeCode::Denied),
+    low("nacre-store", &["nacre-pmem", "nacre-simd", "nacre-column"], UnsafeCode::Denied),
     CrateRule {
         is_async: true,
-        ..low(
-            "nacre-exec",
-            &["nacre-simd", "nacre-column", "nacre-store"],
-            UnsafeCode::Denied,
-        )
+        ..low("nacre-exec", &["nacre-simd", "nacre-column", "nacre-store"], UnsafeCode::Denied)
     },
     CrateRule {
         is_async: true,
         ..low(
             "nacre-ingest",
-            &[
-                "nacre-pmem",
-                "nacre-simd",
-                "nacre-column",
-                "nacre-store",
-                "nacre-exec",
-            ],
+            &["nacre-pmem", "nacre-simd", "nacre-column", "nacre-store", "nacre-exec"],
             UnsafeCode::Forbidden,
         )
     },
@@ -110,16 +85,8 @@ pub(crate) const CRATES: [CrateRule; 12] = [
         &["nacre-column", "nacre-store", "nacre-exec", "nacre-ingest"],
         UnsafeCode::Forbidden,
     ),
-    high(
-        "nacre-cluster",
-        &["nacre-store", "nacre-exec", "nacre-sql"],
-        UnsafeCode::Forbidden,
-    ),
-    high(
-        "nacre-server",
-        &["nacre-sql", "nacre-cluster"],
-        UnsafeCode::Forbidden,
-    ),
+    high("nacre-cluster", &["nacre-store", "nacre-exec", "nacre-sql"], UnsafeCode::Forbidden),
+    high("nacre-server", &["nacre-sql", "nacre-cluster"], UnsafeCode::Forbidden),
     high(
         "nacre-bench",
         &[
@@ -196,10 +163,7 @@ fn check_package(package: &Package, rule: &CrateRule, findings: &mut Vec<Finding
                     [] => "none of our crates".to_owned(),
                     names => format!("only {}", names.join(", ")),
                 };
-                findings.push(finding(
-                    package,
-                    format!("uses {name}, but may use {allowed}"),
-                ));
+                findings.push(finding(package, format!("uses {name}, but may use {allowed}")));
             }
         } else if starts(name, &ARROW) && !rule.knows_arrow {
             findings.push(finding(
@@ -227,16 +191,9 @@ mod tests {
     fn package(name: &str, dependencies: &[(&str, bool)]) -> Package {
         let dependencies = dependencies
             .iter()
-            .map(|&(name, is_optional)| Dependency {
-                name: name.to_owned(),
-                is_optional,
-            })
+            .map(|&(name, is_optional)| Dependency { name: name.to_owned(), is_optional })
             .collect();
-        Package {
-            name: name.to_owned(),
-            dependencies,
-            ..Package::default()
-        }
+        Package { name: name.to_owned(), dependencies, ..Package::default() }
     }
 
     fn count(name: &str, dependencies: &[(&str, bool)]) -> usize {
@@ -255,10 +212,7 @@ mod tests {
 
     #[test]
     fn edge_downwards_is_accepted() {
-        assert_eq!(
-            count("nacre-store", &[("nacre-column", false), ("crc32c", false)]),
-            0
-        );
+        assert_eq!(count("nacre-store", &[("nacre-column", false), ("crc32c", false)]), 0);
     }
 
     #[test]
@@ -275,10 +229,7 @@ mod tests {
 
     #[test]
     fn arrow_is_known_at_the_sql_edge_and_above() {
-        assert_eq!(
-            count("nacre-sql", &[("datafusion", false), ("tokio", false)]),
-            0
-        );
+        assert_eq!(count("nacre-sql", &[("datafusion", false), ("tokio", false)]), 0);
         assert_eq!(count("nacre-ingest", &[("arrow-array", false)]), 1);
         assert_eq!(count("nacre-ingest", &[("tokio", false)]), 0);
         assert_eq!(count("nacre-store", &[("futures-util", false)]), 1);

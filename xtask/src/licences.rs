@@ -25,35 +25,18 @@ pub(crate) fn check(root: &Path) -> Result<Vec<Finding>, Failure> {
     let missing = |key: &str| Failure(format!("deny.toml has no list {key}"));
     let allow = string_list(&text, "licenses", "allow").ok_or_else(|| missing("licenses.allow"))?;
     let targets = string_list(&text, "graph", "targets").ok_or_else(|| missing("graph.targets"))?;
-    let mut arguments = vec![
-        "metadata",
-        "--locked",
-        "--all-features",
-        "--format-version",
-        "1",
-    ];
+    let mut arguments = vec!["metadata", "--locked", "--all-features", "--format-version", "1"];
     for target in &targets {
         arguments.extend(["--filter-platform", target]);
     }
     let packages = metadata::packages(&metadata::cargo(root, &arguments)?, root)?;
-    Ok(packages
-        .iter()
-        .filter_map(|package| check_package(package, &allow))
-        .collect())
+    Ok(packages.iter().filter_map(|package| check_package(package, &allow)).collect())
 }
 
 fn check_package(package: &Package, allow: &[String]) -> Option<Finding> {
     let place = format!("{} {}", package.name, package.version);
-    if let Some(source) = package
-        .source
-        .as_deref()
-        .filter(|source| *source != CRATES_IO)
-    {
-        return Some(Finding::new(
-            place,
-            "source",
-            format!("{source} is not crates.io"),
-        ));
+    if let Some(source) = package.source.as_deref().filter(|source| *source != CRATES_IO) {
+        return Some(Finding::new(place, "source", format!("{source} is not crates.io")));
     }
     let Some(expression) = package.license.as_deref() else {
         return Some(Finding::new(place, "licence", "names no SPDX expression"));
@@ -64,30 +47,19 @@ fn check_package(package: &Package, allow: &[String]) -> Option<Finding> {
             let message = format!("{expression} is not covered by licenses.allow in deny.toml");
             Some(Finding::new(place, "licence", message))
         }
-        None => Some(Finding::new(
-            place,
-            "licence",
-            format!("cannot parse {expression}"),
-        )),
+        None => Some(Finding::new(place, "licence", format!("cannot parse {expression}"))),
     }
 }
 
 /// Returns the strings of `key = ["a", "b"]` in `[table]`; just enough TOML for `deny.toml`.
 fn string_list(text: &str, table: &str, key: &str) -> Option<Vec<String>> {
     let header = format!("[{table}]");
-    let mut lines = text
-        .lines()
-        .map(str::trim)
-        .skip_while(|line| *line != header)
-        .skip(1);
+    let mut lines = text.lines().map(str::trim).skip_while(|line| *line != header).skip(1);
     let mut list = String::new();
-    let mut line = lines
-        .by_ref()
-        .take_while(|line| !line.starts_with('['))
-        .find_map(|line| {
-            let (name, value) = line.split_once('=')?;
-            (name.trim() == key).then(|| value.trim_start())
-        })?;
+    let mut line = lines.by_ref().take_while(|line| !line.starts_with('[')).find_map(|line| {
+        let (name, value) = line.split_once('=')?;
+        (name.trim() == key).then(|| value.trim_start())
+    })?;
     line = line.strip_prefix('[')?;
     loop {
         let content = line.split('#').next().unwrap_or_default();
@@ -100,21 +72,13 @@ fn string_list(text: &str, table: &str, key: &str) -> Option<Vec<String>> {
         }
         line = lines.next()?;
     }
-    let items = list
-        .split(',')
-        .map(str::trim)
-        .filter(|item| !item.is_empty());
-    items
-        .map(|item| Some(item.strip_prefix('"')?.strip_suffix('"')?.to_owned()))
-        .collect()
+    let items = list.split(',').map(str::trim).filter(|item| !item.is_empty());
+    items.map(|item| Some(item.strip_prefix('"')?.strip_suffix('"')?.to_owned())).collect()
 }
 
 /// Tells whether `allow` covers the SPDX `expression`; none if it cannot be parsed.
 fn is_allowed(expression: &str, allow: &[String]) -> Option<bool> {
-    let spaced = expression
-        .replace('(', " ( ")
-        .replace(')', " ) ")
-        .replace('/', " OR ");
+    let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
     let tokens: Vec<&str> = spaced.split_whitespace().collect();
     let mut at = 0;
     let value = any_of(&tokens, &mut at, allow)?;
@@ -199,18 +163,12 @@ mod tests {
             source: source.map(str::to_owned),
             ..Package::default()
         };
-        assert_eq!(
-            check_package(&package(Some("MIT"), Some(CRATES_IO)), &list),
-            None
-        );
+        assert_eq!(check_package(&package(Some("MIT"), Some(CRATES_IO)), &list), None);
         assert_eq!(check_package(&package(Some("MIT"), None), &list), None);
         let rule = |package: &Package| check_package(package, &list).map(|finding| finding.rule);
         assert_eq!(rule(&package(Some("Zlib"), None)), Some("licence"));
         assert_eq!(rule(&package(None, None)), Some("licence"));
-        assert_eq!(
-            rule(&package(Some("MIT"), Some("git+https://x"))),
-            Some("source")
-        );
+        assert_eq!(rule(&package(Some("MIT"), Some("git+https://x"))), Some("source"));
     }
 
     #[test]
@@ -219,10 +177,7 @@ mod tests {
             "[graph]\ntargets = [\"a\"]\n\n",
             "[licenses]\nx = 1\nallow = [\n  \"MIT\", # why\n  \"B\",\n]\n",
         );
-        assert_eq!(
-            string_list(text, "licenses", "allow"),
-            Some(allow(&["MIT", "B"]))
-        );
+        assert_eq!(string_list(text, "licenses", "allow"), Some(allow(&["MIT", "B"])));
         assert_eq!(string_list(text, "graph", "targets"), Some(allow(&["a"])));
         assert_eq!(string_list(text, "graph", "allow"), None);
         assert_eq!(string_list("[a]\nb = [\"c\"", "a", "b"), None);

@@ -44,12 +44,7 @@ fn main() -> ExitCode {
         "layering" => &[layering_findings],
         "licences" => &[licences::check],
         "one-build" => &[one_build::check],
-        "all" => &[
-            tidy_findings,
-            layering_findings,
-            licences::check,
-            one_build::check,
-        ],
+        "all" => &[tidy_findings, layering_findings, licences::check, one_build::check],
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
@@ -114,12 +109,7 @@ mod tests {
         match findings {
             Ok(findings) => {
                 let lines: Vec<String> = findings.iter().map(Finding::to_string).collect();
-                assert!(
-                    lines.is_empty(),
-                    "{} findings:\n{}",
-                    lines.len(),
-                    lines.join("\n")
-                );
+                assert!(lines.is_empty(), "{} findings:\n{}", lines.len(), lines.join("\n"));
             }
             Err(failure) => panic!("{failure}"),
         }

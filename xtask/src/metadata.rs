@@ -48,16 +48,8 @@ impl Workspace {
     /// # Errors
     /// Cargo cannot be run or rejects the workspace.
     pub(crate) fn read(root: &Path) -> Result<Workspace, Failure> {
-        let arguments = [
-            "metadata",
-            "--no-deps",
-            "--offline",
-            "--format-version",
-            "1",
-        ];
-        Ok(Workspace {
-            packages: packages(&cargo(root, &arguments)?, root)?,
-        })
+        let arguments = ["metadata", "--no-deps", "--offline", "--format-version", "1"];
+        Ok(Workspace { packages: packages(&cargo(root, &arguments)?, root)? })
     }
 }
 
@@ -90,10 +82,7 @@ pub(crate) fn packages(json: &str, root: &Path) -> Result<Vec<Package>, Failure>
     let list = value["packages"]
         .as_array()
         .ok_or_else(|| Failure("cargo metadata: output has no packages".to_owned()))?;
-    Ok(list
-        .iter()
-        .map(|package| package_of(package, root))
-        .collect())
+    Ok(list.iter().map(|package| package_of(package, root)).collect())
 }
 
 fn package_of(value: &Value, root: &Path) -> Package {
@@ -127,10 +116,7 @@ fn text(value: &Value) -> String {
 
 fn relative(path: &str, root: &Path) -> String {
     let path = Path::new(path);
-    path.strip_prefix(root)
-        .unwrap_or(path)
-        .to_string_lossy()
-        .replace('\\', "/")
+    path.strip_prefix(root).unwrap_or(path).to_string_lossy().replace('\\', "/")
 }
 
 #[cfg(test)]
@@ -144,10 +130,7 @@ mod tests {
             "dependencies": [{"name": "b", "kind": "dev", "optional": true}]}]}"#;
         let found = packages(json, Path::new("/r")).unwrap();
         assert_eq!(found.len(), 1);
-        assert_eq!(
-            (found[0].name.as_str(), found[0].license.as_deref()),
-            ("a", Some("MIT"))
-        );
+        assert_eq!((found[0].name.as_str(), found[0].license.as_deref()), ("a", Some("MIT")));
         assert_eq!(found[0].targets[0].path, "a/src/lib.rs");
         assert!(found[0].dependencies[0].is_optional && found[0].source.is_none());
     }

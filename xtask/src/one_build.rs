@@ -25,9 +25,7 @@ type Builds<'a> = BTreeMap<&'a str, Vec<&'a str>>;
 /// `cargo tree` fails.
 pub(crate) fn check(root: &Path) -> Result<Vec<Finding>, Failure> {
     let tree = |selection: &[&str]| {
-        let fixed = [
-            "tree", "--locked", "--prefix", "none", "--format", "{p}|{f}",
-        ];
+        let fixed = ["tree", "--locked", "--prefix", "none", "--format", "{p}|{f}"];
         metadata::cargo(root, &[&fixed[..], selection].concat())
     };
     let run = tree(&["--package", "nacre", "--edges", "normal,build"])?;
@@ -54,10 +52,7 @@ fn compare(run: &Builds<'_>, test: &Builds<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (package, run_builds) in run {
         let test_builds = test.get(package).map(Vec::as_slice).unwrap_or_default();
-        for features in run_builds
-            .iter()
-            .filter(|features| !test_builds.contains(features))
-        {
+        for features in run_builds.iter().filter(|features| !test_builds.contains(features)) {
             let message = format!(
                 "cargo run builds it with [{features}], cargo test --workspace with [{}]",
                 test_builds.join("] and [")

@@ -19,11 +19,7 @@ impl Finding {
         rule: &'static str,
         message: impl Into<String>,
     ) -> Self {
-        Finding {
-            place: place.into(),
-            rule,
-            message: message.into(),
-        }
+        Finding { place: place.into(), rule, message: message.into() }
     }
 
     /// Makes a finding about the line with the 1-based number `line`.

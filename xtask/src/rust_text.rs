@@ -33,18 +33,11 @@ impl RustText {
                 let visible = if byte.is_ascii() { byte } else { b'?' };
                 let blank = if byte == b'\n' { b'\n' } else { b' ' };
                 code.push(if class == Class::Code { visible } else { blank });
-                comments.push(if class == Class::Comment {
-                    visible
-                } else {
-                    blank
-                });
+                comments.push(if class == Class::Comment { visible } else { blank });
             }
             offset = end;
         }
-        RustText {
-            code: ascii(code),
-            comments: ascii(comments),
-        }
+        RustText { code: ascii(code), comments: ascii(comments) }
     }
 
     /// Returns the identifiers and keywords of the code with their offsets.
@@ -53,9 +46,7 @@ impl RustText {
         let mut offset = 0;
         std::iter::from_fn(move || {
             let start = offset + code[offset..].find(is_word_char)?;
-            let length = code[start..]
-                .find(|c| !is_word_char(c))
-                .unwrap_or(code.len() - start);
+            let length = code[start..].find(|c| !is_word_char(c)).unwrap_or(code.len() - start);
             offset = start + length;
             Some((start, &code[start..offset]))
         })
@@ -64,11 +55,7 @@ impl RustText {
 
 /// Returns the 1-based number of the line that holds `offset`.
 pub(crate) fn line_number(text: &str, offset: usize) -> usize {
-    text.as_bytes()[..offset]
-        .iter()
-        .filter(|&&byte| byte == b'\n')
-        .count()
-        + 1
+    text.as_bytes()[..offset].iter().filter(|&&byte| byte == b'\n').count() + 1
 }
 
 /// Returns the offset of the brace that closes the one at `open`, if the code closes it.
@@ -99,10 +86,7 @@ fn run_at(bytes: &[u8], start: usize) -> (Class, usize) {
     let rest = &bytes[start..];
     let is_word_start = start == 0 || !is_word_char(char::from(bytes[start - 1]));
     if rest.starts_with(b"//") {
-        let length = rest
-            .iter()
-            .position(|&byte| byte == b'\n')
-            .unwrap_or(rest.len());
+        let length = rest.iter().position(|&byte| byte == b'\n').unwrap_or(rest.len());
         return (Class::Comment, start + length);
     }
     if rest.starts_with(b"/*") {
@@ -170,24 +154,15 @@ fn char_bytes(rest: &[u8]) -> Option<usize> {
     let after = 1 + content;
     if rest[1] == b'\\' {
         let tail = rest.get(after..)?;
-        return tail
-            .iter()
-            .position(|&byte| byte == b'\'')
-            .map(|length| after + length + 1);
+        return tail.iter().position(|&byte| byte == b'\'').map(|length| after + length + 1);
     }
     (rest.get(after) == Some(&b'\'')).then_some(after + 1)
 }
 
 /// Returns the size of the raw string that `rest` starts with, prefix included.
 fn raw_string_bytes(rest: &[u8]) -> Option<usize> {
-    let prefix = [&b"r"[..], b"br", b"cr"]
-        .iter()
-        .find(|prefix| rest.starts_with(prefix))?
-        .len();
-    let hashes = rest[prefix..]
-        .iter()
-        .take_while(|&&byte| byte == b'#')
-        .count();
+    let prefix = [&b"r"[..], b"br", b"cr"].iter().find(|prefix| rest.starts_with(prefix))?.len();
+    let hashes = rest[prefix..].iter().take_while(|&&byte| byte == b'#').count();
     let open = prefix + hashes;
     if rest.get(open) != Some(&b'"') {
         return None;

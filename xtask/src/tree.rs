@@ -27,18 +27,12 @@ impl SourceFile {
     /// Makes a file from its path and content.
     pub(crate) fn new(path: &str, text: &str) -> Self {
         let rust = path.ends_with(".rs").then(|| RustText::new(text));
-        SourceFile {
-            path: path.to_owned(),
-            text: text.to_owned(),
-            rust,
-        }
+        SourceFile { path: path.to_owned(), text: text.to_owned(), rust }
     }
 
     /// Returns the ending of the name without its dot, or nothing.
     pub(crate) fn extension(&self) -> &str {
-        self.file_name()
-            .rsplit_once('.')
-            .map_or("", |(_, extension)| extension)
+        self.file_name().rsplit_once('.').map_or("", |(_, extension)| extension)
     }
 
     /// Returns the last part of the path.
@@ -61,10 +55,7 @@ impl Tree {
     /// # Errors
     /// A folder or file that cannot be read.
     pub(crate) fn read(root: &Path) -> Result<Tree, Failure> {
-        let mut tree = Tree {
-            files: Vec::new(),
-            paths: Vec::new(),
-        };
+        let mut tree = Tree { files: Vec::new(), paths: Vec::new() };
         tree.read_folder(root, "")?;
         tree.files.sort_by(|a, b| a.path.cmp(&b.path));
         tree.paths.sort();
@@ -76,17 +67,11 @@ impl Tree {
     pub(crate) fn from_files(files: &[(&str, &str)]) -> Tree {
         let mut paths: Vec<String> = Vec::new();
         for (path, _) in files {
-            let ends = path
-                .match_indices('/')
-                .map(|(end, _)| end)
-                .chain([path.len()]);
+            let ends = path.match_indices('/').map(|(end, _)| end).chain([path.len()]);
             paths.extend(ends.map(|end| path[..end].to_owned()));
         }
         paths.sort();
-        let files = files
-            .iter()
-            .map(|(path, text)| SourceFile::new(path, text))
-            .collect();
+        let files = files.iter().map(|(path, text)| SourceFile::new(path, text)).collect();
         Tree { files, paths }
     }
 
@@ -97,18 +82,12 @@ impl Tree {
 
     /// Tells whether a file or folder is at `path`; the empty path is the root.
     pub(crate) fn exists(&self, path: &str) -> bool {
-        path.is_empty()
-            || self
-                .paths
-                .binary_search_by(|known| known.as_str().cmp(path))
-                .is_ok()
+        path.is_empty() || self.paths.binary_search_by(|known| known.as_str().cmp(path)).is_ok()
     }
 
     /// Returns the `.rs` files with their text told apart.
     pub(crate) fn rust_files(&self) -> impl Iterator<Item = (&SourceFile, &RustText)> {
-        self.files
-            .iter()
-            .filter_map(|file| file.rust.as_ref().map(|rust| (file, rust)))
+        self.files.iter().filter_map(|file| file.rust.as_ref().map(|rust| (file, rust)))
     }
 
     fn read_folder(&mut self, folder: &Path, prefix: &str) -> Result<(), Failure> {
@@ -130,8 +109,7 @@ impl Tree {
                 let bytes = fs::read(entry.path()).map_err(|error| {
                     Failure(format!("cannot read {}: {error}", entry.path().display()))
                 })?;
-                self.files
-                    .push(SourceFile::new(&path, &String::from_utf8_lossy(&bytes)));
+                self.files.push(SourceFile::new(&path, &String::from_utf8_lossy(&bytes)));
             }
             self.paths.push(path);
         }
@@ -153,12 +131,7 @@ mod tests {
     #[test]
     fn this_repository_has_this_file() {
         let tree = Tree::read(&crate::root()).unwrap();
-        assert!(
-            tree.file("xtask/src/tree.rs")
-                .unwrap()
-                .text
-                .contains("this_repository_has")
-        );
+        assert!(tree.file("xtask/src/tree.rs").unwrap().text.contains("this_repository_has"));
         assert!(!tree.exists("target") && !tree.exists(".git"));
     }
 }

@@ -56,13 +56,9 @@ pub fn run(args: BenchArgs) -> Result<()> {
     let name = args.name.as_str();
     if !NAMES.contains(&name) {
         let known = NAMES.join(", ");
-        return Err(Error::Usage(format!(
-            "there is no benchmark {name}: choose one of {known}"
-        )));
+        return Err(Error::Usage(format!("there is no benchmark {name}: choose one of {known}")));
     }
-    let scale_factor = args
-        .scale_factor
-        .unwrap_or(if args.is_quick { 0.1 } else { 1.0 });
+    let scale_factor = args.scale_factor.unwrap_or(if args.is_quick { 0.1 } else { 1.0 });
     check_scale_factor(scale_factor)?;
     if name == "open" {
         check_scale_factor(scale_factor / open::SMALLER_BY)?;
@@ -95,14 +91,7 @@ mod tests {
 
     #[test]
     fn unknown_benchmark_is_told_the_known_ones() {
-        let error = run(BenchArgs {
-            name: "speed".into(),
-            ..BenchArgs::default()
-        })
-        .unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "there is no benchmark speed: choose one of open, tpch"
-        );
+        let error = run(BenchArgs { name: "speed".into(), ..BenchArgs::default() }).unwrap_err();
+        assert_eq!(error.to_string(), "there is no benchmark speed: choose one of open, tpch");
     }
 }

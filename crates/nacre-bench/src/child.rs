@@ -31,15 +31,10 @@ const HOLD_MAX: Duration = Duration::from_secs(600);
 /// Runs a child's part and returns the exit code of its process.
 pub fn run(arguments: &[String]) -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let outcome = match runtime {
         Ok(runtime) => runtime.block_on(part(&arguments)),
-        Err(source) => Err(Error::Io {
-            action: "start worker threads".into(),
-            source,
-        }),
+        Err(source) => Err(Error::Io { action: "start worker threads".into(), source }),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -61,9 +56,7 @@ async fn part(arguments: &[&str]) -> Result<()> {
             tokio::time::sleep(HOLD_MAX).await;
             Ok(())
         }
-        _ => Err(Error::Usage(
-            "this command is for `nacre demo` and `nacre bench` only".into(),
-        )),
+        _ => Err(Error::Usage("this command is for `nacre demo` and `nacre bench` only".into())),
     }
 }
 
@@ -99,8 +92,5 @@ fn tell(text: &str) -> Result<()> {
     let mut stdout = std::io::stdout().lock();
     writeln!(stdout, "{LINE_PREFIX}{text}")
         .and_then(|()| stdout.flush())
-        .map_err(|source| Error::Io {
-            action: "write to the parent process".into(),
-            source,
-        })
+        .map_err(|source| Error::Io { action: "write to the parent process".into(), source })
 }

@@ -61,18 +61,12 @@ impl Engine {
 
     /// Tells whether any of its domains only imitates durability.
     pub fn is_emulated(&self) -> bool {
-        self.database
-            .store()
-            .domains()
-            .iter()
-            .any(|domain| domain.durability().emulated)
+        self.database.store().domains().iter().any(|domain| domain.durability().emulated)
     }
 
     /// Runs a statement and returns its rows, and no rows for a command.
     pub async fn query(&self, sql: &str) -> Result<Answer> {
-        self.try_query(sql)
-            .await?
-            .map_err(Error::nacre(format_args!("run `{sql}`")))
+        self.try_query(sql).await?.map_err(Error::nacre(format_args!("run `{sql}`")))
     }
 
     /// Like [`query`](Self::query), but hands out Nacre's own error where one is expected.
@@ -100,8 +94,7 @@ impl Engine {
 
     /// Creates the table of a CSV file and loads the file into it.
     pub async fn create_and_load(&self, file: &CsvFile, progress: Arc<Progress>) -> Result<Loaded> {
-        self.query(&file.table.create_statement(file.table.name))
-            .await?;
+        self.query(&file.table.create_statement(file.table.name)).await?;
         self.load(file.table.name, &file.path, progress).await
     }
 
@@ -109,10 +102,7 @@ impl Engine {
     pub async fn load(&self, table: &str, csv: &Path, progress: Arc<Progress>) -> Result<Loaded> {
         let path = csv.to_string_lossy().replace('\'', "''");
         let sql = format!("COPY {table} FROM '{path}' (FORMAT csv, HEADER)");
-        let io = StatementIo {
-            progress: Some(progress),
-            ..StatementIo::default()
-        };
+        let io = StatementIo { progress: Some(progress), ..StatementIo::default() };
         let start = Instant::now();
         let outcome = self.session.execute(&sql, io).await;
         let time = start.elapsed();
@@ -124,9 +114,9 @@ impl Engine {
                 })?;
                 Ok(Loaded { rows, time })
             }
-            Outcome::Rows { .. } => Err(Error::Deviation(format!(
-                "loading {table} was answered with rows"
-            ))),
+            Outcome::Rows { .. } => {
+                Err(Error::Deviation(format!("loading {table} was answered with rows")))
+            }
         }
     }
 }

@@ -17,15 +17,9 @@ pub enum Error {
     /// Reading or writing a file, a directory or a pipe failed; `action` names it.
     Io { action: String, source: io::Error },
     /// Nacre answered a statement with an error.
-    Nacre {
-        action: String,
-        source: Box<nacre_sql::Error>,
-    },
+    Nacre { action: String, source: Box<nacre_sql::Error> },
     /// DataFusion, as oracle or as baseline, answered with an error.
-    DataFusion {
-        action: String,
-        source: Box<DataFusionError>,
-    },
+    DataFusion { action: String, source: Box<DataFusionError> },
     /// Two answers to the same query differ.
     Mismatch(Box<Mismatch>),
     /// Something happened that must not happen; this is a bug in Nacre.
@@ -49,19 +43,13 @@ impl Error {
     /// Returns a closure for `map_err` that names what DataFusion was doing.
     pub(crate) fn datafusion(action: impl fmt::Display) -> impl FnOnce(DataFusionError) -> Self {
         let action = action.to_string();
-        move |source| Self::DataFusion {
-            action,
-            source: Box::new(source),
-        }
+        move |source| Self::DataFusion { action, source: Box::new(source) }
     }
 
     /// Returns a closure for `map_err` that names what Nacre was doing.
     pub(crate) fn nacre(action: impl fmt::Display) -> impl FnOnce(nacre_sql::Error) -> Self {
         let action = action.to_string();
-        move |source| Self::Nacre {
-            action,
-            source: Box::new(source),
-        }
+        move |source| Self::Nacre { action, source: Box::new(source) }
     }
 }
 
@@ -70,10 +58,7 @@ impl fmt::Display for Error {
         match self {
             Self::Usage(message) => f.write_str(message),
             Self::Io { action, source } if source.kind() == io::ErrorKind::StorageFull => {
-                write!(
-                    f,
-                    "cannot {action}: {source}; name a directory with more room by --dir"
-                )
+                write!(f, "cannot {action}: {source}; name a directory with more room by --dir")
             }
             Self::Io { action, source } => write!(f, "cannot {action}: {source}"),
             Self::Nacre { action, source } => {

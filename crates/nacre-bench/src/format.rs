@@ -33,11 +33,7 @@ pub(crate) fn milliseconds(time: Duration) -> String {
 /// Writes a duration in seconds, with decimals only where they tell something.
 pub(crate) fn seconds(time: Duration) -> String {
     let seconds = time.as_secs_f64();
-    if seconds < 10.0 {
-        format!("{seconds:.2}")
-    } else {
-        format!("{seconds:.1}")
-    }
+    if seconds < 10.0 { format!("{seconds:.2}") } else { format!("{seconds:.1}") }
 }
 
 /// Returns the geometric mean of durations, in milliseconds; 0 if there are none.
@@ -45,10 +41,7 @@ pub(crate) fn geometric_mean_ms(times: &[Duration]) -> f64 {
     if times.is_empty() {
         return 0.0;
     }
-    let logarithms: f64 = times
-        .iter()
-        .map(|time| (time.as_secs_f64() * 1e3).max(1e-6).ln())
-        .sum();
+    let logarithms: f64 = times.iter().map(|time| (time.as_secs_f64() * 1e3).max(1e-6).ln()).sum();
     (logarithms / times.len() as f64).exp()
 }
 
@@ -56,10 +49,7 @@ pub(crate) fn geometric_mean_ms(times: &[Duration]) -> f64 {
 pub(crate) fn median(times: &[Duration]) -> Duration {
     let mut sorted = times.to_vec();
     sorted.sort_unstable();
-    sorted
-        .get(sorted.len().saturating_sub(1) / 2)
-        .copied()
-        .unwrap_or_default()
+    sorted.get(sorted.len().saturating_sub(1) / 2).copied().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -19,11 +19,7 @@ impl Interrupt {
     /// Returns an error if a signal has come.
     pub(crate) fn check(&self) -> Result<()> {
         // ORDERING: a lone flag that guards no other memory.
-        if self.0.load(Ordering::Relaxed) {
-            Err(Error::Interrupted)
-        } else {
-            Ok(())
-        }
+        if self.0.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { Ok(()) }
     }
 }
 
@@ -41,10 +37,10 @@ where
             if let Some(threads) = threads {
                 builder.worker_threads(threads.max(1));
             }
-            let runtime = builder.enable_all().build().map_err(|source| Error::Io {
-                action: "start worker threads".into(),
-                source,
-            })?;
+            let runtime = builder
+                .enable_all()
+                .build()
+                .map_err(|source| Error::Io { action: "start worker threads".into(), source })?;
             runtime.block_on(until_signal(story))
         });
         match worker.join() {
@@ -74,10 +70,9 @@ where
 /// Waits for Ctrl-C or SIGTERM; forever if this process cannot listen for signals.
 async fn signal() {
     use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut int), Ok(mut term)) = (
-        signal(SignalKind::interrupt()),
-        signal(SignalKind::terminate()),
-    ) else {
+    let (Ok(mut int), Ok(mut term)) =
+        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    else {
         return std::future::pending().await;
     };
     tokio::select! {
@@ -92,9 +87,7 @@ mod tests {
 
     #[test]
     fn story_may_be_run_from_inside_a_runtime() {
-        let outer = tokio::runtime::Builder::new_current_thread()
-            .build()
-            .unwrap();
+        let outer = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let outcome =
             outer.block_on(async { run(None, |interrupt| async move { interrupt.check() }) });
         assert!(outcome.is_ok());

@@ -59,23 +59,13 @@ impl Child {
                     let Some(text) = line.strip_prefix(LINE_PREFIX) else {
                         continue;
                     };
-                    if sender
-                        .send(Line {
-                            text: text.to_owned(),
-                            at,
-                        })
-                        .is_err()
-                    {
+                    if sender.send(Line { text: text.to_owned(), at }).is_err() {
                         return;
                     }
                 }
             });
         }
-        Ok(Self {
-            process,
-            lines,
-            started,
-        })
+        Ok(Self { process, lines, started })
     }
 
     /// Returns when the child was started: just before the system was asked to.
@@ -94,10 +84,7 @@ impl Child {
     fn ended_early(&mut self) -> Error {
         match self.process.wait() {
             Ok(status) => Error::Child(format!("the child process ended early: {status}")),
-            Err(source) => Error::Io {
-                action: "wait for the child process".into(),
-                source,
-            },
+            Err(source) => Error::Io { action: "wait for the child process".into(), source },
         }
     }
 
@@ -105,10 +92,7 @@ impl Child {
     ///
     /// Returns the lines that it had written and nobody had read.
     pub async fn kill(&mut self) -> Result<Vec<Line>> {
-        let gone = |source| Error::Io {
-            action: "kill the child process".into(),
-            source,
-        };
+        let gone = |source| Error::Io { action: "kill the child process".into(), source };
         self.process.kill().map_err(gone)?;
         self.process.wait().map_err(gone)?;
         let mut lines = Vec::new();
@@ -129,10 +113,8 @@ impl Drop for Child {
 
 /// Returns the path of the running program.
 fn this_program() -> Result<PathBuf> {
-    std::env::current_exe().map_err(|source| Error::Io {
-        action: "find our own program".into(),
-        source,
-    })
+    std::env::current_exe()
+        .map_err(|source| Error::Io { action: "find our own program".into(), source })
 }
 
 #[cfg(test)]
@@ -149,14 +131,7 @@ mod tests {
     async fn only_lines_meant_for_us_are_seen() {
         let mut child = shell("echo noise; echo 'nacre-child: one'; echo 'x nacre-child: no'");
         assert_eq!(child.line().await.unwrap().text, "one");
-        assert!(
-            child
-                .line()
-                .await
-                .unwrap_err()
-                .to_string()
-                .contains("ended early")
-        );
+        assert!(child.line().await.unwrap_err().to_string().contains("ended early"));
     }
 
     #[tokio::test]

@@ -47,18 +47,11 @@ where
 }
 
 fn line(title: &str, done: u64, total: u64, time: Duration) -> String {
-    let share = if total == 0 {
-        0.0
-    } else {
-        (done as f64 / total as f64).min(1.0)
-    };
+    let share = if total == 0 { 0.0 } else { (done as f64 / total as f64).min(1.0) };
     let filled = (share * BAR_COLUMNS as f64) as usize;
     let bar = format!("{}{}", "=".repeat(filled), " ".repeat(BAR_COLUMNS - filled));
     let rate = format::megabytes_per_second(done, time);
-    format!(
-        "\r\x1b[K   {title:<10} [{bar}] {:3.0} %  {rate} MB/s",
-        share * 100.0
-    )
+    format!("\r\x1b[K   {title:<10} [{bar}] {:3.0} %  {rate} MB/s", share * 100.0)
 }
 
 fn show(text: &str) {
@@ -76,10 +69,7 @@ mod tests {
     fn line_shows_share_and_rate_and_survives_an_unknown_total() {
         let second = Duration::from_secs(1);
         let half = line("orders", 50_000_000, 100_000_000, second);
-        assert!(
-            half.contains("[============            ]  50 %  50 MB/s"),
-            "{half}"
-        );
+        assert!(half.contains("[============            ]  50 %  50 MB/s"), "{half}");
         assert!(line("orders", 0, 0, Duration::ZERO).contains("  0 %"));
         assert!(line("orders", 9, 3, second).contains("100 %"));
     }

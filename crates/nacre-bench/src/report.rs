@@ -46,32 +46,20 @@ impl Console {
         let mut stdout = std::io::stdout().lock();
         writeln!(stdout, "{text}")
             .and_then(|()| stdout.flush())
-            .map_err(|source| Error::Io {
-                action: "write to standard output".into(),
-                source,
-            })
+            .map_err(|source| Error::Io { action: "write to standard output".into(), source })
     }
 }
 
 impl Measurement {
     /// Makes a measurement without a baseline.
     pub fn new(id: impl Into<String>, value: f64, unit: &'static str) -> Self {
-        Self {
-            id: id.into(),
-            value,
-            unit,
-            baseline: None,
-            is_emulated: false,
-        }
+        Self { id: id.into(), value, unit, baseline: None, is_emulated: false }
     }
 
     /// Adds the baseline, in the same unit.
     #[must_use]
     pub fn against(mut self, name: impl Into<String>, value: f64) -> Self {
-        self.baseline = Some(Baseline {
-            name: name.into(),
-            value,
-        });
+        self.baseline = Some(Baseline { name: name.into(), value });
         self
     }
 
@@ -110,9 +98,7 @@ impl Report {
             let file = File::create(path).map_err(Error::io("create", path))?;
             Ok((path.to_path_buf(), file))
         };
-        Ok(Self {
-            json: json.map(open).transpose()?,
-        })
+        Ok(Self { json: json.map(open).transpose()? })
     }
 
     /// Writes a measurement.
@@ -143,10 +129,7 @@ mod tests {
             "ratio": 1.5,
             "emulated": true,
         });
-        assert_eq!(
-            serde_json::from_str::<serde_json::Value>(&line).unwrap(),
-            expected
-        );
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&line).unwrap(), expected);
         let alone = Measurement::new("a", 1.0, "ms").to_json();
         assert!(alone.contains(r#""baseline":null"#) && alone.contains(r#""ratio":null"#));
     }

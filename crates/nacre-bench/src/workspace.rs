@@ -24,9 +24,7 @@ impl Workspace {
         if is_new {
             std::fs::create_dir_all(parent).map_err(Error::io("create directory", parent))?;
         }
-        let parent = parent
-            .canonicalize()
-            .map_err(Error::io("find directory", parent))?;
+        let parent = parent.canonicalize().map_err(Error::io("find directory", parent))?;
         let temporary = tempfile::Builder::new()
             .prefix(&format!("nacre-{purpose}-"))
             .tempdir_in(&parent)
@@ -37,11 +35,7 @@ impl Workspace {
         } else {
             (temporary.path().to_path_buf(), Some(temporary))
         };
-        Ok(Self {
-            directory,
-            temporary,
-            made_parent,
-        })
+        Ok(Self { directory, temporary, made_parent })
     }
 
     /// Returns the directory.
@@ -59,9 +53,9 @@ impl Workspace {
     /// Removes the directory now and says so if that fails.
     pub(crate) fn close(mut self) -> Result<()> {
         match self.temporary.take() {
-            Some(temporary) => temporary
-                .close()
-                .map_err(Error::io("remove directory", &self.directory)),
+            Some(temporary) => {
+                temporary.close().map_err(Error::io("remove directory", &self.directory))
+            }
             None => Ok(()),
         }
     }
@@ -85,9 +79,7 @@ pub(crate) fn bytes_below(directory: &Path) -> Result<u64> {
     while let Some(path) = pending.pop() {
         for entry in std::fs::read_dir(&path).map_err(Error::io("list directory", &path))? {
             let entry = entry.map_err(Error::io("list directory", &path))?;
-            let metadata = entry
-                .metadata()
-                .map_err(Error::io("look at", &entry.path()))?;
+            let metadata = entry.metadata().map_err(Error::io("look at", &entry.path()))?;
             if metadata.is_dir() {
                 pending.push(entry.path());
             } else {

@@ -7,10 +7,7 @@
 //!
 //! `cargo bench -p nacre-column --bench decode [-- PREFIX]` prints the rows whose id starts with
 //! PREFIX; as a test it checks that all flavours give one answer.
-#![allow(
-    clippy::expect_used,
-    reason = "a bench that cannot run may panic where it stands"
-)]
+#![allow(clippy::expect_used, reason = "a bench that cannot run may panic where it stands")]
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -66,10 +63,7 @@ struct Random(u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(0x5851_f42d_4c95_7f2d)
-            .wrapping_add(0x1405_7b7e_f767_814f);
+        self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
         self.0 ^ self.0 >> 29
     }
 
@@ -106,9 +100,7 @@ fn encoded(column: &ColumnBuffer) -> EncodedBlock {
 }
 
 fn vectors() -> impl Iterator<Item = std::ops::Range<usize>> {
-    (0..CHUNK_ROWS)
-        .step_by(VECTOR_ROWS)
-        .map(|start| start..start + VECTOR_ROWS)
+    (0..CHUNK_ROWS).step_by(VECTOR_ROWS).map(|start| start..start + VECTOR_ROWS)
 }
 
 fn bench_decode(runner: &Runner) {
@@ -116,38 +108,27 @@ fn bench_decode(runner: &Runner) {
         let encoded = encoded(&ints(ColumnType::BigInt, width, 0));
         let block = Block::open(&encoded.bytes, ColumnType::BigInt).expect("opens");
         let mut out: Vec<i64> = Vec::with_capacity(VECTOR_ROWS);
-        runner.flavours(
-            "decode/static_bp/i64",
-            &format!("/width={width}"),
-            |flavour| {
-                vectors().fold(0, |sum, rows| {
-                    out.clear();
-                    block.decode_i64(flavour, rows, &mut out).expect("decodes");
-                    sum ^ out[0] as u64 ^ out[VECTOR_ROWS - 1] as u64
-                })
-            },
-        );
+        runner.flavours("decode/static_bp/i64", &format!("/width={width}"), |flavour| {
+            vectors().fold(0, |sum, rows| {
+                out.clear();
+                block.decode_i64(flavour, rows, &mut out).expect("decodes");
+                sum ^ out[0] as u64 ^ out[VECTOR_ROWS - 1] as u64
+            })
+        });
     }
     for width in [4, 12, 20] {
         let encoded = encoded(&ints(ColumnType::Integer, width, 0));
         let block = Block::open(&encoded.bytes, ColumnType::Integer).expect("opens");
         let mut out: Vec<i32> = Vec::with_capacity(VECTOR_ROWS);
-        runner.flavours(
-            "decode/static_bp/i32",
-            &format!("/width={width}"),
-            |flavour| {
-                vectors().fold(0, |sum, rows| {
-                    out.clear();
-                    block.decode_i32(flavour, rows, &mut out).expect("decodes");
-                    sum ^ out[0] as u64 ^ out[VECTOR_ROWS - 1] as u64
-                })
-            },
-        );
+        runner.flavours("decode/static_bp/i32", &format!("/width={width}"), |flavour| {
+            vectors().fold(0, |sum, rows| {
+                out.clear();
+                block.decode_i32(flavour, rows, &mut out).expect("decodes");
+                sum ^ out[0] as u64 ^ out[VECTOR_ROWS - 1] as u64
+            })
+        });
     }
-    let decimal = ColumnType::Decimal {
-        precision: 15,
-        scale: 2,
-    };
+    let decimal = ColumnType::Decimal { precision: 15, scale: 2 };
     let block_bytes = encoded(&ints(decimal, 23, 0));
     let block = Block::open(&block_bytes.bytes, decimal).expect("opens");
     let mut out: Vec<i128> = Vec::with_capacity(VECTOR_ROWS);
@@ -173,9 +154,7 @@ fn bench_decode(runner: &Runner) {
     runner.flavours("decode/dict/codes", "/entries=1000", |flavour| {
         vectors().fold(0, |sum, rows| {
             codes.clear();
-            block
-                .decode_codes(flavour, rows, &mut codes)
-                .expect("decodes");
+            block.decode_codes(flavour, rows, &mut codes).expect("decodes");
             sum ^ u64::from(codes[0]) ^ u64::from(codes[VECTOR_ROWS - 1])
         })
     });
@@ -183,35 +162,15 @@ fn bench_decode(runner: &Runner) {
 
 fn bench_encode(runner: &Runner) {
     let columns = [
-        (
-            "encode/static_bp/i64",
-            "/width=7",
-            ints(ColumnType::BigInt, 7, 0),
-        ),
-        (
-            "encode/static_bp/i64",
-            "/width=20",
-            ints(ColumnType::BigInt, 20, 0),
-        ),
-        (
-            "encode/static_bp/i64",
-            "/width=20,nulls=1%",
-            ints(ColumnType::BigInt, 20, 100),
-        ),
-        (
-            "encode/plain/i64",
-            "/width=63",
-            ints(ColumnType::BigInt, 63, 0),
-        ),
+        ("encode/static_bp/i64", "/width=7", ints(ColumnType::BigInt, 7, 0)),
+        ("encode/static_bp/i64", "/width=20", ints(ColumnType::BigInt, 20, 0)),
+        ("encode/static_bp/i64", "/width=20,nulls=1%", ints(ColumnType::BigInt, 20, 100)),
+        ("encode/plain/i64", "/width=63", ints(ColumnType::BigInt, 63, 0)),
         ("encode/dict", "/entries=3,bytes=1", strings(3, 1)),
         ("encode/dict", "/entries=7,bytes=10", strings(7, 10)),
         ("encode/dict", "/entries=1000,bytes=15", strings(1_000, 15)),
         ("encode/dict", "/entries=1000,bytes=30", strings(1_000, 30)),
-        (
-            "encode/dict",
-            "/entries=16000,bytes=18",
-            strings(16_000, 18),
-        ),
+        ("encode/dict", "/entries=16000,bytes=18", strings(16_000, 18)),
         ("encode/plain/strings", "/bytes=27", strings(u64::MAX, 27)),
     ];
     for (id, suffix, column) in &columns {
@@ -222,9 +181,7 @@ fn bench_encode(runner: &Runner) {
     }
     let encoded = encoded(&ints(ColumnType::BigInt, 20, 0));
     let block = Block::open(&encoded.bytes, ColumnType::BigInt).expect("opens");
-    runner.flavours("verify/static_bp/i64", "/width=20", |_| {
-        u64::from(block.verify().is_ok())
-    });
+    runner.flavours("verify/static_bp/i64", "/width=20", |_| u64::from(block.verify().is_ok()));
 }
 
 fn bench_select(runner: &Runner) {
@@ -233,37 +190,14 @@ fn bench_select(runner: &Runner) {
     let encoded_strings = encoded(&strings(1_000, 15));
     let text = ColumnType::Varchar { max_chars: None };
     let strings = Block::open(&encoded_strings.bytes, text).expect("opens");
-    let below = |value| Restriction::Compare {
-        op: CompareOp::Lt,
-        value,
-    };
+    let below = |value| Restriction::Compare { op: CompareOp::Lt, value };
     let few = (0..40).map(|value| Constant::Int(1_000 + value * 97));
     let string = format!("{:015}", 500);
     let restrictions = [
-        (
-            "select/static_bp",
-            "/selectivity=0.01",
-            &ints,
-            below(Constant::Int(1_041)),
-        ),
-        (
-            "select/static_bp",
-            "/selectivity=0.50",
-            &ints,
-            below(Constant::Int(3_048)),
-        ),
-        (
-            "select/static_bp",
-            "/in=40",
-            &ints,
-            Restriction::InSet(few.collect()),
-        ),
-        (
-            "select/dict",
-            "/selectivity=0.50",
-            &strings,
-            below(Constant::Bytes(string.into())),
-        ),
+        ("select/static_bp", "/selectivity=0.01", &ints, below(Constant::Int(1_041))),
+        ("select/static_bp", "/selectivity=0.50", &ints, below(Constant::Int(3_048))),
+        ("select/static_bp", "/in=40", &ints, Restriction::InSet(few.collect())),
+        ("select/dict", "/selectivity=0.50", &strings, below(Constant::Bytes(string.into()))),
     ];
     let mut selection = Vec::new();
     for (id, suffix, block, restriction) in &restrictions {
@@ -288,14 +222,9 @@ fn bench_select(runner: &Runner) {
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let is_bench = arguments.iter().any(|argument| argument == "--bench");
-    let prefix = arguments
-        .into_iter()
-        .find(|argument| !argument.starts_with("--"));
+    let prefix = arguments.into_iter().find(|argument| !argument.starts_with("--"));
     let rounds = if is_bench { 200 } else { 0 };
-    let runner = Runner {
-        rounds,
-        prefix: prefix.unwrap_or_default(),
-    };
+    let runner = Runner { rounds, prefix: prefix.unwrap_or_default() };
     bench_decode(&runner);
     bench_encode(&runner);
     bench_select(&runner);

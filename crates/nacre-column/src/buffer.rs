@@ -32,10 +32,7 @@ pub struct ByteValues {
 
 impl Default for ByteValues {
     fn default() -> Self {
-        Self {
-            offsets: vec![0],
-            data: Vec::new(),
-        }
+        Self { offsets: vec![0], data: Vec::new() }
     }
 }
 
@@ -120,12 +117,7 @@ impl Bitmap {
 
     /// Returns how many bits are zero.
     pub fn count_zeros(&self) -> usize {
-        self.len
-            - self
-                .words
-                .iter()
-                .map(|word| word.count_ones() as usize)
-                .sum::<usize>()
+        self.len - self.words.iter().map(|word| word.count_ones() as usize).sum::<usize>()
     }
 
     /// Returns the bits as words; bits at or past `len()` are zero.
@@ -152,11 +144,7 @@ impl ColumnBuffer {
             Physical::Float64 => Values::Float64(Vec::new()),
             Physical::Bytes => Values::Bytes(ByteValues::default()),
         };
-        Self {
-            column_type,
-            values,
-            validity: None,
-        }
+        Self { column_type, values, validity: None }
     }
 
     /// Returns the type it was made for.
@@ -222,9 +210,7 @@ impl ColumnBuffer {
     pub fn push_null(&mut self) {
         let len = self.len();
         debug_assert!(len < CHUNK_ROWS);
-        self.validity
-            .get_or_insert_with(|| Bitmap::all_set(len))
-            .push(false);
+        self.validity.get_or_insert_with(|| Bitmap::all_set(len)).push(false);
         match &mut self.values {
             Values::Int64(values) => values.push(0),
             Values::Int128(values) => values.push(0),

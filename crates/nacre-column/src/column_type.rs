@@ -106,9 +106,7 @@ impl ColumnType {
             Self::Double => (7, 0, 0, 0),
             Self::Date => (8, 0, 0, 0),
             Self::Timestamp => (9, 0, 0, 0),
-            Self::Varchar {
-                max_chars: Some(max_chars),
-            } => (10, 0, 0, max_chars),
+            Self::Varchar { max_chars: Some(max_chars) } => (10, 0, 0, max_chars),
             Self::Varchar { max_chars: None } => (11, 0, 0, 0),
             Self::Char { chars } => (12, 0, 0, chars),
             Self::Bytea => (13, 0, 0, 0),
@@ -134,9 +132,7 @@ impl ColumnType {
             7 => Self::Double,
             8 => Self::Date,
             9 => Self::Timestamp,
-            10 => Self::Varchar {
-                max_chars: Some(length),
-            },
+            10 => Self::Varchar { max_chars: Some(length) },
             11 => Self::Varchar { max_chars: None },
             12 => Self::Char { chars: length },
             13 => Self::Bytea,
@@ -162,11 +158,7 @@ impl ColumnType {
             return Err(type_field("decimal precision", precision.into(), "1 to 38"));
         }
         if scale > precision {
-            return Err(type_field(
-                "decimal scale",
-                scale.into(),
-                "at most the precision",
-            ));
+            return Err(type_field("decimal scale", scale.into(), "at most the precision"));
         }
         Ok(())
     }
@@ -196,11 +188,7 @@ impl ColumnType {
 }
 
 fn type_field(field: &'static str, found: i128, expected: &str) -> BlockError {
-    BlockError::Field {
-        field,
-        found,
-        expected: expected.to_owned(),
-    }
+    BlockError::Field { field, found, expected: expected.to_owned() }
 }
 
 impl fmt::Display for ColumnType {
@@ -216,9 +204,7 @@ impl fmt::Display for ColumnType {
             Self::Double => f.write_str("double precision"),
             Self::Date => f.write_str("date"),
             Self::Timestamp => f.write_str("timestamp without time zone"),
-            Self::Varchar {
-                max_chars: Some(max),
-            } => write!(f, "character varying({max})"),
+            Self::Varchar { max_chars: Some(max) } => write!(f, "character varying({max})"),
             Self::Varchar { max_chars: None } => f.write_str("text"),
             Self::Char { chars } => write!(f, "character({chars})"),
             Self::Bytea => f.write_str("bytea"),
@@ -239,10 +225,7 @@ mod tests {
                     let bytes = [tag, precision, scale, 0, a, b, c, d];
                     if let Ok(column_type) = ColumnType::from_bytes(bytes) {
                         assert_eq!(column_type.to_bytes(), bytes);
-                        assert_eq!(
-                            ColumnType::from_bytes(column_type.to_bytes()),
-                            Ok(column_type)
-                        );
+                        assert_eq!(ColumnType::from_bytes(column_type.to_bytes()), Ok(column_type));
                     }
                 }
             }
@@ -251,10 +234,7 @@ mod tests {
 
     #[test]
     fn impossible_types_are_refused() {
-        let decimal = ColumnType::Decimal {
-            precision: 39,
-            scale: 0,
-        };
+        let decimal = ColumnType::Decimal { precision: 39, scale: 0 };
         assert_eq!(
             ColumnType::from_bytes(decimal.to_bytes()).map_err(|error| error.to_string()),
             Err("header field decimal precision is 39, not 1 to 38".to_owned())

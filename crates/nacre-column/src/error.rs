@@ -17,71 +17,27 @@ pub enum BlockError {
     /// The bytes are not those that were written.
     Checksum { stored: u32, computed: u32 },
     /// The block holds another type than the schema says.
-    WrongType {
-        found: ColumnType,
-        expected: ColumnType,
-    },
+    WrongType { found: ColumnType, expected: ColumnType },
     /// A header field has a value that no block can have.
-    Field {
-        field: &'static str,
-        found: i128,
-        expected: String,
-    },
+    Field { field: &'static str, found: i128, expected: String },
     /// A section lies elsewhere than the header's other fields demand.
-    Section {
-        section: &'static str,
-        offset: u64,
-        bytes: u64,
-        expected_offset: u64,
-        expected: u64,
-    },
+    Section { section: &'static str, offset: u64, bytes: u64, expected_offset: u64, expected: u64 },
     /// A value inside a section contradicts the header.
-    Contents {
-        what: &'static str,
-        row: usize,
-        found: u64,
-        expected: String,
-    },
+    Contents { what: &'static str, row: usize, found: u64, expected: String },
     /// Rows were asked for that the block does not have.
-    RowRange {
-        start: usize,
-        end: usize,
-        rows: usize,
-    },
+    RowRange { start: usize, end: usize, rows: usize },
     /// Values were asked for in a Rust type that cannot hold the column's.
-    WrongOutput {
-        column_type: ColumnType,
-        output: &'static str,
-    },
+    WrongOutput { column_type: ColumnType, output: &'static str },
     /// The column's values cannot be stored in the format.
-    WrongFormat {
-        column_type: ColumnType,
-        format: Format,
-    },
+    WrongFormat { column_type: ColumnType, format: Format },
     /// A restriction compares the column with a constant of another class.
-    WrongConstant {
-        column_type: ColumnType,
-        constant: String,
-    },
+    WrongConstant { column_type: ColumnType, constant: String },
     /// The buffer holds more than a block can.
-    TooLarge {
-        what: &'static str,
-        found: u64,
-        max: u64,
-    },
+    TooLarge { what: &'static str, found: u64, max: u64 },
     /// The buffer holds a value outside of its column type's range.
-    OutOfRange {
-        column_type: ColumnType,
-        value: i128,
-        min: i128,
-        max: i128,
-    },
+    OutOfRange { column_type: ColumnType, value: i128, min: i128, max: i128 },
     /// Decoding a block just encoded gave other values: a bug of ours; nothing was written.
-    Verification {
-        column_type: ColumnType,
-        format: Format,
-        row: usize,
-    },
+    Verification { column_type: ColumnType, format: Format, row: usize },
 }
 
 /// What the caller can do about a [`BlockError`].
@@ -125,15 +81,11 @@ impl fmt::Display for BlockError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Length { bytes, expected } => {
-                write!(
-                    f,
-                    "block has {bytes} bytes, not the {expected} that it should"
-                )
+                write!(f, "block has {bytes} bytes, not the {expected} that it should")
             }
-            Self::Magic { found, expected } => write!(
-                f,
-                "not a block: it starts with {found:#018x}, not {expected:#018x}"
-            ),
+            Self::Magic { found, expected } => {
+                write!(f, "not a block: it starts with {found:#018x}, not {expected:#018x}")
+            }
             Self::Version { found, known } => write!(
                 f,
                 "block version {found} is newer than {known}, the newest that this program reads"
@@ -144,30 +96,15 @@ impl fmt::Display for BlockError {
             Self::WrongType { found, expected } => {
                 write!(f, "block holds type {found}, not the column's {expected}")
             }
-            Self::Field {
-                field,
-                found,
-                expected,
-            } => {
+            Self::Field { field, found, expected } => {
                 write!(f, "header field {field} is {found}, not {expected}")
             }
-            Self::Section {
-                section,
-                offset,
-                bytes,
-                expected_offset,
-                expected,
-            } => write!(
+            Self::Section { section, offset, bytes, expected_offset, expected } => write!(
                 f,
                 "section {section} has {bytes} bytes at offset {offset}, \
                  not {expected} at {expected_offset}"
             ),
-            Self::Contents {
-                what,
-                row,
-                found,
-                expected,
-            } => {
+            Self::Contents { what, row, found, expected } => {
                 write!(f, "{what} {row} is {found}, not {expected}")
             }
             _ => self.fmt_request(f),
@@ -182,52 +119,22 @@ impl BlockError {
             Self::RowRange { start, end, rows } => {
                 write!(f, "rows {start} to {end} asked for, the block has {rows}")
             }
-            Self::WrongOutput {
-                column_type,
-                output,
-            } => {
-                write!(
-                    f,
-                    "a column of type {column_type} does not decode to {output}"
-                )
+            Self::WrongOutput { column_type, output } => {
+                write!(f, "a column of type {column_type} does not decode to {output}")
             }
-            Self::WrongFormat {
-                column_type,
-                format,
-            } => {
-                write!(
-                    f,
-                    "a column of type {column_type} cannot be stored in format {format}"
-                )
+            Self::WrongFormat { column_type, format } => {
+                write!(f, "a column of type {column_type} cannot be stored in format {format}")
             }
-            Self::WrongConstant {
-                column_type,
-                constant,
-            } => {
-                write!(
-                    f,
-                    "a column of type {column_type} does not compare with {constant}"
-                )
+            Self::WrongConstant { column_type, constant } => {
+                write!(f, "a column of type {column_type} does not compare with {constant}")
             }
             Self::TooLarge { what, found, max } => {
                 write!(f, "{found} {what} are more than the {max} of a block")
             }
-            Self::OutOfRange {
-                column_type,
-                value,
-                min,
-                max,
-            } => {
-                write!(
-                    f,
-                    "value {value} is outside of {column_type}: {min} to {max}"
-                )
+            Self::OutOfRange { column_type, value, min, max } => {
+                write!(f, "value {value} is outside of {column_type}: {min} to {max}")
             }
-            Self::Verification {
-                column_type,
-                format,
-                row,
-            } => write!(
+            Self::Verification { column_type, format, row } => write!(
                 f,
                 "internal error: row {row} of a block of type {column_type} in format {format} \
                  does not decode to what was encoded"

@@ -14,6 +14,8 @@
 //! # See
 //! `docs/layout.md` draws a block's bytes; bench `decode` prints the figures.
 
+#![deny(unsafe_code)]
+
 pub mod block;
 mod buffer;
 mod column_type;

@@ -93,8 +93,7 @@ impl fmt::Display for Constant {
 /// Orders floats as PostgreSQL does: NaN equals itself and is above all others, -0 equals 0.
 #[inline]
 pub fn compare_floats(left: f64, right: f64) -> Ordering {
-    left.partial_cmp(&right)
-        .unwrap_or_else(|| left.is_nan().cmp(&right.is_nan()))
+    left.partial_cmp(&right).unwrap_or_else(|| left.is_nan().cmp(&right.is_nan()))
 }
 
 /// A condition on one column.
@@ -148,10 +147,7 @@ pub fn may_match(sma: &Sma, restriction: &Restriction) -> bool {
         Restriction::IsNotNull => has_value,
         Restriction::Compare { op, value } => has_value && may_compare(sma, *op, value),
         Restriction::InSet(values) => {
-            has_value
-                && values
-                    .iter()
-                    .any(|value| may_compare(sma, CompareOp::Eq, value))
+            has_value && values.iter().any(|value| may_compare(sma, CompareOp::Eq, value))
         }
     }
 }
@@ -170,14 +166,8 @@ fn may_compare(sma: &Sma, op: CompareOp, value: &Constant) -> bool {
         }
         (
             Constant::Bytes(value),
-            Some(Bound::Bytes {
-                prefix: min,
-                is_exact: is_min_exact,
-            }),
-            Some(Bound::Bytes {
-                prefix: max,
-                is_exact: is_max_exact,
-            }),
+            Some(Bound::Bytes { prefix: min, is_exact: is_min_exact }),
+            Some(Bound::Bytes { prefix: max, is_exact: is_max_exact }),
         ) => match (
             order_of_start(min.as_bytes(), is_min_exact, value),
             order_of_start(max.as_bytes(), is_max_exact, value),
@@ -188,9 +178,7 @@ fn may_compare(sma: &Sma, op: CompareOp, value: &Constant) -> bool {
                 let either = [Ordering::Less, Ordering::Greater];
                 let ways = |known: Option<Ordering>| known.map_or(either, |known| [known; 2]);
                 let maxes = ways(max);
-                ways(min)
-                    .into_iter()
-                    .any(|min| maxes.iter().any(|max| in_range(op, min, *max)))
+                ways(min).into_iter().any(|min| maxes.iter().any(|max| in_range(op, min, *max)))
             }
         },
         _ => true,
@@ -219,11 +207,7 @@ fn order_of_start(start: &[u8], is_exact: bool, value: &[u8]) -> Option<Ordering
         // may have less or more may have it.
         return None;
     }
-    Some(if start >= value {
-        Ordering::Greater
-    } else {
-        Ordering::Less
-    })
+    Some(if start >= value { Ordering::Greater } else { Ordering::Less })
 }
 
 #[cfg(test)]
@@ -235,23 +219,12 @@ mod tests {
 
     fn string_sma(min: &[u8], max: &[u8]) -> Sma {
         let (min, max) = (Some(Bound::of_bytes(min)), Some(Bound::of_bytes(max)));
-        Sma {
-            rows: 2,
-            min,
-            max,
-            ..Sma::empty()
-        }
+        Sma { rows: 2, min, max, ..Sma::empty() }
     }
 
     fn ops_that_may_match(sma: &Sma, value: &Constant) -> Vec<CompareOp> {
         let may = |op: &CompareOp| {
-            may_match(
-                sma,
-                &Restriction::Compare {
-                    op: *op,
-                    value: value.clone(),
-                },
-            )
+            may_match(sma, &Restriction::Compare { op: *op, value: value.clone() })
         };
         OPS.into_iter().filter(may).collect()
     }
@@ -261,10 +234,7 @@ mod tests {
         let long = [b'x'; 30];
         let sma = string_sma(&long, &long);
         for value in [&long[..], &long[..25], &[b'x'; 40]] {
-            assert_eq!(
-                ops_that_may_match(&sma, &Constant::Bytes(value.to_vec())),
-                OPS
-            );
+            assert_eq!(ops_that_may_match(&sma, &Constant::Bytes(value.to_vec())), OPS);
         }
     }
 
@@ -293,108 +263,52 @@ mod tests {
     fn nan_is_above_everything_and_equal_to_itself() {
         let bound = |value| Some(Bound::Float(value));
         let (min, max) = (bound(1.0), bound(2.0));
-        let plain = Sma {
-            rows: 3,
-            min,
-            max,
-            ..Sma::empty()
-        };
-        let with_nan = Sma {
-            has_nan: true,
-            ..plain
-        };
-        let only_nan = Sma {
-            min: None,
-            max: None,
-            ..with_nan
-        };
+        let plain = Sma { rows: 3, min, max, ..Sma::empty() };
+        let with_nan = Sma { has_nan: true, ..plain };
+        let only_nan = Sma { min: None, max: None, ..with_nan };
         let nan = Constant::Float(f64::NAN);
         assert_eq!(ops_that_may_match(&plain, &nan), [Ne, Lt, Le]);
         assert_eq!(ops_that_may_match(&with_nan, &nan), [Eq, Ne, Lt, Le, Ge]);
         assert_eq!(ops_that_may_match(&only_nan, &nan), [Eq, Le, Ge]);
-        assert_eq!(
-            ops_that_may_match(&only_nan, &Constant::Float(1.0)),
-            [Ne, Gt, Ge]
-        );
-        assert_eq!(
-            ops_that_may_match(&with_nan, &Constant::Float(9.0)),
-            [Ne, Lt, Le, Gt, Ge]
-        );
+        assert_eq!(ops_that_may_match(&only_nan, &Constant::Float(1.0)), [Ne, Gt, Ge]);
+        assert_eq!(ops_that_may_match(&with_nan, &Constant::Float(9.0)), [Ne, Lt, Le, Gt, Ge]);
     }
 
     #[test]
     fn minus_zero_is_zero() {
         let (min, max) = (Some(Bound::Float(-0.0)), Some(Bound::Float(-0.0)));
-        let sma = Sma {
-            rows: 1,
-            min,
-            max,
-            ..Sma::empty()
-        };
-        assert_eq!(
-            ops_that_may_match(&sma, &Constant::Float(0.0)),
-            [Eq, Le, Ge]
-        );
+        let sma = Sma { rows: 1, min, max, ..Sma::empty() };
+        assert_eq!(ops_that_may_match(&sma, &Constant::Float(0.0)), [Eq, Le, Ge]);
     }
 
     #[test]
     fn only_nulls_match_only_is_null() {
-        let sma = Sma {
-            rows: 4,
-            null_count: 4,
-            ..Sma::empty()
-        };
+        let sma = Sma { rows: 4, null_count: 4, ..Sma::empty() };
         assert!(may_match(&sma, &Restriction::IsNull));
         assert!(!may_match(&sma, &Restriction::IsNotNull));
         assert_eq!(ops_that_may_match(&sma, &Constant::Int(0)), []);
-        assert!(!may_match(
-            &sma,
-            &Restriction::InSet(vec![Constant::Int(0)])
-        ));
+        assert!(!may_match(&sma, &Restriction::InSet(vec![Constant::Int(0)])));
     }
 
     #[test]
     fn other_class_may_always_match() {
         let (min, max) = (Some(Bound::Int(1)), Some(Bound::Int(1)));
-        let sma = Sma {
-            rows: 1,
-            min,
-            max,
-            ..Sma::empty()
-        };
+        let sma = Sma { rows: 1, min, max, ..Sma::empty() };
         assert_eq!(ops_that_may_match(&sma, &Constant::Float(7.0)), OPS);
     }
 
     #[test]
     fn empty_set_matches_nothing() {
         let (min, max) = (Some(Bound::Int(1)), Some(Bound::Int(1)));
-        let sma = Sma {
-            rows: 1,
-            min,
-            max,
-            ..Sma::empty()
-        };
+        let sma = Sma { rows: 1, min, max, ..Sma::empty() };
         assert!(!may_match(&sma, &Restriction::InSet(Vec::new())));
-        assert!(may_match(
-            &sma,
-            &Restriction::InSet(vec![Constant::Int(5), Constant::Int(1)])
-        ));
+        assert!(may_match(&sma, &Restriction::InSet(vec![Constant::Int(5), Constant::Int(1)])));
     }
 
     #[test]
     fn restriction_reads_as_sql() {
         let value = Constant::Bytes(b"a".to_vec());
-        assert_eq!(
-            Restriction::Compare {
-                op: Le,
-                value: value.clone()
-            }
-            .to_string(),
-            "<= 'a'"
-        );
-        assert_eq!(
-            Restriction::InSet(vec![value, Constant::Int(1)]).to_string(),
-            "in ('a', 1)"
-        );
+        assert_eq!(Restriction::Compare { op: Le, value: value.clone() }.to_string(), "<= 'a'");
+        assert_eq!(Restriction::InSet(vec![value, Constant::Int(1)]).to_string(), "in ('a', 1)");
     }
 }

@@ -62,10 +62,7 @@ impl Prefix {
         let len = value.len().min(PREFIX_BYTES);
         let mut bytes = [0; PREFIX_BYTES];
         bytes[..len].copy_from_slice(&value[..len]);
-        Self {
-            bytes,
-            len: len as u8,
-        }
+        Self { bytes, len: len as u8 }
     }
 
     /// Returns the bytes.
@@ -94,10 +91,7 @@ pub enum Bound {
 impl Bound {
     /// Makes the bound for a string.
     pub fn of_bytes(value: &[u8]) -> Self {
-        Self::Bytes {
-            prefix: Prefix::new(value),
-            is_exact: value.len() <= PREFIX_BYTES,
-        }
+        Self::Bytes { prefix: Prefix::new(value), is_exact: value.len() <= PREFIX_BYTES }
     }
 
     fn kind(&self) -> u8 {
@@ -152,10 +146,7 @@ impl Bound {
                 }
             }
             _ => match bytes.get(..usize::from(len)) {
-                Some(prefix) => Ok(Self::Bytes {
-                    prefix: Prefix::new(prefix),
-                    is_exact,
-                }),
+                Some(prefix) => Ok(Self::Bytes { prefix: Prefix::new(prefix), is_exact }),
                 None => Err(wrong_len("at most 24")),
             },
         }
@@ -182,14 +173,7 @@ pub struct Sma {
 impl Sma {
     /// Makes the aggregates of no rows.
     pub fn empty() -> Self {
-        Self {
-            rows: 0,
-            null_count: 0,
-            min: None,
-            max: None,
-            sum: None,
-            has_nan: false,
-        }
+        Self { rows: 0, null_count: 0, min: None, max: None, sum: None, has_nan: false }
     }
 
     /// Returns the bytes that stand for it on media.
@@ -198,10 +182,7 @@ impl Sma {
         let mut flags = if self.has_nan { FLAG_NAN } else { 0 };
         bytes[ROWS..ROWS + 4].copy_from_slice(&self.rows.to_le_bytes());
         bytes[NULL_COUNT..NULL_COUNT + 4].copy_from_slice(&self.null_count.to_le_bytes());
-        bytes[KIND] = self
-            .min
-            .or(self.max)
-            .map_or(KIND_NONE, |bound| bound.kind());
+        bytes[KIND] = self.min.or(self.max).map_or(KIND_NONE, |bound| bound.kind());
         let bounds = [
             (self.min, MIN, MIN_BYTES, FLAG_MIN, FLAG_MIN_EXACT),
             (self.max, MAX, MAX_BYTES, FLAG_MAX, FLAG_MAX_EXACT),
@@ -239,19 +220,11 @@ impl Sma {
             return Err(field("sma null_count", null_count, "at most sma rows"));
         }
         if flags >> 6 != 0 || array::<4>(bytes, RESERVED) != [0; 4] {
-            return Err(field(
-                "sma flags",
-                u32::from(flags),
-                "below 64 with reserved bytes 0",
-            ));
+            return Err(field("sma flags", u32::from(flags), "below 64 with reserved bytes 0"));
         }
         let has_bound = flags & (FLAG_MIN | FLAG_MAX) != 0;
         if kind > KIND_BYTES || (kind == KIND_NONE) == has_bound {
-            return Err(field(
-                "sma kind",
-                u32::from(kind),
-                "0 without bounds, 1 to 3 with",
-            ));
+            return Err(field("sma kind", u32::from(kind), "0 without bounds, 1 to 3 with"));
         }
         let bound = |at, len_at: usize, flag, flag_exact| {
             let is_exact = flags & flag_exact != 0;
@@ -313,18 +286,8 @@ mod tests {
                 has_nan: true,
                 ..empty
             },
-            Sma {
-                rows: 9,
-                min: bytes(b""),
-                max: bytes(&[b'x'; 25]),
-                ..empty
-            },
-            Sma {
-                rows: 9,
-                min: bytes(&[b'x'; 24]),
-                max: bytes(&[0xff; 24]),
-                ..empty
-            },
+            Sma { rows: 9, min: bytes(b""), max: bytes(&[b'x'; 25]), ..empty },
+            Sma { rows: 9, min: bytes(&[b'x'; 24]), max: bytes(&[0xff; 24]), ..empty },
         ]
     }
 
@@ -350,11 +313,7 @@ mod tests {
 
     #[test]
     fn more_nulls_than_rows_are_refused() {
-        let sma = Sma {
-            rows: 1,
-            null_count: 2,
-            ..Sma::empty()
-        };
+        let sma = Sma { rows: 1, null_count: 2, ..Sma::empty() };
         assert_eq!(
             Sma::from_bytes(&sma.to_bytes()).map_err(|error| error.to_string()),
             Err("header field sma null_count is 2, not at most sma rows".to_owned())
@@ -363,16 +322,7 @@ mod tests {
 
     #[test]
     fn bound_is_exact_up_to_24_bytes() {
-        assert!(matches!(
-            Bound::of_bytes(&[b'a'; 24]),
-            Bound::Bytes { is_exact: true, .. }
-        ));
-        assert!(matches!(
-            Bound::of_bytes(&[b'a'; 25]),
-            Bound::Bytes {
-                is_exact: false,
-                ..
-            }
-        ));
+        assert!(matches!(Bound::of_bytes(&[b'a'; 24]), Bound::Bytes { is_exact: true, .. }));
+        assert!(matches!(Bound::of_bytes(&[b'a'; 25]), Bound::Bytes { is_exact: false, .. }));
     }
 }

@@ -69,16 +69,8 @@ fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let month = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month + 2) / 5 + 1;
     let is_after_december = month >= 10;
-    let month = if is_after_december {
-        month - 9
-    } else {
-        month + 3
-    };
-    (
-        year_of_era + era * 400 + i64::from(is_after_december),
-        month,
-        day,
-    )
+    let month = if is_after_december { month - 9 } else { month + 3 };
+    (year_of_era + era * 400 + i64::from(is_after_december), month, day)
 }
 
 /// Appends days since 1970-01-01 as `yyyy-mm-dd`.
@@ -137,10 +129,7 @@ fn write_scientific(text: &str, exponent_max: i32, out: &mut Vec<u8>) {
     let exponent: i32 = exponent.parse().unwrap_or(0);
     if !(-4..exponent_max).contains(&exponent) {
         let sign = if exponent < 0 { '-' } else { '+' };
-        append(
-            out,
-            format_args!("{mantissa}e{sign}{:02}", exponent.unsigned_abs()),
-        );
+        append(out, format_args!("{mantissa}e{sign}{:02}", exponent.unsigned_abs()));
         return;
     }
     let (sign, digits) = match mantissa.strip_prefix('-') {
@@ -150,24 +139,14 @@ fn write_scientific(text: &str, exponent_max: i32, out: &mut Vec<u8>) {
     let digits: String = digits.chars().filter(|c| *c != '.').collect();
     out.extend_from_slice(sign.as_bytes());
     if exponent < 0 {
-        append(
-            out,
-            format_args!(
-                "0.{:0>1$}{digits}",
-                "",
-                exponent.unsigned_abs() as usize - 1
-            ),
-        );
+        append(out, format_args!("0.{:0>1$}{digits}", "", exponent.unsigned_abs() as usize - 1));
         return;
     }
     let whole = exponent as usize + 1;
     if digits.len() <= whole {
         append(out, format_args!("{digits:0<whole$}"));
     } else {
-        append(
-            out,
-            format_args!("{}.{}", &digits[..whole], &digits[whole..]),
-        );
+        append(out, format_args!("{}.{}", &digits[..whole], &digits[whole..]));
     }
 }
 
@@ -221,24 +200,15 @@ mod tests {
         assert_eq!(text(|out| write_decimal(0, 2, out)), "0.00");
         assert_eq!(text(|out| write_decimal(12_345, 0, out)), "12345");
         let min = 1 - 10i128.pow(38);
-        assert_eq!(
-            text(|out| write_decimal(min, 38, out)),
-            format!("-0.{}", "9".repeat(38))
-        );
+        assert_eq!(text(|out| write_decimal(min, 38, out)), format!("-0.{}", "9".repeat(38)));
     }
 
     #[test]
     fn dates_and_times_are_iso() {
         assert_eq!(text(|out| write_date(-719_162, out)), "0001-01-01");
         assert_eq!(text(|out| write_date(11_016, out)), "2000-02-29");
-        assert_eq!(
-            text(|out| write_timestamp(-1, out)),
-            "1969-12-31 23:59:59.999999"
-        );
-        assert_eq!(
-            text(|out| write_timestamp(3_723_500_000, out)),
-            "1970-01-01 01:02:03.5"
-        );
+        assert_eq!(text(|out| write_timestamp(-1, out)), "1969-12-31 23:59:59.999999");
+        assert_eq!(text(|out| write_timestamp(3_723_500_000, out)), "1970-01-01 01:02:03.5");
     }
 
     #[test]

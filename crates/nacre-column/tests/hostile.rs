@@ -1,10 +1,6 @@
 //! Damaged blocks whose checksum was made right again: whatever they hold, readers give errors or
 //! wrong values, and never panic or read outside of the block.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a failed test panics where it stands"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed test panics where it stands")]
 
 mod support;
 
@@ -16,9 +12,8 @@ use proptest::prelude::*;
 use support::{LENGTHS, SPREADS, TYPES, column, formats};
 
 /// Where the header has numbers that lead readers: sizes, counts, width, entries, sections.
-const NUMBERS_AT: [usize; 18] = [
-    16, 24, 28, 32, 33, 40, 41, 44, 48, 56, 64, 68, 144, 152, 156, 164, 168, 172,
-];
+const NUMBERS_AT: [usize; 18] =
+    [16, 24, 28, 32, 33, 40, 41, 44, 48, 56, 64, 68, 144, 152, 156, 164, 168, 172];
 
 fn seal(bytes: &mut [u8]) {
     if bytes.len() >= 16 {
@@ -52,11 +47,7 @@ fn use_everything(bytes: &[u8], column_type: ColumnType) {
             let mut selection = Vec::new();
             let _ = may_match(block.sma(), &restriction);
             let _ = kernel::select(&block, flavour, &restriction, range.clone(), &mut selection);
-            assert!(
-                selection
-                    .iter()
-                    .all(|position| usize::from(*position) < range.len())
-            );
+            assert!(selection.iter().all(|position| usize::from(*position) < range.len()));
         }
     }
     for row in (0..rows).step_by(1 + rows / 50).chain([rows, usize::MAX]) {
@@ -70,11 +61,7 @@ fn use_everything(bytes: &[u8], column_type: ColumnType) {
         let all_there = (0..strings.len()).all(|index| strings.get(index).is_ok());
         assert!(all_there || !is_verified);
     }
-    assert!(
-        block
-            .validity()
-            .is_none_or(|bits| bits.len() >= rows.div_ceil(8))
-    );
+    assert!(block.validity().is_none_or(|bits| bits.len() >= rows.div_ceil(8)));
 }
 
 fn restrictions(column_type: ColumnType) -> Vec<Restriction> {
@@ -163,10 +150,7 @@ fn every_single_byte_of_a_header_may_have_any_value() {
 #[test]
 fn every_byte_of_offsets_and_codes_may_have_any_value() {
     for format_index in 0..2 {
-        let text_index = TYPES
-            .iter()
-            .position(|known| *known == support::TEXT)
-            .unwrap();
+        let text_index = TYPES.iter().position(|known| *known == support::TEXT).unwrap();
         let block = sample(text_index, format_index, 65, 1);
         for at in block::HEADER_BYTES..block.len() {
             for value in [0, 1, 0x7f, 0x80, 0xff] {

@@ -1,10 +1,6 @@
 //! Restrictions against brute force: a chunk that is skipped has no match, and select finds exactly
 //! the rows that match, in every type, format and flavour.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a failed test panics where it stands"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed test panics where it stands")]
 
 mod support;
 
@@ -17,14 +13,8 @@ use nacre_column::{
 use proptest::prelude::*;
 use support::{TYPES, Value, formats, push, value};
 
-const OPS: [CompareOp; 6] = [
-    CompareOp::Eq,
-    CompareOp::Ne,
-    CompareOp::Lt,
-    CompareOp::Le,
-    CompareOp::Gt,
-    CompareOp::Ge,
-];
+const OPS: [CompareOp; 6] =
+    [CompareOp::Eq, CompareOp::Ne, CompareOp::Lt, CompareOp::Le, CompareOp::Gt, CompareOp::Ge];
 
 /// PostgreSQL's order, written another way than in the crate.
 fn compare(left: &Value, right: &Constant) -> Ordering {
@@ -50,13 +40,7 @@ fn matches(value: Option<&Value>, restriction: &Restriction) -> bool {
         (value, Restriction::IsNull) => value.is_none(),
         (value, Restriction::IsNotNull) => value.is_some(),
         (None, _) => false,
-        (
-            Some(value),
-            Restriction::Compare {
-                op,
-                value: constant,
-            },
-        ) => {
+        (Some(value), Restriction::Compare { op, value: constant }) => {
             let ordering = compare(value, constant);
             match op {
                 CompareOp::Eq => ordering.is_eq(),
@@ -98,9 +82,8 @@ fn constant(column: &ColumnBuffer, choice: u64, is_extreme: bool, shift: i8) -> 
 /// Compares with brute force in every format and flavour, over several ranges of rows.
 fn check(column: &ColumnBuffer, restriction: &Restriction) {
     let rows = column.len();
-    let expected: Vec<bool> = (0..rows)
-        .map(|row| matches(value(column, row).as_ref(), restriction))
-        .collect();
+    let expected: Vec<bool> =
+        (0..rows).map(|row| matches(value(column, row).as_ref(), restriction)).collect();
     for format in formats(column.column_type()) {
         let encoded = match format {
             Some(format) => block::encode_as(column, Flavour::active(), format),
@@ -112,11 +95,7 @@ fn check(column: &ColumnBuffer, restriction: &Restriction) {
         };
         let block = Block::open(&encoded.bytes, column.column_type()).unwrap();
         if expected.contains(&true) {
-            assert!(
-                may_match(block.sma(), restriction),
-                "{restriction} {:?}",
-                block.sma()
-            );
+            assert!(may_match(block.sma(), restriction), "{restriction} {:?}", block.sma());
         }
         for flavour in Flavour::available() {
             for range in [0..rows, rows / 3..rows, rows / 7..rows / 2] {
@@ -124,14 +103,9 @@ fn check(column: &ColumnBuffer, restriction: &Restriction) {
                 let start = range.start;
                 kernel::select(&block, flavour, restriction, range.clone(), &mut selection)
                     .unwrap();
-                let brute: Vec<u16> = range
-                    .filter(|row| expected[*row])
-                    .map(|row| (row - start) as u16)
-                    .collect();
-                assert_eq!(
-                    selection, brute,
-                    "{restriction} {format:?} {flavour} from {start}"
-                );
+                let brute: Vec<u16> =
+                    range.filter(|row| expected[*row]).map(|row| (row - start) as u16).collect();
+                assert_eq!(selection, brute, "{restriction} {format:?} {flavour} from {start}");
             }
         }
     }
@@ -204,42 +178,20 @@ fn constant_of_another_class_is_refused_by_name() {
     let encoded = block::encode(&column, Flavour::active()).unwrap();
     let block = Block::open(&encoded.bytes, column.column_type()).unwrap();
     let value = Constant::Bytes(b"x".to_vec());
-    let restriction = Restriction::Compare {
-        op: CompareOp::Eq,
-        value,
-    };
-    let error = kernel::select(
-        &block,
-        Flavour::active(),
-        &restriction,
-        0..1,
-        &mut Vec::new(),
-    )
-    .unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "a column of type integer does not compare with 'x'"
-    );
+    let restriction = Restriction::Compare { op: CompareOp::Eq, value };
+    let error =
+        kernel::select(&block, Flavour::active(), &restriction, 0..1, &mut Vec::new()).unwrap_err();
+    assert_eq!(error.to_string(), "a column of type integer does not compare with 'x'");
 }
 
 #[test]
 fn select_reaches_the_last_row_of_a_chunk() {
     let mut column = ColumnBuffer::new(nacre_column::ColumnType::Boolean);
     (0..65_536).for_each(|row| column.push_int(i64::from(row == 65_535)));
-    let restriction = Restriction::Compare {
-        op: CompareOp::Eq,
-        value: Constant::Int(1),
-    };
+    let restriction = Restriction::Compare { op: CompareOp::Eq, value: Constant::Int(1) };
     let encoded = block::encode(&column, Flavour::active()).unwrap();
     let block = Block::open(&encoded.bytes, column.column_type()).unwrap();
     let mut selection = Vec::new();
-    kernel::select(
-        &block,
-        Flavour::active(),
-        &restriction,
-        0..65_536,
-        &mut selection,
-    )
-    .unwrap();
+    kernel::select(&block, Flavour::active(), &restriction, 0..65_536, &mut selection).unwrap();
     assert_eq!(selection, [65_535]);
 }

@@ -1,10 +1,6 @@
 //! What was encoded decodes to itself: every type, format, flavour and length, with and without
 //! nulls, whole, in part and row by row.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a failed test panics where it stands"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed test panics where it stands")]
 
 mod support;
 
@@ -22,61 +18,35 @@ fn check_rows(column: &ColumnBuffer, block: &Block<'_>, flavour: Flavour, rows: 
     match column.values() {
         Values::Int64(values) => {
             let mut decoded = vec![7];
-            block
-                .decode_i64(flavour, rows.clone(), &mut decoded)
-                .unwrap();
+            block.decode_i64(flavour, rows.clone(), &mut decoded).unwrap();
             assert_eq!(decoded.len(), rows.len() + 1);
-            assert!(
-                wanted
-                    .iter()
-                    .all(|row| decoded[row - rows.start + 1] == values[*row])
-            );
+            assert!(wanted.iter().all(|row| decoded[row - rows.start + 1] == values[*row]));
             check_narrow(values, block, flavour, &rows, &wanted);
         }
         Values::Int128(values) => {
             let mut decoded = Vec::new();
-            block
-                .decode_i128(flavour, rows.clone(), &mut decoded)
-                .unwrap();
-            assert!(
-                wanted
-                    .iter()
-                    .all(|row| decoded[row - rows.start] == values[*row])
-            );
+            block.decode_i128(flavour, rows.clone(), &mut decoded).unwrap();
+            assert!(wanted.iter().all(|row| decoded[row - rows.start] == values[*row]));
         }
         Values::Float32(values) => {
             let mut decoded = Vec::new();
             block.decode_f32(rows.clone(), &mut decoded).unwrap();
             let bits = |row: usize| decoded[row - rows.start].to_bits();
-            assert!(
-                wanted
-                    .iter()
-                    .all(|row| bits(*row) == values[*row].to_bits())
-            );
+            assert!(wanted.iter().all(|row| bits(*row) == values[*row].to_bits()));
         }
         Values::Float64(values) => {
             let mut decoded = Vec::new();
             block.decode_f64(rows.clone(), &mut decoded).unwrap();
             let bits = |row: usize| decoded[row - rows.start].to_bits();
-            assert!(
-                wanted
-                    .iter()
-                    .all(|row| bits(*row) == values[*row].to_bits())
-            );
+            assert!(wanted.iter().all(|row| bits(*row) == values[*row].to_bits()));
         }
         Values::Bytes(values) => match block.strings().unwrap() {
             Strings::Plain(strings) => {
-                assert!(
-                    wanted
-                        .iter()
-                        .all(|row| strings.get(*row).unwrap() == values.get(*row))
-                );
+                assert!(wanted.iter().all(|row| strings.get(*row).unwrap() == values.get(*row)));
             }
             Strings::Dictionary(entries) => {
                 let mut codes = Vec::new();
-                block
-                    .decode_codes(flavour, rows.clone(), &mut codes)
-                    .unwrap();
+                block.decode_codes(flavour, rows.clone(), &mut codes).unwrap();
                 let entry = |row: usize| entries.get(codes[row - rows.start] as usize).unwrap();
                 assert!(wanted.iter().all(|row| entry(*row) == values.get(*row)));
             }
@@ -98,20 +68,10 @@ fn check_narrow(
         ($type:ty, $decode:ident, $fits:expr) => {
             let mut decoded: Vec<$type> = Vec::new();
             let result = block.$decode(flavour, rows.clone(), &mut decoded);
-            assert_eq!(
-                result.is_ok(),
-                $fits,
-                "{} {}",
-                block.column_type(),
-                stringify!($decode)
-            );
+            assert_eq!(result.is_ok(), $fits, "{} {}", block.column_type(), stringify!($decode));
             if $fits {
                 let decoded = |row: usize| i128::from(decoded[row - rows.start]);
-                assert!(
-                    wanted
-                        .iter()
-                        .all(|row| decoded(*row) == i128::from(values[*row]))
-                );
+                assert!(wanted.iter().all(|row| decoded(*row) == i128::from(values[*row])));
             }
         };
     }
@@ -160,26 +120,16 @@ fn check(column: &ColumnBuffer, format: Option<Format>) {
 
 fn ranges(rows: usize) -> Vec<Range<usize>> {
     let middle = rows / 3;
-    vec![
-        0..rows,
-        0..0,
-        rows..rows,
-        middle..rows,
-        middle..middle + rows / 2,
-    ]
+    vec![0..rows, 0..0, rows..rows, middle..rows, middle..middle + rows / 2]
 }
 
 fn get(block: &Block<'_>, row: usize) -> Option<Value> {
     match block.column_type().physical() {
         Physical::Int64 | Physical::Int128 => block.get_int(row).unwrap().map(Value::Int),
-        Physical::Float32 | Physical::Float64 => block
-            .get_float(row)
-            .unwrap()
-            .map(|value| Value::Float(value.to_bits())),
-        Physical::Bytes => block
-            .get_bytes(row)
-            .unwrap()
-            .map(|value| Value::Bytes(value.to_vec())),
+        Physical::Float32 | Physical::Float64 => {
+            block.get_float(row).unwrap().map(|value| Value::Float(value.to_bits()))
+        }
+        Physical::Bytes => block.get_bytes(row).unwrap().map(|value| Value::Bytes(value.to_vec())),
     }
 }
 
@@ -225,10 +175,7 @@ fn nulls_do_not_widen_the_packed_values() {
         }
     }
     let encoded = block::encode(&column, Flavour::active()).unwrap();
-    assert_eq!(
-        (encoded.header.format, encoded.header.width),
-        (Format::StaticBp, 10)
-    );
+    assert_eq!((encoded.header.format, encoded.header.width), (Format::StaticBp, 10));
 }
 
 #[test]
@@ -249,10 +196,7 @@ fn one_more_row_than_a_chunk_is_refused() {
     let mut column = column(ColumnType::Boolean, 65_536, Spread::Few, 0);
     column.push_int(1);
     let error = block::encode(&column, Flavour::active()).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "65537 rows are more than the 65536 of a block"
-    );
+    assert_eq!(error.to_string(), "65537 rows are more than the 65536 of a block");
 }
 
 #[test]
@@ -261,13 +205,8 @@ fn rows_outside_of_the_block_are_refused() {
     let encoded = block::encode(&column, Flavour::active()).unwrap();
     let block = Block::open(&encoded.bytes, ColumnType::Integer).unwrap();
     let mut out = Vec::new();
-    let error = block
-        .decode_i32(Flavour::active(), 4..11, &mut out)
-        .unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "rows 4 to 11 asked for, the block has 10"
-    );
+    let error = block.decode_i32(Flavour::active(), 4..11, &mut out).unwrap_err();
+    assert_eq!(error.to_string(), "rows 4 to 11 asked for, the block has 10");
     #[allow(clippy::reversed_empty_ranges, reason = "that is what is tested")]
     let reversed = block.decode_i32(Flavour::active(), 5..4, &mut out);
     assert!(reversed.is_err());
@@ -282,12 +221,7 @@ fn strings_choose_the_smaller_format() {
         few.push_bytes(format!("a long enough name {}", row % 10).as_bytes());
         unique.push_bytes(format!("name {row}").as_bytes());
     }
-    let format = |column| {
-        block::encode(column, Flavour::active())
-            .unwrap()
-            .header
-            .format
-    };
+    let format = |column| block::encode(column, Flavour::active()).unwrap().header.format;
     assert_eq!(format(&few), Format::Dictionary);
     assert_eq!(format(&unique), Format::Plain);
 }

@@ -21,10 +21,7 @@ use std::{
     time::Instant,
 };
 
-const DECIMAL: ColumnType = ColumnType::Decimal {
-    precision: 15,
-    scale: 2,
-};
+const DECIMAL: ColumnType = ColumnType::Decimal { precision: 15, scale: 2 };
 const TEXT: ColumnType = ColumnType::Varchar { max_chars: None };
 
 /// Adds up the rows and sees to it that nothing is optimised away.
@@ -81,12 +78,7 @@ fn lineitem(row: u64, out: &mut String) {
         (r >> 5) % 28 + 1,
         (r >> 6) % 12 + 1,
         (r >> 7) % 28 + 1,
-        [
-            "DELIVER IN PERSON",
-            "COLLECT COD",
-            "NONE",
-            "TAKE BACK RETURN"
-        ][(r % 4) as usize],
+        ["DELIVER IN PERSON", "COLLECT COD", "NONE", "TAKE BACK RETURN"][(r % 4) as usize],
         ["TRUCK", "MAIL", "REG AIR", "AIR", "SHIP"][(r % 5) as usize],
         &words[from..from + bytes],
     );
@@ -108,15 +100,7 @@ fn quoted(row: u64, out: &mut String) {
 
 fn numbers(row: u64, out: &mut String) {
     let r = random(row);
-    let _ = writeln!(
-        out,
-        "{row},{},{}.{},-{},{}e-3",
-        r,
-        r % 1_000,
-        r % 977,
-        r % 99,
-        r % 9_999
-    );
+    let _ = writeln!(out, "{row},{},{}.{},-{},{}e-3", r, r % 1_000, r % 977, r % 99, r % 9_999);
 }
 
 fn shapes() -> Vec<Shape> {
@@ -143,16 +127,8 @@ fn shapes() -> Vec<Shape> {
         TEXT,
     ];
     vec![
-        Shape {
-            name: "lineitem",
-            types: lineitem_types,
-            row: lineitem,
-        },
-        Shape {
-            name: "quoted",
-            types: vec![int, TEXT, DECIMAL, TEXT, date],
-            row: quoted,
-        },
+        Shape { name: "lineitem", types: lineitem_types, row: lineitem },
+        Shape { name: "quoted", types: vec![int, TEXT, DECIMAL, TEXT, date], row: quoted },
         Shape {
             name: "numbers",
             types: vec![int, big, ColumnType::Double, int, ColumnType::Real],
@@ -183,10 +159,7 @@ fn cpu_s() -> f64 {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let after_name = stat.rsplit(')').next().unwrap_or_default();
     let ticks = after_name.split_whitespace().skip(11).take(2);
-    ticks
-        .filter_map(|field| field.parse::<f64>().ok())
-        .sum::<f64>()
-        / 100.0
+    ticks.filter_map(|field| field.parse::<f64>().ok()).sum::<f64>() / 100.0
 }
 
 /// What one load took.
@@ -213,23 +186,15 @@ fn load(path: &Path, shape: &Shape, threads: usize) -> Speed {
     let (start, cpu_start) = (Instant::now(), cpu_s());
     let mut loader = Loader::open(source, target, &CsvOptions::default(), &progress)
         .unwrap_or_else(|error| panic!("{error}"));
-    let rows = loader
-        .run(threads, &progress, &sink)
-        .unwrap_or_else(|error| panic!("{error}"));
+    let rows = loader.run(threads, &progress, &sink).unwrap_or_else(|error| panic!("{error}"));
     let bytes = progress.bytes_done.load(Ordering::Relaxed);
     let cpu_mib_per_s = bytes as f64 / (1 << 20) as f64 / (cpu_s() - cpu_start);
-    Speed {
-        wall_mib_per_s: mib_per_s(bytes, start),
-        cpu_mib_per_s,
-        rows,
-    }
+    Speed { wall_mib_per_s: mib_per_s(bytes, start), cpu_mib_per_s, rows }
 }
 
 fn main() {
     let is_bench = std::env::args().any(|argument| argument == "--bench");
-    let rows = std::env::args()
-        .filter_map(|argument| argument.parse().ok())
-        .next();
+    let rows = std::env::args().filter_map(|argument| argument.parse().ok()).next();
     let rows: u64 = rows.unwrap_or(if is_bench { 4_000_000 } else { 2_000 });
     let directory = std::env::temp_dir();
     let path = directory.join(format!("nacre-bench-load-{}.csv", std::process::id()));
@@ -251,11 +216,7 @@ fn main() {
                 .max_by(|a, b| a.wall_mib_per_s.total_cmp(&b.wall_mib_per_s))
                 .unwrap_or_default();
             assert_eq!(best.rows, rows);
-            let Speed {
-                wall_mib_per_s: wall,
-                cpu_mib_per_s: cpu,
-                ..
-            } = best;
+            let Speed { wall_mib_per_s: wall, cpu_mib_per_s: cpu, .. } = best;
             let ratio = wall / baseline;
             let id = format!("load/{}/threads={threads}", shape.name);
             println!("{id:<28} {wall:>10.0} {cpu:>10.0} {baseline:>11.0} {ratio:>7.3}");

@@ -45,12 +45,9 @@ pub fn copy_from(
     // The file first: if it cannot be read, the store need not hear of it.
     let mut loader = Loader::open(source, target(table, columns), options, progress)?;
     let load = store.begin_load(table).map_err(Error::sink)?;
-    loader
-        .run(threads, progress, &load)
-        .map_err(|error| located(error, &loader))?;
+    loader.run(threads, progress, &load).map_err(|error| located(error, &loader))?;
     progress.check()?;
-    load.commit()
-        .map_err(|error| located(Error::sink(error), &loader))
+    load.commit().map_err(|error| located(Error::sink(error), &loader))
 }
 
 fn target(table: &Table, columns: Option<&[usize]>) -> Target {

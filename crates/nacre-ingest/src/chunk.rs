@@ -158,8 +158,7 @@ impl<'a> ChunkParser<'a> {
         if self.buffer.len() < end {
             self.buffer.resize(end, 0);
         }
-        self.input
-            .read_at(next, &mut self.buffer[self.filled..end])?;
+        self.input.read_at(next, &mut self.buffer[self.filled..end])?;
         self.filled = end;
         Ok(true)
     }
@@ -178,12 +177,7 @@ impl<'a> ChunkParser<'a> {
         let (rows, end) = match regular {
             Some(0) => return Ok(0),
             Some(rows) => {
-                let last = self
-                    .index
-                    .entries()
-                    .get(rows * fields)
-                    .copied()
-                    .unwrap_or(0);
+                let last = self.index.entries().get(rows * fields).copied().unwrap_or(0);
                 (rows, (last & POSITION) as usize + 1)
             }
             None => self.index.rows_end(rows_max),
@@ -191,17 +185,8 @@ impl<'a> ChunkParser<'a> {
         let region = &text[self.from..end];
         let is_clean = regular.is_some() && self.is_clean(region, rows);
         let entries = &self.index.entries()[..if is_clean { 1 + rows * fields } else { 0 }];
-        let batch = Rows {
-            text,
-            entries,
-            rows,
-            layout: self.layout,
-        };
-        if !is_clean
-            || batch
-                .append_to(&mut self.columns, &mut self.scratch)
-                .is_err()
-        {
+        let batch = Rows { text, entries, rows, layout: self.layout };
+        if !is_clean || batch.append_to(&mut self.columns, &mut self.scratch).is_err() {
             return Err(self.first_fault(self.from..end, rows));
         }
         // Without quotes every line is a row, and counting lines is only needed for messages.
@@ -232,10 +217,7 @@ impl<'a> ChunkParser<'a> {
             LineEnd::Cr => memchr(b'\n', region).is_none(),
             LineEnd::CrLf => {
                 let fields = self.layout.fields.len();
-                let ends = self.index.entries()[1..]
-                    .iter()
-                    .skip(fields - 1)
-                    .step_by(fields);
+                let ends = self.index.entries()[1..].iter().skip(fields - 1).step_by(fields);
                 let before = |entry: &u32| self.buffer[(entry & POSITION) as usize - 1];
                 memchr_iter(b'\r', region).count() == rows
                     && ends.take(rows).all(|entry| before(entry) == b'\r')
@@ -283,12 +265,7 @@ impl<'a> ChunkParser<'a> {
             return Error::new(ErrorKind::Internal, message)
                 .with_location(self.location(self.from));
         };
-        let Fault {
-            position,
-            column,
-            error,
-            hint,
-        } = fault;
+        let Fault { position, column, error, hint } = fault;
         let mut location = self.location(begin + position);
         if let Some((column, text)) = column {
             let column = &self.layout.target.columns[column];
@@ -308,10 +285,7 @@ impl<'a> ChunkParser<'a> {
 
     /// Describes a position at or after `from` of the window.
     fn location(&self, position: usize) -> Location {
-        let lines = self
-            .layout
-            .dialect
-            .count_lines(&self.buffer[self.from..position]);
+        let lines = self.layout.dialect.count_lines(&self.buffer[self.from..position]);
         Location {
             file: self.layout.file.clone(),
             line: self.lines + lines + 1,

@@ -102,21 +102,12 @@ impl Rows<'_> {
         scratch: &mut Vec<u8>,
         fast: impl Fn(&[u8], usize, usize, &mut ColumnBuffer) -> bool,
     ) -> Result<(), Refused> {
-        let Self {
-            text,
-            entries,
-            rows,
-            layout,
-        } = *self;
+        let Self { text, entries, rows, layout } = *self;
         let fields = layout.fields.len();
         let null = &layout.null[..];
         // Of a line end of two bytes, the first is not part of the last field.
         let is_last = index + 1 == fields;
-        let cut = if is_last {
-            layout.dialect.line_end.bytes().len() - 1
-        } else {
-            0
-        };
+        let cut = if is_last { layout.dialect.line_end.bytes().len() - 1 } else { 0 };
         for row in 0..rows {
             let at = row * fields + index;
             let (Some(&before), Some(&entry)) = (entries.get(at), entries.get(at + 1)) else {
@@ -198,11 +189,7 @@ fn fast_integer(min: i64, max: i64) -> impl Fn(&[u8], usize, usize, &mut ColumnB
         let Some(digits) = parse::digits_fast(text, start + usize::from(is_negative), end) else {
             return false;
         };
-        let value = if is_negative {
-            -(digits as i64)
-        } else {
-            digits as i64
-        };
+        let value = if is_negative { -(digits as i64) } else { digits as i64 };
         if value < min || value > max {
             return false;
         }
@@ -221,11 +208,7 @@ fn fast_decimal(
     // at most 10^8 (see `decimal_fast`), so everything here stays below 2^127.
     let has_fast_form = (1..=8).contains(&scale);
     let limit = 10i128.pow(u32::from(precision));
-    let unit = if scale <= 8 {
-        10i128.pow(u32::from(scale))
-    } else {
-        0
-    };
+    let unit = if scale <= 8 { 10i128.pow(u32::from(scale)) } else { 0 };
     move |text, start, end, out| {
         let is_negative = text.get(start) == Some(&b'-');
         let from = start + usize::from(is_negative);

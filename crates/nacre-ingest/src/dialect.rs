@@ -103,22 +103,13 @@ pub(crate) struct Dialect {
 
 impl Dialect {
     pub(crate) fn new(options: &CsvOptions, line_end: LineEnd) -> Self {
-        let CsvOptions {
-            delimiter,
-            quote,
-            escape,
-            ..
-        } = *options;
+        let CsvOptions { delimiter, quote, escape, .. } = *options;
         let quoting = match options.format {
             TextFormat::Text => Quoting::Backslash,
             TextFormat::Csv if quote == escape => Quoting::Doubled { quote },
             TextFormat::Csv => Quoting::Escaped { quote, escape },
         };
-        Self {
-            delimiter,
-            quoting,
-            line_end,
-        }
+        Self { delimiter, quoting, line_end }
     }
 
     pub(crate) fn terminator(&self) -> u8 {

@@ -86,13 +86,7 @@ pub struct Location {
 
 impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            file,
-            line,
-            byte_offset,
-            relation,
-            ..
-        } = self;
+        let Self { file, line, byte_offset, relation, .. } = self;
         write!(f, "COPY {relation}, {file} line {line}, byte {byte_offset}")?;
         if let Some(column) = &self.column {
             write!(f, ", column {column}")?;
@@ -118,11 +112,7 @@ pub struct ValueError {
 impl ValueError {
     #[cold]
     pub(crate) fn new(kind: ErrorKind, message: String) -> Box<Self> {
-        Box::new(Self {
-            kind,
-            message,
-            detail: None,
-        })
+        Box::new(Self { kind, message, detail: None })
     }
 }
 
@@ -173,10 +163,7 @@ impl Error {
             io::ErrorKind::IsADirectory => ErrorKind::IsDirectory,
             _ => ErrorKind::Io,
         };
-        Self::new(
-            kind,
-            format!("could not {action} \"{}\": {error}", path.display()),
-        )
+        Self::new(kind, format!("could not {action} \"{}\": {error}", path.display()))
     }
 
     /// Wraps the error of a [`crate::ChunkSink`].
@@ -189,10 +176,7 @@ impl Error {
 
     #[cold]
     pub(crate) fn cancelled() -> Self {
-        Self::new(
-            ErrorKind::Cancelled,
-            "canceling statement due to user request",
-        )
+        Self::new(ErrorKind::Cancelled, "canceling statement due to user request")
     }
 
     pub(crate) fn with_detail(mut self, detail: impl Into<String>) -> Self {

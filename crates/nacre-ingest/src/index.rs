@@ -41,34 +41,18 @@ impl FieldIndex {
     /// # Panics
     /// If `from` is 0 or `text` is longer than 2^30 bytes.
     pub(crate) fn build(&mut self, dialect: &Dialect, text: &[u8], from: usize) {
-        assert!(
-            from > 0 && text.len() <= ENDS_ROW as usize,
-            "window of {} bytes",
-            text.len()
-        );
+        assert!(from > 0 && text.len() <= ENDS_ROW as usize, "window of {} bytes", text.len());
         let entries = &mut self.entries;
         let count = match dialect.quoting {
             Quoting::Doubled { quote } => {
                 let (delimiter, terminator) = (dialect.delimiter, dialect.terminator());
-                let special = Special {
-                    quote,
-                    delimiter,
-                    terminator,
-                };
-                Flavour::active().run(IndexKernel {
-                    text,
-                    from,
-                    special,
-                    entries,
-                })
+                let special = Special { quote, delimiter, terminator };
+                Flavour::active().run(IndexKernel { text, from, special, entries })
             }
             _ => step_index(dialect, text, from, entries),
         };
         let ends_row = |entry: &u32| entry & ENDS_ROW != 0;
-        let last = entries[1..count]
-            .iter()
-            .rposition(ends_row)
-            .map_or(0, |index| index + 1);
+        let last = entries[1..count].iter().rposition(ends_row).map_or(0, |index| index + 1);
         entries.truncate(last + 1);
     }
 
@@ -96,18 +80,14 @@ impl FieldIndex {
 
     /// Returns the position after each row, for rows of any shape.
     pub(crate) fn row_ends(&self) -> impl Iterator<Item = usize> {
-        let ends = self.entries[1..]
-            .iter()
-            .filter(|entry| **entry & ENDS_ROW != 0);
+        let ends = self.entries[1..].iter().filter(|entry| **entry & ENDS_ROW != 0);
         ends.map(|entry| (entry & POSITION) as usize + 1)
     }
 
     /// Counts up to `rows_max` rows of any shape and returns the position after them.
     pub(crate) fn rows_end(&self, rows_max: usize) -> (usize, usize) {
         let begin = (self.entries[0] & POSITION) as usize + 1;
-        self.row_ends()
-            .take(rows_max)
-            .fold((0, begin), |(rows, _), end| (rows + 1, end))
+        self.row_ends().take(rows_max).fold((0, begin), |(rows, _), end| (rows + 1, end))
     }
 }
 
@@ -133,12 +113,7 @@ impl Kernel for IndexKernel<'_> {
     /// Returns how many entries are valid.
     #[inline(always)]
     fn run(self) -> usize {
-        let Self {
-            text,
-            from,
-            special,
-            entries,
-        } = self;
+        let Self { text, from, special, entries } = self;
         let mut classes: Classes = [[0; BLOCK_BYTES]; STRETCH_BYTES / BLOCK_BYTES];
         room(entries, 0)[0] = from as u32 - 1;
         let mut count = 1;
@@ -233,11 +208,7 @@ mod tests {
 
     fn index_of(text: &str) -> FieldIndex {
         let quoting = Quoting::Doubled { quote: b'"' };
-        let dialect = Dialect {
-            delimiter: b',',
-            quoting,
-            line_end: LineEnd::Lf,
-        };
+        let dialect = Dialect { delimiter: b',', quoting, line_end: LineEnd::Lf };
         let mut index = FieldIndex::default();
         index.build(&dialect, format!("#{text}").as_bytes(), 1);
         index

@@ -64,11 +64,7 @@ impl Layout {
         check_forced("FORCE_NOT_NULL", options.force_not_null.names(), &target)?;
         check_forced("FORCE_NULL", options.force_null.names(), &target)?;
         let field = |&column: &usize| {
-            let TargetColumn {
-                name,
-                column_type,
-                is_nullable,
-            } = &target.columns[column];
+            let TargetColumn { name, column_type, is_nullable } = &target.columns[column];
             Field {
                 column,
                 column_type: *column_type,
@@ -81,23 +77,12 @@ impl Layout {
         let is_absent = |column: &usize| !target.fields.contains(column);
         let absent = (0..target.columns.len()).filter(is_absent).collect();
         let null = options.null.clone().into_bytes();
-        Ok(Self {
-            target,
-            fields,
-            absent,
-            null,
-            dialect,
-            file,
-        })
+        Ok(Self { target, fields, absent, null, dialect, file })
     }
 
     /// Makes one empty buffer per column of the table.
     pub(crate) fn buffers(&self) -> Vec<ColumnBuffer> {
-        self.target
-            .columns
-            .iter()
-            .map(|column| ColumnBuffer::new(column.column_type))
-            .collect()
+        self.target.columns.iter().map(|column| ColumnBuffer::new(column.column_type)).collect()
     }
 
     pub(crate) fn column_name(&self, column: usize) -> &str {
@@ -107,10 +92,7 @@ impl Layout {
 
 fn check_columns(target: &Target) -> Result<()> {
     if target.fields.is_empty() {
-        return Err(Error::new(
-            ErrorKind::NotSupported,
-            "not supported: COPY without a column",
-        ));
+        return Err(Error::new(ErrorKind::NotSupported, "not supported: COPY without a column"));
     }
     for (position, &column) in target.fields.iter().enumerate() {
         let Some(TargetColumn { name, .. }) = target.columns.get(column) else {
@@ -131,11 +113,7 @@ fn check_columns(target: &Target) -> Result<()> {
 
 fn check_forced(option: &str, names: &[String], target: &Target) -> Result<()> {
     for name in names {
-        let Some(column) = target
-            .columns
-            .iter()
-            .position(|column| column.name == *name)
-        else {
+        let Some(column) = target.columns.iter().position(|column| column.name == *name) else {
             let relation = &target.relation;
             let message = format!("column \"{name}\" of relation \"{relation}\" does not exist");
             return Err(Error::new(ErrorKind::UndefinedColumn, message));

@@ -85,20 +85,11 @@ impl Loader {
         let mut input = Input::open(source, progress)?;
         progress.start(input.bytes());
         let prologue = prologue::read(&mut input, target, options, &tuning, progress)?;
-        let Prologue {
-            layout,
-            begin,
-            lines,
-        } = prologue;
+        let Prologue { layout, begin, lines } = prologue;
         progress.start(input.bytes());
         progress.add(begin, 0);
         let plan = Plan::new(tuning, begin, input.bytes(), lines);
-        Ok(Self {
-            input,
-            layout,
-            tuning,
-            plan,
-        })
+        Ok(Self { input, layout, tuning, plan })
     }
 
     /// Hands all rows to `sink` with `threads` workers, the caller being one; returns their number.
@@ -116,15 +107,8 @@ impl Loader {
             input: &self.input,
             layout: &self.layout,
             tuning: self.tuning,
-            watch: Watch {
-                progress,
-                limit: AtomicU64::new(u64::MAX),
-            },
-            state: Mutex::new(State {
-                plan: &mut self.plan,
-                failure: None,
-                rows: 0,
-            }),
+            watch: Watch { progress, limit: AtomicU64::new(u64::MAX) },
+            state: Mutex::new(State { plan: &mut self.plan, failure: None, rows: 0 }),
             changed: Condvar::new(),
         };
         thread::scope(|scope| {
@@ -137,10 +121,8 @@ impl Loader {
             }
             shared.work(sink);
         });
-        let State { failure, rows, .. } = shared
-            .state
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
+        let State { failure, rows, .. } =
+            shared.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, error)) = failure {
             return Err(error);
         }
@@ -228,14 +210,9 @@ impl<'a> Shared<'a> {
         loop {
             let outcome = match self.next_task() {
                 Task::Done | Task::Wait => return,
-                Task::Scan {
-                    segment: number,
-                    offset,
-                    bytes,
-                } => {
+                Task::Scan { segment: number, offset, bytes } => {
                     segment.resize(bytes, 0);
-                    self.scan(number, offset, &mut segment)
-                        .map_err(Failure::Fatal)
+                    self.scan(number, offset, &mut segment).map_err(Failure::Fatal)
                 }
                 Task::Parse(plan) => self.parse(&mut parser, &plan, sink),
             };
@@ -250,10 +227,7 @@ impl<'a> Shared<'a> {
         loop {
             match state.plan.next() {
                 Task::Wait => {
-                    state = self
-                        .changed
-                        .wait(state)
-                        .unwrap_or_else(PoisonError::into_inner);
+                    state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
                 }
                 task => return task,
             }
@@ -296,11 +270,7 @@ impl<'a> Shared<'a> {
         // ORDERING: pairs with nothing, see the field.
         self.watch.limit.fetch_min(index, Ordering::Relaxed);
         state.plan.stop();
-        if state
-            .failure
-            .as_ref()
-            .is_none_or(|(known, _)| index < *known)
-        {
+        if state.failure.as_ref().is_none_or(|(known, _)| index < *known) {
             state.failure = Some((index, error));
         }
         drop(state);
@@ -315,8 +285,7 @@ impl Drop for PanicGuard<'_, '_> {
     fn drop(&mut self) {
         if thread::panicking() {
             let message = "a loading worker panicked";
-            self.0
-                .fail(Failure::Fatal(Error::new(ErrorKind::Internal, message)));
+            self.0.fail(Failure::Fatal(Error::new(ErrorKind::Internal, message)));
         }
     }
 }

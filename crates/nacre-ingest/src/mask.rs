@@ -44,11 +44,7 @@ pub(crate) fn classify<'a>(
     special: Special,
     classes: &'a mut Classes,
 ) -> &'a [[u8; BLOCK_BYTES]] {
-    let Special {
-        quote,
-        delimiter,
-        terminator,
-    } = special;
+    let Special { quote, delimiter, terminator } = special;
     let flat = classes.as_flattened_mut();
     for (class, &byte) in flat.iter_mut().zip(text) {
         let ends_row = u8::from(byte == terminator);
@@ -102,20 +98,11 @@ mod tests {
 
     #[test]
     fn masks_have_one_bit_per_byte() {
-        let special = Special {
-            quote: b'"',
-            delimiter: b',',
-            terminator: b'\n',
-        };
+        let special = Special { quote: b'"', delimiter: b',', terminator: b'\n' };
         let mut text = vec![b'x'; 2 * BLOCK_BYTES + 5];
-        for (index, byte) in [
-            (0, b'"'),
-            (1, b','),
-            (7, b'\n'),
-            (63, b'"'),
-            (70, b','),
-            (132, b'\n'),
-        ] {
+        for (index, byte) in
+            [(0, b'"'), (1, b','), (7, b'\n'), (63, b'"'), (70, b','), (132, b'\n')]
+        {
             text[index] = byte;
         }
         let mut classes = [[0xff; BLOCK_BYTES]; STRETCH_BYTES / BLOCK_BYTES];
@@ -124,10 +111,7 @@ mod tests {
         assert_eq!(masks(IS_QUOTE), [1 | 1 << 63, 0, 0]);
         assert_eq!(masks(ENDS_FIELD), [1 << 1 | 1 << 7, 1 << 6, 1 << 4]);
         assert_eq!(masks(ENDS_ROW), [1 << 7, 0, 1 << 4]);
-        let any: Vec<_> = blocks
-            .iter()
-            .map(|block| has_any(block, IS_QUOTE))
-            .collect();
+        let any: Vec<_> = blocks.iter().map(|block| has_any(block, IS_QUOTE)).collect();
         assert_eq!(any, [true, false, false]);
     }
 

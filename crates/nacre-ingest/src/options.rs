@@ -45,11 +45,7 @@ impl Force {
     }
 
     pub(crate) fn names(&self) -> &[String] {
-        if let Self::Columns(names) = self {
-            names
-        } else {
-            &[]
-        }
+        if let Self::Columns(names) = self { names } else { &[] }
     }
 }
 
@@ -168,9 +164,7 @@ impl OptionsBuilder {
         if std::mem::replace(&mut self.has_encoding, true) {
             return Err(invalid("conflicting or redundant options"));
         }
-        let is_utf8 = ["utf8", "utf-8", "unicode"]
-            .iter()
-            .any(|n| n.eq_ignore_ascii_case(name));
+        let is_utf8 = ["utf8", "utf-8", "unicode"].iter().any(|n| n.eq_ignore_ascii_case(name));
         if is_utf8 {
             return Ok(());
         }
@@ -196,23 +190,17 @@ impl OptionsBuilder {
             let message = format!("COPY {name} requires CSV mode");
             return Err(Error::new(ErrorKind::NotSupported, message));
         }
-        let delimiter = self
-            .delimiter
-            .unwrap_or(if is_csv { "," } else { "\t" }.to_owned());
+        let delimiter = self.delimiter.unwrap_or(if is_csv { "," } else { "\t" }.to_owned());
         let delimiter = one_byte("delimiter", &delimiter)?;
         let quote = one_byte("quote", &self.quote.unwrap_or("\"".to_owned()))?;
-        let escape = self
-            .escape
-            .map_or(Ok(quote), |text| one_byte("escape", &text))?;
+        let escape = self.escape.map_or(Ok(quote), |text| one_byte("escape", &text))?;
         let options = CsvOptions {
             format,
             header: self.header.unwrap_or(Header::No),
             delimiter,
             quote,
             escape,
-            null: self
-                .null
-                .unwrap_or(if is_csv { "" } else { "\\N" }.to_owned()),
+            null: self.null.unwrap_or(if is_csv { "" } else { "\\N" }.to_owned()),
             force_quote: self.force_quote.unwrap_or_default(),
             force_not_null: self.force_not_null.unwrap_or_default(),
             force_null: self.force_null.unwrap_or_default(),
@@ -226,11 +214,10 @@ fn format_named(name: &str) -> Result<TextFormat> {
     match name.to_ascii_lowercase().as_str() {
         "csv" => Ok(TextFormat::Csv),
         "text" => Ok(TextFormat::Text),
-        "binary" => Err(Error::new(
-            ErrorKind::NotSupported,
-            "not supported: COPY format \"binary\"",
-        )
-        .with_hint("Use FORMAT csv or FORMAT text.")),
+        "binary" => {
+            Err(Error::new(ErrorKind::NotSupported, "not supported: COPY format \"binary\"")
+                .with_hint("Use FORMAT csv or FORMAT text."))
+        }
         _ => Err(invalid(format!("COPY format \"{name}\" not recognized"))),
     }
 }
@@ -298,9 +285,7 @@ impl CsvOptions {
         };
         for (name, force, command) in wrong_direction {
             if *force != Force::None {
-                return Err(invalid(format!(
-                    "COPY {name} cannot be used with {command}"
-                )));
+                return Err(invalid(format!("COPY {name} cannot be used with {command}")));
             }
         }
         Ok(())
@@ -374,26 +359,11 @@ mod tests {
     fn contradictions_get_the_messages_of_postgres() {
         let csv = ("format", "csv");
         for (options, message) in [
-            (
-                vec![csv, ("delimiter", ";;")],
-                "COPY delimiter must be a single one-byte character",
-            ),
-            (
-                vec![csv, ("quote", "")],
-                "COPY quote must be a single one-byte character",
-            ),
-            (
-                vec![csv, ("escape", "\u{fc}")],
-                "COPY escape must be a single one-byte character",
-            ),
-            (
-                vec![csv, ("delimiter", "\n")],
-                "COPY delimiter cannot be newline or carriage return",
-            ),
-            (
-                vec![csv, ("delimiter", "\"")],
-                "COPY delimiter and quote must be different",
-            ),
+            (vec![csv, ("delimiter", ";;")], "COPY delimiter must be a single one-byte character"),
+            (vec![csv, ("quote", "")], "COPY quote must be a single one-byte character"),
+            (vec![csv, ("escape", "\u{fc}")], "COPY escape must be a single one-byte character"),
+            (vec![csv, ("delimiter", "\n")], "COPY delimiter cannot be newline or carriage return"),
+            (vec![csv, ("delimiter", "\"")], "COPY delimiter and quote must be different"),
             (
                 vec![csv, ("null", "a,b")],
                 "COPY delimiter character must not appear in the NULL specification",
@@ -409,32 +379,17 @@ mod tests {
             (vec![("quote", "'")], "COPY QUOTE requires CSV mode"),
             (vec![("delimiter", "a")], "COPY delimiter cannot be \"a\""),
             (vec![csv, csv], "conflicting or redundant options"),
-            (
-                vec![("format", "xml")],
-                "COPY format \"xml\" not recognized",
-            ),
-            (
-                vec![("format", "binary")],
-                "not supported: COPY format \"binary\"",
-            ),
-            (
-                vec![("header", "maybe")],
-                "header requires a Boolean value or \"match\"",
-            ),
-            (
-                vec![("encoding", "latin1")],
-                "not supported: encoding \"latin1\"",
-            ),
+            (vec![("format", "xml")], "COPY format \"xml\" not recognized"),
+            (vec![("format", "binary")], "not supported: COPY format \"binary\""),
+            (vec![("header", "maybe")], "header requires a Boolean value or \"match\""),
+            (vec![("encoding", "latin1")], "not supported: encoding \"latin1\""),
             (vec![("colour", "red")], "option \"colour\" not recognized"),
         ] {
             let error = build(Direction::From, &options).unwrap_err();
             assert_eq!(error.message(), message);
         }
         let error = build(Direction::To, &[csv, ("header", "match")]).unwrap_err();
-        assert_eq!(
-            error.message(),
-            "cannot use \"match\" with HEADER in COPY TO"
-        );
+        assert_eq!(error.message(), "cannot use \"match\" with HEADER in COPY TO");
     }
 
     #[test]
@@ -449,10 +404,7 @@ mod tests {
             builder.set_force(name, Force::All).unwrap();
             let error = builder.build(direction).unwrap_err();
             let name = name.to_uppercase();
-            assert_eq!(
-                error.message(),
-                format!("COPY {name} cannot be used with {command}")
-            );
+            assert_eq!(error.message(), format!("COPY {name} cannot be used with {command}"));
         }
     }
 }

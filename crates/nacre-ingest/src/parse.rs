@@ -49,9 +49,9 @@ pub fn push_text(column: &mut ColumnBuffer, text: &[u8]) -> ValueResult<()> {
         ColumnType::Date => column.push_int(i64::from(parse_date(text)?)),
         ColumnType::Timestamp => column.push_int(parse_timestamp(text)?),
         ColumnType::Varchar { max_chars: None } => column.push_bytes(text),
-        ColumnType::Varchar {
-            max_chars: Some(max),
-        } => column.push_bytes(parse_varchar(text, max)?),
+        ColumnType::Varchar { max_chars: Some(max) } => {
+            column.push_bytes(parse_varchar(text, max)?)
+        }
         ColumnType::Char { chars } => column.push_bytes(parse_char(text, chars)?),
         ColumnType::Bytea => column.push_bytes(&parse_bytea(text)?),
     }
@@ -82,10 +82,7 @@ pub(crate) fn trimmed(mut text: &[u8]) -> &[u8] {
 pub(crate) fn invalid_syntax(type_name: &str, text: &[u8]) -> Box<ValueError> {
     ValueError::new(
         ErrorKind::InvalidText,
-        format!(
-            "invalid input syntax for type {type_name}: \"{}\"",
-            shown(text)
-        ),
+        format!("invalid input syntax for type {type_name}: \"{}\"", shown(text)),
     )
 }
 

@@ -95,11 +95,7 @@ pub(crate) enum Task {
     /// Parse these rows.
     Parse(ChunkPlan),
     /// Count these bytes of the file.
-    Scan {
-        segment: u64,
-        offset: u64,
-        bytes: usize,
-    },
+    Scan { segment: u64, offset: u64, bytes: usize },
     /// Another worker's count is missing: wait for it.
     Wait,
     /// Nothing is left.
@@ -134,12 +130,7 @@ pub(crate) struct Plan {
 impl Plan {
     /// Starts with the rows from `begin` to `end` of the file; `lines` line ends come before.
     pub(crate) fn new(tuning: Tuning, begin: u64, end: u64, lines: u64) -> Self {
-        let here = Anchor {
-            offset: begin,
-            state: State::Outside,
-            lines,
-            rows: 0,
-        };
+        let here = Anchor { offset: begin, state: State::Outside, lines, rows: 0 };
         let segments = (end - begin).div_ceil(tuning.segment_bytes);
         Self {
             tuning,
@@ -178,11 +169,7 @@ impl Plan {
         self.scans.push_back(None);
         let offset = self.begin + segment * self.tuning.segment_bytes;
         let bytes = self.tuning.segment_bytes.min(self.end - offset) as usize;
-        Task::Scan {
-            segment,
-            offset,
-            bytes,
-        }
+        Task::Scan { segment, offset, bytes }
     }
 
     /// Stops: chunks that are not handed out yet never will be.
@@ -246,21 +233,13 @@ impl Plan {
         let Outcome { state, .. } = outcome;
         self.folded += 1;
         let lines = here.lines + scan.lines;
-        self.here = Anchor {
-            offset: offset_after,
-            state,
-            lines,
-            rows: rows_after,
-        };
+        self.here = Anchor { offset: offset_after, state, lines, rows: rows_after };
     }
 
     /// Ends the open chunk after `rows` rows, the last of which ends in the segment at `last_end`.
     fn close(&mut self, rows: u64, last_end: Anchor) {
         // Only the file's first row begins where a segment does; all others after a row's end.
-        assert!(
-            self.open_row == 0 || self.open_row > self.open_anchor.rows,
-            "anchor past a row"
-        );
+        assert!(self.open_row == 0 || self.open_row > self.open_anchor.rows, "anchor past a row");
         self.chunks.push(ChunkPlan {
             index: self.chunks.len() as u64,
             anchor: self.open_anchor,

@@ -32,11 +32,7 @@ impl Progress {
     /// `Cancelled`.
     pub(crate) fn check(&self) -> Result<()> {
         // ORDERING: pairs with nothing, see the type.
-        if self.cancelled.load(Ordering::Relaxed) {
-            Err(Error::cancelled())
-        } else {
-            Ok(())
-        }
+        if self.cancelled.load(Ordering::Relaxed) { Err(Error::cancelled()) } else { Ok(()) }
     }
 
     pub(crate) fn start(&self, bytes_total: u64) {

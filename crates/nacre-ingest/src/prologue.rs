@@ -50,11 +50,7 @@ pub(crate) fn read(
     let layout = Layout { dialect, ..layout };
     cut_at_mark(input, &dialect, bom)?;
     if options.header == Header::No {
-        return Ok(Prologue {
-            layout,
-            begin: bom,
-            lines: 0,
-        });
+        return Ok(Prologue { layout, begin: bom, lines: 0 });
     }
     let end = first.end.min(input.bytes()).max(bom);
     let mut header = vec![0; (end - bom) as usize];
@@ -65,11 +61,7 @@ pub(crate) fn read(
     let begin = first.next.min(input.bytes()).max(bom);
     let ends_line = u64::from(begin > end);
     let lines = dialect.count_lines(&header) + ends_line;
-    Ok(Prologue {
-        layout,
-        begin,
-        lines,
-    })
+    Ok(Prologue { layout, begin, lines })
 }
 
 fn byte_order_mark(input: &Input) -> Result<u64> {
@@ -78,11 +70,7 @@ fn byte_order_mark(input: &Input) -> Result<u64> {
         return Ok(0);
     }
     input.read_at(0, &mut front)?;
-    Ok(if front == BYTE_ORDER_MARK {
-        front.len() as u64
-    } else {
-        0
-    })
+    Ok(if front == BYTE_ORDER_MARK { front.len() as u64 } else { 0 })
 }
 
 /// The first line of the file.
@@ -113,11 +101,7 @@ fn first_line(
             let end = offset + index as u64;
             match byte {
                 b'\n' if state == State::Outside => {
-                    return Ok(FirstLine {
-                        line_end: LineEnd::Lf,
-                        end,
-                        next: end + 1,
-                    });
+                    return Ok(FirstLine { line_end: LineEnd::Lf, end, next: end + 1 });
                 }
                 b'\r' if state == State::Outside => return after_return(input, end),
                 _ => state = quoting.step(state, byte),
@@ -130,11 +114,7 @@ fn first_line(
             return Err(Error::new(ErrorKind::LimitExceeded, message));
         }
     }
-    Ok(FirstLine {
-        line_end: LineEnd::Lf,
-        end: offset,
-        next: offset,
-    })
+    Ok(FirstLine { line_end: LineEnd::Lf, end: offset, next: offset })
 }
 
 fn after_return(input: &Input, end: u64) -> Result<FirstLine> {
@@ -143,17 +123,9 @@ fn after_return(input: &Input, end: u64) -> Result<FirstLine> {
         input.read_at(end + 1, &mut after)?;
     }
     Ok(if after == [b'\n'] {
-        FirstLine {
-            line_end: LineEnd::CrLf,
-            end,
-            next: end + 2,
-        }
+        FirstLine { line_end: LineEnd::CrLf, end, next: end + 2 }
     } else {
-        FirstLine {
-            line_end: LineEnd::Cr,
-            end,
-            next: end + 1,
-        }
+        FirstLine { line_end: LineEnd::Cr, end, next: end + 1 }
     })
 }
 

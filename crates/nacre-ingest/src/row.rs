@@ -34,12 +34,7 @@ impl Fault {
     #[cold]
     fn of_row(position: usize, message: impl Into<String>) -> Self {
         let error = ValueError::new(ErrorKind::BadCopyFormat, message.into());
-        Self {
-            position,
-            column: None,
-            error,
-            hint: None,
-        }
+        Self { position, column: None, error, hint: None }
     }
 }
 
@@ -67,11 +62,7 @@ pub(crate) fn field_value<'a>(
         return Ok(if is_null { None } else { Some(raw) });
     }
     let value = unquote(quote, escape, raw, scratch);
-    Ok(if field.forces_null && value == null {
-        None
-    } else {
-        Some(value)
-    })
+    Ok(if field.forces_null && value == null { None } else { Some(value) })
 }
 
 /// Takes the quotes and escapes out of a CSV field.
@@ -176,10 +167,7 @@ fn invalid_sequence(rest: &[u8]) -> Box<ValueError> {
         .collect();
     ValueError::new(
         ErrorKind::InvalidByteSequence,
-        format!(
-            "invalid byte sequence for encoding \"UTF8\": {}",
-            shown.join(" ")
-        ),
+        format!("invalid byte sequence for encoding \"UTF8\": {}", shown.join(" ")),
     )
 }
 
@@ -208,27 +196,19 @@ pub(crate) fn first_stray(dialect: &Dialect, text: &[u8]) -> Option<usize> {
 fn stray_fault(dialect: &Dialect, text: &[u8], position: usize) -> Fault {
     let is_newline = text[position] == b'\n';
     let (message, hint) = match (dialect.is_csv(), is_newline) {
-        (true, true) => (
-            "unquoted newline found in data",
-            "Use quoted CSV field to represent newline.",
-        ),
+        (true, true) => {
+            ("unquoted newline found in data", "Use quoted CSV field to represent newline.")
+        }
         (true, false) => (
             "unquoted carriage return found in data",
             "Use quoted CSV field to represent carriage return.",
         ),
-        (false, true) => (
-            "literal newline found in data",
-            "Use \"\\n\" to represent newline.",
-        ),
-        (false, false) => (
-            "literal carriage return found in data",
-            "Use \"\\r\" to represent carriage return.",
-        ),
+        (false, true) => ("literal newline found in data", "Use \"\\n\" to represent newline."),
+        (false, false) => {
+            ("literal carriage return found in data", "Use \"\\r\" to represent carriage return.")
+        }
     };
-    Fault {
-        hint: Some(hint),
-        ..Fault::of_row(position, message)
-    }
+    Fault { hint: Some(hint), ..Fault::of_row(position, message) }
 }
 
 /// A field as it stands in a row.
@@ -242,29 +222,18 @@ pub(crate) struct RawField {
 /// Splits a row without its line end.
 pub(crate) fn split_row(dialect: &Dialect, row: &[u8]) -> Vec<RawField> {
     let mut fields = Vec::new();
-    let mut open = RawField {
-        start: 0,
-        end: 0,
-        is_marked: false,
-    };
+    let mut open = RawField { start: 0, end: 0, is_marked: false };
     let mut state = State::Outside;
     for (index, &byte) in row.iter().enumerate() {
         if state == State::Outside && byte == dialect.delimiter {
             fields.push(RawField { end: index, ..open });
-            open = RawField {
-                start: index + 1,
-                end: 0,
-                is_marked: false,
-            };
+            open = RawField { start: index + 1, end: 0, is_marked: false };
         } else {
             open.is_marked |= dialect.quoting.marks_field(byte);
         }
         state = dialect.quoting.step(state, byte);
     }
-    fields.push(RawField {
-        end: row.len(),
-        ..open
-    });
+    fields.push(RawField { end: row.len(), ..open });
     fields
 }
 
@@ -281,12 +250,7 @@ pub(crate) fn first_fault(layout: &Layout, text: &[u8], rows_max: usize) -> Opti
         if let Some(position) = line_fault.filter(|p| end.is_none_or(|end| *p <= end)) {
             return Some(if invalid == line_fault {
                 let error = invalid_sequence(&text[position..]);
-                Fault {
-                    position,
-                    column: None,
-                    error,
-                    hint: None,
-                }
+                Fault { position, column: None, error, hint: None }
             } else {
                 stray_fault(dialect, text, position)
             });
@@ -306,9 +270,7 @@ pub(crate) fn first_fault(layout: &Layout, text: &[u8], rows_max: usize) -> Opti
 
 fn unterminated_fault(dialect: &Dialect, row: &[u8], start: usize) -> Option<Fault> {
     let open = split_row(dialect, row).pop()?;
-    let quote = row[open.start..]
-        .iter()
-        .position(|byte| dialect.quoting.marks_field(*byte));
+    let quote = row[open.start..].iter().position(|byte| dialect.quoting.marks_field(*byte));
     let position = start + open.start + quote?;
     Some(Fault::of_row(position, "unterminated CSV quoted field"))
 }
@@ -316,10 +278,7 @@ fn unterminated_fault(dialect: &Dialect, row: &[u8], start: usize) -> Option<Fau
 fn row_fault(layout: &Layout, row: &[u8]) -> Option<Fault> {
     let raws = split_row(&layout.dialect, row);
     if let Some(extra) = raws.get(layout.fields.len()) {
-        return Some(Fault::of_row(
-            extra.start,
-            "extra data after last expected column",
-        ));
+        return Some(Fault::of_row(extra.start, "extra data after last expected column"));
     }
     let mut nulls = layout.absent.clone();
     let mut scratch = Vec::new();
@@ -347,12 +306,7 @@ fn row_fault(layout: &Layout, row: &[u8]) -> Option<Fault> {
         });
         if let Err(error) = outcome {
             let column = Some((field.column, shown(&shown_text)));
-            return Some(Fault {
-                position: raw.start,
-                column,
-                error,
-                hint: None,
-            });
+            return Some(Fault { position: raw.start, column, error, hint: None });
         }
     }
     null_fault(layout, nulls, &raws)
@@ -367,10 +321,7 @@ fn null_fault(layout: &Layout, mut nulls: Vec<usize>, raws: &[RawField]) -> Opti
         layout.column_name(column),
         layout.target.relation
     );
-    let field = layout
-        .fields
-        .iter()
-        .position(|field| field.column == column);
+    let field = layout.fields.iter().position(|field| field.column == column);
     Some(Fault {
         position: field.map_or(0, |field| raws[field].start),
         column: Some((column, shown(&layout.null))),
@@ -395,10 +346,7 @@ mod tests {
             ("\"\"\"\"", "\""),
             ("\"\"\"\"\"\"", "\"\""),
         ] {
-            assert_eq!(
-                unquote(b'"', b'"', raw.as_bytes(), &mut scratch),
-                value.as_bytes()
-            );
+            assert_eq!(unquote(b'"', b'"', raw.as_bytes(), &mut scratch), value.as_bytes());
         }
         for (raw, value) in [
             (r#""a\"b""#, "a\"b"),
@@ -421,16 +369,10 @@ mod tests {
             ("\\303\\274", "\u{fc}"),
             ("end\\", "end"),
         ] {
-            assert_eq!(
-                unescape(raw.as_bytes(), &mut scratch).unwrap(),
-                value.as_bytes()
-            );
+            assert_eq!(unescape(raw.as_bytes(), &mut scratch).unwrap(), value.as_bytes());
         }
         let error = unescape(b"\\377", &mut scratch).unwrap_err();
-        assert_eq!(
-            error.message,
-            "invalid byte sequence for encoding \"UTF8\": 0xff"
-        );
+        assert_eq!(error.message, "invalid byte sequence for encoding \"UTF8\": 0xff");
         assert!(unescape(b"\\0", &mut scratch).is_err());
         assert!(unescape(b"a\\.", &mut scratch).is_err());
     }
@@ -444,10 +386,7 @@ mod tests {
             (b"\0", "0x00"),
         ] {
             let message = invalid_sequence(bytes).message;
-            assert_eq!(
-                message,
-                format!("invalid byte sequence for encoding \"UTF8\": {shown}")
-            );
+            assert_eq!(message, format!("invalid byte sequence for encoding \"UTF8\": {shown}"));
             assert_eq!(first_invalid_byte(&[b"ab", bytes].concat()), Some(2));
         }
     }

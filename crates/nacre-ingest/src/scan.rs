@@ -43,11 +43,7 @@ impl SegmentScan {
 pub(crate) fn scan_segment(dialect: &Dialect, bytes: &[u8]) -> SegmentScan {
     let lines = dialect.count_lines(bytes);
     let quoting = dialect.quoting;
-    let nothing = Outcome {
-        state: State::Outside,
-        rows: 0,
-        ends_row: false,
-    };
+    let nothing = Outcome { state: State::Outside, rows: 0, ends_row: false };
     let mut outcomes = [nothing; 3];
     if let Quoting::Doubled { .. } = quoting {
         let outside = count_rows(dialect, bytes, State::Outside, u64::MAX);
@@ -55,19 +51,12 @@ pub(crate) fn scan_segment(dialect: &Dialect, bytes: &[u8]) -> SegmentScan {
         // The other hypothesis is the complement: what was outside is inside.
         let is_terminator = bytes.last() == Some(&dialect.terminator());
         outcomes[1] = Outcome {
-            state: if outside.state == State::Outside {
-                State::Inside
-            } else {
-                State::Outside
-            },
+            state: if outside.state == State::Outside { State::Inside } else { State::Outside },
             rows: lines - outside.rows,
             ends_row: is_terminator && !outside.ends_row,
         };
     } else {
-        for state in State::ALL
-            .into_iter()
-            .filter(|state| quoting.has_state(*state))
-        {
+        for state in State::ALL.into_iter().filter(|state| quoting.has_state(*state)) {
             outcomes[state as usize] = count_rows(dialect, bytes, state, u64::MAX).outcome();
         }
     }
@@ -87,53 +76,26 @@ pub(crate) struct Counted {
 
 impl Counted {
     fn outcome(self) -> Outcome {
-        Outcome {
-            state: self.state,
-            rows: self.rows,
-            ends_row: self.ends_row,
-        }
+        Outcome { state: self.state, rows: self.rows, ends_row: self.ends_row }
     }
 }
 
 /// Counts row ends from `state` on and stops after `rows_max` of them.
 pub(crate) fn count_rows(dialect: &Dialect, bytes: &[u8], state: State, rows_max: u64) -> Counted {
     if rows_max == 0 {
-        return Counted {
-            rows: 0,
-            bytes: 0,
-            state,
-            ends_row: false,
-        };
+        return Counted { rows: 0, bytes: 0, state, ends_row: false };
     }
     if let Quoting::Doubled { quote } = dialect.quoting {
         let terminator = dialect.terminator();
         if rows_max == u64::MAX && memchr(quote, bytes).is_none() {
             let is_outside = state == State::Outside;
-            let rows = if is_outside {
-                memchr_iter(terminator, bytes).count()
-            } else {
-                0
-            };
+            let rows = if is_outside { memchr_iter(terminator, bytes).count() } else { 0 };
             let ends_row = is_outside && bytes.last() == Some(&terminator);
-            return Counted {
-                rows: rows as u64,
-                bytes: bytes.len(),
-                state,
-                ends_row,
-            };
+            return Counted { rows: rows as u64, bytes: bytes.len(), state, ends_row };
         }
         // The delimiter does not matter here.
-        let special = Special {
-            quote,
-            delimiter: terminator,
-            terminator,
-        };
-        return Flavour::active().run(CountKernel {
-            bytes,
-            special,
-            state,
-            rows_max,
-        });
+        let special = Special { quote, delimiter: terminator, terminator };
+        return Flavour::active().run(CountKernel { bytes, special, state, rows_max });
     }
     step_rows(dialect, bytes, state, rows_max)
 }
@@ -146,20 +108,10 @@ fn step_rows(dialect: &Dialect, bytes: &[u8], mut state: State, rows_max: u64) -
         rows += u64::from(ends_row);
         state = dialect.quoting.step(state, byte);
         if rows == rows_max {
-            return Counted {
-                rows,
-                bytes: index + 1,
-                state,
-                ends_row,
-            };
+            return Counted { rows, bytes: index + 1, state, ends_row };
         }
     }
-    Counted {
-        rows,
-        bytes: bytes.len(),
-        state,
-        ends_row,
-    }
+    Counted { rows, bytes: bytes.len(), state, ends_row }
 }
 
 /// Counts terminators at even quote parity.
@@ -175,12 +127,7 @@ impl Kernel for CountKernel<'_> {
 
     #[inline(always)]
     fn run(self) -> Counted {
-        let Self {
-            bytes,
-            special,
-            state,
-            rows_max,
-        } = self;
+        let Self { bytes, special, state, rows_max } = self;
         let mut classes: Classes = [[0; BLOCK_BYTES]; STRETCH_BYTES / BLOCK_BYTES];
         let mut inside = if state == State::Inside { u64::MAX } else { 0 };
         let mut rows = 0;
@@ -194,29 +141,15 @@ impl Kernel for CountKernel<'_> {
                     let bit = nth_bit(ends, (rows_max - rows - 1) as u32) as usize;
                     let bytes = stretch * STRETCH_BYTES + index * BLOCK_BYTES + bit + 1;
                     let state = State::Outside;
-                    return Counted {
-                        rows: rows_max,
-                        bytes,
-                        state,
-                        ends_row: true,
-                    };
+                    return Counted { rows: rows_max, bytes, state, ends_row: true };
                 }
                 rows += count;
                 inside = mask::spread_last(quoted);
             }
         }
-        let state = if inside == 0 {
-            State::Outside
-        } else {
-            State::Inside
-        };
+        let state = if inside == 0 { State::Outside } else { State::Inside };
         let ends_row = inside == 0 && bytes.last() == Some(&special.terminator);
-        Counted {
-            rows,
-            bytes: bytes.len(),
-            state,
-            ends_row,
-        }
+        Counted { rows, bytes: bytes.len(), state, ends_row }
     }
 }
 
@@ -238,26 +171,13 @@ mod tests {
     fn dialects() -> Vec<Dialect> {
         let quotings = [
             Quoting::Doubled { quote: b'"' },
-            Quoting::Escaped {
-                quote: b'"',
-                escape: b'\\',
-            },
-            Quoting::Escaped {
-                quote: b'"',
-                escape: b',',
-            },
+            Quoting::Escaped { quote: b'"', escape: b'\\' },
+            Quoting::Escaped { quote: b'"', escape: b',' },
             Quoting::Backslash,
         ];
         let ends = [LineEnd::Lf, LineEnd::CrLf, LineEnd::Cr];
-        let dialect = |quoting, line_end| Dialect {
-            delimiter: b',',
-            quoting,
-            line_end,
-        };
-        quotings
-            .iter()
-            .flat_map(|q| ends.iter().map(move |end| dialect(*q, *end)))
-            .collect()
+        let dialect = |quoting, line_end| Dialect { delimiter: b',', quoting, line_end };
+        quotings.iter().flat_map(|q| ends.iter().map(move |end| dialect(*q, *end))).collect()
     }
 
     proptest! {

@@ -66,27 +66,14 @@ impl Input {
             let data = read_to_end(&mut file, &path, progress)?;
             return Ok(Self::from_memory(Some(path), data));
         }
-        let bytes = file
-            .metadata()
-            .map_err(|error| io("read file", error))?
-            .len();
+        let bytes = file.metadata().map_err(|error| io("read file", error))?.len();
         let content = Content::File(file);
-        Ok(Self {
-            path: Some(path),
-            bytes,
-            bytes_found: bytes,
-            content,
-        })
+        Ok(Self { path: Some(path), bytes, bytes_found: bytes, content })
     }
 
     fn from_memory(path: Option<PathBuf>, data: Vec<u8>) -> Self {
         let bytes = data.len() as u64;
-        Self {
-            path,
-            bytes,
-            bytes_found: bytes,
-            content: Content::Memory(data),
-        }
+        Self { path, bytes, bytes_found: bytes, content: Content::Memory(data) }
     }
 
     /// Returns how many bytes are to be loaded.
@@ -164,15 +151,8 @@ impl Input {
         let Content::File(file) = &self.content else {
             return Ok(());
         };
-        let bytes = file
-            .metadata()
-            .map_err(|error| self.io_error(&error))?
-            .len();
-        if bytes == self.bytes_found {
-            Ok(())
-        } else {
-            Err(self.changed(bytes))
-        }
+        let bytes = file.metadata().map_err(|error| self.io_error(&error))?.len();
+        if bytes == self.bytes_found { Ok(()) } else { Err(self.changed(bytes)) }
     }
 }
 

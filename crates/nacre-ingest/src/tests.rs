@@ -20,14 +20,8 @@ pub(crate) const ALL_TYPES: [ColumnType; 14] = [
     ColumnType::SmallInt,
     ColumnType::Integer,
     ColumnType::BigInt,
-    ColumnType::Decimal {
-        precision: 15,
-        scale: 2,
-    },
-    ColumnType::Decimal {
-        precision: 38,
-        scale: 10,
-    },
+    ColumnType::Decimal { precision: 15, scale: 2 },
+    ColumnType::Decimal { precision: 38, scale: 10 },
     ColumnType::Real,
     ColumnType::Double,
     ColumnType::Date,
@@ -53,22 +47,14 @@ impl ChunkSink for MemorySink {
         columns: &[ColumnBuffer],
     ) -> std::result::Result<(), Infallible> {
         let mut chunks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        assert!(
-            chunks.insert(index, columns.to_vec()).is_none(),
-            "chunk {index} came twice"
-        );
+        assert!(chunks.insert(index, columns.to_vec()).is_none(), "chunk {index} came twice");
         Ok(())
     }
 }
 
 /// Sizes so small that every limit falls everywhere.
 fn tiny(segment_bytes: u64, window_bytes: usize, chunk_rows: u64) -> Tuning {
-    Tuning {
-        segment_bytes,
-        window_bytes,
-        chunk_rows,
-        ..Tuning::default()
-    }
+    Tuning { segment_bytes, window_bytes, chunk_rows, ..Tuning::default() }
 }
 
 fn target(columns: &[(&str, ColumnType, bool)]) -> Target {
@@ -86,12 +72,7 @@ fn target(columns: &[(&str, ColumnType, bool)]) -> Target {
 
 fn text_target(columns: usize) -> Target {
     let names: Vec<String> = (0..columns).map(|index| format!("c{index}")).collect();
-    target(
-        &names
-            .iter()
-            .map(|name| (name.as_str(), TEXT, true))
-            .collect::<Vec<_>>(),
-    )
+    target(&names.iter().map(|name| (name.as_str(), TEXT, true)).collect::<Vec<_>>())
 }
 
 /// Loads and returns the chunks in order.
@@ -107,10 +88,7 @@ fn load_chunks(
     let mut loader = Loader::open_tuned(source, target.clone(), options, &progress, tuning)?;
     let rows = loader.run(threads, &progress, &sink)?;
     let chunks = sink.0.into_inner().unwrap_or_else(PoisonError::into_inner);
-    assert!(
-        chunks.keys().copied().eq(0..chunks.len() as u64),
-        "chunks without a gap"
-    );
+    assert!(chunks.keys().copied().eq(0..chunks.len() as u64), "chunks without a gap");
     let found: usize = chunks.values().map(|columns| columns[0].len()).sum();
     assert_eq!(found as u64, rows);
     let bytes =
@@ -155,10 +133,7 @@ fn rows(lines: &[&str]) -> Vec<Vec<Option<String>>> {
         "\"\"" => Some(String::new()),
         other => Some(other.to_owned()),
     };
-    lines
-        .iter()
-        .map(|line| line.split(' ').map(field).collect())
-        .collect()
+    lines.iter().map(|line| line.split(' ').map(field).collect()).collect()
 }
 
 fn message(result: Result<Vec<Vec<Option<String>>>>) -> String {
@@ -167,10 +142,7 @@ fn message(result: Result<Vec<Vec<Option<String>>>>) -> String {
 
 #[test]
 fn unquoted_empty_is_null_and_quoted_empty_is_not() {
-    assert_eq!(
-        load("a,,\"\"\n,\"b\",c\n", 3).unwrap(),
-        rows(&["a - \"\"", "- b c"])
-    );
+    assert_eq!(load("a,,\"\"\n,\"b\",c\n", 3).unwrap(), rows(&["a - \"\"", "- b c"]));
 }
 
 #[test]
@@ -206,29 +178,17 @@ fn first_line_end_decides_for_the_file() {
 
 #[test]
 fn header_is_skipped_or_compared() {
-    let options = |header| CsvOptions {
-        header,
-        ..CsvOptions::default()
-    };
+    let options = |header| CsvOptions { header, ..CsvOptions::default() };
     let target = target(&[("a", TEXT, true), ("b,\nc", TEXT, true)]);
     let text = "a,\"b,\nc\"\n1,2\n";
     for header in [crate::Header::Yes, crate::Header::Match] {
-        assert_eq!(
-            load_with(text, &target, &options(header)).unwrap(),
-            rows(&["1 2"])
-        );
+        assert_eq!(load_with(text, &target, &options(header)).unwrap(), rows(&["1 2"]));
         assert_eq!(load_with("", &target, &options(header)).unwrap(), rows(&[]));
     }
     let matched = options(crate::Header::Match);
     for (text, expected) in [
-        (
-            "a\n",
-            "wrong number of fields in header line: got 1, expected 2",
-        ),
-        (
-            "a,b\n",
-            "column name mismatch in header line field 2: got \"b\", expected \"b,\nc\"",
-        ),
+        ("a\n", "wrong number of fields in header line: got 1, expected 2"),
+        ("a,b\n", "column name mismatch in header line field 2: got \"b\", expected \"b,\nc\""),
         (
             ",b\n",
             "column name mismatch in header line field 1: got null value (\"\"), expected \"a\"",
@@ -242,14 +202,8 @@ fn header_is_skipped_or_compared() {
 fn byte_order_mark_is_skipped() {
     assert_eq!(load("\u{feff}a,b\n", 2).unwrap(), rows(&["a b"]));
     assert_eq!(load("\u{feff}", 2).unwrap(), rows(&[]));
-    let options = CsvOptions {
-        header: crate::Header::Match,
-        ..CsvOptions::default()
-    };
-    assert_eq!(
-        load_with("\u{feff}c0\nx\n", &text_target(1), &options).unwrap(),
-        rows(&["x"])
-    );
+    let options = CsvOptions { header: crate::Header::Match, ..CsvOptions::default() };
+    assert_eq!(load_with("\u{feff}c0\nx\n", &text_target(1), &options).unwrap(), rows(&["x"]));
 }
 
 #[test]
@@ -257,10 +211,7 @@ fn end_mark_ends_inline_data_and_is_data_in_a_file() {
     assert_eq!(load("a\n\\.\nb\n", 1).unwrap(), rows(&["a"]));
     assert_eq!(load("a\r\n\\.\r\nb", 1).unwrap(), rows(&["a"]));
     assert_eq!(load("\\.", 1).unwrap(), rows(&[]));
-    assert_eq!(
-        load("\"x\n\\.\ny\"\n\\.x\n\\.", 1).unwrap()[1..],
-        rows(&["\\.x"])
-    );
+    assert_eq!(load("\"x\n\\.\ny\"\n\\.x\n\\.", 1).unwrap()[1..], rows(&["\\.x"]));
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.csv");
     std::fs::write(&path, "a\n\\.\nb\n").unwrap();
@@ -290,18 +241,11 @@ fn null_string_and_force_options_are_obeyed() {
 
 #[test]
 fn escape_other_than_quote_is_obeyed() {
-    let options = CsvOptions {
-        quote: b'\'',
-        escape: b'\\',
-        ..CsvOptions::default()
-    };
+    let options = CsvOptions { quote: b'\'', escape: b'\\', ..CsvOptions::default() };
     let text = "'a\\'b','c\\\\'\n\\x,'d\\n\ne'\n'\\\\\\',',x\n";
     let found = load_with(text, &text_target(2), &options).unwrap();
     assert_eq!(found[0], [Some("a'b".to_owned()), Some("c\\".to_owned())]);
-    assert_eq!(
-        found[1],
-        [Some("\\x".to_owned()), Some("d\\n\ne".to_owned())]
-    );
+    assert_eq!(found[1], [Some("\\x".to_owned()), Some("d\\n\ne".to_owned())]);
     assert_eq!(found[2], [Some("\\',".to_owned()), Some("x".to_owned())]);
 }
 
@@ -324,18 +268,13 @@ fn column_list_orders_fields_and_leaves_the_rest_null() {
 
 #[test]
 fn chunks_are_the_same_for_any_number_of_threads() {
-    let text: String = (0..5_000)
-        .map(|i| format!("{i},\"a\n{i}\",{}\n", i % 7))
-        .collect();
+    let text: String = (0..5_000).map(|i| format!("{i},\"a\n{i}\",{}\n", i % 7)).collect();
     let options = CsvOptions::default();
     let load = |threads, tuning| {
         let source = Source::Bytes(text.clone().into_bytes());
         load_chunks(source, &text_target(3), &options, threads, tuning).unwrap()
     };
-    let tuning = Tuning {
-        chunk_bytes_max: 900,
-        ..tiny(100, 64, 77)
-    };
+    let tuning = Tuning { chunk_bytes_max: 900, ..tiny(100, 64, 77) };
     let one = load(1, tuning);
     assert!(one.iter().any(|chunk| chunk[0].len() < 77) && one.len() > 5_000 / 77);
     for threads in 2..5 {
@@ -349,10 +288,7 @@ fn chunks_are_the_same_for_any_number_of_threads() {
 #[test]
 fn rows_are_located_by_chunk_and_row() {
     let text = "h,\"x\ny\"\na,b\n\"c\nd\",e\nf,g\n";
-    let options = CsvOptions {
-        header: crate::Header::Yes,
-        ..CsvOptions::default()
-    };
+    let options = CsvOptions { header: crate::Header::Yes, ..CsvOptions::default() };
     let progress = Progress::default();
     let source = Source::Bytes(text.as_bytes().to_vec());
     let tuning = tiny(3, 4, 2);
@@ -363,14 +299,8 @@ fn rows_are_located_by_chunk_and_row() {
         let location = loader.locate(chunk, row).unwrap();
         (location.line, location.byte_offset)
     };
-    assert_eq!(
-        [place(0, 0), place(0, 1), place(1, 0)],
-        [(3, 8), (4, 12), (6, 20)]
-    );
-    assert_eq!(
-        loader.locate(2, 0).unwrap_err().kind(),
-        crate::ErrorKind::Internal
-    );
+    assert_eq!([place(0, 0), place(0, 1), place(1, 0)], [(3, 8), (4, 12), (6, 20)]);
+    assert_eq!(loader.locate(2, 0).unwrap_err().kind(), crate::ErrorKind::Internal);
 }
 
 #[test]
@@ -397,10 +327,7 @@ fn sink_error_ends_the_load() {
     let mut loader =
         Loader::open_tuned(source, text_target(1), &options, &progress, tuning).unwrap();
     let error: Error = loader.run(3, &progress, &FullSink).unwrap_err();
-    assert_eq!(
-        (error.kind(), error.message()),
-        (crate::ErrorKind::Store, "no space left")
-    );
+    assert_eq!((error.kind(), error.message()), (crate::ErrorKind::Store, "no space left"));
 }
 
 #[test]
@@ -427,15 +354,9 @@ fn panic_in_a_worker_stops_all() {
 #[test]
 fn chunk_cut_for_its_bytes_begins_after_the_last_row_that_ended() {
     let text = "bb,\r\nb,b\r\nb,\r\nb,b\r\nbb,b\r\nbb,b\r\n";
-    let tuning = Tuning {
-        chunk_bytes_max: 6,
-        ..tiny(1, 1, 6)
-    };
+    let tuning = Tuning { chunk_bytes_max: 6, ..tiny(1, 1, 6) };
     let source = Source::Bytes(text.as_bytes().to_vec());
     let options = CsvOptions::default();
     let chunks = load_chunks(source, &text_target(2), &options, 1, tuning).unwrap();
-    assert_eq!(
-        rows_of(&chunks),
-        rows(&["bb -", "b b", "b -", "b b", "bb b", "bb b"])
-    );
+    assert_eq!(rows_of(&chunks), rows(&["bb -", "b b", "b -", "b b", "bb b", "bb b"]));
 }

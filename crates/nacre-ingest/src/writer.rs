@@ -36,15 +36,10 @@ impl<W: Write> CsvWriter<W> {
         for name in options.force_quote.names() {
             if !columns.contains(&name.as_str()) {
                 let message = format!("FORCE_QUOTE column \"{name}\" not referenced by COPY");
-                return Err(Error::new(
-                    crate::ErrorKind::InvalidColumnReference,
-                    message,
-                ));
+                return Err(Error::new(crate::ErrorKind::InvalidColumnReference, message));
             }
         }
-        let is_quote_forced = columns
-            .iter()
-            .map(|name| options.force_quote.contains(name));
+        let is_quote_forced = columns.iter().map(|name| options.force_quote.contains(name));
         let mut this = Self {
             output,
             buffer: Vec::with_capacity(BUFFER_BYTES + (BUFFER_BYTES >> 3)),
@@ -90,9 +85,7 @@ impl<W: Write> CsvWriter<W> {
     }
 
     fn needs_quotes(&self, value: &[u8]) -> bool {
-        let CsvOptions {
-            delimiter, quote, ..
-        } = self.options;
+        let CsvOptions { delimiter, quote, .. } = self.options;
         value == self.options.null.as_bytes()
             || (self.is_quote_forced.len() == 1 && value == b"\\.")
             || value.starts_with(BYTE_ORDER_MARK)
@@ -191,9 +184,7 @@ mod tests {
     fn written(options: &CsvOptions, columns: &[&str], rows: &[&[Option<&str>]]) -> String {
         let mut writer = CsvWriter::create(Vec::new(), columns, options).unwrap();
         for row in rows {
-            writer
-                .write_row(row.iter().map(|field| field.map(str::as_bytes)))
-                .unwrap();
+            writer.write_row(row.iter().map(|field| field.map(str::as_bytes))).unwrap();
         }
         String::from_utf8(writer.finish().unwrap()).unwrap()
     }
@@ -201,15 +192,7 @@ mod tests {
     #[test]
     fn only_what_needs_quotes_is_quoted() {
         let options = CsvOptions::default();
-        let row = [
-            Some("a"),
-            Some(""),
-            None,
-            Some("b,c"),
-            Some("d\"e"),
-            Some("f\ng"),
-            Some("\\."),
-        ];
+        let row = [Some("a"), Some(""), None, Some("b,c"), Some("d\"e"), Some("f\ng"), Some("\\.")];
         let text = written(&options, &["a"; 7], &[&row]);
         assert_eq!(text, "a,\"\",,\"b,c\",\"d\"\"e\",\"f\ng\",\\.\n");
     }
@@ -217,11 +200,7 @@ mod tests {
     #[test]
     fn end_of_data_mark_and_byte_order_mark_are_quoted_when_alone() {
         let options = CsvOptions::default();
-        let text = written(
-            &options,
-            &["a"],
-            &[&[Some("\\.")], &[Some("\u{feff}x")], &[None]],
-        );
+        let text = written(&options, &["a"], &[&[Some("\\.")], &[Some("\u{feff}x")], &[None]]);
         assert_eq!(text, "\"\\.\"\n\"\u{feff}x\"\n\n");
     }
 
@@ -236,11 +215,7 @@ mod tests {
             force_quote: Force::Columns(vec!["b;c".to_owned()]),
             ..CsvOptions::default()
         };
-        let rows = [
-            &[Some("NULL"), None][..],
-            &[Some("it's"), Some("x")],
-            &[Some("\\"), Some("")],
-        ];
+        let rows = [&[Some("NULL"), None][..], &[Some("it's"), Some("x")], &[Some("\\"), Some("")]];
         let text = written(&options, &["a", "b;c"], &rows);
         assert_eq!(text, "a;'b;c'\n'NULL';NULL\n'it\\'s';'x'\n\\;''\n");
     }
@@ -255,14 +230,8 @@ mod tests {
     #[test]
     fn unknown_force_quote_column_is_refused() {
         let force_quote = Force::Columns(vec!["x".to_owned()]);
-        let options = CsvOptions {
-            force_quote,
-            ..CsvOptions::default()
-        };
+        let options = CsvOptions { force_quote, ..CsvOptions::default() };
         let error = CsvWriter::create(Vec::new(), &["a"], &options).unwrap_err();
-        assert_eq!(
-            error.message(),
-            "FORCE_QUOTE column \"x\" not referenced by COPY"
-        );
+        assert_eq!(error.message(), "FORCE_QUOTE column \"x\" not referenced by COPY");
     }
 }

@@ -8,11 +8,7 @@ use nacre_store::{ColumnDef, MAIN_DOMAIN, OpenOptions, Store, Table, TableSchema
 use std::sync::{Arc, atomic::Ordering};
 
 fn column(name: &str, column_type: ColumnType, is_nullable: bool) -> ColumnDef {
-    ColumnDef {
-        name: name.to_owned(),
-        column_type,
-        is_nullable,
-    }
+    ColumnDef { name: name.to_owned(), column_type, is_nullable }
 }
 
 /// A volatile store with `t (a bigint primary key, b text)`.
@@ -33,8 +29,7 @@ fn store() -> (Store, Arc<Table>) {
 }
 
 fn lines(rows: impl Iterator<Item = u64>) -> Vec<u8> {
-    rows.flat_map(|row| format!("{row},\"text\n{row}\"\n").into_bytes())
-        .collect()
+    rows.flat_map(|row| format!("{row},\"text\n{row}\"\n").into_bytes()).collect()
 }
 
 #[test]
@@ -58,10 +53,7 @@ fn faulty_file_leaves_the_table_as_it_was() {
     let (options, progress) = (CsvOptions::default(), Progress::default());
     let source = Source::Bytes(text);
     let error = copy_from(&store, &table, None, source, &options, 2, &progress).unwrap_err();
-    assert_eq!(
-        error.message(),
-        "invalid input syntax for type bigint: \"x\""
-    );
+    assert_eq!(error.message(), "invalid input syntax for type bigint: \"x\"");
     assert_eq!(error.location().unwrap().line, 200_001);
     assert_eq!(table.snapshot().rows(), 0);
 }
@@ -79,15 +71,7 @@ fn duplicate_key_is_located_in_the_file() {
     let (store, table) = store();
     let (options, progress) = (CsvOptions::default(), Progress::default());
     let load = |rows: Vec<u8>| {
-        copy_from(
-            &store,
-            &table,
-            None,
-            Source::Bytes(rows),
-            &options,
-            2,
-            &progress,
-        )
+        copy_from(&store, &table, None, Source::Bytes(rows), &options, 2, &progress)
     };
     // In one chunk, in two chunks of one load, and against an earlier load.
     let twice = |first: u64, again: u64| lines((0..first).chain([again]));

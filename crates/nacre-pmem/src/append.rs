@@ -154,16 +154,12 @@ impl PoolAppender {
             ));
         }
         let action = format!("cannot make {bytes} bytes durable");
-        self.file
-            .set_len(bytes)
-            .map_err(|error| Error::os(&self.object, &action, error))?;
+        self.file.set_len(bytes).map_err(|error| Error::os(&self.object, &action, error))?;
         if self.plan.syncs {
             // PERSIST: appended lines are durable (fence in `copy_mapped`) or in the page cache;
             // this adds pages, size and block addresses. Nothing can refer to the pool before
             // `finish` returns.
-            self.file
-                .sync_all()
-                .map_err(|error| Error::os(&self.object, &action, error))?;
+            self.file.sync_all().map_err(|error| Error::os(&self.object, &action, error))?;
         }
         self.domain.sync_directory()?;
         self.is_finished = true;
@@ -221,16 +217,9 @@ impl PoolAppender {
             };
             let mapping =
                 Mapping::new(self.file.as_fd(), from, to - from, mode).map_err(|error| {
-                    Error::os(
-                        &self.object,
-                        &format!("cannot map bytes {from}..{to}"),
-                        error,
-                    )
+                    Error::os(&self.object, &format!("cannot map bytes {from}..{to}"), error)
                 })?;
-            state.segments.push(Arc::new(Segment {
-                offset: from,
-                mapping,
-            }));
+            state.segments.push(Arc::new(Segment { offset: from, mapping }));
         }
         state.reserved_bytes = to;
         state.step_bytes = (state.step_bytes * 2).min(STEP_BYTES_MAX);
@@ -247,11 +236,7 @@ impl PoolAppender {
             // was opened; `offset..end` was handed to this call alone (invariant 1) and the file
             // is not readable as a pool before `finish`, so no other thread accesses it;
             // `source` is not in this mapping, which hands out no reference.
-            unsafe {
-                segment
-                    .mapping
-                    .stream(target, part, self.plan.stream, self.plan.flush)
-            };
+            unsafe { segment.mapping.stream(target, part, self.plan.stream, self.plan.flush) };
         }
         // PERSIST: the lines of this append are durable after the fence. It must be here: a fence
         // in `finish`, on another thread, would not wait for this thread's stores.

@@ -13,10 +13,7 @@ use crate::lock::LOCK_FILE;
 
 /// Makes `path` and its missing parents, each durable in its parent.
 pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
-    let missing: Vec<&Path> = path
-        .ancestors()
-        .take_while(|ancestor| !ancestor.exists())
-        .collect();
+    let missing: Vec<&Path> = path.ancestors().take_while(|ancestor| !ancestor.exists()).collect();
     fs::create_dir_all(path)?;
     for parent in missing.iter().rev().filter_map(|created| created.parent()) {
         // PERSIST: each new directory is durable before anything is created in it.
@@ -36,10 +33,7 @@ pub(crate) fn sync_entries(handle: &File) -> io::Result<()> {
 /// Opens a directory, and nothing else.
 pub(crate) fn open_directory(path: &Path) -> io::Result<File> {
     let flags = OFlags::DIRECTORY | OFlags::NONBLOCK;
-    File::options()
-        .read(true)
-        .custom_flags(flags.bits() as i32)
-        .open(path)
+    File::options().read(true).custom_flags(flags.bits() as i32).open(path)
 }
 
 /// Whether the effective user may enter a directory, and write in it.

@@ -141,11 +141,7 @@ impl Domain {
         let handle =
             open_directory(&path).map_err(|error| Error::os(&object, "cannot open", error))?;
         check_access(&path, is_writable).map_err(|error| {
-            let action = if is_writable {
-                "cannot write in it"
-            } else {
-                "cannot use it"
-            };
+            let action = if is_writable { "cannot write in it" } else { "cannot use it" };
             Error::os(&object, action, error)
         })?;
         if is_writable {
@@ -154,11 +150,7 @@ impl Domain {
         let probe = probe::probe(&path, is_writable)
             .map_err(|error| Error::os(&object, "cannot probe", error))?;
         let plan = settings.resolve(&probe)?;
-        let Probe {
-            file_system,
-            device,
-            ..
-        } = probe;
+        let Probe { file_system, device, .. } = probe;
         Ok(Domain(Arc::new(Inner {
             name: name.to_string(),
             numa_node: sysfs::numa_node(Path::new(sysfs::ROOT), device),
@@ -303,8 +295,7 @@ impl Domain {
         let plan = self.0.plan;
         if plan.syncs {
             // PERSIST: size and allocation are durable before the entry that leads to them.
-            file.sync_all()
-                .map_err(|error| Error::os(&object, &action, error))?;
+            file.sync_all().map_err(|error| Error::os(&object, &action, error))?;
         }
         let pool = Pool::map(object, Arc::clone(file), Access::ReadWrite, plan)?;
         self.sync_directory()?;
@@ -342,13 +333,7 @@ impl Domain {
         let file = self.create_file(file_name)?;
         let object = self.object(file_name);
         let plan = self.0.plan;
-        Ok(PoolAppender::new(
-            self.clone(),
-            file_name.to_string(),
-            object,
-            file,
-            plan,
-        ))
+        Ok(PoolAppender::new(self.clone(), file_name.to_string(), object, file, plan))
     }
 
     /// Removes a pool. Mappings of it stay valid until they are dropped.
@@ -543,23 +528,11 @@ fn check_name(object: &str, file_name: &str) -> Result<()> {
         name if name.len() > NAME_BYTES_MAX => "the name is longer than 255 bytes",
         _ => return Ok(()),
     };
-    Err(Error::new(
-        ErrorKind::InvalidName,
-        object,
-        problem,
-        "choose another name",
-    ))
+    Err(Error::new(ErrorKind::InvalidName, object, problem, "choose another name"))
 }
 
 fn memory_file(name: &str) -> io::Result<File> {
     // The name is only shown in /proc; it may be at most 249 bytes long there.
-    let shown: String = name
-        .chars()
-        .filter(char::is_ascii_graphic)
-        .take(64)
-        .collect();
-    Ok(File::from(rustix::fs::memfd_create(
-        shown,
-        MemfdFlags::CLOEXEC,
-    )?))
+    let shown: String = name.chars().filter(char::is_ascii_graphic).take(64).collect();
+    Ok(File::from(rustix::fs::memfd_create(shown, MemfdFlags::CLOEXEC)?))
 }

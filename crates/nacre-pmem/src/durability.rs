@@ -32,13 +32,11 @@ pub struct Durability {
 
 impl fmt::Display for Durability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            match (self.survives_process_crash, self.survives_power_cut) {
-                (true, true) => "survives a process crash and a power cut",
-                (true, false) => "survives a process crash, not a power cut",
-                (false, _) => "volatile: survives neither a process crash nor a power cut",
-            },
-        )?;
+        f.write_str(match (self.survives_process_crash, self.survives_power_cut) {
+            (true, true) => "survives a process crash and a power cut",
+            (true, false) => "survives a process crash, not a power cut",
+            (false, _) => "volatile: survives neither a process crash nor a power cut",
+        })?;
         if self.emulated {
             f.write_str(" (emulated)")?;
         }
@@ -87,15 +85,9 @@ mod tests {
 
     #[test]
     fn emulation_is_always_said() {
-        let shm = Durability {
-            survives_process_crash: true,
-            survives_power_cut: false,
-            emulated: true,
-        };
-        assert_eq!(
-            shm.to_string(),
-            "survives a process crash, not a power cut (emulated)"
-        );
+        let shm =
+            Durability { survives_process_crash: true, survives_power_cut: false, emulated: true };
+        assert_eq!(shm.to_string(), "survives a process crash, not a power cut (emulated)");
         assert!(Plan::dram().durability.to_string().starts_with("volatile"));
     }
 }

@@ -140,25 +140,17 @@ fn classify(error: &io::Error) -> (ErrorKind, Option<&'static str>, &'static str
     use ErrorKind as Kind;
     let Some(errno) = Errno::from_io_error(error) else {
         return match error.kind() {
-            io::ErrorKind::UnexpectedEof => (
-                Kind::OutOfRange,
-                Some("the file is shorter"),
-                "the file may be truncated",
-            ),
+            io::ErrorKind::UnexpectedEof => {
+                (Kind::OutOfRange, Some("the file is shorter"), "the file may be truncated")
+            }
             _ => (Kind::Io, None, ""),
         };
     };
     match errno {
-        Errno::NOENT => (
-            Kind::NotFound,
-            Some("no such file or directory"),
-            "check the path",
-        ),
-        Errno::EXIST => (
-            Kind::AlreadyExists,
-            Some("it exists"),
-            "use another name or remove it first",
-        ),
+        Errno::NOENT => (Kind::NotFound, Some("no such file or directory"), "check the path"),
+        Errno::EXIST => {
+            (Kind::AlreadyExists, Some("it exists"), "use another name or remove it first")
+        }
         Errno::ACCESS | Errno::PERM => (
             Kind::PermissionDenied,
             Some("permission denied"),
@@ -169,11 +161,9 @@ fn classify(error: &io::Error) -> (ErrorKind, Option<&'static str>, &'static str
             Some("read-only file system"),
             "open it read-only, or mount the file system writable",
         ),
-        Errno::NOSPC => (
-            Kind::NoSpace,
-            Some("no space left"),
-            "free space in this file system and retry",
-        ),
+        Errno::NOSPC => {
+            (Kind::NoSpace, Some("no space left"), "free space in this file system and retry")
+        }
         Errno::DQUOT => (
             Kind::NoSpace,
             Some("the disk quota is used up"),
@@ -184,37 +174,19 @@ fn classify(error: &io::Error) -> (ErrorKind, Option<&'static str>, &'static str
             Some("the file size limit is reached"),
             "raise the limit (ulimit -f), or use a file system that allows larger files",
         ),
-        Errno::ISDIR => (
-            Kind::IsDirectory,
-            Some("it is a directory"),
-            "check the path",
-        ),
-        Errno::NOTDIR => (
-            Kind::NotADirectory,
-            Some("not a directory"),
-            "check the path",
-        ),
-        Errno::NAMETOOLONG => (
-            Kind::InvalidName,
-            Some("the name is too long"),
-            "shorten it",
-        ),
+        Errno::ISDIR => (Kind::IsDirectory, Some("it is a directory"), "check the path"),
+        Errno::NOTDIR => (Kind::NotADirectory, Some("not a directory"), "check the path"),
+        Errno::NAMETOOLONG => (Kind::InvalidName, Some("the name is too long"), "shorten it"),
         Errno::NOMEM => (
             Kind::OutOfMemory,
             Some("no memory or address space"),
             "free memory, or raise the limits (ulimit -v, vm.max_map_count)",
         ),
-        Errno::MFILE | Errno::NFILE => (
-            Kind::TooManyOpenFiles,
-            Some("too many open files"),
-            "raise the limit (ulimit -n)",
-        ),
+        Errno::MFILE | Errno::NFILE => {
+            (Kind::TooManyOpenFiles, Some("too many open files"), "raise the limit (ulimit -n)")
+        }
         Errno::NXIO => (Kind::NotAFile, Some("not a regular file"), "check the path"),
-        Errno::IO => (
-            Kind::Io,
-            None,
-            "the device reports a fault: see the kernel's log",
-        ),
+        Errno::IO => (Kind::Io, None, "the device reports a fault: see the kernel's log"),
         _ => (Kind::Io, None, ""),
     }
 }
@@ -230,10 +202,7 @@ mod tests {
             let error = Error::os("pool /d/x", "cannot reserve 4096 bytes", errno);
             assert_eq!(error.kind(), ErrorKind::NoSpace);
             let text = error.to_string();
-            assert!(
-                text.starts_with("pool /d/x: cannot reserve 4096 bytes: "),
-                "{text}"
-            );
+            assert!(text.starts_with("pool /d/x: cannot reserve 4096 bytes: "), "{text}");
             texts.push(text);
         }
         texts.dedup();

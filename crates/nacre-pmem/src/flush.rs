@@ -41,22 +41,15 @@ impl FlushFlavour {
 
     /// Returns the flavours that this processor can run, slowest instruction first.
     pub fn available() -> Vec<FlushFlavour> {
-        FlushFlavour::ALL
-            .into_iter()
-            .filter(|flavour| flavour.is_available())
-            .collect()
+        FlushFlavour::ALL.into_iter().filter(|flavour| flavour.is_available()).collect()
     }
 
     /// Returns the best flavour for cache-line granularity on this processor.
     pub fn best() -> FlushFlavour {
-        [
-            FlushFlavour::Clwb,
-            FlushFlavour::Clflushopt,
-            FlushFlavour::Clflush,
-        ]
-        .into_iter()
-        .find(|flavour| flavour.is_available())
-        .unwrap_or(FlushFlavour::Msync)
+        [FlushFlavour::Clwb, FlushFlavour::Clflushopt, FlushFlavour::Clflush]
+            .into_iter()
+            .find(|flavour| flavour.is_available())
+            .unwrap_or(FlushFlavour::Msync)
     }
 
     /// Whether this processor can run the flavour.
@@ -95,10 +88,7 @@ impl FromStr for FlushFlavour {
     type Err = ();
 
     fn from_str(text: &str) -> Result<FlushFlavour, ()> {
-        FlushFlavour::ALL
-            .into_iter()
-            .find(|flavour| flavour.name() == text)
-            .ok_or(())
+        FlushFlavour::ALL.into_iter().find(|flavour| flavour.name() == text).ok_or(())
     }
 }
 
@@ -198,14 +188,8 @@ mod tests {
         let Some(flags) = text.lines().find(|line| line.starts_with("flags")) else {
             return;
         };
-        for flavour in [
-            FlushFlavour::Clflush,
-            FlushFlavour::Clflushopt,
-            FlushFlavour::Clwb,
-        ] {
-            let listed = flags
-                .split_whitespace()
-                .any(|flag| flag == flavour.to_string());
+        for flavour in [FlushFlavour::Clflush, FlushFlavour::Clflushopt, FlushFlavour::Clwb] {
+            let listed = flags.split_whitespace().any(|flag| flag == flavour.to_string());
             assert_eq!(flavour.is_available(), listed, "{flavour}");
         }
     }

@@ -23,12 +23,8 @@ pub enum DomainKind {
 
 impl DomainKind {
     /// All kinds, in the order in which they are documented.
-    pub const ALL: [DomainKind; 4] = [
-        DomainKind::Dram,
-        DomainKind::Pmem,
-        DomainKind::File,
-        DomainKind::Shm,
-    ];
+    pub const ALL: [DomainKind; 4] =
+        [DomainKind::Dram, DomainKind::Pmem, DomainKind::File, DomainKind::Shm];
 
     fn name(self) -> &'static str {
         match self {
@@ -50,10 +46,7 @@ impl FromStr for DomainKind {
     type Err = ();
 
     fn from_str(text: &str) -> Result<DomainKind, ()> {
-        DomainKind::ALL
-            .into_iter()
-            .find(|kind| kind.name() == text)
-            .ok_or(())
+        DomainKind::ALL.into_iter().find(|kind| kind.name() == text).ok_or(())
     }
 }
 
@@ -104,10 +97,7 @@ impl FromStr for Granularity {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Granularity, ()> {
-        Granularity::ALL
-            .into_iter()
-            .find(|value| value.name() == text)
-            .ok_or(())
+        Granularity::ALL.into_iter().find(|value| value.name() == text).ok_or(())
     }
 }
 

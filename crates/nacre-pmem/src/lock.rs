@@ -48,11 +48,7 @@ impl DirectoryLock {
         take(&file, directory, FlockOperation::NonBlockingLockExclusive)?;
         // The text only helps people: a full disk must not keep a database from opening.
         let _ = write_pid(&file);
-        Ok(DirectoryLock {
-            file: Some(file),
-            path,
-            is_exclusive: true,
-        })
+        Ok(DirectoryLock { file: Some(file), path, is_exclusive: true })
     }
 
     /// Locks `directory` against exclusive holders. Makes the lock file if it is absent, and works
@@ -71,17 +67,11 @@ impl DirectoryLock {
             }
             result => Some(result),
         };
-        let file = file
-            .transpose()
-            .map_err(|error| cannot_open(directory, &path, error))?;
+        let file = file.transpose().map_err(|error| cannot_open(directory, &path, error))?;
         if let Some(file) = &file {
             take(file, directory, FlockOperation::NonBlockingLockShared)?;
         }
-        Ok(DirectoryLock {
-            file,
-            path,
-            is_exclusive: false,
-        })
+        Ok(DirectoryLock { file, path, is_exclusive: false })
     }
 
     /// Returns the path of the lock file.
@@ -125,24 +115,13 @@ fn open(path: &Path, is_writable: bool) -> io::Result<File> {
 
 fn cannot_open(directory: &Path, path: &Path, error: io::Error) -> Error {
     if error.kind() == io::ErrorKind::NotFound {
-        return Error::os(
-            format_args!("directory {}", directory.display()),
-            "cannot lock",
-            error,
-        );
+        return Error::os(format_args!("directory {}", directory.display()), "cannot lock", error);
     }
-    Error::os(
-        format_args!("lock {}", path.display()),
-        "cannot open",
-        error,
-    )
+    Error::os(format_args!("lock {}", path.display()), "cannot open", error)
 }
 
 fn cannot_write(error: &io::Error) -> bool {
-    matches!(
-        Errno::from_io_error(error),
-        Some(Errno::ACCESS | Errno::PERM | Errno::ROFS)
-    )
+    matches!(Errno::from_io_error(error), Some(Errno::ACCESS | Errno::PERM | Errno::ROFS))
 }
 
 fn take(file: &File, directory: &Path, operation: FlockOperation) -> Result<()> {
@@ -168,12 +147,7 @@ fn take(file: &File, directory: &Path, operation: FlockOperation) -> Result<()> 
         None => "locked by another process".to_string(),
     };
     let remedy = "end that process, or open the directory read-only when all others do";
-    Err(Error::new(
-        ErrorKind::Locked { pid: holder },
-        object,
-        problem,
-        remedy,
-    ))
+    Err(Error::new(ErrorKind::Locked { pid: holder }, object, problem, remedy))
 }
 
 fn write_pid(mut file: &File) -> io::Result<()> {
@@ -213,11 +187,7 @@ fn parse_locks(locks: &str, identity: &str) -> Option<u32> {
 fn pid_in_text(file: &File) -> Option<u32> {
     let mut text = [0u8; 16];
     let bytes = std::os::unix::fs::FileExt::read_at(file, &mut text, 0).ok()?;
-    let pid: u32 = std::str::from_utf8(&text[..bytes])
-        .ok()?
-        .trim()
-        .parse()
-        .ok()?;
+    let pid: u32 = std::str::from_utf8(&text[..bytes]).ok()?.trim().parse().ok()?;
     let is_dead =
         Path::new("/proc/self").exists() && !Path::new("/proc").join(pid.to_string()).exists();
     (!is_dead).then_some(pid)
@@ -248,12 +218,7 @@ mod tests {
         assert_eq!(text.trim(), std::process::id().to_string());
         for attempt in [DirectoryLock::exclusive, DirectoryLock::shared] {
             let error = attempt(directory.path()).unwrap_err();
-            assert_eq!(
-                error.kind(),
-                ErrorKind::Locked {
-                    pid: Some(std::process::id())
-                }
-            );
+            assert_eq!(error.kind(), ErrorKind::Locked { pid: Some(std::process::id()) });
         }
         drop(first);
         let readers = (
@@ -290,10 +255,7 @@ mod tests {
         }
         fs::create_dir(directory.path().join(LOCK_FILE)).unwrap();
         for attempt in [DirectoryLock::exclusive, DirectoryLock::shared] {
-            assert_eq!(
-                attempt(directory.path()).unwrap_err().kind(),
-                ErrorKind::IsDirectory
-            );
+            assert_eq!(attempt(directory.path()).unwrap_err().kind(), ErrorKind::IsDirectory);
         }
     }
 }

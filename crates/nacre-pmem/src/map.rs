@@ -55,10 +55,7 @@ impl Mapping {
         mode: MapMode,
     ) -> io::Result<Mapping> {
         if bytes == 0 {
-            return Ok(Mapping {
-                base: NonNull::dangling(),
-                bytes: 0,
-            });
+            return Ok(Mapping { base: NonNull::dangling(), bytes: 0 });
         }
         // A slice may not be longer than `isize::MAX`.
         let Ok(length) = isize::try_from(bytes) else {
@@ -75,20 +72,10 @@ impl Mapping {
         let length = length as usize;
         // SAFETY: without MAP_FIXED the kernel chooses a free range, so no mapping is replaced.
         let base = unsafe {
-            rustix::mm::mmap(
-                std::ptr::null_mut(),
-                length,
-                protection,
-                flags,
-                file,
-                offset,
-            )?
+            rustix::mm::mmap(std::ptr::null_mut(), length, protection, flags, file, offset)?
         };
         let base = NonNull::new(base.cast::<u8>()).ok_or(Errno::NOMEM)?;
-        Ok(Mapping {
-            base,
-            bytes: length,
-        })
+        Ok(Mapping { base, bytes: length })
     }
 
     /// Returns the mapped bytes.

@@ -67,11 +67,7 @@ impl Pool {
             Access::ReadOnly => None,
             Access::ReadWrite => {
                 space::fill_holes(&file, bytes).map_err(|error| {
-                    Error::os(
-                        &object,
-                        &format!("cannot allocate its {bytes} bytes"),
-                        error,
-                    )
+                    Error::os(&object, &format!("cannot allocate its {bytes} bytes"), error)
                 })?;
                 Some(file)
             }
@@ -239,8 +235,7 @@ impl Pool {
         if self.plan.syncs {
             // PERSIST: size and allocation are durable before anything in the new part can be
             // published.
-            file.sync_all()
-                .map_err(|error| Error::os(&self.object, &action, error))?;
+            file.sync_all().map_err(|error| Error::os(&self.object, &action, error))?;
         }
         map(&self.object, file, bytes, Access::ReadWrite, &self.plan)
     }
@@ -253,11 +248,7 @@ impl Pool {
     pub fn whole(self: &Arc<Pool>, offset: u64, bytes: u64) -> Result<PoolSlice> {
         let slice = self.read(offset, bytes)?;
         let (start, bytes) = (NonNull::from(slice).cast::<u8>(), slice.len());
-        Ok(PoolSlice {
-            pool: Arc::clone(self),
-            start,
-            bytes,
-        })
+        Ok(PoolSlice { pool: Arc::clone(self), start, bytes })
     }
 
     fn writable_file(&self) -> Result<&File> {
@@ -282,10 +273,7 @@ impl Pool {
             _ => Err(Error::new(
                 ErrorKind::OutOfRange,
                 &self.object,
-                format!(
-                    "needs {bytes} bytes at offset {offset}, but has {} bytes",
-                    self.bytes()
-                ),
+                format!("needs {bytes} bytes at offset {offset}, but has {} bytes", self.bytes()),
                 "the file is truncated or foreign: restore it from a copy",
             )),
         }
@@ -349,11 +337,7 @@ impl PoolSlice {
     pub fn slice(&self, offset: usize, bytes: usize) -> Option<PoolSlice> {
         let part = self.get(offset..offset.checked_add(bytes)?)?;
         let start = NonNull::from(part).cast::<u8>();
-        Some(PoolSlice {
-            pool: Arc::clone(&self.pool),
-            start,
-            bytes,
-        })
+        Some(PoolSlice { pool: Arc::clone(&self.pool), start, bytes })
     }
 
     /// Returns the pool that the slice is a part of.
@@ -395,10 +379,7 @@ mod tests {
     #[test]
     fn failed_write_back_is_final() {
         let directory = tempfile::tempdir().unwrap();
-        let settings = Settings {
-            kind: Some(DomainKind::File),
-            ..Settings::default()
-        };
+        let settings = Settings { kind: Some(DomainKind::File), ..Settings::default() };
         let domain = Domain::create_with("test", directory.path(), &settings).unwrap();
         let pool = domain.create_pool("root", 64).unwrap();
         pool.has_failed.store(true, Ordering::Relaxed);
@@ -412,10 +393,7 @@ mod tests {
     #[test]
     fn flushed_ranges_are_joined_until_they_are_drained() {
         let directory = tempfile::tempdir().unwrap();
-        let settings = Settings {
-            kind: Some(DomainKind::File),
-            ..Settings::default()
-        };
+        let settings = Settings { kind: Some(DomainKind::File), ..Settings::default() };
         let domain = Domain::create_with("test", directory.path(), &settings).unwrap();
         let pool = domain.create_pool("root", 20_000).unwrap();
         pool.flush(9_000, 8).unwrap();

@@ -76,13 +76,7 @@ pub(crate) fn probe(directory: &Path, is_writable: bool) -> io::Result<Probe> {
         && device
             .is_some_and(|device| sysfs::caches_are_persistent(Path::new(sysfs::ROOT), device));
     let file_system = file_system_name(magic);
-    Ok(Probe {
-        kind,
-        file_system,
-        is_memory_backed,
-        caches_are_persistent,
-        device,
-    })
+    Ok(Probe { kind, file_system, is_memory_backed, caches_are_persistent, device })
 }
 
 /// Whether the kernel accepts a synchronous mapping. It decides without touching a page, so the
@@ -106,11 +100,7 @@ fn unlinked_file(directory: &Path) -> io::Result<File> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let path = directory.join(format!(".nacre-probe-{}-{number}", std::process::id()));
-    let file = File::options()
-        .read(true)
-        .write(true)
-        .create_new(true)
-        .open(&path)?;
+    let file = File::options().read(true).write(true).create_new(true).open(&path)?;
     fs::remove_file(&path)?;
     Ok(file)
 }
@@ -129,10 +119,7 @@ fn file_system_name(magic: u64) -> String {
     FILE_SYSTEMS
         .iter()
         .find(|(known, _)| *known == magic)
-        .map_or_else(
-            || format!("a file system of type {magic:#x}"),
-            |(_, name)| name.to_string(),
-        )
+        .map_or_else(|| format!("a file system of type {magic:#x}"), |(_, name)| name.to_string())
 }
 
 #[cfg(test)]

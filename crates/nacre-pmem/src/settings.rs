@@ -86,10 +86,7 @@ impl Settings {
             Some(kind @ (DomainKind::Pmem | DomainKind::Dram)) => Err(unsupported(
                 "NACRE_DOMAIN_KIND",
                 kind,
-                format!(
-                    "the directory is on {} and was probed as {found}",
-                    probe.file_system
-                ),
+                format!("the directory is on {} and was probed as {found}", probe.file_system),
                 "use shm to emulate persistent memory, or unset it",
             )),
         }
@@ -177,21 +174,12 @@ fn unsupported(
     remedy: &'static str,
 ) -> Error {
     let problem = format!("cannot use `{value}`: {reason}");
-    Error::new(
-        ErrorKind::Unsupported,
-        format_args!("setting {name}"),
-        problem,
-        remedy,
-    )
+    Error::new(ErrorKind::Unsupported, format_args!("setting {name}"), problem, remedy)
 }
 
 /// Writes a list with commas.
 pub(crate) fn join<T: fmt::Display>(values: &[T]) -> String {
-    values
-        .iter()
-        .map(T::to_string)
-        .collect::<Vec<_>>()
-        .join(", ")
+    values.iter().map(T::to_string).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -214,14 +202,8 @@ mod tests {
 
     #[test]
     fn unset_and_empty_variables_force_nothing() {
-        assert_eq!(
-            Settings::from_lookup(|_| None).unwrap(),
-            Settings::default()
-        );
-        assert_eq!(
-            Settings::from_lookup(|_| Some("".into())).unwrap(),
-            Settings::default()
-        );
+        assert_eq!(Settings::from_lookup(|_| None).unwrap(), Settings::default());
+        assert_eq!(Settings::from_lookup(|_| Some("".into())).unwrap(), Settings::default());
     }
 
     #[test]
@@ -229,20 +211,11 @@ mod tests {
         let error = forced("NACRE_FLUSH", "wbinvd").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported);
         let text = error.to_string();
-        for part in [
-            "NACRE_FLUSH",
-            "`wbinvd`",
-            "clflush, clflushopt, clwb, msync, none",
-        ] {
+        for part in ["NACRE_FLUSH", "`wbinvd`", "clflush, clflushopt, clwb, msync, none"] {
             assert!(text.contains(part), "{text}");
         }
         for name in ["NACRE_DOMAIN_KIND", "NACRE_GRANULARITY", "NACRE_STREAM"] {
-            assert!(
-                forced(name, "other")
-                    .unwrap_err()
-                    .to_string()
-                    .contains(name)
-            );
+            assert!(forced(name, "other").unwrap_err().to_string().contains(name));
         }
     }
 
@@ -259,10 +232,7 @@ mod tests {
     #[test]
     fn forced_kind_never_claims_more_durability_than_was_probed() {
         for found in [DomainKind::Pmem, DomainKind::File, DomainKind::Shm] {
-            let honest = Settings::default()
-                .resolve(&probe(found))
-                .unwrap()
-                .durability;
+            let honest = Settings::default().resolve(&probe(found)).unwrap().durability;
             for value in ["file", "shm"] {
                 let settings = forced("NACRE_DOMAIN_KIND", value).unwrap();
                 let plan = settings.resolve(&probe(found)).unwrap();
@@ -302,24 +272,16 @@ mod tests {
         let mut probe = probe(DomainKind::Pmem);
         probe.caches_are_persistent = true;
         let plan = Settings::default().resolve(&probe).unwrap();
-        assert_eq!(
-            (plan.granularity, plan.flush),
-            (Granularity::Byte, FlushFlavour::None)
-        );
+        assert_eq!((plan.granularity, plan.flush), (Granularity::Byte, FlushFlavour::None));
         assert!(plan.durability.survives_power_cut && plan.syncs);
     }
 
     #[test]
     fn instruction_that_the_processor_lacks_is_an_error() {
-        let missing: Vec<_> = FlushFlavour::ALL
-            .into_iter()
-            .filter(|flavour| !flavour.is_available())
-            .collect();
+        let missing: Vec<_> =
+            FlushFlavour::ALL.into_iter().filter(|flavour| !flavour.is_available()).collect();
         for flavour in missing {
-            let settings = Settings {
-                flush: Some(flavour),
-                ..Settings::default()
-            };
+            let settings = Settings { flush: Some(flavour), ..Settings::default() };
             let error = settings.resolve(&probe(DomainKind::File)).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Unsupported);
         }

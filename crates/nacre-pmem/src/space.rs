@@ -65,10 +65,7 @@ fn allocate(file: &File, from: u64, to: u64) -> io::Result<()> {
 }
 
 fn lacks_fallocate(error: &io::Error) -> bool {
-    matches!(
-        Errno::from_io_error(error),
-        Some(Errno::OPNOTSUPP | Errno::NOSYS)
-    )
+    matches!(Errno::from_io_error(error), Some(Errno::OPNOTSUPP | Errno::NOSYS))
 }
 
 fn write_zeros(file: &File, from: u64, to: u64) -> io::Result<()> {

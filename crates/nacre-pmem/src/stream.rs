@@ -27,19 +27,12 @@ pub enum StreamFlavour {
 
 impl StreamFlavour {
     /// All flavours, narrowest first.
-    pub const ALL: [StreamFlavour; 4] = [
-        StreamFlavour::None,
-        StreamFlavour::Sse2,
-        StreamFlavour::Avx,
-        StreamFlavour::Avx512,
-    ];
+    pub const ALL: [StreamFlavour; 4] =
+        [StreamFlavour::None, StreamFlavour::Sse2, StreamFlavour::Avx, StreamFlavour::Avx512];
 
     /// Returns the flavours that this processor can run, narrowest first.
     pub fn available() -> Vec<StreamFlavour> {
-        StreamFlavour::ALL
-            .into_iter()
-            .filter(|flavour| flavour.is_available())
-            .collect()
+        StreamFlavour::ALL.into_iter().filter(|flavour| flavour.is_available()).collect()
     }
 
     /// Returns the widest flavour that this processor can run.
@@ -82,10 +75,7 @@ impl FromStr for StreamFlavour {
     type Err = ();
 
     fn from_str(text: &str) -> Result<StreamFlavour, ()> {
-        StreamFlavour::ALL
-            .into_iter()
-            .find(|flavour| flavour.name() == text)
-            .ok_or(())
+        StreamFlavour::ALL.into_iter().find(|flavour| flavour.name() == text).ok_or(())
     }
 }
 
@@ -212,11 +202,7 @@ mod tests {
                     fence();
                     let end = start + length;
                     assert!(target[..start].iter().all(|&byte| byte == 0xA5));
-                    assert_eq!(
-                        target[start..end],
-                        source[3..3 + length],
-                        "{stream} {start}"
-                    );
+                    assert_eq!(target[start..end], source[3..3 + length], "{stream} {start}");
                     assert!(target[end..].iter().all(|&byte| byte == 0xA5));
                 }
             }

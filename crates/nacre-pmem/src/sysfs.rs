@@ -18,10 +18,8 @@ pub(crate) fn numa_node(root: &Path, device: Option<u64>) -> Option<u32> {
 
 /// Whether the device's platform flushes processor caches at a power cut (eADR).
 pub(crate) fn caches_are_persistent(root: &Path, device: u64) -> bool {
-    find_upwards(root, device, "persistence_domain", |text| {
-        Some(text == "cpu_cache")
-    })
-    .unwrap_or(false)
+    find_upwards(root, device, "persistence_domain", |text| Some(text == "cpu_cache"))
+        .unwrap_or(false)
 }
 
 /// Returns the first value of `attribute` that `parse` accepts, from the device upwards.
@@ -43,12 +41,10 @@ fn find_upwards<T>(
 
 /// Returns the number of the machine's NUMA node if there is exactly one.
 fn only_node(root: &Path) -> Option<u32> {
-    let mut nodes = fs::read_dir(root.join("devices/system/node"))
-        .ok()?
-        .filter_map(|entry| {
-            let name = entry.ok()?.file_name();
-            name.to_str()?.strip_prefix("node")?.parse().ok()
-        });
+    let mut nodes = fs::read_dir(root.join("devices/system/node")).ok()?.filter_map(|entry| {
+        let name = entry.ok()?.file_name();
+        name.to_str()?.strip_prefix("node")?.parse().ok()
+    });
     let node = nodes.next()?;
     nodes.next().is_none().then_some(node)
 }

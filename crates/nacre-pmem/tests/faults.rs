@@ -37,10 +37,7 @@ fn opening_what_is_no_directory_is_a_typed_error() {
 fn create_makes_all_missing_parents_and_opens_what_is_there() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a/b/c");
-    Domain::create("d", &path)
-        .unwrap()
-        .create_pool("kept", 8)
-        .unwrap();
+    Domain::create("d", &path).unwrap().create_pool("kept", 8).unwrap();
     let domain = Domain::create("d", &path).unwrap();
     assert_eq!(domain.list_pools().unwrap(), ["kept"]);
     assert_eq!(domain.path(), Some(path.as_path()));
@@ -61,10 +58,7 @@ fn probing_leaves_no_file_behind() {
 #[test]
 fn read_only_domain_changes_nothing() {
     let directory = tempfile::tempdir().unwrap();
-    Domain::create("d", directory.path())
-        .unwrap()
-        .create_pool("root", 8)
-        .unwrap();
+    Domain::create("d", directory.path()).unwrap().create_pool("root", 8).unwrap();
     let domain = Domain::open("d", directory.path(), Access::ReadOnly).unwrap();
     domain.open_pool("root", Access::ReadOnly).unwrap();
     let errors = [
@@ -98,10 +92,7 @@ fn without_privileges(check: impl FnOnce() + Send) {
 #[test]
 fn directory_that_may_not_be_written_is_read_all_the_same() {
     let directory = tempfile::tempdir().unwrap();
-    Domain::create("d", directory.path())
-        .unwrap()
-        .create_pool("root", 64)
-        .unwrap();
+    Domain::create("d", directory.path()).unwrap().create_pool("root", 64).unwrap();
     fs::set_permissions(directory.path().join("root"), Permissions::from_mode(0o444)).unwrap();
     fs::set_permissions(directory.path(), Permissions::from_mode(0o555)).unwrap();
     without_privileges(|| {
@@ -124,11 +115,7 @@ fn pool_that_may_not_be_read_is_a_typed_error() {
     let directory = tempfile::tempdir().unwrap();
     let domain = Domain::create("d", directory.path()).unwrap();
     domain.create_pool("secret", 64).unwrap();
-    fs::set_permissions(
-        directory.path().join("secret"),
-        Permissions::from_mode(0o000),
-    )
-    .unwrap();
+    fs::set_permissions(directory.path().join("secret"), Permissions::from_mode(0o000)).unwrap();
     fs::set_permissions(directory.path(), Permissions::from_mode(0o755)).unwrap();
     without_privileges(|| {
         let error = domain.open_pool("secret", Access::ReadOnly).unwrap_err();
@@ -141,10 +128,7 @@ fn read_only_file_system_is_a_typed_error_and_can_be_read() {
     let Some(mount) = Mount::tmpfs("size=1m") else {
         return;
     };
-    Domain::create("d", mount.path())
-        .unwrap()
-        .create_pool("root", 64)
-        .unwrap();
+    Domain::create("d", mount.path()).unwrap().create_pool("root", 64).unwrap();
     mount.remount("ro");
     let domain = Domain::open("d", mount.path(), Access::ReadOnly).unwrap();
     assert_eq!(domain.kind(), DomainKind::Shm);
@@ -171,10 +155,7 @@ fn what_is_no_regular_file_is_not_mapped() {
         let error = domain.open_pool("socket", access).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NotAFile, "{error}");
     }
-    assert_eq!(
-        domain.pool_bytes("sub").unwrap_err().kind(),
-        ErrorKind::IsDirectory
-    );
+    assert_eq!(domain.pool_bytes("sub").unwrap_err().kind(), ErrorKind::IsDirectory);
     assert!(domain.list_pools().unwrap().is_empty());
 }
 
@@ -187,20 +168,12 @@ fn truncated_pool_is_out_of_range_not_a_crash() {
     appender.finish().unwrap();
     let path = directory.path().join("blocks");
     for bytes in [9_999, 4_096, 1, 0] {
-        File::options()
-            .write(true)
-            .open(&path)
-            .unwrap()
-            .set_len(bytes)
-            .unwrap();
+        File::options().write(true).open(&path).unwrap().set_len(bytes).unwrap();
         let pool = domain.open_pool("blocks", Access::ReadOnly).unwrap();
         let error = pool.read(0, 10_000).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::OutOfRange);
         let text = error.to_string();
-        assert!(
-            text.contains(path.to_str().unwrap()) && text.contains("truncated"),
-            "{text}"
-        );
+        assert!(text.contains(path.to_str().unwrap()) && text.contains("truncated"), "{text}");
         assert_eq!(pool.read(0, bytes).unwrap().len() as u64, bytes);
     }
 }
@@ -216,10 +189,7 @@ fn file_larger_than_the_address_space_is_an_error() {
     for access in [Access::ReadOnly, Access::ReadWrite] {
         let error = domain.open_pool("huge", access).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::OutOfMemory);
-        assert!(
-            error.to_string().contains(&(1u64 << 62).to_string()),
-            "{error}"
-        );
+        assert!(error.to_string().contains(&(1u64 << 62).to_string()), "{error}");
     }
     assert_eq!(domain.pool_bytes("huge").unwrap(), 1 << 62);
 }
@@ -252,11 +222,7 @@ fn unfinished_pool_gives_back_its_reserved_space() {
         appender.finish().unwrap();
         let metadata = fs::metadata(&path).unwrap();
         assert_eq!(metadata.len(), 1_000);
-        assert!(
-            metadata.blocks() * 512 < MIB,
-            "{} blocks",
-            metadata.blocks()
-        );
+        assert!(metadata.blocks() * 512 < MIB, "{} blocks", metadata.blocks());
     }
 }
 
@@ -285,11 +251,7 @@ fn no_space_is_an_error_that_loses_nothing(domain: &Domain) {
         }
     };
     assert_eq!(error.kind(), ErrorKind::NoSpace, "{kind}: {error}");
-    assert!(
-        offsets.len() >= 5 && offsets.len() <= 10,
-        "{kind}: {} appends",
-        offsets.len()
-    );
+    assert!(offsets.len() >= 5 && offsets.len() <= 10, "{kind}: {} appends", offsets.len());
     if kind == DomainKind::Dram {
         // A copy that failed on the way may be there in part, so the pool cannot be finished.
         appender.finish().unwrap_err();
@@ -316,14 +278,8 @@ fn full_tmpfs_is_an_error_that_loses_nothing() {
     let plain = Settings::default();
     for settings in [
         plain,
-        Settings {
-            kind: Some(DomainKind::File),
-            ..plain
-        },
-        Settings {
-            flush: Some(FlushFlavour::Msync),
-            ..plain
-        },
+        Settings { kind: Some(DomainKind::File), ..plain },
+        Settings { flush: Some(FlushFlavour::Msync), ..plain },
     ] {
         let domain = Domain::create_with("d", mount.path(), &settings).unwrap();
         no_space_is_an_error_that_loses_nothing(&domain);
@@ -356,16 +312,10 @@ fn child_under_a_file_size_limit() {
     let Some(directory) = child_directory() else {
         return;
     };
-    let limit = rustix::process::Rlimit {
-        current: Some(MIB),
-        maximum: Some(MIB),
-    };
+    let limit = rustix::process::Rlimit { current: Some(MIB), maximum: Some(MIB) };
     rustix::process::setrlimit(rustix::process::Resource::Fsize, limit).unwrap();
     for (name, kind) in [("file", DomainKind::File), ("shm", DomainKind::Shm)] {
-        let settings = Settings {
-            kind: Some(kind),
-            ..Settings::default()
-        };
+        let settings = Settings { kind: Some(kind), ..Settings::default() };
         let path: &Path = &directory.join(name);
         let domain = Domain::create_with(name, path, &settings).unwrap();
         let error = domain.create_pool("probe", 2 * MIB).unwrap_err();

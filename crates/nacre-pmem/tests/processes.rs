@@ -18,12 +18,7 @@ fn loser_of_the_lock_names_the_holder_until_it_is_killed() {
     assert_eq!(text, format!("{}\n", child.id()));
     for attempt in [DirectoryLock::exclusive, DirectoryLock::shared] {
         let error = attempt(directory.path()).unwrap_err();
-        assert_eq!(
-            error.kind(),
-            ErrorKind::Locked {
-                pid: Some(child.id())
-            }
-        );
+        assert_eq!(error.kind(), ErrorKind::Locked { pid: Some(child.id()) });
         let text = error.to_string();
         assert!(text.contains(&format!("process {}", child.id())), "{text}");
         assert!(text.contains(directory.path().to_str().unwrap()), "{text}");
@@ -59,12 +54,7 @@ fn writer_that_is_kept_out_by_a_reader_names_it() {
     let error = DirectoryLock::exclusive(directory.path()).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Locked { .. }), "{error}");
     if fs::read_to_string("/proc/locks").is_ok() {
-        assert_eq!(
-            error.kind(),
-            ErrorKind::Locked {
-                pid: Some(child.id())
-            }
-        );
+        assert_eq!(error.kind(), ErrorKind::Locked { pid: Some(child.id()) });
     }
     drop(child.stdin.take());
     assert!(child.wait().unwrap().success());
@@ -108,11 +98,7 @@ fn child_that_writes_pools() {
     blocks.append(b"before", 64).unwrap();
     let offset = blocks.append(b"what is named", 64).unwrap();
     blocks.finish().unwrap();
-    domain
-        .create_pool("root", 64)
-        .unwrap()
-        .publish_u64(0, offset)
-        .unwrap();
+    domain.create_pool("root", 64).unwrap().publish_u64(0, offset).unwrap();
     let half = domain.append_pool("half").unwrap();
     half.append(&[1; 1_000], 64).unwrap();
     be_ready();

@@ -15,26 +15,12 @@ fn every_domain_tells_what_it_is() {
         assert!(domain.flush_flavour().is_available(), "{label}");
         assert!(domain.stream_flavour().is_available(), "{label}");
         assert!(!domain.file_system().is_empty(), "{label}");
-        assert_eq!(
-            domain.path().is_none(),
-            domain.kind() == DomainKind::Dram,
-            "{label}"
-        );
-        assert_eq!(
-            domain.free_bytes().unwrap().is_none(),
-            domain.path().is_none(),
-            "{label}"
-        );
+        assert_eq!(domain.path().is_none(), domain.kind() == DomainKind::Dram, "{label}");
+        assert_eq!(domain.free_bytes().unwrap().is_none(), domain.path().is_none(), "{label}");
         let durability = domain.durability();
-        assert!(
-            durability.survives_process_crash >= durability.survives_power_cut,
-            "{label}"
-        );
+        assert!(durability.survives_process_crash >= durability.survives_power_cut, "{label}");
         if domain.kind() == DomainKind::Shm {
-            assert!(
-                durability.emulated && !durability.survives_power_cut,
-                "{label}"
-            );
+            assert!(durability.emulated && !durability.survives_power_cut, "{label}");
         }
         if domain.kind() != DomainKind::Pmem {
             assert!(!domain.advice().is_empty(), "{label}");
@@ -44,10 +30,7 @@ fn every_domain_tells_what_it_is() {
 
 #[test]
 fn page_granularity_asks_the_kernel_and_lines_use_instructions() {
-    for variant in variants()
-        .iter()
-        .filter(|variant| variant.settings.flush.is_none())
-    {
+    for variant in variants().iter().filter(|variant| variant.settings.flush.is_none()) {
         let domain = &variant.domain;
         match domain.granularity() {
             Granularity::Page => assert_eq!(domain.flush_flavour(), FlushFlavour::Msync),

@@ -127,9 +127,7 @@ mod tests {
         #[inline(always)]
         fn run(self) -> i64 {
             let pairs = self.left.iter().zip(self.right);
-            pairs.fold(0, |sum, (left, right)| {
-                sum.wrapping_add(left.wrapping_mul(*right))
-            })
+            pairs.fold(0, |sum, (left, right)| sum.wrapping_add(left.wrapping_mul(*right)))
         }
     }
 
@@ -161,19 +159,9 @@ mod tests {
     fn all_flavours_give_the_scalar_answer() {
         let left: Vec<i64> = (0..1_000).map(|i| i * 7 - 31).collect();
         let right: Vec<i64> = (0..1_000).map(|i| i * i).collect();
-        let expected = Flavour::Scalar.run(Dot {
-            left: &left,
-            right: &right,
-        });
+        let expected = Flavour::Scalar.run(Dot { left: &left, right: &right });
         for flavour in Flavour::ALL {
-            assert_eq!(
-                flavour.run(Dot {
-                    left: &left,
-                    right: &right
-                }),
-                expected,
-                "{flavour}"
-            );
+            assert_eq!(flavour.run(Dot { left: &left, right: &right }), expected, "{flavour}");
         }
     }
 }

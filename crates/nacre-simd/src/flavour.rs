@@ -61,10 +61,7 @@ impl Flavour {
 
     /// Returns the flavours that this processor has, narrowest first.
     pub fn available() -> Vec<Self> {
-        Self::ALL
-            .into_iter()
-            .filter(|flavour| flavour.is_available())
-            .collect()
+        Self::ALL.into_iter().filter(|flavour| flavour.is_available()).collect()
     }
 
     /// Tells whether this processor has the flavour. Each flavour includes all narrower ones.
@@ -88,10 +85,7 @@ impl Flavour {
         if flavour.is_available() {
             Ok(flavour)
         } else {
-            Err(FlavourError::Unavailable {
-                flavour,
-                best: Self::best(),
-            })
+            Err(FlavourError::Unavailable { flavour, best: Self::best() })
         }
     }
 }
@@ -136,9 +130,7 @@ impl FromStr for Flavour {
         Self::ALL
             .into_iter()
             .find(|flavour| flavour.name() == name)
-            .ok_or_else(|| FlavourError::Unknown {
-                name: name.to_owned(),
-            })
+            .ok_or_else(|| FlavourError::Unknown { name: name.to_owned() })
     }
 }
 
@@ -185,10 +177,7 @@ mod tests {
 
     #[test]
     fn unavailable_flavour_is_refused_with_the_widest_there_is() {
-        let error = FlavourError::Unavailable {
-            flavour: Flavour::Avx512,
-            best: Flavour::Sse42,
-        };
+        let error = FlavourError::Unavailable { flavour: Flavour::Avx512, best: Flavour::Sse42 };
         assert_eq!(
             error.to_string(),
             "this processor lacks SIMD flavour avx512; the widest it has is sse4.2"

@@ -24,9 +24,7 @@ struct StoreSchema {
 
 impl StoreCatalog {
     pub(crate) fn new(store: Store) -> Self {
-        Self {
-            schema: Arc::new(StoreSchema { store }),
-        }
+        Self { schema: Arc::new(StoreSchema { store }) }
     }
 }
 
@@ -43,11 +41,7 @@ impl CatalogProvider for StoreCatalog {
 #[async_trait]
 impl SchemaProvider for StoreSchema {
     fn table_names(&self) -> Vec<String> {
-        self.store
-            .tables()
-            .iter()
-            .map(|table| table.schema().name.clone())
-            .collect()
+        self.store.tables().iter().map(|table| table.schema().name.clone()).collect()
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {

@@ -52,10 +52,7 @@ fn item_name(item: &SelectItem) -> Option<Option<String>> {
             Some(Some(if is_short {
                 text
             } else {
-                text.chars()
-                    .take(NAME_CHARS_MAX - 3)
-                    .chain("...".chars())
-                    .collect()
+                text.chars().take(NAME_CHARS_MAX - 3).chain("...".chars()).collect()
             }))
         }
         SelectItem::ExprWithAlias { .. } => Some(None),
@@ -87,11 +84,7 @@ pub(crate) fn rename(
         let batch: RecordBatch = batch?;
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         let columns = batch.columns().to_vec();
-        Ok(RecordBatch::try_new_with_options(
-            Arc::clone(&renamed),
-            columns,
-            &options,
-        )?)
+        Ok(RecordBatch::try_new_with_options(Arc::clone(&renamed), columns, &options)?)
     });
     Box::pin(RecordBatchStreamAdapter::new(schema, batches))
 }

@@ -64,11 +64,9 @@ fn table_schema(statement: &CreateTable) -> Result<TableSchema> {
                 set_key(&mut key, constraint.name.as_ref(), members, &name)?;
             }
             other => {
-                return Err(
-                    Error::not_supported(format_args!("constraint {other}")).with_hint(
-                        "PRIMARY KEY and NOT NULL are the constraints that Nacre knows so far.",
-                    ),
-                );
+                return Err(Error::not_supported(format_args!("constraint {other}")).with_hint(
+                    "PRIMARY KEY and NOT NULL are the constraints that Nacre knows so far.",
+                ));
             }
         }
     }
@@ -77,10 +75,8 @@ fn table_schema(statement: &CreateTable) -> Result<TableSchema> {
     if let Some((key_name, members)) = key {
         let mut indexes = Vec::with_capacity(members.len());
         for member in members {
-            let index = columns
-                .iter()
-                .position(|column| column.name == member)
-                .ok_or_else(|| {
+            let index =
+                columns.iter().position(|column| column.name == member).ok_or_else(|| {
                     let message = format!("column \"{member}\" named in key does not exist");
                     Error::new(ErrorKind::UndefinedObject, message)
                 })?;
@@ -91,13 +87,7 @@ fn table_schema(statement: &CreateTable) -> Result<TableSchema> {
         primary_key_name = key_name;
     }
     let domain = domain(&statement.table_options)?;
-    Ok(TableSchema {
-        name,
-        columns,
-        primary_key,
-        primary_key_name,
-        domain,
-    })
+    Ok(TableSchema { name, columns, primary_key, primary_key_name, domain })
 }
 
 /// The name of a primary key and its columns.
@@ -115,9 +105,7 @@ fn column_def(column: &SqlColumn, table: &str, key: &mut Option<Key>) -> Result<
                 set_key(key, option.name.as_ref(), vec![name.clone()], table)?;
             }
             other => {
-                return Err(Error::not_supported(format_args!(
-                    "{other} of column \"{name}\""
-                )));
+                return Err(Error::not_supported(format_args!("{other} of column \"{name}\"")));
             }
         }
     }
@@ -126,11 +114,7 @@ fn column_def(column: &SqlColumn, table: &str, key: &mut Option<Key>) -> Result<
             format!("conflicting NULL/NOT NULL declarations for column \"{name}\" of \"{table}\"");
         return Err(Error::new(ErrorKind::Syntax, message));
     }
-    Ok(ColumnDef {
-        name,
-        column_type,
-        is_nullable: !has_not_null,
-    })
+    Ok(ColumnDef { name, column_type, is_nullable: !has_not_null })
 }
 
 fn set_key(
@@ -153,9 +137,7 @@ fn key_columns(columns: &[IndexColumn]) -> Result<Vec<String>> {
         .iter()
         .map(|column| match &column.column.expr {
             Expr::Identifier(ident) => Ok(fold(ident)),
-            other => Err(Error::not_supported(format_args!(
-                "primary key over {other}"
-            ))),
+            other => Err(Error::not_supported(format_args!("primary key over {other}"))),
         })
         .collect()
 }
@@ -212,14 +194,8 @@ fn reject_unsupported(statement: &CreateTable) -> Result<()> {
         (statement.partition_by.is_some(), "PARTITION BY"),
         (statement.partition_of.is_some(), "PARTITION OF"),
         (statement.on_commit.is_some(), "ON COMMIT"),
-        (
-            statement.order_by.is_some() || statement.primary_key.is_some(),
-            "CREATE TABLE ORDER BY",
-        ),
-        (
-            statement.cluster_by.is_some() || statement.clustered_by.is_some(),
-            "CLUSTER BY",
-        ),
+        (statement.order_by.is_some() || statement.primary_key.is_some(), "CREATE TABLE ORDER BY"),
+        (statement.cluster_by.is_some() || statement.clustered_by.is_some(), "CLUSTER BY"),
     ];
     match refusals.iter().find(|(is_there, _)| *is_there) {
         Some((_, what)) => Err(Error::not_supported(what)),

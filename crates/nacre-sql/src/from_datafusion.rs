@@ -7,13 +7,10 @@ use crate::error::{Error, ErrorKind, Position};
 
 /// Converts an error of the front end; one of ours that travelled through it comes out unchanged.
 pub(crate) fn from_datafusion(error: DataFusionError) -> Error {
-    let position = error
-        .diagnostic()
-        .and_then(|diagnostic| diagnostic.span)
-        .and_then(|span| {
-            let (line, column) = (span.start.line as usize, span.start.column as usize);
-            (line > 0).then_some(Position { line, column })
-        });
+    let position = error.diagnostic().and_then(|diagnostic| diagnostic.span).and_then(|span| {
+        let (line, column) = (span.start.line as usize, span.start.column as usize);
+        (line > 0).then_some(Position { line, column })
+    });
     let converted = convert(&error);
     match converted.position() {
         Some(_) => converted,
@@ -66,23 +63,18 @@ pub(crate) fn from_parser(error: &ParserError) -> Error {
         }
     };
     let (text, position) = split_position(text);
-    let error = match text
-        .strip_prefix("Expected: ")
-        .and_then(|rest| rest.rsplit_once(", found: "))
+    let error = match text.strip_prefix("Expected: ").and_then(|rest| rest.rsplit_once(", found: "))
     {
         Some((_, "EOF")) => Error::new(ErrorKind::Syntax, "syntax error at end of input"),
-        Some((_, found)) => Error::new(
-            ErrorKind::Syntax,
-            format!("syntax error at or near \"{found}\""),
-        ),
+        Some((_, found)) => {
+            Error::new(ErrorKind::Syntax, format!("syntax error at or near \"{found}\""))
+        }
         None => {
             return Error::new(ErrorKind::Syntax, format!("syntax error: {text}"))
                 .with_position(position);
         }
     };
-    error
-        .with_detail(format!("{text}."))
-        .with_position(position)
+    error.with_detail(format!("{text}.")).with_position(position)
 }
 
 /// Cuts the place off a parser's message.
@@ -101,22 +93,15 @@ fn split_position(text: &str) -> (&str, Option<Position>) {
 
 fn from_schema(error: &SchemaError) -> Error {
     match error {
-        SchemaError::FieldNotFound {
-            field,
-            valid_fields,
-        } => {
+        SchemaError::FieldNotFound { field, valid_fields } => {
             let name = match &field.relation {
                 Some(relation) => format!("{}.{}", relation.table(), field.name),
                 None => format!("\"{}\"", field.name),
             };
-            let error = Error::new(
-                ErrorKind::UndefinedObject,
-                format!("column {name} does not exist"),
-            );
-            let mut names: Vec<&str> = valid_fields
-                .iter()
-                .map(|field| field.name.as_str())
-                .collect();
+            let error =
+                Error::new(ErrorKind::UndefinedObject, format!("column {name} does not exist"));
+            let mut names: Vec<&str> =
+                valid_fields.iter().map(|field| field.name.as_str()).collect();
             names.dedup();
             match closest(&field.name, &names) {
                 Some(name) => error.with_hint(format!("Perhaps you meant the column \"{name}\".")),
@@ -150,11 +135,7 @@ fn from_plan(message: &str) -> Error {
     let first_line = message.lines().next().unwrap_or(message);
     let rest = message[first_line.len()..].trim();
     let error = Error::new(ErrorKind::InvalidStatement, first_line);
-    if rest.is_empty() {
-        error
-    } else {
-        error.with_detail(rest)
-    }
+    if rest.is_empty() { error } else { error.with_detail(rest) }
 }
 
 /// Sorts run-time messages of Arrow and DataFusion, which carry no kind of their own.
@@ -163,15 +144,10 @@ fn from_arrow(message: &str) -> Error {
     if lower.contains("divide by zero") {
         return Error::new(ErrorKind::InvalidData, "division by zero");
     }
-    let message = [
-        "Cast error: ",
-        "Arithmetic overflow: ",
-        "Parser error: ",
-        "Compute error: ",
-    ]
-    .into_iter()
-    .find_map(|prefix| message.strip_prefix(prefix))
-    .unwrap_or(message);
+    let message = ["Cast error: ", "Arithmetic overflow: ", "Parser error: ", "Compute error: "]
+        .into_iter()
+        .find_map(|prefix| message.strip_prefix(prefix))
+        .unwrap_or(message);
     Error::new(ErrorKind::InvalidData, message)
 }
 
@@ -182,10 +158,8 @@ fn quoted_in<'a>(message: &'a str, before: &str, after: &str) -> Option<&'a str>
 
 /// Returns the name that differs from `wanted` by at most two letters, if there is one.
 fn closest<'a>(wanted: &str, names: &[&'a str]) -> Option<&'a str> {
-    let (distance, name) = names
-        .iter()
-        .map(|name| (edit_distance(wanted, name), *name))
-        .min_by_key(|pair| pair.0)?;
+    let (distance, name) =
+        names.iter().map(|name| (edit_distance(wanted, name), *name)).min_by_key(|pair| pair.0)?;
     (distance <= 2 && distance < wanted.chars().count()).then_some(name)
 }
 
@@ -220,10 +194,7 @@ mod tests {
 
     #[test]
     fn misspelt_name_is_recognised() {
-        assert_eq!(
-            closest("l_ordrkey", &["l_orderkey", "l_partkey"]),
-            Some("l_orderkey")
-        );
+        assert_eq!(closest("l_ordrkey", &["l_orderkey", "l_partkey"]), Some("l_orderkey"));
         assert_eq!(closest("x", &["y"]), None);
         assert_eq!(edit_distance("kitten", "sitting"), 3);
     }

@@ -23,27 +23,17 @@ pub(crate) fn table_name(name: &ObjectName) -> Result<String> {
     let mut parts = Vec::with_capacity(name.0.len());
     for part in &name.0 {
         let ident = part.as_ident().ok_or_else(|| {
-            Error::new(
-                ErrorKind::Syntax,
-                format!("{name} is not the name of a table"),
-            )
+            Error::new(ErrorKind::Syntax, format!("{name} is not the name of a table"))
         })?;
         parts.push(fold(ident));
     }
-    match parts
-        .iter()
-        .map(String::as_str)
-        .collect::<Vec<_>>()
-        .as_slice()
-    {
+    match parts.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         [table] | [SCHEMA, table] | [CATALOG, SCHEMA, table] => Ok((*table).to_owned()),
         [CATALOG, schema, _] | [schema, _] => Err(Error::new(
             ErrorKind::UndefinedObject,
             format!("schema \"{schema}\" does not exist"),
         )
         .with_hint(format!("The only schema is \"{SCHEMA}\"."))),
-        _ => Err(Error::not_supported(format_args!(
-            "cross-database references: {name}"
-        ))),
+        _ => Err(Error::not_supported(format_args!("cross-database references: {name}"))),
     }
 }

@@ -52,10 +52,7 @@ pub struct StatementIo {
 /// What a statement answers.
 pub enum Outcome {
     /// Rows, computed while the stream is read. Convert its errors with [`Error::from`].
-    Rows {
-        schema: SchemaRef,
-        stream: SendableRecordBatchStream,
-    },
+    Rows { schema: SchemaRef, stream: SendableRecordBatchStream },
     /// A command tag as PostgreSQL gives it, such as `CREATE TABLE` or `COPY 25`.
     Command { tag: String },
 }
@@ -111,11 +108,7 @@ impl Database {
             .build();
         let context = SessionContext::new_with_state(state);
         context.register_catalog(CATALOG, Arc::new(StoreCatalog::new(self.store.clone())));
-        Session {
-            store: self.store.clone(),
-            context,
-            threads: self.threads,
-        }
+        Session { store: self.store.clone(), context, threads: self.threads }
     }
 
     /// Returns the storage engine below.
@@ -144,16 +137,11 @@ impl Session {
     pub async fn execute(&self, sql: &str, io: StatementIo) -> Result<Outcome> {
         if let Some(copy) = parse_copy(sql)? {
             let rows = self.copy(&copy, io).await?;
-            return Ok(Outcome::Command {
-                tag: format!("COPY {rows}"),
-            });
+            return Ok(Outcome::Command { tag: format!("COPY {rows}") });
         }
         let dialect = Dialect::PostgreSQL;
-        let statement = self
-            .context
-            .state()
-            .sql_to_statement(sql, &dialect)
-            .map_err(from_datafusion)?;
+        let statement =
+            self.context.state().sql_to_statement(sql, &dialect).map_err(from_datafusion)?;
         if let ParsedStatement::Statement(inner) = &statement
             && let Some(tag) = self.define(inner)?
         {
@@ -161,10 +149,7 @@ impl Session {
         }
         support::check(&statement)?;
         let stream = self.query(statement).await?;
-        Ok(Outcome::Rows {
-            schema: stream.schema(),
-            stream,
-        })
+        Ok(Outcome::Rows { schema: stream.schema(), stream })
     }
 
     /// Returns the names of tables and, for each, its columns, for completion.
@@ -174,11 +159,7 @@ impl Session {
             .iter()
             .map(|table| {
                 let schema = table.schema();
-                let columns = schema
-                    .columns
-                    .iter()
-                    .map(|column| column.name.clone())
-                    .collect();
+                let columns = schema.columns.iter().map(|column| column.name.clone()).collect();
                 (schema.name.clone(), columns)
             })
             .collect()
@@ -188,12 +169,9 @@ impl Session {
     fn define(&self, statement: &SqlStatement) -> Result<Option<String>> {
         match statement {
             SqlStatement::CreateTable(create) => ddl::create_table(&self.store, create).map(Some),
-            SqlStatement::Drop {
-                object_type,
-                if_exists,
-                names,
-                ..
-            } => ddl::drop_tables(&self.store, object_type, names, *if_exists).map(Some),
+            SqlStatement::Drop { object_type, if_exists, names, .. } => {
+                ddl::drop_tables(&self.store, object_type, names, *if_exists).map(Some)
+            }
             _ => Ok(None),
         }
     }
@@ -211,15 +189,9 @@ impl Session {
     async fn query(&self, statement: ParsedStatement) -> Result<SendableRecordBatchStream> {
         let state = self.context.state();
         let names = columns::names(&statement);
-        let plan = state
-            .statement_to_plan(statement)
-            .await
-            .map_err(from_datafusion)?;
+        let plan = state.statement_to_plan(statement).await.map_err(from_datafusion)?;
         support::check_plan(&plan)?;
-        let plan = state
-            .create_physical_plan(&plan)
-            .await
-            .map_err(from_datafusion)?;
+        let plan = state.create_physical_plan(&plan).await.map_err(from_datafusion)?;
         let stream = execute_stream(plan, self.context.task_ctx()).map_err(from_datafusion)?;
         Ok(match names {
             Some(names) => columns::rename(stream, &names),

@@ -60,16 +60,8 @@ pub fn split_statements(script: &str) -> Vec<SourceStatement<'_>> {
 }
 
 fn statement(script: &str, start: usize, end: usize, is_terminated: bool) -> SourceStatement<'_> {
-    let line = 1 + script[..start]
-        .bytes()
-        .filter(|&byte| byte == b'\n')
-        .count();
-    SourceStatement {
-        text: &script[start..end],
-        offset: start,
-        line,
-        is_terminated,
-    }
+    let line = 1 + script[..start].bytes().filter(|&byte| byte == b'\n').count();
+    SourceStatement { text: &script[start..end], offset: start, line, is_terminated }
 }
 
 fn is_comment(bytes: &[u8], at: usize) -> bool {
@@ -87,10 +79,7 @@ fn skip_token(bytes: &[u8], at: usize) -> usize {
         [b'/', b'*', ..] => at + block_comment(rest),
         [b'$', ..] => at + dollar_quoted(rest),
         [first, ..] if is_word(*first) => {
-            at + rest
-                .iter()
-                .position(|&b| !is_word(b) && b != b'$')
-                .unwrap_or(rest.len())
+            at + rest.iter().position(|&b| !is_word(b) && b != b'$').unwrap_or(rest.len())
         }
         _ => at + 1,
     }
@@ -138,10 +127,7 @@ fn block_comment(rest: &[u8]) -> usize {
 
 /// Length of `$tag$ ... $tag$`, or 1 if the dollar sign starts no such piece.
 fn dollar_quoted(rest: &[u8]) -> usize {
-    let tag = rest[1..]
-        .iter()
-        .position(|&byte| !is_word(byte))
-        .map(|end| &rest[..end + 2]);
+    let tag = rest[1..].iter().position(|&byte| !is_word(byte)).map(|end| &rest[..end + 2]);
     match tag {
         Some(tag) if tag.ends_with(b"$") && !tag[1].is_ascii_digit() => {
             let body = &rest[tag.len()..];
@@ -157,24 +143,15 @@ mod tests {
     use super::*;
 
     fn texts(script: &str) -> Vec<&str> {
-        split_statements(script)
-            .into_iter()
-            .map(|statement| statement.text)
-            .collect()
+        split_statements(script).into_iter().map(|statement| statement.text).collect()
     }
 
     #[test]
     fn semicolons_in_quotes_and_comments_do_not_split() {
-        assert_eq!(
-            texts("select ';'; select \"a;b\""),
-            ["select ';'", "select \"a;b\""]
-        );
+        assert_eq!(texts("select ';'; select \"a;b\""), ["select ';'", "select \"a;b\""]);
         assert_eq!(texts("select 'it''s;'; x"), ["select 'it''s;'", "x"]);
         assert_eq!(texts("select e'\\';'; x"), ["select e'\\';'", "x"]);
-        assert_eq!(
-            texts("select 1 -- ;\n + 2; x"),
-            ["select 1 -- ;\n + 2", "x"]
-        );
+        assert_eq!(texts("select 1 -- ;\n + 2; x"), ["select 1 -- ;\n + 2", "x"]);
         assert_eq!(texts("/* ; /* ; */ ; */ a; b"), ["a", "b"]);
         assert_eq!(
             texts("select $$;$$; select $t$;$$;$t$; a$1;"),
@@ -194,23 +171,15 @@ mod tests {
         let script = "-- c\n\nselect 1;\nselect\n2";
         let statements = split_statements(script);
         assert_eq!((statements[0].line, statements[0].is_terminated), (3, true));
-        assert_eq!(
-            (statements[1].line, statements[1].is_terminated),
-            (4, false)
-        );
+        assert_eq!((statements[1].line, statements[1].is_terminated), (4, false));
         assert_eq!(&script[statements[0].end_offset()..][..2], "\ns");
         assert_eq!(statements[1].end_offset(), script.len());
     }
 
     #[test]
     fn unfinished_pieces_reach_the_end() {
-        for script in [
-            "select 'a;",
-            "select \"a;",
-            "select /* ;",
-            "select $$ ;",
-            "select $a$ ; $$",
-        ] {
+        for script in ["select 'a;", "select \"a;", "select /* ;", "select $$ ;", "select $a$ ; $$"]
+        {
             let statements = split_statements(script);
             assert_eq!(statements.len(), 1, "{script}");
             assert!(!statements[0].is_terminated, "{script}");

@@ -20,9 +20,9 @@ pub(crate) fn check(statement: &ParsedStatement) -> Result<()> {
     match statement {
         ParsedStatement::Statement(statement) => check_sql(statement),
         ParsedStatement::Explain(explain) => match explain.statement.as_ref() {
-            ParsedStatement::Statement(inner) if !is_explained(inner) => Err(Error::not_supported(
-                format_args!("EXPLAIN {}", kind(inner)),
-            )),
+            ParsedStatement::Statement(inner) if !is_explained(inner) => {
+                Err(Error::not_supported(format_args!("EXPLAIN {}", kind(inner))))
+            }
             inner => check(inner),
         },
         ParsedStatement::CreateExternalTable(_) => {
@@ -103,10 +103,7 @@ fn kind(statement: &Statement) -> String {
     let text = statement.to_string();
     let words: Vec<&str> = text
         .split_whitespace()
-        .take_while(|word| {
-            word.bytes()
-                .all(|byte| byte.is_ascii_uppercase() || byte == b'_')
-        })
+        .take_while(|word| word.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_'))
         .take(2)
         .collect();
     match words.as_slice() {
@@ -122,10 +119,9 @@ fn kind(statement: &Statement) -> String {
 /// Refuses plans that would change something.
 pub(crate) fn check_plan(plan: &LogicalPlan) -> Result<()> {
     match plan {
-        LogicalPlan::Dml(_) | LogicalPlan::Copy(_) | LogicalPlan::Ddl(_) => Err(Error::new(
-            ErrorKind::NotSupported,
-            "not supported: statements of this kind",
-        )),
+        LogicalPlan::Dml(_) | LogicalPlan::Copy(_) | LogicalPlan::Ddl(_) => {
+            Err(Error::new(ErrorKind::NotSupported, "not supported: statements of this kind"))
+        }
         LogicalPlan::Statement(_) => Err(Error::not_supported("statements of this kind")),
         _ => Ok(()),
     }

@@ -24,11 +24,7 @@ pub fn write_text(array: &ArrayRef, row: usize, out: &mut Vec<u8>) -> Result<boo
         return Ok(false);
     }
     match array.data_type() {
-        DataType::Boolean => out.push(if array.as_boolean().value(row) {
-            b't'
-        } else {
-            b'f'
-        }),
+        DataType::Boolean => out.push(if array.as_boolean().value(row) { b't' } else { b'f' }),
         DataType::Int8 => put(out, array.as_primitive::<Int8Type>().value(row)),
         DataType::Int16 => put(out, array.as_primitive::<Int16Type>().value(row)),
         DataType::Int32 => put(out, array.as_primitive::<Int32Type>().value(row)),
@@ -101,33 +97,17 @@ mod tests {
 
     fn text_of(array: ArrayRef) -> Option<String> {
         let mut out = Vec::new();
-        write_text(&array, 0, &mut out)
-            .unwrap()
-            .then(|| String::from_utf8(out).unwrap())
+        write_text(&array, 0, &mut out).unwrap().then(|| String::from_utf8(out).unwrap())
     }
 
     #[test]
     fn values_are_written_as_postgresql_writes_them() {
-        assert_eq!(
-            text_of(Arc::new(BooleanArray::from(vec![true]))).as_deref(),
-            Some("t")
-        );
-        assert_eq!(
-            text_of(Arc::new(Int64Array::from(vec![-1]))).as_deref(),
-            Some("-1")
-        );
-        let decimal = Decimal128Array::from(vec![-5])
-            .with_precision_and_scale(15, 2)
-            .unwrap();
+        assert_eq!(text_of(Arc::new(BooleanArray::from(vec![true]))).as_deref(), Some("t"));
+        assert_eq!(text_of(Arc::new(Int64Array::from(vec![-1]))).as_deref(), Some("-1"));
+        let decimal = Decimal128Array::from(vec![-5]).with_precision_and_scale(15, 2).unwrap();
         assert_eq!(text_of(Arc::new(decimal)).as_deref(), Some("-0.05"));
-        assert_eq!(
-            text_of(Arc::new(Float64Array::from(vec![0.1]))).as_deref(),
-            Some("0.1")
-        );
-        assert_eq!(
-            text_of(Arc::new(StringViewArray::from(vec!["x"]))).as_deref(),
-            Some("x")
-        );
+        assert_eq!(text_of(Arc::new(Float64Array::from(vec![0.1]))).as_deref(), Some("0.1"));
+        assert_eq!(text_of(Arc::new(StringViewArray::from(vec!["x"]))).as_deref(), Some("x"));
         assert_eq!(text_of(Arc::new(NullArray::new(1))), None);
         let time = Time64MicrosecondArray::from(vec![3_600_000_000]);
         assert_eq!(text_of(Arc::new(time)).as_deref(), Some("01:00:00"));

@@ -37,13 +37,7 @@ pub(crate) fn arrow_schema(table: &TableSchema) -> SchemaRef {
     let fields: Vec<Field> = table
         .columns
         .iter()
-        .map(|column| {
-            Field::new(
-                &column.name,
-                arrow_type(column.column_type),
-                column.is_nullable,
-            )
-        })
+        .map(|column| Field::new(&column.name, arrow_type(column.column_type), column.is_nullable))
         .collect();
     Arc::new(Schema::new(fields))
 }
@@ -70,20 +64,17 @@ pub(crate) fn column_type(name: &str, sql_type: &SqlType) -> Result<ColumnType> 
         SqlType::Text | SqlType::String(None) => ColumnType::Varchar { max_chars: None },
         SqlType::Varchar(length)
         | SqlType::CharacterVarying(length)
-        | SqlType::CharVarying(length) => ColumnType::Varchar {
-            max_chars: chars(name, length)?,
-        },
-        SqlType::Char(length) | SqlType::Character(length) => ColumnType::Char {
-            chars: chars(name, length)?.unwrap_or(1),
-        },
+        | SqlType::CharVarying(length) => ColumnType::Varchar { max_chars: chars(name, length)? },
+        SqlType::Char(length) | SqlType::Character(length) => {
+            ColumnType::Char { chars: chars(name, length)?.unwrap_or(1) }
+        }
         SqlType::Bytea => ColumnType::Bytea,
         other => {
-            return Err(
-                Error::not_supported(format_args!("type {other} of column \"{name}\"")).with_hint(
+            return Err(Error::not_supported(format_args!("type {other} of column \"{name}\""))
+                .with_hint(
                     "Types are boolean, smallint, integer, bigint, numeric(p,s), real, \
                      double precision, date, timestamp, varchar, text, char(n) and bytea.",
-                ),
-            );
+                ));
         }
     })
 }
@@ -116,10 +107,7 @@ fn decimal(name: &str, info: &ExactNumberInfo) -> Result<ColumnType> {
             "NUMERIC scale {scale} of column \"{name}\" must be between 0 and precision {precision}"
         )));
     }
-    Ok(ColumnType::Decimal {
-        precision: precision as u8,
-        scale: scale as u8,
-    })
+    Ok(ColumnType::Decimal { precision: precision as u8, scale: scale as u8 })
 }
 
 fn float(name: &str, info: &ExactNumberInfo) -> Result<ColumnType> {

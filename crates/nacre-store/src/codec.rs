@@ -38,11 +38,7 @@ impl Encoder {
 
     /// Appends a 32-bit length and the bytes. Callers bound the length far below 4 GiB.
     pub(crate) fn put_bytes(&mut self, value: &[u8]) {
-        assert!(
-            value.len() < u32::MAX as usize,
-            "{} bytes in one field",
-            value.len()
-        );
+        assert!(value.len() < u32::MAX as usize, "{} bytes in one field", value.len());
         self.put_u32(value.len() as u32);
         self.put_raw(value);
     }

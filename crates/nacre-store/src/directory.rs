@@ -70,28 +70,18 @@ pub(crate) fn check_pool_header(
     if !found.starts_with(POOL_MAGIC) {
         return Err("it does not begin like a Nacre block pool".into());
     }
-    let stored = found.get(12..16).map_or(0, |crc| {
-        crc.iter()
-            .rev()
-            .fold(0, |value, &byte| value << 8 | u32::from(byte))
-    });
+    let stored = found
+        .get(12..16)
+        .map_or(0, |crc| crc.iter().rev().fold(0, |value, &byte| value << 8 | u32::from(byte)));
     let computed = header_crc32c(found);
     if stored != computed {
-        return Err(format!(
-            "header: checksum {computed:#010x} does not match {stored:#010x}"
-        ));
+        return Err(format!("header: checksum {computed:#010x} does not match {stored:#010x}"));
     }
-    Err(format!(
-        "it is not the pool of load {} of this database",
-        load.0
-    ))
+    Err(format!("it is not the pool of load {} of this database", load.0))
 }
 
 fn header_crc32c(header: &[u8]) -> u32 {
-    crc32c::crc32c_append(
-        crc32c::crc32c(&header[..12]),
-        &header[16..POOL_HEADER_BYTES],
-    )
+    crc32c::crc32c_append(crc32c::crc32c(&header[..12]), &header[16..POOL_HEADER_BYTES])
 }
 
 /// Encodes a directory of chunks that all have `column_count` blocks.
@@ -153,11 +143,7 @@ fn decode_chunks(
             let sma = Sma::from_bytes(sma).map_err(|_| Truncated)?;
             blocks.push(BlockEntry { offset, bytes, sma });
         }
-        chunks.push(ChunkEntry {
-            rows,
-            key_range,
-            blocks,
-        });
+        chunks.push(ChunkEntry { rows, key_range, blocks });
     }
     require(decoder.remaining() == 0)?;
     Ok(chunks)

@@ -140,27 +140,16 @@ impl fmt::Display for Error {
                 write!(f, "{} is not a Nacre database: {reason}", path.display())
             }
             Self::ManifestDamaged { reasons } => {
-                write!(
-                    f,
-                    "no replica of the manifest can be used: {}",
-                    reasons.join("; ")
-                )
+                write!(f, "no replica of the manifest can be used: {}", reasons.join("; "))
             }
-            Self::UnsupportedVersion {
-                object,
-                found,
-                supported,
-            } => write!(
+            Self::UnsupportedVersion { object, found, supported } => write!(
                 f,
                 "{object} has layout version {found}; this program knows version {supported}"
             ),
             Self::TableExists { table } => write!(f, "relation \"{table}\" already exists"),
             Self::UnknownTable { table } => write!(f, "relation \"{table}\" does not exist"),
             Self::UnknownDomain { domain, table } => {
-                write!(
-                    f,
-                    "memory domain \"{domain}\" of table \"{table}\" is not open"
-                )
+                write!(f, "memory domain \"{domain}\" of table \"{table}\" is not open")
             }
             Self::InvalidDefinition { reason } => f.write_str(reason),
             Self::NullViolation { table, column } => write!(

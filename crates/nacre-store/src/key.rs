@@ -20,14 +20,8 @@ impl Keys {
     /// Builds the keys of all rows from the key columns, in key order.
     pub(crate) fn new(columns: &[&ColumnBuffer]) -> Self {
         let rows = columns.first().map_or(0, |column| column.len());
-        let widths = columns
-            .iter()
-            .map(|column| fixed_bytes(column.column_type()))
-            .sum::<usize>();
-        let mut keys = Self {
-            offsets: vec![0],
-            data: Vec::with_capacity(rows * widths),
-        };
+        let widths = columns.iter().map(|column| fixed_bytes(column.column_type())).sum::<usize>();
+        let mut keys = Self { offsets: vec![0], data: Vec::with_capacity(rows * widths) };
         keys.offsets.reserve(rows);
         for row in 0..rows {
             for column in columns {
@@ -59,9 +53,7 @@ impl Keys {
         }
         let mut rows: Vec<u32> = (0..self.len() as u32).collect();
         rows.sort_unstable_by(|&a, &b| {
-            self.get(a as usize)
-                .cmp(self.get(b as usize))
-                .then(a.cmp(&b))
+            self.get(a as usize).cmp(self.get(b as usize)).then(a.cmp(&b))
         });
         rows.windows(2)
             .filter(|pair| self.get(pair[0] as usize) == self.get(pair[1] as usize))
@@ -105,17 +97,9 @@ fn push_int(value: i64, column_type: ColumnType, out: &mut Vec<u8>) {
 
 /// Maps a float to a whole number of the same order, NaN above everything, -0 equal to 0.
 fn ordered_bits(value: f64) -> u64 {
-    let canonical = if value.is_nan() {
-        f64::NAN.abs()
-    } else {
-        value + 0.0
-    };
+    let canonical = if value.is_nan() { f64::NAN.abs() } else { value + 0.0 };
     let bits = canonical.to_bits();
-    if bits >> 63 == 0 {
-        bits | 1 << 63
-    } else {
-        !bits
-    }
+    if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }
 }
 
 fn push_bytes(value: &[u8], out: &mut Vec<u8>) {
@@ -151,26 +135,13 @@ mod tests {
         assert_ascending(&ints(ColumnType::Integer, &[i64::from(i32::MIN), -1, 0, 7]));
         assert_ascending(&ints(ColumnType::BigInt, &[i64::MIN, -1, 0, i64::MAX]));
         assert_ascending(&ints(ColumnType::Boolean, &[0, 1]));
-        let mut wide = ColumnBuffer::new(ColumnType::Decimal {
-            precision: 38,
-            scale: 0,
-        });
-        [i128::MIN, -1, 0, i128::MAX]
-            .into_iter()
-            .for_each(|value| wide.push_int128(value));
+        let mut wide = ColumnBuffer::new(ColumnType::Decimal { precision: 38, scale: 0 });
+        [i128::MIN, -1, 0, i128::MAX].into_iter().for_each(|value| wide.push_int128(value));
         assert_ascending(&wide);
         let mut double = ColumnBuffer::new(ColumnType::Double);
-        [
-            f64::NEG_INFINITY,
-            -1.5,
-            -0.0,
-            1e-300,
-            2.0,
-            f64::INFINITY,
-            f64::NAN,
-        ]
-        .into_iter()
-        .for_each(|value| double.push_float64(value));
+        [f64::NEG_INFINITY, -1.5, -0.0, 1e-300, 2.0, f64::INFINITY, f64::NAN]
+            .into_iter()
+            .for_each(|value| double.push_float64(value));
         assert_ascending(&double);
         let mut text = ColumnBuffer::new(ColumnType::Bytea);
         [&b""[..], b"\0", b"\0\0", b"\0a", b"a", b"a\0", b"ab"]
@@ -182,9 +153,7 @@ mod tests {
     #[test]
     fn first_column_of_a_composite_key_decides() {
         let mut text = ColumnBuffer::new(ColumnType::Varchar { max_chars: None });
-        [&b"a"[..], b"a", b"ab"]
-            .into_iter()
-            .for_each(|value| text.push_bytes(value));
+        [&b"a"[..], b"a", b"ab"].into_iter().for_each(|value| text.push_bytes(value));
         let number = ints(ColumnType::Integer, &[1, 2, 0]);
         let keys = Keys::new(&[&text, &number]);
         assert!(keys.get(0) < keys.get(1) && keys.get(1) < keys.get(2));

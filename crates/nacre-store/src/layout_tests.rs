@@ -14,19 +14,12 @@ const ID: DatabaseId = DatabaseId(*b"an id of 16 byte");
 /// Returns (offset, bytes, field) of the table below `heading`; checks that fields leave no gap.
 fn drawn(heading: &str) -> Vec<(usize, usize, &'static str)> {
     let (_, after) = LAYOUT.split_once(heading).unwrap();
-    let rows = after
-        .lines()
-        .skip_while(|line| !line.starts_with("| offset |"))
-        .skip(2);
+    let rows = after.lines().skip_while(|line| !line.starts_with("| offset |")).skip(2);
     let mut end = 0;
     rows.take_while(|line| line.starts_with('|'))
         .map(|line| {
             let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
-            let field = (
-                cells[0].parse().unwrap(),
-                cells[1].parse().unwrap(),
-                cells[2],
-            );
+            let field = (cells[0].parse().unwrap(), cells[1].parse().unwrap(), cells[2]);
             assert_eq!(field.0, end, "{heading}: {}", field.2);
             end += field.1;
             field
@@ -36,17 +29,13 @@ fn drawn(heading: &str) -> Vec<(usize, usize, &'static str)> {
 
 /// Returns the bytes of `field` in `bytes` as drawn below `heading`.
 fn field<'a>(heading: &str, name: &str, bytes: &'a [u8]) -> &'a [u8] {
-    let found = drawn(heading)
-        .into_iter()
-        .find(|(_, _, field)| *field == name);
+    let found = drawn(heading).into_iter().find(|(_, _, field)| *field == name);
     let (offset, length, _) = found.unwrap_or_else(|| panic!("{heading} has no {name}"));
     &bytes[offset..offset + length]
 }
 
 fn bytes_of(heading: &str) -> usize {
-    drawn(heading)
-        .last()
-        .map_or(0, |(offset, bytes, _)| offset + bytes)
+    drawn(heading).last().map_or(0, |(offset, bytes, _)| offset + bytes)
 }
 
 #[test]
@@ -61,23 +50,15 @@ fn manifest_header_is_as_drawn() {
     assert_eq!(field(heading, "created", &header), 77_u64.to_le_bytes());
     let crc = crc32c::crc32c_append(crc32c::crc32c(&header[..12]), &header[16..64]);
     assert_eq!(field(heading, "crc32c", &header), crc.to_le_bytes());
-    let published = drawn(heading)
-        .into_iter()
-        .find(|(_, _, name)| *name == "published_end");
-    assert_eq!(
-        published.map(|(offset, _, _)| offset as u64),
-        Some(PUBLISHED_OFFSET)
-    );
+    let published = drawn(heading).into_iter().find(|(_, _, name)| *name == "published_end");
+    assert_eq!(published.map(|(offset, _, _)| offset as u64), Some(PUBLISHED_OFFSET));
 }
 
 #[test]
 fn manifest_record_is_as_drawn() {
     let heading = "### Manifest record";
     let records = [
-        Record::Domain {
-            name: "d".into(),
-            path: "/p".into(),
-        },
+        Record::Domain { name: "d".into(), path: "/p".into() },
         Record::TableDropped { table: TableId(9) },
     ];
     assert_eq!(bytes_of(heading), RECORD_HEADER_BYTES);
@@ -122,10 +103,7 @@ fn load_record_has_the_fields_in_the_drawn_order() {
         expected.extend_from_slice(&value.to_le_bytes());
     }
     expected.extend_from_slice(&8_u32.to_le_bytes());
-    assert_eq!(
-        &bytes[RECORD_HEADER_BYTES..RECORD_HEADER_BYTES + expected.len()],
-        expected
-    );
+    assert_eq!(&bytes[RECORD_HEADER_BYTES..RECORD_HEADER_BYTES + expected.len()], expected);
     assert_eq!(COLUMN_TYPE_BYTES, 8);
 }
 
@@ -145,23 +123,14 @@ fn load_pool_header_is_as_drawn() {
 
 #[test]
 fn directory_is_as_drawn_and_every_cut_of_it_is_noticed() {
-    let block = |offset| BlockEntry {
-        offset,
-        bytes: 192,
-        sma: Sma::empty(),
-    };
+    let block = |offset| BlockEntry { offset, bytes: 192, sma: Sma::empty() };
     let chunks = vec![ChunkEntry {
         rows: 5,
-        key_range: Some(KeyRange {
-            min: vec![1],
-            max: vec![2, 3],
-        }),
+        key_range: Some(KeyRange { min: vec![1], max: vec![2, 3] }),
         blocks: vec![block(64), block(256)],
     }];
     let bytes = directory::encode(&chunks, 2);
-    let mut expected = vec![
-        1, 0, 0, 0, 2, 0, 0, 0, 5, 0, 0, 0, 1, 0, 0, 0, 1, 2, 0, 0, 0, 2, 3,
-    ];
+    let mut expected = vec![1, 0, 0, 0, 2, 0, 0, 0, 5, 0, 0, 0, 1, 0, 0, 0, 1, 2, 0, 0, 0, 2, 3];
     for offset in [64_u64, 256] {
         expected.extend_from_slice(&offset.to_le_bytes());
         expected.extend_from_slice(&192_u64.to_le_bytes());
@@ -171,21 +140,9 @@ fn directory_is_as_drawn_and_every_cut_of_it_is_noticed() {
     assert!(LAYOUT.contains(&format!("| {} each | blocks |", 16 + SMA_BYTES)));
     assert_eq!(directory::decode(&bytes, 1, 2, 448).as_ref(), Ok(&chunks));
     for end in 0..bytes.len() {
-        assert!(
-            directory::decode(&bytes[..end], 1, 2, 448).is_err(),
-            "cut at {end}"
-        );
+        assert!(directory::decode(&bytes[..end], 1, 2, 448).is_err(), "cut at {end}");
     }
-    assert!(
-        directory::decode(&bytes, 1, 2, 447).is_err(),
-        "a block past the end of the blocks"
-    );
-    assert!(
-        directory::decode(&bytes, 2, 2, 448).is_err(),
-        "another number of chunks"
-    );
-    assert!(
-        directory::decode(&bytes, 1, 1, 448).is_err(),
-        "another number of columns"
-    );
+    assert!(directory::decode(&bytes, 1, 2, 447).is_err(), "a block past the end of the blocks");
+    assert!(directory::decode(&bytes, 2, 2, 448).is_err(), "another number of chunks");
+    assert!(directory::decode(&bytes, 1, 1, 448).is_err(), "another number of columns");
 }

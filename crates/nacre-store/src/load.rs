@@ -11,7 +11,7 @@
 //! # Concurrency
 //! `append_chunk` may be called from any number of threads at once.
 //! # Source
-//! [Muehlbauer16 section 3.3] bulk loading in chunks. Differs: chunks go straight to compressed blocks.
+//! [Muehlbauer16 3.3] bulk loading in chunks. Differs: chunks go straight to compressed blocks.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -52,14 +52,7 @@ impl Load {
         let header = directory::pool_header(store.database(), table.id(), id);
         appender.append(&header, BLOCK_ALIGN)?;
         let (chunks, flavour) = (Mutex::default(), Flavour::active());
-        Ok(Self {
-            store,
-            table,
-            id,
-            appender,
-            chunks,
-            flavour,
-        })
+        Ok(Self { store, table, id, appender, chunks, flavour })
     }
 
     /// Returns the table that is loaded.
@@ -77,12 +70,7 @@ impl Load {
     /// If the buffers do not fit the table's columns or hold no row.
     pub fn append_chunk(&self, index: u64, columns: &[ColumnBuffer]) -> Result<()> {
         let schema = self.table.schema();
-        assert_eq!(
-            columns.len(),
-            schema.columns.len(),
-            "columns of table {:?}",
-            schema.name
-        );
+        assert_eq!(columns.len(), schema.columns.len(), "columns of table {:?}", schema.name);
         let rows = columns[0].len();
         assert!(rows > 0 && columns.iter().all(|column| column.len() == rows));
         for (definition, column) in schema.columns.iter().zip(columns) {
@@ -97,28 +85,14 @@ impl Load {
         let mut blocks = Vec::with_capacity(columns.len());
         for (definition, column) in schema.columns.iter().zip(columns) {
             let encoded = block::encode(column, self.flavour).map_err(|error| Error::Internal {
-                reason: format!(
-                    "{}.{}, chunk {index}: {error}",
-                    schema.name, definition.name
-                ),
+                reason: format!("{}.{}, chunk {index}: {error}", schema.name, definition.name),
             })?;
             let offset = self.appender.append(&encoded.bytes, BLOCK_ALIGN)?;
             let bytes = encoded.bytes.len() as u64;
-            blocks.push(BlockEntry {
-                offset,
-                bytes,
-                sma: encoded.header.sma,
-            });
+            blocks.push(BlockEntry { offset, bytes, sma: encoded.header.sma });
         }
-        let entry = ChunkEntry {
-            rows: rows as u32,
-            key_range,
-            blocks,
-        };
-        self.chunks
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(index, entry);
+        let entry = ChunkEntry { rows: rows as u32, key_range, blocks };
+        self.chunks.lock().unwrap_or_else(PoisonError::into_inner).insert(index, entry);
         Ok(())
     }
 
@@ -128,10 +102,7 @@ impl Load {
     /// [`Error::DuplicateKey`], [`Error::UnknownTable`] if the table was dropped meanwhile, no
     /// space, I/O; then nothing of the load is visible and its file is removed.
     pub fn commit(self) -> Result<u64> {
-        let chunks = self
-            .chunks
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
+        let chunks = self.chunks.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some((position, _)) = (0..).zip(chunks.keys()).find(|(want, have)| want != *have) {
             return Err(Error::Internal {
                 reason: format!("chunk {position} of a load is missing"),
@@ -179,18 +150,12 @@ impl Load {
             return Err(duplicate_key(&self.table, &key_columns, index, row));
         }
         let (min, max) = (keys.iter().min(), keys.iter().max());
-        Ok(min.zip(max).map(|(min, max)| KeyRange {
-            min: min.to_vec(),
-            max: max.to_vec(),
-        }))
+        Ok(min.zip(max).map(|(min, max)| KeyRange { min: min.to_vec(), max: max.to_vec() }))
     }
 }
 
 fn publish(store: &Store, table: &Arc<Table>, pool: &Arc<LoadPool>) -> Result<()> {
-    let _commit = table
-        .commit_lock
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
+    let _commit = table.commit_lock.lock().unwrap_or_else(PoisonError::into_inner);
     uniqueness::check(table, pool)?;
     store.publish_load(table, pool)
 }
@@ -204,14 +169,8 @@ pub(crate) fn duplicate_key(
 ) -> Error {
     let schema = table.schema();
     let key = schema.primary_key.as_deref().unwrap_or_default();
-    let names: Vec<&str> = key
-        .iter()
-        .map(|&index| schema.columns[index].name.as_str())
-        .collect();
-    let values: Vec<String> = key_columns
-        .iter()
-        .map(|column| value_text(column, row))
-        .collect();
+    let names: Vec<&str> = key.iter().map(|&index| schema.columns[index].name.as_str()).collect();
+    let values: Vec<String> = key_columns.iter().map(|column| value_text(column, row)).collect();
     Error::DuplicateKey(Box::new(DuplicateKey {
         table: schema.name.clone(),
         constraint: schema.primary_key_name.clone(),

@@ -59,21 +59,12 @@ impl TableSchema {
         }
         let key = self.primary_key.as_deref().unwrap_or_default();
         for (position, &index) in key.iter().enumerate() {
-            let column = self
-                .columns
-                .get(index)
-                .ok_or("primary key names no column")?;
+            let column = self.columns.get(index).ok_or("primary key names no column")?;
             if key[..position].contains(&index) {
-                return Err(format!(
-                    "column {:?} appears twice in the primary key",
-                    column.name
-                ));
+                return Err(format!("column {:?} appears twice in the primary key", column.name));
             }
             if column.is_nullable {
-                return Err(format!(
-                    "column {:?} of the primary key is nullable",
-                    column.name
-                ));
+                return Err(format!("column {:?} of the primary key is nullable", column.name));
             }
         }
         Ok(())
@@ -102,29 +93,16 @@ impl TableSchema {
         let mut columns = Vec::new();
         for _ in 0..decoder.u16()? {
             let name = decoder.string()?;
-            let type_bytes = decoder
-                .raw(COLUMN_TYPE_BYTES)?
-                .try_into()
-                .map_err(|_| Truncated)?;
+            let type_bytes = decoder.raw(COLUMN_TYPE_BYTES)?.try_into().map_err(|_| Truncated)?;
             let column_type = ColumnType::from_bytes(type_bytes).map_err(|_| Truncated)?;
-            columns.push(ColumnDef {
-                name,
-                column_type,
-                is_nullable: decoder.u8()? != 0,
-            });
+            columns.push(ColumnDef { name, column_type, is_nullable: decoder.u8()? != 0 });
         }
         let primary_key_name = decoder.string()?;
         let key = (0..decoder.u16()?)
             .map(|_| decoder.u16().map(usize::from))
             .collect::<Result<Vec<_>, _>>()?;
         let primary_key = (!key.is_empty()).then_some(key);
-        Ok(Self {
-            name,
-            columns,
-            primary_key,
-            primary_key_name,
-            domain,
-        })
+        Ok(Self { name, columns, primary_key, primary_key_name, domain })
     }
 }
 
@@ -156,10 +134,9 @@ fn check_type(column: &ColumnDef) -> Result<(), String> {
                 column.name
             ))
         }
-        ColumnType::Varchar { max_chars: Some(0) } | ColumnType::Char { chars: 0 } => Err(format!(
-            "column {:?}: the length must be at least 1",
-            column.name
-        )),
+        ColumnType::Varchar { max_chars: Some(0) } | ColumnType::Char { chars: 0 } => {
+            Err(format!("column {:?}: the length must be at least 1", column.name))
+        }
         _ => Ok(()),
     }
 }
@@ -169,11 +146,7 @@ mod tests {
     use super::*;
 
     fn column(name: &str, column_type: ColumnType) -> ColumnDef {
-        ColumnDef {
-            name: name.into(),
-            column_type,
-            is_nullable: false,
-        }
+        ColumnDef { name: name.into(), column_type, is_nullable: false }
     }
 
     fn schema() -> TableSchema {
@@ -182,22 +155,14 @@ mod tests {
             ColumnType::SmallInt,
             ColumnType::Integer,
             ColumnType::BigInt,
-            ColumnType::Decimal {
-                precision: 15,
-                scale: 2,
-            },
-            ColumnType::Decimal {
-                precision: 38,
-                scale: 38,
-            },
+            ColumnType::Decimal { precision: 15, scale: 2 },
+            ColumnType::Decimal { precision: 38, scale: 38 },
             ColumnType::Real,
             ColumnType::Double,
             ColumnType::Date,
             ColumnType::Timestamp,
             ColumnType::Varchar { max_chars: None },
-            ColumnType::Varchar {
-                max_chars: Some(44),
-            },
+            ColumnType::Varchar { max_chars: Some(44) },
             ColumnType::Char { chars: 3 },
             ColumnType::Bytea,
         ];
@@ -238,11 +203,8 @@ mod tests {
         assert!(broken(|s| s.columns[3].is_nullable = true).contains("nullable"));
         assert!(broken(|s| s.name = "x".repeat(64)).contains("64 bytes"));
         assert!(
-            broken(|s| s.columns[4].column_type = ColumnType::Decimal {
-                precision: 39,
-                scale: 0
-            })
-            .contains("numeric(39,0)")
+            broken(|s| s.columns[4].column_type = ColumnType::Decimal { precision: 39, scale: 0 })
+                .contains("numeric(39,0)")
         );
     }
 }

@@ -98,25 +98,15 @@ impl Store {
             let reason = "a volatile database is neither read-only nor in further domains".into();
             return Err(Error::InvalidDefinition { reason });
         }
-        let access = if options.is_read_only {
-            Access::ReadOnly
-        } else {
-            Access::ReadWrite
-        };
+        let access = if options.is_read_only { Access::ReadOnly } else { Access::ReadWrite };
         let (main, lock) = open_main(options.directory.as_deref(), access)?;
-        let places = MANIFEST_FILES.map(|file_name| Place {
-            domain: main.clone(),
-            file_name: file_name.into(),
-        });
+        let places = MANIFEST_FILES
+            .map(|file_name| Place { domain: main.clone(), file_name: file_name.into() });
         let mut exists = false;
         for place in &places {
             exists |= place.domain.exists(&place.file_name)?;
         }
-        let Opened {
-            manifest,
-            records,
-            notes,
-        } = if exists {
+        let Opened { manifest, records, notes } = if exists {
             Manifest::open(&places, access)?
         } else {
             if options.is_read_only {
@@ -125,19 +115,9 @@ impl Store {
                 return Err(Error::NotADatabase { path, reason });
             }
             let manifest = Manifest::create(new_database_id()?, now_micros(), &places)?;
-            Opened {
-                manifest,
-                records: Vec::new(),
-                notes: Vec::new(),
-            }
+            Opened { manifest, records: Vec::new(), notes: Vec::new() }
         };
-        let mut opening = Opening {
-            main,
-            manifest,
-            notes,
-            access,
-            domains: BTreeMap::new(),
-        };
+        let mut opening = Opening { main, manifest, notes, access, domains: BTreeMap::new() };
         let replayed = replay(&records)?;
         opening.open_domains(&replayed.domains, &options.domains)?;
         opening.finish(replayed, lock)
@@ -160,12 +140,8 @@ impl Store {
 
     /// Returns the open memory domains, `main` first.
     pub fn domains(&self) -> Vec<Domain> {
-        let (main, others): (Vec<_>, Vec<_>) = self
-            .shared
-            .domains
-            .values()
-            .cloned()
-            .partition(|domain| domain.name() == MAIN_DOMAIN);
+        let (main, others): (Vec<_>, Vec<_>) =
+            self.shared.domains.values().cloned().partition(|domain| domain.name() == MAIN_DOMAIN);
         main.into_iter().chain(others).collect()
     }
 
@@ -176,11 +152,7 @@ impl Store {
 
     /// Returns all tables in name order.
     pub fn tables(&self) -> Vec<Arc<Table>> {
-        let tables = self
-            .shared
-            .tables
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
+        let tables = self.shared.tables.read().unwrap_or_else(PoisonError::into_inner);
         tables.values().cloned().collect()
     }
 
@@ -189,15 +161,8 @@ impl Store {
     /// # Errors
     /// [`Error::UnknownTable`].
     pub fn table(&self, name: &str) -> Result<Arc<Table>> {
-        let tables = self
-            .shared
-            .tables
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
-        tables
-            .get(name)
-            .cloned()
-            .ok_or_else(|| Error::UnknownTable { table: name.into() })
+        let tables = self.shared.tables.read().unwrap_or_else(PoisonError::into_inner);
+        tables.get(name).cloned().ok_or_else(|| Error::UnknownTable { table: name.into() })
     }
 
     /// Creates a table.
@@ -207,33 +172,19 @@ impl Store {
     /// [`Error::ReadOnly`], no space, I/O.
     pub fn create_table(&self, schema: TableSchema) -> Result<Arc<Table>> {
         self.require_writable()?;
-        schema
-            .validate()
-            .map_err(|reason| Error::InvalidDefinition { reason })?;
+        schema.validate().map_err(|reason| Error::InvalidDefinition { reason })?;
         if !self.shared.domains.contains_key(&schema.domain) {
-            return Err(Error::UnknownDomain {
-                domain: schema.domain,
-                table: schema.name,
-            });
+            return Err(Error::UnknownDomain { domain: schema.domain, table: schema.name });
         }
         let mut state = self.manifest();
         if let Ok(table) = self.table(&schema.name) {
-            return Err(Error::TableExists {
-                table: table.schema().name.clone(),
-            });
+            return Err(Error::TableExists { table: table.schema().name.clone() });
         }
         let id = TableId(state.next_table);
-        state.manifest.append(&Record::TableCreated {
-            table: id,
-            schema: schema.clone(),
-        })?;
+        state.manifest.append(&Record::TableCreated { table: id, schema: schema.clone() })?;
         state.next_table += 1;
         let table = Arc::new(Table::new(id, schema));
-        let mut tables = self
-            .shared
-            .tables
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut tables = self.shared.tables.write().unwrap_or_else(PoisonError::into_inner);
         tables.insert(table.schema().name.clone(), Arc::clone(&table));
         Ok(table)
     }
@@ -246,14 +197,8 @@ impl Store {
         self.require_writable()?;
         let mut state = self.manifest();
         let table = self.table(name)?;
-        state
-            .manifest
-            .append(&Record::TableDropped { table: table.id() })?;
-        self.shared
-            .tables
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(name);
+        state.manifest.append(&Record::TableDropped { table: table.id() })?;
+        self.shared.tables.write().unwrap_or_else(PoisonError::into_inner).remove(name);
         table.drop_loads();
         Ok(())
     }
@@ -265,12 +210,10 @@ impl Store {
     pub fn begin_load(&self, table: &Arc<Table>) -> Result<Load> {
         self.require_writable()?;
         let schema = table.schema();
-        let domain = self
-            .domain(&schema.domain)
-            .ok_or_else(|| Error::UnknownDomain {
-                domain: schema.domain.clone(),
-                table: schema.name.clone(),
-            })?;
+        let domain = self.domain(&schema.domain).ok_or_else(|| Error::UnknownDomain {
+            domain: schema.domain.clone(),
+            table: schema.name.clone(),
+        })?;
         let id = {
             let mut state = self.manifest();
             let id = LoadId(state.next_load);
@@ -285,30 +228,19 @@ impl Store {
     pub(crate) fn publish_load(&self, table: &Arc<Table>, load: &Arc<LoadPool>) -> Result<()> {
         let mut state = self.manifest();
         if table.is_dropped() {
-            return Err(Error::UnknownTable {
-                table: table.schema().name.clone(),
-            });
+            return Err(Error::UnknownTable { table: table.schema().name.clone() });
         }
-        state
-            .manifest
-            .append(&Record::Load(load.record().clone()))?;
+        state.manifest.append(&Record::Load(load.record().clone()))?;
         table.add_load(Arc::clone(load));
         Ok(())
     }
 
     fn manifest(&self) -> std::sync::MutexGuard<'_, ManifestState> {
-        self.shared
-            .manifest
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.shared.manifest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn require_writable(&self) -> Result<()> {
-        if self.shared.is_read_only {
-            Err(Error::ReadOnly)
-        } else {
-            Ok(())
-        }
+        if self.shared.is_read_only { Err(Error::ReadOnly) } else { Ok(()) }
     }
 }
 
@@ -342,8 +274,7 @@ impl Opening {
             let domain = match opened {
                 Ok(domain) => domain,
                 Err(error) if is_remembered => {
-                    self.notes
-                        .push(format!("memory domain \"{name}\" is missing: {error}"));
+                    self.notes.push(format!("memory domain \"{name}\" is missing: {error}"));
                     continue;
                 }
                 Err(error) => return Err(error.into()),
@@ -351,10 +282,7 @@ impl Opening {
             if self.access == Access::ReadWrite {
                 if !is_remembered {
                     let path = path.to_string_lossy().into_owned();
-                    self.manifest.append(&Record::Domain {
-                        name: name.clone(),
-                        path,
-                    })?;
+                    self.manifest.append(&Record::Domain { name: name.clone(), path })?;
                 }
                 self.manifest.add_replica(Place {
                     domain: domain.clone(),
@@ -404,9 +332,7 @@ impl Opening {
             tables: RwLock::new(tables),
             _lock: lock,
         };
-        Ok(Store {
-            shared: Arc::new(shared),
-        })
+        Ok(Store { shared: Arc::new(shared) })
     }
 }
 
@@ -427,12 +353,7 @@ fn open_main(directory: Option<&Path>, access: Access) -> Result<(Domain, Option
 
 /// Refuses a path that is neither a database nor empty nor absent, before anything touches it.
 fn refuse_foreign(path: &Path) -> Result<()> {
-    let refuse = |reason: String| {
-        Err(Error::NotADatabase {
-            path: path.to_path_buf(),
-            reason,
-        })
-    };
+    let refuse = |reason: String| Err(Error::NotADatabase { path: path.to_path_buf(), reason });
     if path.is_file() {
         return refuse("it is a file, a database is a directory".into());
     }
@@ -440,21 +361,13 @@ fn refuse_foreign(path: &Path) -> Result<()> {
     let Ok(entries) = std::fs::read_dir(path) else {
         return Ok(());
     };
-    let names: Vec<String> = entries
-        .flatten()
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .collect();
-    if names
-        .iter()
-        .any(|name| MANIFEST_FILES.contains(&name.as_str()))
-    {
+    let names: Vec<String> =
+        entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    if names.iter().any(|name| MANIFEST_FILES.contains(&name.as_str())) {
         return Ok(());
     }
     let is_ours = |name: &str| {
-        name == LOCK_FILE
-            || MANIFEST_FILES
-                .iter()
-                .any(|file| name == replica_in_progress(file))
+        name == LOCK_FILE || MANIFEST_FILES.iter().any(|file| name == replica_in_progress(file))
     };
     match names.iter().find(|name| !is_ours(name)) {
         None => Ok(()),
@@ -476,11 +389,7 @@ fn remove_leftovers(domain: &Domain, live: &BTreeSet<String>) -> Result<()> {
 
 /// Adds up the manifest's records.
 fn replay(records: &[Record]) -> Result<Replayed> {
-    let mut replayed = Replayed {
-        next_table: 1,
-        next_load: 1,
-        ..Replayed::default()
-    };
+    let mut replayed = Replayed { next_table: 1, next_load: 1, ..Replayed::default() };
     for record in records {
         match record {
             Record::Domain { name, path } => {
@@ -515,7 +424,5 @@ fn new_database_id() -> Result<DatabaseId> {
 }
 
 fn now_micros() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_micros() as u64)
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
 }

@@ -84,10 +84,7 @@ impl Table {
     /// Returns the loads published so far.
     pub fn snapshot(self: &Arc<Self>) -> TableSnapshot {
         let loads = Arc::clone(&self.loads.read().unwrap_or_else(PoisonError::into_inner));
-        TableSnapshot {
-            table: Arc::clone(self),
-            loads,
-        }
+        TableSnapshot { table: Arc::clone(self), loads }
     }
 
     pub(crate) fn add_load(&self, load: Arc<LoadPool>) {
@@ -133,10 +130,7 @@ impl TableSnapshot {
 
     /// Returns the number of chunks; touches no pool.
     pub fn chunk_count(&self) -> u64 {
-        self.loads
-            .iter()
-            .map(|load| u64::from(load.record.chunk_count))
-            .sum()
+        self.loads.iter().map(|load| u64::from(load.record.chunk_count)).sum()
     }
 
     /// Returns the bytes of all pools; touches none.
@@ -155,12 +149,7 @@ impl TableSnapshot {
             for index in 0..open.chunks.len() {
                 let number = chunks.len() as u64;
                 let (table, load) = (Arc::clone(&self.table), Arc::clone(&open));
-                chunks.push(Chunk {
-                    table,
-                    load,
-                    index,
-                    number,
-                });
+                chunks.push(Chunk { table, load, index, number });
             }
         }
         Ok(chunks)
@@ -181,13 +170,7 @@ pub(crate) struct LoadPool {
 impl LoadPool {
     pub(crate) fn new(record: LoadRecord, database: DatabaseId, domain: Option<Domain>) -> Self {
         let is_doomed = AtomicBool::new(false);
-        Self {
-            record,
-            database,
-            domain,
-            open: Mutex::new(None),
-            is_doomed,
-        }
+        Self { record, database, domain, open: Mutex::new(None), is_doomed }
     }
 
     /// Returns the name of the pool of `record`.
@@ -256,17 +239,9 @@ impl LoadPool {
         let columns = table.schema.columns.len();
         let chunks = directory::decode(bytes, record.chunk_count, columns, record.directory_offset)
             .map_err(|reason| damaged(format!("directory: {reason}")))?;
-        let blocks = (0..chunks.len() * columns)
-            .map(|_| OnceLock::new())
-            .collect();
+        let blocks = (0..chunks.len() * columns).map(|_| OnceLock::new()).collect();
         let path = domain.path().map(|path| path.join(&file_name));
-        Ok(OpenLoad {
-            pool: Arc::new(pool),
-            path,
-            chunks,
-            columns,
-            blocks,
-        })
+        Ok(OpenLoad { pool: Arc::new(pool), path, chunks, columns, blocks })
     }
 }
 
@@ -315,12 +290,7 @@ impl Chunk {
     /// Makes a chunk of a load that is not published yet; `number` counts within the load.
     pub(crate) fn of_load(table: &Arc<Table>, load: &Arc<OpenLoad>, index: usize) -> Self {
         let (table, load) = (Arc::clone(table), Arc::clone(load));
-        Self {
-            table,
-            load,
-            index,
-            number: index as u64,
-        }
+        Self { table, load, index, number: index as u64 }
     }
 
     /// Returns the chunk's number in its table, from 0.
@@ -355,11 +325,7 @@ impl Chunk {
     /// If the table has no such column.
     pub fn location(&self, column: usize) -> BlockLocation {
         let BlockEntry { offset, bytes, .. } = *self.block_entry(column);
-        BlockLocation {
-            pool_path: self.load.path.clone(),
-            offset,
-            bytes,
-        }
+        BlockLocation { pool_path: self.load.path.clone(), offset, bytes }
     }
 
     /// Returns the verified block of `column`.
@@ -405,27 +371,16 @@ impl Chunk {
     fn verify(&self, column: usize) -> Result<BlockHandle> {
         let entry = self.block_entry(column);
         if !entry.offset.is_multiple_of(ALIGNMENT as u64) {
-            return Err(self.damage(
-                column,
-                format!("its offset {} is not aligned", entry.offset),
-            ));
+            return Err(self.damage(column, format!("its offset {} is not aligned", entry.offset)));
         }
         let handle = BlockHandle {
             bytes: self.load.pool.whole(entry.offset, entry.bytes)?,
             column_type: self.table.schema.columns[column].column_type,
         };
-        let block = handle
-            .block()
-            .map_err(|error| self.damaged(column, &error))?;
-        block
-            .verify()
-            .map_err(|error| self.damaged(column, &error))?;
+        let block = handle.block().map_err(|error| self.damaged(column, &error))?;
+        block.verify().map_err(|error| self.damaged(column, &error))?;
         if block.rows() != self.rows() {
-            let reason = format!(
-                "the block has {} rows, its chunk {}",
-                block.rows(),
-                self.rows()
-            );
+            let reason = format!("the block has {} rows, its chunk {}", block.rows(), self.rows());
             return Err(self.damage(column, reason));
         }
         Ok(handle)

@@ -47,28 +47,17 @@ fn check_with_limit(table: &Arc<Table>, load: &Arc<LoadPool>, pass_rows_max: u64
     }
     let old = table.snapshot().chunks()?;
     let open = load.open(table)?;
-    let new: Vec<Chunk> = (0..open.chunks.len())
-        .map(|index| Chunk::of_load(table, &open, index))
-        .collect();
+    let new: Vec<Chunk> =
+        (0..open.chunks.len()).map(|index| Chunk::of_load(table, &open, index)).collect();
     let shared = shared_ranges(&old, &new);
     let affected: Vec<(bool, usize, &Chunk)> = [(false, &old), (true, &new)]
         .into_iter()
         .flat_map(|(is_new, chunks)| {
-            chunks
-                .iter()
-                .enumerate()
-                .map(move |(index, chunk)| (is_new, index, chunk))
+            chunks.iter().enumerate().map(move |(index, chunk)| (is_new, index, chunk))
         })
-        .filter(|(_, _, chunk)| {
-            chunk
-                .key_range()
-                .is_some_and(|range| overlaps(&shared, range))
-        })
+        .filter(|(_, _, chunk)| chunk.key_range().is_some_and(|range| overlaps(&shared, range)))
         .collect();
-    let rows: u64 = affected
-        .iter()
-        .map(|(_, _, chunk)| chunk.rows() as u64)
-        .sum();
+    let rows: u64 = affected.iter().map(|(_, _, chunk)| chunk.rows() as u64).sum();
     let passes = rows.div_ceil(pass_rows_max).max(1);
     let mut first: Option<(usize, usize)> = None;
     for pass in 0..passes {
@@ -77,19 +66,12 @@ fn check_with_limit(table: &Arc<Table>, load: &Arc<LoadPool>, pass_rows_max: u64
             let keys = Keys::new(&key_columns(table, chunk)?.iter().collect::<Vec<_>>());
             for (row, key) in keys.iter().enumerate() {
                 if covers(&shared, key) && hash(key) % passes == pass {
-                    candidates.push(Candidate {
-                        key: key.into(),
-                        is_new,
-                        chunk: index,
-                        row,
-                    });
+                    candidates.push(Candidate { key: key.into(), is_new, chunk: index, row });
                 }
             }
         }
         candidates.sort_unstable();
-        let later = candidates
-            .windows(2)
-            .filter(|pair| pair[0].key == pair[1].key);
+        let later = candidates.windows(2).filter(|pair| pair[0].key == pair[1].key);
         let doubles = later.map(|pair| (pair[1].chunk, pair[1].row));
         first = first.into_iter().chain(doubles).min();
     }
@@ -128,23 +110,17 @@ fn decode(block: &Block<'_>) -> std::result::Result<ColumnBuffer, BlockError> {
         Physical::Int128 => {
             let mut values = Vec::with_capacity(rows.len());
             block.decode_i128(flavour, rows, &mut values)?;
-            values
-                .into_iter()
-                .for_each(|value| column.push_int128(value));
+            values.into_iter().for_each(|value| column.push_int128(value));
         }
         Physical::Float32 => {
             let mut values = Vec::with_capacity(rows.len());
             block.decode_f32(rows, &mut values)?;
-            values
-                .into_iter()
-                .for_each(|value| column.push_float32(value));
+            values.into_iter().for_each(|value| column.push_float32(value));
         }
         Physical::Float64 => {
             let mut values = Vec::with_capacity(rows.len());
             block.decode_f64(rows, &mut values)?;
-            values
-                .into_iter()
-                .for_each(|value| column.push_float64(value));
+            values.into_iter().for_each(|value| column.push_float64(value));
         }
         Physical::Bytes => {
             for row in rows {
@@ -176,13 +152,7 @@ fn shared_ranges(old: &[Chunk], new: &[Chunk]) -> Vec<KeyRange> {
             && *reach >= range.min
         {
             let max = reach.min(&range.max).clone();
-            merge(
-                &mut shared,
-                KeyRange {
-                    min: range.min.clone(),
-                    max,
-                },
-            );
+            merge(&mut shared, KeyRange { min: range.min.clone(), max });
         }
         if is_new {
             reach_new = reach_new.max(Some(range.max.clone()));
@@ -222,9 +192,7 @@ fn covers(ranges: &[KeyRange], key: &[u8]) -> bool {
 /// Tells whether one of the disjoint, ascending `ranges` meets `range`.
 fn overlaps(ranges: &[KeyRange], range: &KeyRange) -> bool {
     let first = ranges.partition_point(|candidate| candidate.max < range.min);
-    ranges
-        .get(first)
-        .is_some_and(|candidate| candidate.min <= range.max)
+    ranges.get(first).is_some_and(|candidate| candidate.min <= range.max)
 }
 
 /// Spreads keys over passes: FNV-1a, whose quality is enough to divide work.

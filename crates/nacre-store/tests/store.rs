@@ -12,19 +12,13 @@ use nacre_store::{
 };
 
 fn open(directory: &Path) -> Store {
-    Store::open(OpenOptions {
-        directory: Some(directory.into()),
-        ..OpenOptions::default()
-    })
-    .unwrap()
+    Store::open(OpenOptions { directory: Some(directory.into()), ..OpenOptions::default() })
+        .unwrap()
 }
 
 fn schema(name: &str) -> TableSchema {
-    let column = |name: &str, column_type| ColumnDef {
-        name: name.into(),
-        column_type,
-        is_nullable: false,
-    };
+    let column =
+        |name: &str, column_type| ColumnDef { name: name.into(), column_type, is_nullable: false };
     TableSchema {
         name: name.into(),
         columns: vec![
@@ -60,9 +54,7 @@ fn keys(table: &Arc<Table>) -> Vec<i64> {
     for chunk in table.snapshot().chunks().unwrap() {
         let handle = chunk.block(0).unwrap();
         let block = handle.block().unwrap();
-        block
-            .decode_i64(Flavour::active(), 0..chunk.rows(), &mut keys)
-            .unwrap();
+        block.decode_i64(Flavour::active(), 0..chunk.rows(), &mut keys).unwrap();
     }
     keys
 }
@@ -81,10 +73,7 @@ fn committed_loads_are_there_after_reopening_in_row_order() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path());
     let table = store.create_table(schema("t")).unwrap();
-    assert_eq!(
-        load(&store, &table, &[rows(0..100), rows(100..150)]).unwrap(),
-        150
-    );
+    assert_eq!(load(&store, &table, &[rows(0..100), rows(100..150)]).unwrap(), 150);
     assert_eq!(load(&store, &table, &[rows(-5..0)]).unwrap(), 5);
     let expected: Vec<i64> = (0..150).chain(-5..0).collect();
     assert_eq!(keys(&table), expected);
@@ -118,17 +107,10 @@ fn pool_of_a_load_that_was_cut_off_is_removed_at_open() {
     load(&store, &table, &[rows(0..10)]).unwrap();
     drop((store, table));
     let before = file_names(directory.path());
-    fs::write(
-        directory.path().join("load-00000000000000ff.pool"),
-        b"half a load",
-    )
-    .unwrap();
+    fs::write(directory.path().join("load-00000000000000ff.pool"), b"half a load").unwrap();
     let store = open(directory.path());
     assert_eq!(file_names(directory.path()), before);
-    assert_eq!(
-        keys(&store.table("t").unwrap()),
-        (0..10).collect::<Vec<_>>()
-    );
+    assert_eq!(keys(&store.table("t").unwrap()), (0..10).collect::<Vec<_>>());
 }
 
 #[test]
@@ -139,25 +121,10 @@ fn snapshot_outlives_drop_table_and_its_files_go_with_it() {
     load(&store, &table, &[rows(0..10)]).unwrap();
     let snapshot = table.snapshot();
     store.drop_table("t").unwrap();
-    assert_eq!(
-        store.table("t").unwrap_err().kind(),
-        ErrorKind::UnknownTable
-    );
-    assert_eq!(
-        snapshot.chunks().unwrap()[0]
-            .block(0)
-            .unwrap()
-            .block()
-            .unwrap()
-            .rows(),
-        10
-    );
+    assert_eq!(store.table("t").unwrap_err().kind(), ErrorKind::UnknownTable);
+    assert_eq!(snapshot.chunks().unwrap()[0].block(0).unwrap().block().unwrap().rows(), 10);
     drop(snapshot);
-    assert!(
-        !file_names(directory.path())
-            .iter()
-            .any(|name| name.ends_with(".pool"))
-    );
+    assert!(!file_names(directory.path()).iter().any(|name| name.ends_with(".pool")));
 }
 
 #[test]
@@ -168,15 +135,8 @@ fn load_into_a_table_dropped_meanwhile_fails_and_leaves_nothing() {
     let pending = store.begin_load(&table).unwrap();
     pending.append_chunk(0, &rows(0..10)).unwrap();
     store.drop_table("t").unwrap();
-    assert_eq!(
-        pending.commit().unwrap_err().kind(),
-        ErrorKind::UnknownTable
-    );
-    assert!(
-        !file_names(directory.path())
-            .iter()
-            .any(|name| name.ends_with(".pool"))
-    );
+    assert_eq!(pending.commit().unwrap_err().kind(), ErrorKind::UnknownTable);
+    assert!(!file_names(directory.path()).iter().any(|name| name.ends_with(".pool")));
 }
 
 /// Loads `new` after `old` and returns where the duplicate was found.
@@ -189,10 +149,7 @@ fn duplicate(old: &[Vec<ColumnBuffer>], new: &[Vec<ColumnBuffer>]) -> Option<(u6
         Ok(_) => None,
         Err(Error::DuplicateKey(found)) => {
             assert_eq!(table.snapshot().rows(), rows_before);
-            assert_eq!(
-                (found.constraint.as_str(), found.columns.as_str()),
-                ("t_pkey", "k")
-            );
+            assert_eq!((found.constraint.as_str(), found.columns.as_str()), ("t_pkey", "k"));
             Some((found.chunk, found.row, found.key))
         }
         Err(error) => panic!("{error}"),
@@ -203,28 +160,19 @@ fn duplicate(old: &[Vec<ColumnBuffer>], new: &[Vec<ColumnBuffer>]) -> Option<(u6
 fn duplicate_key_is_found_in_a_chunk_a_load_and_the_table() {
     assert_eq!(duplicate(&[], &[rows([1, 2, 3])]), None);
     assert_eq!(duplicate(&[], &[rows([3, 1, 3])]), Some((0, 2, "3".into())));
-    assert_eq!(
-        duplicate(&[], &[rows(0..100), rows(50..51)]),
-        Some((1, 0, "50".into()))
-    );
+    assert_eq!(duplicate(&[], &[rows(0..100), rows(50..51)]), Some((1, 0, "50".into())));
     assert_eq!(
         duplicate(&[rows(0..100)], &[rows(200..300), rows([99])]),
         Some((1, 0, "99".into()))
     );
-    assert_eq!(
-        duplicate(&[rows(0..100)], &[rows(-100..0), rows(100..200)]),
-        None
-    );
+    assert_eq!(duplicate(&[rows(0..100)], &[rows(-100..0), rows(100..200)]), None);
     // Interleaved ranges without a double.
     let even: Vec<i64> = (0..1_000).map(|k| k * 2).collect();
     let odd: Vec<i64> = (0..1_000).rev().map(|k| k * 2 + 1).collect();
     assert_eq!(duplicate(&[rows(even.clone())], &[rows(odd.clone())]), None);
     let mut odd_and_one = odd;
     odd_and_one.push(1_000);
-    assert_eq!(
-        duplicate(&[rows(even)], &[rows(odd_and_one)]),
-        Some((0, 1_000, "1000".into()))
-    );
+    assert_eq!(duplicate(&[rows(even)], &[rows(odd_and_one)]), Some((0, 1_000, "1000".into())));
 }
 
 #[test]
@@ -253,31 +201,15 @@ fn every_flipped_byte_of_a_block_is_noticed_and_only_its_column_is_lost() {
         let mut damaged = whole.clone();
         damaged[offset as usize] ^= 1 << (offset % 8);
         fs::write(&path, damaged).unwrap();
-        let chunks = open(directory.path())
-            .table("t")
-            .unwrap()
-            .snapshot()
-            .chunks()
-            .unwrap();
+        let chunks = open(directory.path()).table("t").unwrap().snapshot().chunks().unwrap();
         let error = chunks[1].block(1).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Damaged, "byte {offset}");
         let text = error.to_string();
-        assert!(
-            text.starts_with("table \"t\", column \"v\", chunk 1: "),
-            "{text}"
-        );
-        assert!(
-            chunks[1].block(0).is_ok() && chunks[0].block(1).is_ok(),
-            "byte {offset}"
-        );
+        assert!(text.starts_with("table \"t\", column \"v\", chunk 1: "), "{text}");
+        assert!(chunks[1].block(0).is_ok() && chunks[0].block(1).is_ok(), "byte {offset}");
     }
     fs::write(&path, whole).unwrap();
-    let chunks = open(directory.path())
-        .table("t")
-        .unwrap()
-        .snapshot()
-        .chunks()
-        .unwrap();
+    let chunks = open(directory.path()).table("t").unwrap().snapshot().chunks().unwrap();
     assert!(chunks[1].block(1).is_ok());
 }
 
@@ -289,22 +221,12 @@ fn truncated_missing_and_foreign_pools_are_named() {
     load(&store, &table, &[rows(0..3)]).unwrap();
     let other = store.create_table(schema("other")).unwrap();
     load(&store, &other, &[rows(0..3)]).unwrap();
-    let path_of = |table: &Arc<Table>| {
-        table.snapshot().chunks().unwrap()[0]
-            .location(0)
-            .pool_path
-            .unwrap()
-    };
+    let path_of =
+        |table: &Arc<Table>| table.snapshot().chunks().unwrap()[0].location(0).pool_path.unwrap();
     let (path, other_path) = (path_of(&table), path_of(&other));
     drop((store, table, other));
     let whole = fs::read(&path).unwrap();
-    let chunks_of = |name: &str| {
-        open(directory.path())
-            .table(name)
-            .unwrap()
-            .snapshot()
-            .chunks()
-    };
+    let chunks_of = |name: &str| open(directory.path()).table(name).unwrap().snapshot().chunks();
     for bytes in [0, 1, 63, 64, whole.len() / 2, whole.len() - 1] {
         fs::write(&path, &whole[..bytes]).unwrap();
         let error = chunks_of("t").unwrap_err().to_string();
@@ -327,21 +249,14 @@ fn truncated_missing_and_foreign_pools_are_named() {
 fn directories_that_hold_something_else_are_refused_untouched() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("letter.txt"), b"dear reader").unwrap();
-    let options = |path: &Path| OpenOptions {
-        directory: Some(path.into()),
-        ..OpenOptions::default()
-    };
+    let options =
+        |path: &Path| OpenOptions { directory: Some(path.into()), ..OpenOptions::default() };
     let error = Store::open(options(directory.path())).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Open);
     assert!(error.to_string().contains("letter.txt"), "{error}");
     assert_eq!(file_names(directory.path()), ["letter.txt"]);
     let file = directory.path().join("letter.txt");
-    assert!(
-        Store::open(options(&file))
-            .unwrap_err()
-            .to_string()
-            .contains("is a file")
-    );
+    assert!(Store::open(options(&file)).unwrap_err().to_string().contains("is a file"));
     for content in [&b""[..], b"x", &[0x5a; 4096]] {
         let other = tempfile::tempdir().unwrap();
         fs::write(other.path().join("manifest.0"), content).unwrap();
@@ -354,16 +269,10 @@ fn directories_that_hold_something_else_are_refused_untouched() {
 fn second_writer_is_told_who_has_the_database() {
     let directory = tempfile::tempdir().unwrap();
     let _store = open(directory.path());
-    let second = OpenOptions {
-        directory: Some(directory.path().into()),
-        ..Default::default()
-    };
+    let second = OpenOptions { directory: Some(directory.path().into()), ..Default::default() };
     let error = Store::open(second).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Open);
-    assert!(
-        error.to_string().contains(&std::process::id().to_string()),
-        "{error}"
-    );
+    assert!(error.to_string().contains(&std::process::id().to_string()), "{error}");
 }
 
 #[test]
@@ -382,18 +291,9 @@ fn readers_share_a_database_and_refuse_changes() {
     let second = Store::open(read_only).unwrap();
     let table = second.table("t").unwrap();
     assert_eq!(keys(&table), [0, 1, 2]);
-    assert_eq!(
-        first.create_table(schema("u")).unwrap_err().kind(),
-        ErrorKind::ReadOnly
-    );
-    assert_eq!(
-        first.drop_table("t").unwrap_err().kind(),
-        ErrorKind::ReadOnly
-    );
-    assert_eq!(
-        second.begin_load(&table).unwrap_err().kind(),
-        ErrorKind::ReadOnly
-    );
+    assert_eq!(first.create_table(schema("u")).unwrap_err().kind(), ErrorKind::ReadOnly);
+    assert_eq!(first.drop_table("t").unwrap_err().kind(), ErrorKind::ReadOnly);
+    assert_eq!(second.begin_load(&table).unwrap_err().kind(), ErrorKind::ReadOnly);
 }
 
 #[test]
@@ -406,10 +306,7 @@ fn tables_in_another_domain_survive_its_absence_and_return() {
         is_read_only: false,
     };
     let store = Store::open(options(vec![("fast".into(), fast.clone())])).unwrap();
-    let placed = TableSchema {
-        domain: "fast".into(),
-        ..schema("placed")
-    };
+    let placed = TableSchema { domain: "fast".into(), ..schema("placed") };
     let table = store.create_table(placed).unwrap();
     load(&store, &table, &[rows(0..3)]).unwrap();
     let here = store.create_table(schema("here")).unwrap();
@@ -420,22 +317,10 @@ fn tables_in_another_domain_survive_its_absence_and_return() {
     let moved = directory.path().join("moved");
     fs::rename(&fast, &moved).unwrap();
     let store = open(&main);
-    assert!(
-        store.notes()[0].contains("\"fast\" is missing"),
-        "{:?}",
-        store.notes()
-    );
+    assert!(store.notes()[0].contains("\"fast\" is missing"), "{:?}", store.notes());
     assert_eq!(keys(&store.table("here").unwrap()), [0, 1, 2]);
-    let error = store
-        .table("placed")
-        .unwrap()
-        .snapshot()
-        .chunks()
-        .unwrap_err();
-    assert!(
-        error.to_string().contains("memory domain \"fast\""),
-        "{error}"
-    );
+    let error = store.table("placed").unwrap().snapshot().chunks().unwrap_err();
+    assert!(error.to_string().contains("memory domain \"fast\""), "{error}");
     drop(store);
     let store = Store::open(options(vec![("fast".into(), moved)])).unwrap();
     assert_eq!(keys(&store.table("placed").unwrap()), [0, 1, 2]);

@@ -110,11 +110,7 @@ impl Database {
             Outcome::Rows { schema, stream } => (schema, Some(stream)),
             Outcome::Command { .. } => (empty_schema(), None),
         };
-        Ok(Batches {
-            schema,
-            stream,
-            database: self.clone(),
-        })
+        Ok(Batches { schema, stream, database: self.clone() })
     }
 
     fn execute_one(&self, statement: &SourceStatement<'_>) -> Result<u64> {
@@ -176,9 +172,7 @@ impl Builder {
     pub fn open(self) -> Result<Database> {
         let runtime = Workers(Some(build_runtime(self.options.threads)?));
         let session = Arc::new(nacre_sql::Database::open(self.options)?.session());
-        Ok(Database {
-            inner: Arc::new(Inner { session, runtime }),
-        })
+        Ok(Database { inner: Arc::new(Inner { session, runtime }) })
     }
 }
 
@@ -223,12 +217,7 @@ impl Workers {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        let gone = || {
-            Error::new(
-                ErrorKind::Internal,
-                "a worker thread ended without an answer",
-            )
-        };
+        let gone = || Error::new(ErrorKind::Internal, "a worker thread ended without an answer");
         let runtime = self.0.as_ref().ok_or_else(gone)?;
         let (sender, receiver) = mpsc::sync_channel(1);
         runtime.spawn(async move {
@@ -253,24 +242,14 @@ pub(crate) fn build_runtime(threads: Option<usize>) -> Result<Runtime> {
     if let Some(threads) = threads {
         builder.worker_threads(threads.max(1));
     }
-    builder
-        .thread_name("nacre-worker")
-        .enable_all()
-        .build()
-        .map_err(|error| {
-            Error::new(
-                ErrorKind::Open,
-                format!("cannot start worker threads: {error}"),
-            )
-        })
+    builder.thread_name("nacre-worker").enable_all().build().map_err(|error| {
+        Error::new(ErrorKind::Open, format!("cannot start worker threads: {error}"))
+    })
 }
 
 /// Reads the row count at the end of a command tag such as `COPY 25` or `INSERT 0 1`.
 fn rows_of_tag(tag: &str) -> u64 {
-    tag.rsplit(' ')
-        .next()
-        .and_then(|last| last.parse().ok())
-        .unwrap_or(0)
+    tag.rsplit(' ').next().and_then(|last| last.parse().ok()).unwrap_or(0)
 }
 
 fn empty_schema() -> SchemaRef {
@@ -293,29 +272,16 @@ mod tests {
         let db = Database::open_in_memory().unwrap();
         let error = db.query("select 1; select 2").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidStatement);
-        assert_eq!(
-            db.query("").unwrap_err().kind(),
-            ErrorKind::InvalidStatement
-        );
+        assert_eq!(db.query("").unwrap_err().kind(), ErrorKind::InvalidStatement);
     }
 
     #[test]
     fn calls_work_inside_somebodys_runtime() {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .build()
-            .unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
             let db = Database::open_in_memory().unwrap();
-            assert_eq!(
-                db.execute("select 1; select 2 union all select 3").unwrap(),
-                2
-            );
-            let rows: usize = db
-                .query("select 1")
-                .unwrap()
-                .iter()
-                .map(RecordBatch::num_rows)
-                .sum();
+            assert_eq!(db.execute("select 1; select 2 union all select 3").unwrap(), 2);
+            let rows: usize = db.query("select 1").unwrap().iter().map(RecordBatch::num_rows).sum();
             assert_eq!(rows, 1);
         });
     }
@@ -323,9 +289,8 @@ mod tests {
     #[test]
     fn batches_come_one_by_one_and_may_be_dropped_early() {
         let db = Database::open_in_memory().unwrap();
-        let mut batches = db
-            .query_batches("select * from generate_series(1, 1000000) as t(n)")
-            .unwrap();
+        let mut batches =
+            db.query_batches("select * from generate_series(1, 1000000) as t(n)").unwrap();
         assert_eq!(batches.schema().field(0).name(), "n");
         assert!(batches.next().unwrap().unwrap().num_rows() > 0);
         drop(batches);

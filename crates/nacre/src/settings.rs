@@ -64,17 +64,8 @@ pub fn table() -> String {
     let mut text = String::from("Environment (nothing needs to be set):\n");
     let width = |column: fn(&Setting) -> usize| SETTINGS.iter().map(column).max().unwrap_or(0);
     let (names, values) = (width(|s| s.name.len()), width(|s| s.values.len()));
-    for Setting {
-        name,
-        values: allowed,
-        default,
-        meaning,
-    } in SETTINGS
-    {
-        let _ = writeln!(
-            text,
-            "  {name:names$}  {allowed:values$}  {meaning} [{default}]"
-        );
+    for Setting { name, values: allowed, default, meaning } in SETTINGS {
+        let _ = writeln!(text, "  {name:names$}  {allowed:values$}  {meaning} [{default}]");
     }
     text
 }
@@ -95,10 +86,8 @@ mod tests {
             } else if path.extension().is_some_and(|extension| extension == "rs") {
                 let text = std::fs::read_to_string(&path).unwrap();
                 for piece in text.split("\"NACRE_").skip(1) {
-                    let name: String = piece
-                        .chars()
-                        .take_while(|c| c.is_ascii_uppercase() || *c == '_')
-                        .collect();
+                    let name: String =
+                        piece.chars().take_while(|c| c.is_ascii_uppercase() || *c == '_').collect();
                     if !name.is_empty() && piece[name.len()..].starts_with('"') {
                         found.insert(format!("NACRE_{name}"));
                     }
@@ -117,10 +106,8 @@ mod tests {
                 collect(&sources, &mut found);
             }
         }
-        let listed: BTreeSet<String> = SETTINGS
-            .iter()
-            .map(|setting| setting.name.to_owned())
-            .collect();
+        let listed: BTreeSet<String> =
+            SETTINGS.iter().map(|setting| setting.name.to_owned()).collect();
         assert_eq!(found, listed);
     }
 

@@ -1,9 +1,6 @@
 //! The `nacre` program from outside: what it prints, where, and with which exit code.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "a failed test may panic where it stands"
-)]
+#![allow(clippy::unwrap_used, reason = "a failed test may panic where it stands")]
 
 use std::fs;
 use std::io::{Read, Write};
@@ -25,10 +22,7 @@ struct Ran {
 
 fn nacre(directory: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_nacre"));
-    command
-        .current_dir(directory)
-        .stdin(Stdio::null())
-        .env_remove("NACRE_SIMD");
+    command.current_dir(directory).stdin(Stdio::null()).env_remove("NACRE_SIMD");
     command
 }
 
@@ -72,12 +66,7 @@ fn shells() -> TempDir {
     fs::write(directory.path().join("shells.csv"), csv).unwrap();
     let load = "copy shell from 'shells.csv' (format csv)";
     let ran = run(directory.path(), &["db", "-c", SHELLS, "-c", load]);
-    assert_eq!(
-        (ran.code, ran.out.as_str()),
-        (0, "CREATE TABLE\nCOPY 3\n"),
-        "{}",
-        ran.err
-    );
+    assert_eq!((ran.code, ran.out.as_str()), (0, "CREATE TABLE\nCOPY 3\n"), "{}", ran.err);
     directory
 }
 
@@ -97,32 +86,20 @@ fn help_and_version_end_with_code_zero() {
     let directory = tempfile::tempdir().unwrap();
     let help = run(directory.path(), &["--help"]);
     assert_eq!(help.code, 0);
-    for word in [
-        "Examples:",
-        "--readonly",
-        "doctor",
-        "NACRE_SIMD",
-        "Exit codes",
-    ] {
+    for word in ["Examples:", "--readonly", "doctor", "NACRE_SIMD", "Exit codes"] {
         assert!(help.out.contains(word), "{word}: {}", help.out);
     }
     assert!(!help.out.contains("demo-child"));
     let version = run(directory.path(), &["--version"]);
-    assert_eq!(
-        version.out,
-        format!("nacre {}\n", env!("CARGO_PKG_VERSION"))
-    );
+    assert_eq!(version.out, format!("nacre {}\n", env!("CARGO_PKG_VERSION")));
 }
 
 #[test]
 fn wrong_usage_ends_with_code_one() {
     let directory = tempfile::tempdir().unwrap();
-    for arguments in [
-        &["--frobnicate"][..],
-        &["--csv", "--json"],
-        &["--domain", "x"],
-        &["--mode", "html"],
-    ] {
+    for arguments in
+        [&["--frobnicate"][..], &["--csv", "--json"], &["--domain", "x"], &["--mode", "html"]]
+    {
         let ran = run(directory.path(), arguments);
         assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{arguments:?}");
         assert!(ran.err.contains("error:"), "{}", ran.err);
@@ -135,24 +112,10 @@ fn commands_and_files_run_in_their_order() {
     let directory = shells();
     let script = "-- a script\nselect 2 as n;\n";
     fs::write(directory.path().join("two.sql"), script).unwrap();
-    let arguments = [
-        "--csv",
-        "--no-header",
-        "db",
-        "-c",
-        "select 1",
-        "-f",
-        "two.sql",
-        "-c",
-        "select 3",
-    ];
+    let arguments =
+        ["--csv", "--no-header", "db", "-c", "select 1", "-f", "two.sql", "-c", "select 3"];
     let ran = run(directory.path(), &arguments);
-    assert_eq!(
-        (ran.code, ran.out.as_str()),
-        (0, "1\n2\n3\n"),
-        "{}",
-        ran.err
-    );
+    assert_eq!((ran.code, ran.out.as_str()), (0, "1\n2\n3\n"), "{}", ran.err);
 }
 
 #[test]
@@ -161,11 +124,7 @@ fn standard_input_is_a_script() {
     let input = "select name\nfrom shell\norder by name; select count(*) from shell";
     for arguments in [&["--csv", "db"][..], &["--csv", "db", "-f", "-"]] {
         let ran = run_with_input(directory.path(), arguments, input);
-        assert_eq!(
-            ran.out, "name\nabalone\nnautilus\npaua\ncount(*)\n3\n",
-            "{}",
-            ran.err
-        );
+        assert_eq!(ran.out, "name\nabalone\nnautilus\npaua\ncount(*)\n3\n", "{}", ran.err);
         assert_eq!(ran.code, 0);
     }
 }
@@ -173,10 +132,7 @@ fn standard_input_is_a_script() {
 #[test]
 fn rows_are_a_box_unless_told_otherwise() {
     let directory = shells();
-    let ran = run(
-        directory.path(),
-        &["db", "-c", "select * from shell order by name"],
-    );
+    let ran = run(directory.path(), &["db", "-c", "select * from shell order by name"]);
     let ascii: String = ran
         .out
         .chars()
@@ -222,10 +178,7 @@ fn formats_are_as_documented() {
         shown(&["--markdown"]),
         "| name | layers |\n|---|---:|\n| nautilus | 30 |\n| paua | NULL |\n"
     );
-    assert_eq!(
-        shown(&["--mode", "list", "--no-header"]),
-        "nautilus|30\npaua|\n"
-    );
+    assert_eq!(shown(&["--mode", "list", "--no-header"]), "nautilus|30\npaua|\n");
     assert_eq!(
         shown(&["--mode", "line"]),
         "  name = nautilus\nlayers = 30\n\n  name = paua\nlayers = NULL\n"
@@ -237,17 +190,9 @@ fn json_numbers_keep_every_digit() {
     let directory = tempfile::tempdir().unwrap();
     let sql = "select 12345678901234567.89 as d, cast('NaN' as double precision) as n, 'a\"b' as t";
     let ran = run(directory.path(), &["--json", "-c", sql]);
-    assert!(
-        ran.out.contains("\"d\":12345678901234567.89"),
-        "{}{}",
-        ran.out,
-        ran.err
-    );
+    assert!(ran.out.contains("\"d\":12345678901234567.89"), "{}{}", ran.out, ran.err);
     let parsed: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
-    assert_eq!(
-        (parsed[0]["n"].as_str(), parsed[0]["t"].as_str()),
-        (Some("NaN"), Some("a\"b"))
-    );
+    assert_eq!((parsed[0]["n"].as_str(), parsed[0]["t"].as_str()), (Some("NaN"), Some("a\"b")));
 }
 
 #[test]
@@ -255,32 +200,13 @@ fn first_failing_statement_ends_the_script_with_code_three() {
     let directory = shells();
     let script = "select 1;\n\nselect nothing\n  from shell;\nselect 2;\n";
     fs::write(directory.path().join("bad.sql"), script).unwrap();
-    let ran = run(
-        directory.path(),
-        &["--csv", "db", "-f", "bad.sql", "-c", "select 3"],
-    );
+    let ran = run(directory.path(), &["--csv", "db", "-f", "bad.sql", "-c", "select 3"]);
     assert_eq!(ran.code, 3);
-    assert!(
-        !ran.out.contains('2') && !ran.out.contains('3'),
-        "{}",
-        ran.out
-    );
-    assert!(
-        ran.err.starts_with("nacre:bad.sql:3: ERROR:  "),
-        "{}",
-        ran.err
-    );
+    assert!(!ran.out.contains('2') && !ran.out.contains('3'), "{}", ran.out);
+    assert!(ran.err.starts_with("nacre:bad.sql:3: ERROR:  "), "{}", ran.err);
     assert!(ran.err.contains("nothing"), "{}", ran.err);
 
-    let goes_on = [
-        "--csv",
-        "--continue-on-error",
-        "db",
-        "-f",
-        "bad.sql",
-        "-c",
-        "select 3 as n",
-    ];
+    let goes_on = ["--csv", "--continue-on-error", "db", "-f", "bad.sql", "-c", "select 3 as n"];
     let ran = run(directory.path(), &goes_on);
     assert_eq!(ran.code, 3);
     assert!(ran.out.ends_with("2\nn\n3\n"), "{}", ran.out);
@@ -289,10 +215,7 @@ fn first_failing_statement_ends_the_script_with_code_three() {
 #[test]
 fn errors_show_the_line_and_a_caret() {
     let directory = shells();
-    let ran = run(
-        directory.path(),
-        &["db", "-c", "select name\nfrom shell\n  order name"],
-    );
+    let ran = run(directory.path(), &["db", "-c", "select name\nfrom shell\n  order name"]);
     assert_eq!((ran.code, ran.out.as_str()), (3, ""));
     let lines: Vec<&str> = ran.err.lines().collect();
     assert!(lines[0].starts_with("ERROR:  syntax error"), "{}", ran.err);
@@ -310,35 +233,20 @@ fn errors_show_the_line_and_a_caret() {
 #[test]
 fn unfinished_work_is_not_supported_and_says_so() {
     let directory = shells();
-    let ran = run(
-        directory.path(),
-        &["db", "-c", "insert into shell values ('x', 1, 2)"],
-    );
+    let ran = run(directory.path(), &["db", "-c", "insert into shell values ('x', 1, 2)"]);
     assert_eq!(ran.code, 3);
-    assert!(
-        ran.err.starts_with("ERROR:  not supported: "),
-        "{}",
-        ran.err
-    );
+    assert!(ran.err.starts_with("ERROR:  not supported: "), "{}", ran.err);
 }
 
 #[test]
 fn data_comes_in_on_standard_input_and_goes_out_on_standard_output() {
     let directory = shells();
     let copy_in = "copy shell from stdin (format csv)";
-    let ran = run_with_input(
-        directory.path(),
-        &["db", "-c", copy_in],
-        "trochus,5,80.00\n",
-    );
+    let ran = run_with_input(directory.path(), &["db", "-c", copy_in], "trochus,5,80.00\n");
     assert_eq!((ran.code, ran.out.as_str()), (0, "COPY 1\n"), "{}", ran.err);
     let copy_out = "copy (select name, layers from shell order by name) to stdout (format csv)";
     let ran = run(directory.path(), &["db", "-c", copy_out]);
-    assert_eq!(
-        ran.out, "abalone,12\nnautilus,30\npaua,\ntrochus,5\n",
-        "{}",
-        ran.err
-    );
+    assert_eq!(ran.out, "abalone,12\nnautilus,30\npaua,\ntrochus,5\n", "{}", ran.err);
 }
 
 #[test]
@@ -351,17 +259,9 @@ fn script_carries_inline_data() {
     fs::write(directory.path().join("load.sql"), &script).unwrap();
     let ran = run(directory.path(), &["-f", "load.sql", "--csv"]);
     assert_eq!(ran.out, "loaded\nn\n2\n", "{}", ran.err);
-    assert!(
-        ran.err.starts_with("nacre:load.sql:8: ERROR:  "),
-        "{}",
-        ran.err
-    );
+    assert!(ran.err.starts_with("nacre:load.sql:8: ERROR:  "), "{}", ran.err);
     let ran = run_with_input(directory.path(), &["--csv"], &script);
-    assert!(
-        ran.err.starts_with("nacre:<stdin>:8: ERROR:  "),
-        "{}",
-        ran.err
-    );
+    assert!(ran.err.starts_with("nacre:<stdin>:8: ERROR:  "), "{}", ran.err);
 }
 
 #[test]
@@ -369,18 +269,12 @@ fn failed_load_leaves_nothing_and_names_the_place() {
     let directory = shells();
     let csv = "trochus,5,80.00\nlimpet,many,1.00\n";
     fs::write(directory.path().join("bad.csv"), csv).unwrap();
-    let ran = run(
-        directory.path(),
-        &["db", "-c", "copy shell from 'bad.csv' (format csv)"],
-    );
+    let ran = run(directory.path(), &["db", "-c", "copy shell from 'bad.csv' (format csv)"]);
     assert_eq!(ran.code, 3);
     for word in ["bad.csv", "line 2", "layers", "many", "integer"] {
         assert!(ran.err.contains(word), "{word}: {}", ran.err);
     }
-    let ran = run(
-        directory.path(),
-        &["db", "--csv", "-c", "select count(*) as n from shell"],
-    );
+    let ran = run(directory.path(), &["db", "--csv", "-c", "select count(*) as n from shell"]);
     assert_eq!(ran.out, "n\n3\n");
 }
 
@@ -388,51 +282,29 @@ fn failed_load_leaves_nothing_and_names_the_place() {
 fn meta_commands_of_both_families_answer() {
     let directory = shells();
     let described = run(directory.path(), &["db", "-c", "\\d shell"]);
-    for word in [
-        "Table \"shell\"",
-        "numeric(6,2)",
-        "not null",
-        "\"shell_pkey\" PRIMARY KEY (name)",
-    ] {
-        assert!(
-            described.out.contains(word),
-            "{word}: {}{}",
-            described.out,
-            described.err
-        );
+    for word in ["Table \"shell\"", "numeric(6,2)", "not null", "\"shell_pkey\" PRIMARY KEY (name)"]
+    {
+        assert!(described.out.contains(word), "{word}: {}{}", described.out, described.err);
     }
     let input = ".tables\n.mode csv\n.headers off\nselect 1;\n\\pset null (none)\n\
                  select cast(null as integer), 'x';\n\\x\nselect 1 as one;\n.schema shell\n";
     let ran = run_with_input(directory.path(), &["db"], input);
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(
-        ran.out
-            .starts_with("shell\n1\n(none),x\none = 1\nCREATE TABLE shell (\n"),
+        ran.out.starts_with("shell\n1\n(none),x\none = 1\nCREATE TABLE shell (\n"),
         "{}",
         ran.out
     );
     let created = run(directory.path(), &["db", "-c", ".schema shell"]).out;
     let again = run_with_input(directory.path(), &["-c", &created, "-c", ".schema"], "");
-    assert_eq!(
-        again.out,
-        format!("CREATE TABLE\n{created}"),
-        "{}",
-        again.err
-    );
+    assert_eq!(again.out, format!("CREATE TABLE\n{created}"), "{}", again.err);
 }
 
 #[test]
 fn lists_show_tables_and_domains() {
     let directory = shells();
-    let ran = run(
-        directory.path(),
-        &["db", "-c", "\\dt", "-c", "\\l", "-c", "\\conninfo"],
-    );
-    assert!(
-        ran.out.contains("shell") && ran.out.contains("main"),
-        "{}",
-        ran.out
-    );
+    let ran = run(directory.path(), &["db", "-c", "\\dt", "-c", "\\l", "-c", "\\conninfo"]);
+    assert!(ran.out.contains("shell") && ran.out.contains("main"), "{}", ran.out);
     assert!(ran.out.contains("Database in db."), "{}", ran.out);
     let ran = run(directory.path(), &["-c", "\\dt", "-c", "\\l"]);
     assert!(ran.out.starts_with("There are no tables.\n"), "{}", ran.out);
@@ -445,64 +317,31 @@ fn unknown_meta_command_is_an_error_with_a_hint() {
     let ran = run(directory.path(), &["-c", "\\tables", "-c", "select 1"]);
     assert_eq!((ran.code, ran.out.as_str()), (3, ""));
     assert!(ran.err.contains("unknown command \\tables"), "{}", ran.err);
-    assert!(
-        ran.err.contains("HINT:  Did you mean .tables?"),
-        "{}",
-        ran.err
-    );
+    assert!(ran.err.contains("HINT:  Did you mean .tables?"), "{}", ran.err);
     let ran = run_with_input(directory.path(), &[], "\n\\d nothing\n");
     assert_eq!(ran.code, 3);
-    assert!(
-        ran.err
-            .starts_with("nacre:<stdin>:2: ERROR:  relation \"nothing\""),
-        "{}",
-        ran.err
-    );
+    assert!(ran.err.starts_with("nacre:<stdin>:2: ERROR:  relation \"nothing\""), "{}", ran.err);
 }
 
 #[test]
 fn timing_and_echo_are_printed() {
     let directory = tempfile::tempdir().unwrap();
-    let ran = run(
-        directory.path(),
-        &["--csv", "--echo", "-c", "\\timing on\nselect 1 as n;"],
-    );
-    assert!(
-        ran.out.starts_with("select 1 as n;\nn\n1\nTime: "),
-        "{}",
-        ran.out
-    );
+    let ran = run(directory.path(), &["--csv", "--echo", "-c", "\\timing on\nselect 1 as n;"]);
+    assert!(ran.out.starts_with("select 1 as n;\nn\n1\nTime: "), "{}", ran.out);
 }
 
 #[test]
 fn scripts_include_one_another_but_not_for_ever() {
     let directory = tempfile::tempdir().unwrap();
-    fs::write(
-        directory.path().join("inner.sql"),
-        "select 2 as n;\n\\q\nselect 9;\n",
-    )
-    .unwrap();
+    fs::write(directory.path().join("inner.sql"), "select 2 as n;\n\\q\nselect 9;\n").unwrap();
     let outer = "select 1 as n;\n\\i inner.sql\n.read 'inner.sql'\nselect 3 as n;\n";
     fs::write(directory.path().join("outer.sql"), outer).unwrap();
     fs::write(directory.path().join("circle.sql"), "\\i circle.sql\n").unwrap();
-    let ran = run(
-        directory.path(),
-        &["--csv", "--no-header", "-f", "outer.sql"],
-    );
-    assert_eq!(
-        (ran.code, ran.out.as_str()),
-        (0, "1\n2\n2\n3\n"),
-        "{}",
-        ran.err
-    );
+    let ran = run(directory.path(), &["--csv", "--no-header", "-f", "outer.sql"]);
+    assert_eq!((ran.code, ran.out.as_str()), (0, "1\n2\n2\n3\n"), "{}", ran.err);
     let ran = run(directory.path(), &["-f", "circle.sql"]);
     assert_eq!(ran.code, 3);
-    assert!(
-        ran.err
-            .contains("nacre:circle.sql:1: ERROR:  scripts include"),
-        "{}",
-        ran.err
-    );
+    assert!(ran.err.contains("nacre:circle.sql:1: ERROR:  scripts include"), "{}", ran.err);
     let ran = run(directory.path(), &["-f", "absent.sql"]);
     assert_eq!(ran.code, 3);
     assert!(ran.err.contains("absent.sql"), "{}", ran.err);
@@ -513,11 +352,7 @@ fn import_creates_a_table_or_fills_one() {
     let directory = shells();
     let new = "Name,Found On\nconch,2024-05-01\nwhelk,2024-06-01\n";
     fs::write(directory.path().join("new.csv"), new).unwrap();
-    fs::write(
-        directory.path().join("more.csv"),
-        "width,name\n1.25,chiton\n",
-    )
-    .unwrap();
+    fs::write(directory.path().join("more.csv"), "width,name\n1.25,chiton\n").unwrap();
     fs::write(directory.path().join("bare.csv"), "limpet,2,3.00\n").unwrap();
     let input = ".import new.csv found\n.import more.csv shell\n.import bare.csv shell\n\
                  .mode csv\n.headers off\nselect name, \"found on\" from found order by 1;\n\
@@ -539,11 +374,7 @@ fn import_that_fails_leaves_no_table() {
     fs::write(directory.path().join("n.csv"), csv).unwrap();
     let ran = run_with_input(directory.path(), &["db"], ".import n.csv n\n");
     assert_eq!(ran.code, 3);
-    assert!(
-        ran.err.contains("many") && ran.err.contains("HINT:"),
-        "{}",
-        ran.err
-    );
+    assert!(ran.err.contains("many") && ran.err.contains("HINT:"), "{}", ran.err);
     assert_eq!(run(directory.path(), &["db", "-c", ".tables"]).out, "");
 }
 
@@ -563,40 +394,19 @@ fn output_goes_to_a_file_and_back() {
     let input = "\\o rows.csv\nselect 1 as a;\n\\o\nselect 2 as b;\n";
     let ran = run_with_input(directory.path(), &["--csv"], input);
     assert_eq!(ran.out, "b\n2\n", "{}", ran.err);
-    assert_eq!(
-        fs::read_to_string(directory.path().join("rows.csv")).unwrap(),
-        "a\n1\n"
-    );
+    assert_eq!(fs::read_to_string(directory.path().join("rows.csv")).unwrap(), "a\n1\n");
 }
 
 #[test]
 fn readonly_database_refuses_changes() {
     let directory = shells();
-    let ran = run(
-        directory.path(),
-        &[
-            "--readonly",
-            "db",
-            "--csv",
-            "-c",
-            "select count(*) n from shell",
-        ],
-    );
+    let ran =
+        run(directory.path(), &["--readonly", "db", "--csv", "-c", "select count(*) n from shell"]);
     assert_eq!((ran.code, ran.out.as_str()), (0, "n\n3\n"), "{}", ran.err);
-    let ran = run(
-        directory.path(),
-        &["--readonly", "db", "-c", "drop table shell"],
-    );
+    let ran = run(directory.path(), &["--readonly", "db", "-c", "drop table shell"]);
     assert_eq!(ran.code, 3);
-    assert!(
-        ran.err.contains("read-only") && ran.err.contains("HINT:"),
-        "{}",
-        ran.err
-    );
-    let ran = run(
-        directory.path(),
-        &["--readonly", "absent", "-c", "select 1"],
-    );
+    assert!(ran.err.contains("read-only") && ran.err.contains("HINT:"), "{}", ran.err);
+    let ran = run(directory.path(), &["--readonly", "absent", "-c", "select 1"]);
     assert_eq!(ran.code, 1, "{}", ran.err);
     assert!(!directory.path().join("absent").exists());
 }
@@ -622,12 +432,7 @@ fn second_writer_is_told_who_the_first_is() {
     let mut stdin = first.stdin.take().unwrap();
     stdin.write_all(b"\\echo ready\n").unwrap();
     let mut ready = [0; 6];
-    first
-        .stdout
-        .as_mut()
-        .unwrap()
-        .read_exact(&mut ready)
-        .unwrap();
+    first.stdout.as_mut().unwrap().read_exact(&mut ready).unwrap();
     assert_eq!(&ready, b"ready\n");
     let ran = run(directory.path(), &["db", "-c", "select 1"]);
     assert_eq!(ran.code, 1);
@@ -653,12 +458,7 @@ fn closed_output_ends_the_program_quietly() {
         child.stdout.take().unwrap().read_exact(&mut first).unwrap();
         let status = wait_for_exit(&mut child);
         let mut err = String::new();
-        child
-            .stderr
-            .take()
-            .unwrap()
-            .read_to_string(&mut err)
-            .unwrap();
+        child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
         assert_eq!((status.code(), err.as_str()), (Some(0), ""), "{mode} {sql}");
     }
 }
@@ -676,28 +476,15 @@ fn interrupt_cancels_a_script_with_code_130() {
         .spawn()
         .unwrap();
     let mut ready = [0; 6];
-    child
-        .stdout
-        .as_mut()
-        .unwrap()
-        .read_exact(&mut ready)
-        .unwrap();
+    child.stdout.as_mut().unwrap().read_exact(&mut ready).unwrap();
     std::thread::sleep(Duration::from_millis(500));
     let interrupted = Instant::now();
-    let kill = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status()
-        .unwrap();
+    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(kill.success());
     assert_eq!(wait_for_exit(&mut child).code(), Some(130));
     assert!(interrupted.elapsed() < Duration::from_secs(10));
     let mut err = String::new();
-    child
-        .stderr
-        .take()
-        .unwrap()
-        .read_to_string(&mut err)
-        .unwrap();
+    child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
     assert!(err.contains("cancelled by Ctrl-C"), "{err}");
 }
 
@@ -706,15 +493,8 @@ fn doctor_reports_on_machine_directory_and_database() {
     let directory = shells();
     let ran = run(directory.path(), &["doctor", "db", "--domain", "second=."]);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    for word in [
-        "SIMD",
-        "flush",
-        "granularity",
-        "durability",
-        "NUMA node",
-        "free",
-        "Domain second",
-    ] {
+    for word in ["SIMD", "flush", "granularity", "durability", "NUMA node", "free", "Domain second"]
+    {
         assert!(ran.out.contains(word), "{word}: {}", ran.out);
     }
     assert!(
@@ -731,18 +511,11 @@ fn doctor_reports_on_machine_directory_and_database() {
 #[test]
 fn wrong_setting_is_an_error_not_a_fallback() {
     let directory = tempfile::tempdir().unwrap();
-    let output = nacre(directory.path())
-        .args(["-c", "select 1"])
-        .env("NACRE_SIMD", "mmx")
-        .output()
-        .unwrap();
+    let output =
+        nacre(directory.path()).args(["-c", "select 1"]).env("NACRE_SIMD", "mmx").output().unwrap();
     let ran = ran(output);
     assert_eq!(ran.code, 1);
-    assert!(
-        ran.err.contains("NACRE_SIMD") && ran.err.contains("mmx"),
-        "{}",
-        ran.err
-    );
+    assert!(ran.err.contains("NACRE_SIMD") && ran.err.contains("mmx"), "{}", ran.err);
 }
 
 #[test]

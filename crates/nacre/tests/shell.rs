@@ -1,9 +1,6 @@
 //! The interactive shell, typed at through a pseudo-terminal.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "a failed test may panic where it stands"
-)]
+#![allow(clippy::unwrap_used, reason = "a failed test may panic where it stands")]
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -28,12 +25,7 @@ struct Shell {
 
 impl Shell {
     fn start(directory: &Path, arguments: &[&str]) -> Self {
-        let size = Winsize {
-            ws_row: 50,
-            ws_col: 250,
-            ws_xpixel: 0,
-            ws_ypixel: 0,
-        };
+        let size = Winsize { ws_row: 50, ws_col: 250, ws_xpixel: 0, ws_ypixel: 0 };
         let pty = openpty(Some(&size), None).unwrap();
         let end = || Stdio::from(pty.slave.try_clone().unwrap());
         let child = Command::new(env!("CARGO_BIN_EXE_nacre"))
@@ -52,17 +44,10 @@ impl Shell {
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             while let Ok(count @ 1..) = reader.read(&mut bytes) {
-                copy.lock()
-                    .unwrap()
-                    .push_str(&String::from_utf8_lossy(&bytes[..count]));
+                copy.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..count]));
             }
         });
-        let mut shell = Self {
-            child,
-            terminal,
-            shown,
-            seen: 0,
-        };
+        let mut shell = Self { child, terminal, shown, seen: 0 };
         shell.expect(PROMPT);
         shell
     }
@@ -78,11 +63,7 @@ impl Shell {
                 self.seen = end;
                 return found;
             }
-            assert!(
-                Instant::now() < deadline,
-                "no {text:?} in {:?}",
-                &shown[self.seen..]
-            );
+            assert!(Instant::now() < deadline, "no {text:?} in {:?}", &shown[self.seen..]);
             std::thread::sleep(Duration::from_millis(5));
         }
     }
@@ -133,23 +114,14 @@ fn statements_take_several_lines_and_are_remembered_whole() {
     assert!(shell.line("select nothing;").contains("ERROR:  "));
     assert_eq!(shell.leave(), 0);
     let history = fs::read_to_string(directory.path().join("history")).unwrap();
-    assert!(
-        history.contains("select 40 + 2\\nas answer;\n\\\\timing\n"),
-        "{history}"
-    );
+    assert!(history.contains("select 40 + 2\\nas answer;\n\\\\timing\n"), "{history}");
 }
 
 #[test]
 fn banner_tells_whether_anything_is_kept() {
     let directory = tempfile::tempdir().unwrap();
     let shell = Shell::start(directory.path(), &[]);
-    assert!(
-        shell
-            .shown
-            .lock()
-            .unwrap()
-            .contains("volatile database in memory")
-    );
+    assert!(shell.shown.lock().unwrap().contains("volatile database in memory"));
     assert_eq!(shell.leave(), 0);
     let shell = Shell::start(directory.path(), &["db"]);
     assert!(shell.shown.lock().unwrap().contains("database in db"));
@@ -187,13 +159,7 @@ fn interrupt_clears_the_line_and_cancels_the_query() {
     // The test's terminal controls no process, so the signal that it would send is sent here.
     let id = shell.child.id().to_string();
     for _ in 0..2 {
-        assert!(
-            Command::new("kill")
-                .args(["-INT", &id])
-                .status()
-                .unwrap()
-                .success()
-        );
+        assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
     }
     let interrupted = Instant::now();
     shell.expect("cancelled by Ctrl-C");
@@ -223,10 +189,6 @@ fn data_can_be_typed_or_given_up() {
     shell.expect(">> ");
     shell.type_keys("\x03");
     assert!(shell.expect(PROMPT).contains("given up with Ctrl-C"));
-    assert!(
-        shell
-            .line("select count(*) as n from shell;")
-            .contains(" 1 ")
-    );
+    assert!(shell.line("select count(*) as n from shell;").contains(" 1 "));
     assert_eq!(shell.leave(), 0);
 }

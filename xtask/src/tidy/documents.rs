@@ -42,45 +42,27 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
 /// # Errors
 /// There is not exactly one marked block, or it is empty.
 pub(crate) fn test_command(tree: &Tree) -> Result<String, Failure> {
-    let readme = tree
-        .file(README)
-        .ok_or_else(|| Failure(format!("{README} is absent")))?;
+    let readme = tree.file(README).ok_or_else(|| Failure(format!("{README} is absent")))?;
     let mut blocks = Vec::new();
     let mut lines = readme.text.lines();
     while let Some(line) = lines.next() {
         let Some(info) = line.trim_start().strip_prefix("```") else {
             continue;
         };
-        let block = lines
-            .by_ref()
-            .take_while(|line| !line.trim_start().starts_with("```"));
-        let block: Vec<&str> = block
-            .map(str::trim)
-            .filter(|line| !line.is_empty())
-            .collect();
+        let block = lines.by_ref().take_while(|line| !line.trim_start().starts_with("```"));
+        let block: Vec<&str> = block.map(str::trim).filter(|line| !line.is_empty()).collect();
         if info.split_whitespace().any(|word| word == MARKER) {
             blocks.push(block);
         }
     }
     let [block] = &blocks[..] else {
         let count = blocks.len();
-        return Err(Failure(format!(
-            "{count} code blocks are marked `{MARKER}`, 1 expected"
-        )));
+        return Err(Failure(format!("{count} code blocks are marked `{MARKER}`, 1 expected")));
     };
-    let prompted: Vec<&str> = block
-        .iter()
-        .filter_map(|line| line.strip_prefix("$ "))
-        .collect();
-    let commands = if prompted.is_empty() {
-        block.clone()
-    } else {
-        prompted
-    };
+    let prompted: Vec<&str> = block.iter().filter_map(|line| line.strip_prefix("$ ")).collect();
+    let commands = if prompted.is_empty() { block.clone() } else { prompted };
     if commands.is_empty() {
-        return Err(Failure(format!(
-            "the code block marked `{MARKER}` is empty"
-        )));
+        return Err(Failure(format!("the code block marked `{MARKER}` is empty")));
     }
     Ok(commands.join("\n"))
 }
@@ -171,10 +153,7 @@ mod tests {
 
     #[test]
     fn mentioned_paths_exist() {
-        assert_eq!(
-            rules("`crates/x/` and `docs/b.md` and `crates/NAME/x*`"),
-            ["mention"; 0]
-        );
+        assert_eq!(rules("`crates/x/` and `docs/b.md` and `crates/NAME/x*`"), ["mention"; 0]);
         assert_eq!(rules("`crates/y/src/lib.rs`"), ["mention"]);
     }
 

@@ -51,10 +51,7 @@ pub(super) fn check(tree: &Tree, root: &Path) -> Result<Vec<Finding>, Failure> {
 
 fn parse_list(text: &str) -> Result<Lengths, Failure> {
     let mut lengths = Lengths::new();
-    for line in text
-        .lines()
-        .filter(|line| !line.is_empty() && !line.starts_with('#'))
-    {
+    for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         let fields: Vec<&str> = line.split_whitespace().collect();
         let entry = match fields[..] {
             [path, name, lines] => lines.parse().ok().map(|lines| (path, name, lines)),
@@ -69,15 +66,8 @@ fn parse_list(text: &str) -> Result<Lengths, Failure> {
 
 fn committed_list(root: &Path, revision: &str) -> Option<String> {
     let object = format!("{revision}:{LIST}");
-    let output = Command::new("git")
-        .args(["show", &object])
-        .current_dir(root)
-        .output()
-        .ok()?;
-    output
-        .status
-        .success()
-        .then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+    let output = Command::new("git").args(["show", &object]).current_dir(root).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// Returns what the list has and `old` has not.
@@ -86,9 +76,7 @@ fn growth(listed: &Lengths, old: &Lengths) -> Vec<Finding> {
         |(key, lines): &(&(String, String), &usize)| old.get(*key).copied() < Some(**lines);
     let grown = listed.iter().filter(is_growth);
     let message = |(_, name): &(String, String)| format!("the list may only shrink: {name}");
-    grown
-        .map(|(key, _)| Finding::new(LIST, "function-length", message(key)))
-        .collect()
+    grown.map(|(key, _)| Finding::new(LIST, "function-length", message(key))).collect()
 }
 
 /// Returns the functions past the limit that are not listed, and entries that are not exact.
@@ -102,10 +90,8 @@ fn compare(tree: &Tree, listed: &Lengths) -> Vec<Finding> {
             }
             let key = (file.path.clone(), function.name.clone());
             if !listed.contains_key(&key) {
-                let message = format!(
-                    "{} has {} lines, at most {LINES_MAX}",
-                    function.name, function.lines
-                );
+                let message =
+                    format!("{} has {} lines, at most {LINES_MAX}", function.name, function.lines);
                 let rule = "function-length";
                 findings.push(Finding::at(&file.path, function.line, rule, message));
             }
@@ -132,9 +118,7 @@ fn functions(rust: &RustText) -> Vec<Function> {
     for (start, _) in rust.words().filter(|(_, word)| *word == "fn") {
         let rest = &code[start + 2..];
         let name = rest.trim_start();
-        let length = name
-            .find(|c| !is_word_char(c) && c != '$')
-            .unwrap_or(name.len());
+        let length = name.find(|c| !is_word_char(c) && c != '$').unwrap_or(name.len());
         // `fn(u8) -> u8` is a type.
         if length == 0 {
             continue;
@@ -148,11 +132,7 @@ fn functions(rust: &RustText) -> Vec<Function> {
         };
         let line = line_number(code, start);
         let lines = line_number(code, close) - line + 1;
-        found.push(Function {
-            name: name[..length].to_owned(),
-            line,
-            lines,
-        });
+        found.push(Function { name: name[..length].to_owned(), line, lines });
     }
     found
 }
@@ -198,29 +178,15 @@ mod tests {
             .into_iter()
             .map(|function| (function.name, function.line, function.lines))
             .collect();
-        let expected = [
-            ("one", 2, 1),
-            ("outer", 3, 7),
-            ("inner", 7, 2),
-            ("$name", 10, 2),
-        ];
-        assert_eq!(
-            found,
-            expected.map(|(name, line, lines)| (name.to_owned(), line, lines))
-        );
+        let expected = [("one", 2, 1), ("outer", 3, 7), ("inner", 7, 2), ("$name", 10, 2)];
+        assert_eq!(found, expected.map(|(name, line, lines)| (name.to_owned(), line, lines)));
     }
 
     #[test]
     fn function_past_the_limit_is_found() {
         let none = Lengths::new();
-        assert_eq!(
-            compare(&Tree::from_files(&[("a.rs", &source(70))]), &none),
-            []
-        );
-        assert_eq!(
-            compare(&Tree::from_files(&[("a.rs", &source(71))]), &none).len(),
-            1
-        );
+        assert_eq!(compare(&Tree::from_files(&[("a.rs", &source(70))]), &none), []);
+        assert_eq!(compare(&Tree::from_files(&[("a.rs", &source(71))]), &none).len(), 1);
     }
 
     #[test]
@@ -229,10 +195,7 @@ mod tests {
         assert_eq!(compare(&tree, &list(80)), []);
         assert_eq!(compare(&tree, &list(79)).len(), 1);
         assert_eq!(compare(&tree, &list(81)).len(), 1);
-        assert_eq!(
-            compare(&Tree::from_files(&[("a.rs", &source(70))]), &list(80)).len(),
-            1
-        );
+        assert_eq!(compare(&Tree::from_files(&[("a.rs", &source(70))]), &list(80)).len(), 1);
     }
 
     #[test]

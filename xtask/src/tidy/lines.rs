@@ -18,11 +18,7 @@ const COLUMNS_MAX: usize = 100;
 /// that this file keeps the rules.
 const MACROS: [&str; 3] = ["dbg", "todo", "unimplemented"];
 
-const REMINDERS: [&str; 3] = [
-    concat!("FIX", "ME"),
-    concat!("XX", "X"),
-    concat!("TO", "DO"),
-];
+const REMINDERS: [&str; 3] = [concat!("FIX", "ME"), concat!("XX", "X"), concat!("TO", "DO")];
 
 /// Folders that exist on one machine only.
 const MACHINE_FOLDERS: [&str; 2] = ["work", "root"];
@@ -103,10 +99,7 @@ mod tests {
     use super::*;
 
     fn rules(path: &str, text: &str) -> Vec<&'static str> {
-        check(&SourceFile::new(path, text))
-            .iter()
-            .map(|finding| finding.rule)
-            .collect()
+        check(&SourceFile::new(path, text)).iter().map(|finding| finding.rule).collect()
     }
 
     #[test]
@@ -139,14 +132,8 @@ mod tests {
     fn leftovers_are_found_in_code_and_comments() {
         assert_eq!(rules("a.rs", "fn a() { dbg!(1); }"), ["leftover"]);
         assert_eq!(rules("a.rs", "fn a() { todo!() }"), ["leftover"]);
-        assert_eq!(
-            rules("a.rs", &format!("// {} later", REMINDERS[0])),
-            ["leftover"]
-        );
-        assert_eq!(
-            rules("a.rs", &format!("let a = \"{}\";", REMINDERS[1])),
-            [""; 0]
-        );
+        assert_eq!(rules("a.rs", &format!("// {} later", REMINDERS[0])), ["leftover"]);
+        assert_eq!(rules("a.rs", &format!("let a = \"{}\";", REMINDERS[1])), [""; 0]);
     }
 
     #[test]

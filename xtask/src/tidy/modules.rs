@@ -60,13 +60,11 @@ pub(super) fn check(tree: &Tree, packages: &[Package]) -> Vec<Finding> {
 fn reachable<'a>(tree: &Tree, roots: impl Iterator<Item = &'a str>) -> BTreeSet<String> {
     let mut reached = BTreeSet::new();
     // The folder in which the file's child modules lie comes with each file.
-    let mut open: Vec<(String, String)> = roots
-        .map(|root| (root.to_owned(), folder_of(root).to_owned()))
-        .collect();
+    let mut open: Vec<(String, String)> =
+        roots.map(|root| (root.to_owned(), folder_of(root).to_owned())).collect();
     while let Some((path, module_folder)) = open.pop() {
-        let Some((file, rust)) = tree
-            .file(&path)
-            .and_then(|file| Some((file, file.rust.as_ref()?)))
+        let Some((file, rust)) =
+            tree.file(&path).and_then(|file| Some((file, file.rust.as_ref()?)))
         else {
             continue;
         };
@@ -236,20 +234,14 @@ fn reexport_bytes(rest: &str) -> Option<usize> {
 
 fn check_crate(tree: &Tree, package: &Package, findings: &mut Vec<Finding>) {
     let unsafe_code = layering::rule_of(&package.name).map(|rule| rule.unsafe_code);
-    let roots = package
-        .targets
-        .iter()
-        .filter(|target| matches!(target.kind.as_str(), "lib" | "bin"));
+    let roots =
+        package.targets.iter().filter(|target| matches!(target.kind.as_str(), "lib" | "bin"));
     for root in roots {
         let Some(file) = tree.file(&root.path) else {
             continue;
         };
         let Some(rust) = &file.rust else { continue };
-        let doc_lines = file
-            .text
-            .lines()
-            .filter(|line| line.starts_with("//!"))
-            .count();
+        let doc_lines = file.text.lines().filter(|line| line.starts_with("//!")).count();
         if doc_lines == 0 || doc_lines > ROOT_DOC_LINES_MAX {
             let message = format!("root docs have {doc_lines} lines, 1 to {ROOT_DOC_LINES_MAX}");
             findings.push(Finding::at(&file.path, 1, "crate-root", message));
@@ -261,10 +253,7 @@ fn check_crate(tree: &Tree, package: &Package, findings: &mut Vec<Finding>) {
             Some(UnsafeCode::Denied) if !denies => "deny",
             _ => continue,
         };
-        let message = format!(
-            "{} needs #![{missing}(unsafe_code)] in its roots",
-            package.name
-        );
+        let message = format!("{} needs #![{missing}(unsafe_code)] in its roots", package.name);
         findings.push(Finding::at(&file.path, 1, "crate-root", message));
     }
     if unsafe_code == Some(UnsafeCode::Denied) {
@@ -299,31 +288,19 @@ mod tests {
     use crate::metadata::Target;
 
     fn package(name: &str, targets: &[(&str, &str)]) -> Package {
-        let target = |&(kind, path): &(&str, &str)| Target {
-            kind: kind.to_owned(),
-            path: path.to_owned(),
-        };
+        let target =
+            |&(kind, path): &(&str, &str)| Target { kind: kind.to_owned(), path: path.to_owned() };
         let targets = targets.iter().map(target).collect();
-        Package {
-            name: name.to_owned(),
-            targets,
-            ..Package::default()
-        }
+        Package { name: name.to_owned(), targets, ..Package::default() }
     }
 
     fn rules(files: &[(&str, &str)], packages: &[Package]) -> Vec<&'static str> {
-        check(&Tree::from_files(files), packages)
-            .iter()
-            .map(|finding| finding.rule)
-            .collect()
+        check(&Tree::from_files(files), packages).iter().map(|finding| finding.rule).collect()
     }
 
     /// Rules broken by one file of the crate `name`, reached as its library.
     fn lib_rules(name: &str, text: &str) -> Vec<&'static str> {
-        rules(
-            &[("a/src/lib.rs", text)],
-            &[package(name, &[("lib", "a/src/lib.rs")])],
-        )
+        rules(&[("a/src/lib.rs", text)], &[package(name, &[("lib", "a/src/lib.rs")])])
     }
 
     #[test]
@@ -344,10 +321,7 @@ mod tests {
     #[test]
     fn file_outside_every_module_tree_is_found() {
         let files = [
-            (
-                "a/src/lib.rs",
-                "//! A.\n#![forbid(unsafe_code)]\nmod b;\nmod c;\n",
-            ),
+            ("a/src/lib.rs", "//! A.\n#![forbid(unsafe_code)]\nmod b;\nmod c;\n"),
             ("a/src/b.rs", "//! B.\nmod d;\n"),
             ("a/src/b/d.rs", "//! D.\n"),
             ("a/src/c/mod.rs", "//! C.\nmod e;\n"),
@@ -357,10 +331,7 @@ mod tests {
         ];
         let targets = [("lib", "a/src/lib.rs"), ("test", "a/tests/t.rs")];
         assert_eq!(rules(&files, &[package("nacre-sql", &targets)]), [""; 0]);
-        assert_eq!(
-            rules(&files, &[package("nacre-sql", &targets[..1])]).len(),
-            2
-        );
+        assert_eq!(rules(&files, &[package("nacre-sql", &targets[..1])]).len(), 2);
     }
 
     #[test]
@@ -375,9 +346,7 @@ mod tests {
         let found = |text: &str| {
             check_mod_rs(&SourceFile::new("src/a/mod.rs", text), &RustText::new(text)).is_some()
         };
-        assert!(!found(
-            "//! A.\n#![allow(x)]\nmod b;\npub(crate) mod c;\n#[cfg(test)]\nmod t;\n"
-        ));
+        assert!(!found("//! A.\n#![allow(x)]\nmod b;\npub(crate) mod c;\n#[cfg(test)]\nmod t;\n"));
         assert!(!found("//! A.\n/// B.\npub use b::{C, D};\nuse e as f;\n"));
         assert!(found("//! A.\nfn b() {}\n"));
         assert!(found("//! A.\nmod b { const C: u8 = 1; }\n"));
@@ -399,24 +368,12 @@ mod tests {
 
     #[test]
     fn crate_root_has_docs_and_its_unsafe_lint() {
-        assert_eq!(
-            lib_rules("nacre-sql", "//! A.\n#![forbid(unsafe_code)]\n"),
-            [""; 0]
-        );
-        assert_eq!(
-            lib_rules("nacre-sql", "//! A.\n#![deny(unsafe_code)]\n"),
-            ["crate-root"]
-        );
-        assert_eq!(
-            lib_rules("nacre-column", "//! A.\n#![deny(unsafe_code)]\n"),
-            [""; 0]
-        );
+        assert_eq!(lib_rules("nacre-sql", "//! A.\n#![forbid(unsafe_code)]\n"), [""; 0]);
+        assert_eq!(lib_rules("nacre-sql", "//! A.\n#![deny(unsafe_code)]\n"), ["crate-root"]);
+        assert_eq!(lib_rules("nacre-column", "//! A.\n#![deny(unsafe_code)]\n"), [""; 0]);
         assert_eq!(lib_rules("nacre-column", "//! A.\n"), ["crate-root"]);
         assert_eq!(lib_rules("nacre-pmem", "//! A.\n"), [""; 0]);
-        assert_eq!(
-            lib_rules("nacre-pmem", &"//! A.\n".repeat(61)),
-            ["crate-root"]
-        );
+        assert_eq!(lib_rules("nacre-pmem", &"//! A.\n".repeat(61)), ["crate-root"]);
     }
 
     #[test]

@@ -18,11 +18,7 @@ struct Runner {
 }
 
 const RUNNERS: [Runner; 2] = [
-    Runner {
-        program: "duckdb",
-        before_file: &[],
-        before_script: &["-c"],
-    },
+    Runner { program: "duckdb", before_file: &[], before_script: &["-c"] },
     Runner {
         program: "python3",
         before_file: &[
@@ -40,10 +36,7 @@ pub(super) fn file_bytes(
     scale_factor: f64,
 ) -> Result<Option<u64>> {
     let probe = workspace.path().join("duckdb-probe.db");
-    let Some(runner) = RUNNERS
-        .iter()
-        .find(|runner| runner.run(&probe, "SELECT 1").is_ok())
-    else {
+    let Some(runner) = RUNNERS.iter().find(|runner| runner.run(&probe, "SELECT 1").is_ok()) else {
         return Ok(None);
     };
     let path: PathBuf = workspace.path().join(format!("duckdb-{scale_factor}.db"));
@@ -58,9 +51,7 @@ fn script(files: &[CsvFile]) -> String {
         let name = file.table.name;
         let path = file.path.to_string_lossy().replace('\'', "''");
         script.push_str(&file.table.create_statement_without_key(name));
-        script.push_str(&format!(
-            ";\nCOPY {name} FROM '{path}' (FORMAT csv, HEADER);\n"
-        ));
+        script.push_str(&format!(";\nCOPY {name} FROM '{path}' (FORMAT csv, HEADER);\n"));
     }
     script.push_str("CHECKPOINT;\n");
     script
@@ -69,26 +60,14 @@ fn script(files: &[CsvFile]) -> String {
 impl Runner {
     fn run(&self, file: &Path, script: &str) -> Result<()> {
         let mut command = Command::new(self.program);
-        command
-            .args(self.before_file)
-            .arg(file)
-            .args(self.before_script)
-            .arg(script);
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped());
-        let output = command
-            .output()
-            .map_err(Error::io("start", Path::new(self.program)))?;
+        command.args(self.before_file).arg(file).args(self.before_script).arg(script);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let output = command.output().map_err(Error::io("start", Path::new(self.program)))?;
         if output.status.success() {
             return Ok(());
         }
         let message = String::from_utf8_lossy(&output.stderr);
         let last = message.lines().last().unwrap_or("no message");
-        Err(Error::Child(format!(
-            "DuckDB ({}) failed: {last}",
-            self.program
-        )))
+        Err(Error::Child(format!("DuckDB ({}) failed: {last}", self.program)))
     }
 }

@@ -28,10 +28,8 @@ use crate::workspace::bytes_below;
 pub(super) const SMALLER_BY: f64 = 10.0;
 
 /// The first query of the timed process: its name in ids, and its text.
-const QUERIES: [(&str, &str); 2] = [
-    ("count", "SELECT count(*) FROM lineitem"),
-    ("sum", "SELECT sum(l_quantity) FROM lineitem"),
-];
+const QUERIES: [(&str, &str); 2] =
+    [("count", "SELECT count(*) FROM lineitem"), ("sum", "SELECT sum(l_quantity) FROM lineitem")];
 
 /// A loaded database.
 struct Loaded {
@@ -63,11 +61,7 @@ pub(super) async fn run(setup: &Setup, report: &mut Report) -> Result<()> {
     let mut all: Vec<_> = QUERIES
         .iter()
         .flat_map(|&query| [&small, &large].map(|loaded| (loaded, query)))
-        .map(|(loaded, query)| Times {
-            loaded,
-            query,
-            times: Vec::new(),
-        })
+        .map(|(loaded, query)| Times { loaded, query, times: Vec::new() })
         .collect();
     for _ in 0..repetitions {
         for times in &mut all {
@@ -91,20 +85,13 @@ pub(super) async fn run(setup: &Setup, report: &mut Report) -> Result<()> {
 
 async fn load(setup: &Setup, scale_factor: f64) -> Result<Loaded> {
     let console = setup.console;
-    let csv = setup
-        .workspace
-        .subdirectory(&format!("csv-{scale_factor}"))?;
+    let csv = setup.workspace.subdirectory(&format!("csv-{scale_factor}"))?;
     let files = generate_until(scale_factor, &csv, setup.threads, &setup.interrupt)?;
-    let directory = setup
-        .workspace
-        .path()
-        .join(format!("database-{scale_factor}"));
+    let directory = setup.workspace.path().join(format!("database-{scale_factor}"));
     let engine = Engine::open(&directory, Some(setup.threads)).await?;
     for file in &files {
         setup.interrupt.check()?;
-        engine
-            .create_and_load(file, Arc::new(Progress::default()))
-            .await?;
+        engine.create_and_load(file, Arc::new(Progress::default())).await?;
     }
     let is_emulated = engine.is_emulated();
     drop(engine);
@@ -112,14 +99,7 @@ async fn load(setup: &Setup, scale_factor: f64) -> Result<Loaded> {
     console.line(format_args!("Loaded TPC-H at scale factor {scale_factor}"))?;
     let lineitem = files.iter().find(|file| file.table.name == "lineitem");
     let lineitem_rows = lineitem.map_or(0, |file| file.rows);
-    Ok(Loaded {
-        scale_factor,
-        directory,
-        files,
-        media_bytes,
-        is_emulated,
-        lineitem_rows,
-    })
+    Ok(Loaded { scale_factor, directory, files, media_bytes, is_emulated, lineitem_rows })
 }
 
 async fn report_process_start(
@@ -134,10 +114,9 @@ async fn report_process_start(
         times.push(line.at - child.started());
     }
     let time = median(&times);
-    setup.console.line(format_args!(
-        "   a process that only says hello: {} ms",
-        milliseconds(time)
-    ))?;
+    setup
+        .console
+        .line(format_args!("   a process that only says hello: {} ms", milliseconds(time)))?;
     let value = time.as_secs_f64() * 1e3;
     report.add(&Measurement::new("open/process-start/nacre", value, "ms"))?;
     Ok(value)
@@ -170,18 +149,11 @@ fn report_times(
 ) -> Result<(String, f64)> {
     let time = median(&times.times);
     let value = time.as_secs_f64() * 1e3;
-    let id = format!(
-        "open/{}/nacre/sf={}",
-        times.query.0, times.loaded.scale_factor
-    );
+    let id = format!("open/{}/nacre/sf={}", times.query.0, times.loaded.scale_factor);
     let measurement = Measurement::new(id.clone(), value, "ms")
         .against(baseline.0.clone(), baseline.1)
         .emulated(times.loaded.is_emulated);
-    let against = if baseline.0 == "process-start" {
-        "the hello"
-    } else {
-        "the smaller"
-    };
+    let against = if baseline.0 == "process-start" { "the hello" } else { "the smaller" };
     setup.console.line(format_args!(
         "   {:<6} {:>8} {:>11} {:>10}   {:.2} of {against}",
         times.query.0,
@@ -199,15 +171,10 @@ async fn report_bytes(setup: &Setup, report: &mut Report, loaded: &Loaded) -> Re
     let csv_bytes: u64 = loaded.files.iter().map(|file| file.bytes).sum();
     let duckdb_bytes = duckdb::file_bytes(&setup.workspace, &loaded.files, loaded.scale_factor)?;
     let parameter = format!("sf={}", loaded.scale_factor);
-    console.line(format_args!(
-        "Bytes at scale factor {}",
-        loaded.scale_factor
-    ))?;
+    console.line(format_args!("Bytes at scale factor {}", loaded.scale_factor))?;
     let mut add = |name: &str, reference: Option<u64>| {
         let Some(reference) = reference else {
-            return console.line(format_args!(
-                "   against {name}: not measured: duckdb not found"
-            ));
+            return console.line(format_args!("   against {name}: not measured: duckdb not found"));
         };
         let id = format!("media/tpch-against-{name}/nacre/{parameter}");
         let measurement = Measurement::new(id, loaded.media_bytes as f64, "bytes")

@@ -47,18 +47,11 @@ pub(super) async fn load(files: &[CsvFile], directory: &Path, threads: usize) ->
             .map_err(Error::datafusion(format_args!("write {name} as Parquet")))?;
         load_times.push(start.elapsed());
         context
-            .register_parquet(
-                name,
-                target.to_string_lossy(),
-                ParquetReadOptions::default(),
-            )
+            .register_parquet(name, target.to_string_lossy(), ParquetReadOptions::default())
             .await
             .map_err(Error::datafusion(format_args!("open {name} as Parquet")))?;
     }
-    Ok(Baseline {
-        context,
-        load_times,
-    })
+    Ok(Baseline { context, load_times })
 }
 
 async fn convert(
@@ -69,9 +62,7 @@ async fn convert(
     let plan = csv.table(table).await?.create_physical_plan().await?;
     let schema = plan.schema();
     let mut writers = tokio::task::JoinSet::new();
-    for (index, stream) in execute_stream_partitioned(plan, csv.task_ctx())?
-        .into_iter()
-        .enumerate()
+    for (index, stream) in execute_stream_partitioned(plan, csv.task_ctx())?.into_iter().enumerate()
     {
         let path = target.join(format!("part-{index}.parquet"));
         writers.spawn(write(stream, Arc::clone(&schema), path));
@@ -88,9 +79,7 @@ async fn write(
     path: PathBuf,
 ) -> datafusion::error::Result<()> {
     let level = ZstdLevel::try_new(3)?;
-    let properties = WriterProperties::builder()
-        .set_compression(Compression::ZSTD(level))
-        .build();
+    let properties = WriterProperties::builder().set_compression(Compression::ZSTD(level)).build();
     let file = File::create(path)?;
     let mut writer = ArrowWriter::try_new(file, schema, Some(properties))?;
     while let Some(batch) = stream.try_next().await? {

@@ -44,12 +44,7 @@ pub(super) async fn run(setup: &Setup, report: &mut Report) -> Result<()> {
     let parquet_directory = setup.workspace.subdirectory("parquet")?;
     let baseline = parquet::load(&files, &parquet_directory, setup.threads).await?;
     let parameters = format!("sf={},threads={}", setup.scale_factor, setup.threads);
-    let contest = Contest {
-        setup,
-        nacre,
-        baseline,
-        parameters,
-    };
+    let contest = Contest { setup, nacre, baseline, parameters };
 
     contest.report_load(report, &files, &load_times)?;
     let repetitions = if setup.is_quick { 3 } else { 5 };
@@ -110,13 +105,7 @@ impl Contest<'_> {
             self.report_rate(report, file.table.name, file.bytes, *ours, *theirs)?;
         }
         let sum = |times: &[Duration]| times.iter().sum();
-        self.report_rate(
-            report,
-            "all",
-            bytes,
-            sum(load_times),
-            sum(&self.baseline.load_times),
-        )
+        self.report_rate(report, "all", bytes, sum(load_times), sum(&self.baseline.load_times))
     }
 
     fn report_rate(
@@ -155,9 +144,9 @@ impl Contest<'_> {
             .emulated(self.nacre.is_emulated());
         report.add(&measurement)?;
         let ratio = measurement.ratio().unwrap_or_default();
-        self.setup.console.line(format_args!(
-            "   {title:<8} {ours_ms:>10.1} {theirs_ms:>28.1} {ratio:>7.2}"
-        ))
+        self.setup
+            .console
+            .line(format_args!("   {title:<8} {ours_ms:>10.1} {theirs_ms:>28.1} {ratio:>7.2}"))
     }
 }
 

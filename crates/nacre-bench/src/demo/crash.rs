@@ -42,9 +42,7 @@ pub(super) async fn kill_and_restart(
     let mut attempts = 0;
     loop {
         attempts += 1;
-        engine
-            .query(&lineitem.table.create_statement(SECOND_TABLE))
-            .await?;
+        engine.query(&lineitem.table.create_statement(SECOND_TABLE)).await?;
         drop(engine);
         let outcome = load_and_kill(story, lineitem).await?;
         match outcome {
@@ -70,9 +68,7 @@ pub(super) async fn kill_and_restart(
     time_first_answer(story, &before).await?;
     let engine = story.open().await?;
     compare_contents(&before, &contents(&engine).await?)?;
-    let second = engine
-        .line(&format!("SELECT count(*) FROM {SECOND_TABLE}"))
-        .await?;
+    let second = engine.line(&format!("SELECT count(*) FROM {SECOND_TABLE}")).await?;
     if second != "0" {
         return Err(Error::Deviation(format!(
             "{SECOND_TABLE} has {second} rows, although its load was killed"
@@ -81,9 +77,8 @@ pub(super) async fn kill_and_restart(
     engine.query(&format!("DROP TABLE {SECOND_TABLE}")).await?;
     console
         .line("   all eight tables have the rows they had before, lineitem also the same sums")?;
-    console.line(format_args!(
-        "   {SECOND_TABLE} has no row: nothing of the killed load is visible"
-    ))
+    console
+        .line(format_args!("   {SECOND_TABLE} has no row: nothing of the killed load is visible"))
 }
 
 /// Starts a load and kills it on its way; `None` if it was over before.
@@ -121,19 +116,14 @@ fn progress_of(line: &str) -> Option<(u64, u64)> {
 
 async fn time_first_answer(story: &Story, before: &Contents) -> Result<()> {
     let sql = "SELECT count(*) FROM lineitem";
-    let arguments: [OsString; 3] = [
-        "query".into(),
-        story.database_directory.clone().into(),
-        sql.into(),
-    ];
+    let arguments: [OsString; 3] =
+        ["query".into(), story.database_directory.clone().into(), sql.into()];
     let mut child = Child::start(&arguments)?;
     let line = child.line().await?;
     let answer = line.text.strip_prefix("answer ").unwrap_or(&line.text);
     let expected = &before.rows["lineitem"];
     if answer != expected {
-        return Err(Error::Deviation(format!(
-            "lineitem had {expected} rows, now {answer}"
-        )));
+        return Err(Error::Deviation(format!("lineitem had {expected} rows, now {answer}")));
     }
     let rows = answer.parse().map_or_else(|_| answer.to_owned(), count);
     story.console.line(format_args!(
@@ -151,19 +141,14 @@ async fn contents(engine: &Engine) -> Result<Contents> {
     let sums = "SELECT sum(l_orderkey), sum(l_partkey), sum(l_suppkey), sum(l_linenumber), \
                 sum(l_quantity), sum(l_extendedprice), sum(l_discount), sum(l_tax), \
                 min(l_shipdate), max(l_receiptdate), count(l_comment) FROM lineitem";
-    Ok(Contents {
-        rows,
-        lineitem_sums: engine.line(sums).await?,
-    })
+    Ok(Contents { rows, lineitem_sums: engine.line(sums).await? })
 }
 
 fn compare_contents(before: &Contents, after: &Contents) -> Result<()> {
     for (table, rows) in &before.rows {
         if after.rows.get(table) != Some(rows) {
             let now = after.rows.get(table).map_or("none", String::as_str);
-            return Err(Error::Deviation(format!(
-                "{table} had {rows} rows, now {now}"
-            )));
+            return Err(Error::Deviation(format!("{table} had {rows} rows, now {now}")));
         }
     }
     if before.lineitem_sums != after.lineitem_sums {
@@ -195,10 +180,7 @@ mod tests {
         let before = contents("5", "1 2");
         assert!(compare_contents(&before, &contents("5", "1 2")).is_ok());
         let error = compare_contents(&before, &contents("4", "1 2")).unwrap_err();
-        assert!(
-            error.to_string().contains("orders had 5 rows, now 4"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("orders had 5 rows, now 4"), "{error}");
         assert!(compare_contents(&before, &contents("5", "1 3")).is_err());
     }
 }

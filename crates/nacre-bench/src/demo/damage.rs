@@ -66,9 +66,7 @@ async fn see_the_damage(story: &Story, place: &Place, other: &str) -> Result<()>
         }
         Err(error) => {
             check_message(&error, place)?;
-            story
-                .console
-                .line(format_args!("   {DAMAGED_QUERY}\n   -> error: {error}"))?;
+            story.console.line(format_args!("   {DAMAGED_QUERY}\n   -> error: {error}"))?;
         }
     }
     let now = engine.line(OTHER_QUERY).await?;
@@ -77,18 +75,16 @@ async fn see_the_damage(story: &Story, place: &Place, other: &str) -> Result<()>
             "`{OTHER_QUERY}` answered {other} before the damage of another column, now {now}"
         )));
     }
-    story.console.line(format_args!(
-        "   {OTHER_QUERY}\n   -> {now}, as before: other columns answer"
-    ))
+    story
+        .console
+        .line(format_args!("   {OTHER_QUERY}\n   -> {now}, as before: other columns answer"))
 }
 
 /// The error must say that data are damaged, and name table, column and chunk.
 fn check_message(error: &nacre_sql::Error, place: &Place) -> Result<()> {
     let text = format!("{error} {}", error.detail().unwrap_or_default());
     let chunk = format!("chunk {}", place.chunk);
-    let names_all = ["lineitem", DAMAGED_COLUMN, &chunk]
-        .iter()
-        .all(|name| text.contains(name));
+    let names_all = ["lineitem", DAMAGED_COLUMN, &chunk].iter().all(|name| text.contains(name));
     if error.kind() == ErrorKind::DataCorrupted && names_all {
         return Ok(());
     }
@@ -102,35 +98,18 @@ fn check_message(error: &nacre_sql::Error, place: &Place) -> Result<()> {
 /// Finds the byte in the middle of the column's block in the middle chunk.
 fn middle_of_a_block(engine: &Engine) -> Result<Place> {
     let deviation = |message: &str| Error::Deviation(format!("lineitem: {message}"));
-    let column = table("lineitem")
-        .and_then(column_index)
-        .ok_or_else(|| deviation("no column"))?;
+    let column = table("lineitem").and_then(column_index).ok_or_else(|| deviation("no column"))?;
     let table = engine.database().store().table("lineitem");
-    let snapshot = table
-        .map_err(|error| deviation(&error.to_string()))?
-        .snapshot();
-    let chunks = snapshot
-        .chunks()
-        .map_err(|error| deviation(&error.to_string()))?;
-    let chunk = chunks
-        .get(chunks.len() / 2)
-        .ok_or_else(|| deviation("no chunk"))?;
+    let snapshot = table.map_err(|error| deviation(&error.to_string()))?.snapshot();
+    let chunks = snapshot.chunks().map_err(|error| deviation(&error.to_string()))?;
+    let chunk = chunks.get(chunks.len() / 2).ok_or_else(|| deviation("no chunk"))?;
     let block = chunk.location(column);
-    let file = block
-        .pool_path
-        .ok_or_else(|| deviation("its blocks are in no file"))?;
-    Ok(Place {
-        file,
-        offset: block.offset + block.bytes / 2,
-        chunk: chunk.number(),
-    })
+    let file = block.pool_path.ok_or_else(|| deviation("its blocks are in no file"))?;
+    Ok(Place { file, offset: block.offset + block.bytes / 2, chunk: chunk.number() })
 }
 
 fn column_index(table: &Table) -> Option<usize> {
-    table
-        .columns
-        .iter()
-        .position(|column| column.name == DAMAGED_COLUMN)
+    table.columns.iter().position(|column| column.name == DAMAGED_COLUMN)
 }
 
 /// Inverts all bits of one byte of a file.
@@ -138,10 +117,8 @@ fn flip(path: &Path, offset: u64) -> Result<()> {
     let file = OpenOptions::new().read(true).write(true).open(path);
     let file = file.map_err(Error::io("open", path))?;
     let mut byte = [0];
-    file.read_exact_at(&mut byte, offset)
-        .map_err(Error::io("read", path))?;
-    file.write_all_at(&[!byte[0]], offset)
-        .map_err(Error::io("write", path))?;
+    file.read_exact_at(&mut byte, offset).map_err(Error::io("read", path))?;
+    file.write_all_at(&[!byte[0]], offset).map_err(Error::io("write", path))?;
     file.sync_data().map_err(Error::io("write", path))
 }
 
@@ -163,11 +140,7 @@ mod tests {
 
     #[test]
     fn error_that_names_no_chunk_is_a_deviation() {
-        let place = Place {
-            file: PathBuf::new(),
-            offset: 0,
-            chunk: 4,
-        };
+        let place = Place { file: PathBuf::new(), offset: 0, chunk: 4 };
         let error = |message: &str| nacre_sql::Error::new(ErrorKind::DataCorrupted, message);
         assert!(check_message(&error("chunk 4 of lineitem.l_extendedprice: bad"), &place).is_ok());
         assert!(check_message(&error("lineitem.l_extendedprice: bad"), &place).is_err());

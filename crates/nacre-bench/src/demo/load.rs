@@ -11,9 +11,7 @@ use crate::tpch::{CsvFile, generate_until};
 use crate::workspace::bytes_below;
 
 pub(super) async fn generate(story: &Story) -> Result<Vec<CsvFile>> {
-    story
-        .console
-        .line("\n1. Generate the tables as CSV files")?;
+    story.console.line("\n1. Generate the tables as CSV files")?;
     let (scale_factor, threads) = (story.scale_factor, story.threads);
     let (directory, interrupt) = (story.csv_directory.clone(), story.interrupt.clone());
     let start = Instant::now();
@@ -21,9 +19,7 @@ pub(super) async fn generate(story: &Story) -> Result<Vec<CsvFile>> {
     let files = match tokio::task::spawn_blocking(work).await {
         Ok(files) => files?,
         Err(error) => {
-            return Err(Error::Deviation(format!(
-                "generating CSV ended early: {error}"
-            )));
+            return Err(Error::Deviation(format!("generating CSV ended early: {error}")));
         }
     };
     let (time, bytes) = (start.elapsed(), files.iter().map(|file| file.bytes).sum());

@@ -19,9 +19,7 @@ pub(super) async fn check_all(story: &Story, engine: &Engine, files: &[CsvFile])
     let start = Instant::now();
     let oracle = Oracle::for_queries(files, story.threads).await?;
     let read = seconds(start.elapsed());
-    console.line(format_args!(
-        "   the oracle has read the CSV files in {read} s"
-    ))?;
+    console.line(format_args!("   the oracle has read the CSV files in {read} s"))?;
     console.line("   query     rows         ms   answer")?;
     let mut times = Vec::with_capacity(QUERIES.len());
     for query in &QUERIES {
@@ -42,20 +40,15 @@ pub(super) async fn check_all(story: &Story, engine: &Engine, files: &[CsvFile])
     }
     let mean = geometric_mean_ms(&times);
     let sum = seconds(times.iter().sum());
-    console.line(format_args!(
-        "   geometric mean {mean:.1} ms, sum {sum} s, first run of each query"
-    ))
+    console
+        .line(format_args!("   geometric mean {mean:.1} ms, sum {sum} s, first run of each query"))
 }
 
 fn published_verdict(story: &Story, query: &Query, ours: &Answer) -> Result<&'static str> {
     if story.scale_factor != PUBLISHED_SCALE_FACTOR {
         return Ok("= oracle");
     }
-    check(
-        query,
-        "the TPC's published answer",
-        compare_with_published(query, ours),
-    )?;
+    check(query, "the TPC's published answer", compare_with_published(query, ours))?;
     Ok("= oracle, = published")
 }
 
@@ -66,11 +59,6 @@ fn check(
 ) -> Result<()> {
     outcome.map_err(|difference| {
         let subject = format!("Q{}", query.number);
-        Mismatch {
-            subject,
-            reference: reference.to_owned(),
-            difference,
-        }
-        .into()
+        Mismatch { subject, reference: reference.to_owned(), difference }.into()
     })
 }

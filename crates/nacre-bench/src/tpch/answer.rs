@@ -70,14 +70,8 @@ impl Cell {
         match (self, other) {
             (Self::Boolean(a), Self::Boolean(b)) => a.cmp(b),
             (
-                Self::Number {
-                    unscaled: a,
-                    scale: a_scale,
-                },
-                Self::Number {
-                    unscaled: b,
-                    scale: b_scale,
-                },
+                Self::Number { unscaled: a, scale: a_scale },
+                Self::Number { unscaled: b, scale: b_scale },
             ) => (a, a_scale).cmp(&(b, b_scale)),
             (Self::Float(a), Self::Float(b)) => a.total_cmp(b),
             (Self::Text(a), Self::Text(b)) => a.cmp(b),
@@ -127,17 +121,11 @@ impl fmt::Display for Cell {
 impl Answer {
     /// Turns Arrow record batches into an answer.
     pub fn from_batches(schema: &Schema, batches: &[RecordBatch]) -> Result<Self> {
-        let columns = schema
-            .fields()
-            .iter()
-            .map(|field| field.name().clone())
-            .collect();
+        let columns = schema.fields().iter().map(|field| field.name().clone()).collect();
         let mut rows = Vec::with_capacity(batches.iter().map(RecordBatch::num_rows).sum());
         for batch in batches {
             let first = rows.len();
-            rows.resize_with(first + batch.num_rows(), || {
-                Vec::with_capacity(batch.num_columns())
-            });
+            rows.resize_with(first + batch.num_rows(), || Vec::with_capacity(batch.num_columns()));
             for array in batch.columns() {
                 append_column(array, &mut rows[first..])
                     .map_err(|source| Error::datafusion("read an answer")(source.into()))?;
@@ -148,12 +136,7 @@ impl Answer {
 
     /// Returns the rows as text, cells apart by a blank, rows by a comma.
     pub fn to_line(&self) -> String {
-        let row = |row: &Vec<Cell>| {
-            row.iter()
-                .map(Cell::to_string)
-                .collect::<Vec<_>>()
-                .join(" ")
-        };
+        let row = |row: &Vec<Cell>| row.iter().map(Cell::to_string).collect::<Vec<_>>().join(" ");
         self.rows.iter().map(row).collect::<Vec<_>>().join(", ")
     }
 }
@@ -174,9 +157,7 @@ fn append_column(array: &ArrayRef, rows: &mut [Vec<Cell>]) -> std::result::Resul
     macro_rules! text {
         ($values:expr) => {{
             let values = $values;
-            append(array, rows, |index| {
-                Cell::Text(values.value(index).to_owned())
-            })
+            append(array, rows, |index| Cell::Text(values.value(index).to_owned()))
         }};
     }
     match array.data_type() {
@@ -208,9 +189,7 @@ fn append_column(array: &ArrayRef, rows: &mut [Vec<Cell>]) -> std::result::Resul
         _ => {
             let options = FormatOptions::default();
             let formatter = ArrayFormatter::try_new(array, &options)?;
-            append(array, rows, |index| {
-                Cell::Text(formatter.value(index).to_string())
-            });
+            append(array, rows, |index| Cell::Text(formatter.value(index).to_string()));
         }
     }
     Ok(())
@@ -218,11 +197,7 @@ fn append_column(array: &ArrayRef, rows: &mut [Vec<Cell>]) -> std::result::Resul
 
 fn append(array: &ArrayRef, rows: &mut [Vec<Cell>], cell: impl Fn(usize) -> Cell) {
     for (index, row) in rows.iter_mut().enumerate() {
-        row.push(if array.is_null(index) {
-            Cell::Null
-        } else {
-            cell(index)
-        });
+        row.push(if array.is_null(index) { Cell::Null } else { cell(index) });
     }
 }
 
@@ -256,9 +231,7 @@ mod tests {
             Field::new("d", DataType::Decimal128(15, 2), false),
             Field::new("t", DataType::Utf8View, false),
         ]);
-        let decimals = Decimal128Array::from(vec![150, 7])
-            .with_precision_and_scale(15, 2)
-            .unwrap();
+        let decimals = Decimal128Array::from(vec![150, 7]).with_precision_and_scale(15, 2).unwrap();
         let batch = RecordBatch::try_new(
             Arc::new(schema.clone()),
             vec![

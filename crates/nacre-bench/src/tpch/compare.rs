@@ -25,13 +25,7 @@ pub enum Difference {
     /// The numbers of rows.
     Rows { ours: usize, theirs: usize },
     /// A value; the row counts from 1, in the order of the answer, or sorted by all columns.
-    Value {
-        row: usize,
-        column: String,
-        ours: String,
-        theirs: String,
-        is_sorted: bool,
-    },
+    Value { row: usize, column: String, ours: String, theirs: String, is_sorted: bool },
 }
 
 /// Two answers that should be equal and are not.
@@ -46,31 +40,15 @@ pub struct Mismatch {
 
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            subject,
-            reference,
-            difference,
-        } = self;
+        let Self { subject, reference, difference } = self;
         match difference {
             Difference::Columns { ours, theirs } => {
-                write!(
-                    f,
-                    "{subject}: Nacre answers {ours} columns, {reference} {theirs}"
-                )
+                write!(f, "{subject}: Nacre answers {ours} columns, {reference} {theirs}")
             }
             Difference::Rows { ours, theirs } => {
-                write!(
-                    f,
-                    "{subject}: Nacre answers {ours} rows, {reference} {theirs}"
-                )
+                write!(f, "{subject}: Nacre answers {ours} rows, {reference} {theirs}")
             }
-            Difference::Value {
-                row,
-                column,
-                ours,
-                theirs,
-                is_sorted,
-            } => {
+            Difference::Value { row, column, ours, theirs, is_sorted } => {
                 let sorted = if *is_sorted { " (rows sorted)" } else { "" };
                 write!(
                     f,
@@ -90,16 +68,10 @@ impl std::error::Error for Mismatch {}
 /// The first difference.
 pub fn compare(ours: &Answer, theirs: &Answer, order_by: &[usize]) -> Result<(), Difference> {
     if ours.columns.len() != theirs.columns.len() {
-        return Err(Difference::Columns {
-            ours: ours.columns.len(),
-            theirs: theirs.columns.len(),
-        });
+        return Err(Difference::Columns { ours: ours.columns.len(), theirs: theirs.columns.len() });
     }
     if ours.rows.len() != theirs.rows.len() {
-        return Err(Difference::Rows {
-            ours: ours.rows.len(),
-            theirs: theirs.rows.len(),
-        });
+        return Err(Difference::Rows { ours: ours.rows.len(), theirs: theirs.rows.len() });
     }
     let all: Vec<usize> = (0..ours.columns.len()).collect();
     let in_order = compare_rows(ours, &ours.rows, &theirs.rows, &all, false);
@@ -162,10 +134,7 @@ mod tests {
         let row = |(number, text): &(i128, &str)| {
             vec![Cell::number(*number, 2), Cell::Text((*text).into())]
         };
-        Answer {
-            columns: vec!["n".into(), "t".into()],
-            rows: rows.iter().map(row).collect(),
-        }
+        Answer { columns: vec!["n".into(), "t".into()], rows: rows.iter().map(row).collect() }
     }
 
     #[test]
@@ -185,29 +154,18 @@ mod tests {
         assert_eq!(compare(&tied, &reference, &[0]), Ok(()));
         let difference = compare(&moved, &reference, &[0]).unwrap_err();
         let (column, ours, theirs) = ("n".into(), "0.02".into(), "0.01".into());
-        let expected = Difference::Value {
-            row: 2,
-            column,
-            ours,
-            theirs,
-            is_sorted: false,
-        };
+        let expected = Difference::Value { row: 2, column, ours, theirs, is_sorted: false };
         assert_eq!(difference, expected);
         assert_eq!(compare(&moved, &reference, &[]), Ok(()));
     }
 
     #[test]
     fn last_digit_of_a_decimal_counts() {
-        let (ours, theirs) = (
-            answer(&[(100_000_000_000_001, "a")]),
-            answer(&[(100_000_000_000_000, "a")]),
-        );
+        let (ours, theirs) =
+            (answer(&[(100_000_000_000_001, "a")]), answer(&[(100_000_000_000_000, "a")]));
         let difference = compare(&ours, &theirs, &[]).unwrap_err();
-        let mismatch = Mismatch {
-            subject: "Q1".into(),
-            reference: "the oracle".into(),
-            difference,
-        };
+        let mismatch =
+            Mismatch { subject: "Q1".into(), reference: "the oracle".into(), difference };
         assert_eq!(
             mismatch.to_string(),
             "Q1, row 1 (rows sorted), column n: Nacre answers 1000000000000.01, the oracle \

@@ -113,12 +113,7 @@ fn write_table(
 ) -> Result<CsvFile> {
     let path = directory.join(format!("{}.csv", table.name));
     let mut file = File::create(&path).map_err(Error::io("create", &path))?;
-    let header = table
-        .columns
-        .iter()
-        .map(|column| column.name)
-        .collect::<Vec<_>>()
-        .join(",");
+    let header = table.columns.iter().map(|column| column.name).collect::<Vec<_>>().join(",");
     writeln!(file, "{header}").map_err(Error::io("write", &path))?;
 
     let (mut rows, mut bytes) = (0, header.len() as u64 + 1);
@@ -140,19 +135,13 @@ fn write_table(
                 Err(panic) => std::panic::resume_unwind(panic),
             };
             interrupt.check()?;
-            file.write_all(&part.csv)
-                .map_err(Error::io("write", &path))?;
+            file.write_all(&part.csv).map_err(Error::io("write", &path))?;
             rows += part.rows;
             bytes += part.csv.len() as u64;
         }
     });
     written?;
-    Ok(CsvFile {
-        table,
-        path,
-        rows,
-        bytes,
-    })
+    Ok(CsvFile { table, path, rows, bytes })
 }
 
 fn part_count(table: &Table, scale_factor: f64) -> i32 {
@@ -183,10 +172,7 @@ fn part(table: &Table, scale_factor: f64, index: i32, count: i32) -> io::Result<
 }
 
 fn format_rows(rows: impl Iterator<Item = impl std::fmt::Display>) -> io::Result<Part> {
-    let mut part = Part {
-        csv: Vec::with_capacity(PART_BYTES as usize),
-        rows: 0,
-    };
+    let mut part = Part { csv: Vec::with_capacity(PART_BYTES as usize), rows: 0 };
     for row in rows {
         writeln!(part.csv, "{row}")?;
         part.rows += 1;
@@ -212,12 +198,7 @@ mod tests {
             assert_eq!(text.len() as u64, first.bytes);
             assert_eq!(text.lines().count() as u64, first.rows + 1);
             let header: Vec<_> = text.lines().next().unwrap().split(',').collect();
-            let names: Vec<_> = first
-                .table
-                .columns
-                .iter()
-                .map(|column| column.name)
-                .collect();
+            let names: Vec<_> = first.table.columns.iter().map(|column| column.name).collect();
             assert_eq!(header, names);
         }
     }
@@ -225,10 +206,7 @@ mod tests {
     #[test]
     fn scale_factors_without_data_are_refused() {
         for scale_factor in [0.0, -1.0, 0.0001, 1_001.0, f64::NAN, f64::INFINITY] {
-            assert!(matches!(
-                check_scale_factor(scale_factor),
-                Err(Error::Usage(_))
-            ));
+            assert!(matches!(check_scale_factor(scale_factor), Err(Error::Usage(_))));
         }
         for scale_factor in [0.01, 0.02, 0.1, 1.0, 10.0, 1_000.0] {
             check_scale_factor(scale_factor).unwrap();
@@ -245,22 +223,14 @@ mod tests {
             let is_unique = PartSuppGenerator::new(scale_factor, 1, 1)
                 .iter()
                 .all(|row| keys.insert((row.ps_partkey, row.ps_suppkey)));
-            assert_eq!(
-                check_scale_factor(scale_factor).is_ok(),
-                is_unique,
-                "{scale_factor}"
-            );
+            assert_eq!(check_scale_factor(scale_factor).is_ok(), is_unique, "{scale_factor}");
         }
     }
 
     #[test]
     fn file_that_cannot_be_made_is_named() {
         let error = generate(0.01, Path::new("/nowhere/at/all"), 1).unwrap_err();
-        assert!(
-            error
-                .to_string()
-                .starts_with("cannot create /nowhere/at/all/region.csv: ")
-        );
+        assert!(error.to_string().starts_with("cannot create /nowhere/at/all/region.csv: "));
     }
 
     #[test]

@@ -37,10 +37,7 @@ pub async fn csv_context(files: &[CsvFile], threads: usize) -> Result<SessionCon
         context
             .register_csv(file.table.name, path, options)
             .await
-            .map_err(Error::datafusion(format_args!(
-                "open {}",
-                file.path.display()
-            )))?;
+            .map_err(Error::datafusion(format_args!("open {}", file.path.display())))?;
     }
     Ok(context)
 }
@@ -62,10 +59,7 @@ impl Oracle {
             let name = file.table.name;
             let table = read(&context, file, without)
                 .await
-                .map_err(Error::datafusion(format_args!(
-                    "read {}",
-                    file.path.display()
-                )))?;
+                .map_err(Error::datafusion(format_args!("read {}", file.path.display())))?;
             let replace = || {
                 context.deregister_table(name)?;
                 context.register_table(name, Arc::new(table))
@@ -88,10 +82,7 @@ async fn read(
 ) -> datafusion::error::Result<MemTable> {
     let names = file.table.columns.iter().map(|column| column.name);
     let names: Vec<&str> = names.filter(|name| !without.contains(name)).collect();
-    let frame = context
-        .table(file.table.name)
-        .await?
-        .select_columns(&names)?;
+    let frame = context.table(file.table.name).await?.select_columns(&names)?;
     let schema = Arc::clone(frame.schema().inner());
     let partitions: Vec<Vec<RecordBatch>> = frame.collect_partitioned().await?;
     MemTable::try_new(schema, partitions)
@@ -120,24 +111,12 @@ mod tests {
         let files = generate(scale_factor, directory.path(), 2).unwrap();
         let oracle = Oracle::for_queries(&files, 2).await.unwrap();
         for file in &files {
-            let count = oracle
-                .query(&format!("select count(*) from {}", file.table.name))
-                .await;
-            assert_eq!(
-                count.unwrap().to_line(),
-                file.rows.to_string(),
-                "{}",
-                file.table.name
-            );
+            let count = oracle.query(&format!("select count(*) from {}", file.table.name)).await;
+            assert_eq!(count.unwrap().to_line(), file.rows.to_string(), "{}", file.table.name);
         }
         for query in &QUERIES {
             let answer = oracle.query(&query.sql(scale_factor)).await.unwrap();
-            assert!(
-                query
-                    .order_by
-                    .iter()
-                    .all(|&column| column < answer.columns.len())
-            );
+            assert!(query.order_by.iter().all(|&column| column < answer.columns.len()));
         }
     }
 
@@ -146,9 +125,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let files = generate(0.01, directory.path(), 1).unwrap();
         let oracle = Oracle::for_queries(&files, 1).await.unwrap();
-        let answer = oracle
-            .query("select 1.005 + 0.1, sum(n_nationkey) * 0.01 from nation")
-            .await;
+        let answer = oracle.query("select 1.005 + 0.1, sum(n_nationkey) * 0.01 from nation").await;
         assert_eq!(answer.unwrap().to_line(), "1.105 3");
     }
 }

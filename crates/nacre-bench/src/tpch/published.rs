@@ -31,17 +31,11 @@ const CUT_COLUMNS: [(u32, usize); 1] = [(11, 0)];
 pub fn compare_with_published(query: &Query, ours: &Answer) -> Result<(), Difference> {
     let published = published_rows(query);
     if published.len() != ours.rows.len() {
-        return Err(Difference::Rows {
-            ours: ours.rows.len(),
-            theirs: published.len(),
-        });
+        return Err(Difference::Rows { ours: ours.rows.len(), theirs: published.len() });
     }
     for (row, (ours_row, theirs_row)) in ours.rows.iter().zip(&published).enumerate() {
         if ours_row.len() != theirs_row.len() {
-            return Err(Difference::Columns {
-                ours: ours_row.len(),
-                theirs: theirs_row.len(),
-            });
+            return Err(Difference::Columns { ours: ours_row.len(), theirs: theirs_row.len() });
         }
         for (column, (cell, text)) in ours_row.iter().zip(theirs_row).enumerate() {
             let is_cut = CUT_COLUMNS.contains(&(query.number, column));
@@ -68,18 +62,13 @@ fn published_rows(query: &Query) -> Vec<Vec<&'static str>> {
     let number = i32::try_from(query.number).unwrap_or_default();
     let lines = answers_sf1::answer(number).unwrap_or_default().lines();
     let rows = lines.filter(|line| !line.trim().is_empty()).skip(1);
-    rows.map(|line| line.split('|').map(str::trim).collect())
-        .collect()
+    rows.map(|line| line.split('|').map(str::trim).collect()).collect()
 }
 
 fn is_as_published(cell: &Cell, text: &str) -> bool {
     match (cell.as_f64(), text.parse::<f64>()) {
         (Some(ours), Ok(theirs)) => {
-            let tolerance = if theirs.abs() < SUM_MIN {
-                TOLERANCE
-            } else {
-                TOLERANCE_SUM
-            };
+            let tolerance = if theirs.abs() < SUM_MIN { TOLERANCE } else { TOLERANCE_SUM };
             (ours - theirs).abs() <= tolerance
         }
         _ => cell.to_string().trim() == text,
@@ -93,13 +82,9 @@ mod tests {
 
     #[test]
     fn every_query_has_a_published_answer() {
-        let rows: Vec<_> = QUERIES
-            .iter()
-            .map(|query| published_rows(query).len())
-            .collect();
-        let expected = [
-            4, 100, 10, 5, 5, 1, 4, 2, 175, 20, 1048, 2, 42, 1, 1, 18_314, 1, 57, 1, 186, 100, 7,
-        ];
+        let rows: Vec<_> = QUERIES.iter().map(|query| published_rows(query).len()).collect();
+        let expected =
+            [4, 100, 10, 5, 5, 1, 4, 2, 175, 20, 1048, 2, 42, 1, 1, 18_314, 1, 57, 1, 186, 100, 7];
         assert_eq!(rows, expected);
     }
 

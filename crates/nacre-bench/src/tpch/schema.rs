@@ -208,12 +208,7 @@ impl Table {
         for (index, column) in self.columns.iter().enumerate() {
             let separator = if index == 0 { "" } else { ",\n" };
             // Writing to a string cannot fail.
-            let _ = write!(
-                sql,
-                "{separator}    {} {} NOT NULL",
-                column.name,
-                column.kind.sql()
-            );
+            let _ = write!(sql, "{separator}    {} {} NOT NULL", column.name, column.kind.sql());
         }
         if has_key {
             let _ = write!(sql, ",\n    PRIMARY KEY ({})", self.primary_key.join(", "));
@@ -247,19 +242,10 @@ mod tests {
 
     #[test]
     fn there_are_61_columns_and_every_key_is_one() {
-        assert_eq!(
-            TABLES
-                .iter()
-                .map(|table| table.columns.len())
-                .sum::<usize>(),
-            61
-        );
+        assert_eq!(TABLES.iter().map(|table| table.columns.len()).sum::<usize>(), 61);
         for table in &TABLES {
             for key in table.primary_key {
-                assert!(
-                    table.columns.iter().any(|column| column.name == *key),
-                    "{key}"
-                );
+                assert!(table.columns.iter().any(|column| column.name == *key), "{key}");
             }
         }
     }

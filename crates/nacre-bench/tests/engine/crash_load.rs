@@ -51,28 +51,15 @@ impl Random {
 
 fn number_from_environment(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
-    Some(
-        text.parse()
-            .unwrap_or_else(|_| panic!("{name}={text} is not a number")),
-    )
+    Some(text.parse().unwrap_or_else(|_| panic!("{name}={text} is not a number")))
 }
 
 fn write_csv(path: &Path) {
     let mut csv = String::from("id,amount,day,note\n");
     for id in 0..ROWS {
         let (cents, day) = (id * 7_919 % 100_000, id % 28 + 1);
-        let note = if id % 5 == 0 {
-            String::new()
-        } else {
-            format!("note {}", id * id % 977)
-        };
-        writeln!(
-            csv,
-            "{id},{}.{:02},2024-02-{day:02},{note}",
-            cents / 100,
-            cents % 100
-        )
-        .unwrap();
+        let note = if id % 5 == 0 { String::new() } else { format!("note {}", id * id % 977) };
+        writeln!(csv, "{id},{}.{:02},2024-02-{day:02},{note}", cents / 100, cents % 100).unwrap();
     }
     std::fs::write(path, csv).unwrap();
 }
@@ -80,28 +67,22 @@ fn write_csv(path: &Path) {
 /// Not a test by itself: the process that is killed. Does nothing unless a test started it.
 #[test]
 fn child_loads_until_it_is_killed() {
-    let (Some(directory), Some(csv)) = (
-        std::env::var_os(CHILD_DIRECTORY),
-        std::env::var_os(CHILD_CSV),
-    ) else {
+    let (Some(directory), Some(csv)) =
+        (std::env::var_os(CHILD_DIRECTORY), std::env::var_os(CHILD_CSV))
+    else {
         return;
     };
     let tell = |text: &str| {
         // The line break ends what the test harness may have begun to write.
         let mut stdout = std::io::stdout().lock();
-        write!(stdout, "\n{LINE_PREFIX}{text}\n")
-            .and_then(|()| stdout.flush())
-            .unwrap();
+        write!(stdout, "\n{LINE_PREFIX}{text}\n").and_then(|()| stdout.flush()).unwrap();
     };
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let engine = Engine::open(Path::new(&directory), Some(2)).await.unwrap();
         tell("open");
         loop {
-            let loaded = engine
-                .load("t", Path::new(&csv), Arc::default())
-                .await
-                .unwrap();
+            let loaded = engine.load("t", Path::new(&csv), Arc::default()).await.unwrap();
             assert_eq!(loaded.rows, ROWS);
             tell("committed");
         }
@@ -110,11 +91,7 @@ fn child_loads_until_it_is_killed() {
 
 fn start_child(directory: &Path, csv: &Path) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args([
-        "--exact",
-        "crash_load::child_loads_until_it_is_killed",
-        "--nocapture",
-    ]);
+    command.args(["--exact", "crash_load::child_loads_until_it_is_killed", "--nocapture"]);
     command.env(CHILD_DIRECTORY, directory).env(CHILD_CSV, csv);
     Child::start_command(command).unwrap()
 }
@@ -133,19 +110,9 @@ async fn whole_loads(engine: &Engine, round: &str) -> u64 {
     let once = "SELECT min(loads), max(loads), count(*) FROM \
                 (SELECT id, count(*) AS loads FROM t GROUP BY id) AS by_id";
     let counts = engine.query(counts).await.unwrap();
-    let Cell::Number {
-        unscaled: rows,
-        scale: 0,
-    } = counts.rows[0][0]
-    else {
-        panic!("no count")
-    };
+    let Cell::Number { unscaled: rows, scale: 0 } = counts.rows[0][0] else { panic!("no count") };
     let rows = u64::try_from(rows).unwrap();
-    assert_eq!(
-        rows % ROWS,
-        0,
-        "{round}: {rows} rows are not a whole number of loads"
-    );
+    assert_eq!(rows % ROWS, 0, "{round}: {rows} rows are not a whole number of loads");
     let loads = rows / ROWS;
     if loads == 0 {
         return 0;
@@ -164,11 +131,7 @@ async fn whole_loads(engine: &Engine, round: &str) -> u64 {
     reference.rows = vec![expected.to_vec()];
     assert_eq!(compare(&counts, &reference, &[]), Ok(()), "{round}");
     let once = engine.line(once).await.unwrap();
-    assert_eq!(
-        once,
-        format!("{loads} {loads} {ROWS}"),
-        "{round}: a row is missing or twice there"
-    );
+    assert_eq!(once, format!("{loads} {loads} {ROWS}"), "{round}: a row is missing or twice there");
     loads
 }
 
@@ -205,22 +168,14 @@ async fn create(database: &Path) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_loads_lose_no_commit_and_show_no_part() {
-    let clock = || {
-        SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap()
-            .as_nanos() as u64
-    };
+    let clock = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
     let seed = number_from_environment("NACRE_TEST_SEED").unwrap_or_else(clock);
     let rounds = number_from_environment("NACRE_TEST_ROUNDS").unwrap_or(ROUNDS);
     println!("NACRE_TEST_SEED={seed} NACRE_TEST_ROUNDS={rounds}");
     let mut random = Random(seed);
 
     let directory = tempfile::tempdir().unwrap();
-    let (csv, database) = (
-        directory.path().join("t.csv"),
-        directory.path().join("database"),
-    );
+    let (csv, database) = (directory.path().join("t.csv"), directory.path().join("database"));
     write_csv(&csv);
     let (first, next) = measure(&csv).await;
     let span = first + next * LOADS_PER_ROUND;
@@ -239,15 +194,8 @@ async fn killed_loads_lose_no_commit_and_show_no_part() {
         let engine = Engine::open(&database, Some(2)).await.unwrap();
         let now = whole_loads(&engine, &name).await;
         let range = loads + acknowledged..=loads + acknowledged + 1;
-        assert!(
-            range.contains(&now),
-            "{name}: {now} loads, expected {range:?}"
-        );
-        assert_eq!(
-            file_count(&database),
-            files_when_empty + now,
-            "{name}: a file for each load"
-        );
+        assert!(range.contains(&now), "{name}: {now} loads, expected {range:?}");
+        assert_eq!(file_count(&database), files_when_empty + now, "{name}: a file for each load");
         loads_in_all += now - loads;
         acknowledged_in_all += acknowledged;
         loads = now;
@@ -258,10 +206,7 @@ async fn killed_loads_lose_no_commit_and_show_no_part() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn failed_load_leaves_the_table_as_it_was() {
     let directory = tempfile::tempdir().unwrap();
-    let (good, bad) = (
-        directory.path().join("good.csv"),
-        directory.path().join("bad.csv"),
-    );
+    let (good, bad) = (directory.path().join("good.csv"), directory.path().join("bad.csv"));
     let database = directory.path().join("database");
     write_csv(&good);
     let mut text = std::fs::read_to_string(&good).unwrap();

@@ -26,15 +26,8 @@ async fn tables_and_answers_to_the_22_queries_equal_the_oracles_also_after_reope
 
     for file in &files {
         let table = file.table;
-        let sql = format!(
-            "SELECT * FROM {} ORDER BY {}",
-            table.name,
-            table.primary_key.join(", ")
-        );
-        let (ours, theirs) = (
-            engine.query(&sql).await.unwrap(),
-            oracle.query(&sql).await.unwrap(),
-        );
+        let sql = format!("SELECT * FROM {} ORDER BY {}", table.name, table.primary_key.join(", "));
+        let (ours, theirs) = (engine.query(&sql).await.unwrap(), oracle.query(&sql).await.unwrap());
         assert_eq!(ours.columns, theirs.columns);
         assert_eq!(ours.rows.len() as u64, file.rows);
         assert_eq!(compare(&ours, &theirs, &[]), Ok(()), "{}", table.name);
@@ -43,16 +36,8 @@ async fn tables_and_answers_to_the_22_queries_equal_the_oracles_also_after_reope
     let mut answers = Vec::new();
     for query in &QUERIES {
         let sql = query.sql(SCALE_FACTOR);
-        let (ours, theirs) = (
-            engine.query(&sql).await.unwrap(),
-            oracle.query(&sql).await.unwrap(),
-        );
-        assert_eq!(
-            compare(&ours, &theirs, query.order_by),
-            Ok(()),
-            "Q{}",
-            query.number
-        );
+        let (ours, theirs) = (engine.query(&sql).await.unwrap(), oracle.query(&sql).await.unwrap());
+        assert_eq!(compare(&ours, &theirs, query.order_by), Ok(()), "Q{}", query.number);
         answers.push(ours);
     }
     drop(engine);
@@ -60,11 +45,6 @@ async fn tables_and_answers_to_the_22_queries_equal_the_oracles_also_after_reope
     let engine = Engine::open(&database, Some(1)).await.unwrap();
     for (query, before) in QUERIES.iter().zip(&answers) {
         let after = engine.query(&query.sql(SCALE_FACTOR)).await.unwrap();
-        assert_eq!(
-            compare(&after, before, query.order_by),
-            Ok(()),
-            "Q{}",
-            query.number
-        );
+        assert_eq!(compare(&after, before, query.order_by), Ok(()), "Q{}", query.number);
     }
 }

@@ -53,10 +53,7 @@ pub fn encode_as(
 ) -> Result<EncodedBlock, BlockError> {
     let column_type = column.column_type();
     if !format.can_hold(column_type) {
-        return Err(BlockError::WrongFormat {
-            column_type,
-            format,
-        });
+        return Err(BlockError::WrongFormat { column_type, format });
     }
     encode_with(column, flavour, Some(format))
 }
@@ -105,11 +102,7 @@ struct Source<'a> {
 impl Source<'_> {
     fn sma(&self) -> Sma {
         let null_count = self.validity.map_or(0, Bitmap::count_zeros) as u32;
-        Sma {
-            rows: self.rows as u32,
-            null_count,
-            ..Sma::empty()
-        }
+        Sma { rows: self.rows as u32, null_count, ..Sma::empty() }
     }
 
     /// Makes the header of a block with these aggregates; the encoder fills in what differs.
@@ -161,28 +154,14 @@ impl Source<'_> {
         let column_type = self.column_type;
         if let (Some((least, greatest)), Some((min, max))) = (found.range, column_type.int_range())
         {
-            let outside = [least, greatest]
-                .into_iter()
-                .find(|value| !(min..=max).contains(value));
+            let outside = [least, greatest].into_iter().find(|value| !(min..=max).contains(value));
             if let Some(value) = outside {
-                return Err(BlockError::OutOfRange {
-                    column_type,
-                    value,
-                    min,
-                    max,
-                });
+                return Err(BlockError::OutOfRange { column_type, value, min, max });
             }
         }
         let bound = |value| Some(Bound::Int(value));
-        let (min, max) = found
-            .range
-            .map_or((None, None), |(min, max)| (bound(min), bound(max)));
-        Ok(Sma {
-            min,
-            max,
-            sum: found.sum,
-            ..self.sma()
-        })
+        let (min, max) = found.range.map_or((None, None), |(min, max)| (bound(min), bound(max)));
+        Ok(Sma { min, max, sum: found.sum, ..self.sma() })
     }
 
     fn encode_ints(
@@ -219,10 +198,7 @@ impl Source<'_> {
         let Some(mut header) = self.packed_header(found.range, sma, format) else {
             if format == Some(Format::StaticBp) {
                 let (column_type, format) = (self.column_type, Format::StaticBp);
-                return Err(BlockError::WrongFormat {
-                    column_type,
-                    format,
-                });
+                return Err(BlockError::WrongFormat { column_type, format });
             }
             return Ok(self.build(self.header(Format::Plain, sma), 0, |_, out| {
                 plain::put(values, out, i128::to_le_bytes);
@@ -251,10 +227,7 @@ impl Source<'_> {
             *out = difference;
         }
         let Some(bits) = self.validity else { return };
-        for (word, out) in bits.words()[rows.start / 64..]
-            .iter()
-            .zip(group.chunks_mut(64))
-        {
+        for (word, out) in bits.words()[rows.start / 64..].iter().zip(group.chunks_mut(64)) {
             if *word != u64::MAX {
                 for (bit, out) in out.iter_mut().enumerate() {
                     *out &= (word >> bit & 1).wrapping_neg();
@@ -279,10 +252,7 @@ impl Source<'_> {
             None => packed.next_multiple_of(ALIGNMENT) < plain.next_multiple_of(ALIGNMENT),
         };
         let base = range.map_or(0, |(min, _)| min);
-        is_packed.then(|| BlockHeader {
-            base,
-            ..self.header(Format::StaticBp, sma)
-        })
+        is_packed.then(|| BlockHeader { base, ..self.header(Format::StaticBp, sma) })
     }
 
     fn encode_floats(
@@ -293,12 +263,7 @@ impl Source<'_> {
         let (range, has_nan) = aggregate::floats(values, self.validity);
         let bound = |value| Some(Bound::Float(value));
         let (min, max) = range.map_or((None, None), |(min, max)| (bound(min), bound(max)));
-        let sma = Sma {
-            min,
-            max,
-            has_nan,
-            ..self.sma()
-        };
+        let sma = Sma { min, max, has_nan, ..self.sma() };
         Ok(self.build(self.header(Format::Plain, sma), 0, |_, out| fill(out)))
     }
 
@@ -308,20 +273,13 @@ impl Source<'_> {
         format: Option<Format>,
     ) -> Result<EncodedBlock, BlockError> {
         if values.data.len() > STRING_BYTES_MAX {
-            return Err(too_large(
-                "bytes of strings",
-                values.data.len(),
-                STRING_BYTES_MAX,
-            ));
+            return Err(too_large("bytes of strings", values.data.len(), STRING_BYTES_MAX));
         }
         let dictionary = match format {
             Some(Format::Dictionary) => dictionary::build(values, self.validity, self.rows, false)
                 .ok_or_else(|| {
                     let (column_type, format) = (self.column_type, Format::Dictionary);
-                    BlockError::WrongFormat {
-                        column_type,
-                        format,
-                    }
+                    BlockError::WrongFormat { column_type, format }
                 })?,
             Some(_) => return Ok(self.encode_plain_strings(values)),
             None => {
@@ -340,24 +298,14 @@ impl Source<'_> {
         let entries = dictionary.first_rows.len();
         let codes = static_bp::packed_bytes(self.rows, dictionary::code_width(entries));
         let sizes = [codes, (entries + 1) * 4, dictionary.heap_bytes];
-        let size: usize = sizes
-            .into_iter()
-            .map(|bytes| bytes.next_multiple_of(ALIGNMENT))
-            .sum();
+        let size: usize = sizes.into_iter().map(|bytes| bytes.next_multiple_of(ALIGNMENT)).sum();
         let plain = [(self.rows + 1) * 4, values.data.len()];
-        size < plain
-            .into_iter()
-            .map(|bytes| bytes.next_multiple_of(ALIGNMENT))
-            .sum()
+        size < plain.into_iter().map(|bytes| bytes.next_multiple_of(ALIGNMENT)).sum()
     }
 
     fn encode_plain_strings(&self, values: &ByteValues) -> EncodedBlock {
         let range = aggregate::strings(values, self.validity);
-        let sma = Sma {
-            min: range.map(|r| r.0),
-            max: range.map(|r| r.1),
-            ..self.sma()
-        };
+        let sma = Sma { min: range.map(|r| r.0), max: range.map(|r| r.1), ..self.sma() };
         let header = self.header(Format::Plain, sma);
         self.build(header, values.data.len(), |section, out| match section {
             Section::Offsets => plain::put(&values.offsets, out, u32::to_le_bytes),
@@ -371,51 +319,40 @@ impl Source<'_> {
         let bound = |row: Option<&u32>| row.map(|row| Bound::of_bytes(entry(row)));
         let mut sma = self.sma();
         if sma.null_count < sma.rows {
-            sma = Sma {
-                min: bound(ends.0),
-                max: bound(ends.1),
-                ..sma
-            };
+            sma = Sma { min: bound(ends.0), max: bound(ends.1), ..sma };
         }
         let mut header = self.header(Format::Dictionary, sma);
         header.entries = dictionary.first_rows.len() as u32;
         let width = dictionary::code_width(dictionary.first_rows.len());
         header.width = width as u8;
-        self.build(
-            header,
-            dictionary.heap_bytes,
-            |section, out| match section {
-                Section::Values => {
-                    static_bp::pack(self.flavour, width, self.rows, out, |rows, group| {
-                        for (out, code) in group.iter_mut().zip(&dictionary.codes[rows]) {
-                            *out = u64::from(*code);
-                        }
-                    });
-                }
-                Section::Offsets => {
-                    let mut end = 0;
-                    let ends = dictionary
-                        .first_rows
-                        .iter()
-                        .map(|row| entry(row).len() as u32);
-                    let (first, rest) = out.split_at_mut(4);
-                    first.fill(0);
-                    for (out, len) in rest.as_chunks_mut().0.iter_mut().zip(ends) {
-                        end += len;
-                        *out = u32::to_le_bytes(end);
+        self.build(header, dictionary.heap_bytes, |section, out| match section {
+            Section::Values => {
+                static_bp::pack(self.flavour, width, self.rows, out, |rows, group| {
+                    for (out, code) in group.iter_mut().zip(&dictionary.codes[rows]) {
+                        *out = u64::from(*code);
                     }
+                });
+            }
+            Section::Offsets => {
+                let mut end = 0;
+                let ends = dictionary.first_rows.iter().map(|row| entry(row).len() as u32);
+                let (first, rest) = out.split_at_mut(4);
+                first.fill(0);
+                for (out, len) in rest.as_chunks_mut().0.iter_mut().zip(ends) {
+                    end += len;
+                    *out = u32::to_le_bytes(end);
                 }
-                _ => {
-                    let mut free = out;
-                    for row in &dictionary.first_rows {
-                        let value = entry(row);
-                        let (now, later) = free.split_at_mut(value.len());
-                        now.copy_from_slice(value);
-                        free = later;
-                    }
+            }
+            _ => {
+                let mut free = out;
+                for row in &dictionary.first_rows {
+                    let value = entry(row);
+                    let (now, later) = free.split_at_mut(value.len());
+                    now.copy_from_slice(value);
+                    free = later;
                 }
-            },
-        )
+            }
+        })
     }
 }
 
@@ -425,11 +362,7 @@ fn spread(range: Option<(i128, i128)>) -> u128 {
 }
 
 fn too_large(what: &'static str, found: usize, max: usize) -> BlockError {
-    BlockError::TooLarge {
-        what,
-        found: found as u64,
-        max: max as u64,
-    }
+    BlockError::TooLarge { what, found: found as u64, max: max as u64 }
 }
 
 /// Decodes `block` and compares it with what it was made of.
@@ -438,12 +371,12 @@ fn verify(column: &ColumnBuffer, block: &EncodedBlock, flavour: Flavour) -> Resu
     opened.check_contents(flavour)?;
     let is_null = |row: usize| column.is_null(row);
     let wrong = match column.values() {
-        Values::Int64(values) => first_difference(values, is_null, |rows, out| {
-            opened.decode_i64(flavour, rows, out)
-        }),
-        Values::Int128(values) => first_difference(values, is_null, |rows, out| {
-            opened.decode_i128(flavour, rows, out)
-        }),
+        Values::Int64(values) => {
+            first_difference(values, is_null, |rows, out| opened.decode_i64(flavour, rows, out))
+        }
+        Values::Int128(values) => {
+            first_difference(values, is_null, |rows, out| opened.decode_i128(flavour, rows, out))
+        }
         Values::Float32(values) => {
             let bits: Vec<u32> = values.iter().map(|value| value.to_bits()).collect();
             first_difference(&bits, is_null, |rows, out| {
@@ -534,10 +467,7 @@ mod tests {
     fn columns() -> Vec<ColumnBuffer> {
         let types = [
             ColumnType::Integer,
-            ColumnType::Decimal {
-                precision: 38,
-                scale: 0,
-            },
+            ColumnType::Decimal { precision: 38, scale: 0 },
             ColumnType::Real,
             ColumnType::Double,
             ColumnType::Bytea,
@@ -562,17 +492,9 @@ mod tests {
     fn verification_finds_every_wrong_value_and_null() {
         let flavour = Flavour::active();
         for column in columns() {
-            for format in Format::ALL
-                .into_iter()
-                .filter(|f| f.can_hold(column.column_type()))
-            {
+            for format in Format::ALL.into_iter().filter(|f| f.can_hold(column.column_type())) {
                 let good = encode_as(&column, flavour, format).unwrap();
-                let sections = [
-                    Section::Nulls,
-                    Section::Values,
-                    Section::Offsets,
-                    Section::Heap,
-                ];
+                let sections = [Section::Nulls, Section::Values, Section::Offsets, Section::Heap];
                 for section in sections.map(|section| good.header.section(section)) {
                     // The first two rows of a section are not null in any of these columns.
                     for at in section.take(2) {

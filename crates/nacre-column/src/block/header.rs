@@ -33,11 +33,7 @@ pub(crate) struct Field {
 }
 
 const fn field(name: &'static str, offset: usize, bytes: usize) -> Field {
-    Field {
-        name,
-        offset,
-        bytes,
-    }
+    Field { name, offset, bytes }
 }
 
 pub(crate) const MAGIC: Field = field("magic", 0, 8);
@@ -164,11 +160,7 @@ pub struct BlockHeader {
 pub(crate) fn section_bytes(header: &BlockHeader, heap_bytes: usize) -> [usize; 4] {
     let rows = header.rows as usize;
     let width = usize::from(header.width);
-    let nulls = if header.null_count > 0 {
-        rows.div_ceil(64) * 8
-    } else {
-        0
-    };
+    let nulls = if header.null_count > 0 { rows.div_ceil(64) * 8 } else { 0 };
     let is_bytes = header.column_type.physical() == Physical::Bytes;
     match header.format {
         Format::Plain if is_bytes => [nulls, 0, (rows + 1) * 4, heap_bytes],
@@ -176,12 +168,7 @@ pub(crate) fn section_bytes(header: &BlockHeader, heap_bytes: usize) -> [usize; 
         Format::StaticBp => [nulls, static_bp::packed_bytes(rows, width), 0, 0],
         Format::Dictionary => {
             let offsets = (header.entries as usize + 1) * 4;
-            [
-                nulls,
-                static_bp::packed_bytes(rows, width),
-                offsets,
-                heap_bytes,
-            ]
+            [nulls, static_bp::packed_bytes(rows, width), offsets, heap_bytes]
         }
     }
 }
@@ -194,10 +181,7 @@ pub(crate) fn place(section_bytes: [usize; 4]) -> ([Extent; 4], usize) {
         if bytes == 0 {
             return Extent::default();
         }
-        let extent = Extent {
-            offset: end as u32,
-            bytes: bytes as u32,
-        };
+        let extent = Extent { offset: end as u32, bytes: bytes as u32 };
         end = (end + bytes).next_multiple_of(ALIGNMENT);
         extent
     });
@@ -239,10 +223,7 @@ impl BlockHeader {
     pub fn from_bytes(block: &[u8]) -> Result<Self, BlockError> {
         let Some(header) = block.first_chunk::<HEADER_BYTES>() else {
             let bytes = block.len() as u64;
-            return Err(BlockError::Length {
-                bytes,
-                expected: HEADER_BYTES as u64,
-            });
+            return Err(BlockError::Length { bytes, expected: HEADER_BYTES as u64 });
         };
         check_identity(header, block.len())?;
         let format_tag = header[FORMAT_TAG.offset];
@@ -293,11 +274,7 @@ impl BlockHeader {
         }
         if !self.format.can_hold(self.column_type) {
             let tag = self.format.tag().into();
-            return Err(bad(
-                FORMAT_TAG,
-                tag,
-                format!("one for {}", self.column_type),
-            ));
+            return Err(bad(FORMAT_TAG, tag, format!("one for {}", self.column_type)));
         }
         let (width_max, base_bits, has_entries) = match self.format {
             Format::Plain => (0, 0, false),
@@ -308,11 +285,7 @@ impl BlockHeader {
         let width = usize::from(self.width);
         if width > width_max || (has_entries && width != width_max) {
             let quantifier = if has_entries { "" } else { "at most " };
-            return Err(bad(
-                WIDTH,
-                self.width.into(),
-                format!("{quantifier}{width_max}"),
-            ));
+            return Err(bad(WIDTH, self.width.into(), format!("{quantifier}{width_max}")));
         }
         let is_base = match base_bits {
             0 => self.base == 0,
@@ -320,11 +293,7 @@ impl BlockHeader {
             _ => true,
         };
         if !is_base {
-            return Err(bad(
-                BASE,
-                self.base,
-                format!("a number of {base_bits} bits"),
-            ));
+            return Err(bad(BASE, self.base, format!("a number of {base_bits} bits")));
         }
         let entries_max = if has_entries { self.rows } else { 0 };
         let entries_min = entries_max.min(1);
@@ -339,16 +308,11 @@ impl BlockHeader {
     fn check_sections(&self) -> Result<(), BlockError> {
         let heap_bytes = self.sections[Section::Heap as usize].bytes;
         if heap_bytes as usize > STRING_BYTES_MAX {
-            return Err(bad(
-                HEAP_BYTES,
-                heap_bytes.into(),
-                format!("at most {STRING_BYTES_MAX}"),
-            ));
+            return Err(bad(HEAP_BYTES, heap_bytes.into(), format!("at most {STRING_BYTES_MAX}")));
         }
         let (expected, end) = place(section_bytes(self, heap_bytes as usize));
-        for (section, (found, expected)) in Section::ALL
-            .into_iter()
-            .zip(self.sections.into_iter().zip(expected))
+        for (section, (found, expected)) in
+            Section::ALL.into_iter().zip(self.sections.into_iter().zip(expected))
         {
             if found != expected {
                 return Err(BlockError::Section {
@@ -361,10 +325,7 @@ impl BlockHeader {
             }
         }
         if self.bytes != end as u64 {
-            return Err(BlockError::Length {
-                bytes: self.bytes,
-                expected: end as u64,
-            });
+            return Err(BlockError::Length { bytes: self.bytes, expected: end as u64 });
         }
         Ok(())
     }
@@ -384,17 +345,11 @@ pub(crate) fn checksum(block: &[u8]) -> u32 {
 fn check_identity(header: &[u8; HEADER_BYTES], block_bytes: usize) -> Result<(), BlockError> {
     let magic = u64::from_le_bytes(get(header, MAGIC));
     if magic != BLOCK_MAGIC {
-        return Err(BlockError::Magic {
-            found: magic,
-            expected: BLOCK_MAGIC,
-        });
+        return Err(BlockError::Magic { found: magic, expected: BLOCK_MAGIC });
     }
     let version = u16::from_le_bytes(get(header, VERSION));
     if version > BLOCK_VERSION {
-        return Err(BlockError::Version {
-            found: version,
-            known: BLOCK_VERSION,
-        });
+        return Err(BlockError::Version { found: version, known: BLOCK_VERSION });
     }
     if version == 0 {
         return Err(bad(VERSION, 0, "at least 1"));
@@ -405,10 +360,7 @@ fn check_identity(header: &[u8; HEADER_BYTES], block_bytes: usize) -> Result<(),
     }
     let expected = u64::from_le_bytes(get(header, BLOCK_BYTES));
     if expected != block_bytes as u64 {
-        return Err(BlockError::Length {
-            bytes: block_bytes as u64,
-            expected,
-        });
+        return Err(BlockError::Length { bytes: block_bytes as u64, expected });
     }
     for reserved in [RESERVED_1, RESERVED_2] {
         let bytes = &header[reserved.offset..reserved.offset + reserved.bytes];
@@ -420,11 +372,7 @@ fn check_identity(header: &[u8; HEADER_BYTES], block_bytes: usize) -> Result<(),
 }
 
 fn bad(field: Field, found: i128, expected: impl Into<String>) -> BlockError {
-    BlockError::Field {
-        field: field.name,
-        found,
-        expected: expected.into(),
-    }
+    BlockError::Field { field: field.name, found, expected: expected.into() }
 }
 
 /// Copies a field of `N` bytes.

@@ -45,10 +45,7 @@ impl<'a> Block<'a> {
     pub fn open(bytes: &'a [u8], expected: ColumnType) -> Result<Self, BlockError> {
         let header = BlockHeader::from_bytes(bytes)?;
         if header.column_type != expected {
-            return Err(BlockError::WrongType {
-                found: header.column_type,
-                expected,
-            });
+            return Err(BlockError::WrongType { found: header.column_type, expected });
         }
         Ok(Self { bytes, header })
     }
@@ -65,10 +62,7 @@ impl<'a> Block<'a> {
     pub fn verify(&self) -> Result<(), BlockError> {
         let computed = checksum(self.bytes);
         if computed != self.header.crc32c {
-            return Err(BlockError::Checksum {
-                stored: self.header.crc32c,
-                computed,
-            });
+            return Err(BlockError::Checksum { stored: self.header.crc32c, computed });
         }
         self.check_contents(Flavour::active())
     }
@@ -103,17 +97,10 @@ impl<'a> Block<'a> {
         let Some(bytes) = self.validity() else {
             return Ok(());
         };
-        let mut words = bytes
-            .as_chunks()
-            .0
-            .iter()
-            .map(|word| u64::from_le_bytes(*word));
+        let mut words = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
         let set: u32 = words.clone().map(u64::count_ones).sum();
         let expected = self.header.rows - self.header.null_count;
-        let tail = words
-            .next_back()
-            .unwrap_or(0)
-            .unbounded_shr((self.header.rows - 1) % 64 + 1);
+        let tail = words.next_back().unwrap_or(0).unbounded_shr((self.header.rows - 1) % 64 + 1);
         if set == expected && tail == 0 {
             return Ok(());
         }
@@ -188,9 +175,8 @@ impl<'a> Block<'a> {
             return 0;
         }
         let in_rows = u64::MAX >> (rows_before + 64).saturating_sub(self.rows());
-        let stored = self
-            .validity()
-            .map_or(Some(&[0xff; 8]), |bytes| bytes.as_chunks().0.get(word));
+        let stored =
+            self.validity().map_or(Some(&[0xff; 8]), |bytes| bytes.as_chunks().0.get(word));
         in_rows & u64::from_le_bytes(*stored.unwrap_or(&[0; 8]))
     }
 
@@ -352,9 +338,7 @@ impl<'a> Block<'a> {
         if self.column_type().physical() != Physical::Float32 {
             return Err(self.wrong_output("f32"));
         }
-        plain::take(self.plain_bytes_of(rows, 4), out, |b| {
-            convert(f32::from_le_bytes(b))
-        });
+        plain::take(self.plain_bytes_of(rows, 4), out, |b| convert(f32::from_le_bytes(b)));
         Ok(())
     }
 
@@ -377,9 +361,7 @@ impl<'a> Block<'a> {
             Physical::Float32 => self.decode_f32_with(rows, out, |value| convert(value.into())),
             Physical::Float64 => {
                 self.check_rows(&rows)?;
-                plain::take(self.plain_bytes_of(rows, 8), out, |b| {
-                    convert(f64::from_le_bytes(b))
-                });
+                plain::take(self.plain_bytes_of(rows, 8), out, |b| convert(f64::from_le_bytes(b)));
                 Ok(())
             }
             _ => Err(self.wrong_output("f64")),
@@ -400,24 +382,17 @@ impl<'a> Block<'a> {
         out: &mut Vec<u32>,
     ) -> Result<(), BlockError> {
         self.check_rows(&rows)?;
-        let Some(packed) = self
-            .packed()
-            .filter(|_| self.header.format == Format::Dictionary)
+        let Some(packed) = self.packed().filter(|_| self.header.format == Format::Dictionary)
         else {
             return Err(self.wrong_output("codes"));
         };
         let before = out.len();
         packed.decode(flavour, 0, rows.clone(), out);
-        let greatest = flavour.run(Greatest {
-            values: &out[before..],
-        });
+        let greatest = flavour.run(Greatest { values: &out[before..] });
         if rows.is_empty() || greatest < self.header.entries {
             return Ok(());
         }
-        let row = out[before..]
-            .iter()
-            .position(|code| *code == greatest)
-            .unwrap_or(0);
+        let row = out[before..].iter().position(|code| *code == greatest).unwrap_or(0);
         out.truncate(before);
         Err(BlockError::Contents {
             what: "code of row",
@@ -493,18 +468,11 @@ impl<'a> Block<'a> {
         if rows.start <= rows.end && rows.end <= self.rows() {
             return Ok(());
         }
-        Err(BlockError::RowRange {
-            start: rows.start,
-            end: rows.end,
-            rows: self.rows(),
-        })
+        Err(BlockError::RowRange { start: rows.start, end: rows.end, rows: self.rows() })
     }
 
     fn wrong_output(&self, output: &'static str) -> BlockError {
-        BlockError::WrongOutput {
-            column_type: self.column_type(),
-            output,
-        }
+        BlockError::WrongOutput { column_type: self.column_type(), output }
     }
 }
 
@@ -517,8 +485,6 @@ impl Kernel for Greatest<'_> {
 
     #[inline(always)]
     fn run(self) -> u32 {
-        self.values
-            .iter()
-            .fold(0, |greatest, value| greatest.max(*value))
+        self.values.iter().fold(0, |greatest, value| greatest.max(*value))
     }
 }

@@ -11,29 +11,17 @@ const LAYOUT: &str = include_str!("../../../../docs/layout.md");
 
 /// Returns the cells of the first table under `heading` whose first column is called `first`.
 fn table(heading: &str, first: &str) -> Vec<Vec<&'static str>> {
-    let after = LAYOUT
-        .split_once(heading)
-        .unwrap_or_else(|| panic!("no {heading}"))
-        .1;
-    let rows = after
-        .lines()
-        .skip_while(|line| !line.starts_with(&format!("| {first} |")));
+    let after = LAYOUT.split_once(heading).unwrap_or_else(|| panic!("no {heading}")).1;
+    let rows = after.lines().skip_while(|line| !line.starts_with(&format!("| {first} |")));
     let rows = rows.skip(2).take_while(|line| line.starts_with('|'));
-    rows.map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
-        .collect()
+    rows.map(|line| line.trim_matches('|').split('|').map(str::trim).collect()).collect()
 }
 
 /// Returns the (offset, bytes, name) rows of the drawn structure; checks that they leave no gap.
 fn drawn(heading: &str, bytes: usize) -> Vec<(usize, usize, &'static str)> {
     let fields: Vec<_> = table(heading, "offset")
         .iter()
-        .map(|cells| {
-            (
-                cells[0].parse().unwrap(),
-                cells[1].parse().unwrap(),
-                cells[2],
-            )
-        })
+        .map(|cells| (cells[0].parse().unwrap(), cells[1].parse().unwrap(), cells[2]))
         .collect();
     let mut end = 0;
     for (offset, bytes, name) in &fields {
@@ -46,24 +34,12 @@ fn drawn(heading: &str, bytes: usize) -> Vec<(usize, usize, &'static str)> {
 
 #[test]
 fn header_is_as_drawn() {
-    let code = FIELDS.map(
-        |Field {
-             name,
-             offset,
-             bytes,
-         }| (offset, bytes, name),
-    );
+    let code = FIELDS.map(|Field { name, offset, bytes }| (offset, bytes, name));
     assert_eq!(drawn("### Block header", HEADER_BYTES), code);
     assert_eq!(&BLOCK_MAGIC.to_le_bytes(), b"NacreBlk");
     assert!(LAYOUT.contains("characters `NacreBlk`"));
-    assert_eq!(
-        table("### Block header", "offset")[1][3],
-        BLOCK_VERSION.to_string()
-    );
-    assert_eq!(
-        table("### Block header", "offset")[2][3],
-        HEADER_BYTES.to_string()
-    );
+    assert_eq!(table("### Block header", "offset")[1][3], BLOCK_VERSION.to_string());
+    assert_eq!(table("### Block header", "offset")[2][3], HEADER_BYTES.to_string());
 }
 
 #[test]
@@ -87,21 +63,14 @@ fn sma_is_as_drawn() {
 fn column_types_are_as_drawn() {
     let drawn = drawn("### Column type", COLUMN_TYPE_BYTES);
     assert_eq!(drawn[1], (1, 1, "precision"));
-    let bytes = ColumnType::Decimal {
-        precision: 7,
-        scale: 3,
-    }
-    .to_bytes();
+    let bytes = ColumnType::Decimal { precision: 7, scale: 3 }.to_bytes();
     assert_eq!((bytes[0], bytes[1], bytes[2]), (5, 7, 3));
     for cells in table("### Column type", "type_tag") {
         let tag: u8 = cells[0].parse().unwrap();
         let mut bytes = [tag, 0, 0, 0, 0, 0, 0, 0];
         bytes[1] = u8::from(tag == 5);
         let column_type = ColumnType::from_bytes(bytes).unwrap();
-        let name = column_type
-            .to_string()
-            .replace("(1,0)", "(p,s)")
-            .replace("(0)", "(n)");
+        let name = column_type.to_string().replace("(1,0)", "(p,s)").replace("(0)", "(n)");
         assert_eq!(name, cells[1]);
         assert_eq!(column_type.plain_bytes().to_string(), cells[2], "{name}");
     }
@@ -134,9 +103,7 @@ fn bytes_of_a_small_block_are_those_drawn() {
     column.push_int(-3);
     column.push_null();
     column.push_int(4);
-    let bytes = encode_as(&column, Flavour::active(), Format::StaticBp)
-        .unwrap()
-        .bytes;
+    let bytes = encode_as(&column, Flavour::active(), Format::StaticBp).unwrap().bytes;
     let mut expected = [0_u8; 192 + 64 + 192];
     expected[..8].copy_from_slice(b"NacreBlk");
     expected[8] = 1;
@@ -187,10 +154,7 @@ fn checksum_error_shows_both() {
     let last = bytes.len() - 1;
     bytes[last] ^= 1;
     let computed = checksum(&bytes);
-    let error = Block::open(&bytes, ColumnType::Integer)
-        .unwrap()
-        .verify()
-        .unwrap_err();
+    let error = Block::open(&bytes, ColumnType::Integer).unwrap().verify().unwrap_err();
     assert_eq!(
         error.to_string(),
         format!("checksum {stored:#010x} does not match {computed:#010x}")
@@ -202,18 +166,12 @@ fn checksum_error_shows_both() {
 fn every_shorter_or_longer_slice_is_refused() {
     let bytes = block_of((0..1_000).map(Some));
     for len in 0..bytes.len() {
-        assert!(
-            Block::open(&bytes[..len], ColumnType::Integer).is_err(),
-            "{len} bytes"
-        );
+        assert!(Block::open(&bytes[..len], ColumnType::Integer).is_err(), "{len} bytes");
     }
     let longer = [&bytes[..], &[0; 64]].concat();
     assert_eq!(
         Block::open(&longer, ColumnType::Integer).map(|_| ()),
-        Err(BlockError::Length {
-            bytes: longer.len() as u64,
-            expected: bytes.len() as u64
-        })
+        Err(BlockError::Length { bytes: longer.len() as u64, expected: bytes.len() as u64 })
     );
 }
 
@@ -230,10 +188,7 @@ fn newer_version_is_unsupported_and_not_damaged() {
 fn block_of_another_type_is_refused() {
     let bytes = block_of([Some(1)]);
     let error = Block::open(&bytes, ColumnType::Date).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "block holds type integer, not the column's date"
-    );
+    assert_eq!(error.to_string(), "block holds type integer, not the column's date");
 }
 
 #[test]
@@ -241,19 +196,10 @@ fn value_outside_of_its_type_is_refused() {
     let mut column = ColumnBuffer::new(ColumnType::SmallInt);
     column.push_int(40_000);
     let error = encode(&column, Flavour::active()).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "value 40000 is outside of smallint: -32768 to 32767"
-    );
-    let mut column = ColumnBuffer::new(ColumnType::Decimal {
-        precision: 20,
-        scale: 2,
-    });
+    assert_eq!(error.to_string(), "value 40000 is outside of smallint: -32768 to 32767");
+    let mut column = ColumnBuffer::new(ColumnType::Decimal { precision: 20, scale: 2 });
     column.push_int128(10_i128.pow(20));
-    assert_eq!(
-        encode(&column, Flavour::active()).unwrap_err().kind(),
-        BlockErrorKind::Misuse
-    );
+    assert_eq!(encode(&column, Flavour::active()).unwrap_err().kind(), BlockErrorKind::Misuse);
 }
 
 #[test]

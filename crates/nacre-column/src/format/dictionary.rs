@@ -76,11 +76,7 @@ pub(crate) fn build(
     }
     if distinct.entries.is_empty() && rows > 0 {
         // All rows are null and hold the empty string.
-        return Some(Dictionary {
-            first_rows: vec![0],
-            codes: vec![0; rows],
-            heap_bytes: 0,
-        });
+        return Some(Dictionary { first_rows: vec![0], codes: vec![0; rows], heap_bytes: 0 });
     }
     Some(ranked(&distinct, numbers))
 }
@@ -110,11 +106,7 @@ fn ranked(distinct: &Distinct<'_>, numbers: Vec<u32>) -> Dictionary {
     for code in &mut codes {
         *code = ranks.get(*code as usize).copied().unwrap_or(0);
     }
-    Dictionary {
-        first_rows,
-        codes,
-        heap_bytes,
-    }
+    Dictionary { first_rows, codes, heap_bytes }
 }
 
 /// Tells whether a sample of runs spread over all rows repeats itself enough.
@@ -170,13 +162,7 @@ impl<'a> Distinct<'a> {
     fn new(values: &'a ByteValues, rows: usize) -> Self {
         let probes_left = (rows + SAMPLE_ROWS) * PROBES_PER_ROW_MAX;
         let slots = vec![0; 2 * SAMPLE_ROWS];
-        Self {
-            values,
-            entries: Vec::new(),
-            slots,
-            probes_left,
-            last: 0,
-        }
+        Self { values, entries: Vec::new(), slots, probes_left, last: 0 }
     }
 
     fn bytes(&self, entry: &Entry) -> &'a [u8] {
@@ -216,11 +202,7 @@ impl<'a> Distinct<'a> {
         }
         let number = self.entries.len() as u32;
         self.slots[at] = u64::from(hash) << 32 | u64::from(number + 1);
-        self.entries.push(Entry {
-            words,
-            len: value.len() as u32,
-            row: row as u32,
-        });
+        self.entries.push(Entry { words, len: value.len() as u32, row: row as u32 });
         self.last = number;
         if self.entries.len() * 2 > self.slots.len() {
             self.grow();
@@ -252,18 +234,12 @@ fn end_words(value: &[u8]) -> (u64, u64) {
         return (u64::from_le_bytes(*first), u64::from_le_bytes(*last));
     }
     if let (Some(first), Some(last)) = (value.first_chunk(), value.last_chunk()) {
-        return (
-            u32::from_le_bytes(*first).into(),
-            u32::from_le_bytes(*last).into(),
-        );
+        return (u32::from_le_bytes(*first).into(), u32::from_le_bytes(*last).into());
     }
     match value {
         [first, .., last] => {
             let middle = value[value.len() / 2];
-            (
-                u64::from(*first) << 16 | u64::from(middle) << 8 | u64::from(*last),
-                0,
-            )
+            (u64::from(*first) << 16 | u64::from(middle) << 8 | u64::from(*last), 0)
         }
         [only] => (u64::from(*only), 0),
         [] => (0, 0),
@@ -273,20 +249,14 @@ fn end_words(value: &[u8]) -> (u64, u64) {
 /// Hashes a string by folded 128-bit products, 16 bytes at a time.
 #[inline]
 fn hash(value: &[u8], (first, last): (u64, u64)) -> u32 {
-    const K: [u64; 3] = [
-        0x9e37_79b9_7f4a_7c15,
-        0xc2b2_ae3d_27d4_eb4f,
-        0x1656_67b1_9e37_79f9,
-    ];
+    const K: [u64; 3] = [0x9e37_79b9_7f4a_7c15, 0xc2b2_ae3d_27d4_eb4f, 0x1656_67b1_9e37_79f9];
     let mut state = K[2] ^ value.len() as u64;
     if value.len() > 16 {
         for pair in value[8..value.len() - 8].as_chunks::<8>().0 {
             state = fold(state ^ u64::from_le_bytes(*pair), K[0]);
         }
         // What is left of the middle, below eight bytes, is part of these or of the last word.
-        let near_end = value[..value.len() - 8]
-            .last_chunk()
-            .map_or(0, |w| u64::from_le_bytes(*w));
+        let near_end = value[..value.len() - 8].last_chunk().map_or(0, |w| u64::from_le_bytes(*w));
         state = fold(state ^ near_end, K[1]);
     }
     let folded = fold(first ^ K[0] ^ state, last ^ K[1]);
@@ -324,9 +294,7 @@ mod tests {
     fn null_rows_add_no_string() {
         let values = strings(["b", "", "a"]);
         let mut validity = Bitmap::default();
-        [true, false, true]
-            .into_iter()
-            .for_each(|bit| validity.push(bit));
+        [true, false, true].into_iter().for_each(|bit| validity.push(bit));
         let dictionary = build(&values, Some(&validity), 3, true).unwrap();
         assert_eq!(dictionary.codes, [1, 0, 0]);
         assert_eq!(dictionary.heap_bytes, 2);

@@ -36,12 +36,8 @@ pub(crate) fn put<T: Copy, const N: usize>(
 pub(crate) fn decode_ints<T: Integer>(bytes: &[u8], bytes_each: usize, out: &mut Vec<T>) {
     match bytes_each {
         1 => take(bytes, out, |[value]| T::from_i64(value.into())),
-        2 => take(bytes, out, |value| {
-            T::from_i64(i16::from_le_bytes(value).into())
-        }),
-        4 => take(bytes, out, |value| {
-            T::from_i64(i32::from_le_bytes(value).into())
-        }),
+        2 => take(bytes, out, |value| T::from_i64(i16::from_le_bytes(value).into())),
+        4 => take(bytes, out, |value| T::from_i64(i32::from_le_bytes(value).into())),
         8 => take(bytes, out, |value| T::from_i64(i64::from_le_bytes(value))),
         _ => take(bytes, out, |value| T::from_i128(i128::from_le_bytes(value))),
     }
@@ -117,22 +113,16 @@ impl<'a> StringValues<'a> {
     pub fn get(&self, index: usize) -> Result<&'a [u8], BlockError> {
         let (Some(start), Some(end)) = (self.offsets.get(index), self.offsets.get(index + 1))
         else {
-            return Err(BlockError::RowRange {
-                start: index,
-                end: index + 1,
-                rows: self.len(),
-            });
+            return Err(BlockError::RowRange { start: index, end: index + 1, rows: self.len() });
         };
         let start = u32::from_le_bytes(*start);
         let end = u32::from_le_bytes(*end);
-        self.data
-            .get(start as usize..end as usize)
-            .ok_or_else(|| BlockError::Contents {
-                what: "end of string",
-                row: index,
-                found: end.into(),
-                expected: format!("from {start} to {}", self.data.len()),
-            })
+        self.data.get(start as usize..end as usize).ok_or_else(|| BlockError::Contents {
+            what: "end of string",
+            row: index,
+            found: end.into(),
+            expected: format!("from {start} to {}", self.data.len()),
+        })
     }
 
     /// Checks that offsets ascend from 0 to the end of the data, and that text is UTF-8.
@@ -155,16 +145,8 @@ impl<'a> StringValues<'a> {
         }
         let ascends = |pair: &[[u8; 4]]| u32::from_le_bytes(pair[0]) <= u32::from_le_bytes(pair[1]);
         // The fold has no branch, so it is done in registers; the position is sought only if wrong.
-        if !self
-            .offsets
-            .windows(2)
-            .fold(true, |all, pair| all & ascends(pair))
-        {
-            let row = self
-                .offsets
-                .windows(2)
-                .position(|pair| !ascends(pair))
-                .unwrap_or(last);
+        if !self.offsets.windows(2).fold(true, |all, pair| all & ascends(pair)) {
+            let row = self.offsets.windows(2).position(|pair| !ascends(pair)).unwrap_or(last);
             return Err(wrong(row + 1, format!("at least {}", offset(row))));
         }
         if is_text { self.check_utf8() } else { Ok(()) }

@@ -77,13 +77,7 @@ pub(crate) fn pack(
         let end = rows.min(start + GROUP_ROWS);
         fill(start..end, &mut group);
         group[end - start..].fill(0);
-        flavour.fill(
-            Pack {
-                width,
-                group: &group,
-            },
-            lines,
-        );
+        flavour.fill(Pack { width, group: &group }, lines);
     }
 }
 
@@ -130,10 +124,7 @@ pub(crate) struct Packed<'a> {
 impl<'a> Packed<'a> {
     /// Wraps `bytes`, which has [`packed_bytes`] bytes for this `width`.
     pub(crate) fn new(width: usize, bytes: &'a [u8]) -> Self {
-        Self {
-            width,
-            lines: bytes.as_chunks::<8>().0.as_chunks::<LANES>().0,
-        }
+        Self { width, lines: bytes.as_chunks::<8>().0.as_chunks::<LANES>().0 }
     }
 
     /// Returns the value of `row`, which the caller has checked to be in the block.
@@ -176,6 +167,7 @@ impl<'a> Packed<'a> {
     }
 
     /// Appends the values of the rows `rows` to `out`, each added to `base`.
+    #[allow(unsafe_code, reason = "zeroing the vector first would write every value twice")]
     pub(crate) fn decode<T: Integer>(
         &self,
         flavour: Flavour,
@@ -196,11 +188,7 @@ impl<'a> Packed<'a> {
             flavour.fill(AddBase { base, differences }, now);
             free = later;
         });
-        assert!(
-            free.is_empty(),
-            "{} of {count} rows not decoded",
-            free.len()
-        );
+        assert!(free.is_empty(), "{} of {count} rows not decoded", free.len());
         // SAFETY: `reserve` made room for `count` more; `AddBase` wrote all of each part of `free`
         // that was split off, and the assertion says that these were all `count` elements.
         unsafe { out.set_len(out.len() + count) };
@@ -293,11 +281,7 @@ impl Integer for bool {
 }
 
 const fn mask(width: usize) -> u64 {
-    if width == 64 {
-        u64::MAX
-    } else {
-        (1 << width) - 1
-    }
+    if width == 64 { u64::MAX } else { (1 << width) - 1 }
 }
 
 struct Unpack<'a, const WIDTH: usize> {
@@ -362,10 +346,7 @@ unpack_table!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 2
     32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63
     64);
 
-const _: () = assert!(
-    POSITIONS == 64,
-    "a lane of `width` words has exactly 64 positions"
-);
+const _: () = assert!(POSITIONS == 64, "a lane of `width` words has exactly 64 positions");
 
 #[cfg(test)]
 mod tests {
@@ -375,9 +356,7 @@ mod tests {
     fn values(width: usize, rows: usize) -> Vec<u64> {
         let mut state = 0x9e37_79b9_7f4a_7c15_u64 ^ width as u64;
         let mut next = || {
-            state = state
-                .wrapping_mul(0x5851_f42d_4c95_7f2d)
-                .wrapping_add(0x1405_7b7e_f767_814f);
+            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
             state.rotate_left(32) & if width == 0 { 0 } else { mask(width) }
         };
         (0..rows).map(|_| next()).collect()
@@ -385,15 +364,9 @@ mod tests {
 
     fn packed(width: usize, values: &[u64]) -> Vec<u8> {
         let mut packed = vec![0; packed_bytes(values.len(), width)];
-        pack(
-            Flavour::Scalar,
-            width,
-            values.len(),
-            &mut packed,
-            |rows, group| {
-                group[..rows.len()].copy_from_slice(&values[rows]);
-            },
-        );
+        pack(Flavour::Scalar, width, values.len(), &mut packed, |rows, group| {
+            group[..rows.len()].copy_from_slice(&values[rows]);
+        });
         packed
     }
 
@@ -408,10 +381,7 @@ mod tests {
                     let mut out = vec![7_i128];
                     block.decode(flavour, 0, rows.clone(), &mut out);
                     let expected = values[rows].iter().map(|value| i128::from(*value));
-                    assert!(
-                        out[1..].iter().copied().eq(expected),
-                        "width {width} {flavour}"
-                    );
+                    assert!(out[1..].iter().copied().eq(expected), "width {width} {flavour}");
                 }
             }
             for (row, value) in values.iter().enumerate() {

@@ -21,10 +21,7 @@ pub(crate) struct IntAggregates {
 pub(crate) fn ints(flavour: Flavour, values: &[i64], validity: Option<&Bitmap>) -> IntAggregates {
     let sums = match validity {
         None => flavour.run(Ints { values }),
-        Some(bits) => flavour.run(ValidInts {
-            values,
-            words: bits.words(),
-        }),
+        Some(bits) => flavour.run(ValidInts { values, words: bits.words() }),
     };
     let has_value = sums.min <= sums.max;
     IntAggregates {
@@ -43,12 +40,7 @@ struct IntSums {
     low: u64,
 }
 
-const NO_INTS: IntSums = IntSums {
-    min: i64::MAX,
-    max: i64::MIN,
-    high: 0,
-    low: 0,
-};
+const NO_INTS: IntSums = IntSums { min: i64::MAX, max: i64::MIN, high: 0, low: 0 };
 
 struct Ints<'a> {
     values: &'a [i64],
@@ -127,10 +119,9 @@ pub(crate) fn floats(
         }
         range = Some(match range {
             None => (value, value),
-            Some((min, max)) => (
-                if value < min { value } else { min },
-                if value > max { value } else { max },
-            ),
+            Some((min, max)) => {
+                (if value < min { value } else { min }, if value > max { value } else { max })
+            }
         });
     }
     (range, has_nan)
@@ -174,9 +165,7 @@ mod tests {
 
     #[test]
     fn flavours_agree_on_extreme_values_with_and_without_nulls() {
-        let mut values: Vec<i64> = (0..1_000)
-            .map(|i| i * 0x0123_4567_89ab - (1 << 40))
-            .collect();
+        let mut values: Vec<i64> = (0..1_000).map(|i| i * 0x0123_4567_89ab - (1 << 40)).collect();
         values.extend([i64::MIN, i64::MAX, i64::MIN, i64::MIN, 0, -1]);
         let validity = every_third(values.len());
         for flavour in Flavour::available() {
@@ -189,10 +178,7 @@ mod tests {
 
     #[test]
     fn no_valid_row_has_no_range_and_sum_zero() {
-        let none = IntAggregates {
-            range: None,
-            sum: Some(0),
-        };
+        let none = IntAggregates { range: None, sum: Some(0) };
         assert_eq!(ints(Flavour::active(), &[], None), none);
         let mut nulls = Bitmap::default();
         nulls.push(false);
@@ -209,10 +195,7 @@ mod tests {
     #[test]
     fn nan_is_flagged_and_bounds_nothing() {
         let values = [f64::NAN, 1.0, -0.0, f64::INFINITY];
-        assert_eq!(
-            floats(values.into_iter(), None),
-            (Some((-0.0, f64::INFINITY)), true)
-        );
+        assert_eq!(floats(values.into_iter(), None), (Some((-0.0, f64::INFINITY)), true));
         assert_eq!(floats([f64::NAN].into_iter(), None), (None, true));
     }
 

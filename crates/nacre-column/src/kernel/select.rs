@@ -150,11 +150,7 @@ impl Matcher {
         match (low <= high, is_inside) {
             (true, _) => {
                 let key = (low - base) as u64;
-                Self::Range {
-                    low: key,
-                    span: (high - low) as u64,
-                    is_inside,
-                }
+                Self::Range { low: key, span: (high - low) as u64, is_inside }
             }
             (false, true) => Self::Nothing,
             (false, false) => Self::Everything,
@@ -170,9 +166,7 @@ impl Matcher {
             CompareOp::Gt => value.checked_add(1).map(|low| (low, i128::MAX)),
             CompareOp::Ge => Some((value, i128::MAX)),
         };
-        range.map_or(Self::Nothing, |range| {
-            Self::range(range, op != CompareOp::Ne, base, key_max)
-        })
+        range.map_or(Self::Nothing, |range| Self::range(range, op != CompareOp::Ne, base, key_max))
     }
 
     fn set(mut keys: Vec<u64>) -> Self {
@@ -182,11 +176,7 @@ impl Matcher {
             return Self::Nothing;
         };
         if last - first == keys.len() as u64 - 1 {
-            return Self::Range {
-                low: first,
-                span: last - first,
-                is_inside: true,
-            };
+            return Self::Range { low: first, span: last - first, is_inside: true };
         }
         if last > TABLE_KEY_MAX {
             return Self::Sorted(keys);
@@ -204,28 +194,14 @@ impl Matcher {
         match self {
             Self::Nothing => bits.resize(bits.len() + words, 0),
             Self::Everything => bits.resize(bits.len() + words, u64::MAX),
-            Self::Range {
-                low,
-                span,
-                is_inside,
-            } => {
+            Self::Range { low, span, is_inside } => {
                 let at = bits.len();
                 bits.resize(at + words, 0);
                 let flip = if *is_inside { 0 } else { u64::MAX };
-                flavour.fill(
-                    InRange {
-                        keys,
-                        low: *low,
-                        span: *span,
-                        flip,
-                    },
-                    &mut bits[at..],
-                );
+                flavour.fill(InRange { keys, low: *low, span: *span, flip }, &mut bits[at..]);
             }
             Self::Table(table) => append_where(keys, bits, |key| {
-                table
-                    .get((key / 64) as usize)
-                    .is_some_and(|word| word >> (key % 64) & 1 == 1)
+                table.get((key / 64) as usize).is_some_and(|word| word >> (key % 64) & 1 == 1)
             }),
             Self::Sorted(set) => append_where(keys, bits, |key| set.binary_search(&key).is_ok()),
         }
@@ -266,11 +242,7 @@ impl Fill for InRange<'_> {
 fn append_where<T: Copy>(items: &[T], bits: &mut Vec<u64>, matches: impl Fn(T) -> bool) {
     bits.extend(items.chunks(64).map(|items| {
         let bit = |(bit, item): (usize, &T)| u64::from(matches(*item)) << bit;
-        items
-            .iter()
-            .enumerate()
-            .map(bit)
-            .fold(0, |word, bit| word | bit)
+        items.iter().enumerate().map(bit).fold(0, |word, bit| word | bit)
     }));
 }
 
@@ -333,20 +305,14 @@ fn ints(
         _ => Matcher::Everything,
     };
     if is_packed {
-        for_each_packed_run(block, flavour, rows, |keys| {
-            matcher.append(flavour, keys, bits)
-        });
+        for_each_packed_run(block, flavour, rows, |keys| matcher.append(flavour, keys, bits));
         return Ok(());
     }
     let mut values = Vec::with_capacity(GROUP_ROWS);
     let mut keys = Vec::with_capacity(GROUP_ROWS);
     for start in rows.clone().step_by(GROUP_ROWS) {
         values.clear();
-        block.decode_i64(
-            flavour,
-            start..rows.end.min(start + GROUP_ROWS),
-            &mut values,
-        )?;
+        block.decode_i64(flavour, start..rows.end.min(start + GROUP_ROWS), &mut values)?;
         keys.clear();
         keys.extend(values.iter().map(|value| *value as u64 ^ 1 << 63));
         matcher.append(flavour, &keys, bits);
@@ -391,11 +357,7 @@ fn float_key(value: f64) -> u64 {
     }
     // Adding 0 turns -0 into 0.
     let bits = (value + 0.0).to_bits();
-    if bits >> 63 == 1 {
-        !bits
-    } else {
-        bits | 1 << 63
-    }
+    if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
 }
 
 fn floats(
@@ -439,9 +401,7 @@ fn strings(
         Strings::Plain(values) => plain_strings(block, &values, restriction, rows, bits),
         Strings::Dictionary(entries) => {
             let matcher = code_matcher(block, &entries, restriction)?;
-            for_each_packed_run(block, flavour, rows, |codes| {
-                matcher.append(flavour, codes, bits)
-            });
+            for_each_packed_run(block, flavour, rows, |codes| matcher.append(flavour, codes, bits));
             Ok(())
         }
     }
@@ -490,11 +450,7 @@ fn first_not_below(entries: &StringValues<'_>, value: &[u8]) -> Result<(usize, b
     let (mut low, mut high) = (0, entries.len());
     while low < high {
         let middle = low + (high - low) / 2;
-        if entries.get(middle)? < value {
-            low = middle + 1
-        } else {
-            high = middle
-        }
+        if entries.get(middle)? < value { low = middle + 1 } else { high = middle }
     }
     Ok((low, low < entries.len() && entries.get(low)? == value))
 }
@@ -511,14 +467,9 @@ fn plain_strings(
             let set = set.iter().map(|value| bytes(block, value));
             let mut set = set.collect::<Result<Vec<_>, _>>()?;
             set.sort_unstable();
-            append_strings_where(values, rows, bits, |value| {
-                set.binary_search(&value).is_ok()
-            })
+            append_strings_where(values, rows, bits, |value| set.binary_search(&value).is_ok())
         }
-        Restriction::Compare {
-            op: CompareOp::Eq,
-            value,
-        } => {
+        Restriction::Compare { op: CompareOp::Eq, value } => {
             let constant = bytes(block, value)?;
             append_strings_where(values, rows, bits, |value| value == constant)
         }
@@ -548,8 +499,5 @@ fn append_strings_where(
 }
 
 fn wrong_constant(block: &Block<'_>, constant: &Constant) -> BlockError {
-    BlockError::WrongConstant {
-        column_type: block.column_type(),
-        constant: constant.to_string(),
-    }
+    BlockError::WrongConstant { column_type: block.column_type(), constant: constant.to_string() }
 }

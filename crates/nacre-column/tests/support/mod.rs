@@ -11,25 +11,14 @@ pub(crate) const TYPES: [ColumnType; 15] = [
     ColumnType::SmallInt,
     ColumnType::Integer,
     ColumnType::BigInt,
-    ColumnType::Decimal {
-        precision: 4,
-        scale: 1,
-    },
-    ColumnType::Decimal {
-        precision: 18,
-        scale: 2,
-    },
-    ColumnType::Decimal {
-        precision: 38,
-        scale: 10,
-    },
+    ColumnType::Decimal { precision: 4, scale: 1 },
+    ColumnType::Decimal { precision: 18, scale: 2 },
+    ColumnType::Decimal { precision: 38, scale: 10 },
     ColumnType::Real,
     ColumnType::Double,
     ColumnType::Date,
     ColumnType::Timestamp,
-    ColumnType::Varchar {
-        max_chars: Some(40),
-    },
+    ColumnType::Varchar { max_chars: Some(40) },
     TEXT,
     ColumnType::Char { chars: 3 },
     ColumnType::Bytea,
@@ -40,9 +29,7 @@ pub(crate) const LENGTHS: [usize; 11] = [0, 1, 63, 64, 65, 511, 512, 513, 8_192,
 
 /// Returns the formats that can hold `column_type`; `None` is the one that encoding chooses.
 pub(crate) fn formats(column_type: ColumnType) -> Vec<Option<Format>> {
-    let possible = Format::ALL
-        .into_iter()
-        .filter(|format| format.can_hold(column_type));
+    let possible = Format::ALL.into_iter().filter(|format| format.can_hold(column_type));
     possible.map(Some).chain([None]).collect()
 }
 
@@ -51,10 +38,7 @@ pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
     pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(0x5851_f42d_4c95_7f2d)
-            .wrapping_add(0x1405_7b7e_f767_814f);
+        self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
         let mixed = (self.0 ^ self.0 >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
         mixed ^ mixed >> 32
     }
@@ -118,19 +102,9 @@ pub(crate) fn push(column: &mut ColumnBuffer, choice: u64, is_extreme: bool) {
         }
         return;
     }
-    let special = [
-        f64::NAN,
-        -0.0,
-        0.0,
-        f64::INFINITY,
-        f64::NEG_INFINITY,
-        f64::MIN,
-        f64::MAX,
-    ];
+    let special = [f64::NAN, -0.0, 0.0, f64::INFINITY, f64::NEG_INFINITY, f64::MIN, f64::MAX];
     let float = match is_extreme {
-        true => *special
-            .get(choice as usize % 20)
-            .unwrap_or(&f64::from_bits(choice)),
+        true => *special.get(choice as usize % 20).unwrap_or(&f64::from_bits(choice)),
         false => choice as f64 / 4.0 - 1.0,
     };
     match column_type.physical() {

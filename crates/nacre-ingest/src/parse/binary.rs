@@ -41,10 +41,7 @@ fn parse_hex(text: &[u8]) -> ValueResult<Vec<u8>> {
 fn hex_digit(rest: &[u8]) -> ValueResult<u8> {
     let digit = rest.first().and_then(|byte| char::from(*byte).to_digit(16));
     digit.map(|digit| digit as u8).ok_or_else(|| {
-        let first = rest
-            .utf8_chunks()
-            .next()
-            .and_then(|chunk| chunk.valid().chars().next());
+        let first = rest.utf8_chunks().next().and_then(|chunk| chunk.valid().chars().next());
         let bytes = first.map_or(1, char::len_utf8).min(rest.len());
         ValueError::new(
             ErrorKind::InvalidParameter,
@@ -59,16 +56,9 @@ fn parse_escaped(text: &[u8]) -> ValueResult<Vec<u8>> {
     while let [first, tail @ ..] = rest {
         (rest, _) = match rest {
             [b'\\', b'\\', tail @ ..] => (tail, out.push(b'\\')),
-            [
-                b'\\',
-                a @ b'0'..=b'3',
-                b @ b'0'..=b'7',
-                c @ b'0'..=b'7',
-                tail @ ..,
-            ] => (
-                tail,
-                out.push((a - b'0') << 6 | (b - b'0') << 3 | (c - b'0')),
-            ),
+            [b'\\', a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', tail @ ..] => {
+                (tail, out.push((a - b'0') << 6 | (b - b'0') << 3 | (c - b'0')))
+            }
             [b'\\', ..] => return Err(invalid_syntax("bytea", text)),
             _ => (tail, out.push(*first)),
         };

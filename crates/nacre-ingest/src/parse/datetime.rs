@@ -35,11 +35,7 @@ pub fn days_from_civil(year: u32, month: u32, day: u32) -> i32 {
 #[inline(always)]
 fn days_in_month(year: u32, month: u32) -> u32 {
     let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-    if month == 2 {
-        28 + u32::from(is_leap)
-    } else {
-        30 + ((month + (month >> 3)) & 1)
-    }
+    if month == 2 { 28 + u32::from(is_leap) } else { 30 + ((month + (month >> 3)) & 1) }
 }
 
 #[inline(always)]
@@ -87,9 +83,7 @@ pub fn parse_date(text: &[u8]) -> ValueResult<i32> {
     if let Some(days) = date_fast(text) {
         return Ok(days);
     }
-    parse(text)
-        .map(|(days, _)| days)
-        .map_err(|fault| fault.into_error("date", text))
+    parse(text).map(|(days, _)| days).map_err(|fault| fault.into_error("date", text))
 }
 
 /// Parses a `timestamp` into microseconds since 1970-01-01 00:00, rounded half to even.
@@ -133,14 +127,7 @@ impl Fault {
 /// Returns days and the microseconds of the day.
 fn parse(text: &[u8]) -> Result<(i32, i64), Fault> {
     let text = trimmed(text);
-    for special in [
-        "infinity",
-        "+infinity",
-        "-infinity",
-        "epoch",
-        "now",
-        "today",
-    ] {
+    for special in ["infinity", "+infinity", "-infinity", "epoch", "now", "today"] {
         if text.eq_ignore_ascii_case(special.as_bytes()) {
             return Err(Fault::NotSupported("special date"));
         }
@@ -150,11 +137,7 @@ fn parse(text: &[u8]) -> Result<(i32, i64), Fault> {
         [rest @ .., b'b' | b'B', b'c' | b'C'] if rest.last() == Some(&b' ') => {
             let is_date = rest.first().is_some_and(u8::is_ascii_digit);
             let before_christ = Fault::NotSupported("year before 1");
-            return Err(if is_date {
-                before_christ
-            } else {
-                Fault::Syntax
-            });
+            return Err(if is_date { before_christ } else { Fault::Syntax });
         }
         _ => text,
     };
@@ -180,9 +163,7 @@ fn take_number(text: &[u8]) -> Result<(u32, usize, &[u8]), Fault> {
     if digits > 9 {
         return Err(Fault::OutOfRange);
     }
-    let value = text[..digits]
-        .iter()
-        .fold(0, |sum, digit| sum * 10 + u32::from(digit - b'0'));
+    let value = text[..digits].iter().fold(0, |sum, digit| sum * 10 + u32::from(digit - b'0'));
     Ok((value, digits, &text[digits..]))
 }
 
@@ -236,10 +217,7 @@ fn fraction_part(text: &[u8]) -> (i64, &[u8]) {
     let (fraction, rest) = text.split_at(digits);
     let mut value = 0;
     for index in 0..6 {
-        value = value * 10
-            + fraction
-                .get(index)
-                .map_or(0, |digit| i64::from(digit - b'0'));
+        value = value * 10 + fraction.get(index).map_or(0, |digit| i64::from(digit - b'0'));
     }
     let beyond = fraction.get(6..).unwrap_or_default();
     let is_more_than_half = |tail: &[u8]| tail.iter().any(|digit| *digit != b'0');

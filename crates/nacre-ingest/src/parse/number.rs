@@ -64,10 +64,7 @@ pub fn parse_integer(text: &[u8], column_type: ColumnType) -> ValueResult<i64> {
         Ok(value) if (min..=max).contains(&value) => Ok(value),
         _ => Err(ValueError::new(
             ErrorKind::NumberOutOfRange,
-            format!(
-                "value \"{}\" is out of range for type {column_type}",
-                shown(text)
-            ),
+            format!("value \"{}\" is out of range for type {column_type}", shown(text)),
         )),
     }
 }
@@ -136,11 +133,7 @@ pub fn parse_decimal(text: &[u8], precision: u8, scale: u8) -> ValueResult<i128>
             "A field with precision {precision}, scale {scale} must round to an absolute value \
              less than {}{}.",
             if precision == scale { "" } else { "10^" },
-            if precision == scale {
-                1
-            } else {
-                precision - scale
-            },
+            if precision == scale { 1 } else { precision - scale },
         ))
     };
     let magnitude = scaled(&parts, scale).ok_or_else(overflow)?;
@@ -152,10 +145,8 @@ pub fn parse_decimal(text: &[u8], precision: u8, scale: u8) -> ValueResult<i128>
 
 #[cold]
 fn numeric_overflow(detail: String) -> Box<ValueError> {
-    let mut error = ValueError::new(
-        ErrorKind::NumberOutOfRange,
-        "numeric field overflow".to_owned(),
-    );
+    let mut error =
+        ValueError::new(ErrorKind::NumberOutOfRange, "numeric field overflow".to_owned());
     error.detail = Some(detail);
     error
 }
@@ -184,18 +175,14 @@ fn decimal_parts(number: &[u8]) -> Option<DecimalParts<'_>> {
             if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
                 return None;
             }
-            let magnitude = digits.iter().fold(0, |sum: i64, digit| {
-                (sum * 10 + i64::from(digit - b'0')).min(EXPONENT_MAX)
-            });
+            let magnitude = digits
+                .iter()
+                .fold(0, |sum: i64, digit| (sum * 10 + i64::from(digit - b'0')).min(EXPONENT_MAX));
             if is_negative { -magnitude } else { magnitude }
         }
         _ => return None,
     };
-    Some(DecimalParts {
-        whole,
-        fraction,
-        exponent,
-    })
+    Some(DecimalParts { whole, fraction, exponent })
 }
 
 /// Returns the value times ten to `scale`, rounded half away from zero; `None` past 38 digits.
@@ -273,10 +260,7 @@ fn check_float(
     if (is_infinite && has_digit()) || (is_zero && is_nonzero()) {
         return Err(ValueError::new(
             ErrorKind::NumberOutOfRange,
-            format!(
-                "\"{}\" is out of range for type {name}",
-                shown(trim_start(text))
-            ),
+            format!("\"{}\" is out of range for type {name}", shown(trim_start(text))),
         ));
     }
     Ok(())

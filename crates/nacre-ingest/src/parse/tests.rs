@@ -22,10 +22,7 @@ fn booleans_take_any_case_and_unique_prefixes() {
     }
     for text in ["", " ", "o", "truee", "10", "ja", "t f"] {
         let expected = format!("invalid input syntax for type boolean: \"{text}\"");
-        assert_eq!(
-            message(parse_boolean(text.as_bytes())),
-            (ErrorKind::InvalidText, expected)
-        );
+        assert_eq!(message(parse_boolean(text.as_bytes())), (ErrorKind::InvalidText, expected));
     }
 }
 
@@ -61,9 +58,8 @@ fn integers_take_postgres_literals() {
     ] {
         assert_eq!(parse(text), Ok(value), "{text}");
     }
-    for text in [
-        "", "x", "1.0", "1e3", "--1", "+-1", "- 1", "1 2", "0x", "_1", "1_", "1__0", "0b2",
-    ] {
+    for text in ["", "x", "1.0", "1e3", "--1", "+-1", "- 1", "1 2", "0x", "_1", "1_", "1__0", "0b2"]
+    {
         let expected = format!("invalid input syntax for type integer: \"{text}\"");
         assert_eq!(message(parse(text)), (ErrorKind::InvalidText, expected));
     }
@@ -85,61 +81,29 @@ fn decimals_round_half_away_from_zero() {
         ("1e-400000000000", 5, 2, 0),
         ("999.994", 5, 2, 99999),
         ("00000000000000000000000000000000000000000000001", 5, 2, 100),
-        (
-            "99999999999999999999999999999999999999",
-            38,
-            0,
-            10i128.pow(38) - 1,
-        ),
-        (
-            "-0.99999999999999999999999999999999999999",
-            38,
-            38,
-            1 - 10i128.pow(38),
-        ),
+        ("99999999999999999999999999999999999999", 38, 0, 10i128.pow(38) - 1),
+        ("-0.99999999999999999999999999999999999999", 38, 38, 1 - 10i128.pow(38)),
     ] {
-        assert_eq!(
-            parse_decimal(text.as_bytes(), precision, scale),
-            Ok(value),
-            "{text}"
-        );
+        assert_eq!(parse_decimal(text.as_bytes(), precision, scale), Ok(value), "{text}");
     }
 }
 
 #[test]
 fn decimals_past_their_precision_overflow() {
-    for text in [
-        "1000",
-        "999.995",
-        "-999.995",
-        "1e3",
-        "1e400000000000",
-        "Infinity",
-        "-inf",
-    ] {
+    for text in ["1000", "999.995", "-999.995", "1e3", "1e400000000000", "Infinity", "-inf"] {
         let error = parse_decimal(text.as_bytes(), 5, 2).unwrap_err();
         assert_eq!(error.kind, ErrorKind::NumberOutOfRange, "{text}");
         assert_eq!(error.message, "numeric field overflow");
-        assert!(
-            error
-                .detail
-                .unwrap()
-                .starts_with("A field with precision 5, scale 2 ")
-        );
+        assert!(error.detail.unwrap().starts_with("A field with precision 5, scale 2 "));
     }
     assert!(parse_decimal(&[b'9'; 39], 38, 0).is_err());
     assert!(parse_decimal(b"99999999999999999999999999999999999999.5", 38, 0).is_err());
-    for text in [
-        "", ".", "-", "1.2.3", "1e", "1e+", "1,5", "e5", "0x1", "1 5", "+ 1",
-    ] {
+    for text in ["", ".", "-", "1.2.3", "1e", "1e+", "1,5", "e5", "0x1", "1 5", "+ 1"] {
         let expected = format!("invalid input syntax for type numeric: \"{text}\"");
         let found = message(parse_decimal(text.as_bytes(), 5, 2));
         assert_eq!(found, (ErrorKind::InvalidText, expected));
     }
-    assert_eq!(
-        message(parse_decimal(b"NaN", 5, 2)).0,
-        ErrorKind::NotSupported
-    );
+    assert_eq!(message(parse_decimal(b"NaN", 5, 2)).0, ErrorKind::NotSupported);
 }
 
 #[test]
@@ -156,18 +120,9 @@ fn floats_refuse_what_turns_into_infinity_or_zero() {
         let found = message(parse_double(text.as_bytes()));
         assert_eq!(found, (ErrorKind::NumberOutOfRange, expected));
     }
-    assert_eq!(
-        message(parse_real(b"1e39")).1,
-        "\"1e39\" is out of range for type real"
-    );
-    for text in [
-        "", "x", "1e", "0x1p3", "1..2", "++1", "+-1", "1 2", "infinit",
-    ] {
-        assert_eq!(
-            message(parse_double(text.as_bytes())).0,
-            ErrorKind::InvalidText,
-            "{text}"
-        );
+    assert_eq!(message(parse_real(b"1e39")).1, "\"1e39\" is out of range for type real");
+    for text in ["", "x", "1e", "0x1p3", "1..2", "++1", "+-1", "1 2", "infinit"] {
+        assert_eq!(message(parse_double(text.as_bytes())).0, ErrorKind::InvalidText, "{text}");
     }
 }
 
@@ -187,45 +142,21 @@ fn dates_follow_the_calendar() {
     ] {
         assert_eq!(parse_date(text.as_bytes()), Ok(days), "{text}");
     }
-    for text in [
-        "2023-02-29",
-        "1900-02-29",
-        "2023-13-01",
-        "2023-00-10",
-        "2023-04-31",
-        "0000-01-01",
-    ] {
+    for text in ["2023-02-29", "1900-02-29", "2023-13-01", "2023-00-10", "2023-04-31", "0000-01-01"]
+    {
         let expected = format!("date/time field value out of range: \"{text}\"");
         let found = message(parse_date(text.as_bytes()));
         assert_eq!(found, (ErrorKind::DatetimeOutOfRange, expected));
     }
-    for text in [
-        "",
-        "x",
-        "1996",
-        "1996-03",
-        "13-3-1996x",
-        "1996-03-13x",
-        "1996-03/13",
-        "96-03-13",
-    ] {
+    for text in ["", "x", "1996", "1996-03", "13-3-1996x", "1996-03-13x", "1996-03/13", "96-03-13"]
+    {
         let expected = format!("invalid input syntax for type date: \"{text}\"");
-        assert_eq!(
-            message(parse_date(text.as_bytes())),
-            (ErrorKind::InvalidDatetime, expected)
-        );
+        assert_eq!(message(parse_date(text.as_bytes())), (ErrorKind::InvalidDatetime, expected));
     }
     for text in ["infinity", "0044-03-15 BC"] {
-        assert_eq!(
-            message(parse_date(text.as_bytes())).0,
-            ErrorKind::NotSupported,
-            "{text}"
-        );
+        assert_eq!(message(parse_date(text.as_bytes())).0, ErrorKind::NotSupported, "{text}");
     }
-    assert_eq!(
-        message(parse_date(b"10000-01-01")).0,
-        ErrorKind::DatetimeOutOfRange
-    );
+    assert_eq!(message(parse_date(b"10000-01-01")).0, ErrorKind::DatetimeOutOfRange);
 }
 
 #[test]
@@ -263,22 +194,13 @@ fn timestamps_round_to_microseconds() {
     ] {
         assert_eq!(parse_timestamp(text.as_bytes()), Ok(micros), "{text}");
     }
-    for text in [
-        "1970-01-01 25:00",
-        "1970-01-01 00:60",
-        "1970-01-01 24:00:00.1",
-        "9999-12-31 24:00",
-    ] {
+    for text in
+        ["1970-01-01 25:00", "1970-01-01 00:60", "1970-01-01 24:00:00.1", "9999-12-31 24:00"]
+    {
         let found = message(parse_timestamp(text.as_bytes()));
         assert_eq!(found.0, ErrorKind::DatetimeOutOfRange, "{text}");
     }
-    for text in [
-        "1970-01-01 ",
-        "1970-01-01 12",
-        "1970-01-01 12:",
-        "1970-01-01_12:00",
-        "12:00",
-    ] {
+    for text in ["1970-01-01 ", "1970-01-01 12", "1970-01-01 12:", "1970-01-01_12:00", "12:00"] {
         // Blanks at the end are cut, so the first of these is a date.
         if text.ends_with(' ') {
             assert_eq!(parse_timestamp(text.as_bytes()), Ok(0));
@@ -286,11 +208,7 @@ fn timestamps_round_to_microseconds() {
         }
         let found = message(parse_timestamp(text.as_bytes()));
         assert_eq!(found.0, ErrorKind::InvalidDatetime, "{text}");
-        assert!(
-            found
-                .1
-                .starts_with("invalid input syntax for type timestamp: ")
-        );
+        assert!(found.1.starts_with("invalid input syntax for type timestamp: "));
     }
 }
 
@@ -298,10 +216,7 @@ fn timestamps_round_to_microseconds() {
 fn bytea_takes_hex_and_escapes() {
     assert_eq!(parse_bytea(b"\\x00fF 0a").unwrap(), [0, 255, 10]);
     assert_eq!(parse_bytea(b"\\x").unwrap(), []);
-    assert_eq!(
-        parse_bytea(b"a\\\\b\\001\\377").unwrap(),
-        [b'a', b'\\', b'b', 1, 255]
-    );
+    assert_eq!(parse_bytea(b"a\\\\b\\001\\377").unwrap(), [b'a', b'\\', b'b', 1, 255]);
     for (text, expected) in [
         ("\\x0", "invalid hexadecimal data: odd number of digits"),
         ("\\x0g", "invalid hexadecimal digit: \"g\""),
@@ -312,11 +227,7 @@ fn bytea_takes_hex_and_escapes() {
         assert_eq!(found, (ErrorKind::InvalidParameter, expected.to_owned()));
     }
     for text in ["\\", "\\400", "\\12", "a\\n"] {
-        assert_eq!(
-            message(parse_bytea(text.as_bytes())).0,
-            ErrorKind::InvalidText,
-            "{text}"
-        );
+        assert_eq!(message(parse_bytea(text.as_bytes())).0, ErrorKind::InvalidText, "{text}");
     }
 }
 
@@ -328,15 +239,9 @@ fn strings_are_counted_in_characters_and_only_blanks_are_cut() {
     assert_eq!(parse_char(b"abc   ", 4), Ok(&b"abc"[..]));
     assert_eq!(parse_char(b"   ", 2), Ok(&b""[..]));
     let expected = "value too long for type character varying(3)".to_owned();
-    assert_eq!(
-        message(parse_varchar(b"abcd", 3)),
-        (ErrorKind::TooLong, expected)
-    );
+    assert_eq!(message(parse_varchar(b"abcd", 3)), (ErrorKind::TooLong, expected));
     let expected = "value too long for type character(3)".to_owned();
-    assert_eq!(
-        message(parse_char("\u{fc}bcd".as_bytes(), 3)),
-        (ErrorKind::TooLong, expected)
-    );
+    assert_eq!(message(parse_char("\u{fc}bcd".as_bytes(), 3)), (ErrorKind::TooLong, expected));
 }
 
 /// Puts `text` behind enough bytes for the eight-at-a-time forms.

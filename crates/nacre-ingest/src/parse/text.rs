@@ -34,16 +34,10 @@ fn cut(text: &[u8], max: u32) -> Option<&[u8]> {
     // A byte that does not continue a character starts one.
     let mut starts = (0..text.len()).filter(|&i| text[i] & 0xc0 != 0x80);
     let end = starts.nth(max as usize).unwrap_or(text.len());
-    text[end..]
-        .iter()
-        .all(|byte| *byte == b' ')
-        .then_some(&text[..end])
+    text[end..].iter().all(|byte| *byte == b' ').then_some(&text[..end])
 }
 
 #[cold]
 fn too_long(type_name: &str, max: u32) -> Box<ValueError> {
-    ValueError::new(
-        ErrorKind::TooLong,
-        format!("value too long for type {type_name}({max})"),
-    )
+    ValueError::new(ErrorKind::TooLong, format!("value too long for type {type_name}({max})"))
 }

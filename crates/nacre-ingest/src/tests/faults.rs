@@ -9,27 +9,16 @@ fn fail(text: &[u8]) -> Error {
     let target = target(&[
         ("a", ColumnType::Integer, false),
         ("b", ColumnType::Varchar { max_chars: Some(3) }, true),
-        (
-            "c",
-            ColumnType::Decimal {
-                precision: 4,
-                scale: 2,
-            },
-            true,
-        ),
+        ("c", ColumnType::Decimal { precision: 4, scale: 2 }, true),
     ]);
-    let mut errors: Vec<Error> = [
-        (1, tiny(7, 5, 2)),
-        (3, tiny(16, 64, 1)),
-        (2, Tuning::default()),
-    ]
-    .into_iter()
-    .map(|(threads, tuning)| {
-        let options = CsvOptions::default();
-        let source = Source::Bytes(text.to_vec());
-        load_chunks(source, &target, &options, threads, tuning).unwrap_err()
-    })
-    .collect();
+    let mut errors: Vec<Error> = [(1, tiny(7, 5, 2)), (3, tiny(16, 64, 1)), (2, Tuning::default())]
+        .into_iter()
+        .map(|(threads, tuning)| {
+            let options = CsvOptions::default();
+            let source = Source::Bytes(text.to_vec());
+            load_chunks(source, &target, &options, threads, tuning).unwrap_err()
+        })
+        .collect();
     for error in &errors[1..] {
         assert_eq!(error.to_string(), errors[0].to_string());
     }
@@ -38,13 +27,7 @@ fn fail(text: &[u8]) -> Error {
 
 fn place(error: &Error) -> (u64, u64, Option<&str>, Option<&str>) {
     let location = error.location().unwrap();
-    let Location {
-        line,
-        byte_offset,
-        column,
-        text,
-        ..
-    } = location;
+    let Location { line, byte_offset, column, text, .. } = location;
     (*line, *byte_offset, column.as_deref(), text.as_deref())
 }
 
@@ -88,54 +71,22 @@ fn field_faults_name_line_byte_column_text_and_type() {
     }
     let error = fail(b"1,a,100\n");
     let location = error.location().unwrap();
-    assert_eq!(
-        location.expected,
-        Some(ColumnType::Decimal {
-            precision: 4,
-            scale: 2
-        })
-    );
-    assert_eq!(
-        (location.file.as_str(), location.relation.as_str()),
-        ("STDIN", "t")
-    );
+    assert_eq!(location.expected, Some(ColumnType::Decimal { precision: 4, scale: 2 }));
+    assert_eq!((location.file.as_str(), location.relation.as_str()), ("STDIN", "t"));
     assert!(error.detail().unwrap().ends_with("less than 10^2."));
 }
 
 #[test]
 fn rows_of_the_wrong_shape_are_refused() {
     for (text, message, found) in [
-        (
-            "1,a,1\n2,b,2,3\n",
-            "extra data after last expected column",
-            (2, 12, None, None),
-        ),
-        (
-            "1,a,1\n2,b\n",
-            "missing data for column \"c\"",
-            (2, 9, Some("c"), Some("")),
-        ),
-        (
-            "1,a,1\n\n2,b,2\n",
-            "missing data for column \"b\"",
-            (2, 6, Some("b"), Some("")),
-        ),
-        (
-            "1,a,1\n2,\"b,2\n3,c,3\n",
-            "unterminated CSV quoted field",
-            (2, 8, None, None),
-        ),
-        (
-            "1,a,1\n2,b,2\"",
-            "unterminated CSV quoted field",
-            (2, 11, None, None),
-        ),
+        ("1,a,1\n2,b,2,3\n", "extra data after last expected column", (2, 12, None, None)),
+        ("1,a,1\n2,b\n", "missing data for column \"c\"", (2, 9, Some("c"), Some(""))),
+        ("1,a,1\n\n2,b,2\n", "missing data for column \"b\"", (2, 6, Some("b"), Some(""))),
+        ("1,a,1\n2,\"b,2\n3,c,3\n", "unterminated CSV quoted field", (2, 8, None, None)),
+        ("1,a,1\n2,b,2\"", "unterminated CSV quoted field", (2, 11, None, None)),
     ] {
         let error = fail(text.as_bytes());
-        assert_eq!(
-            (error.kind(), error.message()),
-            (ErrorKind::BadCopyFormat, message)
-        );
+        assert_eq!((error.kind(), error.message()), (ErrorKind::BadCopyFormat, message));
         assert_eq!(place(&error), found, "{text:?}");
     }
 }
@@ -143,18 +94,9 @@ fn rows_of_the_wrong_shape_are_refused() {
 #[test]
 fn faults_in_one_row_come_in_the_order_of_postgres() {
     // Too many fields before a wrong value, a wrong value before a missing field or a null.
-    assert_eq!(
-        fail(b"x,a,1,2\n").message(),
-        "extra data after last expected column"
-    );
-    assert_eq!(
-        fail(b"x,a\n").message(),
-        "invalid input syntax for type integer: \"x\""
-    );
-    assert_eq!(
-        fail(b",abcd,1\n").message(),
-        "value too long for type character varying(3)"
-    );
+    assert_eq!(fail(b"x,a,1,2\n").message(), "extra data after last expected column");
+    assert_eq!(fail(b"x,a\n").message(), "invalid input syntax for type integer: \"x\"");
+    assert_eq!(fail(b",abcd,1\n").message(), "value too long for type character varying(3)");
     // Broken bytes before anything else in the row, but not before an earlier row.
     let message = "invalid byte sequence for encoding \"UTF8\": 0xff";
     assert_eq!(fail(b"x,a\xff,1,2\n").message(), message);
@@ -175,32 +117,18 @@ fn broken_utf8_and_zero_bytes_are_refused_in_any_column() {
         let error = fail(text);
         assert_eq!(error.kind(), ErrorKind::InvalidByteSequence);
         let message = format!("invalid byte sequence for encoding \"UTF8\": {shown}");
-        assert_eq!(
-            (error.message(), place(&error).1),
-            (message.as_str(), offset)
-        );
+        assert_eq!((error.message(), place(&error).1), (message.as_str(), offset));
     }
 }
 
 #[test]
 fn first_fault_in_the_file_wins_whatever_the_threads() {
-    let mut text: Vec<u8> = (0..4_000)
-        .flat_map(|i| format!("{i},a,1\n").into_bytes())
-        .collect();
+    let mut text: Vec<u8> = (0..4_000).flat_map(|i| format!("{i},a,1\n").into_bytes()).collect();
     let spoil = |text: &mut Vec<u8>, line: usize, with: &[u8]| {
-        let start = text
-            .split(|b| *b == b'\n')
-            .take(line - 1)
-            .map(|l| l.len() + 1)
-            .sum::<usize>();
+        let start = text.split(|b| *b == b'\n').take(line - 1).map(|l| l.len() + 1).sum::<usize>();
         text[start..start + with.len()].copy_from_slice(with);
     };
-    for (line, with) in [
-        (3_900, b"x"),
-        (3_000, b"y"),
-        (2_000, b"\xff"),
-        (1_500, b"z"),
-    ] {
+    for (line, with) in [(3_900, b"x"), (3_000, b"y"), (2_000, b"\xff"), (1_500, b"z")] {
         spoil(&mut text, line, with);
         for _ in 0..3 {
             assert_eq!(place(&fail(&text)).0, line as u64);
@@ -221,10 +149,7 @@ fn null_in_an_absent_column_is_refused_only_if_there_is_a_row() {
 #[test]
 fn column_lists_and_force_lists_must_fit_the_table() {
     let fail = |fields: &[usize], option: &str, name: &str| {
-        let target = Target {
-            fields: fields.to_vec(),
-            ..text_target(2)
-        };
+        let target = Target { fields: fields.to_vec(), ..text_target(2) };
         let force = crate::Force::Columns(vec![name.to_owned()]);
         let mut options = CsvOptions::default();
         match option {
@@ -235,34 +160,19 @@ fn column_lists_and_force_lists_must_fit_the_table() {
         }
         message(load_with("a,b\n", &target, &options))
     };
-    assert_eq!(
-        fail(&[0, 0], "", ""),
-        "column \"c0\" specified more than once"
-    );
-    assert_eq!(
-        fail(&[0, 2], "", ""),
-        "column number 3 of relation \"t\" does not exist"
-    );
+    assert_eq!(fail(&[0, 0], "", ""), "column \"c0\" specified more than once");
+    assert_eq!(fail(&[0, 2], "", ""), "column number 3 of relation \"t\" does not exist");
     assert_eq!(fail(&[], "", ""), "not supported: COPY without a column");
-    assert_eq!(
-        fail(&[0], "null", "x"),
-        "column \"x\" of relation \"t\" does not exist"
-    );
+    assert_eq!(fail(&[0], "null", "x"), "column \"x\" of relation \"t\" does not exist");
     let expected = "FORCE_NOT_NULL column \"c1\" not referenced by COPY";
     assert_eq!(fail(&[0], "not null", "c1"), expected);
-    assert_eq!(
-        fail(&[0, 1], "quote", "c1"),
-        "COPY FORCE_QUOTE cannot be used with COPY FROM"
-    );
+    assert_eq!(fail(&[0, 1], "quote", "c1"), "COPY FORCE_QUOTE cannot be used with COPY FROM");
 }
 
 #[test]
 fn rows_longer_than_the_limit_are_refused() {
-    let tuning = |chunk_bytes_max| Tuning {
-        chunk_bytes_max,
-        row_bytes_max: 100,
-        ..tiny(10, 8, 1_000)
-    };
+    let tuning =
+        |chunk_bytes_max| Tuning { chunk_bytes_max, row_bytes_max: 100, ..tiny(10, 8, 1_000) };
     let target = text_target(1);
     let options = CsvOptions::default();
     for bytes in [105, 300] {
@@ -292,29 +202,16 @@ fn files_that_cannot_be_read_are_named() {
     let missing = directory.path().join("missing.csv");
     let error = open(&missing).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::UndefinedFile);
-    assert!(
-        error
-            .message()
-            .starts_with(&format!("could not open file \"{}\"", missing.display()))
-    );
+    assert!(error.message().starts_with(&format!("could not open file \"{}\"", missing.display())));
     let error = open(directory.path()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::IsDirectory);
-    assert_eq!(
-        error.message(),
-        format!("\"{}\" is a directory", directory.path().display())
-    );
+    assert_eq!(error.message(), format!("\"{}\" is a directory", directory.path().display()));
     let empty = directory.path().join("empty.csv");
     std::fs::write(&empty, "").unwrap();
     assert!(open(&empty).unwrap().is_empty());
     // A file that the kernel makes up has size 0 and content all the same.
-    let lines = std::fs::read_to_string("/proc/self/limits")
-        .unwrap()
-        .lines()
-        .count();
-    assert_eq!(
-        rows_of(&open(std::path::Path::new("/proc/self/limits")).unwrap()).len(),
-        lines
-    );
+    let lines = std::fs::read_to_string("/proc/self/limits").unwrap().lines().count();
+    assert_eq!(rows_of(&open(std::path::Path::new("/proc/self/limits")).unwrap()).len(), lines);
 }
 
 #[test]
@@ -331,10 +228,7 @@ fn named_pipe_is_read_to_its_end() {
         let source = Source::File(path.clone());
         let options = CsvOptions::default();
         let chunks = load_chunks(source, &target, &options, 2, Tuning::default()).unwrap();
-        assert_eq!(
-            chunks.iter().map(|chunk| chunk[0].len()).sum::<usize>(),
-            100_000
-        );
+        assert_eq!(chunks.iter().map(|chunk| chunk[0].len()).sum::<usize>(), 100_000);
     });
 }
 
@@ -369,11 +263,7 @@ fn file_that_shrinks_or_grows_while_it_is_read_is_refused() {
             file.set_len(bytes_then).unwrap();
         });
         let error = loader.run(2, &progress, &sink).unwrap_err();
-        assert_eq!(
-            error.kind(),
-            ErrorKind::FileChanged,
-            "{bytes_then}: {error}"
-        );
+        assert_eq!(error.kind(), ErrorKind::FileChanged, "{bytes_then}: {error}");
     }
 }
 
@@ -385,9 +275,7 @@ fn cancelled_load_stops() {
     let tuning = tiny(64, 64, 10);
     let mut loader =
         Loader::open_tuned(source, text_target(1), &options, &progress, tuning).unwrap();
-    let error = loader
-        .run(2, &progress, &ChangingSink(|| progress.cancel()))
-        .unwrap_err();
+    let error = loader.run(2, &progress, &ChangingSink(|| progress.cancel())).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Cancelled);
     assert!(progress.rows_done.load(Ordering::Relaxed) < 10_000);
 }

@@ -60,23 +60,14 @@ impl Reference<'_> {
             if here == expected {
                 return Ok(index);
             }
-            let name = if byte == b'\r' {
-                "carriage return"
-            } else {
-                "newline"
-            };
+            let name = if byte == b'\r' { "carriage return" } else { "newline" };
             return Err(format!("unquoted {name} found in data"));
         }
         Ok(rest.len())
     }
 
     fn fields(&self, line: &[u8]) -> std::result::Result<Vec<Option<String>>, String> {
-        let CsvOptions {
-            quote,
-            escape,
-            delimiter,
-            ..
-        } = *self.options;
+        let CsvOptions { quote, escape, delimiter, .. } = *self.options;
         let mut fields = Vec::new();
         let mut bytes = line.iter().copied().peekable();
         loop {

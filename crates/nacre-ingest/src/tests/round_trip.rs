@@ -29,9 +29,7 @@ fn push_random(column: &mut ColumnBuffer, seed: i128, text: &str) {
         ColumnType::Date => column.push_int((seed % 700_000) as i64),
         ColumnType::Timestamp => column.push_int((seed % 60_000_000_000_000_000) as i64),
         ColumnType::Varchar { max_chars: None } => column.push_bytes(text.as_bytes()),
-        ColumnType::Varchar {
-            max_chars: Some(max),
-        } => {
+        ColumnType::Varchar { max_chars: Some(max) } => {
             let text: String = text.chars().take(max as usize).collect();
             column.push_bytes(text.as_bytes());
         }
@@ -72,21 +70,9 @@ fn comparable(rows: &[Vec<ColumnBuffer>]) -> Vec<Vec<Option<String>>> {
 fn options() -> impl Strategy<Value = CsvOptions> {
     let csv = prop_oneof![
         Just(CsvOptions::default()),
-        Just(CsvOptions {
-            escape: b'\\',
-            null: "N".to_owned(),
-            ..CsvOptions::default()
-        }),
-        Just(CsvOptions {
-            delimiter: b'|',
-            quote: b'\'',
-            escape: b'x',
-            ..CsvOptions::default()
-        }),
-        Just(CsvOptions {
-            force_quote: Force::All,
-            ..CsvOptions::default()
-        }),
+        Just(CsvOptions { escape: b'\\', null: "N".to_owned(), ..CsvOptions::default() }),
+        Just(CsvOptions { delimiter: b'|', quote: b'\'', escape: b'x', ..CsvOptions::default() }),
+        Just(CsvOptions { force_quote: Force::All, ..CsvOptions::default() }),
     ];
     let header = prop_oneof![Just(Header::No), Just(Header::Yes)];
     let options = prop_oneof![4 => csv, 1 => Just(CsvOptions::text())];

@@ -19,10 +19,7 @@ pub(crate) struct Variant {
 
 /// Returns a directory on tmpfs, or `None` with a printed reason.
 pub(crate) fn shm_directory() -> Option<TempDir> {
-    let directory = tempfile::Builder::new()
-        .prefix("nacre-test-")
-        .tempdir_in("/dev/shm")
-        .ok()?;
+    let directory = tempfile::Builder::new().prefix("nacre-test-").tempdir_in("/dev/shm").ok()?;
     let probed = Domain::create_with("probe", directory.path(), &Settings::default());
     if probed.unwrap().kind() == DomainKind::Shm {
         return Some(directory);
@@ -42,44 +39,23 @@ pub(crate) fn variants() -> Vec<Variant> {
     }];
     let on_disk = [
         plain,
-        Settings {
-            kind: Some(DomainKind::File),
-            ..plain
-        },
-        Settings {
-            kind: Some(DomainKind::Shm),
-            ..plain
-        },
-        Settings {
-            flush: Some(FlushFlavour::None),
-            ..plain
-        },
+        Settings { kind: Some(DomainKind::File), ..plain },
+        Settings { kind: Some(DomainKind::Shm), ..plain },
+        Settings { flush: Some(FlushFlavour::None), ..plain },
     ];
     for settings in on_disk {
         variants.push(variant(tempfile::tempdir().unwrap(), settings));
     }
     let mut on_tmpfs = vec![plain];
-    on_tmpfs.push(Settings {
-        kind: Some(DomainKind::File),
-        ..plain
-    });
+    on_tmpfs.push(Settings { kind: Some(DomainKind::File), ..plain });
     for granularity in Granularity::ALL {
-        on_tmpfs.push(Settings {
-            granularity: Some(granularity),
-            ..plain
-        });
+        on_tmpfs.push(Settings { granularity: Some(granularity), ..plain });
     }
     for flush in FlushFlavour::available() {
-        on_tmpfs.push(Settings {
-            flush: Some(flush),
-            ..plain
-        });
+        on_tmpfs.push(Settings { flush: Some(flush), ..plain });
     }
     for stream in StreamFlavour::available() {
-        on_tmpfs.push(Settings {
-            stream: Some(stream),
-            ..plain
-        });
+        on_tmpfs.push(Settings { stream: Some(stream), ..plain });
     }
     for settings in on_tmpfs {
         if let Some(directory) = shm_directory() {
@@ -92,12 +68,7 @@ pub(crate) fn variants() -> Vec<Variant> {
 fn variant(directory: TempDir, settings: Settings) -> Variant {
     let domain = Domain::create_with("test", directory.path(), &settings).unwrap();
     let label = format!("{domain:?} {settings:?}");
-    Variant {
-        label,
-        domain,
-        settings,
-        directory: Some(directory),
-    }
+    Variant { label, domain, settings, directory: Some(directory) }
 }
 
 /// Returns the names of all files in a directory, hidden ones included.

@@ -30,23 +30,15 @@ pub(crate) async fn copy_from(
         return Err(Error::new(ErrorKind::Syntax, "COPY FROM needs a table"));
     };
     let table = store.table(&table_name(name)?).map_err(from_store)?;
-    let columns = columns
-        .as_deref()
-        .map(|names| column_indexes(&table, names))
-        .transpose()?;
-    let has_format = statement
-        .options
-        .iter()
-        .any(|option| option.name == "format");
+    let columns = columns.as_deref().map(|names| column_indexes(&table, names)).transpose()?;
+    let has_format = statement.options.iter().any(|option| option.name == "format");
     let target = match &statement.target {
         Target::File(path) => Some(PathBuf::from(path)),
         Target::Client => None,
     };
     let is_unsaid_csv = csv.format == TextFormat::Text
         && !has_format
-        && target
-            .as_ref()
-            .is_some_and(|path| path.extension().is_some_and(|ext| ext == "csv"));
+        && target.as_ref().is_some_and(|path| path.extension().is_some_and(|ext| ext == "csv"));
     let store = store.clone();
     let cancel = CancelOnDrop(Some(Arc::clone(&progress)));
     let work = tokio::task::spawn_blocking(move || {
@@ -66,10 +58,7 @@ pub(crate) async fn copy_from(
         .map_err(from_ingest)
     });
     let loaded = work.await.unwrap_or_else(|error| {
-        Err(Error::new(
-            ErrorKind::Internal,
-            format!("internal error: the load ended: {error}"),
-        ))
+        Err(Error::new(ErrorKind::Internal, format!("internal error: the load ended: {error}")))
     });
     cancel.disarm();
     loaded.map_err(|error| match error.kind() {
@@ -102,10 +91,8 @@ fn column_indexes(table: &Table, names: &[String]) -> Result<Vec<usize>> {
     let mut indexes = Vec::with_capacity(names.len());
     for name in names {
         let index = schema.column_index(name).ok_or_else(|| {
-            let message = format!(
-                "column \"{name}\" of relation \"{}\" does not exist",
-                schema.name
-            );
+            let message =
+                format!("column \"{name}\" of relation \"{}\" does not exist", schema.name);
             Error::new(ErrorKind::UndefinedObject, message)
         })?;
         if indexes.contains(&index) {
@@ -119,16 +106,11 @@ fn column_indexes(table: &Table, names: &[String]) -> Result<Vec<usize>> {
 
 fn read_all(input: Option<Box<dyn Read + Send>>) -> Result<Vec<u8>> {
     let Some(mut input) = input else {
-        return Err(Error::not_supported(
-            "COPY FROM STDIN where there is no input to read",
-        ));
+        return Err(Error::not_supported("COPY FROM STDIN where there is no input to read"));
     };
     let mut bytes = Vec::new();
     input.read_to_end(&mut bytes).map_err(|error| {
-        Error::new(
-            ErrorKind::Io,
-            format!("could not read the data to load: {error}"),
-        )
+        Error::new(ErrorKind::Io, format!("could not read the data to load: {error}"))
     })?;
     Ok(bytes)
 }

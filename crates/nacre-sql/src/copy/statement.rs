@@ -16,10 +16,7 @@ use crate::names::fold;
 #[derive(Debug)]
 pub(crate) enum Subject {
     /// A table and, if given, some of its columns.
-    Table {
-        name: ObjectName,
-        columns: Option<Vec<String>>,
-    },
+    Table { name: ObjectName, columns: Option<Vec<String>> },
     /// A query, for `COPY ... TO` only.
     Query(Box<Query>),
 }
@@ -81,9 +78,7 @@ impl CopyStatement {
                 parsed.map_err(|error| from_parser(&error))?
             }
         };
-        Ok(ParsedStatement::Statement(Box::new(Statement::Query(
-            query,
-        ))))
+        Ok(ParsedStatement::Statement(Box::new(Statement::Query(query))))
     }
 }
 
@@ -93,9 +88,8 @@ impl CopyStatement {
 /// `Syntax` with the place, or `NotSupported`.
 pub(crate) fn parse_copy(sql: &str) -> Result<Option<CopyStatement>> {
     let dialect = PostgreSqlDialect {};
-    let mut parser = Parser::new(&dialect)
-        .try_with_sql(sql)
-        .map_err(|error| from_parser(&error))?;
+    let mut parser =
+        Parser::new(&dialect).try_with_sql(sql).map_err(|error| from_parser(&error))?;
     if !parser.parse_keyword(Keyword::COPY) {
         return Ok(None);
     }
@@ -137,12 +131,7 @@ fn copy(parser: &mut Parser<'_>) -> std::result::Result<Result<CopyStatement>, P
     }
     let _ = parser.consume_token(&Token::SemiColon);
     match parser.peek_token().token {
-        Token::EOF => Ok(Ok(CopyStatement {
-            subject,
-            is_from,
-            target,
-            options,
-        })),
+        Token::EOF => Ok(Ok(CopyStatement { subject, is_from, target, options })),
         _ => parser.expected("end of statement", parser.peek_token()),
     }
 }
@@ -183,11 +172,7 @@ fn parenthesized_options(
         let position = position(&parser.peek_token());
         let name = parser.parse_identifier()?.value.to_lowercase();
         let value = option_value(parser)?;
-        options.push(CopyOption {
-            name,
-            value,
-            position,
-        });
+        options.push(CopyOption { name, value, position });
         if !parser.consume_token(&Token::Comma) {
             parser.expect_token(&Token::RParen)?;
             return Ok(options);
@@ -229,11 +214,7 @@ fn old_options(parser: &mut Parser<'_>) -> std::result::Result<Vec<CopyOption>, 
         let position = position(&token);
         parser.next_token();
         let word = word.value.to_lowercase();
-        let option = |name: &str, value| CopyOption {
-            name: name.into(),
-            value,
-            position,
-        };
+        let option = |name: &str, value| CopyOption { name: name.into(), value, position };
         options.push(match word.as_str() {
             "csv" | "binary" => option("format", OptionValue::Text(word)),
             "header" => option("header", OptionValue::None),
@@ -269,10 +250,7 @@ fn force(parser: &mut Parser<'_>) -> std::result::Result<(&'static str, OptionVa
         return Ok((name, OptionValue::Star));
     }
     let columns = parser.parse_comma_separated(Parser::parse_identifier)?;
-    Ok((
-        name,
-        OptionValue::Columns(columns.iter().map(fold).collect()),
-    ))
+    Ok((name, OptionValue::Columns(columns.iter().map(fold).collect())))
 }
 
 fn string(token: &Token) -> Option<&str> {
@@ -284,10 +262,8 @@ fn string(token: &Token) -> Option<&str> {
 
 fn position(token: &TokenWithSpan) -> Option<Position> {
     let start = token.span.start;
-    (start.line > 0).then_some(Position {
-        line: start.line as usize,
-        column: start.column as usize,
-    })
+    (start.line > 0)
+        .then_some(Position { line: start.line as usize, column: start.column as usize })
 }
 
 #[cfg(test)]
@@ -300,11 +276,7 @@ mod tests {
     }
 
     fn options(sql: &str) -> Vec<(String, OptionValue)> {
-        parse(sql)
-            .options
-            .into_iter()
-            .map(|option| (option.name, option.value))
-            .collect()
+        parse(sql).options.into_iter().map(|option| (option.name, option.value)).collect()
     }
 
     #[test]
@@ -320,10 +292,7 @@ mod tests {
                 ("header".into(), OptionValue::None),
                 ("delimiter".into(), text("|")),
                 ("null".into(), text("")),
-                (
-                    "force_null".into(),
-                    OptionValue::Columns(vec!["a".into(), "b".into()])
-                ),
+                ("force_null".into(), OptionValue::Columns(vec!["a".into(), "b".into()])),
                 ("force_quote".into(), OptionValue::Star),
                 ("header".into(), text("match")),
                 ("escape".into(), text("\\")),
@@ -339,10 +308,7 @@ mod tests {
                 ("delimiter".into(), OptionValue::Text(";".into())),
                 ("format".into(), OptionValue::Text("csv".into())),
                 ("header".into(), OptionValue::None),
-                (
-                    "force_not_null".into(),
-                    OptionValue::Columns(vec!["a".into()])
-                ),
+                ("force_not_null".into(), OptionValue::Columns(vec!["a".into()])),
             ]
         );
     }
@@ -353,10 +319,7 @@ mod tests {
         assert!(matches!(statement.subject, Subject::Query(_)) && !statement.is_from);
         assert_eq!(statement.target, Target::Client);
         let statement = parse("COPY public.T FROM '/tmp/it''s.csv'");
-        assert!(matches!(
-            statement.subject,
-            Subject::Table { columns: None, .. }
-        ));
+        assert!(matches!(statement.subject, Subject::Table { columns: None, .. }));
         assert_eq!(statement.target, Target::File("/tmp/it's.csv".into()));
         assert!(parse_copy("select 1").unwrap().is_none());
     }

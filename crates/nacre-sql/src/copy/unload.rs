@@ -33,14 +33,10 @@ pub(crate) async fn copy_to(
     match &statement.target {
         Target::Client => {
             let Some(output) = copy_out else {
-                return Err(Error::not_supported(
-                    "COPY TO STDOUT where there is no output",
-                ));
+                return Err(Error::not_supported("COPY TO STDOUT where there is no output"));
             };
             let (rows, mut output) = write_rows(stream, output, &csv, progress).await?;
-            output
-                .flush()
-                .map_err(|error| write_error(Path::new("STDOUT"), &error))?;
+            output.flush().map_err(|error| write_error(Path::new("STDOUT"), &error))?;
             Ok(rows)
         }
         Target::File(path) => {
@@ -74,18 +70,12 @@ async fn write_rows<W: Write>(
         // ORDERING: a figure for a progress bar.
         progress.rows_done.store(rows, Ordering::Relaxed);
     }
-    let output = writer
-        .finish()
-        .map_err(|error| write_error(Path::new("COPY TO"), &error))?;
+    let output = writer.finish().map_err(|error| write_error(Path::new("COPY TO"), &error))?;
     Ok((rows, output))
 }
 
 fn column_names(schema: &Schema) -> Vec<&str> {
-    schema
-        .fields()
-        .iter()
-        .map(|field| field.name().as_str())
-        .collect()
+    schema.fields().iter().map(|field| field.name().as_str()).collect()
 }
 
 fn write_batch<W: Write>(batch: &RecordBatch, writer: &mut CsvWriter<W>) -> Result<()> {
@@ -96,9 +86,7 @@ fn write_batch<W: Write>(batch: &RecordBatch, writer: &mut CsvWriter<W>) -> Resu
             let is_valid = write_text(column, row, &mut text)?;
             writer.put_field(is_valid.then_some(text.as_slice()));
         }
-        writer
-            .end_row()
-            .map_err(|error| write_error(Path::new("COPY TO"), &error))?;
+        writer.end_row().map_err(|error| write_error(Path::new("COPY TO"), &error))?;
     }
     Ok(())
 }
@@ -115,10 +103,7 @@ impl OutputFile {
         let is_special = fs::metadata(path).is_ok_and(|metadata| !metadata.is_file());
         let path = path.to_path_buf();
         if is_special {
-            return Ok(Self {
-                path,
-                partial: None,
-            });
+            return Ok(Self { path, partial: None });
         }
         let mut name = path.file_name().unwrap_or_default().to_os_string();
         name.push(format!(".partial-{}", std::process::id()));
@@ -129,10 +114,8 @@ impl OutputFile {
     fn writer(&self) -> Result<File> {
         let path = self.partial.as_ref().unwrap_or(&self.path);
         File::create(path).map_err(|error| {
-            let message = format!(
-                "could not open file \"{}\" for writing: {error}",
-                self.path.display()
-            );
+            let message =
+                format!("could not open file \"{}\" for writing: {error}", self.path.display());
             Error::new(ErrorKind::Io, message)
         })
     }
@@ -163,8 +146,5 @@ fn write_error(path: &Path, error: &io::Error) -> Error {
         }
         _ => ErrorKind::Io,
     };
-    Error::new(
-        kind,
-        format!("could not write to \"{}\": {error}", path.display()),
-    )
+    Error::new(kind, format!("could not write to \"{}\": {error}", path.display()))
 }

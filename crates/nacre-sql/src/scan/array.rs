@@ -41,14 +41,7 @@ impl ColumnReader {
         let handle = chunk.block(column).map_err(external)?;
         let bytes = Buffer::from(Bytes::from_owner(handle.bytes().clone()));
         let chunk = chunk.clone();
-        let mut reader = Self {
-            chunk,
-            column,
-            handle,
-            bytes,
-            dictionary: None,
-            flavour,
-        };
+        let mut reader = Self { chunk, column, handle, bytes, dictionary: None, flavour };
         let block = reader.block()?;
         if block.column_type().plain_bytes() == 0
             && let Strings::Dictionary(values) = block.strings().map_err(|e| reader.damaged(e))?
@@ -132,11 +125,7 @@ impl ColumnReader {
     fn nulls(&self, block: &Block<'_>, rows: &Range<usize>) -> Option<NullBuffer> {
         let section = block.validity_range()?;
         let bits = self.bytes.slice_with_length(section.start, section.len());
-        Some(NullBuffer::new(BooleanBuffer::new(
-            bits,
-            rows.start,
-            rows.len(),
-        )))
+        Some(NullBuffer::new(BooleanBuffer::new(bits, rows.start, rows.len())))
     }
 
     fn primitive<'b, T: ArrowPrimitiveType>(
@@ -173,11 +162,7 @@ impl ColumnReader {
             block
                 .decode_codes(self.flavour, rows, &mut codes)
                 .map_err(|error| self.damaged(error))?;
-            return Ok(take(
-                dictionary,
-                &UInt32Array::new(codes.into(), nulls),
-                None,
-            )?);
+            return Ok(take(dictionary, &UInt32Array::new(codes.into(), nulls), None)?);
         }
         match block.strings().map_err(|error| self.damaged(error))? {
             Strings::Plain(values) | Strings::Dictionary(values) => {
@@ -199,9 +184,7 @@ impl ColumnReader {
         let offsets = ScalarBuffer::<i32>::new(offsets, range.start, range.len() + 1);
         let offsets = OffsetBuffer::new(offsets);
         let data_range = values.data_range();
-        let data = self
-            .bytes
-            .slice_with_length(data_range.start, data_range.len());
+        let data = self.bytes.slice_with_length(data_range.start, data_range.len());
         Ok(if column_type.is_text() {
             let array = StringArray::try_new(offsets, data, nulls)?;
             Arc::new(StringViewArray::from(&array))

@@ -26,29 +26,19 @@ pub(super) struct Morsel {
 
 /// Returns how many partitions a scan of `snapshot` has: one per thread, unless it is small.
 pub(super) fn partition_count(snapshot: &TableSnapshot, threads: usize) -> usize {
-    let parts = snapshot
-        .rows()
-        .div_ceil(PART_ROWS as u64)
-        .max(snapshot.chunk_count());
-    usize::try_from(parts)
-        .unwrap_or(usize::MAX)
-        .clamp(1, threads.max(1))
+    let parts = snapshot.rows().div_ceil(PART_ROWS as u64).max(snapshot.chunk_count());
+    usize::try_from(parts).unwrap_or(usize::MAX).clamp(1, threads.max(1))
 }
 
 /// Returns the share of `partition`, in row order.
 pub(super) fn morsels(chunks: &[Chunk], partitions: usize, partition: usize) -> Vec<Morsel> {
-    let part_rows = if chunks.len() < CHUNKS_PER_PARTITION_MIN * partitions {
-        PART_ROWS
-    } else {
-        CHUNK_ROWS
-    };
+    let part_rows =
+        if chunks.len() < CHUNKS_PER_PARTITION_MIN * partitions { PART_ROWS } else { CHUNK_ROWS };
     let parts = chunks.iter().flat_map(|chunk| {
-        (0..chunk.rows())
-            .step_by(part_rows)
-            .map(move |start| Morsel {
-                chunk: chunk.clone(),
-                rows: start..chunk.rows().min(start + part_rows),
-            })
+        (0..chunk.rows()).step_by(part_rows).map(move |start| Morsel {
+            chunk: chunk.clone(),
+            rows: start..chunk.rows().min(start + part_rows),
+        })
     });
     parts.skip(partition).step_by(partitions).collect()
 }

@@ -138,10 +138,7 @@ impl TableScanExec {
             return Ok(Precision::Exact(self.snapshot.rows() as usize));
         }
         let rows: usize = self.chunks()?.iter().map(Chunk::rows).sum();
-        let left = self
-            .filters
-            .iter()
-            .fold(rows, |rows, _| rows * FILTERED_PERCENT / 100);
+        let left = self.filters.iter().fold(rows, |rows, _| rows * FILTERED_PERCENT / 100);
         Ok(Precision::Inexact(left.max(rows.min(1))))
     }
 }
@@ -149,12 +146,8 @@ impl TableScanExec {
 impl DisplayAs for TableScanExec {
     fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let table = &self.snapshot.table().schema().name;
-        let columns: Vec<&str> = self
-            .schema
-            .fields()
-            .iter()
-            .map(|field| field.name().as_str())
-            .collect();
+        let columns: Vec<&str> =
+            self.schema.fields().iter().map(|field| field.name().as_str()).collect();
         let columns = columns.join(", ");
         if format == DisplayFormatType::TreeRender {
             writeln!(f, "table={table}")?;
@@ -167,10 +160,7 @@ impl DisplayAs for TableScanExec {
         } else if let Ok(chunks) = self.chunks() {
             write!(f, ", chunks={} of {total}", chunks.len())?;
         }
-        for (name, filters) in [
-            ("filters", &self.filters),
-            ("dynamic", &self.dynamic_filters),
-        ] {
+        for (name, filters) in [("filters", &self.filters), ("dynamic", &self.dynamic_filters)] {
             if !filters.is_empty() {
                 let texts: Vec<String> = filters.iter().map(|filter| filter.to_string()).collect();
                 write!(f, ", {name}=[{}]", texts.join(" AND "))?;
@@ -215,10 +205,7 @@ impl ExecutionPlan for TableScanExec {
         if children.is_empty() {
             return Ok(self);
         }
-        internal_err!(
-            "a scan of a table has no input, {} were given",
-            children.len()
-        )
+        internal_err!("a scan of a table has no input, {} were given", children.len())
     }
 
     fn execute(
@@ -226,12 +213,7 @@ impl ExecutionPlan for TableScanExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        let filters: Vec<_> = self
-            .filters
-            .iter()
-            .chain(&self.dynamic_filters)
-            .cloned()
-            .collect();
+        let filters: Vec<_> = self.filters.iter().chain(&self.dynamic_filters).cloned().collect();
         let column_types: Vec<ColumnType> = self
             .snapshot
             .table()
@@ -266,12 +248,8 @@ impl ExecutionPlan for TableScanExec {
             return Ok(Arc::new(Statistics::new_unknown(&self.schema)));
         }
         let num_rows = self.estimated_rows()?;
-        let row_bytes: usize = self
-            .schema
-            .fields()
-            .iter()
-            .map(|field| value_bytes(field.data_type()))
-            .sum();
+        let row_bytes: usize =
+            self.schema.fields().iter().map(|field| value_bytes(field.data_type())).sum();
         let is_filtered = !self.filters.is_empty();
         let column_statistics = match self.projection.as_slice() {
             // Counting rows needs no pool to be mapped.
@@ -290,11 +268,7 @@ impl ExecutionPlan for TableScanExec {
             }
             Precision::Absent => Precision::Absent,
         };
-        let mut statistics = Statistics {
-            num_rows,
-            total_byte_size,
-            column_statistics,
-        };
+        let mut statistics = Statistics { num_rows, total_byte_size, column_statistics };
         if let Some(limit) = self.limit {
             statistics = statistics.with_fetch(Some(limit), 0, 1)?;
         }
@@ -322,9 +296,7 @@ impl ExecutionPlan for TableScanExec {
         let parents = child_pushdown_result.parent_filters;
         if phase != FilterPushdownPhase::Post || parents.is_empty() {
             let answers = vec![PushedDown::No; parents.len()];
-            return Ok(FilterPushdownPropagation::with_parent_pushdown_result(
-                answers,
-            ));
+            return Ok(FilterPushdownPropagation::with_parent_pushdown_result(answers));
         }
         let answers = vec![PushedDown::Yes; parents.len()];
         let filters = parents
@@ -332,9 +304,7 @@ impl ExecutionPlan for TableScanExec {
             .map(|parent| reassign_expr_columns(parent.filter, &self.table_schema))
             .collect::<Result<Vec<_>>>()?;
         let scan = self.with(|scan| scan.dynamic_filters.extend(filters));
-        Ok(
-            FilterPushdownPropagation::with_parent_pushdown_result(answers)
-                .with_updated_node(Arc::new(scan) as Arc<dyn ExecutionPlan>),
-        )
+        Ok(FilterPushdownPropagation::with_parent_pushdown_result(answers)
+            .with_updated_node(Arc::new(scan) as Arc<dyn ExecutionPlan>))
     }
 }

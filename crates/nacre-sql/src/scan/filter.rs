@@ -55,16 +55,9 @@ struct RowFilter {
 #[derive(Debug)]
 enum Form {
     /// On the encoded values of one column.
-    Encoded {
-        column: usize,
-        restriction: Restriction,
-    },
+    Encoded { column: usize, restriction: Restriction },
     /// Over a batch of just the columns it looks at, named by their indexes in the table.
-    Evaluated {
-        expr: Arc<dyn PhysicalExpr>,
-        columns: Vec<usize>,
-        schema: SchemaRef,
-    },
+    Evaluated { expr: Arc<dyn PhysicalExpr>, columns: Vec<usize>, schema: SchemaRef },
 }
 
 impl Filters {
@@ -84,9 +77,8 @@ impl Filters {
                 })
             })
             .collect::<Result<Vec<_>>>()?;
-        let (encoded, mut others): (Vec<_>, Vec<_>) = filters
-            .into_iter()
-            .partition(|filter| matches!(filter.form, Form::Encoded { .. }));
+        let (encoded, mut others): (Vec<_>, Vec<_>) =
+            filters.into_iter().partition(|filter| matches!(filter.form, Form::Encoded { .. }));
         others.sort_by_key(|filter| filter.is_hint);
         Ok(Self(encoded.into_iter().chain(others).collect()))
     }
@@ -120,11 +112,7 @@ fn is_dynamic(filter: &Arc<dyn PhysicalExpr>) -> Result<bool> {
     let mut is_dynamic = false;
     filter.apply(|expr| {
         is_dynamic |= expr.downcast_ref::<DynamicFilterPhysicalExpr>().is_some();
-        Ok(if is_dynamic {
-            TreeNodeRecursion::Stop
-        } else {
-            TreeNodeRecursion::Continue
-        })
+        Ok(if is_dynamic { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
     })?;
     Ok(is_dynamic)
 }
@@ -136,55 +124,34 @@ impl Form {
         column_types: &[ColumnType],
     ) -> Result<Self> {
         if let Some((column, restriction)) = restriction(filter, column_types) {
-            return Ok(Self::Encoded {
-                column,
-                restriction,
-            });
+            return Ok(Self::Encoded { column, restriction });
         }
-        let mut columns: Vec<usize> = collect_columns(filter)
-            .iter()
-            .map(|column| column.index())
-            .collect();
+        let mut columns: Vec<usize> =
+            collect_columns(filter).iter().map(|column| column.index()).collect();
         columns.sort_unstable();
         let schema: SchemaRef = Arc::new(table_schema.project(&columns)?);
         let expr = reassign_expr_columns(Arc::clone(filter), &schema)?;
-        Ok(Self::Evaluated {
-            expr,
-            columns,
-            schema,
-        })
+        Ok(Self::Evaluated { expr, columns, schema })
     }
 
     /// Returns which rows pass, of those set in `mask` if there is one.
     fn evaluate(&self, open: &mut OpenMorsel, mask: Option<&BooleanArray>) -> Result<BooleanArray> {
         let (expr, columns, schema) = match self {
-            Self::Encoded {
-                column,
-                restriction,
-            } => {
+            Self::Encoded { column, restriction } => {
                 let selected = BooleanArray::new(open.select(*column, restriction)?, None);
                 return Ok(match mask {
                     Some(mask) => and(mask, &selected)?,
                     None => selected,
                 });
             }
-            Self::Evaluated {
-                expr,
-                columns,
-                schema,
-            } => (expr, columns, schema),
+            Self::Evaluated { expr, columns, schema } => (expr, columns, schema),
         };
-        let arrays = columns
-            .iter()
-            .map(|&column| open.column(column))
-            .collect::<Result<_>>()?;
+        let arrays = columns.iter().map(|&column| open.column(column)).collect::<Result<_>>()?;
         match mask {
             Some(mask) if mask.true_count() * 2 < mask.len() => {
                 let arrays: Vec<ArrayRef> = arrays;
-                let left = arrays
-                    .iter()
-                    .map(|array| filter(array, mask))
-                    .collect::<Result<_, _>>()?;
+                let left =
+                    arrays.iter().map(|array| filter(array, mask)).collect::<Result<_, _>>()?;
                 let verdict = verdict(expr, schema, left, mask.true_count())?;
                 Ok(spread(mask, &verdict))
             }

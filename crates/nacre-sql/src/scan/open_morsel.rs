@@ -29,13 +29,7 @@ impl OpenMorsel {
     pub(super) fn new(morsel: Morsel, column_count: usize, flavour: Flavour) -> Self {
         let vector = morsel.rows.start..morsel.rows.start;
         let readers = (0..column_count).map(|_| None).collect();
-        Self {
-            morsel,
-            flavour,
-            readers,
-            vector,
-            decoded: Vec::new(),
-        }
+        Self { morsel, flavour, readers, vector, decoded: Vec::new() }
     }
 
     /// Goes on to the next vector of at most `rows_max` rows; false at the end.

@@ -37,14 +37,8 @@ pub(super) fn prune(
     let Ok(pruning) = builder.try_build(predicate) else {
         return Ok(chunks.to_vec());
     };
-    let may_match = pruning.prune(&ChunkStatistics {
-        schema: Arc::clone(schema),
-        chunks,
-    })?;
-    let kept = chunks
-        .iter()
-        .zip(may_match)
-        .filter(|(_, may_match)| *may_match);
+    let may_match = pruning.prune(&ChunkStatistics { schema: Arc::clone(schema), chunks })?;
+    let kept = chunks.iter().zip(may_match).filter(|(_, may_match)| *may_match);
     Ok(kept.map(|(chunk, _)| chunk.clone()).collect())
 }
 
@@ -80,10 +74,7 @@ impl PruningStatistics for ChunkStatistics<'_> {
 
     fn null_counts(&self, column: &Column) -> Option<ArrayRef> {
         let index = self.schema.index_of(&column.name).ok()?;
-        let counts = self
-            .chunks
-            .iter()
-            .map(|chunk| u64::from(chunk.sma(index).null_count));
+        let counts = self.chunks.iter().map(|chunk| u64::from(chunk.sma(index).null_count));
         Some(Arc::new(UInt64Array::from_iter_values(counts)))
     }
 

@@ -23,10 +23,7 @@ pub(super) fn restriction(
     let column_of = |expr: &Arc<dyn PhysicalExpr>| {
         let index = expr.downcast_ref::<Column>()?.index();
         let column_type = *column_types.get(index)?;
-        let is_float = matches!(
-            column_type.physical(),
-            Physical::Float32 | Physical::Float64
-        );
+        let is_float = matches!(column_type.physical(), Physical::Float32 | Physical::Float64);
         (!is_float).then_some((index, column_type))
     };
     if let Some(binary) = filter.downcast_ref::<BinaryExpr>() {
@@ -57,10 +54,7 @@ pub(super) fn restriction(
         None => (filter, 1),
     };
     let (index, column_type) = column_of(flag)?;
-    let is_true = Restriction::Compare {
-        op: CompareOp::Eq,
-        value: Constant::Int(expected),
-    };
+    let is_true = Restriction::Compare { op: CompareOp::Eq, value: Constant::Int(expected) };
     (column_type == ColumnType::Boolean).then_some((index, is_true))
 }
 
@@ -129,14 +123,8 @@ mod tests {
 
     use super::*;
 
-    const TYPES: [ColumnType; 3] = [
-        ColumnType::Integer,
-        ColumnType::Decimal {
-            precision: 5,
-            scale: 2,
-        },
-        ColumnType::Double,
-    ];
+    const TYPES: [ColumnType; 3] =
+        [ColumnType::Integer, ColumnType::Decimal { precision: 5, scale: 2 }, ColumnType::Double];
 
     fn schema() -> Schema {
         Schema::new(vec![
@@ -147,52 +135,24 @@ mod tests {
     }
 
     fn compare(column: &str, op: Operator, value: ScalarValue) -> Arc<dyn PhysicalExpr> {
-        Arc::new(BinaryExpr::new(
-            col(column, &schema()).unwrap(),
-            op,
-            lit(value),
-        ))
+        Arc::new(BinaryExpr::new(col(column, &schema()).unwrap(), op, lit(value)))
     }
 
     #[test]
     fn comparisons_with_constants_become_restrictions() {
-        let restricted = restriction(
-            &compare("i", Operator::Lt, ScalarValue::Int32(Some(7))),
-            &TYPES,
-        );
+        let restricted =
+            restriction(&compare("i", Operator::Lt, ScalarValue::Int32(Some(7))), &TYPES);
         let value = Constant::Int(7);
-        assert_eq!(
-            restricted,
-            Some((
-                0,
-                Restriction::Compare {
-                    op: CompareOp::Lt,
-                    value
-                }
-            ))
-        );
-        let turned: Arc<dyn PhysicalExpr> = Arc::new(BinaryExpr::new(
-            lit(7_i32),
-            Operator::Lt,
-            col("i", &schema()).unwrap(),
-        ));
+        assert_eq!(restricted, Some((0, Restriction::Compare { op: CompareOp::Lt, value })));
+        let turned: Arc<dyn PhysicalExpr> =
+            Arc::new(BinaryExpr::new(lit(7_i32), Operator::Lt, col("i", &schema()).unwrap()));
         let value = Constant::Int(7);
         assert_eq!(
             restriction(&turned, &TYPES),
-            Some((
-                0,
-                Restriction::Compare {
-                    op: CompareOp::Gt,
-                    value
-                }
-            ))
+            Some((0, Restriction::Compare { op: CompareOp::Gt, value }))
         );
-        let list = in_list(
-            col("i", &schema()).unwrap(),
-            vec![lit(1_i32), lit(2_i32)],
-            &false,
-            &schema(),
-        );
+        let list =
+            in_list(col("i", &schema()).unwrap(), vec![lit(1_i32), lit(2_i32)], &false, &schema());
         let set = Restriction::InSet(vec![Constant::Int(1), Constant::Int(2)]);
         assert_eq!(restriction(&list.unwrap(), &TYPES), Some((0, set)));
     }

@@ -24,14 +24,8 @@ pub(super) fn max_scalar(sma: &Sma, column_type: ColumnType) -> Option<ScalarVal
         // NaN lies above all numbers.
         Bound::Float(_) if sma.has_nan => None,
         Bound::Float(value) => Some(float_scalar(value, column_type)),
-        Bound::Bytes {
-            prefix,
-            is_exact: true,
-        } => bytes_scalar(prefix.as_bytes(), column_type),
-        Bound::Bytes {
-            prefix,
-            is_exact: false,
-        } => {
+        Bound::Bytes { prefix, is_exact: true } => bytes_scalar(prefix.as_bytes(), column_type),
+        Bound::Bytes { prefix, is_exact: false } => {
             // The prefix with its last ASCII letter raised is above all that it begins.
             let bytes = prefix.as_bytes();
             let last = bytes.iter().rposition(|&byte| byte < 0x7f)?;
@@ -91,20 +85,13 @@ pub(super) fn column_statistics(
         None => Precision::Absent,
     };
     let null_count: usize = smas().map(|sma| sma.null_count as usize).sum();
-    let null_count = if is_filtered {
-        Precision::Inexact(null_count)
-    } else {
-        Precision::Exact(null_count)
-    };
+    let null_count =
+        if is_filtered { Precision::Inexact(null_count) } else { Precision::Exact(null_count) };
     // Chunks of nulls only have no bounds and none are needed of them.
     let valued = || smas().filter(|sma| sma.null_count < sma.rows);
     let is_int = valued().all(|sma| matches!(sma.min, Some(Bound::Int(_))));
-    let min = extreme(valued().map(|sma| min_scalar(sma, column_type)), |a, b| {
-        a < b
-    });
-    let max = extreme(valued().map(|sma| max_scalar(sma, column_type)), |a, b| {
-        a > b
-    });
+    let min = extreme(valued().map(|sma| min_scalar(sma, column_type)), |a, b| a < b);
+    let max = extreme(valued().map(|sma| max_scalar(sma, column_type)), |a, b| a > b);
     ColumnStatistics {
         null_count,
         min_value: precision(min, is_int),
@@ -120,11 +107,7 @@ fn extreme(
     let first = values.next()??;
     values.try_fold(first, |best, value| {
         let value = value?;
-        Some(if is_better(&value, &best) {
-            value
-        } else {
-            best
-        })
+        Some(if is_better(&value, &best) { value } else { best })
     })
 }
 

@@ -1,8 +1,8 @@
 //! The work of one partition of a scan: morsels in, record batches out.
 //!
-//! For each vector of a morsel: evaluate the filters ([`super::filter`]) until no row is left; if some
-//! are, decode the columns that are asked for and keep those rows.
-//! Rows of sparse vectors are gathered until a batch is full.
+//! For each vector of a morsel: evaluate the filters ([`super::filter`]) until no row is left; if
+//! some are, decode the columns that are asked for and keep those rows. Rows of sparse vectors are
+//! gathered until a batch is full.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -43,10 +43,7 @@ pub(super) struct ScanStream {
 
 impl ScanStream {
     /// Starts the scan of `morsels` of a table of `column_count` columns.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "each is a separate property of the scan"
-    )]
+    #[expect(clippy::too_many_arguments, reason = "each is a separate property of the scan")]
     pub(super) fn new(
         morsels: Vec<Morsel>,
         column_count: usize,
@@ -101,11 +98,7 @@ impl ScanStream {
     fn take_limited(&mut self, batch: RecordBatch) -> RecordBatch {
         let rows = batch.num_rows().min(self.rows_left);
         self.rows_left -= rows;
-        if rows < batch.num_rows() {
-            batch.slice(0, rows)
-        } else {
-            batch
-        }
+        if rows < batch.num_rows() { batch.slice(0, rows) } else { batch }
     }
 
     /// Goes on to the next vector, of the morsel at hand or the next one.
@@ -131,11 +124,8 @@ impl ScanStream {
         if matches!(rows, Rows::None) {
             return Ok(None);
         }
-        let arrays: Vec<ArrayRef> = self
-            .projection
-            .iter()
-            .map(|&column| open.column(column))
-            .collect::<Result<_>>()?;
+        let arrays: Vec<ArrayRef> =
+            self.projection.iter().map(|&column| open.column(column)).collect::<Result<_>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(open.rows()));
         let schema = Arc::clone(&self.schema);
         let batch = RecordBatch::try_new_with_options(schema, arrays, &options)?;

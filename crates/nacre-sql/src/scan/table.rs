@@ -24,11 +24,7 @@ pub(crate) struct StoredTable {
 
 impl StoredTable {
     pub(crate) fn new(table: &Arc<Table>) -> Self {
-        let key = table
-            .schema()
-            .primary_key
-            .clone()
-            .map(Constraint::PrimaryKey);
+        let key = table.schema().primary_key.clone().map(Constraint::PrimaryKey);
         Self {
             snapshot: table.snapshot(),
             schema: arrow_schema(table.schema()),
@@ -107,11 +103,7 @@ fn is_row_filter(filter: &Expr) -> Result<bool> {
                 | Expr::OuterReferenceColumn(..)
                 | Expr::Placeholder(_)
         );
-        Ok(if is_row_filter {
-            TreeNodeRecursion::Continue
-        } else {
-            TreeNodeRecursion::Stop
-        })
+        Ok(if is_row_filter { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
     })?;
     Ok(is_row_filter)
 }

@@ -15,9 +15,7 @@ fn make(directory: &Path) {
         let csv: String = (0..rows).map(|row| format!("{row},text {row}\n")).collect();
         let path = directory.join("in.csv");
         fs::write(&path, csv).unwrap();
-        connection.ok(&format!(
-            "create table {table} (k integer primary key, v text)"
-        ));
+        connection.ok(&format!("create table {table} (k integer primary key, v text)"));
         connection.ok(&format!("copy {table} from '{}' csv", path.display()));
     }
 }
@@ -27,11 +25,7 @@ fn flip(directory: &Path, chunk: usize, column: usize) {
     let connection = Connection::open(Some(&directory.join("db")));
     let table = connection.database.store().table("t").unwrap();
     let location = table.snapshot().chunks().unwrap()[chunk].location(column);
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open(location.pool_path.unwrap())
-        .unwrap();
+    let file = OpenOptions::new().read(true).write(true).open(location.pool_path.unwrap()).unwrap();
     let mut byte = [0];
     let offset = location.offset + location.bytes / 2;
     file.read_exact_at(&mut byte, offset).unwrap();
@@ -48,9 +42,7 @@ fn query_over_a_damaged_block_names_table_column_and_chunk() {
     assert_eq!(error.kind(), ErrorKind::DataCorrupted);
     assert_eq!(error.sqlstate(), "XX001");
     assert!(
-        error
-            .message()
-            .starts_with("table \"t\", column \"v\", chunk 1: checksum 0x"),
+        error.message().starts_with("table \"t\", column \"v\", chunk 1: checksum 0x"),
         "{}",
         error.message()
     );
@@ -58,10 +50,7 @@ fn query_over_a_damaged_block_names_table_column_and_chunk() {
     // Other columns, other chunks and other tables answer.
     assert_eq!(connection.rows("select sum(k) from t"), ["2449965000"]);
     assert_eq!(connection.rows("select v from t where k = 5"), ["text 5"]);
-    assert_eq!(
-        connection.rows("select max(v) from other where k < 9"),
-        ["text 8"]
-    );
+    assert_eq!(connection.rows("select max(v) from other where k < 9"), ["text 8"]);
     // The bit flipped back, everything answers.
     drop(connection);
     flip(directory.path(), 1, 1);
@@ -74,14 +63,7 @@ fn missing_pool_fails_only_queries_over_its_table() {
     let directory = tempfile::tempdir().unwrap();
     make(directory.path());
     let connection = Connection::open(Some(&directory.path().join("db")));
-    let path = connection
-        .database
-        .store()
-        .table("t")
-        .unwrap()
-        .snapshot()
-        .chunks()
-        .unwrap()[0]
+    let path = connection.database.store().table("t").unwrap().snapshot().chunks().unwrap()[0]
         .location(0)
         .pool_path
         .unwrap();
@@ -101,16 +83,8 @@ fn foreign_directories_and_second_writers_are_refused_with_a_reason() {
     let first = Connection::open(Some(&database));
     let error = Connection::try_open(Some(&database)).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::Open);
-    assert!(
-        error.message().contains(&std::process::id().to_string()),
-        "{}",
-        error.message()
-    );
+    assert!(error.message().contains(&std::process::id().to_string()), "{}", error.message());
     drop(first);
     let error = Connection::try_open(Some(directory.path())).err().unwrap();
-    assert!(
-        error.message().contains("is not a Nacre database"),
-        "{}",
-        error.message()
-    );
+    assert!(error.message().contains("is not a Nacre database"), "{}", error.message());
 }

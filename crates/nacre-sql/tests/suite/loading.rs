@@ -15,23 +15,11 @@ fn bad_field_is_reported_with_file_line_byte_column_text_and_type() {
     fs::write(&path, "a,b\n1,x\n2,y\nthree,z\n").unwrap();
     let connection = Connection::open(None);
     connection.ok("create table t (a integer, b text)");
-    let error = connection.error(&format!(
-        "copy t from '{}' (format csv, header)",
-        path.display()
-    ));
+    let error = connection.error(&format!("copy t from '{}' (format csv, header)", path.display()));
     assert_eq!(error.kind(), ErrorKind::InvalidData);
-    assert_eq!(
-        error.message(),
-        "invalid input syntax for type integer: \"three\""
-    );
+    assert_eq!(error.message(), "invalid input syntax for type integer: \"three\"");
     let context = error.context().unwrap();
-    for part in [
-        "bad.csv line 4",
-        "byte 12",
-        "column a",
-        "\"three\"",
-        "integer",
-    ] {
+    for part in ["bad.csv line 4", "byte 12", "column a", "\"three\"", "integer"] {
         assert!(context.contains(part), "{context} lacks {part}");
     }
     assert_eq!(connection.rows("select count(*) from t"), ["0"]);
@@ -47,11 +35,7 @@ fn repeated_key_is_reported_with_its_line() {
     let error = connection.error(&format!("copy t from '{}' csv", path.display()));
     assert_eq!(error.kind(), ErrorKind::ConstraintViolation);
     assert_eq!(error.detail(), Some("Key (a)=(8) already exists."));
-    assert!(
-        error.context().unwrap().contains("line 5"),
-        "{:?}",
-        error.context()
-    );
+    assert!(error.context().unwrap().contains("line 5"), "{:?}", error.context());
     assert_eq!(connection.rows("select count(*) from t"), ["0"]);
 }
 
@@ -75,10 +59,7 @@ fn cancelled_load_leaves_the_table_as_it_was() {
     connection.ok("create table t (a integer)");
     let progress = Arc::new(Progress::default());
     progress.cancel();
-    let io = StatementIo {
-        progress: Some(progress),
-        ..StatementIo::default()
-    };
+    let io = StatementIo { progress: Some(progress), ..StatementIo::default() };
     let sql = format!("copy t from '{}' csv", path.display());
     let error = connection.run_with(&sql, io).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Cancelled);
@@ -104,29 +85,15 @@ fn stdin_and_stdout_carry_the_same_rows() {
     let connection = Connection::open(None);
     connection.ok("create table t (a integer, b text)");
     let data = "a,b\n1,\"x,\"\"y\"\n2,\n3,\"\"\n";
-    let io = StatementIo {
-        copy_in: Some(Box::new(Cursor::new(data))),
-        ..StatementIo::default()
-    };
-    let answer = connection
-        .run_with("copy t from stdin (format csv, header)", io)
-        .unwrap();
+    let io = StatementIo { copy_in: Some(Box::new(Cursor::new(data))), ..StatementIo::default() };
+    let answer = connection.run_with("copy t from stdin (format csv, header)", io).unwrap();
     assert!(matches!(answer, Answer::Tag(tag) if tag == "COPY 3"));
     let sink = Sink::default();
-    let io = StatementIo {
-        copy_out: Some(Box::new(sink.clone())),
-        ..StatementIo::default()
-    };
+    let io = StatementIo { copy_out: Some(Box::new(sink.clone())), ..StatementIo::default() };
     connection
-        .run_with(
-            "copy (select * from t order by a) to stdout (format csv, header)",
-            io,
-        )
+        .run_with("copy (select * from t order by a) to stdout (format csv, header)", io)
         .unwrap();
-    assert_eq!(
-        String::from_utf8(sink.0.lock().unwrap().clone()).unwrap(),
-        data
-    );
+    assert_eq!(String::from_utf8(sink.0.lock().unwrap().clone()).unwrap(), data);
     let error = connection.error("copy t from stdin");
     assert_eq!(error.kind(), ErrorKind::NotSupported);
 }
@@ -139,21 +106,12 @@ fn failed_unload_keeps_the_file_that_was_there() {
     let connection = Connection::open(None);
     connection.ok("create table t (a integer)");
     fs::write(directory.path().join("in.csv"), "0\n").unwrap();
-    connection.ok(&format!(
-        "copy t from '{}/in.csv' csv",
-        directory.path().display()
-    ));
-    let error = connection.error(&format!(
-        "copy (select 1 / a from t) to '{}' csv",
-        path.display()
-    ));
+    connection.ok(&format!("copy t from '{}/in.csv' csv", directory.path().display()));
+    let error =
+        connection.error(&format!("copy (select 1 / a from t) to '{}' csv", path.display()));
     assert_eq!(error.message(), "division by zero");
     assert_eq!(fs::read_to_string(&path).unwrap(), "precious\n");
-    assert_eq!(
-        fs::read_dir(directory.path()).unwrap().count(),
-        2,
-        "no partial file is left"
-    );
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2, "no partial file is left");
     connection.ok(&format!("copy t to '{}' csv header", path.display()));
     assert_eq!(fs::read_to_string(&path).unwrap(), "a\n0\n");
 }
@@ -162,9 +120,7 @@ fn failed_unload_keeps_the_file_that_was_there() {
 fn rows_are_in_file_order_whatever_the_number_of_chunks() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("many.csv");
-    let csv: String = (0..200_000)
-        .map(|row| format!("{row},text {}\n", row % 1_000))
-        .collect();
+    let csv: String = (0..200_000).map(|row| format!("{row},text {}\n", row % 1_000)).collect();
     fs::write(&path, csv).unwrap();
     let connection = Connection::open(Some(&directory.path().join("db")));
     connection.ok("create table t (a integer primary key, b text)");

@@ -12,29 +12,12 @@ fn table_of_chunks(connection: &Connection, directory: &std::path::Path) {
         let mut csv = String::new();
         for row in 0..100 {
             let k = chunk * 100 + row;
-            let text = if row % 7 == 0 {
-                String::new()
-            } else {
-                format!("word{:04}", k / 3)
-            };
-            let number = if row % 11 == 0 {
-                String::new()
-            } else {
-                format!("{}.{:02}", k, row)
-            };
-            let float = if chunk == 5 && row == 50 {
-                "NaN".into()
-            } else {
-                format!("{k}.5")
-            };
+            let text = if row % 7 == 0 { String::new() } else { format!("word{:04}", k / 3) };
+            let number = if row % 11 == 0 { String::new() } else { format!("{}.{:02}", k, row) };
+            let float = if chunk == 5 && row == 50 { "NaN".into() } else { format!("{k}.5") };
             let day = 1 + row % 28;
-            writeln!(
-                csv,
-                "{k},20{:02}-01-{day:02},{text},{number},{float},{}",
-                chunk + 1,
-                k % 2
-            )
-            .unwrap();
+            writeln!(csv, "{k},20{:02}-01-{day:02},{text},{number},{float},{}", chunk + 1, k % 2)
+                .unwrap();
         }
         let path = directory.join("chunk.csv");
         std::fs::write(&path, csv).unwrap();
@@ -85,9 +68,8 @@ fn skipping_chunks_changes_no_answer() {
     for filter in filters {
         let fast = connection.rows(&format!("select k from t where {filter} order by k"));
         // A volatile term keeps the same filter above the scan.
-        let slow = connection.rows(&format!(
-            "select k from t where ({filter}) and random() >= 0 order by k"
-        ));
+        let slow = connection
+            .rows(&format!("select k from t where ({filter}) and random() >= 0 order by k"));
         assert_eq!(fast, slow, "{filter}");
     }
 }
@@ -103,10 +85,7 @@ fn explain_shows_how_many_chunks_are_read() {
     assert!(plan("select k from t where d >= date '2011-01-01'").contains("chunks=2 of 12"));
     assert!(plan("select k from t").contains("chunks=12"));
     let counted = plan("select count(*) from t");
-    assert!(
-        !counted.contains("TableScanExec"),
-        "counting reads nothing: {counted}"
-    );
+    assert!(!counted.contains("TableScanExec"), "counting reads nothing: {counted}");
 }
 
 #[test]

@@ -20,18 +20,13 @@ impl DB for Embedded {
 
     fn run(&mut self, sql: &str) -> Result<DBOutput<DefaultColumnType>, Error> {
         let directory = self.directory.path().to_str().unwrap();
-        Ok(
-            match self.connection.run(&sql.replace("__DIR__", directory))? {
-                Answer::Tag(_) => DBOutput::StatementComplete(0),
-                Answer::Rows(letters, rows) => DBOutput::Rows {
-                    types: letters.into_iter().map(column_type).collect(),
-                    rows: rows
-                        .into_iter()
-                        .map(|row| row.into_iter().map(shown).collect())
-                        .collect(),
-                },
+        Ok(match self.connection.run(&sql.replace("__DIR__", directory))? {
+            Answer::Tag(_) => DBOutput::StatementComplete(0),
+            Answer::Rows(letters, rows) => DBOutput::Rows {
+                types: letters.into_iter().map(column_type).collect(),
+                rows: rows.into_iter().map(|row| row.into_iter().map(shown).collect()).collect(),
             },
-        )
+        })
     }
 
     fn error_sql_state(error: &Error) -> Option<String> {
@@ -48,11 +43,7 @@ fn column_type(letter: char) -> DefaultColumnType {
 }
 
 fn shown(text: String) -> String {
-    if text.is_empty() {
-        "(empty)".into()
-    } else {
-        text
-    }
+    if text.is_empty() { "(empty)".into() } else { text }
 }
 
 fn files(directory: &Path, found: &mut Vec<PathBuf>) {
@@ -69,19 +60,13 @@ fn files(directory: &Path, found: &mut Vec<PathBuf>) {
 #[test]
 fn files_below_tests_sql_pass() {
     let mut found = Vec::new();
-    files(
-        &Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/sql"),
-        &mut found,
-    );
+    files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/sql"), &mut found);
     found.sort();
     assert!(found.len() >= 10, "{} files", found.len());
     for file in found {
         let mut runner = Runner::new(|| async {
             let directory = tempfile::tempdir().unwrap();
-            Ok(Embedded {
-                connection: Connection::open(None),
-                directory,
-            })
+            Ok(Embedded { connection: Connection::open(None), directory })
         });
         if let Err(error) = runner.run_file(&file) {
             panic!("{}", error.display(false));

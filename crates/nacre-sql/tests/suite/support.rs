@@ -38,11 +38,7 @@ impl Connection {
             .enable_all()
             .build()
             .unwrap();
-        Ok(Self {
-            session: database.session(),
-            database,
-            runtime,
-        })
+        Ok(Self { session: database.session(), database, runtime })
     }
 
     pub(crate) fn run(&self, sql: &str) -> Result<Answer, Error> {
@@ -55,10 +51,7 @@ impl Connection {
                 Outcome::Command { tag } => Ok(Answer::Tag(tag)),
                 Outcome::Rows { schema, stream } => {
                     let batches: Vec<RecordBatch> = stream.try_collect().await?;
-                    let types = schema
-                        .fields()
-                        .iter()
-                        .map(|field| letter(field.data_type()));
+                    let types = schema.fields().iter().map(|field| letter(field.data_type()));
                     let rows = batches.iter().map(rows_of).collect::<Result<Vec<_>, _>>()?;
                     Ok(Answer::Rows(types.collect(), rows.concat()))
                 }
@@ -68,8 +61,7 @@ impl Connection {
 
     /// Runs a statement that must work.
     pub(crate) fn ok(&self, sql: &str) -> Answer {
-        self.run(sql)
-            .unwrap_or_else(|error| panic!("{sql}: {error:?}"))
+        self.run(sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"))
     }
 
     /// Runs a query that must work and returns its rows, columns joined by `|`.

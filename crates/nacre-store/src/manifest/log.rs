@@ -73,13 +73,7 @@ impl Manifest {
             })
             .collect::<Result<Vec<_>>>()?;
         let end_offset = HEADER_BYTES;
-        Ok(Self {
-            database,
-            created_micros,
-            replicas,
-            end_offset,
-            next_sequence: 1,
-        })
+        Ok(Self { database, created_micros, replicas, end_offset, next_sequence: 1 })
     }
 
     /// Opens the replicas at `places` and rebuilds those that are missing, behind or damaged.
@@ -112,9 +106,7 @@ impl Manifest {
         for replica in whole {
             if replica.database != best.database || !log.starts_with(replica.log()?) {
                 let reason = format!("{} and {} contradict each other", replica.place, best.place);
-                return Err(Error::ManifestDamaged {
-                    reasons: vec![reason],
-                });
+                return Err(Error::ManifestDamaged { reasons: vec![reason] });
             }
             if replica.end_offset == best.end_offset {
                 level.push((replica.place, replica.pool));
@@ -136,11 +128,7 @@ impl Manifest {
             .into_iter()
             .map(|(place, reason)| manifest.rebuild(place, &reason, &log, access))
             .collect();
-        Ok(Opened {
-            manifest,
-            records,
-            notes,
-        })
+        Ok(Opened { manifest, records, notes })
     }
 
     /// Returns the id of the database.
@@ -151,9 +139,7 @@ impl Manifest {
     /// Adds a replica at `place`.
     pub(crate) fn add_replica(&mut self, place: Place) -> Result<()> {
         let (_, source) = &self.replicas[0];
-        let log = source
-            .read(HEADER_BYTES, self.end_offset - HEADER_BYTES)?
-            .to_vec();
+        let log = source.read(HEADER_BYTES, self.end_offset - HEADER_BYTES)?.to_vec();
         let bytes = source.bytes();
         let pool = replica::create(&place, self.database, self.created_micros, &log, bytes)?;
         self.replicas.push((place, pool));

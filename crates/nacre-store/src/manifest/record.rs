@@ -88,11 +88,7 @@ impl Record {
         let mut payload = Encoder::default();
         let kind = self.encode_payload(&mut payload);
         let payload = payload.into_bytes();
-        assert!(
-            payload.len() <= PAYLOAD_BYTES_MAX,
-            "record of {} bytes",
-            payload.len()
-        );
+        assert!(payload.len() <= PAYLOAD_BYTES_MAX, "record of {} bytes", payload.len());
         let mut bytes = vec![0; RECORD_HEADER_BYTES];
         bytes[0..4].copy_from_slice(&(payload.len() as u32).to_le_bytes());
         bytes[8..16].copy_from_slice(&sequence.to_le_bytes());
@@ -106,10 +102,7 @@ impl Record {
 
     /// Reads the record at the front of `bytes`; returns it with its padded length.
     pub(crate) fn from_bytes(bytes: &[u8], expected: u64) -> Result<(Self, usize), RecordError> {
-        let truncated = |needed| RecordError::Truncated {
-            needed,
-            present: bytes.len(),
-        };
+        let truncated = |needed| RecordError::Truncated { needed, present: bytes.len() };
         let mut header = Decoder::new(bytes);
         let short = |_: Truncated| truncated(RECORD_HEADER_BYTES);
         let payload_bytes = header.u32().map_err(short)? as usize;
@@ -130,10 +123,7 @@ impl Record {
             return Err(RecordError::Checksum { stored, computed });
         }
         if sequence != expected {
-            return Err(RecordError::Sequence {
-                stored: sequence,
-                expected,
-            });
+            return Err(RecordError::Sequence { stored: sequence, expected });
         }
         let mut payload = Decoder::new(&bytes[RECORD_HEADER_BYTES..unpadded]);
         let record = Self::decode_payload(kind, &mut payload);
@@ -176,17 +166,12 @@ impl Record {
 
     fn decode_payload(kind: u16, decoder: &mut Decoder<'_>) -> Result<Self, Truncated> {
         Ok(match kind {
-            1 => Self::Domain {
-                name: decoder.string()?,
-                path: decoder.string()?,
-            },
+            1 => Self::Domain { name: decoder.string()?, path: decoder.string()? },
             2 => Self::TableCreated {
                 table: TableId(decoder.u64()?),
                 schema: TableSchema::decode(decoder)?,
             },
-            3 => Self::TableDropped {
-                table: TableId(decoder.u64()?),
-            },
+            3 => Self::TableDropped { table: TableId(decoder.u64()?) },
             4 => Self::Load(LoadRecord {
                 load: LoadId(decoder.u64()?),
                 table: TableId(decoder.u64()?),
@@ -228,13 +213,7 @@ mod tests {
 
     #[test]
     fn record_survives_encoding_and_is_padded() {
-        for record in [
-            load(),
-            Record::Domain {
-                name: "pm".into(),
-                path: "/mnt/pm".into(),
-            },
-        ] {
+        for record in [load(), Record::Domain { name: "pm".into(), path: "/mnt/pm".into() }] {
             let bytes = record.to_bytes(5);
             assert!(bytes.len().is_multiple_of(8));
             assert_eq!(Record::from_bytes(&bytes, 5), Ok((record, bytes.len())));
@@ -272,10 +251,7 @@ mod tests {
         let bytes = load().to_bytes(1);
         assert_eq!(
             Record::from_bytes(&bytes, 2),
-            Err(RecordError::Sequence {
-                stored: 1,
-                expected: 2
-            })
+            Err(RecordError::Sequence { stored: 1, expected: 2 })
         );
     }
 }

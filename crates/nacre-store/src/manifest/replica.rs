@@ -50,9 +50,7 @@ pub(crate) struct Replica {
 impl Replica {
     /// Returns the bytes of the published records.
     pub(crate) fn log(&self) -> Result<&[u8]> {
-        Ok(self
-            .pool
-            .read(HEADER_BYTES, self.end_offset - HEADER_BYTES)?)
+        Ok(self.pool.read(HEADER_BYTES, self.end_offset - HEADER_BYTES)?)
     }
 }
 
@@ -87,10 +85,7 @@ pub(crate) fn in_progress(file_name: &str) -> String {
 
 /// Opens the replica at `place` and checks every published byte of it.
 pub(crate) fn read(place: &Place, access: Access) -> Result<Replica> {
-    let damaged = |reason: String| Error::Damaged {
-        object: place.to_string(),
-        reason,
-    };
+    let damaged = |reason: String| Error::Damaged { object: place.to_string(), reason };
     let pool = place.domain.open_pool(&place.file_name, access)?;
     if pool.bytes() < HEADER_BYTES {
         return Err(damaged(format!(
@@ -101,11 +96,9 @@ pub(crate) fn read(place: &Place, access: Access) -> Result<Replica> {
     let header = pool.read(0, 64)?;
     let (database, created_micros) = check_header(header).map_err(|error| match error {
         HeaderError::Damaged(reason) => damaged(reason),
-        HeaderError::Version(found) => Error::UnsupportedVersion {
-            object: place.to_string(),
-            found,
-            supported: VERSION,
-        },
+        HeaderError::Version(found) => {
+            Error::UnsupportedVersion { object: place.to_string(), found, supported: VERSION }
+        }
     })?;
     let end_offset = pool.load_u64(PUBLISHED_OFFSET)?;
     if end_offset < HEADER_BYTES || end_offset > pool.bytes() {
@@ -116,20 +109,10 @@ pub(crate) fn read(place: &Place, access: Access) -> Result<Replica> {
     }
     let records = read_records(pool.read(HEADER_BYTES, end_offset - HEADER_BYTES)?).map_err(
         |(offset, number, reason)| {
-            damaged(format!(
-                "record {number} at byte {}: {reason}",
-                HEADER_BYTES + offset
-            ))
+            damaged(format!("record {number} at byte {}: {reason}", HEADER_BYTES + offset))
         },
     )?;
-    Ok(Replica {
-        place: place.clone(),
-        pool,
-        database,
-        created_micros,
-        end_offset,
-        records,
-    })
+    Ok(Replica { place: place.clone(), pool, database, created_micros, end_offset, records })
 }
 
 /// Reads all records of `log`; an error carries its offset in the log and its number.
@@ -174,9 +157,7 @@ pub(crate) fn header_bytes(database: DatabaseId, created_micros: u64) -> Vec<u8>
 fn check_header(bytes: &[u8]) -> std::result::Result<(DatabaseId, u64), HeaderError> {
     let mut decoder = Decoder::new(bytes);
     if decoder.raw(8)? != MAGIC {
-        return Err(HeaderError::Damaged(
-            "it does not begin like a Nacre manifest".into(),
-        ));
+        return Err(HeaderError::Damaged("it does not begin like a Nacre manifest".into()));
     }
     let version = decoder.u32()?;
     let stored = decoder.u32()?;

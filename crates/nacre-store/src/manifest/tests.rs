@@ -15,10 +15,7 @@ const ID: DatabaseId = DatabaseId(*b"0123456789abcdef");
 fn places(directory: &Path) -> Vec<Place> {
     let domain = Domain::create("main", directory).unwrap();
     ["manifest.0", "manifest.1"]
-        .map(|file_name| Place {
-            domain: domain.clone(),
-            file_name: file_name.into(),
-        })
+        .map(|file_name| Place { domain: domain.clone(), file_name: file_name.into() })
         .to_vec()
 }
 
@@ -27,11 +24,7 @@ fn files(directory: &Path) -> [PathBuf; 2] {
 }
 
 fn records(count: u64) -> Vec<Record> {
-    (0..count)
-        .map(|table| Record::TableDropped {
-            table: TableId(table),
-        })
-        .collect()
+    (0..count).map(|table| Record::TableDropped { table: TableId(table) }).collect()
 }
 
 /// Makes a manifest of `count` records and returns the offset of its last record and its end.
@@ -51,12 +44,7 @@ fn open(directory: &Path) -> Result<(Vec<Record>, Vec<String>), Error> {
 }
 
 fn truncate(path: &Path, bytes: u64) {
-    fs::OpenOptions::new()
-        .write(true)
-        .open(path)
-        .unwrap()
-        .set_len(bytes)
-        .unwrap();
+    fs::OpenOptions::new().write(true).open(path).unwrap().set_len(bytes).unwrap();
 }
 
 #[test]
@@ -65,10 +53,7 @@ fn records_come_back_in_order_after_growth() {
     let places = places(directory.path());
     let mut manifest = Manifest::create(ID, 1, &places).unwrap();
     let records: Vec<Record> = (0..40)
-        .map(|number| Record::Domain {
-            name: format!("d{number}"),
-            path: "x".repeat(10_000),
-        })
+        .map(|number| Record::Domain { name: format!("d{number}"), path: "x".repeat(10_000) })
         .collect();
     for record in &records {
         manifest.append(record).unwrap();
@@ -88,10 +73,7 @@ fn replica_cut_anywhere_in_its_last_record_is_rebuilt_from_the_other() {
             let (found, notes) = open(directory.path()).unwrap();
             assert_eq!(found, records(3), "cut at {cut}");
             assert_eq!(notes.len(), 1, "cut at {cut}");
-            assert!(
-                open(directory.path()).unwrap().1.is_empty(),
-                "rebuilt after a cut at {cut}"
-            );
+            assert!(open(directory.path()).unwrap().1.is_empty(), "rebuilt after a cut at {cut}");
         }
     }
 }
@@ -155,9 +137,7 @@ fn replicas_of_two_histories_are_refused() {
     let [first, second] = files(directory.path());
     let other = tempfile::tempdir().unwrap();
     let mut manifest = Manifest::create(ID, 1, &places(other.path())).unwrap();
-    manifest
-        .append(&Record::TableDropped { table: TableId(77) })
-        .unwrap();
+    manifest.append(&Record::TableDropped { table: TableId(77) }).unwrap();
     fs::copy(other.path().join("manifest.0"), &second).unwrap();
     let error = open(directory.path()).unwrap_err().to_string();
     assert!(error.contains("contradict each other"), "{error}");

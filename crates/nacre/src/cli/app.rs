@@ -26,11 +26,7 @@ pub fn main() -> ExitCode {
         Err(error) => {
             // Nobody is left to tell if the output is closed.
             let _ = error.print();
-            return if error.use_stderr() {
-                EXIT_UNUSABLE.into()
-            } else {
-                ExitCode::SUCCESS
-            };
+            return if error.use_stderr() { EXIT_UNUSABLE.into() } else { ExitCode::SUCCESS };
         }
     };
     match arguments.tool {
@@ -46,23 +42,10 @@ fn run_tool(tool: Tool) -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Tool::DemoChild { arguments } => return nacre_bench::demo::child(&arguments),
-        Tool::Demo {
-            scale_factor,
-            directory,
-            keep,
-        } => nacre_bench::demo::run(DemoArgs {
-            scale_factor,
-            directory,
-            keep,
-        }),
-        Tool::Bench {
-            what,
-            scale_factor,
-            directory,
-            json,
-            quick,
-            threads,
-        } => {
+        Tool::Demo { scale_factor, directory, keep } => {
+            nacre_bench::demo::run(DemoArgs { scale_factor, directory, keep })
+        }
+        Tool::Bench { what, scale_factor, directory, json, quick, threads } => {
             let name = match what {
                 BenchSubject::Open => "open",
                 BenchSubject::Tpch => "tpch",
@@ -147,11 +130,7 @@ fn run_tasks(console: &mut Console, tasks: &[Task]) -> Flow {
             Flow::Failed | Flow::Exit(_) => return flow,
         }
     }
-    if has_failed {
-        Flow::Failed
-    } else {
-        Flow::Continue
-    }
+    if has_failed { Flow::Failed } else { Flow::Continue }
 }
 
 fn exit_code(console: &mut Console, flow: Flow) -> u8 {

@@ -58,12 +58,7 @@ pub(super) struct Arguments {
 #[derive(Args, Debug)]
 pub(super) struct Work {
     /// Run SQL or a shell command, then end; repeatable, in order with -f.
-    #[arg(
-        short = 'c',
-        long = "command",
-        value_name = "SQL",
-        allow_hyphen_values = true
-    )]
+    #[arg(short = 'c', long = "command", value_name = "SQL", allow_hyphen_values = true)]
     pub(super) commands: Vec<String>,
 
     /// Run a script, then end; `-` is standard input; repeatable, in order with -c.
@@ -208,15 +203,9 @@ impl Work {
 impl Format {
     /// Returns the chosen mode.
     pub(super) fn mode(&self) -> Mode {
-        let flags = [
-            (self.csv, Mode::Csv),
-            (self.json, Mode::Json),
-            (self.markdown, Mode::Markdown),
-        ];
-        let flag = flags
-            .iter()
-            .find(|(is_set, _)| *is_set)
-            .map(|(_, mode)| *mode);
+        let flags =
+            [(self.csv, Mode::Csv), (self.json, Mode::Json), (self.markdown, Mode::Markdown)];
+        let flag = flags.iter().find(|(is_set, _)| *is_set).map(|(_, mode)| *mode);
         // `--box` is the default, said aloud.
         debug_assert!(!self.boxes || flag.is_none());
         self.mode.or(flag).unwrap_or(Mode::Box)
@@ -261,10 +250,7 @@ mod tests {
     #[test]
     fn formats_exclude_each_other() {
         assert_eq!(parse("nacre --csv").unwrap().0.format.mode(), Mode::Csv);
-        assert_eq!(
-            parse("nacre --mode jsonlines").unwrap().0.format.mode(),
-            Mode::JsonLines
-        );
+        assert_eq!(parse("nacre --mode jsonlines").unwrap().0.format.mode(), Mode::JsonLines);
         assert_eq!(parse("nacre --box").unwrap().0.format.mode(), Mode::Box);
         assert!(parse("nacre --csv --json").is_err());
         assert!(parse("nacre --mode html").is_err());
@@ -272,37 +258,22 @@ mod tests {
 
     #[test]
     fn subcommand_names_are_directories_only_with_a_path() {
-        assert!(matches!(
-            parse("nacre doctor").unwrap().0.tool,
-            Some(Tool::Doctor { .. })
-        ));
+        assert!(matches!(parse("nacre doctor").unwrap().0.tool, Some(Tool::Doctor { .. })));
         let (arguments, _) = parse("nacre ./doctor").unwrap();
         assert_eq!(arguments.directory, Some(PathBuf::from("./doctor")));
         assert!(matches!(
             parse("nacre bench open --quick").unwrap().0.tool,
-            Some(Tool::Bench {
-                what: BenchSubject::Open,
-                quick: true,
-                ..
-            })
+            Some(Tool::Bench { what: BenchSubject::Open, quick: true, .. })
         ));
     }
 
     #[test]
     fn unusable_values_are_refused() {
-        for line in [
-            "nacre --domain x",
-            "nacre --domain =x",
-            "nacre --threads 0",
-            "nacre a b",
-        ] {
+        for line in ["nacre --domain x", "nacre --domain =x", "nacre --threads 0", "nacre a b"] {
             assert!(parse(line).is_err(), "{line}");
         }
         assert!(parse("nacre --readonly").is_err());
         let (arguments, _) = parse("nacre d --domain fast=/mnt/a=b --threads 2").unwrap();
-        assert_eq!(
-            arguments.domains,
-            [("fast".to_owned(), PathBuf::from("/mnt/a=b"))]
-        );
+        assert_eq!(arguments.domains, [("fast".to_owned(), PathBuf::from("/mnt/a=b"))]);
     }
 }

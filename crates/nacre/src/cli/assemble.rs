@@ -45,10 +45,7 @@ impl Assembler {
             if statement.is_terminated {
                 end = statement.end_offset();
                 let line = self.line + statement.line - 1;
-                whole.push(Statement {
-                    text: statement.text.to_owned(),
-                    line,
-                });
+                whole.push(Statement { text: statement.text.to_owned(), line });
             }
         }
         self.line += self.buffer[..end].matches('\n').count();
@@ -101,9 +98,7 @@ fn is_blank_sql(text: &str) -> bool {
         return true;
     }
     if let Some(comment) = text.strip_prefix("--") {
-        return comment
-            .split_once('\n')
-            .is_none_or(|(_, rest)| is_blank_sql(rest));
+        return comment.split_once('\n').is_none_or(|(_, rest)| is_blank_sql(rest));
     }
     // A nested comment is rare enough to be left to the splitter.
     text.strip_prefix("/*")
@@ -123,10 +118,7 @@ mod tests {
             found.extend(assembler.push_line(line, index + 1));
         }
         found.extend(assembler.finish());
-        found
-            .into_iter()
-            .map(|statement| (statement.line, statement.text))
-            .collect()
+        found.into_iter().map(|statement| (statement.line, statement.text)).collect()
     }
 
     #[test]

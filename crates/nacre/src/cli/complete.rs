@@ -22,9 +22,8 @@ use super::meta::{COMMANDS, Kind};
 use super::tokens::{TokenKind, quote_identifier, tokens};
 
 /// Words after which a table is named.
-const BEFORE_TABLE: &[&str] = &[
-    "from", "join", "into", "table", "copy", "exists", "update", "describe", "\\d", ".schema",
-];
+const BEFORE_TABLE: &[&str] =
+    &["from", "join", "into", "table", "copy", "exists", "update", "describe", "\\d", ".schema"];
 
 /// What the line editor asks for help.
 pub(crate) struct ShellHelper {
@@ -37,10 +36,7 @@ type Names = [(String, Vec<String>)];
 
 impl ShellHelper {
     pub(crate) fn new(session: Arc<Session>) -> Self {
-        Self {
-            session,
-            files: FilenameCompleter::new(),
-        }
+        Self { session, files: FilenameCompleter::new() }
     }
 }
 
@@ -66,10 +62,7 @@ impl Completer for ShellHelper {
             return self.files.complete_path(line, position);
         }
         let (start, words) = complete_words(before, &self.session.completions());
-        let pair = |word: String| Pair {
-            display: word.clone(),
-            replacement: word,
-        };
+        let pair = |word: String| Pair { display: word.clone(), replacement: word };
         Ok((start, words.into_iter().map(pair).collect()))
     }
 }
@@ -106,10 +99,7 @@ fn wants_file(before: &str) -> bool {
 /// Returns the shell's command that a line begins with, once it is typed to its end.
 fn command_before(before: &str) -> Option<Kind> {
     let (name, _) = before.trim_start().split_once(char::is_whitespace)?;
-    COMMANDS
-        .iter()
-        .find(|command| command.names.contains(&name))
-        .map(|command| command.kind)
+    COMMANDS.iter().find(|command| command.names.contains(&name)).map(|command| command.kind)
 }
 
 /// Returns where the word at the end begins, and what it may become.
@@ -117,9 +107,7 @@ fn complete_words(before: &str, names: &Names) -> (usize, Vec<String>) {
     let trimmed = before.trim_start();
     if trimmed.starts_with(['\\', '.']) && !trimmed.contains(char::is_whitespace) {
         let words = COMMANDS.iter().flat_map(|command| command.names).copied();
-        let words = words
-            .filter(|name| name.starts_with(trimmed))
-            .map(str::to_owned);
+        let words = words.filter(|name| name.starts_with(trimmed)).map(str::to_owned);
         return (before.len() - trimmed.len(), words.collect());
     }
     let start = before
@@ -137,11 +125,7 @@ fn complete_words(before: &str, names: &Names) -> (usize, Vec<String>) {
             .flat_map(|(_, columns)| matching(columns.iter().map(String::as_str), column));
         return (start + table_part(word), columns.collect());
     }
-    let last = before[..start]
-        .split_whitespace()
-        .next_back()
-        .unwrap_or("")
-        .to_lowercase();
+    let last = before[..start].split_whitespace().next_back().unwrap_or("").to_lowercase();
     let tables = matching(names.iter().map(|(name, _)| name.as_str()), word);
     let takes_table = BEFORE_TABLE.contains(&last.as_str())
         || matches!(
@@ -151,9 +135,7 @@ fn complete_words(before: &str, names: &Names) -> (usize, Vec<String>) {
     if takes_table {
         return (start, tables);
     }
-    let columns = names
-        .iter()
-        .flat_map(|(_, columns)| columns.iter().map(String::as_str));
+    let columns = names.iter().flat_map(|(_, columns)| columns.iter().map(String::as_str));
     let mut words = matching(columns, word);
     words.sort_unstable();
     words.dedup();
@@ -161,17 +143,11 @@ fn complete_words(before: &str, names: &Names) -> (usize, Vec<String>) {
     if !word.is_empty() {
         let is_upper = word.chars().all(|c| !c.is_lowercase());
         let lower = word.to_lowercase();
-        words.extend(
-            keywords::all()
-                .filter(|keyword| keyword.starts_with(&lower))
-                .map(|keyword| {
-                    if is_upper {
-                        keyword.to_uppercase()
-                    } else {
-                        keyword.to_owned()
-                    }
-                }),
-        );
+        words.extend(keywords::all().filter(|keyword| keyword.starts_with(&lower)).map(
+            |keyword| {
+                if is_upper { keyword.to_uppercase() } else { keyword.to_owned() }
+            },
+        ));
     }
     (start, words)
 }
@@ -184,10 +160,7 @@ fn table_part(word: &str) -> usize {
 /// Returns the names that begin with a prefix in any case, quoted where SQL needs it.
 fn matching<'a>(names: impl Iterator<Item = &'a str>, prefix: &str) -> Vec<String> {
     let prefix = prefix.trim_start_matches('"').to_lowercase();
-    names
-        .filter(|name| name.to_lowercase().starts_with(&prefix))
-        .map(quote_identifier)
-        .collect()
+    names.filter(|name| name.to_lowercase().starts_with(&prefix)).map(quote_identifier).collect()
 }
 
 #[cfg(test)]

@@ -129,12 +129,7 @@ impl Console {
 
     /// Ends the console without waiting for work that was left behind.
     pub(crate) fn close(self) {
-        let Self {
-            session,
-            database,
-            workers,
-            ..
-        } = self;
+        let Self { session, database, workers, .. } = self;
         drop(session);
         drop(database);
         workers.shutdown_background();
@@ -194,11 +189,7 @@ impl Console {
 
     /// Prints a message of the shell on standard output.
     pub(crate) fn say(&self, text: &str) -> Flow {
-        match self
-            .output
-            .message(text)
-            .and_then(|()| self.output.clone().flush())
-        {
+        match self.output.message(text).and_then(|()| self.output.clone().flush()) {
             Ok(()) => Flow::Continue,
             Err(error) => self.output_failed(&error, &Place::Typed),
         }
@@ -207,10 +198,7 @@ impl Console {
     /// Prints a table of the shell where answers go.
     pub(crate) fn show(&self, text: &str) -> Flow {
         let mut output = self.output.clone();
-        match output
-            .write_all(text.as_bytes())
-            .and_then(|()| output.flush())
-        {
+        match output.write_all(text.as_bytes()).and_then(|()| output.flush()) {
             Ok(()) => Flow::Continue,
             Err(error) => self.output_failed(&error, &Place::Typed),
         }
@@ -226,9 +214,7 @@ impl Console {
             has_bar: !self.behaviour.is_quiet,
             is_interactive: self.behaviour.is_interactive,
         };
-        let ended = self
-            .front
-            .block_on(statement.run(sql.to_owned(), statement_io));
+        let ended = self.front.block_on(statement.run(sql.to_owned(), statement_io));
         if let (Ended::Interrupted, Ok(workers)) = (&ended, build_runtime(self.threads)) {
             std::mem::replace(&mut self.workers, workers).shutdown_background();
         }
@@ -266,11 +252,7 @@ impl Console {
                 // The terminal has shown `^C` where the message would begin.
                 report::print(if is_interactive { "\n" } else { "" });
                 report::print_message("the statement was cancelled by Ctrl-C", None, place);
-                if is_interactive {
-                    Flow::Failed
-                } else {
-                    Flow::Exit(EXIT_CODE)
-                }
+                if is_interactive { Flow::Failed } else { Flow::Exit(EXIT_CODE) }
             }
             Ended::Output(error) => self.output_failed(&error, place),
         }
@@ -315,9 +297,7 @@ impl Running<'_> {
         statement_io.progress = Some(Arc::clone(&progress));
         let session = Arc::clone(&self.session);
         let is_load = is_load(&sql);
-        let mut task = self
-            .workers
-            .spawn(async move { session.execute(&sql, statement_io).await });
+        let mut task = self.workers.spawn(async move { session.execute(&sql, statement_io).await });
         let mut bar = LoadBar::new(self.has_bar);
         let mut ticks = tokio::time::interval(INTERVAL);
         let outcome = loop {
@@ -363,11 +343,7 @@ impl Running<'_> {
             };
             let written = match batch {
                 Some(Ok(batch)) => {
-                    let begun = if has_begun {
-                        Ok(())
-                    } else {
-                        renderer.begin(&mut self.output)
-                    };
+                    let begun = if has_begun { Ok(()) } else { renderer.begin(&mut self.output) };
                     has_begun = true;
                     begun.and_then(|()| renderer.rows(&mut self.output, &batch))
                 }
@@ -381,11 +357,7 @@ impl Running<'_> {
         if let Err(error) = (&mut pump.0).await {
             return Ended::Error(panicked(&error));
         }
-        let begun = if has_begun {
-            Ok(())
-        } else {
-            renderer.begin(&mut self.output)
-        };
+        let begun = if has_begun { Ok(()) } else { renderer.begin(&mut self.output) };
         match begun.and_then(|()| renderer.end(&mut self.output)) {
             Ok(()) => Ended::Rows,
             Err(error) => Ended::Output(error),
@@ -434,11 +406,8 @@ async fn cancel(
 }
 
 fn panicked(error: &tokio::task::JoinError) -> Error {
-    Error::new(
-        ErrorKind::Internal,
-        format!("the statement ended in a bug: {error}"),
-    )
-    .with_hint("please report it; the database is unharmed and the session goes on")
+    Error::new(ErrorKind::Internal, format!("the statement ended in a bug: {error}"))
+        .with_hint("please report it; the database is unharmed and the session goes on")
 }
 
 /// Writes a duration as psql's `\timing` does.
@@ -449,10 +418,7 @@ fn time_text(elapsed: Duration) -> String {
         0 => format!("Time: {milliseconds:.3} ms\n"),
         _ => {
             let rest = elapsed.as_secs_f64() % 60.0;
-            format!(
-                "Time: {milliseconds:.3} ms ({:02}:{rest:06.3})\n",
-                seconds / 60
-            )
+            format!("Time: {milliseconds:.3} ms ({:02}:{rest:06.3})\n", seconds / 60)
         }
     }
 }
@@ -469,9 +435,6 @@ mod tests {
     #[test]
     fn times_of_a_second_and_more_are_also_told_in_minutes() {
         assert_eq!(time_text(Duration::from_micros(1_234)), "Time: 1.234 ms\n");
-        assert_eq!(
-            time_text(Duration::from_millis(61_500)),
-            "Time: 61500.000 ms (01:01.500)\n"
-        );
+        assert_eq!(time_text(Duration::from_millis(61_500)), "Time: 61500.000 ms (01:01.500)\n");
     }
 }

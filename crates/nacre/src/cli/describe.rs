@@ -51,10 +51,7 @@ pub(crate) fn tables(console: &mut Console, rest: &str) -> Flow {
         };
         return console.show(&message);
     }
-    console.show(&text_box(
-        &["Table", "Columns", "Rows", "Size", "Domain"],
-        rows,
-    ))
+    console.show(&text_box(&["Table", "Columns", "Rows", "Size", "Domain"], rows))
 }
 
 /// `.tables`.
@@ -75,10 +72,7 @@ pub(crate) fn schema(console: &mut Console, rest: &str) -> Result<Flow, Complain
     let written = rest.trim_end_matches(';').trim();
     let text = if written.is_empty() {
         let tables = console.database.store().tables();
-        tables
-            .iter()
-            .map(|table| create_statement(table.schema()))
-            .collect()
+        tables.iter().map(|table| create_statement(table.schema())).collect()
     } else {
         create_statement(find(console, written)?.schema())
     };
@@ -87,35 +81,21 @@ pub(crate) fn schema(console: &mut Console, rest: &str) -> Result<Flow, Complain
 
 /// `\l`.
 pub(crate) fn databases(console: &mut Console) -> Flow {
-    let rows = console
-        .database
-        .store()
-        .domains()
-        .into_iter()
-        .map(|domain| {
-            vec![
-                domain.name().to_owned(),
-                domain
-                    .path()
-                    .map_or("(memory)".to_owned(), |path| path.display().to_string()),
-                domain.kind().to_string(),
-                domain.durability().to_string(),
-            ]
-        });
-    let text = text_box(
-        &["Domain", "Path", "Kind", "What is written"],
-        rows.collect(),
-    );
+    let rows = console.database.store().domains().into_iter().map(|domain| {
+        vec![
+            domain.name().to_owned(),
+            domain.path().map_or("(memory)".to_owned(), |path| path.display().to_string()),
+            domain.kind().to_string(),
+            domain.durability().to_string(),
+        ]
+    });
+    let text = text_box(&["Domain", "Path", "Kind", "What is written"], rows.collect());
     console.show(&text)
 }
 
 /// `\conninfo`.
 pub(crate) fn connection(console: &mut Console) -> Flow {
-    let access = if console.database.store().is_read_only() {
-        ", read-only"
-    } else {
-        ""
-    };
+    let access = if console.database.store().is_read_only() { ", read-only" } else { "" };
     let text = match &console.directory {
         Some(directory) => format!("Database in {}{access}.\n", directory.display()),
         None => "Volatile database in memory.\n".to_owned(),
@@ -135,10 +115,8 @@ pub(crate) fn find(console: &Console, written: &str) -> Result<std::sync::Arc<Ta
             other.eq_ignore_ascii_case(&name) || other.starts_with(&name)
         });
         match similar {
-            Some(table) => complaint.with_hint(format!(
-                "Did you mean {}?",
-                quote_identifier(&table.schema().name)
-            )),
+            Some(table) => complaint
+                .with_hint(format!("Did you mean {}?", quote_identifier(&table.schema().name))),
             None => complaint.with_hint("\\dt lists the tables."),
         }
     })
@@ -160,20 +138,12 @@ fn table_row(table: &std::sync::Arc<Table>) -> Vec<String> {
 fn description(schema: &TableSchema) -> String {
     let rows = schema.columns.iter().map(|column| {
         let nullable = if column.is_nullable { "" } else { "not null" };
-        vec![
-            column.name.clone(),
-            column.column_type.to_string(),
-            nullable.to_owned(),
-        ]
+        vec![column.name.clone(), column.column_type.to_string(), nullable.to_owned()]
     });
     let table = text_box(&["Column", "Type", "Nullable"], rows.collect());
     let mut text = format!("Table \"{}\"\n{table}", schema.name);
     if let Some(key) = key_columns(schema) {
-        let _ = writeln!(
-            text,
-            "Indexes:\n    \"{}\" PRIMARY KEY ({key})",
-            schema.primary_key_name
-        );
+        let _ = writeln!(text, "Indexes:\n    \"{}\" PRIMARY KEY ({key})", schema.primary_key_name);
     }
     if schema.domain != MAIN_DOMAIN {
         let _ = writeln!(text, "Domain: {}", schema.domain);
@@ -196,10 +166,7 @@ fn create_statement(schema: &TableSchema) -> String {
     let domain = if schema.domain == MAIN_DOMAIN {
         String::new()
     } else {
-        format!(
-            " WITH (replicas = {})",
-            quote_text(&format!("auto@{}", schema.domain))
-        )
+        format!(" WITH (replicas = {})", quote_text(&format!("auto@{}", schema.domain)))
     };
     let name = quote_identifier(&schema.name);
     format!("CREATE TABLE {name} (\n{}\n){domain};\n", parts.join(",\n"))

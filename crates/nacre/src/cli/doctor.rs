@@ -20,9 +20,7 @@ pub(crate) fn run(directory: Option<&Path>, domains: &[(String, PathBuf)]) {
     let text = report(directory, domains);
     let mut output = Output::stdout();
     // Nobody is left to tell if standard output is closed.
-    let _ = output
-        .write_all(text.as_bytes())
-        .and_then(|()| output.flush());
+    let _ = output.write_all(text.as_bytes()).and_then(|()| output.flush());
 }
 
 fn report(directory: Option<&Path>, domains: &[(String, PathBuf)]) -> String {
@@ -43,19 +41,12 @@ fn report(directory: Option<&Path>, domains: &[(String, PathBuf)]) -> String {
 
 fn push_machine(text: &mut String) {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let model = std::fs::read_to_string("/proc/cpuinfo")
-        .ok()
-        .and_then(|info| {
-            let line = info.lines().find(|line| line.starts_with("model name"))?;
-            line.split_once(':')
-                .map(|(_, model)| model.trim().to_owned())
-        });
+    let model = std::fs::read_to_string("/proc/cpuinfo").ok().and_then(|info| {
+        let line = info.lines().find(|line| line.starts_with("model name"))?;
+        line.split_once(':').map(|(_, model)| model.trim().to_owned())
+    });
     text.push_str("\nProcessor\n");
-    push_line(
-        text,
-        "model",
-        model.as_deref().unwrap_or(std::env::consts::ARCH),
-    );
+    push_line(text, "model", model.as_deref().unwrap_or(std::env::consts::ARCH));
     push_line(text, "threads", threads);
     push_line(text, "NUMA nodes", numa_nodes());
     match Flavour::from_env() {
@@ -64,25 +55,11 @@ fn push_machine(text: &mut String) {
         }
         Err(error) => push_line(text, "SIMD", format!("ERROR: {error}")),
     }
-    let instructions: Vec<FlushFlavour> = FlushFlavour::available()
-        .into_iter()
-        .filter(|flavour| flavour.is_instruction())
-        .collect();
-    push_choice(
-        text,
-        "flush",
-        FlushFlavour::best(),
-        &instructions,
-        "NACRE_FLUSH",
-    );
+    let instructions: Vec<FlushFlavour> =
+        FlushFlavour::available().into_iter().filter(|flavour| flavour.is_instruction()).collect();
+    push_choice(text, "flush", FlushFlavour::best(), &instructions, "NACRE_FLUSH");
     let streams = StreamFlavour::available();
-    push_choice(
-        text,
-        "streaming",
-        StreamFlavour::best(),
-        &streams,
-        "NACRE_STREAM",
-    );
+    push_choice(text, "streaming", StreamFlavour::best(), &streams, "NACRE_STREAM");
 }
 
 fn push_choice<T: Display>(
@@ -98,11 +75,7 @@ fn push_choice<T: Display>(
         Some(value) => format!("{} (forced by {variable})", value.to_string_lossy()),
         None => format!("{chosen} (force with {variable})"),
     };
-    push_line(
-        text,
-        name,
-        format!("{chosen}; available: {}", available.join(", ")),
-    );
+    push_line(text, name, format!("{chosen}; available: {}", available.join(", ")));
 }
 
 /// Appends what a directory, or the nearest parent that is there, is as a domain.
@@ -134,16 +107,10 @@ fn push_directory(name: &str, path: &Path, text: &mut String) {
 
 fn push_domain(domain: &Domain, place: &str, text: &mut String) {
     let _ = writeln!(text, "\nDomain {}: {place}", domain.name());
-    push_line(
-        text,
-        "kind",
-        format!("{} on {}", domain.kind(), domain.file_system()),
-    );
+    push_line(text, "kind", format!("{} on {}", domain.kind(), domain.file_system()));
     push_line(text, "granularity", domain.granularity());
     push_line(text, "flush", domain.flush_flavour());
-    let node = domain
-        .numa_node()
-        .map_or("unknown".to_owned(), |node| node.to_string());
+    let node = domain.numa_node().map_or("unknown".to_owned(), |node| node.to_string());
     push_line(text, "NUMA node", node);
     match domain.free_bytes() {
         Ok(Some(bytes)) => push_line(text, "free", bytes_text(bytes)),
@@ -163,21 +130,12 @@ fn push_domain(domain: &Domain, place: &str, text: &mut String) {
 fn push_database(directory: &Path, text: &mut String) {
     let has_manifest = std::fs::read_dir(directory).is_ok_and(|mut entries| {
         entries.any(|entry| {
-            entry.is_ok_and(|entry| {
-                entry
-                    .file_name()
-                    .as_encoded_bytes()
-                    .starts_with(b"manifest.")
-            })
+            entry.is_ok_and(|entry| entry.file_name().as_encoded_bytes().starts_with(b"manifest."))
         })
     });
     text.push_str("\nDatabase\n");
     if !has_manifest {
-        push_line(
-            text,
-            "state",
-            format!("none in {} yet", directory.display()),
-        );
+        push_line(text, "state", format!("none in {} yet", directory.display()));
         return;
     }
     let options = OpenOptions {
@@ -202,14 +160,8 @@ fn push_database(directory: &Path, text: &mut String) {
     push_line(text, "tables", tables.len());
     push_line(text, "rows", rows);
     push_line(text, "bytes", format!("{bytes} ({})", bytes_text(bytes)));
-    for domain in store
-        .domains()
-        .iter()
-        .filter(|domain| domain.name() != MAIN_DOMAIN)
-    {
-        let path = domain
-            .path()
-            .map_or("memory".to_owned(), |path| path.display().to_string());
+    for domain in store.domains().iter().filter(|domain| domain.name() != MAIN_DOMAIN) {
+        let path = domain.path().map_or("memory".to_owned(), |path| path.display().to_string());
         let what = format!("{} at {path}, {}", domain.kind(), domain.durability());
         push_line(text, &format!("domain {}", domain.name()), what);
     }
@@ -222,13 +174,9 @@ fn push_line(text: &mut String, name: &str, value: impl Display) {
 fn numa_nodes() -> usize {
     let nodes = std::fs::read_dir("/sys/devices/system/node").map_or(0, |entries| {
         let is_node = |name: &str| {
-            name.strip_prefix("node")
-                .is_some_and(|number| number.parse::<u32>().is_ok())
+            name.strip_prefix("node").is_some_and(|number| number.parse::<u32>().is_ok())
         };
-        entries
-            .flatten()
-            .filter(|entry| entry.file_name().to_str().is_some_and(is_node))
-            .count()
+        entries.flatten().filter(|entry| entry.file_name().to_str().is_some_and(is_node)).count()
     });
     nodes.max(1)
 }
@@ -245,14 +193,7 @@ mod tests {
         assert!(text.contains("absent; it would be like"), "{text}");
         assert!(text.contains("none in"), "{text}");
         assert_eq!(std::fs::read_dir(parent.path()).unwrap().count(), 0);
-        for word in [
-            "Processor",
-            "SIMD",
-            "NACRE_SIMD",
-            "granularity",
-            "durability",
-            "NUMA node",
-        ] {
+        for word in ["Processor", "SIMD", "NACRE_SIMD", "granularity", "durability", "NUMA node"] {
             assert!(text.contains(word), "{word}: {text}");
         }
     }

@@ -38,10 +38,7 @@ pub(crate) fn run(
         |error: io::Error| Complaint::new(format!("cannot import {}: {error}", path.display()));
     let mut reader = BufReader::new(File::open(&path).map_err(failed)?);
     let Some(sample) = sample(&mut reader, delimiter).map_err(failed)? else {
-        return Err(Complaint::new(format!(
-            "cannot import {}: it is empty",
-            path.display()
-        )));
+        return Err(Complaint::new(format!("cannot import {}: it is empty", path.display())));
     };
     let written = match identifier_name(table) {
         folded if console.database.store().table(table).is_err() => folded,
@@ -56,11 +53,7 @@ pub(crate) fn run(
         }
         None => {
             let has_header = looks_like_header(&sample);
-            (
-                Some(create_statement(&written, &sample, has_header)?),
-                None,
-                has_header,
-            )
+            (Some(create_statement(&written, &sample, has_header)?), None, has_header)
         }
     };
     if let Some(create) = &create {
@@ -69,9 +62,7 @@ pub(crate) fn run(
             return Ok(flow);
         }
     }
-    let columns = columns.map_or(String::new(), |columns| {
-        format!(" ({})", columns.join(", "))
-    });
+    let columns = columns.map_or(String::new(), |columns| format!(" ({})", columns.join(", ")));
     let copy = format!(
         "COPY {}{columns} FROM {} (FORMAT csv, HEADER {has_header}, DELIMITER {})",
         quote_identifier(&written),
@@ -135,10 +126,8 @@ fn header_columns(schema: &TableSchema, first: &[String]) -> Option<Vec<String>>
     let mut columns = Vec::with_capacity(first.len());
     for field in first {
         let field = field.trim();
-        let column = schema
-            .columns
-            .iter()
-            .find(|column| column.name.eq_ignore_ascii_case(field))?;
+        let column =
+            schema.columns.iter().find(|column| column.name.eq_ignore_ascii_case(field))?;
         if !seen.insert(&column.name) {
             return None;
         }
@@ -149,27 +138,15 @@ fn header_columns(schema: &TableSchema, first: &[String]) -> Option<Vec<String>>
 
 fn looks_like_header(sample: &Sample) -> bool {
     let is_text = |field: &String| guess_type(field) == Guess::Text;
-    if !sample
-        .first
-        .iter()
-        .all(|field| is_text(field) && !field.trim().is_empty())
-    {
+    if !sample.first.iter().all(|field| is_text(field) && !field.trim().is_empty()) {
         return false;
     }
-    let has_other_types = sample
-        .guesses
-        .iter()
-        .any(|guess| !matches!(guess, Guess::Text | Guess::Unknown));
-    let distinct: BTreeSet<String> = sample
-        .first
-        .iter()
-        .map(|field| field.trim().to_lowercase())
-        .collect();
+    let has_other_types =
+        sample.guesses.iter().any(|guess| !matches!(guess, Guess::Text | Guess::Unknown));
+    let distinct: BTreeSet<String> =
+        sample.first.iter().map(|field| field.trim().to_lowercase()).collect();
     let is_word = |field: &String| {
-        field
-            .trim()
-            .chars()
-            .all(|c| c.is_alphanumeric() || matches!(c, '_' | ' ' | '-' | '.'))
+        field.trim().chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | ' ' | '-' | '.'))
     };
     has_other_types || (distinct.len() == sample.first.len() && sample.first.iter().all(is_word))
 }
@@ -179,11 +156,7 @@ fn create_statement(table: &str, sample: &Sample, has_header: bool) -> Result<St
     let mut names = BTreeSet::new();
     let mut columns = Vec::with_capacity(sample.first.len());
     for (index, (field, guess)) in sample.first.iter().zip(&sample.guesses).enumerate() {
-        let mut name = if has_header {
-            field.trim().to_lowercase()
-        } else {
-            String::new()
-        };
+        let mut name = if has_header { field.trim().to_lowercase() } else { String::new() };
         if name.is_empty() {
             name = format!("column{}", index + 1);
         }
@@ -191,21 +164,13 @@ fn create_statement(table: &str, sample: &Sample, has_header: bool) -> Result<St
             name.push('_');
         }
         // Without a header the first record is data like the others.
-        let guess = if has_header {
-            *guess
-        } else {
-            guess.joined_with(field)
-        };
+        let guess = if has_header { *guess } else { guess.joined_with(field) };
         columns.push(format!("{} {}", quote_identifier(&name), guess.sql_type()));
     }
     if columns.is_empty() {
         return Err(Complaint::new("the file's first line is empty"));
     }
-    Ok(format!(
-        "CREATE TABLE {} ({})",
-        quote_identifier(table),
-        columns.join(", ")
-    ))
+    Ok(format!("CREATE TABLE {} ({})", quote_identifier(table), columns.join(", ")))
 }
 
 #[cfg(test)]
@@ -227,30 +192,16 @@ mod tests {
             created("Id,Full Name,when\n1,a,2024-01-01\n"),
             "CREATE TABLE t (id bigint, \"full name\" text, \"when\" date)"
         );
-        assert_eq!(
-            created("name,city\na,b\n"),
-            "CREATE TABLE t (name text, city text)"
-        );
-        assert_eq!(
-            created("1,a\n2,b\n"),
-            "CREATE TABLE t (column1 bigint, column2 text)"
-        );
-        assert_eq!(
-            created("1\n2.5\n"),
-            "CREATE TABLE t (column1 double precision)"
-        );
-        assert_eq!(
-            created("a,a\n1,2\n"),
-            "CREATE TABLE t (a bigint, a_ bigint)"
-        );
+        assert_eq!(created("name,city\na,b\n"), "CREATE TABLE t (name text, city text)");
+        assert_eq!(created("1,a\n2,b\n"), "CREATE TABLE t (column1 bigint, column2 text)");
+        assert_eq!(created("1\n2.5\n"), "CREATE TABLE t (column1 double precision)");
+        assert_eq!(created("a,a\n1,2\n"), "CREATE TABLE t (a bigint, a_ bigint)");
     }
 
     #[test]
     fn options_stand_before_or_after_the_names() {
-        let arguments: Vec<String> = ["f", "--delimiter", "\\t", "t"]
-            .iter()
-            .map(|text| (*text).to_owned())
-            .collect();
+        let arguments: Vec<String> =
+            ["f", "--delimiter", "\\t", "t"].iter().map(|text| (*text).to_owned()).collect();
         let (delimiter, names) = parse(&arguments).unwrap();
         assert_eq!((delimiter, names.len()), (Some('\t'), 2));
         assert!(parse(&["--skip".to_owned()]).is_err());

@@ -36,9 +36,7 @@ impl Interrupts {
     pub(crate) fn listen(is_interactive: bool) -> io::Result<Self> {
         let (sender, received) = watch::channel(0);
         let is_busy = Arc::new(AtomicBool::new(false));
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_io()
-            .build()?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
         let mut signals = runtime.block_on(async { signal(SignalKind::interrupt()) })?;
         let busy = Arc::clone(&is_busy);
         let listen = async move {

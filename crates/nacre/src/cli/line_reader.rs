@@ -33,14 +33,8 @@ pub(crate) trait DataSource {
 impl LineReader {
     /// Reads lines from `reader`.
     pub(crate) fn new(reader: impl BufRead + Send + 'static) -> Self {
-        let lines = Lines {
-            reader: Box::new(reader),
-            count: 0,
-            is_in_data: false,
-        };
-        Self {
-            shared: Arc::new(Mutex::new(lines)),
-        }
+        let lines = Lines { reader: Box::new(reader), count: 0, is_in_data: false };
+        Self { shared: Arc::new(Mutex::new(lines)) }
     }
 
     /// Returns the next line without its end, and its number, counted from 1.
@@ -73,11 +67,7 @@ impl LineReader {
 impl DataSource for LineReader {
     fn open(&mut self) -> Option<Box<dyn Read + Send>> {
         self.lock().is_in_data = true;
-        Some(Box::new(InlineData {
-            source: self.clone(),
-            line: Vec::new(),
-            at: 0,
-        }))
+        Some(Box::new(InlineData { source: self.clone(), line: Vec::new(), at: 0 }))
     }
 
     fn close(&mut self) {
@@ -104,8 +94,7 @@ impl Lines {
         }
         let line = self.next()?;
         let is_end = line.as_ref().is_none_or(|line| {
-            line.strip_suffix(b"\n")
-                .map_or(&line[..], |l| l.strip_suffix(b"\r").unwrap_or(l))
+            line.strip_suffix(b"\n").map_or(&line[..], |l| l.strip_suffix(b"\r").unwrap_or(l))
                 == b"\\."
         });
         if is_end {

@@ -34,12 +34,7 @@ impl Output {
     /// Returns an output to standard output.
     pub(crate) fn stdout() -> Self {
         let sink = Mutex::new(stdout_sink());
-        Self {
-            shared: Arc::new(Shared {
-                sink,
-                is_closed: AtomicBool::new(false),
-            }),
-        }
+        Self { shared: Arc::new(Shared { sink, is_closed: AtomicBool::new(false) }) }
     }
 
     /// Sends what follows to a file, or back to standard output.
@@ -74,17 +69,11 @@ impl Output {
 
     fn lock(&self) -> MutexGuard<'_, Sink> {
         // A panic between two writes leaves a usable buffer behind.
-        self.shared
-            .sink
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.shared.sink.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn note<T>(&self, written: io::Result<T>) -> io::Result<T> {
-        if written
-            .as_ref()
-            .is_err_and(|error| error.kind() == ErrorKind::BrokenPipe)
-        {
+        if written.as_ref().is_err_and(|error| error.kind() == ErrorKind::BrokenPipe) {
             // ORDERING: see `is_closed`.
             self.shared.is_closed.store(true, Ordering::Relaxed);
         }

@@ -17,10 +17,7 @@ impl Place {
     pub(crate) fn down(&self, lines: usize) -> Self {
         match self {
             Self::Typed => Self::Typed,
-            Self::Script { name, line } => Self::Script {
-                name: name.clone(),
-                line: line + lines,
-            },
+            Self::Script { name, line } => Self::Script { name: name.clone(), line: line + lines },
         }
     }
 }

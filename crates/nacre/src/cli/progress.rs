@@ -23,11 +23,7 @@ impl LoadBar {
     /// Prepares a bar that is shown only if `is_wanted` and standard error is a terminal.
     pub(crate) fn new(is_wanted: bool) -> Self {
         let is_wanted = is_wanted && std::io::stderr().is_terminal();
-        Self {
-            started: Instant::now(),
-            bar: None,
-            is_wanted,
-        }
+        Self { started: Instant::now(), bar: None, is_wanted }
     }
 
     /// Draws what the load has done by now.
@@ -35,10 +31,7 @@ impl LoadBar {
         let elapsed = self.started.elapsed();
         // ORDERING: figures for the eye, see `Progress`.
         let total = progress.bytes_total.load(Ordering::Relaxed);
-        let done = progress
-            .bytes_done
-            .load(Ordering::Relaxed)
-            .min(total.max(1));
+        let done = progress.bytes_done.load(Ordering::Relaxed).min(total.max(1));
         if !self.is_wanted || total == 0 || elapsed < DELAY {
             return;
         }
@@ -75,11 +68,7 @@ fn figures(done: u64, total: u64, elapsed: Duration) -> String {
             format!(", {} s left", left.ceil())
         }
     };
-    format!(
-        "{:.0} of {:.0} MB, {speed:.0} MB/s{left}",
-        megabytes(done),
-        megabytes(total)
-    )
+    format!("{:.0} of {:.0} MB, {speed:.0} MB/s{left}", megabytes(done), megabytes(total))
 }
 
 #[cfg(test)]

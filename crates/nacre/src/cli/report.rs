@@ -34,9 +34,7 @@ pub(crate) fn print(text: &str) {
 }
 
 fn error_text(error: &Error, sql: &str, place: &Place) -> String {
-    let place = error
-        .position()
-        .map_or(place.clone(), |at| place.down(at.line.saturating_sub(1)));
+    let place = error.position().map_or(place.clone(), |at| place.down(at.line.saturating_sub(1)));
     let mut text = format!("{place}ERROR:  {}\n", error.message());
     if let Some(position) = error.position() {
         push_caret(sql, position, &mut text);
@@ -59,10 +57,7 @@ fn push_caret(sql: &str, position: Position, text: &mut String) {
         return;
     };
     // One shown character for each of the statement's, so that columns still count.
-    let shown: Vec<char> = line
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect();
+    let shown: Vec<char> = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let caret = position.column.saturating_sub(1).min(shown.len());
     let (cut, end) = window(&shown, caret);
     let prefix = format!("LINE {}: ", position.line);
@@ -105,26 +100,16 @@ mod tests {
 
     #[test]
     fn caret_stands_below_the_column() {
-        let text = error_text(
-            &error(2, 7),
-            "select 1,\n  a,\t\u{6771}x\nfrom t",
-            &Place::Typed,
-        );
+        let text = error_text(&error(2, 7), "select 1,\n  a,\t\u{6771}x\nfrom t", &Place::Typed);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[1], "LINE 2:   a, \u{6771}x");
         // The wide character takes two columns.
-        assert_eq!(
-            lines[2],
-            format!("{}^", " ".repeat("LINE 2:   a, ".len() + 2))
-        );
+        assert_eq!(lines[2], format!("{}^", " ".repeat("LINE 2:   a, ".len() + 2)));
     }
 
     #[test]
     fn script_errors_name_file_and_the_line_of_the_mistake() {
-        let place = Place::Script {
-            name: "load.sql".to_owned(),
-            line: 10,
-        };
+        let place = Place::Script { name: "load.sql".to_owned(), line: 10 };
         let error = error(3, 1).with_detail("more").with_hint("less");
         let text = error_text(&error, "select 1,\n2,\nx", &place);
         assert_eq!(
@@ -140,20 +125,14 @@ mod tests {
         let column = sql.find('x').unwrap() + 1;
         let text = error_text(&error(1, column), &sql, &Place::Typed);
         let lines: Vec<&str> = text.lines().collect();
-        assert!(
-            lines[1].starts_with("LINE 1: ...") && lines[1].ends_with("..."),
-            "{text}"
-        );
+        assert!(lines[1].starts_with("LINE 1: ...") && lines[1].ends_with("..."), "{text}");
         assert!(lines[1].width() <= LINE_WIDTH_MAX + 14, "{text}");
         assert_eq!(lines[1].find('x'), lines[2].find('^'), "{text}");
     }
 
     #[test]
     fn position_outside_the_statement_shows_no_line() {
-        assert_eq!(
-            error_text(&error(9, 1), "x", &Place::Typed).lines().count(),
-            1
-        );
+        assert_eq!(error_text(&error(9, 1), "x", &Place::Typed).lines().count(), 1);
         let text = error_text(&error(1, 99), "x", &Place::Typed);
         assert!(text.ends_with("LINE 1: x\n         ^\n"), "{text}");
     }

@@ -47,10 +47,7 @@ pub(crate) fn run_file(console: &mut Console, path: &Path, place: &Place) -> Flo
 /// Runs the script on standard input.
 pub(crate) fn run_stdin(console: &mut Console) -> Flow {
     let lines = stdin_lines();
-    let place = |line| Place::Script {
-        name: "<stdin>".to_owned(),
-        line,
-    };
+    let place = |line| Place::Script { name: "<stdin>".to_owned(), line };
     run_lines(console, &lines, &mut lines.clone(), place)
 }
 
@@ -69,11 +66,7 @@ fn run_lines(
 ) -> Flow {
     if console.script_depth == DEPTH_MAX {
         let message = format!("scripts include one another more than {DEPTH_MAX} deep");
-        report::print_message(
-            &message,
-            Some("look for a script that includes itself"),
-            &place(1),
-        );
+        report::print_message(&message, Some("look for a script that includes itself"), &place(1));
         return Flow::Failed;
     }
     console.script_depth += 1;
@@ -94,11 +87,7 @@ fn run_lines_inside(
         let flow = match lines.next_line() {
             Ok(Some((number, line))) => {
                 // A file may begin with a byte order mark.
-                let line = if number == 1 {
-                    line.trim_start_matches('\u{feff}')
-                } else {
-                    &line
-                };
+                let line = if number == 1 { line.trim_start_matches('\u{feff}') } else { &line };
                 feed(console, &mut assembler, line, number, data, place)
             }
             Ok(None) => break,
@@ -111,11 +100,7 @@ fn run_lines_inside(
             Flow::Continue => {}
             Flow::Failed if console.behaviour.continues_on_error => has_failed = true,
             Flow::Quit => {
-                return if has_failed {
-                    Flow::Failed
-                } else {
-                    Flow::Continue
-                };
+                return if has_failed { Flow::Failed } else { Flow::Continue };
             }
             Flow::Failed | Flow::Exit(_) => return flow,
         }
@@ -127,11 +112,7 @@ fn run_lines_inside(
             other => return other,
         }
     }
-    if has_failed {
-        Flow::Failed
-    } else {
-        Flow::Continue
-    }
+    if has_failed { Flow::Failed } else { Flow::Continue }
 }
 
 /// Takes one line: runs the statements that end on it, or the shell command that it is.
@@ -154,11 +135,7 @@ pub(crate) fn feed(
             other => return other,
         }
     }
-    if has_failed {
-        Flow::Failed
-    } else {
-        Flow::Continue
-    }
+    if has_failed { Flow::Failed } else { Flow::Continue }
 }
 
 /// Tells whether a line is a command of the shell: `\x` anywhere outside quotes, `.x` only where

@@ -84,11 +84,7 @@ fn prompt_text(assembler: &Assembler) -> &'static str {
 
 fn banner(console: &Console) -> String {
     let version = env!("CARGO_PKG_VERSION");
-    let access = if console.database.store().is_read_only() {
-        ", read-only"
-    } else {
-        ""
-    };
+    let access = if console.database.store().is_read_only() { ", read-only" } else { "" };
     let what = match &console.directory {
         Some(directory) => {
             let domain = console.database.store().domains().into_iter().next();
@@ -128,11 +124,7 @@ impl Prompt {
             let _ = path.parent().map(std::fs::create_dir_all);
             let _ = editor.load_history(path);
         }
-        Ok(Self {
-            editor,
-            history,
-            entry: String::new(),
-        })
+        Ok(Self { editor, history, entry: String::new() })
     }
 
     fn remember(&mut self, text: &str) {
@@ -205,20 +197,12 @@ mod tests {
     fn history_file_follows_the_variables() {
         let path = |set: &[(&str, &str)]| {
             history_path(|name| {
-                set.iter()
-                    .find(|(set, _)| *set == name)
-                    .map(|(_, value)| PathBuf::from(value))
+                set.iter().find(|(set, _)| *set == name).map(|(_, value)| PathBuf::from(value))
             })
         };
         let home = ("HOME", "/home/x");
-        assert_eq!(
-            path(&[home]),
-            Some("/home/x/.local/state/nacre/history".into())
-        );
-        assert_eq!(
-            path(&[home, ("XDG_STATE_HOME", "/s")]),
-            Some("/s/nacre/history".into())
-        );
+        assert_eq!(path(&[home]), Some("/home/x/.local/state/nacre/history".into()));
+        assert_eq!(path(&[home, ("XDG_STATE_HOME", "/s")]), Some("/s/nacre/history".into()));
         assert_eq!(path(&[home, ("NACRE_HISTORY", "/h")]), Some("/h".into()));
         assert_eq!(path(&[home, ("NACRE_HISTORY", "")]), None);
         assert_eq!(path(&[]), None);

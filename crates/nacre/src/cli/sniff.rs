@@ -87,11 +87,7 @@ pub(crate) fn sample(
             *guess = guess.join(guess_type(&field));
         }
     }
-    Ok(Some(Sample {
-        delimiter,
-        first,
-        guesses,
-    }))
+    Ok(Some(Sample { delimiter, first, guesses }))
 }
 
 /// Reads one record: a line, or several if a quote is open at a line's end.
@@ -194,11 +190,7 @@ fn guess_time(field: &str) -> Guess {
             let parts: Vec<&str> = whole.split(':').collect();
             let is_time =
                 matches!(parts.len(), 2 | 3) && parts.iter().all(|part| is_digits(part, 2));
-            if is_time {
-                Guess::Timestamp
-            } else {
-                Guess::Text
-            }
+            if is_time { Guess::Timestamp } else { Guess::Text }
         }
         (false, _) => Guess::Text,
     }

@@ -62,20 +62,13 @@ pub(crate) fn tokens(text: &str) -> Vec<Token> {
                 None => (Some(TokenKind::Symbol('$')), 1),
             },
             _ if is_word_char(first) => {
-                let length = rest
-                    .find(|c| !is_word_char(c) && c != '$')
-                    .unwrap_or(rest.len());
+                let length = rest.find(|c| !is_word_char(c) && c != '$').unwrap_or(rest.len());
                 (Some(TokenKind::Word), length)
             }
             other => (Some(TokenKind::Symbol(other)), other.len_utf8()),
         };
         if let Some(kind) = kind {
-            found.push(Token {
-                kind,
-                start: at,
-                end: at + length,
-                depth,
-            });
+            found.push(Token { kind, start: at, end: at + length, depth });
             match kind {
                 TokenKind::Symbol('(') => depth += 1,
                 TokenKind::Symbol(')') => depth = depth.saturating_sub(1),
@@ -119,15 +112,9 @@ pub(crate) fn copy_direction(statement: &str, tokens: &[Token]) -> Option<usize>
 pub(crate) fn quote_identifier(name: &str) -> String {
     let is_plain = !name.starts_with(|c: char| c.is_ascii_digit())
         && !name.is_empty()
-        && name
-            .chars()
-            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
         && !super::keywords::is_reserved(name);
-    if is_plain {
-        name.to_owned()
-    } else {
-        format!("\"{}\"", name.replace('"', "\"\""))
-    }
+    if is_plain { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
 }
 
 /// Writes a text as a SQL string literal.
@@ -137,10 +124,7 @@ pub(crate) fn quote_text(text: &str) -> String {
 
 /// Reads a name as SQL does: folded to lower case unless it is in double quotes.
 pub(crate) fn identifier_name(written: &str) -> String {
-    match written
-        .strip_prefix('"')
-        .and_then(|rest| rest.strip_suffix('"'))
-    {
+    match written.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
         Some(inner) => inner.replace("\"\"", "\""),
         None => written.to_lowercase(),
     }
@@ -200,11 +184,7 @@ fn dollar_quoted(rest: &str) -> Option<usize> {
     if name.starts_with(|c: char| c.is_ascii_digit()) || !name.chars().all(is_word_char) {
         return None;
     }
-    Some(
-        rest[tag_end..]
-            .find(tag)
-            .map_or(rest.len(), |at| tag_end + at + tag_end),
-    )
+    Some(rest[tag_end..].find(tag).map_or(rest.len(), |at| tag_end + at + tag_end))
 }
 
 #[cfg(test)]
@@ -212,48 +192,30 @@ mod tests {
     use super::*;
 
     fn pieces(text: &str) -> Vec<&str> {
-        tokens(text)
-            .iter()
-            .map(|token| &text[token.start..token.end])
-            .collect()
+        tokens(text).iter().map(|token| &text[token.start..token.end]).collect()
     }
 
     #[test]
     fn quotes_and_comments_hide_their_content() {
         assert_eq!(
             pieces("a 'b ''c' \"d \"\"e\" -- f\n/* g /* h */ i */ $x$ j $x$ e'k\\'l' $1"),
-            [
-                "a",
-                "'b ''c'",
-                "\"d \"\"e\"",
-                "$x$ j $x$",
-                "e'k\\'l'",
-                "$",
-                "1"
-            ]
+            ["a", "'b ''c'", "\"d \"\"e\"", "$x$ j $x$", "e'k\\'l'", "$", "1"]
         );
         assert_eq!(pieces("'open"), ["'open"]);
         assert_eq!(pieces("/* open"), [""; 0]);
         assert_eq!(pieces("$$ open"), ["$$ open"]);
-        assert_eq!(
-            pieces("\u{e9}t\u{e9} \u{2713}"),
-            ["\u{e9}t\u{e9}", "\u{2713}"]
-        );
+        assert_eq!(pieces("\u{e9}t\u{e9} \u{2713}"), ["\u{e9}t\u{e9}", "\u{2713}"]);
     }
 
     #[test]
     fn copy_stream_looks_outside_parentheses_only() {
-        assert_eq!(
-            copy_stream("copy t from stdin"),
-            Some(CopyStream::FromStdin)
-        );
+        assert_eq!(copy_stream("copy t from stdin"), Some(CopyStream::FromStdin));
         assert_eq!(copy_stream("COPY t (a, b) FROM STDIN (format csv)"), {
             Some(CopyStream::FromStdin)
         });
-        assert_eq!(
-            copy_stream("/* x */ copy (select a from stdin) to stdout"),
-            { Some(CopyStream::ToStdout) }
-        );
+        assert_eq!(copy_stream("/* x */ copy (select a from stdin) to stdout"), {
+            Some(CopyStream::ToStdout)
+        });
         assert_eq!(copy_stream("copy t from 'stdin'"), None);
         assert_eq!(copy_stream("select 'copy' from stdin"), None);
         assert_eq!(copy_stream("copy t from"), None);

@@ -80,11 +80,7 @@ impl<'a> ColumnText<'a> {
     pub(crate) fn write(&self, row: usize, out: &mut String) {
         match &self.source {
             Source::Boolean => {
-                out.push_str(if self.array.as_boolean().value(row) {
-                    "true"
-                } else {
-                    "false"
-                });
+                out.push_str(if self.array.as_boolean().value(row) { "true" } else { "false" });
             }
             Source::Shared => {
                 let mut bytes = Vec::new();
@@ -220,14 +216,7 @@ mod tests {
         let days = vec![0, -1, 11_016, 19_782, 2_932_896, -719_162];
         assert_eq!(
             texts(Date32Array::from(days)),
-            [
-                "1970-01-01",
-                "1969-12-31",
-                "2000-02-29",
-                "2024-02-29",
-                "9999-12-31",
-                "0001-01-01"
-            ]
+            ["1970-01-01", "1969-12-31", "2000-02-29", "2024-02-29", "9999-12-31", "0001-01-01"]
         );
     }
 
@@ -243,10 +232,7 @@ mod tests {
                 "2024-01-01 12:00:00",
             ]
         );
-        assert_eq!(
-            texts(TimestampSecondArray::from(vec![61])),
-            ["1970-01-01 00:01:01"]
-        );
+        assert_eq!(texts(TimestampSecondArray::from(vec![61])), ["1970-01-01 00:01:01"]);
         assert_eq!(
             texts(TimestampNanosecondArray::from(vec![1_500_000_000, 1])),
             ["1970-01-01 00:00:01.5", "1970-01-01 00:00:00.000000001"]
@@ -255,20 +241,11 @@ mod tests {
 
     #[test]
     fn other_types_keep_every_digit_and_byte() {
-        assert_eq!(
-            texts(BinaryArray::from(vec![&b"\x00\xffA"[..], b""])),
-            ["\\x00ff41", "\\x"]
-        );
-        assert_eq!(
-            texts(BooleanArray::from(vec![Some(true), None])),
-            ["true", "(null)"]
-        );
+        assert_eq!(texts(BinaryArray::from(vec![&b"\x00\xffA"[..], b""])), ["\\x00ff41", "\\x"]);
+        assert_eq!(texts(BooleanArray::from(vec![Some(true), None])), ["true", "(null)"]);
         let decimals = Decimal128Array::from(vec![150, -7]).with_precision_and_scale(38, 2);
         assert_eq!(texts(decimals.unwrap()), ["1.50", "-0.07"]);
-        assert_eq!(
-            texts(Int64Array::from(vec![i64::MIN])),
-            ["-9223372036854775808"]
-        );
+        assert_eq!(texts(Int64Array::from(vec![i64::MIN])), ["-9223372036854775808"]);
         assert_eq!(texts(StringArray::from(vec!["", "x"])), ["", "x"]);
         let list = ListArray::from_iter_primitive::<Int32Type, _, _>([Some([Some(1), None])]);
         assert_eq!(texts(list), ["[1, NULL]"]);

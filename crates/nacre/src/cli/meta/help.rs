@@ -12,10 +12,7 @@ const SQL: &[(&str, &str)] = &[
          options: FORMAT csv, HEADER [true | false | match], DELIMITER ',', QUOTE '\"',\n         \
          ESCAPE '\"', NULL ''",
     ),
-    (
-        "COPY TO",
-        "COPY table [(column, ...)] | (query) TO 'file' | STDOUT [(option, ...)]",
-    ),
+    ("COPY TO", "COPY table [(column, ...)] | (query) TO 'file' | STDOUT [(option, ...)]"),
     (
         "CREATE TABLE",
         "CREATE TABLE [IF NOT EXISTS] table (\n    column type [NOT NULL] [PRIMARY KEY], ...\n    \
@@ -40,11 +37,7 @@ const SQL: &[(&str, &str)] = &[
 /// Returns the list of the shell's commands.
 pub(super) fn commands() -> String {
     let left = |names: &[&str], arguments: &str| {
-        let names: Vec<&str> = names
-            .iter()
-            .copied()
-            .filter(|name| !name.ends_with('+'))
-            .collect();
+        let names: Vec<&str> = names.iter().copied().filter(|name| !name.ends_with('+')).collect();
         format!("{} {arguments}", names.join(", "))
     };
     let lines: Vec<(String, &str)> = COMMANDS
@@ -65,10 +58,7 @@ pub(super) fn sql(topic: &str) -> Result<String, Complaint> {
     let topic = topic.trim_end_matches(';').trim().to_uppercase();
     if topic.is_empty() {
         let names: Vec<&str> = SQL.iter().map(|(name, _)| *name).collect();
-        return Ok(format!(
-            "{}\n\\h COMMAND shows the syntax of one.\n",
-            names.join("\n")
-        ));
+        return Ok(format!("{}\n\\h COMMAND shows the syntax of one.\n", names.join("\n")));
     }
     let mut text = String::new();
     for (_, syntax) in SQL.iter().filter(|(name, _)| name.starts_with(&topic)) {

@@ -9,10 +9,7 @@ pub(super) fn mode(console: &mut Console, rest: &str) -> Result<Flow, Complaint>
     if !rest.is_empty() {
         console.style.mode = rest.trim_end_matches(';').parse().map_err(Complaint::new)?;
     }
-    Ok(announce(
-        console,
-        &format!("Output mode is {}.", console.style.mode),
-    ))
+    Ok(announce(console, &format!("Output mode is {}.", console.style.mode)))
 }
 
 /// `\x`.
@@ -31,15 +28,8 @@ pub(super) fn headers(
 ) -> Result<Flow, Complaint> {
     let is_on = parse_switch(rest, console.style.has_header != is_contrary)?;
     console.style.has_header = is_on != is_contrary;
-    let what = if is_contrary {
-        "Rows only"
-    } else {
-        "Names of columns"
-    };
-    Ok(announce(
-        console,
-        &format!("{what}: {}.", if is_on { "on" } else { "off" }),
-    ))
+    let what = if is_contrary { "Rows only" } else { "Names of columns" };
+    Ok(announce(console, &format!("{what}: {}.", if is_on { "on" } else { "off" })))
 }
 
 /// `.nullvalue`, and `\pset null`.
@@ -53,11 +43,7 @@ pub(super) fn null_text(console: &mut Console, rest: &str) -> Result<Flow, Compl
 /// `\timing` and `.timer`.
 pub(super) fn timing(console: &mut Console, rest: &str) -> Result<Flow, Complaint> {
     console.behaviour.has_timer = parse_switch(rest, console.behaviour.has_timer)?;
-    let state = if console.behaviour.has_timer {
-        "on"
-    } else {
-        "off"
-    };
+    let state = if console.behaviour.has_timer { "on" } else { "off" };
     Ok(announce(console, &format!("Timing is {state}.")))
 }
 
@@ -73,28 +59,16 @@ pub(super) fn option(console: &mut Console, rest: &str) -> Result<Flow, Complain
                 .style
                 .null
                 .as_deref()
-                .map_or("(the format's own)".to_owned(), |null| {
-                    format!("\"{null}\"")
-                }),
-            if console.style.has_header {
-                "off"
-            } else {
-                "on"
-            },
-            if console.behaviour.has_timer {
-                "on"
-            } else {
-                "off"
-            },
+                .map_or("(the format's own)".to_owned(), |null| { format!("\"{null}\"") }),
+            if console.style.has_header { "off" } else { "on" },
+            if console.behaviour.has_timer { "on" } else { "off" },
         ))),
         "format" => mode(console, value),
         "null" => null_text(console, value),
         "tuples_only" | "t" => headers(console, value, true),
         "expanded" | "x" => expanded(console, value),
-        other => Err(
-            Complaint::new(format!("unknown option \"{other}\" of \\pset"))
-                .with_hint("There are format, null, tuples_only and expanded."),
-        ),
+        other => Err(Complaint::new(format!("unknown option \"{other}\" of \\pset"))
+            .with_hint("There are format, null, tuples_only and expanded.")),
     }
 }
 

@@ -44,152 +44,42 @@ pub(crate) struct Command {
 /// Every command, in the order of the help text.
 pub(crate) const COMMANDS: &[Command] = &[
     entry(&["\\?", ".help"], "", "this list", Kind::Help),
-    entry(
-        &["\\h", "\\help"],
-        "[COMMAND]",
-        "SQL commands and their syntax",
-        Kind::SqlHelp,
-    ),
-    entry(
-        &["\\q", "\\quit", ".quit", ".exit"],
-        "",
-        "end the shell or the script",
-        Kind::Quit,
-    ),
+    entry(&["\\h", "\\help"], "[COMMAND]", "SQL commands and their syntax", Kind::SqlHelp),
+    entry(&["\\q", "\\quit", ".quit", ".exit"], "", "end the shell or the script", Kind::Quit),
     entry(
         &["\\d", "\\d+"],
         "[TABLE]",
         "columns and keys of a table, or all tables",
         Kind::Describe,
     ),
-    entry(
-        &["\\dt", "\\dt+"],
-        "[PATTERN]",
-        "tables with their rows and bytes",
-        Kind::Tables,
-    ),
-    entry(
-        &[".tables"],
-        "[PATTERN]",
-        "names of tables, one a line",
-        Kind::TableNames,
-    ),
-    entry(
-        &[".schema"],
-        "[TABLE]",
-        "CREATE TABLE statements",
-        Kind::Schema,
-    ),
-    entry(
-        &["\\l", "\\l+", ".databases"],
-        "",
-        "the database and its domains",
-        Kind::Databases,
-    ),
-    entry(
-        &["\\conninfo"],
-        "",
-        "which database this is",
-        Kind::Connection,
-    ),
-    entry(
-        &["\\i", "\\include", ".read"],
-        "FILE",
-        "run a script",
-        Kind::Include,
-    ),
-    entry(
-        &["\\copy"],
-        "...",
-        "COPY with a file name that needs no quotes",
-        Kind::Copy,
-    ),
+    entry(&["\\dt", "\\dt+"], "[PATTERN]", "tables with their rows and bytes", Kind::Tables),
+    entry(&[".tables"], "[PATTERN]", "names of tables, one a line", Kind::TableNames),
+    entry(&[".schema"], "[TABLE]", "CREATE TABLE statements", Kind::Schema),
+    entry(&["\\l", "\\l+", ".databases"], "", "the database and its domains", Kind::Databases),
+    entry(&["\\conninfo"], "", "which database this is", Kind::Connection),
+    entry(&["\\i", "\\include", ".read"], "FILE", "run a script", Kind::Include),
+    entry(&["\\copy"], "...", "COPY with a file name that needs no quotes", Kind::Copy),
     entry(
         &[".import"],
         "FILE TABLE",
         "load a CSV file, creating the table if absent",
         Kind::Import,
     ),
-    entry(
-        &["\\o", "\\out", ".output"],
-        "[FILE]",
-        "send answers to a file, or back",
-        Kind::Output,
-    ),
-    entry(
-        &["\\e", "\\edit"],
-        "",
-        "edit the statement with $EDITOR and run it",
-        Kind::Edit,
-    ),
-    entry(
-        &["\\g"],
-        "",
-        "run the statement, or the last one again",
-        Kind::Execute,
-    ),
-    entry(
-        &["\\gx"],
-        "",
-        "the same, one value a line",
-        Kind::ExecuteExpanded,
-    ),
-    entry(
-        &["\\p", "\\print"],
-        "",
-        "show the statement typed so far",
-        Kind::PrintBuffer,
-    ),
-    entry(
-        &["\\r", "\\reset"],
-        "",
-        "forget the statement typed so far",
-        Kind::ResetBuffer,
-    ),
-    entry(
-        &["\\timing", ".timer"],
-        "[on|off]",
-        "time of each statement",
-        Kind::Timing,
-    ),
+    entry(&["\\o", "\\out", ".output"], "[FILE]", "send answers to a file, or back", Kind::Output),
+    entry(&["\\e", "\\edit"], "", "edit the statement with $EDITOR and run it", Kind::Edit),
+    entry(&["\\g"], "", "run the statement, or the last one again", Kind::Execute),
+    entry(&["\\gx"], "", "the same, one value a line", Kind::ExecuteExpanded),
+    entry(&["\\p", "\\print"], "", "show the statement typed so far", Kind::PrintBuffer),
+    entry(&["\\r", "\\reset"], "", "forget the statement typed so far", Kind::ResetBuffer),
+    entry(&["\\timing", ".timer"], "[on|off]", "time of each statement", Kind::Timing),
     entry(&["\\x"], "[on|off]", "one value a line", Kind::Expanded),
-    entry(
-        &["\\t"],
-        "[on|off]",
-        "rows only, no names and counts",
-        Kind::TuplesOnly,
-    ),
-    entry(
-        &[".mode"],
-        "[MODE]",
-        "box csv json jsonlines line list markdown",
-        Kind::Mode,
-    ),
-    entry(
-        &[".headers", ".header"],
-        "[on|off]",
-        "names of columns",
-        Kind::Headers,
-    ),
+    entry(&["\\t"], "[on|off]", "rows only, no names and counts", Kind::TuplesOnly),
+    entry(&[".mode"], "[MODE]", "box csv json jsonlines line list markdown", Kind::Mode),
+    entry(&[".headers", ".header"], "[on|off]", "names of columns", Kind::Headers),
     entry(&[".nullvalue"], "TEXT", "text for NULL", Kind::NullText),
-    entry(
-        &["\\pset"],
-        "[NAME [VALUE]]",
-        "format, null, tuples_only, expanded",
-        Kind::Option,
-    ),
-    entry(
-        &["\\echo", "\\qecho", ".print"],
-        "TEXT",
-        "print a text",
-        Kind::Echo,
-    ),
-    entry(
-        &["\\cd", ".cd"],
-        "[DIR]",
-        "change the working directory",
-        Kind::ChangeDirectory,
-    ),
+    entry(&["\\pset"], "[NAME [VALUE]]", "format, null, tuples_only, expanded", Kind::Option),
+    entry(&["\\echo", "\\qecho", ".print"], "TEXT", "print a text", Kind::Echo),
+    entry(&["\\cd", ".cd"], "[DIR]", "change the working directory", Kind::ChangeDirectory),
 ];
 
 const fn entry(
@@ -198,12 +88,7 @@ const fn entry(
     help: &'static str,
     kind: Kind,
 ) -> Command {
-    Command {
-        names,
-        arguments,
-        help,
-        kind,
-    }
+    Command { names, arguments, help, kind }
 }
 
 /// A complaint about a command, and what to do instead.
@@ -215,10 +100,7 @@ pub(crate) struct Complaint {
 
 impl Complaint {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            hint: None,
-        }
+        Self { message: message.into(), hint: None }
     }
 
     #[must_use]
@@ -234,21 +116,14 @@ pub(crate) fn parse_line(line: &str) -> Result<(&'static Command, &str), Complai
     // `\q;` and `\dt;` are what hands type.
     let name = name.trim_end_matches(';');
     let rest = rest.trim();
-    match COMMANDS
-        .iter()
-        .find(|command| command.names.contains(&name))
-    {
+    match COMMANDS.iter().find(|command| command.names.contains(&name)) {
         Some(command) => Ok((command, rest)),
         None => Err(unknown(name)),
     }
 }
 
 fn unknown(name: &str) -> Complaint {
-    let help = if name.starts_with('.') {
-        ".help"
-    } else {
-        "\\?"
-    };
+    let help = if name.starts_with('.') { ".help" } else { "\\?" };
     let bare = |name: &str| name.trim_start_matches(['\\', '.']).to_lowercase();
     let wanted = bare(name);
     let names = || COMMANDS.iter().flat_map(|command| command.names).copied();
@@ -289,9 +164,7 @@ pub(crate) fn split_arguments(rest: &str) -> Result<Vec<String>, Complaint> {
                     Some(inner) if inner == c => break,
                     Some(inner) => argument.push(inner),
                     None => {
-                        return Err(Complaint::new(format!(
-                            "the quote {c} is not closed: {rest}"
-                        )));
+                        return Err(Complaint::new(format!("the quote {c} is not closed: {rest}")));
                     }
                 }
             }
@@ -333,11 +206,8 @@ mod tests {
 
     #[test]
     fn names_are_unique() {
-        let mut names: Vec<&str> = COMMANDS
-            .iter()
-            .flat_map(|command| command.names)
-            .copied()
-            .collect();
+        let mut names: Vec<&str> =
+            COMMANDS.iter().flat_map(|command| command.names).copied().collect();
         let count = names.len();
         names.sort_unstable();
         names.dedup();
@@ -358,10 +228,7 @@ mod tests {
     #[test]
     fn quotes_keep_blanks_in_arguments() {
         let split = |rest| split_arguments(rest).unwrap();
-        assert_eq!(
-            split(" a  'b c' \"d\"\"e\" f'g'h ''"),
-            ["a", "b c", "d\"e", "fgh", ""]
-        );
+        assert_eq!(split(" a  'b c' \"d\"\"e\" f'g'h ''"), ["a", "b c", "d\"e", "fgh", ""]);
         assert_eq!(split(""), [""; 0]);
         assert!(split_arguments("'a").is_err());
     }

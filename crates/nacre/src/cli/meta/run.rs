@@ -21,13 +21,7 @@ pub(crate) fn run(
     place: &Place,
 ) -> Flow {
     let outcome = parse_line(line).and_then(|(command, rest)| {
-        let mut call = Call {
-            console,
-            assembler,
-            data,
-            place,
-            rest,
-        };
+        let mut call = Call { console, assembler, data, place, rest };
         call.run(command.kind)
     });
     match outcome {
@@ -88,29 +82,20 @@ impl Call<'_> {
             Kind::Mode => options::mode(self.console, rest),
             Kind::NullText => options::null_text(self.console, rest),
             Kind::Option => options::option(self.console, rest),
-            Kind::Echo => Ok(self
-                .console
-                .show(&format!("{}\n", split_arguments(rest)?.join(" ")))),
+            Kind::Echo => Ok(self.console.show(&format!("{}\n", split_arguments(rest)?.join(" ")))),
             Kind::ChangeDirectory => self.change_directory(),
         }
     }
 
     /// Runs what was typed so far, or the last statement again.
     fn execute(&mut self) -> Flow {
-        let mut statements: Vec<String> = self
-            .assembler
-            .finish()
-            .into_iter()
-            .map(|statement| statement.text)
-            .collect();
+        let mut statements: Vec<String> =
+            self.assembler.finish().into_iter().map(|statement| statement.text).collect();
         if statements.is_empty() && !self.console.last_statement.is_empty() {
             statements.push(self.console.last_statement.clone());
         }
         for statement in statements {
-            match self
-                .console
-                .run_statement(&statement, self.place, self.data)
-            {
+            match self.console.run_statement(&statement, self.place, self.data) {
                 Flow::Continue => {}
                 other => return other,
             }
@@ -120,9 +105,7 @@ impl Call<'_> {
 
     fn copy(&mut self) -> Result<Flow, Complaint> {
         let statement = copy_statement(self.rest)?;
-        Ok(self
-            .console
-            .run_statement(&statement, self.place, self.data))
+        Ok(self.console.run_statement(&statement, self.place, self.data))
     }
 
     fn output(&mut self) -> Result<Flow, Complaint> {
@@ -130,10 +113,7 @@ impl Call<'_> {
             return Err(Complaint::new("answers cannot go to a program")
                 .with_hint("Start it outside: nacre DIR -c '...' | program"));
         }
-        let path = split_arguments(self.rest)?
-            .into_iter()
-            .next()
-            .map(|path| expand_home(&path));
+        let path = split_arguments(self.rest)?.into_iter().next().map(|path| expand_home(&path));
         let path = path.filter(|path| path != Path::new("stdout"));
         match self.console.output.redirect(path.as_deref()) {
             Ok(()) => Ok(Flow::Continue),
@@ -156,10 +136,7 @@ impl Call<'_> {
         self.assembler.clear();
         for (index, line) in after.lines().enumerate() {
             for statement in self.assembler.push_line(line, index + 1) {
-                match self
-                    .console
-                    .run_statement(&statement.text, self.place, self.data)
-                {
+                match self.console.run_statement(&statement.text, self.place, self.data) {
                     Flow::Continue => {}
                     other => return Ok(other),
                 }
@@ -174,10 +151,7 @@ impl Call<'_> {
             _ => self.path()?,
         };
         std::env::set_current_dir(&path).map_err(|error| {
-            Complaint::new(format!(
-                "cannot change to directory {}: {error}",
-                path.display()
-            ))
+            Complaint::new(format!("cannot change to directory {}: {error}", path.display()))
         })?;
         Ok(Flow::Continue)
     }
@@ -188,10 +162,8 @@ impl Call<'_> {
         match arguments.as_slice() {
             [path] => Ok(expand_home(path)),
             [] => Err(Complaint::new("a file name is missing")),
-            _ => Err(
-                Complaint::new(format!("one file name is wanted, not {}", arguments.len()))
-                    .with_hint("Put a name with blanks in quotes."),
-            ),
+            _ => Err(Complaint::new(format!("one file name is wanted, not {}", arguments.len()))
+                .with_hint("Put a name with blanks in quotes.")),
         }
     }
 }
@@ -241,23 +213,11 @@ mod tests {
     #[test]
     fn copy_quotes_a_bare_file_name() {
         let copy = |rest| copy_statement(rest).unwrap();
-        assert_eq!(
-            copy("t from a.csv (format csv)"),
-            "copy t from 'a.csv' (format csv)"
-        );
-        assert_eq!(
-            copy("t (a, b) from 'x y.csv' csv;"),
-            "copy t (a, b) from 'x y.csv' csv"
-        );
-        assert_eq!(
-            copy("(select a from t) to o'k.csv"),
-            "copy (select a from t) to 'o''k.csv'"
-        );
+        assert_eq!(copy("t from a.csv (format csv)"), "copy t from 'a.csv' (format csv)");
+        assert_eq!(copy("t (a, b) from 'x y.csv' csv;"), "copy t (a, b) from 'x y.csv' csv");
+        assert_eq!(copy("(select a from t) to o'k.csv"), "copy (select a from t) to 'o''k.csv'");
         assert_eq!(copy("t from pstdin"), "copy t from stdin");
-        assert_eq!(
-            copy("t to STDOUT (format csv)"),
-            "copy t to STDOUT (format csv)"
-        );
+        assert_eq!(copy("t to STDOUT (format csv)"), "copy t to STDOUT (format csv)");
         assert!(copy_statement("t").is_err() && copy_statement("t from").is_err());
     }
 }

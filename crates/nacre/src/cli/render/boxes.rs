@@ -40,10 +40,7 @@ struct Column {
 
 impl BoxRenderer {
     pub(super) fn new(schema: &Schema, style: &Style) -> Self {
-        let numeric = schema
-            .fields()
-            .iter()
-            .map(|field| field.data_type().is_numeric());
+        let numeric = schema.fields().iter().map(|field| field.data_type().is_numeric());
         Self::with_columns(column_names(schema).into_iter().zip(numeric), style)
     }
 
@@ -52,11 +49,7 @@ impl BoxRenderer {
             let mut visible = String::new();
             push_visible(&name, &mut visible);
             let width = if style.has_header { visible.width() } else { 0 };
-            Column {
-                name: visible,
-                is_right,
-                width,
-            }
+            Column { name: visible, is_right, width }
         });
         Self {
             columns: columns.collect(),
@@ -182,11 +175,7 @@ pub(crate) fn text_box(header: &[&str], rows: Vec<Vec<String>>) -> String {
 
 impl BoxRenderer {
     fn start_streaming_if_held(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        if self.is_streaming {
-            Ok(())
-        } else {
-            self.start_streaming(out)
-        }
+        if self.is_streaming { Ok(()) } else { self.start_streaming(out) }
     }
 }
 

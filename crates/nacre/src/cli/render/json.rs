@@ -33,21 +33,13 @@ pub(super) struct JsonRenderer {
 
 impl JsonRenderer {
     pub(super) fn new(schema: &Schema, layout: Layout) -> Self {
-        Self {
-            keys: keys(&column_names(schema)),
-            layout,
-            is_first: true,
-        }
+        Self { keys: keys(&column_names(schema)), layout, is_first: true }
     }
 }
 
 impl Renderer for JsonRenderer {
     fn begin(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        if self.layout == Layout::Array {
-            out.write_all(b"[")
-        } else {
-            Ok(())
-        }
+        if self.layout == Layout::Array { out.write_all(b"[") } else { Ok(()) }
     }
 
     fn rows(&mut self, out: &mut dyn Write, batch: &RecordBatch) -> io::Result<()> {
@@ -61,22 +53,14 @@ impl Renderer for JsonRenderer {
             }
             self.is_first = false;
             push_object(&self.keys, &values, row, &mut text);
-            text.push_str(if self.layout == Layout::Lines {
-                "\n"
-            } else {
-                ""
-            });
+            text.push_str(if self.layout == Layout::Lines { "\n" } else { "" });
             out.write_all(text.as_bytes())?;
         }
         Ok(())
     }
 
     fn end(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        if self.layout == Layout::Array {
-            out.write_all(b"]\n")
-        } else {
-            Ok(())
-        }
+        if self.layout == Layout::Array { out.write_all(b"]\n") } else { Ok(()) }
     }
 }
 
@@ -118,10 +102,7 @@ impl<'a> JsonColumn<'a> {
             DataType::Struct(_) => object_shape(array.as_struct())?,
             _ => Shape::Quoted,
         };
-        Ok(Self {
-            text: ColumnText::new(array).map_err(io::Error::other)?,
-            shape,
-        })
+        Ok(Self { text: ColumnText::new(array).map_err(io::Error::other)?, shape })
     }
 
     fn write(&self, row: usize, out: &mut String) {
@@ -151,11 +132,7 @@ impl<'a> JsonColumn<'a> {
 }
 
 fn object_shape(array: &StructArray) -> io::Result<Shape<'_>> {
-    let names: Vec<String> = array
-        .fields()
-        .iter()
-        .map(|field| field.name().clone())
-        .collect();
+    let names: Vec<String> = array.fields().iter().map(|field| field.name().clone()).collect();
     let values: io::Result<Vec<_>> = array.columns().iter().map(JsonColumn::new).collect();
     Ok(Shape::Object(keys(&names), values?))
 }

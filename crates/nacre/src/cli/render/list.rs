@@ -18,11 +18,7 @@ pub(super) struct ListRenderer {
 impl ListRenderer {
     pub(super) fn new(schema: &Schema, style: &Style) -> Self {
         let null = style.null.clone().unwrap_or_default();
-        Self {
-            names: column_names(schema),
-            null,
-            has_header: style.has_header,
-        }
+        Self { names: column_names(schema), null, has_header: style.has_header }
     }
 }
 

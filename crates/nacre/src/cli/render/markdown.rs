@@ -19,11 +19,7 @@ impl MarkdownRenderer {
     pub(super) fn new(schema: &Schema, style: &Style) -> Self {
         Self {
             names: column_names(schema),
-            is_right: schema
-                .fields()
-                .iter()
-                .map(|field| field.data_type().is_numeric())
-                .collect(),
+            is_right: schema.fields().iter().map(|field| field.data_type().is_numeric()).collect(),
             null: style.null.clone().unwrap_or_else(|| "NULL".to_owned()),
         }
     }

@@ -77,10 +77,7 @@ impl Mode {
 
 impl fmt::Display for Mode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = NAMES
-            .iter()
-            .find(|(_, mode)| mode == self)
-            .map_or("", |(name, _)| name);
+        let name = NAMES.iter().find(|(_, mode)| mode == self).map_or("", |(name, _)| name);
         f.write_str(name)
     }
 }
@@ -89,37 +86,19 @@ impl FromStr for Mode {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        let aliases = [
-            ("ndjson", "jsonlines"),
-            ("md", "markdown"),
-            ("aligned", "box"),
-        ];
+        let aliases = [("ndjson", "jsonlines"), ("md", "markdown"), ("aligned", "box")];
         let name = name.to_ascii_lowercase();
-        let name = aliases
-            .iter()
-            .find(|(alias, _)| *alias == name)
-            .map_or(&*name, |(_, is)| is);
-        NAMES
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map(|(_, mode)| *mode)
-            .ok_or_else(|| {
-                let known: Vec<&str> = Self::names().collect();
-                format!(
-                    "unknown output mode \"{name}\"; one of {}",
-                    known.join(", ")
-                )
-            })
+        let name = aliases.iter().find(|(alias, _)| *alias == name).map_or(&*name, |(_, is)| is);
+        NAMES.iter().find(|(known, _)| *known == name).map(|(_, mode)| *mode).ok_or_else(|| {
+            let known: Vec<&str> = Self::names().collect();
+            format!("unknown output mode \"{name}\"; one of {}", known.join(", "))
+        })
     }
 }
 
 impl Default for Style {
     fn default() -> Self {
-        Self {
-            mode: Mode::Box,
-            null: None,
-            has_header: true,
-        }
+        Self { mode: Mode::Box, null: None, has_header: true }
     }
 }
 
@@ -130,9 +109,5 @@ pub(super) fn column_texts(batch: &RecordBatch) -> io::Result<Vec<ColumnText<'_>
 }
 
 pub(super) fn column_names(schema: &Schema) -> Vec<String> {
-    schema
-        .fields()
-        .iter()
-        .map(|field| field.name().clone())
-        .collect()
+    schema.fields().iter().map(|field| field.name().clone()).collect()
 }

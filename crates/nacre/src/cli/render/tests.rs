@@ -22,19 +22,13 @@ fn rendered(style: &Style, batches: &[RecordBatch]) -> String {
 }
 
 fn style(mode: Mode) -> Style {
-    Style {
-        mode,
-        ..Style::default()
-    }
+    Style { mode, ..Style::default() }
 }
 
 fn sample() -> Vec<RecordBatch> {
     let ids: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), None, Some(300)]));
-    let texts: ArrayRef = Arc::new(StringArray::from(vec![
-        Some("a|b"),
-        Some("\u{6771}\u{4eac}, \"x\""),
-        Some(""),
-    ]));
+    let texts: ArrayRef =
+        Arc::new(StringArray::from(vec![Some("a|b"), Some("\u{6771}\u{4eac}, \"x\""), Some("")]));
     let batch = RecordBatch::try_from_iter([("id", ids), ("name", texts)]).unwrap();
     vec![batch.slice(0, 2), batch.slice(2, 1)]
 }
@@ -75,10 +69,7 @@ fn ascii(text: &str) -> String {
 
 #[test]
 fn box_without_header_has_no_names_and_no_count() {
-    let style = Style {
-        has_header: false,
-        ..style(Mode::Box)
-    };
+    let style = Style { has_header: false, ..style(Mode::Box) };
     let expected = "+---+\n| x |\n+---+\n";
     let batches = [one_text("x")[0].slice(0, 1)];
     assert_eq!(ascii(&rendered(&style, &batches)), expected);
@@ -104,14 +95,8 @@ fn box_shows_every_row_of_a_long_result() {
 fn csv_quotes_what_would_read_back_differently() {
     let expected = "id,name\n1,a|b\n,\"\u{6771}\u{4eac}, \"\"x\"\"\"\n300,\"\"\n";
     assert_eq!(rendered(&style(Mode::Csv), &sample()), expected);
-    assert_eq!(
-        rendered(&style(Mode::Csv), &one_text("a\nb")),
-        "t\n\"a\nb\"\n\n"
-    );
-    let with_null = Style {
-        null: Some("\\N".to_owned()),
-        ..style(Mode::Csv)
-    };
+    assert_eq!(rendered(&style(Mode::Csv), &one_text("a\nb")), "t\n\"a\nb\"\n\n");
+    let with_null = Style { null: Some("\\N".to_owned()), ..style(Mode::Csv) };
     assert_eq!(rendered(&with_null, &one_text("\\N")), "t\n\"\\N\"\n\\N\n");
 }
 
@@ -131,10 +116,7 @@ fn list_line_and_markdown_keep_rows_on_their_lines() {
     );
     for mode in [Mode::List, Mode::Line, Mode::Markdown, Mode::Box] {
         let text = rendered(&style(mode), &one_text("a\n\t\x1b[31m\u{202e}\u{85}"));
-        assert!(
-            text.contains("a\\n\\t\\x1b[31m\\u{202e}\\u{85}"),
-            "{mode}: {text}"
-        );
+        assert!(text.contains("a\\n\\t\\x1b[31m\\u{202e}\\u{85}"), "{mode}: {text}");
     }
 }
 
@@ -166,14 +148,8 @@ fn json_keeps_numbers_as_numbers() {
     let second =
         "{\"i\":null,\"f\":\"NaN\",\"d\":-0.05,\"t\":\"x\",\"l\":[],\"s\":{\"a\\\"b\":null}}";
     let batches = [batch];
-    assert_eq!(
-        rendered(&style(Mode::Json), &batches),
-        format!("[{first},\n{second}]\n")
-    );
-    assert_eq!(
-        rendered(&style(Mode::JsonLines), &batches),
-        format!("{first}\n{second}\n")
-    );
+    assert_eq!(rendered(&style(Mode::Json), &batches), format!("[{first},\n{second}]\n"));
+    assert_eq!(rendered(&style(Mode::JsonLines), &batches), format!("{first}\n{second}\n"));
     let parsed: serde_json::Value =
         serde_json::from_str(&rendered(&style(Mode::Json), &batches)).unwrap();
     assert_eq!(parsed[1]["f"], "NaN");
@@ -183,10 +159,7 @@ fn json_keeps_numbers_as_numbers() {
 
 #[test]
 fn null_text_can_be_chosen() {
-    let style = Style {
-        null: Some("-".to_owned()),
-        ..style(Mode::List)
-    };
+    let style = Style { null: Some("-".to_owned()), ..style(Mode::List) };
     assert_eq!(rendered(&style, &one_text("x")), "t\nx\n-\n");
 }
 
