@@ -109,6 +109,26 @@ impl Error {
         self
     }
 
+    /// Moves the place to the token that the message quotes.
+    ///
+    /// The parser names the token that it could not use, but gives the place of the one after it
+    /// when it had to look ahead.
+    pub(crate) fn located_in(mut self, sql: &str) -> Self {
+        let (Some(position), ErrorKind::Syntax) = (self.0.position, self.0.kind) else {
+            return self;
+        };
+        let quoted = self.0.message.split_once(" at or near \"").map(|(_, rest)| rest);
+        let Some(token) = quoted.and_then(|rest| rest.strip_suffix('"')) else { return self };
+        let offset = offset_of(sql, position);
+        let is_at = |at: usize| sql.get(at..at + token.len()) == Some(token);
+        if !is_at(offset)
+            && let Some(at) = sql.get(..offset).and_then(|before| before.rfind(token))
+        {
+            self.0.position = Some(position_of(sql, at));
+        }
+        self
+    }
+
     /// Returns PostgreSQL's code for errors of this kind.
     pub fn sqlstate(&self) -> &'static str {
         match self.0.kind {
@@ -160,6 +180,24 @@ impl Error {
     }
 }
 
+/// Returns the byte that `position` stands for, or the end of `sql`.
+fn offset_of(sql: &str, position: Position) -> usize {
+    let lines = sql.split_inclusive('\n').take(position.line - 1);
+    let line_start: usize = lines.map(str::len).sum();
+    let line = &sql[line_start..];
+    let column = line.char_indices().nth(position.column.saturating_sub(1));
+    line_start + column.map_or(line.len(), |(offset, _)| offset)
+}
+
+fn position_of(sql: &str, offset: usize) -> Position {
+    let before = &sql[..offset];
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    Position {
+        line: 1 + before.matches('\n').count(),
+        column: 1 + before[line_start..].chars().count(),
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.message)
@@ -167,3 +205,24 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn located(message: &str, (line, column): (usize, usize), sql: &str) -> Position {
+        let error = Error::new(ErrorKind::Syntax, message);
+        error.with_position(Some(Position { line, column })).located_in(sql).position().unwrap()
+    }
+
+    #[test]
+    fn place_is_that_of_the_quoted_token() {
+        let near_from = "syntax error at or near \"from\"";
+        let sql = "select name,\n  from shell";
+        assert_eq!(located(near_from, (2, 8), sql), Position { line: 2, column: 3 });
+        assert_eq!(located(near_from, (2, 3), sql), Position { line: 2, column: 3 });
+        let sql = "select '\u{fc}', from t";
+        assert_eq!(located(near_from, (1, 18), sql), Position { line: 1, column: 13 });
+        assert_eq!(located(near_from, (9, 9), "select"), Position { line: 9, column: 9 });
+    }
+}

@@ -39,6 +39,9 @@ pub(crate) fn with_way_out(converted: Error, error: &StoreError) -> Error {
     let hint = match converted.kind() {
         _ if converted.hint().is_some() => return converted,
         ErrorKind::ReadOnly => "Open the database without --readonly to change it.",
+        ErrorKind::DataCorrupted if matches!(error, StoreError::ManifestDamaged { .. }) => {
+            "The pools are not affected. Restore one manifest file from a copy of the same state."
+        }
         ErrorKind::DataCorrupted => {
             "Other columns and chunks are not affected. Drop the table and load it again, or \
              restore the database's files from a copy."

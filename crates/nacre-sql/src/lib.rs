@@ -17,6 +17,7 @@ mod columns;
 mod copy;
 mod ddl;
 mod error;
+mod explain;
 mod from_datafusion;
 mod from_ingest;
 mod from_store;

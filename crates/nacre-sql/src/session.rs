@@ -26,7 +26,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::from_datafusion::from_datafusion;
 use crate::from_store::from_store;
 use crate::names::{CATALOG, SCHEMA};
-use crate::{columns, ddl, support};
+use crate::{columns, ddl, explain, support};
 
 /// How to open a database.
 #[derive(Clone, Debug, Default)]
@@ -135,6 +135,10 @@ impl Session {
     /// # Errors
     /// As [`ErrorKind`] sorts them; a failed statement has changed nothing.
     pub async fn execute(&self, sql: &str, io: StatementIo) -> Result<Outcome> {
+        self.run(sql, io).await.map_err(|error| error.located_in(sql))
+    }
+
+    async fn run(&self, sql: &str, io: StatementIo) -> Result<Outcome> {
         if let Some(copy) = parse_copy(sql)? {
             let rows = self.copy(&copy, io).await?;
             return Ok(Outcome::Command { tag: format!("COPY {rows}") });
@@ -189,13 +193,15 @@ impl Session {
     async fn query(&self, statement: ParsedStatement) -> Result<SendableRecordBatchStream> {
         let state = self.context.state();
         let names = columns::names(&statement);
+        let explain = explain::verbosity(&statement);
         let plan = state.statement_to_plan(statement).await.map_err(from_datafusion)?;
         support::check_plan(&plan)?;
         let plan = state.create_physical_plan(&plan).await.map_err(from_datafusion)?;
         let stream = execute_stream(plan, self.context.task_ctx()).map_err(from_datafusion)?;
-        Ok(match names {
-            Some(names) => columns::rename(stream, &names),
-            None => stream,
+        Ok(match (names, explain) {
+            (Some(names), _) => columns::rename(stream, &names),
+            (None, Some(is_verbose)) => explain::as_lines(stream, is_verbose),
+            (None, None) => stream,
         })
     }
 }

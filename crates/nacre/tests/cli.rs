@@ -530,3 +530,37 @@ fn control_characters_never_reach_the_terminal() {
         ran.err
     );
 }
+
+#[test]
+fn load_that_meets_the_file_size_limit_fails_cleanly_and_loses_nothing() {
+    let directory = shells();
+    let rows: String =
+        (0..100_000).map(|row| format!("shell {row:040},{row},{}.25\n", row % 1_000)).collect();
+    fs::write(directory.path().join("many.csv"), rows).unwrap();
+    let before = names(&directory.path().join("db"));
+    let script = format!(
+        "ulimit -f 1024; exec '{}' db -c \"copy shell from 'many.csv' (format csv)\"",
+        env!("CARGO_BIN_EXE_nacre")
+    );
+    let mut shell = Command::new("sh");
+    shell.current_dir(directory.path()).stdin(Stdio::null()).args(["-c", &script]);
+    let limited = ran(shell.output().unwrap());
+    assert_eq!(limited.code, 3, "{}", limited.err);
+    assert!(limited.err.contains("file size limit"), "{}", limited.err);
+    assert_eq!(names(&directory.path().join("db")), before, "no part of the load is left");
+    let count = "select count(*), sum(layers) from shell";
+    let ran = run(directory.path(), &["db", "--csv", "--no-header", "-c", count]);
+    assert_eq!(ran.out, "3,42\n", "{}", ran.err);
+    let load = "copy shell from 'many.csv' (format csv)";
+    let ran = run(directory.path(), &["db", "-c", load]);
+    assert_eq!(ran.out, "COPY 100000\n", "{}", ran.err);
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}

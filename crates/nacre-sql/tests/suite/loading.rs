@@ -135,3 +135,21 @@ fn rows_are_in_file_order_whatever_the_number_of_chunks() {
     let rows: Vec<usize> = chunks.iter().map(|chunk| chunk.rows()).collect();
     assert_eq!(rows, [65_536, 65_536, 65_536, 3_392]);
 }
+
+#[test]
+fn result_columns_are_named_as_the_user_wrote_them() {
+    let connection = Connection::open(None);
+    connection.ok("create table t (a integer, b text)");
+    let header = |query: &str| {
+        let sink = Sink::default();
+        let io = StatementIo { copy_out: Some(Box::new(sink.clone())), ..StatementIo::default() };
+        let copy = format!("copy ({query}) to stdout (format csv, header)");
+        connection.run_with(&copy, io).unwrap();
+        let text = String::from_utf8(sink.0.lock().unwrap().clone()).unwrap();
+        text.lines().next().unwrap().to_owned()
+    };
+    assert_eq!(header("select 1.005, count(*), sum(a) from t"), "1.005,count(*),sum(a)");
+    assert_eq!(header("select t.a, b as \"B\", upper(b) from t"), "a,B,upper(b)");
+    assert_eq!(header("select *, a + 1 from t"), "a,b,t.a + Int64(1)");
+    assert_eq!(header("select a + 1 from t union all select 2"), "a + 1");
+}
