@@ -132,7 +132,8 @@ impl Load {
         let domain = self.store.domain(&record.domain);
         let pool = Arc::new(LoadPool::new(record, self.store.database(), domain));
         let published = publish(&self.store, &self.table, &pool);
-        if published.is_err() {
+        // If the record may have been published, the pool must stay: opening decides.
+        if published.is_err() && !self.store.is_in_doubt() {
             pool.doom();
         }
         published.map(|()| rows)

@@ -235,6 +235,11 @@ impl Store {
         Ok(())
     }
 
+    /// Tells whether the last change may or may not be there after a restart.
+    pub(crate) fn is_in_doubt(&self) -> bool {
+        self.manifest().manifest.is_in_doubt()
+    }
+
     fn manifest(&self) -> std::sync::MutexGuard<'_, ManifestState> {
         self.shared.manifest.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -114,8 +114,14 @@ impl TableScanExec {
             return Ok(Arc::clone(chunks));
         }
         let all = self.snapshot.chunks().map_err(external)?;
-        let kept: Arc<[Chunk]> = prune(&all, &self.table_schema, &self.filters)?.into();
+        let kept: Arc<[Chunk]> =
+            prune(&all, &self.table_schema, &self.column_types(), &self.filters)?.into();
         Ok(Arc::clone(self.chunks.get_or_init(|| kept)))
+    }
+
+    fn column_types(&self) -> Vec<ColumnType> {
+        let columns = &self.snapshot.table().schema().columns;
+        columns.iter().map(|column| column.column_type).collect()
     }
 
     fn partitions(&self) -> usize {
@@ -128,7 +134,7 @@ impl TableScanExec {
         let chunks = if self.dynamic_filters.is_empty() {
             chunks
         } else {
-            prune(&chunks, &self.table_schema, &self.dynamic_filters)?.into()
+            prune(&chunks, &self.table_schema, &self.column_types(), &self.dynamic_filters)?.into()
         };
         Ok(deal::morsels(&chunks, self.partitions(), partition))
     }
@@ -214,14 +220,7 @@ impl ExecutionPlan for TableScanExec {
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
         let filters: Vec<_> = self.filters.iter().chain(&self.dynamic_filters).cloned().collect();
-        let column_types: Vec<ColumnType> = self
-            .snapshot
-            .table()
-            .schema()
-            .columns
-            .iter()
-            .map(|column| column.column_type)
-            .collect();
+        let column_types = self.column_types();
         let filters = Filters::try_new(&filters, &self.table_schema, &column_types)?;
         Ok(Box::pin(ScanStream::new(
             self.morsels(partition)?,

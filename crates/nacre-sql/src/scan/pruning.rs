@@ -1,4 +1,7 @@
 //! Skipping chunks whose aggregates rule out a match.
+//!
+//! Restrictions are compared with the aggregates directly; what else the filters say goes through
+//! DataFusion's pruning rules, which read the aggregates as arrays.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,9 +13,10 @@ use datafusion::common::{Column, Result, ScalarValue};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::utils::conjunction;
 use datafusion::physical_optimizer::pruning::PruningPredicateBuilder;
-use nacre_column::Sma;
+use nacre_column::{ColumnType, Sma, may_match};
 use nacre_store::Chunk;
 
+use super::restriction::restriction;
 use super::statistics::{max_scalar, min_scalar};
 use crate::types::arrow_type;
 
@@ -26,18 +30,28 @@ struct ChunkStatistics<'a> {
 pub(super) fn prune(
     chunks: &[Chunk],
     schema: &SchemaRef,
+    column_types: &[ColumnType],
     filters: &[Arc<dyn PhysicalExpr>],
 ) -> Result<Vec<Chunk>> {
-    if filters.is_empty() || chunks.is_empty() {
-        return Ok(chunks.to_vec());
+    let (mut restrictions, mut others) = (Vec::new(), Vec::new());
+    for filter in filters {
+        match restriction(filter, column_types) {
+            Some(restriction) => restrictions.push(restriction),
+            None => others.push(Arc::clone(filter)),
+        }
     }
-    let predicate = conjunction(filters.iter().cloned());
-    // A filter that the rules cannot read skips nothing.
-    let builder = PruningPredicateBuilder::new().with_file_schema(Arc::clone(schema));
-    let Ok(pruning) = builder.try_build(predicate) else {
-        return Ok(chunks.to_vec());
+    let may_pass = |chunk: &&Chunk| {
+        restrictions.iter().all(|(column, restriction)| may_match(chunk.sma(*column), restriction))
     };
-    let may_match = pruning.prune(&ChunkStatistics { schema: Arc::clone(schema), chunks })?;
+    let chunks: Vec<Chunk> = chunks.iter().filter(may_pass).cloned().collect();
+    if others.is_empty() || chunks.is_empty() {
+        return Ok(chunks);
+    }
+    let builder = PruningPredicateBuilder::new().with_file_schema(Arc::clone(schema));
+    // A filter that the rules cannot read skips nothing.
+    let Ok(pruning) = builder.try_build(conjunction(others)) else { return Ok(chunks) };
+    let statistics = ChunkStatistics { schema: Arc::clone(schema), chunks: &chunks };
+    let may_match = pruning.prune(&statistics)?;
     let kept = chunks.iter().zip(may_match).filter(|(_, may_match)| *may_match);
     Ok(kept.map(|(chunk, _)| chunk.clone()).collect())
 }
@@ -46,7 +60,7 @@ impl ChunkStatistics<'_> {
     fn collect(
         &self,
         column: &Column,
-        value: impl Fn(&Sma, nacre_column::ColumnType) -> Option<ScalarValue>,
+        value: impl Fn(&Sma, ColumnType) -> Option<ScalarValue>,
     ) -> Option<ArrayRef> {
         let index = self.schema.index_of(&column.name).ok()?;
         let column_type = self.chunks.first()?.column_type(index);

@@ -47,6 +47,8 @@ pub(crate) struct Manifest {
     replicas: Vec<(Place, Pool)>,
     end_offset: u64,
     next_sequence: u64,
+    /// Set when publishing failed in every replica; `replicas` is empty then.
+    is_in_doubt: bool,
 }
 
 /// What opening found: the manifest, its records in order, and what was repaired or is missing.
@@ -73,7 +75,14 @@ impl Manifest {
             })
             .collect::<Result<Vec<_>>>()?;
         let end_offset = HEADER_BYTES;
-        Ok(Self { database, created_micros, replicas, end_offset, next_sequence: 1 })
+        Ok(Self {
+            database,
+            created_micros,
+            replicas,
+            end_offset,
+            next_sequence: 1,
+            is_in_doubt: false,
+        })
     }
 
     /// Opens the replicas at `places` and rebuilds those that are missing, behind or damaged.
@@ -121,6 +130,7 @@ impl Manifest {
             end_offset: best.end_offset,
             next_sequence: best.records.len() as u64 + 1,
             replicas: vec![(best.place, best.pool)],
+            is_in_doubt: false,
         };
         manifest.replicas.append(&mut level);
         let records = best.records;
@@ -149,8 +159,14 @@ impl Manifest {
     /// Appends `record` and publishes it; everything it names must be durable.
     ///
     /// # Errors
-    /// No space or an I/O failure before the record is published: nothing has changed.
+    /// No space or an I/O failure before the record is published: nothing has changed. If
+    /// publishing itself fails in every replica, the record may or may not be there after a
+    /// restart; [`Manifest::is_in_doubt`] tells, and no further record is taken.
     pub(crate) fn append(&mut self, record: &Record) -> Result<()> {
+        if self.is_in_doubt {
+            let reason = "an earlier write to it failed; open the database again".into();
+            return Err(Error::ManifestDamaged { reasons: vec![reason] });
+        }
         let bytes = record.to_bytes(self.next_sequence);
         let end_offset = self.end_offset + bytes.len() as u64;
         for (_, pool) in &mut self.replicas {
@@ -163,14 +179,31 @@ impl Manifest {
             // PERSIST: the record is durable in this replica before any replica publishes it.
             pool.persist(self.end_offset, bytes.len() as u64)?;
         }
-        for (_, pool) in &mut self.replicas {
+        let mut failure = None;
+        self.replicas.retain_mut(|(_, pool)| {
             // PERSIST: the record is durable in all replicas (loop above); this 8-byte store
             // makes it reachable.
-            pool.publish_u64(PUBLISHED_OFFSET, end_offset)?;
+            match pool.publish_u64(PUBLISHED_OFFSET, end_offset) {
+                Ok(()) => true,
+                Err(error) => {
+                    failure = Some(error);
+                    false
+                }
+            }
+        });
+        // One replica that has the record is enough: opening evens out the others.
+        if let (true, Some(error)) = (self.replicas.is_empty(), failure) {
+            self.is_in_doubt = true;
+            return Err(error.into());
         }
         self.end_offset = end_offset;
         self.next_sequence += 1;
         Ok(())
+    }
+
+    /// Tells whether the last record may or may not have been published.
+    pub(crate) fn is_in_doubt(&self) -> bool {
+        self.is_in_doubt
     }
 
     /// Writes the replica at `place` anew from `log`; returns what to tell the user.
