@@ -9,7 +9,6 @@ use rustix::fs::{AtFlags, CWD, OFlags};
 use rustix::io::Errno;
 
 use crate::domain::Access;
-use crate::lock::LOCK_FILE;
 
 /// Makes `path` and its missing parents, each durable in its parent.
 pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
@@ -76,8 +75,7 @@ pub(crate) fn list_files(path: &Path) -> io::Result<Vec<String>> {
         let Ok(name) = entry.file_name().into_string() else {
             continue;
         };
-        let is_pool = name != LOCK_FILE && !name.starts_with('.');
-        if is_pool && entry.file_type()?.is_file() {
+        if !name.starts_with('.') && entry.file_type()?.is_file() {
             names.push(name);
         }
     }

@@ -6,7 +6,7 @@
 //!
 //! # Invariants
 //! 1. Kind, granularity and flavours are resolved when the domain is opened and never change.
-//! 2. A pool's name is one path component, not hidden, and not the lock file's.
+//! 2. A pool's name is one path component and not hidden.
 //! 3. A domain opened read-only changes nothing on media.
 //!
 //! # Durability
@@ -30,7 +30,6 @@ use crate::durability::{Durability, Plan};
 use crate::error::{Error, ErrorKind, Result};
 use crate::flush::FlushFlavour;
 use crate::granularity::{DomainKind, Granularity};
-use crate::lock::LOCK_FILE;
 use crate::pool::Pool;
 use crate::probe::{self, Probe};
 use crate::settings::Settings;
@@ -522,7 +521,6 @@ fn absolute(path: &Path) -> Result<PathBuf> {
 fn check_name(object: &str, file_name: &str) -> Result<()> {
     let problem = match file_name {
         "" => "the name is empty",
-        LOCK_FILE => "the name is that of the lock file",
         name if name.starts_with('.') => "the name begins with a dot",
         name if name.contains(['/', '\0']) => "the name is no single path component",
         name if name.len() > NAME_BYTES_MAX => "the name is longer than 255 bytes",

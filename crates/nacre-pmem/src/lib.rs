@@ -78,7 +78,7 @@ pub use durability::Durability;
 pub use error::{Error, ErrorKind, Result};
 pub use flush::{CACHE_LINE_BYTES, FlushFlavour};
 pub use granularity::{DomainKind, Granularity};
-pub use lock::{DirectoryLock, LOCK_FILE};
+pub use lock::DirectoryLock;
 pub use pool::{Pool, PoolSlice};
 pub use settings::Settings;
 pub use stream::StreamFlavour;

@@ -1,28 +1,26 @@
-//! One writer or many readers for a directory: `flock` on its file `lock`.
+//! One writer or many readers for a directory: `flock` on the directory itself.
 //!
-//! 1. The kernel ends the lock with its holder, however that dies, so a stale file locks nothing.
-//!    The file is never removed: a removed name could be locked twice.
-//! 2. The exclusive holder writes its process id into the file, for people and for messages.
-//! 3. The loser names the holder from `/proc/locks`, which also knows shared holders and is never
-//!    stale, else from the file's text if that process is alive.
+//! 1. No file stands for the lock, so nothing is created, written or left behind, and no deletion
+//!    in the directory lets a second writer in. A directory that cannot be written can be locked.
+//! 2. The kernel ends the lock with its holder, however that dies.
+//! 3. The loser names a holder from `/proc/locks`. Holders in other process namespaces have no
+//!    number there, and some file systems (btrfs, overlayfs) show other device or inode numbers
+//!    there than in `stat`: the message then says "another process".
 //!
 //! # Concurrency
-//! Two locks taken in one process exclude each other as those of two processes do. A reader of a
-//! directory that it cannot write to and that has no `lock` file holds no lock: whoever may write
-//! there creates the file when the directory is first opened for writing.
+//! Two locks taken in one process exclude each other as those of two processes do. The lock
+//! belongs to the directory, not to its path: who renames or removes the directory takes the lock
+//! along. On a network file system it may exclude only processes of the same machine.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
-use rustix::fs::{FlockOperation, OFlags};
+use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 
+use crate::directory::open_directory;
 use crate::error::{Error, ErrorKind, Result};
-
-/// Name of the lock file. No pool can have it.
-pub const LOCK_FILE: &str = "lock";
 
 /// Attempts to take the lock: a holder that cannot be named has usually just let go.
 const ATTEMPTS_MAX: usize = 3;
@@ -30,111 +28,49 @@ const ATTEMPTS_MAX: usize = 3;
 /// A lock on a directory, held until it is dropped.
 #[derive(Debug)]
 pub struct DirectoryLock {
-    /// `None` for a reader where no lock file can be made.
-    file: Option<File>,
-    path: PathBuf,
-    is_exclusive: bool,
+    directory: File,
 }
 
 impl DirectoryLock {
-    /// Locks `directory` against every other holder.
+    /// Locks the directory `path` against every other holder; it need not be writable.
     ///
     /// # Errors
-    /// `Locked` with the process id of a holder; `NotFound`, `PermissionDenied`, `ReadOnly` if
-    /// the lock file cannot be opened or created.
-    pub fn exclusive(directory: &Path) -> Result<DirectoryLock> {
-        let path = directory.join(LOCK_FILE);
-        let file = open(&path, true).map_err(|error| cannot_open(directory, &path, error))?;
-        take(&file, directory, FlockOperation::NonBlockingLockExclusive)?;
-        // The text only helps people: a full disk must not keep a database from opening.
-        let _ = write_pid(&file);
-        Ok(DirectoryLock { file: Some(file), path, is_exclusive: true })
+    /// `Locked` with the process id of a holder if that is known; `NotFound`, `NotADirectory`,
+    /// `PermissionDenied` if the directory cannot be opened for reading.
+    pub fn exclusive(path: &Path) -> Result<DirectoryLock> {
+        take(path, FlockOperation::NonBlockingLockExclusive)
     }
 
-    /// Locks `directory` against exclusive holders. Makes the lock file if it is absent, and works
-    /// without one in a directory that cannot be written.
+    /// Locks the directory `path` against exclusive holders.
     ///
     /// # Errors
-    /// As for [`DirectoryLock::exclusive`], without `ReadOnly`.
-    pub fn shared(directory: &Path) -> Result<DirectoryLock> {
-        let path = directory.join(LOCK_FILE);
-        let file = match open(&path, false) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound && directory.is_dir() => {
-                match open(&path, true) {
-                    Err(error) if cannot_write(&error) => None,
-                    result => Some(result),
-                }
-            }
-            result => Some(result),
-        };
-        let file = file.transpose().map_err(|error| cannot_open(directory, &path, error))?;
-        if let Some(file) = &file {
-            take(file, directory, FlockOperation::NonBlockingLockShared)?;
-        }
-        Ok(DirectoryLock { file, path, is_exclusive: false })
-    }
-
-    /// Returns the path of the lock file.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Whether this lock excludes readers.
-    pub fn is_exclusive(&self) -> bool {
-        self.is_exclusive
+    /// As for [`DirectoryLock::exclusive`].
+    pub fn shared(path: &Path) -> Result<DirectoryLock> {
+        take(path, FlockOperation::NonBlockingLockShared)
     }
 }
 
 impl Drop for DirectoryLock {
     fn drop(&mut self) {
-        let Some(file) = &self.file else { return };
-        if self.is_exclusive {
-            // Best effort, as on taking it.
-            let _ = file.set_len(0);
-        }
         // Closing would do, but for a child of this process that has not reached its `exec` yet:
-        // it shares the open file and would keep the lock.
-        let _ = rustix::fs::flock(file, FlockOperation::Unlock);
+        // it shares the open directory and would keep the lock.
+        let _ = rustix::fs::flock(&self.directory, FlockOperation::Unlock);
     }
 }
 
-fn open(path: &Path, is_writable: bool) -> io::Result<File> {
-    // Not blocking matters only if someone put a pipe there.
-    let file = File::options()
-        .read(true)
-        .write(is_writable)
-        .create(is_writable)
-        .truncate(false)
-        .custom_flags(OFlags::NONBLOCK.bits() as i32)
-        .open(path)?;
-    if file.metadata()?.is_dir() {
-        return Err(Errno::ISDIR.into());
-    }
-    Ok(file)
-}
-
-fn cannot_open(directory: &Path, path: &Path, error: io::Error) -> Error {
-    if error.kind() == io::ErrorKind::NotFound {
-        return Error::os(format_args!("directory {}", directory.display()), "cannot lock", error);
-    }
-    Error::os(format_args!("lock {}", path.display()), "cannot open", error)
-}
-
-fn cannot_write(error: &io::Error) -> bool {
-    matches!(Errno::from_io_error(error), Some(Errno::ACCESS | Errno::PERM | Errno::ROFS))
-}
-
-fn take(file: &File, directory: &Path, operation: FlockOperation) -> Result<()> {
-    let object = format!("directory {}", directory.display());
+fn take(path: &Path, operation: FlockOperation) -> Result<DirectoryLock> {
+    let object = format!("directory {}", path.display());
+    let directory =
+        open_directory(path).map_err(|error| Error::os(&object, "cannot lock", error))?;
     let mut holder = None;
     for _ in 0..ATTEMPTS_MAX {
-        match rustix::fs::flock(file, operation) {
-            Ok(()) => return Ok(()),
+        match rustix::fs::flock(&directory, operation) {
+            Ok(()) => return Ok(DirectoryLock { directory }),
             Err(Errno::WOULDBLOCK) => {}
             Err(Errno::INTR) => continue,
             Err(error) => return Err(Error::os(object, "cannot lock", error)),
         }
-        holder = holder_pid(file);
+        holder = holder_pid(&directory);
         if holder.is_some() {
             break;
         }
@@ -150,14 +86,9 @@ fn take(file: &File, directory: &Path, operation: FlockOperation) -> Result<()> 
     Err(Error::new(ErrorKind::Locked { pid: holder }, object, problem, remedy))
 }
 
-fn write_pid(mut file: &File) -> io::Result<()> {
-    file.set_len(0)?;
-    writeln!(file, "{}", std::process::id())
-}
-
-/// Returns the process id of a holder of the lock on `file`.
-fn holder_pid(file: &File) -> Option<u32> {
-    let metadata = file.metadata().ok()?;
+/// Returns the process id of a holder of the lock on `directory`.
+fn holder_pid(directory: &File) -> Option<u32> {
+    let metadata = directory.metadata().ok()?;
     let device = metadata.dev();
     let identity = format!(
         "{:02x}:{:02x}:{}",
@@ -165,11 +96,10 @@ fn holder_pid(file: &File) -> Option<u32> {
         rustix::fs::minor(device),
         metadata.ino()
     );
-    let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
-    parse_locks(&locks, &identity).or_else(|| pid_in_text(file))
+    parse_locks(&fs::read_to_string("/proc/locks").ok()?, &identity)
 }
 
-/// Finds the holder of a file in the text of `/proc/locks`, whose lines read
+/// Finds a holder of what `identity` names in the text of `/proc/locks`, whose lines read
 /// `1: FLOCK  ADVISORY  WRITE 4711 fd:01:1234 0 EOF`. Waiting processes have `->` after the
 /// number, holders in other process namespaces a process id that is not positive.
 fn parse_locks(locks: &str, identity: &str) -> Option<u32> {
@@ -181,16 +111,6 @@ fn parse_locks(locks: &str, identity: &str) -> Option<u32> {
         let pid = pid.parse().ok().filter(|&pid| pid > 0)?;
         (file == identity).then_some(pid)
     })
-}
-
-/// Returns the process id in the lock file if that process is alive.
-fn pid_in_text(file: &File) -> Option<u32> {
-    let mut text = [0u8; 16];
-    let bytes = std::os::unix::fs::FileExt::read_at(file, &mut text, 0).ok()?;
-    let pid: u32 = std::str::from_utf8(&text[..bytes]).ok()?.trim().parse().ok()?;
-    let is_dead =
-        Path::new("/proc/self").exists() && !Path::new("/proc").join(pid.to_string()).exists();
-    (!is_dead).then_some(pid)
 }
 
 #[cfg(test)]
@@ -214,11 +134,13 @@ mod tests {
     fn second_exclusive_lock_in_one_process_is_refused_until_the_first_is_dropped() {
         let directory = tempfile::tempdir().unwrap();
         let first = DirectoryLock::exclusive(directory.path()).unwrap();
-        let text = fs::read_to_string(first.path()).unwrap();
-        assert_eq!(text.trim(), std::process::id().to_string());
         for attempt in [DirectoryLock::exclusive, DirectoryLock::shared] {
             let error = attempt(directory.path()).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Locked { pid: Some(std::process::id()) });
+            let pid = holder_pid(&first.directory);
+            assert!(pid.is_none_or(|pid| pid == std::process::id()), "{pid:?}");
+            assert_eq!(error.kind(), ErrorKind::Locked { pid });
+            let holder = if pid.is_some() { "in this process" } else { "by another process" };
+            assert!(error.to_string().contains(holder), "{error}");
         }
         drop(first);
         let readers = (
@@ -232,30 +154,25 @@ mod tests {
     }
 
     #[test]
-    fn text_of_a_dead_process_is_not_believed() {
-        let file = tempfile::tempfile().unwrap();
-        // Process ids end far below this.
-        std::os::unix::fs::FileExt::write_all_at(&file, b"4294967294\n", 0).unwrap();
-        assert_eq!(pid_in_text(&file), None);
-        std::os::unix::fs::FileExt::write_all_at(&file, b"not a number\n", 0).unwrap();
-        assert_eq!(pid_in_text(&file), None);
+    fn nothing_is_left_behind() {
+        let directory = tempfile::tempdir().unwrap();
+        for attempt in [DirectoryLock::exclusive, DirectoryLock::shared] {
+            let lock = attempt(directory.path()).unwrap();
+            assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+            drop(lock);
+            assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+        }
     }
 
     #[test]
     fn missing_or_odd_places_are_typed_errors() {
         let directory = tempfile::tempdir().unwrap();
         let missing = directory.path().join("missing");
-        for attempt in [DirectoryLock::exclusive, DirectoryLock::shared] {
-            assert_eq!(attempt(&missing).unwrap_err().kind(), ErrorKind::NotFound);
-        }
         let file = directory.path().join("file");
         fs::write(&file, b"").unwrap();
         for attempt in [DirectoryLock::exclusive, DirectoryLock::shared] {
+            assert_eq!(attempt(&missing).unwrap_err().kind(), ErrorKind::NotFound);
             assert_eq!(attempt(&file).unwrap_err().kind(), ErrorKind::NotADirectory);
-        }
-        fs::create_dir(directory.path().join(LOCK_FILE)).unwrap();
-        for attempt in [DirectoryLock::exclusive, DirectoryLock::shared] {
-            assert_eq!(attempt(directory.path()).unwrap_err().kind(), ErrorKind::IsDirectory);
         }
     }
 }

@@ -5,33 +5,73 @@
 mod support;
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 use nacre_pmem::{Access, DirectoryLock, Domain, ErrorKind};
 use support::{be_ready, child_directory, shm_directory, spawn_child, wait_until_ready};
+
+/// Returns `pid` if `/proc/locks` lists the locked `directory` under the numbers of `stat`, as it
+/// does on most file systems.
+fn named_holder(directory: &Path, pid: u32) -> Option<u32> {
+    let metadata = fs::metadata(directory).unwrap();
+    let (major, minor) = (rustix::fs::major(metadata.dev()), rustix::fs::minor(metadata.dev()));
+    let identity = format!(" {pid} {major:02x}:{minor:02x}:{} ", metadata.ino());
+    fs::read_to_string("/proc/locks").ok()?.contains(&identity).then_some(pid)
+}
 
 #[test]
 fn loser_of_the_lock_names_the_holder_until_it_is_killed() {
     let directory = tempfile::tempdir().unwrap();
     let mut child = spawn_child("child_that_holds_the_lock", directory.path());
     wait_until_ready(&mut child);
-    let text = fs::read_to_string(directory.path().join("lock")).unwrap();
-    assert_eq!(text, format!("{}\n", child.id()));
+    let pid = named_holder(directory.path(), child.id());
     for attempt in [DirectoryLock::exclusive, DirectoryLock::shared] {
         let error = attempt(directory.path()).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Locked { pid: Some(child.id()) });
+        assert_eq!(error.kind(), ErrorKind::Locked { pid });
+        let holder = pid.map_or("another process".to_string(), |pid| format!("process {pid}"));
         let text = error.to_string();
-        assert!(text.contains(&format!("process {}", child.id())), "{text}");
+        assert!(text.contains(&format!("locked by {holder}")), "{text}");
         assert!(text.contains(directory.path().to_str().unwrap()), "{text}");
     }
     child.kill().unwrap();
     child.wait().unwrap();
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    DirectoryLock::exclusive(directory.path()).unwrap();
+}
 
-    // The file still names the dead process, which locks nothing.
-    let stale = fs::read_to_string(directory.path().join("lock")).unwrap();
-    assert_eq!(stale, text);
-    let lock = DirectoryLock::exclusive(directory.path()).unwrap();
-    let text = fs::read_to_string(lock.path()).unwrap();
-    assert_eq!(text, format!("{}\n", std::process::id()));
+/// What was lost: the lock was once on a file `lock`. Whoever deleted that file let a second
+/// writer in, and commits of one of the two were gone.
+#[test]
+fn lock_survives_the_deletion_of_every_file_in_the_directory() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut child = spawn_child("child_that_locks_and_writes", directory.path());
+    wait_until_ready(&mut child);
+    let files: Vec<_> =
+        fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(files.len(), 2, "{files:?}");
+    for file in files {
+        fs::remove_file(file).unwrap();
+    }
+    for attempt in [DirectoryLock::exclusive, DirectoryLock::shared] {
+        let error = attempt(directory.path()).unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::Locked { .. }), "{error}");
+    }
+    drop(child.stdin.take());
+    assert!(child.wait().unwrap().success());
+    DirectoryLock::exclusive(directory.path()).unwrap();
+}
+
+#[test]
+fn child_that_locks_and_writes() {
+    let Some(directory) = child_directory() else {
+        return;
+    };
+    let _lock = DirectoryLock::exclusive(&directory).unwrap();
+    let domain = Domain::create("d", &directory).unwrap();
+    domain.create_pool("root", 64).unwrap();
+    domain.create_pool("lock", 64).unwrap();
+    be_ready();
 }
 
 #[test]
@@ -46,16 +86,12 @@ fn child_that_holds_the_lock() {
 #[test]
 fn writer_that_is_kept_out_by_a_reader_names_it() {
     let directory = tempfile::tempdir().unwrap();
-    // A crashed writer left its number; the reader that holds the lock now is another process.
-    fs::write(directory.path().join("lock"), "1\n").unwrap();
     let mut child = spawn_child("child_that_shares_the_lock", directory.path());
     wait_until_ready(&mut child);
     DirectoryLock::shared(directory.path()).unwrap();
     let error = DirectoryLock::exclusive(directory.path()).unwrap_err();
-    assert!(matches!(error.kind(), ErrorKind::Locked { .. }), "{error}");
-    if fs::read_to_string("/proc/locks").is_ok() {
-        assert_eq!(error.kind(), ErrorKind::Locked { pid: Some(child.id()) });
-    }
+    let pid = named_holder(directory.path(), child.id());
+    assert_eq!(error.kind(), ErrorKind::Locked { pid });
     drop(child.stdin.take());
     assert!(child.wait().unwrap().success());
     DirectoryLock::exclusive(directory.path()).unwrap();

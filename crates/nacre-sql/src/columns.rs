@@ -3,6 +3,7 @@
 //! The planner names a column after its own form of the expression (`Decimal128(1005,4,3)`). Names
 //! that the user gave, and those of columns that `*` stands for, are left alone.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
@@ -10,52 +11,72 @@ use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::sql::parser::Statement as ParsedStatement;
-use datafusion::sql::sqlparser::ast::{Expr, Query, SelectItem, SetExpr, Statement};
+use datafusion::sql::sqlparser::ast::{Expr, Ident, Query, SelectItem, SetExpr, Statement};
 use futures::StreamExt;
+
+use crate::names::fold;
 
 /// Longest text that becomes a name.
 const NAME_CHARS_MAX: usize = 60;
 
 /// Returns the names of the result columns of `statement`, where they differ from the planner's;
 /// `None` if they cannot be told from the text.
-pub(crate) fn names(statement: &ParsedStatement) -> Option<Vec<Option<String>>> {
-    let ParsedStatement::Statement(statement) = statement else {
-        return None;
-    };
-    let Statement::Query(query) = statement.as_ref() else {
-        return None;
-    };
+///
+/// The planner wants different names. Where the text has two alike, or a subquery, whose name the
+/// planner does not take from its text, the statement gets aliases that [`rename`] takes off again.
+pub(crate) fn names(statement: &mut ParsedStatement) -> Option<Vec<Option<String>>> {
+    let ParsedStatement::Statement(statement) = statement else { return None };
+    let Statement::Query(query) = statement.as_mut() else { return None };
     query_names(query)
 }
 
-fn query_names(query: &Query) -> Option<Vec<Option<String>>> {
-    let mut body = query.body.as_ref();
+fn query_names(query: &mut Query) -> Option<Vec<Option<String>>> {
+    let mut body = query.body.as_mut();
     let select = loop {
         match body {
             SetExpr::Select(select) => break select,
             // A set operation has the names of its first part.
-            SetExpr::SetOperation { left, .. } => body = left.as_ref(),
+            SetExpr::SetOperation { left, .. } => body = left.as_mut(),
             SetExpr::Query(query) => return query_names(query),
             _ => return None,
         }
     };
-    select.projection.iter().map(item_name).collect()
+    let mut names: Vec<Option<String>> = Vec::with_capacity(select.projection.len());
+    let mut seen = HashSet::new();
+    for index in 0..select.projection.len() {
+        let item = &mut select.projection[index];
+        let (shown, is_given) = item_name(item)?;
+        let is_subquery = matches!(item, SelectItem::UnnamedExpr(Expr::Subquery(_)));
+        if seen.insert(shown.clone()) && !is_subquery {
+            names.push((!is_given).then_some(shown));
+            continue;
+        }
+        let alias = Ident::with_quote('"', format!("{shown} #{index}"));
+        let expr = match item {
+            SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => expr.clone(),
+            _ => return None,
+        };
+        *item = SelectItem::ExprWithAlias { expr, alias };
+        names.push(Some(shown));
+    }
+    Some(names)
 }
 
-/// The outer option is `None` for items that stand for several columns.
-fn item_name(item: &SelectItem) -> Option<Option<String>> {
+/// Returns the name of an item and whether the planner gives it that name by itself; `None` for
+/// items that stand for several columns.
+fn item_name(item: &SelectItem) -> Option<(String, bool)> {
     match item {
-        SelectItem::UnnamedExpr(Expr::Identifier(_) | Expr::CompoundIdentifier(_)) => Some(None),
+        SelectItem::UnnamedExpr(Expr::Identifier(ident)) => Some((fold(ident), true)),
+        SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) => {
+            Some((fold(parts.last()?), true))
+        }
         SelectItem::UnnamedExpr(expr) => {
             let text = expr.to_string();
             let is_short = text.chars().count() <= NAME_CHARS_MAX;
-            Some(Some(if is_short {
-                text
-            } else {
-                text.chars().take(NAME_CHARS_MAX - 3).chain("...".chars()).collect()
-            }))
+            let cut = || text.chars().take(NAME_CHARS_MAX - 3).chain("...".chars()).collect();
+            Some((if is_short { text } else { cut() }, false))
         }
-        SelectItem::ExprWithAlias { .. } => Some(None),
+        SelectItem::ExprWithAlias { alias, .. } => Some((fold(alias), true)),
         _ => None,
     }
 }

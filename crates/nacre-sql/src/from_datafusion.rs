@@ -49,6 +49,10 @@ fn convert(error: &DataFusionError) -> Error {
             Some(error) => convert(error),
             None => Error::new(ErrorKind::Internal, "an empty list of errors"),
         },
+        DataFusionError::Internal(message) => {
+            let message = message.split(".\nThis issue was likely").next().unwrap_or(message);
+            Error::new(ErrorKind::InvalidStatement, format!("cannot be planned: {message}"))
+        }
         other => Error::new(ErrorKind::Internal, format!("internal error: {other}"))
             .with_hint("This is a bug in Nacre. Please report it with the statement."),
     }

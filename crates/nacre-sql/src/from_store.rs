@@ -38,7 +38,12 @@ pub(crate) fn with_way_out(converted: Error, error: &StoreError) -> Error {
     };
     let hint = match converted.kind() {
         _ if converted.hint().is_some() => return converted,
-        ErrorKind::ReadOnly => "Open the database without --readonly to change it.",
+        ErrorKind::ReadOnly if matches!(error, StoreError::ReadOnly) => {
+            "Open the database without --readonly to change it."
+        }
+        ErrorKind::ReadOnly | ErrorKind::Open if matches!(error, StoreError::Pmem(_)) => {
+            "To read only, open it with --readonly."
+        }
         ErrorKind::DataCorrupted if matches!(error, StoreError::ManifestDamaged { .. }) => {
             "The pools are not affected. Restore one manifest file from a copy of the same state."
         }
@@ -46,7 +51,7 @@ pub(crate) fn with_way_out(converted: Error, error: &StoreError) -> Error {
             "Other columns and chunks are not affected. Drop the table and load it again, or \
              restore the database's files from a copy."
         }
-        ErrorKind::DiskFull => "Nothing was changed. Free some space and run it again.",
+        ErrorKind::DiskFull => "Nothing was changed.",
         _ => return converted,
     };
     converted.with_hint(hint)

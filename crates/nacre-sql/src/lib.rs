@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod catalog;
+mod coerce;
 mod columns;
 mod copy;
 mod ddl;
@@ -22,6 +23,7 @@ mod from_datafusion;
 mod from_ingest;
 mod from_store;
 mod names;
+mod rewrite;
 mod scan;
 mod session;
 mod split;

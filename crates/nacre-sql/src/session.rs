@@ -13,6 +13,8 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::config::Dialect;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
+use datafusion::optimizer::analyzer::resolve_grouping_function::ResolveGroupingFunction;
+use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
 use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::Statement as ParsedStatement;
@@ -21,12 +23,13 @@ use nacre_ingest::Progress;
 use nacre_store::Store;
 
 use crate::catalog::StoreCatalog;
+use crate::coerce::DecimalsMeetFloats;
 use crate::copy::{CopyStatement, copy_from, copy_to, parse_copy};
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_datafusion::from_datafusion;
 use crate::from_store::from_store;
 use crate::names::{CATALOG, SCHEMA};
-use crate::{columns, ddl, explain, support};
+use crate::{columns, ddl, explain, rewrite, support};
 
 /// How to open a database.
 #[derive(Clone, Debug, Default)]
@@ -105,6 +108,11 @@ impl Database {
             .with_config(config)
             .with_runtime_env(runtime)
             .with_default_features()
+            .with_analyzer_rules(vec![
+                Arc::new(ResolveGroupingFunction::new()),
+                Arc::new(DecimalsMeetFloats),
+                Arc::new(TypeCoercion::new()),
+            ])
             .build();
         let context = SessionContext::new_with_state(state);
         context.register_catalog(CATALOG, Arc::new(StoreCatalog::new(self.store.clone())));
@@ -145,7 +153,9 @@ impl Session {
         }
         let dialect = Dialect::PostgreSQL;
         let statement =
-            self.context.state().sql_to_statement(sql, &dialect).map_err(from_datafusion)?;
+            self.context.state().sql_to_statement(sql, &dialect).map_err(|error| {
+                support::unsupported(sql).unwrap_or_else(|| from_datafusion(error))
+            })?;
         if let ParsedStatement::Statement(inner) = &statement
             && let Some(tag) = self.define(inner)?
         {
@@ -185,14 +195,17 @@ impl Session {
         if copy.is_from {
             return copy_from(&self.store, copy, io.copy_in, progress, self.threads).await;
         }
-        let stream = self.query(copy.query()?).await?;
+        let statement = copy.query()?;
+        support::check(&statement)?;
+        let stream = self.query(statement).await?;
         copy_to(copy, stream, io.copy_out, &progress).await
     }
 
     /// Plans a statement that only reads and starts it.
-    async fn query(&self, statement: ParsedStatement) -> Result<SendableRecordBatchStream> {
+    async fn query(&self, mut statement: ParsedStatement) -> Result<SendableRecordBatchStream> {
         let state = self.context.state();
-        let names = columns::names(&statement);
+        let names = columns::names(&mut statement);
+        rewrite::rewrite(&mut statement)?;
         let explain = explain::verbosity(&statement);
         let plan = state.statement_to_plan(statement).await.map_err(from_datafusion)?;
         support::check_plan(&plan)?;

@@ -37,7 +37,9 @@ pub fn split_statements(script: &str) -> Vec<SourceStatement<'_>> {
     let mut at = 0;
     while at < bytes.len() {
         let next = skip_token(bytes, at);
-        let is_blank = bytes[at].is_ascii_whitespace() || is_comment(bytes, at);
+        // A comment without end is kept, so that the parser can say so.
+        let is_comment = is_comment(bytes, at) && is_closed(bytes, at);
+        let is_blank = bytes[at].is_ascii_whitespace() || is_comment;
         match bytes[at] {
             b'(' => depth += 1,
             b')' => depth = depth.saturating_sub(1),
@@ -68,6 +70,11 @@ fn is_comment(bytes: &[u8], at: usize) -> bool {
     bytes[at..].starts_with(b"--") || bytes[at..].starts_with(b"/*")
 }
 
+/// Tells whether the comment at `at` has an end.
+fn is_closed(bytes: &[u8], at: usize) -> bool {
+    bytes[at..].starts_with(b"--") || block_comment(&bytes[at..]).is_some()
+}
+
 /// Returns the offset behind the token at `at`: a quoted piece, a comment, a word or one byte.
 fn skip_token(bytes: &[u8], at: usize) -> usize {
     let rest = &bytes[at..];
@@ -76,7 +83,7 @@ fn skip_token(bytes: &[u8], at: usize) -> usize {
         [b'"', ..] => at + quoted(rest, b'"', false),
         [b'e' | b'E', b'\'', ..] => at + 1 + quoted(&rest[1..], b'\'', true),
         [b'-', b'-', ..] => at + rest.iter().position(|&b| b == b'\n').unwrap_or(rest.len()),
-        [b'/', b'*', ..] => at + block_comment(rest),
+        [b'/', b'*', ..] => at + block_comment(rest).unwrap_or(rest.len()),
         [b'$', ..] => at + dollar_quoted(rest),
         [first, ..] if is_word(*first) => {
             at + rest.iter().position(|&b| !is_word(b) && b != b'$').unwrap_or(rest.len())
@@ -107,8 +114,8 @@ fn quoted(rest: &[u8], quote: u8, has_backslash: bool) -> usize {
     rest.len()
 }
 
-/// Length of a block comment; they nest.
-fn block_comment(rest: &[u8]) -> usize {
+/// Length of a block comment, `None` if it has no end; they nest.
+fn block_comment(rest: &[u8]) -> Option<usize> {
     let (mut at, mut depth) = (2, 1);
     while at < rest.len() {
         if rest[at..].starts_with(b"/*") {
@@ -116,13 +123,13 @@ fn block_comment(rest: &[u8]) -> usize {
         } else if rest[at..].starts_with(b"*/") {
             (at, depth) = (at + 2, depth - 1);
             if depth == 0 {
-                return at;
+                return Some(at);
             }
         } else {
             at += 1;
         }
     }
-    rest.len()
+    None
 }
 
 /// Length of `$tag$ ... $tag$`, or 1 if the dollar sign starts no such piece.
@@ -164,6 +171,11 @@ mod tests {
     fn pieces_without_content_are_left_out() {
         assert_eq!(texts(" ;; -- nothing\n ; /* */"), Vec::<&str>::new());
         assert_eq!(texts(""), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn comment_without_end_is_a_piece_of_its_own() {
+        assert_eq!(texts("select 1; /* x\nselect 2;"), ["select 1", "/* x\nselect 2;"]);
     }
 
     #[test]

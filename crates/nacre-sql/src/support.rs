@@ -9,7 +9,8 @@ use datafusion::common::DataFusionError;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::ast::{
-    LockType, Query, Select, SetExpr, Statement, Visit, Visitor,
+    BinaryOperator, Expr, JoinConstraint, JoinOperator, LockType, Query, Select, SetExpr,
+    SetOperator, SetQuantifier, Statement, TableFactor, TableWithJoins, Visit, Visitor,
 };
 
 use crate::error::{Error, ErrorKind, Result};
@@ -59,43 +60,151 @@ fn check_sql(statement: &Statement) -> Result<()> {
 
 /// Refuses row locks, which the planner would drop silently, and writing, wherever in the query.
 fn check_query(query: &Query) -> Result<()> {
-    match query.visit(&mut Refuse) {
+    match query.visit(&mut Refuse { depth: 0 }) {
         ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(what) => Err(Error::not_supported(what)),
+        ControlFlow::Break(error) => Err(error),
     }
 }
 
-/// Stops at the first query that does more than read.
-struct Refuse;
+/// Stops at the first part of a query that the planner would run as something else.
+struct Refuse {
+    depth: usize,
+}
+
+/// Deepest nesting of an expression; a chain of n operators nests n deep. Planning takes stack
+/// for each level, about 25 KiB, of the 512 MiB that workers have.
+const DEPTH_MAX: usize = 12_000;
 
 impl Visitor for Refuse {
-    type Break = String;
+    type Break = Error;
 
-    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<String> {
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<Error> {
         if let Some(lock) = query.locks.first() {
-            let what = match lock.lock_type {
+            return refuse(match lock.lock_type {
                 LockType::Share => "FOR SHARE",
                 LockType::Update => "FOR UPDATE",
-            };
-            return ControlFlow::Break(what.into());
+            });
         }
-        match query.body.as_ref() {
-            SetExpr::Insert(statement)
-            | SetExpr::Update(statement)
-            | SetExpr::Delete(statement)
-            | SetExpr::Merge(statement) => {
-                ControlFlow::Break(format!("{} in a query", kind(statement)))
+        check_set_expr(&query.body)
+    }
+
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<Error> {
+        if select.into.is_some() {
+            return refuse("SELECT INTO");
+        }
+        select.from.iter().try_for_each(check_joins)
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<Error> {
+        match factor {
+            TableFactor::Table { sample: Some(_), .. }
+            | TableFactor::Derived { sample: Some(_), .. } => refuse("TABLESAMPLE"),
+            TableFactor::NestedJoin { table_with_joins, .. } => check_joins(table_with_joins),
+            _ => ControlFlow::Continue(()),
+        }
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Error> {
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            let message = format!("an expression is nested more than {DEPTH_MAX} deep");
+            return ControlFlow::Break(
+                Error::new(ErrorKind::Syntax, message)
+                    .with_hint("Use IN (...) or a join instead of a chain of conditions."),
+            );
+        }
+        match expr {
+            // The parser gives these operators a lower precedence than AND and OR.
+            Expr::IsDistinctFrom(_, right) | Expr::IsNotDistinctFrom(_, right)
+                if matches!(
+                    right.as_ref(),
+                    Expr::BinaryOp { op: BinaryOperator::And | BinaryOperator::Or, .. }
+                ) =>
+            {
+                ControlFlow::Break(
+                    Error::not_supported("IS DISTINCT FROM before AND or OR without parentheses")
+                        .with_hint("Write (a IS DISTINCT FROM b) AND ..."),
+                )
             }
             _ => ControlFlow::Continue(()),
         }
     }
 
-    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<String> {
-        match select.into {
-            Some(_) => ControlFlow::Break("SELECT INTO".into()),
-            None => ControlFlow::Continue(()),
-        }
+    fn post_visit_expr(&mut self, _: &Expr) -> ControlFlow<Error> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
     }
+}
+
+fn refuse(what: impl std::fmt::Display) -> ControlFlow<Error> {
+    ControlFlow::Break(Error::not_supported(what))
+}
+
+fn check_set_expr(body: &SetExpr) -> ControlFlow<Error> {
+    match body {
+        SetExpr::Insert(statement)
+        | SetExpr::Update(statement)
+        | SetExpr::Delete(statement)
+        | SetExpr::Merge(statement) => refuse(format_args!("{} in a query", kind(statement))),
+        SetExpr::SetOperation { op, set_quantifier, left, right } => {
+            // The planner runs these as semi and anti joins, which forget how often a row comes.
+            if matches!(op, SetOperator::Intersect | SetOperator::Except)
+                && matches!(set_quantifier, SetQuantifier::All | SetQuantifier::AllByName)
+            {
+                return refuse(format_args!("{op} ALL"));
+            }
+            check_set_expr(left)?;
+            check_set_expr(right)
+        }
+        _ => ControlFlow::Continue(()),
+    }
+}
+
+/// Refuses joins whose common columns the planner would take from the wrong side.
+fn check_joins(from: &TableWithJoins) -> ControlFlow<Error> {
+    for join in &from.joins {
+        let (side, constraint) = match &join.join_operator {
+            JoinOperator::Right(constraint) | JoinOperator::RightOuter(constraint) => {
+                ("RIGHT", constraint)
+            }
+            JoinOperator::FullOuter(constraint) => ("FULL", constraint),
+            _ => continue,
+        };
+        let how = match constraint {
+            JoinConstraint::Using(_) => "USING",
+            JoinConstraint::Natural => "NATURAL",
+            _ => continue,
+        };
+        return ControlFlow::Break(
+            Error::not_supported(format_args!("{side} JOIN with {how}"))
+                .with_hint("Write ON a.x = b.x, and coalesce(a.x, b.x) for the common column."),
+        );
+    }
+    ControlFlow::Continue(())
+}
+
+/// Words that statements begin with which the parser does not know.
+const UNKNOWN_STATEMENTS: [&str; 14] = [
+    "ATTACH",
+    "CHECKPOINT",
+    "CLUSTER",
+    "DETACH",
+    "DO",
+    "LISTEN",
+    "LOAD",
+    "NOTIFY",
+    "REFRESH",
+    "REINDEX",
+    "REPLACE",
+    "SECURITY",
+    "UNLISTEN",
+    "VACUUM",
+];
+
+/// Returns the error for a statement that is SQL elsewhere but that the parser does not know.
+pub(crate) fn unsupported(sql: &str) -> Option<Error> {
+    let word = sql.split_whitespace().next()?.to_ascii_uppercase();
+    UNKNOWN_STATEMENTS.contains(&word.as_str()).then(|| Error::not_supported(word))
 }
 
 /// Returns the words that a statement begins with, as far as they name its kind.

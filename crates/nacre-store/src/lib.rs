@@ -1,7 +1,7 @@
 //! Tables, chunks, bulk loads and the manifest.
 //!
 //! A database is a directory (or, for a volatile one, nothing): two replicas of the
-//! [`manifest`], one pool of blocks per load, and a lock file. Opening reads the manifest and
+//! [`manifest`], one pool of blocks per load. Opening reads the manifest and
 //! nothing else; pools are mapped when a scan first wants them, and scans read mapped blocks.
 //!
 //! This crate knows nothing of SQL, CSV or Arrow, and starts no thread.

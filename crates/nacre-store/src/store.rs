@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use nacre_pmem::{Access, DirectoryLock, Domain, LOCK_FILE};
+use nacre_pmem::{Access, DirectoryLock, Domain};
 
 use crate::error::{Error, Result};
 use crate::load::Load;
@@ -273,7 +273,8 @@ impl Opening {
             let directory = path.join(format!("nacre-{}", self.manifest.database()));
             let is_remembered = known.get(name) == Some(path);
             let opened = match self.access {
-                Access::ReadWrite if !is_remembered => Domain::create(name, &directory),
+                // A domain that moves must be there: a wrong path would get an empty directory.
+                Access::ReadWrite if !known.contains_key(name) => Domain::create(name, &directory),
                 access => Domain::open(name, &directory, access),
             };
             let domain = match opened {
@@ -371,9 +372,7 @@ fn refuse_foreign(path: &Path) -> Result<()> {
     if names.iter().any(|name| MANIFEST_FILES.contains(&name.as_str())) {
         return Ok(());
     }
-    let is_ours = |name: &str| {
-        name == LOCK_FILE || MANIFEST_FILES.iter().any(|file| name == replica_in_progress(file))
-    };
+    let is_ours = |name: &str| MANIFEST_FILES.iter().any(|file| name == replica_in_progress(file));
     match names.iter().find(|name| !is_ours(name)) {
         None => Ok(()),
         Some(name) => refuse(format!(

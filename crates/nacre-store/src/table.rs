@@ -128,6 +128,11 @@ impl TableSnapshot {
         self.loads.iter().map(|load| load.record.rows).sum()
     }
 
+    /// Tells whether the domains of all pools are open.
+    pub fn is_reachable(&self) -> bool {
+        self.loads.iter().all(|load| load.domain.is_some())
+    }
+
     /// Returns the number of chunks; touches no pool.
     pub fn chunk_count(&self) -> u64 {
         self.loads.iter().map(|load| u64::from(load.record.chunk_count)).sum()
@@ -217,7 +222,12 @@ impl LoadPool {
             object: format!("pool {file_name} of table \"{}\"", table.schema.name),
             reason,
         };
-        let pool = domain.open_pool(&file_name, Access::ReadOnly)?;
+        let pool = match domain.open_pool(&file_name, Access::ReadOnly) {
+            Err(error) if error.kind() == nacre_pmem::ErrorKind::NotFound => {
+                return Err(damaged(error.to_string()));
+            }
+            opened => opened?,
+        };
         if pool.bytes() < record.pool_bytes {
             return Err(damaged(format!(
                 "it has {} bytes, {} were written",

@@ -321,7 +321,11 @@ fn tables_in_another_domain_survive_its_absence_and_return() {
     assert_eq!(keys(&store.table("here").unwrap()), [0, 1, 2]);
     let error = store.table("placed").unwrap().snapshot().chunks().unwrap_err();
     assert!(error.to_string().contains("memory domain \"fast\""), "{error}");
+    assert!(!store.table("placed").unwrap().snapshot().is_reachable());
     drop(store);
+    let wrong = directory.path().join("wrong");
+    assert!(Store::open(options(vec![("fast".into(), wrong.clone())])).is_err());
+    assert!(!wrong.exists(), "a wrong path is refused, not made");
     let store = Store::open(options(vec![("fast".into(), moved)])).unwrap();
     assert_eq!(keys(&store.table("placed").unwrap()), [0, 1, 2]);
 }

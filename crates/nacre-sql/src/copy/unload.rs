@@ -101,7 +101,8 @@ struct OutputFile {
 impl OutputFile {
     fn create(path: &Path) -> Result<Self> {
         let is_special = fs::metadata(path).is_ok_and(|metadata| !metadata.is_file());
-        let path = path.to_path_buf();
+        // A link stays one: what it points to is replaced.
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
         if is_special {
             return Ok(Self { path, partial: None });
         }

@@ -140,6 +140,10 @@ impl TableScanExec {
     }
 
     fn estimated_rows(&self) -> Result<Precision<usize>> {
+        if !self.snapshot.is_reachable() {
+            // Rows that cannot be read are not to be counted: the scan reports the error.
+            return Ok(Precision::Absent);
+        }
         if self.filters.is_empty() {
             return Ok(Precision::Exact(self.snapshot.rows() as usize));
         }

@@ -1,6 +1,7 @@
 //! A database to talk to without `async`.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use datafusion::arrow::array::RecordBatch;
 use futures::TryStreamExt;
@@ -10,7 +11,7 @@ use tokio::runtime::Runtime;
 /// An open database with one session.
 pub(crate) struct Connection {
     pub(crate) database: Database,
-    session: Session,
+    session: Arc<Session>,
     runtime: Runtime,
 }
 
@@ -35,10 +36,11 @@ impl Connection {
         })?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
+            .thread_stack_size(512 << 20)
             .enable_all()
             .build()
             .unwrap();
-        Ok(Self { session: database.session(), database, runtime })
+        Ok(Self { session: Arc::new(database.session()), database, runtime })
     }
 
     pub(crate) fn run(&self, sql: &str) -> Result<Answer, Error> {
@@ -46,8 +48,10 @@ impl Connection {
     }
 
     pub(crate) fn run_with(&self, sql: &str, io: StatementIo) -> Result<Answer, Error> {
-        self.runtime.block_on(async {
-            match self.session.execute(sql, io).await? {
+        // On a worker, whose stack is large, as the shell does.
+        let (session, sql) = (Arc::clone(&self.session), sql.to_owned());
+        let answer = self.runtime.spawn(async move {
+            match session.execute(&sql, io).await? {
                 Outcome::Command { tag } => Ok(Answer::Tag(tag)),
                 Outcome::Rows { schema, stream } => {
                     let batches: Vec<RecordBatch> = stream.try_collect().await?;
@@ -56,7 +60,8 @@ impl Connection {
                     Ok(Answer::Rows(types.collect(), rows.concat()))
                 }
             }
-        })
+        });
+        self.runtime.block_on(answer).unwrap()
     }
 
     /// Runs a statement that must work.

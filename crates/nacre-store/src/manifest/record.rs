@@ -60,6 +60,7 @@ pub(crate) enum RecordError {
     Checksum { stored: u32, computed: u32 },
     Sequence { stored: u64, expected: u64 },
     Payload { kind: u16 },
+    Padding,
 }
 
 impl std::fmt::Display for RecordError {
@@ -77,6 +78,7 @@ impl std::fmt::Display for RecordError {
             Self::Sequence { stored, expected } => {
                 write!(f, "sequence number {stored} where {expected} is due")
             }
+            Self::Padding => f.write_str("the bytes behind it up to a multiple of 8 are not zero"),
             Self::Payload { kind } => write!(f, "payload of kind {kind} is not understood"),
         }
     }
@@ -124,6 +126,9 @@ impl Record {
         }
         if sequence != expected {
             return Err(RecordError::Sequence { stored: sequence, expected });
+        }
+        if bytes[unpadded..padded].iter().any(|&byte| byte != 0) {
+            return Err(RecordError::Padding);
         }
         let mut payload = Decoder::new(&bytes[RECORD_HEADER_BYTES..unpadded]);
         let record = Self::decode_payload(kind, &mut payload);
@@ -201,7 +206,7 @@ mod tests {
         Record::Load(LoadRecord {
             load: LoadId(7),
             table: TableId(3),
-            domain: "main".into(),
+            domain: "elsewhere".into(),
             rows: 6_001_215,
             chunk_count: 92,
             pool_bytes: 1 << 28,
@@ -223,9 +228,11 @@ mod tests {
     #[test]
     fn every_flipped_bit_is_noticed() {
         let bytes = load().to_bytes(1);
-        let unpadded =
-            RECORD_HEADER_BYTES + u32::from_le_bytes([bytes[0], bytes[1], 0, 0]) as usize;
-        for bit in 0..unpadded * 8 {
+        assert!(
+            bytes.len() > RECORD_HEADER_BYTES + usize::from(bytes[0]),
+            "the record has padding"
+        );
+        for bit in 0..bytes.len() * 8 {
             let mut damaged = bytes.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
             assert!(Record::from_bytes(&damaged, 1).is_err(), "bit {bit}");

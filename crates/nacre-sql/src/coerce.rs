@@ -1,0 +1,186 @@
+//! An analyzer rule: where a decimal meets a float, the decimal becomes a float, as in PostgreSQL.
+//!
+//! The planner's own rule makes both decimals, which loses small values and fails on large ones,
+//! NaN and infinity. Literals become the float nearest to their text; casting goes through a
+//! power of ten that no float is. Texts such as `'\x00ff'` that meet bytes become bytes here too.
+
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRewriter};
+use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::logical_expr::expr::{Between, Case, Cast, InList, ScalarFunction};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan};
+use datafusion::optimizer::AnalyzerRule;
+use nacre_ingest::parse::parse_bytea;
+
+/// Functions whose arguments all get one type.
+const UNIFYING_FUNCTIONS: [&str; 4] = ["coalesce", "greatest", "least", "nullif"];
+
+/// The rule; it runs before the planner's own coercion of types.
+#[derive(Debug)]
+pub(crate) struct DecimalsMeetFloats;
+
+impl AnalyzerRule for DecimalsMeetFloats {
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        plan.transform_up_with_subqueries(|plan| {
+            let mut schema = merge_schema(&plan.inputs());
+            if let LogicalPlan::TableScan(scan) = &plan {
+                schema.merge(&scan.projected_schema);
+            }
+            let mut coercion = Coercion { schema };
+            let names = NamePreserver::new(&plan);
+            plan.map_expressions(|expr| {
+                let name = names.save(&expr);
+                Ok(expr.rewrite(&mut coercion)?.update_data(|expr| name.restore(expr)))
+            })?
+            .map_data(LogicalPlan::recompute_schema)
+        })
+        .map(|transformed| transformed.data)
+    }
+
+    fn name(&self) -> &str {
+        "decimals_meet_floats"
+    }
+}
+
+struct Coercion {
+    schema: DFSchema,
+}
+
+impl TreeNodeRewriter for Coercion {
+    type Node = Expr;
+
+    fn f_up(&mut self, expr: Expr) -> Result<Transformed<Expr>> {
+        Ok(match expr {
+            Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
+                let (sides, is_changed) = self.unify(vec![*left, *right]);
+                let [left, right]: [Expr; 2] = parts_of(sides)?;
+                let expr = Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, Box::new(right)));
+                Transformed::new_transformed(expr, is_changed)
+            }
+            Expr::Between(Between { expr, negated, low, high }) => {
+                let (parts, is_changed) = self.unify(vec![*expr, *low, *high]);
+                let [expr, low, high]: [Expr; 3] = parts_of(parts)?;
+                let between = Between::new(Box::new(expr), negated, Box::new(low), Box::new(high));
+                Transformed::new_transformed(Expr::Between(between), is_changed)
+            }
+            Expr::InList(InList { expr, list, negated }) => {
+                let parts = std::iter::once(*expr).chain(list).collect();
+                let (mut parts, is_changed) = self.unify(parts);
+                let expr = Box::new(parts.remove(0));
+                let list = InList { expr, list: parts, negated };
+                Transformed::new_transformed(Expr::InList(list), is_changed)
+            }
+            Expr::Case(case) => self.case(case),
+            Expr::ScalarFunction(ScalarFunction { func, args })
+                if UNIFYING_FUNCTIONS.contains(&func.name()) =>
+            {
+                let (args, is_changed) = self.unify(args);
+                let call = ScalarFunction { func, args };
+                Transformed::new_transformed(Expr::ScalarFunction(call), is_changed)
+            }
+            Expr::Cast(Cast { expr, field }) if is_float(field.data_type()) => {
+                match float_literal(&expr) {
+                    Some(literal) => {
+                        let expr = Box::new(literal);
+                        Transformed::yes(Expr::Cast(Cast { expr, field }))
+                    }
+                    None => Transformed::no(Expr::Cast(Cast { expr, field })),
+                }
+            }
+            other => Transformed::no(other),
+        })
+    }
+}
+
+impl Coercion {
+    /// Makes floats of the decimals among `parts` if there is a float among them.
+    fn unify(&self, parts: Vec<Expr>) -> (Vec<Expr>, bool) {
+        let types: Vec<DataType> = parts
+            .iter()
+            // What has no type here is left to the planner's own rule and its errors.
+            .map(|part| part.get_type(&self.schema).unwrap_or(DataType::Null))
+            .collect();
+        let (has_float, has_bytes) = (types.iter().any(is_float), types.iter().any(is_bytes));
+        let mut is_changed = false;
+        let unified = parts.into_iter().zip(&types).map(|(part, data_type)| {
+            let new = match data_type {
+                data_type if has_float && is_decimal(data_type) => Some(to_float(&part)),
+                _ if has_bytes => bytes_literal(&part),
+                _ => None,
+            };
+            is_changed |= new.is_some();
+            new.unwrap_or(part)
+        });
+        (unified.collect(), is_changed)
+    }
+
+    /// The operand and the WHENs meet each other, and so do the THENs and the ELSE.
+    fn case(&self, case: Case) -> Transformed<Expr> {
+        let Case { expr, when_then_expr, else_expr } = case;
+        let (whens, thens): (Vec<Expr>, Vec<Expr>) =
+            when_then_expr.into_iter().map(|(when, then)| (*when, *then)).unzip();
+        let has_operand = expr.is_some();
+        let operands = expr.map(|expr| *expr).into_iter().chain(whens).collect();
+        let (mut whens, whens_changed) =
+            if has_operand { self.unify(operands) } else { (operands, false) };
+        let expr = has_operand.then(|| Box::new(whens.remove(0)));
+        let has_else = else_expr.is_some();
+        let results = thens.into_iter().chain(else_expr.map(|expr| *expr)).collect();
+        let (mut thens, thens_changed) = self.unify(results);
+        let else_expr = if has_else { thens.pop().map(Box::new) } else { None };
+        let when_then_expr = whens
+            .into_iter()
+            .zip(thens)
+            .map(|(when, then)| (Box::new(when), Box::new(then)))
+            .collect();
+        let case = Case { expr, when_then_expr, else_expr };
+        Transformed::new_transformed(Expr::Case(case), whens_changed || thens_changed)
+    }
+}
+
+/// Turns a list back into as many parts as it was made of.
+fn parts_of<const N: usize>(parts: Vec<Expr>) -> Result<[Expr; N]> {
+    parts.try_into().map_err(|parts: Vec<Expr>| {
+        datafusion::common::internal_datafusion_err!("{} parts of an expression", parts.len())
+    })
+}
+
+fn is_float(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Float16 | DataType::Float32 | DataType::Float64)
+}
+
+fn is_decimal(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Decimal128(..) | DataType::Decimal256(..))
+}
+
+fn is_bytes(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Binary | DataType::LargeBinary | DataType::BinaryView)
+}
+
+fn to_float(expr: &Expr) -> Expr {
+    float_literal(expr)
+        .unwrap_or_else(|| datafusion::logical_expr::cast(expr.clone(), DataType::Float64))
+}
+
+/// Returns the float nearest to a decimal literal.
+fn float_literal(expr: &Expr) -> Option<Expr> {
+    let Expr::Literal(value, metadata) = expr else { return None };
+    let text = match value {
+        ScalarValue::Decimal128(Some(unscaled), _, scale) => format!("{unscaled}e{}", -scale),
+        ScalarValue::Decimal256(Some(unscaled), _, scale) => format!("{unscaled}e{}", -scale),
+        _ => return None,
+    };
+    let float: f64 = text.parse().ok()?;
+    Some(Expr::Literal(ScalarValue::Float64(Some(float)), metadata.clone()))
+}
+
+/// Returns the bytes that a text literal stands for.
+fn bytes_literal(expr: &Expr) -> Option<Expr> {
+    let Expr::Literal(value, metadata) = expr else { return None };
+    let text = value.try_as_str().flatten()?;
+    let bytes = parse_bytea(text.as_bytes()).ok()?;
+    Some(Expr::Literal(ScalarValue::BinaryView(Some(bytes)), metadata.clone()))
+}

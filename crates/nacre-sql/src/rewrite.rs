@@ -1,0 +1,120 @@
+//! Rewrites of parsed statements where the planner would read them differently from PostgreSQL.
+//!
+//! - `1e5` is a double, exactly rounded; the planner's decimals have no such exponents.
+//! - `'\x00ff'::bytea` is two bytes.
+//! - `x::varchar(n)` and `x::char(n)` cut to n characters; the planner drops the length.
+//! - `SHOW TABLES` lists the user's tables.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::parser::Statement as ParsedStatement;
+use datafusion::sql::sqlparser::ast::{
+    CastKind, CharacterLength, DataType, Expr, Statement, TrimWhereField, Value, VisitMut,
+    VisitorMut,
+};
+use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
+use datafusion::sql::sqlparser::parser::Parser;
+
+use crate::error::Result;
+use crate::from_datafusion::from_parser;
+use crate::names::SCHEMA;
+
+/// Rewrites all expressions of `statement`.
+pub(crate) fn rewrite(statement: &mut ParsedStatement) -> Result<()> {
+    let inner = match statement {
+        ParsedStatement::Statement(inner) => inner,
+        ParsedStatement::Explain(explain) => match explain.statement.as_mut() {
+            ParsedStatement::Statement(inner) => inner,
+            _ => return Ok(()),
+        },
+        _ => return Ok(()),
+    };
+    if matches!(inner.as_ref(), Statement::ShowTables { .. }) {
+        let sql = format!(
+            "SELECT table_schema, table_name FROM information_schema.tables \
+             WHERE table_schema = '{SCHEMA}' ORDER BY table_name"
+        );
+        let mut parser =
+            Parser::new(&PostgreSqlDialect {}).try_with_sql(&sql).map_err(|e| from_parser(&e))?;
+        **inner = parser.parse_statement().map_err(|error| from_parser(&error))?;
+    }
+    // The rewrites never stop the visit.
+    let _ = inner.visit(&mut Rewrites);
+    Ok(())
+}
+
+struct Rewrites;
+
+impl VisitorMut for Rewrites {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Some(new) = rewritten(expr) {
+            *expr = new;
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn rewritten(expr: &mut Expr) -> Option<Expr> {
+    match expr {
+        Expr::Value(value) => match &value.value {
+            Value::Number(text, _) if text.contains(['e', 'E']) => {
+                Some(cast(string(text), DataType::DoublePrecision))
+            }
+            _ => None,
+        },
+        Expr::Cast { kind: CastKind::Cast | CastKind::DoubleColon, expr, data_type, .. } => {
+            match data_type {
+                DataType::Bytea => hex_literal(expr),
+                DataType::Varchar(Some(CharacterLength::IntegerLength { length, .. }))
+                | DataType::CharacterVarying(Some(CharacterLength::IntegerLength {
+                    length, ..
+                })) => Some(cut((**expr).clone(), *length)),
+                DataType::Char(length) | DataType::Character(length) => {
+                    let length = match length {
+                        Some(CharacterLength::IntegerLength { length, .. }) => *length,
+                        _ => 1,
+                    };
+                    Some(Expr::Trim {
+                        trim_where: Some(TrimWhereField::Trailing),
+                        trim_what: Some(Box::new(string(" "))),
+                        expr: Box::new(cut((**expr).clone(), length)),
+                        trim_characters: None,
+                    })
+                }
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// Returns the bytes that a text such as `'\x00ff'` stands for.
+fn hex_literal(expr: &Expr) -> Option<Expr> {
+    let Expr::Value(value) = expr else { return None };
+    let Value::SingleQuotedString(text) = &value.value else { return None };
+    let digits = text.strip_prefix("\\x")?;
+    let is_hex = digits.len().is_multiple_of(2) && digits.bytes().all(|b| b.is_ascii_hexdigit());
+    is_hex.then(|| Expr::Value(Value::HexStringLiteral(digits.into()).into()))
+}
+
+fn cut(expr: Expr, chars: u64) -> Expr {
+    let number = |value: u64| Box::new(Expr::Value(Value::Number(value.to_string(), false).into()));
+    Expr::Substring {
+        expr: Box::new(cast(expr, DataType::Text)),
+        substring_from: Some(number(1)),
+        substring_for: Some(number(chars)),
+        special: true,
+        shorthand: false,
+    }
+}
+
+fn cast(expr: Expr, data_type: DataType) -> Expr {
+    let kind = CastKind::Cast;
+    Expr::Cast { kind, expr: Box::new(expr), data_type, array: false, format: None }
+}
+
+fn string(text: &str) -> Expr {
+    Expr::Value(Value::SingleQuotedString(text.into()).into())
+}

@@ -1,0 +1,31 @@
+//! Statements of any depth are answered or refused; they never end the process.
+
+use nacre_sql::ErrorKind;
+
+use crate::support::Connection;
+
+#[test]
+fn long_chains_of_conditions_are_answered() {
+    let connection = Connection::open(None);
+    let chain = |terms: usize| {
+        let terms: Vec<String> = (0..terms).map(|term| format!("x = {term}")).collect();
+        format!("select count(*) from (values (1), (5)) v (x) where {}", terms.join(" or "))
+    };
+    assert_eq!(connection.rows(&chain(1_600)), ["2"]);
+    let error = connection.error(&chain(30_000));
+    assert_eq!(error.kind(), ErrorKind::Syntax);
+    assert!(error.message().contains("nested more than"), "{}", error.message());
+}
+
+#[test]
+fn deep_subqueries_are_answered_or_refused() {
+    let connection = Connection::open(None);
+    for depth in [5, 10, 15, 20, 25, 100, 1_000] {
+        let open = "select * from (".repeat(depth);
+        let close = ") x".repeat(depth);
+        match connection.run(&format!("{open}select 1 as a{close}")) {
+            Ok(_) => {}
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Syntax, "depth {depth}: {error}"),
+        }
+    }
+}
