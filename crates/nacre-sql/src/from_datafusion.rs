@@ -136,6 +136,14 @@ fn from_plan(message: &str) -> Error {
             None => error,
         };
     }
+    if let Some(call) =
+        quoted_in(message, "No function matches the given name and argument types '", "'")
+    {
+        let message = format!("function {call} does not exist");
+        return Error::new(ErrorKind::UndefinedObject, message).with_hint(
+            "No function matches the name and argument types. You might need to add type casts.",
+        );
+    }
     let first_line = message.lines().next().unwrap_or(message);
     let rest = message[first_line.len()..].trim();
     let error = Error::new(ErrorKind::InvalidStatement, first_line);
