@@ -35,13 +35,15 @@ pub(crate) async fn copy_to(
             let Some(output) = copy_out else {
                 return Err(Error::not_supported("COPY TO STDOUT where there is no output"));
             };
-            let (rows, mut output) = write_rows(stream, output, &csv, progress).await?;
+            let (rows, mut output) =
+                write_rows(stream, (output, Path::new("STDOUT")), &csv, progress).await?;
             output.flush().map_err(|error| write_error(Path::new("STDOUT"), &error))?;
             Ok(rows)
         }
         Target::File(path) => {
             let mut file = OutputFile::create(Path::new(path))?;
-            let (rows, _) = write_rows(stream, file.writer()?, &csv, progress).await?;
+            let output = (file.writer()?, Path::new(path));
+            let (rows, _) = write_rows(stream, output, &csv, progress).await?;
             file.finish()?;
             Ok(rows)
         }
@@ -50,7 +52,7 @@ pub(crate) async fn copy_to(
 
 async fn write_rows<W: Write>(
     mut stream: SendableRecordBatchStream,
-    output: W,
+    (output, path): (W, &Path),
     csv: &CsvOptions,
     progress: &Progress,
 ) -> Result<(u64, W)> {
@@ -65,12 +67,12 @@ async fn write_rows<W: Write>(
             return Err(Error::new(ErrorKind::Cancelled, message));
         }
         let batch = batch.map_err(from_datafusion)?;
-        write_batch(&batch, &mut writer)?;
+        write_batch(&batch, path, &mut writer)?;
         rows += batch.num_rows() as u64;
         // ORDERING: a figure for a progress bar.
         progress.rows_done.store(rows, Ordering::Relaxed);
     }
-    let output = writer.finish().map_err(|error| write_error(Path::new("COPY TO"), &error))?;
+    let output = writer.finish().map_err(|error| write_error(path, &error))?;
     Ok((rows, output))
 }
 
@@ -78,7 +80,11 @@ fn column_names(schema: &Schema) -> Vec<&str> {
     schema.fields().iter().map(|field| field.name().as_str()).collect()
 }
 
-fn write_batch<W: Write>(batch: &RecordBatch, writer: &mut CsvWriter<W>) -> Result<()> {
+fn write_batch<W: Write>(
+    batch: &RecordBatch,
+    path: &Path,
+    writer: &mut CsvWriter<W>,
+) -> Result<()> {
     let mut text = Vec::new();
     for row in 0..batch.num_rows() {
         for column in batch.columns() {
@@ -86,7 +92,7 @@ fn write_batch<W: Write>(batch: &RecordBatch, writer: &mut CsvWriter<W>) -> Resu
             let is_valid = write_text(column, row, &mut text)?;
             writer.put_field(is_valid.then_some(text.as_slice()));
         }
-        writer.end_row().map_err(|error| write_error(Path::new("COPY TO"), &error))?;
+        writer.end_row().map_err(|error| write_error(path, &error))?;
     }
     Ok(())
 }
