@@ -337,6 +337,10 @@ impl Domain {
 
     /// Removes a pool. Mappings of it stay valid until they are dropped.
     ///
+    /// The removal itself is not made durable, so that opening after a crash need not wait for the
+    /// file system's journal: after a power cut the file may be there again, and whoever opens the
+    /// domain removes files that nothing names.
+    ///
     /// # Errors
     /// `NotFound`, `ReadOnly`, `PermissionDenied`, `Io`.
     pub fn remove_pool(&self, file_name: &str) -> Result<()> {
@@ -348,11 +352,8 @@ impl Domain {
                 Some(_) => Ok(()),
                 None => Err(Error::os(&object, "cannot remove", Errno::NOENT)),
             },
-            Place::Directory { path, .. } => {
-                fs::remove_file(path.join(file_name))
-                    .map_err(|error| Error::os(&object, "cannot remove", error))?;
-                self.sync_directory()
-            }
+            Place::Directory { path, .. } => fs::remove_file(path.join(file_name))
+                .map_err(|error| Error::os(&object, "cannot remove", error)),
         }
     }
 
