@@ -20,7 +20,6 @@ pub(crate) fn kind_of(error: &StoreError) -> ErrorKind {
         StoreKind::ReadOnly => ErrorKind::ReadOnly,
         StoreKind::Damaged => ErrorKind::DataCorrupted,
         StoreKind::NoSpace => ErrorKind::DiskFull,
-        StoreKind::Cancelled => ErrorKind::Cancelled,
         StoreKind::Internal => ErrorKind::Internal,
         _ => ErrorKind::Io,
     }

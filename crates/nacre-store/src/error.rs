@@ -27,8 +27,6 @@ pub enum ErrorKind {
     NoSpace,
     /// The operating system failed a request.
     Io,
-    /// The caller asked for an end.
-    Cancelled,
     /// A bug in Nacre.
     Internal,
 }
@@ -79,7 +77,6 @@ pub enum Error {
         object: String,
         reason: String,
     },
-    Cancelled,
     /// A broken assumption of the store's own.
     Internal {
         reason: String,
@@ -126,7 +123,6 @@ impl Error {
             Self::NullViolation { .. } => ErrorKind::NullViolation,
             Self::DuplicateKey(_) => ErrorKind::DuplicateKey,
             Self::ReadOnly => ErrorKind::ReadOnly,
-            Self::Cancelled => ErrorKind::Cancelled,
             Self::Internal { .. } => ErrorKind::Internal,
         }
     }
@@ -164,7 +160,6 @@ impl fmt::Display for Error {
             ),
             Self::ReadOnly => f.write_str("the database is open read-only"),
             Self::Damaged { object, reason } => write!(f, "{object}: {reason}"),
-            Self::Cancelled => f.write_str("canceled"),
             Self::Internal { reason } => write!(f, "internal error: {reason}"),
         }
     }

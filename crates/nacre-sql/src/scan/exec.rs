@@ -278,10 +278,6 @@ impl ExecutionPlan for TableScanExec {
         Ok(Arc::new(statistics))
     }
 
-    fn supports_limit_pushdown(&self) -> bool {
-        false
-    }
-
     fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
         Some(Arc::new(self.with(|scan| scan.limit = limit)))
     }
