@@ -47,6 +47,22 @@ pub enum ErrorKind {
     Unsupported,
     /// The device or kernel reports a fault.
     Io,
+    /// Bytes on media contradict their checksum or their magic number: restore or rebuild them.
+    Corrupt,
+    /// A file belongs to another pool set, or is none of ours: take it away or name the right one.
+    Foreign,
+    /// A newer version of this software wrote the file: use that version.
+    TooNew,
+    /// Memory failed or the file was cut behind the mapping: read another replica, rebuild.
+    Lost,
+    /// Fewer good members than the operation needs.
+    NoReplica,
+    /// An extent was freed that is not allocated: a bug of the caller, nothing was changed.
+    DoubleFree,
+    /// A transaction changes more bytes than the undo log holds: split it or make the log larger.
+    TransactionTooLarge,
+    /// The persistent heap has no room for the extent: grow the pool set.
+    HeapFull,
 }
 
 /// An error that names its object, the numbers, and the way out.

@@ -109,6 +109,9 @@ fn leaf_7_ebx_bit(_bit: u32) -> bool {
 /// # Safety
 /// The range is mapped, and `flavour.is_available()`.
 pub(crate) unsafe fn flush_lines(flavour: FlushFlavour, start: *const u8, bytes: usize) {
+    if flavour.is_instruction() {
+        crate::sim::flushed(start, bytes);
+    }
     for line in lines(start as usize, bytes) {
         #[cfg(target_arch = "x86_64")]
         match flavour {
@@ -140,6 +143,7 @@ pub(crate) fn fence() {
     }
     #[cfg(not(target_arch = "x86_64"))]
     std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+    crate::sim::fenced();
 }
 
 /// Returns the addresses of the lines that `bytes` bytes from `start` touch.

@@ -20,6 +20,7 @@ use rustix::io::Errno;
 use rustix::mm::{MapFlags, MsyncFlags, ProtFlags};
 
 use crate::flush::{self, FlushFlavour};
+use crate::sim;
 use crate::stream::{self, StreamFlavour};
 
 /// How a file is mapped.
@@ -106,6 +107,7 @@ impl Mapping {
         unsafe {
             std::ptr::copy_nonoverlapping(source.as_ptr(), self.at(offset), source.len());
         }
+        sim::stored(self.at(offset), source.len(), sim::Store::Temporal);
     }
 
     /// Copies `source` to `offset` of a writable mapping and starts its write-back. Durable after
@@ -151,6 +153,7 @@ impl Mapping {
         let word = unsafe { &*self.at(offset).cast::<AtomicU64>() };
         // ORDERING: release, pairs with the acquire fence in `load_u64`.
         word.store(value, Ordering::Release);
+        sim::stored(self.at(offset), 8, sim::Store::Temporal);
     }
 
     /// Starts write-back of the lines that a range touches, by instruction.
@@ -172,6 +175,7 @@ impl Mapping {
         // SAFETY: `start` is page-aligned and not after `range.start`, so the range is mapped;
         // MS_SYNC writes back and changes no byte.
         unsafe { rustix::mm::msync(self.at(start).cast(), bytes, MsyncFlags::SYNC)? };
+        sim::synced(self.at(start), bytes);
         Ok(())
     }
 

@@ -11,6 +11,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::flush::{CACHE_LINE_BYTES, FlushFlavour, flush_lines};
+use crate::sim;
 
 /// Which register width streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -102,6 +103,7 @@ pub(crate) unsafe fn copy_nt(
     // SAFETY: `head..tail` lies in the caller's range; `target + head` is line-aligned whenever
     // `body > 0`, because then `head == to_boundary`; `body` is a multiple of a line.
     unsafe { stream_lines(stream, target.add(head), &source[head..tail]) };
+    sim::stored(target.wrapping_add(head), body, sim::Store::NonTemporal);
     // SAFETY: `tail..` lies in the caller's range.
     unsafe { copy_and_flush(flush, target.add(tail), &source[tail..]) };
 }
@@ -111,6 +113,7 @@ pub(crate) unsafe fn copy_nt(
 unsafe fn copy_and_flush(flush: FlushFlavour, target: *mut u8, source: &[u8]) {
     // SAFETY: the caller's range is writable and disjoint from `source`; bytes need no alignment.
     unsafe { std::ptr::copy_nonoverlapping(source.as_ptr(), target, source.len()) };
+    sim::stored(target, source.len(), sim::Store::Temporal);
     // SAFETY: the range is mapped and the flavour available by the caller's contract.
     unsafe { flush_lines(flush, target, source.len()) };
 }

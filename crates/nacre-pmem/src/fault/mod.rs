@@ -1,0 +1,1 @@
+//! Fault containment: a SIGBUS on a mapped page becomes an error value.

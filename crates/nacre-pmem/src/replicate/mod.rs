@@ -1,0 +1,1 @@
+//! Replication mechanisms: how an update reaches every member of a pool set.

@@ -1,0 +1,1 @@
+//! NVRAM-centric structures: column store and hybrid tree.

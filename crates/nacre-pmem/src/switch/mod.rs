@@ -1,0 +1,1 @@
+//! Online switching: which replication mechanism an update takes.

@@ -1,0 +1,1 @@
+//! Undo log: several locations of a pool set updated as one.
