@@ -1,0 +1,188 @@
+//! What the parts of a run share: choices, where to write, how far we are.
+
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use super::options::{AccessPattern, Choices, PageSize, Workload};
+use crate::error::Result;
+use crate::interrupt::Interrupt;
+use crate::report::{Console, Report};
+
+/// Time of a slice: long enough for thousands of updates, short against changes of the machine's
+/// speed.
+const SLICE: Duration = Duration::from_millis(20);
+
+/// Time that the slices of a quick run may take together.
+const QUICK_BUDGET: Duration = Duration::from_secs(14);
+
+/// Contestants that are measured between two runs of the baseline.
+pub(super) const VARIANTS_PER_BASELINE: usize = 4;
+
+/// One cell of the tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cell {
+    pub(super) workload: Workload,
+    pub(super) access: AccessPattern,
+    pub(super) update_bytes: usize,
+    pub(super) replicas: usize,
+    pub(super) pages: PageSize,
+}
+
+/// State of a run.
+pub(super) struct Session {
+    pub(super) choices: Choices,
+    pub(super) directory: PathBuf,
+    pub(super) report: Report,
+    pub(super) console: Console,
+    pub(super) interrupt: Interrupt,
+    /// Flush flavour, for ids.
+    pub(super) flush: String,
+    pub(super) is_emulated: bool,
+    /// Time of one measurement.
+    pub(super) slice: Duration,
+    pub(super) progress: Progress,
+}
+
+/// How many measurements are done, on standard error.
+pub(super) struct Progress {
+    total: usize,
+    done: usize,
+    start: Instant,
+    shown: Instant,
+    is_terminal: bool,
+}
+
+impl Cell {
+    /// Returns the id of a measurement in this cell.
+    pub(super) fn id(&self, name: &str, flush: &str) -> String {
+        let Self { workload, access, update_bytes, replicas, pages } = self;
+        format!(
+            "replicate/{name}/{flush}/workload={},access={},update_bytes={update_bytes},\
+             replicas={replicas},pages={}",
+            workload.name(),
+            access.name(),
+            pages.name()
+        )
+    }
+
+    /// Returns what the cell is, for the progress line.
+    pub(super) fn title(&self) -> String {
+        let (workload, access) = (self.workload.name(), self.access.name());
+        let Self { update_bytes, replicas, pages, .. } = self;
+        format!("{workload}, {access}, {update_bytes} B, {replicas} replicas, {pages}")
+    }
+
+    /// Returns the cell of the baseline: the same without replicas.
+    pub(super) fn baseline(self) -> Self {
+        Self { replicas: 0, ..self }
+    }
+}
+
+impl Choices {
+    /// Returns how many slices a run has.
+    pub(super) fn slice_count(&self, has_library: bool) -> usize {
+        let libraries = if has_library { 2 } else { 0 };
+        let variants = self.variants.len();
+        let slices = variants + variants.div_ceil(VARIANTS_PER_BASELINE) + libraries;
+        let cells = self.workloads.len()
+            * self.pages.len()
+            * self.replicas.len()
+            * self.accesses.len()
+            * self.update_bytes.len();
+        cells * slices * (self.rounds + 1)
+    }
+
+    /// Returns the time of a slice.
+    pub(super) fn slice(&self, has_library: bool) -> Duration {
+        if !self.is_quick {
+            return SLICE;
+        }
+        // Fits: nobody asks for 2^32 slices within seconds.
+        let count = self.slice_count(has_library).clamp(1, u32::MAX as usize) as u32;
+        (QUICK_BUDGET / count).clamp(Duration::from_millis(1), SLICE)
+    }
+}
+
+impl Progress {
+    /// Starts to count to `total`.
+    pub(super) fn new(total: usize) -> Self {
+        let start = Instant::now();
+        Self { total, done: 0, start, shown: start, is_terminal: std::io::stderr().is_terminal() }
+    }
+
+    /// Says what is done next, on a line of its own if nobody watches.
+    pub(super) fn begin(&mut self, what: &str) {
+        let line = self.line(what);
+        show(&if self.is_terminal { format!("\r\x1b[K{line}") } else { format!("{line}\n") });
+    }
+
+    /// Counts a measurement.
+    pub(super) fn advance(&mut self, what: &str) {
+        self.done += 1;
+        if self.is_terminal && self.shown.elapsed() > Duration::from_millis(200) {
+            self.shown = Instant::now();
+            show(&format!("\r\x1b[K{}", self.line(what)));
+        }
+    }
+
+    /// Removes the line, before something else is printed.
+    pub(super) fn clear(&self) {
+        if self.is_terminal {
+            show("\r\x1b[K");
+        }
+    }
+
+    fn line(&self, what: &str) -> String {
+        let share = self.done as f64 / self.total.max(1) as f64;
+        let elapsed = self.start.elapsed().as_secs_f64();
+        let left = if self.done == 0 { 0.0 } else { elapsed * (1.0 - share) / share };
+        let percent = share * 100.0;
+        format!("{percent:5.1} %  {what}  {elapsed:.0} s, about {left:.0} s left")
+    }
+}
+
+impl Session {
+    /// Prints a line on standard output.
+    pub(super) fn line(&self, text: impl std::fmt::Display) -> Result<()> {
+        self.progress.clear();
+        self.console.line(text)
+    }
+}
+
+fn show(text: &str) {
+    let mut stderr = std::io::stderr().lock();
+    // Nothing is lost if the terminal is gone.
+    let _ = stderr.write_all(text.as_bytes());
+    let _ = stderr.flush();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::options::ReplicationArgs;
+    use super::*;
+
+    #[test]
+    fn id_names_mechanism_flush_and_every_parameter() {
+        let cell = Cell {
+            workload: Workload::Cs,
+            access: AccessPattern::Uniform,
+            update_bytes: 4,
+            replicas: 2,
+            pages: PageSize::Large,
+        };
+        assert_eq!(
+            cell.id("SF+PF", "clwb"),
+            "replicate/SF+PF/clwb/workload=cs,access=uniform,update_bytes=4,replicas=2,pages=2m"
+        );
+        assert_eq!(cell.baseline().replicas, 0);
+    }
+
+    #[test]
+    fn quick_slices_fit_the_budget() {
+        let args = ReplicationArgs { is_quick: true, ..Default::default() };
+        let choices = Choices::make(&args).unwrap();
+        let count = choices.slice_count(true) as u32;
+        assert!(choices.slice(true) * count <= QUICK_BUDGET, "{count} slices");
+    }
+}
