@@ -12,7 +12,7 @@ use super::measure::{Series, Work};
 use super::nacre::{ColumnUpdate, NacreColumn, NacreKeyValue, Place};
 use super::options::{PageSize, Variant, Workload};
 use super::pages::{is_as_asked, large_share};
-use super::session::{Cell, Session, VARIANTS_PER_BASELINE};
+use super::session::{Cell, Session, VARIANTS_PER_BASELINE, replicas_text};
 use super::space;
 use crate::error::{Error, Result};
 
@@ -24,7 +24,7 @@ const KEYS_QUICK: u64 = 20_000;
 const KEY_OVERHEAD_BYTES: u64 = 160;
 
 /// Bytes of a key-value pool that are not for pairs: logs and headers of both engines.
-const FIXED_BYTES: u64 = 48 << 20;
+const FIXED_BYTES: u64 = 32 << 20;
 
 /// Figures of a cell.
 pub(super) struct CellFigures {
@@ -45,6 +45,13 @@ pub(super) struct Group {
     pub(super) replicas: usize,
 }
 
+/// Checksums of the members' bytes, over all pools of a group.
+#[derive(Default)]
+struct Checksums {
+    ours: u32,
+    library: u32,
+}
+
 /// Ours and the library, each without and with replicas.
 struct Contestants {
     plain: Box<dyn Contestant>,
@@ -58,14 +65,14 @@ impl Group {
     pub(super) fn run(self, session: &mut Session) -> Result<Vec<CellFigures>> {
         session.progress.begin(&self.title());
         let sizes = session.choices.update_bytes.clone();
-        let mut figures = Vec::new();
+        let (mut figures, mut checksums) = (Vec::new(), Checksums::default());
         match self.workload {
             Workload::Cs | Workload::CsTx => {
                 let mut contestants = self.create(session, session.choices.pool_bytes, (0, 0))?;
                 for update_bytes in sizes {
                     figures.extend(self.run_size(session, &mut contestants, update_bytes)?);
                 }
-                self.finish(session, contestants)?;
+                self.finish(contestants, &mut checksums)?;
             }
             Workload::Kv => {
                 for update_bytes in sizes {
@@ -73,15 +80,16 @@ impl Group {
                     let filling = (keys, update_bytes);
                     let mut contestants = self.create(session, pool_bytes, filling)?;
                     figures.extend(self.run_size(session, &mut contestants, update_bytes)?);
-                    self.finish(session, contestants)?;
+                    self.finish(contestants, &mut checksums)?;
                 }
             }
         }
+        self.report_identical(session, &checksums)?;
         Ok(figures)
     }
 
     fn title(self) -> String {
-        format!("{}, {} replicas, {}", self.workload.name(), self.replicas, self.pages)
+        format!("{}, {}, {}", self.workload.name(), replicas_text(self.replicas), self.pages)
     }
 
     /// Creates and fills the pools.
@@ -148,7 +156,23 @@ impl Group {
         }
     }
 
-    /// Says which pages the kernel really gave.
+    /// Says that all members had the same bytes.
+    fn report_identical(self, session: &Session, checksums: &Checksums) -> Result<()> {
+        if self.replicas == 0 {
+            return Ok(());
+        }
+        let library = match library::IS_BUILT_IN {
+            true => format!(", libpmemobj {:08x}", checksums.library),
+            false => String::new(),
+        };
+        session.line(format_args!(
+            "{}: all members are identical, CRC-32C nacre {:08x}{library}",
+            self.title(),
+            checksums.ours
+        ))
+    }
+
+    /// Says which pages the kernel really gave, if they are not those that were asked for.
     fn report_pages(self, session: &Session, contestants: &Contestants) -> Result<()> {
         let mut parts = Vec::new();
         let mut is_as_wanted = true;
@@ -183,20 +207,13 @@ impl Group {
         Ok(figures)
     }
 
-    /// Checks that the members are equal, and removes the pools.
-    fn finish(self, session: &Session, contestants: Contestants) -> Result<()> {
-        let replicated = [
-            ("switched", &contestants.replicated),
-            (library::NAME, &contestants.library_replicated),
-        ];
-        for (name, contestant) in replicated {
-            let Some(contestant) = contestant else { continue };
-            let crc = check_identical(contestant.as_ref())?;
-            let name = if name == library::NAME { name } else { "nacre" };
-            let (title, members) = (self.title(), self.replicas + 1);
-            session.line(format_args!(
-                "{title}: {name}: {members} members are identical, CRC-32C {crc:08x}"
-            ))?;
+    /// Checks that the members are equal, and removes the pools; adds to the checksums.
+    fn finish(self, contestants: Contestants, checksums: &mut Checksums) -> Result<()> {
+        if let Some(replicated) = &contestants.replicated {
+            checksums.ours = append(checksums.ours, check_identical(replicated.as_ref())?);
+        }
+        if let Some(replicated) = &contestants.library_replicated {
+            checksums.library = append(checksums.library, check_identical(replicated.as_ref())?);
         }
         let all = contestants.all();
         let files: Vec<PathBuf> = all.iter().flat_map(|(_, one)| one.files()).collect();
@@ -284,6 +301,10 @@ impl Contestants {
         }
         Ok(())
     }
+}
+
+fn append(checksum: u32, of_pool: u32) -> u32 {
+    crc32c::crc32c_append(checksum, &of_pool.to_le_bytes())
 }
 
 /// What is updated next, for ours and the library.

@@ -85,12 +85,13 @@ impl Work {
         Ok(clock.rate())
     }
 
-    /// Calls `update` with `batch` places and values at a time, as [`Work::run`] does with one.
+    /// Calls `update` with `batch` places and values at a time, as [`Work::run`] does with one; it
+    /// may change the places.
     pub(super) fn run_batches(
         &mut self,
         budget: Duration,
         batch: usize,
-        mut update: impl FnMut(&[(u64, &[u8])]) -> Result<()>,
+        mut update: impl FnMut(&mut [(u64, &[u8])]) -> Result<()>,
     ) -> Result<f64> {
         let mut updates = Vec::with_capacity(batch);
         let mut clock = Clock::start(budget, self.update_bytes);
@@ -107,7 +108,7 @@ impl Work {
                 let at = (random & VALUE_MASK) as usize * VALUE_STEP;
                 updates.push((place, &self.values[at..at + self.update_bytes]));
                 if updates.len() == batch {
-                    update(&updates)?;
+                    update(&mut updates)?;
                     updates.clear();
                 }
             }

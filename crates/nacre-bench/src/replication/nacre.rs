@@ -114,15 +114,10 @@ impl Contestant for NacreColumn {
             ColumnUpdate::Transaction => work.run(budget, |place, value| {
                 store.update_tx(set, place * rows, value).map_err(Error::pmem("update"))
             }),
-            ColumnUpdate::Batch(batch) => {
-                let mut updates = Vec::with_capacity(batch);
-                work.run_batches(budget, batch, |places| {
-                    updates.extend(places.iter().map(|(place, value)| (place * rows, *value)));
-                    store.update_batch(set, &updates).map_err(Error::pmem("update"))?;
-                    updates.clear();
-                    Ok(())
-                })
-            }
+            ColumnUpdate::Batch(batch) => work.run_batches(budget, batch, |updates| {
+                updates.iter_mut().for_each(|(place, _)| *place *= rows);
+                store.update_batch(set, updates).map_err(Error::pmem("update"))
+            }),
         }
     }
 

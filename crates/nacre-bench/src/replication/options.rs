@@ -61,7 +61,7 @@ pub struct ReplicationArgs {
     pub accesses: Vec<AccessPattern>,
     /// Page sizes.
     pub pages: Vec<PageSize>,
-    /// Bytes of each pool; 1 GiB, quick 128 MiB.
+    /// Bytes of each pool; 1 GiB, quick 64 MiB.
     pub pool_bytes: Option<u64>,
     /// Rounds, of which medians are taken; 5, quick 3.
     pub rounds: Option<usize>,
@@ -186,7 +186,7 @@ impl Choices {
                 true => or(&args.pages, &[PageSize::Large]),
                 false => or(&args.pages, &PageSize::ALL),
             },
-            pool_bytes: args.pool_bytes.unwrap_or(if is_quick { 128 << 20 } else { 1 << 30 }),
+            pool_bytes: args.pool_bytes.unwrap_or(if is_quick { 64 << 20 } else { 1 << 30 }),
             rounds: args.rounds.unwrap_or(if is_quick { 3 } else { 5 }),
             is_quick,
         };

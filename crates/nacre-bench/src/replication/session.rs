@@ -14,7 +14,7 @@ use crate::report::{Console, Report};
 const SLICE: Duration = Duration::from_millis(20);
 
 /// Time that the slices of a quick run may take together.
-const QUICK_BUDGET: Duration = Duration::from_secs(14);
+const QUICK_BUDGET: Duration = Duration::from_secs(9);
 
 /// Contestants that are measured between two runs of the baseline.
 pub(super) const VARIANTS_PER_BASELINE: usize = 4;
@@ -69,8 +69,8 @@ impl Cell {
     /// Returns what the cell is, for the progress line.
     pub(super) fn title(&self) -> String {
         let (workload, access) = (self.workload.name(), self.access.name());
-        let Self { update_bytes, replicas, pages, .. } = self;
-        format!("{workload}, {access}, {update_bytes} B, {replicas} replicas, {pages}")
+        let (update_bytes, replicas) = (self.update_bytes, replicas_text(self.replicas));
+        format!("{workload}, {access}, {update_bytes} B, {replicas}, {}", self.pages)
     }
 
     /// Returns the cell of the baseline: the same without replicas.
@@ -148,6 +148,11 @@ impl Session {
         self.progress.clear();
         self.console.line(text)
     }
+}
+
+/// Writes a number of replicas.
+pub(super) fn replicas_text(replicas: usize) -> String {
+    if replicas == 1 { "1 replica".to_owned() } else { format!("{replicas} replicas") }
 }
 
 fn show(text: &str) {

@@ -6,7 +6,7 @@ use super::group::CellFigures;
 use super::library;
 use super::measure::{Series, Spread, overhead_percent};
 use super::options::{AccessPattern, PageSize, Variant, Workload};
-use super::session::{Cell, Session};
+use super::session::{Cell, Session, replicas_text};
 use crate::error::Result;
 use crate::report::Measurement;
 
@@ -118,7 +118,7 @@ pub(super) fn print(
         for replicas in &session.choices.replicas {
             let row: Vec<_> =
                 figures.iter().copied().filter(|one| one.cell.replicas == *replicas).collect();
-            session.line(format_args!("\n{title}, {replicas} replicas"))?;
+            session.line(format_args!("\n{title}, {}", replicas_text(*replicas)))?;
             session.line(mechanisms(&row))?;
         }
         session.line(format_args!("\n{title}: overhead in % of the time without replicas"))?;
