@@ -4,3 +4,4 @@ mod hybrid_tree;
 mod prefetch;
 
 pub use column_store::{COLUMN_HEADER_BYTES, ColumnStore};
+pub use hybrid_tree::{HybridTree, KEY_BYTES_MAX, KeyBounds, TreeSummary, VALUE_BYTES_MAX};

@@ -23,6 +23,17 @@ pub(super) struct Place {
     pub(super) used: u64,
 }
 
+/// Which leaf is looked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Seek<'a> {
+    /// The one that may hold the key.
+    Of(&'a [u8]),
+    /// The one that may hold the largest keys below the key.
+    Below(&'a [u8]),
+    /// The last one.
+    Last,
+}
+
 /// A leaf with the bounds of the keys that it may hold.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounded<'a> {
@@ -126,13 +137,17 @@ impl Inner {
         }
     }
 
-    /// Returns the leaf that may hold `key`, or the last one for `None`, with its bounds.
-    pub(super) fn bounded(&self, key: Option<&[u8]>) -> Bounded<'_> {
+    /// Returns the leaf that `seek` names, with its bounds.
+    pub(super) fn bounded(&self, seek: Seek<'_>) -> Bounded<'_> {
         let (mut lower, mut upper) = (None, None);
         let mut node = &self.root;
         loop {
             let separators = node.separators();
-            let index = key.map_or(separators.count(), |key| separators.child(key));
+            let index = match seek {
+                Seek::Of(key) => separators.child(key),
+                Seek::Below(key) => separators.child_below(key),
+                Seek::Last => separators.count(),
+            };
             if let Some(before) = index.checked_sub(1) {
                 lower = separators.key(before);
             }
@@ -142,26 +157,6 @@ impl Inner {
                 Node::Twig(twig) => {
                     return Bounded { place: twig.places[index], lower, upper };
                 }
-            }
-        }
-    }
-
-    /// Returns the leaf before the one that may hold `key`.
-    pub(super) fn before(&self, key: &[u8]) -> Option<Place> {
-        // The last node on the way down that has a child to the left holds it.
-        let mut left: Option<&Node> = None;
-        let mut node = &self.root;
-        loop {
-            let index = node.separators().child(key);
-            match node {
-                Node::Branch(branch) => {
-                    if index > 0 {
-                        left = Some(&branch.children[index - 1]);
-                    }
-                    node = &branch.children[index];
-                }
-                Node::Twig(twig) if index > 0 => return Some(twig.places[index - 1]),
-                Node::Twig(_) => return left.map(Node::last),
             }
         }
     }
@@ -208,17 +203,6 @@ impl Node {
     fn prefetch(&self) {
         if let Node::Twig(twig) = self {
             twig.separators.prefetch();
-        }
-    }
-
-    fn last(&self) -> Place {
-        let mut node = self;
-        loop {
-            match node {
-                // Invariant 1: there is one.
-                Node::Branch(branch) => node = &branch.children[branch.separators.count()],
-                Node::Twig(twig) => return twig.places[twig.separators.count()],
-            }
         }
     }
 
@@ -368,11 +352,12 @@ mod tests {
             let (lower, expected) = up_to.next().unwrap();
             let upper = self.leaves.range(key.to_vec()..).find(|(k, _)| k[..] > *key);
             assert_eq!(self.inner.place(key), *expected, "{key:?}");
-            let bounded = self.inner.bounded(Some(key));
+            let bounded = self.inner.bounded(Seek::Of(key));
             assert_eq!(bounded.place, *expected);
             assert_eq!(bounded.upper, upper.map(|(key, _)| &key[..]));
             assert_eq!(bounded.lower.unwrap_or_default(), lower);
-            assert_eq!(self.inner.before(key), up_to.next().map(|(_, place)| *place));
+            let before = bounded.lower.map(|lower| self.inner.bounded(Seek::Below(lower)).place);
+            assert_eq!(before, up_to.next().map(|(_, place)| *place));
         }
     }
 
@@ -441,7 +426,7 @@ mod tests {
             while model.inner.leaf_count() > 1 {
                 model.inner.remove(b"");
             }
-            assert!(model.inner.before(b"zzz").is_none());
+            assert!(model.inner.bounded(Seek::Last).lower.is_none());
         }
     }
 }

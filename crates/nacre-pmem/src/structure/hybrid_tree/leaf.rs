@@ -30,7 +30,7 @@ const UNITS: usize = 64;
 const UNIT_BYTES_MIN: usize = 32;
 /// Largest class.
 pub(super) const CLASS_MAX: u8 = 3;
-pub(super) const NEXT_OFFSET: u64 = 64;
+const NEXT_OFFSET: usize = 64;
 const MAGIC_OFFSET: usize = 72;
 const MAGIC: [u8; 4] = *b"NLEF";
 /// Bytes before the entries that are in use.
@@ -48,6 +48,9 @@ const _: () =
 pub(super) struct LeafRef(u64);
 
 impl LeafRef {
+    /// Size of the smallest leaf.
+    pub(super) const MIN: u64 = (UNITS * UNIT_BYTES_MIN) as u64;
+
     /// `None` if the word cannot be one.
     pub(super) fn from_word(word: u64) -> Option<LeafRef> {
         (word >= 64 && word % 64 <= u64::from(CLASS_MAX)).then_some(LeafRef(word))
@@ -81,6 +84,11 @@ impl LeafRef {
     /// Returns the offset of the entry in `slot`.
     pub(super) fn slot_offset(self, slot: usize) -> u64 {
         self.offset() + ((slot + FIRST_UNIT) * unit_bytes(self.class())) as u64
+    }
+
+    /// Returns the offset of the word that names the next leaf.
+    pub(super) fn next_offset(self) -> u64 {
+        self.offset() + NEXT_OFFSET as u64
     }
 
     /// Returns the offset of the fingerprint of `slot`.
@@ -143,8 +151,17 @@ pub(super) struct Hit {
     pub(super) value_bytes: usize,
     /// Units of the entry.
     pub(super) units: u64,
-    /// The leaf's publish word.
-    pub(super) live: u64,
+}
+
+/// What the inner nodes know of a leaf.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Summary<'a> {
+    pub(super) first: &'a [u8],
+    pub(super) last: &'a [u8],
+    /// Units in use.
+    pub(super) used: u64,
+    /// Live entries.
+    pub(super) count: u64,
 }
 
 /// What is wrong with a leaf's bytes.
@@ -197,6 +214,10 @@ impl<'a> Leaf<'a> {
         u64::from_le_bytes(word)
     }
 
+    pub(super) fn bytes(self) -> &'a [u8] {
+        self.bytes
+    }
+
     /// Returns the publish word.
     #[inline]
     pub(super) fn live(self) -> u64 {
@@ -205,7 +226,7 @@ impl<'a> Leaf<'a> {
 
     /// Returns the word that names the next leaf.
     pub(super) fn next_word(self) -> u64 {
-        self.u64_at(NEXT_OFFSET as usize)
+        self.u64_at(NEXT_OFFSET)
     }
 
     /// Whether the header is that of `leaf`.
@@ -240,14 +261,53 @@ impl<'a> Leaf<'a> {
             let entry = self.entry(slot)?;
             if entry.key() == key {
                 let units = self.units(slot, &entry);
-                return Ok(Some(Hit { slot, value_bytes: entry.value().len(), units, live }));
+                return Ok(Some(Hit { slot, value_bytes: entry.value().len(), units }));
             }
         }
-        Ok(None)
+        // Garbage must not look like absence of the key.
+        if live >> SLOTS == 0 { Ok(None) } else { Err(Damage::Header) }
     }
 
-    /// Returns all live entries in the order of their keys, and the units that they take.
-    pub(super) fn sorted(self, checks: bool) -> Result<(Vec<(usize, Entry<'a>)>, u64), Damage> {
+    /// Returns what the inner nodes need to know; `None` if the leaf is empty.
+    pub(super) fn summary(self) -> Result<Option<Summary<'a>>, Damage> {
+        let live = self.live();
+        if live >> SLOTS != 0 {
+            return Err(Damage::Header);
+        }
+        let mut slots = bits(live);
+        let Some(slot) = slots.next() else { return Ok(None) };
+        let entry = self.entry(slot)?;
+        let mut summary = Summary {
+            first: entry.key(),
+            last: entry.key(),
+            used: self.units(slot, &entry),
+            count: u64::from(live.count_ones()),
+        };
+        for slot in slots {
+            let entry = self.entry(slot)?;
+            let units = self.units(slot, &entry);
+            if summary.used & units != 0 {
+                return Err(Damage::Overlap(slot));
+            }
+            summary.used |= units;
+            summary.first = summary.first.min(entry.key());
+            summary.last = summary.last.max(entry.key());
+        }
+        Ok(Some(summary))
+    }
+
+    /// Returns the publish word and the used units that remain if only `entries` stay.
+    pub(super) fn subset(self, entries: &[Entry<'a>]) -> (u64, u64) {
+        let start = self.bytes.as_ptr().addr();
+        entries.iter().fold((0, 0), |(live, used), entry| {
+            let offset = entry.bytes().as_ptr().addr() - start;
+            let slot = offset / unit_bytes(self.class) - FIRST_UNIT;
+            (live | 1 << slot, used | self.units(slot, entry))
+        })
+    }
+
+    /// Returns all live entries in the order of their keys, each checked, and the units they take.
+    pub(super) fn sorted(self) -> Result<(Vec<Entry<'a>>, u64), Damage> {
         if self.live() >> SLOTS != 0 {
             return Err(Damage::Header);
         }
@@ -255,10 +315,10 @@ impl<'a> Leaf<'a> {
         let mut used = 0;
         for slot in self.slots() {
             let entry = self.entry(slot)?;
-            if checks && !entry.is_intact() {
+            if !entry.is_intact() {
                 return Err(Damage::Checksum(slot));
             }
-            if checks && self.bytes[8 + slot] != entry::fingerprint(entry.key()) {
+            if self.bytes[8 + slot] != entry::fingerprint(entry.key()) {
                 return Err(Damage::Fingerprint(slot));
             }
             let units = self.units(slot, &entry);
@@ -266,9 +326,9 @@ impl<'a> Leaf<'a> {
                 return Err(Damage::Overlap(slot));
             }
             used |= units;
-            entries.push((slot, entry));
+            entries.push(entry);
         }
-        entries.sort_unstable_by_key(|(_, entry)| entry.key());
+        entries.sort_unstable_by_key(Entry::key);
         Ok((entries, used))
     }
 }
@@ -294,7 +354,7 @@ pub(super) fn build<'a>(
         used |= unit_mask(class, slot, size);
     }
     bytes[..8].copy_from_slice(&live.to_le_bytes());
-    bytes[NEXT_OFFSET as usize..MAGIC_OFFSET].copy_from_slice(&next.to_le_bytes());
+    bytes[NEXT_OFFSET..MAGIC_OFFSET].copy_from_slice(&next.to_le_bytes());
     bytes[MAGIC_OFFSET..HEADER_BYTES].copy_from_slice(&identity(leaf));
     (bytes, used)
 }

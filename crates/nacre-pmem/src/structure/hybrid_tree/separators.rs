@@ -72,6 +72,15 @@ impl Separators {
         child
     }
 
+    /// Returns the child that holds the keys just below `key`.
+    pub(super) fn child_below(&self, key: &[u8]) -> usize {
+        let child = self.child(key);
+        match child.checked_sub(1) {
+            Some(before) if *self.keys[before] == *key => before,
+            _ => child,
+        }
+    }
+
     #[cold]
     fn child_among_ties(&self, key: &[u8], head: u64, end: usize) -> usize {
         let start = self.heads[..end].partition_point(|&other| other < head);
@@ -190,6 +199,8 @@ mod tests {
             for probe in probes {
                 let expected = set.iter().filter(|key| ***key <= *probe).count();
                 assert_eq!(separators.child(&probe), expected, "{probe:?} in {set:?}");
+                let below = set.iter().filter(|key| ***key < *probe).count();
+                assert_eq!(separators.child_below(&probe), below, "{probe:?} in {set:?}");
             }
         }
     }
