@@ -92,6 +92,12 @@ impl Pool {
         self.file.is_some()
     }
 
+    /// Returns the bytes of the pool that are mapped by large pages now, as the kernel counts them.
+    /// It reads `/proc`, so ask seldom.
+    pub fn large_page_bytes(&self) -> u64 {
+        self.mapping.large_page_bytes()
+    }
+
     /// Returns a range of the pool without copying it.
     ///
     /// # Errors
