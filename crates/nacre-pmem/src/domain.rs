@@ -296,7 +296,13 @@ impl Domain {
             // PERSIST: size and allocation are durable before the entry that leads to them.
             file.sync_all().map_err(|error| Error::os(&object, &action, error))?;
         }
-        let pool = Pool::map(object, Arc::clone(file), Access::ReadWrite, plan)?;
+        let pool = Pool::map(
+            object,
+            self.pool_path(file_name),
+            Arc::clone(file),
+            Access::ReadWrite,
+            plan,
+        )?;
         self.sync_directory()?;
         Ok(pool)
     }
@@ -321,7 +327,7 @@ impl Domain {
                 Arc::new(file)
             }
         };
-        Pool::map(object, file, access, self.0.plan)
+        Pool::map(object, self.pool_path(file_name), file, access, self.0.plan)
     }
 
     /// Begins an immutable pool. It exists as a file at once, and as a pool when it is finished.
@@ -486,6 +492,10 @@ impl Domain {
                 "open it for writing",
             )),
         }
+    }
+
+    fn pool_path(&self, file_name: &str) -> Option<PathBuf> {
+        self.path().map(|path| path.join(file_name))
     }
 
     /// Returns how messages name a pool.
