@@ -241,8 +241,7 @@ impl Pool {
         if bytes <= old {
             return Ok(());
         }
-        self.check_faults()?;
-        self.check_file_bytes(file)?;
+        self.check_file()?;
         let grown = self.grow_file(file, old, bytes);
         if grown.is_err() {
             // The mapping does not reach past `old`. The first error is the one to report.

@@ -173,6 +173,17 @@ impl FaultCell {
             .any(|page| self.word(bits, page / 64).load(Ordering::SeqCst) >> (page % 64) & 1 != 0)
     }
 
+    /// Notes that the file ends at `end`, so that the page with that byte and all later ones are
+    /// lost. The caller keeps the mapping alive.
+    pub(crate) fn note_cut(&self, end: usize) {
+        let bytes = self.bytes.load(Ordering::SeqCst);
+        let start = end & !(super::registry::page_bytes() - 1);
+        if start < bytes {
+            self.causes.fetch_or(FaultCause::Missing.bit(), Ordering::SeqCst);
+            self.record(start, bytes - start);
+        }
+    }
+
     /// Whether the mapping contains `address`, as a first guess.
     pub(super) fn may_contain(&self, address: usize) -> bool {
         let base = self.base.load(Ordering::SeqCst);

@@ -22,8 +22,10 @@
 //! 3. No page outside a live mapping is replaced: see [`registry`] on how unmapping waits.
 //!
 //! # Limits
-//! - A file that is truncated and grown again reads as zeros without any signal. Only checksums find
-//!   that, as they find other changes from outside.
+//! - A file that is truncated and grown again, or that has a hole the device can fill, reads as zeros
+//!   without any signal. Only checksums find that, as they find other changes from outside.
+//! - So does the page that a cut goes through, behind the cut:
+//!   [`Pool::check_file`](crate::Pool::check_file) finds that by the size of the file.
 //! - A library that installs a SIGBUS handler *after* the first mapping gets our faults; it should
 //!   hand on what it does not know (its earlier action is ours). One that does not ends containment.
 //! - A thread that blocks SIGBUS is not helped: the kernel ends the process.

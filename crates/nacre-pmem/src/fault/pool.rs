@@ -1,6 +1,7 @@
 //! What a pool knows of lost pages, and how it gets rid of them.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
+use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -36,7 +37,7 @@ impl Pool {
     /// returns `Ok`, what was read is what was in the file.
     ///
     /// # Errors
-    /// `Lost` as for [`Pool::check`], `OutOfRange` if the pool is shorter and lost pages.
+    /// `Lost` as for [`Pool::check`], but about the range alone; `OutOfRange` if the pool is shorter and lost pages.
     #[inline]
     pub fn check_range(&self, offset: u64, bytes: u64) -> Result<()> {
         match self.is_faulted() {
@@ -47,14 +48,48 @@ impl Pool {
 
     #[cold]
     fn check_lost_range(&self, offset: u64, bytes: u64) -> Result<()> {
-        match self.mapping.faults().is_lost(&self.range(offset, bytes)?) {
-            true => Err(self.lost_error()),
-            false => Ok(()),
+        let range = self.range(offset, bytes)?;
+        let faults = self.mapping.faults();
+        if !faults.is_lost(&range) {
+            return Ok(());
+        }
+        let page_bytes = rustix::param::page_size();
+        let lost = faults.lost_ranges().into_iter();
+        let lost = lost.filter(|lost| lost.start < range.end && range.start < lost.end);
+        let whole = range.start / page_bytes * page_bytes..range.end.next_multiple_of(page_bytes);
+        let lost: Vec<_> =
+            lost.map(|lost| lost.start.max(whole.start)..lost.end.min(whole.end)).collect();
+        let first = lost.first().map_or(range.start, |lost| lost.start);
+        let bytes: usize = lost.iter().map(Range::len).sum();
+        Err(self.lost_pages_error(first as u64, (bytes / page_bytes) as u64))
+    }
+
+    /// Asks the file system whether the file became shorter than the mapping, and notes what it was
+    /// cut by as lost. The page that the cut goes through reads as zeros behind it without any
+    /// signal, so whoever must not miss that asks before and after.
+    ///
+    /// # Errors
+    /// `Lost` as for [`Pool::check`], from whatever cause.
+    pub fn check_file(&self) -> Result<()> {
+        // A file that was removed or replaced lives on behind its mapping.
+        if let Some(Ok(metadata)) = self.metadata()
+            && metadata.len() < self.bytes()
+        {
+            self.mapping.faults().note_cut(metadata.len() as usize);
+        }
+        self.check_faults()
+    }
+
+    fn metadata(&self) -> Option<io::Result<Metadata>> {
+        match (&self.path, &self.file) {
+            (_, Some(file)) => Some(file.metadata()),
+            (Some(path), None) => Some(fs::metadata(path)),
+            (None, None) => None,
         }
     }
 
     /// Returns the ranges that the mapping lost so far: whole pages, ascending, none adjacent. What
-    /// nobody accessed yet is not among them.
+    /// nobody accessed yet is not among them, unless [`Pool::check_file`] found it cut off.
     pub fn lost_ranges(&self) -> Vec<Range<u64>> {
         let bytes = self.bytes();
         let ranges = self.mapping.faults().lost_ranges();
@@ -65,12 +100,15 @@ impl Pool {
     #[cold]
     pub fn lost_error(&self) -> Error {
         let faults = self.mapping.faults();
-        let offset = faults.first_offset().unwrap_or(0);
-        let pages = match faults.lost_pages().max(1) {
-            1 => "1 page".to_string(),
+        self.lost_pages_error(faults.first_offset().unwrap_or(0), faults.lost_pages())
+    }
+
+    fn lost_pages_error(&self, offset: u64, pages: u64) -> Error {
+        let pages = match pages {
+            0 | 1 => "1 page".to_string(),
             pages => format!("{pages} pages"),
         };
-        let cause = match faults.has_cause(FaultCause::Poison) {
+        let cause = match self.mapping.faults().has_cause(FaultCause::Poison) {
             true => "its memory failed".to_string(),
             false => self.missing_cause(offset),
         };
@@ -84,13 +122,12 @@ impl Pool {
 
     /// Says why nothing lies behind `offset`, as far as the file still shows it.
     fn missing_cause(&self, offset: u64) -> String {
-        let metadata = match (&self.path, &self.file) {
-            (Some(path), _) => fs::metadata(path),
-            (None, Some(file)) => file.metadata(),
-            (None, None) => return "its file was truncated".to_string(),
+        let page_bytes = rustix::param::page_size() as u64;
+        let Some(metadata) = self.metadata() else {
+            return "its file was truncated".to_string();
         };
         match metadata.map(|metadata| metadata.len()) {
-            Ok(bytes) if bytes <= offset => {
+            Ok(bytes) if bytes < self.bytes().min(offset + page_bytes) => {
                 format!("its file was truncated from {} to {bytes} bytes", self.bytes())
             }
             Ok(_) => "its file has a hole there that the device has no space for, or it was \
@@ -106,23 +143,6 @@ impl Pool {
             true => Err(self.lost_error()),
             false => Ok(()),
         }
-    }
-
-    /// Refuses a file that became shorter than the mapping, although no page was missed yet.
-    pub(crate) fn check_file_bytes(&self, file: &File) -> Result<()> {
-        let bytes = file
-            .metadata()
-            .map_err(|error| Error::os(&self.object, "cannot read its size", error))?
-            .len();
-        if bytes >= self.bytes() {
-            return Ok(());
-        }
-        Err(Error::new(
-            ErrorKind::Lost,
-            &self.object,
-            format!("its file was truncated from {} to {bytes} bytes", self.bytes()),
-            REMEDY,
-        ))
     }
 
     /// Maps the file afresh, as it is now, and forgets what was lost. Returns the ranges whose bytes
@@ -164,11 +184,13 @@ impl Pool {
     }
 
     fn reopen(&self) -> Result<Arc<File>> {
-        match (&self.path, &self.file) {
-            (Some(path), _) => open_regular(path, self.access)
-                .map(Arc::new)
-                .map_err(|error| Error::os(&self.object, "cannot open", error)),
-            (None, Some(file)) => Ok(Arc::clone(file)),
+        // By name, since repairing a file often means putting another one in its place. A file
+        // that was renamed since is still known by its handle.
+        let opened = self.path.as_ref().map(|path| open_regular(path, self.access));
+        match (opened, &self.file) {
+            (Some(Ok(file)), _) => Ok(Arc::new(file)),
+            (_, Some(file)) => Ok(Arc::clone(file)),
+            (Some(Err(error)), None) => Err(Error::os(&self.object, "cannot open", error)),
             (None, None) => Err(self.lost_error()),
         }
     }
