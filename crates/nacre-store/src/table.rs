@@ -374,6 +374,7 @@ impl Chunk {
     pub fn block(&self, column: usize) -> Result<BlockHandle> {
         let slot = &self.load.blocks[self.index * self.load.columns + column];
         if let Some(block) = slot.get() {
+            self.check(column)?;
             return Ok(block.clone());
         }
         let verified = self.verify(column);
@@ -435,7 +436,11 @@ impl Chunk {
         self.damage(column, error.to_string())
     }
 
-    fn damage(&self, column: usize, reason: String) -> Error {
+    /// As [`Chunk::damaged`], for what the reader of the block found out itself.
+    ///
+    /// # Panics
+    /// If the table has no such column.
+    pub fn damage(&self, column: usize, reason: String) -> Error {
         Error::Damaged { object: self.object(column), reason }
     }
 
