@@ -297,7 +297,13 @@ impl Domain {
             // PERSIST: size and allocation are durable before the entry that leads to them.
             file.sync_all().map_err(|error| Error::os(&object, &action, error))?;
         }
-        let pool = Pool::map(object, Arc::clone(file), Access::ReadWrite, plan)?;
+        let pool = Pool::map(
+            object,
+            self.pool_path(file_name),
+            Arc::clone(file),
+            Access::ReadWrite,
+            plan,
+        )?;
         self.sync_directory()?;
         Ok(pool)
     }
@@ -322,7 +328,7 @@ impl Domain {
                 Arc::new(file)
             }
         };
-        Pool::map(object, file, access, self.0.plan)
+        Pool::map(object, self.pool_path(file_name), file, access, self.0.plan)
     }
 
     /// Opens the file of a pool with an open file description of its own, so that it can be locked
@@ -511,6 +517,10 @@ impl Domain {
                 "open it for writing",
             )),
         }
+    }
+
+    fn pool_path(&self, file_name: &str) -> Option<PathBuf> {
+        self.path().map(|path| path.join(file_name))
     }
 
     /// Returns how messages name a pool.
