@@ -61,6 +61,8 @@ pub enum ErrorKind {
     DoubleFree,
     /// A transaction changes more bytes than the undo log holds: split it or make the log larger.
     TransactionTooLarge,
+    /// A key or value is longer than the structure takes: shorten it.
+    TooLong,
     /// The persistent heap has no room for the extent: grow the pool set.
     HeapFull,
 }
@@ -90,6 +92,12 @@ impl Error {
             remedy,
             source: None,
         }))
+    }
+
+    /// Makes another error that says the same, without its source.
+    pub(crate) fn again(error: &Error) -> Error {
+        let Inner { kind, object, problem, remedy, .. } = &*error.0;
+        Error::new(*kind, object, problem.as_str(), remedy)
     }
 
     /// Wraps what the operating system said while `action` was tried on `object`.
