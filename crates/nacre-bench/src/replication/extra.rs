@@ -1,8 +1,19 @@
 //! What the tables of overheads do not show: the price of switching, and the gain of batches.
 
+use super::contestant::{Contestant, check_identical};
 use super::group::CellFigures;
-use super::session::Session;
-use crate::error::Result;
+use super::measure::{Series, Spread, Work};
+use super::nacre::{ColumnUpdate, NacreColumn, Place};
+use super::options::{AccessPattern, Variant, Workload};
+use super::session::{Cell, Session};
+use crate::error::{Error, Result};
+use crate::report::Measurement;
+
+/// Updates that are made durable together.
+const BATCHES: [usize; 3] = [8, 32, 128];
+
+/// Sizes of updates in batches.
+const BATCH_UPDATE_BYTES: [usize; 2] = [4, 64];
 
 /// Prints how far the switched run is behind the best static mechanism.
 pub(super) fn print_switching(session: &Session, all: &[CellFigures]) -> Result<()> {
@@ -34,8 +45,74 @@ pub(super) fn print_switching(session: &Session, all: &[CellFigures]) -> Result<
     ))
 }
 
-/// Measures and prints the rest.
-pub(super) fn run(session: &mut Session) -> Result<()> {
-    let _ = session;
+/// Measures what batches gain: the same updates, durable together instead of one by one.
+pub(super) fn run_batches(session: &mut Session) -> Result<()> {
+    if !session.choices.workloads.contains(&Workload::Cs) {
+        return Ok(());
+    }
+    let pages = session.choices.pages[0];
+    session.line(format_args!(
+        "\nBatches, cs, uniform, {pages}: M updates/s one by one, and how many times that in batches"
+    ))?;
+    let columns = BATCHES.map(|batch| format!("{batch:>7}"));
+    session.line(format_args!("   replicas  update  one by one {}", columns.join("")))?;
+    let mut counts = vec![0];
+    counts.extend(session.choices.replicas.iter().filter(|count| **count > 0));
+    for replicas in counts {
+        let directory = session.directory.clone();
+        let pool_bytes = session.choices.pool_bytes;
+        let place = Place { directory: &directory, name: "batch", pool_bytes, replicas, pages };
+        let mut column = NacreColumn::create(place, ColumnUpdate::Single)?;
+        column.select(Variant::Switched)?;
+        for update_bytes in BATCH_UPDATE_BYTES {
+            let access = AccessPattern::Uniform;
+            let cell = Cell { workload: Workload::Cs, access, update_bytes, replicas, pages };
+            run_batch_cell(session, &mut column, cell)?;
+        }
+        check_identical(&column)?;
+        let files = column.files();
+        drop(column);
+        for file in files {
+            std::fs::remove_file(&file).map_err(Error::io("remove", &file))?;
+        }
+    }
     Ok(())
+}
+
+/// Measures one size, one by one and in batches in turn.
+fn run_batch_cell(session: &mut Session, column: &mut NacreColumn, cell: Cell) -> Result<()> {
+    let places = column.places(cell.update_bytes);
+    let mut work = Work::new(cell.access, cell.update_bytes, places);
+    let mut single = Series::default();
+    let mut batches = BATCHES.map(|batch| (batch, Series::default()));
+    for round in 0..=session.choices.rounds {
+        session.interrupt.check()?;
+        column.set_update(ColumnUpdate::Single);
+        let baseline = column.slice(&mut work, session.slice)?;
+        single.rates.push(baseline);
+        for (batch, series) in &mut batches {
+            column.set_update(ColumnUpdate::Batch(*batch));
+            series.push(column.slice(&mut work, session.slice)?, baseline);
+        }
+        if round == 0 {
+            single.clear();
+            batches.iter_mut().for_each(|(_, series)| series.clear());
+        }
+    }
+    let rate = Spread::of(&single.rates).median * 1e-6;
+    let single_id = cell.id("switched", &session.flush);
+    let mut gains = String::new();
+    for (batch, series) in &batches {
+        let gain = 1.0 / Spread::of(&series.slowdowns).median;
+        gains.push_str(&format!("{gain:>7.2}"));
+        let id = format!("{},batch={batch}", cell.id("batch", &session.flush));
+        let batch_rate = Spread::of(&series.rates).median * 1e-6;
+        let measurement = Measurement::new(id, batch_rate, "M updates/s")
+            .against(single_id.clone(), rate)
+            .paired(gain)
+            .emulated(session.is_emulated);
+        session.report.add(&measurement)?;
+    }
+    let size = format!("{} B", cell.update_bytes);
+    session.line(format_args!("   {:>8}  {size:>6}  {rate:>10.3} {gains}", cell.replicas))
 }

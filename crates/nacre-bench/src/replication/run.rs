@@ -82,7 +82,7 @@ fn measure_all(
             extra::print_switching(&session, &all)?;
         }
     }
-    extra::run(&mut session)
+    extra::run_batches(&mut session)
 }
 
 /// Says what is measured, where and how.
