@@ -69,6 +69,9 @@ impl PoolSet {
             is_unclean: false,
             is_abandoned: false,
             end_offset: file_bytes,
+            scrubbed_to: 0,
+            engine: None,
+            forced: None,
         };
         let result = set.create_members(domains, options);
         if result.is_err() {
@@ -173,6 +176,7 @@ impl PoolSet {
         if is_unclean {
             // A region that only some members have marked is marked in all before it is changed.
             self.write_all_intents()?;
+            self.refresh();
             self.equalise(&self.intents.ranges(DATA_OFFSET, self.end_offset))?;
         }
         self.recover_undo()?;
@@ -181,6 +185,7 @@ impl PoolSet {
             self.clear_intents()?;
         }
         self.intents.clear();
+        self.refresh();
         Ok(())
     }
 
@@ -331,6 +336,9 @@ fn assemble(
         is_unclean: false,
         is_abandoned: false,
         end_offset: sizes.file_bytes(),
+        scrubbed_to: 0,
+        engine: None,
+        forced: None,
     };
     set.choose_serving()?;
     Ok(set)
