@@ -43,7 +43,13 @@ impl State {
     }
 
     /// Moves the entries from `at` on to a new leaf.
-    fn split(&mut self, leaf: LeafRef, entries: &[Entry<'_>], at: usize, copy: &[u8]) -> Result<()> {
+    fn split(
+        &mut self,
+        leaf: LeafRef,
+        entries: &[Entry<'_>],
+        at: usize,
+        copy: &[u8],
+    ) -> Result<()> {
         let (left, right) = entries.split_at(at);
         let (Some(last), Some(first)) = (left.last(), right.first()) else {
             return Err(leaf.corrupt("it is full without entries"));
@@ -101,7 +107,7 @@ impl State {
     /// As for [`State::make_room`].
     pub(super) fn remove_leaf(&mut self, key: &[u8]) -> Result<()> {
         let leaf = self.inner.place(key).leaf;
-        let next = self.with_leaf(leaf, leaf::Leaf::next_word)?;
+        let next = self.with_leaf(leaf, |bytes| bytes.next_word())?;
         self.unlink(self.link_of(key), leaf, next)?;
         self.inner.remove(key);
         Ok(())

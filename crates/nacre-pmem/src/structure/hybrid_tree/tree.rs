@@ -212,4 +212,3 @@ fn check_header(set: &PoolSet, offset: u64) -> Result<LeafRef> {
         error(ErrorKind::Corrupt, problem, "rebuild the pool from a replica")
     })
 }
-

@@ -95,12 +95,7 @@ impl State {
 
     /// Looks for `key` in `leaf`; returns the publish word as well.
     #[inline]
-    fn find(
-        &self,
-        key: &[u8],
-        fingerprint: u8,
-        leaf: leaf::LeafRef,
-    ) -> Result<(u64, Option<Hit>)> {
+    fn find(&self, key: &[u8], fingerprint: u8, leaf: leaf::LeafRef) -> Result<(u64, Option<Hit>)> {
         let found = with_leaf(&self.set, leaf, |bytes| {
             bytes.find(key, fingerprint).map(|hit| (bytes.live(), hit))
         })?;
