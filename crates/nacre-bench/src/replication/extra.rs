@@ -5,6 +5,7 @@ use super::group::CellFigures;
 use super::measure::{Series, Spread, Work};
 use super::nacre::{ColumnUpdate, NacreColumn, Place};
 use super::options::{AccessPattern, Variant, Workload};
+use super::pages::set_pages;
 use super::session::{Cell, Session};
 use crate::error::{Error, Result};
 use crate::report::Measurement;
@@ -63,6 +64,7 @@ pub(super) fn run_batches(session: &mut Session) -> Result<()> {
         let pool_bytes = session.choices.pool_bytes;
         let place = Place { directory: &directory, name: "batch", pool_bytes, replicas, pages };
         let mut column = NacreColumn::create(place, ColumnUpdate::Single)?;
+        set_pages(&column.files(), pages)?;
         column.select(Variant::Switched)?;
         for update_bytes in BATCH_UPDATE_BYTES {
             let access = AccessPattern::Uniform;

@@ -11,7 +11,7 @@ use super::library;
 use super::measure::{Series, Work};
 use super::nacre::{ColumnUpdate, NacreColumn, NacreKeyValue, Place};
 use super::options::{PageSize, Variant, Workload};
-use super::pages::{is_as_asked, large_share};
+use super::pages::{is_as_asked, large_share, set_pages};
 use super::session::{Cell, Session, VARIANTS_PER_BASELINE, replicas_text};
 use super::space;
 use crate::error::{Error, Result};
@@ -132,7 +132,7 @@ impl Group {
                 library_replicated: library("library-replicated", replicas)?,
             },
         };
-        self.report_pages(session, &contestants)?;
+        self.ask_for_pages(session, &contestants)?;
         Ok(contestants)
     }
 
@@ -172,11 +172,12 @@ impl Group {
         ))
     }
 
-    /// Says which pages the kernel really gave, if they are not those that were asked for.
-    fn report_pages(self, session: &Session, contestants: &Contestants) -> Result<()> {
+    /// Asks for pages, and says which the kernel gave if they are others.
+    fn ask_for_pages(self, session: &Session, contestants: &Contestants) -> Result<()> {
         let mut parts = Vec::new();
         let mut is_as_wanted = true;
         for (name, contestant) in contestants.all() {
+            set_pages(&contestant.files(), self.pages)?;
             let share = large_share(&contestant.files())?;
             is_as_wanted &= is_as_asked(share, self.pages);
             parts.push(format!("{name} {:.0} %", share.unwrap_or_default() * 100.0));

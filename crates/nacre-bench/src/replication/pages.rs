@@ -65,8 +65,8 @@ fn field_kib(line: &str, names: &[&str]) -> Option<u64> {
     line[name.len()..].trim().trim_end_matches("kB").trim().parse().ok()
 }
 
-/// Asks the kernel to map files that a foreign library mapped with the pages that are asked for.
-#[cfg(feature = "pmdk")]
+/// Asks the kernel to map files with the pages that are asked for, whoever mapped them: the same
+/// call for all contestants.
 pub(super) fn set_pages(files: &[PathBuf], pages: PageSize) -> Result<()> {
     let path = Path::new("/proc/self/maps");
     let maps = std::fs::read_to_string(path).map_err(Error::io("read", path))?;
@@ -80,15 +80,13 @@ pub(super) fn set_pages(files: &[PathBuf], pages: PageSize) -> Result<()> {
     Ok(())
 }
 
-#[cfg(feature = "pmdk")]
 fn range(line: &str) -> Option<(usize, usize)> {
     let (start, end) = line.split_whitespace().next()?.split_once('-')?;
     Some((usize::from_str_radix(start, 16).ok()?, usize::from_str_radix(end, 16).ok()?))
 }
 
 /// Advises the kernel about a range; what came of it is read from `smaps` afterwards.
-#[cfg(feature = "pmdk")]
-#[allow(unsafe_code, reason = "advice about mappings that a foreign library made")]
+#[allow(unsafe_code, reason = "advice about mappings of other owners")]
 fn advise(start: usize, end: usize, pages: PageSize) {
     const LARGE_BYTES: usize = 2 << 20;
     let (start, end, advices): (_, _, &[libc::c_int]) = match pages {
@@ -103,7 +101,7 @@ fn advise(start: usize, end: usize, pages: PageSize) {
     }
     for advice in advices {
         // SAFETY: the range is mapped by this process (it was just read from its list of mappings,
-        // and only this thread unmaps pools); none of the advices changes a byte or an address.
+        // and nobody unmaps pools meanwhile); none of the advices changes a byte or an address.
         unsafe { libc::madvise(start as *mut libc::c_void, end - start, *advice) };
     }
 }

@@ -12,7 +12,6 @@ use crate::replication::contestant::Contestant;
 use crate::replication::measure::Work;
 use crate::replication::nacre::Place;
 use crate::replication::options::Variant;
-use crate::replication::pages::set_pages;
 
 /// Makes the library flush mappings on any file system by instructions.
 const FORCE_VARIABLE: &str = "PMEM_IS_PMEM_FORCE";
@@ -61,7 +60,6 @@ impl PmdkColumn {
         // Fits: pools are mapped, so they are smaller than the address space.
         let bytes = place.pool_bytes.saturating_sub(RESERVED_BYTES) as usize & !0xffff;
         let values = pool.root(bytes)?;
-        set_pages(pool.parts(), place.pages)?;
         Ok(Self { pool, values, is_transactional })
     }
 }
@@ -113,7 +111,6 @@ impl PmdkKeyValue {
         for key in 0..keys {
             tree.insert(&key.to_be_bytes(), &value)?;
         }
-        set_pages(tree.parts(), place.pages)?;
         Ok(Self { tree, keys })
     }
 }
