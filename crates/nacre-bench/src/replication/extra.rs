@@ -1,4 +1,4 @@
-//! What the tables of overheads do not show: the price of switching, and the gain of batches.
+//! What the tables of overheads do not show: how good the switch chooses, what batches gain.
 
 use super::contestant::{Contestant, check_identical};
 use super::group::CellFigures;

@@ -17,7 +17,8 @@
 //! | `measure` | the loop, medians |
 //! | `contestant` `nacre` `library` `pmdk` | what is measured |
 //! | `group` | the rounds |
-//! | `table` `extra` | what is printed |
+//! | `table` | the tables |
+//! | `extra` `decision` | batches; what switching costs |
 //! | `pages` `space` | what the kernel gives |
 //!
 //! # Source
@@ -25,6 +26,7 @@
 //! binomial keys.
 
 mod contestant;
+mod decision;
 mod extra;
 mod group;
 mod library;
@@ -37,8 +39,9 @@ mod pages;
 mod pmdk;
 mod run;
 mod session;
-mod space;
+pub(crate) mod space;
 mod table;
 
 pub use options::{AccessPattern, PageSize, ReplicationArgs, Workload, parse_bytes};
+pub(crate) use run::memory_directory;
 pub use run::run;

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use nacre_pmem::{Access, Domain};
 
 use super::options::{Choices, ReplicationArgs};
-use super::session::{Progress, Session};
-use super::{extra, group, library, table};
+use super::session::Session;
+use super::{decision, extra, group, library, table};
 use crate::error::{Error, Result};
 use crate::interrupt::{self, Interrupt};
+use crate::progress::Steps;
 use crate::report::{Console, Report};
 use crate::workspace::Workspace;
 
@@ -43,7 +44,8 @@ pub fn run(args: &ReplicationArgs) -> Result<()> {
     outcome.and(closed)
 }
 
-fn memory_directory() -> Option<PathBuf> {
+/// Returns the directory for pools unless another is given.
+pub(crate) fn memory_directory() -> Option<PathBuf> {
     let directory = Path::new(MEMORY_DIRECTORY);
     directory.is_dir().then(|| directory.to_path_buf())
 }
@@ -66,7 +68,7 @@ fn measure_all(
         interrupt,
         flush: domain.flush_flavour().to_string(),
         is_emulated: domain.durability().emulated,
-        progress: Progress::new(slices),
+        progress: Steps::new(slices),
     };
     introduce(&session, &domain, slices)?;
     for pages in session.choices.pages.clone() {
@@ -82,7 +84,8 @@ fn measure_all(
             extra::print_switching(&session, &all)?;
         }
     }
-    extra::run_batches(&mut session)
+    extra::run_batches(&mut session)?;
+    decision::run(&mut session, &domain)
 }
 
 /// Says what is measured, where and how.

@@ -1,12 +1,12 @@
 //! What the parts of a run share: choices, where to write, how far we are.
 
-use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::options::{AccessPattern, Choices, PageSize, Workload};
 use crate::error::Result;
 use crate::interrupt::Interrupt;
+use crate::progress::Steps;
 use crate::report::{Console, Report};
 
 /// Time of a slice: long enough for thousands of updates, short against changes of the machine's
@@ -41,16 +41,7 @@ pub(super) struct Session {
     pub(super) is_emulated: bool,
     /// Time of one measurement.
     pub(super) slice: Duration,
-    pub(super) progress: Progress,
-}
-
-/// How many measurements are done, on standard error.
-pub(super) struct Progress {
-    total: usize,
-    done: usize,
-    start: Instant,
-    shown: Instant,
-    is_terminal: bool,
+    pub(super) progress: Steps,
 }
 
 impl Cell {
@@ -104,44 +95,6 @@ impl Choices {
     }
 }
 
-impl Progress {
-    /// Starts to count to `total`.
-    pub(super) fn new(total: usize) -> Self {
-        let start = Instant::now();
-        Self { total, done: 0, start, shown: start, is_terminal: std::io::stderr().is_terminal() }
-    }
-
-    /// Says what is done next, on a line of its own if nobody watches.
-    pub(super) fn begin(&mut self, what: &str) {
-        let line = self.line(what);
-        show(&if self.is_terminal { format!("\r\x1b[K{line}") } else { format!("{line}\n") });
-    }
-
-    /// Counts a measurement.
-    pub(super) fn advance(&mut self, what: &str) {
-        self.done += 1;
-        if self.is_terminal && self.shown.elapsed() > Duration::from_millis(200) {
-            self.shown = Instant::now();
-            show(&format!("\r\x1b[K{}", self.line(what)));
-        }
-    }
-
-    /// Removes the line, before something else is printed.
-    pub(super) fn clear(&self) {
-        if self.is_terminal {
-            show("\r\x1b[K");
-        }
-    }
-
-    fn line(&self, what: &str) -> String {
-        let share = self.done as f64 / self.total.max(1) as f64;
-        let elapsed = self.start.elapsed().as_secs_f64();
-        let left = if self.done == 0 { 0.0 } else { elapsed * (1.0 - share) / share };
-        let percent = share * 100.0;
-        format!("{percent:5.1} %  {what}  {elapsed:.0} s, about {left:.0} s left")
-    }
-}
-
 impl Session {
     /// Prints a line on standard output.
     pub(super) fn line(&self, text: impl std::fmt::Display) -> Result<()> {
@@ -153,13 +106,6 @@ impl Session {
 /// Writes a number of replicas.
 pub(super) fn replicas_text(replicas: usize) -> String {
     if replicas == 1 { "1 replica".to_owned() } else { format!("{replicas} replicas") }
-}
-
-fn show(text: &str) {
-    let mut stderr = std::io::stderr().lock();
-    // Nothing is lost if the terminal is gone.
-    let _ = stderr.write_all(text.as_bytes());
-    let _ = stderr.flush();
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ const MEMORY_RESERVE_BYTES: u64 = 512 << 20;
 ///
 /// # Errors
 /// [`Error::Usage`] if there is no room; if the directory cannot be used.
-pub(super) fn check(directory: &Path, bytes: u64) -> Result<()> {
+pub(crate) fn check(directory: &Path, bytes: u64) -> Result<()> {
     let domain = Domain::open("bench", directory, Access::ReadWrite)
         .map_err(Error::pmem(format_args!("use {}", directory.display())))?;
     let free = domain.free_bytes().map_err(Error::pmem("look for room"))?;
@@ -28,8 +28,7 @@ pub(super) fn check(directory: &Path, bytes: u64) -> Result<()> {
         return Ok(());
     }
     Err(Error::Usage(format!(
-        "the pools need {} MB in {}, which has room for {} MB: choose smaller --pool-bytes, fewer \
-         --replicas, or another --dir",
+        "the pools need {} MB in {}, which has room for {} MB: choose another --dir, or smaller --pool-bytes",
         format::megabytes(bytes),
         directory.display(),
         format::megabytes(room)
