@@ -149,12 +149,17 @@ impl PoolSet {
     pub fn open(name: &str, domains: &[Domain], access: Access) -> Result<PoolSet> {
         let candidates = survey::find(name, domains, access)?;
         let truth = survey::judge(name, &candidates)?;
+        let holes = truth.good.iter().flat_map(|&good| candidates[good].holes.clone()).collect();
         let mut set = assemble(name, domains, access, candidates, &truth)?;
         let is_unclean = set.load_intents()?;
         match access {
-            Access::ReadOnly => set.is_unclean = is_unclean,
+            Access::ReadOnly => {
+                set.is_unclean = is_unclean;
+                // Marks allow stores, and there are none.
+                set.intents.clear();
+            }
             Access::ReadWrite => {
-                if let Err(error) = set.recover(is_unclean) {
+                if let Err(error) = set.recover(is_unclean, holes) {
                     set.is_abandoned = true;
                     return Err(error);
                 }
@@ -172,7 +177,12 @@ impl PoolSet {
     }
 
     /// Makes the good members equal and consistent.
-    fn recover(&mut self, is_unclean: bool) -> Result<()> {
+    fn recover(&mut self, is_unclean: bool, holes: Vec<(u64, u64)>) -> Result<()> {
+        // What was punched out of one member is taken from another; before anything else, since
+        // the member that has all its blocks may be the one to go next.
+        let clip = |(from, to): (u64, u64)| (from.max(DATA_OFFSET), to.min(self.end_offset));
+        let holes: Vec<(u64, u64)> = holes.into_iter().map(clip).collect();
+        self.equalise(&holes)?;
         if is_unclean {
             // A region that only some members have marked is marked in all before it is changed.
             self.write_all_intents()?;
