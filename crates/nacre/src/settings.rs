@@ -53,9 +53,9 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "NACRE_LARGE_PAGES",
-        values: "on off",
-        default: "on",
-        meaning: "whether pools in memory are mapped with 2 MiB pages",
+        values: "auto off",
+        default: "auto",
+        meaning: "whether pools in memory are mapped by 2 MiB pages",
     },
     Setting {
         name: "NACRE_PROFILE",

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use nacre_pmem::structure::{ColumnStore, HybridTree};
-use nacre_pmem::{Domain, PoolSet, PoolSetOptions, Settings};
+use nacre_pmem::{Domain, LargePages, PoolSet, PoolSetOptions, Settings};
 
 use super::contestant::Contestant;
 use super::measure::Work;
@@ -59,7 +59,10 @@ impl Place<'_> {
     fn create_set(&self) -> Result<PoolSet> {
         let action = || format!("create pools in {}", self.directory.display());
         let mut settings = Settings::from_env().map_err(Error::pmem(action()))?;
-        settings.large_pages = Some(self.pages == PageSize::Large);
+        settings.large_pages = Some(match self.pages {
+            PageSize::Large => LargePages::Auto,
+            PageSize::Small => LargePages::Off,
+        });
         let domain = Domain::create_with("bench", self.directory, &settings)
             .map_err(Error::pmem(action()))?;
         let members = vec![domain; self.replicas + 1];
