@@ -47,10 +47,12 @@ pub(crate) struct Log {
     /// Id of the newest transaction begun.
     pub(super) id: u64,
     pub(super) committed_id: u64,
-    /// Newest committed transaction that somebody watched, see `Transaction::watch`.
+    /// Whether transaction `id` is not finished.
+    pub(super) is_running: bool,
+    /// Newest committed transaction that was watched, see `Transaction::watch`.
     pub(super) watched_id: u64,
-    /// Who may watch.
-    pub(super) watcher: u64,
+    /// Token of the one heap that may watch.
+    pub(crate) watcher: u64,
     /// What the unsettled transaction wrote.
     pub(super) unsettled: Vec<Target>,
     pub(super) spare: Buffers,
@@ -66,6 +68,12 @@ impl Log {
     #[inline]
     pub(crate) fn is_unsettled(&self) -> bool {
         self.is_unsettled || self.is_broken
+    }
+
+    /// Returns what became of transaction `id`, the newest one that was watched; `None`: it runs.
+    #[inline]
+    pub(crate) fn outcome(&self, id: u64) -> Option<bool> {
+        if self.is_running && self.id == id { None } else { Some(self.watched_id == id) }
     }
 
     /// Notes that transaction `sequence`, which wrote `targets`, is committed.

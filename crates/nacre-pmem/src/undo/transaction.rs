@@ -79,6 +79,7 @@ impl<'a> Transaction<'a> {
             return Err(refuse_begin(set));
         }
         set.undo.id += 1;
+        set.undo.is_running = true;
         let id = set.undo.id;
         let buffers = std::mem::take(&mut set.undo.spare);
         let slot_bytes = log::slot_bytes(set);
@@ -174,7 +175,7 @@ impl<'a> Transaction<'a> {
             .inspect_err(|error| self.failure = Some(error.kind()))
     }
 
-    /// Lets `watcher` know by `Log::watched_id` whether this transaction committed.
+    /// Makes the outcome of this transaction known by `Log::outcome`.
     #[inline]
     pub(crate) fn watch(&mut self) {
         self.is_watched = true;
@@ -394,6 +395,7 @@ impl<'a> Transaction<'a> {
     #[inline]
     fn finish(&mut self) {
         self.is_finished = true;
+        self.set.undo.is_running = false;
         let mut buffers = std::mem::take(&mut self.buffers);
         buffers.image.clear();
         buffers.new.clear();
