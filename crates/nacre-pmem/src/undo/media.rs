@@ -1,4 +1,4 @@
-//! The only way of this module to the members: stores past the settle check, and fences.
+//! The only way of this module to the members: stores that do not settle, and fences.
 
 use crate::error::Result;
 use crate::set::PoolSet;
@@ -8,6 +8,7 @@ use crate::set::PoolSet;
 pub(super) fn store(set: &mut PoolSet, offset: u64, source: &[u8]) -> Result<()> {
     #[cfg(test)]
     trace::note(trace::Event::Store { offset, bytes: source.to_vec() });
+    set.prepare(offset, source.len() as u64)?;
     set.store(offset, source)
 }
 

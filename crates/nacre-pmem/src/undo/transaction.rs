@@ -65,8 +65,7 @@ impl PoolSet {
         }
     }
 
-    /// Returns the id of the newest committed transaction; ids grow, and a later opening starts
-    /// from a higher one.
+    /// Returns the id of the newest committed transaction; ids grow while the set is open.
     pub fn last_committed_id(&self) -> u64 {
         self.undo.committed_id
     }
@@ -75,8 +74,8 @@ impl PoolSet {
 impl<'a> Transaction<'a> {
     #[inline]
     fn begin(set: &'a mut PoolSet) -> Result<Transaction<'a>> {
-        if set.undo.is_broken || !set.is_writable() {
-            return Err(refuse_begin(set));
+        if set.undo.must_be_prepared() || !set.is_writable() {
+            prepare_begin(set)?;
         }
         set.undo.id += 1;
         set.undo.is_running = true;
@@ -168,7 +167,7 @@ impl<'a> Transaction<'a> {
         }
         if self.segment_start == 0 && self.set.undo.is_watching(offset, source.len()) {
             // The extent was freed by the transaction before, which wrote to it.
-            log::settle(self.set)?;
+            log::settle(self.set, offset)?;
         }
         self.has_fresh = true;
         media::store(self.set, offset, source)
@@ -405,11 +404,12 @@ impl<'a> Transaction<'a> {
 }
 
 #[cold]
-fn refuse_begin(set: &PoolSet) -> Error {
-    set.undo.check().err().unwrap_or_else(|| {
-        let problem = "the pool set was opened read-only";
-        Error::new(ErrorKind::ReadOnly, "transaction", problem, "open it for writing")
-    })
+fn prepare_begin(set: &mut PoolSet) -> Result<()> {
+    if !set.is_writable() {
+        let problem = "it was opened read-only";
+        return Err(Error::new(ErrorKind::ReadOnly, set.object(), problem, "open it for writing"));
+    }
+    log::prepare(set)
 }
 
 impl Drop for Transaction<'_> {
