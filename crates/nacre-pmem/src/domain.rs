@@ -351,7 +351,8 @@ impl Domain {
 
     /// Maps a file of this domain that is already open.
     pub(crate) fn map_file(&self, file_name: &str, file: File, access: Access) -> Result<Pool> {
-        Pool::map(self.object(file_name), Arc::new(file), access, self.0.plan)
+        let path = self.pool_path(file_name);
+        Pool::map(self.object(file_name), path, Arc::new(file), access, self.0.plan)
     }
 
     /// Begins an immutable pool. It exists as a file at once, and as a pool when it is finished.

@@ -71,6 +71,9 @@ impl PoolSet {
             undo: Log::default(),
             is_abandoned: false,
             end_offset: file_bytes,
+            scrubbed_to: 0,
+            engine: None,
+            forced: None,
         };
         let result = set.create_members(domains, options);
         if result.is_err() {
@@ -175,6 +178,7 @@ impl PoolSet {
         if is_unclean {
             // A region that only some members have marked is marked in all before it is changed.
             self.write_all_intents()?;
+            self.refresh();
             self.equalise(&self.intents.ranges(self.data_offset(), self.end_offset))?;
         }
         undo::recover(self)?;
@@ -185,6 +189,7 @@ impl PoolSet {
             self.clear_intents()?;
         }
         self.intents.clear();
+        self.refresh();
         Ok(())
     }
 
@@ -331,6 +336,9 @@ fn assemble(
         undo: Log::default(),
         is_abandoned: false,
         end_offset: sizes.file_bytes(),
+        scrubbed_to: 0,
+        engine: None,
+        forced: None,
     };
     set.choose_serving()?;
     Ok(set)

@@ -254,12 +254,20 @@ impl<'a> Transaction<'a> {
         if self.buffers.image.len() + needed > self.slot_bytes {
             return Err(self.refuse_size(needed));
         }
-        let old = self.set.read(offset, source.len() as u64)?;
+        let pool = self.set.serving_pool()?;
+        let old = pool.read(offset, source.len() as u64)?;
         let Buffers { image, new, targets } = &mut self.buffers;
         if is_first {
             image.extend_from_slice(&[0; HEADER_BYTES]);
         }
+        let start = image.len();
         layout::push_entry(image, offset, old);
+        if pool.check_range(offset, source.len() as u64).is_err() {
+            // The page was lost under the copy: another member has the old bytes.
+            let old = self.set.read_with(offset, source.len() as u64, <[u8]>::to_vec)?;
+            image.truncate(start);
+            layout::push_entry(image, offset, &old);
+        }
         new.extend_from_slice(source);
         targets.push(Target { offset, bytes: source.len() });
         self.hull.0 = self.hull.0.min(offset);
@@ -334,8 +342,8 @@ impl<'a> Transaction<'a> {
         let seed = layout::image_seed(sequence);
         let crc = if self.is_tangled {
             self.buffers.targets.iter().try_fold(seed, |crc, target| {
-                let bytes = self.set.read(target.offset, target.bytes as u64)?;
-                Ok(crc32c::crc32c_append(crc, bytes))
+                let append = |bytes: &[u8]| crc32c::crc32c_append(crc, bytes);
+                self.set.read_with(target.offset, target.bytes as u64, append)
             })?
         } else {
             crc32c::crc32c_append(seed, &self.buffers.new)
