@@ -76,6 +76,7 @@ impl Mapping {
             rustix::mm::mmap(std::ptr::null_mut(), length, protection, flags, file, offset)?
         };
         let base = NonNull::new(base.cast::<u8>()).ok_or(Errno::NOMEM)?;
+        sim::mapped(file, offset, base.as_ptr(), length);
         Ok(Mapping { base, bytes: length })
     }
 
@@ -200,6 +201,7 @@ impl Drop for Mapping {
         if self.bytes == 0 {
             return;
         }
+        sim::unmapped(self.base.as_ptr());
         // SAFETY: `base .. base + bytes` was mapped by `new` and is unmapped only here; borrows
         // of it end before the drop.
         let result = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.bytes) };
