@@ -3,6 +3,7 @@
 use crate::domain::{Access, Domain};
 use crate::error::{Error, ErrorKind, Result};
 use crate::pool::Pool;
+use crate::undo::{self, Log};
 
 /// Where the data area of every member begins; what lies before belongs to this crate.
 pub const DATA_OFFSET: u64 = 64 << 10;
@@ -29,6 +30,8 @@ impl PoolSetOptions {
 pub struct PoolSet {
     members: Vec<Pool>,
     undo_bytes: u64,
+    /// Volatile state of the undo log.
+    pub(crate) undo: Log,
 }
 
 impl PoolSet {
@@ -42,7 +45,7 @@ impl PoolSet {
         for (index, domain) in domains.iter().enumerate() {
             members.push(domain.create_pool(&format!("{name}.{index}"), bytes)?);
         }
-        Ok(PoolSet { members, undo_bytes: options.undo_bytes })
+        Ok(PoolSet { members, undo_bytes: options.undo_bytes, undo: Log::default() })
     }
 
     /// Opens a pool set whose members lie in `domains`, in any order.
@@ -54,7 +57,9 @@ impl PoolSet {
         for (index, domain) in domains.iter().enumerate() {
             members.push(domain.open_pool(&format!("{name}.{index}"), access)?);
         }
-        Ok(PoolSet { members, undo_bytes: 64 << 10 })
+        let mut set = PoolSet { members, undo_bytes: 64 << 10, undo: Log::default() };
+        undo::recover(&mut set)?;
+        Ok(set)
     }
 
     /// Returns the offset of the first byte of the data area.
@@ -65,6 +70,21 @@ impl PoolSet {
     /// Returns the offset behind the last byte of the data area.
     pub fn end_offset(&self) -> u64 {
         self.members[0].bytes()
+    }
+
+    /// Whether the set was opened for writing.
+    pub fn is_writable(&self) -> bool {
+        self.members[0].is_writable()
+    }
+
+    /// Returns how many members' undo logs recovery may read.
+    pub(crate) fn log_count(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Returns a range of one member's undo log.
+    pub(crate) fn read_log(&self, member: usize, offset: u64, bytes: u64) -> Result<&[u8]> {
+        self.members[member].read(offset, bytes)
     }
 
     /// Returns a range as the serving member has it.
@@ -89,9 +109,17 @@ impl PoolSet {
     /// # Errors
     /// `OutOfRange`, `ReadOnly`; nothing is written.
     pub fn write(&mut self, offset: u64, source: &[u8]) -> Result<()> {
-        if offset < DATA_OFFSET {
+        if offset < self.data_offset() {
             return Err(Error::new(ErrorKind::OutOfRange, "pool set", "header", ""));
         }
+        if self.undo.is_unsettled() {
+            undo::settle(self)?;
+        }
+        self.store(offset, source)
+    }
+
+    /// Stores without settling, also in the undo log: only for `undo`, which checked the range.
+    pub(crate) fn store(&mut self, offset: u64, source: &[u8]) -> Result<()> {
         for member in &mut self.members {
             member.write(offset, source)?;
             member.flush(offset, source.len() as u64)?;
@@ -122,6 +150,9 @@ impl PoolSet {
     /// # Errors
     /// As for [`PoolSet::update`], `NotAligned`.
     pub fn publish_u64(&mut self, offset: u64, value: u64) -> Result<()> {
+        if self.undo.is_unsettled() {
+            undo::settle(self)?;
+        }
         self.drain()?;
         for member in &mut self.members {
             member.publish_u64(offset, value)?;
