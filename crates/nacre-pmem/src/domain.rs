@@ -298,7 +298,13 @@ impl Domain {
             file.sync_all().map_err(|error| Error::os(&object, &action, error))?;
             sim::file_synced(file);
         }
-        let pool = Pool::map(object, Arc::clone(file), Access::ReadWrite, plan)?;
+        let pool = Pool::map(
+            object,
+            self.pool_path(file_name),
+            Arc::clone(file),
+            Access::ReadWrite,
+            plan,
+        )?;
         self.sync_directory()?;
         Ok(pool)
     }
@@ -323,7 +329,7 @@ impl Domain {
                 Arc::new(file)
             }
         };
-        Pool::map(object, file, access, self.0.plan)
+        Pool::map(object, self.pool_path(file_name), file, access, self.0.plan)
     }
 
     /// Begins an immutable pool. It exists as a file at once, and as a pool when it is finished.
@@ -532,6 +538,10 @@ impl Domain {
                 "open it for writing",
             )),
         }
+    }
+
+    fn pool_path(&self, file_name: &str) -> Option<PathBuf> {
+        self.path().map(|path| path.join(file_name))
     }
 
     /// Returns how messages name a pool.

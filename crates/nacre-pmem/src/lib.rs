@@ -47,11 +47,13 @@
 //! 4. A pool has one writer: a [`Pool`] opened for writing, or a [`PoolAppender`], in the process
 //!    that holds the exclusive [`DirectoryLock`]. Bytes handed out by [`Pool::read`] are not
 //!    changed behind the reader's back as long as that holds.
-//! 5. Every choice (kind, granularity, flush and streaming instructions) can be forced by
+//! 5. What breaks behind a mapping (a truncated file, a hole on a full device, failed memory) is an
+//!    error value for those who used it, never the end of the process ([`fault`]).
+//! 6. Every choice (kind, granularity, flush and streaming instructions) can be forced by
 //!    [`Settings`] or a `NACRE_` variable; what the machine cannot do is an error at open.
 //!
 //! Not here: checksums, formats, tables, threads, SQL, any knowledge of what the bytes mean.
-//! Not yet here: containment of SIGBUS when someone else truncates a mapped file, replication.
+//! Not yet here: replication.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 

@@ -8,7 +8,8 @@
 //!    range that its caller owns alone ([`Mapping::stream`]). Other mappings of the same file obey
 //!    the rule of one writer that the crate's root states.
 //!
-//! Whoever truncates a mapped file from outside makes accesses to it fail with SIGBUS.
+//! Whoever truncates a mapped file from outside makes accesses to it fail with SIGBUS; every
+//! mapping is registered with [`crate::fault`], which puts zeros in place of what is gone.
 
 use std::io;
 use std::ops::Range;
@@ -19,6 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, MsyncFlags, ProtFlags};
 
+use crate::fault::{FaultCell, registry};
 use crate::flush::{self, FlushFlavour};
 use crate::sim;
 use crate::stream::{self, StreamFlavour};
@@ -39,6 +41,8 @@ pub(crate) enum MapMode {
 pub(crate) struct Mapping {
     base: NonNull<u8>,
     bytes: usize,
+    /// Where the fault handler notes what was lost.
+    faults: &'static FaultCell,
 }
 
 // SAFETY: a mapping belongs to the process, not to a thread; nothing in it is thread-bound.
@@ -56,7 +60,8 @@ impl Mapping {
         mode: MapMode,
     ) -> io::Result<Mapping> {
         if bytes == 0 {
-            return Ok(Mapping { base: NonNull::dangling(), bytes: 0 });
+            let faults = &registry::NOTHING;
+            return Ok(Mapping { base: NonNull::dangling(), bytes: 0, faults });
         }
         // A slice may not be longer than `isize::MAX`.
         let Ok(length) = isize::try_from(bytes) else {
@@ -76,8 +81,24 @@ impl Mapping {
             rustix::mm::mmap(std::ptr::null_mut(), length, protection, flags, file, offset)?
         };
         let base = NonNull::new(base.cast::<u8>()).ok_or(Errno::NOMEM)?;
-        sim::mapped(file, offset, base.as_ptr(), length);
-        Ok(Mapping { base, bytes: length })
+        let is_writable = matches!(mode, MapMode::Write | MapMode::WriteSync);
+        match registry::register(base.as_ptr(), length, is_writable) {
+            Ok(faults) => {
+                sim::mapped(file, offset, base.as_ptr(), length);
+                Ok(Mapping { base, bytes: length, faults })
+            }
+            Err(error) => {
+                // SAFETY: mapped above with this length, and nobody has seen it.
+                let _ = unsafe { rustix::mm::munmap(base.as_ptr().cast(), length) };
+                Err(error)
+            }
+        }
+    }
+
+    /// Returns what is known of lost pages.
+    #[inline]
+    pub(crate) fn faults(&self) -> &FaultCell {
+        self.faults
     }
 
     /// Returns the mapped bytes.
@@ -202,8 +223,9 @@ impl Drop for Mapping {
             return;
         }
         sim::unmapped(self.base.as_ptr());
+        registry::retire(self.faults);
         // SAFETY: `base .. base + bytes` was mapped by `new` and is unmapped only here; borrows
-        // of it end before the drop.
+        // of it end before the drop, and no fault handler works on it after `retire`.
         let result = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.bytes) };
         debug_assert!(result.is_ok(), "munmap: {result:?}");
     }
