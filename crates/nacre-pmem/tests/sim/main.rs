@@ -17,3 +17,4 @@ mod pools;
 mod script;
 mod support;
 mod toy;
+mod transactions;

@@ -46,7 +46,7 @@ impl Change {
     }
 
     /// Returns the single writes.
-    fn writes(&self) -> Vec<(u64, Vec<u8>)> {
+    pub(crate) fn writes(&self) -> Vec<(u64, Vec<u8>)> {
         match self {
             Change::Update(offset, bytes) => vec![(*offset, bytes.clone())],
             Change::Batch(writes) => writes.clone(),
