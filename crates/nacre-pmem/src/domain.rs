@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::{self, File};
 use std::io;
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -332,6 +333,30 @@ impl Domain {
         Pool::map(object, self.pool_path(file_name), file, access, self.0.plan)
     }
 
+    /// Opens the file of a pool with an open file description of its own, so that it can be locked
+    /// against others in this process too.
+    pub(crate) fn open_file(&self, file_name: &str, access: Access) -> Result<File> {
+        if access == Access::ReadWrite {
+            self.check_writable()?;
+        }
+        let object = self.object(file_name);
+        check_name(&object, file_name)?;
+        let path = match &self.0.place {
+            Place::Memory(_) => {
+                let file = self.memory_file(file_name)?;
+                PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
+            }
+            Place::Directory { path, .. } => path.join(file_name),
+        };
+        open_regular(&path, access).map_err(|error| Error::os(&object, "cannot open", error))
+    }
+
+    /// Maps a file of this domain that is already open.
+    pub(crate) fn map_file(&self, file_name: &str, file: File, access: Access) -> Result<Pool> {
+        let path = self.pool_path(file_name);
+        Pool::map(self.object(file_name), path, Arc::new(file), access, self.0.plan)
+    }
+
     /// Begins an immutable pool. It exists as a file at once, and as a pool when it is finished.
     ///
     /// # Errors
@@ -528,7 +553,8 @@ impl Domain {
         file.ok_or_else(|| Error::os(self.object(file_name), "cannot open", Errno::NOENT))
     }
 
-    fn check_writable(&self) -> Result<()> {
+    /// Refuses a domain that was opened read-only.
+    pub(crate) fn check_writable(&self) -> Result<()> {
         match self.0.access {
             Access::ReadWrite => Ok(()),
             Access::ReadOnly => Err(Error::new(
@@ -545,7 +571,7 @@ impl Domain {
     }
 
     /// Returns how messages name a pool.
-    fn object(&self, file_name: &str) -> String {
+    pub(crate) fn object(&self, file_name: &str) -> String {
         match &self.0.place {
             Place::Directory { path, .. } => format!("pool {}", path.join(file_name).display()),
             Place::Memory(_) => format!("pool {file_name} of dram domain {}", self.0.name),

@@ -106,6 +106,11 @@ impl Mapping {
         self.bytes
     }
 
+    /// Returns the bytes that are mapped by large pages now.
+    pub(crate) fn large_page_bytes(&self) -> u64 {
+        0
+    }
+
     /// Returns a range of the mapping.
     ///
     /// # Panics

@@ -108,6 +108,12 @@ impl Pool {
         self.access == Access::ReadWrite
     }
 
+    /// Returns the bytes of the pool that are mapped by large pages now, as the kernel counts them.
+    /// It reads `/proc`, so ask seldom.
+    pub fn large_page_bytes(&self) -> u64 {
+        self.mapping.large_page_bytes()
+    }
+
     /// Returns a range of the pool without copying it.
     ///
     /// # Errors

@@ -8,6 +8,7 @@ use crate::set::PoolSet;
 pub(super) fn store(set: &mut PoolSet, offset: u64, source: &[u8]) -> Result<()> {
     #[cfg(test)]
     trace::note(trace::Event::Store { offset, bytes: source.to_vec() });
+    set.prepare(offset, source.len() as u64)?;
     set.store(offset, source)
 }
 

@@ -11,11 +11,10 @@ fn check(crash: &Crash<'_>, script: &Script) -> Outcome {
     let mut set = open(crash.domains())?;
     crash.recovered();
     script.check(data(&set)?, done(crash))?;
-    let indexes: Vec<usize> = (0..crash.domains().len()).collect();
-    check_members(crash.domains(), &indexes, set.data_offset())?;
+    check_members(&set)?;
     let offset = set.data_offset() + 100;
     set.update(offset, b"still works")?;
-    check_members(crash.domains(), &indexes, set.data_offset())
+    check_members(&set)
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! Seeded changes of the data area of a pool set, and what may be found after a crash in them.
 
-use std::error::Error;
-
+use nacre_pmem::set::{DATA_OFFSET, MemberCondition};
 use nacre_pmem::sim::{Crash, Marks, Outcome};
 use nacre_pmem::{Access, Domain, PoolSet, PoolSetOptions};
 
@@ -11,7 +10,7 @@ use crate::support::Random;
 pub(crate) const DATA_BYTES: u64 = 12 << 10;
 
 /// Bytes of the undo log.
-pub(crate) const UNDO_BYTES: u64 = 64 << 10;
+pub(crate) const UNDO_BYTES: u64 = 16 << 10;
 
 pub(crate) const NAME: &str = "set";
 
@@ -65,10 +64,11 @@ impl Change {
         match self {
             Change::Update(offset, bytes) => set.update(base + offset, bytes),
             Change::Batch(writes) => {
-                for (offset, bytes) in writes {
-                    set.write(base + offset, bytes)?;
-                }
-                set.drain()
+                let update = |(offset, bytes): &(u64, Vec<u8>)| (base + offset, bytes.clone());
+                let updates: Vec<(u64, Vec<u8>)> = writes.iter().map(update).collect();
+                let updates: Vec<(u64, &[u8])> =
+                    updates.iter().map(|(offset, bytes)| (*offset, &bytes[..])).collect();
+                set.update_batch(&updates)
             }
             Change::Publish(offset, value) => set.publish_u64(base + offset, *value),
         }
@@ -169,22 +169,20 @@ pub(crate) fn data(set: &PoolSet) -> nacre_pmem::Result<&[u8]> {
     set.read(set.data_offset(), set.end_offset() - set.data_offset())
 }
 
-/// Checks that the members named by `indexes` have the same bytes from `offset` on.
-pub(crate) fn check_members(
-    domains: &[Domain],
-    indexes: &[usize],
-    offset: u64,
-) -> std::result::Result<(), Box<dyn Error>> {
-    let mut pools = Vec::new();
-    for &index in indexes {
-        pools.push(domains[index].open_pool(&format!("{NAME}.{index}"), Access::ReadOnly)?);
+/// Checks that all members are good and have the same bytes from the undo log on.
+pub(crate) fn check_members(set: &PoolSet) -> Outcome {
+    for state in set.member_states() {
+        if state.condition != MemberCondition::Good {
+            return Err(format!("a member is not good: {state:?}").into());
+        }
     }
-    let first = pools[0].read(offset, pools[0].bytes() - offset)?;
-    for (pool, index) in pools.iter().zip(indexes).skip(1) {
-        let other = pool.read(offset, pool.bytes() - offset)?;
+    let bytes = set.end_offset() - DATA_OFFSET;
+    let first = set.read(DATA_OFFSET, bytes)?;
+    for state in set.member_states() {
+        let other = set.read_member(state.index, DATA_OFFSET, bytes)?;
         if first != other {
             let place = first.iter().zip(other).position(|(a, b)| a != b);
-            return Err(format!("member {index} differs at {offset} + {place:?}").into());
+            return Err(format!("{state:?} differs at {DATA_OFFSET} + {place:?}").into());
         }
     }
     Ok(())

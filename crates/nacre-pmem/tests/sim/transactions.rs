@@ -47,14 +47,13 @@ fn check(crash: &Crash<'_>, script: &Script) -> Outcome {
         script.check(found, done)?;
         return Err(format!("transaction {done} is there in part").into());
     }
-    let indexes: Vec<usize> = (0..crash.domains().len()).collect();
-    check_members(crash.domains(), &indexes, set.data_offset())?;
+    check_members(&set)?;
     let base = set.data_offset();
     set.transaction(|tx| {
         tx.write(base, b"still")?;
         tx.write(base + 4000, b"works")
     })?;
-    check_members(crash.domains(), &indexes, set.data_offset())
+    check_members(&set)
 }
 
 fn explore(explorer: &Explorer, script: &Script, seed: u64) -> Result<Report, Violation> {
