@@ -65,11 +65,7 @@ impl Replay {
                 }
             }
             let image = &mut self.files[index];
-            // What the file held before is gone, also behind the new content.
-            image.resize(0)?;
-            image.resize(content.sizes[0])?;
-            let bytes = content.bytes.len().min(image.bytes as usize);
-            image.mapping.write(0, &content.bytes[..bytes]);
+            image.fill(content.sizes[0], &content.bytes)?;
             registry::register_file(&self.recorder, &image.file, index);
         }
         self.stale.clear();
@@ -177,6 +173,21 @@ impl ImageFile {
         let mapping = Mapping::new(file.as_fd(), 0, capacity, MapMode::Write)?;
         file.set_len(0)?;
         Ok(ImageFile { file: Arc::new(file), mapping, bytes: 0 })
+    }
+
+    /// Makes the file hold `content` and zeros up to `bytes`.
+    fn fill(&mut self, bytes: u64, content: &[u8]) -> io::Result<()> {
+        let content = &content[..content.len().min(bytes as usize)];
+        if bytes > ALLOCATED_BYTES_MAX || self.bytes > ALLOCATED_BYTES_MAX {
+            self.resize(0)?;
+        }
+        let old = self.bytes.min(bytes) as usize;
+        self.resize(bytes)?;
+        self.mapping.write(0, content);
+        if content.len() < old {
+            self.mapping.write(content.len(), &vec![0; old - content.len()]);
+        }
+        Ok(())
     }
 
     fn resize(&mut self, bytes: u64) -> io::Result<()> {
