@@ -29,7 +29,7 @@ mod member;
 mod membership;
 mod open;
 mod options;
-mod placement;
+pub(crate) mod placement;
 mod pool_set;
 mod rebuild;
 mod scrub;

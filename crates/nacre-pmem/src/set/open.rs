@@ -112,7 +112,7 @@ impl PoolSet {
     ) -> Result<Member> {
         let file_name = member_name(&self.name, index);
         let uuid = uuid(&self.object())?;
-        let pool = domain.create_pool(&file_name, self.end_offset)?;
+        let pool = domain.create_pool_on(&file_name, self.end_offset, node)?;
         let lock = domain
             .open_file(&file_name, Access::ReadWrite)
             .and_then(|file| FileLock::take(file, true, &domain.object(&file_name)));
