@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::inner::Seek;
+use super::separators::Seek;
 use super::leaf::{Leaf, LeafRef};
 use super::list::Walk;
 use super::tree::{HybridTree, State};
