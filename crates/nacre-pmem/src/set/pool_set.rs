@@ -8,9 +8,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::domain::Access;
 use crate::error::{Error, ErrorKind, Result};
 use crate::pool::Pool;
+use crate::replicate::Mechanism;
+use crate::set::engine::Engine;
 use crate::set::header::{DATA_OFFSET, Header, INTENT_BYTES, INTENT_OFFSET, Phase, Uuid};
 use crate::set::intent::IntentMap;
 use crate::set::member::{Member, MemberCondition, MemberState};
+use crate::undo::{self, Log};
 
 /// A master pool and its replicas.
 #[derive(Debug)]
@@ -32,6 +35,14 @@ pub struct PoolSet {
     pub(crate) is_abandoned: bool,
     /// Offset behind the last byte; that of every live member.
     pub(crate) end_offset: u64,
+    /// Volatile state of the undo log.
+    pub(crate) undo: Log,
+    /// How far scrubbing is.
+    pub(crate) scrubbed_to: u64,
+    /// The quick way to all live members, if there is one.
+    pub(crate) engine: Option<Engine>,
+    /// The mechanism that was asked for.
+    pub(crate) forced: Option<Mechanism>,
 }
 
 /// What all current headers have in common.
@@ -86,6 +97,11 @@ impl PoolSet {
         self.members.iter().enumerate().map(state).collect()
     }
 
+    /// Whether the set was opened for writing.
+    pub fn is_writable(&self) -> bool {
+        self.access == Access::ReadWrite
+    }
+
     /// Returns a range as the serving member has it.
     ///
     /// # Errors
@@ -104,6 +120,46 @@ impl PoolSet {
     pub fn load_u64(&self, offset: u64) -> Result<u64> {
         self.check_range(offset, 8)?;
         self.serving_pool()?.load_u64(offset)
+    }
+
+    /// Calls `f` with a range as the serving member has it, and again with that of another member
+    /// if pages of it were lost meanwhile: `f` must bear garbage, and its result is then dropped.
+    ///
+    /// # Errors
+    /// `OutOfRange`; `Lost` or `NoReplica` if no good member has the range.
+    pub fn read_with<T>(&self, offset: u64, bytes: u64, f: impl Fn(&[u8]) -> T) -> Result<T> {
+        self.check_range(offset, bytes)?;
+        let mut pool = self.serving_pool()?;
+        for _ in 0..self.members.len() {
+            let result = f(pool.read(offset, bytes)?);
+            match pool.check_range(offset, bytes) {
+                Ok(()) => return Ok(result),
+                Err(error) => {
+                    pool = self.other_pool()?;
+                    if pool.check_range(offset, bytes).is_err() {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+        Err(self.no_replica("every member lost the range"))
+    }
+
+    /// Returns whether every member is as it was when it was last good.
+    ///
+    /// # Errors
+    /// `Lost` naming file and offset of the first that lost bytes and was not rebuilt since.
+    pub fn check(&self) -> Result<()> {
+        for member in &self.members {
+            if let Some((ErrorKind::Lost, problem)) = &member.problem {
+                let remedy = "rebuild it from another replica";
+                return Err(Error::new(ErrorKind::Lost, self.object(), problem.as_str(), remedy));
+            }
+            if let Some(pool) = member.pool.as_ref().filter(|_| member.is_live()) {
+                pool.check()?;
+            }
+        }
+        Ok(())
     }
 
     /// Returns a range as the member with the number `index` in its file name has it, for callers
@@ -127,6 +183,7 @@ impl PoolSet {
     /// `OutOfRange`, `ReadOnly`, `NoReplica`; nothing is written.
     #[inline]
     pub fn write(&mut self, offset: u64, source: &[u8]) -> Result<()> {
+        self.leave_transactions(offset)?;
         self.prepare(offset, source.len() as u64)?;
         self.store(offset, source)
     }
@@ -138,7 +195,10 @@ impl PoolSet {
     /// `NoReplica` if no good member is left.
     #[inline]
     pub fn drain(&mut self) -> Result<()> {
-        self.drain_each()
+        match &self.engine {
+            Some(engine) if engine.drain() => Ok(()),
+            _ => self.drain_each(),
+        }
     }
 
     /// Stores `source` in every member and returns when it is durable in all.
@@ -147,8 +207,20 @@ impl PoolSet {
     /// As for [`PoolSet::write`] and [`PoolSet::drain`].
     #[inline]
     pub fn update(&mut self, offset: u64, source: &[u8]) -> Result<()> {
-        self.write(offset, source)?;
-        self.drain()
+        self.leave_transactions(offset)?;
+        self.prepare(offset, source.len() as u64)?;
+        let Some(engine) = &self.engine else {
+            return self.update_each(offset, source);
+        };
+        // SAFETY: `prepare` checked the range, and `end_offset` is in every live member; `source`
+        // lies in none, since `&mut self` excludes borrows of them.
+        let routines = unsafe { engine.write(offset, source) };
+        // PERSIST: the update is durable in every live member.
+        (routines.drain)();
+        match engine.are_sound() {
+            true => Ok(()),
+            false => self.drain_each(),
+        }
     }
 
     /// Stores every source at its offset in every member, in order, and returns when all are
@@ -158,6 +230,7 @@ impl PoolSet {
     /// As for [`PoolSet::update`]; if a range is wrong nothing is written.
     pub fn update_batch(&mut self, updates: &[(u64, &[u8])]) -> Result<()> {
         for (offset, source) in updates {
+            self.leave_transactions(*offset)?;
             self.prepare(*offset, source.len() as u64)?;
         }
         for (offset, source) in updates {
@@ -174,6 +247,7 @@ impl PoolSet {
     pub fn publish_u64(&mut self, offset: u64, value: u64) -> Result<()> {
         // A wrong offset is refused before anything is stored.
         self.load_u64(offset)?;
+        self.leave_transactions(offset)?;
         self.prepare(offset, 8)?;
         self.drain()?;
         let mut failed = Vec::new();
@@ -218,6 +292,8 @@ impl PoolSet {
     }
 
     fn finish(&mut self) -> Result<()> {
+        // A half-done commit is for the next open, which compares the members.
+        self.is_abandoned |= self.undo.is_broken();
         if self.access == Access::ReadOnly || !self.is_raised || self.is_abandoned {
             return Ok(());
         }
@@ -236,6 +312,15 @@ impl PoolSet {
         }
     }
 
+    /// Keeps stores that are not part of a transaction out of the undo log, and settles it.
+    #[inline(always)]
+    fn leave_transactions(&mut self, offset: u64) -> Result<()> {
+        match offset < self.data_offset() || self.undo.is_unsettled() {
+            true => undo::settle(self, offset),
+            false => Ok(()),
+        }
+    }
+
     #[inline(always)]
     fn check_range(&self, offset: u64, bytes: u64) -> Result<()> {
         let is_inside =
@@ -246,8 +331,29 @@ impl PoolSet {
         }
     }
 
-    /// Stores in each live member and starts write-back.
-    fn store(&mut self, offset: u64, source: &[u8]) -> Result<()> {
+    /// Stores in each live member and starts write-back; [`PoolSet::prepare`] took the range.
+    #[inline(always)]
+    pub(crate) fn store(&mut self, offset: u64, source: &[u8]) -> Result<()> {
+        match &self.engine {
+            Some(engine) => {
+                // SAFETY: as in `update`; the caller prepared the range.
+                let _ = unsafe { engine.write(offset, source) };
+                Ok(())
+            }
+            None => self.store_each(offset, source),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn update_each(&mut self, offset: u64, source: &[u8]) -> Result<()> {
+        self.store_each(offset, source)?;
+        self.drain_each()
+    }
+
+    /// Stores in one live member after the other and starts write-back.
+    #[inline(never)]
+    fn store_each(&mut self, offset: u64, source: &[u8]) -> Result<()> {
         for member in self.members.iter_mut().filter(|member| member.is_live()) {
             let pool = member.mapped_mut()?;
             pool.write(offset, source)?;
@@ -256,7 +362,9 @@ impl PoolSet {
         Ok(())
     }
 
-    /// Waits for each live member.
+    /// Waits for each live member, and takes those out that failed.
+    #[cold]
+    #[inline(never)]
     fn drain_each(&mut self) -> Result<()> {
         let mut failed = Vec::new();
         for (position, member) in self.members.iter().enumerate() {
@@ -404,6 +512,7 @@ impl PoolSet {
                 are_written = false;
             }
         }
+        self.refresh();
         are_written
     }
 
@@ -440,11 +549,31 @@ impl PoolSet {
         self.serving.load(Ordering::Relaxed)
     }
 
+    /// Returns the mapping that serves reads: another one as soon as it lost a page.
     #[inline(always)]
     pub(crate) fn serving_pool(&self) -> Result<&Pool> {
         match self.members.get(self.serving_position()).and_then(|member| member.pool.as_ref()) {
-            Some(pool) => Ok(pool),
-            None => Err(self.no_replica("no good member is left")),
+            Some(pool) if !pool.is_faulted() => Ok(pool),
+            _ => self.other_pool(),
+        }
+    }
+
+    /// Lets a good member serve that lost nothing; else the one that serves goes on.
+    #[cold]
+    #[inline(never)]
+    fn other_pool(&self) -> Result<&Pool> {
+        for (position, member) in self.members.iter().enumerate() {
+            if let Some(pool) = &member.pool
+                && member.is_good()
+                && !pool.is_faulted()
+            {
+                self.serve(position);
+                return Ok(pool);
+            }
+        }
+        match self.members.get(self.serving_position()) {
+            Some(Member { pool: Some(pool), .. }) => Ok(pool),
+            _ => Err(self.no_replica("no good member is left")),
         }
     }
 
@@ -467,6 +596,15 @@ impl PoolSet {
         };
         self.serve(good);
         Ok(())
+    }
+
+    /// Returns the numbers of the good members, the serving one first.
+    pub(crate) fn good_members(&self) -> Vec<u32> {
+        let serving = self.serving_position();
+        let good = |position: &usize| self.members.get(*position).is_some_and(Member::is_good);
+        let others = (0..self.members.len()).filter(|&position| position != serving);
+        let order = std::iter::once(serving).chain(others).filter(good);
+        order.map(|position| self.members[position].index).collect()
     }
 
     /// Returns the position of the member with the number `index`.
@@ -503,7 +641,7 @@ impl PoolSet {
 
     #[cold]
     #[inline(never)]
-    fn out_of_range(&self, offset: u64, bytes: u64) -> Error {
+    pub(crate) fn out_of_range(&self, offset: u64, bytes: u64) -> Error {
         Error::new(
             ErrorKind::OutOfRange,
             self.object(),
