@@ -1,12 +1,13 @@
 //! The check of a whole tree.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
-use super::inner::Seek;
+use super::separators::Seek;
 use super::leaf::{Leaf, LeafRef};
 use super::list::Walk;
 use super::tree::{HybridTree, State};
 use crate::error::Result;
+use crate::heap::Heap;
 
 /// What [`HybridTree::check`] has seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,16 +33,24 @@ impl HybridTree {
     /// for [`Heap::check`](crate::heap::Heap::check).
     pub fn check(&self) -> Result<TreeSummary> {
         let state = self.read();
-        state.heap.check(&state.set)?;
+        let report = Heap::check(&state.set)?;
+        // Each leaf takes its extent out of here.
+        let mut extents: HashMap<u64, u64> =
+            report.extents.iter().map(|extent| (extent.offset, extent.bytes)).collect();
+        extents.remove(&state.header);
         let mut summary = TreeSummary { keys: 0, leaves: 0, leaf_bytes: 0 };
-        let mut seen = HashSet::new();
         let mut last: Option<Vec<u8>> = None;
         let mut walk = Walk::new(&state.set, state.head()?)?;
         while let Some(leaf) = walk.next(&state.set)? {
-            let (ends, keys) = state.check_leaf(leaf)?;
-            if !seen.insert(leaf.offset()) {
-                return Err(leaf.corrupt("it is in the list twice"));
+            match extents.remove(&leaf.offset()) {
+                Some(bytes) if bytes >= leaf.bytes() => {}
+                Some(bytes) => {
+                    let problem = format!("its extent has {bytes} bytes, not {}", leaf.bytes());
+                    return Err(leaf.corrupt(problem));
+                }
+                None => return Err(leaf.corrupt("it has no extent, or is in the list twice")),
             }
+            let (ends, keys) = state.check_leaf(leaf)?;
             if let Some((first, end)) = ends {
                 if last.is_some_and(|last| last >= first) {
                     return Err(leaf.corrupt("its keys are not above those of the leaf before it"));
@@ -51,6 +60,10 @@ impl HybridTree {
             summary.keys += keys;
             summary.leaves += 1;
             summary.leaf_bytes += leaf.bytes();
+        }
+        if let Some((offset, bytes)) = extents.into_iter().next() {
+            let problem = format!("an extent of {bytes} bytes at offset {offset} belongs to none");
+            return Err(state.head()?.corrupt(problem + " of the leaves from here on"));
         }
         if summary.keys != state.count {
             let problem = format!("the list has {} keys, but {}", summary.keys, state.count);
@@ -63,11 +76,6 @@ impl HybridTree {
 impl State {
     /// Checks one leaf; returns its first and last key and the number of keys.
     fn check_leaf(&self, leaf: LeafRef) -> Result<(Ends, u64)> {
-        let extent = self.heap.bytes_of(&self.set, leaf.offset())?;
-        if extent < leaf.bytes() {
-            let problem = format!("its extent has {extent} bytes, it needs {}", leaf.bytes());
-            return Err(leaf.corrupt(problem));
-        }
         let (ends, keys, used) = self.with_leaf(leaf, |bytes| read_leaf(bytes, leaf))??;
         if let Some((first, last)) = &ends {
             for key in [first, last] {

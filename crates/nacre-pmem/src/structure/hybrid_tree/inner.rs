@@ -11,27 +11,20 @@
 //! [Zarubin22 3.1.1, Fig. 3.1] inner nodes organized as a B+-tree in volatile memory.
 
 use super::leaf::LeafRef;
-use super::separators::{FANOUT, Separators};
+use super::separators::{Seek, Separators};
+use crate::structure::prefetch;
 
-/// Children that a node gets when the tree is built at once; the rest is for inserts.
-const BULK_CHILDREN: usize = FANOUT * 7 / 8;
+/// Children of a branch. All branches of some million keys stay in the second-level cache.
+const BRANCH_CHILDREN: usize = 64;
+/// Leaves of a twig. Most twigs do not stay in the cache, so what a search reads is kept to few
+/// lines, which are loaded together.
+const TWIG_LEAVES: usize = 16;
 
 /// A leaf, and the units of it that are in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) leaf: LeafRef,
     pub(super) used: u64,
-}
-
-/// Which leaf is looked for.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Seek<'a> {
-    /// The one that may hold the key.
-    Of(&'a [u8]),
-    /// The one that may hold the largest keys below the key.
-    Below(&'a [u8]),
-    /// The last one.
-    Last,
 }
 
 /// A leaf with the bounds of the keys that it may hold.
@@ -59,16 +52,18 @@ enum Node {
 
 #[derive(Debug)]
 struct Branch {
-    separators: Separators,
+    separators: Separators<BRANCH_CHILDREN>,
     children: Vec<Node>,
 }
 
 #[derive(Debug)]
 #[repr(C)]
 struct Twig {
-    separators: Separators,
+    separators: Separators<TWIG_LEAVES>,
     /// As many as there are separators, and one; behind them leftovers.
-    places: [Place; FANOUT],
+    leaves: [LeafRef; TWIG_LEAVES],
+    /// Of the leaves.
+    used: [u64; TWIG_LEAVES],
 }
 
 /// What a node becomes two nodes by: the separator and the right one.
@@ -77,8 +72,7 @@ type Grown = Option<(Box<[u8]>, Node)>;
 impl Inner {
     /// A tree of one leaf.
     pub(super) fn new(place: Place) -> Inner {
-        let twig = Twig { separators: Separators::new(Vec::new()), places: [place; FANOUT] };
-        Inner { root: Node::Twig(Box::new(twig)), leaf_count: 1 }
+        Inner { root: Node::Twig(Twig::new(place)), leaf_count: 1 }
     }
 
     /// Builds the tree of `first` and the leaves behind it, each with the separator before it.
@@ -89,14 +83,14 @@ impl Inner {
         let mut start = (Box::default(), first);
         loop {
             let (before, place) = start;
-            let mut twig = Twig { separators: Separators::new(vec![]), places: [place; FANOUT] };
+            let mut twig = Twig::new(place);
             let mut keys = Vec::new();
-            for (key, place) in others.by_ref().take(BULK_CHILDREN - 1) {
+            for (key, place) in others.by_ref().take(filled(TWIG_LEAVES) - 1) {
                 keys.push(key);
-                twig.places[keys.len()] = place;
+                twig.set(keys.len(), place);
             }
             twig.separators = Separators::new(keys);
-            nodes.push((before, Node::Twig(Box::new(twig))));
+            nodes.push((before, Node::Twig(twig)));
             match others.next() {
                 Some(next) => start = next,
                 None => break,
@@ -111,7 +105,7 @@ impl Inner {
 
     /// Returns the leaf that may hold `key`.
     #[inline]
-    pub(super) fn place(&self, key: &[u8]) -> Place {
+    pub(super) fn leaf(&self, key: &[u8]) -> LeafRef {
         let mut node = &self.root;
         loop {
             match node {
@@ -119,20 +113,23 @@ impl Inner {
                     node = &branch.children[branch.separators.child(key)];
                     node.prefetch();
                 }
-                Node::Twig(twig) => return twig.places[twig.separators.child(key)],
+                Node::Twig(twig) => return twig.leaves[twig.separators.child(key)],
             }
         }
     }
 
-    /// Returns the leaf that may hold `key`, to change it.
-    pub(super) fn place_mut(&mut self, key: &[u8]) -> &mut Place {
+    /// Returns the leaf that may hold `key`, and the units of it that are in use, to change them.
+    pub(super) fn place_mut(&mut self, key: &[u8]) -> (&mut LeafRef, &mut u64) {
         let mut node = &mut self.root;
         loop {
             match node {
                 Node::Branch(branch) => {
                     node = &mut branch.children[branch.separators.child(key)];
                 }
-                Node::Twig(twig) => return &mut twig.places[twig.separators.child(key)],
+                Node::Twig(twig) => {
+                    let index = twig.separators.child(key);
+                    return (&mut twig.leaves[index], &mut twig.used[index]);
+                }
             }
         }
     }
@@ -142,20 +139,15 @@ impl Inner {
         let (mut lower, mut upper) = (None, None);
         let mut node = &self.root;
         loop {
-            let separators = node.separators();
-            let index = match seek {
-                Seek::Of(key) => separators.child(key),
-                Seek::Below(key) => separators.child_below(key),
-                Seek::Last => separators.count(),
-            };
-            if let Some(before) = index.checked_sub(1) {
-                lower = separators.key(before);
-            }
-            upper = separators.key(index).or(upper);
             match node {
-                Node::Branch(branch) => node = &branch.children[index],
+                Node::Branch(branch) => {
+                    let index = branch.separators.seek(seek, &mut lower, &mut upper);
+                    node = &branch.children[index];
+                }
                 Node::Twig(twig) => {
-                    return Bounded { place: twig.places[index], lower, upper };
+                    let index = twig.separators.seek(seek, &mut lower, &mut upper);
+                    let place = Place { leaf: twig.leaves[index], used: twig.used[index] };
+                    return Bounded { place, lower, upper };
                 }
             }
         }
@@ -191,31 +183,24 @@ impl Inner {
 }
 
 impl Node {
-    #[inline]
-    fn separators(&self) -> &Separators {
-        match self {
-            Node::Branch(branch) => &branch.separators,
-            Node::Twig(twig) => &twig.separators,
-        }
-    }
-
+    /// Starts to load what a search reads.
     #[inline]
     fn prefetch(&self) {
         if let Node::Twig(twig) = self {
-            twig.separators.prefetch();
+            prefetch::range(std::ptr::from_ref(&**twig).cast(), std::mem::offset_of!(Twig, used));
         }
     }
 
     /// Returns the right half if the node had to be split.
     fn insert(&mut self, separator: Box<[u8]>, place: Place) -> Grown {
-        let index = self.separators().child(&separator);
         match self {
             Node::Twig(twig) => {
+                let index = twig.separators.child(&separator);
                 if !twig.separators.is_full() {
                     twig.insert(index, separator, place);
                     return None;
                 }
-                let (middle, mut right) = twig.split(split_at(index));
+                let (middle, mut right) = twig.split(split_at(index, TWIG_LEAVES));
                 match separator < middle {
                     true => twig.insert(index, separator, place),
                     false => {
@@ -226,12 +211,13 @@ impl Node {
                 Some((middle, Node::Twig(right)))
             }
             Node::Branch(branch) => {
+                let index = branch.separators.child(&separator);
                 let (separator, node) = branch.children[index].insert(separator, place)?;
                 if !branch.separators.is_full() {
                     branch.insert(index, separator, node);
                     return None;
                 }
-                let (middle, mut right) = branch.split(split_at(index));
+                let (middle, mut right) = branch.split(split_at(index, BRANCH_CHILDREN));
                 match separator < middle {
                     true => branch.insert(index, separator, node),
                     false => {
@@ -246,17 +232,19 @@ impl Node {
 
     /// Returns whether the node is left without a child, and has to go itself.
     fn remove(&mut self, key: &[u8]) -> bool {
-        let index = self.separators().child(key);
         match self {
             Node::Twig(twig) => {
+                let index = twig.separators.child(key);
                 let count = twig.separators.count();
                 if count == 0 {
                     return true;
                 }
-                twig.places.copy_within(index + 1..=count, index);
+                twig.leaves.copy_within(index + 1..=count, index);
+                twig.used.copy_within(index + 1..=count, index);
                 twig.separators.remove(index.saturating_sub(1));
             }
             Node::Branch(branch) => {
+                let index = branch.separators.child(key);
                 if !branch.children[index].remove(key) {
                     return false;
                 }
@@ -272,18 +260,33 @@ impl Node {
 }
 
 impl Twig {
+    /// A twig of one leaf.
+    fn new(place: Place) -> Box<Twig> {
+        Box::new(Twig {
+            separators: Separators::new(Vec::new()),
+            leaves: [place.leaf; TWIG_LEAVES],
+            used: [place.used; TWIG_LEAVES],
+        })
+    }
+
+    fn set(&mut self, index: usize, place: Place) {
+        (self.leaves[index], self.used[index]) = (place.leaf, place.used);
+    }
+
     fn insert(&mut self, index: usize, separator: Box<[u8]>, place: Place) {
         let count = self.separators.count();
         self.separators.insert(index, separator);
-        self.places.copy_within(index + 1..=count, index + 2);
-        self.places[index + 1] = place;
+        self.leaves.copy_within(index + 1..=count, index + 2);
+        self.used.copy_within(index + 1..=count, index + 2);
+        self.set(index + 1, place);
     }
 
     fn split(&mut self, index: usize) -> (Box<[u8]>, Box<Twig>) {
         let (middle, separators) = self.separators.split_off(index);
-        let mut places = self.places;
-        places.copy_within(index + 1.., 0);
-        (middle, Box::new(Twig { separators, places }))
+        let (mut leaves, mut used) = (self.leaves, self.used);
+        leaves.copy_within(index + 1.., 0);
+        used.copy_within(index + 1.., 0);
+        (middle, Box::new(Twig { separators, leaves, used }))
     }
 }
 
@@ -300,10 +303,16 @@ impl Branch {
     }
 }
 
-/// Returns the separator by which a full node is split before an insert at `index`. Behind all
-/// others, keys probably ascend: then the left node stays nearly full.
-fn split_at(index: usize) -> usize {
-    if index == FANOUT - 1 { BULK_CHILDREN } else { FANOUT / 2 - 1 }
+/// Returns the separator by which a node full with `children` is split before an insert at `index`.
+/// Behind all others, keys probably ascend: then the left node stays nearly full.
+fn split_at(index: usize, children: usize) -> usize {
+    if index == children - 1 { filled(children) } else { children / 2 - 1 }
+}
+
+/// Returns how many of its `children` a node gets when the tree is built at once; the rest is for
+/// inserts.
+const fn filled(children: usize) -> usize {
+    children * 7 / 8
 }
 
 fn branch(keys: Vec<Box<[u8]>>, children: Vec<Node>) -> Node {
@@ -313,11 +322,11 @@ fn branch(keys: Vec<Box<[u8]>>, children: Vec<Node>) -> Node {
 /// Puts branches over `nodes`, each of which comes with the separator before it.
 fn stack_branches(mut nodes: Vec<(Box<[u8]>, Node)>) -> Node {
     while nodes.len() > 1 {
-        let mut above = Vec::with_capacity(nodes.len() / BULK_CHILDREN + 1);
+        let mut above = Vec::with_capacity(nodes.len() / filled(BRANCH_CHILDREN) + 1);
         let mut rest = nodes.into_iter();
         while let Some((before, first)) = rest.next() {
             let (mut keys, mut children) = (Vec::new(), vec![first]);
-            for (key, node) in rest.by_ref().take(BULK_CHILDREN - 1) {
+            for (key, node) in rest.by_ref().take(filled(BRANCH_CHILDREN) - 1) {
                 keys.push(key);
                 children.push(node);
             }
@@ -351,7 +360,7 @@ mod tests {
             let mut up_to = self.leaves.range(..=key.to_vec()).rev();
             let (lower, expected) = up_to.next().unwrap();
             let upper = self.leaves.range(key.to_vec()..).find(|(k, _)| k[..] > *key);
-            assert_eq!(self.inner.place(key), *expected, "{key:?}");
+            assert_eq!(self.inner.leaf(key), expected.leaf, "{key:?}");
             let bounded = self.inner.bounded(Seek::Of(key));
             assert_eq!(bounded.place, *expected);
             assert_eq!(bounded.upper, upper.map(|(key, _)| &key[..]));
@@ -411,9 +420,9 @@ mod tests {
         for keys in orders() {
             let mut model = grown(keys.iter().cloned());
             for (count, key) in keys.iter().enumerate().filter(|(i, _)| i % 7 != 0) {
-                let gone = model.inner.place(key);
+                let gone = model.inner.leaf(key);
                 model.inner.remove(key);
-                assert_ne!(model.inner.place(key), gone);
+                assert_ne!(model.inner.leaf(key), gone);
                 if count % 50 == 1 {
                     let places = model.inner.leaf_count();
                     assert_eq!(places, keys.len() + 1 - (count - count / 7));

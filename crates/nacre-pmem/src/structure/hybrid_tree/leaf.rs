@@ -208,6 +208,7 @@ impl<'a> Leaf<'a> {
         Leaf { bytes, class }
     }
 
+    #[inline]
     fn u64_at(self, offset: usize) -> u64 {
         let mut word = [0; 8];
         word.copy_from_slice(&self.bytes[offset..offset + 8]);

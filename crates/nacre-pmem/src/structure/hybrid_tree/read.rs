@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ops::{Bound, ControlFlow};
 
 use super::entry::{self, VALUE_BYTES_MAX, WORD_BYTES};
-use super::inner::Seek;
+use super::separators::Seek;
 use super::leaf::{Damage, Leaf, LeafRef};
 use super::tree::{HybridTree, State};
 use crate::error::Result;
@@ -36,7 +36,7 @@ impl HybridTree {
     /// `Corrupt` naming the leaf whose bytes are damaged, `Lost` if no member has them.
     pub fn get_with<T>(&self, key: &[u8], body: impl FnOnce(&[u8]) -> T) -> Result<Option<T>> {
         let state = self.read();
-        let leaf = state.inner.place(key).leaf;
+        let leaf = state.inner.leaf(key);
         let fingerprint = entry::fingerprint(key);
         let found = state.with_leaf(leaf, |bytes| find_value(bytes, key, fingerprint))?;
         match found.map_err(|damage| damage.at(leaf))? {

@@ -7,10 +7,10 @@
 use std::cell::RefCell;
 
 use super::entry::Entry;
-use super::inner::{Place, Seek};
+use super::inner::Place;
 use super::leaf::{self, LeafRef};
 use super::read::sorted;
-use super::separators;
+use super::separators::{self, Seek};
 use super::tree::State;
 use crate::error::Result;
 
@@ -26,7 +26,7 @@ impl State {
     ///
     /// [`PoolSet::transaction`]: crate::PoolSet::transaction
     pub(super) fn make_room(&mut self, key: &[u8], bytes: usize) -> Result<()> {
-        let leaf = self.inner.place(key).leaf;
+        let leaf = self.inner.leaf(key);
         let mut copy = RefCell::new(Vec::new());
         self.copy_leaf(leaf, &copy)?;
         let copy = copy.get_mut();
@@ -72,7 +72,7 @@ impl State {
             tx.write(leaf.next_offset(), &new.word().to_le_bytes())?;
             Ok(Place { leaf: new, used })
         })?;
-        self.inner.place_mut(last.key()).used = used;
+        *self.inner.place_mut(last.key()).1 = used;
         self.inner.insert(separators::shortest(last.key(), first.key()), place);
         Ok(())
     }
@@ -97,7 +97,8 @@ impl State {
             heap.free(tx, leaf.offset())?;
             Ok(Place { leaf: new, used })
         })?;
-        *self.inner.place_mut(key) = place;
+        let (leaf, used) = self.inner.place_mut(key);
+        (*leaf, *used) = (place.leaf, place.used);
         Ok(())
     }
 
@@ -106,7 +107,7 @@ impl State {
     /// # Errors
     /// As for [`State::make_room`].
     pub(super) fn remove_leaf(&mut self, key: &[u8]) -> Result<()> {
-        let leaf = self.inner.place(key).leaf;
+        let leaf = self.inner.leaf(key);
         let next = self.with_leaf(leaf, |bytes| bytes.next_word())?;
         self.unlink(self.link_of(key), leaf, next)?;
         self.inner.remove(key);

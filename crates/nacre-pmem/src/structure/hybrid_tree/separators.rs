@@ -7,15 +7,24 @@
 
 use std::cmp::Ordering;
 
-/// Children of a node; one more than its separators.
-pub(super) const FANOUT: usize = 64;
 /// Longest common prefix that is skipped; what is longer only costs comparisons.
 const SKIP_BYTES_MAX: usize = 32;
 
-/// Sorted separators of one node.
+/// Which child is looked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Seek<'a> {
+    /// The one that may hold the key.
+    Of(&'a [u8]),
+    /// The one that may hold the largest keys below the key.
+    Below(&'a [u8]),
+    /// The last one.
+    Last,
+}
+
+/// Sorted separators of one node of up to `FANOUT` children, a power of two.
 #[derive(Debug)]
 #[repr(C, align(64))]
-pub(super) struct Separators {
+pub(super) struct Separators<const FANOUT: usize> {
     count: u16,
     skip_bytes: u8,
     skip: [u8; SKIP_BYTES_MAX],
@@ -24,9 +33,9 @@ pub(super) struct Separators {
     heads: [u64; FANOUT],
 }
 
-impl Separators {
+impl<const FANOUT: usize> Separators<FANOUT> {
     /// `keys` are ascending, and fewer than [`FANOUT`].
-    pub(super) fn new(keys: Vec<Box<[u8]>>) -> Separators {
+    pub(super) fn new(keys: Vec<Box<[u8]>>) -> Separators<FANOUT> {
         assert!(keys.len() < FANOUT);
         let mut separators = Separators {
             count: 0,
@@ -47,7 +56,7 @@ impl Separators {
         self.count() == FANOUT - 1
     }
 
-    pub(super) fn key(&self, index: usize) -> Option<&[u8]> {
+    fn key(&self, index: usize) -> Option<&[u8]> {
         self.keys.get(index).map(|key| &**key)
     }
 
@@ -81,16 +90,29 @@ impl Separators {
         }
     }
 
+    /// Returns the child that `seek` names, and narrows the bounds to those of the child.
+    pub(super) fn seek<'a>(
+        &'a self,
+        seek: Seek<'_>,
+        lower: &mut Option<&'a [u8]>,
+        upper: &mut Option<&'a [u8]>,
+    ) -> usize {
+        let child = match seek {
+            Seek::Of(key) => self.child(key),
+            Seek::Below(key) => self.child_below(key),
+            Seek::Last => self.count(),
+        };
+        if child > 0 {
+            *lower = self.key(child - 1);
+        }
+        *upper = self.key(child).or(*upper);
+        child
+    }
+
     #[cold]
     fn child_among_ties(&self, key: &[u8], head: u64, end: usize) -> usize {
         let start = self.heads[..end].partition_point(|&other| other < head);
         start + self.keys[start..end].partition_point(|separator| **separator <= *key)
-    }
-
-    /// Starts to load what a search reads.
-    #[inline]
-    pub(super) fn prefetch(&self) {
-        crate::structure::prefetch::range(std::ptr::from_ref(self).cast(), size_of::<Separators>());
     }
 
     pub(super) fn insert(&mut self, index: usize, key: Box<[u8]>) {
@@ -105,7 +127,7 @@ impl Separators {
     }
 
     /// Moves the separators from `index` on into the result; the one at `index` is returned apart.
-    pub(super) fn split_off(&mut self, index: usize) -> (Box<[u8]>, Separators) {
+    pub(super) fn split_off(&mut self, index: usize) -> (Box<[u8]>, Separators<FANOUT>) {
         let right = self.keys.split_off(index + 1);
         let middle = self.keys.remove(index);
         self.rebuild();
@@ -146,9 +168,9 @@ fn head_of(key: &[u8]) -> u64 {
     }
 }
 
-/// Returns how many of the ascending heads are at most `head`, of 63 of them.
+/// Returns how many of the ascending heads are at most `head`, the last one apart.
 #[inline]
-fn count_up_to(heads: &[u64; FANOUT], head: u64) -> usize {
+fn count_up_to<const FANOUT: usize>(heads: &[u64; FANOUT], head: u64) -> usize {
     let mut count = 0;
     let mut step = FANOUT / 2;
     while step > 0 {
@@ -188,7 +210,7 @@ mod tests {
         sets.push((0..63_u64).map(|i| (i * 7).to_be_bytes().into()).collect());
         sets.push(vec![[0xff; 8].into(), [0xff; 9].into()]);
         for set in sets {
-            let separators = Separators::new(set.clone());
+            let separators = Separators::<64>::new(set.clone());
             let mut probes: Vec<Vec<u8>> = vec![vec![], vec![0], vec![0xff; 20]];
             for key in &set {
                 probes.push(key.to_vec());

@@ -81,7 +81,7 @@ impl HybridTree {
     /// a leaf is damaged; as for [`Heap::open`].
     pub fn open(mut set: PoolSet) -> Result<HybridTree> {
         let heap = Heap::open(&mut set)?;
-        let Some(header) = heap.root(&set) else {
+        let Some(header) = heap.root(&set)? else {
             let problem = "its heap has no root, so it holds no hybrid tree";
             return Err(Error::new(ErrorKind::Foreign, "pool set", problem, "check its name"));
         };

@@ -17,8 +17,8 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// Entries up to this size are built without allocating.
 const SMALL_ENTRY_BYTES: usize = 128;
-/// Updates of a batch that are looked up ahead.
-const AHEAD: usize = 8;
+
+
 
 /// Which of "insert" and "update" a call may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,13 +79,13 @@ impl State {
     fn change(&mut self, key: &[u8], value: &[u8], change: Change) -> Result<bool> {
         check_sizes(key, value)?;
         let fingerprint = entry::fingerprint(key);
-        let place = self.inner.place(key);
-        let (live, hit) = self.find(key, fingerprint, place.leaf)?;
+        let leaf = self.inner.leaf(key);
+        let (live, hit) = self.find(key, fingerprint, leaf)?;
         match hit {
             Some(_) if change == Change::Insert => Ok(false),
             None if change == Change::Update => Ok(false),
             Some(hit) if hit.value_bytes == value.len() && value.len() <= WORD_BYTES => {
-                let word = place.leaf.slot_offset(hit.slot) + WORD_OFFSET as u64;
+                let word = leaf.slot_offset(hit.slot) + WORD_OFFSET as u64;
                 self.set.update(word, &entry::value_word(value).to_le_bytes())?;
                 Ok(true)
             }
@@ -113,13 +113,12 @@ impl State {
     ) -> Result<()> {
         let bytes = entry::entry_bytes(key.len(), value.len());
         let (leaf, slot) = loop {
-            let place = self.inner.place(key);
-            let class = place.leaf.class();
-            if let Some(slot) = leaf::free_slot(class, place.used, bytes) {
-                break (place.leaf, slot);
+            let (leaf, used) = self.inner.place_mut(key);
+            if let Some(slot) = leaf::free_slot(leaf.class(), *used, bytes) {
+                break (*leaf, slot);
             }
             self.make_room(key, bytes)?;
-            (live, hit) = self.find(key, fingerprint, self.inner.place(key).leaf)?;
+            (live, hit) = self.find(key, fingerprint, self.inner.leaf(key))?;
         };
         let (mut small, mut large) = ([0; SMALL_ENTRY_BYTES], Vec::new());
         let buffer = if bytes <= SMALL_ENTRY_BYTES {
@@ -134,7 +133,7 @@ impl State {
         self.set.write(leaf.slot_offset(slot), buffer)?;
         self.set.write(leaf.fingerprint_offset(slot), &[fingerprint])?;
         self.set.publish_u64(leaf.offset(), live & !old | 1 << slot)?;
-        let used = &mut self.inner.place_mut(key).used;
+        let (_, used) = self.inner.place_mut(key);
         *used |= leaf::unit_mask(leaf.class(), slot, bytes);
         match hit {
             Some(hit) => *used &= !hit.units,
@@ -144,12 +143,12 @@ impl State {
     }
 
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
-        let leaf = self.inner.place(key).leaf;
+        let leaf = self.inner.leaf(key);
         let (live, hit) = self.find(key, entry::fingerprint(key), leaf)?;
         let Some(hit) = hit else { return Ok(false) };
         let live = live & !(1 << hit.slot);
         self.set.publish_u64(leaf.offset(), live)?;
-        self.inner.place_mut(key).used &= !hit.units;
+        *self.inner.place_mut(key).1 &= !hit.units;
         self.count -= 1;
         if live == 0 && self.inner.leaf_count() > 1 {
             // The key is gone whether this succeeds or not; an empty leaf costs only its space.
