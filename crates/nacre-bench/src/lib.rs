@@ -4,7 +4,7 @@
 //!   DataFusion over the same CSV files, and the answers that the TPC publishes for scale factor 1.
 //! - [`demo`]: what `nacre demo` runs.
 //! - [`bench`]: what `nacre bench NAME` runs; [`report`] is how measurements are written down.
-//! - [`replication`]: what `nacre bench replication` runs; [`calibrate`]: what `nacre calibrate` runs.
+//! - [`replication`] and [`calibrate`]: what `nacre bench replication` and `nacre calibrate` run.
 //! - [`process`] and [`child`]: processes of our own, started to be killed or timed.
 //!
 //! # Invariants

@@ -93,7 +93,8 @@ fn measure_in_place(session: &mut Session, domain: &Domain, replicas: usize) -> 
     let mut work = Work::new(AccessPattern::Uniform, UPDATE_BYTES, places);
     let mut times = [Series::default(), Series::default()];
     for round in 0..=session.choices.rounds * 2 {
-        for (variant, series) in [Variant::Static(chosen), Variant::Switched].iter().zip(&mut times) {
+        for (variant, series) in [Variant::Static(chosen), Variant::Switched].iter().zip(&mut times)
+        {
             session.interrupt.check()?;
             column.select(*variant)?;
             let rate = column.slice(&mut work, session.slice)?;

@@ -53,7 +53,7 @@ pub(super) fn run_batches(session: &mut Session) -> Result<()> {
     }
     let pages = session.choices.pages[0];
     session.line(format_args!(
-        "\nBatches, cs, uniform, {pages}: M updates/s one by one, and how many times that in batches"
+        "\nBatches, cs, uniform, {pages}: M updates/s one by one, and the gain in batches"
     ))?;
     let columns = BATCHES.map(|batch| format!("{batch:>7}"));
     session.line(format_args!("   replicas  update  one by one {}", columns.join("")))?;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use nacre_pmem::structure::{ColumnStore, HybridTree};
+use nacre_pmem::structure::{COLUMN_HEADER_BYTES, ColumnStore, HybridTree};
 use nacre_pmem::{Domain, LargePages, PoolSet, PoolSetOptions, Settings};
 
 use super::contestant::Contestant;
@@ -13,9 +13,6 @@ use crate::error::{Error, Result};
 
 /// Bytes of a value of the column store.
 const VALUE_BYTES: u64 = 4;
-
-/// Bytes of the data area that the column store keeps for itself.
-const HEADER_BYTES: u64 = 4096;
 
 /// Where the pools of a contestant lie and how they are mapped.
 #[derive(Clone, Copy)]
@@ -80,7 +77,7 @@ impl NacreColumn {
     /// Creates the column store over the whole data area.
     pub(super) fn create(place: Place<'_>, update: ColumnUpdate) -> Result<Self> {
         let mut set = place.create_set()?;
-        let bytes = (set.end_offset() - set.data_offset() - HEADER_BYTES) & !0xffff;
+        let bytes = (set.end_offset() - set.data_offset() - COLUMN_HEADER_BYTES) & !0xffff;
         let store = ColumnStore::create(&mut set, bytes / VALUE_BYTES)
             .map_err(Error::pmem("create a column store"))?;
         Ok(Self { set, store, update, files: place.files() })
@@ -89,11 +86,6 @@ impl NacreColumn {
     /// Changes how it is updated.
     pub(super) fn set_update(&mut self, update: ColumnUpdate) {
         self.update = update;
-    }
-
-    /// Returns the pool set.
-    pub(super) fn set(&self) -> &PoolSet {
-        &self.set
     }
 }
 
@@ -109,17 +101,21 @@ impl Contestant for NacreColumn {
 
     fn slice(&mut self, work: &mut Work, budget: Duration) -> Result<f64> {
         let rows = work.update_bytes() as u64 / VALUE_BYTES;
+        let values = self.set.data_offset() + COLUMN_HEADER_BYTES;
         let Self { set, store, update, .. } = self;
         match *update {
             ColumnUpdate::Single => work.run(budget, |place, value| {
                 store.update(set, place * rows, value).map_err(Error::pmem("update"))
             }),
             ColumnUpdate::Transaction => work.run(budget, |place, value| {
-                store.update_tx(set, place * rows, value).map_err(Error::pmem("update"))
+                let offset = values + place * value.len() as u64;
+                let changed = set.transaction(|transaction| transaction.write(offset, value));
+                changed.map_err(Error::pmem("update"))
             }),
             ColumnUpdate::Batch(batch) => work.run_batches(budget, batch, |updates| {
-                updates.iter_mut().for_each(|(place, _)| *place *= rows);
-                store.update_batch(set, updates).map_err(Error::pmem("update"))
+                let place_bytes = rows * VALUE_BYTES;
+                updates.iter_mut().for_each(|(place, _)| *place = values + *place * place_bytes);
+                set.update_batch(updates).map_err(Error::pmem("update"))
             }),
         }
     }

@@ -199,7 +199,8 @@ impl Choices {
         if let Some(replicas) = self.replicas.iter().find(|count| **count > REPLICAS_MAX) {
             return usage(format!("{replicas} replicas: choose 0 to {REPLICAS_MAX}"));
         }
-        let is_size = |bytes: &usize| (4..=UPDATE_BYTES_MAX).contains(bytes) && bytes % 4 == 0;
+        let is_size =
+            |bytes: &usize| (4..=UPDATE_BYTES_MAX).contains(bytes) && bytes.is_multiple_of(4);
         if let Some(bytes) = self.update_bytes.iter().find(|bytes| !is_size(bytes)) {
             return usage(format!(
                 "updates of {bytes} bytes: choose a multiple of 4 up to {UPDATE_BYTES_MAX}"

@@ -28,7 +28,8 @@ pub(crate) fn check(directory: &Path, bytes: u64) -> Result<()> {
         return Ok(());
     }
     Err(Error::Usage(format!(
-        "the pools need {} MB in {}, which has room for {} MB: choose another --dir, or smaller --pool-bytes",
+        "the pools need {} MB in {}, which has room for {} MB: choose another --dir, \
+         or smaller --pool-bytes",
         format::megabytes(bytes),
         directory.display(),
         format::megabytes(room)

@@ -127,12 +127,7 @@ pub(super) fn print(
     Ok(())
 }
 
-fn title(
-    workload: Workload,
-    access: AccessPattern,
-    pages: PageSize,
-    is_emulated: bool,
-) -> String {
+fn title(workload: Workload, access: AccessPattern, pages: PageSize, is_emulated: bool) -> String {
     let emulated = if is_emulated { ", emulated persistence" } else { "" };
     format!("{}, {}, {pages}{emulated}", workload.name(), access.name())
 }
@@ -148,20 +143,24 @@ fn mechanisms(row: &[&CellFigures]) -> String {
     line(&mut text, "  its noise, +/- %", row.iter().map(|one| noise(&one.plain)));
     let variants = row.first().map_or(&[][..], |one| &one.variants);
     for (variant, _) in variants {
-        let overheads = row.iter().map(|one| one.series_of(*variant).map_or(String::new(), overhead));
+        let overheads =
+            row.iter().map(|one| one.series_of(*variant).map_or(String::new(), overhead));
         line(&mut text, variant.name(), overheads);
     }
-    let switched = |one: &&CellFigures| one.switched().map_or(String::new(), |spread| {
-        format!("{:.1}", spread.noise_percent())
-    });
+    let switched = |one: &&CellFigures| {
+        one.switched().map_or(String::new(), |spread| format!("{:.1}", spread.noise_percent()))
+    };
     if !variants.is_empty() {
         line(&mut text, "  noise of the first, +/- %", row.iter().map(switched));
     }
     if row.iter().any(|one| one.library.is_some()) {
-        let plain = |one: &&CellFigures| one.library.as_ref().map_or(String::new(), |(plain, _)| rate(plain));
+        let plain = |one: &&CellFigures| {
+            one.library.as_ref().map_or(String::new(), |(plain, _)| rate(plain))
+        };
         line(&mut text, "libpmemobj none, M/s", row.iter().map(plain));
-        let replicated =
-            |one: &&CellFigures| one.library.as_ref().map_or(String::new(), |(_, one)| overhead(one));
+        let replicated = |one: &&CellFigures| {
+            one.library.as_ref().map_or(String::new(), |(_, one)| overhead(one))
+        };
         line(&mut text, library::NAME, row.iter().map(replicated));
     }
     text.pop();
@@ -185,15 +184,26 @@ fn summary(figures: &[&CellFigures], replicas: &[usize]) -> String {
     let heading = ["update", "switched", "libpmemobj", "switched : libpmemobj", "best static"];
     push_summary(&mut text, heading.map(String::from));
     for size in sizes {
-        push_summary(&mut text, [
-            size_text(size),
-            joined(size, &|one| one.switched().map_or("-".into(), |spread| percent(spread.median))),
-            joined(size, &|one| one.library.as_ref().map_or("-".into(), |(_, one)| overhead(one))),
-            joined(size, &|one| one.against_library().map_or("-".into(), |ratio| format!("{ratio:.1}"))),
-            joined(size, &|one| one.best_static().map_or("-".into(), |(variant, spread)| {
-                format!("{} {}", percent(spread.median), variant.name())
-            })),
-        ]);
+        push_summary(
+            &mut text,
+            [
+                size_text(size),
+                joined(size, &|one| {
+                    one.switched().map_or("-".into(), |spread| percent(spread.median))
+                }),
+                joined(size, &|one| {
+                    one.library.as_ref().map_or("-".into(), |(_, one)| overhead(one))
+                }),
+                joined(size, &|one| {
+                    one.against_library().map_or("-".into(), |ratio| format!("{ratio:.1}"))
+                }),
+                joined(size, &|one| {
+                    one.best_static().map_or("-".into(), |(variant, spread)| {
+                        format!("{} {}", percent(spread.median), variant.name())
+                    })
+                }),
+            ],
+        );
     }
     text.pop();
     text

@@ -4,9 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
-use nacre_bench::replication::{
-    AccessPattern, PageSize, ReplicationArgs, Workload, parse_bytes,
-};
+use nacre_bench::replication::{AccessPattern, PageSize, ReplicationArgs, Workload, parse_bytes};
 
 use super::render::Mode;
 use crate::settings;
@@ -199,7 +197,7 @@ pub(super) struct DataArguments {
 /// Arguments of `nacre bench replication`; lists are separated by commas.
 #[derive(Args, Debug)]
 pub(super) struct ReplicationArguments {
-    /// What is updated: cs (column store), cs-tx (in transactions), kv (hybrid tree) [default: all].
+    /// What is updated: cs (column store), cs-tx (in transactions), kv (tree) [default: all].
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(super) workload: Vec<Workload>,
     /// Mechanisms by name, and `switched` [default: all].

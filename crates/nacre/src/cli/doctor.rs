@@ -124,6 +124,14 @@ fn push_domain(domain: &Domain, place: &str, text: &mut String) {
     push_line(text, "kind", format!("{} on {}", domain.kind(), domain.file_system()));
     push_line(text, "granularity", domain.granularity());
     push_line(text, "flush", domain.flush_flavour());
+    push_line(
+        text,
+        "pages",
+        match domain.maps_large_pages() {
+            true => "2 MiB where pools are long enough and memory is not fragmented",
+            false => "those of the file system",
+        },
+    );
     push_replication(domain, text);
     let node = domain.numa_node().map_or("unknown".to_owned(), |node| node.to_string());
     push_line(text, "NUMA node", node);
@@ -208,7 +216,16 @@ mod tests {
         assert!(text.contains("absent; it would be like"), "{text}");
         assert!(text.contains("none in"), "{text}");
         assert_eq!(std::fs::read_dir(parent.path()).unwrap().count(), 0);
-        for word in ["Processor", "SIMD", "NACRE_SIMD", "granularity", "durability", "NUMA node"] {
+        for word in [
+            "Processor",
+            "SIMD",
+            "NACRE_SIMD",
+            "granularity",
+            "durability",
+            "NUMA node",
+            "pages",
+            "profile",
+        ] {
             assert!(text.contains(word), "{word}: {text}");
         }
     }

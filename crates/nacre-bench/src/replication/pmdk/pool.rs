@@ -122,7 +122,8 @@ impl PmdkPool {
     ) -> Result<T> {
         // SAFETY: the pool is open; without a jump buffer the library returns from every call, it
         // does not jump; the variable parameters end with TX_PARAM_NONE.
-        let code = unsafe { ffi::pmemobj_tx_begin(self.raw.as_ptr(), null_mut(), ffi::TX_PARAM_NONE) };
+        let code =
+            unsafe { ffi::pmemobj_tx_begin(self.raw.as_ptr(), null_mut(), ffi::TX_PARAM_NONE) };
         let begun = if code == 0 { Ok(()) } else { Err(failed("begin a transaction")) };
         let outcome = begun.and_then(|()| body(&mut PmdkTransaction { pool: self }));
         // SAFETY: this thread is inside the transaction begun above, and each call is made in the

@@ -52,10 +52,7 @@ pub(in crate::replication) fn prepare(flushes_with_clwb: bool) -> Result<()> {
 
 impl PmdkColumn {
     /// Creates the array in the root object.
-    pub(in crate::replication) fn create(
-        place: Place<'_>,
-        is_transactional: bool,
-    ) -> Result<Self> {
+    pub(in crate::replication) fn create(place: Place<'_>, is_transactional: bool) -> Result<Self> {
         let mut pool = PmdkPool::create(place)?;
         // Fits: pools are mapped, so they are smaller than the address space.
         let bytes = place.pool_bytes.saturating_sub(RESERVED_BYTES) as usize & !0xffff;

@@ -7,8 +7,8 @@
 //! - every change is one transaction of the library;
 //! - inner nodes, and a copy of each leaf's fingerprints and keys, are in DRAM.
 //!
-//! Where a choice was open, the one that is faster for the library was taken: pmemkv's `KVSlot::set`
-//! allocates a new object, sets the pointer and frees the old object at each update; here that is
+//! Where a choice was open, the one that is faster for the library was taken: pmemkv's
+//! `KVSlot::set` allocates a new object, sets the pointer and frees the old object at each update; here that is
 //! so for large values only, a value of up to 4 KiB and of unchanged size is overwritten in place
 //! after a snapshot. Pointers are 8 bytes, not 16; inner nodes are std's B-tree.
 //!
@@ -201,7 +201,8 @@ impl Leaf {
     #[inline]
     fn find(&self, key: &[u8]) -> Option<(usize, &Slot)> {
         let wanted = fingerprint(key);
-        let candidates = self.fingerprints.iter().enumerate().filter(|(_, found)| **found == wanted);
+        let candidates =
+            self.fingerprints.iter().enumerate().filter(|(_, found)| **found == wanted);
         candidates
             .filter_map(|(at, _)| Some((at, self.slots[at].as_ref()?)))
             .find(|(_, slot)| slot.key == key)
