@@ -2,8 +2,8 @@
 //!
 //! 1. In each domain a master and replicas are made, touched, and removed at the end.
 //! 2. For each situation and size every mechanism runs twice; those more than half slower than the
-//!    best are given up, the others run in turn until each has run [`Calibration::rounds`] times, so
-//!    that whatever else the machine does hits all alike. A run is shorter than a time slice.
+//!    best are given up, the others run in turn until each has run [`Calibration::rounds`] times,
+//!    so that whatever else the machine does hits all alike. A run is shorter than a time slice.
 //! 3. The lower quartile of a mechanism's runs is its figure: other work on the machine only ever
 //!    adds time, and under load it adds to more than half of the runs.
 //!

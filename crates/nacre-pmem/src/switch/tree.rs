@@ -47,9 +47,9 @@ type Figures = BTreeMap<u64, BTreeMap<Mechanism, f64>>;
 impl DecisionTree {
     /// Returns the tree for a machine without a profile.
     ///
-    /// Measured on tmpfs with 1 GiB members. Intel (Cascade Lake): a cached copy wins to 64 bytes, a
-    /// non-temporal one above. AMD (Zen 4): non-temporal stores win at every size, since a fence
-    /// waits for each flushed replica; from 4 KiB the master is better flushed last.
+    /// Measured on tmpfs with 1 GiB members. Intel (Cascade Lake): a cached copy wins to 64 bytes,
+    /// a non-temporal one above. AMD (Zen 4): non-temporal stores win at every size; from 4 KiB
+    /// the master is better flushed last.
     pub fn built_in(machine: &Machine) -> DecisionTree {
         let (first, first_bytes_max, second) = if machine.cpu.starts_with("AMD") {
             (Mechanism::MOVNT_SF, 1024, Mechanism::MOVNT_SF_POST)
