@@ -1,9 +1,10 @@
 //! The code of every mechanism, for every flush flavour and number of replicas.
 //!
-//! Updates of 4 bytes are monomorphic in the mechanism, the flush flavour and the number of
-//! replicas (1, 2, 3, more): no loop, no call, no test but for the size and a crossed line. Other
-//! sizes are monomorphic in the flush flavour; their predicted branches cost 1 to 2 ns, beside a
-//! fence of 160 ns, and generating them all takes longer than the rest of the crate.
+//! Updates of 4 bytes are monomorphic in the mechanism, the flush flavour (but for the slow
+//! clflush) and the number of replicas (1, 2, 3): no loop, no call, no test but for the size and a
+//! crossed line. Other sizes are monomorphic in the flush flavour: their few predicted branches
+//! are little beside a fence of 160 ns, and generating them all took longer than the rest of the
+//! crate.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::flush::{CACHE_LINE_BYTES, FlushFlavour};

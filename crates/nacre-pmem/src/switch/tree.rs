@@ -47,9 +47,9 @@ type Figures = BTreeMap<u64, BTreeMap<Mechanism, f64>>;
 impl DecisionTree {
     /// Returns the tree for a machine without a profile.
     ///
-    /// Measured on tmpfs with 1 GiB members. Intel (Cascade Lake): a cached copy wins to 64 bytes, a
-    /// non-temporal one above. AMD (Zen 4): non-temporal stores win at every size, since a fence
-    /// waits for each flushed replica; from 4 KiB the master is better flushed last.
+    /// Measured on tmpfs with 1 GiB members. Intel (Cascade Lake): a cached copy wins to 64 bytes,
+    /// a non-temporal one above. AMD (Zen 4): non-temporal stores win at every size; from 4 KiB
+    /// the master is better flushed last.
     pub fn built_in(machine: &Machine) -> DecisionTree {
         let (first, first_bytes_max, second) = if machine.cpu.starts_with("AMD") {
             (Mechanism::MOVNT_SF, 1024, Mechanism::MOVNT_SF_POST)
@@ -67,7 +67,8 @@ impl DecisionTree {
     /// Derives a tree from measurements; `None` if there is none of a mechanism that can run here.
     ///
     /// In each situation as few ranges of sizes are formed as possible, and each takes, of the
-    /// mechanisms that are within 3 % of the best at all its sizes, the one with the fewest parts.
+    /// mechanisms that are within 3 % of the best at all its sizes, the one that is good in the
+    /// most other places too; with workers only where no other is good.
     pub fn derive(profile: &Profile) -> Option<DecisionTree> {
         let mut figures: BTreeMap<[u8; QUESTION_COUNT], Figures> = BTreeMap::new();
         for &Measurement { situation, update_bytes, mechanism, ns } in &profile.measurements {
@@ -76,8 +77,11 @@ impl DecisionTree {
                 of_situation.entry(update_bytes).or_default().insert(mechanism, ns);
             }
         }
-        let leaves: Vec<_> =
-            figures.into_iter().map(|(answers, figures)| (answers, ranges(&figures))).collect();
+        let order = cover(&figures);
+        let leaves: Vec<_> = figures
+            .into_iter()
+            .map(|(answers, figures)| (answers, ranges(&figures, &order)))
+            .collect();
         if leaves.is_empty() { None } else { Some(DecisionTree { root: grow(0, &leaves) }) }
     }
 
@@ -143,42 +147,64 @@ fn grow(question: usize, leaves: &[([u8; QUESTION_COUNT], Vec<Range>)]) -> Node 
     Node::Split { question, branches }
 }
 
+/// Returns the mechanisms that are as good as the best at a size; none with workers if one without
+/// them is.
+fn good_at(by_mechanism: &BTreeMap<Mechanism, f64>) -> Vec<Mechanism> {
+    let best = by_mechanism.values().copied().fold(f64::INFINITY, f64::min);
+    let mut good: Vec<_> = by_mechanism
+        .iter()
+        .filter(|(_, ns)| **ns <= best * (1.0 + TOLERANCE))
+        .map(|(&mechanism, _)| mechanism)
+        .collect();
+    if good.iter().any(|mechanism| !mechanism.needs_workers()) {
+        good.retain(|mechanism| !mechanism.needs_workers());
+    }
+    good
+}
+
+/// Returns mechanisms in the order of preference: first the one that is good at the most sizes
+/// in all situations, then the one that is at the most of the rest, and so on; the fewest parts
+/// decide between equals.
+fn cover(figures: &BTreeMap<[u8; QUESTION_COUNT], Figures>) -> Vec<Mechanism> {
+    let mut cells: Vec<_> =
+        figures.values().flat_map(|by_size| by_size.values().map(good_at)).collect();
+    let mut order = Vec::new();
+    while !cells.is_empty() {
+        let covered = |one: &Mechanism| cells.iter().filter(|cell| cell.contains(one)).count();
+        let next = Mechanism::ALL.into_iter().max_by_key(|one| {
+            (covered(one), std::cmp::Reverse((one.needs_workers(), one.part_count())))
+        });
+        let Some(next) = next.filter(|next| covered(next) > 0) else {
+            break;
+        };
+        cells.retain(|cell| !cell.contains(&next));
+        order.push(next);
+    }
+    order
+}
+
 /// Covers the measured sizes by as few ranges as possible.
-fn ranges(figures: &Figures) -> Vec<Range> {
+fn ranges(figures: &Figures, order: &[Mechanism]) -> Vec<Range> {
     let mut ranges: Vec<Range> = Vec::new();
-    // Mechanisms that are good at every size of the range so far, with their slowdowns summed.
-    let mut good: BTreeMap<Mechanism, f64> = BTreeMap::new();
+    let preferred =
+        |good: &[Mechanism]| order.iter().find(|one| good.contains(one)).or(good.first()).copied();
+    // The mechanisms that are good at every size of the range so far.
+    let mut good: Vec<Mechanism> = Vec::new();
     let mut bytes_max = 0;
     for (&update_bytes, by_mechanism) in figures {
-        let best = by_mechanism.values().copied().fold(f64::INFINITY, f64::min);
-        let here: BTreeMap<_, _> = by_mechanism
-            .iter()
-            .map(|(&mechanism, &ns)| (mechanism, ns / best))
-            .filter(|(_, slowdown)| *slowdown <= 1.0 + TOLERANCE)
-            .collect();
-        let both: BTreeMap<_, _> = good
-            .iter()
-            .filter_map(|(mechanism, sum)| here.get(mechanism).map(|own| (*mechanism, sum + own)))
-            .collect();
+        let here = good_at(by_mechanism);
+        let both: Vec<_> = good.iter().copied().filter(|one| here.contains(one)).collect();
         if both.is_empty() {
-            ranges.extend(simplest(&good).map(|mechanism| Range { bytes_max, mechanism }));
+            ranges.extend(preferred(&good).map(|mechanism| Range { bytes_max, mechanism }));
             good = here;
         } else {
             good = both;
         }
         bytes_max = update_bytes;
     }
-    ranges.extend(simplest(&good).map(|mechanism| Range { bytes_max: u64::MAX, mechanism }));
+    let last = preferred(&good).map(|mechanism| Range { bytes_max: u64::MAX, mechanism });
+    ranges.extend(last);
     ranges
-}
-
-fn simplest(good: &BTreeMap<Mechanism, f64>) -> Option<Mechanism> {
-    let rank = |mechanism: Mechanism| (mechanism.needs_workers(), mechanism.part_count());
-    good.iter()
-        .min_by(|(left, left_sum), (right, right_sum)| {
-            rank(**left).cmp(&rank(**right)).then(left_sum.total_cmp(right_sum))
-        })
-        .map(|(mechanism, _)| *mechanism)
 }
 
 impl fmt::Display for DecisionTree {
