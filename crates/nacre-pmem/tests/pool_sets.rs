@@ -652,9 +652,13 @@ fn hole_in_a_member_is_filled_from_another_when_the_set_is_opened() {
     let file = File::options().write(true).open(places.path(0)).unwrap();
     let flags = rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
     rustix::fs::fallocate(file, flags, hole, 8192).unwrap();
+    let file = File::options().write(true).open(places.path(1)).unwrap();
+    rustix::fs::fallocate(file, flags, hole + 16_384, 8192).unwrap();
     let set = places.open();
-    assert_eq!(set.read(hole, 8192).unwrap(), [5; 8192]);
-    assert_eq!(set.read_member(0, hole, 8192).unwrap(), [5; 8192]);
+    for index in 0..2 {
+        assert_eq!(set.read_member(index, hole, 8192).unwrap(), [5; 8192]);
+        assert_eq!(set.read_member(index, hole + 16_384, 8192).unwrap(), [5; 8192]);
+    }
 }
 
 #[test]
