@@ -412,7 +412,8 @@ fn reader_changes_nothing_and_refuses_every_change() {
     let after: Vec<Vec<u8>> = (0..2).map(|i| fs::read(places.path(i)).unwrap()).collect();
     assert!(before == after);
     let read_only = Domain::open("ro", places.directories[0].path(), Access::ReadOnly).unwrap();
-    let error = PoolSet::open("set", &[read_only.clone()], Access::ReadWrite).unwrap_err();
+    let error =
+        PoolSet::open("set", std::slice::from_ref(&read_only), Access::ReadWrite).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ReadOnly);
     let error = PoolSet::create("new", &[read_only], &options()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ReadOnly);
