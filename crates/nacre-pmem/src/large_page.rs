@@ -2,11 +2,11 @@
 //!
 //! 1. A mapping of 2 MiB or more begins at a multiple of 2 MiB, so that the kernel can use large
 //!    pages at all.
-//! 2. `MADV_HUGEPAGE` asks for them. Where a pool is created or grows, `MADV_COLLAPSE` makes them at
-//!    once, on any tmpfs and whatever its mount options say; they stay until the file is removed.
+//! 2. `MADV_HUGEPAGE` asks for them. Where a pool is created or grows, `MADV_COLLAPSE` makes them
+//!    at once, on any tmpfs and whatever its mount options say; they stay as long as the file.
 //!
-//! Both are wishes: memory may be too fragmented, or the kernel older than 6.1. What came of them is
-//! counted by [`crate::Pool::large_page_bytes`].
+//! Both are wishes: memory may be too fragmented, or the kernel older than 6.1. What came of them
+//! is counted by [`crate::Pool::large_page_bytes`].
 //!
 //! # Source
 //! [Zarubin22 3.2.1] maps pools by large pages: with 4 KiB pages address translation of every

@@ -53,7 +53,7 @@
 //!    [`Settings`] or a `NACRE_` variable; what the machine cannot do is an error at open.
 //!
 //! Not here: checksums, formats, tables, threads, SQL, any knowledge of what the bytes mean.
-//! Not yet here: replication.
+//! Pool sets keep replicas of a pool: see [`set`].
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 

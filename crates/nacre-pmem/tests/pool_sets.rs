@@ -412,7 +412,8 @@ fn reader_changes_nothing_and_refuses_every_change() {
     let after: Vec<Vec<u8>> = (0..2).map(|i| fs::read(places.path(i)).unwrap()).collect();
     assert!(before == after);
     let read_only = Domain::open("ro", places.directories[0].path(), Access::ReadOnly).unwrap();
-    let error = PoolSet::open("set", &[read_only.clone()], Access::ReadWrite).unwrap_err();
+    let error =
+        PoolSet::open("set", std::slice::from_ref(&read_only), Access::ReadWrite).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ReadOnly);
     let error = PoolSet::create("new", &[read_only], &options()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ReadOnly);
@@ -652,9 +653,13 @@ fn hole_in_a_member_is_filled_from_another_when_the_set_is_opened() {
     let file = File::options().write(true).open(places.path(0)).unwrap();
     let flags = rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
     rustix::fs::fallocate(file, flags, hole, 8192).unwrap();
+    let file = File::options().write(true).open(places.path(1)).unwrap();
+    rustix::fs::fallocate(file, flags, hole + 16_384, 8192).unwrap();
     let set = places.open();
-    assert_eq!(set.read(hole, 8192).unwrap(), [5; 8192]);
-    assert_eq!(set.read_member(0, hole, 8192).unwrap(), [5; 8192]);
+    for index in 0..2 {
+        assert_eq!(set.read_member(index, hole, 8192).unwrap(), [5; 8192]);
+        assert_eq!(set.read_member(index, hole + 16_384, 8192).unwrap(), [5; 8192]);
+    }
 }
 
 #[test]
