@@ -101,21 +101,17 @@ impl Contestant for NacreColumn {
 
     fn slice(&mut self, work: &mut Work, budget: Duration) -> Result<f64> {
         let rows = work.update_bytes() as u64 / VALUE_BYTES;
-        let values = self.set.data_offset() + COLUMN_HEADER_BYTES;
         let Self { set, store, update, .. } = self;
         match *update {
             ColumnUpdate::Single => work.run(budget, |place, value| {
                 store.update(set, place * rows, value).map_err(Error::pmem("update"))
             }),
             ColumnUpdate::Transaction => work.run(budget, |place, value| {
-                let offset = values + place * value.len() as u64;
-                let changed = set.transaction(|transaction| transaction.write(offset, value));
-                changed.map_err(Error::pmem("update"))
+                store.update_tx(set, place * rows, value).map_err(Error::pmem("update"))
             }),
             ColumnUpdate::Batch(batch) => work.run_batches(budget, batch, |updates| {
-                let place_bytes = rows * VALUE_BYTES;
-                updates.iter_mut().for_each(|(place, _)| *place = values + *place * place_bytes);
-                set.update_batch(updates).map_err(Error::pmem("update"))
+                updates.iter_mut().for_each(|(place, _)| *place *= rows);
+                store.update_batch(set, updates).map_err(Error::pmem("update"))
             }),
         }
     }
