@@ -10,7 +10,8 @@
 //!
 //! # Invariants
 //! 1. Ranges handed out never overlap and never move. Gaps left by alignment are zeros.
-//! 2. A pool whose copy failed cannot be finished.
+//! 2. A pool whose copy failed cannot be finished, nor one whose file was cut or whose pages were
+//!    lost while it was built ([`crate::fault`]).
 //! 3. Dropped without `finish`, the file is removed. After a kill it may stay: a pool exists only
 //!    if the manifest names it, so whoever opens the directory for writing removes the others.
 //!
@@ -26,6 +27,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::domain::Domain;
 use crate::durability::Plan;
 use crate::error::{Error, ErrorKind, Result};
+use crate::fault::FaultCause;
 use crate::flush;
 use crate::granularity::DomainKind;
 use crate::map::{MapMode, Mapping};
@@ -44,6 +46,8 @@ const STEP_ALIGN_BYTES: u64 = 64 << 10;
 
 /// Largest offset that a file can have.
 const POOL_BYTES_MAX: u64 = i64::MAX as u64 - STEP_ALIGN_BYTES;
+
+const REMEDY: &str = "append everything to a new pool";
 
 /// Builds an immutable pool; shared by reference among threads.
 pub struct PoolAppender {
@@ -108,7 +112,7 @@ impl PoolAppender {
     ///
     /// # Errors
     /// `NoSpace` (nothing was appended; others may still fit), `NotAligned` if `align` is no
-    /// power of two, `Io`, `OutOfMemory`.
+    /// power of two, `Io`, `OutOfMemory`; `Lost` if the file was cut or its memory failed.
     pub fn append(&self, source: &[u8], align: u64) -> Result<u64> {
         if !align.is_power_of_two() {
             return Err(Error::new(
@@ -121,6 +125,7 @@ impl PoolAppender {
         let (offset, segments) = self.reserve(source.len() as u64, align)?;
         if self.plan.appends_mapped() {
             self.copy_mapped(source, offset, &segments);
+            self.check_faults(&segments)?;
             return Ok(offset);
         }
         self.file.write_all_at(source, offset).map_err(|error| {
@@ -140,17 +145,20 @@ impl PoolAppender {
     /// Makes all bytes and the directory entry durable and returns the size of the pool.
     ///
     /// # Errors
-    /// `Io` if the device refuses the bytes or an append failed while it copied; `NoSpace`. The
-    /// pool is removed.
+    /// `Io` if the device refuses the bytes or an append failed while it copied; `NoSpace`; `Lost`
+    /// if the file was cut or its memory failed since it was begun. The pool is removed.
     pub fn finish(mut self) -> Result<u64> {
         let bytes = self.bytes();
+        let segments = self.lock().segments.clone();
+        self.check_faults(&segments)?;
+        self.check_file_bytes()?;
         // ORDERING: Relaxed, this has the appender by value.
         if self.has_failed.load(Ordering::Relaxed) {
             return Err(Error::new(
                 ErrorKind::Io,
                 &self.object,
                 "cannot be finished: an append failed",
-                "append everything to a new pool",
+                REMEDY,
             ));
         }
         let action = format!("cannot make {bytes} bytes durable");
@@ -241,6 +249,45 @@ impl PoolAppender {
         // PERSIST: the lines of this append are durable after the fence. It must be here: a fence
         // in `finish`, on another thread, would not wait for this thread's stores.
         flush::fence();
+    }
+
+    /// Returns an error if one of `segments` lost pages.
+    fn check_faults(&self, segments: &[Arc<Segment>]) -> Result<()> {
+        let Some(segment) = segments.iter().find(|segment| segment.mapping.faults().is_faulted())
+        else {
+            return Ok(());
+        };
+        // ORDERING: Relaxed, as in `append`.
+        self.has_failed.store(true, Ordering::Relaxed);
+        let faults = segment.mapping.faults();
+        let offset = segment.offset + faults.first_offset().unwrap_or(0);
+        let pages = faults.lost_pages().max(1);
+        let problem =
+            format!("lost {pages} pages while it was built, the first at offset {offset}");
+        if faults.has_cause(FaultCause::Poison) {
+            let problem = format!("{problem}: its memory failed");
+            return Err(Error::new(ErrorKind::Lost, &self.object, problem, REMEDY));
+        }
+        self.check_file_bytes()?;
+        // The file reaches that far, so what is missing is space for a hole.
+        let problem = format!("{problem}: no space left on device");
+        Err(Error::new(ErrorKind::NoSpace, &self.object, problem, "make room and retry"))
+    }
+
+    /// Returns an error if the file is shorter than what was reserved.
+    fn check_file_bytes(&self) -> Result<()> {
+        let state = self.lock();
+        let metadata = self.file.metadata();
+        let bytes =
+            metadata.map_err(|error| Error::os(&self.object, "cannot read its size", error))?.len();
+        if bytes >= state.reserved_bytes {
+            return Ok(());
+        }
+        let problem = format!(
+            "its file was truncated from {} to {bytes} bytes while it was built",
+            state.reserved_bytes
+        );
+        Err(Error::new(ErrorKind::Lost, &self.object, problem, REMEDY))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -92,6 +92,12 @@ impl Error {
         }))
     }
 
+    /// Makes another error that says the same, without its source.
+    pub(crate) fn again(error: &Error) -> Error {
+        let Inner { kind, object, problem, remedy, .. } = &*error.0;
+        Error::new(*kind, object, problem.as_str(), remedy)
+    }
+
     /// Wraps what the operating system said while `action` was tried on `object`.
     pub(crate) fn os(
         object: impl fmt::Display,

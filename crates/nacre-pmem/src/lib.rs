@@ -47,11 +47,13 @@
 //! 4. A pool has one writer: a [`Pool`] opened for writing, or a [`PoolAppender`], in the process
 //!    that holds the exclusive [`DirectoryLock`]. Bytes handed out by [`Pool::read`] are not
 //!    changed behind the reader's back as long as that holds.
-//! 5. Every choice (kind, granularity, flush and streaming instructions) can be forced by
+//! 5. What breaks behind a mapping (a truncated file, a hole on a full device, failed memory) is an
+//!    error value for those who used it, never the end of the process ([`fault`]).
+//! 6. Every choice (kind, granularity, flush and streaming instructions) can be forced by
 //!    [`Settings`] or a `NACRE_` variable; what the machine cannot do is an error at open.
 //!
 //! Not here: checksums, formats, tables, threads, SQL, any knowledge of what the bytes mean.
-//! Not yet here: containment of SIGBUS when someone else truncates a mapped file, replication.
+//! Pool sets keep replicas of a pool: see [`set`].
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
@@ -64,6 +66,7 @@ pub mod fault;
 mod flush;
 mod granularity;
 pub mod heap;
+mod large_page;
 mod lock;
 mod map;
 mod pool;
@@ -86,9 +89,10 @@ pub use durability::Durability;
 pub use error::{Error, ErrorKind, Result};
 pub use flush::{CACHE_LINE_BYTES, FlushFlavour};
 pub use granularity::{DomainKind, Granularity};
+pub use large_page::LargePages;
 pub use lock::DirectoryLock;
 pub use pool::{Pool, PoolSlice};
-pub use set::{PoolSet, PoolSetOptions};
+pub use set::{MemberCondition, MemberState, PoolSet, PoolSetOptions};
 pub use settings::Settings;
 pub use stream::StreamFlavour;
 

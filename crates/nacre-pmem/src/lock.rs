@@ -58,19 +58,55 @@ impl Drop for DirectoryLock {
     }
 }
 
+/// A lock on a file, held until it is dropped.
+#[derive(Debug)]
+pub(crate) struct FileLock {
+    file: File,
+}
+
+impl FileLock {
+    /// Locks a file that nothing else opened with the same call: exclusively, or shared with
+    /// other shared holders.
+    pub(crate) fn take(file: File, is_exclusive: bool, object: &str) -> Result<FileLock> {
+        let operation = match is_exclusive {
+            true => FlockOperation::NonBlockingLockExclusive,
+            false => FlockOperation::NonBlockingLockShared,
+        };
+        lock(&file, operation, object)?;
+        Ok(FileLock { file })
+    }
+
+    /// Returns the locked file.
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+}
+
+impl Drop for FileLock {
+    fn drop(&mut self) {
+        // As for a directory.
+        let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
+    }
+}
+
 fn take(path: &Path, operation: FlockOperation) -> Result<DirectoryLock> {
     let object = format!("directory {}", path.display());
     let directory =
         open_directory(path).map_err(|error| Error::os(&object, "cannot lock", error))?;
+    lock(&directory, operation, &object)?;
+    Ok(DirectoryLock { directory })
+}
+
+fn lock(file: &File, operation: FlockOperation, object: &str) -> Result<()> {
     let mut holder = None;
     for _ in 0..ATTEMPTS_MAX {
-        match rustix::fs::flock(&directory, operation) {
-            Ok(()) => return Ok(DirectoryLock { directory }),
+        match rustix::fs::flock(file, operation) {
+            Ok(()) => return Ok(()),
             Err(Errno::WOULDBLOCK) => {}
             Err(Errno::INTR) => continue,
             Err(error) => return Err(Error::os(object, "cannot lock", error)),
         }
-        holder = holder_pid(&directory);
+        holder = holder_pid(file);
         if holder.is_some() {
             break;
         }
@@ -82,13 +118,13 @@ fn take(path: &Path, operation: FlockOperation) -> Result<DirectoryLock> {
         Some(pid) => format!("locked by process {pid}"),
         None => "locked by another process".to_string(),
     };
-    let remedy = "end that process, or open the directory read-only when all others do";
+    let remedy = "end that process, or open it read-only when all others do";
     Err(Error::new(ErrorKind::Locked { pid: holder }, object, problem, remedy))
 }
 
-/// Returns the process id of a holder of the lock on `directory`.
-fn holder_pid(directory: &File) -> Option<u32> {
-    let metadata = directory.metadata().ok()?;
+/// Returns the process id of a holder of the lock on `file`.
+fn holder_pid(file: &File) -> Option<u32> {
+    let metadata = file.metadata().ok()?;
     let device = metadata.dev();
     let identity = format!(
         "{:02x}:{:02x}:{}",

@@ -8,7 +8,8 @@
 //!    range that its caller owns alone ([`Mapping::stream`]). Other mappings of the same file obey
 //!    the rule of one writer that the crate's root states.
 //!
-//! Whoever truncates a mapped file from outside makes accesses to it fail with SIGBUS.
+//! Whoever truncates a mapped file from outside makes accesses to it fail with SIGBUS; every
+//! mapping is registered with [`crate::fault`], which puts zeros in place of what is gone.
 
 use std::io;
 use std::ops::Range;
@@ -19,7 +20,9 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, MsyncFlags, ProtFlags};
 
+use crate::fault::{FaultCell, registry};
 use crate::flush::{self, FlushFlavour};
+use crate::large_page;
 use crate::sim;
 use crate::stream::{self, StreamFlavour};
 
@@ -39,6 +42,8 @@ pub(crate) enum MapMode {
 pub(crate) struct Mapping {
     base: NonNull<u8>,
     bytes: usize,
+    /// Where the fault handler notes what was lost.
+    faults: &'static FaultCell,
 }
 
 // SAFETY: a mapping belongs to the process, not to a thread; nothing in it is thread-bound.
@@ -56,7 +61,8 @@ impl Mapping {
         mode: MapMode,
     ) -> io::Result<Mapping> {
         if bytes == 0 {
-            return Ok(Mapping { base: NonNull::dangling(), bytes: 0 });
+            let faults = &registry::NOTHING;
+            return Ok(Mapping { base: NonNull::dangling(), bytes: 0, faults });
         }
         // A slice may not be longer than `isize::MAX`.
         let Ok(length) = isize::try_from(bytes) else {
@@ -71,17 +77,45 @@ impl Mapping {
             MapMode::ReadSync | MapMode::WriteSync => MapFlags::SHARED_VALIDATE | MapFlags::SYNC,
         };
         let length = length as usize;
-        // SAFETY: without MAP_FIXED the kernel chooses a free range, so no mapping is replaced.
-        let base = unsafe {
-            rustix::mm::mmap(std::ptr::null_mut(), length, protection, flags, file, offset)?
-        };
-        let base = NonNull::new(base.cast::<u8>()).ok_or(Errno::NOMEM)?;
-        Ok(Mapping { base, bytes: length })
+        let base = large_page::map(file, offset, length, protection, flags)?;
+        let base = NonNull::new(base).ok_or(Errno::NOMEM)?;
+        let is_writable = matches!(mode, MapMode::Write | MapMode::WriteSync);
+        match registry::register(base.as_ptr(), length, is_writable) {
+            Ok(faults) => Ok(Mapping { base, bytes: length, faults }),
+            Err(error) => {
+                // SAFETY: mapped above with this length, and nobody has seen it.
+                let _ = unsafe { rustix::mm::munmap(base.as_ptr().cast(), length) };
+                Err(error)
+            }
+        }
+    }
+
+    /// Returns what is known of lost pages.
+    #[inline]
+    pub(crate) fn faults(&self) -> &'static FaultCell {
+        self.faults
+    }
+
+    /// Returns the address of the first byte.
+    pub(crate) fn base(&self) -> *mut u8 {
+        self.base.as_ptr()
     }
 
     /// Returns the mapped bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// Returns the bytes that are mapped by large pages now.
+    pub(crate) fn large_page_bytes(&self) -> u64 {
+        // Without `/proc` nothing is known of any.
+        large_page::count(self.base.as_ptr() as usize, self.bytes).unwrap_or(0)
+    }
+
+    /// Asks for large pages in a range, and makes them now if `collapses`.
+    pub(crate) fn advise_large(&self, range: Range<usize>, collapses: bool) {
+        self.check(&range);
+        large_page::advise(self.base.as_ptr(), range, collapses);
     }
 
     /// Returns a range of the mapping.
@@ -200,8 +234,9 @@ impl Drop for Mapping {
         if self.bytes == 0 {
             return;
         }
+        registry::retire(self.faults);
         // SAFETY: `base .. base + bytes` was mapped by `new` and is unmapped only here; borrows
-        // of it end before the drop.
+        // of it end before the drop, and no fault handler works on it after `retire`.
         let result = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.bytes) };
         debug_assert!(result.is_ok(), "munmap: {result:?}");
     }

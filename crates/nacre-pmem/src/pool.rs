@@ -5,6 +5,8 @@
 //! 2. A pool opened for writing has all its space allocated.
 //! 3. After a failed write-back the pool refuses to drain: the kernel may have dropped the pages,
 //!    so a second, successful attempt would prove nothing.
+//! 4. A pool whose mapping lost pages refuses to drain, publish and grow until it is mapped afresh
+//!    ([`crate::fault`]).
 //!
 //! # Durability
 //! | call | on return |
@@ -27,6 +29,7 @@ use std::fmt;
 use std::fs::File;
 use std::ops::{Deref, Range};
 use std::os::fd::AsFd;
+use std::path::PathBuf;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -44,27 +47,40 @@ use crate::space::{self, Fallback};
 /// A mapped pool, updated in place or read only.
 pub struct Pool {
     /// `pool PATH`, for messages.
-    object: String,
-    mapping: Mapping,
-    /// Kept open only for writing: a database may have more pools than file descriptors.
-    file: Option<Arc<File>>,
-    plan: Plan,
+    pub(crate) object: String,
+    /// `None` in DRAM.
+    pub(crate) path: Option<PathBuf>,
+    pub(crate) mapping: Mapping,
+    /// Kept open only for writing: a database may have more pools than file descriptors. A memory
+    /// file is open anyway.
+    pub(crate) file: Option<Arc<File>>,
+    pub(crate) access: Access,
+    pub(crate) plan: Plan,
     /// Smallest range that covers what was flushed but not drained, at page granularity.
     pending: Mutex<Option<Range<usize>>>,
     /// Set by a failed drain, read by every drain (invariant 3).
-    has_failed: AtomicBool,
+    pub(crate) has_failed: AtomicBool,
 }
 
 impl Pool {
     /// Maps `file`, allocating its holes if it will be written.
-    pub(crate) fn map(object: String, file: Arc<File>, access: Access, plan: Plan) -> Result<Pool> {
+    pub(crate) fn map(
+        object: String,
+        path: Option<PathBuf>,
+        file: Arc<File>,
+        access: Access,
+        plan: Plan,
+    ) -> Result<Pool> {
         let bytes = file
             .metadata()
             .map_err(|error| Error::os(&object, "cannot read its size", error))?
             .len();
         let mapping = map(&object, &file, bytes, access, &plan)?;
+        if plan.large_pages {
+            mapping.advise_large(0..mapping.bytes(), false);
+        }
         let file = match access {
-            Access::ReadOnly => None,
+            Access::ReadOnly => Some(file).filter(|_| path.is_none()),
             Access::ReadWrite => {
                 space::fill_holes(&file, bytes).map_err(|error| {
                     Error::os(&object, &format!("cannot allocate its {bytes} bytes"), error)
@@ -74,8 +90,10 @@ impl Pool {
         };
         Ok(Pool {
             object,
+            path,
             mapping,
             file,
+            access,
             plan,
             pending: Mutex::new(None),
             has_failed: AtomicBool::new(false),
@@ -87,9 +105,20 @@ impl Pool {
         self.mapping.bytes() as u64
     }
 
+    /// Returns the address of the first byte.
+    pub(crate) fn base(&self) -> *mut u8 {
+        self.mapping.base()
+    }
+
     /// Whether the pool was opened for writing.
     pub fn is_writable(&self) -> bool {
-        self.file.is_some()
+        self.access == Access::ReadWrite
+    }
+
+    /// Returns the bytes of the pool that are mapped by large pages now, as the kernel counts them.
+    /// It reads `/proc`, so ask seldom.
+    pub fn large_page_bytes(&self) -> u64 {
+        self.mapping.large_page_bytes()
     }
 
     /// Returns a range of the pool without copying it.
@@ -128,6 +157,7 @@ impl Pool {
     pub fn publish_u64(&mut self, offset: u64, value: u64) -> Result<()> {
         self.check_writable()?;
         let word = self.word(offset)?;
+        self.check_faults()?;
         // PERSIST: the caller drained what the word refers to; this fence keeps streaming stores
         // of this thread before the word on every kind, and the store makes them reachable.
         flush::fence();
@@ -165,15 +195,20 @@ impl Pool {
     ///
     /// # Errors
     /// `Io` or `NoSpace` if the device refuses the bytes, now or in an earlier drain: reopen the
-    /// pool and recover. `ReadOnly`.
+    /// pool and recover. `Lost` if the mapping lost pages: what was stored there is gone. `ReadOnly`.
     pub fn drain(&self) -> Result<()> {
         self.check_writable()?;
-        if self.plan.flush != FlushFlavour::Msync {
+        if self.plan.flush == FlushFlavour::Msync {
+            self.drain_pages()?;
+        } else {
             // PERSIST: lines flushed or streamed by this thread are durable after this fence (or
             // only ordered, where nothing is durable); the caller may now publish them.
             flush::fence();
-            return Ok(());
         }
+        self.check_faults()
+    }
+
+    fn drain_pages(&self) -> Result<()> {
         // The lock is held while the kernel writes, so that a second thread whose range was
         // merged into this one does not return early.
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
@@ -212,13 +247,15 @@ impl Pool {
     /// is large enough stays as it is.
     ///
     /// # Errors
-    /// `NoSpace`, `OutOfMemory`, `ReadOnly`, `Io`; the pool is as before.
+    /// `NoSpace`, `OutOfMemory`, `ReadOnly`, `Io`; `Lost` if pages were lost or the file was cut,
+    /// which growing would hide; the pool is as before.
     pub fn grow(&mut self, bytes: u64) -> Result<()> {
         let old = self.bytes();
         let file = self.writable_file()?;
         if bytes <= old {
             return Ok(());
         }
+        self.check_file()?;
         let grown = self.grow_file(file, old, bytes);
         if grown.is_err() {
             // The mapping does not reach past `old`. The first error is the one to report.
@@ -237,7 +274,19 @@ impl Pool {
             // published.
             file.sync_all().map_err(|error| Error::os(&self.object, &action, error))?;
         }
-        map(&self.object, file, bytes, Access::ReadWrite, &self.plan)
+        let mapping = map(&self.object, file, bytes, Access::ReadWrite, &self.plan)?;
+        if self.plan.large_pages {
+            mapping.advise_large(0..mapping.bytes(), false);
+            mapping.advise_large(old as usize..mapping.bytes(), true);
+        }
+        Ok(mapping)
+    }
+
+    /// Makes large pages of all that can be one, for a pool that was just created.
+    pub(crate) fn collapse(&self) {
+        if self.plan.large_pages {
+            self.mapping.advise_large(0..self.mapping.bytes(), true);
+        }
     }
 
     /// Returns an owned range that keeps the pool mapped. While it lives nobody can have the pool
@@ -252,7 +301,7 @@ impl Pool {
     }
 
     fn writable_file(&self) -> Result<&File> {
-        self.file.as_deref().ok_or_else(|| {
+        self.file.as_deref().filter(|_| self.is_writable()).ok_or_else(|| {
             Error::new(
                 ErrorKind::ReadOnly,
                 &self.object,
@@ -266,7 +315,7 @@ impl Pool {
         self.writable_file().map(|_| ())
     }
 
-    fn range(&self, offset: u64, bytes: u64) -> Result<Range<usize>> {
+    pub(crate) fn range(&self, offset: u64, bytes: u64) -> Result<Range<usize>> {
         match offset.checked_add(bytes) {
             // Both lie within the mapping, so both fit `usize`.
             Some(end) if end <= self.bytes() => Ok(offset as usize..end as usize),
@@ -298,7 +347,14 @@ impl fmt::Debug for Pool {
     }
 }
 
-fn map(object: &str, file: &File, bytes: u64, access: Access, plan: &Plan) -> Result<Mapping> {
+/// Maps a whole file.
+pub(crate) fn map(
+    object: &str,
+    file: &File,
+    bytes: u64,
+    access: Access,
+    plan: &Plan,
+) -> Result<Mapping> {
     let needs_sync = plan.kind == DomainKind::Pmem && plan.granularity != Granularity::Page;
     let mode = match access {
         Access::ReadOnly => MapMode::Read,

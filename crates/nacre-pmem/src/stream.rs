@@ -121,7 +121,7 @@ unsafe fn copy_and_flush(flush: FlushFlavour, target: *mut u8, source: &[u8]) {
 /// # Safety
 /// As for [`copy_nt`], and `target` is 64-aligned, and `source.len()` a multiple of 64.
 #[cfg(target_arch = "x86_64")]
-unsafe fn stream_lines(stream: StreamFlavour, target: *mut u8, source: &[u8]) {
+pub(crate) unsafe fn stream_lines(stream: StreamFlavour, target: *mut u8, source: &[u8]) {
     match stream {
         StreamFlavour::None => debug_assert!(source.is_empty()),
         // SAFETY: range, alignment and length by the caller's contract; SSE2 is always there.
@@ -134,7 +134,7 @@ unsafe fn stream_lines(stream: StreamFlavour, target: *mut u8, source: &[u8]) {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-unsafe fn stream_lines(_stream: StreamFlavour, _target: *mut u8, source: &[u8]) {
+pub(crate) unsafe fn stream_lines(_stream: StreamFlavour, _target: *mut u8, source: &[u8]) {
     debug_assert!(source.is_empty());
 }
 

@@ -12,7 +12,7 @@ use std::thread::available_parallelism;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::config::Dialect;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
-use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
+use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder, TaskContext};
 use datafusion::optimizer::analyzer::resolve_grouping_function::ResolveGroupingFunction;
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
 use datafusion::physical_plan::execute_stream;
@@ -29,6 +29,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::from_datafusion::from_datafusion;
 use crate::from_store::from_store;
 use crate::names::{CATALOG, SCHEMA};
+use crate::scan::{Reads, checked};
 use crate::{columns, ddl, explain, rewrite, support};
 
 /// How to open a database.
@@ -210,7 +211,12 @@ impl Session {
         let plan = state.statement_to_plan(statement).await.map_err(from_datafusion)?;
         support::check_plan(&plan)?;
         let plan = state.create_physical_plan(&plan).await.map_err(from_datafusion)?;
-        let stream = execute_stream(plan, self.context.task_ctx()).map_err(from_datafusion)?;
+        let reads = Arc::new(Reads::default());
+        let task = TaskContext::from(&state);
+        let config = task.session_config().clone().with_extension(Arc::clone(&reads));
+        let task = Arc::new(task.with_session_config(config));
+        let stream = execute_stream(plan, task).map_err(from_datafusion)?;
+        let stream = checked(stream, reads);
         Ok(match (names, explain) {
             (Some(names), _) => columns::rename(stream, &names),
             (None, Some(is_verbose)) => explain::as_lines(stream, is_verbose),

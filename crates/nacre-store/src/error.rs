@@ -77,6 +77,12 @@ pub enum Error {
         object: String,
         reason: String,
     },
+    /// What lay behind a mapped block is gone: the file was cut, or its memory failed. `object` is
+    /// as for `Damaged`.
+    Lost {
+        object: String,
+        source: nacre_pmem::Error,
+    },
     /// A broken assumption of the store's own.
     Internal {
         reason: String,
@@ -123,6 +129,7 @@ impl Error {
             Self::NullViolation { .. } => ErrorKind::NullViolation,
             Self::DuplicateKey(_) => ErrorKind::DuplicateKey,
             Self::ReadOnly => ErrorKind::ReadOnly,
+            Self::Lost { .. } => ErrorKind::Io,
             Self::Internal { .. } => ErrorKind::Internal,
         }
     }
@@ -160,6 +167,7 @@ impl fmt::Display for Error {
             ),
             Self::ReadOnly => f.write_str("the database is open read-only"),
             Self::Damaged { object, reason } => write!(f, "{object}: {reason}"),
+            Self::Lost { object, source } => write!(f, "{object}: {source}"),
             Self::Internal { reason } => write!(f, "internal error: {reason}"),
         }
     }
@@ -168,7 +176,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Pmem(error) => Some(error),
+            Self::Pmem(error) | Self::Lost { source: error, .. } => Some(error),
             _ => None,
         }
     }

@@ -9,7 +9,10 @@
 //! 2. A block is handed out only after its checksum was verified since the pool was mapped.
 //!    Verification happens on first use, because verifying all blocks at open would make restart
 //!    time grow with the data. Blocks are immutable, so once is enough until the scrubber exists.
-//! 3. The file of a dropped table goes when the last snapshot that names it goes.
+//! 3. What was read from a block counts only if [`Chunk::check`] finds afterwards that no page of it
+//!    was lost meanwhile ([`nacre_pmem::fault`]). A pool that lost pages is mapped afresh when its
+//!    chunks are next asked for, so a repaired file is used again.
+//! 4. The file of a dropped table goes when the last snapshot that names it goes.
 //! # Concurrency
 //! Everything here may be used from any thread. Two threads that meet at an unverified block may
 //! both verify it; one result is kept.
@@ -200,13 +203,18 @@ impl LoadPool {
         self.is_doomed.store(true, Ordering::Release);
     }
 
-    /// Maps the pool and reads its directory, once.
+    /// Maps the pool and reads its directory, once, and again if it lost pages.
     pub(crate) fn open(&self, table: &Arc<Table>) -> Result<Arc<OpenLoad>> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(load) = &*open {
-            return Ok(Arc::clone(load));
-        }
-        let load = Arc::new(self.map(table)?);
+        let load = match &*open {
+            Some(load) if load.pool.check_file().is_ok() => return Ok(Arc::clone(load)),
+            // What is not lost can still be read if the file was not repaired.
+            Some(load) => match self.map(table) {
+                Ok(load) => Arc::new(load),
+                Err(_) => return Ok(Arc::clone(load)),
+            },
+            None => Arc::new(self.map(table)?),
+        };
         *open = Some(Arc::clone(&load));
         Ok(load)
     }
@@ -235,23 +243,40 @@ impl LoadPool {
                 record.pool_bytes
             )));
         }
+        let path = domain.path().map(|path| path.join(&file_name));
+        let decoded = self.read_directory(&pool, table.schema.columns.len());
+        pool.check().map_err(|source| Error::Lost {
+            object: format!("directory of table \"{}\"", table.schema.name),
+            source,
+        })?;
+        let chunks = decoded?.map_err(damaged)?;
+        let columns = table.schema.columns.len();
+        let blocks = (0..chunks.len() * columns).map(|_| OnceLock::new()).collect();
+        Ok(OpenLoad { pool: Arc::new(pool), path, chunks, columns, blocks })
+    }
+
+    /// Returns the chunks of the load, or what is wrong with its pool.
+    fn read_directory(
+        &self,
+        pool: &Pool,
+        columns: usize,
+    ) -> Result<std::result::Result<Vec<ChunkEntry>, String>> {
+        let record = &self.record;
         let header = pool.read(0, POOL_HEADER_BYTES as u64)?;
-        directory::check_pool_header(header, self.database, record.table, record.load)
-            .map_err(&damaged)?;
+        let header = directory::check_pool_header(header, self.database, record.table, record.load);
+        if let Err(reason) = header {
+            return Ok(Err(reason));
+        }
         let bytes = pool.read(record.directory_offset, record.directory_bytes)?;
         let computed = crc32c::crc32c(bytes);
         if computed != record.directory_crc32c {
-            return Err(damaged(format!(
+            return Ok(Err(format!(
                 "directory: checksum {computed:#010x} does not match {:#010x}",
                 record.directory_crc32c
             )));
         }
-        let columns = table.schema.columns.len();
-        let chunks = directory::decode(bytes, record.chunk_count, columns, record.directory_offset)
-            .map_err(|reason| damaged(format!("directory: {reason}")))?;
-        let blocks = (0..chunks.len() * columns).map(|_| OnceLock::new()).collect();
-        let path = domain.path().map(|path| path.join(&file_name));
-        Ok(OpenLoad { pool: Arc::new(pool), path, chunks, columns, blocks })
+        let chunks = directory::decode(bytes, record.chunk_count, columns, record.directory_offset);
+        Ok(chunks.map_err(|reason| format!("directory: {reason}")))
     }
 }
 
@@ -342,17 +367,65 @@ impl Chunk {
     ///
     /// # Errors
     /// [`Error::Damaged`] naming table, column and chunk if the block's checksum or structure is
-    /// wrong; other blocks are not affected.
+    /// wrong, [`Error::Lost`] if a page of it is gone; other blocks are not affected.
     ///
     /// # Panics
     /// If the table has no such column.
     pub fn block(&self, column: usize) -> Result<BlockHandle> {
         let slot = &self.load.blocks[self.index * self.load.columns + column];
         if let Some(block) = slot.get() {
+            self.check(column)?;
             return Ok(block.clone());
         }
-        let block = self.verify(column)?;
+        let verified = self.verify(column);
+        // A checksum over lost bytes says nothing about those on media.
+        self.check(column)?;
+        let block = verified?;
         Ok(slot.get_or_init(|| block).clone())
+    }
+
+    /// Whether the pool of this chunk lost a page so far; one load. What was read from the chunk
+    /// before this call is what was stored if the answer is `false`.
+    #[inline]
+    pub fn is_faulted(&self) -> bool {
+        self.load.pool.is_faulted()
+    }
+
+    /// Returns an error if a page of the chunk's pool was lost or its file was cut, also where no
+    /// signal tells ([`Pool::check_file`]). [`Chunk::check`] then tells which columns it concerns.
+    ///
+    /// # Errors
+    /// [`Error::Pmem`].
+    pub fn check_pool(&self) -> Result<()> {
+        Ok(self.load.pool.check_file()?)
+    }
+
+    /// Whether both chunks lie in the same mapping of a pool.
+    pub fn shares_pool(&self, other: &Chunk) -> bool {
+        Arc::ptr_eq(&self.load, &other.load)
+    }
+
+    /// Returns an error if a page of the block of `column` was lost: what was read from the block
+    /// before this call must be dropped then.
+    ///
+    /// # Errors
+    /// [`Error::Lost`] naming table, column, chunk, pool and offset.
+    ///
+    /// # Panics
+    /// If the table has no such column.
+    #[inline]
+    pub fn check(&self, column: usize) -> Result<()> {
+        match self.is_faulted() {
+            true => self.check_lost(column),
+            false => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn check_lost(&self, column: usize) -> Result<()> {
+        let BlockEntry { offset, bytes, .. } = *self.block_entry(column);
+        let checked = self.load.pool.check_range(offset, bytes);
+        checked.map_err(|source| Error::Lost { object: self.object(column), source })
     }
 
     /// Makes the error for a block of `column` that turned out to be unreadable.
@@ -363,15 +436,21 @@ impl Chunk {
         self.damage(column, error.to_string())
     }
 
-    fn damage(&self, column: usize, reason: String) -> Error {
+    /// As [`Chunk::damaged`], for what the reader of the block found out itself.
+    ///
+    /// # Panics
+    /// If the table has no such column.
+    pub fn damage(&self, column: usize, reason: String) -> Error {
+        Error::Damaged { object: self.object(column), reason }
+    }
+
+    /// Returns how messages name the block of `column`.
+    fn object(&self, column: usize) -> String {
         let schema = &self.table.schema;
-        Error::Damaged {
-            object: format!(
-                "table \"{}\", column \"{}\", chunk {}",
-                schema.name, schema.columns[column].name, self.number
-            ),
-            reason,
-        }
+        format!(
+            "table \"{}\", column \"{}\", chunk {}",
+            schema.name, schema.columns[column].name, self.number
+        )
     }
 
     pub(crate) fn key_range(&self) -> Option<&KeyRange> {

@@ -92,6 +92,7 @@ fn key_columns(table: &Table, chunk: &Chunk) -> Result<Vec<ColumnBuffer>> {
         .map(|&column| {
             let handle = chunk.block(column)?;
             let decoded = handle.block().and_then(|block| decode(&block));
+            chunk.check(column)?;
             decoded.map_err(|error| chunk.damaged(column, &error))
         })
         .collect()

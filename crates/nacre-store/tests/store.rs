@@ -246,6 +246,54 @@ fn truncated_missing_and_foreign_pools_are_named() {
 }
 
 #[test]
+fn pool_cut_while_it_is_mapped_costs_only_what_was_behind_the_cut() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let table = store.create_table(schema("t")).unwrap();
+    // Scattered keys, which fill pages.
+    let keys = |range: std::ops::Range<i64>| rows(range.map(|key| key * 2_654_435_761 % (1 << 32)));
+    load(&store, &table, &[keys(0..3_000), keys(3_000..60_000)]).unwrap();
+    let other = store.create_table(schema("other")).unwrap();
+    load(&store, &other, &[rows(0..3)]).unwrap();
+    let chunks = table.snapshot().chunks().unwrap();
+    // Chunks are written in any order.
+    let offset = |chunk: usize| chunks[chunk].location(0).offset;
+    let (near, far) = if offset(0) < offset(1) { (0, 1) } else { (1, 0) };
+    let location = chunks[far].location(0);
+    let path = location.pool_path.unwrap();
+    let whole = fs::read(&path).unwrap();
+    // Verified before and not yet verified.
+    for is_known in [false, true] {
+        let chunks = table.snapshot().chunks().unwrap();
+        assert!(!is_known || chunks[far].block(0).is_ok());
+        chunks[near].block(0).unwrap();
+        let file = fs::File::options().write(true).open(&path).unwrap();
+        file.set_len(location.offset + 1).unwrap();
+        for chunks in [chunks, table.snapshot().chunks().unwrap()] {
+            let error =
+                chunks[far].block(0).map(|_| chunks[far].check_pool().and(chunks[far].check(0)));
+            let error = error.and_then(|checked| checked).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+            chunks[far].block(0).unwrap_err();
+            let text = chunks[far].check(0).unwrap_err().to_string();
+            let names = format!("table \"t\", column \"k\", chunk {far}: pool ");
+            assert!(text.starts_with(&names) && text.contains("load-"), "{text}");
+            assert!(chunks[near].block(0).is_ok() && chunks[near].check(0).is_ok());
+        }
+        assert!(
+            load(&store, &table, &[keys(59_999..60_000)]).is_err(),
+            "its keys cannot be compared"
+        );
+        let others = other.snapshot().chunks().unwrap();
+        assert!(others[0].block(1).is_ok() && others[0].check_pool().is_ok());
+        load(&store, &other, &[rows([3 + i64::from(is_known)])]).unwrap();
+        fs::write(&path, &whole).unwrap();
+        let chunks = table.snapshot().chunks().unwrap();
+        assert!(chunks[far].block(0).is_ok() && chunks[far].check(0).is_ok(), "repaired");
+    }
+}
+
+#[test]
 fn directories_that_hold_something_else_are_refused_untouched() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("letter.txt"), b"dear reader").unwrap();

@@ -125,6 +125,7 @@ impl ColumnReader {
     fn nulls(&self, block: &Block<'_>, rows: &Range<usize>) -> Option<NullBuffer> {
         let section = block.validity_range()?;
         let bits = self.bytes.slice_with_length(section.start, section.len());
+        touch(&bits[rows.start / 8..bits.len().min(rows.end.div_ceil(8))]);
         Some(NullBuffer::new(BooleanBuffer::new(bits, rows.start, rows.len())))
     }
 
@@ -139,6 +140,7 @@ impl ColumnReader {
         let values = match block.plain_values_range() {
             // Plain values have the width of their type, as Arrow's have.
             Some(section) if section.len() == block.rows() * width => {
+                touch(&self.bytes[section.start..][rows.start * width..rows.end * width]);
                 ScalarBuffer::new(self.bytes.slice(section.start), rows.start, rows.len())
             }
             _ => {
@@ -179,11 +181,20 @@ impl ColumnReader {
         column_type: ColumnType,
         nulls: Option<NullBuffer>,
     ) -> Result<ArrayRef> {
-        // Offsets are stored as u32 below 2^31, so they are Arrow's i32 offsets as they lie.
+        // Offsets are stored as u32 below 2^31, so they are Arrow's i32 offsets as they lie. They
+        // are copied all the same: Arrow relies on them after it has looked at them once, which is
+        // not safe with memory that can be lost in between.
         let offsets = self.bytes.slice(values.offsets_range().start);
-        let offsets = ScalarBuffer::<i32>::new(offsets, range.start, range.len() + 1);
-        let offsets = OffsetBuffer::new(offsets);
+        let offsets = ScalarBuffer::<i32>::new(offsets, range.start, range.len() + 1).to_vec();
         let data_range = values.data_range();
+        let mut last = 0;
+        let is_ascending =
+            offsets.iter().all(|&offset| std::mem::replace(&mut last, offset) <= offset);
+        if !is_ascending || last as usize > data_range.len() {
+            let reason = format!("string offsets of rows {range:?} do not ascend");
+            return Err(external(self.chunk.damage(self.column, reason)));
+        }
+        let offsets = OffsetBuffer::new(offsets.into());
         let data = self.bytes.slice_with_length(data_range.start, data_range.len());
         Ok(if column_type.is_text() {
             let array = StringArray::try_new(offsets, data, nulls)?;
@@ -193,6 +204,16 @@ impl ColumnReader {
             Arc::new(BinaryViewArray::from(&array))
         })
     }
+}
+
+/// Loads a byte of every page of what is handed on unread, so that a page that is gone is noticed
+/// here and not by whoever uses it.
+fn touch(bytes: &[u8]) {
+    // The smallest page of any machine that we run on.
+    for page in bytes.chunks(4096) {
+        std::hint::black_box(page[0]);
+    }
+    std::hint::black_box(bytes.last());
 }
 
 /// Unpacks rows of a block into values of an Arrow type.

@@ -35,6 +35,7 @@ use super::array::external;
 use super::deal::{self, Morsel};
 use super::filter::Filters;
 use super::pruning::prune;
+use super::reads::Reads;
 use super::statistics::{column_statistics, value_bytes};
 use super::stream::ScanStream;
 
@@ -228,6 +229,7 @@ impl ExecutionPlan for TableScanExec {
         let filters = Filters::try_new(&filters, &self.table_schema, &column_types)?;
         Ok(Box::pin(ScanStream::new(
             self.morsels(partition)?,
+            context.session_config().get_extension::<Reads>(),
             column_types.len(),
             Arc::clone(&self.schema),
             self.projection.clone(),

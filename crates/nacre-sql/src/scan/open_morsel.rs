@@ -8,13 +8,16 @@ use datafusion::arrow::buffer::BooleanBuffer;
 use datafusion::common::Result;
 use nacre_column::{Flavour, Restriction};
 
-use super::array::ColumnReader;
+use super::array::{ColumnReader, external};
 use super::deal::Morsel;
+use super::reads::Reads;
 
 /// The morsel at hand and its present vector.
 #[derive(Debug)]
 pub(super) struct OpenMorsel {
     morsel: Morsel,
+    /// What the query reads, if somebody asks.
+    reads: Option<Arc<Reads>>,
     flavour: Flavour,
     /// By column of the table.
     readers: Vec<Option<ColumnReader>>,
@@ -26,10 +29,15 @@ pub(super) struct OpenMorsel {
 
 impl OpenMorsel {
     /// Opens `morsel` of a table of `column_count` columns, before its first vector.
-    pub(super) fn new(morsel: Morsel, column_count: usize, flavour: Flavour) -> Self {
+    pub(super) fn new(
+        morsel: Morsel,
+        reads: Option<Arc<Reads>>,
+        column_count: usize,
+        flavour: Flavour,
+    ) -> Self {
         let vector = morsel.rows.start..morsel.rows.start;
         let readers = (0..column_count).map(|_| None).collect();
-        Self { morsel, flavour, readers, vector, decoded: Vec::new() }
+        Self { morsel, reads, flavour, readers, vector, decoded: Vec::new() }
     }
 
     /// Goes on to the next vector of at most `rows_max` rows; false at the end.
@@ -51,7 +59,9 @@ impl OpenMorsel {
             return Ok(Arc::clone(array));
         }
         let vector = self.vector.clone();
-        let array = self.reader(column)?.read(vector)?;
+        let read = self.reader(column).and_then(|reader| reader.read(vector));
+        self.check(column)?;
+        let array = read?;
         self.decoded.push((column, Arc::clone(&array)));
         Ok(array)
     }
@@ -63,13 +73,37 @@ impl OpenMorsel {
         restriction: &Restriction,
     ) -> Result<BooleanBuffer> {
         let vector = self.vector.clone();
-        self.reader(column)?.select(restriction, vector)
+        let selected = self.reader(column).and_then(|reader| reader.select(restriction, vector));
+        self.check(column)?;
+        selected
+    }
+
+    /// Returns an error if a page of a column that was read was lost meanwhile: what came of it is
+    /// to be dropped.
+    pub(super) fn check_all(&self) -> Result<()> {
+        if !self.morsel.chunk.is_faulted() {
+            return Ok(());
+        }
+        let read = self.readers.iter().enumerate().filter(|(_, reader)| reader.is_some());
+        read.map(|(column, _)| column).try_for_each(|column| self.check(column))
+    }
+
+    /// As [`OpenMorsel::check_all`] for one column. It comes before every other error: lost bytes
+    /// look like damaged ones.
+    fn check(&self, column: usize) -> Result<()> {
+        self.morsel.chunk.check(column).map_err(external)
     }
 
     fn reader(&mut self, column: usize) -> Result<&ColumnReader> {
         Ok(match &mut self.readers[column] {
             Some(reader) => reader,
-            slot => slot.insert(ColumnReader::new(&self.morsel.chunk, column, self.flavour)?),
+            slot => {
+                let chunk = &self.morsel.chunk;
+                if let Some(reads) = &self.reads {
+                    reads.note(chunk, column);
+                }
+                slot.insert(ColumnReader::new(chunk, column, self.flavour)?)
+            }
         })
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! For each vector of a morsel: evaluate the filters ([`super::filter`]) until no row is left; if
 //! some are, decode the columns that are asked for and keep those rows. Rows of sparse vectors are
-//! gathered until a batch is full.
+//! gathered until a batch is full. After each vector the pool is asked whether it lost a page
+//! meanwhile: then what came of the vector is dropped and the scan ends with an error.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -23,6 +24,7 @@ use nacre_column::{Flavour, VECTOR_ROWS};
 use super::deal::Morsel;
 use super::filter::{Filters, Rows};
 use super::open_morsel::OpenMorsel;
+use super::reads::Reads;
 
 /// One partition of a scan.
 pub(super) struct ScanStream {
@@ -31,6 +33,7 @@ pub(super) struct ScanStream {
     projection: Vec<usize>,
     filters: Filters,
     column_count: usize,
+    reads: Option<Arc<Reads>>,
     vector_rows: usize,
     morsels: VecDeque<Morsel>,
     open: Option<OpenMorsel>,
@@ -46,6 +49,7 @@ impl ScanStream {
     #[expect(clippy::too_many_arguments, reason = "each is a separate property of the scan")]
     pub(super) fn new(
         morsels: Vec<Morsel>,
+        reads: Option<Arc<Reads>>,
         column_count: usize,
         schema: SchemaRef,
         projection: Vec<usize>,
@@ -61,6 +65,7 @@ impl ScanStream {
             projection,
             filters,
             column_count,
+            reads,
             vector_rows,
             morsels: morsels.into(),
             open: None,
@@ -86,7 +91,9 @@ impl ScanStream {
                 continue;
             };
             self.rows_read.add(open.rows());
-            let direct = self.read_vector(&mut open)?;
+            let direct = self.read_vector(&mut open);
+            open.check_all()?;
+            let direct = direct?;
             self.open = Some(open);
             if let Some(batch) = direct {
                 return Ok(Some(self.take_limited(batch)));
@@ -108,7 +115,8 @@ impl ScanStream {
                 Some(open) => open,
                 None => {
                     let morsel = self.morsels.pop_front()?;
-                    OpenMorsel::new(morsel, self.column_count, Flavour::active())
+                    let reads = self.reads.clone();
+                    OpenMorsel::new(morsel, reads, self.column_count, Flavour::active())
                 }
             };
             if open.advance(self.vector_rows) {

@@ -1,0 +1,333 @@
+//! The code of every mechanism, for every flush flavour and number of replicas.
+//!
+//! Updates of 4 and of 8 bytes are monomorphic in the mechanism, the flush flavour and the number
+//! of replicas (1, 2, 3, more): no loop, no call, no test but for the size and a crossed line.
+//! Other updates of up to 64 bytes are monomorphic in flush flavour and number, larger ones in the
+//! flush flavour; a few predicted branches are little beside what these cost.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::flush::{CACHE_LINE_BYTES, FlushFlavour};
+use crate::stream::StreamFlavour;
+
+use super::block::{
+    Clflush, Clflushopt, Clwb, Flush, NoFlush, fence, flush_small, prefetch_for_write,
+};
+use super::large;
+use super::mechanism::{self, Copying, Mechanism, Steps};
+use super::piece::{self, Pieces, Wide};
+use super::targets::{REPLICA_COUNT_MAX, Targets};
+use super::worker::THRESHOLD_BYTES;
+
+/// The two functions of a mechanism.
+#[derive(Clone, Copy, Debug)]
+pub struct Routines {
+    /// Stores `bytes` bytes from `source` at `offset` of every member and starts their write-back:
+    /// `write(targets, offset, source, bytes)`.
+    ///
+    /// # Safety
+    /// The processor and `targets` are what [`routines`] was asked for: the flush flavour, the
+    /// stream flavour of the targets and the mechanism are available, the number of replicas is
+    /// the same. `offset .. offset + bytes` is mapped writable in every member, no other thread
+    /// accesses it meanwhile, and no other thread writes through the same targets. `source` is
+    /// readable for `bytes` bytes and lies in no member.
+    pub write: unsafe fn(targets: &Targets, offset: usize, source: *const u8, bytes: usize),
+    /// Returns when everything that `write` of the same mechanism stored by this thread is durable
+    /// in every member.
+    pub drain: fn(),
+}
+
+/// Returns the code of a mechanism.
+///
+/// `Msync` gets the code of `None`, which flushes nothing: the caller asks the kernel. Without
+/// replicas all mechanisms are the same.
+///
+/// # Errors
+/// `Unsupported` if this processor lacks instructions of the mechanism or the flush flavour, or
+/// there are more than [`REPLICA_COUNT_MAX`] replicas.
+pub fn routines(
+    mechanism: Mechanism,
+    flush: FlushFlavour,
+    replica_count: usize,
+) -> Result<Routines> {
+    let refuse = |problem: String, remedy: &'static str| {
+        let object = format_args!("replication mechanism {mechanism}");
+        Err(Error::new(ErrorKind::Unsupported, object, problem, remedy))
+    };
+    if !mechanism.is_available() {
+        return refuse("this processor has no AVX-512 scatter".into(), "use one without SCA");
+    }
+    if !flush.is_available() {
+        return refuse(format!("this processor has no {flush}"), "use another flush flavour");
+    }
+    if replica_count > REPLICA_COUNT_MAX {
+        let problem = format!("{replica_count} replicas, at most {REPLICA_COUNT_MAX} are possible");
+        return refuse(problem, "use fewer replicas");
+    }
+    let flavour = match flush {
+        FlushFlavour::Clflush => 0,
+        FlushFlavour::Clflushopt => 1,
+        FlushFlavour::Clwb => 2,
+        FlushFlavour::Msync | FlushFlavour::None => 3,
+    };
+    Ok(match replica_count {
+        0 => UNREPLICATED[flavour],
+        1..=3 => TABLE[mechanism.index()][flavour][replica_count],
+        _ => TABLE[mechanism.index()][flavour][MANY],
+    })
+}
+
+/// As a generic parameter: the number of replicas is read from the targets.
+const MANY: usize = 0;
+/// As a generic parameter: no replica.
+const NONE: usize = usize::MAX;
+
+type ByCount = [Routines; 4];
+type ByFlush = [ByCount; 4];
+
+static UNREPLICATED: ByCount = [
+    of::<0, Clflush, NONE>(),
+    of::<0, Clflushopt, NONE>(),
+    of::<0, Clwb, NONE>(),
+    of::<0, NoFlush, NONE>(),
+];
+
+macro_rules! table {
+    ($($index:literal)*) => { [$(by_flush::<$index>()),*] };
+}
+
+/// Indexed by mechanism, flush flavour, number of replicas (`MANY`, 1, 2, 3).
+static TABLE: [ByFlush; mechanism::COUNT] = table! {
+    0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19
+    20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39
+};
+
+const fn by_flush<const M: usize>() -> ByFlush {
+    [
+        by_count::<M, Clflush>(),
+        by_count::<M, Clflushopt>(),
+        by_count::<M, Clwb>(),
+        by_count::<M, NoFlush>(),
+    ]
+}
+
+const fn by_count<const M: usize, F: Flush>() -> ByCount {
+    if Mechanism::ALL[M].steps().has_workers {
+        let routines = Routines { write: write_threads::<M, F>, drain: drain::<M, F> };
+        return [routines; 4];
+    }
+    [of::<M, F, MANY>(), of::<M, F, 1>(), of::<M, F, 2>(), of::<M, F, 3>()]
+}
+
+const fn of<const M: usize, F: Flush, const N: usize>() -> Routines {
+    let drain = if N == NONE { drain::<{ Mechanism::SF_PF.index() }, F> } else { drain::<M, F> };
+    Routines { write: write::<M, F, N>, drain }
+}
+
+const fn steps_of<const M: usize>() -> Steps {
+    Mechanism::ALL[M].steps()
+}
+
+/// A write without workers.
+///
+/// # Safety
+/// As for [`Routines::write`].
+unsafe fn write<const M: usize, F: Flush, const N: usize>(
+    targets: &Targets,
+    offset: usize,
+    source: *const u8,
+    bytes: usize,
+) {
+    let steps = const { inline_steps::<M, N>() };
+    // SAFETY: the caller's contract; each piece type is for the length of its arm.
+    unsafe {
+        match bytes {
+            4 if N != MANY => small::<F, N, u32, 1>(steps, targets, offset, source, 4),
+            8 if N != MANY => small::<F, N, u64, 1>(steps, targets, offset, source, 8),
+            _ => write_any::<F, N>(steps, targets, offset, source, bytes),
+        }
+    }
+}
+
+/// Without replicas nothing is gained by a fence between.
+const fn inline_steps<const M: usize, const N: usize>() -> Steps {
+    if N == NONE { Mechanism::SF_PF.steps() } else { steps_of::<M>() }
+}
+
+/// The sizes whose code all mechanisms share.
+///
+/// # Safety
+/// As for [`Routines::write`].
+#[inline(never)]
+unsafe fn write_any<F: Flush, const N: usize>(
+    steps: Steps,
+    targets: &Targets,
+    offset: usize,
+    source: *const u8,
+    bytes: usize,
+) {
+    // SAFETY: the caller's contract; each piece type is for the lengths of its arm.
+    unsafe {
+        match bytes {
+            0 => {}
+            1 => small::<F, N, u8, 1>(steps, targets, offset, source, 1),
+            2 => small::<F, N, u16, 1>(steps, targets, offset, source, 2),
+            3 => small::<F, N, u16, 2>(steps, targets, offset, source, 3),
+            4..=7 => small::<F, N, u32, 2>(steps, targets, offset, source, bytes),
+            8..=16 => small::<F, N, u64, 2>(steps, targets, offset, source, bytes),
+            17..=32 => small::<F, N, Wide, 2>(steps, targets, offset, source, bytes),
+            33..=64 => small::<F, N, Wide, 4>(steps, targets, offset, source, bytes),
+            _ => large::write::<F>(steps, targets, offset, source, bytes),
+        }
+    }
+}
+
+/// # Safety
+/// As for [`Routines::write`]; `bytes` as for [`Pieces::load`].
+#[inline(always)]
+unsafe fn small<F: Flush, const N: usize, T: Copy, const K: usize>(
+    steps: Steps,
+    targets: &Targets,
+    offset: usize,
+    source: *const u8,
+    bytes: usize,
+) {
+    let count = match N {
+        NONE => 0,
+        MANY => targets.replica_count(),
+        _ => N,
+    };
+    debug_assert_eq!(count, targets.replica_count());
+    let lanes = targets.lanes();
+    let master = targets.master().wrapping_add(offset);
+    let streams = steps.copying == Copying::NonTemporal && piece::can_stream(offset, bytes);
+    if steps.prefetches {
+        for base in &lanes.0[..count] {
+            prefetch_for_write(base.wrapping_add(offset));
+        }
+    }
+    // SAFETY: all ranges are valid by the caller's contract, all instructions available.
+    unsafe {
+        let pieces = Pieces::<T, K>::load(source, bytes);
+        pieces.store(master, bytes);
+        if !steps.master_last {
+            flush_small::<F>(master, bytes);
+            step_fence::<F>(steps, false);
+        }
+        if steps.copying == Copying::Scatter && count > 0 {
+            if K == 1 {
+                piece::scatter(lanes, count, offset, source, bytes);
+            } else {
+                piece::scatter_any(lanes, count, offset, source, bytes);
+            }
+        }
+        for base in &lanes.0[..count] {
+            let target = base.wrapping_add(offset);
+            if streams && K == 1 {
+                piece::store_nt(targets.stream(), target, source, bytes);
+            } else if streams {
+                piece::store_nt_any(targets.stream(), target, source, bytes);
+            } else {
+                if steps.copying != Copying::Scatter {
+                    pieces.store(target, bytes);
+                }
+                flush_small::<F>(target, bytes);
+            }
+            step_fence::<F>(steps, streams);
+        }
+        if steps.master_last {
+            flush_small::<F>(master, bytes);
+            step_fence::<F>(steps, false);
+        }
+    }
+}
+
+#[inline(always)]
+fn step_fence<F: Flush>(steps: Steps, has_streamed: bool) {
+    if !steps.is_async && (F::IS_WEAK || has_streamed) {
+        fence();
+    }
+}
+
+/// A write with workers: they run while this thread stores, flushes and fences the master.
+///
+/// # Safety
+/// As for [`Routines::write`].
+unsafe fn write_threads<const M: usize, F: Flush>(
+    targets: &Targets,
+    offset: usize,
+    source: *const u8,
+    bytes: usize,
+) {
+    let steps = const { steps_of::<M>() };
+    if steps.has_threshold && bytes <= THRESHOLD_BYTES {
+        // SAFETY: the caller's contract; the scatter is tested for.
+        return unsafe {
+            if mechanism::has_scatter() {
+                write::<{ Mechanism::SF_SCA_PF.index() }, F, MANY>(targets, offset, source, bytes)
+            } else {
+                write::<{ Mechanism::SF_PF.index() }, F, MANY>(targets, offset, source, bytes)
+            }
+        };
+    }
+    let Some(workers) = targets.workers() else {
+        // SAFETY: the caller's contract.
+        return unsafe { write_any::<F, MANY>(steps, targets, offset, source, bytes) };
+    };
+    if bytes == 0 {
+        return;
+    }
+    let master = targets.master().wrapping_add(offset);
+    // SAFETY: the ranges are valid until `wait` returned; nobody else writes through `targets`.
+    unsafe {
+        let replicas = targets.replicas();
+        workers.start_copy(copy_replica::<M, F>, targets.stream(), replicas, offset, source, bytes);
+        large::copy_cached(master, source, bytes);
+        if steps.master_last {
+            workers.wait();
+        }
+        super::block::flush_range::<F>(master, bytes);
+        step_fence::<F>(steps, false);
+        if !steps.master_last {
+            workers.wait();
+        }
+    }
+}
+
+/// What a worker does for its replica.
+///
+/// # Safety
+/// `bytes` bytes are readable at `source` and writable at `target`; flavours are available.
+unsafe fn copy_replica<const M: usize, F: Flush>(
+    stream: StreamFlavour,
+    target: *mut u8,
+    source: *const u8,
+    bytes: usize,
+) {
+    let steps = const { steps_of::<M>() };
+    if steps.prefetches {
+        prefetch_for_write(target);
+    }
+    let streams = steps.copying == Copying::NonTemporal;
+    // SAFETY: the caller's contract.
+    unsafe {
+        if streams {
+            large::stream_range::<F>(stream, target, source, bytes);
+        } else {
+            large::copy_and_flush::<F>(target, source, bytes);
+        }
+    }
+    step_fence::<F>(steps, streams);
+}
+
+fn drain<const M: usize, F: Flush>() {
+    let steps = const { steps_of::<M>() };
+    let is_async = steps.is_async || steps.has_threshold;
+    let streams = matches!(steps.copying, Copying::NonTemporal);
+    // Where nothing is flushed, a fence still empties the store buffer before the caller goes on.
+    let flushes = F::FLAVOUR.is_instruction();
+    if !flushes || (is_async && (F::IS_WEAK || streams)) {
+        fence();
+    }
+}
+
+const _: () = assert!(CACHE_LINE_BYTES == 64, "`write` takes updates of a line for small");

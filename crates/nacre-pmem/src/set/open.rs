@@ -1,0 +1,435 @@
+//! Creating and opening a pool set, with recovery after a crash.
+//!
+//! Recovery: the marked regions of all good members are joined into one map, which each member
+//! gets durably; every byte of them that differs is copied from the first good member; the undo
+//! log is recovered; the epoch is raised; the map is cleared. Each step may be repeated.
+
+use std::sync::atomic::AtomicUsize;
+
+use crate::domain::{Access, Domain};
+use crate::error::{Error, ErrorKind, Result};
+use crate::lock::FileLock;
+use crate::set::header::{DATA_OFFSET, Header, INTENT_BYTES, INTENT_OFFSET, ROWS_MAX, Row, Uuid};
+use crate::set::intent::{IntentMap, region_bytes};
+use crate::set::member::{Member, MemberCondition};
+use crate::set::options::PoolSetOptions;
+use crate::set::placement::Placement;
+use crate::set::pool_set::{Identity, PoolSet};
+use crate::set::survey::{self, Candidate, Truth, member_name};
+
+/// Most members that a set is created with.
+pub(crate) const MEMBERS_MAX: usize = 8;
+/// Bytes compared at once.
+pub(crate) const COMPARE_BYTES: u64 = 4096;
+
+impl PoolSet {
+    /// Creates a pool set with one member in each of `domains`; the first is the master. Several
+    /// members may lie in one domain.
+    ///
+    /// # Errors
+    /// As for [`Domain::create_pool`], and `Unsupported` for no domain or more than 8; no file
+    /// stays.
+    pub fn create(name: &str, domains: &[Domain], options: &PoolSetOptions) -> Result<PoolSet> {
+        let object = format!("pool set {name}");
+        if domains.is_empty() || domains.len() > MEMBERS_MAX {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                object,
+                format!("{} members were asked for", domains.len()),
+                "give 1 to 8 domains",
+            ));
+        }
+        let total = options.data_bytes.checked_add(options.undo_bytes);
+        let Some(file_bytes) = total.and_then(|bytes| bytes.checked_add(DATA_OFFSET)) else {
+            return Err(Error::new(
+                ErrorKind::NoSpace,
+                object,
+                format!("{} + {} bytes", options.data_bytes, options.undo_bytes),
+                "ask for less",
+            ));
+        };
+        refuse_existing(name, domains)?;
+        let mut set = PoolSet {
+            name: name.to_string(),
+            access: Access::ReadWrite,
+            members: Vec::new(),
+            serving: AtomicUsize::new(0),
+            identity: Identity {
+                set: uuid(&object)?,
+                sequence: 0,
+                epoch: 0,
+                epoch_number: 0,
+                base_epoch: 0,
+                data_bytes: options.data_bytes,
+                undo_bytes: options.undo_bytes,
+                region_bytes: region_bytes(file_bytes),
+            },
+            intents: IntentMap::new(region_bytes(file_bytes)),
+            is_raised: false,
+            is_unclean: false,
+            is_abandoned: false,
+            end_offset: file_bytes,
+            scrubbed_to: 0,
+            engine: None,
+            forced: None,
+        };
+        let result = set.create_members(domains, options);
+        if result.is_err() {
+            set.is_abandoned = true;
+            for member in set.members.drain(..) {
+                if let Some(domain) = &member.domain {
+                    // The first error is the one to report.
+                    let _ = domain.remove_pool(&member.file_name);
+                }
+            }
+        }
+        result.map(|()| set)
+    }
+
+    fn create_members(&mut self, domains: &[Domain], options: &PoolSetOptions) -> Result<()> {
+        for (index, domain) in domains.iter().enumerate() {
+            let node = options.numa_nodes.get(index).copied().flatten();
+            let member = self.create_member(domain, index as u32, node)?;
+            self.members.push(member);
+        }
+        self.raise_epoch()?;
+        match self.members.iter().find_map(|member| member.problem.as_ref()) {
+            None => Ok(()),
+            Some((kind, problem)) => {
+                Err(Error::new(*kind, self.object(), problem.as_str(), "choose other domains"))
+            }
+        }
+    }
+
+    /// Creates and locks the file of a member; it holds zeros.
+    pub(crate) fn create_member(
+        &self,
+        domain: &Domain,
+        index: u32,
+        node: Option<u32>,
+    ) -> Result<Member> {
+        let file_name = member_name(&self.name, index);
+        let uuid = uuid(&self.object())?;
+        let pool = domain.create_pool_on(&file_name, self.end_offset, node)?;
+        let lock = domain
+            .open_file(&file_name, Access::ReadWrite)
+            .and_then(|file| FileLock::take(file, true, &domain.object(&file_name)));
+        let lock = match lock {
+            Ok(lock) => lock,
+            Err(error) => {
+                let _ = domain.remove_pool(&file_name);
+                return Err(error);
+            }
+        };
+        Ok(Member {
+            uuid,
+            index,
+            good_epoch: 0,
+            domain: Some(domain.clone()),
+            file_name,
+            lock: Some(lock),
+            pool: Some(pool),
+            condition: MemberCondition::Good,
+            problem: None,
+            slot: 1,
+            rebuilt_to: 0,
+            replaces: None,
+            placement: Placement { wanted: node, actual: domain.numa_node() },
+        })
+    }
+
+    /// Opens a pool set whose members lie in `domains`, in any order, several in one if need be.
+    /// Missing, stale and damaged members do not stop it: [`PoolSet::member_states`] names them.
+    ///
+    /// # Errors
+    /// `NotFound`; `Locked` if someone else has it open for writing (or, to write, at all);
+    /// `Foreign` for a file that is no member, members of different sets, or a copy of a member;
+    /// `TooNew`; `Corrupt` or `NoReplica` if no member is good or two were written separately;
+    /// `ReadOnly` for a read-only domain; and as for [`Domain::open_pool`].
+    pub fn open(name: &str, domains: &[Domain], access: Access) -> Result<PoolSet> {
+        let candidates = survey::find(name, domains, access)?;
+        let truth = survey::judge(name, &candidates)?;
+        let holes: Vec<(u32, Vec<(u64, u64)>)> = truth
+            .good
+            .iter()
+            .map(|&good| (candidates[good].index, candidates[good].holes.clone()))
+            .collect();
+        let mut set = assemble(name, domains, access, candidates, &truth)?;
+        let is_unclean = set.load_intents()?;
+        match access {
+            Access::ReadOnly => {
+                set.is_unclean = is_unclean;
+                // Marks allow stores, and there are none.
+                set.intents.clear();
+            }
+            Access::ReadWrite => {
+                if let Err(error) = set.recover(is_unclean, &holes) {
+                    set.is_abandoned = true;
+                    return Err(error);
+                }
+            }
+        }
+        Ok(set)
+    }
+
+    /// Joins the maps of all good members; whether anything is marked.
+    fn load_intents(&mut self) -> Result<bool> {
+        for member in self.members.iter().filter(|member| member.is_good()) {
+            self.intents.join(member.mapped()?.read(INTENT_OFFSET, INTENT_BYTES)?);
+        }
+        Ok(!self.intents.is_empty())
+    }
+
+    /// Makes the good members equal and consistent.
+    fn recover(&mut self, is_unclean: bool, holes: &[(u32, Vec<(u64, u64)>)]) -> Result<()> {
+        self.fill_holes(holes)?;
+        if is_unclean {
+            // A region that only some members have marked is marked in all before it is changed.
+            self.write_all_intents()?;
+            self.refresh();
+            self.equalise(&self.intents.ranges(DATA_OFFSET, self.end_offset))?;
+        }
+        self.recover_undo()?;
+        if is_unclean {
+            self.raise_epoch()?;
+            self.clear_intents()?;
+        }
+        self.intents.clear();
+        self.refresh();
+        Ok(())
+    }
+
+    /// Takes what was punched out of a member from one that has it; before all else, since that one
+    /// may fail next.
+    fn fill_holes(&mut self, holes: &[(u32, Vec<(u64, u64)>)]) -> Result<()> {
+        let mut failed = Vec::new();
+        for (index, ranges) in holes {
+            let target = self.position(*index)?;
+            for &(from, to) in ranges {
+                let (from, to) = (from.max(DATA_OFFSET), to.min(self.end_offset));
+                let overlaps = |&(start, end): &(u64, u64)| start < to && from < end;
+                let source = holes
+                    .iter()
+                    .find(|(other, theirs)| other != index && !theirs.iter().any(overlaps));
+                let Some((source, _)) = source else {
+                    continue;
+                };
+                let source = self.position(*source)?;
+                if !self.members[source].is_good() || !self.members[target].is_good() {
+                    continue;
+                }
+                let copied = copy_range(&mut self.members, source, target, from, to)
+                    .and_then(|()| self.members[target].mapped()?.drain());
+                if let Err(error) = copied {
+                    failed.push((target, error));
+                    break;
+                }
+            }
+        }
+        self.drop_failed(failed)
+    }
+
+    /// Recovers the undo log.
+    fn recover_undo(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Copies what differs in the ranges from the serving member to the other good ones, durably.
+    pub(crate) fn equalise(&mut self, ranges: &[(u64, u64)]) -> Result<()> {
+        let serving = self.serving_position();
+        let mut failed = Vec::new();
+        for position in 0..self.members.len() {
+            if position == serving || !self.members[position].is_good() {
+                continue;
+            }
+            let result = ranges
+                .iter()
+                .try_for_each(|&(from, to)| {
+                    copy_range(&mut self.members, serving, position, from, to)
+                })
+                .and_then(|()| self.members[position].mapped()?.drain());
+            if let Err(error) = result {
+                failed.push((position, error));
+            }
+        }
+        self.drop_failed(failed)
+    }
+}
+
+/// Copies what differs from one member to another and starts its write-back.
+pub(crate) fn copy_range(
+    members: &mut [Member],
+    from_position: usize,
+    to_position: usize,
+    from: u64,
+    to: u64,
+) -> Result<()> {
+    let [source, target] = members
+        .get_disjoint_mut([from_position, to_position])
+        .map_err(|_| Error::new(ErrorKind::NoReplica, "pool set", "no two members", ""))?;
+    let (source, target) = (source.mapped()?, target.mapped_mut()?);
+    let mut offset = from;
+    while offset < to {
+        let bytes = (COMPARE_BYTES - offset % COMPARE_BYTES).min(to - offset);
+        let truth = source.read(offset, bytes)?;
+        if target.read(offset, bytes)? != truth {
+            target.write(offset, truth)?;
+            target.flush(offset, bytes)?;
+        }
+        offset += bytes;
+    }
+    Ok(())
+}
+
+fn uuid(object: &str) -> Result<Uuid> {
+    Uuid::random().map_err(|error| Error::os(object, "cannot draw its uuid", error))
+}
+
+fn refuse_existing(name: &str, domains: &[Domain]) -> Result<()> {
+    for domain in domains {
+        domain.check_writable()?;
+        for index in 0..ROWS_MAX as u32 {
+            let file_name = member_name(name, index);
+            if domain.exists(&file_name)? {
+                return Err(Error::new(
+                    ErrorKind::AlreadyExists,
+                    domain.object(&file_name),
+                    "it exists",
+                    "open the set, use another name, or remove the file",
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Builds the set from what was found: mapped are the good members.
+fn assemble(
+    name: &str,
+    domains: &[Domain],
+    access: Access,
+    mut candidates: Vec<Candidate>,
+    truth: &Truth,
+) -> Result<PoolSet> {
+    let mut headers: Vec<&Header> = vec![&truth.header];
+    headers
+        .extend(truth.good.iter().filter_map(|&good| Some(&candidates[good].header.as_ref()?.0)));
+    // A crash while the set grew leaves both sizes; nothing was stored behind the smaller one.
+    let largest = headers.iter().max_by_key(|header| header.data_bytes).copied();
+    let sizes = largest.unwrap_or(&truth.header).clone();
+    let serving_uuid = candidates[truth.good[0]].header.as_ref().map(|(header, _)| header.member);
+    let good: Vec<Uuid> = truth
+        .good
+        .iter()
+        .filter_map(|&good| Some(candidates[good].header.as_ref()?.0.member))
+        .collect();
+    let mut members: Vec<Member> = Vec::new();
+    for row in &truth.header.rows {
+        let found = candidates.iter().position(|candidate| {
+            let by_uuid = candidate.header.as_ref().map(|(header, _)| header.member == row.uuid);
+            by_uuid.unwrap_or(candidate.index == row.index)
+        });
+        let mut member = missing_member(name, row);
+        if let Some(found) = found {
+            let is_good = good.contains(&row.uuid);
+            fill_member(&mut member, candidates.swap_remove(found), access, is_good, &sizes);
+        }
+        members.push(member);
+    }
+    suggest_domains(&mut members, domains);
+    let serving = members
+        .iter()
+        .position(|member| Some(member.uuid) == serving_uuid && member.is_good())
+        .unwrap_or(0);
+    let header = &truth.header;
+    let mut set = PoolSet {
+        name: name.to_string(),
+        access,
+        members,
+        serving: AtomicUsize::new(serving),
+        identity: Identity {
+            set: header.set,
+            sequence: truth.sequence_max,
+            epoch: truth.epoch_max,
+            epoch_number: header.epoch_number,
+            base_epoch: truth.base_epoch,
+            data_bytes: sizes.data_bytes,
+            undo_bytes: sizes.undo_bytes,
+            region_bytes: sizes.region_bytes,
+        },
+        intents: IntentMap::new(sizes.region_bytes),
+        is_raised: false,
+        is_unclean: false,
+        is_abandoned: false,
+        end_offset: sizes.file_bytes(),
+        scrubbed_to: 0,
+        engine: None,
+        forced: None,
+    };
+    set.choose_serving()?;
+    Ok(set)
+}
+
+/// Returns a member of which only the row in the table is known.
+fn missing_member(name: &str, row: &Row) -> Member {
+    Member {
+        uuid: row.uuid,
+        index: row.index,
+        good_epoch: row.good_epoch,
+        domain: None,
+        file_name: member_name(name, row.index),
+        lock: None,
+        pool: None,
+        condition: MemberCondition::Missing,
+        problem: None,
+        slot: 0,
+        rebuilt_to: 0,
+        replaces: row.replaces,
+        placement: Placement { wanted: row.node, actual: None },
+    }
+}
+
+fn fill_member(
+    member: &mut Member,
+    candidate: Candidate,
+    access: Access,
+    is_good: bool,
+    sizes: &Header,
+) {
+    let Candidate { domain, file_name, lock, header, problem, .. } = candidate;
+    member.slot = header.as_ref().map_or(0, |(_, slot)| *slot);
+    member.lock = lock;
+    member.placement.actual = domain.numa_node();
+    member.condition = MemberCondition::Stale;
+    if is_good {
+        member.condition = MemberCondition::Good;
+        let mapped = domain
+            .open_file(&file_name, access)
+            .and_then(|file| domain.map_file(&file_name, file, access))
+            .and_then(|pool| pool.read(0, sizes.file_bytes()).map(|_| ()).map(|()| pool));
+        match mapped {
+            Ok(pool) => member.pool = Some(pool),
+            Err(error) => member.fail(&error),
+        }
+    }
+    if let Some(problem) = problem {
+        member.fail(&problem);
+    }
+    member.domain = Some(domain);
+}
+
+/// Gives a missing member a domain to be rebuilt in: one that has no member, if there is one left
+/// for each.
+fn suggest_domains(members: &mut [Member], domains: &[Domain]) {
+    let names: Vec<String> = members.iter().map(|member| member.file_name.clone()).collect();
+    let mut free: Vec<&Domain> = domains
+        .iter()
+        .filter(|domain| !names.iter().any(|name| domain.exists(name).unwrap_or(true)))
+        .collect();
+    let missing = members.iter_mut().filter(|member| member.condition == MemberCondition::Missing);
+    for member in missing {
+        if !free.is_empty() {
+            member.domain = Some(free.remove(0).clone());
+        }
+    }
+}

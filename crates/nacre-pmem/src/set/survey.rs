@@ -1,0 +1,370 @@
+//! What lies in the domains under the name of a set, and which of it is the truth.
+//!
+//! 1. Every file `NAME.<index>` is opened and locked, and its header read. A foreign file, one of
+//!    another set or of a newer version, and two copies of one member are errors: which one is
+//!    meant is for the user to say. A truncated or damaged file is a damaged member.
+//! 2. The highest epoch counts. Members of one epoch that was raised in two separate openings are
+//!    an error, and so is a member that went on alone. A member of an epoch that is only being
+//!    raised has acknowledged nothing in it, so members of the epochs from `base` on are as good.
+//! 3. Of the headers that count, the one with the highest sequence has the member table that
+//!    counts: its good rows are the good members.
+
+use std::os::unix::fs::{FileExt, MetadataExt};
+
+use rustix::fs::SeekFrom;
+
+use crate::domain::{Access, Domain};
+use crate::error::{Error, ErrorKind, Result};
+use crate::lock::FileLock;
+use crate::set::header::{self, Header, Phase, ROWS_MAX, SLOT_BYTES, Standing, Unreadable};
+
+/// A file that may be a member.
+#[derive(Debug)]
+pub(crate) struct Candidate {
+    pub(crate) domain: Domain,
+    pub(crate) file_name: String,
+    pub(crate) index: u32,
+    pub(crate) lock: Option<FileLock>,
+    /// Header and its slot.
+    pub(crate) header: Option<(Header, usize)>,
+    /// Why it cannot be used.
+    pub(crate) problem: Option<Error>,
+    /// Ranges without bytes of a file that has fewer blocks than bytes: something may have been
+    /// punched out.
+    pub(crate) holes: Vec<(u64, u64)>,
+}
+
+/// Returns the file name of a member.
+pub(crate) fn member_name(name: &str, index: u32) -> String {
+    format!("{name}.{index}")
+}
+
+/// Opens and locks everything that has the name of a member.
+pub(crate) fn find(name: &str, domains: &[Domain], access: Access) -> Result<Vec<Candidate>> {
+    let mut candidates: Vec<Candidate> = Vec::new();
+    let mut seen = Vec::new();
+    for domain in domains {
+        if access == Access::ReadWrite {
+            domain.check_writable()?;
+        }
+        let files = domain.list_pools()?;
+        for index in 0..ROWS_MAX as u32 {
+            let file_name = member_name(name, index);
+            if !files.contains(&file_name) {
+                continue;
+            }
+            let file = domain.open_file(&file_name, access);
+            if let Ok(file) = &file
+                && let Ok(metadata) = file.metadata()
+            {
+                let identity = (metadata.dev(), metadata.ino());
+                if seen.contains(&identity) {
+                    // The same directory was given twice.
+                    continue;
+                }
+                seen.push(identity);
+            }
+            candidates.push(examine(domain, file_name, index, file, access)?);
+        }
+    }
+    check_mixture(&candidates)?;
+    Ok(candidates)
+}
+
+fn examine(
+    domain: &Domain,
+    file_name: String,
+    index: u32,
+    file: Result<std::fs::File>,
+    access: Access,
+) -> Result<Candidate> {
+    let object = domain.object(&file_name);
+    let mut candidate = Candidate {
+        domain: domain.clone(),
+        file_name,
+        index,
+        lock: None,
+        header: None,
+        problem: None,
+        holes: Vec::new(),
+    };
+    let file = match file {
+        Ok(file) => file,
+        Err(error) => {
+            candidate.problem = Some(error);
+            return Ok(candidate);
+        }
+    };
+    let lock = FileLock::take(file, access == Access::ReadWrite, &object)?;
+    let read = read_header(&lock).map_err(|error| Error::os(&object, "cannot read", error));
+    candidate.lock = Some(lock);
+    let (bytes, found) = match read {
+        Ok(read) => read,
+        Err(error) => {
+            candidate.problem = Some(error);
+            return Ok(candidate);
+        }
+    };
+    match found {
+        Err(error @ (Unreadable::Foreign | Unreadable::TooNew(_))) => {
+            return Err(error.error(&object));
+        }
+        Err(error) => candidate.problem = Some(error.error(&object)),
+        Ok((header, slot)) => {
+            if header.index != index {
+                return Err(Error::new(
+                    ErrorKind::Foreign,
+                    object,
+                    format!("it is member {} of its set, by its header", header.index),
+                    "give it back its name",
+                ));
+            }
+            if header.file_bytes() > bytes {
+                candidate.problem = Some(Error::new(
+                    ErrorKind::OutOfRange,
+                    &object,
+                    format!("it is truncated: {bytes} of {} bytes", header.file_bytes()),
+                    "rebuild it from another replica, or restore it from a copy",
+                ));
+            }
+            let lock = candidate.lock.as_ref();
+            candidate.holes = lock.map(|lock| holes(lock.file())).unwrap_or_default();
+            candidate.header = Some((header, slot));
+        }
+    }
+    Ok(candidate)
+}
+
+type Found = (u64, std::result::Result<(Header, usize), Unreadable>);
+
+/// Returns size and header of a file, read without mapping it.
+fn read_header(lock: &FileLock) -> std::io::Result<Found> {
+    let metadata = lock.file().metadata()?;
+    let mut slots = vec![0; (2 * SLOT_BYTES as u64).min(metadata.len()) as usize];
+    lock.file().read_exact_at(&mut slots, 0)?;
+    Ok((metadata.len(), header::decode(&slots)))
+}
+
+/// Returns the ranges of a file that hold nothing, as far as the file system says so.
+pub(crate) fn holes(file: &std::fs::File) -> Vec<(u64, u64)> {
+    let mut holes = Vec::new();
+    let Ok(metadata) = file.metadata() else {
+        return holes;
+    };
+    // Space that was allocated and never written looks like a hole too: it takes a missing block.
+    // Blocks are counted in 512 bytes whatever the file system's block size is.
+    if metadata.blocks().saturating_mul(512) >= metadata.len() {
+        return holes;
+    }
+    let mut offset = 0;
+    while let Ok(hole) = rustix::fs::seek(file, SeekFrom::Hole(offset)) {
+        // Behind the last data there is a hole up to the end; none means that there is no more.
+        let end = match rustix::fs::seek(file, SeekFrom::Data(hole)) {
+            Ok(data) => data,
+            Err(_) => metadata.len(),
+        };
+        if end <= hole {
+            break;
+        }
+        holes.push((hole, end));
+        offset = end;
+    }
+    holes
+}
+
+/// Refuses members of different sets, and two copies of one member.
+fn check_mixture(candidates: &[Candidate]) -> Result<()> {
+    let known: Vec<(&Candidate, &Header)> = candidates
+        .iter()
+        .filter_map(|candidate| Some((candidate, &candidate.header.as_ref()?.0)))
+        .collect();
+    for (number, (candidate, header)) in known.iter().enumerate() {
+        for (other, other_header) in &known[..number] {
+            let object = candidate.domain.object(&candidate.file_name);
+            let other = other.domain.object(&other.file_name);
+            if header.set != other_header.set {
+                return Err(Error::new(
+                    ErrorKind::Foreign,
+                    object,
+                    format!(
+                        "it belongs to the set {}, and {other} to the set {}",
+                        header.set, other_header.set
+                    ),
+                    "take the one away that is not meant",
+                ));
+            }
+            if header.member == other_header.member {
+                return Err(Error::new(
+                    ErrorKind::Foreign,
+                    object,
+                    format!("it is the same member as {other} (uuid {})", header.member),
+                    "take the copy away",
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The header whose table counts, and which candidates are good.
+#[derive(Debug)]
+pub(crate) struct Truth {
+    pub(crate) header: Header,
+    /// Positions of the good candidates, best truth first.
+    pub(crate) good: Vec<usize>,
+    /// Lowest epoch of a good one.
+    pub(crate) base_epoch: u64,
+    pub(crate) epoch_max: u64,
+    pub(crate) sequence_max: u64,
+}
+
+/// Decides which candidates are good.
+pub(crate) fn judge(name: &str, candidates: &[Candidate]) -> Result<Truth> {
+    let known: Vec<(usize, &Header)> = candidates
+        .iter()
+        .enumerate()
+        .filter_map(|(position, candidate)| Some((position, &candidate.header.as_ref()?.0)))
+        .collect();
+    let Some(epoch) = known.iter().map(|(_, header)| header.epoch).max() else {
+        return Err(none_found(name, candidates));
+    };
+    let newest: Vec<&Header> =
+        known.iter().map(|(_, header)| *header).filter(|header| header.epoch == epoch).collect();
+    let settled: Vec<&&Header> =
+        newest.iter().filter(|header| header.phase == Phase::Settled).collect();
+    if let Some(other) =
+        settled.iter().find(|header| header.epoch_number != settled[0].epoch_number)
+    {
+        return Err(diverged(name, candidates, settled[0], other));
+    }
+    let number = settled.first().map(|header| header.epoch_number);
+    let counts = |header: &Header| match number {
+        Some(number) => header.epoch == epoch && header.epoch_number == number,
+        None => header.epoch == epoch,
+    };
+    let Some(table) =
+        newest.iter().filter(|header| counts(header)).max_by_key(|header| header.sequence)
+    else {
+        return Err(none_found(name, candidates));
+    };
+    check_divergence(name, candidates, &known, table)?;
+    let is_good = |position: usize, header: &Header| {
+        let row_is_good =
+            table.row(header.member).is_some_and(|row| row.standing == Standing::Good);
+        let is_recent = counts(header) || (number.is_none() && header.epoch >= table.base_epoch);
+        row_is_good && is_recent && candidates[position].problem.is_none()
+    };
+    let mut good: Vec<usize> = known
+        .iter()
+        .filter(|(position, header)| is_good(*position, header))
+        .map(|(position, _)| *position)
+        .collect();
+    if good.is_empty() {
+        return Err(no_good_one(name, candidates));
+    }
+    // One that has all its blocks is a better truth than one that something was punched out of.
+    good.sort_by_key(|&position| {
+        (!candidates[position].holes.is_empty(), candidates[position].index)
+    });
+    let epochs = good.iter().filter_map(|&position| candidates[position].header.as_ref());
+    let base_epoch = epochs.map(|(header, _)| header.epoch).min().unwrap_or(epoch);
+    let sequence_max = known.iter().map(|(_, header)| header.sequence).max().unwrap_or(0);
+    let header = (*table).clone();
+    Ok(Truth { header, good, base_epoch, epoch_max: epoch, sequence_max })
+}
+
+/// Refuses a member that acknowledged stores after the others had left it behind.
+fn check_divergence(
+    name: &str,
+    candidates: &[Candidate],
+    known: &[(usize, &Header)],
+    table: &Header,
+) -> Result<()> {
+    for (_, header) in known {
+        let Some(row) = table.row(header.member) else {
+            continue;
+        };
+        let is_ahead = header.epoch > row.good_epoch && header.phase == Phase::Settled;
+        let claims_good =
+            header.row(header.member).is_some_and(|own| own.standing == Standing::Good);
+        if row.standing == Standing::Stale && is_ahead && claims_good {
+            return Err(diverged(name, candidates, table, header));
+        }
+    }
+    Ok(())
+}
+
+fn diverged(name: &str, candidates: &[Candidate], one: &Header, other: &Header) -> Error {
+    let path = |header: &Header| {
+        candidates
+            .iter()
+            .find(|candidate| {
+                candidate.header.as_ref().is_some_and(|(found, _)| found.member == header.member)
+            })
+            .map_or_else(String::new, |found| found.domain.object(&found.file_name))
+    };
+    Error::new(
+        ErrorKind::Corrupt,
+        format_args!("pool set {name}"),
+        format!(
+            "{} (epoch {}) and {} (epoch {}) were written separately",
+            path(one),
+            one.epoch,
+            path(other),
+            other.epoch
+        ),
+        "take the one away whose changes shall be lost",
+    )
+}
+
+/// Returns the error when no file has a readable header.
+fn none_found(name: &str, candidates: &[Candidate]) -> Error {
+    if candidates.is_empty() {
+        return Error::new(
+            ErrorKind::NotFound,
+            format_args!("pool set {name}"),
+            "no member is in the given domains",
+            "check the name and the domains, or create it",
+        );
+    }
+    // A member that exists but cannot be opened says more than that the set is damaged.
+    let kind = match candidates {
+        [Candidate { problem: Some(error), .. }] => error.kind(),
+        _ => ErrorKind::Corrupt,
+    };
+    Error::new(
+        kind,
+        format_args!("pool set {name}"),
+        format!("no member has a readable header ({})", list(candidates)),
+        "restore a member from a copy",
+    )
+}
+
+fn no_good_one(name: &str, candidates: &[Candidate]) -> Error {
+    let kind = match candidates {
+        [Candidate { problem: Some(error), .. }] => error.kind(),
+        _ => ErrorKind::NoReplica,
+    };
+    Error::new(
+        kind,
+        format_args!("pool set {name}"),
+        format!("no member is good ({})", list(candidates)),
+        "give the domains of all members, or restore a member from a copy",
+    )
+}
+
+/// Returns what was found at each path.
+fn list(candidates: &[Candidate]) -> String {
+    let texts: Vec<String> = candidates
+        .iter()
+        .map(|candidate| match (&candidate.problem, &candidate.header) {
+            (Some(problem), _) => problem.to_string(),
+            (None, Some((header, _))) => {
+                let object = candidate.domain.object(&candidate.file_name);
+                format!("{object}: stale, epoch {}", header.epoch)
+            }
+            (None, None) => candidate.domain.object(&candidate.file_name),
+        })
+        .collect();
+    texts.join("; ")
+}
