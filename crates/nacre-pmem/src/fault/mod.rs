@@ -30,13 +30,15 @@
 //!   hand on what it does not know (its earlier action is ours). One that does not ends containment.
 //! - A thread that blocks SIGBUS is not helped: the kernel ends the process.
 //! - Where the kernel has no mapping left for one more split, the whole mapping is given up (reads as
-//!   zeros, is lost as a whole). Only if that fails too the signal is handed on.
+//!   zeros, is lost as a whole), with the help of a spare mapping. Only if that fails too the signal
+//!   is handed on.
 
 mod cell;
 mod chain;
 mod handler;
 mod pool;
 pub(crate) mod registry;
+mod spare;
 
 pub use cell::FaultCause;
 pub(crate) use cell::FaultCell;

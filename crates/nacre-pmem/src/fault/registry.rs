@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::cell::{FaultCause, FaultCell};
-use super::handler;
+use super::{handler, spare};
 
 /// Cells of the first segment.
 const FIRST_CELLS: usize = 64;
@@ -59,6 +59,7 @@ pub(crate) fn register(
 ) -> io::Result<&'static FaultCell> {
     PAGE_BYTES.store(rustix::param::page_size(), Ordering::SeqCst);
     handler::install()?;
+    spare::keep();
     let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
     let cell = match free.pop() {
         Some(cell) => cell,
