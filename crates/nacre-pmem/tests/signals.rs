@@ -271,7 +271,7 @@ fn race(directory: &Path) {
                 }
             }
         });
-        for _ in 0..3_000 {
+        for _ in 0..500 {
             let pool = domain.open_pool("root", Access::ReadOnly).unwrap();
             base.store(pool.read(0, 1).unwrap().as_ptr() as usize, Ordering::Release);
             std::thread::yield_now();

@@ -23,7 +23,9 @@
 //!
 //! # Limits
 //! - A file that is truncated and grown again, or that has a hole the device can fill, reads as zeros
-//!   without any signal. Only checksums find that, as they find other changes from outside.
+//!   without any signal. Checksums find that, as they find other changes from outside; for a pool
+//!   that nobody changes any more [`Pool::check_unchanged`](crate::Pool::check_unchanged) finds it
+//!   by the time of the last change, so that what was verified is verified again.
 //! - So does the page that a cut goes through, behind the cut:
 //!   [`Pool::check_file`](crate::Pool::check_file) finds that by the size of the file.
 //! - A library that installs a SIGBUS handler *after* the first mapping gets our faults; it should

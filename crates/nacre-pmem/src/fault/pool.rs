@@ -80,6 +80,23 @@ impl Pool {
         self.check_faults()
     }
 
+    /// As [`Pool::check_file`], for a pool that nobody changes any more. A file that was changed since
+    /// it was mapped, such as one that was cut and grown again, has lost everything: what was
+    /// verified before may be something else now. Mapped afresh it can be verified again.
+    ///
+    /// # Errors
+    /// As for [`Pool::check_file`].
+    pub fn check_unchanged(&self) -> Result<()> {
+        if let Some(Ok(metadata)) = self.metadata() {
+            if metadata.len() < self.bytes() {
+                self.mapping.faults().note_cut(metadata.len() as usize);
+            } else if metadata.modified().ok() != self.modified {
+                self.mapping.faults().note_cut(0);
+            }
+        }
+        self.check_faults()
+    }
+
     fn metadata(&self) -> Option<io::Result<Metadata>> {
         match (&self.path, &self.file) {
             (_, Some(file)) => Some(file.metadata()),
@@ -130,8 +147,8 @@ impl Pool {
             Ok(bytes) if bytes < self.bytes().min(offset + page_bytes) => {
                 format!("its file was truncated from {} to {bytes} bytes", self.bytes())
             }
-            Ok(_) => "its file has a hole there that the device has no space for, or it was \
-                      truncated for a while"
+            Ok(_) => "its file was truncated for a while or changed by another program, or has a \
+                      hole there that the device has no space for"
                 .to_string(),
             Err(error) => format!("its file was truncated or removed ({error})"),
         }
@@ -158,10 +175,10 @@ impl Pool {
     pub fn remap(&mut self) -> Result<Vec<Range<u64>>> {
         let file = self.reopen()?;
         let bytes = self.bytes();
-        let found = file
+        let metadata = file
             .metadata()
-            .map_err(|error| Error::os(&self.object, "cannot read its size", error))?
-            .len();
+            .map_err(|error| Error::os(&self.object, "cannot read its size", error))?;
+        let found = metadata.len();
         let mut lost = self.lost_ranges();
         if self.is_writable() {
             self.repair_space(&file, &lost, found)?;
@@ -176,6 +193,7 @@ impl Pool {
         // The old mapping notes losses up to the moment it is replaced, and nobody else has the
         // pool: what was lost is complete.
         self.mapping = pool::map(&self.object, &file, bytes, self.access, &self.plan)?;
+        self.modified = metadata.modified().ok();
         self.file = Some(file).filter(|_| self.is_writable() || self.path.is_none());
         // ORDERING: Relaxed, `&mut self` orders it.
         self.has_failed.store(false, Ordering::Relaxed);

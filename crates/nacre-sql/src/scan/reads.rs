@@ -43,7 +43,7 @@ impl Reads {
     }
 
     /// Returns an error if a block that was read lost a page. At the end of a query files are
-    /// looked at too, for cuts that no signal tells.
+    /// looked at too, for changes that no signal tells.
     fn check(&self, is_end: bool) -> Result<()> {
         let noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_whole =
