@@ -184,7 +184,8 @@ impl Pool {
     ///
     /// # Errors
     /// `Io` or `NoSpace` if the device refuses the bytes, now or in an earlier drain: reopen the
-    /// pool and recover. `Lost` if the mapping lost pages: what was stored there is gone. `ReadOnly`.
+    /// pool and recover. `Lost` if the mapping lost pages: what was stored there is gone.
+    /// `ReadOnly`.
     pub fn drain(&self) -> Result<()> {
         self.check_writable()?;
         if self.plan.flush == FlushFlavour::Msync {

@@ -19,7 +19,8 @@ fn cut(path: &Path, bytes: u64) {
     File::options().write(true).open(path).unwrap().set_len(bytes).unwrap();
 }
 
-/// A domain on disk and one on tmpfs, each with a pool `root` of pages that hold their number plus 1.
+/// A domain on disk and one on tmpfs, each with a pool `root` of pages that hold their number plus
+/// 1.
 fn domains() -> Vec<(tempfile::TempDir, Domain)> {
     let directories = [Some(tempfile::tempdir().unwrap()), shm_directory()];
     let fill = |directory: tempfile::TempDir| {

@@ -9,8 +9,8 @@
 //! 2. A block is handed out only after its checksum was verified since the pool was mapped.
 //!    Verification happens on first use, because verifying all blocks at open would make restart
 //!    time grow with the data. Blocks are immutable, so once is enough until the scrubber exists.
-//! 3. What was read from a block counts only if [`Chunk::check`] finds afterwards that no page of it
-//!    was lost meanwhile ([`nacre_pmem::fault`]). A pool that lost pages, or whose file another
+//! 3. What was read from a block counts only if [`Chunk::check`] finds afterwards that no page of
+//!    it was lost meanwhile ([`nacre_pmem::fault`]). A pool that lost pages, or whose file another
 //!    program changed, is mapped afresh when its chunks are next asked for; its blocks are verified
 //!    again then, so a repaired file is used again.
 //! 4. The file of a dropped table goes when the last snapshot that names it goes.
@@ -392,8 +392,9 @@ impl Chunk {
         self.load.pool.is_faulted()
     }
 
-    /// Returns an error if a page of the chunk's pool was lost or its file was changed, also where no
-    /// signal tells ([`Pool::check_unchanged`]). [`Chunk::check`] then tells which columns it concerns.
+    /// Returns an error if a page of the chunk's pool was lost or its file was changed, also where
+    /// no signal tells ([`Pool::check_unchanged`]). [`Chunk::check`] then tells which columns it
+    /// concerns.
     ///
     /// # Errors
     /// [`Error::Pmem`].

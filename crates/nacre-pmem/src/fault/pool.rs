@@ -33,11 +33,12 @@ impl Pool {
         self.check_faults()
     }
 
-    /// Returns `Lost` if the mapping lost a page of a range. Call it after the range was read: if it
-    /// returns `Ok`, what was read is what was in the file.
+    /// Returns `Lost` if the mapping lost a page of a range. Call it after the range was read: if
+    /// it returns `Ok`, what was read is what was in the file.
     ///
     /// # Errors
-    /// `Lost` as for [`Pool::check`], but about the range alone; `OutOfRange` if the pool is shorter and lost pages.
+    /// `Lost` as for [`Pool::check`], but about the range alone; `OutOfRange` if the pool is
+    /// shorter and lost pages.
     #[inline]
     pub fn check_range(&self, offset: u64, bytes: u64) -> Result<()> {
         match self.is_faulted() {
@@ -80,8 +81,8 @@ impl Pool {
         self.check_faults()
     }
 
-    /// As [`Pool::check_file`], for a pool that nobody changes any more. A file that was changed since
-    /// it was mapped, such as one that was cut and grown again, has lost everything: what was
+    /// As [`Pool::check_file`], for a pool that nobody changes any more. A file that was changed
+    /// since it was mapped, such as one that was cut and grown again, has lost everything: what was
     /// verified before may be something else now. Mapped afresh it can be verified again.
     ///
     /// # Errors
@@ -162,9 +163,9 @@ impl Pool {
         }
     }
 
-    /// Maps the file afresh, as it is now, and forgets what was lost. Returns the ranges whose bytes
-    /// may differ from what was stored: those that were lost and, at the end, what the file had
-    /// been cut by. The caller verifies or rewrites them.
+    /// Maps the file afresh, as it is now, and forgets what was lost. Returns the ranges whose
+    /// bytes may differ from what was stored: those that were lost and, at the end, what the file
+    /// had been cut by. The caller verifies or rewrites them.
     ///
     /// A pool opened for writing gets its size back, allocated; failed memory is given back to the
     /// system first. Lost ranges read as zeros, if nobody repaired the file.

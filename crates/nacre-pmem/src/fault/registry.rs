@@ -8,10 +8,10 @@
 //!    which is why the last hit comes first.
 //!
 //! # Invariants
-//! 1. Cells in use do not overlap: a mapping is entered after it was made and taken out before it is
-//!    unmapped.
-//! 2. `retire` returns when no handler works on the mapping; only then it is unmapped. A handler that
-//!    comes later finds `base` cleared and touches nothing ([`FaultCell`]).
+//! 1. Cells in use do not overlap: a mapping is entered after it was made and taken out before it
+//!    is unmapped.
+//! 2. `retire` returns when no handler works on the mapping; only then it is unmapped. A handler
+//!    that comes later finds `base` cleared and touches nothing ([`FaultCell`]).
 
 use std::io;
 use std::ptr;
@@ -126,7 +126,8 @@ fn add(index: usize) -> &'static FaultCell {
         SEGMENTS[segment].store(cells.leak().as_mut_ptr(), Ordering::SeqCst);
     }
     let cells = SEGMENTS[segment].load(Ordering::SeqCst);
-    // SAFETY: as in `cell`; indexes are given out in order, so the segment was made above or earlier.
+    // SAFETY: as in `cell`; indexes are given out in order, so the segment was made above or
+    // earlier.
     unsafe { &*cells.add(position) }
 }
 

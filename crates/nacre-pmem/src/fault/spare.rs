@@ -1,9 +1,9 @@
 //! A mapping held in reserve.
 //!
 //! Linux bounds the number of mappings of a process (65,530 by default), and replacing one page
-//! splits a mapping. When the bound is reached nothing can be mapped any more, not even over a whole
-//! mapping, which would not change their number. Then the handler gives the spare one back, replaces
-//! the whole mapping, and takes a new spare one.
+//! splits a mapping. When the bound is reached nothing can be mapped any more, not even over a
+//! whole mapping, which would not change their number. Then the handler gives the spare one back,
+//! replaces the whole mapping, and takes a new spare one.
 
 use std::ffi::c_void;
 use std::ptr;

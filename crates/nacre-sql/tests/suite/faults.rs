@@ -77,7 +77,7 @@ fn missing_pool_fails_only_queries_over_its_table() {
     assert_eq!(connection.rows("select count(*) from other"), ["10"]);
 }
 
-/// Cuts the pool of table `t` so that `column` of its last chunk is gone; returns what to write back.
+/// Cuts the pool of a table to `bytes_left` of its size; returns its path and what it held.
 fn cut(
     connection: &Connection,
     table: &str,
