@@ -97,8 +97,13 @@ impl Mapping {
 
     /// Returns what is known of lost pages.
     #[inline]
-    pub(crate) fn faults(&self) -> &FaultCell {
+    pub(crate) fn faults(&self) -> &'static FaultCell {
         self.faults
+    }
+
+    /// Returns the address of the first byte.
+    pub(crate) fn base(&self) -> *mut u8 {
+        self.base.as_ptr()
     }
 
     /// Returns the mapped bytes.

@@ -103,6 +103,11 @@ impl Pool {
         self.mapping.bytes() as u64
     }
 
+    /// Returns the address of the first byte.
+    pub(crate) fn base(&self) -> *mut u8 {
+        self.mapping.base()
+    }
+
     /// Whether the pool was opened for writing.
     pub fn is_writable(&self) -> bool {
         self.access == Access::ReadWrite

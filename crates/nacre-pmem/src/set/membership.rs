@@ -67,6 +67,7 @@ impl PoolSet {
         let removed = self.members.remove(position);
         let serving = self.members.iter().position(|member| member.index == serving);
         self.serve(serving.unwrap_or(usize::MAX));
+        self.refresh();
         self.raise_epoch()?;
         let Member { domain, file_name, pool, lock, condition, .. } = removed;
         drop(pool);
@@ -118,6 +119,7 @@ impl PoolSet {
         }
         let problem = self.problem_of(position);
         let member = self.members.remove(position);
+        self.refresh();
         let _ = domain.remove_pool(&member.file_name);
         Err(problem)
     }

@@ -21,6 +21,8 @@
 //! # Source
 //! [Zarubin22 3.2.1], [DaMoN18 3] replication inside one machine. Differs: epochs and a
 //! write-intent map, since the papers leave open how replicas are found and joined again.
+mod engine;
+mod grow;
 mod header;
 mod intent;
 mod member;
@@ -30,6 +32,7 @@ mod options;
 mod placement;
 mod pool_set;
 mod rebuild;
+mod scrub;
 mod survey;
 
 pub use header::DATA_OFFSET;
@@ -38,3 +41,4 @@ pub use options::PoolSetOptions;
 pub use placement::Placement;
 pub use pool_set::PoolSet;
 pub use rebuild::{RebuildProgress, spawn_rebuild};
+pub use scrub::ScrubReport;

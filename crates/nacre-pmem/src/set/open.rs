@@ -71,6 +71,9 @@ impl PoolSet {
             is_abandoned: false,
             undo: Log::default(),
             end_offset: file_bytes,
+            scrubbed_to: 0,
+            engine: None,
+            forced: None,
         };
         let result = set.create_members(domains, options);
         if result.is_err() {
@@ -175,6 +178,7 @@ impl PoolSet {
         if is_unclean {
             // A region that only some members have marked is marked in all before it is changed.
             self.write_all_intents()?;
+            self.refresh();
             self.equalise(&self.intents.ranges(DATA_OFFSET, self.end_offset))?;
         }
         self.recover_undo()?;
@@ -183,6 +187,7 @@ impl PoolSet {
             self.clear_intents()?;
         }
         self.intents.clear();
+        self.refresh();
         Ok(())
     }
 
@@ -337,6 +342,9 @@ fn assemble(
         is_abandoned: false,
         undo: Log::default(),
         end_offset: sizes.file_bytes(),
+        scrubbed_to: 0,
+        engine: None,
+        forced: None,
     };
     set.choose_serving()?;
     Ok(set)

@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::domain::Access;
 use crate::error::{Error, ErrorKind, Result};
 use crate::pool::Pool;
+use crate::replicate::Mechanism;
+use crate::set::engine::Engine;
 use crate::set::header::{DATA_OFFSET, Header, INTENT_BYTES, INTENT_OFFSET, Phase, Uuid};
 use crate::set::intent::IntentMap;
 use crate::set::member::{Member, MemberCondition, MemberState};
@@ -35,6 +37,12 @@ pub struct PoolSet {
     pub(crate) end_offset: u64,
     /// Volatile state of the undo log.
     pub(crate) undo: Log,
+    /// How far scrubbing is.
+    pub(crate) scrubbed_to: u64,
+    /// The quick way to all live members, if there is one.
+    pub(crate) engine: Option<Engine>,
+    /// The mechanism that was asked for.
+    pub(crate) forced: Option<Mechanism>,
 }
 
 /// What all current headers have in common.
@@ -109,6 +117,46 @@ impl PoolSet {
         self.serving_pool()?.load_u64(offset)
     }
 
+    /// Calls `f` with a range as the serving member has it, and again with that of another member
+    /// if pages of it were lost meanwhile: `f` must bear garbage, and its result is then dropped.
+    ///
+    /// # Errors
+    /// `OutOfRange`; `Lost` or `NoReplica` if no good member has the range.
+    pub fn read_with<T>(&self, offset: u64, bytes: u64, f: impl Fn(&[u8]) -> T) -> Result<T> {
+        self.check_range(offset, bytes)?;
+        let mut pool = self.serving_pool()?;
+        for _ in 0..self.members.len() {
+            let result = f(pool.read(offset, bytes)?);
+            match pool.check_range(offset, bytes) {
+                Ok(()) => return Ok(result),
+                Err(error) => {
+                    pool = self.other_pool()?;
+                    if pool.check_range(offset, bytes).is_err() {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+        Err(self.no_replica("every member lost the range"))
+    }
+
+    /// Returns whether every member is as it was when it was last good.
+    ///
+    /// # Errors
+    /// `Lost` naming file and offset of the first that lost bytes and was not rebuilt since.
+    pub fn check(&self) -> Result<()> {
+        for member in &self.members {
+            if let Some((ErrorKind::Lost, problem)) = &member.problem {
+                let remedy = "rebuild it from another replica";
+                return Err(Error::new(ErrorKind::Lost, self.object(), problem.as_str(), remedy));
+            }
+            if let Some(pool) = member.pool.as_ref().filter(|_| member.is_live()) {
+                pool.check()?;
+            }
+        }
+        Ok(())
+    }
+
     /// Returns a range as the member with the number `index` in its file name has it, for callers
     /// with checksums of their own.
     ///
@@ -142,7 +190,10 @@ impl PoolSet {
     /// `NoReplica` if no good member is left.
     #[inline]
     pub fn drain(&mut self) -> Result<()> {
-        self.drain_each()
+        match &self.engine {
+            Some(engine) if engine.drain() => Ok(()),
+            _ => self.drain_each(),
+        }
     }
 
     /// Stores `source` in every member and returns when it is durable in all.
@@ -151,8 +202,20 @@ impl PoolSet {
     /// As for [`PoolSet::write`] and [`PoolSet::drain`].
     #[inline]
     pub fn update(&mut self, offset: u64, source: &[u8]) -> Result<()> {
-        self.write(offset, source)?;
-        self.drain()
+        self.settle()?;
+        self.prepare(offset, source.len() as u64)?;
+        let Some(engine) = &self.engine else {
+            return self.update_each(offset, source);
+        };
+        // SAFETY: `prepare` checked the range, and `end_offset` is in every live member; `source`
+        // lies in none, since `&mut self` excludes borrows of them.
+        let routines = unsafe { engine.write(offset, source) };
+        // PERSIST: the update is durable in every live member.
+        (routines.drain)();
+        match engine.are_sound() {
+            true => Ok(()),
+            false => self.drain_each(),
+        }
     }
 
     /// Stores every source at its offset in every member, in order, and returns when all are
@@ -279,8 +342,29 @@ impl PoolSet {
         }
     }
 
-    /// Stores in each live member and starts write-back.
+    /// Stores in each live member and starts write-back; [`PoolSet::prepare`] took the range.
+    #[inline(always)]
     pub(crate) fn store(&mut self, offset: u64, source: &[u8]) -> Result<()> {
+        match &self.engine {
+            Some(engine) => {
+                // SAFETY: as in `update`; the caller prepared the range.
+                let _ = unsafe { engine.write(offset, source) };
+                Ok(())
+            }
+            None => self.store_each(offset, source),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn update_each(&mut self, offset: u64, source: &[u8]) -> Result<()> {
+        self.store_each(offset, source)?;
+        self.drain_each()
+    }
+
+    /// Stores in one live member after the other and starts write-back.
+    #[inline(never)]
+    fn store_each(&mut self, offset: u64, source: &[u8]) -> Result<()> {
         for member in self.members.iter_mut().filter(|member| member.is_live()) {
             let pool = member.mapped_mut()?;
             pool.write(offset, source)?;
@@ -289,7 +373,9 @@ impl PoolSet {
         Ok(())
     }
 
-    /// Waits for each live member.
+    /// Waits for each live member, and takes those out that failed.
+    #[cold]
+    #[inline(never)]
     fn drain_each(&mut self) -> Result<()> {
         let mut failed = Vec::new();
         for (position, member) in self.members.iter().enumerate() {
@@ -437,6 +523,7 @@ impl PoolSet {
                 are_written = false;
             }
         }
+        self.refresh();
         are_written
     }
 
@@ -473,11 +560,31 @@ impl PoolSet {
         self.serving.load(Ordering::Relaxed)
     }
 
+    /// Returns the mapping that serves reads: another one as soon as it lost a page.
     #[inline(always)]
     pub(crate) fn serving_pool(&self) -> Result<&Pool> {
         match self.members.get(self.serving_position()).and_then(|member| member.pool.as_ref()) {
-            Some(pool) => Ok(pool),
-            None => Err(self.no_replica("no good member is left")),
+            Some(pool) if !pool.is_faulted() => Ok(pool),
+            _ => self.other_pool(),
+        }
+    }
+
+    /// Lets a good member serve that lost nothing; else the one that serves goes on.
+    #[cold]
+    #[inline(never)]
+    fn other_pool(&self) -> Result<&Pool> {
+        for (position, member) in self.members.iter().enumerate() {
+            if let Some(pool) = &member.pool
+                && member.is_good()
+                && !pool.is_faulted()
+            {
+                self.serve(position);
+                return Ok(pool);
+            }
+        }
+        match self.members.get(self.serving_position()) {
+            Some(Member { pool: Some(pool), .. }) => Ok(pool),
+            _ => Err(self.no_replica("no good member is left")),
         }
     }
 

@@ -1,0 +1,79 @@
+//! Growing of all members together.
+//!
+//! 1. The file of each live member grows; the new bytes are zeros.
+//! 2. If the regions of the intent map become larger, all of them are marked, which is right for
+//!    either size.
+//! 3. The headers say the new size. A crash before leaves bytes that nothing names, which opening
+//!    tolerates and the next growing uses; a crash between leaves both sizes, and the larger
+//!    counts, since all files have it.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::set::intent::{IntentMap, region_bytes};
+use crate::set::pool_set::PoolSet;
+
+/// Bytes looked at together when bytes of an interrupted growing are used again.
+const ZERO_BYTES: u64 = 64 << 10;
+
+impl PoolSet {
+    /// Extends the data area to `data_bytes` bytes in every member; new bytes are zeros. A set that
+    /// is large enough stays as it is.
+    ///
+    /// # Errors
+    /// `NoSpace`, `OutOfMemory`, `ReadOnly`, `NoReplica`, `Io`; the set is as before.
+    pub fn grow(&mut self, data_bytes: u64) -> Result<()> {
+        self.check_writable()?;
+        if data_bytes <= self.identity.data_bytes {
+            return Ok(());
+        }
+        self.choose_serving()?;
+        let Some(end) = self.data_offset().checked_add(data_bytes) else {
+            return Err(Error::new(
+                ErrorKind::NoSpace,
+                self.object(),
+                format!("cannot grow to {data_bytes} bytes"),
+                "ask for less",
+            ));
+        };
+        self.drain()?;
+        // Mappings are replaced, so their addresses go first.
+        self.engine = None;
+        let grown = self.grow_files(end);
+        self.refresh();
+        grown?;
+        if !self.is_raised {
+            self.raise_epoch()?;
+        }
+        let region_bytes = region_bytes(end);
+        if region_bytes != self.identity.region_bytes {
+            self.intents.fill();
+            self.write_all_intents()?;
+            self.intents = IntentMap::new(region_bytes);
+            self.intents.fill();
+        }
+        self.identity.region_bytes = region_bytes;
+        self.identity.data_bytes = data_bytes;
+        self.end_offset = end;
+        self.settle_headers()
+    }
+
+    fn grow_files(&mut self, end: u64) -> Result<()> {
+        let old = self.end_offset;
+        for member in self.members.iter_mut().filter(|member| member.is_live()) {
+            let pool = member.mapped_mut()?;
+            let named_by_nothing = pool.bytes().min(end);
+            pool.grow(end)?;
+            let mut offset = old;
+            while offset < named_by_nothing {
+                let bytes = ZERO_BYTES.min(named_by_nothing - offset);
+                if pool.read(offset, bytes)?.iter().any(|&byte| byte != 0) {
+                    pool.write(offset, &vec![0; bytes as usize])?;
+                    pool.flush(offset, bytes)?;
+                }
+                offset += bytes;
+            }
+            // PERSIST: the new bytes are zeros in this member before its header names them.
+            pool.drain()?;
+        }
+        Ok(())
+    }
+}
