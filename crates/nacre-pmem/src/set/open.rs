@@ -16,7 +16,7 @@ use crate::set::options::PoolSetOptions;
 use crate::set::placement::Placement;
 use crate::set::pool_set::{Identity, PoolSet};
 use crate::set::survey::{self, Candidate, Truth, member_name};
-use crate::undo::Log;
+use crate::undo::{self, Log};
 
 /// Most members that a set is created with.
 pub(crate) const MEMBERS_MAX: usize = 8;
@@ -68,8 +68,8 @@ impl PoolSet {
             intents: IntentMap::new(region_bytes(file_bytes)),
             is_raised: false,
             is_unclean: false,
-            is_abandoned: false,
             undo: Log::default(),
+            is_abandoned: false,
             end_offset: file_bytes,
             scrubbed_to: 0,
             engine: None,
@@ -179,24 +179,18 @@ impl PoolSet {
             // A region that only some members have marked is marked in all before it is changed.
             self.write_all_intents()?;
             self.refresh();
-            self.equalise(&self.intents.ranges(DATA_OFFSET, self.end_offset))?;
+            self.equalise(&self.intents.ranges(self.data_offset(), self.end_offset))?;
         }
-        self.recover_undo()?;
+        undo::recover(self)?;
         if is_unclean {
+            // Last, so that recovery may use any member's log.
+            self.equalise(&self.intents.ranges(DATA_OFFSET, self.data_offset()))?;
             self.raise_epoch()?;
             self.clear_intents()?;
         }
         self.intents.clear();
         self.refresh();
         Ok(())
-    }
-
-    /// Recovers the undo log.
-    fn recover_undo(&mut self) -> Result<()> {
-        match self.identity.undo_bytes {
-            0 => Ok(()),
-            _ => crate::undo::recover(self),
-        }
     }
 
     /// Copies what differs in the ranges from the serving member to the other good ones, durably.
@@ -339,8 +333,8 @@ fn assemble(
         intents: IntentMap::new(sizes.region_bytes),
         is_raised: false,
         is_unclean: false,
-        is_abandoned: false,
         undo: Log::default(),
+        is_abandoned: false,
         end_offset: sizes.file_bytes(),
         scrubbed_to: 0,
         engine: None,

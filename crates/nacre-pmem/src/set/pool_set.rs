@@ -97,6 +97,11 @@ impl PoolSet {
         self.members.iter().enumerate().map(state).collect()
     }
 
+    /// Whether the set was opened for writing.
+    pub fn is_writable(&self) -> bool {
+        self.access == Access::ReadWrite
+    }
+
     /// Returns a range as the serving member has it.
     ///
     /// # Errors
@@ -178,7 +183,7 @@ impl PoolSet {
     /// `OutOfRange`, `ReadOnly`, `NoReplica`; nothing is written.
     #[inline]
     pub fn write(&mut self, offset: u64, source: &[u8]) -> Result<()> {
-        self.settle()?;
+        self.leave_transactions(offset)?;
         self.prepare(offset, source.len() as u64)?;
         self.store(offset, source)
     }
@@ -202,7 +207,7 @@ impl PoolSet {
     /// As for [`PoolSet::write`] and [`PoolSet::drain`].
     #[inline]
     pub fn update(&mut self, offset: u64, source: &[u8]) -> Result<()> {
-        self.settle()?;
+        self.leave_transactions(offset)?;
         self.prepare(offset, source.len() as u64)?;
         let Some(engine) = &self.engine else {
             return self.update_each(offset, source);
@@ -224,8 +229,8 @@ impl PoolSet {
     /// # Errors
     /// As for [`PoolSet::update`]; if a range is wrong nothing is written.
     pub fn update_batch(&mut self, updates: &[(u64, &[u8])]) -> Result<()> {
-        self.settle()?;
         for (offset, source) in updates {
+            self.leave_transactions(*offset)?;
             self.prepare(*offset, source.len() as u64)?;
         }
         for (offset, source) in updates {
@@ -242,7 +247,7 @@ impl PoolSet {
     pub fn publish_u64(&mut self, offset: u64, value: u64) -> Result<()> {
         // A wrong offset is refused before anything is stored.
         self.load_u64(offset)?;
-        self.settle()?;
+        self.leave_transactions(offset)?;
         self.prepare(offset, 8)?;
         self.drain()?;
         let mut failed = Vec::new();
@@ -287,6 +292,8 @@ impl PoolSet {
     }
 
     fn finish(&mut self) -> Result<()> {
+        // A half-done commit is for the next open, which compares the members.
+        self.is_abandoned |= self.undo.is_broken();
         if self.access == Access::ReadOnly || !self.is_raised || self.is_abandoned {
             return Ok(());
         }
@@ -305,6 +312,15 @@ impl PoolSet {
         }
     }
 
+    /// Keeps stores that are not part of a transaction out of the undo log, and settles it.
+    #[inline(always)]
+    fn leave_transactions(&mut self, offset: u64) -> Result<()> {
+        match offset < self.data_offset() || self.undo.is_unsettled() {
+            true => undo::settle(self, offset),
+            false => Ok(()),
+        }
+    }
+
     #[inline(always)]
     fn check_range(&self, offset: u64, bytes: u64) -> Result<()> {
         let is_inside =
@@ -312,33 +328,6 @@ impl PoolSet {
         match is_inside {
             true => Ok(()),
             false => Err(self.out_of_range(offset, bytes)),
-        }
-    }
-
-    /// Whether the set was opened for writing.
-    pub fn is_writable(&self) -> bool {
-        self.access == Access::ReadWrite
-    }
-
-    /// Returns how many members' undo logs recovery may read.
-    pub(crate) fn log_count(&self) -> usize {
-        self.members.iter().filter(|member| member.is_good()).count()
-    }
-
-    /// Returns a range of the undo log of one good member.
-    pub(crate) fn read_log(&self, member: usize, offset: u64, bytes: u64) -> Result<&[u8]> {
-        match self.members.iter().filter(|member| member.is_good()).nth(member) {
-            Some(member) => member.mapped()?.read(offset, bytes),
-            None => Err(self.no_replica("no good member is left")),
-        }
-    }
-
-    /// Retires the undo log of the last transaction, which plain stores would contradict.
-    #[inline(always)]
-    fn settle(&mut self) -> Result<()> {
-        match self.undo.is_unsettled() {
-            true => undo::settle(self),
-            false => Ok(()),
         }
     }
 
@@ -609,6 +598,15 @@ impl PoolSet {
         Ok(())
     }
 
+    /// Returns the numbers of the good members, the serving one first.
+    pub(crate) fn good_members(&self) -> Vec<u32> {
+        let serving = self.serving_position();
+        let good = |position: &usize| self.members.get(*position).is_some_and(Member::is_good);
+        let others = (0..self.members.len()).filter(|&position| position != serving);
+        let order = std::iter::once(serving).chain(others).filter(good);
+        order.map(|position| self.members[position].index).collect()
+    }
+
     /// Returns the position of the member with the number `index`.
     pub(crate) fn position(&self, index: u32) -> Result<usize> {
         self.members
@@ -643,7 +641,7 @@ impl PoolSet {
 
     #[cold]
     #[inline(never)]
-    fn out_of_range(&self, offset: u64, bytes: u64) -> Error {
+    pub(crate) fn out_of_range(&self, offset: u64, bytes: u64) -> Error {
         Error::new(
             ErrorKind::OutOfRange,
             self.object(),

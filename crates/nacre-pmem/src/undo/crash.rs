@@ -29,7 +29,7 @@ impl Chooser {
 pub(crate) struct Crashes {
     directory: TempDir,
     domain: Domain,
-    base: Vec<u8>,
+    base: [Vec<u8>; 2],
     events: Vec<Event>,
 }
 
@@ -46,7 +46,7 @@ impl Crashes {
         prepare(&mut set);
         drop(set);
         let set = PoolSet::open("set", &members, Access::ReadWrite).unwrap();
-        let base = fs::read(directory.path().join(NAMES[0])).unwrap();
+        let base = NAMES.map(|name| fs::read(directory.path().join(name)).unwrap());
         (Crashes { directory, domain, base, events: Vec::new() }, set)
     }
 
@@ -58,7 +58,7 @@ impl Crashes {
 
     /// Opens an image of a crash after `count` events, sometimes after further crashes in recovery.
     pub(crate) fn crash_after(&self, count: usize, chooser: &mut Chooser) -> PoolSet {
-        let mut members = [self.base.clone(), self.base.clone()];
+        let mut members = self.base.clone();
         tear(&mut members, &self.events[..count], chooser);
         loop {
             let data = PathBuf::from(self.directory.path()).join("image");

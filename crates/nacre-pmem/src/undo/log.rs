@@ -1,6 +1,6 @@
 //! Volatile state of a pool set's undo log: sequence numbers, buffers, and what is unsettled.
 
-use super::layout::{HEADER_BYTES, Word};
+use super::layout::{self, HEADER_BYTES, Word};
 use super::media;
 use crate::error::{Error, ErrorKind, Result};
 use crate::set::{DATA_OFFSET, PoolSet};
@@ -42,30 +42,58 @@ pub(crate) struct Log {
     /// The newest slot holds a commit word, so recovery compares its ranges: a store that is not
     /// part of a transaction must retire it first.
     is_unsettled: bool,
+    /// The log was found by opening: a slot of the next number must outrank it before anything is
+    /// stored, so that no number is used twice and no commit word is compared any more.
+    must_outrank: bool,
     /// A store or fence failed in a way that leaves the outcome open.
     pub(super) is_broken: bool,
     /// Id of the newest transaction begun.
     pub(super) id: u64,
     pub(super) committed_id: u64,
-    /// Newest committed transaction that somebody watched, see `Transaction::watch`.
+    /// Whether transaction `id` is not finished.
+    pub(super) is_running: bool,
+    /// Newest committed transaction that was watched, see `Transaction::watch`.
     pub(super) watched_id: u64,
-    /// Who may watch.
-    pub(super) watcher: u64,
+    /// Token of the one heap that may watch.
+    pub(crate) watcher: u64,
     /// What the unsettled transaction wrote.
     pub(super) unsettled: Vec<Target>,
     pub(super) spare: Buffers,
 }
 
 impl Log {
-    /// State after recovery found `sequence` to be the newest, retired.
-    pub(super) fn recovered(sequence: u64) -> Log {
-        Log { sequence, id: sequence, committed_id: sequence, ..Log::default() }
+    /// State after recovery found `sequence` to be the newest.
+    pub(super) fn recovered(sequence: u64, was_used: bool) -> Log {
+        Log {
+            sequence,
+            must_outrank: was_used,
+            id: sequence,
+            committed_id: sequence,
+            ..Log::default()
+        }
     }
 
     /// Whether a store that is not part of a transaction must [`settle`] first.
     #[inline]
     pub(crate) fn is_unsettled(&self) -> bool {
-        self.is_unsettled || self.is_broken
+        self.is_unsettled || self.must_be_prepared()
+    }
+
+    /// Whether a transaction must call [`prepare`] first.
+    #[inline]
+    pub(super) fn must_be_prepared(&self) -> bool {
+        self.must_outrank || self.is_broken
+    }
+
+    /// Whether the outcome of a commit or rollback is open.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.is_broken
+    }
+
+    /// Returns what became of transaction `id`, the newest one that was watched; `None`: it runs.
+    #[inline]
+    pub(crate) fn outcome(&self, id: u64) -> Option<bool> {
+        if self.is_running && self.id == id { None } else { Some(self.watched_id == id) }
     }
 
     /// Notes that transaction `sequence`, which wrote `targets`, is committed.
@@ -108,16 +136,43 @@ pub(super) fn slot_offset(set: &PoolSet, sequence: u64) -> u64 {
     DATA_OFFSET + (sequence & 1) * slot_bytes(set) as u64
 }
 
-/// Retires the newest slot durably, so that stores outside of transactions may follow.
+/// Prepares for a store at `offset` outside of transactions: the newest slot is retired durably.
 ///
 /// # Errors
-/// As for [`PoolSet::drain`]; `Io` if an earlier commit failed half way.
+/// `OutOfRange` for an offset in the log, `Io` if an earlier commit failed half way; as for
+/// [`PoolSet::drain`].
 #[cold]
-pub(crate) fn settle(set: &mut PoolSet) -> Result<()> {
-    set.undo.check()?;
-    if set.undo.is_unsettled {
-        retire(set)?;
+pub(crate) fn settle(set: &mut PoolSet, offset: u64) -> Result<()> {
+    if offset < set.data_offset() {
+        return Err(set.out_of_range(offset, 0));
     }
+    prepare(set)?;
+    if set.undo.is_unsettled { retire(set) } else { Ok(()) }
+}
+
+/// Prepares for a transaction.
+///
+/// # Errors
+/// As for [`settle`].
+#[cold]
+pub(super) fn prepare(set: &mut PoolSet) -> Result<()> {
+    set.undo.check()?;
+    if set.undo.must_outrank { outrank(set) } else { Ok(()) }
+}
+
+/// Writes a retired slot of the next number. The slot that it outranks is final.
+pub(super) fn outrank(set: &mut PoolSet) -> Result<()> {
+    let sequence = set.undo.sequence + 1;
+    let mut image = [0; HEADER_BYTES];
+    layout::seal(&mut image, 0, sequence, Word::Retired);
+    let slot = slot_offset(set, sequence);
+    media::store(set, slot, &image)?;
+    // PERSIST: the ranges of the outranked slot may change from here on. Torn, this slot is no slot
+    // at all, and the next recovery comes to the same verdict.
+    media::fence(set)?;
+    set.undo.sequence = sequence;
+    set.undo.must_outrank = false;
+    set.undo.is_unsettled = false;
     Ok(())
 }
 

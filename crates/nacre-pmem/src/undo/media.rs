@@ -1,4 +1,4 @@
-//! The only way of this module to the members: stores past the settle check, and fences.
+//! The only way of this module to the members: stores that do not settle, and fences.
 
 use crate::error::Result;
 use crate::set::PoolSet;

@@ -1,8 +1,10 @@
 //! Recovery of the undo log when a pool set is opened.
 
-use super::layout::{self, Entry, HEADER_BYTES, Slot, Word};
+use super::layout::{self, Entry, Slot, Word};
 use super::log::{self, Log};
 use super::media;
+use std::cmp::Ordering;
+
 use crate::error::{Error, ErrorKind, Result};
 use crate::set::{DATA_OFFSET, PoolSet};
 
@@ -12,79 +14,79 @@ struct Verdict {
     sequence: u64,
     /// Offsets and old bytes to store, in this order.
     restores: Vec<(u64, Vec<u8>)>,
+    /// Whether either slot was ever written.
+    was_used: bool,
+    /// Whether all members say so.
+    is_unanimous: bool,
 }
 
-/// Rolls back the transaction that a crash cut off, and prepares the log for new ones. The members'
-/// data areas are equal when this is called; their logs need not be. Repeating it is harmless.
+impl Verdict {
+    fn is_final(&self) -> bool {
+        self.restores.is_empty()
+    }
+}
+
+/// Rolls back the transaction that a crash cut off. The members' data areas are equal when this is
+/// called; their logs need not be. Repeating it is harmless. If there is nothing to do, nothing is
+/// stored: the log is prepared for new transactions by the first of them, or by the first store.
 ///
 /// # Errors
-/// `Corrupt` if the log is damaged where it matters, `ReadOnly` if there is something to roll back in
-/// a set opened read-only; as for [`PoolSet::drain`].
+/// `Corrupt` if the log is damaged where it matters; as for [`PoolSet::drain`].
 pub(crate) fn recover(set: &mut PoolSet) -> Result<()> {
     if !log::has_log(set) {
         return Ok(());
     }
-    let Verdict { sequence, restores } = judge(set)?;
-    let is_unfinished = !restores.is_empty();
-    for (offset, old) in &restores {
+    let verdict = judge(set)?;
+    set.undo = Log::recovered(verdict.sequence, verdict.was_used);
+    for (offset, old) in &verdict.restores {
         media::store(set, *offset, old)?;
     }
-    if !set.is_writable() {
-        set.undo = Log::recovered(sequence);
+    if verdict.restores.is_empty() && verdict.is_unanimous {
         return Ok(());
     }
-    if is_unfinished {
-        // PERSIST: the old bytes are durable in place; the slot they came from may be retired.
-        media::fence(set)?;
-        let word = Word::Retired.encode(sequence).to_le_bytes();
-        media::store(set, log::slot_offset(set, sequence), &word)?;
-        // PERSIST: the slot is retired, so the other slot may be torn by what follows (a torn slot
-        // beside an unfinished one would be taken for damage).
-        media::fence(set)?;
-    }
-    // The other slot is overwritten, never the one that counts: torn, it is no slot at all, and the
-    // next recovery comes to the same verdict.
-    let mut image = vec![0; HEADER_BYTES];
-    layout::seal(&mut image, 0, sequence + 1, Word::Retired);
-    let slot = log::slot_offset(set, sequence + 1);
-    media::store(set, slot, &image)?;
-    // PERSIST: the retired slot outranks the recovered one, whose ranges may change from here on.
+    // PERSIST: the old bytes are durable in place; the slot they came from may be retired.
     media::fence(set)?;
-    set.undo = Log::recovered(sequence + 1);
-    Ok(())
+    // Retired by one word, so that the other slot may be torn by what follows: a torn slot beside
+    // an unfinished one would be taken for damage.
+    log::retire(set)?;
+    log::outrank(set)
 }
 
-/// Decides by the logs of all members.
+/// Decides by the logs of all good members: by the newest transaction that any of them knows of, and
+/// if one of them can tell that it is committed, it is.
 fn judge(set: &PoolSet) -> Result<Verdict> {
-    let mut verdict: Option<(Verdict, bool)> = None;
+    let mut best: Option<Verdict> = None;
     let mut failure = None;
-    for member in 0..set.log_count() {
-        match judge_member(set, member) {
-            Ok((found, is_final)) => {
-                let is_better = verdict.as_ref().is_none_or(|(best, best_is_final)| {
-                    (found.sequence, is_final) > (best.sequence, *best_is_final)
-                });
-                if is_better {
-                    verdict = Some((found, is_final));
+    let mut is_unanimous = true;
+    for index in set.good_members() {
+        match judge_member(set, index) {
+            Ok(found) => {
+                let rank = |verdict: &Verdict| (verdict.sequence, verdict.is_final());
+                let order = best.as_ref().map(|best| rank(&found).cmp(&rank(best)));
+                is_unanimous &= order.is_none_or(Ordering::is_eq);
+                if order.is_none_or(Ordering::is_gt) {
+                    best = Some(found);
                 }
             }
             Err(error) => failure = failure.or(Some(error)),
         }
     }
-    match (verdict, failure) {
-        (Some((verdict, _)), _) => Ok(verdict),
+    match (best, failure) {
+        (Some(best), failure) => {
+            Ok(Verdict { is_unanimous: is_unanimous && failure.is_none(), ..best })
+        }
         (None, Some(error)) => Err(error),
-        (None, None) => Err(Error::new(ErrorKind::NoReplica, "pool set", "no member", "")),
+        (None, None) => Err(set.no_replica("no good member is left")),
     }
 }
 
-/// Judges by one member's log; `true` if nothing has to be rolled back.
-fn judge_member(set: &PoolSet, member: usize) -> Result<(Verdict, bool)> {
-    let object = format!("undo log of member {member}");
+/// Judges by one member's log.
+fn judge_member(set: &PoolSet, index: u32) -> Result<Verdict> {
+    let object = format!("{}, undo log of member {index}", set.object());
     let bytes = log::slot_bytes(set) as u64;
     let slots = [
-        set.read_log(member, DATA_OFFSET, bytes)?,
-        set.read_log(member, DATA_OFFSET + bytes, bytes)?,
+        set.read_member(index, DATA_OFFSET, bytes)?,
+        set.read_member(index, DATA_OFFSET + bytes, bytes)?,
     ];
     let slots = [layout::parse(slots[0], &object)?, layout::parse(slots[1], &object)?];
     for (index, slot) in slots.iter().enumerate() {
@@ -93,6 +95,8 @@ fn judge_member(set: &PoolSet, member: usize) -> Result<(Verdict, bool)> {
             return Err(damaged(&object, format!("slot {index} holds transaction {sequence}")));
         }
     }
+    let was_used = slots.iter().any(|slot| *slot != Slot::Empty);
+    let verdict = |sequence, restores| Verdict { sequence, restores, was_used, is_unanimous: true };
     let [first, second] = slots;
     let (newest, other) = match (first.sequence(), second.sequence()) {
         (None, None) => return Err(damaged(&object, "both slots are damaged".to_string())),
@@ -104,7 +108,7 @@ fn judge_member(set: &PoolSet, member: usize) -> Result<(Verdict, bool)> {
         _ => (second, first),
     };
     let Slot::Sealed { sequence, word, entries } = newest else {
-        return Ok((Verdict { sequence: 0, restores: Vec::new() }, true));
+        return Ok(verdict(0, Vec::new()));
     };
     check_entries(set, sequence, &entries, &object)?;
     let is_final = match word {
@@ -113,14 +117,14 @@ fn judge_member(set: &PoolSet, member: usize) -> Result<(Verdict, bool)> {
         Word::Open => false,
     };
     if is_final {
-        return Ok((Verdict { sequence, restores: Vec::new() }, true));
+        return Ok(verdict(sequence, Vec::new()));
     }
     if other == Slot::Torn {
         let problem = format!("transaction {sequence} is not finished, the other slot is damaged");
         return Err(damaged(&object, problem));
     }
     let restores = entries.iter().rev().map(|entry| (entry.offset, entry.old.to_vec())).collect();
-    Ok((Verdict { sequence, restores }, false))
+    Ok(verdict(sequence, restores))
 }
 
 fn check_entries(set: &PoolSet, sequence: u64, entries: &[Entry<'_>], object: &str) -> Result<()> {

@@ -65,8 +65,7 @@ impl PoolSet {
         }
     }
 
-    /// Returns the id of the newest committed transaction; ids grow, and a later opening starts
-    /// from a higher one.
+    /// Returns the id of the newest committed transaction; ids grow while the set is open.
     pub fn last_committed_id(&self) -> u64 {
         self.undo.committed_id
     }
@@ -75,10 +74,11 @@ impl PoolSet {
 impl<'a> Transaction<'a> {
     #[inline]
     fn begin(set: &'a mut PoolSet) -> Result<Transaction<'a>> {
-        if set.undo.is_broken || !set.is_writable() {
-            return Err(refuse_begin(set));
+        if set.undo.must_be_prepared() || !set.is_writable() {
+            prepare_begin(set)?;
         }
         set.undo.id += 1;
+        set.undo.is_running = true;
         let id = set.undo.id;
         let buffers = std::mem::take(&mut set.undo.spare);
         let slot_bytes = log::slot_bytes(set);
@@ -167,14 +167,14 @@ impl<'a> Transaction<'a> {
         }
         if self.segment_start == 0 && self.set.undo.is_watching(offset, source.len()) {
             // The extent was freed by the transaction before, which wrote to it.
-            log::settle(self.set)?;
+            log::settle(self.set, offset)?;
         }
         self.has_fresh = true;
         media::store(self.set, offset, source)
             .inspect_err(|error| self.failure = Some(error.kind()))
     }
 
-    /// Lets `watcher` know by `Log::watched_id` whether this transaction committed.
+    /// Makes the outcome of this transaction known by `Log::outcome`.
     #[inline]
     pub(crate) fn watch(&mut self) {
         self.is_watched = true;
@@ -254,12 +254,20 @@ impl<'a> Transaction<'a> {
         if self.buffers.image.len() + needed > self.slot_bytes {
             return Err(self.refuse_size(needed));
         }
-        let old = self.set.read(offset, source.len() as u64)?;
+        let pool = self.set.serving_pool()?;
+        let old = pool.read(offset, source.len() as u64)?;
         let Buffers { image, new, targets } = &mut self.buffers;
         if is_first {
             image.extend_from_slice(&[0; HEADER_BYTES]);
         }
+        let start = image.len();
         layout::push_entry(image, offset, old);
+        if pool.check_range(offset, source.len() as u64).is_err() {
+            // The page was lost under the copy: another member has the old bytes.
+            let old = self.set.read_with(offset, source.len() as u64, <[u8]>::to_vec)?;
+            image.truncate(start);
+            layout::push_entry(image, offset, &old);
+        }
         new.extend_from_slice(source);
         targets.push(Target { offset, bytes: source.len() });
         self.hull.0 = self.hull.0.min(offset);
@@ -334,8 +342,8 @@ impl<'a> Transaction<'a> {
         let seed = layout::image_seed(sequence);
         let crc = if self.is_tangled {
             self.buffers.targets.iter().try_fold(seed, |crc, target| {
-                let bytes = self.set.read(target.offset, target.bytes as u64)?;
-                Ok(crc32c::crc32c_append(crc, bytes))
+                let append = |bytes: &[u8]| crc32c::crc32c_append(crc, bytes);
+                self.set.read_with(target.offset, target.bytes as u64, append)
             })?
         } else {
             crc32c::crc32c_append(seed, &self.buffers.new)
@@ -394,6 +402,7 @@ impl<'a> Transaction<'a> {
     #[inline]
     fn finish(&mut self) {
         self.is_finished = true;
+        self.set.undo.is_running = false;
         let mut buffers = std::mem::take(&mut self.buffers);
         buffers.image.clear();
         buffers.new.clear();
@@ -403,11 +412,12 @@ impl<'a> Transaction<'a> {
 }
 
 #[cold]
-fn refuse_begin(set: &PoolSet) -> Error {
-    set.undo.check().err().unwrap_or_else(|| {
-        let problem = "the pool set was opened read-only";
-        Error::new(ErrorKind::ReadOnly, "transaction", problem, "open it for writing")
-    })
+fn prepare_begin(set: &mut PoolSet) -> Result<()> {
+    if !set.is_writable() {
+        let problem = "it was opened read-only";
+        return Err(Error::new(ErrorKind::ReadOnly, set.object(), problem, "open it for writing"));
+    }
+    log::prepare(set)
 }
 
 impl Drop for Transaction<'_> {
