@@ -169,7 +169,12 @@ pub(crate) fn done(crash: &Crash<'_>) -> usize {
 
 /// Creates the pool set.
 pub(crate) fn create(domains: &[Domain]) -> nacre_pmem::Result<PoolSet> {
-    let options = PoolSetOptions { undo_bytes: UNDO_BYTES, ..PoolSetOptions::new(DATA_BYTES) };
+    create_with(domains, DATA_BYTES)
+}
+
+/// Creates a pool set with a data area of `data_bytes` bytes.
+pub(crate) fn create_with(domains: &[Domain], data_bytes: u64) -> nacre_pmem::Result<PoolSet> {
+    let options = PoolSetOptions { undo_bytes: UNDO_BYTES, ..PoolSetOptions::new(data_bytes) };
     PoolSet::create(NAME, domains, &options)
 }
 

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::separators::Seek;
 use super::leaf::{Leaf, LeafRef};
 use super::list::Walk;
+use super::separators::Seek;
 use super::tree::{HybridTree, State};
 use crate::error::Result;
 use crate::heap::Heap;

@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::ops::{Bound, ControlFlow};
 
 use super::entry::{self, VALUE_BYTES_MAX, WORD_BYTES};
-use super::separators::Seek;
 use super::leaf::{Damage, Leaf, LeafRef};
+use super::separators::Seek;
 use super::tree::{HybridTree, State};
 use crate::error::Result;
 

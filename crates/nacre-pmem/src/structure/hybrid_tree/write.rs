@@ -18,8 +18,6 @@ use crate::error::{Error, ErrorKind, Result};
 /// Entries up to this size are built without allocating.
 const SMALL_ENTRY_BYTES: usize = 128;
 
-
-
 /// Which of "insert" and "update" a call may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Change {
