@@ -12,9 +12,13 @@
 //! A million images, with the totals of each structure:
 //! `NACRE_TEST_IMAGES=1100000 cargo test --release -p nacre-pmem --test sim -- --nocapture`
 
+mod heap;
+mod mechanisms;
+mod members;
 mod pool_set;
 mod pools;
 mod script;
 mod support;
 mod toy;
 mod transactions;
+mod tree;

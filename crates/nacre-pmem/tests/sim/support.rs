@@ -66,6 +66,12 @@ pub(crate) fn lines(choice: u64) -> Settings {
     }
 }
 
+/// `copies` media of cache-line granularity; mostly alike, so that mechanisms apply.
+pub(crate) fn line_copies(choice: u64, copies: u64) -> Vec<Settings> {
+    let difference = u64::from(choice.is_multiple_of(5));
+    (0..copies).map(|copy| lines(choice + copy * difference)).collect()
+}
+
 /// Media that the kernel writes back page by page.
 pub(crate) fn pages() -> Settings {
     Settings { granularity: Some(Granularity::Page), ..Settings::default() }
