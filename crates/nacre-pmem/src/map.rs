@@ -104,11 +104,6 @@ impl Mapping {
         self.base.as_ptr()
     }
 
-    /// Returns the address of the first byte.
-    pub(crate) fn base(&self) -> *mut u8 {
-        self.base.as_ptr()
-    }
-
     /// Returns the mapped bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
