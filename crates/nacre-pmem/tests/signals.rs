@@ -267,11 +267,14 @@ fn race(directory: &Path) {
             while !is_over.load(Ordering::Acquire) {
                 match base.load(Ordering::Acquire) {
                     0 => std::thread::yield_now(),
-                    base => poison(base + PAGE, BUS_MCEERR_AO),
+                    base => {
+                        poison(base + PAGE, BUS_MCEERR_AO);
+                        std::thread::yield_now();
+                    }
                 }
             }
         });
-        for _ in 0..500 {
+        for _ in 0..200 {
             let pool = domain.open_pool("root", Access::ReadOnly).unwrap();
             base.store(pool.read(0, 1).unwrap().as_ptr() as usize, Ordering::Release);
             std::thread::yield_now();

@@ -3,7 +3,7 @@
 //! 1. Cells lie in segments, each twice as large as the one before. Segments are never moved or
 //!    freed, so the handler walks them without a lock; `USED` says how far.
 //! 2. Registering takes a free cell or the next unused one, under a lock that no handler takes.
-//! 3. The handler asks the cell that was hit last, then all: a scan of 10,000 cells takes some ten
+//! 3. The handler asks the cell that was hit last, then all: a scan of 10,000 cells takes some 100
 //!    microseconds, and a fault is the rare case. It runs through a truncated pool page by page,
 //!    which is why the last hit comes first.
 //!
