@@ -12,6 +12,7 @@
 //! A million images, with the totals of each structure:
 //! `NACRE_TEST_IMAGES=1100000 cargo test --release -p nacre-pmem --test sim -- --nocapture`
 
+mod heap;
 mod pool_set;
 mod pools;
 mod script;
