@@ -53,8 +53,8 @@ pub(crate) fn recover(set: &mut PoolSet) -> Result<()> {
     log::outrank(set)
 }
 
-/// Decides by the logs of all good members: by the newest transaction that any of them knows of, and
-/// if one of them can tell that it is committed, it is.
+/// Decides by the logs of all good members: by the newest transaction that any of them knows of,
+/// and if one of them can tell that it is committed, it is.
 fn judge(set: &PoolSet) -> Result<Verdict> {
     let mut best: Option<Verdict> = None;
     let mut failure = None;

@@ -22,7 +22,8 @@ pub struct Transaction<'a> {
     applied: usize,
     /// Smallest range that covers the targets that are not applied.
     hull: (u64, u64),
-    /// Ranges may overlap or are applied in several steps: the checksum is taken of the bytes in place.
+    /// Ranges may overlap or are applied in several steps: the checksum is taken of the bytes in
+    /// place.
     is_tangled: bool,
     /// Bytes were stored by `write_new` since the last fence.
     has_fresh: bool,
@@ -45,9 +46,9 @@ impl PoolSet {
     ///
     /// # Errors
     /// What `body` returns, after rolling back. `TransactionTooLarge` if a write of the body was
-    /// refused for that reason, even if the body goes on. `Io`, `NoReplica` if the members cannot be
-    /// written; then the outcome may be open until the set is opened again, and further stores are
-    /// refused.
+    /// refused for that reason, even if the body goes on. `Io`, `NoReplica` if the members cannot
+    /// be written; then the outcome may be open until the set is opened again, and further stores
+    /// are refused.
     #[inline]
     pub fn transaction<T>(
         &mut self,
@@ -99,8 +100,8 @@ impl<'a> Transaction<'a> {
         })
     }
 
-    /// Returns the id of this transaction; if it commits, [`PoolSet::last_committed_id`] is the same
-    /// until the next one does.
+    /// Returns the id of this transaction; if it commits, [`PoolSet::last_committed_id`] is the
+    /// same until the next one does.
     pub fn id(&self) -> u64 {
         self.id
     }
@@ -111,8 +112,8 @@ impl<'a> Transaction<'a> {
         self.set
     }
 
-    /// Returns a range as this transaction sees it. If it wrote there since the last such read, this
-    /// costs a fence.
+    /// Returns a range as this transaction sees it. If it wrote there since the last such read,
+    /// this costs a fence.
     ///
     /// # Errors
     /// `OutOfRange`; as for [`PoolSet::drain`].
@@ -154,8 +155,8 @@ impl<'a> Transaction<'a> {
         self.append(offset, source)
     }
 
-    /// Stores bytes at once that nothing durable refers to yet, as in an extent that this transaction
-    /// allocated. A rollback leaves them there.
+    /// Stores bytes at once that nothing durable refers to yet, as in an extent that this
+    /// transaction allocated. A rollback leaves them there.
     ///
     /// # Errors
     /// `OutOfRange`; as for [`PoolSet::drain`].

@@ -111,10 +111,9 @@ fn check(crash: &Crash<'_>, contents: &[Content]) -> Outcome {
 
 /// Returns what the heap holds after each deed, found out by doing them without a crash.
 fn contents(seed: u64) -> Vec<Content> {
-    let domain = Domain::dram("plain");
-    let domains = [domain];
-    create(&domains).unwrap();
-    let (mut set, mut heap) = open(&domains).unwrap();
+    let domains = [Domain::dram("plain")];
+    let opened = create(&domains).and_then(|()| Ok(open(&domains)?));
+    let (mut set, mut heap) = opened.unwrap_or_else(|_| panic!("no heap in DRAM"));
     run(&mut set, &mut heap, seed, None)
 }
 
