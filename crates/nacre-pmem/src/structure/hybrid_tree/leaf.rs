@@ -153,6 +153,14 @@ pub(super) struct Hit {
     pub(super) units: u64,
 }
 
+impl Hit {
+    /// Whether one 8-byte store replaces the value by `value`.
+    #[inline]
+    pub(super) fn is_replaced_in_place_by(&self, value: &[u8]) -> bool {
+        self.value_bytes == value.len() && value.len() <= entry::WORD_BYTES
+    }
+}
+
 /// What the inner nodes know of a leaf.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Summary<'a> {
