@@ -108,7 +108,8 @@ fn bugs_planted_into_the_undo_log_are_found() {
     ];
     let script = Script::random(3, 4);
     for (name, plant) in kinds {
-        let explorer = Explorer::new("planted", 3).images(3000).domains(2).nested(0, 0);
+        let explorer = Explorer::new("planted", 3).images(1000).domains(2).nested(0, 0);
+        explore(&explorer, &script, 3).unwrap();
         let (found, places) = explorer
             .plant_everywhere(
                 plant,
