@@ -1,10 +1,10 @@
 //! Pool sets that are created, grow, and get, rebuild, move and lose members.
 
-use nacre_pmem::sim::{Crash, Explorer, Marks, Outcome, Plant};
+use nacre_pmem::sim::{Crash, Explorer, Marks, Outcome};
 use nacre_pmem::{Domain, ErrorKind, PoolSet};
 
 use crate::script::{DATA_BYTES, Script, check_members, create, data, done, open};
-use crate::support::{self, line_copies};
+use crate::support::{self, PLANTS, line_copies};
 
 /// Bytes of a rebuilding step: several for a member.
 const STEP_BYTES: u64 = 9000;
@@ -94,13 +94,8 @@ fn is_unfinished(kind: ErrorKind) -> bool {
 
 #[test]
 fn bugs_planted_into_a_pool_set_are_found() {
-    let kinds: [(&str, fn(usize) -> Plant); 3] = [
-        ("flush", Plant::SkipFlush),
-        ("fence", Plant::SkipFence),
-        ("publish", Plant::EarlyPublish),
-    ];
     let script = Script::random(5, 5);
-    for (name, plant) in kinds {
+    for (name, plant) in PLANTS {
         let explorer = Explorer::new("planted", 5).images(800).domains(2).nested(0, 0);
         let setup = |domains: &[Domain]| {
             create(domains)?;
