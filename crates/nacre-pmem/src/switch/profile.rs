@@ -10,6 +10,7 @@
 //! ```
 //! Blank lines and lines that begin with `#` mean nothing.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::Write;
@@ -106,12 +107,20 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Returns the file that `NACRE_PROFILE` names, or else `default`.
-    pub fn path_or(default: Option<&Path>) -> Option<PathBuf> {
-        match std::env::var_os("NACRE_PROFILE") {
-            Some(path) if !path.is_empty() => Some(PathBuf::from(path)),
-            _ => default.map(Path::to_path_buf),
+    /// Returns where the profile of this user lies: the file that `NACRE_PROFILE` names, none if
+    /// that is empty; else `nacre/profile` in `$XDG_CONFIG_HOME`, else in `~/.config`.
+    pub fn path() -> Option<PathBuf> {
+        Profile::path_from(|name| std::env::var_os(name))
+    }
+
+    fn path_from(lookup: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+        if let Some(path) = lookup("NACRE_PROFILE") {
+            return (!path.is_empty()).then(|| PathBuf::from(path));
         }
+        let absolute = |path: OsString| Some(PathBuf::from(path)).filter(|path| path.is_absolute());
+        let home = || Some(absolute(lookup("HOME")?)?.join(".config"));
+        let directory = lookup("XDG_CONFIG_HOME").and_then(absolute).or_else(home)?;
+        Some(directory.join("nacre").join("profile"))
     }
 
     /// Reads a profile.
@@ -324,6 +333,22 @@ mod tests {
         assert_eq!(profile.measurements.len(), 2);
         assert_eq!(profile.measurements[1].mechanism, Mechanism::MOVNT_SF);
         assert_eq!(Profile::parse("again", &profile.to_string()).unwrap(), profile);
+    }
+
+    #[test]
+    fn profile_lies_where_the_environment_says() {
+        let path = |variables: &[(&str, &str)]| {
+            Profile::path_from(|name| {
+                let found = variables.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| OsString::from(value))
+            })
+        };
+        let home = ("HOME", "/home/u");
+        assert_eq!(path(&[home]), Some(PathBuf::from("/home/u/.config/nacre/profile")));
+        assert_eq!(path(&[home, ("XDG_CONFIG_HOME", "/x")]), Some("/x/nacre/profile".into()));
+        assert_eq!(path(&[home, ("NACRE_PROFILE", "p")]), Some("p".into()));
+        assert_eq!(path(&[home, ("NACRE_PROFILE", "")]), None);
+        assert_eq!(path(&[]), None);
     }
 
     #[test]
