@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
 use nacre_pmem::structure::{HybridTree, KEY_BYTES_MAX, KeyBounds, VALUE_BYTES_MAX};
-use nacre_pmem::{Access, Domain, PoolSet, PoolSetOptions};
+use nacre_pmem::{Access, Domain, ErrorKind, PoolSet, PoolSetOptions};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use tempfile::TempDir;
