@@ -169,7 +169,9 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 24, failure_persistence: None, ..Default::default()
+    })]
     #[test]
     fn tree_agrees_with_a_map(steps in proptest::collection::vec(any_step(), 0..2500)) {
         run(steps)?;
