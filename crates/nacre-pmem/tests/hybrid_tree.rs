@@ -1,5 +1,7 @@
 //! The hybrid tree against a map of the standard library, and against bad input.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
