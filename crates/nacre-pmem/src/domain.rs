@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -31,10 +31,14 @@ use crate::durability::{Durability, Plan};
 use crate::error::{Error, ErrorKind, Result};
 use crate::flush::FlushFlavour;
 use crate::granularity::{DomainKind, Granularity};
+use crate::large_page;
+use crate::map::{MapMode, Mapping};
 use crate::pool::Pool;
 use crate::probe::{self, Probe};
+use crate::set::placement;
 use crate::settings::Settings;
 use crate::signal::ignore_file_size_signal;
+use crate::sim;
 use crate::space::{self, Fallback};
 use crate::stream::StreamFlavour;
 use crate::sysfs;
@@ -264,6 +268,23 @@ impl Domain {
                     .to_string(),
             );
         }
+        match self.kind() {
+            DomainKind::Dram | DomainKind::Shm if !self.0.plan.large_pages => advice.push(
+                "pools are mapped by 4 KiB pages, so updates wait for address translation: \
+                 unset NACRE_LARGE_PAGES"
+                    .to_string(),
+            ),
+            DomainKind::Dram | DomainKind::Shm if !large_page::are_known() => advice.push(
+                "this kernel has no large pages (CONFIG_TRANSPARENT_HUGEPAGE), so pools are \
+                 mapped by 4 KiB pages"
+                    .to_string(),
+            ),
+            DomainKind::File => advice.push(format!(
+                "{} maps files by 4 KiB pages: 2 MiB pages need tmpfs or persistent memory",
+                self.file_system()
+            )),
+            DomainKind::Dram | DomainKind::Shm | DomainKind::Pmem => {}
+        }
         if self.flush_flavour().is_instruction() && self.flush_flavour() != FlushFlavour::Clwb {
             advice.push(match FlushFlavour::Clwb.is_available() {
                 true => "clwb keeps flushed lines cached: unset NACRE_FLUSH".to_string(),
@@ -278,13 +299,42 @@ impl Domain {
     /// # Errors
     /// `AlreadyExists`, `NoSpace`, `InvalidName`, `ReadOnly`, `OutOfMemory`, `Io`; no file stays.
     pub fn create_pool(&self, file_name: &str, bytes: u64) -> Result<Pool> {
+        self.create_pool_on(file_name, bytes, None)
+    }
+
+    /// As [`Domain::create_pool`], with its memory on a NUMA node.
+    pub(crate) fn create_pool_on(
+        &self,
+        file_name: &str,
+        bytes: u64,
+        node: Option<u32>,
+    ) -> Result<Pool> {
         let file = self.create_file(file_name)?;
-        let result = self.fill_new_pool(file_name, &file, bytes);
+        let result = self
+            .place_file(file_name, &file, bytes, node)
+            .and_then(|()| self.fill_new_pool(file_name, &file, bytes));
         if result.is_err() {
             // The first error is the one to report.
             let _ = self.remove_pool(file_name);
         }
         result
+    }
+
+    /// Sets the policy of a file's memory before any of it is allocated.
+    fn place_file(
+        &self,
+        file_name: &str,
+        file: &File,
+        bytes: u64,
+        node: Option<u32>,
+    ) -> Result<()> {
+        let nodes = sysfs::nodes(Path::new(sysfs::ROOT));
+        placement::place(&self.object(file_name), node, &nodes, |node| {
+            file.set_len(bytes)?;
+            let mapping = Mapping::new(file.as_fd(), 0, bytes, MapMode::Write)?;
+            // SAFETY: the mapping has as many bytes, and lives on.
+            unsafe { placement::bind(mapping.base(), mapping.bytes(), node) }
+        })
     }
 
     fn fill_new_pool(&self, file_name: &str, file: &Arc<File>, bytes: u64) -> Result<Pool> {
@@ -296,6 +346,7 @@ impl Domain {
         if plan.syncs {
             // PERSIST: size and allocation are durable before the entry that leads to them.
             file.sync_all().map_err(|error| Error::os(&object, &action, error))?;
+            sim::file_synced(file);
         }
         let pool = Pool::map(
             object,
@@ -304,6 +355,7 @@ impl Domain {
             Access::ReadWrite,
             plan,
         )?;
+        pool.collapse();
         self.sync_directory()?;
         Ok(pool)
     }
@@ -380,7 +432,10 @@ impl Domain {
         check_name(&object, file_name)?;
         match &self.0.place {
             Place::Memory(pools) => match lock(pools).remove(file_name) {
-                Some(_) => Ok(()),
+                Some(_) => {
+                    sim::removed(self.identity(), file_name);
+                    Ok(())
+                }
                 None => Err(Error::os(&object, "cannot remove", Errno::NOENT)),
             },
             Place::Directory { path, .. } => fs::remove_file(path.join(file_name))
@@ -405,7 +460,9 @@ impl Domain {
                     return Err(Error::os(&object, &action, Errno::NOENT));
                 };
                 pools.insert(to.to_string(), file);
-                Ok(())
+                sim::renamed(self.identity(), from, to);
+                drop(pools);
+                self.sync_directory()
             }
             Place::Directory { path, .. } => {
                 fs::rename(path.join(from), path.join(to))
@@ -459,9 +516,47 @@ impl Domain {
         }
     }
 
+    /// Identifies the domain among all that exist.
+    pub(crate) fn identity(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
+    }
+
+    /// Makes an empty domain in memory whose pools follow `plan`, for the crash simulator.
+    #[cfg(feature = "sim")]
+    pub(crate) fn simulated(name: &str, plan: Plan) -> Domain {
+        ignore_file_size_signal();
+        Domain(Arc::new(Inner {
+            name: name.to_string(),
+            place: Place::Memory(Mutex::new(BTreeMap::new())),
+            access: Access::ReadWrite,
+            plan,
+            numa_node: None,
+            file_system: "memory".to_string(),
+            settings: Settings::default(),
+        }))
+    }
+
+    /// Returns the files of a domain in memory.
+    #[cfg(feature = "sim")]
+    pub(crate) fn memory_files(&self) -> BTreeMap<String, Arc<File>> {
+        match &self.0.place {
+            Place::Memory(pools) => lock(pools).clone(),
+            Place::Directory { .. } => BTreeMap::new(),
+        }
+    }
+
+    /// Replaces the files of a domain in memory.
+    #[cfg(feature = "sim")]
+    pub(crate) fn set_memory_files(&self, files: BTreeMap<String, Arc<File>>) {
+        if let Place::Memory(pools) = &self.0.place {
+            *lock(pools) = files;
+        }
+    }
+
     /// Makes the directory's entries durable.
     pub(crate) fn sync_directory(&self) -> Result<()> {
         let Place::Directory { path, handle } = &self.0.place else {
+            sim::directory_synced(self.identity());
             return Ok(());
         };
         if !self.0.plan.syncs {
@@ -485,6 +580,7 @@ impl Domain {
                 }
                 memory_file(file_name).map(|file| {
                     let file = Arc::new(file);
+                    sim::created(self.identity(), file_name, &file);
                     pools.insert(file_name.to_string(), Arc::clone(&file));
                     file
                 })

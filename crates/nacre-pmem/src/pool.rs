@@ -42,6 +42,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::flush::{self, FlushFlavour};
 use crate::granularity::{DomainKind, Granularity};
 use crate::map::{MapMode, Mapping};
+use crate::sim;
 use crate::space::{self, Fallback};
 
 /// A mapped pool, updated in place or read only.
@@ -76,6 +77,9 @@ impl Pool {
             .map_err(|error| Error::os(&object, "cannot read its size", error))?
             .len();
         let mapping = map(&object, &file, bytes, access, &plan)?;
+        if plan.large_pages {
+            mapping.advise_large(0..mapping.bytes(), false);
+        }
         let file = match access {
             Access::ReadOnly => Some(file).filter(|_| path.is_none()),
             Access::ReadWrite => {
@@ -257,6 +261,7 @@ impl Pool {
         if grown.is_err() {
             // The mapping does not reach past `old`. The first error is the one to report.
             let _ = file.set_len(old);
+            sim::resized(file);
         }
         self.mapping = grown?;
         Ok(())
@@ -270,8 +275,21 @@ impl Pool {
             // PERSIST: size and allocation are durable before anything in the new part can be
             // published.
             file.sync_all().map_err(|error| Error::os(&self.object, &action, error))?;
+            sim::file_synced(file);
         }
-        map(&self.object, file, bytes, Access::ReadWrite, &self.plan)
+        let mapping = map(&self.object, file, bytes, Access::ReadWrite, &self.plan)?;
+        if self.plan.large_pages {
+            mapping.advise_large(0..mapping.bytes(), false);
+            mapping.advise_large(old as usize..mapping.bytes(), true);
+        }
+        Ok(mapping)
+    }
+
+    /// Makes large pages of all that can be one, for a pool that was just created.
+    pub(crate) fn collapse(&self) {
+        if self.plan.large_pages {
+            self.mapping.advise_large(0..self.mapping.bytes(), true);
+        }
     }
 
     /// Returns an owned range that keeps the pool mapped. While it lives nobody can have the pool

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicUsize;
 use crate::domain::{Access, Domain};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lock::FileLock;
-use crate::set::header::{DATA_OFFSET, Header, INTENT_BYTES, INTENT_OFFSET, ROWS_MAX, Uuid};
+use crate::set::header::{DATA_OFFSET, Header, INTENT_BYTES, INTENT_OFFSET, ROWS_MAX, Row, Uuid};
 use crate::set::intent::{IntentMap, region_bytes};
 use crate::set::member::{Member, MemberCondition};
 use crate::set::options::PoolSetOptions;
@@ -112,7 +112,7 @@ impl PoolSet {
     ) -> Result<Member> {
         let file_name = member_name(&self.name, index);
         let uuid = uuid(&self.object())?;
-        let pool = domain.create_pool(&file_name, self.end_offset)?;
+        let pool = domain.create_pool_on(&file_name, self.end_offset, node)?;
         let lock = domain
             .open_file(&file_name, Access::ReadWrite)
             .and_then(|file| FileLock::take(file, true, &domain.object(&file_name)));
@@ -151,12 +151,21 @@ impl PoolSet {
     pub fn open(name: &str, domains: &[Domain], access: Access) -> Result<PoolSet> {
         let candidates = survey::find(name, domains, access)?;
         let truth = survey::judge(name, &candidates)?;
+        let holes: Vec<(u32, Vec<(u64, u64)>)> = truth
+            .good
+            .iter()
+            .map(|&good| (candidates[good].index, candidates[good].holes.clone()))
+            .collect();
         let mut set = assemble(name, domains, access, candidates, &truth)?;
         let is_unclean = set.load_intents()?;
         match access {
-            Access::ReadOnly => set.is_unclean = is_unclean,
+            Access::ReadOnly => {
+                set.is_unclean = is_unclean;
+                // Marks allow stores, and there are none.
+                set.intents.clear();
+            }
             Access::ReadWrite => {
-                if let Err(error) = set.recover(is_unclean) {
+                if let Err(error) = set.recover(is_unclean, &holes) {
                     set.is_abandoned = true;
                     return Err(error);
                 }
@@ -174,7 +183,8 @@ impl PoolSet {
     }
 
     /// Makes the good members equal and consistent.
-    fn recover(&mut self, is_unclean: bool) -> Result<()> {
+    fn recover(&mut self, is_unclean: bool, holes: &[(u32, Vec<(u64, u64)>)]) -> Result<()> {
+        self.fill_holes(holes)?;
         if is_unclean {
             // A region that only some members have marked is marked in all before it is changed.
             self.write_all_intents()?;
@@ -191,6 +201,36 @@ impl PoolSet {
         self.intents.clear();
         self.refresh();
         Ok(())
+    }
+
+    /// Takes what was punched out of a member from one that has it; before all else, since that one
+    /// may fail next.
+    fn fill_holes(&mut self, holes: &[(u32, Vec<(u64, u64)>)]) -> Result<()> {
+        let mut failed = Vec::new();
+        for (index, ranges) in holes {
+            let target = self.position(*index)?;
+            for &(from, to) in ranges {
+                let (from, to) = (from.max(DATA_OFFSET), to.min(self.end_offset));
+                let overlaps = |&(start, end): &(u64, u64)| start < to && from < end;
+                let source = holes
+                    .iter()
+                    .find(|(other, theirs)| other != index && !theirs.iter().any(overlaps));
+                let Some((source, _)) = source else {
+                    continue;
+                };
+                let source = self.position(*source)?;
+                if !self.members[source].is_good() || !self.members[target].is_good() {
+                    continue;
+                }
+                let copied = copy_range(&mut self.members, source, target, from, to)
+                    .and_then(|()| self.members[target].mapped()?.drain());
+                if let Err(error) = copied {
+                    failed.push((target, error));
+                    break;
+                }
+            }
+        }
+        self.drop_failed(failed)
     }
 
     /// Copies what differs in the ranges from the serving member to the other good ones, durably.
@@ -282,27 +322,13 @@ fn assemble(
         .iter()
         .filter_map(|&good| Some(candidates[good].header.as_ref()?.0.member))
         .collect();
-    let mut members = Vec::new();
+    let mut members: Vec<Member> = Vec::new();
     for row in &truth.header.rows {
         let found = candidates.iter().position(|candidate| {
             let by_uuid = candidate.header.as_ref().map(|(header, _)| header.member == row.uuid);
             by_uuid.unwrap_or(candidate.index == row.index)
         });
-        let mut member = Member {
-            uuid: row.uuid,
-            index: row.index,
-            good_epoch: row.good_epoch,
-            domain: None,
-            file_name: member_name(name, row.index),
-            lock: None,
-            pool: None,
-            condition: MemberCondition::Missing,
-            problem: None,
-            slot: 0,
-            rebuilt_to: 0,
-            replaces: row.replaces,
-            placement: Placement { wanted: row.node, actual: None },
-        };
+        let mut member = missing_member(name, row);
         if let Some(found) = found {
             let is_good = good.contains(&row.uuid);
             fill_member(&mut member, candidates.swap_remove(found), access, is_good, &sizes);
@@ -342,6 +368,25 @@ fn assemble(
     };
     set.choose_serving()?;
     Ok(set)
+}
+
+/// Returns a member of which only the row in the table is known.
+fn missing_member(name: &str, row: &Row) -> Member {
+    Member {
+        uuid: row.uuid,
+        index: row.index,
+        good_epoch: row.good_epoch,
+        domain: None,
+        file_name: member_name(name, row.index),
+        lock: None,
+        pool: None,
+        condition: MemberCondition::Missing,
+        problem: None,
+        slot: 0,
+        rebuilt_to: 0,
+        replaces: row.replaces,
+        placement: Placement { wanted: row.node, actual: None },
+    }
 }
 
 fn fill_member(

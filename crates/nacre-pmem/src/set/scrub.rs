@@ -7,15 +7,14 @@
 //! 3. The bytes of the good members are compared. With three or more the majority is right and the
 //!    minority is repaired. With two, or a tie, a hole is wrong; else nobody knows: an error.
 
-use std::os::unix::fs::{FileExt, MetadataExt};
-
-use rustix::fs::SeekFrom;
+use std::os::unix::fs::FileExt;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::set::header::{self, DATA_OFFSET, SLOT_BYTES};
 use crate::set::member::Member;
 use crate::set::open::COMPARE_BYTES;
 use crate::set::pool_set::PoolSet;
+use crate::set::survey;
 
 /// What a step of scrubbing found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,11 +53,12 @@ impl PoolSet {
         self.drop_failed(failed)?;
         let from = self.scrubbed_to.max(DATA_OFFSET);
         let to = from.saturating_add(max_bytes.max(1)).min(self.end_offset);
+        let holes = find_holes(&self.members);
         let mut offset = from;
         while offset < to {
             let bytes = (COMPARE_BYTES - offset % COMPARE_BYTES).min(to - offset);
             self.scrubbed_to = offset + bytes;
-            self.compare(offset, bytes, &mut report)?;
+            self.compare(offset, bytes, &holes, &mut report)?;
             offset += bytes;
         }
         report.done_bytes = to;
@@ -70,7 +70,13 @@ impl PoolSet {
         Ok(report)
     }
 
-    fn compare(&mut self, offset: u64, bytes: u64, report: &mut ScrubReport) -> Result<()> {
+    fn compare(
+        &mut self,
+        offset: u64,
+        bytes: u64,
+        holes: &Holes,
+        report: &mut ScrubReport,
+    ) -> Result<()> {
         let good: Vec<usize> =
             (0..self.members.len()).filter(|&position| self.members[position].is_good()).collect();
         let mut versions: Vec<(&[u8], Vec<usize>)> = Vec::new();
@@ -84,9 +90,10 @@ impl PoolSet {
         if versions.len() < 2 {
             return Ok(());
         }
+        let covers = |&(from, to): &(u64, u64)| from <= offset && offset + bytes <= to;
         let is_hole = |version: &(&[u8], Vec<usize>)| {
             version.0.iter().all(|&byte| byte == 0)
-                && version.1.iter().all(|&holder| is_hole(&self.members[holder], offset, bytes))
+                && version.1.iter().all(|&holder| holes[holder].iter().any(covers))
         };
         let mut candidates: Vec<&(&[u8], Vec<usize>)> =
             versions.iter().filter(|version| !is_hole(version)).collect();
@@ -146,19 +153,15 @@ fn check_member(member: &Member) -> Result<()> {
     }
 }
 
-/// Whether a range lies in a hole of a file that was allocated whole.
-fn is_hole(member: &Member, offset: u64, bytes: u64) -> bool {
-    let Some(lock) = &member.lock else {
-        return false;
+/// The holes of each member, in the order of the members.
+type Holes = Vec<Vec<(u64, u64)>>;
+
+/// Returns the holes of all good members. Reading a hole through a mapping can fill it, so they
+/// are looked for first.
+fn find_holes(members: &[Member]) -> Holes {
+    let holes_of = |member: &Member| match &member.lock {
+        Some(lock) if member.is_good() => survey::holes(lock.file()),
+        _ => Vec::new(),
     };
-    let file = lock.file();
-    let Ok(metadata) = file.metadata() else {
-        return false;
-    };
-    // Space that was allocated and never written looks like a hole too: it takes a missing block.
-    metadata.blocks().saturating_mul(512) < metadata.len()
-        && match rustix::fs::seek(file, SeekFrom::Data(offset)) {
-            Ok(data) => data >= offset + bytes,
-            Err(error) => error == rustix::io::Errno::NXIO,
-        }
+    members.iter().map(holes_of).collect()
 }

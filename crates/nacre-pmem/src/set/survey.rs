@@ -11,6 +11,8 @@
 
 use std::os::unix::fs::{FileExt, MetadataExt};
 
+use rustix::fs::SeekFrom;
+
 use crate::domain::{Access, Domain};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lock::FileLock;
@@ -27,8 +29,9 @@ pub(crate) struct Candidate {
     pub(crate) header: Option<(Header, usize)>,
     /// Why it cannot be used.
     pub(crate) problem: Option<Error>,
-    /// Fewer blocks than bytes: something may have been punched out.
-    pub(crate) has_holes: bool,
+    /// Ranges without bytes of a file that has fewer blocks than bytes: something may have been
+    /// punched out.
+    pub(crate) holes: Vec<(u64, u64)>,
 }
 
 /// Returns the file name of a member.
@@ -83,7 +86,7 @@ fn examine(
         lock: None,
         header: None,
         problem: None,
-        has_holes: false,
+        holes: Vec::new(),
     };
     let file = match file {
         Ok(file) => file,
@@ -95,7 +98,7 @@ fn examine(
     let lock = FileLock::take(file, access == Access::ReadWrite, &object)?;
     let read = read_header(&lock).map_err(|error| Error::os(&object, "cannot read", error));
     candidate.lock = Some(lock);
-    let (bytes, blocks, found) = match read {
+    let (bytes, found) = match read {
         Ok(read) => read,
         Err(error) => {
             candidate.problem = Some(error);
@@ -124,21 +127,49 @@ fn examine(
                     "rebuild it from another replica, or restore it from a copy",
                 ));
             }
-            candidate.has_holes = blocks.saturating_mul(512) < header.file_bytes();
+            let lock = candidate.lock.as_ref();
+            candidate.holes = lock.map(|lock| holes(lock.file())).unwrap_or_default();
             candidate.header = Some((header, slot));
         }
     }
     Ok(candidate)
 }
 
-type Found = (u64, u64, std::result::Result<(Header, usize), Unreadable>);
+type Found = (u64, std::result::Result<(Header, usize), Unreadable>);
 
-/// Returns size, blocks and header of a file, read without mapping it.
+/// Returns size and header of a file, read without mapping it.
 fn read_header(lock: &FileLock) -> std::io::Result<Found> {
     let metadata = lock.file().metadata()?;
     let mut slots = vec![0; (2 * SLOT_BYTES as u64).min(metadata.len()) as usize];
     lock.file().read_exact_at(&mut slots, 0)?;
-    Ok((metadata.len(), metadata.blocks(), header::decode(&slots)))
+    Ok((metadata.len(), header::decode(&slots)))
+}
+
+/// Returns the ranges of a file that hold nothing, as far as the file system says so.
+pub(crate) fn holes(file: &std::fs::File) -> Vec<(u64, u64)> {
+    let mut holes = Vec::new();
+    let Ok(metadata) = file.metadata() else {
+        return holes;
+    };
+    // Space that was allocated and never written looks like a hole too: it takes a missing block.
+    // Blocks are counted in 512 bytes whatever the file system's block size is.
+    if metadata.blocks().saturating_mul(512) >= metadata.len() {
+        return holes;
+    }
+    let mut offset = 0;
+    while let Ok(hole) = rustix::fs::seek(file, SeekFrom::Hole(offset)) {
+        // Behind the last data there is a hole up to the end; none means that there is no more.
+        let end = match rustix::fs::seek(file, SeekFrom::Data(hole)) {
+            Ok(data) => data,
+            Err(_) => metadata.len(),
+        };
+        if end <= hole {
+            break;
+        }
+        holes.push((hole, end));
+        offset = end;
+    }
+    holes
 }
 
 /// Refuses members of different sets, and two copies of one member.
@@ -232,7 +263,9 @@ pub(crate) fn judge(name: &str, candidates: &[Candidate]) -> Result<Truth> {
         return Err(no_good_one(name, candidates));
     }
     // One that has all its blocks is a better truth than one that something was punched out of.
-    good.sort_by_key(|&position| (candidates[position].has_holes, candidates[position].index));
+    good.sort_by_key(|&position| {
+        (!candidates[position].holes.is_empty(), candidates[position].index)
+    });
     let epochs = good.iter().filter_map(|&position| candidates[position].header.as_ref());
     let base_epoch = epochs.map(|(header, _)| header.epoch).min().unwrap_or(epoch);
     let sequence_max = known.iter().map(|(_, header)| header.sequence).max().unwrap_or(0);
