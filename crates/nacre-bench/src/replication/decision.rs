@@ -22,6 +22,7 @@ use crate::report::Measurement;
 
 /// Decisions of one round.
 const DECISIONS: u64 = 2_000_000;
+const DECISIONS_QUICK: u64 = 200_000;
 
 const UPDATE_BYTES: usize = 4;
 
@@ -55,12 +56,13 @@ fn measure_alone(session: &Session, domain: &Domain, replicas: usize) -> Result<
     let switch = resolve(domain, replicas)?;
     let mut detector = PatternDetector::new();
     let mut times = Vec::new();
+    let count = if session.choices.is_quick { DECISIONS_QUICK } else { DECISIONS };
     for _ in 0..=session.choices.rounds.max(3) {
         session.interrupt.check()?;
-        let without = time(|offset| {
+        let without = time(count, |offset| {
             black_box(offset);
         });
-        let with = time(|offset| {
+        let with = time(count, |offset| {
             let is_sequential = detector.observe(offset, UPDATE_BYTES as u64);
             black_box(switch.choose(is_sequential, false, black_box(UPDATE_BYTES)));
         });
@@ -71,14 +73,14 @@ fn measure_alone(session: &Session, domain: &Domain, replicas: usize) -> Result<
 
 /// Returns the nanoseconds of one call, for scattered offsets.
 #[inline(always)]
-fn time(mut call: impl FnMut(u64)) -> f64 {
+fn time(count: u64, mut call: impl FnMut(u64)) -> f64 {
     let start = Instant::now();
     let mut offset = 1_u64;
-    for _ in 0..DECISIONS {
+    for _ in 0..count {
         offset = offset.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
         call(offset >> 34);
     }
-    start.elapsed().as_nanos() as f64 / DECISIONS as f64
+    start.elapsed().as_nanos() as f64 / count as f64
 }
 
 fn measure_in_place(session: &mut Session, domain: &Domain, replicas: usize) -> Result<()> {

@@ -26,6 +26,10 @@ const MEMORY_DIRECTORY: &str = "/dev/shm";
 pub fn run(args: &ReplicationArgs) -> Result<()> {
     let choices = Choices::make(args)?;
     library::prepare()?;
+    run_prepared(args, choices)
+}
+
+fn run_prepared(args: &ReplicationArgs, choices: Choices) -> Result<()> {
     let report = Report::create(args.json.as_deref())?;
     let directory = args.directory.clone().or_else(memory_directory);
     let workspace = Workspace::create(directory.as_deref(), "replication", false)?;
@@ -107,4 +111,48 @@ fn introduce(session: &Session, domain: &Domain, slices: usize) -> Result<()> {
     }
     let seconds = slices as f64 * session.slice.as_secs_f64();
     session.line(format_args!("{slices} measurements, {seconds:.0} s and the time to fill pools"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::options::{AccessPattern, PageSize};
+    use super::*;
+
+    #[test]
+    fn every_workload_is_measured_and_nothing_is_left_behind() {
+        let parent = memory_directory().unwrap_or_else(std::env::temp_dir);
+        let directory = tempfile::tempdir_in(parent).unwrap();
+        let json = tempfile::NamedTempFile::new().unwrap();
+        let args = ReplicationArgs {
+            mechanisms: vec!["switched".into(), "SF+PF".into()],
+            replicas: vec![1],
+            update_bytes: vec![4],
+            accesses: vec![AccessPattern::Sequential],
+            pages: vec![PageSize::Small],
+            pool_bytes: Some(16 << 20),
+            rounds: Some(1),
+            directory: Some(directory.path().to_path_buf()),
+            json: Some(json.path().to_path_buf()),
+            is_quick: true,
+            ..Default::default()
+        };
+        run_prepared(&args, Choices::make(&args).unwrap()).unwrap();
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+        let text = std::fs::read_to_string(json.path()).unwrap();
+        let ids: Vec<String> = text
+            .lines()
+            .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+            .map(|object| object["id"].as_str().unwrap().to_owned())
+            .collect();
+        for workload in ["cs", "cs-tx", "kv"] {
+            for (name, replicas) in [("none", 0), ("switched", 1), ("SF+PF", 1)] {
+                let id = |id: &&String| {
+                    id.starts_with(&format!("replicate/{name}/"))
+                        && id.contains(&format!("workload={workload},"))
+                        && id.ends_with(&format!("replicas={replicas},pages=4k"))
+                };
+                assert!(ids.iter().any(|one| id(&one)), "{workload} {name}: {ids:?}");
+            }
+        }
+    }
 }
