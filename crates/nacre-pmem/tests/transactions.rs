@@ -1,5 +1,7 @@
 //! Transactions through the public interface, against a plain model.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod support;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
