@@ -13,9 +13,10 @@
 //! | `dram` | no path | never | nothing |
 //!
 //! A [`Pool`] is one file, updated in place or read; a [`PoolAppender`] builds an immutable one
-//! from many threads. A [`PoolSet`] keeps up to eight byte-identical members ([`set`]) by a replication
-//! mechanism ([`replicate`]) that is chosen for each update ([`switch`]); [`undo`] changes several
-//! places as one, [`heap`] hands out extents, [`structure`] has a column store and a tree.
+//! from many threads. A [`PoolSet`] keeps up to eight byte-identical members ([`set`]) by a
+//! replication mechanism ([`replicate`]) that is chosen for each update ([`switch`]); [`undo`]
+//! changes several places as one, [`heap`] hands out extents, [`structure`] has a column store and
+//! a tree.
 //!
 //! ```
 //! use nacre_pmem::{Access, Domain, PoolSet, PoolSetOptions};
