@@ -1,5 +1,7 @@
 //! The column store: values come back, and bad input is refused.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 use nacre_pmem::structure::{COLUMN_HEADER_BYTES, ColumnStore};
 use nacre_pmem::{Access, Domain, ErrorKind, PoolSet, PoolSetOptions};
 

@@ -1,5 +1,7 @@
 //! The hybrid tree against a map of the standard library, and against bad input.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
@@ -169,7 +171,9 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 24, failure_persistence: None, ..Default::default()
+    })]
     #[test]
     fn tree_agrees_with_a_map(steps in proptest::collection::vec(any_step(), 0..2500)) {
         run(steps)?;

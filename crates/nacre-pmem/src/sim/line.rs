@@ -141,15 +141,21 @@ impl Line {
     }
 
     /// Applies the first `ordered` ordered stores, the words `tear` of the next one, and of the
-    /// others the words that `mask` says.
+    /// others the words that `mask` says; a word that has a later one has the earlier ones too.
     fn build(&self, ordered: usize, tear: u8, mut mask: impl FnMut() -> u8) -> LineBytes {
-        let mut bytes = self.base;
-        let mut seen = 0;
+        let is_other = |op: &&Op| !op.is_durable && !op.is_ordered;
+        let mut masks: Vec<u8> = self.ops.iter().filter(is_other).map(|_| mask()).collect();
+        let mut later = 0;
+        for (mask, op) in masks.iter_mut().rev().zip(self.ops.iter().rev().filter(is_other)) {
+            *mask = (*mask | later) & op.words();
+            later |= *mask;
+        }
+        let (mut bytes, mut seen, mut masks) = (self.base, 0, masks.into_iter());
         for op in &self.ops {
             if op.is_durable {
                 op.apply(u8::MAX, &mut bytes);
             } else if !op.is_ordered {
-                op.apply(mask(), &mut bytes);
+                op.apply(masks.next().unwrap_or(0), &mut bytes);
             } else {
                 let words = match seen {
                     _ if seen < ordered => u8::MAX,
@@ -218,6 +224,15 @@ mod tests {
         line.settle(|_| true);
         assert!(line.is_settled());
         assert_eq!(line.lost(), line.whole());
+    }
+
+    #[test]
+    fn parts_of_a_word_are_lost_in_order() {
+        let mut line = Line::new([0; CACHE_LINE_BYTES]);
+        line.add(op(0, &[1; 8], false, 0));
+        line.add(op(0, &[2; 4], false, 1));
+        let found: Vec<_> = contents(&line).iter().map(|bytes| (bytes[0], bytes[7])).collect();
+        assert_eq!(found, [(0, 0), (1, 1), (2, 1)]);
     }
 
     #[test]

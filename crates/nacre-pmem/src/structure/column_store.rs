@@ -17,7 +17,7 @@
 //! | call | on return |
 //! |---|---|
 //! | `create` | header and zeros are durable |
-//! | `update` | the values are durable; after a crash during the call any of their 8-byte words may be old or new |
+//! | `update` | the values are durable; a crash in it leaves each 8-byte word old or new |
 //! | `update_batch` | all are durable; a crash leaves any of them |
 //! | `update_tx` | the values are durable, all or none after a crash |
 //!
@@ -169,8 +169,8 @@ impl ColumnStore {
         set.update(offset, values)
     }
 
-    /// Replaces values at several places, each as by [`ColumnStore::update`], with one wait for all;
-    /// durable on return.
+    /// Replaces values at several places, each as by [`ColumnStore::update`], with one wait for
+    /// all; durable on return.
     ///
     /// # Errors
     /// As for [`ColumnStore::update`]; if a place is wrong nothing is written.

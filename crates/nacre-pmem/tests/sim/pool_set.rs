@@ -1,10 +1,9 @@
 //! Pool sets: acknowledged changes stay, and members are byte-identical after recovery.
 
-use nacre_pmem::Settings;
 use nacre_pmem::sim::{Crash, Outcome};
 
 use crate::script::{Script, check_members, create, data, done, open};
-use crate::support::{self, lines, pages};
+use crate::support::{self, line_copies, pages};
 
 /// Reopens the set, compares it with the script, and changes it once more.
 fn check(crash: &Crash<'_>, script: &Script) -> Outcome {
@@ -23,8 +22,10 @@ fn updates_survive_and_members_are_healed() {
     {
         support::explore(&format!("set of {copies}"), percent, |explorer, seed| {
             let script = Script::random(seed, 24);
-            let media = |copy: u64| if is_paged { pages() } else { lines(seed + copy) };
-            let media: Vec<Settings> = (0..copies).map(media).collect();
+            let media = match is_paged {
+                true => vec![pages(); copies as usize],
+                false => line_copies(seed, copies),
+            };
             explorer.media(&media).run(
                 |domains| {
                     create(domains)?;

@@ -9,6 +9,9 @@ use crate::support::Random;
 /// Bytes of the data area: some pages and lines, and quick to compare.
 pub(crate) const DATA_BYTES: u64 = 12 << 10;
 
+/// Bytes at the begin of the data area that are changed again and again.
+const HOT_BYTES: u64 = 96;
+
 /// Bytes of the undo log.
 pub(crate) const UNDO_BYTES: u64 = 16 << 10;
 
@@ -30,17 +33,20 @@ pub(crate) struct Script {
 }
 
 impl Change {
-    fn random(random: &mut Random) -> Change {
+    fn random(random: &mut Random, last: &mut u64) -> Change {
         match random.below(10) {
             0..5 => {
-                let (offset, bytes) = write(random);
+                let (offset, bytes) = write(random, last);
                 Change::Update(offset, bytes)
             }
             5..8 => {
                 let count = 1 + random.below(5);
-                Change::Batch((0..count).map(|_| write(random)).collect())
+                Change::Batch((0..count).map(|_| write(random, last)).collect())
             }
-            _ => Change::Publish(random.below(DATA_BYTES / 8) * 8, random.next()),
+            _ => {
+                let room = if random.below(2) == 0 { HOT_BYTES } else { DATA_BYTES };
+                Change::Publish(random.below(room / 8) * 8, random.next())
+            }
         }
     }
 
@@ -76,7 +82,7 @@ impl Change {
 }
 
 /// A write of a size that mechanisms tell apart, often within a word or a line.
-fn write(random: &mut Random) -> (u64, Vec<u8>) {
+fn write(random: &mut Random, last: &mut u64) -> (u64, Vec<u8>) {
     let bytes = match random.below(8) {
         0 => 1 + random.below(8),
         1 => 8,
@@ -86,17 +92,24 @@ fn write(random: &mut Random) -> (u64, Vec<u8>) {
         _ => 256 + random.below(400),
     };
     let align = [1, 4, 8, 64][random.below(4) as usize];
-    let offset = random.below((DATA_BYTES - bytes) / align) * align;
+    // Half of them meet in a few lines, and some begin where the one before did, so that later
+    // writes change what earlier ones wrote.
+    let room = if random.below(2) == 0 { HOT_BYTES } else { DATA_BYTES - bytes };
+    let mut offset = random.below(room / align) * align;
+    if random.below(3) == 0 && *last + bytes <= DATA_BYTES {
+        offset = *last;
+    }
+    *last = offset;
     (offset, random.bytes(bytes as usize))
 }
 
 impl Script {
     pub(crate) fn random(seed: u64, count: usize) -> Script {
         let mut random = Random::new(seed);
-        let mut content = vec![0; DATA_BYTES as usize];
+        let (mut content, mut last) = (vec![0; DATA_BYTES as usize], 0);
         let mut script = Script { changes: Vec::new(), contents: vec![content.clone()] };
         for _ in 0..count {
-            let change = Change::random(&mut random);
+            let change = Change::random(&mut random, &mut last);
             for (offset, bytes) in change.writes() {
                 put(&mut content, offset, &bytes);
             }
@@ -156,7 +169,12 @@ pub(crate) fn done(crash: &Crash<'_>) -> usize {
 
 /// Creates the pool set.
 pub(crate) fn create(domains: &[Domain]) -> nacre_pmem::Result<PoolSet> {
-    let options = PoolSetOptions { undo_bytes: UNDO_BYTES, ..PoolSetOptions::new(DATA_BYTES) };
+    create_with(domains, DATA_BYTES)
+}
+
+/// Creates a pool set with a data area of `data_bytes` bytes.
+pub(crate) fn create_with(domains: &[Domain], data_bytes: u64) -> nacre_pmem::Result<PoolSet> {
+    let options = PoolSetOptions { undo_bytes: UNDO_BYTES, ..PoolSetOptions::new(data_bytes) };
     PoolSet::create(NAME, domains, &options)
 }
 

@@ -179,6 +179,10 @@ fn push_database(directory: &Path, text: &mut String) {
         let snapshot = table.snapshot();
         rows += snapshot.rows();
         bytes += snapshot.pool_bytes();
+        // Maps every pool and reads its directory, so what is cut or gone is found here.
+        if let Err(error) = snapshot.chunks() {
+            push_line(text, "LOST", error);
+        }
     }
     push_line(text, "tables", tables.len());
     push_line(text, "rows", rows);
@@ -228,6 +232,37 @@ mod tests {
         ] {
             assert!(text.contains(word), "{word}: {text}");
         }
+    }
+
+    #[test]
+    fn pool_that_was_cut_is_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let options = || nacre_sql::OpenOptions {
+            directory: Some(directory.path().to_owned()),
+            ..nacre_sql::OpenOptions::default()
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let database = nacre_sql::Database::open(options()).unwrap();
+        let session = database.session();
+        for (table, data) in [("whole", &b"1\n"[..]), ("cut", &b"2\n"[..])] {
+            let create = format!("create table {table} (k integer)");
+            let copy = format!("copy {table} from stdin");
+            let io = nacre_sql::StatementIo {
+                copy_in: Some(Box::new(data)),
+                ..nacre_sql::StatementIo::default()
+            };
+            runtime.block_on(session.execute(&create, Default::default())).unwrap();
+            runtime.block_on(session.execute(&copy, io)).unwrap();
+        }
+        drop((session, database));
+        assert!(!report(Some(directory.path()), &[]).contains("LOST"));
+        let entries = std::fs::read_dir(directory.path()).unwrap();
+        let pools = entries.map(|entry| entry.unwrap().path());
+        let cut = pools.filter(|path| path.extension().is_some_and(|end| end == "pool")).max();
+        std::fs::File::options().write(true).open(cut.unwrap()).unwrap().set_len(10).unwrap();
+        let text = report(Some(directory.path()), &[]);
+        assert!(text.contains("LOST") && text.contains("table \"cut\""), "{text}");
+        assert!(!text.contains("table \"whole\""), "{text}");
     }
 
     #[test]

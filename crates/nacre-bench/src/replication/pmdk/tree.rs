@@ -10,8 +10,8 @@
 //! Where a choice was open, the one that is faster for the library was taken: pmemkv's
 //! `KVSlot::set` allocates a new object, sets the pointer and frees the old object at each update;
 //! here that is so for large values only, a value of up to 4 KiB and of unchanged size is
-//! overwritten in place after a snapshot. Pointers are 8 bytes, not 16; inner nodes are std's
-//! B-tree.
+//! overwritten in place after a snapshot. Pointers are 8 bytes, not 16; inner nodes are a B-tree of
+//! the standard library.
 //!
 //! # Layout
 //! | offset | bytes | field of a leaf |

@@ -13,10 +13,9 @@
 use std::sync::RwLockWriteGuard;
 
 use super::entry::{self, KEY_BYTES_MAX, VALUE_BYTES_MAX, WORD_OFFSET};
-use super::leaf::{self, Hit, SLOTS};
+use super::leaf::{self, Hit, Leaf, SLOTS};
 use super::tree::{HybridTree, State, with_leaf};
 use crate::error::{Error, ErrorKind, Result};
-use crate::structure::prefetch;
 
 /// Entries up to this size are built without allocating.
 const SMALL_ENTRY_BYTES: usize = 128;
@@ -161,7 +160,8 @@ impl State {
         for group in updates.chunks(AHEAD) {
             for (key, _) in group {
                 let leaf = self.inner.leaf(key);
-                prefetch::line(self.set.read(leaf.offset(), leaf.bytes())?.as_ptr());
+                let bytes = self.set.read(leaf.offset(), leaf.bytes())?;
+                Leaf::new(bytes, leaf.class()).prefetch(entry::fingerprint(key));
             }
             for (key, value) in group {
                 let written = self.write_or_replace(key, value);
@@ -212,9 +212,10 @@ impl State {
         mut hit: Option<Hit>,
     ) -> Result<()> {
         let bytes = entry::entry_bytes(key.len(), value.len());
+        let home = leaf::home_slot(fingerprint);
         let (leaf, slot) = loop {
             let (leaf, used) = self.inner.place_mut(key);
-            if let Some(slot) = leaf::free_slot(leaf.class(), *used, bytes) {
+            if let Some(slot) = leaf::free_slot(leaf.class(), *used, bytes, home) {
                 break (*leaf, slot);
             }
             self.make_room(key, bytes)?;
