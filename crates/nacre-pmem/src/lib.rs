@@ -90,7 +90,7 @@ pub use flush::{CACHE_LINE_BYTES, FlushFlavour};
 pub use granularity::{DomainKind, Granularity};
 pub use lock::DirectoryLock;
 pub use pool::{Pool, PoolSlice};
-pub use set::{MemberCondition, MemberState, PoolSet, PoolSetOptions};
+pub use set::{MemberCondition, MemberState, PoolSet, PoolSetOptions, Verdict};
 pub use settings::Settings;
 pub use stream::StreamFlavour;
 

@@ -10,6 +10,7 @@ use crate::domain::{Access, Domain};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lock::FileLock;
 use crate::set::header::{DATA_OFFSET, Header, INTENT_BYTES, INTENT_OFFSET, ROWS_MAX, Uuid};
+use crate::set::inspect::Verdict;
 use crate::set::intent::{IntentMap, region_bytes};
 use crate::set::member::{Member, MemberCondition};
 use crate::set::options::PoolSetOptions;
@@ -147,25 +148,33 @@ impl PoolSet {
     /// `TooNew`; `Corrupt` or `NoReplica` if no member is good or two were written separately;
     /// `ReadOnly` for a read-only domain; and as for [`Domain::open_pool`].
     pub fn open(name: &str, domains: &[Domain], access: Access) -> Result<PoolSet> {
+        PoolSet::open_inspected(name, domains, access, |_| Ok::<_, Error>(Verdict::default()))
+    }
+
+    /// Finds and maps the members; nothing is changed yet. Returns the set with the ranges that
+    /// have been punched out of good members.
+    pub(crate) fn find(
+        name: &str,
+        domains: &[Domain],
+        access: Access,
+    ) -> Result<(PoolSet, Vec<(u64, u64)>)> {
         let candidates = survey::find(name, domains, access)?;
         let truth = survey::judge(name, &candidates)?;
         let holes = truth.good.iter().flat_map(|&good| candidates[good].holes.clone()).collect();
         let mut set = assemble(name, domains, access, candidates, &truth)?;
-        let is_unclean = set.load_intents()?;
-        match access {
-            Access::ReadOnly => {
-                set.is_unclean = is_unclean;
-                // Marks allow stores, and there are none.
-                set.intents.clear();
-            }
-            Access::ReadWrite => {
-                if let Err(error) = set.recover(is_unclean, holes) {
-                    set.is_abandoned = true;
-                    return Err(error);
-                }
-            }
+        set.is_unclean = set.load_intents()?;
+        Ok((set, holes))
+    }
+
+    /// Makes a set that was found ready for use.
+    pub(crate) fn begin(&mut self, holes: Vec<(u64, u64)>) -> Result<()> {
+        if self.access == Access::ReadOnly {
+            // Marks allow stores, and there are none.
+            self.intents.clear();
+            return Ok(());
         }
-        Ok(set)
+        let is_unclean = std::mem::take(&mut self.is_unclean);
+        self.recover(is_unclean, holes)
     }
 
     /// Joins the maps of all good members; whether anything is marked.
