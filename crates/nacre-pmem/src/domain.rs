@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -31,8 +31,11 @@ use crate::durability::{Durability, Plan};
 use crate::error::{Error, ErrorKind, Result};
 use crate::flush::FlushFlavour;
 use crate::granularity::{DomainKind, Granularity};
+use crate::large_page;
+use crate::map::{MapMode, Mapping};
 use crate::pool::Pool;
 use crate::probe::{self, Probe};
+use crate::set::placement;
 use crate::settings::Settings;
 use crate::signal::ignore_file_size_signal;
 use crate::space::{self, Fallback};
@@ -264,6 +267,23 @@ impl Domain {
                     .to_string(),
             );
         }
+        match self.kind() {
+            DomainKind::Dram | DomainKind::Shm if !self.0.plan.large_pages => advice.push(
+                "pools are mapped by 4 KiB pages, so updates wait for address translation: \
+                 unset NACRE_LARGE_PAGES"
+                    .to_string(),
+            ),
+            DomainKind::Dram | DomainKind::Shm if !large_page::are_known() => advice.push(
+                "this kernel has no large pages (CONFIG_TRANSPARENT_HUGEPAGE), so pools are \
+                 mapped by 4 KiB pages"
+                    .to_string(),
+            ),
+            DomainKind::File => advice.push(format!(
+                "{} maps files by 4 KiB pages: 2 MiB pages need tmpfs or persistent memory",
+                self.file_system()
+            )),
+            DomainKind::Dram | DomainKind::Shm | DomainKind::Pmem => {}
+        }
         if self.flush_flavour().is_instruction() && self.flush_flavour() != FlushFlavour::Clwb {
             advice.push(match FlushFlavour::Clwb.is_available() {
                 true => "clwb keeps flushed lines cached: unset NACRE_FLUSH".to_string(),
@@ -278,13 +298,42 @@ impl Domain {
     /// # Errors
     /// `AlreadyExists`, `NoSpace`, `InvalidName`, `ReadOnly`, `OutOfMemory`, `Io`; no file stays.
     pub fn create_pool(&self, file_name: &str, bytes: u64) -> Result<Pool> {
+        self.create_pool_on(file_name, bytes, None)
+    }
+
+    /// As [`Domain::create_pool`], with its memory on a NUMA node.
+    pub(crate) fn create_pool_on(
+        &self,
+        file_name: &str,
+        bytes: u64,
+        node: Option<u32>,
+    ) -> Result<Pool> {
         let file = self.create_file(file_name)?;
-        let result = self.fill_new_pool(file_name, &file, bytes);
+        let result = self
+            .place_file(file_name, &file, bytes, node)
+            .and_then(|()| self.fill_new_pool(file_name, &file, bytes));
         if result.is_err() {
             // The first error is the one to report.
             let _ = self.remove_pool(file_name);
         }
         result
+    }
+
+    /// Sets the policy of a file's memory before any of it is allocated.
+    fn place_file(
+        &self,
+        file_name: &str,
+        file: &File,
+        bytes: u64,
+        node: Option<u32>,
+    ) -> Result<()> {
+        let nodes = sysfs::nodes(Path::new(sysfs::ROOT));
+        placement::place(&self.object(file_name), node, &nodes, |node| {
+            file.set_len(bytes)?;
+            let mapping = Mapping::new(file.as_fd(), 0, bytes, MapMode::Write)?;
+            // SAFETY: the mapping has as many bytes, and lives on.
+            unsafe { placement::bind(mapping.base(), mapping.bytes(), node) }
+        })
     }
 
     fn fill_new_pool(&self, file_name: &str, file: &Arc<File>, bytes: u64) -> Result<Pool> {
@@ -304,6 +353,7 @@ impl Domain {
             Access::ReadWrite,
             plan,
         )?;
+        pool.collapse();
         self.sync_directory()?;
         Ok(pool)
     }

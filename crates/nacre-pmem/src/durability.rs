@@ -53,6 +53,8 @@ pub(crate) struct Plan {
     pub(crate) stream: StreamFlavour,
     /// Whether files and directories are synchronised. Off for DRAM and if flushing is forced off.
     pub(crate) syncs: bool,
+    /// Whether mappings ask for large pages: memory-backed kinds do.
+    pub(crate) large_pages: bool,
     pub(crate) durability: Durability,
 }
 
@@ -65,6 +67,7 @@ impl Plan {
             flush: FlushFlavour::None,
             stream: StreamFlavour::None,
             syncs: false,
+            large_pages: true,
             durability: Durability {
                 survives_process_crash: false,
                 survives_power_cut: false,

@@ -53,7 +53,7 @@
 //!    [`Settings`] or a `NACRE_` variable; what the machine cannot do is an error at open.
 //!
 //! Not here: checksums, formats, tables, threads, SQL, any knowledge of what the bytes mean.
-//! Not yet here: replication.
+//! Pool sets keep replicas of a pool: see [`set`].
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
@@ -66,6 +66,7 @@ pub mod fault;
 mod flush;
 mod granularity;
 pub mod heap;
+mod large_page;
 mod lock;
 mod map;
 mod pool;
@@ -88,6 +89,7 @@ pub use durability::Durability;
 pub use error::{Error, ErrorKind, Result};
 pub use flush::{CACHE_LINE_BYTES, FlushFlavour};
 pub use granularity::{DomainKind, Granularity};
+pub use large_page::LargePages;
 pub use lock::DirectoryLock;
 pub use pool::{Pool, PoolSlice};
 pub use set::{MemberCondition, MemberState, PoolSet, PoolSetOptions, Verdict};

@@ -22,6 +22,7 @@ use rustix::mm::{MapFlags, MsyncFlags, ProtFlags};
 
 use crate::fault::{FaultCell, registry};
 use crate::flush::{self, FlushFlavour};
+use crate::large_page;
 use crate::sim;
 use crate::stream::{self, StreamFlavour};
 
@@ -76,11 +77,8 @@ impl Mapping {
             MapMode::ReadSync | MapMode::WriteSync => MapFlags::SHARED_VALIDATE | MapFlags::SYNC,
         };
         let length = length as usize;
-        // SAFETY: without MAP_FIXED the kernel chooses a free range, so no mapping is replaced.
-        let base = unsafe {
-            rustix::mm::mmap(std::ptr::null_mut(), length, protection, flags, file, offset)?
-        };
-        let base = NonNull::new(base.cast::<u8>()).ok_or(Errno::NOMEM)?;
+        let base = large_page::map(file, offset, length, protection, flags)?;
+        let base = NonNull::new(base).ok_or(Errno::NOMEM)?;
         let is_writable = matches!(mode, MapMode::Write | MapMode::WriteSync);
         match registry::register(base.as_ptr(), length, is_writable) {
             Ok(faults) => Ok(Mapping { base, bytes: length, faults }),
@@ -110,7 +108,14 @@ impl Mapping {
 
     /// Returns the bytes that are mapped by large pages now.
     pub(crate) fn large_page_bytes(&self) -> u64 {
-        0
+        // Without `/proc` nothing is known of any.
+        large_page::count(self.base.as_ptr() as usize, self.bytes).unwrap_or(0)
+    }
+
+    /// Asks for large pages in a range, and makes them now if `collapses`.
+    pub(crate) fn advise_large(&self, range: Range<usize>, collapses: bool) {
+        self.check(&range);
+        large_page::advise(self.base.as_ptr(), range, collapses);
     }
 
     /// Returns a range of the mapping.

@@ -76,6 +76,9 @@ impl Pool {
             .map_err(|error| Error::os(&object, "cannot read its size", error))?
             .len();
         let mapping = map(&object, &file, bytes, access, &plan)?;
+        if plan.large_pages {
+            mapping.advise_large(0..mapping.bytes(), false);
+        }
         let file = match access {
             Access::ReadOnly => Some(file).filter(|_| path.is_none()),
             Access::ReadWrite => {
@@ -271,7 +274,19 @@ impl Pool {
             // published.
             file.sync_all().map_err(|error| Error::os(&self.object, &action, error))?;
         }
-        map(&self.object, file, bytes, Access::ReadWrite, &self.plan)
+        let mapping = map(&self.object, file, bytes, Access::ReadWrite, &self.plan)?;
+        if self.plan.large_pages {
+            mapping.advise_large(0..mapping.bytes(), false);
+            mapping.advise_large(old as usize..mapping.bytes(), true);
+        }
+        Ok(mapping)
+    }
+
+    /// Makes large pages of all that can be one, for a pool that was just created.
+    pub(crate) fn collapse(&self) {
+        if self.plan.large_pages {
+            self.mapping.advise_large(0..self.mapping.bytes(), true);
+        }
     }
 
     /// Returns an owned range that keeps the pool mapped. While it lives nobody can have the pool

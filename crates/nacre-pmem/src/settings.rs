@@ -6,6 +6,7 @@
 //! | `NACRE_GRANULARITY` | `byte` `cache_line` `page` | what the kind needs |
 //! | `NACRE_FLUSH` | `clflush` `clflushopt` `clwb` `msync` `none` | best instruction, or `msync` |
 //! | `NACRE_STREAM` | `none` `sse2` `avx` `avx512` | widest register |
+//! | `NACRE_LARGE_PAGES` | `auto` `off` | `auto`: 2 MiB pages for memory-backed pools |
 //!
 //! They apply to domains with a path, when these are opened.
 //!
@@ -23,6 +24,7 @@ use crate::durability::{Durability, Plan};
 use crate::error::{Error, ErrorKind, Result};
 use crate::flush::FlushFlavour;
 use crate::granularity::{DomainKind, Granularity};
+use crate::large_page::LargePages;
 use crate::probe::Probe;
 use crate::stream::StreamFlavour;
 
@@ -37,6 +39,8 @@ pub struct Settings {
     pub flush: Option<FlushFlavour>,
     /// How appends are streamed into a mapping.
     pub stream: Option<StreamFlavour>,
+    /// Whether memory-backed pools are mapped by large pages.
+    pub large_pages: Option<LargePages>,
 }
 
 impl Settings {
@@ -54,6 +58,7 @@ impl Settings {
             granularity: parse("NACRE_GRANULARITY", &Granularity::ALL, &lookup)?,
             flush: parse("NACRE_FLUSH", &FlushFlavour::ALL, &lookup)?,
             stream: parse("NACRE_STREAM", &StreamFlavour::ALL, &lookup)?,
+            large_pages: parse("NACRE_LARGE_PAGES", &LargePages::ALL, &lookup)?,
         })
     }
 
@@ -69,6 +74,7 @@ impl Settings {
             flush,
             stream: self.resolve_stream()?,
             syncs,
+            large_pages: kind == DomainKind::Shm && self.large_pages != Some(LargePages::Off),
             durability: Durability {
                 survives_process_crash: true,
                 survives_power_cut: syncs && kind != DomainKind::Shm && !probe.is_memory_backed,
@@ -214,7 +220,8 @@ mod tests {
         for part in ["NACRE_FLUSH", "`wbinvd`", "clflush, clflushopt, clwb, msync, none"] {
             assert!(text.contains(part), "{text}");
         }
-        for name in ["NACRE_DOMAIN_KIND", "NACRE_GRANULARITY", "NACRE_STREAM"] {
+        for name in ["NACRE_DOMAIN_KIND", "NACRE_GRANULARITY", "NACRE_STREAM", "NACRE_LARGE_PAGES"]
+        {
             assert!(forced(name, "other").unwrap_err().to_string().contains(name));
         }
     }

@@ -41,12 +41,22 @@ fn find_upwards<T>(
 
 /// Returns the number of the machine's NUMA node if there is exactly one.
 fn only_node(root: &Path) -> Option<u32> {
-    let mut nodes = fs::read_dir(root.join("devices/system/node")).ok()?.filter_map(|entry| {
-        let name = entry.ok()?.file_name();
-        name.to_str()?.strip_prefix("node")?.parse().ok()
-    });
-    let node = nodes.next()?;
-    nodes.next().is_none().then_some(node)
+    match nodes(root)[..] {
+        [node] => Some(node),
+        _ => None,
+    }
+}
+
+/// Returns the numbers of the machine's NUMA nodes, none if they are not known.
+pub(crate) fn nodes(root: &Path) -> Vec<u32> {
+    let Ok(entries) = fs::read_dir(root.join("devices/system/node")) else {
+        return Vec::new();
+    };
+    let mut nodes: Vec<u32> = entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.strip_prefix("node")?.parse().ok())
+        .collect();
+    nodes.sort_unstable();
+    nodes
 }
 
 #[cfg(test)]

@@ -12,7 +12,8 @@ use std::sync::{Arc, Mutex};
 use nacre_pmem::replicate::Mechanism;
 use nacre_pmem::set::spawn_rebuild;
 use nacre_pmem::{
-    Access, Domain, DomainKind, ErrorKind, MemberCondition, PoolSet, PoolSetOptions, Settings,
+    Access, Domain, DomainKind, ErrorKind, LargePages, MemberCondition, PoolSet, PoolSetOptions,
+    Settings,
 };
 use support::{Mount, files, shm_directory, variants};
 use tempfile::TempDir;
@@ -411,7 +412,8 @@ fn reader_changes_nothing_and_refuses_every_change() {
     let after: Vec<Vec<u8>> = (0..2).map(|i| fs::read(places.path(i)).unwrap()).collect();
     assert!(before == after);
     let read_only = Domain::open("ro", places.directories[0].path(), Access::ReadOnly).unwrap();
-    let error = PoolSet::open("set", &[read_only.clone()], Access::ReadWrite).unwrap_err();
+    let error =
+        PoolSet::open("set", std::slice::from_ref(&read_only), Access::ReadWrite).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ReadOnly);
     let error = PoolSet::create("new", &[read_only], &options()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ReadOnly);
@@ -651,9 +653,13 @@ fn hole_in_a_member_is_filled_from_another_when_the_set_is_opened() {
     let file = File::options().write(true).open(places.path(0)).unwrap();
     let flags = rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
     rustix::fs::fallocate(file, flags, hole, 8192).unwrap();
+    let file = File::options().write(true).open(places.path(1)).unwrap();
+    rustix::fs::fallocate(file, flags, hole + 16_384, 8192).unwrap();
     let set = places.open();
-    assert_eq!(set.read(hole, 8192).unwrap(), [5; 8192]);
-    assert_eq!(set.read_member(0, hole, 8192).unwrap(), [5; 8192]);
+    for index in 0..2 {
+        assert_eq!(set.read_member(index, hole, 8192).unwrap(), [5; 8192]);
+        assert_eq!(set.read_member(index, hole + 16_384, 8192).unwrap(), [5; 8192]);
+    }
 }
 
 #[test]
@@ -698,4 +704,46 @@ fn rebuild_runs_beside_updates_on_a_thread() {
     assert_eq!(conditions(&set.lock().unwrap()), [Good; 2]);
     drop(set);
     assert_eq!(body(&places.path(0)), body(&places.path(1)));
+}
+
+#[test]
+fn members_are_placed_and_mapped_as_asked_for() {
+    let Some(directory) = shm_directory() else {
+        return;
+    };
+    for (large_pages, page_bytes) in [(LargePages::Auto, 2 << 20), (LargePages::Off, 4096)] {
+        let settings = Settings { large_pages: Some(large_pages), ..Settings::default() };
+        let domain = Domain::create_with("shm", directory.path(), &settings).unwrap();
+        let mut options = PoolSetOptions::new(8 * MIB);
+        options.numa_nodes = vec![None, domain.numa_node()];
+        let domains = [domain.clone(), domain.clone()];
+        let name = format!("pages-{large_pages}");
+        let mut set = PoolSet::create(&name, &domains, &options).unwrap();
+        set.update(set.data_offset(), b"touched").unwrap();
+        let states = set.member_states();
+        assert_eq!(states[0].placement.wanted, None);
+        assert_eq!(states[1].placement.wanted, domain.numa_node());
+        if large_pages == LargePages::Off || has_large_pages() {
+            assert!(states.iter().all(|state| state.page_bytes == page_bytes), "{states:?}");
+        }
+        let advises = domain.advice().iter().any(|advice| advice.contains("4 KiB"));
+        assert!(advises || large_pages == LargePages::Auto);
+        set.close().unwrap();
+        let set = PoolSet::open(&name, &domains, Access::ReadWrite).unwrap();
+        assert_eq!(set.member_states()[1].placement.wanted, domain.numa_node());
+        options.numa_nodes = vec![Some(900)];
+        let error = PoolSet::create("far", &domains, &options).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert!(files(directory.path()).iter().all(|name| !name.starts_with("far")));
+    }
+}
+
+/// Whether the kernel makes large pages of shared memory when it is asked to.
+fn has_large_pages() -> bool {
+    let pool = Domain::dram("probe").create_pool("probe", 8 * MIB).unwrap();
+    if pool.large_page_bytes() > 0 {
+        return true;
+    }
+    println!("skipped: this kernel makes no large pages now");
+    false
 }

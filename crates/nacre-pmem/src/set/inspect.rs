@@ -32,12 +32,13 @@ impl PoolSet {
         access: Access,
         inspect: impl FnOnce(&PoolSet) -> std::result::Result<Verdict, E>,
     ) -> std::result::Result<PoolSet, E> {
-        let (mut set, holes) = PoolSet::find(name, domains, access)?;
+        let (mut set, mut holes) = PoolSet::find(name, domains, access)?;
         let verdict = inspect(&set)?;
         // Until all members are equal, the end of a failed opening must not say that they are.
         set.is_abandoned = true;
         set.follow(&verdict)?;
-        set.begin(holes)?;
+        holes.retain(|(index, _)| verdict.damaged.iter().all(|(damaged, _)| damaged != index));
+        set.begin(&holes)?;
         set.is_abandoned = false;
         Ok(set)
     }

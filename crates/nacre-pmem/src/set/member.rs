@@ -8,7 +8,7 @@ use crate::granularity::DomainKind;
 use crate::lock::FileLock;
 use crate::pool::Pool;
 use crate::set::header::{Header, Row, SLOT_BYTES, Standing, Uuid};
-use crate::set::placement::Placement;
+use crate::set::placement::{self, Placement};
 
 /// How far the bytes of a member can be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -143,6 +143,12 @@ impl Member {
         self.problem = Some((error.kind(), error.to_string()));
     }
 
+    /// Returns the NUMA node of its memory, if it is known.
+    fn node(&self) -> Option<u32> {
+        let header = self.pool.as_ref().and_then(|pool| placement::node_of(pool.base()));
+        header.or(self.placement.actual)
+    }
+
     /// Returns what is known about it.
     pub(crate) fn state(&self, is_serving: bool) -> MemberState {
         let path = self.domain.as_ref().and_then(Domain::path);
@@ -155,7 +161,7 @@ impl Member {
             path: path.filter(|_| is_there).map(|path| path.join(&self.file_name)),
             condition: self.condition,
             is_serving,
-            placement: self.placement,
+            placement: Placement { actual: self.node(), ..self.placement },
             page_bytes: if large > 0 { 2 << 20 } else { rustix::param::page_size() as u64 },
             problem: self.problem.as_ref().map(|(_, text)| text.clone()),
         }

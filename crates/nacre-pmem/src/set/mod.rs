@@ -22,6 +22,7 @@
 //! [Zarubin22 3.2.1], [DaMoN18 3] replication inside one machine. Differs: epochs and a
 //! write-intent map, since the papers leave open how replicas are found and joined again.
 mod engine;
+mod epoch;
 mod grow;
 mod header;
 mod inspect;
@@ -30,7 +31,7 @@ mod member;
 mod membership;
 mod open;
 mod options;
-mod placement;
+pub(crate) mod placement;
 mod pool_set;
 mod rebuild;
 mod scrub;

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicUsize;
 use crate::domain::{Access, Domain};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lock::FileLock;
-use crate::set::header::{DATA_OFFSET, Header, INTENT_BYTES, INTENT_OFFSET, ROWS_MAX, Uuid};
+use crate::set::header::{DATA_OFFSET, Header, INTENT_BYTES, INTENT_OFFSET, ROWS_MAX, Row, Uuid};
 use crate::set::inspect::Verdict;
 use crate::set::intent::{IntentMap, region_bytes};
 use crate::set::member::{Member, MemberCondition};
@@ -17,6 +17,9 @@ use crate::set::options::PoolSetOptions;
 use crate::set::placement::Placement;
 use crate::set::pool_set::{Identity, PoolSet};
 use crate::set::survey::{self, Candidate, Truth, member_name};
+
+/// Number of a good member, and the ranges that have been punched out of it.
+pub(crate) type Holes = (u32, Vec<(u64, u64)>);
 
 /// Most members that a set is created with.
 pub(crate) const MEMBERS_MAX: usize = 8;
@@ -111,7 +114,7 @@ impl PoolSet {
     ) -> Result<Member> {
         let file_name = member_name(&self.name, index);
         let uuid = uuid(&self.object())?;
-        let pool = domain.create_pool(&file_name, self.end_offset)?;
+        let pool = domain.create_pool_on(&file_name, self.end_offset, node)?;
         let lock = domain
             .open_file(&file_name, Access::ReadWrite)
             .and_then(|file| FileLock::take(file, true, &domain.object(&file_name)));
@@ -151,23 +154,26 @@ impl PoolSet {
         PoolSet::open_inspected(name, domains, access, |_| Ok::<_, Error>(Verdict::default()))
     }
 
-    /// Finds and maps the members; nothing is changed yet. Returns the set with the ranges that
-    /// have been punched out of good members.
+    /// Finds and maps the members; nothing is changed yet.
     pub(crate) fn find(
         name: &str,
         domains: &[Domain],
         access: Access,
-    ) -> Result<(PoolSet, Vec<(u64, u64)>)> {
+    ) -> Result<(PoolSet, Vec<Holes>)> {
         let candidates = survey::find(name, domains, access)?;
         let truth = survey::judge(name, &candidates)?;
-        let holes = truth.good.iter().flat_map(|&good| candidates[good].holes.clone()).collect();
+        let holes: Vec<Holes> = truth
+            .good
+            .iter()
+            .map(|&good| (candidates[good].index, candidates[good].holes.clone()))
+            .collect();
         let mut set = assemble(name, domains, access, candidates, &truth)?;
         set.is_unclean = set.load_intents()?;
         Ok((set, holes))
     }
 
     /// Makes a set that was found ready for use.
-    pub(crate) fn begin(&mut self, holes: Vec<(u64, u64)>) -> Result<()> {
+    pub(crate) fn begin(&mut self, holes: &[Holes]) -> Result<()> {
         if self.access == Access::ReadOnly {
             // Marks allow stores, and there are none.
             self.intents.clear();
@@ -186,12 +192,8 @@ impl PoolSet {
     }
 
     /// Makes the good members equal and consistent.
-    fn recover(&mut self, is_unclean: bool, holes: Vec<(u64, u64)>) -> Result<()> {
-        // What was punched out of one member is taken from another; before anything else, since
-        // the member that has all its blocks may be the one to go next.
-        let clip = |(from, to): (u64, u64)| (from.max(DATA_OFFSET), to.min(self.end_offset));
-        let holes: Vec<(u64, u64)> = holes.into_iter().map(clip).collect();
-        self.equalise(&holes)?;
+    fn recover(&mut self, is_unclean: bool, holes: &[Holes]) -> Result<()> {
+        self.fill_holes(holes)?;
         if is_unclean {
             // A region that only some members have marked is marked in all before it is changed.
             self.write_all_intents()?;
@@ -206,6 +208,36 @@ impl PoolSet {
         self.intents.clear();
         self.refresh();
         Ok(())
+    }
+
+    /// Takes what was punched out of a member from one that has it; before all else, since that one
+    /// may fail next.
+    fn fill_holes(&mut self, holes: &[Holes]) -> Result<()> {
+        let mut failed = Vec::new();
+        for (index, ranges) in holes {
+            let target = self.position(*index)?;
+            for &(from, to) in ranges {
+                let (from, to) = (from.max(DATA_OFFSET), to.min(self.end_offset));
+                let overlaps = |&(start, end): &(u64, u64)| start < to && from < end;
+                let source = holes
+                    .iter()
+                    .find(|(other, theirs)| other != index && !theirs.iter().any(overlaps));
+                let Some((source, _)) = source else {
+                    continue;
+                };
+                let source = self.position(*source)?;
+                if !self.members[source].is_good() || !self.members[target].is_good() {
+                    continue;
+                }
+                let copied = copy_range(&mut self.members, source, target, from, to)
+                    .and_then(|()| self.members[target].mapped()?.drain());
+                if let Err(error) = copied {
+                    failed.push((target, error));
+                    break;
+                }
+            }
+        }
+        self.drop_failed(failed)
     }
 
     /// Recovers the undo log.
@@ -302,27 +334,13 @@ fn assemble(
         .iter()
         .filter_map(|&good| Some(candidates[good].header.as_ref()?.0.member))
         .collect();
-    let mut members = Vec::new();
+    let mut members: Vec<Member> = Vec::new();
     for row in &truth.header.rows {
         let found = candidates.iter().position(|candidate| {
             let by_uuid = candidate.header.as_ref().map(|(header, _)| header.member == row.uuid);
             by_uuid.unwrap_or(candidate.index == row.index)
         });
-        let mut member = Member {
-            uuid: row.uuid,
-            index: row.index,
-            good_epoch: row.good_epoch,
-            domain: None,
-            file_name: member_name(name, row.index),
-            lock: None,
-            pool: None,
-            condition: MemberCondition::Missing,
-            problem: None,
-            slot: 0,
-            rebuilt_to: 0,
-            replaces: row.replaces,
-            placement: Placement { wanted: row.node, actual: None },
-        };
+        let mut member = missing_member(name, row);
         if let Some(found) = found {
             let is_good = good.contains(&row.uuid);
             fill_member(&mut member, candidates.swap_remove(found), access, is_good, &sizes);
@@ -361,6 +379,25 @@ fn assemble(
     };
     set.choose_serving()?;
     Ok(set)
+}
+
+/// Returns a member of which only the row in the table is known.
+fn missing_member(name: &str, row: &Row) -> Member {
+    Member {
+        uuid: row.uuid,
+        index: row.index,
+        good_epoch: row.good_epoch,
+        domain: None,
+        file_name: member_name(name, row.index),
+        lock: None,
+        pool: None,
+        condition: MemberCondition::Missing,
+        problem: None,
+        slot: 0,
+        rebuilt_to: 0,
+        replaces: row.replaces,
+        placement: Placement { wanted: row.node, actual: None },
+    }
 }
 
 fn fill_member(

@@ -1,0 +1,104 @@
+//! Epochs: how the live members know, durably, who among them is good.
+//!
+//! Raising writes a header with the next epoch into every live member twice: as raising, then as
+//! settled. Nothing is acknowledged before the second round ends, so after a crash between the
+//! rounds those that were not reached are as good as those that were.
+
+use crate::domain::Access;
+use crate::error::{Error, Result};
+use crate::set::header::{Header, Phase, Uuid};
+use crate::set::member::Member;
+use crate::set::pool_set::PoolSet;
+
+impl PoolSet {
+    /// Takes members that failed out of the set, and makes the others know, durably.
+    #[inline]
+    pub(crate) fn drop_failed(&mut self, failed: Vec<(usize, Error)>) -> Result<()> {
+        match failed.is_empty() {
+            true => Ok(()),
+            false => self.drop_members(failed),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn drop_members(&mut self, failed: Vec<(usize, Error)>) -> Result<()> {
+        for (position, error) in &failed {
+            self.members[*position].fail(error);
+        }
+        self.choose_serving()?;
+        if self.access == Access::ReadOnly {
+            return Ok(());
+        }
+        self.raise_epoch()?;
+        // The others know; the member itself is told as well, if it still can be written.
+        let header = self.header(Phase::Settled);
+        for (position, _) in failed {
+            let _ = self.members[position].write_header(&header);
+        }
+        Ok(())
+    }
+
+    /// Raises the epoch of every live member in two rounds, so that a crash between them makes
+    /// nobody stale; members that fail meanwhile are left behind.
+    pub(crate) fn raise_epoch(&mut self) -> Result<()> {
+        loop {
+            self.choose_serving()?;
+            self.identity.epoch += 1;
+            self.identity.epoch_number = Uuid::random()
+                .map_err(|error| Error::os(self.object(), "cannot draw a number", error))?
+                .number();
+            let epoch = self.identity.epoch;
+            for member in self.members.iter_mut().filter(|member| member.is_good()) {
+                member.good_epoch = epoch;
+            }
+            if self.write_headers(Phase::Raising) && self.write_headers(Phase::Settled) {
+                self.identity.base_epoch = epoch;
+                self.is_raised = true;
+                return Ok(());
+            }
+        }
+    }
+
+    /// Writes headers into every live member, durably; members that fail are taken out.
+    #[must_use]
+    pub(crate) fn write_headers(&mut self, phase: Phase) -> bool {
+        self.identity.sequence += 1;
+        let header = self.header(phase);
+        let mut are_written = true;
+        for member in self.members.iter_mut().filter(|member| member.is_live()) {
+            if let Err(error) = member.write_header(&header) {
+                member.fail(&error);
+                are_written = false;
+            }
+        }
+        self.refresh();
+        are_written
+    }
+
+    /// As [`PoolSet::write_headers`]; a member that failed is left behind in a lower epoch.
+    pub(crate) fn settle_headers(&mut self) -> Result<()> {
+        match self.write_headers(Phase::Settled) {
+            true => Ok(()),
+            false => self.raise_epoch(),
+        }
+    }
+
+    pub(crate) fn header(&self, phase: Phase) -> Header {
+        let identity = &self.identity;
+        Header {
+            phase,
+            sequence: identity.sequence,
+            set: identity.set,
+            member: identity.set,
+            epoch: identity.epoch,
+            epoch_number: identity.epoch_number,
+            base_epoch: identity.base_epoch,
+            data_bytes: identity.data_bytes,
+            undo_bytes: identity.undo_bytes,
+            region_bytes: identity.region_bytes,
+            index: 0,
+            rows: self.members.iter().map(Member::row).collect(),
+        }
+    }
+}
