@@ -31,6 +31,7 @@ use crate::fault::FaultCause;
 use crate::flush;
 use crate::granularity::DomainKind;
 use crate::map::{MapMode, Mapping};
+use crate::sim;
 use crate::space::{self, Fallback};
 
 /// First step of reserved space: some 100 blocks of a chunk's column.
@@ -134,6 +135,7 @@ impl PoolAppender {
             let action = format!("cannot write {} bytes at offset {offset}", source.len());
             Error::os(&self.object, &action, error)
         })?;
+        sim::written(&self.file, offset, source);
         Ok(offset)
     }
 
@@ -163,11 +165,13 @@ impl PoolAppender {
         }
         let action = format!("cannot make {bytes} bytes durable");
         self.file.set_len(bytes).map_err(|error| Error::os(&self.object, &action, error))?;
+        sim::resized(&self.file);
         if self.plan.syncs {
             // PERSIST: appended lines are durable (fence in `copy_mapped`) or in the page cache;
             // this adds pages, size and block addresses. Nothing can refer to the pool before
             // `finish` returns.
             self.file.sync_all().map_err(|error| Error::os(&self.object, &action, error))?;
+            sim::file_synced(&self.file);
         }
         self.domain.sync_directory()?;
         self.is_finished = true;

@@ -38,6 +38,7 @@ use crate::probe::{self, Probe};
 use crate::set::placement;
 use crate::settings::Settings;
 use crate::signal::ignore_file_size_signal;
+use crate::sim;
 use crate::space::{self, Fallback};
 use crate::stream::StreamFlavour;
 use crate::sysfs;
@@ -345,6 +346,7 @@ impl Domain {
         if plan.syncs {
             // PERSIST: size and allocation are durable before the entry that leads to them.
             file.sync_all().map_err(|error| Error::os(&object, &action, error))?;
+            sim::file_synced(file);
         }
         let pool = Pool::map(
             object,
@@ -430,7 +432,10 @@ impl Domain {
         check_name(&object, file_name)?;
         match &self.0.place {
             Place::Memory(pools) => match lock(pools).remove(file_name) {
-                Some(_) => Ok(()),
+                Some(_) => {
+                    sim::removed(self.identity(), file_name);
+                    Ok(())
+                }
                 None => Err(Error::os(&object, "cannot remove", Errno::NOENT)),
             },
             Place::Directory { path, .. } => fs::remove_file(path.join(file_name))
@@ -455,7 +460,9 @@ impl Domain {
                     return Err(Error::os(&object, &action, Errno::NOENT));
                 };
                 pools.insert(to.to_string(), file);
-                Ok(())
+                sim::renamed(self.identity(), from, to);
+                drop(pools);
+                self.sync_directory()
             }
             Place::Directory { path, .. } => {
                 fs::rename(path.join(from), path.join(to))
@@ -509,9 +516,47 @@ impl Domain {
         }
     }
 
+    /// Identifies the domain among all that exist.
+    pub(crate) fn identity(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
+    }
+
+    /// Makes an empty domain in memory whose pools follow `plan`, for the crash simulator.
+    #[cfg(feature = "sim")]
+    pub(crate) fn simulated(name: &str, plan: Plan) -> Domain {
+        ignore_file_size_signal();
+        Domain(Arc::new(Inner {
+            name: name.to_string(),
+            place: Place::Memory(Mutex::new(BTreeMap::new())),
+            access: Access::ReadWrite,
+            plan,
+            numa_node: None,
+            file_system: "memory".to_string(),
+            settings: Settings::default(),
+        }))
+    }
+
+    /// Returns the files of a domain in memory.
+    #[cfg(feature = "sim")]
+    pub(crate) fn memory_files(&self) -> BTreeMap<String, Arc<File>> {
+        match &self.0.place {
+            Place::Memory(pools) => lock(pools).clone(),
+            Place::Directory { .. } => BTreeMap::new(),
+        }
+    }
+
+    /// Replaces the files of a domain in memory.
+    #[cfg(feature = "sim")]
+    pub(crate) fn set_memory_files(&self, files: BTreeMap<String, Arc<File>>) {
+        if let Place::Memory(pools) = &self.0.place {
+            *lock(pools) = files;
+        }
+    }
+
     /// Makes the directory's entries durable.
     pub(crate) fn sync_directory(&self) -> Result<()> {
         let Place::Directory { path, handle } = &self.0.place else {
+            sim::directory_synced(self.identity());
             return Ok(());
         };
         if !self.0.plan.syncs {
@@ -535,6 +580,7 @@ impl Domain {
                 }
                 memory_file(file_name).map(|file| {
                     let file = Arc::new(file);
+                    sim::created(self.identity(), file_name, &file);
                     pools.insert(file_name.to_string(), Arc::clone(&file));
                     file
                 })

@@ -61,6 +61,8 @@ pub enum ErrorKind {
     DoubleFree,
     /// A transaction changes more bytes than the undo log holds: split it or make the log larger.
     TransactionTooLarge,
+    /// A key or value is longer than the structure takes: shorten it.
+    TooLong,
     /// The persistent heap has no room for the extent: grow the pool set.
     HeapFull,
 }

@@ -81,7 +81,10 @@ impl Mapping {
         let base = NonNull::new(base).ok_or(Errno::NOMEM)?;
         let is_writable = matches!(mode, MapMode::Write | MapMode::WriteSync);
         match registry::register(base.as_ptr(), length, is_writable) {
-            Ok(faults) => Ok(Mapping { base, bytes: length, faults }),
+            Ok(faults) => {
+                sim::mapped(file, offset, base.as_ptr(), length);
+                Ok(Mapping { base, bytes: length, faults })
+            }
             Err(error) => {
                 // SAFETY: mapped above with this length, and nobody has seen it.
                 let _ = unsafe { rustix::mm::munmap(base.as_ptr().cast(), length) };
@@ -234,6 +237,7 @@ impl Drop for Mapping {
         if self.bytes == 0 {
             return;
         }
+        sim::unmapped(self.base.as_ptr());
         registry::retire(self.faults);
         // SAFETY: `base .. base + bytes` was mapped by `new` and is unmapped only here; borrows
         // of it end before the drop, and no fault handler works on it after `retire`.

@@ -42,6 +42,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::flush::{self, FlushFlavour};
 use crate::granularity::{DomainKind, Granularity};
 use crate::map::{MapMode, Mapping};
+use crate::sim;
 use crate::space::{self, Fallback};
 
 /// A mapped pool, updated in place or read only.
@@ -260,6 +261,7 @@ impl Pool {
         if grown.is_err() {
             // The mapping does not reach past `old`. The first error is the one to report.
             let _ = file.set_len(old);
+            sim::resized(file);
         }
         self.mapping = grown?;
         Ok(())
@@ -273,6 +275,7 @@ impl Pool {
             // PERSIST: size and allocation are durable before anything in the new part can be
             // published.
             file.sync_all().map_err(|error| Error::os(&self.object, &action, error))?;
+            sim::file_synced(file);
         }
         let mapping = map(&self.object, file, bytes, Access::ReadWrite, &self.plan)?;
         if self.plan.large_pages {

@@ -12,6 +12,8 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use rustix::fs::{FallocateFlags, SeekFrom};
 use rustix::io::Errno;
 
+use crate::sim;
+
 /// Bytes of zeros written at once: large enough that the call does not count.
 const ZEROS_BYTES: usize = 1 << 20;
 
@@ -40,6 +42,7 @@ pub(crate) fn extend(file: &File, from: u64, to: u64, fallback: Fallback) -> io:
         // A file system may have got part of the way. The first error is the one to report.
         let _ = file.set_len(from);
     }
+    sim::resized(file);
     result
 }
 

@@ -17,6 +17,7 @@ use crate::set::options::PoolSetOptions;
 use crate::set::placement::Placement;
 use crate::set::pool_set::{Identity, PoolSet};
 use crate::set::survey::{self, Candidate, Truth, member_name};
+use crate::undo::{self, Log};
 
 /// Number of a good member, and the ranges that have been punched out of it.
 pub(crate) type Holes = (u32, Vec<(u64, u64)>);
@@ -71,6 +72,7 @@ impl PoolSet {
             intents: IntentMap::new(region_bytes(file_bytes)),
             is_raised: false,
             is_unclean: false,
+            undo: Log::default(),
             is_abandoned: false,
             end_offset: file_bytes,
             scrubbed_to: 0,
@@ -198,10 +200,12 @@ impl PoolSet {
             // A region that only some members have marked is marked in all before it is changed.
             self.write_all_intents()?;
             self.refresh();
-            self.equalise(&self.intents.ranges(DATA_OFFSET, self.end_offset))?;
+            self.equalise(&self.intents.ranges(self.data_offset(), self.end_offset))?;
         }
-        self.recover_undo()?;
+        undo::recover(self)?;
         if is_unclean {
+            // Last, so that recovery may use any member's log.
+            self.equalise(&self.intents.ranges(DATA_OFFSET, self.data_offset()))?;
             self.raise_epoch()?;
             self.clear_intents()?;
         }
@@ -238,11 +242,6 @@ impl PoolSet {
             }
         }
         self.drop_failed(failed)
-    }
-
-    /// Recovers the undo log.
-    fn recover_undo(&mut self) -> Result<()> {
-        Ok(())
     }
 
     /// Copies what differs in the ranges from the serving member to the other good ones, durably.
@@ -371,6 +370,7 @@ fn assemble(
         intents: IntentMap::new(sizes.region_bytes),
         is_raised: false,
         is_unclean: false,
+        undo: Log::default(),
         is_abandoned: false,
         end_offset: sizes.file_bytes(),
         scrubbed_to: 0,

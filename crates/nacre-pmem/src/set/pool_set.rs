@@ -13,6 +13,7 @@ use crate::set::engine::Engine;
 use crate::set::header::{DATA_OFFSET, INTENT_BYTES, INTENT_OFFSET, Uuid};
 use crate::set::intent::IntentMap;
 use crate::set::member::{Member, MemberCondition, MemberState};
+use crate::undo::{self, Log};
 
 /// A master pool and its replicas.
 #[derive(Debug)]
@@ -34,6 +35,8 @@ pub struct PoolSet {
     pub(crate) is_abandoned: bool,
     /// Offset behind the last byte; that of every live member.
     pub(crate) end_offset: u64,
+    /// Volatile state of the undo log.
+    pub(crate) undo: Log,
     /// How far scrubbing is.
     pub(crate) scrubbed_to: u64,
     /// The quick way to all live members, if there is one.
@@ -92,6 +95,11 @@ impl PoolSet {
         let serving = self.serving_position();
         let state = |(position, member): (usize, &Member)| member.state(position == serving);
         self.members.iter().enumerate().map(state).collect()
+    }
+
+    /// Whether the set was opened for writing.
+    pub fn is_writable(&self) -> bool {
+        self.access == Access::ReadWrite
     }
 
     /// Returns a range as the serving member has it.
@@ -175,6 +183,7 @@ impl PoolSet {
     /// `OutOfRange`, `ReadOnly`, `NoReplica`; nothing is written.
     #[inline]
     pub fn write(&mut self, offset: u64, source: &[u8]) -> Result<()> {
+        self.leave_transactions(offset)?;
         self.prepare(offset, source.len() as u64)?;
         self.store(offset, source)
     }
@@ -198,6 +207,7 @@ impl PoolSet {
     /// As for [`PoolSet::write`] and [`PoolSet::drain`].
     #[inline]
     pub fn update(&mut self, offset: u64, source: &[u8]) -> Result<()> {
+        self.leave_transactions(offset)?;
         self.prepare(offset, source.len() as u64)?;
         let Some(engine) = &self.engine else {
             return self.update_each(offset, source);
@@ -220,6 +230,7 @@ impl PoolSet {
     /// As for [`PoolSet::update`]; if a range is wrong nothing is written.
     pub fn update_batch(&mut self, updates: &[(u64, &[u8])]) -> Result<()> {
         for (offset, source) in updates {
+            self.leave_transactions(*offset)?;
             self.prepare(*offset, source.len() as u64)?;
         }
         for (offset, source) in updates {
@@ -236,6 +247,7 @@ impl PoolSet {
     pub fn publish_u64(&mut self, offset: u64, value: u64) -> Result<()> {
         // A wrong offset is refused before anything is stored.
         self.load_u64(offset)?;
+        self.leave_transactions(offset)?;
         self.prepare(offset, 8)?;
         self.drain()?;
         let mut failed = Vec::new();
@@ -280,6 +292,8 @@ impl PoolSet {
     }
 
     fn finish(&mut self) -> Result<()> {
+        // A half-done commit is for the next open, which compares the members.
+        self.is_abandoned |= self.undo.is_broken();
         if self.access == Access::ReadOnly || !self.is_raised || self.is_abandoned {
             return Ok(());
         }
@@ -295,6 +309,15 @@ impl PoolSet {
         match self.intents.is_marked(offset, bytes) {
             true => Ok(()),
             false => self.mark(offset, bytes),
+        }
+    }
+
+    /// Keeps stores that are not part of a transaction out of the undo log, and settles it.
+    #[inline(always)]
+    fn leave_transactions(&mut self, offset: u64) -> Result<()> {
+        match offset < self.data_offset() || self.undo.is_unsettled() {
+            true => undo::settle(self, offset),
+            false => Ok(()),
         }
     }
 
@@ -484,6 +507,15 @@ impl PoolSet {
         Ok(())
     }
 
+    /// Returns the numbers of the good members, the serving one first.
+    pub(crate) fn good_members(&self) -> Vec<u32> {
+        let serving = self.serving_position();
+        let good = |position: &usize| self.members.get(*position).is_some_and(Member::is_good);
+        let others = (0..self.members.len()).filter(|&position| position != serving);
+        let order = std::iter::once(serving).chain(others).filter(good);
+        order.map(|position| self.members[position].index).collect()
+    }
+
     /// Returns the position of the member with the number `index`.
     pub(crate) fn position(&self, index: u32) -> Result<usize> {
         self.members
@@ -518,7 +550,7 @@ impl PoolSet {
 
     #[cold]
     #[inline(never)]
-    fn out_of_range(&self, offset: u64, bytes: u64) -> Error {
+    pub(crate) fn out_of_range(&self, offset: u64, bytes: u64) -> Error {
         Error::new(
             ErrorKind::OutOfRange,
             self.object(),

@@ -1,1 +1,7 @@
 //! NVRAM-centric structures: column store and hybrid tree.
+mod column_store;
+mod hybrid_tree;
+mod prefetch;
+
+pub use column_store::{COLUMN_HEADER_BYTES, ColumnStore};
+pub use hybrid_tree::{HybridTree, KEY_BYTES_MAX, KeyBounds, TreeSummary, VALUE_BYTES_MAX};

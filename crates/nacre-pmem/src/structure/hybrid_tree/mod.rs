@@ -1,0 +1,47 @@
+//! Hybrid tree: keys with values, leaves in a pool set and inner nodes in DRAM.
+//!
+//! The leaves form a linked list in the data area, allocated by the [`Heap`](crate::heap::Heap);
+//! each is larger than all before it. The inner nodes are rebuilt from the list when the tree is
+//! opened. Keys and values are byte strings; keys are ordered byte by byte.
+//!
+//! # Invariants
+//! 1. A key has one live entry at most: an update clears the old and sets the new live bit by one
+//!    8-byte store.
+//! 2. An entry that is live does not change but for its value word, which changes by one 8-byte
+//!    store. Space of an entry is used again only after its live bit is durably clear.
+//! 3. Reads tolerate any bytes: what is wrong with a leaf is a typed error that names it.
+//!
+//! # Layout
+//! The heap's root is the header:
+//!
+//! | offset | bytes | field |
+//! |---|---|---|
+//! | 0 | 8 | magic |
+//! | 8 | 4 | version |
+//! | 12 | 4 | CRC-32C of bytes 0..12 |
+//! | 16 | 8 | first leaf |
+//!
+//! Leaves: see `leaf`, entries: see `entry`.
+//!
+//! # Concurrency
+//! One writer at a time, any number of readers; a lock for the whole tree, held for one key, or for
+//! the copy of one leaf in a range read.
+//!
+//! # Source
+//! [Zarubin22 3.1.1, Fig. 3.1] key-value store (KV). Differs: most changes need no transaction, but
+//! one 8-byte publish; entries have checksums; values of a word are replaced in place.
+mod check;
+mod entry;
+mod inner;
+mod leaf;
+mod list;
+mod read;
+mod room;
+mod separators;
+mod tree;
+mod write;
+
+pub use check::TreeSummary;
+pub use entry::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
+pub use read::KeyBounds;
+pub use tree::HybridTree;

@@ -1,0 +1,214 @@
+//! The tree itself: creating, opening, and what readers and the writer share.
+
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use super::inner::{Inner, Place};
+use super::leaf::{self, Leaf, LeafRef};
+use super::list::LeafList;
+use crate::error::{Error, ErrorKind, Result};
+use crate::heap::Heap;
+use crate::set::PoolSet;
+
+const MAGIC: [u8; 8] = *b"NACREKV\0";
+const VERSION: u32 = 1;
+const CRC_OFFSET: usize = 12;
+/// Bytes of the header that its checksum covers, and the checksum.
+const CHECKED_BYTES: usize = 16;
+/// Offset of the word that names the first leaf.
+const HEAD_OFFSET: u64 = 16;
+/// Bytes of the header.
+const HEADER_BYTES: usize = 24;
+
+/// A persistent map from keys to values, ordered by the bytes of the keys.
+///
+/// Keys have up to [`KEY_BYTES_MAX`](super::KEY_BYTES_MAX) bytes, values up to
+/// [`VALUE_BYTES_MAX`](super::VALUE_BYTES_MAX).
+///
+/// ```
+/// use nacre_pmem::structure::HybridTree;
+/// use nacre_pmem::{Domain, PoolSet, PoolSetOptions};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
+/// let domains = [Domain::create("main", directory.path())?];
+/// let set = PoolSet::create("map", &domains, &PoolSetOptions::new(1 << 20))?;
+/// let tree = HybridTree::create(set)?;
+/// tree.insert(b"pearl", b"7 mm")?;
+/// assert_eq!(tree.get(b"pearl")?.as_deref(), Some(&b"7 mm"[..]));
+/// # Ok(()) }
+/// ```
+#[derive(Debug)]
+pub struct HybridTree {
+    state: RwLock<State>,
+}
+
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) set: PoolSet,
+    pub(super) heap: Heap,
+    pub(super) inner: Inner,
+    /// Offset of the header.
+    pub(super) header: u64,
+    /// Live entries.
+    pub(super) count: u64,
+}
+
+impl HybridTree {
+    /// Creates an empty tree that takes the whole data area of `set`.
+    ///
+    /// # Errors
+    /// `HeapFull` if the data area is too small; as for [`PoolSet::transaction`].
+    pub fn create(mut set: PoolSet) -> Result<HybridTree> {
+        let mut heap = Heap::create(&mut set)?;
+        let (header, leaf, used) = set.transaction(|tx| {
+            let header = heap.alloc(tx, HEADER_BYTES as u64)?.offset;
+            let leaf = LeafRef::new(heap.alloc(tx, leaf::leaf_bytes(0))?.offset, 0);
+            let (bytes, used) = leaf::build(leaf, 0, std::iter::empty());
+            tx.write_new(leaf.offset(), &bytes)?;
+            tx.write_new(header, &encode_header(leaf))?;
+            heap.set_root(tx, header)?;
+            Ok((header, leaf, used))
+        })?;
+        let inner = Inner::new(Place { leaf, used });
+        Ok(HybridTree::of(State { set, heap, inner, header, count: 0 }))
+    }
+
+    /// Opens the tree in `set` and rebuilds its inner nodes from the leaves.
+    ///
+    /// Takes time by the number of keys. Leaves that a crash left empty are taken out.
+    ///
+    /// # Errors
+    /// `Foreign` if the set holds no tree, `TooNew`, `Corrupt` if the header, the list of leaves or
+    /// a leaf is damaged; as for [`Heap::open`].
+    pub fn open(mut set: PoolSet) -> Result<HybridTree> {
+        let heap = Heap::open(&mut set)?;
+        let Some(header) = heap.root(&set)? else {
+            let problem = "its heap has no root, so it holds no hybrid tree";
+            return Err(Error::new(ErrorKind::Foreign, "pool set", problem, "check its name"));
+        };
+        let head = check_header(&set, header)?;
+        let list = LeafList::read(&set, header + HEAD_OFFSET, head)?;
+        let inner = Inner::bulk(list.first, list.others);
+        let mut state = State { set, heap, inner, header, count: list.count };
+        for (link, leaf, next) in list.empty {
+            match state.unlink(link, leaf, next) {
+                // Nobody will insert, so it is enough that the inner nodes do not know the leaf.
+                Err(error) if error.kind() == ErrorKind::ReadOnly => break,
+                unlinked => unlinked?,
+            }
+        }
+        Ok(HybridTree::of(state))
+    }
+
+    fn of(state: State) -> HybridTree {
+        HybridTree { state: RwLock::new(state) }
+    }
+
+    /// Returns the number of keys.
+    pub fn len(&self) -> u64 {
+        self.read().count
+    }
+
+    /// Whether there is no key.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the number of leaves.
+    pub fn leaf_count(&self) -> usize {
+        self.read().inner.leaf_count()
+    }
+
+    /// Lets `body` use the pool set, for instance to add a replica, while nobody else uses the
+    /// tree. The bytes of the data area belong to the tree.
+    pub fn with_set<T>(&self, body: impl FnOnce(&mut PoolSet) -> T) -> T {
+        body(&mut self.write().set)
+    }
+
+    /// Ends the use of the tree and returns the pool set.
+    pub fn into_set(self) -> PoolSet {
+        self.state.into_inner().unwrap_or_else(PoisonError::into_inner).set
+    }
+
+    /// The lock of readers. A writer that panicked left the leaves as a crash would have; what it
+    /// does to the inner nodes cannot panic in between.
+    #[inline]
+    pub(super) fn read(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[inline]
+    pub(super) fn write(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Runs `body` on the bytes of a leaf.
+    #[inline]
+    pub(super) fn with_leaf<T>(&self, leaf: LeafRef, body: impl Fn(Leaf<'_>) -> T) -> Result<T> {
+        with_leaf(&self.set, leaf, body)
+    }
+
+    /// Returns the offset of the word that names the first leaf.
+    pub(super) fn head_offset(&self) -> u64 {
+        self.header + HEAD_OFFSET
+    }
+
+    /// Returns the first leaf.
+    pub(super) fn head(&self) -> Result<LeafRef> {
+        check_header(&self.set, self.header)
+    }
+}
+
+#[inline]
+pub(super) fn with_leaf<T>(
+    set: &PoolSet,
+    leaf: LeafRef,
+    body: impl Fn(Leaf<'_>) -> T,
+) -> Result<T> {
+    set.read_with(leaf.offset(), leaf.bytes(), |bytes| body(Leaf::new(bytes, leaf.class())))
+}
+
+fn encode_header(first: LeafRef) -> [u8; HEADER_BYTES] {
+    let mut header = [0; HEADER_BYTES];
+    header[..8].copy_from_slice(&MAGIC);
+    header[8..CRC_OFFSET].copy_from_slice(&VERSION.to_le_bytes());
+    let crc = crc32c::crc32c(&header[..CRC_OFFSET]);
+    header[CRC_OFFSET..CHECKED_BYTES].copy_from_slice(&crc.to_le_bytes());
+    header[CHECKED_BYTES..].copy_from_slice(&first.word().to_le_bytes());
+    header
+}
+
+/// Returns the first leaf.
+fn check_header(set: &PoolSet, offset: u64) -> Result<LeafRef> {
+    let header = set.read_with(offset, HEADER_BYTES as u64, |bytes| {
+        let mut header = [0; HEADER_BYTES];
+        header.copy_from_slice(bytes);
+        header
+    })?;
+    let error = |kind, problem: String, remedy| {
+        Error::new(kind, format!("hybrid tree at offset {offset}"), problem, remedy)
+    };
+    if header[..8] != MAGIC {
+        let problem = format!("magic {:02x?} is none of a hybrid tree", &header[..8]);
+        return Err(error(ErrorKind::Foreign, problem, "check the name of the pool set"));
+    }
+    let crc = crc32c::crc32c(&header[..CRC_OFFSET]).to_le_bytes();
+    if header[CRC_OFFSET..CHECKED_BYTES] != crc {
+        let stored = &header[CRC_OFFSET..CHECKED_BYTES];
+        let problem = format!("header checksum {stored:02x?} does not match {crc:02x?}");
+        return Err(error(ErrorKind::Corrupt, problem, "rebuild the pool from a replica"));
+    }
+    if header[8..CRC_OFFSET] != VERSION.to_le_bytes() {
+        let found = &header[8..CRC_OFFSET];
+        let problem = format!("version {found:?}, but this software knows {VERSION}");
+        return Err(error(ErrorKind::TooNew, problem, "use a newer version"));
+    }
+    let mut word = [0; 8];
+    word.copy_from_slice(&header[CHECKED_BYTES..]);
+    let word = u64::from_le_bytes(word);
+    LeafRef::from_word(word).ok_or_else(|| {
+        let problem = format!("its first leaf {word:#x} is no leaf");
+        error(ErrorKind::Corrupt, problem, "rebuild the pool from a replica")
+    })
+}

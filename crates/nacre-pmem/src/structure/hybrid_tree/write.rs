@@ -1,0 +1,179 @@
+//! Insert, update and delete: an entry first, then the publish word.
+//!
+//! # Durability
+//! | change | stores | fences |
+//! |---|---|---|
+//! | value of one word by another of the same size | the word | 1 |
+//! | insert; any other update | entry and fingerprint, then the publish word | 2 |
+//! | delete | the publish word | 1 |
+//! | leaf full or empty | a transaction (see `room`) | |
+//!
+//! Each is durable on return, and a crash leaves it done or not done.
+
+use super::entry::{self, KEY_BYTES_MAX, VALUE_BYTES_MAX, WORD_BYTES, WORD_OFFSET};
+use super::leaf::{self, Hit, SLOTS};
+use super::tree::{HybridTree, State, with_leaf};
+use crate::error::{Error, ErrorKind, Result};
+
+/// Entries up to this size are built without allocating.
+const SMALL_ENTRY_BYTES: usize = 128;
+
+/// Which of "insert" and "update" a call may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    Insert,
+    Update,
+    Upsert,
+}
+
+impl HybridTree {
+    /// Adds `key` with `value` and returns true, unless the key is there. Durable on return.
+    ///
+    /// # Errors
+    /// `TooLong` for a key or value past the limit; `HeapFull` if a leaf is full and there is no
+    /// room for another; `Corrupt`, `Lost` as for reads; as for [`PoolSet::update`]. The tree is
+    /// as before.
+    ///
+    /// [`PoolSet::update`]: crate::PoolSet::update
+    #[inline]
+    pub fn insert(&self, key: &[u8], value: &[u8]) -> Result<bool> {
+        self.write().change(key, value, Change::Insert)
+    }
+
+    /// Replaces the value of `key` and returns true, if the key is there. Durable on return.
+    ///
+    /// # Errors
+    /// As for [`HybridTree::insert`].
+    #[inline]
+    pub fn update(&self, key: &[u8], value: &[u8]) -> Result<bool> {
+        self.write().change(key, value, Change::Update)
+    }
+
+    /// Adds `key` with `value`, or replaces its value; returns whether the key is new. Durable on
+    /// return.
+    ///
+    /// # Errors
+    /// As for [`HybridTree::insert`].
+    #[inline]
+    pub fn upsert(&self, key: &[u8], value: &[u8]) -> Result<bool> {
+        let mut state = self.write();
+        let count = state.count;
+        state.change(key, value, Change::Upsert)?;
+        Ok(state.count > count)
+    }
+
+    /// Removes `key` and returns true, if it is there. Durable on return.
+    ///
+    /// # Errors
+    /// As for [`HybridTree::insert`].
+    pub fn delete(&self, key: &[u8]) -> Result<bool> {
+        self.write().delete(key)
+    }
+}
+
+impl State {
+    /// Returns whether the change took place.
+    #[inline]
+    fn change(&mut self, key: &[u8], value: &[u8], change: Change) -> Result<bool> {
+        check_sizes(key, value)?;
+        let fingerprint = entry::fingerprint(key);
+        let leaf = self.inner.leaf(key);
+        let (live, hit) = self.find(key, fingerprint, leaf)?;
+        match hit {
+            Some(_) if change == Change::Insert => Ok(false),
+            None if change == Change::Update => Ok(false),
+            Some(hit) if hit.value_bytes == value.len() && value.len() <= WORD_BYTES => {
+                let word = leaf.slot_offset(hit.slot) + WORD_OFFSET as u64;
+                self.set.update(word, &entry::value_word(value).to_le_bytes())?;
+                Ok(true)
+            }
+            hit => self.replace(key, value, fingerprint, live, hit).map(|()| true),
+        }
+    }
+
+    /// Looks for `key` in `leaf`; returns the publish word as well.
+    #[inline]
+    fn find(&self, key: &[u8], fingerprint: u8, leaf: leaf::LeafRef) -> Result<(u64, Option<Hit>)> {
+        let found = with_leaf(&self.set, leaf, |bytes| {
+            bytes.find(key, fingerprint).map(|hit| (bytes.live(), hit))
+        })?;
+        found.map_err(|damage| damage.at(leaf))
+    }
+
+    /// Writes a new entry and publishes it; `hit`, the old one, goes by the same store.
+    fn replace(
+        &mut self,
+        key: &[u8],
+        value: &[u8],
+        fingerprint: u8,
+        mut live: u64,
+        mut hit: Option<Hit>,
+    ) -> Result<()> {
+        let bytes = entry::entry_bytes(key.len(), value.len());
+        let (leaf, slot) = loop {
+            let (leaf, used) = self.inner.place_mut(key);
+            if let Some(slot) = leaf::free_slot(leaf.class(), *used, bytes) {
+                break (*leaf, slot);
+            }
+            self.make_room(key, bytes)?;
+            (live, hit) = self.find(key, fingerprint, self.inner.leaf(key))?;
+        };
+        let (mut small, mut large) = ([0; SMALL_ENTRY_BYTES], Vec::new());
+        let buffer = if bytes <= SMALL_ENTRY_BYTES {
+            &mut small[..bytes]
+        } else {
+            large.resize(bytes, 0);
+            &mut large[..]
+        };
+        entry::encode(buffer, key, value);
+        let old = hit.map_or(0, |hit| 1 << hit.slot);
+        debug_assert!(live >> SLOTS == 0 && live & 1 << slot == 0);
+        self.set.write(leaf.slot_offset(slot), buffer)?;
+        self.set.write(leaf.fingerprint_offset(slot), &[fingerprint])?;
+        self.set.publish_u64(leaf.offset(), live & !old | 1 << slot)?;
+        let (_, used) = self.inner.place_mut(key);
+        *used |= leaf::unit_mask(leaf.class(), slot, bytes);
+        match hit {
+            Some(hit) => *used &= !hit.units,
+            None => self.count += 1,
+        }
+        Ok(())
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<bool> {
+        let leaf = self.inner.leaf(key);
+        let (live, hit) = self.find(key, entry::fingerprint(key), leaf)?;
+        let Some(hit) = hit else { return Ok(false) };
+        let live = live & !(1 << hit.slot);
+        self.set.publish_u64(leaf.offset(), live)?;
+        *self.inner.place_mut(key).1 &= !hit.units;
+        self.count -= 1;
+        if live == 0 && self.inner.leaf_count() > 1 {
+            // The key is gone whether this succeeds or not; an empty leaf costs only its space.
+            let _ = self.remove_leaf(key);
+        }
+        Ok(true)
+    }
+}
+
+#[inline]
+fn check_sizes(key: &[u8], value: &[u8]) -> Result<()> {
+    if key.len() <= KEY_BYTES_MAX && value.len() <= VALUE_BYTES_MAX {
+        return Ok(());
+    }
+    Err(too_long(key.len(), value.len()))
+}
+
+#[cold]
+fn too_long(key_bytes: usize, value_bytes: usize) -> Error {
+    let (what, bytes, limit) = match key_bytes > KEY_BYTES_MAX {
+        true => ("key", key_bytes, KEY_BYTES_MAX),
+        false => ("value", value_bytes, VALUE_BYTES_MAX),
+    };
+    Error::new(
+        ErrorKind::TooLong,
+        "hybrid tree",
+        format!("a {what} of {bytes} bytes is longer than {limit} bytes"),
+        "shorten it, or store it elsewhere and its place here",
+    )
+}

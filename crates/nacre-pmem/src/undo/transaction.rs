@@ -1,0 +1,430 @@
+//! A transaction: what its body may do, and the steps of commit and rollback.
+
+use super::layout::{self, ENTRY_BYTES, HEADER_BYTES, Word};
+use super::log::{self, Buffers, COMPARED_TARGETS_MAX, Target};
+use super::media;
+use crate::error::{Error, ErrorKind, Result};
+use crate::set::PoolSet;
+
+/// Changes to a pool set that take effect together or not at all.
+///
+/// Dropped without commit (a panic of the body), it is rolled back.
+#[derive(Debug)]
+pub struct Transaction<'a> {
+    set: &'a mut PoolSet,
+    id: u64,
+    slot_bytes: usize,
+    buffers: Buffers,
+    /// Where the segment that is not sealed yet begins in the image.
+    segment_start: usize,
+    /// Targets before this index are applied.
+    applied: usize,
+    /// Smallest range that covers the targets that are not applied.
+    hull: (u64, u64),
+    /// Ranges may overlap or are applied in several steps: the CRC is taken of the bytes in place.
+    is_tangled: bool,
+    /// Bytes were stored by `write_new` since the last fence.
+    has_fresh: bool,
+    is_watched: bool,
+    /// Why a write was refused; then the transaction can only roll back.
+    failure: Option<ErrorKind>,
+    is_finished: bool,
+}
+
+/// How a range meets the targets that are not applied.
+enum Meeting {
+    Apart,
+    /// It is the range of the target with this index, whose new bytes begin at this position.
+    Same(usize),
+    Overlapping,
+}
+
+impl PoolSet {
+    /// Runs `body`; all its changes take effect, durably and in all healthy members, or none does.
+    ///
+    /// # Errors
+    /// What `body` returns, after rolling back. `TransactionTooLarge` if a write of the body was
+    /// refused for that reason, even if the body goes on. `Io`, `NoReplica` if the members cannot be
+    /// written; then the outcome may be open until the set is opened again, and further stores are
+    /// refused.
+    #[inline]
+    pub fn transaction<T>(
+        &mut self,
+        body: impl FnOnce(&mut Transaction<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let mut transaction = Transaction::begin(self)?;
+        match body(&mut transaction) {
+            Ok(value) => {
+                transaction.commit()?;
+                Ok(value)
+            }
+            Err(error) => {
+                transaction.rollback()?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Returns the id of the newest committed transaction; ids grow while the set is open.
+    pub fn last_committed_id(&self) -> u64 {
+        self.undo.committed_id
+    }
+}
+
+impl<'a> Transaction<'a> {
+    #[inline]
+    fn begin(set: &'a mut PoolSet) -> Result<Transaction<'a>> {
+        if set.undo.must_be_prepared() || !set.is_writable() {
+            prepare_begin(set)?;
+        }
+        set.undo.id += 1;
+        set.undo.is_running = true;
+        let id = set.undo.id;
+        let buffers = std::mem::take(&mut set.undo.spare);
+        let slot_bytes = log::slot_bytes(set);
+        Ok(Transaction {
+            set,
+            id,
+            slot_bytes,
+            buffers,
+            segment_start: 0,
+            applied: 0,
+            hull: (u64::MAX, 0),
+            is_tangled: false,
+            has_fresh: false,
+            is_watched: false,
+            failure: None,
+            is_finished: false,
+        })
+    }
+
+    /// Returns the id of this transaction; if it commits, [`PoolSet::last_committed_id`] is the same
+    /// until the next one does.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Returns the pool set as it is without the writes of this transaction that are not applied
+    /// yet. For offsets and sizes, and for ranges that this transaction does not write.
+    pub fn set(&self) -> &PoolSet {
+        self.set
+    }
+
+    /// Returns a range as this transaction sees it. If it wrote there since the last such read, this
+    /// costs a fence.
+    ///
+    /// # Errors
+    /// `OutOfRange`; as for [`PoolSet::drain`].
+    #[inline]
+    pub fn read(&mut self, offset: u64, bytes: u64) -> Result<&[u8]> {
+        if !matches!(self.meet(offset, bytes as usize), Meeting::Apart) {
+            self.apply()?;
+        }
+        self.set.read(offset, bytes)
+    }
+
+    /// Loads an aligned word as this transaction sees it.
+    ///
+    /// # Errors
+    /// As for [`Transaction::read`], `NotAligned`.
+    #[inline]
+    pub fn load_u64(&mut self, offset: u64) -> Result<u64> {
+        if !matches!(self.meet(offset, 8), Meeting::Apart) {
+            self.apply()?;
+        }
+        self.set.load_u64(offset)
+    }
+
+    /// Replaces a range when the transaction commits.
+    ///
+    /// # Errors
+    /// `OutOfRange`, `TransactionTooLarge`; then the transaction will be rolled back.
+    #[inline]
+    pub fn write(&mut self, offset: u64, source: &[u8]) -> Result<()> {
+        self.check(offset, source.len())?;
+        match self.meet(offset, source.len()) {
+            Meeting::Apart => {}
+            Meeting::Overlapping => self.is_tangled = true,
+            Meeting::Same(at) => {
+                self.buffers.new[at..at + source.len()].copy_from_slice(source);
+                return Ok(());
+            }
+        }
+        self.append(offset, source)
+    }
+
+    /// Stores bytes at once that nothing durable refers to yet, as in an extent that this transaction
+    /// allocated. A rollback leaves them there.
+    ///
+    /// # Errors
+    /// `OutOfRange`; as for [`PoolSet::drain`].
+    #[inline]
+    pub fn write_new(&mut self, offset: u64, source: &[u8]) -> Result<()> {
+        self.check(offset, source.len())?;
+        if !matches!(self.meet(offset, source.len()), Meeting::Apart) {
+            // In order with the write that is not applied yet.
+            return self.write(offset, source);
+        }
+        if self.segment_start == 0 && self.set.undo.is_watching(offset, source.len()) {
+            // The extent was freed by the transaction before, which wrote to it.
+            log::settle(self.set, offset)?;
+        }
+        self.has_fresh = true;
+        media::store(self.set, offset, source)
+            .inspect_err(|error| self.failure = Some(error.kind()))
+    }
+
+    /// Makes the outcome of this transaction known by `Log::outcome`.
+    #[inline]
+    pub(crate) fn watch(&mut self) {
+        self.is_watched = true;
+    }
+
+    #[inline]
+    fn check(&mut self, offset: u64, bytes: usize) -> Result<()> {
+        let end = offset.checked_add(bytes as u64);
+        if offset < self.set.data_offset() || end.is_none_or(|end| end > self.set.end_offset()) {
+            return Err(self.refuse_range(offset, bytes));
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn refuse_range(&mut self, offset: u64, bytes: usize) -> Error {
+        self.failure = Some(ErrorKind::OutOfRange);
+        let (start, end) = (self.set.data_offset(), self.set.end_offset());
+        Error::new(
+            ErrorKind::OutOfRange,
+            "transaction",
+            format!("writes {bytes} bytes at offset {offset}, the data area is {start}..{end}"),
+            "",
+        )
+    }
+
+    #[cold]
+    fn refuse_size(&mut self, bytes: usize) -> Error {
+        self.failure = Some(ErrorKind::TransactionTooLarge);
+        let (used, slot_bytes) = (self.buffers.image.len(), self.slot_bytes);
+        Error::new(
+            ErrorKind::TransactionTooLarge,
+            "transaction",
+            format!("{bytes} more bytes after {used} do not fit the undo log of {slot_bytes}"),
+            "split the transaction, or create the pool set with a larger undo log",
+        )
+    }
+
+    /// Finds out how a range meets the targets that are not applied.
+    #[inline]
+    fn meet(&self, offset: u64, bytes: usize) -> Meeting {
+        if offset >= self.hull.1 || offset.saturating_add(bytes as u64) <= self.hull.0 {
+            return Meeting::Apart;
+        }
+        self.meet_any(offset, bytes)
+    }
+
+    fn meet_any(&self, offset: u64, bytes: usize) -> Meeting {
+        let pending = &self.buffers.targets[self.applied..];
+        if pending.len() > COMPARED_TARGETS_MAX {
+            return Meeting::Overlapping;
+        }
+        let (mut at, mut meeting) = (0, Meeting::Apart);
+        for target in pending {
+            if target.overlaps(offset, bytes) {
+                // A second overlap: the later write wins, so the earlier must not be changed.
+                meeting = match meeting {
+                    Meeting::Apart if target.offset == offset && target.bytes == bytes => {
+                        Meeting::Same(at)
+                    }
+                    _ => return Meeting::Overlapping,
+                };
+            }
+            at += target.bytes;
+        }
+        meeting
+    }
+
+    #[inline]
+    fn append(&mut self, offset: u64, source: &[u8]) -> Result<()> {
+        if source.is_empty() {
+            return Ok(());
+        }
+        let is_first = self.buffers.image.len() == self.segment_start;
+        let header = if is_first { HEADER_BYTES } else { 0 };
+        let needed = header + ENTRY_BYTES + source.len().next_multiple_of(8);
+        if self.buffers.image.len() + needed > self.slot_bytes {
+            return Err(self.refuse_size(needed));
+        }
+        let pool = self.set.serving_pool()?;
+        let old = pool.read(offset, source.len() as u64)?;
+        let Buffers { image, new, targets } = &mut self.buffers;
+        if is_first {
+            image.extend_from_slice(&[0; HEADER_BYTES]);
+        }
+        let start = image.len();
+        layout::push_entry(image, offset, old);
+        if pool.check_range(offset, source.len() as u64).is_err() {
+            // The page was lost under the copy: another member has the old bytes.
+            let old = self.set.read_with(offset, source.len() as u64, <[u8]>::to_vec)?;
+            image.truncate(start);
+            layout::push_entry(image, offset, &old);
+        }
+        new.extend_from_slice(source);
+        targets.push(Target { offset, bytes: source.len() });
+        self.hull.0 = self.hull.0.min(offset);
+        self.hull.1 = self.hull.1.max(offset + source.len() as u64);
+        Ok(())
+    }
+
+    /// Seals what is logged so far, makes it durable, and stores the new bytes in place.
+    fn apply(&mut self) -> Result<()> {
+        self.try_apply().inspect_err(|error| {
+            self.failure = Some(error.kind());
+            self.set.undo.is_broken = true;
+        })?;
+        self.buffers.new.clear();
+        Ok(())
+    }
+
+    #[inline]
+    fn try_apply(&mut self) -> Result<()> {
+        if self.buffers.image.len() > self.segment_start {
+            let start = self.segment_start;
+            if start == 0 {
+                self.set.undo.sequence += 1;
+            } else {
+                self.is_tangled = true;
+            }
+            let sequence = self.set.undo.sequence;
+            layout::seal(&mut self.buffers.image, start, sequence, Word::Open);
+            let at = log::slot_offset(self.set, sequence) + start as u64;
+            media::store(self.set, at, &self.buffers.image[start..])?;
+            self.segment_start = self.buffers.image.len();
+        } else if !self.has_fresh {
+            return Ok(());
+        }
+        // PERSIST: the old bytes of all pending ranges and the bytes of `write_new` are durable in
+        // every member; from here on the ranges may change, and this slot outranks the other.
+        media::fence(self.set)?;
+        self.has_fresh = false;
+        let mut at = 0;
+        for target in &self.buffers.targets[self.applied..] {
+            media::store(self.set, target.offset, &self.buffers.new[at..at + target.bytes])?;
+            at += target.bytes;
+        }
+        self.applied = self.buffers.targets.len();
+        self.hull = (u64::MAX, 0);
+        Ok(())
+    }
+
+    #[inline]
+    fn commit(&mut self) -> Result<()> {
+        if let Some(kind) = self.failure {
+            return self.refuse_commit(kind);
+        }
+        // Bytes of a segment that was applied before are not in `new` any more.
+        self.is_tangled |= self.applied > 0;
+        self.try_apply().inspect_err(|_| self.set.undo.is_broken = true)?;
+        if !self.buffers.targets.is_empty() {
+            self.acknowledge().inspect_err(|_| self.set.undo.is_broken = true)?;
+        }
+        self.set.undo.committed_id = self.id;
+        if self.is_watched {
+            self.set.undo.watched_id = self.id;
+        }
+        self.finish();
+        Ok(())
+    }
+
+    /// Stores the commit word and makes it durable together with the ranges.
+    #[inline]
+    fn acknowledge(&mut self) -> Result<()> {
+        let sequence = self.set.undo.sequence;
+        let seed = layout::image_seed(sequence);
+        let crc = if self.is_tangled {
+            self.buffers.targets.iter().try_fold(seed, |crc, target| {
+                let append = |bytes: &[u8]| crc32c::crc32c_append(crc, bytes);
+                self.set.read_with(target.offset, target.bytes as u64, append)
+            })?
+        } else {
+            crc32c::crc32c_append(seed, &self.buffers.new)
+        };
+        let word = Word::Committed(crc).encode(sequence).to_le_bytes();
+        media::store(self.set, log::slot_offset(self.set, sequence), &word)?;
+        // PERSIST: the new bytes and the commit word are durable in every member; the transaction
+        // is acknowledged.
+        media::fence(self.set)?;
+        self.set.undo.leave_unsettled(&mut self.buffers.targets);
+        Ok(())
+    }
+
+    #[cold]
+    fn refuse_commit(&mut self, kind: ErrorKind) -> Result<()> {
+        self.rollback()?;
+        Err(Error::new(
+            kind,
+            "transaction",
+            "its body went on after a refused write, so nothing was committed",
+            "let the body return the error of the write",
+        ))
+    }
+
+    #[cold]
+    fn rollback(&mut self) -> Result<()> {
+        let result = if self.segment_start > 0 && !self.set.undo.is_broken {
+            self.restore().inspect_err(|_| self.set.undo.is_broken = true)
+        } else {
+            Ok(())
+        };
+        self.finish();
+        result
+    }
+
+    /// Stores the old bytes of what was applied, newest first, and retires the slot.
+    fn restore(&mut self) -> Result<()> {
+        let image = std::mem::take(&mut self.buffers.image);
+        let mut start = 0;
+        let mut entries = Vec::new();
+        while start < self.segment_start {
+            let end = start + layout::segment_bytes(&image, start);
+            // The image is this transaction's own, so its entries fit.
+            let _ = layout::push_entries(&image[start + HEADER_BYTES..end], &mut entries);
+            start = end;
+        }
+        for entry in entries.iter().rev() {
+            media::store(self.set, entry.offset, entry.old)?;
+        }
+        // PERSIST: the old bytes are durable in place; the slot may be retired.
+        media::fence(self.set)?;
+        log::retire(self.set)
+    }
+
+    /// Gives the buffers back for the next transaction.
+    #[inline]
+    fn finish(&mut self) {
+        self.is_finished = true;
+        self.set.undo.is_running = false;
+        let mut buffers = std::mem::take(&mut self.buffers);
+        buffers.image.clear();
+        buffers.new.clear();
+        buffers.targets.clear();
+        self.set.undo.spare = buffers;
+    }
+}
+
+#[cold]
+fn prepare_begin(set: &mut PoolSet) -> Result<()> {
+    if !set.is_writable() {
+        let problem = "it was opened read-only";
+        return Err(Error::new(ErrorKind::ReadOnly, set.object(), problem, "open it for writing"));
+    }
+    log::prepare(set)
+}
+
+impl Drop for Transaction<'_> {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            // A failure marks the log as broken, which the next call reports.
+            let _ = self.rollback();
+        }
+    }
+}
