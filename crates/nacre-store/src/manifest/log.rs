@@ -55,7 +55,7 @@ pub(crate) struct Manifest {
     pub(super) notes: Vec<String>,
     /// Called between writing a record and publishing it, to inject faults.
     #[cfg(test)]
-    pub(crate) before_publish: Option<Box<dyn FnMut() + Send>>,
+    pub(crate) before_publish: Option<super::tests::Injection>,
 }
 
 impl Manifest {
@@ -124,7 +124,7 @@ impl Manifest {
         self.set.update(self.end_offset, &bytes)?;
         #[cfg(test)]
         if let Some(inject) = &mut self.before_publish {
-            inject();
+            (inject.0)();
         }
         let published = self.set.data_offset() + PUBLISHED_OFFSET;
         // PERSIST: the record is durable (above); this 8-byte store makes it reachable.
