@@ -204,6 +204,12 @@ impl Store {
         self.manifest().manifest.is_in_doubt()
     }
 
+    /// Has `fault` called before the next records are published.
+    #[cfg(test)]
+    pub(crate) fn inject_before_publish(&self, fault: crate::manifest::Injection) {
+        self.manifest().manifest.before_publish = Some(fault);
+    }
+
     fn manifest(&self) -> std::sync::MutexGuard<'_, ManifestState> {
         self.shared.manifest.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -22,3 +22,5 @@ pub(crate) use open::{is_member_file, is_unfinished_file, remove_unfinished};
 pub(crate) use record::RECORD_HEADER_BYTES;
 pub use record::{LoadId, TableId};
 pub(crate) use record::{LoadRecord, Record};
+#[cfg(test)]
+pub(crate) use tests::Injection;

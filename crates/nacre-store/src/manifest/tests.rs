@@ -2,13 +2,16 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
+use nacre_column::{ColumnBuffer, ColumnType};
 use nacre_pmem::{Access, Domain, MemberCondition};
 
 use super::header::{HEADER_BYTES, PUBLISHED_OFFSET};
 use super::log::{DatabaseId, Manifest};
-use super::record::{Record, TableId};
+use super::record::{RECORD_HEADER_BYTES, Record, TableId};
 use crate::error::{Error, Result};
+use crate::schema::{ColumnDef, TableSchema};
 
 const ID: DatabaseId = DatabaseId(*b"0123456789abcdef");
 
@@ -340,8 +343,8 @@ fn growth_goes_on_without_a_member_that_fails_then() {
 fn fail_publish(directory: &Path) -> (Manifest, Vec<Vec<u8>>) {
     let (mut manifest, found) = open_in(&[domain(directory)], Access::ReadWrite).unwrap();
     let paths = files(directory);
-    let kept = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
-    let keep = kept.clone();
+    let kept = Arc::new(Mutex::new(Vec::new()));
+    let keep = Arc::clone(&kept);
     manifest.before_publish = Some(Injection(Box::new(move || {
         for path in &paths {
             keep.lock().unwrap().push(fs::read(path).unwrap());
@@ -377,4 +380,68 @@ fn failed_publish_leaves_the_record_in_doubt_until_the_next_opening() {
         assert_eq!(found, records(2 + u64::from(is_published)));
         area(directory.path());
     }
+}
+
+/// A load whose record may or may not have been published keeps its pool: after a restart it is
+/// there wholly or not at all. The path was never run by a test before.
+#[test]
+fn load_in_doubt_is_decided_by_the_next_opening() {
+    for is_published in [false, true] {
+        let directory = directory();
+        let options = crate::OpenOptions {
+            directory: Some(directory.path().into()),
+            ..crate::OpenOptions::default()
+        };
+        let store = crate::Store::open(options.clone()).unwrap();
+        let table = store.create_table(one_column_table()).unwrap();
+        let load = store.begin_load(&table).unwrap();
+        let mut column = ColumnBuffer::new(ColumnType::BigInt);
+        column.push_int(7);
+        load.append_chunk(0, &[column]).unwrap();
+        let kept = Arc::new(Mutex::new(Vec::new()));
+        let (keep, paths) = (Arc::clone(&kept), files(directory.path()));
+        store.inject_before_publish(Injection(Box::new(move || {
+            for path in &paths {
+                keep.lock().unwrap().push(fs::read(path).unwrap());
+                truncate(path, 0);
+            }
+        })));
+        load.commit().unwrap_err();
+        assert!(store.is_in_doubt());
+        assert_eq!(table.snapshot().rows(), 0);
+        assert!(store.drop_table("t").is_err(), "no further change is taken");
+        drop((store, table));
+        for (path, mut bytes) in files(directory.path()).iter().zip(kept.lock().unwrap().clone()) {
+            if is_published {
+                publish_next(&mut bytes);
+            }
+            fs::write(path, bytes).unwrap();
+        }
+        let store = crate::Store::open(options).unwrap();
+        let rows = store.table("t").unwrap().snapshot().rows();
+        assert_eq!(rows, u64::from(is_published));
+        let is_pool = |name: &String| name.ends_with(".pool");
+        let pools = domain(directory.path()).list_pools().unwrap();
+        assert_eq!(pools.iter().filter(|name| is_pool(name)).count(), usize::from(is_published));
+    }
+}
+
+fn one_column_table() -> TableSchema {
+    let column = ColumnDef { name: "k".into(), column_type: ColumnType::BigInt, is_nullable: false };
+    TableSchema {
+        name: "t".into(),
+        columns: vec![column],
+        primary_key: None,
+        primary_key_name: String::new(),
+        domain: crate::MAIN_DOMAIN.into(),
+    }
+}
+
+/// Moves the published end of a member behind the record that follows it.
+fn publish_next(bytes: &mut [u8]) {
+    let word = (START + PUBLISHED_OFFSET) as usize;
+    let end = u64::from_le_bytes(bytes[word..word + 8].try_into().unwrap()) as usize;
+    let payload = u32::from_le_bytes(bytes[end..end + 4].try_into().unwrap()) as usize;
+    let next = (end + RECORD_HEADER_BYTES + payload).next_multiple_of(8) as u64;
+    bytes[word..word + 8].copy_from_slice(&next.to_le_bytes());
 }
