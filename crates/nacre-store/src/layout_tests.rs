@@ -4,8 +4,8 @@ use nacre_column::{COLUMN_TYPE_BYTES, SMA_BYTES, Sma};
 
 use crate::directory::{self, BlockEntry, ChunkEntry, KeyRange, POOL_HEADER_BYTES};
 use crate::manifest::{
-    DatabaseId, HEADER_BYTES, LoadId, LoadRecord, Manifest, PUBLISHED_OFFSET, RECORD_HEADER_BYTES, Record,
-    TableId, header_bytes,
+    DatabaseId, HEADER_BYTES, LoadId, LoadRecord, Manifest, PUBLISHED_OFFSET, RECORD_HEADER_BYTES,
+    Record, TableId, header_bytes,
 };
 
 const LAYOUT: &str = include_str!("../../../docs/layout.md");

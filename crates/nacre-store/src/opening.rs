@@ -216,7 +216,8 @@ impl Opening {
     fn refuse_older_stand_in(&self) -> Result<()> {
         let live = self.live_files();
         let names = self.domains[MAIN_DOMAIN].list_pools()?;
-        let unknown = names.iter().find(|name| LoadPool::is_file_name(name) && !live.contains(*name));
+        let unknown =
+            names.iter().find(|name| LoadPool::is_file_name(name) && !live.contains(*name));
         match unknown {
             None => Ok(()),
             Some(name) => {

@@ -503,6 +503,22 @@ fn manifest_in_a_further_domain_stands_in_for_those_that_are_lost() {
 }
 
 #[test]
+fn manifest_replica_moved_into_the_directory_is_found_there() {
+    let spread = Spread::new();
+    spread.open().drop_table("here").unwrap();
+    for name in ["manifest.0", "manifest.1"] {
+        fs::remove_file(spread.main().join(name)).unwrap();
+    }
+    fs::rename(spread.inner().join("manifest.2"), spread.main().join("manifest.2")).unwrap();
+    let store = open(&spread.main());
+    assert_eq!(keys(&store.table("there").unwrap()), [0, 1, 2]);
+    assert!(store.notes().iter().all(|note| note.contains("rebuilt")), "{:?}", store.notes());
+    drop(store);
+    assert!(spread.inner().join("manifest.3").exists());
+    assert!(open(&spread.main()).notes().is_empty());
+}
+
+#[test]
 fn manifest_that_does_not_know_a_pool_stands_in_for_nothing() {
     let spread = Spread::new();
     let elsewhere = spread.directory.path().join("elsewhere");

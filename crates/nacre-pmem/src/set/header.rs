@@ -252,7 +252,9 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<(Header, usize), Unreadable> {
     if slots.is_empty() {
         return Err(match bytes.iter().all(|&byte| byte == 0) {
             true => Unreadable::Unfinished,
-            false if bytes.starts_with(&MAGIC) || MAGIC.starts_with(bytes) => Unreadable::Corrupt("it is cut off".to_string()),
+            false if bytes.starts_with(&MAGIC) || MAGIC.starts_with(bytes) => {
+                Unreadable::Corrupt("it is cut off".to_string())
+            }
             false => Unreadable::Foreign,
         });
     }

@@ -134,8 +134,7 @@ fn pages() -> Settings {
 
 #[test]
 fn acknowledged_records_are_there_after_any_crash() {
-    for (percent, media) in
-        [(20, vec![lines()]), (15, vec![pages()]), (20, vec![lines(), lines()])]
+    for (percent, media) in [(20, vec![lines()]), (15, vec![pages()]), (20, vec![lines(), lines()])]
     {
         explore(&format!("manifest in {} domains", media.len()), percent, |explorer, seed| {
             let script = script(seed, 6, 40 * (seed as usize % 3));

@@ -120,7 +120,8 @@ impl Manifest {
             let added = self.set.add_replica(domain);
             if let Err(error) = added.and_then(|index| self.set.rebuild_in(index, domain)) {
                 let name = domain.name();
-                self.notes.push(format!("memory domain \"{name}\" has no manifest replica: {error}"));
+                self.notes
+                    .push(format!("memory domain \"{name}\" has no manifest replica: {error}"));
             }
         }
     }

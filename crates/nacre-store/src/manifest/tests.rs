@@ -427,7 +427,8 @@ fn load_in_doubt_is_decided_by_the_next_opening() {
 }
 
 fn one_column_table() -> TableSchema {
-    let column = ColumnDef { name: "k".into(), column_type: ColumnType::BigInt, is_nullable: false };
+    let column =
+        ColumnDef { name: "k".into(), column_type: ColumnType::BigInt, is_nullable: false };
     TableSchema {
         name: "t".into(),
         columns: vec![column],
