@@ -18,6 +18,10 @@ pub enum Error {
     Io { action: String, source: io::Error },
     /// Nacre answered a statement with an error.
     Nacre { action: String, source: Box<nacre_sql::Error> },
+    /// A pool or domain of `nacre-pmem` failed.
+    Pmem { action: String, source: nacre_pmem::Error },
+    /// `libpmemobj` failed; its own message.
+    Pmdk(String),
     /// DataFusion, as oracle or as baseline, answered with an error.
     DataFusion { action: String, source: Box<DataFusionError> },
     /// Two answers to the same query differ.
@@ -38,6 +42,11 @@ impl Error {
     pub(crate) fn io(verb: &str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let action = format!("{verb} {}", path.display());
         move |source| Self::Io { action, source }
+    }
+
+    /// Returns a closure for `map_err` that names what was done to a pool.
+    pub(crate) fn pmem(action: impl fmt::Display) -> impl FnOnce(nacre_pmem::Error) -> Self {
+        move |source| Self::Pmem { action: action.to_string(), source }
     }
 
     /// Returns a closure for `map_err` that names what DataFusion was doing.
@@ -71,10 +80,11 @@ impl fmt::Display for Error {
                     None => Ok(()),
                 }
             }
+            Self::Pmem { action, source } => write!(f, "cannot {action}: {source}"),
             Self::DataFusion { action, source } => write!(f, "{action}: DataFusion: {source}"),
             Self::Mismatch(mismatch) => mismatch.fmt(f),
             Self::Deviation(message) => write!(f, "this must not happen: {message}"),
-            Self::Child(message) => f.write_str(message),
+            Self::Pmdk(message) | Self::Child(message) => f.write_str(message),
             Self::Interrupted => f.write_str("interrupted"),
         }
     }
@@ -86,6 +96,7 @@ impl std::error::Error for Error {
             Self::Io { source, .. } => Some(source),
             Self::Nacre { source, .. } => Some(source.as_ref()),
             Self::DataFusion { source, .. } => Some(source.as_ref()),
+            Self::Pmem { source, .. } => Some(source),
             _ => None,
         }
     }

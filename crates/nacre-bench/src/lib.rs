@@ -4,6 +4,7 @@
 //!   DataFusion over the same CSV files, and the answers that the TPC publishes for scale factor 1.
 //! - [`demo`]: what `nacre demo` runs.
 //! - [`bench`]: what `nacre bench NAME` runs; [`report`] is how measurements are written down.
+//! - [`replication`] and [`calibrate`]: what `nacre bench replication` and `nacre calibrate` run.
 //! - [`process`] and [`child`]: processes of our own, started to be killed or timed.
 //!
 //! # Invariants
@@ -16,6 +17,7 @@
 #![deny(unsafe_code)]
 
 pub mod bench;
+pub mod calibrate;
 pub mod child;
 pub mod demo;
 mod engine;
@@ -24,6 +26,7 @@ mod format;
 mod interrupt;
 pub mod process;
 mod progress;
+pub mod replication;
 pub mod report;
 pub mod tpch;
 mod workspace;

@@ -1,4 +1,4 @@
-//! A line on stderr that shows how far a load is, if stderr is a terminal.
+//! Lines on stderr that show how far a load or a series of measurements is.
 
 use std::future::Future;
 use std::io::{IsTerminal, Write};
@@ -43,6 +43,53 @@ where
                 show(&line(title, done, total, start.elapsed()));
             }
         }
+    }
+}
+
+/// How many steps of a known number are done, on a line of standard error.
+pub(crate) struct Steps {
+    total: usize,
+    done: usize,
+    start: Instant,
+    shown: Instant,
+    is_terminal: bool,
+}
+
+impl Steps {
+    /// Starts to count to `total`.
+    pub(crate) fn new(total: usize) -> Self {
+        let start = Instant::now();
+        Self { total, done: 0, start, shown: start, is_terminal: std::io::stderr().is_terminal() }
+    }
+
+    /// Says what is done next, on a line of its own if nobody watches.
+    pub(crate) fn begin(&mut self, what: &str) {
+        let line = self.line(what);
+        show(&if self.is_terminal { format!("\r\x1b[K{line}") } else { format!("{line}\n") });
+    }
+
+    /// Counts a step.
+    pub(crate) fn advance(&mut self, what: &str) {
+        self.done += 1;
+        if self.is_terminal && self.shown.elapsed() > PERIOD * 2 {
+            self.shown = Instant::now();
+            show(&format!("\r\x1b[K{}", self.line(what)));
+        }
+    }
+
+    /// Removes the line, before something else is printed.
+    pub(crate) fn clear(&self) {
+        if self.is_terminal {
+            show("\r\x1b[K");
+        }
+    }
+
+    fn line(&self, what: &str) -> String {
+        let share = self.done as f64 / self.total.max(1) as f64;
+        let elapsed = self.start.elapsed().as_secs_f64();
+        let left = if self.done == 0 { 0.0 } else { elapsed * (1.0 - share) / share };
+        let percent = share * 100.0;
+        format!("{percent:5.1} %  {what}  {elapsed:.0} s, about {left:.0} s left")
     }
 }
 

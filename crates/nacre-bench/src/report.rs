@@ -24,6 +24,10 @@ pub struct Measurement {
     pub unit: &'static str,
     /// What the value is compared with, measured in the same run.
     pub baseline: Option<Baseline>,
+    /// Smallest and largest value of the repetitions.
+    pub extremes: Option<(f64, f64)>,
+    /// Ratio that was found in pairs of neighbouring runs, instead of value by baseline.
+    pub paired_ratio: Option<f64>,
     /// Whether the data lay in a domain that only imitates durability.
     pub is_emulated: bool,
 }
@@ -53,13 +57,35 @@ impl Console {
 impl Measurement {
     /// Makes a measurement without a baseline.
     pub fn new(id: impl Into<String>, value: f64, unit: &'static str) -> Self {
-        Self { id: id.into(), value, unit, baseline: None, is_emulated: false }
+        Self {
+            id: id.into(),
+            value,
+            unit,
+            baseline: None,
+            extremes: None,
+            paired_ratio: None,
+            is_emulated: false,
+        }
     }
 
     /// Adds the baseline, in the same unit.
     #[must_use]
     pub fn against(mut self, name: impl Into<String>, value: f64) -> Self {
         self.baseline = Some(Baseline { name: name.into(), value });
+        self
+    }
+
+    /// Adds the smallest and the largest value of the repetitions.
+    #[must_use]
+    pub fn between(mut self, min: f64, max: f64) -> Self {
+        self.extremes = Some((min, max));
+        self
+    }
+
+    /// Replaces the ratio by one of neighbouring runs.
+    #[must_use]
+    pub fn paired(mut self, ratio: f64) -> Self {
+        self.paired_ratio = Some(ratio);
         self
     }
 
@@ -70,8 +96,11 @@ impl Measurement {
         self
     }
 
-    /// Returns value divided by baseline; none without one or if it is 0.
+    /// Returns the paired ratio, or value divided by baseline; none without one or if it is 0.
     pub fn ratio(&self) -> Option<f64> {
+        if self.paired_ratio.is_some() {
+            return self.paired_ratio;
+        }
         let baseline = self.baseline.as_ref()?.value;
         (baseline != 0.0).then(|| self.value / baseline)
     }
@@ -79,15 +108,19 @@ impl Measurement {
     /// Returns the measurement as one line of JSON.
     pub fn to_json(&self) -> String {
         let baseline = self.baseline.as_ref();
-        json!({
+        let mut object = json!({
             "id": self.id,
             "value": self.value,
             "unit": self.unit,
             "baseline": baseline.map(|base| json!({ "name": base.name, "value": base.value })),
             "ratio": self.ratio(),
             "emulated": self.is_emulated,
-        })
-        .to_string()
+        });
+        if let Some((min, max)) = self.extremes {
+            object["min"] = json!(min);
+            object["max"] = json!(max);
+        }
+        object.to_string()
     }
 }
 

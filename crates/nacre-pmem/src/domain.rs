@@ -212,6 +212,13 @@ impl Domain {
         }
     }
 
+    /// Whether pools are mapped by large pages, as far as the kernel has them. What stands against
+    /// it is in [`Domain::advice`].
+    pub fn maps_large_pages(&self) -> bool {
+        let is_memory = matches!(self.kind(), DomainKind::Dram | DomainKind::Shm);
+        is_memory && self.0.plan.large_pages && large_page::are_known()
+    }
+
     /// Returns the NUMA node of the memory, if it is known.
     pub fn numa_node(&self) -> Option<u32> {
         self.0.numa_node

@@ -1,9 +1,9 @@
-//! Memory domains, mapped pools and durability.
+//! Persistent memory: mapped pools, replicated pool sets, atomic updates, structures.
 //!
 //! A [`Domain`] is a place for bytes: a directory, or plain DRAM. It holds *pools*, which are
 //! mapped files. What makes a store durable differs by domain, so it is probed when the domain is
-//! opened and then hidden behind three verbs: `flush` starts write-back, `drain` waits for it,
-//! `persist` does both.
+//! opened and hidden behind three verbs: `flush` starts write-back, `drain` waits, `persist` does
+//! both.
 //!
 //! | kind | probed by | durable after | survives |
 //! |---|---|---|---|
@@ -12,30 +12,30 @@
 //! | `file` | anything else | `msync`, `fsync` | process crash, power cut |
 //! | `dram` | no path | never | nothing |
 //!
-//! A [`Pool`] is updated in place or read; a [`PoolAppender`] builds an immutable pool from many
-//! threads; a [`PoolSlice`] is an owned range of a mapped pool that keeps the mapping alive.
+//! A [`Pool`] is one file, updated in place or read; a [`PoolAppender`] builds an immutable one
+//! from many threads. A [`PoolSet`] keeps up to eight byte-identical members ([`set`]) by a
+//! replication mechanism ([`replicate`]) that is chosen for each update ([`switch`]); [`undo`]
+//! changes several places as one, [`heap`] hands out extents, [`structure`] has a column store and
+//! a tree.
 //!
 //! ```
-//! use nacre_pmem::{Access, Domain, DirectoryLock};
+//! use nacre_pmem::{Access, Domain, PoolSet, PoolSetOptions};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let directory = tempfile::tempdir()?;
-//! # let path = directory.path().join("db");
-//! let domain = Domain::create("main", &path)?;
-//! let _lock = DirectoryLock::exclusive(&path)?;
+//! # let path = directory.path();
+//! let domains = [Domain::create("a", &path.join("a"))?, Domain::create("b", &path.join("b"))?];
+//! let mut set = PoolSet::create("accounts", &domains, &PoolSetOptions::new(1 << 20))?;
+//! let (from, to) = (set.data_offset(), set.data_offset() + 4096);
+//! set.update(from, &100u64.to_le_bytes())?; // durable in both members
+//! set.transaction(|tx| {
+//!     tx.write(from, &70u64.to_le_bytes())?;
+//!     tx.write(to, &30u64.to_le_bytes())
+//! })?; // both or neither, whatever happens
+//! set.close()?;
 //!
-//! let blocks = domain.append_pool("blocks")?;
-//! let offset = blocks.append(b"immutable bytes", 64)?;
-//! blocks.finish()?; // bytes and directory entry are durable
-//!
-//! let mut root = domain.create_pool("root", 4096)?;
-//! root.write(8, &offset.to_le_bytes())?;
-//! root.persist(8, 8)?;
-//! root.publish_u64(0, 1)?; // one 8-byte store makes the rest reachable
-//!
-//! let blocks = std::sync::Arc::new(domain.open_pool("blocks", Access::ReadOnly)?);
-//! let slice = blocks.whole(offset, 15)?;
-//! assert_eq!(&*slice, b"immutable bytes");
-//! println!("{}: {}, {}", domain.kind(), domain.granularity(), domain.durability());
+//! domains[0].remove_pool("accounts.0")?; // the first member is lost
+//! let set = PoolSet::open("accounts", &domains, Access::ReadOnly)?;
+//! assert_eq!((set.load_u64(from)?, set.load_u64(to)?), (70, 30));
 //! # Ok(()) }
 //! ```
 //!
@@ -44,16 +44,15 @@
 //! 2. A probe or a failed call leaves no file behind.
 //! 3. Space behind a writable mapping is allocated before it is mapped: a full disk is an error
 //!    value, never SIGBUS. SIGXFSZ is ignored once a writable domain exists ([`signal`]).
-//! 4. A pool has one writer: a [`Pool`] opened for writing, or a [`PoolAppender`], in the process
-//!    that holds the exclusive [`DirectoryLock`]. Bytes handed out by [`Pool::read`] are not
-//!    changed behind the reader's back as long as that holds.
-//! 5. What breaks behind a mapping (a truncated file, a hole on a full device, failed memory) is an
-//!    error value for those who used it, never the end of the process ([`fault`]).
-//! 6. Every choice (kind, granularity, flush and streaming instructions) can be forced by
-//!    [`Settings`] or a `NACRE_` variable; what the machine cannot do is an error at open.
+//! 4. A pool has one writer, and so has a pool set; bytes handed out are not changed behind a
+//!    reader's back.
+//! 5. What breaks behind a mapping (a truncated file, failed memory) is an error value for those
+//!    who used it, never the end of the process ([`fault`]).
+//! 6. Every choice (kind, granularity, instructions, mechanism) can be forced by [`Settings`] or a
+//!    `NACRE_` variable; what the machine cannot do is an error at open.
 //!
-//! Not here: checksums, formats, tables, threads, SQL, any knowledge of what the bytes mean.
-//! Pool sets keep replicas of a pool: see [`set`].
+//! Not here: formats, tables, SQL, any knowledge of what the bytes mean. See
+//! `docs/persistent-memory.md`, and [`sim`] for how crashes are tested.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 

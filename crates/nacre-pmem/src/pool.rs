@@ -33,6 +33,7 @@ use std::path::PathBuf;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 
 use rustix::io::Errno;
 
@@ -52,6 +53,8 @@ pub struct Pool {
     /// `None` in DRAM.
     pub(crate) path: Option<PathBuf>,
     pub(crate) mapping: Mapping,
+    /// When the file had been changed last before it was mapped.
+    pub(crate) modified: Option<SystemTime>,
     /// Kept open only for writing: a database may have more pools than file descriptors. A memory
     /// file is open anyway.
     pub(crate) file: Option<Arc<File>>,
@@ -72,10 +75,9 @@ impl Pool {
         access: Access,
         plan: Plan,
     ) -> Result<Pool> {
-        let bytes = file
-            .metadata()
-            .map_err(|error| Error::os(&object, "cannot read its size", error))?
-            .len();
+        let metadata =
+            file.metadata().map_err(|error| Error::os(&object, "cannot read its size", error))?;
+        let bytes = metadata.len();
         let mapping = map(&object, &file, bytes, access, &plan)?;
         if plan.large_pages {
             mapping.advise_large(0..mapping.bytes(), false);
@@ -93,6 +95,7 @@ impl Pool {
             object,
             path,
             mapping,
+            modified: metadata.modified().ok(),
             file,
             access,
             plan,
@@ -196,7 +199,8 @@ impl Pool {
     ///
     /// # Errors
     /// `Io` or `NoSpace` if the device refuses the bytes, now or in an earlier drain: reopen the
-    /// pool and recover. `Lost` if the mapping lost pages: what was stored there is gone. `ReadOnly`.
+    /// pool and recover. `Lost` if the mapping lost pages: what was stored there is gone.
+    /// `ReadOnly`.
     pub fn drain(&self) -> Result<()> {
         self.check_writable()?;
         if self.plan.flush == FlushFlavour::Msync {

@@ -1,9 +1,10 @@
 //! Space behind a pool, allocated before it is used.
 //!
-//! A store into a hole of a mapped file on a full disk is SIGBUS. So every byte behind a writable
-//! mapping is allocated first: with `fallocate`, or by writing zeros where a file system cannot.
-//! A file system that never overwrites in place (btrfs, zfs) may still want space for a store into
-//! allocated bytes; there a full disk can end the process, and nothing published is lost.
+//! A store into a hole of a mapped file on a full disk is SIGBUS, and what was stored is lost. So
+//! every byte behind a writable mapping is allocated first: with `fallocate`, or by writing zeros
+//! where a file system cannot. A file system that never overwrites in place (btrfs, zfs) may still
+//! want space for a store into allocated bytes; there a full disk shows as lost pages
+//! ([`crate::fault`]), and nothing published is lost.
 
 use std::fs::File;
 use std::io;

@@ -1,5 +1,7 @@
 //! The persistent heap through its public interface, against a plain model.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod support;
 
 use std::collections::BTreeMap;

@@ -1,5 +1,7 @@
 //! The hybrid tree against a map of the standard library, and against bad input.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
@@ -169,9 +171,168 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 24, failure_persistence: None, ..Default::default()
+    })]
     #[test]
     fn tree_agrees_with_a_map(steps in proptest::collection::vec(any_step(), 0..2500)) {
         run(steps)?;
     }
+}
+
+fn number(i: u64) -> [u8; 8] {
+    i.to_be_bytes()
+}
+
+#[test]
+fn keys_come_in_at_every_position_of_a_full_leaf() {
+    // 56 entries fill the first leaf; the next key splits it before, between or behind them.
+    for position in 0..=56 {
+        let bed = Bed::new();
+        let tree = bed.create(1 << 20);
+        let mut map = Map::new();
+        for i in (0..56).map(|i| i * 2 + 1).chain([position * 2]) {
+            assert!(tree.insert(&number(i), &i.to_le_bytes()).unwrap());
+            map.insert(number(i).to_vec(), i.to_le_bytes().to_vec());
+        }
+        assert_eq!(tree.leaf_count(), 2);
+        assert_same(&tree, &map);
+        assert_same(&bed.reopen(tree), &map);
+    }
+}
+
+#[test]
+fn batch_updates_what_is_there() {
+    let bed = Bed::new();
+    let tree = bed.create(4 << 20);
+    for i in 0..1000 {
+        tree.insert(&number(i * 2), b"old").unwrap();
+    }
+    let keys: Vec<[u8; 8]> = (0..2000).map(number).collect();
+    // Of the same size, and of another.
+    for value in [&b"new"[..], b"a value of another size"] {
+        let updates: Vec<(&[u8], &[u8])> = keys.iter().map(|key| (&key[..], value)).collect();
+        assert_eq!(tree.update_batch(&updates).unwrap(), 1000);
+        assert_eq!(tree.get(&number(0)).unwrap().as_deref(), Some(value));
+        assert_eq!(tree.get(&number(1)).unwrap(), None);
+        assert_eq!(tree.check().unwrap().keys, 1000);
+    }
+}
+
+#[test]
+fn too_long_keys_and_values_are_refused() {
+    let bed = Bed::new();
+    let tree = bed.create(1 << 20);
+    let (long_key, long_value) = ([1; KEY_BYTES_MAX + 1], [1; VALUE_BYTES_MAX + 1]);
+    assert_eq!(tree.insert(&long_key, b"").unwrap_err().kind(), ErrorKind::TooLong);
+    assert_eq!(tree.upsert(b"", &long_value).unwrap_err().kind(), ErrorKind::TooLong);
+    assert_eq!(tree.get(&long_key).unwrap(), None);
+    assert!(tree.insert(&long_key[1..], &long_value[1..]).unwrap());
+    assert_eq!(tree.check().unwrap().keys, 1);
+}
+
+#[test]
+fn full_pool_leaves_the_tree_as_it_was() {
+    let bed = Bed::new();
+    let tree = bed.create(256 << 10);
+    let mut map = Map::new();
+    let error = (0..).find_map(|i| match tree.insert(&number(i), &[7; 100]) {
+        Ok(is_new) => {
+            assert!(is_new);
+            map.insert(number(i).to_vec(), vec![7; 100]);
+            None
+        }
+        Err(error) => Some(error),
+    });
+    assert_eq!(error.unwrap().kind(), ErrorKind::HeapFull);
+    assert_same(&tree, &map);
+    let tree = bed.reopen(tree);
+    assert_same(&tree, &map);
+    // Room that becomes free is used again.
+    for key in map.keys() {
+        assert!(tree.delete(key).unwrap());
+    }
+    for (key, value) in &map {
+        assert!(tree.insert(key, value).unwrap());
+    }
+    assert_same(&tree, &map);
+}
+
+#[test]
+fn readers_see_whole_values_while_a_writer_changes_them() {
+    let bed = Bed::new();
+    let tree = bed.create(8 << 20);
+    for i in 0..2000 {
+        tree.insert(&number(i), &[0; 64]).unwrap();
+    }
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !is_over.load(std::sync::atomic::Ordering::SeqCst) {
+                    let mut last = None;
+                    tree.range(ALL, |key, value| {
+                        assert!(value.iter().all(|&byte| byte == value[0]));
+                        assert!(last.as_deref() < Some(key), "ascending");
+                        last = Some(key.to_vec());
+                        ControlFlow::Continue(())
+                    })
+                    .unwrap();
+                    let value = tree.get(&number(1000)).unwrap().unwrap();
+                    assert!(value.iter().all(|&byte| byte == value[0]));
+                }
+            });
+        }
+        for round in 1..=3 {
+            for i in 0..2000 {
+                tree.update(&number(i), &[round; 64]).unwrap();
+                // Leaves come and go between the keys that stay.
+                let other = [&number(i)[..], b"other"].concat();
+                tree.insert(&other, &[round; 40]).unwrap();
+            }
+            for i in 0..2000 {
+                assert!(tree.delete(&[&number(i)[..], b"other"].concat()).unwrap());
+            }
+        }
+        is_over.store(true, std::sync::atomic::Ordering::SeqCst);
+    });
+    assert_eq!(tree.check().unwrap().keys, 2000);
+}
+
+#[test]
+fn damaged_bytes_are_an_error_that_names_the_leaf() {
+    let bed = Bed::new();
+    let tree = bed.create(512 << 10);
+    for i in 0..500 {
+        tree.insert(&number(i), b"a value past a word").unwrap();
+    }
+    let (start, end) = tree.with_set(|set| (set.data_offset(), set.end_offset()));
+    let mut found = 0;
+    for offset in (start..end - 8).step_by(1024 + 8) {
+        let old = tree.with_set(|set| {
+            let old = set.read(offset, 8).unwrap().to_vec();
+            set.update(offset, &[0xa5; 8]).unwrap();
+            old
+        });
+        // No call panics or hangs, whatever was hit.
+        for i in (0..500).step_by(7) {
+            let kind = tree.get(&number(i)).err().map(|error| error.kind());
+            assert!(matches!(kind, None | Some(ErrorKind::Corrupt)));
+        }
+        let mut visited = 0;
+        let ranged = tree.range(ALL, |_, _| {
+            visited += 1;
+            ControlFlow::Continue(())
+        });
+        if let Err(error) = ranged.and(tree.check().map(|_| ())) {
+            assert!(visited <= 500);
+            // Foreign: the magic number of the heap or of the tree was hit.
+            let is_typed = matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Foreign);
+            assert!(is_typed, "{error}");
+            found += usize::from(error.to_string().contains("leaf at offset"));
+        }
+        tree.with_set(|set| set.update(offset, &old).unwrap());
+    }
+    assert!(found > 10, "{found}");
+    assert_eq!(tree.check().unwrap().keys, 500);
 }

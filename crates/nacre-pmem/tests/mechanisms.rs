@@ -1,5 +1,7 @@
 //! Every mechanism leaves the same bytes in every member, and touches nothing else.
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 
 use nacre_pmem::replicate::{Mechanism, Routines, Targets, routines};
@@ -7,9 +9,8 @@ use nacre_pmem::{ErrorKind, FlushFlavour, StreamFlavour};
 use proptest::prelude::*;
 
 const MEMBER_BYTES: usize = 96 << 10;
-const SIZES: [usize; 22] =
-    [0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 128, 200, 4096];
-const ALIGNMENTS: [usize; 9] = [0, 1, 4, 8, 12, 16, 60, 62, 63];
+const SIZES: [usize; 16] = [0, 1, 2, 3, 4, 5, 8, 9, 17, 33, 48, 63, 64, 65, 200, 4096];
+const ALIGNMENTS: [usize; 5] = [0, 4, 8, 16, 61];
 
 /// Members in plain memory, and what they must hold.
 struct Members {
@@ -44,8 +45,10 @@ impl Members {
         for (index, &base) in self.bases.iter().enumerate() {
             // SAFETY: the member is alive, of that length, and nobody writes to it now.
             let bytes = unsafe { std::slice::from_raw_parts(base, MEMBER_BYTES) };
-            let difference = (start..end).find(|&at| bytes[at] != self.model[at]);
-            assert_eq!(difference, None, "member {index}: {}", context());
+            if bytes[start..end] != self.model[start..end] {
+                let difference = (start..end).find(|&at| bytes[at] != self.model[at]);
+                panic!("member {index} differs at {difference:?}: {}", context());
+            }
         }
     }
 }

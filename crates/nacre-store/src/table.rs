@@ -9,9 +9,10 @@
 //! 2. A block is handed out only after its checksum was verified since the pool was mapped.
 //!    Verification happens on first use, because verifying all blocks at open would make restart
 //!    time grow with the data. Blocks are immutable, so once is enough until the scrubber exists.
-//! 3. What was read from a block counts only if [`Chunk::check`] finds afterwards that no page of it
-//!    was lost meanwhile ([`nacre_pmem::fault`]). A pool that lost pages is mapped afresh when its
-//!    chunks are next asked for, so a repaired file is used again.
+//! 3. What was read from a block counts only if [`Chunk::check`] finds afterwards that no page of
+//!    it was lost meanwhile ([`nacre_pmem::fault`]). A pool that lost pages, or whose file another
+//!    program changed, is mapped afresh when its chunks are next asked for; its blocks are verified
+//!    again then, so a repaired file is used again.
 //! 4. The file of a dropped table goes when the last snapshot that names it goes.
 //! # Concurrency
 //! Everything here may be used from any thread. Two threads that meet at an unverified block may
@@ -207,7 +208,7 @@ impl LoadPool {
     pub(crate) fn open(&self, table: &Arc<Table>) -> Result<Arc<OpenLoad>> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let load = match &*open {
-            Some(load) if load.pool.check_file().is_ok() => return Ok(Arc::clone(load)),
+            Some(load) if load.pool.check_unchanged().is_ok() => return Ok(Arc::clone(load)),
             // What is not lost can still be read if the file was not repaired.
             Some(load) => match self.map(table) {
                 Ok(load) => Arc::new(load),
@@ -391,13 +392,14 @@ impl Chunk {
         self.load.pool.is_faulted()
     }
 
-    /// Returns an error if a page of the chunk's pool was lost or its file was cut, also where no
-    /// signal tells ([`Pool::check_file`]). [`Chunk::check`] then tells which columns it concerns.
+    /// Returns an error if a page of the chunk's pool was lost or its file was changed, also where
+    /// no signal tells ([`Pool::check_unchanged`]). [`Chunk::check`] then tells which columns it
+    /// concerns.
     ///
     /// # Errors
     /// [`Error::Pmem`].
     pub fn check_pool(&self) -> Result<()> {
-        Ok(self.load.pool.check_file()?)
+        Ok(self.load.pool.check_unchanged()?)
     }
 
     /// Whether both chunks lie in the same mapping of a pool.

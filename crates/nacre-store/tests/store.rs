@@ -291,6 +291,17 @@ fn pool_cut_while_it_is_mapped_costs_only_what_was_behind_the_cut() {
         let chunks = table.snapshot().chunks().unwrap();
         assert!(chunks[far].block(0).is_ok() && chunks[far].check(0).is_ok(), "repaired");
     }
+    // Cut and grown again without anybody having looked: verified blocks are verified again.
+    std::thread::sleep(std::time::Duration::from_millis(11));
+    let file = fs::File::options().write(true).open(&path).unwrap();
+    file.set_len(location.offset).unwrap();
+    file.set_len(whole.len() as u64).unwrap();
+    chunks[near].check_pool().unwrap_err();
+    // The directory lies at the end and is gone, so nothing of the pool can be read.
+    let error = table.snapshot().chunks().and_then(|chunks| chunks[near].block(0)).unwrap_err();
+    assert!(error.to_string().contains("load-"), "{error}");
+    fs::write(&path, &whole).unwrap();
+    table.snapshot().chunks().unwrap()[far].block(0).unwrap();
 }
 
 #[test]

@@ -58,6 +58,18 @@ pub const SETTINGS: &[Setting] = &[
         meaning: "what must be flushed to be durable",
     },
     Setting {
+        name: "NACRE_LARGE_PAGES",
+        values: "auto off",
+        default: "auto",
+        meaning: "whether pools in memory are mapped by 2 MiB pages",
+    },
+    Setting {
+        name: "NACRE_PROFILE",
+        values: "a file, or empty for none",
+        default: "$XDG_CONFIG_HOME/nacre/profile",
+        meaning: "what `nacre calibrate` measured; decides how replicas are written",
+    },
+    Setting {
         name: "NACRE_HISTORY",
         values: "a file, or empty for none",
         default: "$XDG_STATE_HOME/nacre/history",

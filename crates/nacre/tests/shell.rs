@@ -129,6 +129,35 @@ fn banner_tells_whether_anything_is_kept() {
 }
 
 #[test]
+fn shell_outlives_a_pool_that_is_cut_under_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let csv: String = (0..20_000).map(|row| format!("{row},text {row}\n")).collect();
+    fs::write(directory.path().join("in.csv"), csv).unwrap();
+    let mut shell = Shell::start(directory.path(), &["db"]);
+    for table in ["cut", "other"] {
+        shell.line(&format!("create table {table} (k integer, v text);"));
+        assert!(shell.line(&format!("copy {table} from 'in.csv' csv;")).contains("COPY 20000"));
+        assert!(shell.line(&format!("select max(v) from {table};")).contains("text 9999"));
+    }
+    // The older of the two pools is that of the first table.
+    let entries = fs::read_dir(directory.path().join("db")).unwrap();
+    let mut pools: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    pools.retain(|path| path.extension().is_some_and(|extension| extension == "pool"));
+    pools.sort();
+    let whole = fs::read(&pools[0]).unwrap();
+    File::options().write(true).open(&pools[0]).unwrap().set_len(0).unwrap();
+    for query in ["select max(v) from cut;", "select * from cut;"] {
+        let shown = shell.line(query);
+        assert!(shown.contains("ERROR:  ") && shown.contains("table \"cut\", column"), "{shown}");
+        assert!(shown.contains("lost ") && shown.contains(".pool"), "{shown}");
+    }
+    assert!(shell.line("select max(v) from other;").contains("text 9999"));
+    fs::write(&pools[0], whole).unwrap();
+    assert!(shell.line("select max(v) from cut;").contains("text 9999"));
+    assert_eq!(shell.leave(), 0);
+}
+
+#[test]
 fn tab_completes_tables_and_commands() {
     let directory = tempfile::tempdir().unwrap();
     let mut shell = Shell::start(directory.path(), &[]);

@@ -16,6 +16,9 @@ use std::sync::atomic::{
 
 use rustix::mm::{MapFlags, ProtFlags};
 
+use super::registry::page_bytes;
+use super::spare;
+
 /// Why a page was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FaultCause {
@@ -81,7 +84,7 @@ impl FaultCell {
 
     /// Puts the cell, which is not in use, in charge of a mapping.
     pub(super) fn occupy(&self, base: usize, bytes: usize, is_writable: bool) {
-        self.bytes.store(bytes.next_multiple_of(super::registry::page_bytes()), Ordering::SeqCst);
+        self.bytes.store(bytes.next_multiple_of(page_bytes()), Ordering::SeqCst);
         self.is_writable.store(is_writable, Ordering::SeqCst);
         self.base.store(base, Ordering::SeqCst);
     }
@@ -143,7 +146,7 @@ impl FaultCell {
         if bits.is_null() {
             return ranges;
         }
-        let page_bytes = super::registry::page_bytes();
+        let page_bytes = page_bytes();
         for word in 0..self.bitmap_bytes() / 8 {
             let mut value = self.word(bits, word).load(Ordering::SeqCst);
             while value != 0 {
@@ -168,7 +171,7 @@ impl FaultCell {
         if self.is_all_lost.load(Ordering::SeqCst) || bits.is_null() {
             return true;
         }
-        let page_bytes = super::registry::page_bytes();
+        let page_bytes = page_bytes();
         (range.start / page_bytes..=(range.end - 1) / page_bytes)
             .any(|page| self.word(bits, page / 64).load(Ordering::SeqCst) >> (page % 64) & 1 != 0)
     }
@@ -177,7 +180,7 @@ impl FaultCell {
     /// lost. The caller keeps the mapping alive.
     pub(crate) fn note_cut(&self, end: usize) {
         let bytes = self.bytes.load(Ordering::SeqCst);
-        let start = end & !(super::registry::page_bytes() - 1);
+        let start = end & !(page_bytes() - 1);
         if start < bytes {
             self.causes.fetch_or(FaultCause::Missing.bit(), Ordering::SeqCst);
             self.record(start, bytes - start);
@@ -206,7 +209,7 @@ impl FaultCell {
         let bytes = self.bytes.load(Ordering::SeqCst);
         let end = base.wrapping_add(bytes);
         self.causes.fetch_or(cause.bit(), Ordering::SeqCst);
-        let page_bytes = super::registry::page_bytes();
+        let page_bytes = page_bytes();
         for size in [page_bytes, LARGE_PAGE_BYTES] {
             let start = address & !(size - 1);
             if start < base || end.wrapping_sub(start) < size {
@@ -220,7 +223,13 @@ impl FaultCell {
         self.is_all_lost.store(true, Ordering::SeqCst);
         self.lost_pages.store((bytes / page_bytes) as u64, Ordering::SeqCst);
         // Replaces exactly what is mapped, so that no mapping has to be split.
-        self.map_zeros(base, bytes)
+        if self.map_zeros(base, bytes) {
+            return true;
+        }
+        spare::give_back();
+        let is_mapped = self.map_zeros(base, bytes);
+        spare::keep();
+        is_mapped
     }
 
     /// Notes that the whole pages at `offset` are lost.
@@ -238,7 +247,7 @@ impl FaultCell {
             self.lost_pages.fetch_max(1, Ordering::SeqCst);
             return;
         };
-        let page_bytes = super::registry::page_bytes();
+        let page_bytes = page_bytes();
         for page in offset / page_bytes..offset.wrapping_add(bytes) / page_bytes {
             let bit = 1 << (page % 64);
             if self.word(bits, page / 64).fetch_or(bit, Ordering::SeqCst) & bit == 0 {
@@ -285,7 +294,7 @@ impl FaultCell {
 
     /// Returns the size of the bitmap: one bit a page, in whole words.
     fn bitmap_bytes(&self) -> usize {
-        (self.bytes.load(Ordering::SeqCst) / super::registry::page_bytes()).div_ceil(64) * 8
+        (self.bytes.load(Ordering::SeqCst) / page_bytes()).div_ceil(64) * 8
     }
 
     fn word(&self, bits: *mut AtomicU64, word: usize) -> &AtomicU64 {

@@ -16,27 +16,33 @@
 //! there before, in the way it asked for; where there was none, the process ends as it would have.
 //!
 //! # Invariants
-//! 1. The handler neither allocates from the heap, nor locks, nor panics; it maps and stores atomics.
+//! 1. The handler neither allocates from the heap, nor locks, nor panics; it maps and stores
+//!    atomics.
 //! 2. A page's bit is set before the page is replaced: who has read a replaced page, on any thread,
 //!    finds the bit set.
 //! 3. No page outside a live mapping is replaced: see [`registry`] on how unmapping waits.
 //!
 //! # Limits
-//! - A file that is truncated and grown again, or that has a hole the device can fill, reads as zeros
-//!   without any signal. Only checksums find that, as they find other changes from outside.
+//! - A file that is truncated and grown again, or that has a hole the device can fill, reads as
+//!   zeros without any signal. Checksums find that, as they find other changes from outside; for a
+//!   pool that nobody changes any more [`Pool::check_unchanged`](crate::Pool::check_unchanged)
+//!   finds it by the time of the last change, so that what was verified is verified again.
 //! - So does the page that a cut goes through, behind the cut:
 //!   [`Pool::check_file`](crate::Pool::check_file) finds that by the size of the file.
 //! - A library that installs a SIGBUS handler *after* the first mapping gets our faults; it should
-//!   hand on what it does not know (its earlier action is ours). One that does not ends containment.
+//!   hand on what it does not know (its earlier action is ours). One that does not ends
+//!   containment.
 //! - A thread that blocks SIGBUS is not helped: the kernel ends the process.
-//! - Where the kernel has no mapping left for one more split, the whole mapping is given up (reads as
-//!   zeros, is lost as a whole). Only if that fails too the signal is handed on.
+//! - Where the kernel has no mapping left for one more split, the whole mapping is given up (reads
+//!   as zeros, is lost as a whole), with the help of a spare mapping. Only if that fails too the
+//!   signal is handed on.
 
 mod cell;
 mod chain;
 mod handler;
 mod pool;
 pub(crate) mod registry;
+mod spare;
 
 pub use cell::FaultCause;
 pub(crate) use cell::FaultCell;

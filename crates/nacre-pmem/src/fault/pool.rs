@@ -33,11 +33,12 @@ impl Pool {
         self.check_faults()
     }
 
-    /// Returns `Lost` if the mapping lost a page of a range. Call it after the range was read: if it
-    /// returns `Ok`, what was read is what was in the file.
+    /// Returns `Lost` if the mapping lost a page of a range. Call it after the range was read: if
+    /// it returns `Ok`, what was read is what was in the file.
     ///
     /// # Errors
-    /// `Lost` as for [`Pool::check`], but about the range alone; `OutOfRange` if the pool is shorter and lost pages.
+    /// `Lost` as for [`Pool::check`], but about the range alone; `OutOfRange` if the pool is
+    /// shorter and lost pages.
     #[inline]
     pub fn check_range(&self, offset: u64, bytes: u64) -> Result<()> {
         match self.is_faulted() {
@@ -76,6 +77,23 @@ impl Pool {
             && metadata.len() < self.bytes()
         {
             self.mapping.faults().note_cut(metadata.len() as usize);
+        }
+        self.check_faults()
+    }
+
+    /// As [`Pool::check_file`], for a pool that nobody changes any more. A file that was changed
+    /// since it was mapped, such as one that was cut and grown again, has lost everything: what was
+    /// verified before may be something else now. Mapped afresh it can be verified again.
+    ///
+    /// # Errors
+    /// As for [`Pool::check_file`].
+    pub fn check_unchanged(&self) -> Result<()> {
+        if let Some(Ok(metadata)) = self.metadata() {
+            if metadata.len() < self.bytes() {
+                self.mapping.faults().note_cut(metadata.len() as usize);
+            } else if metadata.modified().ok() != self.modified {
+                self.mapping.faults().note_cut(0);
+            }
         }
         self.check_faults()
     }
@@ -130,8 +148,8 @@ impl Pool {
             Ok(bytes) if bytes < self.bytes().min(offset + page_bytes) => {
                 format!("its file was truncated from {} to {bytes} bytes", self.bytes())
             }
-            Ok(_) => "its file has a hole there that the device has no space for, or it was \
-                      truncated for a while"
+            Ok(_) => "its file was truncated for a while or changed by another program, or has a \
+                      hole there that the device has no space for"
                 .to_string(),
             Err(error) => format!("its file was truncated or removed ({error})"),
         }
@@ -145,9 +163,9 @@ impl Pool {
         }
     }
 
-    /// Maps the file afresh, as it is now, and forgets what was lost. Returns the ranges whose bytes
-    /// may differ from what was stored: those that were lost and, at the end, what the file had
-    /// been cut by. The caller verifies or rewrites them.
+    /// Maps the file afresh, as it is now, and forgets what was lost. Returns the ranges whose
+    /// bytes may differ from what was stored: those that were lost and, at the end, what the file
+    /// had been cut by. The caller verifies or rewrites them.
     ///
     /// A pool opened for writing gets its size back, allocated; failed memory is given back to the
     /// system first. Lost ranges read as zeros, if nobody repaired the file.
@@ -158,10 +176,10 @@ impl Pool {
     pub fn remap(&mut self) -> Result<Vec<Range<u64>>> {
         let file = self.reopen()?;
         let bytes = self.bytes();
-        let found = file
+        let metadata = file
             .metadata()
-            .map_err(|error| Error::os(&self.object, "cannot read its size", error))?
-            .len();
+            .map_err(|error| Error::os(&self.object, "cannot read its size", error))?;
+        let found = metadata.len();
         let mut lost = self.lost_ranges();
         if self.is_writable() {
             self.repair_space(&file, &lost, found)?;
@@ -176,6 +194,7 @@ impl Pool {
         // The old mapping notes losses up to the moment it is replaced, and nobody else has the
         // pool: what was lost is complete.
         self.mapping = pool::map(&self.object, &file, bytes, self.access, &self.plan)?;
+        self.modified = metadata.modified().ok();
         self.file = Some(file).filter(|_| self.is_writable() || self.path.is_none());
         // ORDERING: Relaxed, `&mut self` orders it.
         self.has_failed.store(false, Ordering::Relaxed);

@@ -3,15 +3,15 @@
 //! 1. Cells lie in segments, each twice as large as the one before. Segments are never moved or
 //!    freed, so the handler walks them without a lock; `USED` says how far.
 //! 2. Registering takes a free cell or the next unused one, under a lock that no handler takes.
-//! 3. The handler asks the cell that was hit last, then all: a scan of 10,000 cells takes some ten
+//! 3. The handler asks the cell that was hit last, then all: a scan of 10,000 cells takes some 100
 //!    microseconds, and a fault is the rare case. It runs through a truncated pool page by page,
 //!    which is why the last hit comes first.
 //!
 //! # Invariants
-//! 1. Cells in use do not overlap: a mapping is entered after it was made and taken out before it is
-//!    unmapped.
-//! 2. `retire` returns when no handler works on the mapping; only then it is unmapped. A handler that
-//!    comes later finds `base` cleared and touches nothing ([`FaultCell`]).
+//! 1. Cells in use do not overlap: a mapping is entered after it was made and taken out before it
+//!    is unmapped.
+//! 2. `retire` returns when no handler works on the mapping; only then it is unmapped. A handler
+//!    that comes later finds `base` cleared and touches nothing ([`FaultCell`]).
 
 use std::io;
 use std::ptr;
@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::cell::{FaultCause, FaultCell};
-use super::handler;
+use super::{handler, spare};
 
 /// Cells of the first segment.
 const FIRST_CELLS: usize = 64;
@@ -59,6 +59,7 @@ pub(crate) fn register(
 ) -> io::Result<&'static FaultCell> {
     PAGE_BYTES.store(rustix::param::page_size(), Ordering::SeqCst);
     handler::install()?;
+    spare::keep();
     let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
     let cell = match free.pop() {
         Some(cell) => cell,
@@ -125,7 +126,8 @@ fn add(index: usize) -> &'static FaultCell {
         SEGMENTS[segment].store(cells.leak().as_mut_ptr(), Ordering::SeqCst);
     }
     let cells = SEGMENTS[segment].load(Ordering::SeqCst);
-    // SAFETY: as in `cell`; indexes are given out in order, so the segment was made above or earlier.
+    // SAFETY: as in `cell`; indexes are given out in order, so the segment was made above or
+    // earlier.
     unsafe { &*cells.add(position) }
 }
 

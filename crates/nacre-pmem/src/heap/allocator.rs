@@ -108,12 +108,12 @@ enum Place {
 }
 
 impl Heap {
-    /// Hands out an extent of at least `bytes` bytes, with any content. It is taken when `tx` commits,
-    /// and free again if it does not.
+    /// Hands out an extent of at least `bytes` bytes, with any content. It is taken when `tx`
+    /// commits, and free again if it does not.
     ///
     /// # Errors
-    /// `HeapFull`; then nothing changed, and `tx` may go on. `Corrupt` if the table is damaged where
-    /// it is needed, `Foreign` if `tx` is not of this heap's pool set, `TransactionTooLarge`.
+    /// `HeapFull`; then nothing changed, and `tx` may go on. `Corrupt` if the table is damaged
+    /// where it is needed, `Foreign` if `tx` is not of this heap's pool set, `TransactionTooLarge`.
     pub fn alloc(&mut self, tx: &mut Transaction<'_>, bytes: u64) -> Result<Extent> {
         self.enter(tx)?;
         if bytes <= SMALL_BYTES_MAX {
@@ -156,8 +156,8 @@ impl Heap {
         Ok(())
     }
 
-    /// Returns how many bytes may be used of the extent at `offset`. An extent whose freeing was only
-    /// just committed may still be found.
+    /// Returns how many bytes may be used of the extent at `offset`. An extent whose freeing was
+    /// only just committed may still be found.
     ///
     /// # Errors
     /// `DoubleFree` if no extent begins there, `Foreign`.
@@ -211,8 +211,8 @@ impl Heap {
         })
     }
 
-    /// Takes what the pool set grew by into use, up to the bound of the heap's creation. Returns how
-    /// many bytes that is.
+    /// Takes what the pool set grew by into use, up to the bound of the heap's creation. Returns
+    /// how many bytes that is.
     ///
     /// # Errors
     /// `Foreign`, as for [`PoolSet::transaction`].
@@ -321,7 +321,8 @@ impl Heap {
         })
     }
 
-    /// Writes `run` to the front of the free run that begins at `head`, and the line of what remains.
+    /// Writes `run` to the front of the free run that begins at `head`, and the line of what
+    /// remains.
     fn cut(&mut self, tx: &mut Transaction<'_>, head: u32, run: &Run) -> Result<()> {
         let spans = run.spans();
         let length = self.free.length(head);

@@ -11,18 +11,19 @@
 //! 4. What is free is indexed in DRAM, rebuilt from the table when the heap is opened: 4 MiB of
 //!    lines for 1 GiB. Neighbouring free runs are one in the index; on media they become one when
 //!    an extent or group is cut out of them.
-//! 5. Every change of the table is a write of the caller's [`Transaction`](crate::undo::Transaction),
-//!    one line for a small extent. So a crash at any point leaks nothing and frees nothing twice: if
-//!    the transaction that links the extent commits, it is taken; if not, it is free.
-//! 6. What a transaction freed is handed out again only after it committed: `write_new` into it has no
-//!    undo entry. What it allocated is given back when it does not commit, at the next call.
+//! 5. Every change of the table is a write of the caller's
+//!    [`Transaction`](crate::undo::Transaction), one line for a small extent. So a crash at any
+//!    point leaks nothing and frees nothing twice: if the transaction that links the extent
+//!    commits, it is taken; if not, it is free.
+//! 6. What a transaction freed is handed out again only after it committed: `write_new` into it has
+//!    no undo entry. What it allocated is given back when it does not commit, at the next call.
 //!
 //! # Invariants
 //! 1. Runs are contiguous from span 0 to the last one; no run is empty.
 //! 2. No group is without an extent, no bit of a bitmap lies behind the group's last extent.
 //! 3. The root is 0 or an allocated extent.
-//! 4. A `Heap` knows the only state that its pool set's transactions lead to: opening a second one for
-//!    the same set ends the first, whose calls then fail.
+//! 4. A `Heap` knows the only state that its pool set's transactions lead to: opening a second one
+//!    for the same set ends the first, whose calls then fail.
 //!
 //! # Layout
 //! At the first multiple of 4096 in the data area; words are little-endian.
@@ -51,8 +52,8 @@
 //!
 //! # Bounds
 //! The table is made for 16 times the spans of the creation, 1024 (16 MiB) at least, unless
-//! [`Heap::create_bounded`] says otherwise: 64 bytes per span, so 0.4 % of the largest size. A grown
-//! pool set is used up to that.
+//! [`Heap::create_bounded`] says otherwise: 64 bytes per span, so 0.4 % of the largest size. A
+//! grown pool set is used up to that.
 //!
 //! # Source
 //! [Zarubin22 2.1.3] asks for a persistent allocator without fixing one; classes, runs and a

@@ -8,6 +8,8 @@ pub(super) trait Flush {
     const FLAVOUR: FlushFlavour;
     /// Write-back is done only after a fence.
     const IS_WEAK: bool;
+    /// Worth own code for each mechanism; not where the instruction is slow anyway.
+    const IS_MONOMORPHIC: bool = true;
 
     /// Starts write-back of the line that holds `address`.
     ///
@@ -24,6 +26,7 @@ pub(super) struct NoFlush;
 impl Flush for Clflush {
     const FLAVOUR: FlushFlavour = FlushFlavour::Clflush;
     const IS_WEAK: bool = false;
+    const IS_MONOMORPHIC: bool = false;
 
     #[inline(always)]
     unsafe fn line(address: *const u8) {

@@ -63,7 +63,7 @@ unsafe fn write_part<F: Flush>(
     let replicas = targets.replicas();
     if steps.copying == Copying::Scatter {
         // SAFETY: writable in each replica, and the processor can scatter, by the contract.
-        unsafe { piece::scatter_any(targets.lanes(), replicas.len(), offset, source, bytes) };
+        unsafe { piece::scatter(targets.lanes(), replicas.len(), offset, source, bytes) };
     }
     for &base in replicas {
         let target = base.wrapping_add(offset);
@@ -156,7 +156,7 @@ unsafe fn stream_end<F: Flush>(
     // SAFETY: the caller's contract.
     unsafe {
         if piece::can_stream(target as usize, bytes) {
-            piece::store_nt_any(stream, target, source, bytes);
+            piece::store_nt(stream, target, source, bytes);
         } else {
             copy_and_flush::<F>(target, source, bytes);
         }

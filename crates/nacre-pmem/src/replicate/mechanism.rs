@@ -62,6 +62,10 @@ impl Mechanism {
     /// One fence at the end, replicas stored past the cache.
     pub const MOVNT_SF: Mechanism = Mechanism::composed(Copying::NonTemporal, true, false, false);
 
+    /// As `MOVNT+SF`, the master flushed after the replicas.
+    pub const MOVNT_SF_POST: Mechanism =
+        Mechanism::composed(Copying::NonTemporal, true, true, false);
+
     const fn composed(
         copying: Copying,
         is_async: bool,

@@ -14,40 +14,160 @@ pub(super) type Wide = std::arch::x86_64::__m128i;
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) type Wide = u128;
 
+/// The bytes of a small update, in registers.
+pub(super) trait Piece: Copy {
+    /// # Safety
+    /// `bytes` bytes are readable at `source`, a length that the type covers.
+    unsafe fn load(source: *const u8, bytes: usize) -> Self;
+
+    /// Stores through the cache.
+    ///
+    /// # Safety
+    /// `bytes` as for [`Piece::load`], writable at `target`.
+    unsafe fn store(self, target: *mut u8, bytes: usize);
+
+    /// Stores past the cache.
+    ///
+    /// # Safety
+    /// As for [`Piece::store`]; `can_stream(target, bytes)`; `stream` is available; `source` is
+    /// where the bytes were loaded.
+    unsafe fn store_nt(
+        self,
+        stream: StreamFlavour,
+        target: *mut u8,
+        source: *const u8,
+        bytes: usize,
+    );
+
+    /// Stores in the first `count` replicas at once.
+    ///
+    /// # Safety
+    /// As for [`scatter`]; `source` is where the bytes were loaded.
+    unsafe fn scatter(
+        self,
+        lanes: &Lanes,
+        count: usize,
+        offset: usize,
+        source: *const u8,
+        bytes: usize,
+    );
+}
+
+/// The common case: exactly 4 bytes.
+impl Piece for u32 {
+    #[inline(always)]
+    unsafe fn load(source: *const u8, _bytes: usize) -> u32 {
+        // SAFETY: the caller's contract; an unaligned read.
+        unsafe { source.cast::<u32>().read_unaligned() }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, target: *mut u8, bytes: usize) {
+        // SAFETY: the caller's contract; an unaligned write.
+        unsafe { target.cast::<u32>().write_unaligned(self) };
+        sim::stored(target, bytes, sim::Store::Temporal);
+    }
+
+    #[inline(always)]
+    unsafe fn store_nt(
+        self,
+        _stream: StreamFlavour,
+        target: *mut u8,
+        _source: *const u8,
+        bytes: usize,
+    ) {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: writable, and 4-aligned because `can_stream`; SSE2 is always there.
+        unsafe {
+            std::arch::x86_64::_mm_stream_si32(target.cast(), self as i32);
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        // SAFETY: writable by the caller's contract.
+        unsafe {
+            target.cast::<u32>().write_unaligned(self);
+        }
+        sim::stored(target, bytes, sim::Store::NonTemporal);
+    }
+
+    #[inline(always)]
+    unsafe fn scatter(
+        self,
+        lanes: &Lanes,
+        count: usize,
+        offset: usize,
+        _source: *const u8,
+        bytes: usize,
+    ) {
+        // SAFETY: the caller's contract.
+        unsafe { Scattered::scatter(self, lanes, count, offset) };
+        note_scattered(lanes, count, offset, bytes);
+    }
+}
+
 /// `COUNT` (1, 2 or 4) pieces that together cover a length; both ends are covered exactly.
 #[derive(Clone, Copy)]
 pub(super) struct Pieces<T, const COUNT: usize>([T; COUNT]);
 
 impl<T: Copy, const COUNT: usize> Pieces<T, COUNT> {
-    /// Where piece `index` starts in an update of `bytes` bytes.
+    /// Where piece `index` starts in an update of `bytes` bytes: the first half counted from the
+    /// front, the others from the end.
     #[inline(always)]
     const fn start(index: usize, bytes: usize) -> usize {
         let size = size_of::<T>();
         if index < COUNT / 2 || COUNT == 1 { index * size } else { bytes - (COUNT - index) * size }
     }
+}
 
-    /// # Safety
-    /// `bytes` bytes are readable at `source`; `bytes` is the size of a piece if `COUNT == 1`, else
-    /// between `COUNT / 2` and `COUNT` pieces.
+/// `bytes` is the size of a piece if `COUNT == 1`, else between `COUNT / 2` and `COUNT` pieces.
+impl<T: Copy, const COUNT: usize> Piece for Pieces<T, COUNT> {
     #[inline(always)]
-    pub(super) unsafe fn load(source: *const u8, bytes: usize) -> Self {
+    unsafe fn load(source: *const u8, bytes: usize) -> Self {
         Pieces(std::array::from_fn(|index| {
             // SAFETY: `start + size <= bytes` for each piece; unaligned reads.
             unsafe { source.add(Self::start(index, bytes)).cast::<T>().read_unaligned() }
         }))
     }
 
-    /// Stores through the cache.
-    ///
-    /// # Safety
-    /// `bytes` as for [`Pieces::load`], writable at `target`.
     #[inline(always)]
-    pub(super) unsafe fn store(&self, target: *mut u8, bytes: usize) {
-        for (index, &piece) in self.0.iter().enumerate() {
+    unsafe fn store(self, target: *mut u8, bytes: usize) {
+        for (index, piece) in self.0.into_iter().enumerate() {
             // SAFETY: `start + size <= bytes` for each piece; unaligned writes.
             unsafe { target.add(Self::start(index, bytes)).cast::<T>().write_unaligned(piece) };
         }
         sim::stored(target, bytes, sim::Store::Temporal);
+    }
+
+    #[inline(always)]
+    unsafe fn store_nt(
+        self,
+        stream: StreamFlavour,
+        target: *mut u8,
+        source: *const u8,
+        bytes: usize,
+    ) {
+        // SAFETY: the caller's contract.
+        unsafe { store_nt(stream, target, source, bytes) };
+    }
+
+    #[inline(always)]
+    unsafe fn scatter(
+        self,
+        lanes: &Lanes,
+        count: usize,
+        offset: usize,
+        source: *const u8,
+        bytes: usize,
+    ) {
+        // SAFETY: the caller's contract.
+        unsafe { scatter(lanes, count, offset, source, bytes) };
+    }
+}
+
+/// Tells the simulator of a scatter.
+#[inline(always)]
+fn note_scattered(lanes: &Lanes, count: usize, offset: usize, bytes: usize) {
+    for &base in &lanes.0[..count] {
+        sim::stored(base.wrapping_add(offset), bytes, sim::Store::Temporal);
     }
 }
 
@@ -62,21 +182,19 @@ pub(super) fn can_stream(offset: usize, bytes: usize) -> bool {
 /// # Safety
 /// `can_stream(target, bytes)`; `stream` is available; the ranges are readable and writable.
 #[cfg(target_arch = "x86_64")]
-#[inline(always)]
+#[inline(never)]
 pub(super) unsafe fn store_nt(
     stream: StreamFlavour,
     target: *mut u8,
     source: *const u8,
     bytes: usize,
 ) {
-    use std::arch::x86_64::{_mm_stream_si32, _mm_stream_si64};
+    use std::arch::x86_64::_mm_stream_si64;
     let is_aligned = |align: usize| (target as usize | bytes) & (align - 1) == 0;
     // SAFETY: unaligned loads from the readable range; stores inside the writable range, aligned
-    // as tested; 4- and 8-byte `movnti` are SSE2, which every x86-64 processor has.
+    // as tested; `movnti` is SSE2, which every x86-64 processor has.
     unsafe {
-        if bytes == 4 {
-            _mm_stream_si32(target.cast(), source.cast::<i32>().read_unaligned());
-        } else if bytes == 8 && is_aligned(8) {
+        if bytes == 8 && is_aligned(8) {
             _mm_stream_si64(target.cast(), source.cast::<i64>().read_unaligned());
         } else if is_aligned(16) {
             stream_wide(stream, target, source, bytes);
@@ -165,7 +283,7 @@ pub(super) unsafe fn store_nt(
 /// # Safety
 /// The processor can scatter; `bytes` bytes are readable at `source`, and writable at `offset`
 /// behind each of the `count` (1 to 7) addresses.
-#[inline(always)]
+#[inline(never)]
 pub(super) unsafe fn scatter(
     lanes: &Lanes,
     count: usize,
@@ -178,12 +296,12 @@ pub(super) unsafe fn scatter(
     unsafe {
         while at + 8 <= bytes {
             let piece = source.add(at).cast::<u64>().read_unaligned();
-            piece.scatter(lanes, count, offset + at);
+            Scattered::scatter(piece, lanes, count, offset + at);
             at += 8;
         }
         if at + 4 <= bytes {
             let piece = source.add(at).cast::<u32>().read_unaligned();
-            piece.scatter(lanes, count, offset + at);
+            Scattered::scatter(piece, lanes, count, offset + at);
             at += 4;
         }
         while at < bytes {
@@ -194,38 +312,5 @@ pub(super) unsafe fn scatter(
             at += 1;
         }
     }
-    for &base in &lanes.0[..count] {
-        sim::stored(base.wrapping_add(offset), bytes, sim::Store::Temporal);
-    }
-}
-
-/// As [`scatter`], as one copy of the code.
-///
-/// # Safety
-/// As for [`scatter`].
-#[inline(never)]
-pub(super) unsafe fn scatter_any(
-    lanes: &Lanes,
-    count: usize,
-    offset: usize,
-    source: *const u8,
-    bytes: usize,
-) {
-    // SAFETY: the caller's contract.
-    unsafe { scatter(lanes, count, offset, source, bytes) };
-}
-
-/// As [`store_nt`], as one copy of the code.
-///
-/// # Safety
-/// As for [`store_nt`].
-#[inline(never)]
-pub(super) unsafe fn store_nt_any(
-    stream: StreamFlavour,
-    target: *mut u8,
-    source: *const u8,
-    bytes: usize,
-) {
-    // SAFETY: the caller's contract.
-    unsafe { store_nt(stream, target, source, bytes) };
+    note_scattered(lanes, count, offset, bytes);
 }

@@ -1,9 +1,10 @@
 //! The code of every mechanism, for every flush flavour and number of replicas.
 //!
-//! Updates of 4 and of 8 bytes are monomorphic in the mechanism, the flush flavour and the number
-//! of replicas (1, 2, 3, more): no loop, no call, no test but for the size and a crossed line.
-//! Other updates of up to 64 bytes are monomorphic in flush flavour and number, larger ones in the
-//! flush flavour; a few predicted branches are little beside what these cost.
+//! Updates of 4 bytes are monomorphic in the mechanism, the flush flavour (but for the slow
+//! clflush) and the number of replicas (1, 2, 3): no loop, no call, no test but for the size and a
+//! crossed line. Other sizes are monomorphic in the flush flavour: their few predicted branches
+//! are little beside a fence of 160 ns, and generating them all took longer than the rest of the
+//! crate.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::flush::{CACHE_LINE_BYTES, FlushFlavour};
@@ -14,7 +15,7 @@ use super::block::{
 };
 use super::large;
 use super::mechanism::{self, Copying, Mechanism, Steps};
-use super::piece::{self, Pieces, Wide};
+use super::piece::{self, Piece, Pieces, Wide};
 use super::targets::{REPLICA_COUNT_MAX, Targets};
 use super::worker::THRESHOLD_BYTES;
 
@@ -141,9 +142,10 @@ unsafe fn write<const M: usize, F: Flush, const N: usize>(
     // SAFETY: the caller's contract; each piece type is for the length of its arm.
     unsafe {
         match bytes {
-            4 if N != MANY => small::<F, N, u32, 1>(steps, targets, offset, source, 4),
-            8 if N != MANY => small::<F, N, u64, 1>(steps, targets, offset, source, 8),
-            _ => write_any::<F, N>(steps, targets, offset, source, bytes),
+            4 if const { N != MANY && F::IS_MONOMORPHIC } => {
+                small::<F, N, u32>(steps, targets, offset, source, 4)
+            }
+            _ => write_any::<F>(steps, targets, offset, source, bytes),
         }
     }
 }
@@ -158,7 +160,7 @@ const fn inline_steps<const M: usize, const N: usize>() -> Steps {
 /// # Safety
 /// As for [`Routines::write`].
 #[inline(never)]
-unsafe fn write_any<F: Flush, const N: usize>(
+unsafe fn write_any<F: Flush>(
     steps: Steps,
     targets: &Targets,
     offset: usize,
@@ -169,22 +171,24 @@ unsafe fn write_any<F: Flush, const N: usize>(
     unsafe {
         match bytes {
             0 => {}
-            1 => small::<F, N, u8, 1>(steps, targets, offset, source, 1),
-            2 => small::<F, N, u16, 1>(steps, targets, offset, source, 2),
-            3 => small::<F, N, u16, 2>(steps, targets, offset, source, 3),
-            4..=7 => small::<F, N, u32, 2>(steps, targets, offset, source, bytes),
-            8..=16 => small::<F, N, u64, 2>(steps, targets, offset, source, bytes),
-            17..=32 => small::<F, N, Wide, 2>(steps, targets, offset, source, bytes),
-            33..=64 => small::<F, N, Wide, 4>(steps, targets, offset, source, bytes),
+            1 => small::<F, MANY, Pieces<u8, 1>>(steps, targets, offset, source, 1),
+            2 => small::<F, MANY, Pieces<u16, 1>>(steps, targets, offset, source, 2),
+            3 => small::<F, MANY, Pieces<u16, 2>>(steps, targets, offset, source, 3),
+            4 => small::<F, MANY, u32>(steps, targets, offset, source, 4),
+            5..=7 => small::<F, MANY, Pieces<u32, 2>>(steps, targets, offset, source, bytes),
+            8 => small::<F, MANY, Pieces<u64, 1>>(steps, targets, offset, source, 8),
+            9..=16 => small::<F, MANY, Pieces<u64, 2>>(steps, targets, offset, source, bytes),
+            17..=32 => small::<F, MANY, Pieces<Wide, 2>>(steps, targets, offset, source, bytes),
+            33..=64 => small::<F, MANY, Pieces<Wide, 4>>(steps, targets, offset, source, bytes),
             _ => large::write::<F>(steps, targets, offset, source, bytes),
         }
     }
 }
 
 /// # Safety
-/// As for [`Routines::write`]; `bytes` as for [`Pieces::load`].
+/// As for [`Routines::write`]; `bytes` as for [`Piece::load`].
 #[inline(always)]
-unsafe fn small<F: Flush, const N: usize, T: Copy, const K: usize>(
+unsafe fn small<F: Flush, const N: usize, P: Piece>(
     steps: Steps,
     targets: &Targets,
     offset: usize,
@@ -207,25 +211,19 @@ unsafe fn small<F: Flush, const N: usize, T: Copy, const K: usize>(
     }
     // SAFETY: all ranges are valid by the caller's contract, all instructions available.
     unsafe {
-        let pieces = Pieces::<T, K>::load(source, bytes);
+        let pieces = P::load(source, bytes);
         pieces.store(master, bytes);
         if !steps.master_last {
             flush_small::<F>(master, bytes);
             step_fence::<F>(steps, false);
         }
         if steps.copying == Copying::Scatter && count > 0 {
-            if K == 1 {
-                piece::scatter(lanes, count, offset, source, bytes);
-            } else {
-                piece::scatter_any(lanes, count, offset, source, bytes);
-            }
+            pieces.scatter(lanes, count, offset, source, bytes);
         }
         for base in &lanes.0[..count] {
             let target = base.wrapping_add(offset);
-            if streams && K == 1 {
-                piece::store_nt(targets.stream(), target, source, bytes);
-            } else if streams {
-                piece::store_nt_any(targets.stream(), target, source, bytes);
+            if streams {
+                pieces.store_nt(targets.stream(), target, source, bytes);
             } else {
                 if steps.copying != Copying::Scatter {
                     pieces.store(target, bytes);
@@ -271,7 +269,7 @@ unsafe fn write_threads<const M: usize, F: Flush>(
     }
     let Some(workers) = targets.workers() else {
         // SAFETY: the caller's contract.
-        return unsafe { write_any::<F, MANY>(steps, targets, offset, source, bytes) };
+        return unsafe { write_any::<F>(steps, targets, offset, source, bytes) };
     };
     if bytes == 0 {
         return;

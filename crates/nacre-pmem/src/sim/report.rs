@@ -9,7 +9,7 @@ use super::trace::Trace;
 use crate::flush::CACHE_LINE_BYTES;
 
 /// Last events before a crash that are printed.
-const EVENTS_MAX: usize = 12;
+const EVENTS_MAX: usize = 32;
 
 /// Lines of an image that are printed.
 const LINES_MAX: usize = 24;

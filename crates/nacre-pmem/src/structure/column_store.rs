@@ -17,7 +17,7 @@
 //! | call | on return |
 //! |---|---|
 //! | `create` | header and zeros are durable |
-//! | `update` | the values are durable; after a crash during the call any of their 8-byte words may be old or new |
+//! | `update` | the values are durable; a crash in it leaves each 8-byte word old or new |
 //! | `update_batch` | all are durable; a crash leaves any of them |
 //! | `update_tx` | the values are durable, all or none after a crash |
 //!
@@ -167,6 +167,30 @@ impl ColumnStore {
     pub fn update(&self, set: &mut PoolSet, row: u64, values: &[u8]) -> Result<()> {
         let offset = self.offset_of(row, values.len())?;
         set.update(offset, values)
+    }
+
+    /// Replaces values at several places, each as by [`ColumnStore::update`], with one wait for
+    /// all; durable on return.
+    ///
+    /// # Errors
+    /// As for [`ColumnStore::update`]; if a place is wrong nothing is written.
+    pub fn update_batch(&self, set: &mut PoolSet, updates: &[(u64, &[u8])]) -> Result<()> {
+        let mut placed = Vec::with_capacity(updates.len());
+        for (row, values) in updates {
+            placed.push((self.offset_of(*row, values.len())?, *values));
+        }
+        set.update_batch(&placed)
+    }
+
+    /// Replaces the values from `row` on in a transaction of their own: after a crash all are new,
+    /// or none is. Durable on return.
+    ///
+    /// # Errors
+    /// As for [`ColumnStore::update`] and [`PoolSet::transaction`].
+    #[inline]
+    pub fn update_tx(&self, set: &mut PoolSet, row: u64, values: &[u8]) -> Result<()> {
+        let offset = self.offset_of(row, values.len())?;
+        set.transaction(|tx| tx.write(offset, values))
     }
 
     /// Returns `count` values from `row` on.

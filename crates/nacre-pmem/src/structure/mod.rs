@@ -4,4 +4,6 @@ mod hybrid_tree;
 mod prefetch;
 
 pub use column_store::{COLUMN_HEADER_BYTES, ColumnStore};
-pub use hybrid_tree::{HybridTree, KEY_BYTES_MAX, KeyBounds, TreeSummary, VALUE_BYTES_MAX};
+pub use hybrid_tree::{
+    HybridTree, KEY_BYTES_MAX, KeyBounds, TreeSummary, TreeWriter, VALUE_BYTES_MAX,
+};

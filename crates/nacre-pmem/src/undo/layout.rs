@@ -1,5 +1,6 @@
 //! Bytes of a log slot: encoding, checksums, parsing. The table is in the module's header.
 
+use super::check;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Bytes of a segment's header; the first entry follows, so a small transaction is one line.
@@ -13,49 +14,40 @@ const _: () = assert!(HEADER_BYTES + ENTRY_BYTES + 24 == 64, "one line holds 24 
 /// What a commit word says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Word {
-    /// No commit word of this transaction.
+    /// Not committed.
     Open,
-    /// Committed if the bytes in place have this CRC-32C.
-    Committed(u32),
+    /// Committed if this is the checksum of the bytes in place.
+    Committed(u64),
     /// Rolled back, or committed and settled.
     Retired,
 }
 
-const COMMITTED: u32 = 1;
-const RETIRED: u32 = 2;
+const NEW_BYTES: u64 = 1;
+const RETIRED: u64 = 2;
+const SEGMENT: u64 = 3;
 
 impl Word {
     pub(super) fn encode(self, sequence: u64) -> u64 {
         match self {
             Word::Open => 0,
-            Word::Committed(crc) => u64::from(crc) << 32 | u64::from(tag(sequence, crc, COMMITTED)),
-            Word::Retired => u64::from(tag(sequence, 0, RETIRED)),
+            Word::Committed(sum) => sum,
+            Word::Retired => check::start(sequence, RETIRED),
         }
     }
 
     fn decode(word: u64, sequence: u64) -> Word {
-        let committed = Word::Committed((word >> 32) as u32);
-        if word == committed.encode(sequence) {
-            committed
-        } else if word == Word::Retired.encode(sequence) {
-            Word::Retired
-        } else {
-            Word::Open
+        match word {
+            0 => Word::Open,
+            _ if word == Word::Retired.encode(sequence) => Word::Retired,
+            _ => Word::Committed(word),
         }
     }
 }
 
-fn tag(sequence: u64, crc: u32, state: u32) -> u32 {
-    let mut bytes = [0; 16];
-    bytes[..8].copy_from_slice(&sequence.to_le_bytes());
-    bytes[8..12].copy_from_slice(&crc.to_le_bytes());
-    bytes[12..].copy_from_slice(&state.to_le_bytes());
-    crc32c::crc32c(&bytes)
-}
-
-/// Returns what the CRC over a transaction's new bytes starts from.
-pub(super) fn image_seed(sequence: u64) -> u32 {
-    (sequence ^ sequence >> 32) as u32
+/// Returns what the checksum of a transaction's new bytes starts from.
+#[inline]
+pub(super) fn start_sum(sequence: u64) -> u64 {
+    check::start(sequence, NEW_BYTES)
 }
 
 /// Appends an entry for `old`, which lies at `offset`.
@@ -76,15 +68,15 @@ pub(super) fn seal(image: &mut [u8], start: usize, sequence: u64, word: Word) {
     segment[..8].copy_from_slice(&word.encode(sequence).to_le_bytes());
     segment[12..16].copy_from_slice(&bytes.to_le_bytes());
     segment[16..24].copy_from_slice(&sequence.to_le_bytes());
-    let crc = segment_crc(segment, start);
-    segment[8..12].copy_from_slice(&crc.to_le_bytes());
+    let sum = segment_sum(segment, start, sequence);
+    segment[8..12].copy_from_slice(&sum.to_le_bytes());
 }
 
-fn segment_crc(segment: &[u8], start: usize) -> u32 {
-    let bytes = segment.len() - HEADER_BYTES;
-    // Distinct seeds give distinct sums of the same bytes. Both are multiples of 8, below 2^32.
-    let seed = (bytes as u32) ^ (start as u32).rotate_right(3);
-    crc32c::crc32c_append(seed, &segment[SEQUENCE_AT..])
+/// Returns the checksum of a segment's entries, and of its sequence number, place and length.
+fn segment_sum(segment: &[u8], start: usize, sequence: u64) -> u32 {
+    let place = (start as u64) << 32 | segment.len() as u64;
+    let sum = check::add(check::start(sequence, SEGMENT), &place.to_le_bytes());
+    check::fold(check::add(sum, &segment[HEADER_BYTES..]))
 }
 
 /// Returns the size of the sealed segment at `start` of an image.
@@ -160,7 +152,7 @@ fn segment(slot: &[u8], start: usize, sequence: u64) -> Option<&[u8]> {
     let is_good = sequence != 0
         && bytes.is_multiple_of(8)
         && u64_at(header, SEQUENCE_AT) == sequence
-        && u32_at(header, 8) == segment_crc(segment, start);
+        && u32_at(header, 8) == segment_sum(segment, start, sequence);
     is_good.then_some(segment)
 }
 
@@ -237,7 +229,9 @@ mod tests {
             damaged[bit / 8] ^= 1 << (bit % 8);
             match parse(&damaged, "set").unwrap() {
                 Slot::Torn => assert!(bit >= 64, "bit {bit}"),
-                Slot::Sealed { word, .. } => assert!(bit < 64 && word == Word::Open, "bit {bit}"),
+                Slot::Sealed { word, .. } => {
+                    assert!(bit < 64 && word != Word::Committed(99), "bit {bit}");
+                }
                 Slot::Empty => panic!("bit {bit}"),
             }
         }
@@ -245,10 +239,11 @@ mod tests {
 
     #[test]
     fn words_of_another_transaction_say_nothing() {
-        for word in [Word::Committed(5), Word::Retired] {
+        for word in [Word::Committed(5), Word::Retired, Word::Open] {
             assert_eq!(Word::decode(word.encode(8), 8), word);
-            assert_eq!(Word::decode(word.encode(8), 10), Word::Open);
         }
+        assert_ne!(Word::decode(Word::Retired.encode(8), 10), Word::Retired);
+        assert_ne!(start_sum(8), start_sum(10));
     }
 
     #[test]

@@ -5,8 +5,8 @@ use super::media;
 use crate::error::{Error, ErrorKind, Result};
 use crate::set::{DATA_OFFSET, PoolSet};
 
-/// Targets that are compared one by one; past that an overlap is assumed. Comparing 256 ranges takes
-/// about as long as the fence that a wrong assumption costs.
+/// Targets that are compared one by one; past that an overlap is assumed. Comparing 256 ranges
+/// takes about as long as the fence that a wrong assumption costs.
 pub(super) const COMPARED_TARGETS_MAX: usize = 256;
 
 /// A range of the data area that a transaction wrote.

@@ -7,10 +7,10 @@
 //! # Protocol
 //! 1. `write` snapshots the old bytes into a volatile image of the log and keeps the new bytes in a
 //!    volatile buffer. `write_new` (bytes that nothing refers to yet) is stored at once, unlogged.
-//! 2. Commit seals the image (sequence number, CRC-32C), stores it as one piece into the log slot
+//! 2. Commit seals the image (sequence number, checksum), stores it as one piece into the log slot
 //!    of that sequence number, in every member, and **fences**. Old and fresh bytes are durable.
 //! 3. The new bytes are stored in place and flushed, then the *commit word*: one 8-byte store that
-//!    holds a CRC-32C over the new bytes of all ranges. **Fence.** Acknowledged.
+//!    is a checksum over the new bytes of all ranges. **Fence.** Acknowledged.
 //! 4. Nothing retires the log: the next transaction takes the other slot. A store outside of
 //!    transactions may change the ranges, so it first retires the slot durably (*settles*); that
 //!    is one more fence at the first such store after a transaction.
@@ -20,29 +20,31 @@
 //!    are stored in reverse order, fenced, and the slot is retired.
 //!
 //! # Recovery
-//! The slot of the higher sequence number counts. Retired: nothing to do. Its commit word is good
-//! and the bytes in place match the CRC: committed. Else its entries are stored back in reverse
-//! order. At last a retired slot of the next number is written to the *other* slot, so that a
-//! crash inside recovery finds the same slot again, and no sequence number is ever used twice
-//! (what a torn attempt left behind cannot extend a later log).
+//! The slot of the higher sequence number counts. Retired: nothing to do. Its commit word is the
+//! checksum of the bytes in place: committed. Else its entries are stored back in reverse order,
+//! and it is retired. Before the first transaction or store after that, a retired slot of the next
+//! number is written to the *other* slot, so that no sequence number is ever used twice (what a
+//! torn attempt left behind cannot extend a later log). A crash inside recovery finds the same slot
+//! again. Opening a pool set that was closed stores nothing.
 //!
 //! # Why two fences suffice
 //! | crash | slot `s` | bytes in place | outcome |
 //! |---|---|---|---|
-//! | before fence 1 | torn or whole | old | slot `s - 1` counts and matches; or storing back the old bytes changes nothing |
-//! | between | whole | any mixture | commit word and all new bytes there: committed; else stored back |
-//! | after fence 2 | whole | new | committed: the CRC matches until a store settles, or `s + 1` passed its fence 1 |
+//! | before fence 1 | torn or whole | old | `s - 1` counts and matches, or old bytes are stored |
+//! | between | whole | any mixture | all new and the commit word there: committed; else old |
+//! | after fence 2 | whole | new | committed, until a store settles or `s + 1` passes fence 1 |
 //!
-//! The commit word may become durable before the bytes it speaks of; the CRC finds that out, which
-//! is what saves the fence between them. CRC-32C recognises every difference within 32 bits, so a
-//! single write of up to 4 bytes is never misjudged; else the odds are 2^-32 for each crash between
-//! the fences.
+//! The commit word may become durable before the bytes it speaks of; the checksum finds that out,
+//! which is what saves the fence between them. It recognises every difference of a single write of
+//! up to 8 bytes; else the odds of a wrong verdict are 2^-64 for each crash between the fences, and
+//! 2^-32 for a torn log to look whole. It is no CRC on purpose: see `check`.
 //!
 //! # Damage
 //! A slot that does not parse is an attempt that was cut off before fence 1, unless the other slot
-//! is itself unfinished: two transactions are never open at once, so that is `Corrupt`. So are slots
-//! whose numbers are not neighbours. All members are asked, so a damaged slot matters only where
-//! it is damaged in each of them.
+//! is itself unfinished: a transaction begins when the one before is final, so that is `Corrupt`.
+//! All members are asked, so a damaged slot matters only where it is damaged in each of them.
+//! Damage to the newest slot of the only member, by the same crash that cut it off before its
+//! second fence, looks like an attempt that never began; that is not found out.
 //!
 //! # Layout
 //! The log lies between [`DATA_OFFSET`](crate::set::DATA_OFFSET) and the data area: two slots of
@@ -50,8 +52,8 @@
 //!
 //! | offset | bytes | field | meaning |
 //! |---|---|---|---|
-//! | 0 | 8 | commit word | CRC-32C of the new bytes << 32, tag; 0: open (first segment only) |
-//! | 8 | 4 | crc | of sequence and entries, seeded with position and length |
+//! | 0 | 8 | commit word | checksum of the new bytes; 0: open; first segment only |
+//! | 8 | 4 | checksum | of sequence, position, length and entries |
 //! | 12 | 4 | bytes | of the entries of this segment |
 //! | 16 | 8 | sequence | of the transaction, from 1; 0: never used |
 //! | 24 | 8 | entry: offset | of the range |
@@ -59,17 +61,18 @@
 //! | 36 | 4 | entry: zero | |
 //! | 40 | n | entry: old bytes | filled up to a multiple of 8 |
 //!
-//! More entries follow, then more segments. A transaction that writes up to 24 bytes touches one line
-//! of the log. The tag is the CRC-32C of sequence, CRC and state (committed or retired).
+//! More entries follow, then more segments. A transaction that writes up to 24 bytes touches one
+//! line of the log. The commit word of a retired slot is a checksum of the sequence number alone.
 //!
 //! # Differs
-//! From PMDK (`libpmemobj` ulog, [Zarubin22 3.1]): there each snapshot is fenced before its range may
-//! be stored, then the ranges are fenced, the log is invalidated and fenced again, and each step is
-//! repeated for each replica. Here snapshots are collected, in-place stores wait for the commit, the
-//! CRC over the new bytes replaces the fence in front of the commit record, and all members share
-//! the fences. The price: a read of one's own write costs a fence, bytes are copied once more in
-//! DRAM, and a plain store after a transaction pays to settle. The papers measure transactions
-//! (CS TX) but leave PMDK's protocol as it is.
+//! From PMDK (`libpmemobj` ulog, [Zarubin22 3.1]): there each snapshot is fenced before its range
+//! may be stored, then the ranges are fenced, the log is invalidated and fenced again, and each
+//! step is repeated for each replica. Here snapshots are collected, in-place stores wait for the
+//! commit, the checksum over the new bytes replaces the fence in front of the commit record, and
+//! all members share the fences. The price: a read of one's own write costs a fence, bytes are
+//! copied once more in DRAM, and a plain store after a transaction pays to settle. The papers
+//! measure transactions (CS TX) but leave PMDK's protocol as it is.
+mod check;
 #[cfg(test)]
 pub(crate) mod crash;
 mod layout;

@@ -167,7 +167,7 @@ fn opening_stores_nothing_and_no_number_is_used_twice() {
 }
 
 #[test]
-fn slots_that_are_no_neighbours_are_damage() {
+fn unfinished_slot_beside_one_that_is_no_neighbour_is_damage() {
     let (crashes, mut set) = new_set();
     for _ in 0..4 {
         update(&mut set, &[(0, b"abcd")]);
@@ -178,6 +178,7 @@ fn slots_that_are_no_neighbours_are_damage() {
         update(&mut set, &[(0, b"efgh")]);
     }
     set.store(DATA_OFFSET + slot_bytes, &newest).unwrap();
+    set.store(DATA_OFFSET, &[0; 8]).unwrap();
     drop(set);
     let domains = [crashes.domain().clone(), crashes.domain().clone()];
     let error = PoolSet::open("set", &domains, crate::Access::ReadWrite).unwrap_err();

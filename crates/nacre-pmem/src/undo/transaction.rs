@@ -1,5 +1,6 @@
 //! A transaction: what its body may do, and the steps of commit and rollback.
 
+use super::check;
 use super::layout::{self, ENTRY_BYTES, HEADER_BYTES, Word};
 use super::log::{self, Buffers, COMPARED_TARGETS_MAX, Target};
 use super::media;
@@ -21,7 +22,8 @@ pub struct Transaction<'a> {
     applied: usize,
     /// Smallest range that covers the targets that are not applied.
     hull: (u64, u64),
-    /// Ranges may overlap or are applied in several steps: the CRC is taken of the bytes in place.
+    /// Ranges may overlap or are applied in several steps: the checksum is taken of the bytes in
+    /// place.
     is_tangled: bool,
     /// Bytes were stored by `write_new` since the last fence.
     has_fresh: bool,
@@ -44,9 +46,9 @@ impl PoolSet {
     ///
     /// # Errors
     /// What `body` returns, after rolling back. `TransactionTooLarge` if a write of the body was
-    /// refused for that reason, even if the body goes on. `Io`, `NoReplica` if the members cannot be
-    /// written; then the outcome may be open until the set is opened again, and further stores are
-    /// refused.
+    /// refused for that reason, even if the body goes on. `Io`, `NoReplica` if the members cannot
+    /// be written; then the outcome may be open until the set is opened again, and further stores
+    /// are refused.
     #[inline]
     pub fn transaction<T>(
         &mut self,
@@ -98,8 +100,8 @@ impl<'a> Transaction<'a> {
         })
     }
 
-    /// Returns the id of this transaction; if it commits, [`PoolSet::last_committed_id`] is the same
-    /// until the next one does.
+    /// Returns the id of this transaction; if it commits, [`PoolSet::last_committed_id`] is the
+    /// same until the next one does.
     pub fn id(&self) -> u64 {
         self.id
     }
@@ -110,8 +112,8 @@ impl<'a> Transaction<'a> {
         self.set
     }
 
-    /// Returns a range as this transaction sees it. If it wrote there since the last such read, this
-    /// costs a fence.
+    /// Returns a range as this transaction sees it. If it wrote there since the last such read,
+    /// this costs a fence.
     ///
     /// # Errors
     /// `OutOfRange`; as for [`PoolSet::drain`].
@@ -153,8 +155,8 @@ impl<'a> Transaction<'a> {
         self.append(offset, source)
     }
 
-    /// Stores bytes at once that nothing durable refers to yet, as in an extent that this transaction
-    /// allocated. A rollback leaves them there.
+    /// Stores bytes at once that nothing durable refers to yet, as in an extent that this
+    /// transaction allocated. A rollback leaves them there.
     ///
     /// # Errors
     /// `OutOfRange`; as for [`PoolSet::drain`].
@@ -339,16 +341,21 @@ impl<'a> Transaction<'a> {
     #[inline]
     fn acknowledge(&mut self) -> Result<()> {
         let sequence = self.set.undo.sequence;
-        let seed = layout::image_seed(sequence);
-        let crc = if self.is_tangled {
-            self.buffers.targets.iter().try_fold(seed, |crc, target| {
-                let append = |bytes: &[u8]| crc32c::crc32c_append(crc, bytes);
-                self.set.read_with(target.offset, target.bytes as u64, append)
+        let start = layout::start_sum(sequence);
+        let sum = if self.is_tangled {
+            self.buffers.targets.iter().try_fold(start, |sum, target| {
+                let add = |bytes: &[u8]| check::add(sum, bytes);
+                self.set.read_with(target.offset, target.bytes as u64, add)
             })?
         } else {
-            crc32c::crc32c_append(seed, &self.buffers.new)
+            let mut new = &self.buffers.new[..];
+            self.buffers.targets.iter().fold(start, |sum, target| {
+                let (bytes, rest) = new.split_at(target.bytes);
+                new = rest;
+                check::add(sum, bytes)
+            })
         };
-        let word = Word::Committed(crc).encode(sequence).to_le_bytes();
+        let word = Word::Committed(sum).encode(sequence).to_le_bytes();
         media::store(self.set, log::slot_offset(self.set, sequence), &word)?;
         // PERSIST: the new bytes and the commit word are durable in every member; the transaction
         // is acknowledged.

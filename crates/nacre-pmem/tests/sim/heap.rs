@@ -7,7 +7,7 @@ use nacre_pmem::{Domain, PoolSet};
 use crate::script::{check_members, create_with, done, open};
 use crate::support::{self, Random, line_copies};
 
-const DATA_BYTES: u64 = 192 << 10;
+const DATA_BYTES: u64 = 512 << 10;
 const SLOTS: usize = 12;
 
 /// What a slot of the table refers to: an extent of so many bytes, all of this value.

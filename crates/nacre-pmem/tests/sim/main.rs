@@ -5,7 +5,7 @@
 //!
 //! | variable | default | meaning |
 //! |---|---|---|
-//! | `NACRE_TEST_IMAGES` | 30000 | images over all structures |
+//! | `NACRE_TEST_IMAGES` | 10000 | images over all structures |
 //! | `NACRE_TEST_SEED` | 1 | seed of workloads and samples; printed with a violation |
 //! | `NACRE_TEST_POINT` | all | explore this crash point only, to replay a violation |
 //!

@@ -1,16 +1,23 @@
 //! How much to explore, and seeded choices.
 
-use nacre_pmem::sim::{Explorer, Report, Violation};
+use nacre_pmem::sim::{Explorer, Plant, Report, Violation};
 use nacre_pmem::{FlushFlavour, Granularity, Settings, StreamFlavour};
 
 /// Images over all structures if `NACRE_TEST_IMAGES` does not say.
-const IMAGES_DEFAULT: usize = 30_000;
+const IMAGES_DEFAULT: usize = 10_000;
 
 /// Images of one workload; then the next one, with another seed, begins.
 const ROUND_IMAGES: usize = 1500;
 
 /// Rounds end when this many in a row found nothing new to look at.
 const BARREN_ROUNDS_MAX: usize = 3;
+
+/// Makes the bug of a number.
+type Planter = fn(usize) -> Plant;
+
+/// The kinds of bugs to plant.
+pub(crate) const PLANTS: [(&str, Planter); 3] =
+    [("flush", Plant::SkipFlush), ("fence", Plant::SkipFence), ("publish", Plant::EarlyPublish)];
 
 /// Returns a variable as a number.
 fn variable(name: &str) -> Option<u64> {

@@ -1,6 +1,7 @@
 //! Domains of every kind and forced choice that this machine can make, and children.
 
 #![allow(dead_code)] // Each test binary uses its own part.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};

@@ -3,7 +3,8 @@
 //! Scans hand on values where they lie in a pool ([`super::array`]), so a page can be lost after
 //! the scan has let go of it, while a join still holds it. So every query notes the blocks that it
 //! opens, and the stream of its results asks after every batch, and at the end, whether they lost
-//! a page. If so the query fails with an error that names the block; other queries are not affected.
+//! a page. If so the query fails with an error that names the block; other queries are not
+//! affected.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -43,7 +44,7 @@ impl Reads {
     }
 
     /// Returns an error if a block that was read lost a page. At the end of a query files are
-    /// looked at too, for cuts that no signal tells.
+    /// looked at too, for changes that no signal tells.
     fn check(&self, is_end: bool) -> Result<()> {
         let noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_whole =

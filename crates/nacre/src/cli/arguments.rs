@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use nacre_bench::replication::{AccessPattern, PageSize, ReplicationArgs, Workload, parse_bytes};
 
 use super::render::Mode;
 use crate::settings;
@@ -23,6 +24,21 @@ Exit codes: 0 all done, 1 wrong usage or the database cannot be opened, 3 a stat
 rest is not run, unless --continue-on-error), 130 Ctrl-C outside the shell.
 
 In the shell, \\? lists its commands.";
+
+const REPLICATION_NOTES: &str = "\
+Examples:
+  nacre bench replication --quick
+  nacre bench replication --workload cs --access uniform --pages 2m --json cs.json
+  nacre bench replication --mechanism switched,SF+PF,PMDK --update-bytes 4,64,4K --replicas 3
+
+An overhead is the time of an update that returns when all replicas are durable, in % above the same
+without replicas; both take turns in one process, and medians of the rounds are compared. Everything
+at once takes about an hour and 11 GiB (22 GiB with libpmemobj) of the directory's memory.";
+
+const CALIBRATE_NOTES: &str = "\
+The profile is a text file. Pool sets read it when they are opened: the file that NACRE_PROFILE
+names, else $XDG_CONFIG_HOME/nacre/profile, else ~/.config/nacre/profile; without one a built-in
+profile is used. Measure on an idle machine.";
 
 /// A hybrid-memory database: a shell, scripts, and tools around them.
 #[derive(Debug, Parser)]
@@ -132,25 +148,12 @@ pub(super) enum Tool {
     },
     /// Measure, each figure as a ratio to a baseline of the same run.
     Bench {
-        /// What to measure.
-        #[arg(value_enum)]
-        what: BenchSubject,
-        /// Scale factor of the data [default: the subject's own].
-        #[arg(long = "sf", value_name = "N")]
-        scale_factor: Option<f64>,
-        /// Where to work; a fresh subdirectory is made and removed at the end.
-        #[arg(long = "dir", value_name = "D")]
-        directory: Option<PathBuf>,
-        /// Also write one JSON object a line to this file.
-        #[arg(long, value_name = "FILE")]
-        json: Option<PathBuf>,
-        /// End within 30 seconds.
-        #[arg(long)]
-        quick: bool,
-        /// Worker threads of both contestants [default: one per hardware thread].
-        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-        threads: Option<u16>,
+        #[command(subcommand)]
+        subject: BenchSubject,
     },
+    /// Measure how replicas are best written on this machine, and keep that as its profile.
+    #[command(after_long_help = CALIBRATE_NOTES)]
+    Calibrate(CalibrateArguments),
     /// The process that the demo and the benchmarks start, kill and time.
     #[command(hide = true)]
     DemoChild {
@@ -160,12 +163,87 @@ pub(super) enum Tool {
 }
 
 /// What `nacre bench` measures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Subcommand)]
 pub(super) enum BenchSubject {
     /// From process start to the first answer after a kill; bytes on media.
-    Open,
+    Open(DataArguments),
     /// The 22 TPC-H queries next to DataFusion over Parquet.
-    Tpch,
+    Tpch(DataArguments),
+    /// What replicas of persistent memory cost, by mechanism, next to libpmemobj if it is built in.
+    #[command(after_long_help = REPLICATION_NOTES)]
+    Replication(ReplicationArguments),
+}
+
+/// Arguments of the benchmarks that load a database.
+#[derive(Args, Debug)]
+pub(super) struct DataArguments {
+    /// Scale factor of the data [default: the subject's own].
+    #[arg(long = "sf", value_name = "N")]
+    pub(super) scale_factor: Option<f64>,
+    /// Where to work; a fresh subdirectory is made and removed at the end.
+    #[arg(long = "dir", value_name = "D")]
+    pub(super) directory: Option<PathBuf>,
+    /// Also write one JSON object a line to this file.
+    #[arg(long, value_name = "FILE")]
+    pub(super) json: Option<PathBuf>,
+    /// End within 30 seconds.
+    #[arg(long)]
+    pub(super) quick: bool,
+    /// Worker threads of both contestants [default: one per hardware thread].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(super) threads: Option<u16>,
+}
+
+/// Arguments of `nacre bench replication`; lists are separated by commas.
+#[derive(Args, Debug)]
+pub(super) struct ReplicationArguments {
+    /// What is updated: cs (column store), cs-tx (in transactions), kv (tree) [default: all].
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(super) workload: Vec<Workload>,
+    /// Mechanisms by name, and `switched` [default: all].
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(super) mechanism: Vec<String>,
+    /// Numbers of replicas, 0 to 3; 0 runs beside each as the baseline [default: 1,2,3].
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    pub(super) replicas: Vec<usize>,
+    /// Sizes of an update, such as 4,256,64K [default: 4 bytes to 64K in powers of two].
+    #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = parse_bytes)]
+    pub(super) update_bytes: Vec<u64>,
+    /// Which place is next: uniform, sequential [default: both].
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(super) access: Vec<AccessPattern>,
+    /// Sizes of pages: 2m, 4k [default: both].
+    #[arg(long, value_name = "SIZES", value_delimiter = ',')]
+    pub(super) pages: Vec<PageSize>,
+    /// Size of each pool [default: 1G].
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    pub(super) pool_bytes: Option<u64>,
+    /// Rounds, of which medians are taken [default: 5].
+    #[arg(long, value_name = "N")]
+    pub(super) rounds: Option<usize>,
+    /// Where to make pools, in a fresh subdirectory that is removed at the end [default: /dev/shm].
+    #[arg(long = "dir", value_name = "D")]
+    pub(super) directory: Option<PathBuf>,
+    /// Also write one JSON object a line to this file.
+    #[arg(long, value_name = "FILE")]
+    pub(super) json: Option<PathBuf>,
+    /// A subset with small pools that ends within 30 seconds.
+    #[arg(long)]
+    pub(super) quick: bool,
+}
+
+/// Arguments of `nacre calibrate`.
+#[derive(Args, Debug)]
+pub(super) struct CalibrateArguments {
+    /// The memory to measure: pools are made in a fresh subdirectory that is removed at the end.
+    #[arg(long = "dir", value_name = "D")]
+    pub(super) directory: Option<PathBuf>,
+    /// Where to write the profile [default: where pool sets look for it].
+    #[arg(long, value_name = "FILE")]
+    pub(super) output: Option<PathBuf>,
+    /// Fewer and shorter measurements: ends within 30 seconds.
+    #[arg(long)]
+    pub(super) quick: bool,
 }
 
 /// One `-c` or `-f`.
@@ -197,6 +275,26 @@ impl Work {
         let mut tasks: Vec<(usize, Task)> = commands.chain(files).collect();
         tasks.sort_by_key(|(place, _)| *place);
         tasks.into_iter().map(|(_, task)| task).collect()
+    }
+}
+
+impl From<ReplicationArguments> for ReplicationArgs {
+    fn from(given: ReplicationArguments) -> Self {
+        // What does not fit is far above the largest size, which is told.
+        let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+        Self {
+            workloads: given.workload,
+            mechanisms: given.mechanism,
+            replicas: given.replicas,
+            update_bytes: given.update_bytes.into_iter().map(bytes).collect(),
+            accesses: given.access,
+            pages: given.pages,
+            pool_bytes: given.pool_bytes,
+            rounds: given.rounds,
+            directory: given.directory,
+            json: given.json,
+            is_quick: given.quick,
+        }
     }
 }
 
@@ -263,8 +361,27 @@ mod tests {
         assert_eq!(arguments.directory, Some(PathBuf::from("./doctor")));
         assert!(matches!(
             parse("nacre bench open --quick").unwrap().0.tool,
-            Some(Tool::Bench { what: BenchSubject::Open, quick: true, .. })
+            Some(Tool::Bench { subject: BenchSubject::Open(DataArguments { quick: true, .. }) })
         ));
+    }
+
+    #[test]
+    fn lists_of_the_replication_benchmark_are_separated_by_commas() {
+        let line = "nacre bench replication --workload cs,kv --update-bytes 4,64K --pages 2m \
+                    --mechanism SF+PF,switched --replicas 1,3 --access uniform --pool-bytes 256M";
+        let words = line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let Some(Tool::Bench { subject: BenchSubject::Replication(given) }) =
+            parse(&words).unwrap().0.tool
+        else {
+            panic!("another tool");
+        };
+        let args = ReplicationArgs::from(given);
+        assert_eq!(args.workloads, [Workload::Cs, Workload::Kv]);
+        assert_eq!((args.update_bytes, args.replicas), (vec![4, 65536], vec![1, 3]));
+        assert_eq!(args.mechanisms, ["SF+PF", "switched"]);
+        assert_eq!(args.pool_bytes, Some(256 << 20));
+        assert!(parse("nacre bench replication --workload fast").is_err());
+        assert!(parse("nacre bench replication --update-bytes 1X").is_err());
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::fmt::{Display, Write as _};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use nacre_pmem::switch::{Profile, SwitchReport};
 use nacre_pmem::{Access, Domain, ErrorKind, FlushFlavour, StreamFlavour};
 use nacre_simd::Flavour;
 use nacre_store::{MAIN_DOMAIN, OpenOptions, Store};
@@ -105,11 +106,33 @@ fn push_directory(name: &str, path: &Path, text: &mut String) {
     }
 }
 
+/// Appends how replicas are written in a domain, and why.
+fn push_replication(domain: &Domain, text: &mut String) {
+    let report = match SwitchReport::load(Profile::path().as_deref(), domain.flush_flavour()) {
+        Ok(report) => report,
+        Err(error) => return push_line(text, "profile", format!("ERROR: {error}")),
+    };
+    let path = report.path.as_ref().map_or("none".to_owned(), |path| path.display().to_string());
+    match &report.reason {
+        None => push_line(text, "profile", path),
+        Some(reason) => push_line(text, "profile", format!("built-in; {path}: {reason}")),
+    }
+}
+
 fn push_domain(domain: &Domain, place: &str, text: &mut String) {
     let _ = writeln!(text, "\nDomain {}: {place}", domain.name());
     push_line(text, "kind", format!("{} on {}", domain.kind(), domain.file_system()));
     push_line(text, "granularity", domain.granularity());
     push_line(text, "flush", domain.flush_flavour());
+    push_line(
+        text,
+        "pages",
+        match domain.maps_large_pages() {
+            true => "2 MiB where pools are long enough and memory is not fragmented",
+            false => "those of the file system",
+        },
+    );
+    push_replication(domain, text);
     let node = domain.numa_node().map_or("unknown".to_owned(), |node| node.to_string());
     push_line(text, "NUMA node", node);
     match domain.free_bytes() {
@@ -156,6 +179,10 @@ fn push_database(directory: &Path, text: &mut String) {
         let snapshot = table.snapshot();
         rows += snapshot.rows();
         bytes += snapshot.pool_bytes();
+        // Maps every pool and reads its directory, so what is cut or gone is found here.
+        if let Err(error) = snapshot.chunks() {
+            push_line(text, "LOST", error);
+        }
     }
     push_line(text, "tables", tables.len());
     push_line(text, "rows", rows);
@@ -193,9 +220,49 @@ mod tests {
         assert!(text.contains("absent; it would be like"), "{text}");
         assert!(text.contains("none in"), "{text}");
         assert_eq!(std::fs::read_dir(parent.path()).unwrap().count(), 0);
-        for word in ["Processor", "SIMD", "NACRE_SIMD", "granularity", "durability", "NUMA node"] {
+        for word in [
+            "Processor",
+            "SIMD",
+            "NACRE_SIMD",
+            "granularity",
+            "durability",
+            "NUMA node",
+            "pages",
+            "profile",
+        ] {
             assert!(text.contains(word), "{word}: {text}");
         }
+    }
+
+    #[test]
+    fn pool_that_was_cut_is_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let options = || nacre_sql::OpenOptions {
+            directory: Some(directory.path().to_owned()),
+            ..nacre_sql::OpenOptions::default()
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let database = nacre_sql::Database::open(options()).unwrap();
+        let session = database.session();
+        for (table, data) in [("whole", &b"1\n"[..]), ("cut", &b"2\n"[..])] {
+            let create = format!("create table {table} (k integer)");
+            let copy = format!("copy {table} from stdin");
+            let io = nacre_sql::StatementIo {
+                copy_in: Some(Box::new(data)),
+                ..nacre_sql::StatementIo::default()
+            };
+            runtime.block_on(session.execute(&create, Default::default())).unwrap();
+            runtime.block_on(session.execute(&copy, io)).unwrap();
+        }
+        drop((session, database));
+        assert!(!report(Some(directory.path()), &[]).contains("LOST"));
+        let entries = std::fs::read_dir(directory.path()).unwrap();
+        let pools = entries.map(|entry| entry.unwrap().path());
+        let cut = pools.filter(|path| path.extension().is_some_and(|end| end == "pool")).max();
+        std::fs::File::options().write(true).open(cut.unwrap()).unwrap().set_len(10).unwrap();
+        let text = report(Some(directory.path()), &[]);
+        assert!(text.contains("LOST") && text.contains("table \"cut\""), "{text}");
+        assert!(!text.contains("table \"whole\""), "{text}");
     }
 
     #[test]

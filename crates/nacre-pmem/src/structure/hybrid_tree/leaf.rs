@@ -21,6 +21,7 @@
 
 use super::entry::{self, Entry};
 use crate::error::{Error, ErrorKind};
+use crate::structure::prefetch;
 
 /// Entries that a leaf can hold.
 pub(super) const SLOTS: usize = 56;
@@ -127,10 +128,25 @@ pub(super) fn unit_mask(class: u8, slot: usize, bytes: usize) -> u64 {
     (u64::MAX >> (UNITS - count)) << (slot + FIRST_UNIT)
 }
 
-/// Returns the first slot from which on `bytes` bytes are free, if there is one.
-pub(super) fn free_slot(class: u8, used: u64, bytes: usize) -> Option<usize> {
+/// Returns the slot where an entry of one unit is put if it is free. Most entries lie there or
+/// right behind, so that a search loads the place together with the first line.
+#[inline]
+pub(super) fn home_slot(fingerprint: u8) -> usize {
+    usize::from(fingerprint) * SLOTS / 256
+}
+
+/// Returns a slot from which on `bytes` bytes are free, if there is one: for one unit the first
+/// from `home` on, else the first of all, which keeps free units together.
+pub(super) fn free_slot(class: u8, used: u64, bytes: usize, home: usize) -> Option<usize> {
     let mut count = bytes.div_ceil(unit_bytes(class));
     let mut starts = !(used | HEADER_UNITS);
+    if count == 1 {
+        let behind = starts & u64::MAX << (home + FIRST_UNIT);
+        let slot = (behind.trailing_zeros() as usize).wrapping_sub(FIRST_UNIT);
+        if slot < SLOTS {
+            return Some(slot);
+        }
+    }
     // After each step a bit is set where `done` free units begin.
     let mut done = 1;
     while count > 1 && starts != 0 {
@@ -151,6 +167,14 @@ pub(super) struct Hit {
     pub(super) value_bytes: usize,
     /// Units of the entry.
     pub(super) units: u64,
+}
+
+impl Hit {
+    /// Whether one 8-byte store replaces the value by `value`.
+    #[inline]
+    pub(super) fn is_replaced_in_place_by(&self, value: &[u8]) -> bool {
+        self.value_bytes == value.len() && value.len() <= entry::WORD_BYTES
+    }
 }
 
 /// What the inner nodes know of a leaf.
@@ -252,9 +276,18 @@ impl<'a> Leaf<'a> {
         unit_mask(self.class, slot, entry.bytes().len())
     }
 
+    /// Starts to load what a search for a key of this fingerprint probably reads.
+    #[inline]
+    pub(super) fn prefetch(self, fingerprint: u8) {
+        let home = (home_slot(fingerprint) + FIRST_UNIT) * unit_bytes(self.class);
+        prefetch::line(self.bytes.as_ptr());
+        prefetch::line(self.bytes[home..].as_ptr());
+    }
+
     /// Looks for `key`, whose fingerprint is `fingerprint`.
     #[inline]
     pub(super) fn find(self, key: &[u8], fingerprint: u8) -> Result<Option<Hit>, Damage> {
+        self.prefetch(fingerprint);
         let live = self.live();
         let mut line = [0; 64];
         line.copy_from_slice(&self.bytes[..64]);
@@ -338,19 +371,23 @@ impl<'a> Leaf<'a> {
 pub(super) fn build<'a>(
     leaf: LeafRef,
     next: u64,
-    entries: impl Iterator<Item = Entry<'a>>,
+    entries: impl Iterator<Item = Entry<'a>> + Clone,
 ) -> (Vec<u8>, u64) {
     let class = leaf.class();
+    let is_single = entries.clone().all(|entry| entry.bytes().len() <= unit_bytes(class));
     let mut bytes = vec![0; leaf.bytes() as usize];
     let (mut live, mut used) = (0_u64, 0_u64);
     for entry in entries {
         let size = entry.bytes().len();
-        let slot = free_slot(class, used, size);
+        let fingerprint = entry::fingerprint(entry.key());
+        // Larger entries are laid side by side: the class was chosen so that they fit like that.
+        let home = if is_single { home_slot(fingerprint) } else { 0 };
+        let slot = free_slot(class, used, size, home);
         assert!(slot.is_some(), "the class was chosen for these entries");
         let Some(slot) = slot else { continue };
         let start = (slot + FIRST_UNIT) * unit_bytes(class);
         bytes[start..start + size].copy_from_slice(entry.bytes());
-        bytes[8 + slot] = entry::fingerprint(entry.key());
+        bytes[8 + slot] = fingerprint;
         live |= 1 << slot;
         used |= unit_mask(class, slot, size);
     }

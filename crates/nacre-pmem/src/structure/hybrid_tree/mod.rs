@@ -45,3 +45,4 @@ pub use check::TreeSummary;
 pub use entry::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 pub use read::KeyBounds;
 pub use tree::HybridTree;
+pub use write::TreeWriter;

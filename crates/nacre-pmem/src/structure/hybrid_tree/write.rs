@@ -10,13 +10,18 @@
 //!
 //! Each is durable on return, and a crash leaves it done or not done.
 
-use super::entry::{self, KEY_BYTES_MAX, VALUE_BYTES_MAX, WORD_BYTES, WORD_OFFSET};
-use super::leaf::{self, Hit, SLOTS};
+use std::sync::RwLockWriteGuard;
+
+use super::entry::{self, KEY_BYTES_MAX, VALUE_BYTES_MAX, WORD_OFFSET};
+use super::leaf::{self, Hit, Leaf, SLOTS};
 use super::tree::{HybridTree, State, with_leaf};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Entries up to this size are built without allocating.
 const SMALL_ENTRY_BYTES: usize = 128;
+
+/// Updates of a batch whose leaves are loaded ahead.
+const AHEAD: usize = 16;
 
 /// Which of "insert" and "update" a call may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +42,7 @@ impl HybridTree {
     /// [`PoolSet::update`]: crate::PoolSet::update
     #[inline]
     pub fn insert(&self, key: &[u8], value: &[u8]) -> Result<bool> {
-        self.write().change(key, value, Change::Insert)
+        self.writer().insert(key, value)
     }
 
     /// Replaces the value of `key` and returns true, if the key is there. Durable on return.
@@ -46,7 +51,16 @@ impl HybridTree {
     /// As for [`HybridTree::insert`].
     #[inline]
     pub fn update(&self, key: &[u8], value: &[u8]) -> Result<bool> {
-        self.write().change(key, value, Change::Update)
+        self.writer().update(key, value)
+    }
+
+    /// Replaces the values of the keys that are there, and returns how many are. Durable on return,
+    /// with one wait for all that are replaced in place; a crash leaves any of them done.
+    ///
+    /// # Errors
+    /// As for [`HybridTree::insert`]; updates before the failed one may be done.
+    pub fn update_batch(&self, updates: &[(&[u8], &[u8])]) -> Result<u64> {
+        self.write().update_batch(updates)
     }
 
     /// Adds `key` with `value`, or replaces its value; returns whether the key is new. Durable on
@@ -56,10 +70,7 @@ impl HybridTree {
     /// As for [`HybridTree::insert`].
     #[inline]
     pub fn upsert(&self, key: &[u8], value: &[u8]) -> Result<bool> {
-        let mut state = self.write();
-        let count = state.count;
-        state.change(key, value, Change::Upsert)?;
-        Ok(state.count > count)
+        self.writer().upsert(key, value)
     }
 
     /// Removes `key` and returns true, if it is there. Durable on return.
@@ -67,7 +78,60 @@ impl HybridTree {
     /// # Errors
     /// As for [`HybridTree::insert`].
     pub fn delete(&self, key: &[u8]) -> Result<bool> {
-        self.write().delete(key)
+        self.writer().delete(key)
+    }
+
+    /// Keeps all others out until the writer is dropped: many changes then cost one lock, and the
+    /// processor may begin one before the fence of the last is over.
+    #[inline]
+    pub fn writer(&self) -> TreeWriter<'_> {
+        TreeWriter { state: self.write() }
+    }
+}
+
+/// The writer of a tree, while nobody else uses it. A read of the same tree by this thread would
+/// wait forever.
+#[derive(Debug)]
+pub struct TreeWriter<'a> {
+    state: RwLockWriteGuard<'a, State>,
+}
+
+impl TreeWriter<'_> {
+    /// As [`HybridTree::insert`].
+    ///
+    /// # Errors
+    /// As there.
+    #[inline]
+    pub fn insert(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
+        self.state.change(key, value, Change::Insert)
+    }
+
+    /// As [`HybridTree::update`].
+    ///
+    /// # Errors
+    /// As there.
+    #[inline]
+    pub fn update(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
+        self.state.change(key, value, Change::Update)
+    }
+
+    /// As [`HybridTree::upsert`].
+    ///
+    /// # Errors
+    /// As there.
+    #[inline]
+    pub fn upsert(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
+        let count = self.state.count;
+        self.state.change(key, value, Change::Upsert)?;
+        Ok(self.state.count > count)
+    }
+
+    /// As [`HybridTree::delete`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn delete(&mut self, key: &[u8]) -> Result<bool> {
+        self.state.delete(key)
     }
 }
 
@@ -82,13 +146,51 @@ impl State {
         match hit {
             Some(_) if change == Change::Insert => Ok(false),
             None if change == Change::Update => Ok(false),
-            Some(hit) if hit.value_bytes == value.len() && value.len() <= WORD_BYTES => {
+            Some(hit) if hit.is_replaced_in_place_by(value) => {
                 let word = leaf.slot_offset(hit.slot) + WORD_OFFSET as u64;
                 self.set.update(word, &entry::value_word(value).to_le_bytes())?;
                 Ok(true)
             }
             hit => self.replace(key, value, fingerprint, live, hit).map(|()| true),
         }
+    }
+
+    fn update_batch(&mut self, updates: &[(&[u8], &[u8])]) -> Result<u64> {
+        let mut count = 0;
+        for group in updates.chunks(AHEAD) {
+            for (key, _) in group {
+                let leaf = self.inner.leaf(key);
+                let bytes = self.set.read(leaf.offset(), leaf.bytes())?;
+                Leaf::new(bytes, leaf.class()).prefetch(entry::fingerprint(key));
+            }
+            for (key, value) in group {
+                let written = self.write_or_replace(key, value);
+                if written.is_err() {
+                    // The error is what the caller must see; a failed drain shows again later.
+                    let _ = self.set.drain();
+                }
+                count += u64::from(written?);
+            }
+        }
+        self.set.drain()?;
+        Ok(count)
+    }
+
+    /// As an update, but a value that is replaced in place is not yet durable on return.
+    fn write_or_replace(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
+        check_sizes(key, value)?;
+        let fingerprint = entry::fingerprint(key);
+        let leaf = self.inner.leaf(key);
+        let (live, hit) = self.find(key, fingerprint, leaf)?;
+        match hit {
+            None => return Ok(false),
+            Some(hit) if hit.is_replaced_in_place_by(value) => {
+                let word = leaf.slot_offset(hit.slot) + WORD_OFFSET as u64;
+                self.set.write(word, &entry::value_word(value).to_le_bytes())?;
+            }
+            hit => self.replace(key, value, fingerprint, live, hit)?,
+        }
+        Ok(true)
     }
 
     /// Looks for `key` in `leaf`; returns the publish word as well.
@@ -110,9 +212,10 @@ impl State {
         mut hit: Option<Hit>,
     ) -> Result<()> {
         let bytes = entry::entry_bytes(key.len(), value.len());
+        let home = leaf::home_slot(fingerprint);
         let (leaf, slot) = loop {
             let (leaf, used) = self.inner.place_mut(key);
-            if let Some(slot) = leaf::free_slot(leaf.class(), *used, bytes) {
+            if let Some(slot) = leaf::free_slot(leaf.class(), *used, bytes, home) {
                 break (*leaf, slot);
             }
             self.make_room(key, bytes)?;

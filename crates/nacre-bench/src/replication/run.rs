@@ -1,0 +1,158 @@
+//! The whole run: prepares, goes through the groups, cleans up.
+
+use std::path::{Path, PathBuf};
+
+use nacre_pmem::{Access, Domain};
+
+use super::options::{Choices, ReplicationArgs};
+use super::session::Session;
+use super::{decision, extra, group, library, table};
+use crate::error::{Error, Result};
+use crate::interrupt::{self, Interrupt};
+use crate::progress::Steps;
+use crate::report::{Console, Report};
+use crate::workspace::Workspace;
+
+/// Where pools lie unless said otherwise, if it is there.
+const MEMORY_DIRECTORY: &str = "/dev/shm";
+
+/// Runs the benchmark and cleans up after it, also after an error, Ctrl-C or SIGTERM.
+///
+/// Call it first thing: if `libpmemobj` is built in, the program may be started again with the
+/// variables that the library reads.
+///
+/// # Errors
+/// [`Error::Usage`] for arguments out of range and want of room; failing input and output.
+pub fn run(args: &ReplicationArgs) -> Result<()> {
+    let choices = Choices::make(args)?;
+    library::prepare()?;
+    run_prepared(args, choices)
+}
+
+fn run_prepared(args: &ReplicationArgs, choices: Choices) -> Result<()> {
+    let report = Report::create(args.json.as_deref())?;
+    let directory = args.directory.clone().or_else(memory_directory);
+    let workspace = Workspace::create(directory.as_deref(), "replication", false)?;
+    let path = workspace.path().to_path_buf();
+    let outcome = interrupt::run(Some(1), async move |interrupt| {
+        let story = move || measure_all(choices, report, &path, interrupt);
+        match tokio::task::spawn_blocking(story).await {
+            Ok(outcome) => outcome,
+            Err(stopped) => match stopped.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(_) => Err(Error::Interrupted),
+            },
+        }
+    });
+    let closed = workspace.close();
+    outcome.and(closed)
+}
+
+/// Returns the directory for pools unless another is given.
+pub(crate) fn memory_directory() -> Option<PathBuf> {
+    let directory = Path::new(MEMORY_DIRECTORY);
+    directory.is_dir().then(|| directory.to_path_buf())
+}
+
+fn measure_all(
+    choices: Choices,
+    report: Report,
+    directory: &Path,
+    interrupt: Interrupt,
+) -> Result<()> {
+    let domain = Domain::open("bench", directory, Access::ReadWrite)
+        .map_err(Error::pmem(format_args!("use {}", directory.display())))?;
+    let slices = choices.slice_count(library::IS_BUILT_IN);
+    let mut session = Session {
+        slice: choices.slice(library::IS_BUILT_IN),
+        choices,
+        directory: directory.to_path_buf(),
+        report,
+        console: Console,
+        interrupt,
+        flush: domain.flush_flavour().to_string(),
+        is_emulated: domain.durability().emulated,
+        progress: Steps::new(slices),
+    };
+    introduce(&session, &domain, slices)?;
+    for pages in session.choices.pages.clone() {
+        for workload in session.choices.workloads.clone() {
+            let mut all = Vec::new();
+            for replicas in session.choices.replicas.clone() {
+                let group = group::Group { workload, pages, replicas };
+                let figures = group.run(&mut session)?;
+                figures.iter().try_for_each(|one| table::report_cell(&mut session, one))?;
+                all.extend(figures);
+            }
+            table::print(&session, workload, pages, &all)?;
+            extra::print_switching(&session, &all)?;
+        }
+    }
+    extra::run_batches(&mut session)?;
+    decision::run(&mut session, &domain)
+}
+
+/// Says what is measured, where and how.
+fn introduce(session: &Session, domain: &Domain, slices: usize) -> Result<()> {
+    let choices = &session.choices;
+    session.line(format_args!(
+        "Replication: {} contestants, {} rounds of {} ms, pools of {} MB, {} on {}, flush {}{}",
+        choices.variants.len(),
+        choices.rounds,
+        session.slice.as_millis(),
+        choices.pool_bytes / 1_000_000,
+        domain.kind(),
+        domain.file_system(),
+        session.flush,
+        if session.is_emulated { ", persistence is emulated" } else { "" }
+    ))?;
+    if !library::IS_BUILT_IN {
+        session.line("libpmemobj: not built in (cargo feature pmdk)")?;
+    }
+    let seconds = slices as f64 * session.slice.as_secs_f64();
+    session.line(format_args!("{slices} measurements, {seconds:.0} s and the time to fill pools"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::options::{AccessPattern, PageSize};
+    use super::*;
+
+    #[test]
+    fn every_workload_is_measured_and_nothing_is_left_behind() {
+        let parent = memory_directory().unwrap_or_else(std::env::temp_dir);
+        let directory = tempfile::tempdir_in(parent).unwrap();
+        let json = tempfile::NamedTempFile::new().unwrap();
+        let args = ReplicationArgs {
+            mechanisms: vec!["switched".into(), "SF+PF".into()],
+            replicas: vec![1],
+            update_bytes: vec![4],
+            accesses: vec![AccessPattern::Sequential],
+            pages: vec![PageSize::Small],
+            pool_bytes: Some(16 << 20),
+            rounds: Some(1),
+            directory: Some(directory.path().to_path_buf()),
+            json: Some(json.path().to_path_buf()),
+            is_quick: true,
+            ..Default::default()
+        };
+        run_prepared(&args, Choices::make(&args).unwrap()).unwrap();
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+        let text = std::fs::read_to_string(json.path()).unwrap();
+        let ids: Vec<String> = text
+            .lines()
+            .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+            .map(|object| object["id"].as_str().unwrap().to_owned())
+            .collect();
+        for workload in ["cs", "cs-tx", "kv"] {
+            for (name, replicas) in [("none", 0), ("switched", 1), ("SF+PF", 1)] {
+                let id = |id: &&String| {
+                    id.starts_with(&format!("replicate/{name}/"))
+                        && id.contains(&format!("workload={workload},"))
+                        && id.ends_with(&format!("replicas={replicas},pages=4k"))
+                };
+                assert!(ids.iter().any(|one| id(&one)), "{workload} {name}: {ids:?}");
+            }
+        }
+    }
+}

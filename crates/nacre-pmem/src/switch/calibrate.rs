@@ -1,0 +1,327 @@
+//! Measures the mechanisms on this machine.
+//!
+//! 1. In each domain a master and replicas are made, touched, and removed at the end.
+//! 2. For each situation and size every mechanism runs twice; those more than half slower than the
+//!    best are given up, the others run in turn until each has run [`Calibration::rounds`] times,
+//!    so that whatever else the machine does hits all alike. A run is shorter than a time slice.
+//! 3. The lower quartile of a mechanism's runs is its figure: other work on the machine only ever
+//!    adds time, and under load it adds to more than half of the runs.
+//!
+//! A transactional update is measured as the undo log stores: an entry of the old bytes, a fence,
+//! the update and a commit record, a fence, all by the same mechanism.
+
+use std::time::{Duration, Instant};
+
+use crate::domain::Domain;
+use crate::error::{Error, ErrorKind, Result};
+use crate::pool::Pool;
+use crate::replicate::{Mechanism, REPLICA_COUNT_MAX, Routines, Targets, routines};
+
+use super::profile::{Machine, Measurement, Pattern, Profile, Situation};
+
+/// A mechanism this much slower than the best of the first two rounds is not measured again.
+const HOPELESS: f64 = 1.5;
+/// Bytes of an undo log's entry in front of the old bytes, and of a commit record.
+const ENTRY_BYTES: usize = 24;
+/// Bytes in front of each member that stand for the undo log.
+const LOG_BYTES: usize = 1 << 20;
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Calibration {
+    /// Sizes of updates, at most half a member each.
+    pub update_bytes: Vec<u64>,
+    /// Numbers of replicas, 1 to 7 each.
+    pub replica_counts: Vec<usize>,
+    /// Mechanisms; those that cannot run here are left out.
+    pub mechanisms: Vec<Mechanism>,
+    /// Size of a member, at least 4 MiB; should be far larger than the caches.
+    pub member_bytes: u64,
+    /// Runs of a mechanism whose lower quartile counts.
+    pub rounds: usize,
+    /// Length of a run.
+    pub run: Duration,
+}
+
+impl Default for Calibration {
+    /// All mechanisms, 1 to 3 replicas of 256 MiB, 4 bytes to 64 KiB: about half a minute a domain.
+    fn default() -> Calibration {
+        Calibration {
+            update_bytes: [4, 16, 64, 256, 1024, 4096, 16384, 65536].to_vec(),
+            replica_counts: vec![1, 2, 3],
+            mechanisms: Mechanism::ALL.to_vec(),
+            member_bytes: 256 << 20,
+            rounds: 9,
+            run: Duration::from_millis(1),
+        }
+    }
+}
+
+/// How far a calibration is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Situations and sizes that were measured.
+    pub done: usize,
+    /// Situations and sizes in all.
+    pub all: usize,
+}
+
+impl Profile {
+    /// Measures the mechanisms in each domain; its members are made there and removed again.
+    ///
+    /// # Errors
+    /// `Unsupported` if `calibration` cannot be carried out or the domains flush differently;
+    /// `NoSpace` and the like if the members cannot be made: free space, or make them smaller.
+    pub fn calibrate(
+        domains: &[Domain],
+        calibration: &Calibration,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Profile> {
+        let Some(first) = domains.first() else {
+            return Err(refused("no domain is given", "give at least one"));
+        };
+        let flush = first.flush_flavour();
+        if domains.iter().any(|domain| domain.flush_flavour() != flush) {
+            return Err(refused("the domains flush differently", "calibrate each by itself"));
+        }
+        calibration.check()?;
+        let situations = calibration.replica_counts.len() * Pattern::ALL.len() * 2;
+        let all = domains.len() * situations * calibration.update_bytes.len();
+        let mut measurements = Vec::new();
+        let mut done = 0;
+        for domain in domains {
+            let site = Site::create(domain, calibration)?;
+            for &replica_count in &calibration.replica_counts {
+                let targets = site.targets(replica_count)?;
+                for (pattern, is_transactional) in [
+                    (Pattern::Uniform, false),
+                    (Pattern::Uniform, true),
+                    (Pattern::Sequential, false),
+                    (Pattern::Sequential, true),
+                ] {
+                    let kind = domain.kind();
+                    let situation = Situation { kind, pattern, is_transactional, replica_count };
+                    for &update_bytes in &calibration.update_bytes {
+                        let times = site.measure(&targets, situation, update_bytes as usize)?;
+                        measurements.extend(times.into_iter().map(|(mechanism, ns)| Measurement {
+                            situation,
+                            update_bytes,
+                            mechanism,
+                            ns,
+                        }));
+                        done += 1;
+                        progress(Progress { done, all });
+                    }
+                }
+            }
+        }
+        Ok(Profile { machine: Machine::this(flush), measurements })
+    }
+}
+
+impl Calibration {
+    fn check(&self) -> Result<()> {
+        let data_bytes = self.member_bytes.saturating_sub(LOG_BYTES as u64);
+        if self.member_bytes < 4 << 20 {
+            return Err(refused("members of less than 4 MiB fit the caches", "make them larger"));
+        }
+        if self.update_bytes.iter().any(|&bytes| bytes == 0 || bytes > data_bytes / 2) {
+            return Err(refused("an update is empty or larger than half a member", "change it"));
+        }
+        let counts = 1..=REPLICA_COUNT_MAX;
+        if self.replica_counts.iter().any(|count| !counts.contains(count)) {
+            return Err(refused("a number of replicas is not from 1 to 7", "change it"));
+        }
+        if self.rounds == 0 || self.run.is_zero() {
+            return Err(refused("no run is asked for", "ask for at least one round"));
+        }
+        Ok(())
+    }
+}
+
+fn refused(problem: &str, remedy: &'static str) -> Error {
+    Error::new(ErrorKind::Unsupported, "calibration", problem, remedy)
+}
+
+/// A domain with members to measure in.
+struct Site<'a> {
+    domain: &'a Domain,
+    calibration: &'a Calibration,
+    names: Vec<String>,
+    members: Vec<Pool>,
+}
+
+impl<'a> Site<'a> {
+    fn create(domain: &'a Domain, calibration: &'a Calibration) -> Result<Site<'a>> {
+        let mut site = Site { domain, calibration, names: Vec::new(), members: Vec::new() };
+        let replica_count = calibration.replica_counts.iter().copied().max().unwrap_or(0);
+        for index in 0..=replica_count {
+            let name = format!("calibration-{}.{index}", std::process::id());
+            let mut member = domain.create_pool(&name, calibration.member_bytes)?;
+            site.names.push(name);
+            // Every page is there before the first measurement.
+            for offset in (0..calibration.member_bytes).step_by(4096) {
+                member.write(offset, &[1])?;
+            }
+            site.members.push(member);
+        }
+        Ok(site)
+    }
+
+    fn targets(&self, replica_count: usize) -> Result<Targets> {
+        let bases: Vec<_> = self.members[..=replica_count].iter().map(Pool::base).collect();
+        let mut targets = Targets::new(bases[0], &bases[1..], self.domain.stream_flavour());
+        if self.calibration.mechanisms.iter().any(|mechanism| mechanism.needs_workers()) {
+            targets.start_workers()?;
+        }
+        Ok(targets)
+    }
+
+    /// Returns the time of an update by each mechanism that is worth it.
+    fn measure(
+        &self,
+        targets: &Targets,
+        situation: Situation,
+        update_bytes: usize,
+    ) -> Result<Vec<(Mechanism, f64)>> {
+        let mut runs = Vec::new();
+        let flush = self.domain.flush_flavour();
+        for &mechanism in self.calibration.mechanisms.iter().filter(|one| one.is_available()) {
+            let code = routines(mechanism, flush, situation.replica_count)?;
+            runs.push((mechanism, code, Vec::new()));
+        }
+        for round in 0..self.calibration.rounds {
+            for (_, code, times) in &mut runs {
+                times.push(self.run(targets, *code, situation, update_bytes));
+            }
+            if round == 1 {
+                let fastest = |times: &[f64]| times.iter().copied().fold(f64::INFINITY, f64::min);
+                let best =
+                    runs.iter().map(|(_, _, times)| fastest(times)).fold(f64::INFINITY, f64::min);
+                runs.retain(|(_, _, times)| fastest(times) <= best * HOPELESS);
+            }
+        }
+        let quartile = |mut times: Vec<f64>| {
+            times.sort_by(f64::total_cmp);
+            times[times.len() / 4]
+        };
+        Ok(runs.into_iter().map(|(mechanism, _, times)| (mechanism, quartile(times))).collect())
+    }
+
+    /// Updates for the length of a run and returns the mean time of an update.
+    fn run(&self, targets: &Targets, code: Routines, situation: Situation, bytes: usize) -> f64 {
+        let slots = (self.calibration.member_bytes as usize - LOG_BYTES) / bytes;
+        // A power of two less is kept, so that a random slot is a mask.
+        let mask = slots.next_power_of_two() / 2 - 1;
+        let mut source = vec![0x5A; bytes.max(ENTRY_BYTES) + ENTRY_BYTES];
+        let mut random = 0x9E37_79B9_7F4A_7C15_u64;
+        let mut count = 0usize;
+        let start = Instant::now();
+        loop {
+            // The clock is read rarely; 16 updates of 64 KiB take half a millisecond.
+            for _ in 0..16 {
+                random ^= random << 13;
+                random ^= random >> 7;
+                random ^= random << 17;
+                let slot = match situation.pattern {
+                    Pattern::Uniform => (random >> 20) as usize & mask,
+                    Pattern::Sequential => count & mask,
+                };
+                source[0] = count as u8;
+                let offset = LOG_BYTES + slot * bytes;
+                if situation.is_transactional {
+                    // SAFETY: as below; the entry lies in front of the data: its offset and length
+                    // stay below `LOG_BYTES`.
+                    unsafe { log_entry(targets, code, &source, bytes) };
+                }
+                // SAFETY: the members of `targets` are mapped writable while `self` is borrowed,
+                // `offset + bytes` is at most their size, and nobody else has them; the code is for
+                // this flush flavour and number of replicas; `source` is long enough and apart.
+                unsafe { (code.write)(targets, offset, source.as_ptr(), bytes) };
+                if situation.is_transactional {
+                    // SAFETY: as above: the commit record lies in the log.
+                    unsafe { (code.write)(targets, 0, source.as_ptr(), ENTRY_BYTES) };
+                }
+                (code.drain)();
+                count += 1;
+            }
+            let elapsed = start.elapsed();
+            if elapsed >= self.calibration.run {
+                return elapsed.as_nanos() as f64 / count as f64;
+            }
+        }
+    }
+}
+
+/// Stores an entry of the old bytes behind the header of the log and waits for it.
+///
+/// # Safety
+/// As for the caller's own stores.
+unsafe fn log_entry(targets: &Targets, code: Routines, source: &[u8], bytes: usize) {
+    let length = (bytes + ENTRY_BYTES).min(LOG_BYTES / 2).min(source.len());
+    // SAFETY: `ENTRY_BYTES + length` is below `LOG_BYTES` and `length` at most the source's.
+    unsafe { (code.write)(targets, ENTRY_BYTES, source.as_ptr(), length) };
+    (code.drain)();
+}
+
+impl Drop for Site<'_> {
+    fn drop(&mut self) {
+        self.members.clear();
+        for name in &self.names {
+            // A member that cannot be removed stays behind under a name that tells what it is.
+            let _ = self.domain.remove_pool(name);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::switch::DecisionTree;
+
+    fn small() -> Calibration {
+        Calibration {
+            update_bytes: vec![4, 4096],
+            replica_counts: vec![1, 2],
+            mechanisms: ["PMDK", "SF+PF", "MOVNT+SF", "Threads", "SF+SCA+PF"]
+                .map(|name| name.parse().unwrap())
+                .to_vec(),
+            member_bytes: 4 << 20,
+            rounds: 1,
+            run: Duration::from_micros(50),
+        }
+    }
+
+    #[test]
+    fn calibration_measures_everything_and_leaves_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let domain = Domain::create("d", directory.path()).unwrap();
+        let mut seen = Vec::new();
+        let profile =
+            Profile::calibrate(std::slice::from_ref(&domain), &small(), &mut |progress| {
+                seen.push(progress.done);
+                assert_eq!(progress.all, 2 * 2 * 4);
+            })
+            .unwrap();
+        assert_eq!(seen, (1..=16).collect::<Vec<_>>());
+        assert!(domain.list_pools().unwrap().is_empty());
+        assert!(profile.measurements.len() >= 16);
+        let tree = DecisionTree::derive(&profile).unwrap();
+        assert!(tree.to_string().contains("any size"));
+    }
+
+    #[test]
+    fn what_cannot_be_measured_is_an_error() {
+        let domains = [Domain::dram("d")];
+        for wrong in [
+            Calibration { member_bytes: 1, ..small() },
+            Calibration { update_bytes: vec![0], ..small() },
+            Calibration { replica_counts: vec![8], ..small() },
+            Calibration { rounds: 0, ..small() },
+        ] {
+            let error = Profile::calibrate(&domains, &wrong, &mut |_| {}).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unsupported);
+        }
+        assert!(Profile::calibrate(&[], &small(), &mut |_| {}).is_err());
+    }
+}
