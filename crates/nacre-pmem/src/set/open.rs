@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicUsize;
 use crate::domain::{Access, Domain};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lock::FileLock;
+use crate::set::engine;
 use crate::set::header::{DATA_OFFSET, Header, INTENT_BYTES, INTENT_OFFSET, ROWS_MAX, Row, Uuid};
 use crate::set::inspect::Verdict;
 use crate::set::intent::{IntentMap, region_bytes};
@@ -77,6 +78,7 @@ impl PoolSet {
             end_offset: file_bytes,
             scrubbed_to: 0,
             engine: None,
+            report: engine::report(domains),
             forced: None,
         };
         let result = set.create_members(domains, options);
@@ -375,6 +377,7 @@ fn assemble(
         end_offset: sizes.file_bytes(),
         scrubbed_to: 0,
         engine: None,
+        report: engine::report(domains),
         forced: None,
     };
     set.choose_serving()?;
