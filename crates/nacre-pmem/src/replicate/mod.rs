@@ -27,8 +27,8 @@
 //! [Zarubin22 3.2.1] building blocks and template (Fig. 3.5); [DaMoN18 4]. Differs: replicas are
 //! copied from the caller's bytes, not from the master, so nothing is read back after a flush; the
 //! master is stored by the mechanism too, so that a scatter's address vector and the prefetches
-//! come before the first store; `SM` is ours ("stream the master"): from some hundred bytes on it is
-//! quicker to write the master past the cache than to write it back, as libpmem does as well.
+//! come before the first store; `SM` is ours ("stream the master"): from some hundred bytes on
+//! it is quicker to write the master past the cache than to write it back, as libpmem does too.
 
 mod block;
 mod large;
