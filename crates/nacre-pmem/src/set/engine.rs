@@ -171,7 +171,7 @@ pub(crate) fn report(domains: &[Domain]) -> SwitchReport {
 }
 
 impl PoolSet {
-    /// Fixes the mechanism by which updates reach the replicas, or leaves it to the switch (`None`).
+    /// Fixes the mechanism by which updates reach the replicas; `None` leaves it to the switch.
     ///
     /// # Errors
     /// `Unsupported` if this processor cannot run it, `OutOfMemory` if it needs threads and there
