@@ -322,8 +322,7 @@ fn no_acknowledged_byte_is_lost_while_one_member_is_good() {
                     }
                 });
             }
-            let with =
-                |body: &mut dyn FnMut(&mut PoolSet)| body(&mut shared.write().unwrap().0);
+            let with = |body: &mut dyn FnMut(&mut PoolSet)| body(&mut shared.write().unwrap().0);
             let random = Random(seed ^ 0xDA);
             let damager = Damager { places: &places, with, random, tally: Tally::default() };
             let _over = Over(&is_over);
@@ -334,7 +333,11 @@ fn no_acknowledged_byte_is_lost_while_one_member_is_good() {
         let (mut set, mut oracle) = shared.into_inner().unwrap();
         read(&set, &oracle, &mut Random(1));
         change(&mut set, &mut oracle, &mut Random(2));
-        if seed == 1 { set.close().unwrap() } else { set.abandon() }
+        if seed == 1 {
+            set.close().unwrap()
+        } else {
+            set.abandon()
+        }
         check_after(&places, &oracle);
     }
 }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use nacre_pmem::replicate::Mechanism;
-use nacre_pmem::set::spawn_rebuild;
+use nacre_pmem::set::{DATA_OFFSET, spawn_rebuild};
 use nacre_pmem::{
     Access, Domain, DomainKind, ErrorKind, LargePages, MemberCondition, PoolSet, PoolSetOptions,
     Settings,
@@ -457,6 +457,30 @@ fn ranges_outside_store_nothing() {
     set.update(end, &[]).unwrap();
     let error = set.publish_u64(end - 12, 1).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotAligned);
+}
+
+#[test]
+fn undo_log_is_closed_to_stores() {
+    let places = Places::new(2);
+    let mut set = places.create();
+    let data = set.data_offset();
+    set.transaction(|tx| tx.write(data, b"kept")).unwrap();
+    for offset in [DATA_OFFSET, DATA_OFFSET + 64, data - 8] {
+        let log = set.read(DATA_OFFSET, data - DATA_OFFSET).unwrap().to_vec();
+        let errors = [
+            set.write(offset, &[1; 4]).unwrap_err(),
+            set.update(offset, &[1; 16]).unwrap_err(),
+            set.update_batch(&[(data, &[1; 4]), (offset, &[1; 4])]).unwrap_err(),
+            set.publish_u64(offset, 1).unwrap_err(),
+            set.transaction(|tx| tx.write(offset, &[1; 4])).unwrap_err(),
+            set.transaction(|tx| tx.write_new(offset, &[1; 4])).unwrap_err(),
+        ];
+        assert!(errors.iter().all(|error| error.kind() == ErrorKind::OutOfRange), "{errors:?}");
+        assert_eq!(set.read(data, 4).unwrap(), b"kept");
+        let same = set.read(DATA_OFFSET, data - DATA_OFFSET).unwrap() == log;
+        // The batch settles what the transaction left before it finds the wrong offset.
+        assert!(same || offset == DATA_OFFSET);
+    }
 }
 
 #[test]

@@ -161,7 +161,8 @@ impl Explorer {
             },
         };
         run.report.events = trace.events.len();
-        let mut replays: Vec<Replay> = (0..=NESTED_MAX).map(|_| Replay::new(domains(&plans))).collect();
+        let mut replays: Vec<Replay> =
+            (0..=NESTED_MAX).map(|_| Replay::new(domains(&plans))).collect();
         run.explore(&mut replays, &base, &trace, None, self.images_max)?;
         run.report.elapsed = start.elapsed();
         Ok(run.report)

@@ -152,7 +152,8 @@ impl Line {
         for (at, op) in self.ops.iter().enumerate().filter(|(_, op)| !op.is_durable) {
             if op.is_ordered {
                 seen += 1;
-                let is_older = |(mask, op): (&u8, &Op)| is_other(op) && mask & self.ops[at].words() != 0;
+                let is_older =
+                    |(mask, op): (&u8, &Op)| is_other(op) && mask & self.ops[at].words() != 0;
                 if masks[at..].iter().zip(&self.ops[at..]).any(is_older) {
                     forced = seen;
                 }

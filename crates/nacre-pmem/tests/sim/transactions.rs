@@ -1,7 +1,7 @@
 //! Undo-log transactions: each one wholly there or not at all, acknowledged ones there.
 
-use nacre_pmem::{Domain, PoolSet};
 use nacre_pmem::sim::{Crash, Explorer, Marks, Outcome, Report, Violation};
+use nacre_pmem::{Domain, PoolSet};
 
 use crate::script::{Script, check_members, create, data, done, open};
 use crate::support::{self, PLANTS, Random, bytes, line_copies, pages};
