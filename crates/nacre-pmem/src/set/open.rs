@@ -390,8 +390,7 @@ fn position_of(candidates: &[Candidate], row: &Row) -> Option<usize> {
     let is_meant = |candidate: &Candidate| {
         candidate.header.as_ref().is_some_and(|(header, _)| header.member == row.uuid)
     };
-    let may_be =
-        |candidate: &Candidate| candidate.header.is_none() && candidate.index == row.index;
+    let may_be = |candidate: &Candidate| candidate.header.is_none() && candidate.index == row.index;
     candidates.iter().position(is_meant).or_else(|| candidates.iter().position(may_be))
 }
 

@@ -18,9 +18,7 @@ use rustix::fs::SeekFrom;
 use crate::domain::{Access, Domain};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lock::FileLock;
-use crate::set::header::{
-    self, Header, Phase, ROWS_MAX, Row, SLOT_BYTES, Standing, Unreadable,
-};
+use crate::set::header::{self, Header, Phase, ROWS_MAX, Row, SLOT_BYTES, Standing, Unreadable};
 
 /// A file that may be a member.
 #[derive(Debug)]

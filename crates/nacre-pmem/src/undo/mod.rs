@@ -73,8 +73,6 @@
 //! copied once more in DRAM, and a plain store after a transaction pays to settle. The papers
 //! measure transactions (CS TX) but leave PMDK's protocol as it is.
 mod check;
-#[cfg(test)]
-pub(crate) mod crash;
 mod layout;
 mod log;
 mod media;

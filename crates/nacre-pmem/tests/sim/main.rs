@@ -12,6 +12,7 @@
 //! A million images, with the totals of each structure:
 //! `NACRE_TEST_IMAGES=1100000 cargo test --release -p nacre-pmem --test sim -- --nocapture`
 
+mod columns;
 mod heap;
 mod mechanisms;
 mod members;
@@ -22,3 +23,4 @@ mod support;
 mod toy;
 mod transactions;
 mod tree;
+mod upkeep;

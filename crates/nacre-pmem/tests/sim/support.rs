@@ -4,7 +4,7 @@ use nacre_pmem::sim::{Explorer, Plant, Report, Violation};
 use nacre_pmem::{FlushFlavour, Granularity, Settings, StreamFlavour};
 
 /// Images over all structures if `NACRE_TEST_IMAGES` does not say.
-const IMAGES_DEFAULT: usize = 10_000;
+const IMAGES_DEFAULT: usize = 5_000;
 
 /// Images of one workload; then the next one, with another seed, begins.
 const ROUND_IMAGES: usize = 1500;
