@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::fault::FaultCell;
 use crate::flush::{self, FlushFlavour};
 use crate::pool::Pool;
-use crate::replicate::{Mechanism, REPLICA_COUNT_MAX, Routines, Targets};
+use crate::replicate::{Mechanism, REPLICA_COUNT_MAX, Routines, Targets, routines};
 use crate::set::member::Member;
 use crate::set::pool_set::PoolSet;
 use crate::switch::{DecisionTree, Machine, PatternDetector, Switch, SwitchReport};
@@ -25,6 +25,11 @@ const PREFETCH_DISTANCE: usize = 8;
 pub(crate) struct Engine {
     targets: Targets,
     switch: Switch,
+    /// The code for the undo log. It is never read but by recovery, so unless a mechanism is asked
+    /// for it is streamed to all members.
+    log: Routines,
+    /// Whether no update is handed to a worker, which copies without regard to words.
+    stores_words_whole: bool,
     /// The set has one writer, so one detector sees all its updates.
     detector: PatternDetector,
     /// Whether the newest update of the data area continued an earlier one.
@@ -46,27 +51,29 @@ impl Engine {
         is_transactional: bool,
     ) -> Routines {
         self.is_sequential = self.detector.observe(offset, source.len() as u64);
-        // SAFETY: the caller's contract.
-        unsafe { self.write_unobserved(offset, source, is_transactional) }
-    }
-
-    /// As [`Engine::write`] for bytes whose place says nothing about the updates to come, as those
-    /// of the undo log: they take the branch of the newest update.
-    ///
-    /// # Safety
-    /// As for [`Engine::write`].
-    #[inline(always)]
-    pub(crate) unsafe fn write_unobserved(
-        &self,
-        offset: u64,
-        source: &[u8],
-        is_transactional: bool,
-    ) -> Routines {
         let code = self.switch.choose(self.is_sequential, is_transactional, source.len());
         // SAFETY: the code was chosen for these targets, in `build`; range, exclusiveness and
         // `source` by the caller's contract; the members are mapped by invariant 1.
         unsafe { (code.write)(&self.targets, offset as usize, source.as_ptr(), source.len()) };
         code
+    }
+
+    /// As [`Engine::write`] for bytes of the undo log, whose place says nothing about the updates
+    /// to come.
+    ///
+    /// # Safety
+    /// As for [`Engine::write`].
+    #[inline(always)]
+    pub(crate) unsafe fn write_log(&self, offset: u64, source: &[u8]) -> Routines {
+        // SAFETY: as in `write`.
+        unsafe { (self.log.write)(&self.targets, offset as usize, source.as_ptr(), source.len()) };
+        self.log
+    }
+
+    /// Whether a store of an aligned word of 4 or 8 bytes is one instruction in each member.
+    #[inline(always)]
+    pub(crate) fn stores_words_whole(&self) -> bool {
+        self.stores_words_whole
     }
 
     /// Stores several updates and starts their write-back, each with its first line prefetched
@@ -82,12 +89,12 @@ impl Engine {
     ) {
         for index in 0..count.min(PREFETCH_DISTANCE) {
             let (offset, source) = update(index);
-            self.prefetch(offset, source.len(), false);
+            self.prefetch(offset, source.len());
         }
         for index in 0..count {
             if index + PREFETCH_DISTANCE < count {
                 let (offset, source) = update(index + PREFETCH_DISTANCE);
-                self.prefetch(offset, source.len(), false);
+                self.prefetch(offset, source.len());
             }
             let (offset, source) = update(index);
             // SAFETY: the caller's contract.
@@ -98,8 +105,8 @@ impl Engine {
     /// Asks for the first line of an update to come, in each member that is stored into through
     /// the cache.
     #[inline(always)]
-    pub(crate) fn prefetch(&self, offset: u64, bytes: usize, is_transactional: bool) {
-        let code = self.switch.choose(self.is_sequential, is_transactional, bytes);
+    fn prefetch(&self, offset: u64, bytes: usize) {
+        let code = self.switch.choose(self.is_sequential, false, bytes);
         self.targets.prefetch(offset as usize, code.cached);
     }
 
@@ -152,7 +159,10 @@ impl Engine {
         if switch.needs_workers() {
             targets.start_workers()?;
         }
+        let log = forced.unwrap_or(Mechanism::MOVNT_SF_SM);
         Ok(Some(Engine {
+            log: routines(log, flush, replicas.len())?,
+            stores_words_whole: !switch.needs_workers(),
             switch,
             detector: PatternDetector::new(),
             is_sequential: false,

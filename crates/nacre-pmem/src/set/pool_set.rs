@@ -369,6 +369,12 @@ impl PoolSet {
         }
     }
 
+    /// Whether a store of an aligned word of 4 or 8 bytes is one instruction in each member.
+    #[inline(always)]
+    pub(crate) fn stores_words_whole(&self) -> bool {
+        self.engine.as_ref().is_some_and(Engine::stores_words_whole)
+    }
+
     /// As [`PoolSet::store`], for the stores of a transaction: into the data area or the undo log.
     #[inline(always)]
     pub(crate) fn store_in_transaction(&mut self, offset: u64, source: &[u8]) -> Result<()> {
@@ -377,7 +383,7 @@ impl PoolSet {
             // SAFETY: as in `update`; the caller prepared the range.
             Some(engine) => unsafe {
                 let _ = match is_log {
-                    true => engine.write_unobserved(offset, source, true),
+                    true => engine.write_log(offset, source),
                     false => engine.write(offset, source, true),
                 };
                 Ok(())

@@ -193,7 +193,7 @@ impl ColumnStore {
     #[inline]
     pub fn update_tx(&self, set: &mut PoolSet, row: u64, values: &[u8]) -> Result<()> {
         let offset = self.offset_of(row, values.len())?;
-        set.transaction(|tx| tx.write(offset, values))
+        set.replace(offset, values)
     }
 
     /// Returns `count` values from `row` on.

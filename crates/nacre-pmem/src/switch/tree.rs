@@ -50,13 +50,14 @@ impl DecisionTree {
     /// Measured on tmpfs. Intel (Cascade Lake): a cached copy wins to 64 bytes, a non-temporal one
     /// above; the master is streamed where libpmem does, from 256 bytes. AMD (Zen 4): a streamed
     /// master saves the load of its line before the store, and so wins at every size; what it
-    /// costs is a later load, so it is not taken for small updates in transactions, which read
-    /// what they replace.
+    /// costs is a later load of that line, so it is not taken for small updates in transactions,
+    /// which read what they replace; those of one word (8 bytes) do not.
     pub fn built_in(machine: &Machine) -> DecisionTree {
         let up_to = |bytes_max, mechanism| Range { bytes_max, mechanism };
         let streamed = up_to(u64::MAX, Mechanism::MOVNT_SF_SM);
         let root = if machine.cpu.starts_with("AMD") {
-            let transactional = vec![up_to(32, Mechanism::MOVNT_SF), streamed];
+            let word = up_to(8, Mechanism::MOVNT_SF_SM);
+            let transactional = vec![word, up_to(32, Mechanism::MOVNT_SF), streamed];
             let leaves = [vec![streamed], transactional].map(Node::Leaf);
             Node::Split { question: 2, branches: (0..).zip(leaves).collect() }
         } else {

@@ -39,6 +39,10 @@ fn new_set() -> (Fixture, PoolSet) {
     (fixture, set)
 }
 
+fn gives_up() -> Error {
+    Error::new(ErrorKind::NotFound, "test", "gives up", "")
+}
+
 fn data(set: &PoolSet) -> Vec<u8> {
     set.read(set.data_offset(), DATA_BYTES).unwrap().to_vec()
 }
@@ -53,14 +57,14 @@ fn update(set: &mut PoolSet, writes: &[(u64, &[u8])]) {
 fn transaction_waits_for_two_fences_whatever_it_writes() {
     let (_fixture, mut set) = new_set();
     let start = set.data_offset();
-    assert_eq!(trace::fences(|| update(&mut set, &[(0, b"abcd")])), 2);
-    assert_eq!(trace::fences(|| update(&mut set, &[(0, b"efgh")])), 2);
+    assert_eq!(trace::fences(|| update(&mut set, &[(0, b"abcd!")])), 2);
+    assert_eq!(trace::fences(|| update(&mut set, &[(0, b"efgh!")])), 2);
     let writes: Vec<_> = (0..40).map(|index| (index * 100, &b"twelve bytes"[..])).collect();
     assert_eq!(trace::fences(|| update(&mut set, &writes)), 2);
     let both = |set: &mut PoolSet| {
         set.transaction(|tx| {
             tx.write_new(start + 200, &[1; 300])?;
-            tx.write(start, b"link")
+            tx.write(start, b"a link")
         })
     };
     // `write_new` goes to what the unsettled transaction wrote, so that is settled first.
@@ -70,10 +74,53 @@ fn transaction_waits_for_two_fences_whatever_it_writes() {
 }
 
 #[test]
+fn single_word_is_its_own_transaction() {
+    let (_crashes, mut set) = new_set();
+    let start = set.data_offset();
+    let store =
+        |at: u64, bytes: &[u8]| trace::Event::Store { offset: start + at, bytes: bytes.to_vec() };
+    let events = trace::of(|| update(&mut set, &[(8, b"12345678")]));
+    assert_eq!(events, [store(8, b"12345678"), trace::Event::Fence]);
+    assert_eq!(trace::fences(|| update(&mut set, &[(12, b"1234")])), 1);
+    // Not in one word, not a word, not alone.
+    assert_eq!(trace::fences(|| update(&mut set, &[(10, b"1234")])), 2);
+    assert_eq!(trace::fences(|| update(&mut set, &[(8, b"123")])), 2);
+    assert_eq!(trace::fences(|| update(&mut set, &[(16, b"1234"), (20, b"5678")])), 2);
+    // The transaction before is settled if it wrote there, once.
+    assert_eq!(trace::fences(|| update(&mut set, &[(24, b"1234")])), 1);
+    assert_eq!(trace::fences(|| update(&mut set, &[(16, b"abcd")])), 2);
+    assert_eq!(trace::fences(|| update(&mut set, &[(20, b"efgh")])), 1);
+    assert_eq!(trace::fences(|| set.replace(start + 24, b"1234").unwrap()), 1);
+    assert_eq!(trace::fences(|| set.replace(start + 24, b"12345").unwrap()), 2);
+    assert_eq!(trace::fences(|| set.replace(start + 24, b"1234").unwrap()), 2);
+    assert_eq!(trace::fences(|| set.replace(start + 24, b"1234").unwrap()), 1);
+    let id = set.last_committed_id();
+    set.replace(start, b"word").unwrap();
+    assert_eq!(set.last_committed_id(), id + 1);
+    assert_eq!(set.replace(start - 4, b"word").unwrap_err().kind(), ErrorKind::OutOfRange);
+    let end = set.end_offset();
+    assert_eq!(set.replace(end, b"word").unwrap_err().kind(), ErrorKind::OutOfRange);
+    let link = |set: &mut PoolSet| {
+        set.transaction(|tx| {
+            tx.write_new(start + 200, &[1; 300])?;
+            tx.write(start, b"link")?;
+            tx.write(start, b"LINK")
+        })
+    };
+    assert_eq!(trace::fences(|| link(&mut set).unwrap()), 2);
+    let read = set.transaction(|tx| {
+        tx.write(start, b"back")?;
+        Ok(tx.read(start, 4)?.to_vec())
+    });
+    assert_eq!(read.unwrap(), b"back");
+    assert_eq!((&data(&set)[..4], &data(&set)[16..24]), (&b"back"[..], &b"abcdefgh"[..]));
+}
+
+#[test]
 fn plain_store_settles_once() {
     let (_fixture, mut set) = new_set();
     let start = set.data_offset();
-    update(&mut set, &[(0, b"abcd")]);
+    update(&mut set, &[(0, b"abcd!")]);
     // The fence of `PoolSet::update` itself is not counted here.
     assert_eq!(trace::fences(|| set.update(start, b"x").unwrap()), 1);
     assert_eq!(trace::fences(|| set.update(start, b"y").unwrap()), 0);
@@ -82,7 +129,7 @@ fn plain_store_settles_once() {
 #[test]
 fn small_transaction_stores_one_line_of_log() {
     let (_fixture, mut set) = new_set();
-    let events = trace::of(|| update(&mut set, &[(8, b"abcd")]));
+    let events = trace::of(|| update(&mut set, &[(8, b"abcd!")]));
     let stores: Vec<_> = events
         .iter()
         .filter_map(|event| match event {
@@ -91,7 +138,7 @@ fn small_transaction_stores_one_line_of_log() {
         })
         .collect();
     let slot = stores[0].0;
-    assert_eq!(stores, [(slot, 48), (set.data_offset() + 8, 4), (slot, 8)]);
+    assert_eq!(stores, [(slot, 64), (set.data_offset() + 8, 5), (slot, 8)]);
     assert!(slot.is_multiple_of(64));
 }
 
@@ -103,7 +150,7 @@ fn aborted_body_stores_nothing() {
         let error = set
             .transaction(|tx| {
                 tx.write(start, b"abcd")?;
-                Err::<(), _>(Error::new(ErrorKind::NotFound, "test", "gives up", ""))
+                Err::<(), _>(gives_up())
             })
             .unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NotFound);
@@ -115,7 +162,7 @@ fn aborted_body_stores_nothing() {
 #[test]
 fn opening_stores_nothing_and_no_number_is_used_twice() {
     let (fixture, mut set) = new_set();
-    update(&mut set, &[(0, b"abcd")]);
+    update(&mut set, &[(0, b"abcd!")]);
     let mut last = set.undo.sequence;
     drop(set);
     for _ in 0..5 {
@@ -124,7 +171,7 @@ fn opening_stores_nothing_and_no_number_is_used_twice() {
         assert_eq!(events, []);
         let mut set = opened.unwrap();
         assert_eq!(&data(&set)[..4], b"abcd");
-        update(&mut set, &[(0, b"abcd")]);
+        update(&mut set, &[(0, b"abcd!")]);
         assert!(set.undo.sequence > last + 1, "one outranks, one is the transaction");
         last = set.undo.sequence;
     }
@@ -134,12 +181,12 @@ fn opening_stores_nothing_and_no_number_is_used_twice() {
 fn unfinished_slot_beside_one_that_is_no_neighbour_is_damage() {
     let (fixture, mut set) = new_set();
     for _ in 0..4 {
-        update(&mut set, &[(0, b"abcd")]);
+        update(&mut set, &[(0, b"abcd!")]);
     }
     let slot_bytes = (set.data_offset() - DATA_OFFSET) / 2;
     let newest = set.read(DATA_OFFSET + slot_bytes, 64).unwrap().to_vec();
     for _ in 0..3 {
-        update(&mut set, &[(0, b"efgh")]);
+        update(&mut set, &[(0, b"efgh!")]);
     }
     set.store(DATA_OFFSET + slot_bytes, &newest).unwrap();
     set.store(DATA_OFFSET, &[0; 8]).unwrap();
@@ -152,8 +199,8 @@ fn unfinished_slot_beside_one_that_is_no_neighbour_is_damage() {
 fn damaged_slot_matters_only_beside_an_unfinished_one() {
     for (is_finished, is_everywhere) in [(true, true), (false, true), (false, false)] {
         let (fixture, mut set) = new_set();
-        update(&mut set, &[(0, b"abcd")]);
-        update(&mut set, &[(0, b"efgh")]);
+        update(&mut set, &[(0, b"abcd!")]);
+        update(&mut set, &[(0, b"efgh!")]);
         let (newest, other) = (set.undo.sequence, set.undo.sequence - 1);
         if !is_finished {
             set.store(super::log::slot_offset(&set, newest), &[0; 8]).unwrap();
@@ -183,12 +230,12 @@ fn damaged_slot_matters_only_beside_an_unfinished_one() {
 fn log_that_only_one_member_has_is_copied_before_it_is_retired() {
     for lacks in [0, 1] {
         let (fixture, mut set) = new_set();
-        for bytes in [b"1111", b"2222", b"3333"] {
+        for bytes in [b"1111!", b"2222!", b"3333!"] {
             update(&mut set, &[(0, bytes)]);
         }
         let log_bytes = (set.data_offset() - DATA_OFFSET) as usize;
         let older = set.read(DATA_OFFSET, log_bytes as u64).unwrap().to_vec();
-        update(&mut set, &[(0, b"4444")]);
+        update(&mut set, &[(0, b"4444!")]);
         let word = super::log::slot_offset(&set, set.undo.sequence);
         set.abandon();
         let file = |index| File::options().write(true).open(fixture.path(index)).unwrap();
@@ -203,7 +250,7 @@ fn log_that_only_one_member_has_is_copied_before_it_is_retired() {
             assert!(logs[0][start..] == logs[1][start..], "{lacks}");
         }
         let mut set = fixture.open().unwrap();
-        update(&mut set, &[(0, b"5555")]);
+        update(&mut set, &[(0, b"5555!")]);
         drop(set);
         assert_eq!(&data(&fixture.open().unwrap())[..4], b"5555");
     }

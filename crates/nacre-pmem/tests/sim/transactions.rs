@@ -119,6 +119,8 @@ enum End {
     Fail,
     /// No transaction: one aligned word.
     Plain,
+    /// A transaction of one aligned word, which needs no log.
+    Word,
 }
 
 impl Tangle {
@@ -128,20 +130,21 @@ impl Tangle {
         let mut content = vec![0; SPAN as usize + 20];
         let mut tangle = Tangle { steps: Vec::new(), contents: vec![content.clone()] };
         for _ in 0..count {
-            let end = [End::Commit, End::Commit, End::Commit, End::Fail, End::Plain];
-            let end = end[random.below(5) as usize];
+            let end = [End::Commit, End::Commit, End::Commit, End::Fail, End::Plain, End::Word];
+            let end = end[random.below(6) as usize];
+            let is_word = matches!(end, End::Plain | End::Word);
             let mut acts = Vec::new();
             let mut new = content.clone();
-            for _ in 0..if end == End::Plain { 1 } else { random.below(7) } {
+            for _ in 0..if is_word { 1 } else { random.below(7) } {
                 let most = [100, 16, 16, 16][random.below(4) as usize];
                 let (mut bytes, mut offset) = (1 + random.below(most), random.below(SPAN - most));
-                if end == End::Plain {
+                if is_word {
                     (bytes, offset) = (8, offset & !7);
                 }
                 let source = random.bytes(bytes as usize);
                 new[offset as usize..(offset + bytes) as usize].copy_from_slice(&source);
                 acts.push(Act::Write(offset, source));
-                if end != End::Plain && random.below(3) == 0 {
+                if !is_word && random.below(3) == 0 {
                     acts.push(Act::Read(random.below(SPAN), 16));
                 }
             }
