@@ -91,7 +91,7 @@ pub use granularity::{DomainKind, Granularity};
 pub use large_page::LargePages;
 pub use lock::DirectoryLock;
 pub use pool::{Pool, PoolSlice};
-pub use set::{MemberCondition, MemberState, PoolSet, PoolSetOptions};
+pub use set::{MemberCondition, MemberState, PoolSet, PoolSetOptions, Verdict};
 pub use settings::Settings;
 pub use stream::StreamFlavour;
 

@@ -6,11 +6,12 @@ mod support;
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use nacre_pmem::replicate::Mechanism;
 use nacre_pmem::set::{DATA_OFFSET, spawn_rebuild};
+use nacre_pmem::switch::Machine;
 use nacre_pmem::{
     Access, Domain, DomainKind, ErrorKind, LargePages, MemberCondition, PoolSet, PoolSetOptions,
     Settings,
@@ -752,10 +753,50 @@ fn every_mechanism_reaches_every_member() {
                 assert_eq!(found, source, "{mechanism}");
             }
         }
-        assert_eq!(set.mechanism_in_use(4), Some(mechanism));
+        assert_eq!(set.mechanism_in_use(false, false, 4), Some(mechanism));
     }
     set.set_mechanism(None).unwrap();
-    assert_ne!(set.mechanism_in_use(4), set.mechanism_in_use(4096));
+    let in_use = |bytes| set.mechanism_in_use(false, false, bytes).unwrap();
+    assert!(in_use(1 << 20).name().starts_with("MOVNT"));
+    assert!(set.switch_report().reason.as_ref().unwrap().contains("no profile"));
+}
+
+#[test]
+fn mechanisms_come_from_the_profile_of_the_domain() {
+    let places = Places::new(2);
+    let set = places.create();
+    let Machine { cpu, flush } = &set.switch_report().machine;
+    let head = format!("nacre-profile 1\ncpu {cpu}\nflush {flush}\n");
+    let rows = "shm uniform plain 1 4 PMDK 1\nshm uniform transaction 1 4 SF 1\n\
+        shm sequential plain 1 4 POST 1\n";
+    set.close().unwrap();
+    let path = places.directories[0].path().join("profile");
+    fs::write(&path, head + rows).unwrap();
+    let profile: &'static Path = Box::leak(path.clone().into_boxed_path());
+    let kind = Some(DomainKind::Shm);
+    let settings = Settings { kind, profile: Some(profile), ..Settings::default() };
+    let directory = |index: usize| places.directories[index].path();
+    let domains: Vec<_> =
+        (0..2).map(|i| Domain::create_with("d", directory(i), &settings).unwrap()).collect();
+    let mut set = PoolSet::open("set", &domains, Access::ReadWrite).unwrap();
+    let in_use = |set: &PoolSet, is_sequential, is_transactional| {
+        set.mechanism_in_use(is_sequential, is_transactional, 4).unwrap().name()
+    };
+    assert_eq!(set.switch_report().reason, None);
+    assert_eq!(
+        [in_use(&set, false, false), in_use(&set, true, false), in_use(&set, false, true)],
+        ["PMDK", "POST", "SF"]
+    );
+    let data = set.data_offset();
+    for step in 0..8 {
+        set.update(data + 4 * step, &[7; 4]).unwrap();
+    }
+    set.close().unwrap();
+    assert_eq!(body(&places.path(0)), body(&places.path(1)));
+    fs::write(&path, "nonsense").unwrap();
+    let set = PoolSet::open("set", &domains, Access::ReadWrite).unwrap();
+    assert!(set.switch_report().reason.as_ref().unwrap().contains("line 1"));
+    assert_eq!(set.read(data, 32).unwrap(), [7; 32]);
 }
 
 #[test]

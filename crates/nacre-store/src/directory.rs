@@ -80,6 +80,16 @@ pub(crate) fn check_pool_header(
     Err(format!("it is not the pool of load {} of this database", load.0))
 }
 
+/// Returns the database that a pool belongs to, if `header` is that of a load's pool.
+pub(crate) fn database_of(header: &[u8]) -> Option<DatabaseId> {
+    let mut decoder = Decoder::new(header.strip_prefix(POOL_MAGIC)?);
+    decoder.u32().ok()?;
+    let stored = decoder.u32().ok()?;
+    let id = decoder.raw(16).ok()?.try_into().ok()?;
+    let is_whole = header.len() == POOL_HEADER_BYTES && stored == header_crc32c(header);
+    is_whole.then_some(DatabaseId(id))
+}
+
 fn header_crc32c(header: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(&header[..12]), &header[16..POOL_HEADER_BYTES])
 }

@@ -116,7 +116,9 @@ impl Error {
                 nacre_pmem::ErrorKind::ReadOnly => ErrorKind::ReadOnly,
                 nacre_pmem::ErrorKind::Locked { .. }
                 | nacre_pmem::ErrorKind::NotFound
-                | nacre_pmem::ErrorKind::PermissionDenied => ErrorKind::Open,
+                | nacre_pmem::ErrorKind::PermissionDenied
+                | nacre_pmem::ErrorKind::Foreign
+                | nacre_pmem::ErrorKind::TooNew => ErrorKind::Open,
                 _ => ErrorKind::Io,
             },
             Self::NotADatabase { .. } | Self::UnsupportedVersion { .. } => ErrorKind::Open,
@@ -147,7 +149,8 @@ impl fmt::Display for Error {
             }
             Self::UnsupportedVersion { object, found, supported } => write!(
                 f,
-                "{object} has layout version {found}; this program knows version {supported}"
+                "{object} has layout version {found}; this program knows version {supported}: \
+                 export the tables by the program that wrote them and load them into a new one"
             ),
             Self::TableExists { table } => write!(f, "relation \"{table}\" already exists"),
             Self::UnknownTable { table } => write!(f, "relation \"{table}\" does not exist"),

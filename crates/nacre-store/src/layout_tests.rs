@@ -4,8 +4,8 @@ use nacre_column::{COLUMN_TYPE_BYTES, SMA_BYTES, Sma};
 
 use crate::directory::{self, BlockEntry, ChunkEntry, KeyRange, POOL_HEADER_BYTES};
 use crate::manifest::{
-    DatabaseId, HEADER_BYTES, LoadId, LoadRecord, PUBLISHED_OFFSET, RECORD_HEADER_BYTES, Record,
-    TableId, replica_header,
+    DatabaseId, HEADER_BYTES, LoadId, LoadRecord, Manifest, PUBLISHED_OFFSET, RECORD_HEADER_BYTES,
+    Record, TableId, header_bytes,
 };
 
 const LAYOUT: &str = include_str!("../../../docs/layout.md");
@@ -41,17 +41,43 @@ fn bytes_of(heading: &str) -> usize {
 #[test]
 fn manifest_header_is_as_drawn() {
     let heading = "### Manifest header";
-    let header = replica_header(ID, 77);
+    let header = header_bytes(ID, 77);
     assert_eq!(bytes_of(heading) as u64, HEADER_BYTES);
     assert_eq!(field(heading, "magic", &header), b"NACREMAN");
     assert!(LAYOUT.contains("characters `NACREMAN`"));
-    assert_eq!(field(heading, "version", &header), 1_u32.to_le_bytes());
+    assert_eq!(field(heading, "version", &header), 2_u32.to_le_bytes());
     assert_eq!(field(heading, "database_id", &header), ID.0);
     assert_eq!(field(heading, "created", &header), 77_u64.to_le_bytes());
     let crc = crc32c::crc32c_append(crc32c::crc32c(&header[..12]), &header[16..64]);
     assert_eq!(field(heading, "crc32c", &header), crc.to_le_bytes());
     let published = drawn(heading).into_iter().find(|(_, _, name)| *name == "published_end");
     assert_eq!(published.map(|(offset, _, _)| offset as u64), Some(PUBLISHED_OFFSET));
+}
+
+#[test]
+fn manifest_files_are_as_drawn() {
+    let heading = "### Manifest file";
+    let offset = |name: &str| {
+        let found = drawn(heading).into_iter().find(|(_, _, field)| *field == name).unwrap();
+        found.0 as u64
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let main = nacre_pmem::Domain::create("main", directory.path()).unwrap();
+    drop(Manifest::create(ID, 77, &main).unwrap());
+    for name in ["manifest.0", "manifest.1"] {
+        let bytes = std::fs::read(directory.path().join(name)).unwrap();
+        for slot in ["header_a", "header_b"] {
+            assert!(bytes[offset(slot) as usize..].starts_with(b"NACRESET"));
+        }
+        let data = &bytes[offset("manifest_header") as usize..];
+        assert!(data.starts_with(&header_bytes(ID, 77)));
+        assert_eq!(offset("manifest_header"), nacre_pmem::set::DATA_OFFSET);
+        assert_eq!(bytes_of(heading) as u64, offset("manifest_header") + HEADER_BYTES);
+        let published = bytes_of(heading) as u64;
+        let found = &data[PUBLISHED_OFFSET as usize..][..8];
+        assert_eq!(found, published.to_le_bytes(), "the first record follows");
+    }
+    assert!(LAYOUT.contains("ASCII characters `NACRESET`"));
 }
 
 #[test]

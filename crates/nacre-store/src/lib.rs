@@ -1,6 +1,6 @@
 //! Tables, chunks, bulk loads and the manifest.
 //!
-//! A database is a directory (or, for a volatile one, nothing): two replicas of the
+//! A database is a directory (or, for a volatile one, nothing): the pool set of the
 //! [`manifest`], one pool of blocks per load. Opening reads the manifest and
 //! nothing else; pools are mapped when a scan first wants them, and scans read mapped blocks.
 //!
@@ -20,6 +20,7 @@ mod key;
 mod layout_tests;
 mod load;
 mod manifest;
+mod opening;
 mod schema;
 mod store;
 mod table;

@@ -11,29 +11,21 @@
 //! All calls may come from any thread. Lock order: a table's commit lock, the manifest, the
 //! table map.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use nacre_pmem::{Access, DirectoryLock, Domain};
+use nacre_pmem::{DirectoryLock, Domain};
 
 use crate::error::{Error, Result};
 use crate::load::Load;
-use crate::manifest::{
-    DatabaseId, LoadId, Manifest, Opened, Place, Record, TableId, replica_in_progress,
-};
-use crate::schema::{TableSchema, check_name};
+use crate::manifest::{DatabaseId, LoadId, Manifest, Record, TableId};
+use crate::opening::Opening;
+use crate::schema::TableSchema;
 use crate::table::{LoadPool, Table};
 
 /// Name of the domain that is the database directory itself.
 pub const MAIN_DOMAIN: &str = "main";
-
-/// File names of the two manifest replicas in the database directory.
-const MANIFEST_FILES: [&str; 2] = ["manifest.0", "manifest.1"];
-
-/// File name of the manifest replica in each further domain.
-const MANIFEST_FILE_ELSEWHERE: &str = "manifest.2";
 
 /// What to open and how.
 #[derive(Clone, Debug, Default)]
@@ -71,61 +63,33 @@ struct ManifestState {
     next_load: u64,
 }
 
-/// What the manifest's records add up to.
-#[derive(Debug, Default)]
-struct Replayed {
-    domains: BTreeMap<String, PathBuf>,
-    tables: BTreeMap<TableId, TableSchema>,
-    loads: Vec<crate::manifest::LoadRecord>,
-    next_table: u64,
-    next_load: u64,
-}
-
 impl Store {
     /// Opens a database, creating it if the directory is absent or empty.
     ///
     /// # Errors
     /// The directory is in use, not a database, not permitted, or damaged beyond its replicas.
     pub fn open(options: OpenOptions) -> Result<Self> {
-        for (name, _) in &options.domains {
-            check_name("domain", name).map_err(|reason| Error::InvalidDefinition { reason })?;
-            if name == MAIN_DOMAIN {
-                let reason = format!("domain name \"{MAIN_DOMAIN}\" is the directory itself");
-                return Err(Error::InvalidDefinition { reason });
-            }
-        }
-        if options.directory.is_none() && (options.is_read_only || !options.domains.is_empty()) {
-            let reason = "a volatile database is neither read-only nor in further domains".into();
-            return Err(Error::InvalidDefinition { reason });
-        }
-        let access = if options.is_read_only { Access::ReadOnly } else { Access::ReadWrite };
-        let (main, lock) = open_main(options.directory.as_deref(), access)?;
-        let places = MANIFEST_FILES
-            .map(|file_name| Place { domain: main.clone(), file_name: file_name.into() });
-        let mut exists = false;
-        for place in &places {
-            exists |= place.domain.exists(&place.file_name)?;
-        }
-        let Opened { manifest, records, notes } = if exists {
-            Manifest::open(&places, access)?
-        } else {
-            if options.is_read_only {
-                let path = options.directory.unwrap_or_default();
-                let reason = "it holds no manifest".into();
-                return Err(Error::NotADatabase { path, reason });
-            }
-            let manifest = Manifest::create(new_database_id()?, now_micros(), &places)?;
-            Opened { manifest, records: Vec::new(), notes: Vec::new() }
+        let mut opening = Opening::begin(&options)?;
+        let manifest = opening.open_manifest()?;
+        let database = manifest.database();
+        let tables = opening.finish(database)?;
+        let (next_table, next_load) = opening.next_ids();
+        let shared = Shared {
+            database,
+            is_read_only: options.is_read_only,
+            domains: opening.domains,
+            notes: opening.notes,
+            manifest: Mutex::new(ManifestState { manifest, next_table, next_load }),
+            tables: RwLock::new(tables),
+            _lock: opening.lock,
         };
-        let mut opening = Opening { main, manifest, notes, access, domains: BTreeMap::new() };
-        let replayed = replay(&records)?;
-        opening.open_domains(&replayed.domains, &options.domains)?;
-        opening.finish(replayed, lock)
+        Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// Returns what opening repaired or found missing, for the user to read.
-    pub fn notes(&self) -> &[String] {
-        &self.shared.notes
+    /// Returns what opening repaired or found missing, and which replicas of the manifest failed
+    /// since, for the user to read.
+    pub fn notes(&self) -> Vec<String> {
+        [&self.shared.notes, self.manifest().manifest.notes()].concat()
     }
 
     /// Returns the id that all pools of this database carry.
@@ -240,6 +204,12 @@ impl Store {
         self.manifest().manifest.is_in_doubt()
     }
 
+    /// Has `fault` called before the next records are published.
+    #[cfg(test)]
+    pub(crate) fn inject_before_publish(&self, fault: crate::manifest::Injection) {
+        self.manifest().manifest.before_publish = Some(fault);
+    }
+
     fn manifest(&self) -> std::sync::MutexGuard<'_, ManifestState> {
         self.shared.manifest.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -247,186 +217,4 @@ impl Store {
     fn require_writable(&self) -> Result<()> {
         if self.shared.is_read_only { Err(Error::ReadOnly) } else { Ok(()) }
     }
-}
-
-/// A database between finding its manifest and being open.
-struct Opening {
-    main: Domain,
-    manifest: Manifest,
-    notes: Vec<String>,
-    access: Access,
-    domains: BTreeMap<String, Domain>,
-}
-
-impl Opening {
-    /// Opens the remembered domains and those the user named, and remembers the latter.
-    fn open_domains(
-        &mut self,
-        known: &BTreeMap<String, PathBuf>,
-        named: &[(String, PathBuf)],
-    ) -> Result<()> {
-        self.domains.insert(MAIN_DOMAIN.into(), self.main.clone());
-        let mut wanted = known.clone();
-        wanted.extend(named.iter().cloned());
-        for (name, path) in &wanted {
-            // Databases may share a domain's path, so each has its own directory in it.
-            let directory = path.join(format!("nacre-{}", self.manifest.database()));
-            let is_remembered = known.get(name) == Some(path);
-            let opened = match self.access {
-                // A domain that moves must be there: a wrong path would get an empty directory.
-                Access::ReadWrite if !known.contains_key(name) => Domain::create(name, &directory),
-                access => Domain::open(name, &directory, access),
-            };
-            let domain = match opened {
-                Ok(domain) => domain,
-                Err(error) if is_remembered => {
-                    self.notes.push(format!("memory domain \"{name}\" is missing: {error}"));
-                    continue;
-                }
-                Err(error) => return Err(error.into()),
-            };
-            if self.access == Access::ReadWrite {
-                if !is_remembered {
-                    let path = path.to_string_lossy().into_owned();
-                    self.manifest.append(&Record::Domain { name: name.clone(), path })?;
-                }
-                self.manifest.add_replica(Place {
-                    domain: domain.clone(),
-                    file_name: MANIFEST_FILE_ELSEWHERE.into(),
-                })?;
-            }
-            self.domains.insert(name.clone(), domain);
-        }
-        Ok(())
-    }
-
-    fn finish(self, replayed: Replayed, lock: Option<DirectoryLock>) -> Result<Store> {
-        let database = self.manifest.database();
-        let mut tables: BTreeMap<TableId, Arc<Table>> = replayed
-            .tables
-            .into_iter()
-            .map(|(id, schema)| (id, Arc::new(Table::new(id, schema))))
-            .collect();
-        let mut live = BTreeSet::new();
-        for record in replayed.loads {
-            if let Some(table) = tables.get(&record.table) {
-                live.insert(LoadPool::file_name(record.load));
-                let domain = self.domains.get(&record.domain).cloned();
-                table.add_load(Arc::new(LoadPool::new(record, database, domain)));
-            }
-        }
-        if self.access == Access::ReadWrite {
-            for domain in self.domains.values() {
-                remove_leftovers(domain, &live)?;
-            }
-        }
-        let tables = std::mem::take(&mut tables)
-            .into_values()
-            .map(|table| (table.schema().name.clone(), table))
-            .collect();
-        let manifest = ManifestState {
-            manifest: self.manifest,
-            next_table: replayed.next_table,
-            next_load: replayed.next_load,
-        };
-        let shared = Shared {
-            database,
-            is_read_only: self.access == Access::ReadOnly,
-            domains: self.domains,
-            notes: self.notes,
-            manifest: Mutex::new(manifest),
-            tables: RwLock::new(tables),
-            _lock: lock,
-        };
-        Ok(Store { shared: Arc::new(shared) })
-    }
-}
-
-/// Opens or creates the main domain and locks its directory.
-fn open_main(directory: Option<&Path>, access: Access) -> Result<(Domain, Option<DirectoryLock>)> {
-    let Some(path) = directory else {
-        return Ok((Domain::dram(MAIN_DOMAIN), None));
-    };
-    refuse_foreign(path)?;
-    if access == Access::ReadOnly {
-        let lock = DirectoryLock::shared(path)?;
-        return Ok((Domain::open(MAIN_DOMAIN, path, access)?, Some(lock)));
-    }
-    let domain = Domain::create(MAIN_DOMAIN, path)?;
-    let lock = DirectoryLock::exclusive(path)?;
-    Ok((domain, Some(lock)))
-}
-
-/// Refuses a path that is neither a database nor empty nor absent, before anything touches it.
-fn refuse_foreign(path: &Path) -> Result<()> {
-    let refuse = |reason: String| Err(Error::NotADatabase { path: path.to_path_buf(), reason });
-    if path.is_file() {
-        return refuse("it is a file, a database is a directory".into());
-    }
-    // A directory that cannot be listed is reported by opening it.
-    let Ok(entries) = std::fs::read_dir(path) else {
-        return Ok(());
-    };
-    let names: Vec<String> =
-        entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    if names.iter().any(|name| MANIFEST_FILES.contains(&name.as_str())) {
-        return Ok(());
-    }
-    let is_ours = |name: &str| MANIFEST_FILES.iter().any(|file| name == replica_in_progress(file));
-    match names.iter().find(|name| !is_ours(name)) {
-        None => Ok(()),
-        Some(name) => refuse(format!(
-            "it holds no manifest, but {name:?}; name a new or an empty directory to create one"
-        )),
-    }
-}
-
-/// Removes pools of loads that were cut off before they were published.
-fn remove_leftovers(domain: &Domain, live: &BTreeSet<String>) -> Result<()> {
-    for name in domain.list_pools()? {
-        if LoadPool::is_file_name(&name) && !live.contains(&name) {
-            domain.remove_pool(&name)?;
-        }
-    }
-    Ok(())
-}
-
-/// Adds up the manifest's records.
-fn replay(records: &[Record]) -> Result<Replayed> {
-    let mut replayed = Replayed { next_table: 1, next_load: 1, ..Replayed::default() };
-    for record in records {
-        match record {
-            Record::Domain { name, path } => {
-                replayed.domains.insert(name.clone(), PathBuf::from(path));
-            }
-            Record::TableCreated { table, schema } => {
-                schema.validate().map_err(|reason| Error::ManifestDamaged {
-                    reasons: vec![format!("table {}: {reason}", table.0)],
-                })?;
-                replayed.next_table = replayed.next_table.max(table.0.saturating_add(1));
-                replayed.tables.insert(*table, schema.clone());
-            }
-            Record::TableDropped { table } => {
-                replayed.tables.remove(table);
-            }
-            Record::Load(load) => {
-                replayed.next_load = replayed.next_load.max(load.load.0.saturating_add(1));
-                replayed.loads.push(load.clone());
-            }
-        }
-    }
-    Ok(replayed)
-}
-
-/// Draws a database id from the operating system's random numbers.
-fn new_database_id() -> Result<DatabaseId> {
-    let mut id = [0; 16];
-    getrandom::fill(&mut id).map_err(|error| Error::Internal {
-        reason: format!("the system gives no random numbers: {error}"),
-    })?;
-    Ok(DatabaseId(id))
-}
-
-fn now_micros() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
 }

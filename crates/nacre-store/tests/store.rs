@@ -356,6 +356,203 @@ fn readers_share_a_database_and_refuse_changes() {
 }
 
 #[test]
+fn reader_next_to_a_writer_is_told_who_has_the_database() {
+    let directory = tempfile::tempdir().unwrap();
+    let read_only = || OpenOptions {
+        directory: Some(directory.path().into()),
+        is_read_only: true,
+        ..OpenOptions::default()
+    };
+    let store = open(directory.path());
+    let error = Store::open(read_only()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Open);
+    assert!(error.to_string().contains(&std::process::id().to_string()), "{error}");
+    drop(store);
+    let _reader = Store::open(read_only()).unwrap();
+    let writer = OpenOptions { is_read_only: false, ..read_only() };
+    assert_eq!(Store::open(writer).unwrap_err().kind(), ErrorKind::Open);
+}
+
+#[test]
+fn creation_that_was_cut_off_does_not_stand_in_the_way() {
+    let directory = tempfile::tempdir().unwrap();
+    for names in [&["manifest.new.0"][..], &["manifest.new.0", "manifest.new.1"]] {
+        for name in names {
+            fs::write(directory.path().join(name), b"half a header").unwrap();
+        }
+        drop(open(directory.path()));
+        assert_eq!(file_names(directory.path()), ["manifest.0", "manifest.1"]);
+        fs::remove_file(directory.path().join("manifest.0")).unwrap();
+        fs::remove_file(directory.path().join("manifest.1")).unwrap();
+    }
+    // The first of two renames happened.
+    drop(open(directory.path()));
+    let [first, second] = ["manifest.1", "manifest.new.1"].map(|name| directory.path().join(name));
+    fs::rename(&first, &second).unwrap();
+    assert!(open(directory.path()).notes()[0].contains("rebuilt"));
+    assert_eq!(file_names(directory.path()), ["manifest.0", "manifest.1"]);
+    assert!(open(directory.path()).notes().is_empty());
+}
+
+/// A database in `main` with a load there and one in the domain `fast`.
+struct Spread {
+    directory: tempfile::TempDir,
+}
+
+impl Spread {
+    fn new() -> Spread {
+        let spread = Spread { directory: tempfile::tempdir().unwrap() };
+        let store = spread.open();
+        for (name, domain) in [("here", MAIN_DOMAIN), ("there", "fast")] {
+            let placed = TableSchema { domain: domain.into(), ..schema(name) };
+            let table = store.create_table(placed).unwrap();
+            load(&store, &table, &[rows(0..3)]).unwrap();
+        }
+        spread
+    }
+
+    fn main(&self) -> std::path::PathBuf {
+        self.directory.path().join("main")
+    }
+
+    fn fast(&self) -> std::path::PathBuf {
+        self.directory.path().join("fast")
+    }
+
+    /// Returns the directory of the database in the domain.
+    fn inner(&self) -> std::path::PathBuf {
+        fs::read_dir(self.fast()).unwrap().next().unwrap().unwrap().path()
+    }
+
+    fn options(&self) -> OpenOptions {
+        OpenOptions {
+            directory: Some(self.main()),
+            domains: vec![("fast".into(), self.fast())],
+            is_read_only: false,
+        }
+    }
+
+    fn open(&self) -> Store {
+        Store::open(self.options()).unwrap()
+    }
+
+    /// Opens with the domain named, and checks that all is there.
+    fn check(&self) -> Vec<String> {
+        let store = self.open();
+        for name in ["here", "there"] {
+            assert_eq!(keys(&store.table(name).unwrap()), [0, 1, 2], "{name}");
+        }
+        let notes = store.notes();
+        drop(store);
+        let members = |directory: &Path| {
+            let is_member = |name: &String| name.starts_with("manifest.");
+            file_names(directory).into_iter().filter(is_member).collect::<Vec<_>>()
+        };
+        assert_eq!(members(&self.main()), ["manifest.0", "manifest.1"]);
+        assert_eq!(members(&self.inner()), ["manifest.2"]);
+        notes
+    }
+}
+
+#[test]
+fn further_domain_has_a_manifest_replica_that_is_not_rewritten() {
+    let spread = Spread::new();
+    let path = spread.inner().join("manifest.2");
+    let before = (fs::read(&path).unwrap(), fs::metadata(&path).unwrap().modified().unwrap());
+    assert!(spread.check().is_empty());
+    assert!(open(&spread.main()).notes().is_empty(), "it is remembered");
+    let after = (fs::read(&path).unwrap(), fs::metadata(&path).unwrap().modified().unwrap());
+    assert!(before == after);
+    let read_only = OpenOptions { is_read_only: true, ..spread.options() };
+    let readers = [Store::open(read_only.clone()).unwrap(), Store::open(read_only).unwrap()];
+    assert!(readers.iter().all(|reader| reader.notes().is_empty()));
+    drop(readers);
+    fs::remove_file(&path).unwrap();
+    assert!(spread.check()[0].contains("rebuilt"), "a missing one comes back");
+    assert!(spread.check().is_empty());
+}
+
+#[test]
+fn replica_of_a_domain_that_was_absent_is_brought_up_to_date() {
+    let spread = Spread::new();
+    let elsewhere = spread.directory.path().join("elsewhere");
+    fs::rename(spread.fast(), &elsewhere).unwrap();
+    let store = open(&spread.main());
+    store.create_table(schema("new")).unwrap();
+    assert!(store.notes()[0].contains("\"fast\" is missing"), "{:?}", store.notes());
+    drop(store);
+    fs::rename(&elsewhere, spread.fast()).unwrap();
+    let notes = spread.check();
+    assert!(notes.len() == 1 && notes[0].contains("rebuilt"), "{notes:?}");
+    for name in ["manifest.0", "manifest.1"] {
+        fs::remove_file(spread.main().join(name)).unwrap();
+    }
+    spread.open().table("new").unwrap();
+}
+
+#[test]
+fn manifest_in_a_further_domain_stands_in_for_those_that_are_lost() {
+    let spread = Spread::new();
+    let members = ["manifest.0", "manifest.1"].map(|name| spread.main().join(name));
+    let damage: [fn(&Path); 3] = [
+        |path| fs::remove_file(path).unwrap(),
+        |path| fs::write(path, b"").unwrap(),
+        |path| fs::File::options().write(true).open(path).unwrap().set_len(70_000).unwrap(),
+    ];
+    for damage in damage {
+        members.iter().for_each(|path| damage(path));
+        let error = Store::open(OpenOptions { domains: Vec::new(), ..spread.options() });
+        assert!(error.unwrap_err().to_string().contains("manifest"));
+        let reader = Store::open(OpenOptions { is_read_only: true, ..spread.options() }).unwrap();
+        assert_eq!(keys(&reader.table("here").unwrap()), [0, 1, 2]);
+        drop(reader);
+        let notes = spread.check();
+        assert!(notes[0].contains("memory domain \"fast\" counts"), "{notes:?}");
+        assert!(notes.iter().filter(|note| note.contains("rebuilt")).count() == 2, "{notes:?}");
+        assert!(spread.check().is_empty());
+    }
+}
+
+#[test]
+fn manifest_replica_moved_into_the_directory_is_found_there() {
+    let spread = Spread::new();
+    spread.open().drop_table("here").unwrap();
+    for name in ["manifest.0", "manifest.1"] {
+        fs::remove_file(spread.main().join(name)).unwrap();
+    }
+    fs::rename(spread.inner().join("manifest.2"), spread.main().join("manifest.2")).unwrap();
+    let store = open(&spread.main());
+    assert_eq!(keys(&store.table("there").unwrap()), [0, 1, 2]);
+    assert!(store.notes().iter().all(|note| note.contains("rebuilt")), "{:?}", store.notes());
+    drop(store);
+    assert!(spread.inner().join("manifest.3").exists());
+    assert!(open(&spread.main()).notes().is_empty());
+}
+
+#[test]
+fn manifest_that_does_not_know_a_pool_stands_in_for_nothing() {
+    let spread = Spread::new();
+    let elsewhere = spread.directory.path().join("elsewhere");
+    fs::rename(spread.fast(), &elsewhere).unwrap();
+    let store = open(&spread.main());
+    load(&store, &store.table("here").unwrap(), &[rows(3..5)]).unwrap();
+    drop(store);
+    fs::rename(&elsewhere, spread.fast()).unwrap();
+    for name in ["manifest.0", "manifest.1"] {
+        fs::rename(spread.main().join(name), spread.directory.path().join(name)).unwrap();
+    }
+    let before = file_names(&spread.main());
+    let error = Store::open(spread.options()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Damaged);
+    assert!(error.to_string().contains("may be older"), "{error}");
+    assert_eq!(file_names(&spread.main()), before);
+    for name in ["manifest.0", "manifest.1"] {
+        fs::rename(spread.directory.path().join(name), spread.main().join(name)).unwrap();
+    }
+    assert_eq!(keys(&spread.open().table("here").unwrap()), [0, 1, 2, 3, 4]);
+}
+
+#[test]
 fn tables_in_another_domain_survive_its_absence_and_return() {
     let directory = tempfile::tempdir().unwrap();
     let (main, fast) = (directory.path().join("main"), directory.path().join("fast"));

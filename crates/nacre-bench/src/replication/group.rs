@@ -6,6 +6,8 @@
 
 use std::path::PathBuf;
 
+use nacre_pmem::structure::VALUE_BYTES_MAX;
+
 use super::contestant::{Contestant, check_identical};
 use super::library;
 use super::measure::{Series, Work};
@@ -75,6 +77,14 @@ impl Group {
                 self.finish(contestants, &mut checksums)?;
             }
             Workload::Kv => {
+                let (sizes, refused): (Vec<_>, Vec<_>) =
+                    sizes.into_iter().partition(|bytes| *bytes <= VALUE_BYTES_MAX);
+                if let Some(bytes) = refused.first() {
+                    session.line(format_args!(
+                        "{}: skipped from {bytes} B: a value has at most {VALUE_BYTES_MAX}",
+                        self.title()
+                    ))?;
+                }
                 for update_bytes in sizes {
                     let (pool_bytes, keys) = key_value_size(session, update_bytes);
                     let filling = (keys, update_bytes);

@@ -9,6 +9,7 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::set::intent::{IntentMap, region_bytes};
+use crate::set::member::Member;
 use crate::set::pool_set::PoolSet;
 
 /// Bytes looked at together when bytes of an interrupted growing are used again.
@@ -56,24 +57,38 @@ impl PoolSet {
         self.settle_headers()
     }
 
+    /// Members that fail are left behind; if there is no room, that is an error.
     fn grow_files(&mut self, end: u64) -> Result<()> {
-        let old = self.end_offset;
-        for member in self.members.iter_mut().filter(|member| member.is_live()) {
-            let pool = member.mapped_mut()?;
-            let named_by_nothing = pool.bytes().min(end);
-            pool.grow(end)?;
-            let mut offset = old;
-            while offset < named_by_nothing {
-                let bytes = ZERO_BYTES.min(named_by_nothing - offset);
-                if pool.read(offset, bytes)?.iter().any(|&byte| byte != 0) {
-                    pool.write(offset, &vec![0; bytes as usize])?;
-                    pool.flush(offset, bytes)?;
-                }
-                offset += bytes;
+        let mut failed = Vec::new();
+        for (position, member) in self.members.iter_mut().enumerate() {
+            if !member.is_live() {
+                continue;
             }
-            // PERSIST: the new bytes are zeros in this member before its header names them.
-            pool.drain()?;
+            match grow_member(member, self.end_offset, end) {
+                Ok(()) => {}
+                Err(error) if matches!(error.kind(), ErrorKind::Lost | ErrorKind::Io) => {
+                    failed.push((position, error));
+                }
+                Err(error) => return Err(error),
+            }
         }
-        Ok(())
+        self.drop_failed(failed)
     }
+}
+
+fn grow_member(member: &mut Member, old: u64, end: u64) -> Result<()> {
+    let pool = member.mapped_mut()?;
+    let named_by_nothing = pool.bytes().min(end);
+    pool.grow(end)?;
+    let mut offset = old;
+    while offset < named_by_nothing {
+        let bytes = ZERO_BYTES.min(named_by_nothing - offset);
+        if pool.read(offset, bytes)?.iter().any(|&byte| byte != 0) {
+            pool.write(offset, &vec![0; bytes as usize])?;
+            pool.flush(offset, bytes)?;
+        }
+        offset += bytes;
+    }
+    // PERSIST: the new bytes are zeros in this member before its header names them.
+    pool.drain()
 }

@@ -252,7 +252,9 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<(Header, usize), Unreadable> {
     if slots.is_empty() {
         return Err(match bytes.iter().all(|&byte| byte == 0) {
             true => Unreadable::Unfinished,
-            false if bytes.starts_with(&MAGIC) => Unreadable::Corrupt("it is cut off".to_string()),
+            false if bytes.starts_with(&MAGIC) || MAGIC.starts_with(bytes) => {
+                Unreadable::Corrupt("it is cut off".to_string())
+            }
             false => Unreadable::Foreign,
         });
     }
@@ -292,9 +294,12 @@ fn rank(found: &Unreadable) -> u32 {
 
 fn decode_slot(slot: &[u8]) -> Result<Header, Unreadable> {
     if slot[..8] != MAGIC {
-        return Err(match slot.iter().all(|&byte| byte == 0) {
-            true => Unreadable::Unfinished,
-            false => Unreadable::Foreign,
+        let is_zero = |bytes: &[u8]| bytes.iter().all(|&byte| byte == 0);
+        return Err(match (is_zero(&slot[..8]), is_zero(slot)) {
+            (true, true) => Unreadable::Unfinished,
+            // A crash in the middle of the first header may leave any words of it out.
+            (true, false) => Unreadable::Corrupt("its header was not written whole".to_string()),
+            (false, _) => Unreadable::Foreign,
         });
     }
     let (found, computed) = (u32_at(slot, CRC_OFFSET), crc32c::crc32c(&slot[..CRC_OFFSET]));

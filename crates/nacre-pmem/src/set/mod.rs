@@ -25,6 +25,7 @@ mod engine;
 mod epoch;
 mod grow;
 mod header;
+mod inspect;
 mod intent;
 mod member;
 mod membership;
@@ -37,6 +38,7 @@ mod scrub;
 mod survey;
 
 pub use header::DATA_OFFSET;
+pub use inspect::Verdict;
 pub use member::{MemberCondition, MemberState};
 pub use options::PoolSetOptions;
 pub use placement::Placement;

@@ -9,7 +9,9 @@ use std::sync::atomic::AtomicUsize;
 use crate::domain::{Access, Domain};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lock::FileLock;
+use crate::set::engine;
 use crate::set::header::{DATA_OFFSET, Header, INTENT_BYTES, INTENT_OFFSET, ROWS_MAX, Row, Uuid};
+use crate::set::inspect::Verdict;
 use crate::set::intent::{IntentMap, region_bytes};
 use crate::set::member::{Member, MemberCondition};
 use crate::set::options::PoolSetOptions;
@@ -17,6 +19,9 @@ use crate::set::placement::Placement;
 use crate::set::pool_set::{Identity, PoolSet};
 use crate::set::survey::{self, Candidate, Truth, member_name};
 use crate::undo::{self, Log};
+
+/// Number of a good member, and the ranges that have been punched out of it.
+pub(crate) type Holes = (u32, Vec<(u64, u64)>);
 
 /// Most members that a set is created with.
 pub(crate) const MEMBERS_MAX: usize = 8;
@@ -73,6 +78,7 @@ impl PoolSet {
             end_offset: file_bytes,
             scrubbed_to: 0,
             engine: None,
+            report: engine::report(domains),
             forced: None,
         };
         let result = set.create_members(domains, options);
@@ -149,29 +155,36 @@ impl PoolSet {
     /// `TooNew`; `Corrupt` or `NoReplica` if no member is good or two were written separately;
     /// `ReadOnly` for a read-only domain; and as for [`Domain::open_pool`].
     pub fn open(name: &str, domains: &[Domain], access: Access) -> Result<PoolSet> {
+        PoolSet::open_inspected(name, domains, access, |_| Ok::<_, Error>(Verdict::default()))
+    }
+
+    /// Finds and maps the members; nothing is changed yet.
+    pub(crate) fn find(
+        name: &str,
+        domains: &[Domain],
+        access: Access,
+    ) -> Result<(PoolSet, Vec<Holes>)> {
         let candidates = survey::find(name, domains, access)?;
         let truth = survey::judge(name, &candidates)?;
-        let holes: Vec<(u32, Vec<(u64, u64)>)> = truth
+        let holes: Vec<Holes> = truth
             .good
             .iter()
             .map(|&good| (candidates[good].index, candidates[good].holes.clone()))
             .collect();
         let mut set = assemble(name, domains, access, candidates, &truth)?;
-        let is_unclean = set.load_intents()?;
-        match access {
-            Access::ReadOnly => {
-                set.is_unclean = is_unclean;
-                // Marks allow stores, and there are none.
-                set.intents.clear();
-            }
-            Access::ReadWrite => {
-                if let Err(error) = set.recover(is_unclean, &holes) {
-                    set.is_abandoned = true;
-                    return Err(error);
-                }
-            }
+        set.is_unclean = set.load_intents()?;
+        Ok((set, holes))
+    }
+
+    /// Makes a set that was found ready for use.
+    pub(crate) fn begin(&mut self, holes: &[Holes]) -> Result<()> {
+        if self.access == Access::ReadOnly {
+            // Marks allow stores, and there are none.
+            self.intents.clear();
+            return Ok(());
         }
-        Ok(set)
+        let is_unclean = std::mem::take(&mut self.is_unclean);
+        self.recover(is_unclean, holes)
     }
 
     /// Joins the maps of all good members; whether anything is marked.
@@ -183,7 +196,7 @@ impl PoolSet {
     }
 
     /// Makes the good members equal and consistent.
-    fn recover(&mut self, is_unclean: bool, holes: &[(u32, Vec<(u64, u64)>)]) -> Result<()> {
+    fn recover(&mut self, is_unclean: bool, holes: &[Holes]) -> Result<()> {
         self.fill_holes(holes)?;
         if is_unclean {
             // A region that only some members have marked is marked in all before it is changed.
@@ -205,7 +218,7 @@ impl PoolSet {
 
     /// Takes what was punched out of a member from one that has it; before all else, since that one
     /// may fail next.
-    fn fill_holes(&mut self, holes: &[(u32, Vec<(u64, u64)>)]) -> Result<()> {
+    fn fill_holes(&mut self, holes: &[Holes]) -> Result<()> {
         let mut failed = Vec::new();
         for (index, ranges) in holes {
             let target = self.position(*index)?;
@@ -364,6 +377,7 @@ fn assemble(
         end_offset: sizes.file_bytes(),
         scrubbed_to: 0,
         engine: None,
+        report: engine::report(domains),
         forced: None,
     };
     set.choose_serving()?;

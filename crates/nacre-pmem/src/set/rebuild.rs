@@ -48,6 +48,30 @@ impl PoolSet {
             Some(position) => position,
             None => return Ok(self.progress(None)),
         };
+        let done = self.rebuild_position(position, max_bytes)?;
+        Ok(self.progress(Some(done)))
+    }
+
+    /// Rebuilds the member with the number `index` to its end; one that is missing is made in
+    /// `domain`. A good one stays as it is.
+    ///
+    /// # Errors
+    /// As for [`PoolSet::rebuild_step`]; `NoReplica` if there is no such member.
+    pub fn rebuild_in(&mut self, index: u32, domain: &Domain) -> Result<()> {
+        self.check_writable()?;
+        self.choose_serving()?;
+        let position = self.position(index)?;
+        if self.members[position].condition == MemberCondition::Missing {
+            self.members[position].domain = Some(domain.clone());
+        }
+        if !self.members[position].is_good() {
+            self.rebuild_position(position, u64::MAX)?;
+        }
+        Ok(())
+    }
+
+    /// Rebuilds at most `max_bytes` bytes of a member; returns its number and how far it is.
+    fn rebuild_position(&mut self, position: usize, max_bytes: u64) -> Result<(u32, u64)> {
         if self.members[position].condition != MemberCondition::Rebuilding {
             self.begin_rebuild(position)?;
         }
@@ -65,7 +89,7 @@ impl PoolSet {
         if to == self.end_offset {
             self.finish_rebuild(position)?;
         }
-        Ok(self.progress(Some((index, to))))
+        Ok((index, to))
     }
 
     fn next_to_rebuild(&self) -> Option<usize> {

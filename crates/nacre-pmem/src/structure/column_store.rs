@@ -174,12 +174,15 @@ impl ColumnStore {
     ///
     /// # Errors
     /// As for [`ColumnStore::update`]; if a place is wrong nothing is written.
+    #[inline]
     pub fn update_batch(&self, set: &mut PoolSet, updates: &[(u64, &[u8])]) -> Result<()> {
-        let mut placed = Vec::with_capacity(updates.len());
         for (row, values) in updates {
-            placed.push((self.offset_of(*row, values.len())?, *values));
+            self.offset_of(*row, values.len())?;
         }
-        set.update_batch(&placed)
+        set.update_all(updates.len(), |index| {
+            let (row, values) = updates[index];
+            (self.values + row * self.width, values)
+        })
     }
 
     /// Replaces the values from `row` on in a transaction of their own: after a crash all are new,

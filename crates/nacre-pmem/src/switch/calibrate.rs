@@ -31,7 +31,7 @@ const LOG_BYTES: usize = 1 << 20;
 pub struct Calibration {
     /// Sizes of updates, at most half a member each.
     pub update_bytes: Vec<u64>,
-    /// Numbers of replicas, 1 to 7 each.
+    /// Numbers of replicas, 0 to 7 each. Without replicas only the ways to the master differ.
     pub replica_counts: Vec<usize>,
     /// Mechanisms; those that cannot run here are left out.
     pub mechanisms: Vec<Mechanism>,
@@ -44,11 +44,11 @@ pub struct Calibration {
 }
 
 impl Default for Calibration {
-    /// All mechanisms, 1 to 3 replicas of 256 MiB, 4 bytes to 64 KiB: about half a minute a domain.
+    /// All mechanisms, 0 to 3 replicas of 256 MiB, 4 bytes to 64 KiB: about half a minute a domain.
     fn default() -> Calibration {
         Calibration {
             update_bytes: [4, 16, 64, 256, 1024, 4096, 16384, 65536].to_vec(),
-            replica_counts: vec![1, 2, 3],
+            replica_counts: vec![0, 1, 2, 3],
             mechanisms: Mechanism::ALL.to_vec(),
             member_bytes: 256 << 20,
             rounds: 9,
@@ -128,9 +128,8 @@ impl Calibration {
         if self.update_bytes.iter().any(|&bytes| bytes == 0 || bytes > data_bytes / 2) {
             return Err(refused("an update is empty or larger than half a member", "change it"));
         }
-        let counts = 1..=REPLICA_COUNT_MAX;
-        if self.replica_counts.iter().any(|count| !counts.contains(count)) {
-            return Err(refused("a number of replicas is not from 1 to 7", "change it"));
+        if self.replica_counts.iter().any(|&count| count > REPLICA_COUNT_MAX) {
+            return Err(refused("a number of replicas is not from 0 to 7", "change it"));
         }
         if self.rounds == 0 || self.run.is_zero() {
             return Err(refused("no run is asked for", "ask for at least one round"));
@@ -186,7 +185,11 @@ impl<'a> Site<'a> {
     ) -> Result<Vec<(Mechanism, f64)>> {
         let mut runs = Vec::new();
         let flush = self.domain.flush_flavour();
-        for &mechanism in self.calibration.mechanisms.iter().filter(|one| one.is_available()) {
+        let all = &self.calibration.mechanisms[..];
+        // Without replicas the others are the same as these.
+        let masters = [Mechanism::MOVNT_SF, Mechanism::MOVNT_SF_SM];
+        let mechanisms = if situation.replica_count == 0 { &masters } else { all };
+        for &mechanism in mechanisms.iter().filter(|one| one.is_available()) {
             let code = routines(mechanism, flush, situation.replica_count)?;
             runs.push((mechanism, code, Vec::new()));
         }

@@ -9,7 +9,7 @@ pub(super) fn store(set: &mut PoolSet, offset: u64, source: &[u8]) -> Result<()>
     #[cfg(test)]
     trace::note(trace::Event::Store { offset, bytes: source.to_vec() });
     set.prepare(offset, source.len() as u64)?;
-    set.store(offset, source)
+    set.store_in_transaction(offset, source)
 }
 
 /// Waits until everything stored is durable in every healthy member.

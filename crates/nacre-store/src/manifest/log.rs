@@ -1,32 +1,35 @@
-//! The manifest's log: one mapped pool per replica, appended to and published together.
+//! The manifest's log: records behind one another in the data area of a pool set.
 //!
-//! An append (1) writes the record behind the published end in every replica, (2) makes it
-//! durable in every replica, (3) publishes it in each by one 8-byte store. A crash before (3)
-//! leaves bytes that nobody reads; a crash between two publishes leaves one replica a record
-//! ahead, which opening evens out.
+//! An append (1) writes the record behind the published end and makes it durable in every member,
+//! (2) publishes it in each by one 8-byte store. A crash before (2) leaves bytes that nobody reads;
+//! a crash between two publishes leaves one member a record ahead, which opening evens out.
 //!
 //! # Invariants
 //! 1. Everything a record names is durable before the record is appended.
 //! 2. Bytes below the published end never change.
 //! 3. Sequence numbers are 1, 2, 3, ... without gaps.
 //! # Durability
-//! `append` returns once the record is published durably in every healthy replica.
+//! `append` returns once the record is published durably in every good member of the pool set.
 //! # Concurrency
 //! One writer: `append` takes `&mut self`; the store holds the manifest behind a mutex.
 
-use nacre_pmem::{Access, Pool};
+use nacre_pmem::{Access, Domain, PoolSet, PoolSetOptions};
 
+use super::header::{HEADER_BYTES, PUBLISHED_OFFSET, header_bytes};
+use super::open::remove_unfinished;
 use super::record::Record;
-use super::replica::{self, Place, Replica};
 use crate::error::{Error, Result};
 
-/// Bytes before the first record.
-pub(crate) const HEADER_BYTES: u64 = 128;
+/// Name of the pool set: its files are `manifest.0`, `manifest.1`, ...
+pub(super) const SET_NAME: &str = "manifest";
 
-/// Where the published end lies.
-pub(crate) const PUBLISHED_OFFSET: u64 = 64;
+/// Name of the pool set until its header is written.
+pub(super) const UNFINISHED_SET_NAME: &str = "manifest.new";
 
-/// First size of a replica, enough for about 500 loads; it doubles when full.
+/// Members in the main domain.
+pub(super) const MAIN_COPIES: u32 = 2;
+
+/// First size of the data area, enough for about 500 loads; it doubles when full.
 const INITIAL_BYTES: u64 = 64 << 10;
 
 /// Identifies a database; every pool of it carries the id.
@@ -42,103 +45,45 @@ impl std::fmt::Display for DatabaseId {
 /// An open manifest.
 #[derive(Debug)]
 pub(crate) struct Manifest {
-    database: DatabaseId,
-    created_micros: u64,
-    replicas: Vec<(Place, Pool)>,
-    end_offset: u64,
-    next_sequence: u64,
-    /// Set when publishing failed in every replica; `replicas` is empty then.
-    is_in_doubt: bool,
-}
-
-/// What opening found: the manifest, its records in order, and what was repaired or is missing.
-#[derive(Debug)]
-pub(crate) struct Opened {
-    pub(crate) manifest: Manifest,
-    pub(crate) records: Vec<Record>,
-    pub(crate) notes: Vec<String>,
+    pub(super) database: DatabaseId,
+    pub(super) set: PoolSet,
+    pub(super) end_offset: u64,
+    pub(super) next_sequence: u64,
+    /// Set when publishing failed in every member.
+    pub(super) is_in_doubt: bool,
+    /// What was repaired, what could not be, and what failed since.
+    pub(super) notes: Vec<String>,
+    /// Called between writing a record and publishing it, to inject faults.
+    #[cfg(test)]
+    pub(crate) before_publish: Option<super::tests::Injection>,
 }
 
 impl Manifest {
-    /// Creates an empty manifest in all `places`.
+    /// Creates an empty manifest in `main`. It gets its name when it is whole, so that a crash
+    /// leaves nothing, or a manifest.
     pub(crate) fn create(
         database: DatabaseId,
         created_micros: u64,
-        places: &[Place],
-    ) -> Result<Self> {
-        let log = [];
-        let replicas = places
-            .iter()
-            .map(|place| {
-                let pool = replica::create(place, database, created_micros, &log, INITIAL_BYTES)?;
-                Ok((place.clone(), pool))
-            })
-            .collect::<Result<Vec<_>>>()?;
-        let end_offset = HEADER_BYTES;
-        Ok(Self {
-            database,
-            created_micros,
-            replicas,
-            end_offset,
-            next_sequence: 1,
-            is_in_doubt: false,
-        })
-    }
-
-    /// Opens the replicas at `places` and rebuilds those that are missing, behind or damaged.
-    ///
-    /// With `access` read-only nothing is rebuilt, only noted.
-    ///
-    /// # Errors
-    /// [`Error::ManifestDamaged`] if no replica is whole or two whole ones contradict each other.
-    /// Published bytes that are gone are never skipped: that would lose a committed change
-    /// without a word.
-    pub(crate) fn open(places: &[Place], access: Access) -> Result<Opened> {
-        let mut whole: Vec<Replica> = Vec::new();
-        let mut broken: Vec<(Place, String)> = Vec::new();
-        for place in places {
-            match replica::read(place, access) {
-                Ok(replica) => whole.push(replica),
-                Err(error @ Error::UnsupportedVersion { .. }) => return Err(error),
-                Err(error) => broken.push((place.clone(), error.to_string())),
-            }
+        main: &Domain,
+    ) -> Result<Manifest> {
+        remove_unfinished(main)?;
+        let domains = [main.clone(), main.clone()];
+        let options = PoolSetOptions { undo_bytes: 0, ..PoolSetOptions::new(INITIAL_BYTES) };
+        let mut set = PoolSet::create(UNFINISHED_SET_NAME, &domains, &options)?;
+        let start = set.data_offset();
+        set.write(start, &header_bytes(database, created_micros))?;
+        let end_offset = start + HEADER_BYTES;
+        set.update(start + PUBLISHED_OFFSET, &end_offset.to_le_bytes())?;
+        // PERSIST: the members are whole and durable before the renames below make them reachable;
+        // one that has its name is enough.
+        set.close()?;
+        for index in 0..MAIN_COPIES {
+            let unfinished = format!("{UNFINISHED_SET_NAME}.{index}");
+            main.rename_pool(&unfinished, &format!("{SET_NAME}.{index}"))?;
         }
-        // The first of the longest replicas: the order of places breaks ties.
-        whole.sort_by_key(|replica| std::cmp::Reverse(replica.end_offset));
-        let mut whole = whole.into_iter();
-        let Some(best) = whole.next() else {
-            let reasons = broken.into_iter().map(|(_, reason)| reason).collect();
-            return Err(Error::ManifestDamaged { reasons });
-        };
-        let log = best.log()?.to_vec();
-        let mut level = Vec::new();
-        for replica in whole {
-            if replica.database != best.database || !log.starts_with(replica.log()?) {
-                let reason = format!("{} and {} contradict each other", replica.place, best.place);
-                return Err(Error::ManifestDamaged { reasons: vec![reason] });
-            }
-            if replica.end_offset == best.end_offset {
-                level.push((replica.place, replica.pool));
-            } else {
-                let reason = format!("{} is behind by a crash", replica.place);
-                broken.push((replica.place, reason));
-            }
-        }
-        let mut manifest = Self {
-            database: best.database,
-            created_micros: best.created_micros,
-            end_offset: best.end_offset,
-            next_sequence: best.records.len() as u64 + 1,
-            replicas: vec![(best.place, best.pool)],
-            is_in_doubt: false,
-        };
-        manifest.replicas.append(&mut level);
-        let records = best.records;
-        let notes = broken
-            .into_iter()
-            .map(|(place, reason)| manifest.rebuild(place, &reason, &log, access))
-            .collect();
-        Ok(Opened { manifest, records, notes })
+        let nowhere_else = |_: DatabaseId, _: &[Record]| Ok(Vec::new());
+        let domains = std::slice::from_ref(main);
+        Manifest::open(domains, Access::ReadWrite, nowhere_else)
     }
 
     /// Returns the id of the database.
@@ -146,59 +91,9 @@ impl Manifest {
         self.database
     }
 
-    /// Adds a replica at `place`.
-    pub(crate) fn add_replica(&mut self, place: Place) -> Result<()> {
-        let (_, source) = &self.replicas[0];
-        let log = source.read(HEADER_BYTES, self.end_offset - HEADER_BYTES)?.to_vec();
-        let bytes = source.bytes();
-        let pool = replica::create(&place, self.database, self.created_micros, &log, bytes)?;
-        self.replicas.push((place, pool));
-        Ok(())
-    }
-
-    /// Appends `record` and publishes it; everything it names must be durable.
-    ///
-    /// # Errors
-    /// No space or an I/O failure before the record is published: nothing has changed. If
-    /// publishing itself fails in every replica, the record may or may not be there after a
-    /// restart; [`Manifest::is_in_doubt`] tells, and no further record is taken.
-    pub(crate) fn append(&mut self, record: &Record) -> Result<()> {
-        if self.is_in_doubt {
-            let reason = "an earlier write to it failed; open the database again".into();
-            return Err(Error::ManifestDamaged { reasons: vec![reason] });
-        }
-        let bytes = record.to_bytes(self.next_sequence);
-        let end_offset = self.end_offset + bytes.len() as u64;
-        for (_, pool) in &mut self.replicas {
-            while pool.bytes() < end_offset {
-                pool.grow(pool.bytes().saturating_mul(2).max(INITIAL_BYTES))?;
-            }
-        }
-        for (_, pool) in &mut self.replicas {
-            pool.write(self.end_offset, &bytes)?;
-            // PERSIST: the record is durable in this replica before any replica publishes it.
-            pool.persist(self.end_offset, bytes.len() as u64)?;
-        }
-        let mut failure = None;
-        self.replicas.retain_mut(|(_, pool)| {
-            // PERSIST: the record is durable in all replicas (loop above); this 8-byte store
-            // makes it reachable.
-            match pool.publish_u64(PUBLISHED_OFFSET, end_offset) {
-                Ok(()) => true,
-                Err(error) => {
-                    failure = Some(error);
-                    false
-                }
-            }
-        });
-        // One replica that has the record is enough: opening evens out the others.
-        if let (true, Some(error)) = (self.replicas.is_empty(), failure) {
-            self.is_in_doubt = true;
-            return Err(error.into());
-        }
-        self.end_offset = end_offset;
-        self.next_sequence += 1;
-        Ok(())
+    /// Returns what to tell the user.
+    pub(crate) fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// Tells whether the last record may or may not have been published.
@@ -206,18 +101,53 @@ impl Manifest {
         self.is_in_doubt
     }
 
-    /// Writes the replica at `place` anew from `log`; returns what to tell the user.
-    fn rebuild(&mut self, place: Place, reason: &str, log: &[u8], access: Access) -> String {
-        if access == Access::ReadOnly {
-            return format!("manifest replica not used: {reason}");
+    /// Appends `record` and publishes it; everything it names must be durable. A member that fails
+    /// is left behind and noted; one good member is enough.
+    ///
+    /// # Errors
+    /// No space or an I/O failure before the record is published: nothing has changed. If
+    /// publishing itself fails in every member, the record may or may not be there after a
+    /// restart; [`Manifest::is_in_doubt`] tells, and no further record is taken.
+    pub(crate) fn append(&mut self, record: &Record) -> Result<()> {
+        if self.is_in_doubt {
+            let reason = "an earlier write to it failed; open the database again".into();
+            return Err(Error::ManifestDamaged { reasons: vec![reason] });
         }
-        let bytes = self.replicas[0].1.bytes();
-        match replica::create(&place, self.database, self.created_micros, log, bytes) {
-            Ok(pool) => {
-                self.replicas.push((place, pool));
-                format!("manifest replica rebuilt from another one: {reason}")
+        let copies = self.set.copy_count();
+        let bytes = record.to_bytes(self.next_sequence);
+        let end_offset = self.end_offset + bytes.len() as u64;
+        while self.set.end_offset() < end_offset {
+            let data_bytes = self.set.end_offset() - self.set.data_offset();
+            self.set.grow(data_bytes.saturating_mul(2).max(INITIAL_BYTES))?;
+        }
+        // PERSIST: the record is durable in all good members before any publishes it.
+        self.set.update(self.end_offset, &bytes)?;
+        #[cfg(test)]
+        if let Some(inject) = &mut self.before_publish {
+            (inject.0)();
+        }
+        let published = self.set.data_offset() + PUBLISHED_OFFSET;
+        // PERSIST: the record is durable (above); this 8-byte store makes it reachable.
+        if let Err(error) = self.set.publish_u64(published, end_offset) {
+            self.is_in_doubt = true;
+            return Err(error.into());
+        }
+        self.end_offset = end_offset;
+        self.next_sequence += 1;
+        if self.set.copy_count() < copies {
+            self.note_failures();
+        }
+        Ok(())
+    }
+
+    /// Notes which members do not follow any more.
+    #[cold]
+    fn note_failures(&mut self) {
+        for problem in self.set.member_states().into_iter().filter_map(|state| state.problem) {
+            let note = format!("manifest replica left behind until the next opening: {problem}");
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
             }
-            Err(error) => format!("manifest replica could not be rebuilt: {reason}; {error}"),
         }
     }
 }

@@ -1,22 +1,26 @@
 //! The manifest: the replicated, append-only record of what exists.
 //!
-//! [`record`] says what is recorded, [`replica`] how one copy lies on media, [`log`] how all
-//! copies are appended to, published and evened out after a crash.
+//! It is the data area of one pool set. [`record`] says what is recorded, [`header`] what stands
+//! before the records, [`log`] how they are created and appended, [`open`] how a whole member is
+//! found and the others are made like it. Copies, crashes and growing are the pool set's.
 
+#[cfg(test)]
+mod crash_tests;
+mod header;
 mod log;
+mod open;
 mod record;
-mod replica;
 #[cfg(test)]
 mod tests;
 
-pub use log::DatabaseId;
 #[cfg(test)]
-pub(crate) use log::{HEADER_BYTES, PUBLISHED_OFFSET};
-pub(crate) use log::{Manifest, Opened};
+pub(crate) use header::{HEADER_BYTES, PUBLISHED_OFFSET, header_bytes};
+pub use log::DatabaseId;
+pub(crate) use log::Manifest;
+pub(crate) use open::{is_member_file, is_unfinished_file, remove_unfinished};
 #[cfg(test)]
 pub(crate) use record::RECORD_HEADER_BYTES;
 pub use record::{LoadId, TableId};
 pub(crate) use record::{LoadRecord, Record};
 #[cfg(test)]
-pub(crate) use replica::header_bytes as replica_header;
-pub(crate) use replica::{Place, in_progress as replica_in_progress};
+pub(crate) use tests::Injection;

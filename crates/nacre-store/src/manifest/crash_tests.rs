@@ -1,0 +1,210 @@
+//! The manifest under the crash simulator: whatever a crash leaves, acknowledged records are
+//! there, in order, and no record is there in part.
+//!
+//! | variable | default | meaning |
+//! |---|---|---|
+//! | `NACRE_TEST_IMAGES` | 30000 | images over all structures; the manifest takes a tenth |
+//! | `NACRE_TEST_SEED` | 1 | seed of workloads and samples; printed with a violation |
+//! | `NACRE_TEST_POINT` | all | explore this crash point only, to replay a violation |
+
+use std::time::Duration;
+
+use nacre_pmem::sim::{Crash, Explorer, Marks, Outcome, Report};
+use nacre_pmem::{Access, Domain, Granularity, Settings};
+
+use super::header::PUBLISHED_OFFSET;
+use super::log::{DatabaseId, Manifest};
+use super::open::is_member_file;
+use super::record::{Record, TableId};
+
+const ID: DatabaseId = DatabaseId(*b"0123456789abcdef");
+
+/// Images over all structures if `NACRE_TEST_IMAGES` does not say.
+const IMAGES_DEFAULT: usize = 30_000;
+
+/// Share of the manifest, over all of its tests.
+const PERCENT: usize = 10;
+
+/// Images of one workload; then the next one, with another seed, begins.
+const ROUND_IMAGES: usize = 500;
+
+fn variable(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{name}={text} is no number")))
+}
+
+/// Explores rounds until this test's part of the images is spent.
+fn explore(structure: &str, percent: usize, round: impl Fn(Explorer, u64) -> Report) {
+    let all = variable("NACRE_TEST_IMAGES").map_or(IMAGES_DEFAULT, |images| images as usize);
+    let images = (all * PERCENT * percent).div_ceil(10_000);
+    let point = variable("NACRE_TEST_POINT").map(|point| point as usize);
+    let mut seed = variable("NACRE_TEST_SEED").unwrap_or(1);
+    let (mut done, mut elapsed) = (0, Duration::ZERO);
+    while done < images {
+        let wanted = ROUND_IMAGES.min(images - done);
+        let explorer = Explorer::new(structure, seed).images(wanted).only_point(point);
+        let report = round(explorer, seed);
+        (done, elapsed) = (done + report.images, elapsed + report.elapsed);
+        if report.images == 0 || point.is_some() {
+            break;
+        }
+        seed += 1;
+    }
+    println!("sim: {structure}: {done} images in {elapsed:?}");
+}
+
+/// Record `number` of a workload: `bytes` long or a little more, and unlike every other.
+fn record(number: u64, bytes: usize) -> Record {
+    match bytes {
+        0 => Record::TableDropped { table: TableId(number) },
+        _ => Record::Domain { name: format!("d{number}"), path: "x".repeat(bytes) },
+    }
+}
+
+fn script(seed: u64, count: u64, bytes: usize) -> Vec<Record> {
+    (0..count).map(|number| record(seed * 1000 + number, bytes)).collect()
+}
+
+/// Opens as the store does: the first domain has two members, each other one has one.
+fn open(domains: &[Domain], access: Access) -> crate::Result<(Manifest, Vec<Record>)> {
+    let mut found = Vec::new();
+    let main = std::slice::from_ref(&domains[0]);
+    let mut manifest = Manifest::open(main, access, |_, records| {
+        found = records.to_vec();
+        Ok(domains[1..].to_vec())
+    })?;
+    if access == Access::ReadWrite {
+        manifest.repair(&domains[0], &domains[1..], true);
+    }
+    Ok((manifest, found))
+}
+
+fn create(domains: &[Domain]) -> Outcome {
+    drop(Manifest::create(ID, 1, &domains[0])?);
+    drop(open(domains, Access::ReadWrite)?);
+    Ok(())
+}
+
+fn append(domains: &[Domain], script: &[Record], marks: &Marks<'_>) -> Outcome {
+    let (mut manifest, _) = open(domains, Access::ReadWrite)?;
+    for (number, record) in script.iter().enumerate() {
+        manifest.append(record)?;
+        marks.note(number as u64 + 1);
+    }
+    Ok(())
+}
+
+/// Reads as a reader, reopens, compares with what was acknowledged, and appends once more.
+fn check(crash: &Crash<'_>, script: &[Record]) -> Outcome {
+    let acknowledged = crash.marks().last().copied().unwrap_or(0) as usize;
+    let is_right = |found: &[Record]| {
+        let is_prefix = script.starts_with(found);
+        match is_prefix && (acknowledged..=acknowledged + 1).contains(&found.len()) {
+            true => Ok(()),
+            false => Err(format!("{} records after {acknowledged}", found.len())),
+        }
+    };
+    let (reader, found) = open(crash.domains(), Access::ReadOnly)?;
+    is_right(&found)?;
+    drop(reader);
+    let (mut manifest, found) = open(crash.domains(), Access::ReadWrite)?;
+    crash.recovered();
+    is_right(&found)?;
+    if let Some(note) = manifest.notes().iter().find(|note| !note.contains("rebuilt from")) {
+        return Err(note.clone().into());
+    }
+    let last = record(u64::MAX, 20);
+    manifest.append(&last)?;
+    drop(manifest);
+    let (manifest, again) = open(crash.domains(), Access::ReadWrite)?;
+    let expected: Vec<Record> = found.into_iter().chain([last]).collect();
+    match again == expected && manifest.notes().is_empty() {
+        true => Ok(()),
+        false => Err(format!("{} records, then {:?}", again.len(), manifest.notes()).into()),
+    }
+}
+
+fn lines() -> Settings {
+    Settings::default()
+}
+
+fn pages() -> Settings {
+    Settings { granularity: Some(Granularity::Page), ..Settings::default() }
+}
+
+#[test]
+fn acknowledged_records_are_there_after_any_crash() {
+    for (percent, media) in [(20, vec![lines()]), (15, vec![pages()]), (20, vec![lines(), lines()])]
+    {
+        explore(&format!("manifest in {} domains", media.len()), percent, |explorer, seed| {
+            let script = script(seed, 6, 40 * (seed as usize % 3));
+            let explored = explorer.media(&media).run(
+                create,
+                |domains, marks| append(domains, &script, marks),
+                |crash| check(crash, &script),
+            );
+            explored.unwrap_or_else(|violation| panic!("{violation}"))
+        });
+    }
+}
+
+#[test]
+fn growing_may_be_interrupted() {
+    explore("manifest that grows", 15, |explorer, seed| {
+        let script = script(seed, 3, 30_000);
+        let explored = explorer.media(&[lines(), pages()]).run(
+            create,
+            |domains, marks| append(domains, &script, marks),
+            |crash| check(crash, &script),
+        );
+        explored.unwrap_or_else(|violation| panic!("{violation}"))
+    });
+}
+
+#[test]
+fn creating_may_be_interrupted() {
+    explore("manifest that is created", 20, |explorer, seed| {
+        let script = script(seed, 2, 0);
+        let explored = explorer.domains(2).run(
+            |_| Ok(()),
+            |domains, marks| {
+                create(domains)?;
+                append(domains, &script, marks)
+            },
+            |crash| {
+                let names = crash.domains()[0].list_pools()?;
+                if names.iter().any(|name| is_member_file(name)) {
+                    return check(crash, &script);
+                }
+                match crash.marks() {
+                    [] => create(crash.domains()),
+                    marks => Err(format!("nothing is there after {marks:?}").into()),
+                }
+            },
+        );
+        explored.unwrap_or_else(|violation| panic!("{violation}"))
+    });
+}
+
+#[test]
+fn record_that_is_published_before_it_is_durable_is_found() {
+    let script = script(1, 3, 40);
+    let explored = Explorer::new("manifest with a bug", 1).images(1000).run(
+        create,
+        |domains, marks| {
+            let (mut manifest, _) = open(domains, Access::ReadWrite)?;
+            for (number, record) in script.iter().enumerate() {
+                let bytes = record.to_bytes(number as u64 + 1);
+                let (offset, end) = (manifest.end_offset, manifest.end_offset + bytes.len() as u64);
+                let published = manifest.set.data_offset() + PUBLISHED_OFFSET;
+                manifest.set.publish_u64(published, end)?;
+                manifest.set.update(offset, &bytes)?;
+                manifest.end_offset = end;
+                marks.note(number as u64 + 1);
+            }
+            Ok(())
+        },
+        |crash| check(crash, &script),
+    );
+    assert!(explored.is_err());
+}

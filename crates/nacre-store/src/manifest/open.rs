@@ -1,0 +1,260 @@
+//! Finding a whole manifest, and making the other members like it.
+//!
+//! 1. The pool set is mapped; before it recovers anything, every good member's header and records
+//!    are checked ([`inspect`]), so that a damaged member is never copied over a whole one.
+//! 2. The records name the further domains. If there are some, the set is opened again with these,
+//!    and inspected again.
+//! 3. What is missing, stale or damaged is rebuilt ([`Manifest::repair`]); a further domain that
+//!    has no member gets one. When all is well nothing is written.
+//!
+//! Published bytes that are gone are never skipped: that would lose a committed change without a
+//! word.
+
+use nacre_pmem::{Access, Domain, ErrorKind, MemberCondition, MemberState, PoolSet, Verdict};
+
+use super::header::{self, Content, HEADER_BYTES, Unusable, VERSION, read_content};
+use super::log::{DatabaseId, MAIN_COPIES, Manifest, SET_NAME, UNFINISHED_SET_NAME};
+use super::record::Record;
+use crate::error::{Error, Result};
+
+/// Why the set is not opened with these domains.
+enum Stop {
+    /// These are needed too.
+    Domains(Vec<Domain>),
+    Failed(Error),
+}
+
+impl From<nacre_pmem::Error> for Stop {
+    fn from(error: nacre_pmem::Error) -> Self {
+        Self::Failed(from_pool_set(error))
+    }
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl Manifest {
+    /// Opens the manifest whose members lie in `domains` and in those that `learn` derives from
+    /// its records; the first is the main one. With `access` read-only nothing is changed, only
+    /// noted; else [`Manifest::repair`] comes next.
+    ///
+    /// # Errors
+    /// [`Error::ManifestDamaged`] if no member is whole or two whole ones contradict each other;
+    /// [`Error::UnsupportedVersion`]; those of `learn`.
+    pub(crate) fn open(
+        domains: &[Domain],
+        access: Access,
+        mut learn: impl FnMut(DatabaseId, &[Record]) -> Result<Vec<Domain>>,
+    ) -> Result<Manifest> {
+        let mut domains = domains.to_vec();
+        loop {
+            let mut found = None;
+            let result = PoolSet::open_inspected(SET_NAME, &domains, access, |set| {
+                let (content, verdict) = inspect(set)?;
+                let mut more = learn(content.database, &content.records)?;
+                more.retain(|domain| !domains.iter().any(|have| have.name() == domain.name()));
+                if !more.is_empty() {
+                    return Err(Stop::Domains(more));
+                }
+                found = Some(content);
+                Ok(verdict)
+            });
+            let set = match result {
+                Ok(set) => set,
+                Err(Stop::Domains(mut more)) => {
+                    domains.append(&mut more);
+                    continue;
+                }
+                Err(Stop::Failed(error)) => {
+                    return Err(old_layout(&domains[0]).unwrap_or(error));
+                }
+            };
+            let Some(Content { database, end_offset, records }) = found else {
+                return Err(Error::Internal { reason: "a manifest was not inspected".into() });
+            };
+            return Ok(Manifest {
+                database,
+                set,
+                end_offset,
+                next_sequence: records.len() as u64 + 1,
+                is_in_doubt: false,
+                notes: Vec::new(),
+                #[cfg(test)]
+                before_publish: None,
+            });
+        }
+    }
+
+    /// Rebuilds members that are missing, stale or damaged, and gives each of `further` a member;
+    /// `are_all_here` says that no further domain is absent. Notes what it did, and what it could
+    /// not do: the others serve.
+    pub(crate) fn repair(&mut self, main: &Domain, further: &[Domain], are_all_here: bool) {
+        for (index, condition) in self.set.member_conditions() {
+            let mut place = main;
+            if condition == MemberCondition::Good {
+                continue;
+            }
+            if condition == MemberCondition::Missing && index >= MAIN_COPIES {
+                // One that is missing while a domain is absent lies there.
+                let without = |domain: &&Domain| !self.set.has_member_in(domain.name());
+                match further.iter().find(without).filter(|_| are_all_here) {
+                    Some(domain) => place = domain,
+                    None => continue,
+                }
+            }
+            let reason = self.problem_of(index);
+            self.notes.push(match self.set.rebuild_in(index, place) {
+                Ok(()) => format!("manifest replica rebuilt from another one: {reason}"),
+                Err(error) => {
+                    format!("manifest replica could not be rebuilt: {reason}; {error}")
+                }
+            });
+        }
+        for domain in further {
+            if self.set.has_member_in(domain.name()) {
+                continue;
+            }
+            let added = self.set.add_replica(domain);
+            if let Err(error) = added.and_then(|index| self.set.rebuild_in(index, domain)) {
+                let name = domain.name();
+                self.notes
+                    .push(format!("memory domain \"{name}\" has no manifest replica: {error}"));
+            }
+        }
+    }
+
+    /// Notes which members cannot be used, for a database that is opened read-only.
+    pub(crate) fn note_unusable(&mut self, are_all_here: bool) {
+        for (index, condition) in self.set.member_conditions() {
+            let is_elsewhere =
+                condition == MemberCondition::Missing && index >= MAIN_COPIES && !are_all_here;
+            if condition != MemberCondition::Good && !is_elsewhere {
+                let reason = self.problem_of(index);
+                self.notes.push(format!("manifest replica not used: {reason}"));
+            }
+        }
+    }
+
+    fn problem_of(&self, index: u32) -> String {
+        let name = name_of(&self.set, index);
+        match self.set.member_states().into_iter().find(|state| state.index == index) {
+            Some(MemberState { problem: Some(problem), .. }) => problem,
+            Some(MemberState { condition: MemberCondition::Missing, .. }) => {
+                format!("{name} is missing")
+            }
+            _ => format!("{name} missed changes"),
+        }
+    }
+}
+
+/// Returns how messages name a member: by its path if it is known.
+fn name_of(set: &PoolSet, index: u32) -> String {
+    let state = set.member_states().into_iter().find(|state| state.index == index);
+    match state.and_then(|state| state.path) {
+        Some(path) => path.display().to_string(),
+        None => format!("{SET_NAME}.{index}"),
+    }
+}
+
+/// Checks all good members; returns what the best holds and what is to be done about the others.
+///
+/// The best is the first of those with the most records. One that is behind without a crash having
+/// been in the way is damaged.
+fn inspect(set: &PoolSet) -> Result<(Content, Verdict)> {
+    let (start, bytes) = (set.data_offset(), set.end_offset() - set.data_offset());
+    let mut whole: Vec<(u32, Content)> = Vec::new();
+    let mut damaged: Vec<(u32, String)> = Vec::new();
+    for (index, condition) in set.member_conditions() {
+        if condition != MemberCondition::Good {
+            continue;
+        }
+        let area = set.read_member(index, start, bytes)?;
+        if let Some((first, content)) = whole.first() {
+            let published = content.end_offset - start;
+            if area[..published as usize] == *set.read_member(*first, start, published)? {
+                continue;
+            }
+        }
+        match set.check_member(index).map(|()| read_content(area, start)) {
+            Ok(Ok(content)) => whole.push((index, content)),
+            Ok(Err(Unusable::Damaged(reason))) => damaged.push((index, reason)),
+            Ok(Err(Unusable::Version(found))) => {
+                let object = name_of(set, index);
+                return Err(Error::UnsupportedVersion { object, found, supported: VERSION });
+            }
+            Err(error) => damaged.push((index, error.to_string())),
+        }
+    }
+    let best = whole.iter().rev().max_by_key(|(_, content)| content.end_offset).cloned();
+    let Some((truth, content)) = best else {
+        let reason = |(index, reason)| format!("{}: {reason}", name_of(set, index));
+        let reasons = damaged.into_iter().map(reason).collect();
+        return Err(Error::ManifestDamaged { reasons });
+    };
+    for (index, other) in &whole {
+        let log = |index: u32| {
+            let bytes = other.end_offset - start - HEADER_BYTES;
+            set.read_member(index, start + HEADER_BYTES, bytes)
+        };
+        if other.database != content.database || log(*index)? != log(truth)? {
+            let (one, other) = (name_of(set, *index), name_of(set, truth));
+            let reason = format!("{one} and {other} contradict each other");
+            return Err(Error::ManifestDamaged { reasons: vec![reason] });
+        }
+        if other.end_offset < content.end_offset && !set.is_unclean() {
+            let (have, all) = (other.records.len(), content.records.len());
+            damaged.push((*index, format!("it holds {have} of {all} records")));
+        }
+    }
+    Ok((content, Verdict { truth: Some(truth), damaged }))
+}
+
+/// Says in the manifest's words that no member of a pool set can be used.
+fn from_pool_set(error: nacre_pmem::Error) -> Error {
+    match error.kind() {
+        ErrorKind::Corrupt | ErrorKind::NoReplica | ErrorKind::OutOfRange | ErrorKind::Lost => {
+            Error::ManifestDamaged { reasons: vec![error.to_string()] }
+        }
+        _ => error.into(),
+    }
+}
+
+/// Returns the error for a manifest of the first version, which was no pool set.
+fn old_layout(main: &Domain) -> Option<Error> {
+    (0..MAIN_COPIES).find_map(|index| {
+        let file_name = format!("{SET_NAME}.{index}");
+        let pool = main.open_pool(&file_name, Access::ReadOnly).ok()?;
+        let found = header::version_of(pool.read(0, 12).ok()?)?;
+        let object = match main.path() {
+            Some(path) => path.join(file_name).display().to_string(),
+            None => file_name,
+        };
+        Some(Error::UnsupportedVersion { object, found, supported: VERSION })
+    })
+}
+
+/// Whether a file is a member of a manifest.
+pub(crate) fn is_member_file(file_name: &str) -> bool {
+    is_member_of(SET_NAME, file_name)
+}
+
+/// Whether a file was left over when a database was created and that was cut off.
+pub(crate) fn is_unfinished_file(file_name: &str) -> bool {
+    is_member_of(UNFINISHED_SET_NAME, file_name)
+}
+
+fn is_member_of(set_name: &str, file_name: &str) -> bool {
+    let index = file_name.strip_prefix(set_name).and_then(|rest| rest.strip_prefix('.'));
+    index.is_some_and(|index| !index.is_empty() && index.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Removes what is left of a creation that was cut off.
+pub(crate) fn remove_unfinished(main: &Domain) -> Result<()> {
+    for name in main.list_pools()?.iter().filter(|name| is_unfinished_file(name)) {
+        main.remove_pool(name)?;
+    }
+    Ok(())
+}
