@@ -65,7 +65,7 @@ fn check(set: &PoolSet, acknowledged: u64) {
 
 #[test]
 fn killed_writer_loses_nothing_that_it_was_promised() {
-    let directories = [(Some(tempfile::tempdir().unwrap()), 4), (shm_directory(), 1)];
+    let directories = [(Some(tempfile::tempdir().unwrap()), 10), (shm_directory(), 1)];
     for (directory, factor) in directories {
         let Some(directory) = directory else { continue };
         let path = directory.path();

@@ -8,7 +8,7 @@ use crate::script::{Script, check_members, create, data, done, open};
 use crate::support::{self, line_copies};
 
 /// Images of each mechanism a round.
-const IMAGES: usize = 60;
+const IMAGES: usize = 20;
 
 /// Runs the script with a mechanism for every single write of a batch, and one drain for all.
 fn run_switching(

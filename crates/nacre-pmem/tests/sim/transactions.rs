@@ -216,7 +216,7 @@ fn overlapping_writes_are_atomic_even_if_recovery_is_cut_short_twice() {
 fn bugs_planted_into_the_undo_log_are_found() {
     let script = Script::random(3, 4);
     for (name, plant) in PLANTS {
-        let explorer = Explorer::new("planted", 3).images(1000).domains(2).nested(0, 0);
+        let explorer = Explorer::new("planted", 3).images(500).domains(2).nested(0, 0);
         explore(&explorer, &script, 3).unwrap();
         let (found, places) = explorer
             .plant_everywhere(
