@@ -21,7 +21,7 @@
 
 use super::entry::{self, Entry};
 use crate::error::{Error, ErrorKind};
-use crate::structure::prefetch;
+use crate::prefetch;
 
 /// Entries that a leaf can hold.
 pub(super) const SLOTS: usize = 56;
@@ -287,11 +287,24 @@ impl<'a> Leaf<'a> {
     /// Looks for `key`, whose fingerprint is `fingerprint`.
     #[inline]
     pub(super) fn find(self, key: &[u8], fingerprint: u8) -> Result<Option<Hit>, Damage> {
+        self.find_and(key, fingerprint, |_| ())
+    }
+
+    /// As [`Leaf::find`]; `expect` learns of each slot that probably holds the key before the
+    /// entry is read.
+    #[inline]
+    pub(super) fn find_and(
+        self,
+        key: &[u8],
+        fingerprint: u8,
+        expect: impl Fn(usize),
+    ) -> Result<Option<Hit>, Damage> {
         self.prefetch(fingerprint);
         let live = self.live();
         let mut line = [0; 64];
         line.copy_from_slice(&self.bytes[..64]);
         for slot in bits((equal_bytes(&line, fingerprint) >> 8) & live) {
+            expect(slot);
             let entry = self.entry(slot)?;
             if entry.key() == key {
                 let units = self.units(slot, &entry);

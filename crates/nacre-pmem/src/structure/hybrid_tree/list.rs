@@ -6,7 +6,7 @@ use super::separators;
 use super::tree::with_leaf;
 use crate::error::Result;
 use crate::set::PoolSet;
-use crate::structure::prefetch;
+use crate::prefetch;
 
 /// What the list holds.
 pub(super) struct LeafList {

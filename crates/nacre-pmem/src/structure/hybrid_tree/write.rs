@@ -196,8 +196,12 @@ impl State {
     /// Looks for `key` in `leaf`; returns the publish word as well.
     #[inline]
     fn find(&self, key: &[u8], fingerprint: u8, leaf: leaf::LeafRef) -> Result<(u64, Option<Hit>)> {
-        let found = with_leaf(&self.set, leaf, |bytes| {
-            bytes.find(key, fingerprint).map(|hit| (bytes.live(), hit))
+        let set = &self.set;
+        set.prefetch_for_write(leaf.slot_offset(leaf::home_slot(fingerprint)));
+        let found = with_leaf(set, leaf, |bytes| {
+            // The replicas' lines come while the key is compared.
+            let expect = |slot| set.prefetch_for_write(leaf.slot_offset(slot));
+            bytes.find_and(key, fingerprint, expect).map(|hit| (bytes.live(), hit))
         })?;
         found.map_err(|damage| damage.at(leaf))
     }
