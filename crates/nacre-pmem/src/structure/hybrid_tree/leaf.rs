@@ -163,8 +163,8 @@ pub(super) fn free_slot(class: u8, used: u64, bytes: usize, home: usize) -> Opti
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Hit {
     pub(super) slot: usize,
-    /// Bytes of the value.
-    pub(super) value_bytes: usize,
+    /// The entry's second field.
+    size: usize,
     /// Units of the entry.
     pub(super) units: u64,
 }
@@ -173,7 +173,12 @@ impl Hit {
     /// Whether one 8-byte store replaces the value by `value`.
     #[inline]
     pub(super) fn is_replaced_in_place_by(&self, value: &[u8]) -> bool {
-        self.value_bytes == value.len() && value.len() <= entry::WORD_BYTES
+        self.size == value.len() && value.len() <= entry::WORD_BYTES
+    }
+
+    /// Whether the value lies in an extent of its own.
+    pub(super) fn is_in_extent(&self) -> bool {
+        self.size == entry::IN_EXTENT
     }
 }
 
@@ -271,6 +276,12 @@ impl<'a> Leaf<'a> {
         self.bytes.get(start..).and_then(Entry::parse).ok_or(Damage::Sizes(slot))
     }
 
+    /// Returns the entry in `slot`, checked.
+    pub(super) fn intact_entry(self, slot: usize) -> Result<Entry<'a>, Damage> {
+        let entry = self.entry(slot)?;
+        if entry.is_intact() { Ok(entry) } else { Err(Damage::Checksum(slot)) }
+    }
+
     /// Returns the units of the entry in `slot`.
     pub(super) fn units(self, slot: usize, entry: &Entry<'_>) -> u64 {
         unit_mask(self.class, slot, entry.bytes().len())
@@ -308,7 +319,7 @@ impl<'a> Leaf<'a> {
             let entry = self.entry(slot)?;
             if entry.key() == key {
                 let units = self.units(slot, &entry);
-                return Ok(Some(Hit { slot, value_bytes: entry.value().len(), units }));
+                return Ok(Some(Hit { slot, size: entry.size(), units }));
             }
         }
         // Garbage must not look like absence of the key.
@@ -361,10 +372,7 @@ impl<'a> Leaf<'a> {
         let mut entries = Vec::with_capacity(SLOTS);
         let mut used = 0;
         for slot in self.slots() {
-            let entry = self.entry(slot)?;
-            if !entry.is_intact() {
-                return Err(Damage::Checksum(slot));
-            }
+            let entry = self.intact_entry(slot)?;
             if self.bytes[8 + slot] != entry::fingerprint(entry.key()) {
                 return Err(Damage::Fingerprint(slot));
             }
