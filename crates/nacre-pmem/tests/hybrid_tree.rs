@@ -128,7 +128,7 @@ fn borrow(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
 
 fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
     let bed = Bed::new();
-    let mut tree = bed.create(48 << 20);
+    let mut tree = bed.create(32 << 20);
     let mut map = Map::new();
     for step in steps {
         match step {
@@ -180,7 +180,7 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 24, failure_persistence: None, ..Default::default()
+        cases: 16, failure_persistence: None, ..Default::default()
     })]
     #[test]
     fn tree_agrees_with_a_map(steps in proptest::collection::vec(any_step(), 0..2500)) {
