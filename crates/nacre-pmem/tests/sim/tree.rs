@@ -12,6 +12,9 @@ use crate::support::{self, Random, line_copies};
 
 const DATA_BYTES: u64 = 256 << 10;
 
+/// Room for large extents.
+const LONG_DATA_BYTES: u64 = 512 << 10;
+
 type Content = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// A key with its new value, or none to delete it.
@@ -48,8 +51,8 @@ fn plan(
 }
 
 /// Creates the tree with the first `count` steps done.
-fn setup(domains: &[Domain], steps: &[Step]) -> Outcome {
-    let tree = HybridTree::create(create_with(domains, DATA_BYTES)?)?;
+fn setup(domains: &[Domain], data_bytes: u64, steps: &[Step]) -> Outcome {
+    let tree = HybridTree::create(create_with(domains, data_bytes)?)?;
     steps.iter().try_for_each(|step| run(&tree, step))
 }
 
@@ -95,7 +98,7 @@ fn tree_keeps_every_acknowledged_change() {
         support::explore(&format!("hybrid tree, {copies} members"), 8, |explorer, seed| {
             let (steps, contents) = plan(seed, PREPARED + 30, 60, |random| random.below(300));
             explorer.media(&line_copies(seed, copies)).run(
-                |domains| setup(domains, &steps[..PREPARED]),
+                |domains| setup(domains, DATA_BYTES, &steps[..PREPARED]),
                 |domains, marks| workload(domains, &steps[PREPARED..], marks),
                 |crash| check(crash, &contents[PREPARED..]),
             )
@@ -113,7 +116,7 @@ fn tree_keeps_long_values_whole_and_leaks_no_extent() {
             let size = |random: &mut Random| SIZES[random.below(6) as usize];
             let (steps, contents) = plan(seed, PREPARED + 12, 3, size);
             explorer.media(&line_copies(seed, copies)).run(
-                |domains| setup(domains, &steps[..PREPARED]),
+                |domains| setup(domains, LONG_DATA_BYTES, &steps[..PREPARED]),
                 |domains, marks| workload(domains, &steps[PREPARED..], marks),
                 |crash| check(crash, &contents[PREPARED..]),
             )
