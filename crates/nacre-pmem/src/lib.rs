@@ -69,6 +69,7 @@ mod large_page;
 mod lock;
 mod map;
 mod pool;
+mod prefetch;
 mod probe;
 pub mod replicate;
 pub mod set;

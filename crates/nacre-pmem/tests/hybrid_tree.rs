@@ -87,11 +87,19 @@ fn any_key() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
+/// Returns a value whose lines differ.
+fn long(seed: u64, bytes: usize) -> Vec<u8> {
+    (0..bytes as u64).map(|i| (seed.wrapping_add(i / 64).wrapping_mul(i | 1) >> 5) as u8).collect()
+}
+
 fn any_value() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         6 => any::<u64>().prop_map(|value| value.to_le_bytes().to_vec()),
         2 => proptest::collection::vec(any::<u8>(), 0..40),
-        1 => (any::<u8>(), 0..=VALUE_BYTES_MAX).prop_map(|(byte, bytes)| vec![byte; bytes]),
+        // On both sides of 512, past which a value has an extent of its own.
+        2 => (any::<u8>(), 500..=524_usize).prop_map(|(byte, bytes)| vec![byte; bytes]),
+        1 => (any::<u8>(), 0..=5000_usize).prop_map(|(byte, bytes)| vec![byte; bytes]),
+        1 => (any::<u64>(), 20_000..=70_000_usize).prop_map(|(seed, bytes)| long(seed, bytes)),
     ]
 }
 
@@ -120,7 +128,7 @@ fn borrow(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
 
 fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
     let bed = Bed::new();
-    let mut tree = bed.create(8 << 20);
+    let mut tree = bed.create(32 << 20);
     let mut map = Map::new();
     for step in steps {
         match step {
@@ -172,7 +180,7 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 24, failure_persistence: None, ..Default::default()
+        cases: 16, failure_persistence: None, ..Default::default()
     })]
     #[test]
     fn tree_agrees_with_a_map(steps in proptest::collection::vec(any_step(), 0..2500)) {
@@ -222,8 +230,8 @@ fn batch_updates_what_is_there() {
 #[test]
 fn too_long_keys_and_values_are_refused() {
     let bed = Bed::new();
-    let tree = bed.create(1 << 20);
-    let (long_key, long_value) = ([1; KEY_BYTES_MAX + 1], [1; VALUE_BYTES_MAX + 1]);
+    let tree = bed.create(2 << 20);
+    let (long_key, long_value) = ([1; KEY_BYTES_MAX + 1], vec![1; VALUE_BYTES_MAX + 1]);
     assert_eq!(tree.insert(&long_key, b"").unwrap_err().kind(), ErrorKind::TooLong);
     assert_eq!(tree.upsert(b"", &long_value).unwrap_err().kind(), ErrorKind::TooLong);
     assert_eq!(tree.get(&long_key).unwrap(), None);

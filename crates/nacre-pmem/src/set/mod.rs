@@ -33,6 +33,7 @@ mod open;
 mod options;
 pub(crate) mod placement;
 mod pool_set;
+mod prefetch;
 mod rebuild;
 mod scrub;
 mod survey;

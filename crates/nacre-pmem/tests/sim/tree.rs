@@ -12,22 +12,31 @@ use crate::support::{self, Random, line_copies};
 
 const DATA_BYTES: u64 = 256 << 10;
 
+/// Room for large extents.
+const LONG_DATA_BYTES: u64 = 512 << 10;
+
 type Content = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// A key with its new value, or none to delete it.
 type Step = (Vec<u8>, Option<Vec<u8>>);
 
-fn plan(seed: u64, count: usize) -> (Vec<Step>, Vec<Content>) {
+/// Makes `count` steps over `keys` keys; `size` chooses the bytes of a value.
+fn plan(
+    seed: u64,
+    count: usize,
+    keys: u64,
+    size: impl Fn(&mut Random) -> u64,
+) -> (Vec<Step>, Vec<Content>) {
     let mut random = Random::new(seed);
     let mut content = Content::new();
     let (mut steps, mut contents) = (Vec::new(), vec![content.clone()]);
     for _ in 0..count {
-        let number = random.below(60);
+        let number = random.below(keys);
         let key = format!("key {number:0width$}", width = 1 + number as usize % 40).into_bytes();
         let value = match random.below(4) {
             0 => None,
             _ => {
-                let bytes = random.below(300) as usize;
+                let bytes = size(&mut random) as usize;
                 Some(random.bytes(bytes))
             }
         };
@@ -42,8 +51,8 @@ fn plan(seed: u64, count: usize) -> (Vec<Step>, Vec<Content>) {
 }
 
 /// Creates the tree with the first `count` steps done.
-fn setup(domains: &[Domain], steps: &[Step]) -> Outcome {
-    let tree = HybridTree::create(create_with(domains, DATA_BYTES)?)?;
+fn setup(domains: &[Domain], data_bytes: u64, steps: &[Step]) -> Outcome {
+    let tree = HybridTree::create(create_with(domains, data_bytes)?)?;
     steps.iter().try_for_each(|step| run(&tree, step))
 }
 
@@ -87,9 +96,27 @@ fn tree_keeps_every_acknowledged_change() {
     const PREPARED: usize = 60;
     for copies in 1..3 {
         support::explore(&format!("hybrid tree, {copies} members"), 8, |explorer, seed| {
-            let (steps, contents) = plan(seed, PREPARED + 30);
+            let (steps, contents) = plan(seed, PREPARED + 30, 60, |random| random.below(300));
             explorer.media(&line_copies(seed, copies)).run(
-                |domains| setup(domains, &steps[..PREPARED]),
+                |domains| setup(domains, DATA_BYTES, &steps[..PREPARED]),
+                |domains, marks| workload(domains, &steps[PREPARED..], marks),
+                |crash| check(crash, &contents[PREPARED..]),
+            )
+        });
+    }
+}
+
+#[test]
+fn tree_keeps_long_values_whole_and_leaks_no_extent() {
+    const PREPARED: usize = 20;
+    // In the leaf, as a word or not, and in extents of two groups and of whole spans.
+    const SIZES: [u64; 6] = [8, 300, 600, 600, 900, 33_000];
+    for copies in 1..3 {
+        support::explore(&format!("long values, {copies} members"), 4, |explorer, seed| {
+            let size = |random: &mut Random| SIZES[random.below(6) as usize];
+            let (steps, contents) = plan(seed, PREPARED + 12, 3, size);
+            explorer.media(&line_copies(seed, copies)).run(
+                |domains| setup(domains, LONG_DATA_BYTES, &steps[..PREPARED]),
                 |domains, marks| workload(domains, &steps[PREPARED..], marks),
                 |crash| check(crash, &contents[PREPARED..]),
             )

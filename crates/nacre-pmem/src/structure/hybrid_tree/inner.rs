@@ -12,7 +12,7 @@
 
 use super::leaf::LeafRef;
 use super::separators::{Seek, Separators};
-use crate::structure::prefetch;
+use crate::prefetch;
 
 /// Children of a branch. All branches of some million keys stay in the second-level cache.
 const BRANCH_CHILDREN: usize = 64;

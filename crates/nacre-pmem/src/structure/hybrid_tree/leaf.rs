@@ -21,7 +21,7 @@
 
 use super::entry::{self, Entry};
 use crate::error::{Error, ErrorKind};
-use crate::structure::prefetch;
+use crate::prefetch;
 
 /// Entries that a leaf can hold.
 pub(super) const SLOTS: usize = 56;
@@ -163,8 +163,8 @@ pub(super) fn free_slot(class: u8, used: u64, bytes: usize, home: usize) -> Opti
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Hit {
     pub(super) slot: usize,
-    /// Bytes of the value.
-    pub(super) value_bytes: usize,
+    /// The entry's second field.
+    size: usize,
     /// Units of the entry.
     pub(super) units: u64,
 }
@@ -173,7 +173,12 @@ impl Hit {
     /// Whether one 8-byte store replaces the value by `value`.
     #[inline]
     pub(super) fn is_replaced_in_place_by(&self, value: &[u8]) -> bool {
-        self.value_bytes == value.len() && value.len() <= entry::WORD_BYTES
+        self.size == value.len() && value.len() <= entry::WORD_BYTES
+    }
+
+    /// Whether the value lies in an extent of its own.
+    pub(super) fn is_in_extent(&self) -> bool {
+        self.size == entry::IN_EXTENT
     }
 }
 
@@ -271,6 +276,12 @@ impl<'a> Leaf<'a> {
         self.bytes.get(start..).and_then(Entry::parse).ok_or(Damage::Sizes(slot))
     }
 
+    /// Returns the entry in `slot`, checked.
+    pub(super) fn intact_entry(self, slot: usize) -> Result<Entry<'a>, Damage> {
+        let entry = self.entry(slot)?;
+        if entry.is_intact() { Ok(entry) } else { Err(Damage::Checksum(slot)) }
+    }
+
     /// Returns the units of the entry in `slot`.
     pub(super) fn units(self, slot: usize, entry: &Entry<'_>) -> u64 {
         unit_mask(self.class, slot, entry.bytes().len())
@@ -287,15 +298,28 @@ impl<'a> Leaf<'a> {
     /// Looks for `key`, whose fingerprint is `fingerprint`.
     #[inline]
     pub(super) fn find(self, key: &[u8], fingerprint: u8) -> Result<Option<Hit>, Damage> {
+        self.find_and(key, fingerprint, |_| ())
+    }
+
+    /// As [`Leaf::find`]; `expect` learns of each slot that probably holds the key before the
+    /// entry is read.
+    #[inline]
+    pub(super) fn find_and(
+        self,
+        key: &[u8],
+        fingerprint: u8,
+        expect: impl Fn(usize),
+    ) -> Result<Option<Hit>, Damage> {
         self.prefetch(fingerprint);
         let live = self.live();
         let mut line = [0; 64];
         line.copy_from_slice(&self.bytes[..64]);
         for slot in bits((equal_bytes(&line, fingerprint) >> 8) & live) {
+            expect(slot);
             let entry = self.entry(slot)?;
             if entry.key() == key {
                 let units = self.units(slot, &entry);
-                return Ok(Some(Hit { slot, value_bytes: entry.value().len(), units }));
+                return Ok(Some(Hit { slot, size: entry.size(), units }));
             }
         }
         // Garbage must not look like absence of the key.
@@ -348,10 +372,7 @@ impl<'a> Leaf<'a> {
         let mut entries = Vec::with_capacity(SLOTS);
         let mut used = 0;
         for slot in self.slots() {
-            let entry = self.entry(slot)?;
-            if !entry.is_intact() {
-                return Err(Damage::Checksum(slot));
-            }
+            let entry = self.intact_entry(slot)?;
             if self.bytes[8 + slot] != entry::fingerprint(entry.key()) {
                 return Err(Damage::Fingerprint(slot));
             }

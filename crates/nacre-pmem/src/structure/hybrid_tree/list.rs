@@ -5,8 +5,8 @@ use super::leaf::{Leaf, LeafRef};
 use super::separators;
 use super::tree::with_leaf;
 use crate::error::Result;
+use crate::prefetch;
 use crate::set::PoolSet;
-use crate::structure::prefetch;
 
 /// What the list holds.
 pub(super) struct LeafList {

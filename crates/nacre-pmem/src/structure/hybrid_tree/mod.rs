@@ -8,7 +8,8 @@
 //! 1. A key has one live entry at most: an update clears the old and sets the new live bit by one
 //!    8-byte store.
 //! 2. An entry that is live does not change but for its value word, which changes by one 8-byte
-//!    store. Space of an entry is used again only after its live bit is durably clear.
+//!    store, and its reference, which a transaction changes. Space of an entry is used again only
+//!    after its live bit is durably clear.
 //! 3. Reads tolerate any bytes: what is wrong with a leaf is a typed error that names it.
 //!
 //! # Layout
@@ -21,7 +22,8 @@
 //! | 12 | 4 | CRC-32C of bytes 0..12 |
 //! | 16 | 8 | first leaf |
 //!
-//! Leaves: see `leaf`, entries: see `entry`.
+//! Leaves: see `leaf`, entries: see `entry`. A value of more than 512 bytes lies in an extent of its
+//! own, that is nothing but its bytes: the entry has their checksum.
 //!
 //! # Concurrency
 //! One writer at a time, any number of readers; a lock for the whole tree, held for one key, or for
@@ -32,6 +34,7 @@
 //! one 8-byte publish; entries have checksums; values of a word are replaced in place.
 mod check;
 mod entry;
+mod extent;
 mod inner;
 mod leaf;
 mod list;

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::ops::{Bound, ControlFlow};
 
-use super::entry::{self, VALUE_BYTES_MAX, WORD_BYTES};
+use super::entry::{self, Entry, INLINE_BYTES_MAX, Reference, Stored, VALUE_BYTES_MAX, WORD_BYTES};
 use super::leaf::{Damage, Leaf, LeafRef};
 use super::separators::Seek;
 use super::tree::{HybridTree, State};
@@ -18,6 +18,8 @@ enum Found {
     Word([u8; WORD_BYTES], usize),
     /// It is longer.
     Long,
+    /// It lies in an extent.
+    Extent(Reference),
 }
 
 impl HybridTree {
@@ -30,7 +32,8 @@ impl HybridTree {
     }
 
     /// Calls `body` with the value of `key`, if there is one, and returns what it returns.
-    /// Allocates nothing. `body` runs once, on a verified copy; it may use the tree.
+    /// `body` runs once, on a verified copy, for which memory is allocated if the value has more
+    /// than 512 bytes; it may use the tree.
     ///
     /// # Errors
     /// `Corrupt` naming the leaf whose bytes are damaged, `Lost` if no member has them.
@@ -46,10 +49,16 @@ impl HybridTree {
                 Ok(Some(body(&word[..bytes])))
             }
             Some(Found::Long) => {
-                let buffer = RefCell::new([0; VALUE_BYTES_MAX]);
+                let buffer = RefCell::new([0; INLINE_BYTES_MAX]);
                 let bytes = state.copy_value(leaf, key, fingerprint, &buffer)?;
                 drop(state);
                 Ok(bytes.map(|bytes| body(&buffer.borrow()[..bytes])))
+            }
+            Some(Found::Extent(reference)) => {
+                let mut value = RefCell::new(Vec::new());
+                state.copy_extent(leaf, reference, &value)?;
+                drop(state);
+                Ok(Some(body(value.get_mut())))
             }
         }
     }
@@ -67,7 +76,7 @@ impl HybridTree {
     ///
     /// Leaf by leaf a copy is taken, and `visit` runs on the copy: it may use the tree, and writers
     /// go on in between. A key that is there all the time is visited once; one that comes or goes
-    /// meanwhile may be.
+    /// meanwhile may be. A value of more than 512 bytes is copied when its turn comes.
     ///
     /// # Errors
     /// As for [`HybridTree::get_with`].
@@ -81,7 +90,7 @@ impl HybridTree {
             Bound::Included(key) | Bound::Excluded(key) => key.to_vec(),
             Bound::Unbounded => Vec::new(),
         };
-        let mut copy = RefCell::new(Vec::new());
+        let (mut copy, mut long) = (RefCell::new(Vec::new()), RefCell::new(Vec::new()));
         let mut is_first = true;
         loop {
             let state = self.read();
@@ -93,7 +102,7 @@ impl HybridTree {
             let from = if is_first { lower } else { Bound::Included(&cursor[..]) };
             let (entries, _) = sorted(copy.get_mut(), leaf)?;
             for entry in entries.iter().skip_while(|entry| !is_above(entry.key(), from)) {
-                if !is_below(entry.key(), upper) || visit(entry.key(), entry.value()).is_break() {
+                if !is_below(entry.key(), upper) || self.visit(entry, &mut long, &mut visit)? {
                     return Ok(());
                 }
             }
@@ -116,7 +125,7 @@ impl HybridTree {
     ) -> Result<()> {
         let (lower, upper) = bounds;
         let mut cursor: Option<Vec<u8>> = None;
-        let mut copy = RefCell::new(Vec::new());
+        let (mut copy, mut long) = (RefCell::new(Vec::new()), RefCell::new(Vec::new()));
         loop {
             let state = self.read();
             let bounded = state.inner.bounded(match (&cursor, upper) {
@@ -131,7 +140,7 @@ impl HybridTree {
             let to = cursor.as_deref().map_or(upper, Bound::Excluded);
             let (entries, _) = sorted(copy.get_mut(), leaf)?;
             for entry in entries.iter().rev().skip_while(|entry| !is_below(entry.key(), to)) {
-                if !is_above(entry.key(), lower) || visit(entry.key(), entry.value()).is_break() {
+                if !is_above(entry.key(), lower) || self.visit(entry, &mut long, &mut visit)? {
                     return Ok(());
                 }
             }
@@ -143,6 +152,41 @@ impl HybridTree {
     }
 }
 
+impl HybridTree {
+    /// Calls `visit` with an entry of a copied leaf, and returns whether it breaks. `long` takes a
+    /// value that lies in an extent, which the key has another one of by now perhaps, or none.
+    fn visit(
+        &self,
+        entry: &Entry<'_>,
+        long: &mut RefCell<Vec<u8>>,
+        visit: &mut impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<bool> {
+        if let Stored::Inline(value) = entry.value() {
+            return Ok(visit(entry.key(), value).is_break());
+        }
+        let (key, fingerprint) = (entry.key(), entry::fingerprint(entry.key()));
+        let state = self.read();
+        let leaf = state.inner.leaf(key);
+        let stored = state.with_leaf(leaf, |bytes| {
+            let found = find_entry(bytes, key, fingerprint)?;
+            Ok(found.map(|entry| match entry.value() {
+                Stored::Inline(value) => {
+                    replace(long, value);
+                    None
+                }
+                Stored::Extent(reference) => Some(reference),
+            }))
+        })?;
+        match stored.map_err(|damage: Damage| damage.at(leaf))? {
+            None => return Ok(false),
+            Some(Some(reference)) => state.copy_extent(leaf, reference, long)?,
+            Some(None) => {}
+        }
+        drop(state);
+        Ok(visit(key, long.get_mut()).is_break())
+    }
+}
+
 impl State {
     /// Copies the value of `key` into `buffer` and returns its size.
     fn copy_value(
@@ -150,11 +194,12 @@ impl State {
         leaf: LeafRef,
         key: &[u8],
         fingerprint: u8,
-        buffer: &RefCell<[u8; VALUE_BYTES_MAX]>,
+        buffer: &RefCell<[u8; INLINE_BYTES_MAX]>,
     ) -> Result<Option<usize>> {
         let bytes = self.with_leaf(leaf, |bytes| {
             let Some(entry) = find_entry(bytes, key, fingerprint)? else { return Ok(None) };
-            let value = entry.value();
+            // Nothing changed since the entry was found, if these bytes are no garbage.
+            let Stored::Inline(value) = entry.value() else { return Err(Damage::Header) };
             buffer.borrow_mut()[..value.len()].copy_from_slice(value);
             Ok(Some(value.len()))
         })?;
@@ -163,27 +208,56 @@ impl State {
 
     /// Replaces `copy` by the bytes of `leaf`.
     pub(super) fn copy_leaf(&self, leaf: LeafRef, copy: &RefCell<Vec<u8>>) -> Result<()> {
-        self.with_leaf(leaf, |bytes| {
-            let mut copy = copy.borrow_mut();
-            copy.clear();
-            copy.extend_from_slice(bytes.bytes());
-        })
+        self.with_leaf(leaf, |bytes| replace(copy, bytes.bytes()))
+    }
+
+    /// Replaces `copy` by the value that an entry of `leaf` refers to, and verifies it.
+    ///
+    /// # Errors
+    /// `Corrupt` naming `leaf`, `Lost`.
+    pub(super) fn copy_extent(
+        &self,
+        leaf: LeafRef,
+        reference: Reference,
+        copy: &RefCell<Vec<u8>>,
+    ) -> Result<()> {
+        let Reference { offset, bytes, .. } = reference;
+        let end = offset.checked_add(u64::from(bytes));
+        let is_inside =
+            offset >= self.set.data_offset() && end.is_some_and(|end| end <= self.set.end_offset());
+        if !is_inside || bytes as usize > VALUE_BYTES_MAX {
+            let problem = format!("value of {bytes} bytes at offset {offset} cannot be there");
+            return Err(leaf.corrupt(problem));
+        }
+        self.set.read_with(offset, u64::from(bytes), |bytes| replace(copy, bytes))?;
+        match reference.is_of(&copy.borrow()) {
+            true => Ok(()),
+            false => {
+                let problem = format!("checksum of the value of {bytes} bytes at offset {offset}");
+                Err(leaf.corrupt(problem + " does not match"))
+            }
+        }
     }
 }
 
 /// Returns the entries in a copy of `leaf`, and the units in use.
-pub(super) fn sorted(copy: &[u8], leaf: LeafRef) -> Result<(Vec<entry::Entry<'_>>, u64)> {
+pub(super) fn sorted(copy: &[u8], leaf: LeafRef) -> Result<(Vec<Entry<'_>>, u64)> {
     Leaf::new(copy, leaf.class()).sorted().map_err(|damage| damage.at(leaf))
+}
+
+fn replace(copy: &RefCell<Vec<u8>>, bytes: &[u8]) {
+    let mut copy = copy.borrow_mut();
+    copy.clear();
+    copy.extend_from_slice(bytes);
 }
 
 fn find_entry<'a>(
     bytes: Leaf<'a>,
     key: &[u8],
     fingerprint: u8,
-) -> std::result::Result<Option<entry::Entry<'a>>, Damage> {
+) -> std::result::Result<Option<Entry<'a>>, Damage> {
     let Some(hit) = bytes.find(key, fingerprint)? else { return Ok(None) };
-    let entry = bytes.entry(hit.slot)?;
-    if entry.is_intact() { Ok(Some(entry)) } else { Err(Damage::Checksum(hit.slot)) }
+    bytes.intact_entry(hit.slot).map(Some)
 }
 
 #[inline]
@@ -193,7 +267,10 @@ fn find_value(
     fingerprint: u8,
 ) -> std::result::Result<Option<Found>, Damage> {
     let Some(entry) = find_entry(bytes, key, fingerprint)? else { return Ok(None) };
-    let value = entry.value();
+    let value = match entry.value() {
+        Stored::Inline(value) => value,
+        Stored::Extent(reference) => return Ok(Some(Found::Extent(reference))),
+    };
     if value.len() > WORD_BYTES {
         return Ok(Some(Found::Long));
     }

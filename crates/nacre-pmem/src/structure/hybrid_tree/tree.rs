@@ -10,7 +10,7 @@ use crate::heap::Heap;
 use crate::set::PoolSet;
 
 const MAGIC: [u8; 8] = *b"NACREKV\0";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const CRC_OFFSET: usize = 12;
 /// Bytes of the header that its checksum covers, and the checksum.
 const CHECKED_BYTES: usize = 16;

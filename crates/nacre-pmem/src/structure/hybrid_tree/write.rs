@@ -6,14 +6,15 @@
 //! | value of one word by another of the same size | the word | 1 |
 //! | insert; any other update | entry and fingerprint, then the publish word | 2 |
 //! | delete | the publish word | 1 |
+//! | the same of values of more than 512 bytes | a transaction (see `extent`) | 2 |
 //! | leaf full or empty | a transaction (see `room`) | |
 //!
 //! Each is durable on return, and a crash leaves it done or not done.
 
 use std::sync::RwLockWriteGuard;
 
-use super::entry::{self, KEY_BYTES_MAX, VALUE_BYTES_MAX, WORD_OFFSET};
-use super::leaf::{self, Hit, Leaf, SLOTS};
+use super::entry::{self, INLINE_BYTES_MAX, KEY_BYTES_MAX, Stored, VALUE_BYTES_MAX, WORD_OFFSET};
+use super::leaf::{self, Hit, Leaf, LeafRef, SLOTS};
 use super::tree::{HybridTree, State, with_leaf};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -29,6 +30,16 @@ enum Change {
     Insert,
     Update,
     Upsert,
+}
+
+/// Where a new entry goes.
+pub(super) struct Spot {
+    pub(super) leaf: LeafRef,
+    pub(super) slot: usize,
+    /// The publish word with the new entry, and without the old one.
+    pub(super) live: u64,
+    /// The old entry.
+    pub(super) hit: Option<Hit>,
 }
 
 impl HybridTree {
@@ -195,23 +206,56 @@ impl State {
 
     /// Looks for `key` in `leaf`; returns the publish word as well.
     #[inline]
-    fn find(&self, key: &[u8], fingerprint: u8, leaf: leaf::LeafRef) -> Result<(u64, Option<Hit>)> {
-        let found = with_leaf(&self.set, leaf, |bytes| {
-            bytes.find(key, fingerprint).map(|hit| (bytes.live(), hit))
+    fn find(&self, key: &[u8], fingerprint: u8, leaf: LeafRef) -> Result<(u64, Option<Hit>)> {
+        let set = &self.set;
+        set.prefetch_for_write(leaf.slot_offset(leaf::home_slot(fingerprint)));
+        let found = with_leaf(set, leaf, |bytes| {
+            // The replicas' lines come while the key is compared.
+            let expect = |slot| set.prefetch_for_write(leaf.slot_offset(slot));
+            bytes.find_and(key, fingerprint, expect).map(|hit| (bytes.live(), hit))
         })?;
         found.map_err(|damage| damage.at(leaf))
     }
 
     /// Writes a new entry and publishes it; `hit`, the old one, goes by the same store.
+    #[inline(never)]
     fn replace(
         &mut self,
         key: &[u8],
         value: &[u8],
         fingerprint: u8,
+        live: u64,
+        hit: Option<Hit>,
+    ) -> Result<()> {
+        if value.len() > INLINE_BYTES_MAX || hit.is_some_and(|hit| hit.is_in_extent()) {
+            return self.replace_extent(key, value, fingerprint, live, hit);
+        }
+        let bytes = entry::entry_bytes(key.len(), value.len());
+        let Spot { leaf, slot, live, hit } = self.spot(key, bytes, fingerprint, live, hit)?;
+        let (mut small, mut large) = ([0; SMALL_ENTRY_BYTES], Vec::new());
+        let buffer = if bytes <= SMALL_ENTRY_BYTES {
+            &mut small[..bytes]
+        } else {
+            large.resize(bytes, 0);
+            &mut large[..]
+        };
+        entry::encode(buffer, key, Stored::Inline(value));
+        self.set.write(leaf.slot_offset(slot), buffer)?;
+        self.set.write(leaf.fingerprint_offset(slot), &[fingerprint])?;
+        self.set.publish_u64(leaf.offset(), live)?;
+        self.note_entry(key, slot, bytes, hit);
+        Ok(())
+    }
+
+    /// Finds room for an entry of `bytes` bytes, and makes it if there is none.
+    pub(super) fn spot(
+        &mut self,
+        key: &[u8],
+        bytes: usize,
+        fingerprint: u8,
         mut live: u64,
         mut hit: Option<Hit>,
-    ) -> Result<()> {
-        let bytes = entry::entry_bytes(key.len(), value.len());
+    ) -> Result<Spot> {
         let home = leaf::home_slot(fingerprint);
         let (leaf, slot) = loop {
             let (leaf, used) = self.inner.place_mut(key);
@@ -221,26 +265,20 @@ impl State {
             self.make_room(key, bytes)?;
             (live, hit) = self.find(key, fingerprint, self.inner.leaf(key))?;
         };
-        let (mut small, mut large) = ([0; SMALL_ENTRY_BYTES], Vec::new());
-        let buffer = if bytes <= SMALL_ENTRY_BYTES {
-            &mut small[..bytes]
-        } else {
-            large.resize(bytes, 0);
-            &mut large[..]
-        };
-        entry::encode(buffer, key, value);
         let old = hit.map_or(0, |hit| 1 << hit.slot);
         debug_assert!(live >> SLOTS == 0 && live & 1 << slot == 0);
-        self.set.write(leaf.slot_offset(slot), buffer)?;
-        self.set.write(leaf.fingerprint_offset(slot), &[fingerprint])?;
-        self.set.publish_u64(leaf.offset(), live & !old | 1 << slot)?;
-        let (_, used) = self.inner.place_mut(key);
+        Ok(Spot { leaf, slot, live: live & !old | 1 << slot, hit })
+    }
+
+    /// Notes in the inner nodes that `key` has an entry of `bytes` bytes in `slot`, and not that
+    /// of `hit` any more.
+    pub(super) fn note_entry(&mut self, key: &[u8], slot: usize, bytes: usize, hit: Option<Hit>) {
+        let (leaf, used) = self.inner.place_mut(key);
         *used |= leaf::unit_mask(leaf.class(), slot, bytes);
         match hit {
             Some(hit) => *used &= !hit.units,
             None => self.count += 1,
         }
-        Ok(())
     }
 
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
@@ -248,7 +286,10 @@ impl State {
         let (live, hit) = self.find(key, entry::fingerprint(key), leaf)?;
         let Some(hit) = hit else { return Ok(false) };
         let live = live & !(1 << hit.slot);
-        self.set.publish_u64(leaf.offset(), live)?;
+        match hit.is_in_extent() {
+            true => self.delete_extent(leaf, hit.slot, live)?,
+            false => self.set.publish_u64(leaf.offset(), live)?,
+        }
         *self.inner.place_mut(key).1 &= !hit.units;
         self.count -= 1;
         if live == 0 && self.inner.leaf_count() > 1 {

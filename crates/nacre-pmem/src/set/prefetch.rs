@@ -1,0 +1,17 @@
+//! Prefetch of bytes that will be stored to. Changes nothing but time.
+
+use crate::prefetch;
+use crate::set::member::Member;
+use crate::set::pool_set::PoolSet;
+
+impl PoolSet {
+    /// Starts to load the line at `offset` in every live member, to be written.
+    #[inline]
+    pub(crate) fn prefetch_for_write(&self, offset: u64) {
+        for member in self.members.iter().filter(|member| member.is_live()) {
+            if let Member { pool: Some(pool), .. } = member {
+                prefetch::line_for_write(pool.base().wrapping_add(offset as usize));
+            }
+        }
+    }
+}
