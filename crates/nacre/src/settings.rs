@@ -40,12 +40,6 @@ pub const SETTINGS: &[Setting] = &[
         meaning: "how new blocks are written to mapped memory",
     },
     Setting {
-        name: "NACRE_LARGE_PAGES",
-        values: "auto off",
-        default: "auto",
-        meaning: "whether memory-backed pools are mapped by 2 MiB pages",
-    },
-    Setting {
         name: "NACRE_DOMAIN_KIND",
         values: "pmem file shm",
         default: "probed",
