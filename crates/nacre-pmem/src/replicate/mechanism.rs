@@ -92,6 +92,15 @@ impl Mechanism {
         std::str::from_utf8(NAMES[self.index()].bytes()).unwrap_or(BASIC)
     }
 
+    /// Returns the mechanism without `SM`.
+    pub fn with_cached_master(self) -> Mechanism {
+        if !self.steps().streams_master {
+            return self;
+        }
+        let wanted = Steps { streams_master: false, ..self.steps() };
+        Mechanism::ALL.into_iter().find(|one| one.steps() == wanted).unwrap_or(self)
+    }
+
     /// Whether this processor has the instructions of the mechanism.
     pub fn is_available(self) -> bool {
         self.steps().copying != Copying::Scatter || has_scatter()
@@ -303,6 +312,14 @@ mod tests {
         assert_eq!(Mechanism::MOVNT_SF.name(), "MOVNT+SF");
         assert_eq!(Mechanism::MOVNT_SF_POST.name(), "MOVNT+SF+POST");
         assert_eq!(Mechanism::MOVNT_SF_SM.name(), "MOVNT+SF+SM");
+    }
+
+    #[test]
+    fn streamed_master_can_be_taken_back() {
+        for mechanism in Mechanism::ALL {
+            let name = mechanism.with_cached_master().name();
+            assert_eq!(name, mechanism.name().trim_end_matches("+SM"));
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@
 //! | `SF` | flushes are asynchronous: a single fence at the end |
 //! | `SCA` | one AVX-512 scatter stores a piece in all replicas |
 //! | `Threads` | a worker for each replica copies, flushes and fences |
-//! | `Trs` | below a threshold, `Threads` gives way to `SF+SCA+PF` |
+//! | `Trs` | to a threshold, `Threads` gives way to `SF+PF`, to 64 bytes to `SF+SCA+PF` |
 //! | `PF` | the first line of each replica is prefetched for writing |
 //! | `POST` | the master is flushed after the replicas, not before |
 //! | `SM` | with `MOVNT`: the master is written by non-temporal stores too; not in the papers |

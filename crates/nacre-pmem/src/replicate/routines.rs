@@ -295,7 +295,8 @@ unsafe fn write_threads<const M: usize, F: Flush>(
     if steps.has_threshold && bytes <= THRESHOLD_BYTES {
         // SAFETY: the caller's contract; the scatter is tested for.
         return unsafe {
-            if mechanism::has_scatter() {
+            // Longer than a line a scatter takes twice the time of copies.
+            if bytes <= CACHE_LINE_BYTES && mechanism::has_scatter() {
                 write::<{ Mechanism::SF_SCA_PF.index() }, F, MANY>(targets, offset, source, bytes)
             } else {
                 write::<{ Mechanism::SF_PF.index() }, F, MANY>(targets, offset, source, bytes)

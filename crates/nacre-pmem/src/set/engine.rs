@@ -10,7 +10,7 @@
 use crate::domain::Domain;
 use crate::error::Result;
 use crate::fault::FaultCell;
-use crate::flush::{self, FlushFlavour};
+use crate::flush::{self, CACHE_LINE_BYTES, FlushFlavour};
 use crate::pool::Pool;
 use crate::replicate::{Mechanism, REPLICA_COUNT_MAX, Routines, Targets, routines};
 use crate::set::member::Member;
@@ -28,6 +28,9 @@ pub(crate) struct Engine {
     /// The code for the undo log. It is never read but by recovery, so unless a mechanism is asked
     /// for it is streamed to all members.
     log: Routines,
+    /// The code for parts of lines in a batch: the lines of the master are prefetched, so nothing
+    /// is saved by streaming it.
+    batch: Routines,
     /// Whether no update is handed to a worker, which copies without regard to words.
     stores_words_whole: bool,
     /// The set has one writer, so one detector sees all its updates.
@@ -97,8 +100,15 @@ impl Engine {
                 self.prefetch(offset, source.len());
             }
             let (offset, source) = update(index);
-            // SAFETY: the caller's contract.
-            unsafe { self.write(offset, source, false) };
+            // SAFETY: the caller's contract; the code is for these targets.
+            unsafe {
+                if source.len() < CACHE_LINE_BYTES {
+                    let (start, bytes) = (source.as_ptr(), source.len());
+                    (self.batch.write)(&self.targets, offset as usize, start, bytes);
+                } else {
+                    self.write(offset, source, false);
+                }
+            }
         }
     }
 
@@ -106,7 +116,10 @@ impl Engine {
     /// the cache.
     #[inline(always)]
     fn prefetch(&self, offset: u64, bytes: usize) {
-        let code = self.switch.choose(self.is_sequential, false, bytes);
+        let code = match bytes < CACHE_LINE_BYTES {
+            true => self.batch,
+            false => self.switch.choose(self.is_sequential, false, bytes),
+        };
         self.targets.prefetch(offset as usize, code.cached);
     }
 
@@ -160,8 +173,11 @@ impl Engine {
             targets.start_workers()?;
         }
         let log = forced.unwrap_or(Mechanism::MOVNT_SF_SM);
+        let plain = switch.mechanism(false, false, size_of::<u64>()).with_cached_master();
+        let batch = forced.unwrap_or(plain);
         Ok(Some(Engine {
             log: routines(log, flush, replicas.len())?,
+            batch: routines(batch, flush, replicas.len())?,
             stores_words_whole: !switch.needs_workers(),
             switch,
             detector: PatternDetector::new(),
