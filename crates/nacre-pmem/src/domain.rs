@@ -199,6 +199,11 @@ impl Domain {
         self.0.plan.durability
     }
 
+    /// Returns the profile by which pool sets choose the mechanism of an update.
+    pub(crate) fn profile(&self) -> Option<&'static Path> {
+        self.0.settings.profile
+    }
+
     /// Returns how ranges are flushed.
     pub fn flush_flavour(&self) -> FlushFlavour {
         self.0.plan.flush

@@ -95,7 +95,11 @@ impl FromStr for FlushFlavour {
 #[cfg(target_arch = "x86_64")]
 fn leaf_7_ebx_bit(bit: u32) -> bool {
     use std::arch::x86_64::{__cpuid, __cpuid_count};
-    __cpuid(0).eax >= 7 && __cpuid_count(7, 0).ebx & (1 << bit) != 0
+    use std::sync::OnceLock;
+    // Asked once: a virtual machine is left for each cpuid, which takes microseconds.
+    static EBX: OnceLock<u32> = OnceLock::new();
+    let read = || if __cpuid(0).eax >= 7 { __cpuid_count(7, 0).ebx } else { 0 };
+    EBX.get_or_init(read) & (1 << bit) != 0
 }
 
 #[cfg(not(target_arch = "x86_64"))]

@@ -7,8 +7,11 @@
 //! | `NACRE_FLUSH` | `clflush` `clflushopt` `clwb` `msync` `none` | best instruction, or `msync` |
 //! | `NACRE_STREAM` | `none` `sse2` `avx` `avx512` | widest register |
 //! | `NACRE_LARGE_PAGES` | `auto` `off` | `auto`: 2 MiB pages for memory-backed pools |
+//! | `NACRE_PROFILE` | a file, or empty for none | `nacre/profile` where the user's settings are |
 //!
-//! They apply to domains with a path, when these are opened.
+//! They apply to domains with a path, when these are opened. `Settings::default()` forces nothing
+//! and knows no profile, so that who gives settings (tests, the simulator) does not depend on what
+//! was once measured on the machine.
 //!
 //! # Invariants
 //! 1. A forced choice never makes a domain claim more durability than was probed.
@@ -18,7 +21,9 @@
 
 use std::ffi::OsString;
 use std::fmt;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::OnceLock;
 
 use crate::durability::{Durability, Plan};
 use crate::error::{Error, ErrorKind, Result};
@@ -27,6 +32,7 @@ use crate::granularity::{DomainKind, Granularity};
 use crate::large_page::LargePages;
 use crate::probe::Probe;
 use crate::stream::StreamFlavour;
+use crate::switch::Profile;
 
 /// Choices to force when a domain is opened; `None` leaves a choice to the probe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,6 +47,9 @@ pub struct Settings {
     pub stream: Option<StreamFlavour>,
     /// Whether memory-backed pools are mapped by large pages.
     pub large_pages: Option<LargePages>,
+    /// Profile by which pool sets choose the mechanism of an update; without one the built-in
+    /// choice.
+    pub profile: Option<&'static Path>,
 }
 
 impl Settings {
@@ -49,7 +58,8 @@ impl Settings {
     /// # Errors
     /// `Unsupported` for a value that is no name of a choice.
     pub fn from_env() -> Result<Settings> {
-        Settings::from_lookup(|name| std::env::var_os(name))
+        let settings = Settings::from_lookup(|name| std::env::var_os(name))?;
+        Ok(Settings { profile: user_profile(), ..settings })
     }
 
     fn from_lookup(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Settings> {
@@ -59,6 +69,7 @@ impl Settings {
             flush: parse("NACRE_FLUSH", &FlushFlavour::ALL, &lookup)?,
             stream: parse("NACRE_STREAM", &StreamFlavour::ALL, &lookup)?,
             large_pages: parse("NACRE_LARGE_PAGES", &LargePages::ALL, &lookup)?,
+            profile: None,
         })
     }
 
@@ -148,6 +159,12 @@ impl Settings {
             )),
         }
     }
+}
+
+/// Returns [`Profile::path`] as it was when it was first asked for.
+fn user_profile() -> Option<&'static Path> {
+    static PATH: OnceLock<Option<PathBuf>> = OnceLock::new();
+    PATH.get_or_init(Profile::path).as_deref()
 }
 
 fn parse<T: FromStr + fmt::Display>(

@@ -6,11 +6,12 @@ mod support;
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use nacre_pmem::replicate::Mechanism;
-use nacre_pmem::set::spawn_rebuild;
+use nacre_pmem::set::{DATA_OFFSET, spawn_rebuild};
+use nacre_pmem::switch::Machine;
 use nacre_pmem::{
     Access, Domain, DomainKind, ErrorKind, LargePages, MemberCondition, PoolSet, PoolSetOptions,
     Settings,
@@ -460,6 +461,30 @@ fn ranges_outside_store_nothing() {
 }
 
 #[test]
+fn undo_log_is_closed_to_stores() {
+    let places = Places::new(2);
+    let mut set = places.create();
+    let data = set.data_offset();
+    set.transaction(|tx| tx.write(data, b"kept")).unwrap();
+    for offset in [DATA_OFFSET, DATA_OFFSET + 64, data - 8] {
+        let log = set.read(DATA_OFFSET, data - DATA_OFFSET).unwrap().to_vec();
+        let errors = [
+            set.write(offset, &[1; 4]).unwrap_err(),
+            set.update(offset, &[1; 16]).unwrap_err(),
+            set.update_batch(&[(data, &[1; 4]), (offset, &[1; 4])]).unwrap_err(),
+            set.publish_u64(offset, 1).unwrap_err(),
+            set.transaction(|tx| tx.write(offset, &[1; 4])).unwrap_err(),
+            set.transaction(|tx| tx.write_new(offset, &[1; 4])).unwrap_err(),
+        ];
+        assert!(errors.iter().all(|error| error.kind() == ErrorKind::OutOfRange), "{errors:?}");
+        assert_eq!(set.read(data, 4).unwrap(), b"kept");
+        let same = set.read(DATA_OFFSET, data - DATA_OFFSET).unwrap() == log;
+        // The batch settles what the transaction left before it finds the wrong offset.
+        assert!(same || offset == DATA_OFFSET);
+    }
+}
+
+#[test]
 fn members_come_go_and_move_while_the_set_is_used() {
     let places = Places::new(4);
     let mut set = PoolSet::create("set", &places.domains[..1], &options()).unwrap();
@@ -518,6 +543,52 @@ fn crash_while_a_member_is_added_or_moved_leaves_an_openable_set() {
     assert_eq!(set.add_replica(&places.domains[0]).unwrap(), 3);
     rebuild(&mut set);
     assert_eq!(set.read_member(3, data, 4).unwrap(), b"kept");
+}
+
+/// What was lost: a set could not be opened after a crash in `add_replica` that had torn the first
+/// header of the new member: a file without magic was taken for a foreign one.
+#[test]
+fn torn_first_header_of_a_new_member_stops_nothing() {
+    let places = Places::new(3);
+    let mut set = PoolSet::create("set", &places.domains[..2], &options()).unwrap();
+    let data = set.data_offset();
+    set.update(data, b"kept").unwrap();
+    set.add_replica(&places.domains[2]).unwrap();
+    set.abandon();
+    let file = File::options().write(true).open(places.path(2)).unwrap();
+    for slot in [0, 4096] {
+        file.write_all_at(&[0; 64], slot).unwrap();
+    }
+    // Not in any table: left by a crash before the others knew of it.
+    let unknown = places.directories[2].path().join("set.5");
+    fs::copy(places.path(2), &unknown).unwrap();
+    let mut set = places.open();
+    assert_eq!(conditions(&set), [Good, Good, Damaged]);
+    rebuild(&mut set);
+    assert_eq!(conditions(&set), [Good; 3]);
+    assert_eq!(set.read_member(2, data, 4).unwrap(), b"kept");
+    set.close().unwrap();
+    assert!(unknown.exists());
+    // Once it is good, a foreign file in its place is not ours to replace.
+    fs::write(places.path(2), b"#!/bin/sh\necho not a pool\n").unwrap();
+    assert_eq!(places.error().kind(), ErrorKind::Foreign);
+}
+
+/// What was lost: a good member in one directory, because a file without a header in another one
+/// had its number and was looked at first.
+#[test]
+fn file_without_a_header_does_not_hide_the_member_of_its_number() {
+    let places = Places::new(2);
+    let mut set = places.create();
+    set.update(set.data_offset(), b"kept").unwrap();
+    set.close().unwrap();
+    let left = places.directories[0].path().join("set.1");
+    for content in [vec![0; 100_000], vec![9; 100_000]] {
+        fs::write(&left, content).unwrap();
+        let set = places.open();
+        assert_eq!(conditions(&set), [Good; 2]);
+        assert_eq!(set.read_member(1, set.data_offset(), 4).unwrap(), b"kept");
+    }
 }
 
 #[test]
@@ -682,10 +753,50 @@ fn every_mechanism_reaches_every_member() {
                 assert_eq!(found, source, "{mechanism}");
             }
         }
-        assert_eq!(set.mechanism_in_use(4), Some(mechanism));
+        assert_eq!(set.mechanism_in_use(false, false, 4), Some(mechanism));
     }
     set.set_mechanism(None).unwrap();
-    assert_ne!(set.mechanism_in_use(4), set.mechanism_in_use(4096));
+    let in_use = |bytes| set.mechanism_in_use(false, false, bytes).unwrap();
+    assert!(in_use(1 << 20).name().starts_with("MOVNT"));
+    assert!(set.switch_report().reason.as_ref().unwrap().contains("no profile"));
+}
+
+#[test]
+fn mechanisms_come_from_the_profile_of_the_domain() {
+    let places = Places::new(2);
+    let set = places.create();
+    let Machine { cpu, flush } = &set.switch_report().machine;
+    let head = format!("nacre-profile 1\ncpu {cpu}\nflush {flush}\n");
+    let rows = "shm uniform plain 1 4 PMDK 1\nshm uniform transaction 1 4 SF 1\n\
+        shm sequential plain 1 4 POST 1\n";
+    set.close().unwrap();
+    let path = places.directories[0].path().join("profile");
+    fs::write(&path, head + rows).unwrap();
+    let profile: &'static Path = Box::leak(path.clone().into_boxed_path());
+    let kind = Some(DomainKind::Shm);
+    let settings = Settings { kind, profile: Some(profile), ..Settings::default() };
+    let directory = |index: usize| places.directories[index].path();
+    let domains: Vec<_> =
+        (0..2).map(|i| Domain::create_with("d", directory(i), &settings).unwrap()).collect();
+    let mut set = PoolSet::open("set", &domains, Access::ReadWrite).unwrap();
+    let in_use = |set: &PoolSet, is_sequential, is_transactional| {
+        set.mechanism_in_use(is_sequential, is_transactional, 4).unwrap().name()
+    };
+    assert_eq!(set.switch_report().reason, None);
+    assert_eq!(
+        [in_use(&set, false, false), in_use(&set, true, false), in_use(&set, false, true)],
+        ["PMDK", "POST", "SF"]
+    );
+    let data = set.data_offset();
+    for step in 0..8 {
+        set.update(data + 4 * step, &[7; 4]).unwrap();
+    }
+    set.close().unwrap();
+    assert_eq!(body(&places.path(0)), body(&places.path(1)));
+    fs::write(&path, "nonsense").unwrap();
+    let set = PoolSet::open("set", &domains, Access::ReadWrite).unwrap();
+    assert!(set.switch_report().reason.as_ref().unwrap().contains("line 1"));
+    assert_eq!(set.read(data, 32).unwrap(), [7; 32]);
 }
 
 #[test]

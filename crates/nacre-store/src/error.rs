@@ -149,8 +149,8 @@ impl fmt::Display for Error {
             }
             Self::UnsupportedVersion { object, found, supported } => write!(
                 f,
-                "{object} has layout version {found}; this program knows version {supported}: export \
-                 the tables by the program that wrote them, and load them into a new database"
+                "{object} has layout version {found}; this program knows version {supported}: \
+                 export the tables by the program that wrote them and load them into a new one"
             ),
             Self::TableExists { table } => write!(f, "relation \"{table}\" already exists"),
             Self::UnknownTable { table } => write!(f, "relation \"{table}\" does not exist"),

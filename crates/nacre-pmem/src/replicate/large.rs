@@ -53,9 +53,15 @@ unsafe fn write_part<F: Flush>(
     bytes: usize,
 ) {
     let master = targets.master().wrapping_add(offset);
-    // SAFETY: the range of the master, writable by the caller's contract.
-    unsafe { copy_cached(master, source, bytes) };
-    if !steps.master_last {
+    if steps.streams_master {
+        // SAFETY: the range of the master, writable; flavours available by the caller's contract.
+        unsafe { stream_range::<F>(targets.stream(), master, source, bytes) };
+        step_fence::<F>(steps, true);
+    } else {
+        // SAFETY: the range of the master, writable by the caller's contract.
+        unsafe { copy_cached(master, source, bytes) };
+    }
+    if !steps.master_last && !steps.streams_master {
         // SAFETY: the range just stored; the flavour is available by the caller's contract.
         unsafe { flush_range::<F>(master, bytes) };
         step_fence::<F>(steps, false);

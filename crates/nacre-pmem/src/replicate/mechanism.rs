@@ -17,6 +17,9 @@ pub(super) struct Steps {
     pub(super) copying: Copying,
     /// `SF`: no fence but the last.
     pub(super) is_async: bool,
+    /// `SM`: the master is written past the cache too; only with `NonTemporal`, never with `POST`,
+    /// since nothing of it is left to flush.
+    pub(super) streams_master: bool,
     /// `POST`: the master is flushed after the replicas.
     pub(super) master_last: bool,
     /// `PF`.
@@ -28,14 +31,18 @@ pub(super) struct Steps {
 }
 
 /// The parts of a name, in canonical order.
-const PARTS: [&str; 7] = ["MOVNT", "SF", "SCA", "Threads", "Trs", "PF", "POST"];
+const PARTS: [&str; 8] = ["MOVNT", "SF", "SCA", "Threads", "Trs", "PF", "POST", "SM"];
 /// The name of the mechanism without any part: the basic algorithm.
 const BASIC: &str = "PMDK";
 /// Bytes of the longest name that parts can form, and a few more.
 const NAME_BYTES_MAX: usize = 32;
-/// Paths through the template: 3 copies x fences x order x prefetch, and with workers
-/// 2 copies x order x prefetch x threshold.
-pub(super) const COUNT: usize = 3 * 2 * 2 * 2 + 2 * 2 * 2 * 2;
+/// Paths through the template without workers: 3 copies x fences x order x prefetch; with `SM`
+/// fences x prefetch.
+const PLAIN_COUNT: usize = 3 * 2 * 2 * 2;
+const SINGLE_COUNT: usize = PLAIN_COUNT + 2 * 2;
+/// With workers: 2 copies x order x prefetch x threshold; with `SM` prefetch x threshold.
+const WORKER_COUNT: usize = 2 * 2 * 2 * 2;
+pub(super) const COUNT: usize = SINGLE_COUNT + WORKER_COUNT + 2 * 2;
 
 /// A replication mechanism, known by its name.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -65,6 +72,8 @@ impl Mechanism {
     /// As `MOVNT+SF`, the master flushed after the replicas.
     pub const MOVNT_SF_POST: Mechanism =
         Mechanism::composed(Copying::NonTemporal, true, true, false);
+    /// As `MOVNT+SF`, the master stored past the cache too.
+    pub const MOVNT_SF_SM: Mechanism = Mechanism(PLAIN_COUNT as u8 + 1);
 
     const fn composed(
         copying: Copying,
@@ -77,7 +86,7 @@ impl Mechanism {
     }
 
     /// Returns the name: parts joined by `+`, in the order copy, flush, scatter, threads,
-    /// threshold, prefetch, order.
+    /// threshold, prefetch, order, streamed master.
     pub fn name(self) -> &'static str {
         // `NAMES` holds whole ASCII strings, so there is always a text.
         std::str::from_utf8(NAMES[self.index()].bytes()).unwrap_or(BASIC)
@@ -104,8 +113,13 @@ impl Mechanism {
     }
 
     pub(super) const fn steps(self) -> Steps {
-        let has_workers = self.0 >= 24;
-        let rest = if has_workers { self.0 - 24 } else { self.0 };
+        let index = self.index();
+        let has_workers = index >= SINGLE_COUNT;
+        let rest = if has_workers { index - SINGLE_COUNT } else { index };
+        let unstreamed = if has_workers { WORKER_COUNT } else { PLAIN_COUNT };
+        let streams_master = rest >= unstreamed;
+        // The same flags as for `MOVNT`; `POST` does not occur.
+        let rest = if streams_master { 8 + rest - unstreamed } else { rest };
         let copying = match rest / 8 {
             0 => Copying::Cached,
             1 => Copying::NonTemporal,
@@ -113,6 +127,7 @@ impl Mechanism {
         };
         Steps {
             copying,
+            streams_master,
             is_async: !has_workers && rest & 1 != 0,
             master_last: rest & 4 != 0,
             prefetches: rest & 2 != 0,
@@ -185,6 +200,7 @@ const fn present(steps: Steps) -> [bool; PARTS.len()] {
         steps.has_threshold,
         steps.prefetches,
         steps.master_last,
+        steps.streams_master,
     ]
 }
 
@@ -261,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_the_papers_are_known() {
+    fn names_of_the_papers_and_our_own_are_known() {
         for name in [
             "PMDK",
             "MOVNT",
@@ -272,6 +288,7 @@ mod tests {
             "SF+PF",
             "SF+SCA+PF",
             "MOVNT+SF+POST",
+            "MOVNT+SF+SM",
             "Threads",
             "Threads+PF",
             "Threads+Trs",
@@ -284,6 +301,8 @@ mod tests {
         assert_eq!(Mechanism::SF_PF.name(), "SF+PF");
         assert_eq!(Mechanism::SF_SCA_PF.name(), "SF+SCA+PF");
         assert_eq!(Mechanism::MOVNT_SF.name(), "MOVNT+SF");
+        assert_eq!(Mechanism::MOVNT_SF_POST.name(), "MOVNT+SF+POST");
+        assert_eq!(Mechanism::MOVNT_SF_SM.name(), "MOVNT+SF+SM");
     }
 
     #[test]
@@ -295,8 +314,19 @@ mod tests {
 
     #[test]
     fn illegal_compositions_are_refused_with_the_list() {
-        for text in ["", "SF+SF", "MOVNT+SCA", "SF+Threads", "Trs", "SCA+Threads", "XX", "PMDK+PF"]
-        {
+        for text in [
+            "",
+            "SF+SF",
+            "MOVNT+SCA",
+            "SF+Threads",
+            "Trs",
+            "SCA+Threads",
+            "XX",
+            "PMDK+PF",
+            "SF+SM",
+            "SM",
+            "MOVNT+SF+POST+SM",
+        ] {
             let message = text.parse::<Mechanism>().unwrap_err().to_string();
             assert!(message.contains("PMDK, SF, PF, SF+PF"), "{message}");
             assert!(message.contains("Threads+Trs"), "{message}");

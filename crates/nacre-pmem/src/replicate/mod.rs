@@ -13,6 +13,7 @@
 //! | `Trs` | below a threshold, `Threads` gives way to `SF+SCA+PF` |
 //! | `PF` | the first line of each replica is prefetched for writing |
 //! | `POST` | the master is flushed after the replicas, not before |
+//! | `SM` | with `MOVNT`: the master is written by non-temporal stores too; not in the papers |
 //!
 //! [`routines`] gives the code of a mechanism for a flush flavour and a number of replicas;
 //! [`Targets`] says where the members are.
@@ -26,7 +27,8 @@
 //! [Zarubin22 3.2.1] building blocks and template (Fig. 3.5); [DaMoN18 4]. Differs: replicas are
 //! copied from the caller's bytes, not from the master, so nothing is read back after a flush; the
 //! master is stored by the mechanism too, so that a scatter's address vector and the prefetches
-//! come before the first store.
+//! come before the first store; `SM` is ours ("stream the master"): from some hundred bytes on
+//! it is quicker to write the master past the cache than to write it back, as libpmem does too.
 
 mod block;
 mod large;
@@ -37,6 +39,6 @@ mod targets;
 mod worker;
 
 pub use mechanism::{Mechanism, UnknownMechanism};
-pub use routines::{Routines, routines};
+pub use routines::{Cached, Routines, routines};
 pub use targets::{REPLICA_COUNT_MAX, Targets};
 pub use worker::THRESHOLD_BYTES;

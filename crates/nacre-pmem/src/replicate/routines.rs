@@ -19,7 +19,19 @@ use super::piece::{self, Piece, Pieces, Wide};
 use super::targets::{REPLICA_COUNT_MAX, Targets};
 use super::worker::THRESHOLD_BYTES;
 
-/// The two functions of a mechanism.
+/// Which members a mechanism stores into through the cache of the calling thread, so that
+/// [`Targets::prefetch`] speeds up a later `write`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cached {
+    /// None: all are streamed.
+    Nothing,
+    /// The master.
+    Master,
+    /// The master and the replicas.
+    All,
+}
+
+/// The two functions of a mechanism, and what they keep in the cache.
 #[derive(Clone, Copy, Debug)]
 pub struct Routines {
     /// Stores `bytes` bytes from `source` at `offset` of every member and starts their write-back:
@@ -35,12 +47,14 @@ pub struct Routines {
     /// Returns when everything that `write` of the same mechanism stored by this thread is durable
     /// in every member.
     pub drain: fn(),
+    /// What is worth a prefetch.
+    pub cached: Cached,
 }
 
 /// Returns the code of a mechanism.
 ///
 /// `Msync` gets the code of `None`, which flushes nothing: the caller asks the kernel. Without
-/// replicas all mechanisms are the same.
+/// replicas all mechanisms with `SM` are the same, and all others.
 ///
 /// # Errors
 /// `Unsupported` if this processor lacks instructions of the mechanism or the flush flavour, or
@@ -71,7 +85,7 @@ pub fn routines(
         FlushFlavour::Msync | FlushFlavour::None => 3,
     };
     Ok(match replica_count {
-        0 => UNREPLICATED[flavour],
+        0 => UNREPLICATED[usize::from(mechanism.steps().streams_master)][flavour],
         1..=3 => TABLE[mechanism.index()][flavour][replica_count],
         _ => TABLE[mechanism.index()][flavour][MANY],
     })
@@ -85,12 +99,20 @@ const NONE: usize = usize::MAX;
 type ByCount = [Routines; 4];
 type ByFlush = [ByCount; 4];
 
-static UNREPLICATED: ByCount = [
-    of::<0, Clflush, NONE>(),
-    of::<0, Clflushopt, NONE>(),
-    of::<0, Clwb, NONE>(),
-    of::<0, NoFlush, NONE>(),
-];
+/// Indexed by whether the master is streamed, then as the table.
+static UNREPLICATED: [ByCount; 2] =
+    [unreplicated::<{ Mechanism::SF_PF.index() }>(), unreplicated::<{ STREAMED }>()];
+
+const STREAMED: usize = Mechanism::MOVNT_SF_SM.index();
+
+const fn unreplicated<const M: usize>() -> ByCount {
+    [
+        of::<M, Clflush, NONE>(),
+        of::<M, Clflushopt, NONE>(),
+        of::<M, Clwb, NONE>(),
+        of::<M, NoFlush, NONE>(),
+    ]
+}
 
 macro_rules! table {
     ($($index:literal)*) => { [$(by_flush::<$index>()),*] };
@@ -100,6 +122,7 @@ macro_rules! table {
 static TABLE: [ByFlush; mechanism::COUNT] = table! {
     0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19
     20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39
+    40 41 42 43 44 45 46 47
 };
 
 const fn by_flush<const M: usize>() -> ByFlush {
@@ -113,15 +136,26 @@ const fn by_flush<const M: usize>() -> ByFlush {
 
 const fn by_count<const M: usize, F: Flush>() -> ByCount {
     if Mechanism::ALL[M].steps().has_workers {
-        let routines = Routines { write: write_threads::<M, F>, drain: drain::<M, F> };
+        let routines =
+            Routines { write: write_threads::<M, F>, drain: drain::<M, F>, cached: cached::<M>() };
         return [routines; 4];
     }
     [of::<M, F, MANY>(), of::<M, F, 1>(), of::<M, F, 2>(), of::<M, F, 3>()]
 }
 
 const fn of<const M: usize, F: Flush, const N: usize>() -> Routines {
-    let drain = if N == NONE { drain::<{ Mechanism::SF_PF.index() }, F> } else { drain::<M, F> };
-    Routines { write: write::<M, F, N>, drain }
+    Routines { write: write::<M, F, N>, drain: drain::<M, F>, cached: cached::<M>() }
+}
+
+const fn cached<const M: usize>() -> Cached {
+    let steps = steps_of::<M>();
+    if steps.streams_master {
+        Cached::Nothing
+    } else if steps.has_workers || matches!(steps.copying, Copying::NonTemporal) {
+        Cached::Master
+    } else {
+        Cached::All
+    }
 }
 
 const fn steps_of<const M: usize>() -> Steps {
@@ -138,7 +172,7 @@ unsafe fn write<const M: usize, F: Flush, const N: usize>(
     source: *const u8,
     bytes: usize,
 ) {
-    let steps = const { inline_steps::<M, N>() };
+    let steps = const { steps_of::<M>() };
     // SAFETY: the caller's contract; each piece type is for the length of its arm.
     unsafe {
         match bytes {
@@ -148,11 +182,6 @@ unsafe fn write<const M: usize, F: Flush, const N: usize>(
             _ => write_any::<F>(steps, targets, offset, source, bytes),
         }
     }
-}
-
-/// Without replicas nothing is gained by a fence between.
-const fn inline_steps<const M: usize, const N: usize>() -> Steps {
-    if N == NONE { Mechanism::SF_PF.steps() } else { steps_of::<M>() }
 }
 
 /// The sizes whose code all mechanisms share.
@@ -212,8 +241,14 @@ unsafe fn small<F: Flush, const N: usize, P: Piece>(
     // SAFETY: all ranges are valid by the caller's contract, all instructions available.
     unsafe {
         let pieces = P::load(source, bytes);
-        pieces.store(master, bytes);
-        if !steps.master_last {
+        let streams_master = steps.streams_master && streams;
+        if streams_master {
+            pieces.store_nt(targets.stream(), master, source, bytes);
+            step_fence::<F>(steps, true);
+        } else {
+            pieces.store(master, bytes);
+        }
+        if !steps.master_last && !streams_master {
             flush_small::<F>(master, bytes);
             step_fence::<F>(steps, false);
         }
@@ -279,12 +314,18 @@ unsafe fn write_threads<const M: usize, F: Flush>(
     unsafe {
         let replicas = targets.replicas();
         workers.start_copy(copy_replica::<M, F>, targets.stream(), replicas, offset, source, bytes);
-        large::copy_cached(master, source, bytes);
+        if steps.streams_master {
+            large::stream_range::<F>(targets.stream(), master, source, bytes);
+        } else {
+            large::copy_cached(master, source, bytes);
+        }
         if steps.master_last {
             workers.wait();
         }
-        super::block::flush_range::<F>(master, bytes);
-        step_fence::<F>(steps, false);
+        if !steps.streams_master {
+            super::block::flush_range::<F>(master, bytes);
+        }
+        step_fence::<F>(steps, steps.streams_master);
         if !steps.master_last {
             workers.wait();
         }

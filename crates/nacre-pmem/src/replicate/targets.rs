@@ -4,7 +4,8 @@ use crate::error::Result;
 use crate::flush::CACHE_LINE_BYTES;
 use crate::stream::StreamFlavour;
 
-use super::block::Lanes;
+use super::block::{Lanes, prefetch_for_write};
+use super::routines::Cached;
 use super::worker::Workers;
 
 /// Most replicas of a master.
@@ -58,6 +59,21 @@ impl Targets {
             self.workers = Some(Workers::start(self.replica_count)?);
         }
         Ok(())
+    }
+
+    /// Asks for the line at `offset` of the members in question, to be written soon.
+    #[inline(always)]
+    pub fn prefetch(&self, offset: usize, cached: Cached) {
+        match cached {
+            Cached::Nothing => {}
+            Cached::Master => prefetch_for_write(self.master.wrapping_add(offset)),
+            Cached::All => {
+                prefetch_for_write(self.master.wrapping_add(offset));
+                for base in self.replicas() {
+                    prefetch_for_write(base.wrapping_add(offset));
+                }
+            }
+        }
     }
 
     /// Returns the address of the master's first byte.

@@ -7,6 +7,7 @@
 //! 1. Every address belongs to a mapped pool of the set: whoever unmaps one calls `refresh` or
 //!    drops the engine first.
 
+use crate::domain::Domain;
 use crate::error::Result;
 use crate::fault::FaultCell;
 use crate::flush::{self, FlushFlavour};
@@ -14,16 +15,25 @@ use crate::pool::Pool;
 use crate::replicate::{Mechanism, REPLICA_COUNT_MAX, Routines, Targets, routines};
 use crate::set::member::Member;
 use crate::set::pool_set::PoolSet;
+use crate::switch::{DecisionTree, Machine, PatternDetector, Switch, SwitchReport};
 
-/// Largest update that is copied through the cache: longer ones are streamed to the replicas.
-const CACHED_BYTES_MAX: usize = 64;
+/// How many updates of a batch are prefetched ahead.
+const PREFETCH_DISTANCE: usize = 8;
 
 /// Addresses and code for the members as they are now.
 #[derive(Debug)]
 pub(crate) struct Engine {
     targets: Targets,
-    small: Routines,
-    large: Routines,
+    switch: Switch,
+    /// The code for the undo log. It is never read but by recovery, so unless a mechanism is asked
+    /// for it is streamed to all members.
+    log: Routines,
+    /// Whether no update is handed to a worker, which copies without regard to words.
+    stores_words_whole: bool,
+    /// The set has one writer, so one detector sees all its updates.
+    detector: PatternDetector,
+    /// Whether the newest update of the data area continued an earlier one.
+    is_sequential: bool,
     cells: Vec<&'static FaultCell>,
 }
 
@@ -34,14 +44,70 @@ impl Engine {
     /// `offset + source.len()` is at most the end of every live member, `source` lies in none, and
     /// the caller has the set for itself.
     #[inline(always)]
-    pub(crate) unsafe fn write(&self, offset: u64, source: &[u8]) -> &Routines {
-        let routines = if source.len() <= CACHED_BYTES_MAX { &self.small } else { &self.large };
-        // SAFETY: the routines were chosen for these targets, in `build`; range, exclusiveness and
+    pub(crate) unsafe fn write(
+        &mut self,
+        offset: u64,
+        source: &[u8],
+        is_transactional: bool,
+    ) -> Routines {
+        self.is_sequential = self.detector.observe(offset, source.len() as u64);
+        let code = self.switch.choose(self.is_sequential, is_transactional, source.len());
+        // SAFETY: the code was chosen for these targets, in `build`; range, exclusiveness and
         // `source` by the caller's contract; the members are mapped by invariant 1.
-        unsafe {
-            (routines.write)(&self.targets, offset as usize, source.as_ptr(), source.len());
+        unsafe { (code.write)(&self.targets, offset as usize, source.as_ptr(), source.len()) };
+        code
+    }
+
+    /// As [`Engine::write`] for bytes of the undo log, whose place says nothing about the updates
+    /// to come.
+    ///
+    /// # Safety
+    /// As for [`Engine::write`].
+    #[inline(always)]
+    pub(crate) unsafe fn write_log(&self, offset: u64, source: &[u8]) -> Routines {
+        // SAFETY: as in `write`.
+        unsafe { (self.log.write)(&self.targets, offset as usize, source.as_ptr(), source.len()) };
+        self.log
+    }
+
+    /// Whether a store of an aligned word of 4 or 8 bytes is one instruction in each member.
+    #[inline(always)]
+    pub(crate) fn stores_words_whole(&self) -> bool {
+        self.stores_words_whole
+    }
+
+    /// Stores several updates and starts their write-back, each with its first line prefetched
+    /// while those before it are stored.
+    ///
+    /// # Safety
+    /// As for [`Engine::write`], for each of the `count` updates that `update` returns.
+    #[inline(always)]
+    pub(crate) unsafe fn write_all<'a>(
+        &mut self,
+        count: usize,
+        update: impl Fn(usize) -> (u64, &'a [u8]),
+    ) {
+        for index in 0..count.min(PREFETCH_DISTANCE) {
+            let (offset, source) = update(index);
+            self.prefetch(offset, source.len());
         }
-        routines
+        for index in 0..count {
+            if index + PREFETCH_DISTANCE < count {
+                let (offset, source) = update(index + PREFETCH_DISTANCE);
+                self.prefetch(offset, source.len());
+            }
+            let (offset, source) = update(index);
+            // SAFETY: the caller's contract.
+            unsafe { self.write(offset, source, false) };
+        }
+    }
+
+    /// Asks for the first line of an update to come, in each member that is stored into through
+    /// the cache.
+    #[inline(always)]
+    fn prefetch(&self, offset: u64, bytes: usize) {
+        let code = self.switch.choose(self.is_sequential, false, bytes);
+        self.targets.prefetch(offset as usize, code.cached);
     }
 
     /// Waits for everything written, and returns whether no live member lost a page.
@@ -62,6 +128,7 @@ impl Engine {
     fn build(
         members: &[Member],
         serving: usize,
+        report: &SwitchReport,
         forced: Option<Mechanism>,
     ) -> Result<Option<Engine>> {
         let live = members.iter().enumerate().filter(|(_, member)| member.is_live());
@@ -78,37 +145,50 @@ impl Engine {
         }
         let replicas: Vec<*mut u8> = pools[1..].iter().map(|(_, pool)| pool.base()).collect();
         let mut targets = Targets::new(master.base(), &replicas, master.plan.stream);
-        let (small, large) = (mechanism(forced, 0), mechanism(forced, CACHED_BYTES_MAX + 1));
-        if small.needs_workers() || large.needs_workers() {
+        let switch = match forced {
+            Some(mechanism) => Switch::fixed(mechanism, flush, replicas.len())?,
+            None if flush == report.machine.flush => {
+                Switch::resolve(&report.tree, master.plan.kind, flush, replicas.len())?
+            }
+            None => {
+                // The serving member moved to where another instruction is in use.
+                let tree = DecisionTree::built_in(&Machine::this(flush));
+                Switch::resolve(&tree, master.plan.kind, flush, replicas.len())?
+            }
+        };
+        if switch.needs_workers() {
             targets.start_workers()?;
         }
+        let log = forced.unwrap_or(Mechanism::MOVNT_SF_SM);
         Ok(Some(Engine {
-            small: routines(small, flush, replicas.len())?,
-            large: routines(large, flush, replicas.len())?,
+            log: routines(log, flush, replicas.len())?,
+            stores_words_whole: !switch.needs_workers(),
+            switch,
+            detector: PatternDetector::new(),
+            is_sequential: false,
             targets,
             cells: pools.iter().map(|(_, pool)| pool.mapping.faults()).collect(),
         }))
     }
 }
 
-/// Returns the mechanism for updates of `bytes` bytes.
-fn mechanism(forced: Option<Mechanism>, bytes: usize) -> Mechanism {
-    match forced {
-        Some(forced) => forced,
-        None if bytes <= CACHED_BYTES_MAX => Mechanism::SF_PF,
-        None => Mechanism::MOVNT_SF,
-    }
+/// Finds out by which tree a set with members in `domains` chooses mechanisms: from the profile in
+/// the settings of the first that has one.
+pub(crate) fn report(domains: &[Domain]) -> SwitchReport {
+    let profile = domains.iter().find_map(Domain::profile);
+    let flush = domains.first().map_or(FlushFlavour::None, Domain::flush_flavour);
+    SwitchReport::load_or_built_in(profile, flush)
 }
 
 impl PoolSet {
-    /// Fixes the mechanism by which updates reach the replicas, or leaves it to the size of each
-    /// update (`None`).
+    /// Fixes the mechanism by which updates reach the replicas; `None` leaves it to the switch.
     ///
     /// # Errors
     /// `Unsupported` if this processor cannot run it, `OutOfMemory` if it needs threads and there
     /// are none; the mechanism stays as it was.
     pub fn set_mechanism(&mut self, mechanism: Option<Mechanism>) -> Result<()> {
-        let engine = Engine::build(&self.members, self.serving_position(), mechanism)?;
+        let engine =
+            Engine::build(&self.members, self.serving_position(), &self.report, mechanism)?;
         self.forced = mechanism;
         self.engine = engine.filter(|_| self.engine.is_some());
         Ok(())
@@ -116,13 +196,25 @@ impl PoolSet {
 
     /// Returns the mechanism that an update of `bytes` bytes takes, or `None` while the members are
     /// of mixed kinds or written back by the kernel, and so written one after the other.
-    pub fn mechanism_in_use(&self, bytes: usize) -> Option<Mechanism> {
-        self.engine.as_ref().map(|_| mechanism(self.forced, bytes))
+    pub fn mechanism_in_use(
+        &self,
+        is_sequential: bool,
+        is_transactional: bool,
+        bytes: usize,
+    ) -> Option<Mechanism> {
+        let engine = self.engine.as_ref()?;
+        Some(engine.switch.mechanism(is_sequential, is_transactional, bytes))
+    }
+
+    /// Returns by which tree mechanisms are chosen, and why; from when the set was opened.
+    pub fn switch_report(&self) -> &SwitchReport {
+        &self.report
     }
 
     /// Looks at the live members again.
     pub(crate) fn refresh(&mut self) {
-        let engine = Engine::build(&self.members, self.serving_position(), self.forced);
+        let serving = self.serving_position();
+        let engine = Engine::build(&self.members, serving, &self.report, self.forced);
         // Without threads or instructions the slow way is as good.
         self.engine = engine.ok().flatten();
     }

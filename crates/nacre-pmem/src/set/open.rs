@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicUsize;
 use crate::domain::{Access, Domain};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lock::FileLock;
+use crate::set::engine;
 use crate::set::header::{DATA_OFFSET, Header, INTENT_BYTES, INTENT_OFFSET, ROWS_MAX, Row, Uuid};
 use crate::set::inspect::Verdict;
 use crate::set::intent::{IntentMap, region_bytes};
@@ -77,6 +78,7 @@ impl PoolSet {
             end_offset: file_bytes,
             scrubbed_to: 0,
             engine: None,
+            report: engine::report(domains),
             forced: None,
         };
         let result = set.create_members(domains, options);
@@ -246,16 +248,20 @@ impl PoolSet {
 
     /// Copies what differs in the ranges from the serving member to the other good ones, durably.
     pub(crate) fn equalise(&mut self, ranges: &[(u64, u64)]) -> Result<()> {
-        let serving = self.serving_position();
+        self.equalise_from(self.serving_position(), ranges)
+    }
+
+    /// As [`PoolSet::equalise`], from the member at `source`.
+    pub(crate) fn equalise_from(&mut self, source: usize, ranges: &[(u64, u64)]) -> Result<()> {
         let mut failed = Vec::new();
         for position in 0..self.members.len() {
-            if position == serving || !self.members[position].is_good() {
+            if position == source || !self.members[position].is_good() {
                 continue;
             }
             let result = ranges
                 .iter()
                 .try_for_each(|&(from, to)| {
-                    copy_range(&mut self.members, serving, position, from, to)
+                    copy_range(&mut self.members, source, position, from, to)
                 })
                 .and_then(|()| self.members[position].mapped()?.drain());
             if let Err(error) = result {
@@ -335,12 +341,8 @@ fn assemble(
         .collect();
     let mut members: Vec<Member> = Vec::new();
     for row in &truth.header.rows {
-        let found = candidates.iter().position(|candidate| {
-            let by_uuid = candidate.header.as_ref().map(|(header, _)| header.member == row.uuid);
-            by_uuid.unwrap_or(candidate.index == row.index)
-        });
         let mut member = missing_member(name, row);
-        if let Some(found) = found {
+        if let Some(found) = position_of(&candidates, row) {
             let is_good = good.contains(&row.uuid);
             fill_member(&mut member, candidates.swap_remove(found), access, is_good, &sizes);
         }
@@ -375,10 +377,21 @@ fn assemble(
         end_offset: sizes.file_bytes(),
         scrubbed_to: 0,
         engine: None,
+        report: engine::report(domains),
         forced: None,
     };
     set.choose_serving()?;
     Ok(set)
+}
+
+/// Returns the candidate that a row means: by uuid, else the one of its number without a header. (A
+/// crash can leave such a file beside the member that got its number later.)
+fn position_of(candidates: &[Candidate], row: &Row) -> Option<usize> {
+    let is_meant = |candidate: &Candidate| {
+        candidate.header.as_ref().is_some_and(|(header, _)| header.member == row.uuid)
+    };
+    let may_be = |candidate: &Candidate| candidate.header.is_none() && candidate.index == row.index;
+    candidates.iter().position(is_meant).or_else(|| candidates.iter().position(may_be))
 }
 
 /// Returns a member of which only the row in the table is known.

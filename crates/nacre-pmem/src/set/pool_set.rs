@@ -13,6 +13,7 @@ use crate::set::engine::Engine;
 use crate::set::header::{DATA_OFFSET, INTENT_BYTES, INTENT_OFFSET, Uuid};
 use crate::set::intent::IntentMap;
 use crate::set::member::{Member, MemberCondition, MemberState};
+use crate::switch::SwitchReport;
 use crate::undo::{self, Log};
 
 /// A master pool and its replicas.
@@ -41,6 +42,8 @@ pub struct PoolSet {
     pub(crate) scrubbed_to: u64,
     /// The quick way to all live members, if there is one.
     pub(crate) engine: Option<Engine>,
+    /// By which tree mechanisms are chosen.
+    pub(crate) report: SwitchReport,
     /// The mechanism that was asked for.
     pub(crate) forced: Option<Mechanism>,
 }
@@ -209,12 +212,12 @@ impl PoolSet {
     pub fn update(&mut self, offset: u64, source: &[u8]) -> Result<()> {
         self.leave_transactions(offset)?;
         self.prepare(offset, source.len() as u64)?;
-        let Some(engine) = &self.engine else {
+        let Some(engine) = &mut self.engine else {
             return self.update_each(offset, source);
         };
         // SAFETY: `prepare` checked the range, and `end_offset` is in every live member; `source`
         // lies in none, since `&mut self` excludes borrows of them.
-        let routines = unsafe { engine.write(offset, source) };
+        let routines = unsafe { engine.write(offset, source, false) };
         // PERSIST: the update is durable in every live member.
         (routines.drain)();
         match engine.are_sound() {
@@ -228,13 +231,35 @@ impl PoolSet {
     ///
     /// # Errors
     /// As for [`PoolSet::update`]; if a range is wrong nothing is written.
+    #[inline]
     pub fn update_batch(&mut self, updates: &[(u64, &[u8])]) -> Result<()> {
-        for (offset, source) in updates {
-            self.leave_transactions(*offset)?;
-            self.prepare(*offset, source.len() as u64)?;
+        self.update_all(updates.len(), |index| updates[index])
+    }
+
+    /// As [`PoolSet::update_batch`], for the `count` updates that `update` returns.
+    ///
+    /// # Errors
+    /// As for [`PoolSet::update_batch`].
+    #[inline]
+    pub(crate) fn update_all<'a>(
+        &mut self,
+        count: usize,
+        update: impl Fn(usize) -> (u64, &'a [u8]),
+    ) -> Result<()> {
+        for index in 0..count {
+            let (offset, source) = update(index);
+            self.leave_transactions(offset)?;
+            self.prepare(offset, source.len() as u64)?;
         }
-        for (offset, source) in updates {
-            self.store(*offset, source)?;
+        match &mut self.engine {
+            // SAFETY: as in `update`, for each update.
+            Some(engine) => unsafe { engine.write_all(count, update) },
+            None => {
+                for index in 0..count {
+                    let (offset, source) = update(index);
+                    self.store_each(offset, source)?;
+                }
+            }
         }
         self.drain()
     }
@@ -334,12 +359,35 @@ impl PoolSet {
     /// Stores in each live member and starts write-back; [`PoolSet::prepare`] took the range.
     #[inline(always)]
     pub(crate) fn store(&mut self, offset: u64, source: &[u8]) -> Result<()> {
-        match &self.engine {
+        match &mut self.engine {
             Some(engine) => {
                 // SAFETY: as in `update`; the caller prepared the range.
-                let _ = unsafe { engine.write(offset, source) };
+                let _ = unsafe { engine.write(offset, source, false) };
                 Ok(())
             }
+            None => self.store_each(offset, source),
+        }
+    }
+
+    /// Whether a store of an aligned word of 4 or 8 bytes is one instruction in each member.
+    #[inline(always)]
+    pub(crate) fn stores_words_whole(&self) -> bool {
+        self.engine.as_ref().is_some_and(Engine::stores_words_whole)
+    }
+
+    /// As [`PoolSet::store`], for the stores of a transaction: into the data area or the undo log.
+    #[inline(always)]
+    pub(crate) fn store_in_transaction(&mut self, offset: u64, source: &[u8]) -> Result<()> {
+        let is_log = offset < self.data_offset();
+        match &mut self.engine {
+            // SAFETY: as in `update`; the caller prepared the range.
+            Some(engine) => unsafe {
+                let _ = match is_log {
+                    true => engine.write_log(offset, source),
+                    false => engine.write(offset, source, true),
+                };
+                Ok(())
+            },
             None => self.store_each(offset, source),
         }
     }

@@ -1,13 +1,15 @@
 //! What lies in the domains under the name of a set, and which of it is the truth.
 //!
-//! 1. Every file `NAME.<index>` is opened and locked, and its header read. A foreign file, one of
-//!    another set or of a newer version, and two copies of one member are errors: which one is
-//!    meant is for the user to say. A truncated or damaged file is a damaged member.
+//! 1. Every file `NAME.<index>` is opened and locked, and its header read. A file of another set or
+//!    of a newer version, and two copies of one member are errors: which one is meant is for the
+//!    user to say. A truncated or damaged file is a damaged member.
 //! 2. The highest epoch counts. Members of one epoch that was raised in two separate openings are
 //!    an error, and so is a member that went on alone. A member of an epoch that is only being
 //!    raised has acknowledged nothing in it, so members of the epochs from `base` on are as good.
 //! 3. Of the headers that count, the one with the highest sequence has the member table that
 //!    counts: its good rows are the good members.
+//! 4. A file without magic in the place of a good member is an error. Elsewhere it is what a crash
+//!    left of the first header of a new member: damaged if the table has its number, else ignored.
 
 use std::os::unix::fs::{FileExt, MetadataExt};
 
@@ -16,7 +18,7 @@ use rustix::fs::SeekFrom;
 use crate::domain::{Access, Domain};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lock::FileLock;
-use crate::set::header::{self, Header, Phase, ROWS_MAX, SLOT_BYTES, Standing, Unreadable};
+use crate::set::header::{self, Header, Phase, ROWS_MAX, Row, SLOT_BYTES, Standing, Unreadable};
 
 /// A file that may be a member.
 #[derive(Debug)]
@@ -106,9 +108,7 @@ fn examine(
         }
     };
     match found {
-        Err(error @ (Unreadable::Foreign | Unreadable::TooNew(_))) => {
-            return Err(error.error(&object));
-        }
+        Err(error @ Unreadable::TooNew(_)) => return Err(error.error(&object)),
         Err(error) => candidate.problem = Some(error.error(&object)),
         Ok((header, slot)) => {
             if header.index != index {
@@ -226,6 +226,7 @@ pub(crate) fn judge(name: &str, candidates: &[Candidate]) -> Result<Truth> {
         .filter_map(|(position, candidate)| Some((position, &candidate.header.as_ref()?.0)))
         .collect();
     let Some(epoch) = known.iter().map(|(_, header)| header.epoch).max() else {
+        check_foreign(candidates, None)?;
         return Err(none_found(name, candidates));
     };
     let newest: Vec<&Header> =
@@ -247,6 +248,7 @@ pub(crate) fn judge(name: &str, candidates: &[Candidate]) -> Result<Truth> {
     else {
         return Err(none_found(name, candidates));
     };
+    check_foreign(candidates, Some(table))?;
     check_divergence(name, candidates, &known, table)?;
     let is_good = |position: usize, header: &Header| {
         let row_is_good =
@@ -271,6 +273,27 @@ pub(crate) fn judge(name: &str, candidates: &[Candidate]) -> Result<Truth> {
     let sequence_max = known.iter().map(|(_, header)| header.sequence).max().unwrap_or(0);
     let header = (*table).clone();
     Ok(Truth { header, good, base_epoch, epoch_max: epoch, sequence_max })
+}
+
+/// Refuses a foreign file where the table expects a good member, which is found nowhere else; or
+/// any, if there is no table.
+fn check_foreign(candidates: &[Candidate], table: Option<&Header>) -> Result<()> {
+    let is_found = |row: &Row| {
+        let mut headers = candidates.iter().filter_map(|candidate| candidate.header.as_ref());
+        headers.any(|(header, _)| header.member == row.uuid)
+    };
+    for candidate in candidates.iter().filter(|candidate| candidate.header.is_none()) {
+        let expects = |row: &Row| {
+            row.index == candidate.index && row.standing == Standing::Good && !is_found(row)
+        };
+        if let Some(problem) = &candidate.problem
+            && problem.kind() == ErrorKind::Foreign
+            && table.is_none_or(|table| table.rows.iter().any(expects))
+        {
+            return Err(Error::again(problem));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses a member that acknowledged stores after the others had left it behind.

@@ -22,6 +22,9 @@ use crate::settings::Settings;
 /// Every so many images all bytes are compared, to find stores without a hook.
 const COMPARE_INTERVAL: usize = 256;
 
+/// How often a crash is followed by another one in the recovery from it.
+const NESTED_MAX: usize = 2;
+
 /// Explores what crashes during a workload can leave. All choices follow from the seed.
 ///
 /// ```
@@ -89,7 +92,7 @@ impl Explorer {
         }
     }
 
-    /// Sets how many images are checked at most.
+    /// Sets how many images are checked: about so many at most, those in recovery included.
     pub fn images(mut self, images_max: usize) -> Explorer {
         self.images_max = images_max;
         self
@@ -112,8 +115,8 @@ impl Explorer {
         self
     }
 
-    /// Cuts the check of every `interval`-th image short again, at most `images_max` times each;
-    /// interval 0 never does.
+    /// Cuts the check of every `interval`-th image short again, at most `images_max` times each,
+    /// and the recovery from some of those once more; interval 0 never does.
     pub fn nested(mut self, interval: usize, images_max: usize) -> Explorer {
         self.nested_interval = interval;
         self.nested_images_max = images_max;
@@ -158,7 +161,8 @@ impl Explorer {
             },
         };
         run.report.events = trace.events.len();
-        let mut replays: Vec<Replay> = (0..2).map(|_| Replay::new(domains(&plans))).collect();
+        let mut replays: Vec<Replay> =
+            (0..=NESTED_MAX).map(|_| Replay::new(domains(&plans))).collect();
         run.explore(&mut replays, &base, &trace, None, self.images_max)?;
         run.report.elapsed = start.elapsed();
         Ok(run.report)
@@ -300,11 +304,12 @@ impl Run<'_> {
                 if !seen.insert(image.hash(&media) ^ mix(mark_count as u64)) {
                     continue;
                 }
-                left -= 1;
+                let before = self.report.images;
                 let marks_here = marks.unwrap_or(&all_marks[..mark_count]);
                 self.report.images += 1;
                 self.report.nested_images += usize::from(marks.is_some());
                 self.try_image(replay, deeper, &mut media, &image, (trace, marks_here))?;
+                left = left.saturating_sub(self.report.images - before);
             }
             self.crash_points.pop();
         }
@@ -330,7 +335,11 @@ impl Run<'_> {
             let problem = format!("a check changed file {file} at {offset} without a hook");
             return Err(self.violation(problem, media, image, trace));
         }
-        let interval = self.explorer.nested_interval;
+        let interval = match self.explorer.only_point {
+            // Which images were cut short depends on all those before.
+            Some(_) => self.explorer.nested_interval.min(1),
+            None => self.explorer.nested_interval,
+        };
         let is_nested = !deeper.is_empty() && interval > 0 && number.is_multiple_of(interval);
         replay.recorder.switch(if is_nested { Mode::Record } else { Mode::Track });
         let crash = Crash { domains: &replay.domains, marks, recorder: &replay.recorder };

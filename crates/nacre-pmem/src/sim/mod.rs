@@ -18,7 +18,8 @@
 //! 2. A line whose flush was followed by a fence of the same thread holds at least the state at
 //!    the flush. All flush instructions are treated alike, as the weakest of them.
 //! 3. Of a non-temporal store, and of what went through the kernel (`pwrite`), any subset of words
-//!    is there, until the next fence of its thread or a synchronisation of the file.
+//!    is there, until the next fence of its thread or a synchronisation of the file. A word has its
+//!    stores in their order all the same, whatever their kind: caches are coherent.
 //! 4. At page granularity ordinary stores behave like those through the kernel; `msync` and `fsync`
 //!    end that for the pages they cover.
 //! 5. At byte granularity (persistent caches) ordinary stores are durable in their order; only the

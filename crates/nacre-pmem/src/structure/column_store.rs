@@ -174,12 +174,15 @@ impl ColumnStore {
     ///
     /// # Errors
     /// As for [`ColumnStore::update`]; if a place is wrong nothing is written.
+    #[inline]
     pub fn update_batch(&self, set: &mut PoolSet, updates: &[(u64, &[u8])]) -> Result<()> {
-        let mut placed = Vec::with_capacity(updates.len());
         for (row, values) in updates {
-            placed.push((self.offset_of(*row, values.len())?, *values));
+            self.offset_of(*row, values.len())?;
         }
-        set.update_batch(&placed)
+        set.update_all(updates.len(), |index| {
+            let (row, values) = updates[index];
+            (self.values + row * self.width, values)
+        })
     }
 
     /// Replaces the values from `row` on in a transaction of their own: after a crash all are new,
@@ -190,7 +193,7 @@ impl ColumnStore {
     #[inline]
     pub fn update_tx(&self, set: &mut PoolSet, row: u64, values: &[u8]) -> Result<()> {
         let offset = self.offset_of(row, values.len())?;
-        set.transaction(|tx| tx.write(offset, values))
+        set.replace(offset, values)
     }
 
     /// Returns `count` values from `row` on.

@@ -8,7 +8,8 @@
 //!    adds time, and under load it adds to more than half of the runs.
 //!
 //! A transactional update is measured as the undo log stores: an entry of the old bytes, a fence,
-//! the update and a commit record, a fence, all by the same mechanism.
+//! the update and a commit word, a fence; the log is streamed, the update takes the mechanism. One
+//! word is stored without a log.
 
 use std::time::{Duration, Instant};
 
@@ -21,8 +22,11 @@ use super::profile::{Machine, Measurement, Pattern, Profile, Situation};
 
 /// A mechanism this much slower than the best of the first two rounds is not measured again.
 const HOPELESS: f64 = 1.5;
-/// Bytes of an undo log's entry in front of the old bytes, and of a commit record.
-const ENTRY_BYTES: usize = 24;
+/// Bytes of an undo log in front of the old bytes.
+const ENTRY_BYTES: usize = 40;
+const COMMIT_BYTES: usize = 8;
+/// Updates of words are transactions by themselves.
+const WORD_BYTES: [usize; 2] = [4, 8];
 /// Bytes in front of each member that stand for the undo log.
 const LOG_BYTES: usize = 1 << 20;
 
@@ -31,7 +35,7 @@ const LOG_BYTES: usize = 1 << 20;
 pub struct Calibration {
     /// Sizes of updates, at most half a member each.
     pub update_bytes: Vec<u64>,
-    /// Numbers of replicas, 1 to 7 each.
+    /// Numbers of replicas, 0 to 7 each. Without replicas only the ways to the master differ.
     pub replica_counts: Vec<usize>,
     /// Mechanisms; those that cannot run here are left out.
     pub mechanisms: Vec<Mechanism>,
@@ -44,11 +48,11 @@ pub struct Calibration {
 }
 
 impl Default for Calibration {
-    /// All mechanisms, 1 to 3 replicas of 256 MiB, 4 bytes to 64 KiB: about half a minute a domain.
+    /// All mechanisms, 0 to 3 replicas of 256 MiB, 4 bytes to 64 KiB: about half a minute a domain.
     fn default() -> Calibration {
         Calibration {
             update_bytes: [4, 16, 64, 256, 1024, 4096, 16384, 65536].to_vec(),
-            replica_counts: vec![1, 2, 3],
+            replica_counts: vec![0, 1, 2, 3],
             mechanisms: Mechanism::ALL.to_vec(),
             member_bytes: 256 << 20,
             rounds: 9,
@@ -128,9 +132,8 @@ impl Calibration {
         if self.update_bytes.iter().any(|&bytes| bytes == 0 || bytes > data_bytes / 2) {
             return Err(refused("an update is empty or larger than half a member", "change it"));
         }
-        let counts = 1..=REPLICA_COUNT_MAX;
-        if self.replica_counts.iter().any(|count| !counts.contains(count)) {
-            return Err(refused("a number of replicas is not from 1 to 7", "change it"));
+        if self.replica_counts.iter().any(|&count| count > REPLICA_COUNT_MAX) {
+            return Err(refused("a number of replicas is not from 0 to 7", "change it"));
         }
         if self.rounds == 0 || self.run.is_zero() {
             return Err(refused("no run is asked for", "ask for at least one round"));
@@ -186,13 +189,20 @@ impl<'a> Site<'a> {
     ) -> Result<Vec<(Mechanism, f64)>> {
         let mut runs = Vec::new();
         let flush = self.domain.flush_flavour();
-        for &mechanism in self.calibration.mechanisms.iter().filter(|one| one.is_available()) {
+        let needs_log = situation.is_transactional && !WORD_BYTES.contains(&update_bytes);
+        let log = routines(Mechanism::MOVNT_SF_SM, flush, situation.replica_count)?;
+        let log = needs_log.then_some(log);
+        let all = &self.calibration.mechanisms[..];
+        // Without replicas the others are the same as these.
+        let masters = [Mechanism::MOVNT_SF, Mechanism::MOVNT_SF_SM];
+        let mechanisms = if situation.replica_count == 0 { &masters } else { all };
+        for &mechanism in mechanisms.iter().filter(|one| one.is_available()) {
             let code = routines(mechanism, flush, situation.replica_count)?;
             runs.push((mechanism, code, Vec::new()));
         }
         for round in 0..self.calibration.rounds {
             for (_, code, times) in &mut runs {
-                times.push(self.run(targets, *code, situation, update_bytes));
+                times.push(self.run(targets, *code, log, situation, update_bytes));
             }
             if round == 1 {
                 let fastest = |times: &[f64]| times.iter().copied().fold(f64::INFINITY, f64::min);
@@ -208,12 +218,21 @@ impl<'a> Site<'a> {
         Ok(runs.into_iter().map(|(mechanism, _, times)| (mechanism, quartile(times))).collect())
     }
 
-    /// Updates for the length of a run and returns the mean time of an update.
-    fn run(&self, targets: &Targets, code: Routines, situation: Situation, bytes: usize) -> f64 {
+    /// Updates for the length of a run and returns the mean time of an update; `log` is the code
+    /// for the undo log if one is written.
+    fn run(
+        &self,
+        targets: &Targets,
+        code: Routines,
+        log: Option<Routines>,
+        situation: Situation,
+        bytes: usize,
+    ) -> f64 {
         let slots = (self.calibration.member_bytes as usize - LOG_BYTES) / bytes;
         // A power of two less is kept, so that a random slot is a mask.
         let mask = slots.next_power_of_two() / 2 - 1;
-        let mut source = vec![0x5A; bytes.max(ENTRY_BYTES) + ENTRY_BYTES];
+        let mut source = vec![0x5A; bytes.max(COMMIT_BYTES)];
+        let mut entry = vec![0x5A; (bytes + ENTRY_BYTES).next_multiple_of(64)];
         let mut random = 0x9E37_79B9_7F4A_7C15_u64;
         let mut count = 0usize;
         let start = Instant::now();
@@ -229,20 +248,24 @@ impl<'a> Site<'a> {
                 };
                 source[0] = count as u8;
                 let offset = LOG_BYTES + slot * bytes;
-                if situation.is_transactional {
+                if let Some(log) = log {
                     // SAFETY: as below; the entry lies in front of the data: its offset and length
                     // stay below `LOG_BYTES`.
-                    unsafe { log_entry(targets, code, &source, bytes) };
+                    unsafe { log_entry(targets, log, offset, &mut entry, bytes) };
                 }
                 // SAFETY: the members of `targets` are mapped writable while `self` is borrowed,
                 // `offset + bytes` is at most their size, and nobody else has them; the code is for
                 // this flush flavour and number of replicas; `source` is long enough and apart.
                 unsafe { (code.write)(targets, offset, source.as_ptr(), bytes) };
-                if situation.is_transactional {
-                    // SAFETY: as above: the commit record lies in the log.
-                    unsafe { (code.write)(targets, 0, source.as_ptr(), ENTRY_BYTES) };
+                match log {
+                    None => (code.drain)(),
+                    Some(log) => {
+                        // SAFETY: as above: the commit word lies in the log.
+                        unsafe { (log.write)(targets, 0, source.as_ptr(), COMMIT_BYTES) };
+                        // Waits for the flushes of both.
+                        (log.drain)();
+                    }
                 }
-                (code.drain)();
                 count += 1;
             }
             let elapsed = start.elapsed();
@@ -253,15 +276,26 @@ impl<'a> Site<'a> {
     }
 }
 
-/// Stores an entry of the old bytes behind the header of the log and waits for it.
+/// Stores an entry with the bytes of the master at `offset`, in whole lines, and waits for it.
 ///
 /// # Safety
-/// As for the caller's own stores.
-unsafe fn log_entry(targets: &Targets, code: Routines, source: &[u8], bytes: usize) {
-    let length = (bytes + ENTRY_BYTES).min(LOG_BYTES / 2).min(source.len());
-    // SAFETY: `ENTRY_BYTES + length` is below `LOG_BYTES` and `length` at most the source's.
-    unsafe { (code.write)(targets, ENTRY_BYTES, source.as_ptr(), length) };
-    (code.drain)();
+/// As for the caller's own stores, `bytes` at `offset`.
+unsafe fn log_entry(
+    targets: &Targets,
+    log: Routines,
+    offset: usize,
+    entry: &mut [u8],
+    bytes: usize,
+) {
+    let old = targets.master().wrapping_add(offset);
+    let length = entry.len().min(LOG_BYTES);
+    // SAFETY: `bytes` bytes of the master are mapped and fit the entry behind its header;
+    // `length` is at most the size of the log in front of the data, and of the entry.
+    unsafe {
+        std::ptr::copy_nonoverlapping(old, entry[ENTRY_BYTES..].as_mut_ptr(), bytes);
+        (log.write)(targets, 0, entry.as_ptr(), length);
+    }
+    (log.drain)();
 }
 
 impl Drop for Site<'_> {

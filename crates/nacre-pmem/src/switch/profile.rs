@@ -270,8 +270,8 @@ impl<'a> Line<'a> {
             )?;
         let (column, word) = next("the number of replicas")?;
         let replica_count = self.parse(column, word, "a number of replicas")?;
-        if !(1..=REPLICA_COUNT_MAX).contains(&replica_count) {
-            let problem = format_args!("{replica_count} replicas, 1 to {REPLICA_COUNT_MAX} exist");
+        if replica_count > REPLICA_COUNT_MAX {
+            let problem = format_args!("{replica_count} replicas, 0 to {REPLICA_COUNT_MAX} exist");
             return Err(self.error(column, problem));
         }
         let (column, word) = next("the size of the update")?;

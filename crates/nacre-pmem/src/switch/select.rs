@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::flush::FlushFlavour;
 use crate::granularity::DomainKind;
 use crate::replicate::{Mechanism, Routines, routines};
@@ -128,14 +128,33 @@ impl SwitchReport {
     /// # Errors
     /// As for [`Profile::read`], except `NotFound`.
     pub fn load(path: Option<&Path>, flush: FlushFlavour) -> Result<SwitchReport> {
+        match SwitchReport::try_load(path, flush) {
+            (report, None) => Ok(report),
+            (_, Some(error)) => Err(error),
+        }
+    }
+
+    /// As [`SwitchReport::load`], but whatever is wrong with the file becomes the reason why the
+    /// built-in tree is used.
+    pub fn load_or_built_in(path: Option<&Path>, flush: FlushFlavour) -> SwitchReport {
+        SwitchReport::try_load(path, flush).0
+    }
+
+    /// Returns the report, and the error if the profile cannot be read.
+    fn try_load(path: Option<&Path>, flush: FlushFlavour) -> (SwitchReport, Option<Error>) {
         let machine = Machine::this(flush);
         let path = path.map(Path::to_path_buf);
+        let mut broken = None;
         let found = match path.as_deref().map(Profile::read) {
             None => Err("no profile is configured".to_string()),
             Some(Err(error)) if error.kind() == ErrorKind::NotFound => {
                 Err("there is no such file; `nacre calibrate` makes it".to_string())
             }
-            Some(Err(error)) => return Err(error),
+            Some(Err(error)) => {
+                let reason = error.to_string();
+                broken = Some(error);
+                Err(reason)
+            }
             Some(Ok(profile)) => match profile.mismatch(&machine) {
                 Some(mismatch) => Err(format!("{mismatch}; `nacre calibrate` measures again")),
                 None => DecisionTree::derive(&profile)
@@ -146,7 +165,7 @@ impl SwitchReport {
             Ok(tree) => (tree, None),
             Err(reason) => (DecisionTree::built_in(&machine), Some(reason)),
         };
-        Ok(SwitchReport { machine, path, reason, tree })
+        (SwitchReport { machine, path, reason, tree }, broken)
     }
 }
 
@@ -223,5 +242,8 @@ mod tests {
         assert!(report.to_string().ends_with("any size: PMDK\n"), "{report}");
         std::fs::write(&path, "nonsense").unwrap();
         assert_eq!(SwitchReport::load(Some(&path), flush).unwrap_err().kind(), ErrorKind::Corrupt);
+        let report = SwitchReport::load_or_built_in(Some(&path), flush);
+        assert!(report.reason.unwrap().contains("profile"));
+        assert_eq!(report.tree, DecisionTree::built_in(&report.machine));
     }
 }

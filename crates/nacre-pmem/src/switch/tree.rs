@@ -47,21 +47,24 @@ type Figures = BTreeMap<u64, BTreeMap<Mechanism, f64>>;
 impl DecisionTree {
     /// Returns the tree for a machine without a profile.
     ///
-    /// Measured on tmpfs with 1 GiB members. Intel (Cascade Lake): a cached copy wins to 64 bytes,
-    /// a non-temporal one above. AMD (Zen 4): non-temporal stores win at every size; from 4 KiB
-    /// the master is better flushed last.
+    /// Measured on tmpfs. Intel (Cascade Lake): a cached copy wins to 64 bytes, a non-temporal one
+    /// above; the master is streamed where libpmem does, from 256 bytes. AMD (Zen 4): a streamed
+    /// master saves the load of its line before the store, and so wins at every size; what it
+    /// costs is a later load of that line, so it is not taken for small updates in transactions,
+    /// which read what they replace; those of one word (8 bytes) do not.
     pub fn built_in(machine: &Machine) -> DecisionTree {
-        let (first, first_bytes_max, second) = if machine.cpu.starts_with("AMD") {
-            (Mechanism::MOVNT_SF, 1024, Mechanism::MOVNT_SF_POST)
+        let up_to = |bytes_max, mechanism| Range { bytes_max, mechanism };
+        let streamed = up_to(u64::MAX, Mechanism::MOVNT_SF_SM);
+        let root = if machine.cpu.starts_with("AMD") {
+            let word = up_to(8, Mechanism::MOVNT_SF_SM);
+            let transactional = vec![word, up_to(32, Mechanism::MOVNT_SF), streamed];
+            let leaves = [vec![streamed], transactional].map(Node::Leaf);
+            Node::Split { question: 2, branches: (0..).zip(leaves).collect() }
         } else {
-            (Mechanism::SF_PF, 64, Mechanism::MOVNT_SF)
+            let small = up_to(64, Mechanism::SF_PF);
+            Node::Leaf(vec![small, up_to(128, Mechanism::MOVNT_SF), streamed])
         };
-        DecisionTree {
-            root: Node::Leaf(vec![
-                Range { bytes_max: first_bytes_max, mechanism: first },
-                Range { bytes_max: u64::MAX, mechanism: second },
-            ]),
-        }
+        DecisionTree { root }
     }
 
     /// Derives a tree from measurements; `None` if there is none of a mechanism that can run here.

@@ -193,6 +193,7 @@ pub(super) fn retire(set: &mut PoolSet) -> Result<()> {
 }
 
 /// Whether the set has room for a log at all.
+#[inline]
 pub(super) fn has_log(set: &PoolSet) -> bool {
     slot_bytes(set) > HEADER_BYTES
 }

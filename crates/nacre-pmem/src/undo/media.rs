@@ -9,7 +9,13 @@ pub(super) fn store(set: &mut PoolSet, offset: u64, source: &[u8]) -> Result<()>
     #[cfg(test)]
     trace::note(trace::Event::Store { offset, bytes: source.to_vec() });
     set.prepare(offset, source.len() as u64)?;
-    set.store(offset, source)
+    set.store_in_transaction(offset, source)
+}
+
+/// Checks a range and makes the intent to store into it durable; nothing else is changed.
+#[inline(always)]
+pub(super) fn prepare(set: &mut PoolSet, offset: u64, bytes: usize) -> Result<()> {
+    set.prepare(offset, bytes as u64)
 }
 
 /// Waits until everything stored is durable in every healthy member.

@@ -2,7 +2,7 @@
 //!
 //! [`PoolSet::transaction`](crate::PoolSet::transaction) runs a body that changes bytes through a
 //! [`Transaction`]. All of it takes effect, in every healthy member, or nothing does, at two fences
-//! a transaction whatever the number of writes and members.
+//! a transaction whatever the number of writes and members; one if it writes one word.
 //!
 //! # Protocol
 //! 1. `write` snapshots the old bytes into a volatile image of the log and keeps the new bytes in a
@@ -18,6 +18,11 @@
 //!    segment, fenced, and the new bytes are stored. Later writes make the next segment.
 //! 6. A body that fails or panics leaves no trace if nothing was applied. Otherwise the old bytes
 //!    are stored in reverse order, fenced, and the slot is retired.
+//!
+//! 7. A single write of an aligned word of 4 or 8 bytes is atomic by itself, so it needs no log: it
+//!    is stored at commit, after a fence if there are bytes of `write_new`, and **fenced** once.
+//!    Members that differ after a crash are made equal before the log is looked at. If the slot of
+//!    the transaction before speaks of that word, it is settled first.
 //!
 //! # Recovery
 //! The slot of the higher sequence number counts. Retired: nothing to do. Its commit word is the
@@ -73,8 +78,6 @@
 //! copied once more in DRAM, and a plain store after a transaction pays to settle. The papers
 //! measure transactions (CS TX) but leave PMDK's protocol as it is.
 mod check;
-#[cfg(test)]
-pub(crate) mod crash;
 mod layout;
 mod log;
 mod media;

@@ -11,6 +11,8 @@ use crate::set::{DATA_OFFSET, PoolSet};
 
 /// What recovery does to the data area.
 struct Verdict {
+    /// Number of the member whose log says so.
+    index: u32,
     /// The newest transaction on media.
     sequence: u64,
     /// Offsets and old bytes to store, in this order.
@@ -39,6 +41,13 @@ pub(crate) fn recover(set: &mut PoolSet) -> Result<()> {
     }
     let verdict = judge(set)?;
     set.undo = Log::recovered(verdict.sequence, verdict.was_used);
+    if !verdict.is_unanimous {
+        // Words of a log mean nothing beside those of another transaction, so they are stored
+        // into equal logs only.
+        let log = (DATA_OFFSET, set.data_offset());
+        set.prepare(log.0, log.1 - log.0)?;
+        set.equalise_from(set.position(verdict.index)?, &[log])?;
+    }
     for (offset, old) in &verdict.restores {
         media::store(set, *offset, old)?;
     }
@@ -90,14 +99,17 @@ fn judge_member(set: &PoolSet, index: u32) -> Result<Verdict> {
         set.read_member(index, DATA_OFFSET + bytes, bytes)?,
     ];
     let slots = [layout::parse(slots[0], &object)?, layout::parse(slots[1], &object)?];
-    for (index, slot) in slots.iter().enumerate() {
+    for (number, slot) in slots.iter().enumerate() {
         let Slot::Sealed { sequence, .. } = slot else { continue };
-        if sequence % 2 != index as u64 {
-            return Err(damaged(&object, format!("slot {index} holds transaction {sequence}")));
+        if sequence % 2 != number as u64 {
+            return Err(damaged(&object, format!("slot {number} holds transaction {sequence}")));
         }
     }
     let was_used = slots.iter().any(|slot| *slot != Slot::Empty);
-    let verdict = |sequence, restores| Verdict { sequence, restores, was_used, is_unanimous: true };
+    let verdict = |sequence, restores| {
+        let is_unanimous = true;
+        Verdict { index, sequence, restores, was_used, is_unanimous }
+    };
     let [first, second] = slots;
     let (newest, other) = match (first.sequence(), second.sequence()) {
         (None, None) => return Err(damaged(&object, "both slots are damaged".to_string())),
@@ -117,7 +129,6 @@ fn judge_member(set: &PoolSet, index: u32) -> Result<Verdict> {
         return Ok(verdict(sequence, Vec::new()));
     }
     // A transaction begins when the one before is final, and that one's slot stays whole meanwhile.
-    // (A retired slot may stand beside any: a recovery wrote it by another member's log.)
     if other.sequence() != Some(sequence - 1) {
         let other = other.sequence().map_or("damaged".to_string(), |other| other.to_string());
         let problem =

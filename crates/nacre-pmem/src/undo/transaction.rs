@@ -5,6 +5,7 @@ use super::layout::{self, ENTRY_BYTES, HEADER_BYTES, Word};
 use super::log::{self, Buffers, COMPARED_TARGETS_MAX, Target};
 use super::media;
 use crate::error::{Error, ErrorKind, Result};
+use crate::flush::CACHE_LINE_BYTES;
 use crate::set::PoolSet;
 
 /// Changes to a pool set that take effect together or not at all.
@@ -28,6 +29,8 @@ pub struct Transaction<'a> {
     /// Bytes were stored by `write_new` since the last fence.
     has_fresh: bool,
     is_watched: bool,
+    /// The only write so far is of one word and has no entry in the image.
+    is_lone: bool,
     /// Why a write was refused; then the transaction can only roll back.
     failure: Option<ErrorKind>,
     is_finished: bool,
@@ -67,6 +70,30 @@ impl PoolSet {
         }
     }
 
+    /// Replaces a range in a transaction of its own: after a crash all of it is new, or none is.
+    /// Durable on return. Cheapest for an aligned word of 4 or 8 bytes.
+    ///
+    /// # Errors
+    /// As for [`Transaction::write`] and [`PoolSet::transaction`].
+    #[inline]
+    pub fn replace(&mut self, offset: u64, source: &[u8]) -> Result<()> {
+        let is_ready = is_word(self, offset, source.len())
+            && offset >= self.data_offset()
+            && !self.undo.must_be_prepared()
+            && !self.undo.is_watching(offset, source.len());
+        if !is_ready {
+            return self.transaction(|transaction| transaction.write(offset, source));
+        }
+        media::prepare(self, offset, source.len())?;
+        self.undo.id += 1;
+        let result = store_word(self, offset, source);
+        match result {
+            Ok(()) => self.undo.committed_id = self.undo.id,
+            Err(_) => self.undo.is_broken = true,
+        }
+        result
+    }
+
     /// Returns the id of the newest committed transaction; ids grow while the set is open.
     pub fn last_committed_id(&self) -> u64 {
         self.undo.committed_id
@@ -95,6 +122,7 @@ impl<'a> Transaction<'a> {
             is_tangled: false,
             has_fresh: false,
             is_watched: false,
+            is_lone: false,
             failure: None,
             is_finished: false,
         })
@@ -145,6 +173,11 @@ impl<'a> Transaction<'a> {
     pub fn write(&mut self, offset: u64, source: &[u8]) -> Result<()> {
         self.check(offset, source.len())?;
         match self.meet(offset, source.len()) {
+            Meeting::Apart if self.may_be_lone(offset, source.len()) => {
+                self.is_lone = true;
+                self.note(offset, source);
+                return Ok(());
+            }
             Meeting::Apart => {}
             Meeting::Overlapping => self.is_tangled = true,
             Meeting::Same(at) => {
@@ -250,30 +283,60 @@ impl<'a> Transaction<'a> {
         if source.is_empty() {
             return Ok(());
         }
+        self.log_lone()?;
+        self.log(offset, source.len())?;
+        self.note(offset, source);
+        Ok(())
+    }
+
+    /// Whether a first write may do without the log.
+    #[inline]
+    fn may_be_lone(&self, offset: u64, bytes: usize) -> bool {
+        self.buffers.targets.is_empty() && is_word(self.set, offset, bytes)
+    }
+
+    /// Logs the lone write, if there is one: it will not stay alone.
+    #[inline]
+    fn log_lone(&mut self) -> Result<()> {
+        if std::mem::take(&mut self.is_lone) {
+            let Target { offset, bytes } = self.buffers.targets[0];
+            self.log(offset, bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps the new bytes of a range until they are applied.
+    #[inline]
+    fn note(&mut self, offset: u64, source: &[u8]) {
+        self.buffers.new.extend_from_slice(source);
+        self.buffers.targets.push(Target { offset, bytes: source.len() });
+        self.hull.0 = self.hull.0.min(offset);
+        self.hull.1 = self.hull.1.max(offset + source.len() as u64);
+    }
+
+    /// Copies the old bytes of a range to the image.
+    #[inline]
+    fn log(&mut self, offset: u64, bytes: usize) -> Result<()> {
         let is_first = self.buffers.image.len() == self.segment_start;
         let header = if is_first { HEADER_BYTES } else { 0 };
-        let needed = header + ENTRY_BYTES + source.len().next_multiple_of(8);
+        let needed = header + ENTRY_BYTES + bytes.next_multiple_of(8);
         if self.buffers.image.len() + needed > self.slot_bytes {
             return Err(self.refuse_size(needed));
         }
         let pool = self.set.serving_pool()?;
-        let old = pool.read(offset, source.len() as u64)?;
-        let Buffers { image, new, targets } = &mut self.buffers;
+        let old = pool.read(offset, bytes as u64)?;
+        let image = &mut self.buffers.image;
         if is_first {
             image.extend_from_slice(&[0; HEADER_BYTES]);
         }
         let start = image.len();
         layout::push_entry(image, offset, old);
-        if pool.check_range(offset, source.len() as u64).is_err() {
+        if pool.is_faulted() && pool.check_range(offset, bytes as u64).is_err() {
             // The page was lost under the copy: another member has the old bytes.
-            let old = self.set.read_with(offset, source.len() as u64, <[u8]>::to_vec)?;
+            let old = self.set.read_with(offset, bytes as u64, <[u8]>::to_vec)?;
             image.truncate(start);
             layout::push_entry(image, offset, &old);
         }
-        new.extend_from_slice(source);
-        targets.push(Target { offset, bytes: source.len() });
-        self.hull.0 = self.hull.0.min(offset);
-        self.hull.1 = self.hull.1.max(offset + source.len() as u64);
         Ok(())
     }
 
@@ -289,6 +352,7 @@ impl<'a> Transaction<'a> {
 
     #[inline]
     fn try_apply(&mut self) -> Result<()> {
+        self.log_lone()?;
         if self.buffers.image.len() > self.segment_start {
             let start = self.segment_start;
             if start == 0 {
@@ -299,8 +363,14 @@ impl<'a> Transaction<'a> {
             let sequence = self.set.undo.sequence;
             layout::seal(&mut self.buffers.image, start, sequence, Word::Open);
             let at = log::slot_offset(self.set, sequence) + start as u64;
+            let end = self.buffers.image.len();
+            if start == 0 {
+                // Whole lines are streamed quicker. What is zero is no further segment.
+                self.buffers.image.resize(end.next_multiple_of(CACHE_LINE_BYTES), 0);
+            }
             media::store(self.set, at, &self.buffers.image[start..])?;
-            self.segment_start = self.buffers.image.len();
+            self.buffers.image.truncate(end);
+            self.segment_start = end;
         } else if !self.has_fresh {
             return Ok(());
         }
@@ -323,18 +393,51 @@ impl<'a> Transaction<'a> {
         if let Some(kind) = self.failure {
             return self.refuse_commit(kind);
         }
+        if self.is_lone {
+            return self.commit_lone();
+        }
         // Bytes of a segment that was applied before are not in `new` any more.
         self.is_tangled |= self.applied > 0;
         self.try_apply().inspect_err(|_| self.set.undo.is_broken = true)?;
         if !self.buffers.targets.is_empty() {
             self.acknowledge().inspect_err(|_| self.set.undo.is_broken = true)?;
         }
+        self.finish_committed();
+        Ok(())
+    }
+
+    #[inline]
+    fn finish_committed(&mut self) {
         self.set.undo.committed_id = self.id;
         if self.is_watched {
             self.set.undo.watched_id = self.id;
         }
         self.finish();
-        Ok(())
+    }
+
+    /// Commits a write that is atomic by itself, without the log.
+    #[inline]
+    fn commit_lone(&mut self) -> Result<()> {
+        let result = self.store_lone();
+        match result {
+            Ok(()) => self.finish_committed(),
+            Err(_) => self.set.undo.is_broken = true,
+        }
+        result
+    }
+
+    #[inline]
+    fn store_lone(&mut self) -> Result<()> {
+        let Target { offset, bytes } = self.buffers.targets[0];
+        if self.set.undo.is_watching(offset, bytes) {
+            // Recovery would miss the old word, and take the transaction before for unfinished.
+            log::settle(self.set, offset)?;
+        }
+        if self.has_fresh {
+            // PERSIST: the bytes of `write_new` are durable before a word can refer to them.
+            media::fence(self.set)?;
+        }
+        store_word(self.set, offset, &self.buffers.new[..bytes])
     }
 
     /// Stores the commit word and makes it durable together with the ranges.
@@ -416,6 +519,23 @@ impl<'a> Transaction<'a> {
         buffers.targets.clear();
         self.set.undo.spare = buffers;
     }
+}
+
+/// Whether a write is atomic by itself: one store instruction into an aligned word, in each member.
+#[inline(always)]
+fn is_word(set: &PoolSet, offset: u64, bytes: usize) -> bool {
+    matches!(bytes, 4 | 8)
+        && offset.is_multiple_of(bytes as u64)
+        && set.stores_words_whole()
+        && log::has_log(set)
+}
+
+/// Stores a word that is a transaction by itself.
+#[inline(always)]
+fn store_word(set: &mut PoolSet, offset: u64, source: &[u8]) -> Result<()> {
+    media::store(set, offset, source)?;
+    // PERSIST: the word is durable in every member; the transaction is acknowledged.
+    media::fence(set)
 }
 
 #[cold]

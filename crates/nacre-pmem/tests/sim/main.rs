@@ -5,13 +5,14 @@
 //!
 //! | variable | default | meaning |
 //! |---|---|---|
-//! | `NACRE_TEST_IMAGES` | 10000 | images over all structures |
-//! | `NACRE_TEST_SEED` | 1 | seed of workloads and samples; printed with a violation |
+//! | `NACRE_TEST_IMAGES` | 3000 | images over all structures |
+//! | `NACRE_TEST_SEED` | 1, and a fresh one | seed of workloads and samples, printed |
 //! | `NACRE_TEST_POINT` | all | explore this crash point only, to replay a violation |
 //!
 //! A million images, with the totals of each structure:
-//! `NACRE_TEST_IMAGES=1100000 cargo test --release -p nacre-pmem --test sim -- --nocapture`
+//! `NACRE_TEST_IMAGES=900000 cargo test --release -p nacre-pmem --test sim -- --nocapture`
 
+mod columns;
 mod heap;
 mod mechanisms;
 mod members;
@@ -22,3 +23,4 @@ mod support;
 mod toy;
 mod transactions;
 mod tree;
+mod upkeep;

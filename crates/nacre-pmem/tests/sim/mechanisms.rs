@@ -8,7 +8,28 @@ use crate::script::{Script, check_members, create, data, done, open};
 use crate::support::{self, line_copies};
 
 /// Images of each mechanism a round.
-const IMAGES: usize = 60;
+const IMAGES: usize = 20;
+
+/// Runs the script with a mechanism for every single write of a batch, and one drain for all.
+fn run_switching(
+    domains: &[Domain],
+    script: &Script,
+    marks: &Marks<'_>,
+    choose: impl Fn(usize) -> Option<Mechanism>,
+) -> Outcome {
+    let mut set = open(domains)?;
+    let (base, mut count) = (set.data_offset(), 0);
+    for (number, change) in script.changes.iter().enumerate() {
+        for (offset, bytes) in change.writes() {
+            set.set_mechanism(choose(count))?;
+            set.write(base + offset, &bytes)?;
+            count += 1;
+        }
+        set.drain()?;
+        marks.note(number as u64 + 1);
+    }
+    Ok(())
+}
 
 /// Runs the script; `choose` gives the mechanism of each change.
 fn run(
@@ -52,6 +73,26 @@ fn updates_survive_whatever_mechanism_is_chosen_for_each() {
                 Ok(())
             },
             |domains, marks| run(domains, &script, marks, next),
+            |crash| check(crash, &script),
+        )
+    });
+}
+
+#[test]
+fn writes_survive_a_switch_before_their_drain() {
+    let all = available();
+    support::explore("switch before a drain", 4, |explorer, seed| {
+        let script = Script::random(seed, 16);
+        let next = |number: usize| match (3 * number + seed as usize) % (all.len() + 1) {
+            0 => None,
+            choice => Some(all[choice - 1]),
+        };
+        explorer.media(&line_copies(seed * 5 + 1, 2 + seed % 3)).run(
+            |domains| {
+                create(domains)?;
+                Ok(())
+            },
+            |domains, marks| run_switching(domains, &script, marks, next),
             |crash| check(crash, &script),
         )
     });

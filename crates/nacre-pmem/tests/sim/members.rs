@@ -96,7 +96,7 @@ fn is_unfinished(kind: ErrorKind) -> bool {
 fn bugs_planted_into_a_pool_set_are_found() {
     let script = Script::random(5, 5);
     for (name, plant) in PLANTS {
-        let explorer = Explorer::new("planted", 5).images(800).domains(2).nested(0, 0);
+        let explorer = Explorer::new("planted", 5).images(500).domains(2).nested(0, 0);
         let setup = |domains: &[Domain]| {
             create(domains)?;
             Ok(())

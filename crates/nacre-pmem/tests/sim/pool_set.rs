@@ -1,8 +1,9 @@
 //! Pool sets: acknowledged changes stay, and members are byte-identical after recovery.
 
 use nacre_pmem::sim::{Crash, Outcome};
+use nacre_pmem::{Access, PoolSet};
 
-use crate::script::{Script, check_members, create, data, done, open};
+use crate::script::{NAME, Script, check_members, create, data, done, open};
 use crate::support::{self, line_copies, pages};
 
 /// Reopens the set, compares it with the script, and changes it once more.
@@ -39,4 +40,24 @@ fn updates_survive_and_members_are_healed() {
             )
         });
     }
+}
+
+#[test]
+fn reader_finds_everything_acknowledged_before_it_is_repaired() {
+    support::explore("set opened read-only", 3, |explorer, seed| {
+        let script = Script::random(seed, 24);
+        explorer.media(&line_copies(seed, 3)).nested(0, 0).run(
+            |domains| {
+                create(domains)?;
+                Ok(())
+            },
+            |domains, marks| script.run(&mut open(domains)?, marks),
+            |crash| {
+                let set = PoolSet::open(NAME, crash.domains(), Access::ReadOnly)?;
+                script.check(data(&set)?, done(crash))?;
+                drop(set);
+                check(crash, &script)
+            },
+        )
+    });
 }

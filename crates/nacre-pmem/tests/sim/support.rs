@@ -1,10 +1,13 @@
 //! How much to explore, and seeded choices.
 
+use std::sync::OnceLock;
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use nacre_pmem::sim::{Explorer, Plant, Report, Violation};
 use nacre_pmem::{FlushFlavour, Granularity, Settings, StreamFlavour};
 
 /// Images over all structures if `NACRE_TEST_IMAGES` does not say.
-const IMAGES_DEFAULT: usize = 10_000;
+const IMAGES_DEFAULT: usize = 3_000;
 
 /// Images of one workload; then the next one, with another seed, begins.
 const ROUND_IMAGES: usize = 1500;
@@ -25,39 +28,50 @@ fn variable(name: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{name}={text} is no number")))
 }
 
-/// Returns the seed of this run.
-pub(crate) fn seed() -> u64 {
-    variable("NACRE_TEST_SEED").unwrap_or(1)
+/// Returns a seed that no run had before.
+fn fresh_seed() -> u64 {
+    static SEED: OnceLock<u64> = OnceLock::new();
+    *SEED.get_or_init(|| {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Random::new(now.as_nanos() as u64).next() >> 32
+    })
 }
 
 /// Explores workloads until `percent` of all images are spent, and prints the total. `round` gets
-/// an explorer that is ready to run and the seed for its workload.
+/// an explorer that is ready to run and the seed for its workload. Unless a seed was asked for, a
+/// fifth is for a workload that nobody ran before.
 pub(crate) fn explore(
     structure: &str,
     percent: usize,
     round: impl Fn(Explorer, u64) -> Result<Report, Violation>,
 ) -> Report {
-    let all = variable("NACRE_TEST_IMAGES").map_or(IMAGES_DEFAULT, |images| images as usize);
-    let images = (all * percent).div_ceil(100);
+    let budget = variable("NACRE_TEST_IMAGES").map_or(IMAGES_DEFAULT, |images| images as usize);
+    let images = (budget * percent).div_ceil(100);
     let mut total = Report::default();
-    let (mut seed, mut barren) = (seed(), 0);
+    let asked = variable("NACRE_TEST_SEED");
+    let (mut seed, mut barren) = (asked.unwrap_or(1), 0);
     let point = variable("NACRE_TEST_POINT").map(|point| point as usize);
-    while total.images < images && barren < BARREN_ROUNDS_MAX {
-        let wanted = ROUND_IMAGES.min(images - total.images);
+    let mut run = |seed, wanted| {
         let explorer = Explorer::new(structure, seed).images(wanted).only_point(point);
-        match round(explorer, seed) {
-            Ok(report) => {
-                barren = if report.images == 0 { barren + 1 } else { 0 };
-                total.add(&report);
-            }
-            Err(violation) => panic!("{violation}"),
-        }
+        let report = round(explorer, seed).unwrap_or_else(|violation| panic!("{violation}"));
+        total.add(&report);
+        (report.images, total.images)
+    };
+    let mut all = 0;
+    if asked.is_none() {
+        (_, all) = run(fresh_seed(), ROUND_IMAGES.min(images.div_ceil(5)));
+    }
+    while all < images && barren < BARREN_ROUNDS_MAX {
+        let found;
+        (found, all) = run(seed, ROUND_IMAGES.min(images - all));
+        barren = if found == 0 { barren + 1 } else { 0 };
         if point.is_some() {
             break;
         }
         seed += 1;
     }
-    println!("sim: {structure}: {total}");
+    let fresh = asked.map_or_else(|| format!(" (fresh seed {})", fresh_seed()), |_| String::new());
+    println!("sim: {structure}: {total}{fresh}");
     total
 }
 

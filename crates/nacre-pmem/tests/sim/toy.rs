@@ -149,7 +149,7 @@ fn crash_during_recovery_is_explored() {
     };
     let explorer = Explorer::new("careless recovery", 1).nested(1, 8);
     let violation = explorer.clone().run(setup, workload, recover).unwrap_err();
-    assert_eq!(violation.crash_points.len(), 2, "{violation}");
+    assert!(violation.crash_points.len() > 1, "{violation}");
     let report = explorer.nested(0, 0).run(setup, workload, recover).unwrap();
     assert_eq!(report.nested_images, 0);
 }

@@ -1,7 +1,7 @@
 //! Undo-log transactions: each one wholly there or not at all, acknowledged ones there.
 
-use nacre_pmem::PoolSet;
 use nacre_pmem::sim::{Crash, Explorer, Marks, Outcome, Report, Violation};
+use nacre_pmem::{Domain, PoolSet};
 
 use crate::script::{Script, check_members, create, data, done, open};
 use crate::support::{self, PLANTS, Random, bytes, line_copies, pages};
@@ -99,11 +99,124 @@ fn transactions_are_atomic_on_other_media() {
     }
 }
 
+/// What a transaction does, one after the other; places are relative to the data area.
+enum Act {
+    Write(u64, Vec<u8>),
+    Read(u64, u64),
+}
+
+/// Transactions of writes that overlap, with reads of what was written between them, which store it
+/// in place early; some fail at the end. Plain words are stored between them.
+struct Tangle {
+    steps: Vec<(Vec<Act>, End)>,
+    /// Data before the first and after each.
+    contents: Vec<Vec<u8>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Commit,
+    Fail,
+    /// No transaction: one aligned word.
+    Plain,
+    /// A transaction of one aligned word, which needs no log.
+    Word,
+}
+
+impl Tangle {
+    fn random(seed: u64, count: usize) -> Tangle {
+        const SPAN: u64 = 300;
+        let mut random = Random::new(seed ^ 0x7A46);
+        let mut content = vec![0; SPAN as usize + 20];
+        let mut tangle = Tangle { steps: Vec::new(), contents: vec![content.clone()] };
+        for _ in 0..count {
+            let end = [End::Commit, End::Commit, End::Commit, End::Fail, End::Plain, End::Word];
+            let end = end[random.below(6) as usize];
+            let is_word = matches!(end, End::Plain | End::Word);
+            let mut acts = Vec::new();
+            let mut new = content.clone();
+            for _ in 0..if is_word { 1 } else { random.below(7) } {
+                let most = [100, 16, 16, 16][random.below(4) as usize];
+                let (mut bytes, mut offset) = (1 + random.below(most), random.below(SPAN - most));
+                if is_word {
+                    (bytes, offset) = (8, offset & !7);
+                }
+                let source = random.bytes(bytes as usize);
+                new[offset as usize..(offset + bytes) as usize].copy_from_slice(&source);
+                acts.push(Act::Write(offset, source));
+                if !is_word && random.below(3) == 0 {
+                    acts.push(Act::Read(random.below(SPAN), 16));
+                }
+            }
+            if end != End::Fail {
+                content = new;
+            }
+            tangle.steps.push((acts, end));
+            tangle.contents.push(content.clone());
+        }
+        tangle
+    }
+
+    fn run(&self, domains: &[Domain], marks: &Marks<'_>) -> Outcome {
+        let mut set = open(domains)?;
+        let base = set.data_offset();
+        for (number, (acts, end)) in self.steps.iter().enumerate() {
+            if *end == End::Plain {
+                if let [Act::Write(offset, bytes)] = &acts[..] {
+                    set.update(base + offset, bytes)?;
+                }
+            } else {
+                let result = set.transaction(|tx| {
+                    for act in acts {
+                        match act {
+                            Act::Write(offset, bytes) => tx.write(base + offset, bytes)?,
+                            Act::Read(offset, bytes) => drop(tx.read(base + offset, *bytes)?),
+                        }
+                    }
+                    if *end == End::Fail { tx.read(u64::MAX, 1).map(|_| ()) } else { Ok(()) }
+                });
+                assert_eq!(result.is_err(), *end == End::Fail);
+            }
+            marks.note(number as u64 + 1);
+        }
+        Ok(())
+    }
+
+    fn check(&self, crash: &Crash<'_>) -> Outcome {
+        let set = open(crash.domains())?;
+        crash.recovered();
+        let bytes = self.contents[0].len();
+        let (found, done) = (&data(&set)?[..bytes], done(crash));
+        let is_next = self.contents.get(done + 1).is_some_and(|next| found == next);
+        if !is_next && found != self.contents[done] {
+            return Err(format!("step {done} is there in part").into());
+        }
+        check_members(&set)
+    }
+}
+
+#[test]
+fn overlapping_writes_are_atomic_even_if_recovery_is_cut_short_twice() {
+    for copies in 1..4 {
+        support::explore(&format!("tangled, {copies} members"), 4, |explorer, seed| {
+            let tangle = Tangle::random(seed, 14);
+            explorer.media(&line_copies(seed, copies)).nested(3, 9).run(
+                |domains| {
+                    create(domains)?;
+                    Ok(())
+                },
+                |domains, marks| tangle.run(domains, marks),
+                |crash| tangle.check(crash),
+            )
+        });
+    }
+}
+
 #[test]
 fn bugs_planted_into_the_undo_log_are_found() {
     let script = Script::random(3, 4);
     for (name, plant) in PLANTS {
-        let explorer = Explorer::new("planted", 3).images(1000).domains(2).nested(0, 0);
+        let explorer = Explorer::new("planted", 3).images(500).domains(2).nested(0, 0);
         explore(&explorer, &script, 3).unwrap();
         let (found, places) = explorer
             .plant_everywhere(

@@ -22,8 +22,8 @@
 //! | 12 | 4 | CRC-32C of bytes 0..12 |
 //! | 16 | 8 | first leaf |
 //!
-//! Leaves: see `leaf`, entries: see `entry`. A value of more than 512 bytes lies in an extent of its
-//! own, that is nothing but its bytes: the entry has their checksum.
+//! Leaves: see `leaf`, entries: see `entry`. A value of more than 512 bytes lies in an extent of
+//! its own, that is nothing but its bytes: the entry has their checksum.
 //!
 //! # Concurrency
 //! One writer at a time, any number of readers; a lock for the whole tree, held for one key, or for
