@@ -7,6 +7,7 @@ use super::free_index::FreeIndex;
 use super::journal::Change;
 use super::line::{self, Bits, Header, LINE_BYTES, Run};
 use crate::error::{Error, ErrorKind, Result};
+use crate::prefetch;
 use crate::set::PoolSet;
 use crate::undo::Transaction;
 
@@ -154,6 +155,18 @@ impl Heap {
             }
         }
         Ok(())
+    }
+
+    /// Starts to load what freeing the extent at `offset` will read and write. Any offset will do.
+    #[inline]
+    pub(crate) fn prefetch_free(&self, set: &PoolSet, offset: u64) {
+        let first = self.base + self.header.first_span_at();
+        let span = offset.wrapping_sub(first) / SPAN_BYTES;
+        if let Some(entry) = self.spans.get(span as usize) {
+            prefetch::line(std::ptr::from_ref(entry).cast());
+            // The line of the run, if the extent lies in its first span.
+            set.prefetch_for_write(self.line_offset(span as u32));
+        }
     }
 
     /// Returns how many bytes may be used of the extent at `offset`. An extent whose freeing was

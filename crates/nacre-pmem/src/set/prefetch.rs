@@ -14,4 +14,12 @@ impl PoolSet {
             }
         }
     }
+
+    /// Starts to load the line at `offset` in the serving member, to be written.
+    #[inline]
+    pub(crate) fn prefetch_serving(&self, offset: u64) {
+        if let Some(Member { pool: Some(pool), .. }) = self.members.get(self.serving_position()) {
+            prefetch::line_for_write(pool.base().wrapping_add(offset as usize));
+        }
+    }
 }

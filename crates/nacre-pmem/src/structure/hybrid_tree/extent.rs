@@ -10,8 +10,12 @@ use super::leaf::{Damage, Hit, LeafRef};
 use super::tree::State;
 use super::write::Spot;
 use crate::error::Result;
+use crate::flush::CACHE_LINE_BYTES;
 use crate::heap::Heap;
 use crate::undo::Transaction;
+
+/// Bytes of a new extent that are loaded ahead; past that the processor has enough to do.
+const PREFETCHED_BYTES_MAX: usize = 4096;
 
 impl State {
     /// Gives `key` a new value, where that or the old one lies in an extent of its own.
@@ -67,6 +71,7 @@ impl State {
         value: &[u8],
         old: Reference,
     ) -> Result<()> {
+        self.heap.prefetch_free(&self.set, old.offset);
         let heap = &mut self.heap;
         self.set.transaction(|tx| {
             let new = put(heap, tx, value)?;
@@ -102,6 +107,10 @@ impl State {
 /// Copies `value` to a new extent.
 fn put(heap: &mut Heap, tx: &mut Transaction<'_>, value: &[u8]) -> Result<Reference> {
     let offset = heap.alloc(tx, value.len() as u64)?.offset;
+    // The first lines come while the checksum is computed.
+    for line in (0..value.len().min(PREFETCHED_BYTES_MAX)).step_by(CACHE_LINE_BYTES) {
+        tx.set().prefetch_serving(offset + line as u64);
+    }
     let reference = Reference::new(offset, value);
     tx.write_new(offset, value)?;
     Ok(reference)
