@@ -82,45 +82,33 @@ impl Engine {
     /// Stores several updates and starts their write-back, each with its first line prefetched
     /// while those before it are stored.
     ///
+    /// All take the code for the longest, so that of two updates of a word the later is never
+    /// durable without the earlier: streamed and cached stores of one line have no order.
+    ///
     /// # Safety
     /// As for [`Engine::write`], for each of the `count` updates that `update` returns.
     #[inline(always)]
     pub(crate) unsafe fn write_all<'a>(
-        &mut self,
+        &self,
         count: usize,
         update: impl Fn(usize) -> (u64, &'a [u8]),
     ) {
-        for index in 0..count.min(PREFETCH_DISTANCE) {
-            let (offset, source) = update(index);
-            self.prefetch(offset, source.len());
-        }
+        let longest = (0..count).map(|index| update(index).1.len()).max().unwrap_or(0);
+        let code = match longest < CACHE_LINE_BYTES {
+            true => self.batch,
+            false => self.switch.choose(false, false, longest),
+        };
+        let prefetch = |index| self.targets.prefetch(update(index).0 as usize, code.cached);
+        (0..count.min(PREFETCH_DISTANCE)).for_each(prefetch);
         for index in 0..count {
             if index + PREFETCH_DISTANCE < count {
-                let (offset, source) = update(index + PREFETCH_DISTANCE);
-                self.prefetch(offset, source.len());
+                prefetch(index + PREFETCH_DISTANCE);
             }
             let (offset, source) = update(index);
-            // SAFETY: the caller's contract; the code is for these targets.
-            unsafe {
-                if source.len() < CACHE_LINE_BYTES {
-                    let (start, bytes) = (source.as_ptr(), source.len());
-                    (self.batch.write)(&self.targets, offset as usize, start, bytes);
-                } else {
-                    self.write(offset, source, false);
-                }
-            }
+            let (start, bytes) = (source.as_ptr(), source.len());
+            // SAFETY: as in `write`.
+            unsafe { (code.write)(&self.targets, offset as usize, start, bytes) };
         }
-    }
-
-    /// Asks for the first line of an update to come, in each member that is stored into through
-    /// the cache.
-    #[inline(always)]
-    fn prefetch(&self, offset: u64, bytes: usize) {
-        let code = match bytes < CACHE_LINE_BYTES {
-            true => self.batch,
-            false => self.switch.choose(self.is_sequential, false, bytes),
-        };
-        self.targets.prefetch(offset as usize, code.cached);
     }
 
     /// Waits for everything written, and returns whether no live member lost a page.

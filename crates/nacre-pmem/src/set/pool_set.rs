@@ -251,7 +251,7 @@ impl PoolSet {
             self.leave_transactions(offset)?;
             self.prepare(offset, source.len() as u64)?;
         }
-        match &mut self.engine {
+        match &self.engine {
             // SAFETY: as in `update`, for each update.
             Some(engine) => unsafe { engine.write_all(count, update) },
             None => {
