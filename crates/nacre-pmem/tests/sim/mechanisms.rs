@@ -105,7 +105,8 @@ fn updates_survive_with_every_mechanism() {
         let mut total = nacre_pmem::sim::Report::default();
         for &mechanism in &all {
             let script = Script::random(seed, 12);
-            let explorer = explorer.clone().images(IMAGES).media(&line_copies(seed * 5 + 1, 3));
+            let media = line_copies(seed * 5 + 1, 3);
+            let explorer = explorer.clone().images(IMAGES).media(&media).nested(9, 2);
             let report = explorer.run(
                 |domains| {
                     create(domains)?;
