@@ -12,6 +12,15 @@ pub(super) fn store(set: &mut PoolSet, offset: u64, source: &[u8]) -> Result<()>
     set.store_in_transaction(offset, source)
 }
 
+/// As [`store`] for a word that is a whole transaction: written as any update is.
+#[inline]
+pub(super) fn store_word(set: &mut PoolSet, offset: u64, source: &[u8]) -> Result<()> {
+    #[cfg(test)]
+    trace::note(trace::Event::Store { offset, bytes: source.to_vec() });
+    set.prepare(offset, source.len() as u64)?;
+    set.store(offset, source)
+}
+
 /// Checks a range and makes the intent to store into it durable; nothing else is changed.
 #[inline(always)]
 pub(super) fn prepare(set: &mut PoolSet, offset: u64, bytes: usize) -> Result<()> {

@@ -533,7 +533,7 @@ fn is_word(set: &PoolSet, offset: u64, bytes: usize) -> bool {
 /// Stores a word that is a transaction by itself.
 #[inline(always)]
 fn store_word(set: &mut PoolSet, offset: u64, source: &[u8]) -> Result<()> {
-    media::store(set, offset, source)?;
+    media::store_word(set, offset, source)?;
     // PERSIST: the word is durable in every member; the transaction is acknowledged.
     media::fence(set)
 }
