@@ -128,7 +128,7 @@ impl Group {
             session.interrupt.check()?;
             self.library(place(name, replicas), filling)
         };
-        let contestants = match self.replicas {
+        let mut contestants = match self.replicas {
             0 => Contestants {
                 plain: ours("plain", 0)?,
                 replicated: None,
@@ -143,6 +143,7 @@ impl Group {
             },
         };
         self.ask_for_pages(session, &contestants)?;
+        contestants.plain.select(session.choices.baseline)?;
         Ok(contestants)
     }
 

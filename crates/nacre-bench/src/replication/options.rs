@@ -53,6 +53,9 @@ pub struct ReplicationArgs {
     pub workloads: Vec<Workload>,
     /// Names of mechanisms, or `switched`.
     pub mechanisms: Vec<String>,
+    /// The mechanism of the runs without replicas; `None` is the switch. `SF` stores through the
+    /// cache at every size, as the papers' baseline does.
+    pub baseline: Option<String>,
     /// Numbers of replicas; runs without replicas are always there, as the baseline.
     pub replicas: Vec<usize>,
     /// Sizes of an update.
@@ -87,6 +90,7 @@ pub(super) enum Variant {
 pub(super) struct Choices {
     pub(super) workloads: Vec<Workload>,
     pub(super) variants: Vec<Variant>,
+    pub(super) baseline: Variant,
     pub(super) replicas: Vec<usize>,
     pub(super) update_bytes: Vec<usize>,
     pub(super) accesses: Vec<AccessPattern>,
@@ -161,6 +165,14 @@ impl Variant {
             Variant::Static(mechanism) => Some(mechanism),
         }
     }
+
+    /// Returns the name of runs without replicas, in ids.
+    pub(super) fn plain_name(self) -> String {
+        match self {
+            Variant::Switched => "none".to_string(),
+            Variant::Static(mechanism) => format!("none-{}", mechanism.name()),
+        }
+    }
 }
 
 impl Choices {
@@ -173,6 +185,10 @@ impl Choices {
         let choices = Self {
             workloads: or(&args.workloads, &Workload::ALL),
             variants: variants(&args.mechanisms, is_quick)?,
+            baseline: match &args.baseline {
+                Some(name) => variant(name)?,
+                None => Variant::Switched,
+            },
             replicas: or(&args.replicas, &[1, 2, 3]),
             update_bytes: match is_quick {
                 true => or(&args.update_bytes, &[4, 256, 4096]),

@@ -18,7 +18,8 @@ const NAME_COLUMNS: usize = 26;
 /// Writes all figures of a cell into the report.
 pub(super) fn report_cell(session: &mut Session, figures: &CellFigures) -> Result<()> {
     let cell = figures.cell;
-    let plain_id = cell.baseline().id("none", &session.flush);
+    let name = session.choices.baseline.plain_name();
+    let plain_id = cell.baseline().id(&name, &session.flush);
     let plain = Spread::of(&figures.plain.rates);
     add(session, plain_id.clone(), &figures.plain, None)?;
     for (variant, series) in &figures.variants {
@@ -37,7 +38,7 @@ pub(super) fn report_cell(session: &mut Session, figures: &CellFigures) -> Resul
         add(session, library_id.clone(), library, baseline)?;
     }
     let against = |name: &str| format!("{name}-against-{}", library::NAME);
-    let plain_against = cell.baseline().id(&against("none"), &session.flush);
+    let plain_against = cell.baseline().id(&against(&name), &session.flush);
     add_ratio(session, plain_against, plain.median, (library_plain_id.clone(), library_rate))?;
     if let Some(switched) = figures.rate_of(Variant::Switched) {
         let id = cell.id(&against("switched"), &session.flush);

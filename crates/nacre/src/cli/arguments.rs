@@ -203,6 +203,10 @@ pub(super) struct ReplicationArguments {
     /// Mechanisms by name, and `switched` [default: all].
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(super) mechanism: Vec<String>,
+    /// The mechanism of the runs without replicas, the baseline; SF stores through the cache at
+    /// every size, as in the papers [default: switched].
+    #[arg(long, value_name = "NAME")]
+    pub(super) baseline: Option<String>,
     /// Numbers of replicas, 0 to 3; 0 runs beside each as the baseline [default: 1,2,3].
     #[arg(long, value_name = "N", value_delimiter = ',')]
     pub(super) replicas: Vec<usize>,
@@ -285,6 +289,7 @@ impl From<ReplicationArguments> for ReplicationArgs {
         Self {
             workloads: given.workload,
             mechanisms: given.mechanism,
+            baseline: given.baseline,
             replicas: given.replicas,
             update_bytes: given.update_bytes.into_iter().map(bytes).collect(),
             accesses: given.access,
