@@ -11,31 +11,34 @@ pub(crate) struct Workspace {
     directory: PathBuf,
     /// `None` if the directory is kept.
     temporary: Option<TempDir>,
-    /// A parent that we made, to be removed with us if nothing else is in it.
-    made_parent: Option<PathBuf>,
 }
 
 impl Workspace {
     /// Makes a fresh subdirectory of `parent`, or of the system's temporary directory.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if there is no such directory; failing input and output.
     pub(crate) fn create(parent: Option<&Path>, purpose: &str, keep: bool) -> Result<Self> {
         let default_parent = std::env::temp_dir();
         let parent = parent.unwrap_or(&default_parent);
-        let is_new = !parent.exists();
-        if is_new {
-            std::fs::create_dir_all(parent).map_err(Error::io("create directory", parent))?;
+        if !parent.is_dir() {
+            let problem = if parent.exists() { "is not a directory" } else { "does not exist" };
+            let path = parent.display();
+            return Err(Error::Usage(format!(
+                "{path} {problem}: create it, or name another directory by --dir"
+            )));
         }
         let parent = parent.canonicalize().map_err(Error::io("find directory", parent))?;
         let temporary = tempfile::Builder::new()
             .prefix(&format!("nacre-{purpose}-"))
             .tempdir_in(&parent)
             .map_err(Error::io("create a directory in", &parent))?;
-        let made_parent = (is_new && !keep).then_some(parent);
         let (directory, temporary) = if keep {
             (temporary.keep(), None)
         } else {
             (temporary.path().to_path_buf(), Some(temporary))
         };
-        Ok(Self { directory, temporary, made_parent })
+        Ok(Self { directory, temporary })
     }
 
     /// Returns the directory.
@@ -65,10 +68,6 @@ impl Drop for Workspace {
     fn drop(&mut self) {
         // Drop has nobody to report to; `close` is the path that reports.
         drop(self.temporary.take());
-        if let Some(parent) = &self.made_parent {
-            // Fails if somebody put something else there meanwhile, which then stays.
-            let _ = std::fs::remove_dir(parent);
-        }
     }
 }
 
@@ -97,14 +96,24 @@ mod tests {
     #[test]
     fn everything_made_is_removed_and_nothing_else() {
         let outer = tempfile::tempdir().unwrap();
-        let parent = outer.path().join("made/for/us");
-        let workspace = Workspace::create(Some(&parent), "test", false).unwrap();
+        let workspace = Workspace::create(Some(outer.path()), "test", false).unwrap();
         std::fs::write(workspace.path().join("file"), b"12345").unwrap();
         std::fs::write(workspace.subdirectory("sub").unwrap().join("file"), b"123").unwrap();
-        assert_eq!(bytes_below(&parent).unwrap(), 8);
+        assert_eq!(bytes_below(outer.path()).unwrap(), 8);
         workspace.close().unwrap();
-        assert!(!parent.exists());
-        assert!(outer.path().exists());
+        assert_eq!(std::fs::read_dir(outer.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn missing_directory_is_refused_and_not_made() {
+        let outer = tempfile::tempdir().unwrap();
+        let missing = outer.path().join("missing");
+        let error = Workspace::create(Some(&missing), "test", false).err().unwrap().to_string();
+        assert!(error.contains("missing does not exist") && error.contains("--dir"), "{error}");
+        assert!(!missing.exists());
+        std::fs::write(&missing, b"").unwrap();
+        let error = Workspace::create(Some(&missing), "test", false).err().unwrap().to_string();
+        assert!(error.contains("is not a directory"), "{error}");
     }
 
     #[test]

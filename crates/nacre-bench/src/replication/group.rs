@@ -18,10 +18,6 @@ use super::session::{Cell, Session, VARIANTS_PER_BASELINE, replicas_text};
 use super::space;
 use crate::error::{Error, Result};
 
-/// Keys of the key-value store, if they fit.
-const KEYS: u64 = 500_000;
-const KEYS_QUICK: u64 = 20_000;
-
 /// Bytes that a key takes beside its value: slot, object header, free room in leaves and classes.
 const KEY_OVERHEAD_BYTES: u64 = 160;
 
@@ -72,6 +68,9 @@ impl Group {
             Workload::Cs | Workload::CsTx => {
                 let mut contestants = self.create(session, session.choices.pool_bytes, (0, 0))?;
                 for update_bytes in sizes {
+                    if session.is_late() {
+                        break;
+                    }
                     figures.extend(self.run_size(session, &mut contestants, update_bytes)?);
                 }
                 self.finish(contestants, &mut checksums)?;
@@ -86,6 +85,9 @@ impl Group {
                     ))?;
                 }
                 for update_bytes in sizes {
+                    if session.is_late() {
+                        break;
+                    }
                     let (pool_bytes, keys) = key_value_size(session, update_bytes);
                     let filling = (keys, update_bytes);
                     let mut contestants = self.create(session, pool_bytes, filling)?;
@@ -339,10 +341,9 @@ impl CellFigures {
 
 /// Returns the size of a key-value pool for values of a size, and the keys that it gets.
 fn key_value_size(session: &Session, update_bytes: usize) -> (u64, u64) {
-    let wanted = if session.choices.is_quick { KEYS_QUICK } else { KEYS };
     // Twice: an update writes a new pair before it frees the old one, and classes leave holes.
     let pair_bytes = (update_bytes as u64 + KEY_OVERHEAD_BYTES) * 2;
     let room = session.choices.pool_bytes.saturating_sub(FIXED_BYTES).max(pair_bytes * 64);
-    let keys = wanted.min(room / pair_bytes);
+    let keys = session.choices.keys.min(room / pair_bytes);
     (keys * pair_bytes + FIXED_BYTES, keys)
 }

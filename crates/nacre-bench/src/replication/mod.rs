@@ -20,6 +20,7 @@
 //! | `table` | the tables |
 //! | `extra` `decision` | batches; what switching costs |
 //! | `pages` `space` | what the kernel gives |
+//! | `pace` | cuts of quick runs on slow devices |
 //!
 //! # Source
 //! [Zarubin22 3.1, 3.2] Figures 3.3, 3.4, 3.8, 3.11; [DaMoN18 5]. Differs: DRAM-emulated only, no
@@ -33,6 +34,7 @@ mod library;
 mod measure;
 mod nacre;
 mod options;
+mod pace;
 mod pages;
 #[cfg(feature = "pmdk")]
 #[allow(unsafe_code, reason = "libpmemobj is a C library")]

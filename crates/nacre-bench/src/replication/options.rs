@@ -15,7 +15,11 @@ pub(super) const REPLICAS_MAX: usize = 3;
 pub(super) const UPDATE_BYTES_MAX: usize = 64 << 10;
 
 /// Smallest pool that is worth measuring.
-const POOL_BYTES_MIN: u64 = 16 << 20;
+pub(super) const POOL_BYTES_MIN: u64 = 16 << 20;
+
+/// Keys of the key-value store, if they fit.
+const KEYS: u64 = 500_000;
+const KEYS_QUICK: u64 = 20_000;
 
 /// What is updated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -97,6 +101,8 @@ pub(super) struct Choices {
     pub(super) pages: Vec<PageSize>,
     pub(super) pool_bytes: u64,
     pub(super) rounds: usize,
+    /// Most keys of the key-value store.
+    pub(super) keys: u64,
     pub(super) is_quick: bool,
 }
 
@@ -204,6 +210,7 @@ impl Choices {
             },
             pool_bytes: args.pool_bytes.unwrap_or(if is_quick { 64 << 20 } else { 1 << 30 }),
             rounds: args.rounds.unwrap_or(if is_quick { 3 } else { 5 }),
+            keys: if is_quick { KEYS_QUICK } else { KEYS },
             is_quick,
         };
         choices.check()?;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use nacre_pmem::{Access, Domain};
 
 use super::options::{Choices, ReplicationArgs};
+use super::pace::{self, Pace};
 use super::session::Session;
 use super::{decision, extra, group, library, table};
 use crate::error::{Error, Result};
@@ -34,8 +35,9 @@ fn run_prepared(args: &ReplicationArgs, choices: Choices) -> Result<()> {
     let directory = args.directory.clone().or_else(memory_directory);
     let workspace = Workspace::create(directory.as_deref(), "replication", false)?;
     let path = workspace.path().to_path_buf();
+    let args = args.clone();
     let outcome = interrupt::run(Some(1), async move |interrupt| {
-        let story = move || measure_all(choices, report, &path, interrupt);
+        let story = move || measure_all(&args, choices, report, &path, interrupt);
         match tokio::task::spawn_blocking(story).await {
             Ok(outcome) => outcome,
             Err(stopped) => match stopped.try_into_panic() {
@@ -55,13 +57,15 @@ pub(crate) fn memory_directory() -> Option<PathBuf> {
 }
 
 fn measure_all(
-    choices: Choices,
+    args: &ReplicationArgs,
+    mut choices: Choices,
     report: Report,
     directory: &Path,
     interrupt: Interrupt,
 ) -> Result<()> {
     let domain = Domain::open("bench", directory, Access::ReadWrite)
         .map_err(Error::pmem(format_args!("use {}", directory.display())))?;
+    let pace = pace::fit(&mut choices, args, &domain)?;
     let slices = choices.slice_count(library::IS_BUILT_IN);
     let mut session = Session {
         slice: choices.slice(library::IS_BUILT_IN),
@@ -73,23 +77,57 @@ fn measure_all(
         flush: domain.flush_flavour().to_string(),
         is_emulated: domain.durability().emulated,
         progress: Steps::new(slices),
+        deadline: pace.as_ref().map(|pace| pace.deadline),
     };
     introduce(&session, &domain, slices)?;
+    if let Some(pace) = &pace {
+        explain(&session, pace)?;
+    }
+    measure_groups(&mut session)?;
+    if session.is_late() {
+        return session.line("The rest is left out: the time of a quick run is over");
+    }
+    extra::run_batches(&mut session)?;
+    if session.is_late() {
+        return session.line("The rest is left out: the time of a quick run is over");
+    }
+    decision::run(&mut session, &domain)
+}
+
+fn measure_groups(session: &mut Session) -> Result<()> {
     for pages in session.choices.pages.clone() {
         for workload in session.choices.workloads.clone() {
             let mut all = Vec::new();
             for replicas in session.choices.replicas.clone() {
+                if session.is_late() {
+                    break;
+                }
                 let group = group::Group { workload, pages, replicas };
-                let figures = group.run(&mut session)?;
-                figures.iter().try_for_each(|one| table::report_cell(&mut session, one))?;
+                let figures = group.run(session)?;
+                figures.iter().try_for_each(|one| table::report_cell(session, one))?;
                 all.extend(figures);
             }
-            table::print(&session, workload, pages, &all)?;
-            extra::print_switching(&session, &all)?;
+            if !all.is_empty() {
+                table::print(session, workload, pages, &all)?;
+                extra::print_switching(session, &all)?;
+            }
         }
     }
-    extra::run_batches(&mut session)?;
-    decision::run(&mut session, &domain)
+    Ok(())
+}
+
+/// Says what a slow device costs a quick run.
+fn explain(session: &Session, pace: &Pace) -> Result<()> {
+    let choices = &session.choices;
+    session.line(format_args!(
+        "NOTE: an update of one pool takes {:.2} ms here, so a quick run is cut to {} workloads, \
+         {} numbers of replicas, {} sizes, at most {} keys; without --quick everything is measured",
+        pace.update.as_secs_f64() * 1e3,
+        choices.workloads.len(),
+        choices.replicas.len(),
+        choices.update_bytes.len(),
+        choices.keys
+    ))
 }
 
 /// Says what is measured, where and how.

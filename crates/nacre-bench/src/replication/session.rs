@@ -1,7 +1,7 @@
 //! What the parts of a run share: choices, where to write, how far we are.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::options::{AccessPattern, Choices, PageSize, Workload};
 use crate::error::Result;
@@ -42,6 +42,8 @@ pub(super) struct Session {
     /// Time of one measurement.
     pub(super) slice: Duration,
     pub(super) progress: Steps,
+    /// When nothing more is begun, if the run must end in time.
+    pub(super) deadline: Option<Instant>,
 }
 
 impl Cell {
@@ -96,6 +98,11 @@ impl Choices {
 }
 
 impl Session {
+    /// Whether nothing more is to be begun.
+    pub(super) fn is_late(&self) -> bool {
+        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
     /// Prints a line on standard output.
     pub(super) fn line(&self, text: impl std::fmt::Display) -> Result<()> {
         self.progress.clear();
