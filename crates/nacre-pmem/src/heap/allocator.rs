@@ -133,7 +133,7 @@ impl Heap {
         self.enter(tx)?;
         match self.place(offset)? {
             Place::Small { head, index } => {
-                let mut group = self.group(tx.set(), head)?;
+                let mut group = self.group(tx.pool_set(), head)?;
                 if !line::is_set(&group.line, index) {
                     return Err(not_allocated(offset, "it was freed before"));
                 }
@@ -204,7 +204,7 @@ impl Heap {
     pub fn set_root(&mut self, tx: &mut Transaction<'_>, offset: u64) -> Result<()> {
         self.enter(tx)?;
         if offset != 0 {
-            self.bytes_of(tx.set(), offset)?;
+            self.bytes_of(tx.pool_set(), offset)?;
         }
         tx.write(self.base + line::ROOT_AT, &line::encode_root(offset))
     }
@@ -252,9 +252,9 @@ impl Heap {
 
     /// Starts the heap's part in a transaction.
     fn enter(&mut self, tx: &mut Transaction<'_>) -> Result<()> {
-        self.check_owner(tx.set())?;
+        self.check_owner(tx.pool_set())?;
         if tx.id() != self.journal_id {
-            self.resolve(tx.set());
+            self.resolve(tx.pool_set());
             self.journal_id = tx.id();
             tx.watch();
         }
@@ -277,7 +277,7 @@ impl Heap {
         let class = class::class_of(bytes);
         let shape = CLASSES[class];
         let (head, mut group, is_new) = match self.partial[class].first() {
-            Some(&head) => (head, self.group(tx.set(), head)?, false),
+            Some(&head) => (head, self.group(tx.pool_set(), head)?, false),
             None => {
                 let head = self.fit(bytes, shape.spans)?;
                 (head, Group::new(class as u8, Bits::default()), true)
