@@ -59,6 +59,8 @@ pub enum ErrorKind {
     NoReplica,
     /// An extent was freed that is not allocated: a bug of the caller, nothing was changed.
     DoubleFree,
+    /// The extent that was to be freed is the root of its heap: clear or move the root first.
+    IsRoot,
     /// A transaction changes more bytes than the undo log holds: split it or make the log larger.
     TransactionTooLarge,
     /// A key or value is longer than the structure takes: shorten it.

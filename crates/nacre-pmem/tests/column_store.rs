@@ -74,3 +74,24 @@ fn damaged_and_foreign_headers_are_told_apart() {
     }
     assert_eq!(ColumnStore::open(&set).unwrap(), store);
 }
+
+#[test]
+fn values_of_a_cut_file_are_read_from_the_other_member() {
+    for by_function in [true, false] {
+        let directory = tempfile::tempdir().unwrap();
+        let domain = Domain::create("main", directory.path()).unwrap();
+        let domains = [domain.clone(), domain];
+        let mut set = PoolSet::create("two", &domains, &PoolSetOptions::new(1 << 20)).unwrap();
+        let store = ColumnStore::create(&mut set, 100_000).unwrap();
+        store.update(&mut set, 90_000, &7_u32.to_le_bytes()).unwrap();
+        let serving = set.member_states().iter().position(|member| member.is_serving).unwrap();
+        let path = directory.path().join(format!("two.{serving}"));
+        let file = std::fs::File::options().write(true).open(path).unwrap();
+        file.set_len(set.data_offset()).unwrap();
+        let value = match by_function {
+            true => store.read_with(&set, 90_000, 1, <[u8]>::to_vec).unwrap(),
+            false => store.read(&set, 90_000, 1).unwrap().to_vec(),
+        };
+        assert_eq!(value, [7, 0, 0, 0]);
+    }
+}

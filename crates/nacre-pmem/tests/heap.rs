@@ -303,3 +303,44 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn root_is_freed_only_after_it_was_moved_or_cleared() {
+    for bytes in [64, 100_000] {
+        let (fixture, mut set) = Fixture::new();
+        let mut heap = Heap::create(&mut set).unwrap();
+        let old = alloc(&mut set, &mut heap, bytes).unwrap().offset;
+        let new = alloc(&mut set, &mut heap, bytes).unwrap().offset;
+        set.transaction(|tx| heap.set_root(tx, old)).unwrap();
+        let error = free(&mut set, &mut heap, old).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::IsRoot);
+        // A move that is rolled back is none.
+        let moved = set.transaction(|tx| {
+            heap.set_root(tx, new)?;
+            heap.free(tx, old)?;
+            Err::<(), _>(gives_up(tx.set()))
+        });
+        moved.unwrap_err();
+        assert_eq!(free(&mut set, &mut heap, old).unwrap_err().kind(), ErrorKind::IsRoot);
+        set.transaction(|tx| {
+            heap.set_root(tx, new)?;
+            heap.free(tx, old)?;
+            assert_eq!(heap.set_root(tx, old).unwrap_err().kind(), ErrorKind::DoubleFree);
+            assert_eq!(heap.free(tx, new).unwrap_err().kind(), ErrorKind::IsRoot);
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(heap.root(&set).unwrap(), Some(new));
+        drop((heap, set));
+        let mut set = fixture.open();
+        let mut heap = Heap::open(&mut set).unwrap();
+        assert_eq!(free(&mut set, &mut heap, new).unwrap_err().kind(), ErrorKind::IsRoot);
+        set.transaction(|tx| {
+            heap.set_root(tx, 0)?;
+            heap.free(tx, new)
+        })
+        .unwrap();
+        assert_eq!(heap.root(&set).unwrap(), None);
+        assert!(Heap::check(&set).unwrap().extents.is_empty());
+    }
+}

@@ -344,3 +344,29 @@ fn damaged_bytes_are_an_error_that_names_the_leaf() {
     assert!(found > 10, "{found}");
     assert_eq!(tree.check().unwrap().keys, 500);
 }
+
+#[test]
+fn full_tree_goes_on_after_it_grew() {
+    let bed = Bed::new();
+    let tree = bed.create(1 << 20);
+    let mut next = 0_u32;
+    let mut fill = |tree: &HybridTree| loop {
+        if let Err(error) = tree.insert(&next.to_be_bytes(), &[next as u8; 1000]) {
+            assert_eq!(error.kind(), ErrorKind::HeapFull);
+            return next;
+        }
+        next += 1;
+    };
+    let before = fill(&tree);
+    tree.grow(2 << 20).unwrap();
+    tree.grow(1 << 20).unwrap();
+    let after = fill(&tree);
+    assert!(after > before + before / 2, "{before} {after}");
+    tree.check().unwrap();
+    let tree = bed.reopen(tree);
+    tree.check().unwrap();
+    assert_eq!(tree.len(), u64::from(after));
+    for key in 0..after {
+        assert_eq!(tree.get(&key.to_be_bytes()).unwrap(), Some(vec![key as u8; 1000]));
+    }
+}

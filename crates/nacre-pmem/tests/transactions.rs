@@ -4,6 +4,7 @@
 
 mod support;
 
+use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use nacre_pmem::{Access, Domain, Error, ErrorKind, PoolSet, PoolSetOptions};
@@ -13,7 +14,7 @@ use tempfile::TempDir;
 const DATA_BYTES: u64 = 16 << 10;
 
 struct Fixture {
-    _directory: TempDir,
+    directory: TempDir,
     domain: Domain,
 }
 
@@ -23,7 +24,7 @@ impl Fixture {
         let domain = Domain::create("transactions", directory.path()).unwrap();
         let options = PoolSetOptions { undo_bytes: 16 << 10, ..PoolSetOptions::new(DATA_BYTES) };
         let set = PoolSet::create("set", &[domain.clone(), domain.clone()], &options).unwrap();
-        (Fixture { _directory: directory, domain }, set)
+        (Fixture { directory, domain }, set)
     }
 
     fn open(&self, access: Access) -> Result<PoolSet, Error> {
@@ -244,5 +245,117 @@ proptest! {
             }
             prop_assert!(data(&set) == model && members_are_equal(&set));
         }
+    }
+}
+
+/// Cuts the files of some members in front of the data area.
+fn cut(fixture: &Fixture, set: &PoolSet, members: &[u32]) {
+    for index in members {
+        let path = fixture.directory.path().join(format!("set.{index}"));
+        File::options().write(true).open(path).unwrap().set_len(set.data_offset()).unwrap();
+    }
+}
+
+fn serving(set: &PoolSet) -> u32 {
+    set.member_states().iter().find(|member| member.is_serving).unwrap().index
+}
+
+fn holding(value: u64) -> (Fixture, PoolSet) {
+    let (fixture, mut set) = Fixture::new();
+    set.update(set.data_offset(), &value.to_le_bytes()).unwrap();
+    set.close().unwrap();
+    let set = fixture.open(Access::ReadWrite).unwrap();
+    (fixture, set)
+}
+
+fn word(bytes: &[u8]) -> u64 {
+    u64::from_le_bytes(bytes[..8].try_into().unwrap())
+}
+
+#[test]
+fn first_read_after_a_page_loss_is_of_a_good_member() {
+    for way in 0..5 {
+        let (fixture, set) = holding(41);
+        let at = set.data_offset();
+        cut(&fixture, &set, &[serving(&set)]);
+        let value = match way {
+            0 => set.load_u64(at).unwrap(),
+            1 => word(set.read(at, 8).unwrap()),
+            2 => word(set.read(at, DATA_BYTES).unwrap()),
+            // It starts on the page before, which is there.
+            3 => word(&set.read(at - 8, 16).unwrap()[8..]),
+            _ => set.read_with(at, 8, word).unwrap(),
+        };
+        assert_eq!(value, 41, "{way}");
+        assert_eq!(set.read(at + 4096, 4096).unwrap(), [0; 4096]);
+        assert_eq!(set.check().unwrap_err().kind(), ErrorKind::Lost);
+    }
+}
+
+#[test]
+fn counter_goes_on_from_the_good_member_after_a_page_loss() {
+    for by_word in [true, false] {
+        let (fixture, mut set) = holding(41);
+        let at = set.data_offset();
+        let gone = serving(&set);
+        cut(&fixture, &set, &[gone]);
+        let count = |set: &mut PoolSet| {
+            set.transaction(|tx| {
+                let value = if by_word { tx.load_u64(at)? } else { word(tx.read(at, 8)?) };
+                tx.write(at, &(value + 1).to_le_bytes())
+            })
+        };
+        count(&mut set).unwrap();
+        assert_eq!(set.load_u64(at).unwrap(), 42);
+        assert_eq!(word(set.read_member(1 - gone, at, 8).unwrap()), 42);
+        count(&mut set).unwrap();
+        set.close().unwrap();
+        let set = fixture.open(Access::ReadWrite).unwrap();
+        assert_eq!(set.load_u64(at).unwrap(), 43);
+    }
+}
+
+#[test]
+fn page_lost_after_it_was_read_refuses_the_commit() {
+    for by_set in [true, false] {
+        let (fixture, mut set) = holding(41);
+        let at = set.data_offset();
+        let path = fixture.directory.path().join(format!("set.{}", serving(&set)));
+        let mut tries = 0;
+        let mut count = |set: &mut PoolSet| {
+            set.transaction(|tx| {
+                tries += 1;
+                let slice = if by_set { tx.set().read(at, 8)? } else { tx.read(at, 8)? };
+                if tries == 1 {
+                    File::options().write(true).open(&path).unwrap().set_len(at).unwrap();
+                }
+                let value = word(slice);
+                assert_eq!(value, if tries == 1 { 0 } else { 41 });
+                tx.write(at, &(value + 1).to_le_bytes())?;
+                tx.write(at + 64, b"beside")
+            })
+        };
+        let error = count(&mut set).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Lost);
+        assert!(error.remedy().contains("repeat the transaction"), "{error}");
+        assert_eq!(set.load_u64(at).unwrap(), 41);
+        count(&mut set).unwrap();
+        set.close().unwrap();
+        let set = fixture.open(Access::ReadWrite).unwrap();
+        assert_eq!(set.load_u64(at).unwrap(), 42);
+        assert_eq!(set.read(at + 64, 6).unwrap(), b"beside");
+    }
+}
+
+#[test]
+fn range_that_every_member_lost_is_an_error() {
+    let (fixture, mut set) = holding(41);
+    let at = set.data_offset();
+    cut(&fixture, &set, &[0, 1]);
+    for _ in 0..2 {
+        assert_eq!(set.load_u64(at).unwrap_err().kind(), ErrorKind::Lost);
+        assert_eq!(set.read(at, 8).unwrap_err().kind(), ErrorKind::Lost);
+        let error = set.transaction(|tx| tx.read(at, 8).map(word)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Lost);
     }
 }

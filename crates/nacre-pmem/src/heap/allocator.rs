@@ -87,6 +87,8 @@ pub struct Heap {
     /// Offset of the heap in the pool set.
     pub(super) base: u64,
     pub(super) header: Header,
+    /// The root as the current transaction leaves it, 0 for none.
+    pub(super) root: u64,
     /// One for each span in use.
     pub(super) spans: Vec<Span>,
     /// By first span.
@@ -128,12 +130,16 @@ impl Heap {
     ///
     /// # Errors
     /// `DoubleFree` if no extent that is allocated begins at `offset`, `Corrupt` if the table is
-    /// damaged there; then nothing changed. As for [`Heap::alloc`].
+    /// damaged there, `IsRoot` if it is the root and `tx` has not moved or cleared that by
+    /// [`Heap::set_root`]; then nothing changed. As for [`Heap::alloc`].
     pub fn free(&mut self, tx: &mut Transaction<'_>, offset: u64) -> Result<()> {
         self.enter(tx)?;
+        if offset == self.root && offset != 0 {
+            return Err(is_root(offset));
+        }
         match self.place(offset)? {
             Place::Small { head, index } => {
-                let mut group = self.group(tx.set(), head)?;
+                let mut group = self.group(tx.pool_set(), head)?;
                 if !line::is_set(&group.line, index) {
                     return Err(not_allocated(offset, "it was freed before"));
                 }
@@ -200,13 +206,31 @@ impl Heap {
     /// Makes an extent the root when `tx` commits; 0 for none.
     ///
     /// # Errors
-    /// `DoubleFree` if no extent that is allocated begins at `offset`, as for [`Heap::alloc`].
+    /// `DoubleFree` if no extent begins at `offset` that is allocated and that `tx` did not free,
+    /// as for [`Heap::alloc`].
     pub fn set_root(&mut self, tx: &mut Transaction<'_>, offset: u64) -> Result<()> {
         self.enter(tx)?;
         if offset != 0 {
-            self.bytes_of(tx.set(), offset)?;
+            self.check_allocated(offset)?;
         }
-        tx.write(self.base + line::ROOT_AT, &line::encode_root(offset))
+        tx.write(self.base + line::ROOT_AT, &line::encode_root(offset))?;
+        let old = std::mem::replace(&mut self.root, offset);
+        self.journal.push(Change::MovedRoot { old });
+        Ok(())
+    }
+
+    /// Refuses what is no extent as the current transaction leaves it.
+    fn check_allocated(&self, offset: u64) -> Result<()> {
+        let is_allocated = match self.place(offset)? {
+            Place::Small { head, index } => {
+                self.groups.get(&head).is_some_and(|group| line::is_set(&group.line, index))
+            }
+            Place::Large { head } => self.large.get(&head).is_some_and(|large| !large.is_freed),
+        };
+        match is_allocated {
+            true => Ok(()),
+            false => Err(not_allocated(offset, "it is free")),
+        }
     }
 
     /// Returns what the heap holds.
@@ -252,9 +276,9 @@ impl Heap {
 
     /// Starts the heap's part in a transaction.
     fn enter(&mut self, tx: &mut Transaction<'_>) -> Result<()> {
-        self.check_owner(tx.set())?;
+        self.check_owner(tx.pool_set())?;
         if tx.id() != self.journal_id {
-            self.resolve(tx.set());
+            self.resolve(tx.pool_set());
             self.journal_id = tx.id();
             tx.watch();
         }
@@ -277,7 +301,7 @@ impl Heap {
         let class = class::class_of(bytes);
         let shape = CLASSES[class];
         let (head, mut group, is_new) = match self.partial[class].first() {
-            Some(&head) => (head, self.group(tx.set(), head)?, false),
+            Some(&head) => (head, self.group(tx.pool_set(), head)?, false),
             None => {
                 let head = self.fit(bytes, shape.spans)?;
                 (head, Group::new(class as u8, Bits::default()), true)
@@ -329,7 +353,7 @@ impl Heap {
                     free * SPAN_BYTES,
                     u64::from(largest) * SPAN_BYTES
                 ),
-                "grow the pool set, then the heap, or free extents",
+                "grow the pool set, then the heap (`HybridTree::grow` does both), or free extents",
             )
         })
     }
@@ -413,5 +437,14 @@ fn not_allocated(offset: u64, problem: &str) -> Error {
         "heap",
         format!("no allocated extent begins at offset {offset}: {problem}"),
         "correct the caller; nothing was changed",
+    )
+}
+
+fn is_root(offset: u64) -> Error {
+    Error::new(
+        ErrorKind::IsRoot,
+        "heap",
+        format!("the extent at offset {offset} is the root"),
+        "clear or move the root first, in the same transaction",
     )
 }

@@ -12,6 +12,7 @@ pub(super) enum Change {
     TookLarge { head: u32 },
     FreedSmall { head: u32, index: u32 },
     FreedLarge { head: u32 },
+    MovedRoot { old: u64 },
 }
 
 impl Heap {
@@ -38,12 +39,13 @@ impl Heap {
         match *change {
             Change::FreedSmall { head, index } => self.release_small(head, index),
             Change::FreedLarge { head } => self.release_large(head),
-            Change::TookSmall { .. } | Change::TookLarge { .. } => {}
+            Change::TookSmall { .. } | Change::TookLarge { .. } | Change::MovedRoot { .. } => {}
         }
     }
 
     fn reverse(&mut self, change: &Change) {
         match *change {
+            Change::MovedRoot { old } => self.root = old,
             Change::TookSmall { head, index } => {
                 if let Some(group) = self.groups.get_mut(&head) {
                     line::clear_bit(&mut group.line, index);

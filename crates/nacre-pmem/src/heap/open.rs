@@ -64,11 +64,12 @@ impl Heap {
         static TOKEN: AtomicU64 = AtomicU64::new(1);
         let base = base_of(set);
         let header = read_header(set, base)?;
-        read_root(set, base)?;
+        let root = read_root(set, base)?.unwrap_or(0);
         let mut heap = Heap {
             token: TOKEN.fetch_add(1, Ordering::SeqCst),
             base,
             header,
+            root,
             spans: vec![Span::Free; header.spans as usize],
             groups: BTreeMap::new(),
             large: BTreeMap::new(),

@@ -105,49 +105,6 @@ impl PoolSet {
         self.access == Access::ReadWrite
     }
 
-    /// Returns a range as the serving member has it.
-    ///
-    /// # Errors
-    /// `OutOfRange`, `NoReplica`.
-    #[inline]
-    pub fn read(&self, offset: u64, bytes: u64) -> Result<&[u8]> {
-        self.check_range(offset, bytes)?;
-        self.serving_pool()?.read(offset, bytes)
-    }
-
-    /// Loads an aligned word.
-    ///
-    /// # Errors
-    /// `OutOfRange`, `NotAligned`, `NoReplica`.
-    #[inline]
-    pub fn load_u64(&self, offset: u64) -> Result<u64> {
-        self.check_range(offset, 8)?;
-        self.serving_pool()?.load_u64(offset)
-    }
-
-    /// Calls `f` with a range as the serving member has it, and again with that of another member
-    /// if pages of it were lost meanwhile: `f` must bear garbage, and its result is then dropped.
-    ///
-    /// # Errors
-    /// `OutOfRange`; `Lost` or `NoReplica` if no good member has the range.
-    pub fn read_with<T>(&self, offset: u64, bytes: u64, f: impl Fn(&[u8]) -> T) -> Result<T> {
-        self.check_range(offset, bytes)?;
-        let mut pool = self.serving_pool()?;
-        for _ in 0..self.members.len() {
-            let result = f(pool.read(offset, bytes)?);
-            match pool.check_range(offset, bytes) {
-                Ok(()) => return Ok(result),
-                Err(error) => {
-                    pool = self.other_pool()?;
-                    if pool.check_range(offset, bytes).is_err() {
-                        return Err(error);
-                    }
-                }
-            }
-        }
-        Err(self.no_replica("every member lost the range"))
-    }
-
     /// Returns whether every member is as it was when it was last good.
     ///
     /// # Errors
@@ -271,7 +228,8 @@ impl PoolSet {
     /// As for [`PoolSet::update`], `NotAligned`.
     pub fn publish_u64(&mut self, offset: u64, value: u64) -> Result<()> {
         // A wrong offset is refused before anything is stored.
-        self.load_u64(offset)?;
+        self.check_range(offset, 8)?;
+        self.serving_pool()?.load_u64(offset)?;
         self.leave_transactions(offset)?;
         self.prepare(offset, 8)?;
         self.drain()?;
@@ -347,7 +305,7 @@ impl PoolSet {
     }
 
     #[inline(always)]
-    fn check_range(&self, offset: u64, bytes: u64) -> Result<()> {
+    pub(super) fn check_range(&self, offset: u64, bytes: u64) -> Result<()> {
         let is_inside =
             offset >= DATA_OFFSET && offset <= self.end_offset && bytes <= self.end_offset - offset;
         match is_inside {

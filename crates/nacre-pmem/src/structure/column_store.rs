@@ -208,6 +208,24 @@ impl ColumnStore {
         set.read(offset, bytes as u64)
     }
 
+    /// Calls `f` with `count` values from `row` on, as [`PoolSet::read_with`] does: `f` must bear
+    /// garbage, and its result is dropped if pages were lost meanwhile.
+    ///
+    /// # Errors
+    /// As for [`ColumnStore::read`].
+    #[inline]
+    pub fn read_with<T>(
+        &self,
+        set: &PoolSet,
+        row: u64,
+        count: u64,
+        f: impl Fn(&[u8]) -> T,
+    ) -> Result<T> {
+        let bytes = usize::try_from(count.saturating_mul(self.width)).unwrap_or(usize::MAX);
+        let offset = self.offset_of(row, bytes)?;
+        set.read_with(offset, bytes as u64, f)
+    }
+
     /// Returns the offset of `row`, from which on `bytes` bytes are whole values.
     #[inline]
     fn offset_of(&self, row: u64, bytes: usize) -> Result<u64> {

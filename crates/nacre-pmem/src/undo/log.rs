@@ -32,6 +32,8 @@ pub(super) struct Buffers {
     pub(super) new: Vec<u8>,
     /// All ranges written, in order.
     pub(super) targets: Vec<Target>,
+    /// What was read of a member that had lost other pages.
+    pub(super) copy: Vec<u8>,
 }
 
 /// Undo log of an open pool set.

@@ -81,6 +81,7 @@ mod check;
 mod layout;
 mod log;
 mod media;
+mod read;
 mod recover;
 #[cfg(test)]
 mod tests;

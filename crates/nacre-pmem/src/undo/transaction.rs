@@ -1,5 +1,7 @@
 //! A transaction: what its body may do, and the steps of commit and rollback.
 
+use std::cell::Cell;
+
 use super::check;
 use super::layout::{self, ENTRY_BYTES, HEADER_BYTES, Word};
 use super::log::{self, Buffers, COMPARED_TARGETS_MAX, Target};
@@ -13,10 +15,10 @@ use crate::set::PoolSet;
 /// Dropped without commit (a panic of the body), it is rolled back.
 #[derive(Debug)]
 pub struct Transaction<'a> {
-    set: &'a mut PoolSet,
+    pub(super) set: &'a mut PoolSet,
     id: u64,
     slot_bytes: usize,
-    buffers: Buffers,
+    pub(super) buffers: Buffers,
     /// Where the segment that is not sealed yet begins in the image.
     segment_start: usize,
     /// Targets before this index are applied.
@@ -31,13 +33,15 @@ pub struct Transaction<'a> {
     is_watched: bool,
     /// The only write so far is of one word and has no entry in the image.
     is_lone: bool,
+    /// Bit `i` is set if the body got a slice of the member at position `i`, which was sound then.
+    pub(super) lent: Cell<u64>,
     /// Why a write was refused; then the transaction can only roll back.
     failure: Option<ErrorKind>,
     is_finished: bool,
 }
 
 /// How a range meets the targets that are not applied.
-enum Meeting {
+pub(super) enum Meeting {
     Apart,
     /// It is the range of the target with this index, whose new bytes begin at this position.
     Same(usize),
@@ -51,7 +55,9 @@ impl PoolSet {
     /// What `body` returns, after rolling back. `TransactionTooLarge` if a write of the body was
     /// refused for that reason, even if the body goes on. `Io`, `NoReplica` if the members cannot
     /// be written; then the outcome may be open until the set is opened again, and further stores
-    /// are refused.
+    /// are refused. `Lost` if a page of a member that `body` got slices of was lost before `body`
+    /// returned, so that it may have read garbage; nothing is changed, and a second try reads
+    /// another member.
     #[inline]
     pub fn transaction<T>(
         &mut self,
@@ -123,6 +129,7 @@ impl<'a> Transaction<'a> {
             has_fresh: false,
             is_watched: false,
             is_lone: false,
+            lent: Cell::new(0),
             failure: None,
             is_finished: false,
         })
@@ -132,37 +139,6 @@ impl<'a> Transaction<'a> {
     /// same until the next one does.
     pub fn id(&self) -> u64 {
         self.id
-    }
-
-    /// Returns the pool set as it is without the writes of this transaction that are not applied
-    /// yet. For offsets and sizes, and for ranges that this transaction does not write.
-    pub fn set(&self) -> &PoolSet {
-        self.set
-    }
-
-    /// Returns a range as this transaction sees it. If it wrote there since the last such read,
-    /// this costs a fence.
-    ///
-    /// # Errors
-    /// `OutOfRange`; as for [`PoolSet::drain`].
-    #[inline]
-    pub fn read(&mut self, offset: u64, bytes: u64) -> Result<&[u8]> {
-        if !matches!(self.meet(offset, bytes as usize), Meeting::Apart) {
-            self.apply()?;
-        }
-        self.set.read(offset, bytes)
-    }
-
-    /// Loads an aligned word as this transaction sees it.
-    ///
-    /// # Errors
-    /// As for [`Transaction::read`], `NotAligned`.
-    #[inline]
-    pub fn load_u64(&mut self, offset: u64) -> Result<u64> {
-        if !matches!(self.meet(offset, 8), Meeting::Apart) {
-            self.apply()?;
-        }
-        self.set.load_u64(offset)
     }
 
     /// Replaces a range when the transaction commits.
@@ -250,7 +226,7 @@ impl<'a> Transaction<'a> {
 
     /// Finds out how a range meets the targets that are not applied.
     #[inline]
-    fn meet(&self, offset: u64, bytes: usize) -> Meeting {
+    pub(super) fn meet(&self, offset: u64, bytes: usize) -> Meeting {
         if offset >= self.hull.1 || offset.saturating_add(bytes as u64) <= self.hull.0 {
             return Meeting::Apart;
         }
@@ -341,7 +317,7 @@ impl<'a> Transaction<'a> {
     }
 
     /// Seals what is logged so far, makes it durable, and stores the new bytes in place.
-    fn apply(&mut self) -> Result<()> {
+    pub(super) fn apply(&mut self) -> Result<()> {
         self.try_apply().inspect_err(|error| {
             self.failure = Some(error.kind());
             self.set.undo.is_broken = true;
@@ -392,6 +368,9 @@ impl<'a> Transaction<'a> {
     fn commit(&mut self) -> Result<()> {
         if let Some(kind) = self.failure {
             return self.refuse_commit(kind);
+        }
+        if self.lent.get() != 0 {
+            self.check_lent()?;
         }
         if self.is_lone {
             return self.commit_lone();
@@ -479,7 +458,7 @@ impl<'a> Transaction<'a> {
     }
 
     #[cold]
-    fn rollback(&mut self) -> Result<()> {
+    pub(super) fn rollback(&mut self) -> Result<()> {
         let result = if self.segment_start > 0 && !self.set.undo.is_broken {
             self.restore().inspect_err(|_| self.set.undo.is_broken = true)
         } else {

@@ -109,7 +109,7 @@ fn put(heap: &mut Heap, tx: &mut Transaction<'_>, value: &[u8]) -> Result<Refere
     let offset = heap.alloc(tx, value.len() as u64)?.offset;
     // The first lines come while the checksum is computed.
     for line in (0..value.len().min(PREFETCHED_BYTES_MAX)).step_by(CACHE_LINE_BYTES) {
-        tx.set().prefetch_serving(offset + line as u64);
+        tx.pool_set().prefetch_serving(offset + line as u64);
     }
     let reference = Reference::new(offset, value);
     tx.write_new(offset, value)?;

@@ -22,7 +22,12 @@ const HEADER_BYTES: usize = 24;
 /// A persistent map from keys to values, ordered by the bytes of the keys.
 ///
 /// Keys have up to [`KEY_BYTES_MAX`](super::KEY_BYTES_MAX) bytes, values up to
-/// [`VALUE_BYTES_MAX`](super::VALUE_BYTES_MAX).
+/// [`VALUE_BYTES_MAX`](super::VALUE_BYTES_MAX). When the data area is full, [`HybridTree::grow`]
+/// extends it.
+///
+/// A value of up to 8 bytes is replaced in place by one store and has no checksum: bits that flip
+/// in it on media are returned as they are, unless [`PoolSet::scrub_step`] finds that the members
+/// differ. Keys and longer values are verified when they are read.
 ///
 /// ```
 /// use nacre_pmem::structure::HybridTree;
@@ -122,6 +127,21 @@ impl HybridTree {
     /// tree. The bytes of the data area belong to the tree.
     pub fn with_set<T>(&self, body: impl FnOnce(&mut PoolSet) -> T) -> T {
         body(&mut self.write().set)
+    }
+
+    /// Extends the data area of the pool set to `data_bytes` bytes in every member, and lets the
+    /// tree use what it grew by: the way out of `HeapFull`. A set that is large enough already
+    /// stays as it is. A tree grows up to 16 times the data area it was created in, 16 MiB at
+    /// least; what the set has beyond that is not used.
+    ///
+    /// # Errors
+    /// As for [`PoolSet::grow`] and [`Heap::grow`]; the tree goes on as before.
+    pub fn grow(&self, data_bytes: u64) -> Result<()> {
+        let mut state = self.write();
+        let State { set, heap, .. } = &mut *state;
+        set.grow(data_bytes)?;
+        heap.grow(set)?;
+        Ok(())
     }
 
     /// Ends the use of the tree and returns the pool set.
