@@ -46,6 +46,10 @@ pub(crate) fn with_way_out(converted: Error, error: &StoreError) -> Error {
         ErrorKind::DataCorrupted if matches!(error, StoreError::ManifestDamaged { .. }) => {
             "The pools are not affected. Restore one manifest file from a copy of the same state."
         }
+        ErrorKind::DataCorrupted if matches!(error, StoreError::LoadDamaged { .. }) => {
+            "No row of this table can be read; other tables are not affected. Restore the file \
+             from a copy, or drop the table and load it again."
+        }
         ErrorKind::DataCorrupted => {
             "Other columns and chunks are not affected. Drop the table and load it again, or \
              restore the database's files from a copy."

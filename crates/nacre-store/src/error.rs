@@ -71,9 +71,14 @@ pub enum Error {
     },
     DuplicateKey(Box<DuplicateKey>),
     ReadOnly,
-    /// A block, or the directory that says where blocks are, is damaged. `object` names the
-    /// table and, for a block, its column and chunk.
+    /// A block is damaged. `object` names table, column and chunk.
     Damaged {
+        object: String,
+        reason: String,
+    },
+    /// The pool of a load is absent or cut, or the directory in it, that says where blocks are, is
+    /// damaged: no row of the table can be read. `object` names pool and table.
+    LoadDamaged {
         object: String,
         reason: String,
     },
@@ -122,7 +127,9 @@ impl Error {
                 _ => ErrorKind::Io,
             },
             Self::NotADatabase { .. } | Self::UnsupportedVersion { .. } => ErrorKind::Open,
-            Self::ManifestDamaged { .. } | Self::Damaged { .. } => ErrorKind::Damaged,
+            Self::ManifestDamaged { .. } | Self::Damaged { .. } | Self::LoadDamaged { .. } => {
+                ErrorKind::Damaged
+            }
             Self::TableExists { .. } => ErrorKind::TableExists,
             Self::UnknownTable { .. } => ErrorKind::UnknownTable,
             Self::UnknownDomain { .. } | Self::InvalidDefinition { .. } => {
@@ -169,7 +176,9 @@ impl fmt::Display for Error {
                 duplicate.constraint
             ),
             Self::ReadOnly => f.write_str("the database is open read-only"),
-            Self::Damaged { object, reason } => write!(f, "{object}: {reason}"),
+            Self::Damaged { object, reason } | Self::LoadDamaged { object, reason } => {
+                write!(f, "{object}: {reason}")
+            }
             Self::Lost { object, source } => write!(f, "{object}: {source}"),
             Self::Internal { reason } => write!(f, "internal error: {reason}"),
         }

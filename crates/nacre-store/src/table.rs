@@ -150,7 +150,7 @@ impl TableSnapshot {
     /// Returns all chunks in row order; maps the pools that are not mapped yet.
     ///
     /// # Errors
-    /// [`Error::Damaged`] or [`Error::Pmem`] if a pool or its directory cannot be read.
+    /// [`Error::LoadDamaged`] or [`Error::Pmem`] if a pool or its directory cannot be read.
     pub fn chunks(&self) -> Result<Vec<Chunk>> {
         let mut chunks = Vec::with_capacity(self.chunk_count() as usize);
         for load in self.loads.iter() {
@@ -227,7 +227,7 @@ impl LoadPool {
             domain: record.domain.clone(),
             table: table.schema.name.clone(),
         })?;
-        let damaged = |reason: String| Error::Damaged {
+        let damaged = |reason: String| Error::LoadDamaged {
             object: format!("pool {file_name} of table \"{}\"", table.schema.name),
             reason,
         };
