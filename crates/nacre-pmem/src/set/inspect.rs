@@ -38,7 +38,7 @@ impl PoolSet {
         set.is_abandoned = true;
         set.follow(&verdict)?;
         holes.retain(|(index, _)| verdict.damaged.iter().all(|(damaged, _)| damaged != index));
-        set.begin(&holes)?;
+        set.begin(&holes, verdict.truth.is_some())?;
         set.is_abandoned = false;
         Ok(set)
     }

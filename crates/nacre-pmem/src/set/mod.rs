@@ -21,6 +21,7 @@
 //! # Source
 //! [Zarubin22 3.2.1], [DaMoN18 3] replication inside one machine. Differs: epochs and a
 //! write-intent map, since the papers leave open how replicas are found and joined again.
+mod copy;
 mod engine;
 mod epoch;
 mod grow;

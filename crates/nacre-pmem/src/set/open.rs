@@ -176,15 +176,16 @@ impl PoolSet {
         Ok((set, holes))
     }
 
-    /// Makes a set that was found ready for use.
-    pub(crate) fn begin(&mut self, holes: &[Holes]) -> Result<()> {
+    /// Makes a set that was found ready for use; `has_truth` says that the serving member is to be
+    /// followed whatever the others say.
+    pub(crate) fn begin(&mut self, holes: &[Holes], has_truth: bool) -> Result<()> {
         if self.access == Access::ReadOnly {
             // Marks allow stores, and there are none.
             self.intents.clear();
             return Ok(());
         }
         let is_unclean = std::mem::take(&mut self.is_unclean);
-        self.recover(is_unclean, holes)
+        self.recover(is_unclean, holes, has_truth)
     }
 
     /// Joins the maps of all good members; whether anything is marked.
@@ -196,18 +197,27 @@ impl PoolSet {
     }
 
     /// Makes the good members equal and consistent.
-    fn recover(&mut self, is_unclean: bool, holes: &[Holes]) -> Result<()> {
+    fn recover(&mut self, is_unclean: bool, holes: &[Holes], has_truth: bool) -> Result<()> {
         self.fill_holes(holes)?;
         if is_unclean {
             // A region that only some members have marked is marked in all before it is changed.
             self.write_all_intents()?;
             self.refresh();
-            self.equalise(&self.intents.ranges(self.data_offset(), self.end_offset))?;
+        }
+        if !has_truth {
+            self.take_committed()?;
+        }
+        if is_unclean {
+            let ranges = self.intents.ranges(self.data_offset(), self.end_offset);
+            match has_truth {
+                true => self.equalise_from(None, &ranges)?,
+                false => self.equalise_by_majority(&ranges)?,
+            }
         }
         undo::recover(self)?;
         if is_unclean {
             // Last, so that recovery may use any member's log.
-            self.equalise(&self.intents.ranges(DATA_OFFSET, self.data_offset()))?;
+            self.equalise_from(None, &self.intents.ranges(DATA_OFFSET, self.data_offset()))?;
             self.raise_epoch()?;
             self.clear_intents()?;
         }
@@ -216,85 +226,58 @@ impl PoolSet {
         Ok(())
     }
 
+    /// Lets every good member have the newest transaction as it was committed, if one of them has.
+    fn take_committed(&mut self) -> Result<()> {
+        let Some((index, ranges)) = undo::committed_in(self)? else {
+            return Ok(());
+        };
+        for &(from, to) in &ranges {
+            let truth = self.read_member(index, from, to - from)?.to_vec();
+            let differs = self.good_members().into_iter().any(|other| {
+                self.read_member(other, from, to - from).is_ok_and(|found| found != truth)
+            });
+            if differs {
+                self.prepare(from, to - from)?;
+                let source = self.position(index)?;
+                self.equalise_from(Some(source), &[(from, to)])?;
+            }
+        }
+        Ok(())
+    }
+
     /// Takes what was punched out of a member from one that has it; before all else, since that one
     /// may fail next.
     fn fill_holes(&mut self, holes: &[Holes]) -> Result<()> {
-        let mut failed = Vec::new();
         for (index, ranges) in holes {
             let target = self.position(*index)?;
             for &(from, to) in ranges {
                 let (from, to) = (from.max(DATA_OFFSET), to.min(self.end_offset));
                 let overlaps = |&(start, end): &(u64, u64)| start < to && from < end;
-                let source = holes
-                    .iter()
-                    .find(|(other, theirs)| other != index && !theirs.iter().any(overlaps));
-                let Some((source, _)) = source else {
-                    continue;
-                };
-                let source = self.position(*source)?;
-                if !self.members[source].is_good() || !self.members[target].is_good() {
-                    continue;
-                }
-                let copied = copy_range(&mut self.members, source, target, from, to)
-                    .and_then(|()| self.members[target].mapped()?.drain());
-                if let Err(error) = copied {
-                    failed.push((target, error));
-                    break;
+                let whole = |other: &&Holes| other.0 != *index && !other.1.iter().any(overlaps);
+                let sources: Vec<u32> = holes.iter().filter(whole).map(|other| other.0).collect();
+                if from < to && !sources.is_empty() {
+                    self.fill_hole(target, &sources, (from, to))?;
                 }
             }
         }
-        self.drop_failed(failed)
+        Ok(())
     }
 
-    /// Copies what differs in the ranges from the serving member to the other good ones, durably.
-    pub(crate) fn equalise(&mut self, ranges: &[(u64, u64)]) -> Result<()> {
-        self.equalise_from(self.serving_position(), ranges)
-    }
-
-    /// As [`PoolSet::equalise`], from the member at `source`.
-    pub(crate) fn equalise_from(&mut self, source: usize, ranges: &[(u64, u64)]) -> Result<()> {
-        let mut failed = Vec::new();
-        for position in 0..self.members.len() {
-            if position == source || !self.members[position].is_good() {
+    fn fill_hole(&mut self, target: usize, sources: &[u32], range: (u64, u64)) -> Result<()> {
+        for &source in sources {
+            let source = self.position(source)?;
+            if !self.members[source].is_good() || !self.members[target].is_good() {
                 continue;
             }
-            let result = ranges
-                .iter()
-                .try_for_each(|&(from, to)| {
-                    copy_range(&mut self.members, source, position, from, to)
-                })
-                .and_then(|()| self.members[position].mapped()?.drain());
-            if let Err(error) = result {
-                failed.push((position, error));
+            if self.copy_from(source, target, &[range])? {
+                return Ok(());
             }
         }
-        self.drop_failed(failed)
-    }
-}
-
-/// Copies what differs from one member to another and starts its write-back.
-pub(crate) fn copy_range(
-    members: &mut [Member],
-    from_position: usize,
-    to_position: usize,
-    from: u64,
-    to: u64,
-) -> Result<()> {
-    let [source, target] = members
-        .get_disjoint_mut([from_position, to_position])
-        .map_err(|_| Error::new(ErrorKind::NoReplica, "pool set", "no two members", ""))?;
-    let (source, target) = (source.mapped()?, target.mapped_mut()?);
-    let mut offset = from;
-    while offset < to {
-        let bytes = (COMPARE_BYTES - offset % COMPARE_BYTES).min(to - offset);
-        let truth = source.read(offset, bytes)?;
-        if target.read(offset, bytes)? != truth {
-            target.write(offset, truth)?;
-            target.flush(offset, bytes)?;
+        match self.members[target].is_good() {
+            true => Err(self.no_replica("whoever had what is missing in a member lost it")),
+            false => Ok(()),
         }
-        offset += bytes;
     }
-    Ok(())
 }
 
 fn uuid(object: &str) -> Result<Uuid> {

@@ -115,8 +115,8 @@ impl PoolSet {
                 let remedy = "rebuild it from another replica";
                 return Err(Error::new(ErrorKind::Lost, self.object(), problem.as_str(), remedy));
             }
-            if let Some(pool) = member.pool.as_ref().filter(|_| member.is_live()) {
-                pool.check()?;
+            if member.is_live() {
+                member.check_file()?;
             }
         }
         Ok(())
@@ -263,8 +263,12 @@ impl PoolSet {
     /// Ends the use of the set: everything is durable and marked as closed.
     ///
     /// # Errors
-    /// As for [`PoolSet::drain`], `Io`: the next open compares the members again.
+    /// As for [`PoolSet::drain`], `NoReplica`, `Io`: the next open compares the members again.
     pub fn close(mut self) -> Result<()> {
+        if self.access == Access::ReadWrite {
+            self.choose_serving()?;
+            self.drop_lost()?;
+        }
         self.finish()
     }
 

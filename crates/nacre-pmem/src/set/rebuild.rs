@@ -14,7 +14,6 @@ use crate::domain::{Access, Domain};
 use crate::error::{Error, ErrorKind, Result};
 use crate::set::header::{DATA_OFFSET, INTENT_BYTES, INTENT_OFFSET};
 use crate::set::member::{Member, MemberCondition};
-use crate::set::open::copy_range;
 use crate::set::pool_set::PoolSet;
 
 /// How far rebuilding is.
@@ -72,16 +71,14 @@ impl PoolSet {
 
     /// Rebuilds at most `max_bytes` bytes of a member; returns its number and how far it is.
     fn rebuild_position(&mut self, position: usize, max_bytes: u64) -> Result<(u32, u64)> {
+        self.drop_lost()?;
         if self.members[position].condition != MemberCondition::Rebuilding {
             self.begin_rebuild(position)?;
         }
         let member = &self.members[position];
         let (from, index) = (member.rebuilt_to.max(DATA_OFFSET), member.index);
         let to = from.saturating_add(max_bytes.max(1)).min(self.end_offset);
-        let serving = self.serving_position();
-        let copied = copy_range(&mut self.members, serving, position, from, to)
-            .and_then(|()| self.members[position].mapped()?.drain());
-        if let Err(error) = copied {
+        if let Err(error) = self.copy_to(position, &[(from, to)]) {
             self.drop_failed(vec![(position, Error::again(&error))])?;
             return Err(error);
         }

@@ -41,6 +41,7 @@ impl PoolSet {
     pub fn scrub_step(&mut self, max_bytes: u64) -> Result<ScrubReport> {
         self.check_writable()?;
         self.drain()?;
+        self.choose_serving()?;
         let mut report = ScrubReport { total_bytes: self.end_offset, ..ScrubReport::default() };
         let failed: Vec<(usize, Error)> = self
             .members
@@ -131,12 +132,11 @@ impl PoolSet {
 
 /// Checks header, size and lost pages of a member.
 fn check_member(member: &Member) -> Result<()> {
-    let (Some(lock), Some(pool)) = (&member.lock, &member.pool) else {
+    let (Some(lock), Some(_)) = (&member.lock, &member.pool) else {
         return Ok(());
     };
     let object = member.object();
-    pool.check()?;
-    pool.check_file()?;
+    member.check_file()?;
     let mut slots = vec![0; 2 * SLOT_BYTES];
     lock.file()
         .read_exact_at(&mut slots, 0)

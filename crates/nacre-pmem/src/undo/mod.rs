@@ -88,5 +88,5 @@ mod tests;
 mod transaction;
 
 pub(crate) use log::{Log, settle};
-pub(crate) use recover::recover;
+pub(crate) use recover::{committed_in, recover};
 pub use transaction::Transaction;

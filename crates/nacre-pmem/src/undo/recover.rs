@@ -46,7 +46,7 @@ pub(crate) fn recover(set: &mut PoolSet) -> Result<()> {
         // into equal logs only.
         let log = (DATA_OFFSET, set.data_offset());
         set.prepare(log.0, log.1 - log.0)?;
-        set.equalise_from(set.position(verdict.index)?, &[log])?;
+        set.equalise_from(Some(set.position(verdict.index)?), &[log])?;
     }
     for (offset, old) in &verdict.restores {
         media::store(set, *offset, old)?;
@@ -60,6 +60,52 @@ pub(crate) fn recover(set: &mut PoolSet) -> Result<()> {
     // an unfinished one would be taken for damage.
     log::retire(set)?;
     log::outrank(set)
+}
+
+/// Member number, and ranges of the newest transaction, from and to.
+type Committed = (u32, Vec<(u64, u64)>);
+
+/// Returns a member that has the newest transaction as it was committed, by the checksum in any
+/// member's log, and the ranges of it. The members need not be equal.
+pub(crate) fn committed_in(set: &PoolSet) -> Result<Option<Committed>> {
+    if !log::has_log(set) {
+        return Ok(None);
+    }
+    let good = set.good_members();
+    let bytes = log::slot_bytes(set) as u64;
+    let object = set.object();
+    let mut newest = 0;
+    let mut found: Vec<(u64, Vec<Entry<'_>>)> = Vec::new();
+    for &index in &good {
+        for offset in [DATA_OFFSET, DATA_OFFSET + bytes] {
+            // A damaged log is for `judge` to report.
+            let slot = layout::parse(set.read_member(index, offset, bytes)?, &object);
+            let Ok(Slot::Sealed { sequence, word, entries }) = slot else { continue };
+            if sequence > newest {
+                newest = sequence;
+                found.clear();
+            }
+            if sequence == newest
+                && let Word::Committed(sum) = word
+                && check_entries(set, sequence, &entries, &object).is_ok()
+            {
+                found.push((sum, entries));
+            }
+        }
+    }
+    for (sum, entries) in &found {
+        for &index in &good {
+            let place = |sum, Entry { offset, old }: &Entry<'_>| {
+                set.read_member(index, *offset, old.len() as u64).map(|b| check::add(sum, b))
+            };
+            if entries.iter().try_fold(layout::start_sum(newest), place)? == *sum {
+                let range =
+                    |entry: &Entry<'_>| (entry.offset, entry.offset + entry.old.len() as u64);
+                return Ok(Some((index, entries.iter().map(range).collect())));
+            }
+        }
+    }
+    Ok(None)
 }
 
 /// Decides by the logs of all good members: by the newest transaction that any of them knows of,
