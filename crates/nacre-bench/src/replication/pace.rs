@@ -15,10 +15,10 @@ use super::options::{Choices, POOL_BYTES_MIN, ReplicationArgs, Workload};
 use crate::error::{Error, Result};
 
 /// Time that a quick run may wait for the device, beside the time of its slices.
-const WAIT_BUDGET: Duration = Duration::from_secs(6);
+const WAIT_BUDGET: Duration = Duration::from_secs(3);
 
 /// After this time nothing more is begun.
-const LATE: Duration = Duration::from_secs(17);
+const LATE: Duration = Duration::from_secs(14);
 
 /// Updates that are timed.
 const PROBES: u32 = 8;
