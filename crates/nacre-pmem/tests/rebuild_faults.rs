@@ -164,6 +164,17 @@ fn majority_of_three_outvotes_a_damaged_member_after_a_crash() {
 }
 
 #[test]
+fn last_whole_member_is_not_removed() {
+    let places = Places::new(2);
+    let mut set = places.create(2);
+    let offset = set.end_offset() - 8;
+    set.update(offset, b"precious").unwrap();
+    places.file(0).set_len(70_000).unwrap();
+    assert_eq!(set.remove_replica(1).unwrap_err().kind(), ErrorKind::NoReplica);
+    check_good(&set, offset);
+}
+
+#[test]
 fn size_outlives_damage_of_either_header_slot() {
     for slot in 0..2 {
         let places = Places::new(1);

@@ -27,6 +27,7 @@ impl PoolSet {
             return Ok(());
         }
         self.choose_serving()?;
+        self.drop_lost()?;
         let Some(end) = self.data_offset().checked_add(data_bytes) else {
             return Err(Error::new(
                 ErrorKind::NoSpace,

@@ -54,6 +54,8 @@ impl PoolSet {
     /// before. As for [`Domain::remove_pool`] if the file stays, although the set no longer has it.
     pub fn remove_replica(&mut self, index: u32) -> Result<()> {
         self.check_writable()?;
+        // What lost its bytes is no reason to let go of another member.
+        self.drop_lost()?;
         let position = self.position(index)?;
         let is_other = |other: &Member| other.index != index && other.is_good();
         if !self.members.iter().any(is_other) {
@@ -93,6 +95,7 @@ impl PoolSet {
             return Err(self.too_many());
         }
         self.choose_serving()?;
+        self.drop_lost()?;
         let mut index = 0;
         while self.members.iter().any(|member| member.index == index)
             || domain.exists(&member_name(&self.name, index))?

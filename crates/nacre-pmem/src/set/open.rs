@@ -1,8 +1,9 @@
 //! Creating and opening a pool set, with recovery after a crash.
 //!
 //! Recovery: the marked regions of all good members are joined into one map, which each member
-//! gets durably; every byte of them that differs is copied from the first good member; the undo
-//! log is recovered; the epoch is raised; the map is cleared. Each step may be repeated.
+//! gets durably; the newest transaction is copied from a member that agrees with its checksum; what
+//! else differs is settled by the majority, or by the first good member of two; the undo log is
+//! recovered; the epoch is raised; the map is cleared. Each step may be repeated.
 
 use std::sync::atomic::AtomicUsize;
 
