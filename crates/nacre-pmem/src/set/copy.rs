@@ -22,8 +22,12 @@ enum Copied {
 }
 
 impl PoolSet {
-    /// Takes the good members out that lost pages, whose file became shorter, or was removed.
-    pub(crate) fn drop_lost(&mut self) -> Result<()> {
+    /// Takes the good members out that lost pages, whose file became shorter, or was removed. Two
+    /// system calls for each member, so it is not part of an update.
+    ///
+    /// # Errors
+    /// `NoReplica` if no good member is left.
+    pub fn drop_lost(&mut self) -> Result<()> {
         let lost = |(position, member): (usize, &Member)| {
             member.is_good().then(|| member.check_file().err()).flatten().map(|e| (position, e))
         };

@@ -132,6 +132,11 @@ impl Manifest {
             self.is_in_doubt = true;
             return Err(error.into());
         }
+        // A mapping outlives its file: a record in removed files would be gone with the process.
+        if let Err(error) = self.set.drop_lost() {
+            self.is_in_doubt = true;
+            return Err(error.into());
+        }
         self.end_offset = end_offset;
         self.next_sequence += 1;
         if self.set.copy_count() < copies {
