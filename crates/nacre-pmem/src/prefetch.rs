@@ -1,4 +1,4 @@
-//! Prefetch of memory that will be read soon. Changes nothing but time.
+//! Prefetch of memory that will be read or written soon. Changes nothing but time.
 
 use crate::flush::CACHE_LINE_BYTES;
 
@@ -25,7 +25,7 @@ pub(crate) fn line(address: *const u8) {
 }
 
 /// Starts to load the line at `address` for a store; any address is allowed.
-#[inline]
+#[inline(always)]
 pub(crate) fn line_for_write(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch never faults and changes no register; processors without it ignore it.

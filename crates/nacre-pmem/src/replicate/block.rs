@@ -136,22 +136,6 @@ pub(super) fn fence() {
     flush::fence();
 }
 
-/// Asks for the line that holds `address`, to be written. Any address may be given.
-#[inline(always)]
-pub(super) fn prefetch_for_write(address: *const u8) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch never faults and changes no register; processors without it ignore it.
-    unsafe {
-        std::arch::asm!(
-            "prefetchw [{}]",
-            in(reg) address,
-            options(nostack, preserves_flags, readonly)
-        );
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = address;
-}
-
 /// Addresses of the replicas' first bytes as a scatter takes them; unused lanes are null.
 #[repr(C, align(64))]
 #[derive(Clone, Copy, Debug)]

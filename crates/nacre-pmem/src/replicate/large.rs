@@ -3,10 +3,11 @@
 //! Here the blocks of a mechanism are tested at run time: a few predicted branches beside hundreds
 //! of nanoseconds, for a sixteenth of the code.
 
+use crate::prefetch;
 use crate::sim;
 use crate::stream::{self, StreamFlavour};
 
-use super::block::{Flush, fence, flush_range, prefetch_for_write};
+use super::block::{Flush, fence, flush_range};
 use super::mechanism::{Copying, Steps};
 use super::piece;
 use super::targets::Targets;
@@ -29,7 +30,7 @@ pub(super) unsafe fn write<F: Flush>(
 ) {
     if steps.prefetches {
         for &base in targets.replicas() {
-            prefetch_for_write(base.wrapping_add(offset));
+            prefetch::line_for_write(base.wrapping_add(offset));
         }
     }
     let stride = if steps.is_async { STRIDE_BYTES } else { bytes };

@@ -8,11 +8,10 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::flush::{CACHE_LINE_BYTES, FlushFlavour};
+use crate::prefetch;
 use crate::stream::StreamFlavour;
 
-use super::block::{
-    Clflush, Clflushopt, Clwb, Flush, NoFlush, fence, flush_small, prefetch_for_write,
-};
+use super::block::{Clflush, Clflushopt, Clwb, Flush, NoFlush, fence, flush_small};
 use super::large;
 use super::mechanism::{self, Copying, Mechanism, Steps};
 use super::piece::{self, Piece, Pieces, Wide};
@@ -235,7 +234,7 @@ unsafe fn small<F: Flush, const N: usize, P: Piece>(
     let streams = steps.copying == Copying::NonTemporal && piece::can_stream(offset, bytes);
     if steps.prefetches {
         for base in &lanes.0[..count] {
-            prefetch_for_write(base.wrapping_add(offset));
+            prefetch::line_for_write(base.wrapping_add(offset));
         }
     }
     // SAFETY: all ranges are valid by the caller's contract, all instructions available.
@@ -345,7 +344,7 @@ unsafe fn copy_replica<const M: usize, F: Flush>(
 ) {
     let steps = const { steps_of::<M>() };
     if steps.prefetches {
-        prefetch_for_write(target);
+        prefetch::line_for_write(target);
     }
     let streams = steps.copying == Copying::NonTemporal;
     // SAFETY: the caller's contract.

@@ -2,9 +2,10 @@
 
 use crate::error::Result;
 use crate::flush::CACHE_LINE_BYTES;
+use crate::prefetch;
 use crate::stream::StreamFlavour;
 
-use super::block::{Lanes, prefetch_for_write};
+use super::block::Lanes;
 use super::routines::Cached;
 use super::worker::Workers;
 
@@ -66,11 +67,11 @@ impl Targets {
     pub fn prefetch(&self, offset: usize, cached: Cached) {
         match cached {
             Cached::Nothing => {}
-            Cached::Master => prefetch_for_write(self.master.wrapping_add(offset)),
+            Cached::Master => prefetch::line_for_write(self.master.wrapping_add(offset)),
             Cached::All => {
-                prefetch_for_write(self.master.wrapping_add(offset));
+                prefetch::line_for_write(self.master.wrapping_add(offset));
                 for base in self.replicas() {
-                    prefetch_for_write(base.wrapping_add(offset));
+                    prefetch::line_for_write(base.wrapping_add(offset));
                 }
             }
         }
