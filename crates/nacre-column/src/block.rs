@@ -22,7 +22,7 @@ mod read;
 #[cfg(test)]
 mod tests;
 
-pub use encode::{EncodedBlock, encode, encode_as};
+pub use encode::{EncodedBlock, encode, encode_as, encode_ranked, encode_replicas};
 pub use header::{BLOCK_MAGIC, BLOCK_VERSION, BlockHeader, HEADER_BYTES};
 pub use read::Block;
 

@@ -30,6 +30,10 @@ pub enum BlockError {
     WrongOutput { column_type: ColumnType, output: &'static str },
     /// The column's values cannot be stored in the format.
     WrongFormat { column_type: ColumnType, format: Format },
+    /// The format exists; this program does not read or write blocks of the type in it.
+    UnsupportedFormat { column_type: ColumnType, format: Format },
+    /// A single row was asked for of a format that decodes rows in order only.
+    SequentialOnly { format: Format },
     /// A restriction compares the column with a constant of another class.
     WrongConstant { column_type: ColumnType, constant: String },
     /// The buffer holds more than a block can.
@@ -46,7 +50,7 @@ pub enum BlockError {
 pub enum BlockErrorKind {
     /// The bytes are not a good block: read another replica, or restore.
     Damaged,
-    /// A newer program wrote the block: use that one.
+    /// A newer program wrote the block, or is needed to write it: use that one.
     Unsupported,
     /// The request does not fit the block or its column: a bug of the caller.
     Misuse,
@@ -65,10 +69,11 @@ impl BlockError {
             | Self::Field { .. }
             | Self::Section { .. }
             | Self::Contents { .. } => BlockErrorKind::Damaged,
-            Self::Version { .. } => BlockErrorKind::Unsupported,
+            Self::Version { .. } | Self::UnsupportedFormat { .. } => BlockErrorKind::Unsupported,
             Self::RowRange { .. }
             | Self::WrongOutput { .. }
             | Self::WrongFormat { .. }
+            | Self::SequentialOnly { .. }
             | Self::WrongConstant { .. }
             | Self::TooLarge { .. }
             | Self::OutOfRange { .. } => BlockErrorKind::Misuse,
@@ -124,6 +129,12 @@ impl BlockError {
             }
             Self::WrongFormat { column_type, format } => {
                 write!(f, "a column of type {column_type} cannot be stored in format {format}")
+            }
+            Self::UnsupportedFormat { column_type, format } => {
+                write!(f, "format {format} is not supported for columns of type {column_type}")
+            }
+            Self::SequentialOnly { format } => {
+                write!(f, "format {format} is sequential only: it has no access to single rows")
             }
             Self::WrongConstant { column_type, constant } => {
                 write!(f, "a column of type {column_type} does not compare with {constant}")

@@ -22,6 +22,7 @@ mod column_type;
 mod error;
 mod format;
 pub mod kernel;
+mod policy;
 mod restriction;
 mod sma;
 pub mod text;
@@ -35,6 +36,7 @@ pub use error::{BlockError, BlockErrorKind};
 pub use format::Format;
 pub use format::plain::{StringValues, Strings};
 pub use nacre_simd::Flavour;
+pub use policy::{FormatChoice, Place, PolicyError, REPLICAS_MAX, ReplicaPolicy, ReplicaSpec};
 pub use restriction::{CompareOp, Constant, Restriction, compare_floats, may_match};
 pub use sma::{Bound, PREFIX_BYTES, Prefix, SMA_BYTES, Sma};
 

@@ -15,7 +15,8 @@ use crate::format::dictionary::{self, Dictionary};
 use crate::format::{plain, static_bp};
 use crate::kernel::aggregate;
 use crate::{
-    BlockError, Bound, CHUNK_ROWS, ColumnBuffer, ColumnType, Format, STRING_BYTES_MAX, Sma, Values,
+    BlockError, Bound, CHUNK_ROWS, ColumnBuffer, ColumnType, Format, FormatChoice,
+    STRING_BYTES_MAX, Sma, Values,
 };
 
 /// Rows compared at a time when a block is verified: the decoded values stay in the L1 cache.
@@ -42,6 +43,41 @@ pub fn encode(column: &ColumnBuffer, flavour: Flavour) -> Result<EncodedBlock, B
     encode_with(column, flavour, None)
 }
 
+/// Encodes `column` in the format that has this rank for it: rank 0 is [`encode`]'s, rank 1 the
+/// smallest different one that still scans well, and so on. After the last format, ranks begin
+/// again with 0.
+///
+/// # Errors
+/// As [`encode`].
+pub fn encode_ranked(
+    column: &ColumnBuffer,
+    rank: usize,
+    flavour: Flavour,
+) -> Result<EncodedBlock, BlockError> {
+    let mut replicas = encode_replicas(column, &vec![FormatChoice::Auto; rank + 1], flavour)?;
+    Ok(replicas.swap_remove(rank))
+}
+
+/// Encodes `column` once for each of `choices`, in that order.
+///
+/// The first [`FormatChoice::Auto`] gets the format of rank 0, the second that of rank 1, and so
+/// on. [`FormatChoice::Fixed`] is followed if the values can be stored so, which
+/// [`Format::can_hold`] tells but for decimals that lie 2^64 or more apart: they become plain.
+///
+/// # Errors
+/// As [`encode`]; [`BlockError::WrongFormat`] if a format cannot hold the column's type.
+pub fn encode_replicas(
+    column: &ColumnBuffer,
+    choices: &[FormatChoice],
+    flavour: Flavour,
+) -> Result<Vec<EncodedBlock>, BlockError> {
+    let encode_choice = |choice: &FormatChoice| match choice {
+        FormatChoice::Auto => encode(column, flavour),
+        FormatChoice::Fixed(format) => encode_as(column, flavour, *format),
+    };
+    choices.iter().map(encode_choice).collect()
+}
+
 /// Encodes `column` in `format`, whatever it takes.
 ///
 /// # Errors
@@ -54,6 +90,9 @@ pub fn encode_as(
     let column_type = column.column_type();
     if !format.can_hold(column_type) {
         return Err(BlockError::WrongFormat { column_type, format });
+    }
+    if !format.is_supported(column_type) {
+        return Err(BlockError::UnsupportedFormat { column_type, format });
     }
     encode_with(column, flavour, Some(format))
 }
@@ -492,7 +531,9 @@ mod tests {
     fn verification_finds_every_wrong_value_and_null() {
         let flavour = Flavour::active();
         for column in columns() {
-            for format in Format::ALL.into_iter().filter(|f| f.can_hold(column.column_type())) {
+            for format in Format::ALL.into_iter().filter(|f| {
+                f.can_hold(column.column_type()) && f.is_supported(column.column_type())
+            }) {
                 let good = encode_as(&column, flavour, format).unwrap();
                 let sections = [Section::Nulls, Section::Values, Section::Offsets, Section::Heap];
                 for section in sections.map(|section| good.header.section(section)) {

@@ -170,6 +170,7 @@ pub(crate) fn section_bytes(header: &BlockHeader, heap_bytes: usize) -> [usize; 
             let offsets = (header.entries as usize + 1) * 4;
             [nulls, static_bp::packed_bytes(rows, width), offsets, heap_bytes]
         }
+        _ => [nulls, 0, 0, 0],
     }
 }
 
@@ -228,7 +229,7 @@ impl BlockHeader {
         check_identity(header, block.len())?;
         let format_tag = header[FORMAT_TAG.offset];
         let format = Format::from_tag(format_tag)
-            .ok_or_else(|| bad(FORMAT_TAG, format_tag.into(), "1 to 3"))?;
+            .ok_or_else(|| bad(FORMAT_TAG, format_tag.into(), "1 to 14"))?;
         let this = Self {
             column_type: ColumnType::from_bytes(get(header, COLUMN_TYPE))?,
             format,
@@ -276,11 +277,16 @@ impl BlockHeader {
             let tag = self.format.tag().into();
             return Err(bad(FORMAT_TAG, tag, format!("one for {}", self.column_type)));
         }
+        if !self.format.is_supported(self.column_type) {
+            let (column_type, format) = (self.column_type, self.format);
+            return Err(BlockError::UnsupportedFormat { column_type, format });
+        }
         let (width_max, base_bits, has_entries) = match self.format {
             Format::Plain => (0, 0, false),
             Format::StaticBp if self.column_type.physical() == Physical::Int64 => (64, 64, false),
             Format::StaticBp => (64, 128, false),
             Format::Dictionary => (dictionary::code_width(self.entries as usize), 0, true),
+            _ => (0, 0, false),
         };
         let width = usize::from(self.width);
         if width > width_max || (has_entries && width != width_max) {

@@ -29,7 +29,10 @@ pub(crate) const LENGTHS: [usize; 11] = [0, 1, 63, 64, 65, 511, 512, 513, 8_192,
 
 /// Returns the formats that can hold `column_type`; `None` is the one that encoding chooses.
 pub(crate) fn formats(column_type: ColumnType) -> Vec<Option<Format>> {
-    let possible = Format::ALL.into_iter().filter(|format| format.can_hold(column_type));
+    let empty = ColumnBuffer::new(column_type);
+    let possible = Format::ALL.into_iter().filter(|format| {
+        nacre_column::block::encode_as(&empty, nacre_column::Flavour::Scalar, *format).is_ok()
+    });
     possible.map(Some).chain([None]).collect()
 }
 
