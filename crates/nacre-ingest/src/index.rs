@@ -18,7 +18,7 @@ use crate::{
     dialect::{Dialect, Quoting, State},
     mask::{self, BLOCK_BYTES, Classes, STRETCH_BYTES, Special},
 };
-use nacre_simd::{Flavour, Kernel};
+use nacre_simd::{Flavour, Kernel, Simd};
 
 /// Set in an entry that ends a row.
 pub(crate) const ENDS_ROW: u32 = 1 << 30;
@@ -112,7 +112,7 @@ impl Kernel for IndexKernel<'_> {
 
     /// Returns how many entries are valid.
     #[inline(always)]
-    fn run(self) -> usize {
+    fn run<S: Simd>(self, _: S) -> usize {
         let Self { text, from, special, entries } = self;
         let mut classes: Classes = [[0; BLOCK_BYTES]; STRETCH_BYTES / BLOCK_BYTES];
         room(entries, 0)[0] = from as u32 - 1;

@@ -11,7 +11,7 @@ use crate::{
     mask::{self, BLOCK_BYTES, Classes, STRETCH_BYTES, Special},
 };
 use memchr::{memchr, memchr_iter};
-use nacre_simd::{Flavour, Kernel};
+use nacre_simd::{Flavour, Kernel, Simd};
 
 /// What a piece of a file does when entered in one state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,7 +126,7 @@ impl Kernel for CountKernel<'_> {
     type Output = Counted;
 
     #[inline(always)]
-    fn run(self) -> Counted {
+    fn run<S: Simd>(self, _: S) -> Counted {
         let Self { bytes, special, state, rows_max } = self;
         let mut classes: Classes = [[0; BLOCK_BYTES]; STRETCH_BYTES / BLOCK_BYTES];
         let mut inside = if state == State::Inside { u64::MAX } else { 0 };

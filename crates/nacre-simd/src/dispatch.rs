@@ -4,6 +4,11 @@
 //! into it and compiled for them.
 
 use crate::Flavour;
+#[cfg(target_arch = "aarch64")]
+use crate::isa::Neon;
+#[cfg(target_arch = "x86_64")]
+use crate::isa::{Avx2, Avx512, Sse42};
+use crate::isa::{Scalar, Simd};
 
 /// A computation that is compiled once per flavour.
 ///
@@ -14,8 +19,9 @@ pub trait Kernel {
     /// What the computation returns.
     type Output;
 
-    /// Does the computation.
-    fn run(self) -> Self::Output;
+    /// Does the computation. `simd` gives access to the registers of the flavour; loops that the
+    /// compiler vectorizes need not use it.
+    fn run<S: Simd>(self, simd: S) -> Self::Output;
 }
 
 /// A [`Kernel`] that writes into memory of its caller.
@@ -27,8 +33,8 @@ pub trait Fill {
     /// What is written.
     type Out: ?Sized;
 
-    /// Writes `out`.
-    fn fill(self, out: &mut Self::Out);
+    /// Writes `out`; `simd` as for [`Kernel::run`].
+    fn fill<S: Simd>(self, simd: S, out: &mut Self::Out);
 }
 
 impl Flavour {
@@ -36,81 +42,88 @@ impl Flavour {
     /// processor lacks them. Costs a few nanoseconds: call it per group of values, not per value.
     #[inline]
     pub fn run<K: Kernel>(self, kernel: K) -> K::Output {
-        #[cfg(target_arch = "x86_64")]
-        match self.min(Self::best()) {
-            Self::Scalar => kernel.run(),
-            // SAFETY: `min(best())` is available, so the processor has the target features.
+        match self.or_best() {
+            // SAFETY: `or_best` is available, so the processor has the target features.
+            #[cfg(target_arch = "x86_64")]
             Self::Sse42 => unsafe { run_sse42(kernel) },
             // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
             Self::Avx2 => unsafe { run_avx2(kernel) },
             // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
             Self::Avx512 => unsafe { run_avx512(kernel) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon => unsafe { run_neon(kernel) },
+            // SAFETY: needs no feature.
+            _ => unsafe { run_scalar(kernel) },
         }
-        #[cfg(not(target_arch = "x86_64"))]
-        kernel.run()
     }
 
     /// As [`Flavour::run`], for kernels that write into `out`.
     #[inline]
     pub fn fill<K: Fill>(self, kernel: K, out: &mut K::Out) {
-        #[cfg(target_arch = "x86_64")]
-        match self.min(Self::best()) {
-            Self::Scalar => fill_scalar(kernel, out),
-            // SAFETY: `min(best())` is available, so the processor has the target features.
+        match self.or_best() {
+            // SAFETY: `or_best` is available, so the processor has the target features.
+            #[cfg(target_arch = "x86_64")]
             Self::Sse42 => unsafe { fill_sse42(kernel, out) },
             // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
             Self::Avx2 => unsafe { fill_avx2(kernel, out) },
             // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
             Self::Avx512 => unsafe { fill_avx512(kernel, out) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon => unsafe { fill_neon(kernel, out) },
+            // SAFETY: needs no feature.
+            _ => unsafe { fill_scalar(kernel, out) },
         }
-        #[cfg(not(target_arch = "x86_64"))]
-        fill_scalar(kernel, out);
     }
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "sse3,ssse3,sse4.1,sse4.2,popcnt")]
-fn run_sse42<K: Kernel>(kernel: K) -> K::Output {
-    kernel.run()
+/// Makes a flavour's two wrappers, which create its token.
+///
+/// None is inlined, that of the scalar flavour as the others, which cannot be: what is known of
+/// `out` would be lost.
+macro_rules! wrappers {
+    ($run:ident, $fill:ident, $token:ident $(, $features:literal)*) => {
+        /// # Safety
+        /// The processor has the flavour.
+        $(#[target_feature(enable = $features)])*
+        #[inline(never)]
+        unsafe fn $run<K: Kernel>(kernel: K) -> K::Output {
+            // SAFETY: the caller vouches for the flavour.
+            kernel.run(unsafe { $token::new() })
+        }
+
+        /// # Safety
+        /// The processor has the flavour.
+        $(#[target_feature(enable = $features)])*
+        #[inline(never)]
+        unsafe fn $fill<K: Fill>(kernel: K, out: &mut K::Out) {
+            // SAFETY: the caller vouches for the flavour.
+            kernel.fill(unsafe { $token::new() }, out);
+        }
+    };
 }
 
+wrappers!(run_scalar, fill_scalar, Scalar);
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "sse3,ssse3,sse4.1,sse4.2,popcnt,avx,avx2,bmi1,bmi2,lzcnt")]
-fn run_avx2<K: Kernel>(kernel: K) -> K::Output {
-    kernel.run()
-}
-
+wrappers!(run_sse42, fill_sse42, Sse42, "sse3,ssse3,sse4.1,sse4.2,popcnt");
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "sse3,ssse3,sse4.1,sse4.2,popcnt,avx,avx2,bmi1,bmi2,lzcnt")]
-#[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
-fn run_avx512<K: Kernel>(kernel: K) -> K::Output {
-    kernel.run()
-}
-
-// Not inlined, as the other flavours cannot be: what is known of `out` would be lost.
-#[inline(never)]
-fn fill_scalar<K: Fill>(kernel: K, out: &mut K::Out) {
-    kernel.fill(out);
-}
-
+wrappers!(run_avx2, fill_avx2, Avx2, "sse3,ssse3,sse4.1,sse4.2,popcnt", "avx,avx2,bmi1,bmi2,lzcnt");
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "sse3,ssse3,sse4.1,sse4.2,popcnt")]
-fn fill_sse42<K: Fill>(kernel: K, out: &mut K::Out) {
-    kernel.fill(out);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "sse3,ssse3,sse4.1,sse4.2,popcnt,avx,avx2,bmi1,bmi2,lzcnt")]
-fn fill_avx2<K: Fill>(kernel: K, out: &mut K::Out) {
-    kernel.fill(out);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "sse3,ssse3,sse4.1,sse4.2,popcnt,avx,avx2,bmi1,bmi2,lzcnt")]
-#[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
-fn fill_avx512<K: Fill>(kernel: K, out: &mut K::Out) {
-    kernel.fill(out);
-}
+wrappers!(
+    run_avx512,
+    fill_avx512,
+    Avx512,
+    "sse3,ssse3,sse4.1,sse4.2,popcnt",
+    "avx,avx2,bmi1,bmi2,lzcnt",
+    "avx512f,avx512bw,avx512cd,avx512dq,avx512vl"
+);
+#[cfg(target_arch = "aarch64")]
+wrappers!(run_neon, fill_neon, Neon, "neon");
 
 #[cfg(test)]
 mod tests {
@@ -125,7 +138,7 @@ mod tests {
         type Output = i64;
 
         #[inline(always)]
-        fn run(self) -> i64 {
+        fn run<S: Simd>(self, _: S) -> i64 {
             let pairs = self.left.iter().zip(self.right);
             pairs.fold(0, |sum, (left, right)| sum.wrapping_add(left.wrapping_mul(*right)))
         }
@@ -137,7 +150,7 @@ mod tests {
         type Out = [u16];
 
         #[inline(always)]
-        fn fill(self, out: &mut [u16]) {
+        fn fill<S: Simd>(self, _: S, out: &mut [u16]) {
             for (out, value) in out.iter_mut().zip(self.0) {
                 *out = value.wrapping_mul(2);
             }
@@ -147,7 +160,7 @@ mod tests {
     #[test]
     fn all_flavours_fill_alike() {
         let values: Vec<u16> = (0..999).map(|i| i * 61).collect();
-        for flavour in Flavour::ALL {
+        for &flavour in Flavour::ALL {
             let mut out = vec![0; values.len()];
             flavour.fill(Twice(&values), &mut out);
             let expected = values.iter().map(|value| value.wrapping_mul(2));
@@ -160,7 +173,7 @@ mod tests {
         let left: Vec<i64> = (0..1_000).map(|i| i * 7 - 31).collect();
         let right: Vec<i64> = (0..1_000).map(|i| i * i).collect();
         let expected = Flavour::Scalar.run(Dot { left: &left, right: &right });
-        for flavour in Flavour::ALL {
+        for &flavour in Flavour::ALL {
             assert_eq!(flavour.run(Dot { left: &left, right: &right }), expected, "{flavour}");
         }
     }

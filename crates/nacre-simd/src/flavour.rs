@@ -5,10 +5,10 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
-/// Environment variable that forces a flavour: `scalar`, `sse4.2`, `avx2` or `avx512`.
+/// Environment variable that forces a flavour: `scalar`, `sse4.2`, `avx2`, `avx512` or `neon`.
 pub const SIMD_VARIABLE: &str = "NACRE_SIMD";
 
-/// Names one instruction-set variant of every kernel, narrowest first.
+/// Names one instruction-set variant of every kernel, narrowest first within an architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Flavour {
     /// What every processor of the target architecture has (SSE2 on x86-64).
@@ -19,6 +19,8 @@ pub enum Flavour {
     Avx2,
     /// AVX-512 F, BW, CD, DQ and VL: 512-bit registers.
     Avx512,
+    /// AArch64 Advanced SIMD: 128-bit registers.
+    Neon,
 }
 
 /// Says why a text names no flavour that can run here.
@@ -32,8 +34,18 @@ pub enum FlavourError {
 }
 
 impl Flavour {
-    /// Every flavour, narrowest first.
-    pub const ALL: [Self; 4] = [Self::Scalar, Self::Sse42, Self::Avx2, Self::Avx512];
+    /// Every flavour of the target architecture, narrowest first. Each includes all before it.
+    #[cfg(target_arch = "x86_64")]
+    pub const ALL: &[Self] = &[Self::Scalar, Self::Sse42, Self::Avx2, Self::Avx512];
+    /// Every flavour of the target architecture, narrowest first. Each includes all before it.
+    #[cfg(target_arch = "aarch64")]
+    pub const ALL: &[Self] = &[Self::Scalar, Self::Neon];
+    /// Every flavour of the target architecture, narrowest first. Each includes all before it.
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    pub const ALL: &[Self] = &[Self::Scalar];
+
+    /// Every flavour of every architecture.
+    const NAMED: [Self; 5] = [Self::Scalar, Self::Sse42, Self::Avx2, Self::Avx512, Self::Neon];
 
     /// Returns the widest flavour that this processor has.
     pub fn best() -> Self {
@@ -61,13 +73,19 @@ impl Flavour {
 
     /// Returns the flavours that this processor has, narrowest first.
     pub fn available() -> Vec<Self> {
-        Self::ALL.into_iter().filter(|flavour| flavour.is_available()).collect()
+        Self::ALL.iter().copied().filter(|flavour| flavour.is_available()).collect()
     }
 
-    /// Tells whether this processor has the flavour. Each flavour includes all narrower ones.
+    /// Tells whether this processor has the flavour.
     #[inline]
     pub fn is_available(self) -> bool {
-        self <= Self::best()
+        Self::ALL.contains(&self) && self <= Self::best()
+    }
+
+    /// Returns this flavour, or the best one if the processor lacks it.
+    #[inline]
+    pub(crate) fn or_best(self) -> Self {
+        if self.is_available() { self } else { Self::best() }
     }
 
     /// Returns the name that [`FromStr`] and [`SIMD_VARIABLE`] take.
@@ -77,6 +95,7 @@ impl Flavour {
             Self::Sse42 => "sse4.2",
             Self::Avx2 => "avx2",
             Self::Avx512 => "avx512",
+            Self::Neon => "neon",
         }
     }
 
@@ -112,9 +131,10 @@ fn detect() -> Flavour {
     }
 }
 
+/// What every processor of the architecture has is all that these architectures have flavours for.
 #[cfg(not(target_arch = "x86_64"))]
 fn detect() -> Flavour {
-    Flavour::Scalar
+    Flavour::ALL[Flavour::ALL.len() - 1]
 }
 
 impl fmt::Display for Flavour {
@@ -127,7 +147,7 @@ impl FromStr for Flavour {
     type Err = FlavourError;
 
     fn from_str(name: &str) -> Result<Self, FlavourError> {
-        Self::ALL
+        Self::NAMED
             .into_iter()
             .find(|flavour| flavour.name() == name)
             .ok_or_else(|| FlavourError::Unknown { name: name.to_owned() })
@@ -139,8 +159,8 @@ impl fmt::Display for FlavourError {
         match self {
             Self::Unknown { name } => {
                 write!(f, "no SIMD flavour is called {name:?}; use ")?;
-                for (index, flavour) in Flavour::ALL.into_iter().enumerate() {
-                    let separator = ["", ", ", ", ", " or "][index];
+                for (index, flavour) in Flavour::NAMED.into_iter().enumerate() {
+                    let separator = ["", ", ", ", ", ", ", " or "][index];
                     write!(f, "{separator}{flavour}")?;
                 }
                 Ok(())
@@ -161,7 +181,7 @@ mod tests {
 
     #[test]
     fn every_name_parses_back() {
-        for flavour in Flavour::ALL {
+        for flavour in Flavour::NAMED {
             assert_eq!(flavour.to_string().parse(), Ok(flavour));
         }
     }
@@ -171,7 +191,7 @@ mod tests {
         let error = Flavour::usable_by_name("avx9").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "no SIMD flavour is called \"avx9\"; use scalar, sse4.2, avx2 or avx512"
+            "no SIMD flavour is called \"avx9\"; use scalar, sse4.2, avx2, avx512 or neon"
         );
     }
 

@@ -4,7 +4,7 @@
 //! (or [`Fill`]); [`Flavour::run`] runs the copy of it that was compiled for one instruction set:
 //!
 //! ```
-//! use nacre_simd::{Flavour, Kernel};
+//! use nacre_simd::{Flavour, Kernel, Simd};
 //!
 //! struct Sum<'a>(&'a [u32]);
 //!
@@ -12,7 +12,7 @@
 //!     type Output = u32;
 //!
 //!     #[inline(always)]
-//!     fn run(self) -> u32 {
+//!     fn run<S: Simd>(self, _: S) -> u32 {
 //!         self.0.iter().fold(0, |sum, value| sum.wrapping_add(*value))
 //!     }
 //! }
@@ -35,6 +35,12 @@
 
 mod dispatch;
 mod flavour;
+mod isa;
 
 pub use dispatch::{Fill, Kernel};
 pub use flavour::{Flavour, FlavourError, SIMD_VARIABLE};
+#[cfg(target_arch = "aarch64")]
+pub use isa::Neon;
+#[cfg(target_arch = "x86_64")]
+pub use isa::{Avx2, Avx512, Sse42};
+pub use isa::{Scalar, Simd};

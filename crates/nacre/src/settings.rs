@@ -23,7 +23,7 @@ pub struct Setting {
 pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "NACRE_SIMD",
-        values: "scalar sse4.2 avx2 avx512",
+        values: "scalar sse4.2 avx2 avx512 neon",
         default: "the widest here",
         meaning: "instruction set of scans and loads",
     },

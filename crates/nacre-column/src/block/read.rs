@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use nacre_simd::{Flavour, Kernel};
+use nacre_simd::{Flavour, Kernel, Simd};
 
 use super::header::{BlockHeader, Section, checksum};
 use crate::format::plain::{self, StringValues, Strings};
@@ -484,7 +484,7 @@ impl Kernel for Greatest<'_> {
     type Output = u32;
 
     #[inline(always)]
-    fn run(self) -> u32 {
+    fn run<S: Simd>(self, _: S) -> u32 {
         self.values.iter().fold(0, |greatest, value| greatest.max(*value))
     }
 }

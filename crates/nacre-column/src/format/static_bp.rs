@@ -29,7 +29,7 @@
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-use nacre_simd::{Fill, Flavour};
+use nacre_simd::{Fill, Flavour, Simd};
 
 /// Rows of a group.
 pub(crate) const GROUP_ROWS: usize = 512;
@@ -90,7 +90,7 @@ impl Fill for Pack<'_> {
     type Out = [Line];
 
     #[inline(always)]
-    fn fill(self, lines: &mut [Line]) {
+    fn fill<S: Simd>(self, _: S, lines: &mut [Line]) {
         let mut words = [0_u64; LANES];
         let mut filled = 0;
         let mut lines = lines.iter_mut();
@@ -204,7 +204,7 @@ impl<T: Integer> Fill for AddBase<'_, T> {
     type Out = [MaybeUninit<T>];
 
     #[inline(always)]
-    fn fill(self, out: &mut [MaybeUninit<T>]) {
+    fn fill<S: Simd>(self, _: S, out: &mut [MaybeUninit<T>]) {
         assert_eq!(self.differences.len(), out.len());
         for (out, difference) in out.iter_mut().zip(self.differences) {
             out.write(T::add(self.base, *difference));
@@ -303,7 +303,7 @@ impl<const WIDTH: usize> Fill for Unpack<'_, WIDTH> {
     /// The outer loop runs over lanes, and its body is straight-line code for the 64 positions of
     /// one lane: this is the shape that the compiler turns into one register of neighbouring lanes.
     #[inline(always)]
-    fn fill(self, group: &mut Group) {
+    fn fill<S: Simd>(self, _: S, group: &mut Group) {
         if WIDTH == 0 {
             group.fill(0);
             return;

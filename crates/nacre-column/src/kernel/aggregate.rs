@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use nacre_simd::{Flavour, Kernel};
+use nacre_simd::{Flavour, Kernel, Simd};
 
 use crate::Bound;
 use crate::buffer::{Bitmap, ByteValues};
@@ -50,7 +50,7 @@ impl Kernel for Ints<'_> {
     type Output = IntSums;
 
     #[inline(always)]
-    fn run(self) -> IntSums {
+    fn run<S: Simd>(self, _: S) -> IntSums {
         self.values.iter().fold(NO_INTS, |sums, value| IntSums {
             min: sums.min.min(*value),
             max: sums.max.max(*value),
@@ -69,7 +69,7 @@ impl Kernel for ValidInts<'_> {
     type Output = IntSums;
 
     #[inline(always)]
-    fn run(self) -> IntSums {
+    fn run<S: Simd>(self, _: S) -> IntSums {
         let mut sums = NO_INTS;
         for (values, word) in self.values.chunks(64).zip(self.words) {
             for (bit, value) in values.iter().enumerate() {

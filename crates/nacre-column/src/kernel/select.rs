@@ -19,7 +19,7 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use nacre_simd::{Fill, Flavour};
+use nacre_simd::{Fill, Flavour, Simd};
 
 use crate::format::plain::{StringValues, Strings};
 use crate::format::static_bp::GROUP_ROWS;
@@ -219,7 +219,7 @@ impl Fill for InRange<'_> {
     type Out = [u64];
 
     #[inline(always)]
-    fn fill(self, out: &mut [u64]) {
+    fn fill<S: Simd>(self, _: S, out: &mut [u64]) {
         let (whole, rest) = self.keys.as_chunks::<64>();
         let (out, last) = out.split_at_mut(whole.len());
         for (out, keys) in out.iter_mut().zip(whole) {
