@@ -60,12 +60,21 @@ pub(crate) fn fill_holes(file: &File, bytes: u64) -> io::Result<()> {
 }
 
 fn allocate(file: &File, from: u64, to: u64) -> io::Result<()> {
-    loop {
-        match rustix::fs::fallocate(file, FallocateFlags::empty(), from, to - from) {
+    let (mut offset, mut piece_bytes) = (from, to - from);
+    while offset < to {
+        let bytes = piece_bytes.min(to - offset);
+        match rustix::fs::fallocate(file, FallocateFlags::empty(), offset, bytes) {
+            // tmpfs gives all of a piece back when a signal arrives, so under a steady timer only
+            // pieces that are shorter than its period come through.
+            Err(Errno::INTR) if bytes > ZEROS_BYTES as u64 => piece_bytes = bytes / 2,
             Err(Errno::INTR) => {}
-            result => return Ok(result?),
+            result => {
+                result?;
+                offset += bytes;
+            }
         }
     }
+    Ok(())
 }
 
 fn lacks_fallocate(error: &io::Error) -> bool {

@@ -278,7 +278,9 @@ fn perform(set: &mut PoolSet, heap: &mut Heap, model: &mut BTreeMap<u64, u64>, d
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 40, max_shrink_iters: 200, ..ProptestConfig::default()
+    })]
 
     #[test]
     fn heap_agrees_with_a_model_through_aborts_and_reopening(deeds in deeds()) {

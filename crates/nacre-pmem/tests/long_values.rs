@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod support;
+
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::ops::{Bound, ControlFlow};
@@ -10,6 +12,7 @@ use std::path::PathBuf;
 
 use nacre_pmem::structure::{HybridTree, VALUE_BYTES_MAX};
 use nacre_pmem::{Access, Domain, ErrorKind, PoolSet, PoolSetOptions};
+use support::Over;
 use tempfile::TempDir;
 
 /// A tree with replicas on tmpfs, or elsewhere where there is none.
@@ -222,13 +225,13 @@ fn readers_see_whole_long_values_while_a_writer_changes_them() {
                 assert!(value.iter().all(|&byte| byte == value[0]));
             }
         });
+        let _over = Over(&is_over);
         for round in 1..=10 {
             for i in 0..100 {
                 let bytes = if (i + round) % 3 == 0 { 40 } else { 2000 + i as usize * 30 };
                 tree.update(&key(i), &vec![round as u8; bytes]).unwrap();
             }
         }
-        is_over.store(true, std::sync::atomic::Ordering::SeqCst);
     });
     assert_eq!(tree.check().unwrap().keys, 100);
 }

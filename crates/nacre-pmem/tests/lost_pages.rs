@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use nacre_pmem::{Access, Domain, ErrorKind, Pool, Settings};
-use support::{Mount, shm_directory};
+use support::{Mount, Over, shm_directory};
 
 const PAGE: u64 = 4096;
 const PAGES: u64 = 256;
@@ -182,12 +182,10 @@ fn readers_on_many_threads_find_the_same_pages_lost() {
                     check_each_page(&pool);
                 });
             }
-            scope.spawn(|| {
-                for page in (16..PAGES).rev() {
-                    cut(&directory.path().join("root"), page * PAGE);
-                }
-                is_cut.store(true, Ordering::Release);
-            });
+            let _over = Over(&is_cut);
+            for page in (16..PAGES).rev() {
+                cut(&directory.path().join("root"), page * PAGE);
+            }
         });
         sum(&pool);
         assert_eq!(pool.lost_ranges(), [16 * PAGE..PAGES * PAGE]);

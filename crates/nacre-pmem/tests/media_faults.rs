@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use nacre_pmem::structure::HybridTree;
 use nacre_pmem::{Access, Domain, ErrorKind, MemberCondition, PoolSet, PoolSetOptions};
-use support::shm_directory;
+use support::{Over, shm_directory};
 use tempfile::TempDir;
 
 const MEMBERS: u32 = 3;
@@ -339,15 +339,6 @@ fn no_acknowledged_byte_is_lost_while_one_member_is_good() {
             set.abandon()
         }
         check_after(&places, &oracle);
-    }
-}
-
-/// Ends the other threads, also when this one panics.
-struct Over<'a>(&'a AtomicBool);
-
-impl Drop for Over<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::SeqCst);
     }
 }
 

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use nacre_pmem::{Access, Domain, ErrorKind, Pool, Settings};
 use rustix::mm::{MapFlags, ProtFlags};
-use support::{child_directory, spawn_child};
+use support::{Over, child_directory, spawn_child};
 
 const PAGE: usize = 4096;
 const PAGES: usize = 64;
@@ -274,6 +274,7 @@ fn race(directory: &Path) {
                 }
             }
         });
+        let _over = Over(&is_over);
         for _ in 0..200 {
             let pool = domain.open_pool("root", Access::ReadOnly).unwrap();
             base.store(pool.read(0, 1).unwrap().as_ptr() as usize, Ordering::Release);
@@ -296,7 +297,6 @@ fn race(directory: &Path) {
             // SAFETY: mapped above; `slice` is not used any more.
             unsafe { rustix::mm::munmap(other, bytes) }.unwrap();
         }
-        is_over.store(true, Ordering::Release);
     });
     println!("never touched");
 }

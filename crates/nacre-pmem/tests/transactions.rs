@@ -223,7 +223,9 @@ fn perform(set: &mut PoolSet, model: &mut Vec<u8>, steps: &[Step], gives_up: boo
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 60, max_shrink_iters: 200, ..ProptestConfig::default()
+    })]
 
     #[test]
     fn transactions_agree_with_a_model_through_aborts_and_reopening(deeds in deeds()) {

@@ -6,6 +6,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use nacre_pmem::{Domain, DomainKind, FlushFlavour, Granularity, Settings, StreamFlavour};
 use tempfile::TempDir;
@@ -160,5 +161,14 @@ impl Mount {
 impl Drop for Mount {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg("-l").arg(self.0.path()).status();
+    }
+}
+
+/// Ends the other threads of a test when it is dropped, so also when this one panics.
+pub(crate) struct Over<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
     }
 }

@@ -388,20 +388,24 @@ impl<'a> Leaf<'a> {
     }
 }
 
-/// Builds the bytes of a new leaf; returns its used units as well.
+/// Builds the bytes of a new leaf, in which an entry of `coming_bytes` bytes finds room if the
+/// class was chosen for it as well; returns its used units too.
 pub(super) fn build<'a>(
     leaf: LeafRef,
     next: u64,
     entries: impl Iterator<Item = Entry<'a>> + Clone,
+    coming_bytes: usize,
 ) -> (Vec<u8>, u64) {
     let class = leaf.class();
-    let is_single = entries.clone().all(|entry| entry.bytes().len() <= unit_bytes(class));
+    let sizes = entries.clone().map(|entry| entry.bytes().len()).chain([coming_bytes]);
+    let is_single = sizes.max() <= Some(unit_bytes(class));
     let mut bytes = vec![0; leaf.bytes() as usize];
     let (mut live, mut used) = (0_u64, 0_u64);
     for entry in entries {
         let size = entry.bytes().len();
         let fingerprint = entry::fingerprint(entry.key());
-        // Larger entries are laid side by side: the class was chosen so that they fit like that.
+        // Larger entries are laid side by side: the class was chosen so that they fit like that,
+        // and what stays free behind them is in one piece.
         let home = if is_single { home_slot(fingerprint) } else { 0 };
         let slot = free_slot(class, used, size, home);
         assert!(slot.is_some(), "the class was chosen for these entries");

@@ -19,7 +19,8 @@ const SPLIT_ENTRIES_MIN: usize = 16;
 
 impl State {
     /// Makes the leaf that may hold `key` take an entry of `bytes` bytes, or brings it nearer to
-    /// that: each call leaves a leaf of fewer entries, or one in which there is room.
+    /// that: each call leaves a leaf of fewer entries, or one in which there is room. So no more
+    /// than [`SLOTS`](leaf::SLOTS) calls are needed.
     ///
     /// # Errors
     /// `HeapFull`, `Corrupt`; as for [`PoolSet::transaction`]. The tree is as before.
@@ -35,7 +36,7 @@ impl State {
             let sizes = entries.iter().map(|entry| entry.bytes().len()).chain([bytes]);
             let class = leaf::class_for(sizes.clone(), entries.len() / 2 + 1);
             if let Some(class) = class.or_else(|| leaf::class_for(sizes, 0)) {
-                return self.rebuild(key, leaf, &entries, class, copy);
+                return self.rebuild(key, bytes, leaf, &entries, class, copy);
             }
         }
         let at = split_at(&entries, key);
@@ -66,7 +67,7 @@ impl State {
         let heap = &mut self.heap;
         let place = self.set.transaction(|tx| {
             let new = LeafRef::new(heap.alloc(tx, leaf::leaf_bytes(class))?.offset, class);
-            let (bytes, used) = leaf::build(new, next, right.iter().copied());
+            let (bytes, used) = leaf::build(new, next, right.iter().copied(), 0);
             tx.write_new(new.offset(), &bytes)?;
             tx.write(leaf.offset(), &live.to_le_bytes())?;
             tx.write(leaf.next_offset(), &new.word().to_le_bytes())?;
@@ -77,10 +78,12 @@ impl State {
         Ok(())
     }
 
-    /// Replaces the leaf that may hold `key` by one of `class`.
+    /// Replaces the leaf that may hold `key` by one of `class`, in which an entry of `coming_bytes`
+    /// bytes finds room.
     fn rebuild(
         &mut self,
         key: &[u8],
+        coming_bytes: usize,
         leaf: LeafRef,
         entries: &[Entry<'_>],
         class: u8,
@@ -91,7 +94,7 @@ impl State {
         let heap = &mut self.heap;
         let place = self.set.transaction(|tx| {
             let new = LeafRef::new(heap.alloc(tx, leaf::leaf_bytes(class))?.offset, class);
-            let (bytes, used) = leaf::build(new, next, entries.iter().copied());
+            let (bytes, used) = leaf::build(new, next, entries.iter().copied(), coming_bytes);
             tx.write_new(new.offset(), &bytes)?;
             tx.write(link, &new.word().to_le_bytes())?;
             heap.free(tx, leaf.offset())?;

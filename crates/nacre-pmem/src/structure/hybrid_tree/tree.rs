@@ -67,7 +67,7 @@ impl HybridTree {
         let (header, leaf, used) = set.transaction(|tx| {
             let header = heap.alloc(tx, HEADER_BYTES as u64)?.offset;
             let leaf = LeafRef::new(heap.alloc(tx, leaf::leaf_bytes(0))?.offset, 0);
-            let (bytes, used) = leaf::build(leaf, 0, std::iter::empty());
+            let (bytes, used) = leaf::build(leaf, 0, std::iter::empty(), 0);
             tx.write_new(leaf.offset(), &bytes)?;
             tx.write_new(header, &encode_header(leaf))?;
             heap.set_root(tx, header)?;

@@ -257,17 +257,18 @@ impl State {
         mut hit: Option<Hit>,
     ) -> Result<Spot> {
         let home = leaf::home_slot(fingerprint);
-        let (leaf, slot) = loop {
+        // Whatever a leaf looks like, this ends.
+        for _ in 0..=SLOTS {
             let (leaf, used) = self.inner.place_mut(key);
             if let Some(slot) = leaf::free_slot(leaf.class(), *used, bytes, home) {
-                break (*leaf, slot);
+                let old = hit.map_or(0, |hit| 1 << hit.slot);
+                debug_assert!(live >> SLOTS == 0 && live & 1 << slot == 0);
+                return Ok(Spot { leaf: *leaf, slot, live: live & !old | 1 << slot, hit });
             }
             self.make_room(key, bytes)?;
             (live, hit) = self.find(key, fingerprint, self.inner.leaf(key))?;
-        };
-        let old = hit.map_or(0, |hit| 1 << hit.slot);
-        debug_assert!(live >> SLOTS == 0 && live & 1 << slot == 0);
-        Ok(Spot { leaf, slot, live: live & !old | 1 << slot, hit })
+        }
+        Err(self.inner.leaf(key).corrupt(format!("it takes no entry of {bytes} bytes")))
     }
 
     /// Notes in the inner nodes that `key` has an entry of `bytes` bytes in `slot`, and not that
