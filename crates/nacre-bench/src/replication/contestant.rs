@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::measure::Work;
-use super::options::Variant;
+use super::options::{AccessPattern, Variant};
 use crate::error::{Error, Result};
 
 /// Bytes of the pools that are compared at a time.
@@ -19,6 +19,10 @@ pub(super) trait Contestant {
 
     /// Chooses how replicas are written; without an effect where there is no choice.
     fn select(&mut self, variant: Variant) -> Result<()>;
+
+    /// Returns the mechanism that such an update takes as things are; `None` where there is no
+    /// choice. For pairs it is that of the value alone.
+    fn chosen(&self, access: AccessPattern, update_bytes: usize) -> Option<Variant>;
 
     /// Updates for as long as `budget`; returns updates a second.
     fn slice(&mut self, work: &mut Work, budget: Duration) -> Result<f64>;

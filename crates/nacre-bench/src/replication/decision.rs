@@ -15,7 +15,7 @@ use super::contestant::Contestant;
 use super::measure::{Series, Spread, Work};
 use super::nacre::{ColumnUpdate, NacreColumn, Place};
 use super::options::{AccessPattern, Variant, Workload};
-use super::pages::set_pages;
+use super::pages::{populate, set_pages};
 use super::session::{Cell, Session};
 use crate::error::{Error, Result};
 use crate::report::Measurement;
@@ -35,7 +35,7 @@ pub(super) fn run(session: &mut Session, domain: &Domain) -> Result<()> {
     session.line(format_args!(
         "\nCost of a decision of the switch: {:.2} ns alone (+/- {:.2})",
         alone.median,
-        (alone.max - alone.min) / 2.0
+        (alone.quartiles.1 - alone.quartiles.0) / 2.0
     ))?;
     let id = format!("switch/decide/{}/replicas={replicas}", session.flush);
     session.report.add(&Measurement::new(id, alone.median, "ns").between(alone.min, alone.max))?;
@@ -90,6 +90,7 @@ fn measure_in_place(session: &mut Session, domain: &Domain, replicas: usize) -> 
     let place = Place { directory: &directory, name: "decision", pool_bytes, replicas, pages };
     let mut column = NacreColumn::create(place, ColumnUpdate::Single)?;
     set_pages(&column.files(), pages)?;
+    populate(&column.files())?;
     let chosen = resolve(domain, replicas)?.mechanism(false, false, UPDATE_BYTES);
     let places = column.places(UPDATE_BYTES);
     let mut work = Work::new(AccessPattern::Uniform, UPDATE_BYTES, places);

@@ -1,11 +1,10 @@
-//! What the tables of overheads do not show: how good the switch chooses, what batches gain.
+//! What batches gain: the same updates, durable together instead of one by one.
 
 use super::contestant::{Contestant, check_identical};
-use super::group::CellFigures;
 use super::measure::{Series, Spread, Work};
 use super::nacre::{ColumnUpdate, NacreColumn, Place};
 use super::options::{AccessPattern, Variant, Workload};
-use super::pages::set_pages;
+use super::pages::{populate, set_pages};
 use super::session::{Cell, Session};
 use crate::error::{Error, Result};
 use crate::report::Measurement;
@@ -15,36 +14,6 @@ const BATCHES: [usize; 3] = [8, 32, 128];
 
 /// Sizes of updates in batches.
 const BATCH_UPDATE_BYTES: [usize; 2] = [4, 64];
-
-/// Prints how far the switched run is behind the best static mechanism.
-pub(super) fn print_switching(session: &Session, all: &[CellFigures]) -> Result<()> {
-    let mut behind: Vec<_> = all
-        .iter()
-        .filter_map(|one| {
-            let (switched, (variant, best)) = (one.switched()?, one.best_static()?);
-            Some((switched.median / best.median - 1.0, switched, best, variant, one.cell))
-        })
-        .collect();
-    behind.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let Some((worst, switched, best, variant, cell)) = behind.first() else {
-        return Ok(());
-    };
-    let within = behind.iter().filter(|one| {
-        let noise = (one.1.noise_percent() + one.2.noise_percent()) / 100.0;
-        one.0 <= 0.05 + noise
-    });
-    session.line(format_args!(
-        "\nSwitched behind the best static mechanism: at most 5 % beyond noise in {} of {} cells; \
-         at worst {:.1} % behind {} (noise +/- {:.1} and {:.1} %) at {}",
-        within.count(),
-        behind.len(),
-        worst * 100.0,
-        variant.name(),
-        switched.noise_percent(),
-        best.noise_percent(),
-        cell.title(),
-    ))
-}
 
 /// Measures what batches gain: the same updates, durable together instead of one by one.
 pub(super) fn run_batches(session: &mut Session) -> Result<()> {
@@ -65,6 +34,7 @@ pub(super) fn run_batches(session: &mut Session) -> Result<()> {
         let place = Place { directory: &directory, name: "batch", pool_bytes, replicas, pages };
         let mut column = NacreColumn::create(place, ColumnUpdate::Single)?;
         set_pages(&column.files(), pages)?;
+        populate(&column.files())?;
         column.select(Variant::Switched)?;
         for update_bytes in BATCH_UPDATE_BYTES {
             let access = AccessPattern::Uniform;
@@ -91,14 +61,14 @@ fn run_batch_cell(session: &mut Session, column: &mut NacreColumn, cell: Cell) -
         session.interrupt.check()?;
         column.set_update(ColumnUpdate::Single);
         let baseline = column.slice(&mut work, session.slice)?;
-        single.rates.push(baseline);
+        let is_counted = round > 0;
+        single.rates.extend(is_counted.then_some(baseline));
         for (batch, series) in &mut batches {
             column.set_update(ColumnUpdate::Batch(*batch));
-            series.push(column.slice(&mut work, session.slice)?, baseline);
-        }
-        if round == 0 {
-            single.clear();
-            batches.iter_mut().for_each(|(_, series)| series.clear());
+            let rate = column.slice(&mut work, session.slice)?;
+            if is_counted {
+                series.push(rate, baseline);
+            }
         }
     }
     let rate = Spread::of(&single.rates).median * 1e-6;

@@ -1,8 +1,8 @@
-//! Runs the cells of one workload, page size and replica count over the same pools.
+//! Makes the pools of one workload, page size and replica count, and runs their cells over them.
 //!
-//! In each round the baseline, a few mechanisms, the baseline again and so on take turns, so that
-//! all of them see the same machine; each is compared with the baseline that ran right before.
-//! The first round warms caches and translations up and is not counted.
+//! Before the first cell every page of every member is there and mapped, and every contestant has
+//! run for a while: on virtual machines the first touch of memory is slow, and a pool set marks a
+//! region before its first store.
 
 use std::path::PathBuf;
 
@@ -10,11 +10,12 @@ use nacre_pmem::structure::VALUE_BYTES_MAX;
 
 use super::contestant::{Contestant, check_identical};
 use super::library;
-use super::measure::{Series, Work};
+use super::measure::Work;
 use super::nacre::{ColumnUpdate, NacreColumn, NacreKeyValue, Place};
-use super::options::{PageSize, Variant, Workload};
-use super::pages::{is_as_asked, large_share, set_pages};
-use super::session::{Cell, Session, VARIANTS_PER_BASELINE, replicas_text};
+use super::options::{AccessPattern, PageSize, Workload};
+use super::pages::{is_as_asked, large_share, populate, set_pages};
+use super::rounds::CellFigures;
+use super::session::{Cell, Session, replicas_text};
 use super::space;
 use crate::error::{Error, Result};
 
@@ -24,16 +25,9 @@ const KEY_OVERHEAD_BYTES: u64 = 160;
 /// Bytes of a key-value pool that are not for pairs: logs and headers of both engines.
 const FIXED_BYTES: u64 = 32 << 20;
 
-/// Figures of a cell.
-pub(super) struct CellFigures {
-    pub(super) cell: Cell,
-    /// Ours without replicas.
-    pub(super) plain: Series,
-    /// Ours with replicas, by contestant.
-    pub(super) variants: Vec<(Variant, Series)>,
-    /// The library without and with replicas.
-    pub(super) library: Option<(Series, Series)>,
-}
+/// Updates before the first cell: their size, and how many slices they last.
+const WARM_UP_BYTES: usize = 4;
+const WARM_UP_SLICES: u32 = 5;
 
 /// A workload over pools of one page size, with a number of replicas.
 #[derive(Clone, Copy)]
@@ -51,11 +45,11 @@ struct Checksums {
 }
 
 /// Ours and the library, each without and with replicas.
-struct Contestants {
-    plain: Box<dyn Contestant>,
-    replicated: Option<Box<dyn Contestant>>,
-    library_plain: Option<Box<dyn Contestant>>,
-    library_replicated: Option<Box<dyn Contestant>>,
+pub(super) struct Contestants {
+    pub(super) plain: Box<dyn Contestant>,
+    pub(super) replicated: Option<Box<dyn Contestant>>,
+    pub(super) library_plain: Option<Box<dyn Contestant>>,
+    pub(super) library_replicated: Option<Box<dyn Contestant>>,
 }
 
 impl Group {
@@ -146,6 +140,7 @@ impl Group {
         };
         self.ask_for_pages(session, &contestants)?;
         contestants.plain.select(session.choices.baseline)?;
+        contestants.warm_up(session)?;
         Ok(contestants)
     }
 
@@ -191,6 +186,7 @@ impl Group {
         let mut is_as_wanted = true;
         for (name, contestant) in contestants.all() {
             set_pages(&contestant.files(), self.pages)?;
+            populate(&contestant.files())?;
             let share = large_share(&contestant.files())?;
             is_as_wanted &= is_as_asked(share, self.pages);
             parts.push(format!("{name} {:.0} %", share.unwrap_or_default() * 100.0));
@@ -242,6 +238,19 @@ impl Group {
 }
 
 impl Contestants {
+    /// Lets every contestant update for a while, anywhere.
+    fn warm_up(&mut self, session: &Session) -> Result<()> {
+        let mut all = vec![Some(&mut self.plain), self.replicated.as_mut()];
+        all.extend([self.library_plain.as_mut(), self.library_replicated.as_mut()]);
+        for contestant in all.into_iter().flatten() {
+            session.interrupt.check()?;
+            let places = contestant.places(WARM_UP_BYTES);
+            let mut work = Work::new(AccessPattern::Uniform, WARM_UP_BYTES, places);
+            contestant.slice(&mut work, session.slice * WARM_UP_SLICES)?;
+        }
+        Ok(())
+    }
+
     fn all(&self) -> Vec<(&'static str, &dyn Contestant)> {
         let named = [
             ("nacre without replicas", Some(&self.plain)),
@@ -252,91 +261,10 @@ impl Contestants {
         let present = named.into_iter();
         present.filter_map(|(name, one)| Some((name, one?.as_ref()))).collect()
     }
-
-    /// Measures one cell, in rounds.
-    fn run_cell(&mut self, session: &mut Session, cell: Cell) -> Result<CellFigures> {
-        let work = |contestant: &dyn Contestant| {
-            let places = contestant.places(cell.update_bytes);
-            Work::new(cell.access, cell.update_bytes, places)
-        };
-        let mut works = Works {
-            ours: work(self.plain.as_ref()),
-            library: self.library_plain.as_deref().map(work),
-        };
-        let variants = if cell.replicas == 0 { &[] } else { session.choices.variants.as_slice() };
-        let mut figures = CellFigures {
-            cell,
-            plain: Series::default(),
-            variants: variants.iter().map(|variant| (*variant, Series::default())).collect(),
-            library: works.library.is_some().then(Default::default),
-        };
-        self.run_round(session, &mut works, &mut figures)?;
-        figures.clear();
-        for _ in 0..session.choices.rounds {
-            self.run_round(session, &mut works, &mut figures)?;
-        }
-        Ok(figures)
-    }
-
-    /// Lets every contestant run once.
-    fn run_round(
-        &mut self,
-        session: &mut Session,
-        works: &mut Works,
-        figures: &mut CellFigures,
-    ) -> Result<()> {
-        let cell = figures.cell;
-        let mut measure = |contestant: &mut dyn Contestant, work: &mut Work| {
-            session.interrupt.check()?;
-            let rate = contestant.slice(work, session.slice)?;
-            session.progress.advance(&cell.title());
-            Ok::<_, Error>(rate)
-        };
-        match &mut self.replicated {
-            None => figures.plain.rates.push(measure(self.plain.as_mut(), &mut works.ours)?),
-            Some(replicated) => {
-                for variants in figures.variants.chunks_mut(VARIANTS_PER_BASELINE) {
-                    let baseline = measure(self.plain.as_mut(), &mut works.ours)?;
-                    figures.plain.rates.push(baseline);
-                    for (variant, series) in variants {
-                        replicated.select(*variant)?;
-                        series.push(measure(replicated.as_mut(), &mut works.ours)?, baseline);
-                    }
-                }
-            }
-        }
-        if let (Some(plain), Some(work)) = (&mut self.library_plain, &mut works.library) {
-            let (plain_series, series) = figures.library.get_or_insert_default();
-            let baseline = measure(plain.as_mut(), work)?;
-            plain_series.rates.push(baseline);
-            if let Some(replicated) = &mut self.library_replicated {
-                series.push(measure(replicated.as_mut(), work)?, baseline);
-            }
-        }
-        Ok(())
-    }
 }
 
 fn append(checksum: u32, of_pool: u32) -> u32 {
     crc32c::crc32c_append(checksum, &of_pool.to_le_bytes())
-}
-
-/// What is updated next, for ours and the library.
-struct Works {
-    ours: Work,
-    library: Option<Work>,
-}
-
-impl CellFigures {
-    /// Forgets the round that warmed up.
-    fn clear(&mut self) {
-        self.plain.clear();
-        self.variants.iter_mut().for_each(|(_, series)| series.clear());
-        if let Some((plain, replicated)) = &mut self.library {
-            plain.clear();
-            replicated.clear();
-        }
-    }
 }
 
 /// Returns the size of a key-value pool for values of a size, and the keys that it gets.

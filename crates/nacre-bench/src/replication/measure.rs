@@ -181,10 +181,11 @@ pub(super) struct Series {
     pub(super) slowdowns: Vec<f64>,
 }
 
-/// Median and extremes of a series.
+/// Median, quartiles and extremes of a series.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Spread {
     pub(super) median: f64,
+    pub(super) quartiles: (f64, f64),
     pub(super) min: f64,
     pub(super) max: f64,
 }
@@ -195,28 +196,28 @@ impl Series {
         self.rates.push(rate);
         self.slowdowns.push(baseline / rate);
     }
-
-    /// Forgets all rounds.
-    pub(super) fn clear(&mut self) {
-        self.rates.clear();
-        self.slowdowns.clear();
-    }
 }
 
 impl Spread {
-    /// Returns median and extremes; zeros without values.
+    /// Returns median, quartiles and extremes, between two values where one would lie between
+    /// them; zeros without values.
     pub(super) fn of(values: &[f64]) -> Self {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
         let at = |index: usize| sorted.get(index).copied().unwrap_or_default();
         let last = sorted.len().saturating_sub(1);
-        let median = (at(last / 2) + at(last.div_ceil(2))) / 2.0;
-        Self { median, min: at(0), max: at(last) }
+        let quarter = |count: usize| {
+            let (below, part) = (last * count / 4, (last * count % 4) as f64 / 4.0);
+            at(below) * (1.0 - part) + at(last.min(below + 1)) * part
+        };
+        Self { median: quarter(2), quartiles: (quarter(1), quarter(3)), min: at(0), max: at(last) }
     }
 
-    /// Returns half the distance between the extremes, in percent of the median.
+    /// Returns half the distance between the quartiles, in percent of the median: half of the
+    /// rounds are no further from it.
     pub(super) fn noise_percent(&self) -> f64 {
-        if self.median == 0.0 { 0.0 } else { (self.max - self.min) / self.median * 50.0 }
+        let (lower, upper) = self.quartiles;
+        if self.median == 0.0 { 0.0 } else { (upper - lower) / self.median * 50.0 }
     }
 }
 
@@ -245,10 +246,13 @@ mod tests {
     }
 
     #[test]
-    fn spread_is_median_and_extremes() {
+    fn spread_is_median_quartiles_and_extremes() {
         let spread = Spread::of(&[3.0, 1.0, 2.0, 4.0]);
-        assert_eq!(spread, Spread { median: 2.5, min: 1.0, max: 4.0 });
-        assert_eq!(spread.noise_percent(), 60.0);
+        let quartiles = (1.75, 3.25);
+        assert_eq!(spread, Spread { median: 2.5, quartiles, min: 1.0, max: 4.0 });
+        assert_eq!(spread.noise_percent(), 30.0);
+        let spread = Spread::of(&[5.0, 1.0, 2.0, 90.0, 3.0]);
+        assert_eq!((spread.median, spread.quartiles), (3.0, (2.0, 5.0)));
         assert_eq!(Spread::of(&[]), Spread::default());
         assert_eq!(overhead_percent(1.25), 25.0);
     }

@@ -6,9 +6,10 @@
 //!
 //! Kept equal: the loop and its keys and values, directory, pool size, page size (checked against
 //! what the kernel says), flush instruction. The writer is one thread. Each cell is run in rounds
-//! (a round lets every contestant run once, the baseline every few of them); an overhead is the
-//! median over the rounds of the baseline's rate divided by that of the contestant, minus one.
-//! After each group of runs the members are compared byte by byte.
+//! (a round lets every contestant run once, the baseline every few of them, in another order each
+//! time); an overhead is the median over the rounds of the baseline's rate divided by that of the
+//! contestant, minus one. Whether the switch keeps up is found out by runs of its own. After each
+//! group of runs the members are compared byte by byte.
 //!
 //! | file | what |
 //! |---|---|
@@ -16,8 +17,8 @@
 //! | `session` | what the parts share; ids, progress |
 //! | `measure` | the loop, medians |
 //! | `contestant` `nacre` `library` `pmdk` | what is measured |
-//! | `group` | the rounds |
-//! | `table` | the tables |
+//! | `group` `rounds` | pools; rounds and finals over them |
+//! | `table` `csv` `verdict` | the tables; whether the switch keeps up |
 //! | `extra` `decision` | batches; what switching costs |
 //! | `pages` `space` | what the kernel gives |
 //! | `pace` | cuts of quick runs on slow devices |
@@ -27,6 +28,7 @@
 //! binomial keys.
 
 mod contestant;
+mod csv;
 mod decision;
 mod extra;
 mod group;
@@ -39,10 +41,12 @@ mod pages;
 #[cfg(feature = "pmdk")]
 #[allow(unsafe_code, reason = "libpmemobj is a C library")]
 mod pmdk;
+mod rounds;
 mod run;
 mod session;
 pub(crate) mod space;
 mod table;
+mod verdict;
 
 pub use options::{AccessPattern, PageSize, ReplicationArgs, Workload, parse_bytes};
 pub(crate) use run::memory_directory;

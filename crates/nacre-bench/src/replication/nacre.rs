@@ -8,7 +8,7 @@ use nacre_pmem::{Domain, LargePages, PoolSet, PoolSetOptions, Settings};
 
 use super::contestant::Contestant;
 use super::measure::Work;
-use super::options::{PageSize, Variant};
+use super::options::{AccessPattern, PageSize, Variant};
 use crate::error::{Error, Result};
 
 /// Bytes of a value of the column store.
@@ -73,6 +73,17 @@ impl Place<'_> {
     }
 }
 
+/// Returns what a set takes for an update.
+fn chosen(
+    set: &PoolSet,
+    access: AccessPattern,
+    is_transactional: bool,
+    update_bytes: usize,
+) -> Option<Variant> {
+    let is_sequential = access == AccessPattern::Sequential;
+    set.mechanism_in_use(is_sequential, is_transactional, update_bytes).map(Variant::Static)
+}
+
 impl NacreColumn {
     /// Creates the column store over the whole data area.
     pub(super) fn create(place: Place<'_>, update: ColumnUpdate) -> Result<Self> {
@@ -97,6 +108,11 @@ impl Contestant for NacreColumn {
     fn select(&mut self, variant: Variant) -> Result<()> {
         let chosen = self.set.set_mechanism(variant.mechanism());
         chosen.map_err(Error::pmem(format_args!("choose {}", variant.name())))
+    }
+
+    fn chosen(&self, access: AccessPattern, update_bytes: usize) -> Option<Variant> {
+        let is_transactional = self.update == ColumnUpdate::Transaction;
+        chosen(&self.set, access, is_transactional, update_bytes)
     }
 
     fn slice(&mut self, work: &mut Work, budget: Duration) -> Result<f64> {
@@ -147,6 +163,10 @@ impl Contestant for NacreKeyValue {
     fn select(&mut self, variant: Variant) -> Result<()> {
         let chosen = self.tree.with_set(|set| set.set_mechanism(variant.mechanism()));
         chosen.map_err(Error::pmem(format_args!("choose {}", variant.name())))
+    }
+
+    fn chosen(&self, access: AccessPattern, update_bytes: usize) -> Option<Variant> {
+        self.tree.with_set(|set| chosen(set, access, false, update_bytes))
     }
 
     fn slice(&mut self, work: &mut Work, budget: Duration) -> Result<f64> {

@@ -14,6 +14,9 @@ pub(super) const REPLICAS_MAX: usize = 3;
 /// Largest update.
 pub(super) const UPDATE_BYTES_MAX: usize = 64 << 10;
 
+/// Sizes that are measured unless said otherwise: those of the papers' figures.
+const UPDATE_BYTES: [usize; 6] = [4, 16, 64, 256, 4 << 10, UPDATE_BYTES_MAX];
+
 /// Smallest pool that is worth measuring.
 pub(super) const POOL_BYTES_MIN: u64 = 16 << 20;
 
@@ -76,6 +79,8 @@ pub struct ReplicationArgs {
     pub directory: Option<PathBuf>,
     /// A file for JSON lines.
     pub json: Option<PathBuf>,
+    /// A file for a table of comma-separated values.
+    pub csv: Option<PathBuf>,
     /// A subset with small pools that ends within 30 s.
     pub is_quick: bool,
 }
@@ -198,7 +203,7 @@ impl Choices {
             replicas: or(&args.replicas, &[1, 2, 3]),
             update_bytes: match is_quick {
                 true => or(&args.update_bytes, &[4, 256, 4096]),
-                false => or(&args.update_bytes, &update_bytes_all()),
+                false => or(&args.update_bytes, &UPDATE_BYTES),
             },
             accesses: match is_quick {
                 true => or(&args.accesses, &[AccessPattern::Uniform]),
@@ -240,11 +245,6 @@ impl Choices {
         }
         Ok(())
     }
-}
-
-/// 4 bytes to 64 KiB in powers of two.
-fn update_bytes_all() -> Vec<usize> {
-    (2..=16).map(|exponent| 1 << exponent).collect()
 }
 
 fn or<T: Clone>(given: &[T], default: &[T]) -> Vec<T> {
@@ -356,7 +356,7 @@ mod tests {
     #[test]
     fn everything_is_measured_unless_said_otherwise() {
         let choices = Choices::make(&ReplicationArgs::default()).unwrap();
-        assert_eq!(choices.update_bytes.len(), 15);
+        assert_eq!(choices.update_bytes.len(), 6);
         assert_eq!(choices.variants.len(), 1 + Mechanism::ALL.len());
         assert_eq!((choices.pool_bytes, choices.rounds), (1 << 30, 5));
     }

@@ -104,12 +104,12 @@ fn cut_once(choices: &mut Choices, args: &ReplicationArgs) -> bool {
     true
 }
 
-/// Returns how long the slices wait at least: each has one update.
+/// Returns how long the slices wait at least: each has one update, and one to warm up.
 fn slices_seconds(choices: &Choices, update: f64) -> f64 {
     let groups = choices.replicas.len().max(1) as f64;
     let slices = choices.slice_count(library::IS_BUILT_IN) as f64 / groups;
     let members: usize = choices.replicas.iter().map(|replicas| replicas + 1).sum();
-    slices * members as f64 * update * WAITS_PER_UPDATE
+    slices * members as f64 * update * WAITS_PER_UPDATE * 2.0
 }
 
 /// Returns how long one key takes in all key-value stores of the run.

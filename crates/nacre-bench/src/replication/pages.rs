@@ -7,6 +7,9 @@ use crate::error::{Error, Result};
 
 const SMAPS: &str = "/proc/self/smaps";
 
+/// Bytes of a large page.
+const LARGE_BYTES: usize = 2 << 20;
+
 /// Share of large pages from which a set counts as mapped with them: the first and last part of a
 /// file need not fill one, and headers may be protected apart.
 const LARGE_SHARE_MIN: f64 = 0.9;
@@ -68,16 +71,34 @@ fn field_kib(line: &str, names: &[&str]) -> Option<u64> {
 /// Asks the kernel to map files with the pages that are asked for, whoever mapped them: the same
 /// call for all contestants.
 pub(super) fn set_pages(files: &[PathBuf], pages: PageSize) -> Result<()> {
-    let path = Path::new("/proc/self/maps");
-    let maps = std::fs::read_to_string(path).map_err(Error::io("read", path))?;
-    for line in maps.lines() {
-        let is_ours = mapped_file(line)
-            .is_some_and(|mapped| files.iter().any(|file| file.as_os_str() == mapped));
-        if let Some((start, end)) = range(line).filter(|_| is_ours) {
-            advise(start, end, pages);
+    for (start, end) in mapped_ranges(files)? {
+        match pages {
+            PageSize::Large => {
+                let (start, end) = (start.next_multiple_of(LARGE_BYTES), end & !(LARGE_BYTES - 1));
+                advise(start, end, libc::MADV_HUGEPAGE);
+                advise(start, end, libc::MADV_COLLAPSE);
+            }
+            PageSize::Small => advise(start, end, libc::MADV_NOHUGEPAGE),
         }
     }
     Ok(())
+}
+
+/// Lets the kernel find and map a page for every address of files.
+pub(super) fn populate(files: &[PathBuf]) -> Result<()> {
+    let ranges = mapped_ranges(files)?;
+    ranges.into_iter().for_each(|(start, end)| advise(start, end, libc::MADV_POPULATE_WRITE));
+    Ok(())
+}
+
+/// Returns the addresses where files are mapped.
+fn mapped_ranges(files: &[PathBuf]) -> Result<Vec<(usize, usize)>> {
+    let path = Path::new("/proc/self/maps");
+    let maps = std::fs::read_to_string(path).map_err(Error::io("read", path))?;
+    let is_ours = |line: &&str| {
+        mapped_file(line).is_some_and(|mapped| files.iter().any(|file| file.as_os_str() == mapped))
+    };
+    Ok(maps.lines().filter(is_ours).filter_map(range).collect())
 }
 
 fn range(line: &str) -> Option<(usize, usize)> {
@@ -87,22 +108,11 @@ fn range(line: &str) -> Option<(usize, usize)> {
 
 /// Advises the kernel about a range; what came of it is read from `smaps` afterwards.
 #[allow(unsafe_code, reason = "advice about mappings of other owners")]
-fn advise(start: usize, end: usize, pages: PageSize) {
-    const LARGE_BYTES: usize = 2 << 20;
-    let (start, end, advices): (_, _, &[libc::c_int]) = match pages {
-        PageSize::Large => {
-            let (start, end) = (start.next_multiple_of(LARGE_BYTES), end & !(LARGE_BYTES - 1));
-            (start, end, &[libc::MADV_HUGEPAGE, libc::MADV_COLLAPSE])
-        }
-        PageSize::Small => (start, end, &[libc::MADV_NOHUGEPAGE]),
-    };
-    if start >= end {
-        return;
-    }
-    for advice in advices {
+fn advise(start: usize, end: usize, advice: libc::c_int) {
+    if start < end {
         // SAFETY: the range is mapped by this process (it was just read from its list of mappings,
         // and nobody unmaps pools meanwhile); none of the advices changes a byte or an address.
-        unsafe { libc::madvise(start as *mut libc::c_void, end - start, *advice) };
+        unsafe { libc::madvise(start as *mut libc::c_void, end - start, advice) };
     }
 }
 

@@ -1,18 +1,24 @@
 //! The whole run: prepares, goes through the groups, cleans up.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use nacre_pmem::{Access, Domain};
 
+use super::csv::CsvFile;
 use super::options::{Choices, ReplicationArgs};
 use super::pace::{self, Pace};
+use super::rounds::WARM_UP_SHARE;
 use super::session::Session;
-use super::{decision, extra, group, library, table};
+use super::{decision, extra, group, library, table, verdict};
 use crate::error::{Error, Result};
 use crate::interrupt::{self, Interrupt};
 use crate::progress::Steps;
 use crate::report::{Console, Report};
 use crate::workspace::Workspace;
+
+/// Time after which a quick run begins nothing more, so that it ends in time on a busy machine too.
+const QUICK_LATE: Duration = Duration::from_secs(20);
 
 /// Where pools lie unless said otherwise, if it is there.
 const MEMORY_DIRECTORY: &str = "/dev/shm";
@@ -32,12 +38,13 @@ pub fn run(args: &ReplicationArgs) -> Result<()> {
 
 fn run_prepared(args: &ReplicationArgs, choices: Choices) -> Result<()> {
     let report = Report::create(args.json.as_deref())?;
+    let csv = CsvFile::create(args.csv.as_deref())?;
     let directory = args.directory.clone().or_else(memory_directory);
     let workspace = Workspace::create(directory.as_deref(), "replication", false)?;
     let path = workspace.path().to_path_buf();
     let args = args.clone();
     let outcome = interrupt::run(Some(1), async move |interrupt| {
-        let story = move || measure_all(&args, choices, report, &path, interrupt);
+        let story = move || measure_all(&args, choices, (report, csv), &path, interrupt);
         match tokio::task::spawn_blocking(story).await {
             Ok(outcome) => outcome,
             Err(stopped) => match stopped.try_into_panic() {
@@ -59,12 +66,13 @@ pub(crate) fn memory_directory() -> Option<PathBuf> {
 fn measure_all(
     args: &ReplicationArgs,
     mut choices: Choices,
-    report: Report,
+    (report, csv): (Report, CsvFile),
     directory: &Path,
     interrupt: Interrupt,
 ) -> Result<()> {
     let domain = Domain::open("bench", directory, Access::ReadWrite)
         .map_err(Error::pmem(format_args!("use {}", directory.display())))?;
+    let late = choices.is_quick.then(|| Instant::now() + QUICK_LATE);
     let pace = pace::fit(&mut choices, args, &domain)?;
     let slices = choices.slice_count(library::IS_BUILT_IN);
     let mut session = Session {
@@ -72,18 +80,21 @@ fn measure_all(
         choices,
         directory: directory.to_path_buf(),
         report,
+        csv,
+        verdicts: Vec::new(),
         console: Console,
         interrupt,
         flush: domain.flush_flavour().to_string(),
         is_emulated: domain.durability().emulated,
         progress: Steps::new(slices),
-        deadline: pace.as_ref().map(|pace| pace.deadline),
+        deadline: pace.as_ref().map(|pace| pace.deadline).or(late),
     };
     introduce(&session, &domain, slices)?;
     if let Some(pace) = &pace {
         explain(&session, pace)?;
     }
     measure_groups(&mut session)?;
+    verdict::print_all(&session)?;
     if session.is_late() {
         return session.line("The rest is left out: the time of a quick run is over");
     }
@@ -104,12 +115,15 @@ fn measure_groups(session: &mut Session) -> Result<()> {
                 }
                 let group = group::Group { workload, pages, replicas };
                 let figures = group.run(session)?;
-                figures.iter().try_for_each(|one| table::report_cell(session, one))?;
+                for one in &figures {
+                    table::report_cell(session, one)?;
+                    session.csv.add(one, session.choices.baseline, session.is_emulated)?;
+                }
                 all.extend(figures);
             }
             if !all.is_empty() {
                 table::print(session, workload, pages, &all)?;
-                extra::print_switching(session, &all)?;
+                verdict::print(session, &all)?;
             }
         }
     }
@@ -147,7 +161,8 @@ fn introduce(session: &Session, domain: &Domain, slices: usize) -> Result<()> {
     if !library::IS_BUILT_IN {
         session.line("libpmemobj: not built in (cargo feature pmdk)")?;
     }
-    let seconds = slices as f64 * session.slice.as_secs_f64();
+    let slice = session.slice + session.slice / WARM_UP_SHARE;
+    let seconds = slices as f64 * slice.as_secs_f64();
     session.line(format_args!("{slices} measurements, {seconds:.0} s and the time to fill pools"))
 }
 
@@ -161,6 +176,7 @@ mod tests {
         let parent = memory_directory().unwrap_or_else(std::env::temp_dir);
         let directory = tempfile::tempdir_in(parent).unwrap();
         let json = tempfile::NamedTempFile::new().unwrap();
+        let csv = tempfile::NamedTempFile::new().unwrap();
         let args = ReplicationArgs {
             mechanisms: vec!["switched".into(), "SF+PF".into()],
             replicas: vec![1],
@@ -171,6 +187,7 @@ mod tests {
             rounds: Some(1),
             directory: Some(directory.path().to_path_buf()),
             json: Some(json.path().to_path_buf()),
+            csv: Some(csv.path().to_path_buf()),
             is_quick: true,
             ..Default::default()
         };
@@ -191,6 +208,10 @@ mod tests {
                 };
                 assert!(ids.iter().any(|one| id(&one)), "{workload} {name}: {ids:?}");
             }
+        }
+        let text = std::fs::read_to_string(csv.path()).unwrap();
+        for row in ["cs,4k,sequential,4,0,switched", "cs-tx,4k,sequential,4,1,SF+PF", "kv,4k,"] {
+            assert!(text.lines().any(|line| line.starts_with(row)), "{row}: {text}");
         }
     }
 }

@@ -3,21 +3,27 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use super::csv::CsvFile;
 use super::options::{AccessPattern, Choices, PageSize, Workload};
+use super::rounds::WARM_UP_SHARE;
+use super::verdict::Verdict;
 use crate::error::Result;
 use crate::interrupt::Interrupt;
 use crate::progress::Steps;
 use crate::report::{Console, Report};
 
-/// Time of a slice: long enough for thousands of updates, short against changes of the machine's
-/// speed.
-const SLICE: Duration = Duration::from_millis(20);
+/// Time of a slice that counts: long enough for thousands of updates, short against changes of the
+/// machine's speed.
+const SLICE: Duration = Duration::from_millis(10);
 
 /// Time that the slices of a quick run may take together.
 const QUICK_BUDGET: Duration = Duration::from_secs(9);
 
 /// Contestants that are measured between two runs of the baseline.
 pub(super) const VARIANTS_PER_BASELINE: usize = 4;
+
+/// Static mechanisms in a final beside the one that the switch takes.
+pub(super) const FINAL_STATICS: usize = 2;
 
 /// One cell of the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,12 +40,15 @@ pub(super) struct Session {
     pub(super) choices: Choices,
     pub(super) directory: PathBuf,
     pub(super) report: Report,
+    pub(super) csv: CsvFile,
+    /// How the switch did in the finals so far.
+    pub(super) verdicts: Vec<Verdict>,
     pub(super) console: Console,
     pub(super) interrupt: Interrupt,
     /// Flush flavour, for ids.
     pub(super) flush: String,
     pub(super) is_emulated: bool,
-    /// Time of one measurement.
+    /// Time of one measurement, without that of warming up.
     pub(super) slice: Duration,
     pub(super) progress: Steps,
     /// When nothing more is begun, if the run must end in time.
@@ -78,12 +87,18 @@ impl Choices {
         let libraries = if has_library { 2 } else { 0 };
         let variants = self.variants.len();
         let slices = variants + variants.div_ceil(VARIANTS_PER_BASELINE) + libraries;
+        let finalists = if variants > 1 { variants.min(FINAL_STATICS + 2) } else { 0 };
         let cells = self.workloads.len()
             * self.pages.len()
             * self.replicas.len()
             * self.accesses.len()
             * self.update_bytes.len();
-        cells * slices * (self.rounds + 1)
+        cells * (slices * self.rounds + finalists * self.final_rounds())
+    }
+
+    /// Returns how often each finalist runs.
+    pub(super) fn final_rounds(&self) -> usize {
+        self.rounds * 2 + 1
     }
 
     /// Returns the time of a slice.
@@ -93,7 +108,8 @@ impl Choices {
         }
         // Fits: nobody asks for 2^32 slices within seconds.
         let count = self.slice_count(has_library).clamp(1, u32::MAX as usize) as u32;
-        (QUICK_BUDGET / count).clamp(Duration::from_millis(1), SLICE)
+        let counted = QUICK_BUDGET / count * WARM_UP_SHARE / (WARM_UP_SHARE + 1);
+        counted.clamp(Duration::from_millis(1), SLICE)
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use super::group::CellFigures;
 use super::library;
 use super::measure::{Series, Spread, overhead_percent};
 use super::options::{AccessPattern, PageSize, Variant, Workload};
+use super::rounds::CellFigures;
 use super::session::{Cell, Session, replicas_text};
 use crate::error::Result;
 use crate::report::Measurement;
@@ -82,26 +82,8 @@ fn add_ratio(
 }
 
 impl CellFigures {
-    fn series_of(&self, wanted: Variant) -> Option<&Series> {
-        let found = self.variants.iter().find(|(variant, _)| *variant == wanted);
-        found.map(|(_, series)| series)
-    }
-
     fn rate_of(&self, wanted: Variant) -> Option<f64> {
         Some(Spread::of(&self.series_of(wanted)?.rates).median)
-    }
-
-    /// Returns the static mechanism with the least overhead.
-    pub(super) fn best_static(&self) -> Option<(Variant, Spread)> {
-        let statics = self.variants.iter().filter(|(variant, _)| *variant != Variant::Switched);
-        statics
-            .map(|(variant, series)| (*variant, Spread::of(&series.slowdowns)))
-            .min_by(|(_, a), (_, b)| a.median.total_cmp(&b.median))
-    }
-
-    /// Returns how much slower than without replicas the switched run is.
-    pub(super) fn switched(&self) -> Option<Spread> {
-        Some(Spread::of(&self.series_of(Variant::Switched)?.slowdowns))
     }
 }
 
@@ -151,8 +133,8 @@ fn mechanisms(row: &[&CellFigures]) -> String {
     let switched = |one: &&CellFigures| {
         one.switched().map_or(String::new(), |spread| format!("{:.1}", spread.noise_percent()))
     };
-    if !variants.is_empty() {
-        line(&mut text, "  noise of the first, +/- %", row.iter().map(switched));
+    if variants.iter().any(|(variant, _)| *variant == Variant::Switched) {
+        line(&mut text, "  noise of switched, +/- %", row.iter().map(switched));
     }
     if row.iter().any(|one| one.library.is_some()) {
         let plain = |one: &&CellFigures| {
@@ -199,7 +181,7 @@ fn summary(figures: &[&CellFigures], replicas: &[usize]) -> String {
                     one.against_library().map_or("-".into(), |ratio| format!("{ratio:.1}"))
                 }),
                 joined(size, &|one| {
-                    one.best_static().map_or("-".into(), |(variant, spread)| {
+                    one.best_statics().first().map_or("-".into(), |(variant, spread)| {
                         format!("{} {}", percent(spread.median), variant.name())
                     })
                 }),

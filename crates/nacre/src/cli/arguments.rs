@@ -28,7 +28,7 @@ In the shell, \\? lists its commands.";
 const REPLICATION_NOTES: &str = "\
 Examples:
   nacre bench replication --quick
-  nacre bench replication --workload cs --access uniform --pages 2m --json cs.json
+  nacre bench replication --workload cs --access uniform --pages 2m --csv cs.csv
   nacre bench replication --mechanism switched,SF+PF,PMDK --update-bytes 4,64,4K --replicas 3
 
 An overhead is the time of an update that returns when all replicas are durable, in % above the same
@@ -210,7 +210,7 @@ pub(super) struct ReplicationArguments {
     /// Numbers of replicas, 0 to 3; 0 runs beside each as the baseline [default: 1,2,3].
     #[arg(long, value_name = "N", value_delimiter = ',')]
     pub(super) replicas: Vec<usize>,
-    /// Sizes of an update, such as 4,256,64K [default: 4 bytes to 64K in powers of two].
+    /// Sizes of an update, such as 4,256,64K [default: 4,16,64,256,4K,64K].
     #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = parse_bytes)]
     pub(super) update_bytes: Vec<u64>,
     /// Which place is next: uniform, sequential [default: both].
@@ -231,6 +231,9 @@ pub(super) struct ReplicationArguments {
     /// Also write one JSON object a line to this file.
     #[arg(long, value_name = "FILE")]
     pub(super) json: Option<PathBuf>,
+    /// Also write a table to this file: a row for each mechanism of each cell.
+    #[arg(long, value_name = "FILE")]
+    pub(super) csv: Option<PathBuf>,
     /// A subset with small pools that ends within 30 seconds.
     #[arg(long)]
     pub(super) quick: bool,
@@ -298,6 +301,7 @@ impl From<ReplicationArguments> for ReplicationArgs {
             rounds: given.rounds,
             directory: given.directory,
             json: given.json,
+            csv: given.csv,
             is_quick: given.quick,
         }
     }

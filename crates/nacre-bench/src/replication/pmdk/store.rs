@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::replication::contestant::Contestant;
 use crate::replication::measure::Work;
 use crate::replication::nacre::Place;
-use crate::replication::options::Variant;
+use crate::replication::options::{AccessPattern, Variant};
 
 /// Makes the library flush mappings on any file system by instructions.
 const FORCE_VARIABLE: &str = "PMEM_IS_PMEM_FORCE";
@@ -70,6 +70,10 @@ impl Contestant for PmdkColumn {
         Ok(())
     }
 
+    fn chosen(&self, _access: AccessPattern, _update_bytes: usize) -> Option<Variant> {
+        None
+    }
+
     fn slice(&mut self, work: &mut Work, budget: Duration) -> Result<f64> {
         let bytes = work.update_bytes();
         let Self { pool, values, .. } = self;
@@ -119,6 +123,10 @@ impl Contestant for PmdkKeyValue {
 
     fn select(&mut self, _variant: Variant) -> Result<()> {
         Ok(())
+    }
+
+    fn chosen(&self, _access: AccessPattern, _update_bytes: usize) -> Option<Variant> {
+        None
     }
 
     fn slice(&mut self, work: &mut Work, budget: Duration) -> Result<f64> {
