@@ -4,8 +4,10 @@
 //! 2. For each situation and size every mechanism runs twice; those more than half slower than the
 //!    best are given up, the others run in turn until each has run [`Calibration::rounds`] times,
 //!    so that whatever else the machine does hits all alike. A run is shorter than a time slice.
-//! 3. The lower quartile of a mechanism's runs is its figure: other work on the machine only ever
-//!    adds time, and under load it adds to more than half of the runs.
+//! 3. Places go on from run to run: a run that began where the last one did would find its lines
+//!    in the cache. Each round has another order, and a run begins with a part that is not counted,
+//!    so that nobody gains or loses by what ran before.
+//! 4. The median of a mechanism's runs is its figure.
 //!
 //! A transactional update is measured as the undo log stores: an entry of the old bytes, a fence,
 //! the update and a commit word, a fence; the log is streamed, the update takes the mechanism. One
@@ -22,6 +24,8 @@ use super::profile::{Machine, Measurement, Pattern, Profile, Situation};
 
 /// A mechanism this much slower than the best of the first two rounds is not measured again.
 const HOPELESS: f64 = 1.5;
+/// The part of a run that is counted lasts so many times as long as the part before it.
+const WARM_UP_SHARE: u32 = 5;
 /// Bytes of an undo log in front of the old bytes.
 const ENTRY_BYTES: usize = 40;
 const COMMIT_BYTES: usize = 8;
@@ -41,9 +45,9 @@ pub struct Calibration {
     pub mechanisms: Vec<Mechanism>,
     /// Size of a member, at least 4 MiB; should be far larger than the caches.
     pub member_bytes: u64,
-    /// Runs of a mechanism whose lower quartile counts.
+    /// Runs of a mechanism whose median counts.
     pub rounds: usize,
-    /// Length of a run.
+    /// Length of a run, without the part before it that is not counted.
     pub run: Duration,
 }
 
@@ -94,7 +98,7 @@ impl Profile {
         let mut measurements = Vec::new();
         let mut done = 0;
         for domain in domains {
-            let site = Site::create(domain, calibration)?;
+            let mut site = Site::create(domain, calibration)?;
             for &replica_count in &calibration.replica_counts {
                 let targets = site.targets(replica_count)?;
                 for (pattern, is_transactional) in [
@@ -152,11 +156,32 @@ struct Site<'a> {
     calibration: &'a Calibration,
     names: Vec<String>,
     members: Vec<Pool>,
+    places: Places,
+}
+
+/// Where the next update goes.
+#[derive(Clone, Copy, Debug)]
+struct Places {
+    random: u64,
+    position: usize,
+}
+
+/// What a run does.
+#[derive(Clone, Copy)]
+struct Task<'a> {
+    targets: &'a Targets,
+    code: Routines,
+    /// The code for the undo log if one is written.
+    log: Option<Routines>,
+    pattern: Pattern,
+    update_bytes: usize,
 }
 
 impl<'a> Site<'a> {
     fn create(domain: &'a Domain, calibration: &'a Calibration) -> Result<Site<'a>> {
-        let mut site = Site { domain, calibration, names: Vec::new(), members: Vec::new() };
+        let places = Places { random: 0x9E37_79B9_7F4A_7C15, position: 0 };
+        let (names, members) = (Vec::new(), Vec::new());
+        let mut site = Site { domain, calibration, names, members, places };
         let replica_count = calibration.replica_counts.iter().copied().max().unwrap_or(0);
         for index in 0..=replica_count {
             let name = format!("calibration-{}.{index}", std::process::id());
@@ -182,7 +207,7 @@ impl<'a> Site<'a> {
 
     /// Returns the time of an update by each mechanism that is worth it.
     fn measure(
-        &self,
+        &mut self,
         targets: &Targets,
         situation: Situation,
         update_bytes: usize,
@@ -201,8 +226,11 @@ impl<'a> Site<'a> {
             runs.push((mechanism, code, Vec::new()));
         }
         for round in 0..self.calibration.rounds {
-            for (_, code, times) in &mut runs {
-                times.push(self.run(targets, *code, log, situation, update_bytes));
+            for index in order(runs.len(), round) {
+                let (_, code, times) = &mut runs[index];
+                let (code, pattern) = (*code, situation.pattern);
+                let task = Task { targets, code, log, pattern, update_bytes };
+                times.push(self.run(&task));
             }
             if round == 1 {
                 let fastest = |times: &[f64]| times.iter().copied().fold(f64::INFINITY, f64::min);
@@ -211,47 +239,42 @@ impl<'a> Site<'a> {
                 runs.retain(|(_, _, times)| fastest(times) <= best * HOPELESS);
             }
         }
-        let quartile = |mut times: Vec<f64>| {
-            times.sort_by(f64::total_cmp);
-            times[times.len() / 4]
-        };
-        Ok(runs.into_iter().map(|(mechanism, _, times)| (mechanism, quartile(times))).collect())
+        Ok(runs.into_iter().map(|(mechanism, _, times)| (mechanism, median(times))).collect())
     }
 
-    /// Updates for the length of a run and returns the mean time of an update; `log` is the code
-    /// for the undo log if one is written.
-    fn run(
-        &self,
-        targets: &Targets,
-        code: Routines,
-        log: Option<Routines>,
-        situation: Situation,
-        bytes: usize,
+    /// Updates for the length of a run and returns the mean time of an update.
+    fn run(&mut self, task: &Task<'_>) -> f64 {
+        let bytes = task.update_bytes;
+        let mut source = vec![0x5A; bytes.max(COMMIT_BYTES)];
+        let mut entry = vec![0x5A; (bytes + ENTRY_BYTES).next_multiple_of(64)];
+        self.update_for(task, self.calibration.run / WARM_UP_SHARE, &mut source, &mut entry);
+        self.update_for(task, self.calibration.run, &mut source, &mut entry)
+    }
+
+    /// Updates for as long as `time` and returns the mean time of an update in nanoseconds;
+    /// `source` and `entry` are room for the bytes of an update and of an entry of the log.
+    fn update_for(
+        &mut self,
+        task: &Task<'_>,
+        time: Duration,
+        source: &mut [u8],
+        entry: &mut [u8],
     ) -> f64 {
+        let Task { targets, code, log, pattern, update_bytes: bytes } = *task;
         let slots = (self.calibration.member_bytes as usize - LOG_BYTES) / bytes;
         // A power of two less is kept, so that a random slot is a mask.
         let mask = slots.next_power_of_two() / 2 - 1;
-        let mut source = vec![0x5A; bytes.max(COMMIT_BYTES)];
-        let mut entry = vec![0x5A; (bytes + ENTRY_BYTES).next_multiple_of(64)];
-        let mut random = 0x9E37_79B9_7F4A_7C15_u64;
         let mut count = 0usize;
         let start = Instant::now();
         loop {
             // The clock is read rarely; 16 updates of 64 KiB take half a millisecond.
             for _ in 0..16 {
-                random ^= random << 13;
-                random ^= random >> 7;
-                random ^= random << 17;
-                let slot = match situation.pattern {
-                    Pattern::Uniform => (random >> 20) as usize & mask,
-                    Pattern::Sequential => count & mask,
-                };
                 source[0] = count as u8;
-                let offset = LOG_BYTES + slot * bytes;
+                let offset = LOG_BYTES + self.places.next(pattern, mask) * bytes;
                 if let Some(log) = log {
                     // SAFETY: as below; the entry lies in front of the data: its offset and length
                     // stay below `LOG_BYTES`.
-                    unsafe { log_entry(targets, log, offset, &mut entry, bytes) };
+                    unsafe { log_entry(targets, log, offset, entry, bytes) };
                 }
                 // SAFETY: the members of `targets` are mapped writable while `self` is borrowed,
                 // `offset + bytes` is at most their size, and nobody else has them; the code is for
@@ -269,10 +292,47 @@ impl<'a> Site<'a> {
                 count += 1;
             }
             let elapsed = start.elapsed();
-            if elapsed >= self.calibration.run {
+            if elapsed >= time {
                 return elapsed.as_nanos() as f64 / count as f64;
             }
         }
+    }
+}
+
+impl Places {
+    /// Returns the next slot, at most `mask`.
+    #[inline(always)]
+    fn next(&mut self, pattern: Pattern, mask: usize) -> usize {
+        match pattern {
+            Pattern::Uniform => {
+                self.random ^= self.random << 13;
+                self.random ^= self.random >> 7;
+                self.random ^= self.random << 17;
+                (self.random >> 20) as usize & mask
+            }
+            Pattern::Sequential => {
+                self.position = self.position.wrapping_add(1);
+                self.position & mask
+            }
+        }
+    }
+}
+
+/// Returns `0..count` in the order of a round: every other one backwards, each from elsewhere.
+fn order(count: usize, round: usize) -> impl Iterator<Item = usize> {
+    let start = round * (count / 3 + 1);
+    (0..count).map(move |position| {
+        let position = if round.is_multiple_of(2) { position } else { count - 1 - position };
+        (start + position) % count
+    })
+}
+
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    let middle = times.len() / 2;
+    match times.len() % 2 {
+        0 => (times[middle - 1] + times[middle]) / 2.0,
+        _ => times[middle],
     }
 }
 

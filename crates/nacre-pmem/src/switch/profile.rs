@@ -77,7 +77,7 @@ pub struct Measurement {
     pub update_bytes: u64,
     /// What was measured.
     pub mechanism: Mechanism,
-    /// Time of an update: the lower quartile of some runs.
+    /// Time of an update: the median of some runs.
     pub ns: f64,
 }
 
