@@ -3,12 +3,12 @@
 //! Each flavour has one generic wrapper that enables its instructions; the kernel's code is inlined
 //! into it and compiled for them.
 
-use crate::Flavour;
 #[cfg(target_arch = "aarch64")]
 use crate::isa::Neon;
+use crate::isa::Scalar;
 #[cfg(target_arch = "x86_64")]
 use crate::isa::{Avx2, Avx512, Sse42};
-use crate::isa::{Scalar, Simd};
+use crate::{Flavour, Simd};
 
 /// A computation that is compiled once per flavour.
 ///

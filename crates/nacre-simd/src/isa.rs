@@ -1,50 +1,42 @@
-//! The flavours' tokens: who holds one runs on a processor that has the flavour's instructions.
+//! The flavours' tokens and what each instruction set does with a register.
+//!
+//! Each flavour is one file: a token, the types of its registers and masks, and a table of the
+//! instruction for each operation and lane. A dash in a table, or a method left out, means that
+//! the set lacks the instruction, and that [`emulate`] does the work.
+//!
+//! # Invariants
+//! 1. Only [`Flavour::run`](crate::Flavour::run) and [`Flavour::fill`](crate::Flavour::fill) make
+//!    tokens, on a processor that has the flavour; every operation takes one. That is why the
+//!    operations are safe to call.
+//! 2. Every operation is `#[inline(always)]`: it is compiled for the instructions of the wrapper
+//!    that it ends up in.
 
-use std::fmt::Debug;
+mod emulate;
+mod raw;
+mod scalar;
 
-use crate::Flavour;
-
-/// A flavour as a type, of which only [`Flavour::run`] and [`Flavour::fill`] make values.
-pub trait Simd: Copy + Debug + sealed::Sealed {
-    /// The flavour.
-    const FLAVOUR: Flavour;
-}
-
-mod sealed {
-    pub trait Sealed {}
-}
-
-macro_rules! token {
-    ($name:ident, $doc:literal) => {
-        #[doc = $doc]
-        #[derive(Clone, Copy, Debug)]
-        pub struct $name(());
-
-        impl $name {
-            /// Makes the token.
-            ///
-            /// # Safety
-            /// The processor has the flavour.
-            #[inline(always)]
-            pub(crate) unsafe fn new() -> Self {
-                Self(())
-            }
-        }
-
-        impl sealed::Sealed for $name {}
-
-        impl Simd for $name {
-            const FLAVOUR: Flavour = Flavour::$name;
-        }
-    };
-}
-
-token!(Scalar, "What every processor has.");
 #[cfg(target_arch = "x86_64")]
-token!(Sse42, "SSE4.2: 128-bit registers.");
+mod avx2;
 #[cfg(target_arch = "x86_64")]
-token!(Avx2, "AVX2: 256-bit registers.");
-#[cfg(target_arch = "x86_64")]
-token!(Avx512, "AVX-512 F, BW, CD, DQ and VL: 512-bit registers and masks.");
+mod avx512;
 #[cfg(target_arch = "aarch64")]
-token!(Neon, "AArch64 Advanced SIMD: 128-bit registers.");
+mod neon;
+#[cfg(target_arch = "x86_64")]
+mod sse42;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+#[cfg(test)]
+mod tests;
+
+#[cfg(target_arch = "x86_64")]
+pub use avx2::Avx2;
+#[cfg(target_arch = "x86_64")]
+pub use avx512::Avx512;
+pub(crate) use emulate::{lanes_of, reduce};
+#[cfg(target_arch = "aarch64")]
+pub use neon::Neon;
+pub(crate) use raw::Raw;
+pub use scalar::Scalar;
+#[cfg(target_arch = "x86_64")]
+pub use sse42::Sse42;

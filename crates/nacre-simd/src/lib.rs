@@ -22,25 +22,34 @@
 //! }
 //! ```
 //!
+//! Where that is not enough, the kernel uses the registers that its [`Simd`] gives it: see
+//! [`Register`] and [`Mask`], which every flavour has for every [`Lane`].
+//!
 //! # Invariants
 //! 1. This crate knows nothing of columns, blocks or memory domains and holds no kernel of its own.
 //! 2. Safe code cannot run an instruction that the processor lacks: [`Flavour::run`] and
-//!    [`Flavour::fill`] fall back.
-//! 3. It starts no thread.
+//!    [`Flavour::fill`] fall back, and only they make the tokens that registers come from.
+//! 3. No other crate names an intrinsic. What an instruction set lacks is emulated here, so that
+//!    every operation gives the same answer in every flavour.
+//! 4. It starts no thread.
 //!
 //! # Source
-//! [Zarubin22 section 4.3] lets each worker choose its instruction set. Differs: registers are not
-//! written out; kernels are loops over fixed lanes that the compiler vectorizes per flavour (the
-//! bench of `nacre-column` shows that it does).
+//! [Zarubin22 section 4.3] lets each worker choose its instruction set. Differs: a register is one
+//! generic type over (flavour, lane), not a trait for each pair; kernels that the compiler
+//! vectorizes well stay loops.
 
 mod dispatch;
 mod flavour;
 mod isa;
+mod lane;
+mod register;
 
 pub use dispatch::{Fill, Kernel};
 pub use flavour::{Flavour, FlavourError, SIMD_VARIABLE};
 #[cfg(target_arch = "aarch64")]
 pub use isa::Neon;
+pub use isa::Scalar;
 #[cfg(target_arch = "x86_64")]
 pub use isa::{Avx2, Avx512, Sse42};
-pub use isa::{Scalar, Simd};
+pub use lane::{Lane, Narrow};
+pub use register::{IndexedBy, Mask, Register, Simd};
