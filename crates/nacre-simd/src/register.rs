@@ -370,7 +370,9 @@ impl<S: Simd, T: Lane> Register<S, T> {
 
 /// Operators on registers: lane by lane, or bit by bit.
 macro_rules! operators {
-    ($($trait:ident $method:ident($right:ty) = |$simd:ident, $left:ident, $arg:ident| $raw:expr;)*) => {
+    ($(
+        $trait:ident $method:ident($right:ty) = |$simd:ident, $left:ident, $arg:ident| $raw:expr;
+    )*) => {
         $(
             impl<S: Simd, T: Lane> $trait<$right> for Register<S, T> {
                 type Output = Self;

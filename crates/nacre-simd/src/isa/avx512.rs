@@ -1,4 +1,4 @@
-//! AVX-512 F, BW, CD, DQ and VL: registers of 512 bits; a mask is a number with a bit for each lane.
+//! AVX-512 F, BW, CD, DQ and VL: registers of 512 bits; a mask is a number, one bit for each lane.
 
 use std::arch::x86_64::*;
 

@@ -1,5 +1,5 @@
-//! AArch64 Advanced SIMD: registers of 128 bits; a mask is a register with all bits of a lane set or
-//! clear.
+//! AArch64 Advanced SIMD: registers of 128 bits; a mask is a register with all bits of a lane set
+//! or clear.
 
 use std::arch::aarch64::*;
 
