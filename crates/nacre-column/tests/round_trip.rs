@@ -30,13 +30,13 @@ fn check_rows(column: &ColumnBuffer, block: &Block<'_>, flavour: Flavour, rows: 
         }
         Values::Float32(values) => {
             let mut decoded = Vec::new();
-            block.decode_f32(flavour, rows.clone(), &mut decoded).unwrap();
+            block.decode_f32(rows.clone(), &mut decoded).unwrap();
             let bits = |row: usize| decoded[row - rows.start].to_bits();
             assert!(wanted.iter().all(|row| bits(*row) == values[*row].to_bits()));
         }
         Values::Float64(values) => {
             let mut decoded = Vec::new();
-            block.decode_f64(flavour, rows.clone(), &mut decoded).unwrap();
+            block.decode_f64(rows.clone(), &mut decoded).unwrap();
             let bits = |row: usize| decoded[row - rows.start].to_bits();
             assert!(wanted.iter().all(|row| bits(*row) == values[*row].to_bits()));
         }
@@ -90,9 +90,10 @@ fn check(column: &ColumnBuffer, format: Option<Format>) {
     };
     let encoded = encode(Flavour::Scalar);
     if column.column_type().physical() == Physical::Int128
-        && matches!(encoded, Err(nacre_column::BlockError::WrongFormat { .. }))
+        && format == Some(Format::StaticBp)
+        && encoded.is_err()
     {
-        return; // The values are too far apart for keys of 64 bits.
+        return; // The values are too far apart for differences of 64 bits.
     }
     let encoded = encoded.unwrap();
     assert!(encoded.bytes.len().is_multiple_of(64));

@@ -3,7 +3,7 @@
 //! Run it with `cargo run -p nacre-pmem --example account_book`.
 
 use nacre_pmem::heap::Heap;
-use nacre_pmem::undo::Transaction;
+use nacre_pmem::transaction_log::Transaction;
 use nacre_pmem::{Access, Domain, PoolSet, PoolSetOptions, Result};
 
 /// Bytes of an entry: the offset of the next one, then the amount.

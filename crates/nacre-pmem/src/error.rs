@@ -61,7 +61,7 @@ pub enum ErrorKind {
     DoubleFree,
     /// The extent that was to be freed is the root of its heap: clear or move the root first.
     IsRoot,
-    /// A transaction changes more bytes than the undo log holds: split it or make the log larger.
+    /// A transaction changes more bytes than the log holds: split it or make the log larger.
     TransactionTooLarge,
     /// A key or value is longer than the structure takes: shorten it.
     TooLong,

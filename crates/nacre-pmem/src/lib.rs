@@ -14,9 +14,9 @@
 //!
 //! A [`Pool`] is one file, updated in place or read; a [`PoolAppender`] builds an immutable one
 //! from many threads. A [`PoolSet`] keeps up to eight byte-identical members ([`set`]) by a
-//! replication mechanism ([`replicate`]) that is chosen for each update ([`switch`]); [`undo`]
-//! changes several places as one, [`heap`] hands out extents, [`structure`] has a column store and
-//! a tree.
+//! replication mechanism ([`replicate`]) that is chosen for each update ([`switch`]);
+//! [`transaction_log`] changes several places as one, [`heap`] hands out extents, [`structure`] has
+//! a column store and a tree.
 //!
 //! ```
 //! use nacre_pmem::{Access, Domain, PoolSet, PoolSetOptions};
@@ -81,7 +81,7 @@ mod stream;
 pub mod structure;
 pub mod switch;
 mod sysfs;
-pub mod undo;
+pub mod transaction_log;
 
 pub use append::PoolAppender;
 pub use domain::{Access, Domain};

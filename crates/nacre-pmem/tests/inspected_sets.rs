@@ -20,7 +20,7 @@ const BYTES: u64 = 64 << 10;
 fn crashed() -> (TempDir, Domain) {
     let directory = shm_directory().unwrap_or_else(|| tempfile::tempdir().unwrap());
     let domain = Domain::create("main", directory.path()).unwrap();
-    let options = PoolSetOptions { undo_bytes: 0, ..PoolSetOptions::new(BYTES) };
+    let options = PoolSetOptions { log_bytes: 0, ..PoolSetOptions::new(BYTES) };
     let mut set = PoolSet::create("set", &[domain.clone(), domain.clone()], &options).unwrap();
     let start = set.data_offset();
     set.update(start, &[1; 8]).unwrap();

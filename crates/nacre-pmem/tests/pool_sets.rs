@@ -461,7 +461,7 @@ fn ranges_outside_store_nothing() {
 }
 
 #[test]
-fn undo_log_is_closed_to_stores() {
+fn transaction_log_is_closed_to_stores() {
     let places = Places::new(2);
     let mut set = places.create();
     let data = set.data_offset();

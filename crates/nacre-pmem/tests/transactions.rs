@@ -22,7 +22,7 @@ impl Fixture {
     fn new() -> (Fixture, PoolSet) {
         let directory = support::shm_directory().unwrap_or_else(|| tempfile::tempdir().unwrap());
         let domain = Domain::create("transactions", directory.path()).unwrap();
-        let options = PoolSetOptions { undo_bytes: 16 << 10, ..PoolSetOptions::new(DATA_BYTES) };
+        let options = PoolSetOptions { log_bytes: 16 << 10, ..PoolSetOptions::new(DATA_BYTES) };
         let set = PoolSet::create("set", &[domain.clone(), domain.clone()], &options).unwrap();
         (Fixture { directory, domain }, set)
     }
@@ -90,7 +90,7 @@ fn panic_in_the_body_rolls_back() {
 fn too_large_transaction_changes_nothing_even_if_the_body_goes_on() {
     let (_fixture, mut set) = Fixture::new();
     let start = set.data_offset();
-    // A slot is 8 KiB: header, entry and 8 KiB of old bytes do not fit, 8 KiB - 40 do.
+    // A slot is 8 KiB: header, entry and 8 KiB of new bytes do not fit, 8 KiB - 40 do.
     set.transaction(|tx| tx.write(start, &[1; 8192 - 40])).unwrap();
     let before = data(&set);
     for goes_on in [false, true] {
@@ -134,7 +134,7 @@ fn set_without_log_or_opened_read_only_refuses_transactions() {
     let mut set = fixture.open(Access::ReadOnly).unwrap();
     let error = set.transaction(|tx| tx.write(start, b"x")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ReadOnly);
-    let options = PoolSetOptions { undo_bytes: 0, ..PoolSetOptions::new(DATA_BYTES) };
+    let options = PoolSetOptions { log_bytes: 0, ..PoolSetOptions::new(DATA_BYTES) };
     let mut set = PoolSet::create("plain", &[Domain::dram("volatile")], &options).unwrap();
     let start = set.data_offset();
     let error = set.transaction(|tx| tx.write(start, b"x")).unwrap_err();

@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use super::integer::Integer;
+use super::static_bp::Integer;
 use crate::BlockError;
 
 /// Writes whole numbers, each narrowed to `bytes_each` bytes, over `out`.

@@ -9,7 +9,7 @@ use super::line::{self, Bits, Header, LINE_BYTES, Run};
 use crate::error::{Error, ErrorKind, Result};
 use crate::prefetch;
 use crate::set::PoolSet;
-use crate::undo::Transaction;
+use crate::transaction_log::Transaction;
 
 /// A range of the data area that the heap handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -286,7 +286,7 @@ impl Heap {
     }
 
     fn check_owner(&self, set: &PoolSet) -> Result<()> {
-        if set.undo.watcher != self.token {
+        if set.log.watcher != self.token {
             return Err(Error::new(
                 ErrorKind::Foreign,
                 "heap",

@@ -21,7 +21,7 @@ impl Heap {
         if self.journal.is_empty() {
             return;
         }
-        let Some(is_committed) = set.undo.outcome(self.journal_id) else {
+        let Some(is_committed) = set.log.outcome(self.journal_id) else {
             return;
         };
         let mut journal = std::mem::take(&mut self.journal);

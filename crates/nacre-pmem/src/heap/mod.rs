@@ -12,11 +12,12 @@
 //!    lines for 1 GiB. Neighbouring free runs are one in the index; on media they become one when
 //!    an extent or group is cut out of them.
 //! 5. Every change of the table is a write of the caller's
-//!    [`Transaction`](crate::undo::Transaction), one line for a small extent. So a crash at any
-//!    point leaks nothing and frees nothing twice: if the transaction that links the extent
+//!    [`Transaction`](crate::transaction_log::Transaction), one line for a small extent. So a crash
+//!    at any point leaks nothing and frees nothing twice: if the transaction that links the extent
 //!    commits, it is taken; if not, it is free.
 //! 6. What a transaction freed is handed out again only after it committed: `write_new` into it has
-//!    no undo entry. What it allocated is given back when it does not commit, at the next call.
+//!    no entry in the log if it is large. What it allocated is given back when it does not commit,
+//!    at the next call.
 //!
 //! # Invariants
 //! 1. Runs are contiguous from span 0 to the last one; no run is empty.
@@ -58,7 +59,7 @@
 //! # Source
 //! [Zarubin22 2.1.3] asks for a persistent allocator without fixing one; classes, runs and a
 //! bitmap per group are as in PMDK's `libpmemobj`. Differs: no chunk headers between the data, no
-//! per-thread arenas (one writer), and no redo log of its own: the undo log serves.
+//! per-thread arenas (one writer), and no redo log of its own: the transaction log serves.
 mod allocator;
 mod check;
 mod class;

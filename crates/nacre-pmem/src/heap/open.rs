@@ -80,7 +80,7 @@ impl Heap {
             journal_id: 0,
         };
         walk(set, base, header, |span, run| heap.take_over(span, run))?;
-        set.undo.watcher = heap.token;
+        set.log.watcher = heap.token;
         Ok(heap)
     }
 

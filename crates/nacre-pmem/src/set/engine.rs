@@ -20,17 +20,23 @@ use crate::switch::{DecisionTree, Machine, PatternDetector, Switch, SwitchReport
 /// How many updates of a batch are prefetched ahead.
 const PREFETCH_DISTANCE: usize = 8;
 
+/// Longest update that keeps the master's lines if it is near: past that, streaming saves more
+/// than reading the lines back costs.
+pub(crate) const NEAR_BYTES_MAX: usize = 256;
+/// Sizes of near updates that have code of their own: up to a word, a line, and the longest.
+const NEAR_SIZES: [usize; 3] = [size_of::<u64>(), CACHE_LINE_BYTES, NEAR_BYTES_MAX];
+
 /// Addresses and code for the members as they are now.
 #[derive(Debug)]
 pub(crate) struct Engine {
     targets: Targets,
     switch: Switch,
-    /// The code for the undo log. It is never read but by recovery, so unless a mechanism is asked
-    /// for it is streamed to all members.
+    /// The code for the transaction log. It is never read but by recovery, so unless a mechanism
+    /// is asked for it is streamed to all members.
     log: Routines,
-    /// The code for parts of lines in a batch: the lines of the master are prefetched, so nothing
-    /// is saved by streaming it.
-    batch: Routines,
+    /// The code for [`NEAR_SIZES`]: what the switch takes, but the master is stored through the
+    /// cache.
+    near: [Routines; NEAR_SIZES.len()],
     /// Whether no update is handed to a worker, which copies without regard to words.
     stores_words_whole: bool,
     /// The set has one writer, so one detector sees all its updates.
@@ -61,8 +67,8 @@ impl Engine {
         code
     }
 
-    /// As [`Engine::write`] for bytes of the undo log, whose place says nothing about the updates
-    /// to come.
+    /// As [`Engine::write`] for bytes of the transaction log, whose place says nothing about the
+    /// updates to come.
     ///
     /// # Safety
     /// As for [`Engine::write`].
@@ -71,6 +77,22 @@ impl Engine {
         // SAFETY: as in `write`.
         unsafe { (self.log.write)(&self.targets, offset as usize, source.as_ptr(), source.len()) };
         self.log
+    }
+
+    /// As [`Engine::write`] for up to [`NEAR_BYTES_MAX`] bytes that are read back soon: the lines
+    /// of the master stay in the cache.
+    ///
+    /// # Safety
+    /// As for [`Engine::write`].
+    #[inline(always)]
+    pub(crate) unsafe fn write_near(&self, offset: u64, source: &[u8]) -> Routines {
+        debug_assert!(source.len() <= NEAR_BYTES_MAX);
+        let class =
+            usize::from(source.len() > NEAR_SIZES[0]) + usize::from(source.len() > NEAR_SIZES[1]);
+        let code = self.near[class];
+        // SAFETY: as in `write`.
+        unsafe { (code.write)(&self.targets, offset as usize, source.as_ptr(), source.len()) };
+        code
     }
 
     /// Whether a store of an aligned word of 4 or 8 bytes is one instruction in each member.
@@ -95,7 +117,8 @@ impl Engine {
     ) {
         let longest = (0..count).map(|index| update(index).1.len()).max().unwrap_or(0);
         let code = match longest < CACHE_LINE_BYTES {
-            true => self.batch,
+            // The lines of the master are prefetched, so nothing is saved by streaming it.
+            true => self.near[0],
             false => self.switch.choose(false, false, longest),
         };
         let prefetch = |index| self.targets.prefetch(update(index).0 as usize, code.cached);
@@ -161,11 +184,14 @@ impl Engine {
             targets.start_workers()?;
         }
         let log = forced.unwrap_or(Mechanism::MOVNT_SF_SM);
-        let plain = switch.mechanism(false, false, size_of::<u64>()).with_cached_master();
-        let batch = forced.unwrap_or(plain);
+        let mut near = [routines(log, flush, replicas.len())?; NEAR_SIZES.len()];
+        for (code, bytes) in near.iter_mut().zip(NEAR_SIZES) {
+            let plain = switch.mechanism(false, false, bytes).with_cached_master();
+            *code = routines(forced.unwrap_or(plain), flush, replicas.len())?;
+        }
         Ok(Some(Engine {
             log: routines(log, flush, replicas.len())?,
-            batch: routines(batch, flush, replicas.len())?,
+            near,
             stores_words_whole: !switch.needs_workers(),
             switch,
             detector: PatternDetector::new(),

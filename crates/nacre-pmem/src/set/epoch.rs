@@ -95,7 +95,7 @@ impl PoolSet {
             epoch_number: identity.epoch_number,
             base_epoch: identity.base_epoch,
             data_bytes: identity.data_bytes,
-            undo_bytes: identity.undo_bytes,
+            log_bytes: identity.log_bytes,
             region_bytes: identity.region_bytes,
             index: 0,
             rows: self.members.iter().map(Member::row).collect(),

@@ -12,8 +12,8 @@
 //! | 4096 | 4096 | header slot B |
 //! | 8192 | 4096 | intent map, one bit a region (see `intent`) |
 //! | 12288 | 53248 | reserved, zeros |
-//! | 65536 | `undo_bytes` | undo log |
-//! | 65536 + `undo_bytes` | `data_bytes` | data area |
+//! | 65536 | `log_bytes` | transaction log |
+//! | 65536 + `log_bytes` | `data_bytes` | data area |
 //!
 //! A header slot (little-endian):
 //!
@@ -29,7 +29,7 @@
 //! | 64 | 8 | random number of the epoch: equal numbers were raised together |
 //! | 72 | 8 | lowest epoch of members that are as good, while raising |
 //! | 80 | 8 | `data_bytes` |
-//! | 88 | 8 | `undo_bytes` |
+//! | 88 | 8 | `log_bytes` |
 //! | 96 | 8 | bytes of a region of the intent map, a power of two |
 //! | 104 | 4 | index of this member, the number in its file name |
 //! | 108 | 4 | members in the table |
@@ -64,7 +64,7 @@ pub(crate) const SLOT_BYTES: usize = 4096;
 pub(crate) const INTENT_OFFSET: u64 = 2 * SLOT_BYTES as u64;
 /// Bytes of the intent map.
 pub(crate) const INTENT_BYTES: u64 = 4096;
-/// Offset of the undo log: what lies before belongs to the pool set.
+/// Offset of the transaction log: what lies before belongs to the pool set.
 pub const DATA_OFFSET: u64 = 64 << 10;
 /// Rows of the member table: 8 members, and as many that are on the move.
 pub(crate) const ROWS_MAX: usize = 16;
@@ -139,7 +139,7 @@ pub(crate) struct Header {
     pub(crate) epoch_number: u64,
     pub(crate) base_epoch: u64,
     pub(crate) data_bytes: u64,
-    pub(crate) undo_bytes: u64,
+    pub(crate) log_bytes: u64,
     pub(crate) region_bytes: u64,
     pub(crate) index: u32,
     pub(crate) rows: Vec<Row>,
@@ -148,7 +148,7 @@ pub(crate) struct Header {
 impl Header {
     /// Returns the bytes of a member file.
     pub(crate) fn file_bytes(&self) -> u64 {
-        DATA_OFFSET.saturating_add(self.undo_bytes).saturating_add(self.data_bytes)
+        DATA_OFFSET.saturating_add(self.log_bytes).saturating_add(self.data_bytes)
     }
 
     /// Returns the row of a member.
@@ -176,7 +176,7 @@ impl Header {
         put(64, &self.epoch_number.to_le_bytes());
         put(72, &self.base_epoch.to_le_bytes());
         put(80, &self.data_bytes.to_le_bytes());
-        put(88, &self.undo_bytes.to_le_bytes());
+        put(88, &self.log_bytes.to_le_bytes());
         put(96, &self.region_bytes.to_le_bytes());
         put(104, &self.index.to_le_bytes());
         put(108, &(self.rows.len() as u32).to_le_bytes());
@@ -313,17 +313,17 @@ fn decode_slot(slot: &[u8]) -> Result<Header, Unreadable> {
     }
     let count = u32_at(slot, 108) as usize;
     let region_bytes = u64_at(slot, 96);
-    let (data_bytes, undo_bytes) = (u64_at(slot, 80), u64_at(slot, 88));
+    let (data_bytes, log_bytes) = (u64_at(slot, 80), u64_at(slot, 88));
     let is_sound = version == VERSION
         && count <= ROWS_MAX
         && region_bytes.is_power_of_two()
-        && data_bytes.checked_add(undo_bytes).is_some_and(|bytes| bytes <= i64::MAX as u64 / 2);
+        && data_bytes.checked_add(log_bytes).is_some_and(|bytes| bytes <= i64::MAX as u64 / 2);
     let rows: Option<Vec<Row>> = (0..count.min(ROWS_MAX))
         .map(|number| decode_row(&slot[TABLE_OFFSET + number * ROW_BYTES..][..ROW_BYTES]))
         .collect();
     let (true, Some(rows)) = (is_sound, rows) else {
         return Err(Unreadable::Corrupt(format!(
-            "header: version {version}, {count} members, {data_bytes} + {undo_bytes} bytes and \
+            "header: version {version}, {count} members, {data_bytes} + {log_bytes} bytes and \
              regions of {region_bytes} bytes cannot be"
         )));
     };
@@ -336,7 +336,7 @@ fn decode_slot(slot: &[u8]) -> Result<Header, Unreadable> {
         epoch_number: u64_at(slot, 64),
         base_epoch: u64_at(slot, 72),
         data_bytes,
-        undo_bytes,
+        log_bytes,
         region_bytes,
         index: u32_at(slot, 104),
         rows,
@@ -401,7 +401,7 @@ mod tests {
             epoch_number: 0x1234_5678_9abc,
             base_epoch: 7,
             data_bytes: 1 << 20,
-            undo_bytes: 64 << 10,
+            log_bytes: 64 << 10,
             region_bytes: 64 << 10,
             index: 0,
             rows: vec![

@@ -1,9 +1,9 @@
 //! Creating and opening a pool set, with recovery after a crash.
 //!
 //! Recovery: the marked regions of all good members are joined into one map, which each member
-//! gets durably; the newest transaction is copied from a member that agrees with its checksum; what
-//! else differs is settled by the majority, or by the first good member of two; the undo log is
-//! recovered; the epoch is raised; the map is cleared. Each step may be repeated.
+//! gets durably; what differs is settled by the majority, or by the first good member of two; what
+//! the transaction log has committed is stored in all; the epoch is raised; the map is cleared.
+//! Each step may be repeated.
 
 use std::sync::atomic::AtomicUsize;
 
@@ -19,7 +19,7 @@ use crate::set::options::PoolSetOptions;
 use crate::set::placement::Placement;
 use crate::set::pool_set::{Identity, PoolSet};
 use crate::set::survey::{self, Candidate, Truth, member_name};
-use crate::undo::{self, Log};
+use crate::transaction_log::{self, Log};
 
 /// Number of a good member, and the ranges that have been punched out of it.
 pub(crate) type Holes = (u32, Vec<(u64, u64)>);
@@ -46,12 +46,12 @@ impl PoolSet {
                 "give 1 to 8 domains",
             ));
         }
-        let total = options.data_bytes.checked_add(options.undo_bytes);
+        let total = options.data_bytes.checked_add(options.log_bytes);
         let Some(file_bytes) = total.and_then(|bytes| bytes.checked_add(DATA_OFFSET)) else {
             return Err(Error::new(
                 ErrorKind::NoSpace,
                 object,
-                format!("{} + {} bytes", options.data_bytes, options.undo_bytes),
+                format!("{} + {} bytes", options.data_bytes, options.log_bytes),
                 "ask for less",
             ));
         };
@@ -68,13 +68,13 @@ impl PoolSet {
                 epoch_number: 0,
                 base_epoch: 0,
                 data_bytes: options.data_bytes,
-                undo_bytes: options.undo_bytes,
+                log_bytes: options.log_bytes,
                 region_bytes: region_bytes(file_bytes),
             },
             intents: IntentMap::new(region_bytes(file_bytes)),
             is_raised: false,
             is_unclean: false,
-            undo: Log::default(),
+            log: Log::default(),
             is_abandoned: false,
             end_offset: file_bytes,
             scrubbed_to: 0,
@@ -205,9 +205,6 @@ impl PoolSet {
             self.write_all_intents()?;
             self.refresh();
         }
-        if !has_truth {
-            self.take_committed()?;
-        }
         if is_unclean {
             let ranges = self.intents.ranges(self.data_offset(), self.end_offset);
             match has_truth {
@@ -215,34 +212,15 @@ impl PoolSet {
                 false => self.equalise_by_majority(&ranges)?,
             }
         }
-        undo::recover(self)?;
+        transaction_log::recover(self, is_unclean)?;
         if is_unclean {
-            // Last, so that recovery may use any member's log.
+            // Last, so that recovery may use the log of any member.
             self.equalise_from(None, &self.intents.ranges(DATA_OFFSET, self.data_offset()))?;
             self.raise_epoch()?;
             self.clear_intents()?;
         }
         self.intents.clear();
         self.refresh();
-        Ok(())
-    }
-
-    /// Lets every good member have the newest transaction as it was committed, if one of them has.
-    fn take_committed(&mut self) -> Result<()> {
-        let Some((index, ranges)) = undo::committed_in(self)? else {
-            return Ok(());
-        };
-        for &(from, to) in &ranges {
-            let truth = self.read_member(index, from, to - from)?.to_vec();
-            let differs = self.good_members().into_iter().any(|other| {
-                self.read_member(other, from, to - from).is_ok_and(|found| found != truth)
-            });
-            if differs {
-                self.prepare(from, to - from)?;
-                let source = self.position(index)?;
-                self.equalise_from(Some(source), &[(from, to)])?;
-            }
-        }
         Ok(())
     }
 
@@ -350,13 +328,13 @@ fn assemble(
             epoch_number: header.epoch_number,
             base_epoch: truth.base_epoch,
             data_bytes: sizes.data_bytes,
-            undo_bytes: sizes.undo_bytes,
+            log_bytes: sizes.log_bytes,
             region_bytes: sizes.region_bytes,
         },
         intents: IntentMap::new(sizes.region_bytes),
         is_raised: false,
         is_unclean: false,
-        undo: Log::default(),
+        log: Log::default(),
         is_abandoned: false,
         end_offset: sizes.file_bytes(),
         scrubbed_to: 0,

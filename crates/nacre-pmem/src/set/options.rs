@@ -5,20 +5,20 @@
 pub struct PoolSetOptions {
     /// Bytes of the data area.
     pub data_bytes: u64,
-    /// Bytes of the undo log, in front of the data area; bounds a transaction. Without one (0)
-    /// there are no transactions.
-    pub undo_bytes: u64,
+    /// Bytes of the transaction log, in front of the data area; bounds a transaction. Without one
+    /// (0) there are no transactions.
+    pub log_bytes: u64,
     /// NUMA node of each member, in the order of the domains; none where absent.
     pub numa_nodes: Vec<Option<u32>>,
 }
 
 impl PoolSetOptions {
-    /// Options for a data area of `data_bytes` bytes and an undo log of a sixteenth of that, 64 KiB
-    /// at least and 4 MiB at most.
+    /// Options for a data area of `data_bytes` bytes and a transaction log of a sixteenth of that,
+    /// 64 KiB at least and 4 MiB at most.
     pub fn new(data_bytes: u64) -> PoolSetOptions {
         PoolSetOptions {
             data_bytes,
-            undo_bytes: (data_bytes / 16).clamp(64 << 10, 4 << 20),
+            log_bytes: (data_bytes / 16).clamp(64 << 10, 4 << 20),
             numa_nodes: Vec::new(),
         }
     }

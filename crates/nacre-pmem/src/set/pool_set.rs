@@ -9,12 +9,12 @@ use crate::domain::Access;
 use crate::error::{Error, ErrorKind, Result};
 use crate::pool::Pool;
 use crate::replicate::Mechanism;
-use crate::set::engine::Engine;
+use crate::set::engine::{Engine, NEAR_BYTES_MAX};
 use crate::set::header::{DATA_OFFSET, INTENT_BYTES, INTENT_OFFSET, Uuid};
 use crate::set::intent::IntentMap;
 use crate::set::member::{Member, MemberCondition, MemberState};
 use crate::switch::SwitchReport;
-use crate::undo::{self, Log};
+use crate::transaction_log::{self, Log};
 
 /// A master pool and its replicas.
 #[derive(Debug)]
@@ -36,8 +36,8 @@ pub struct PoolSet {
     pub(crate) is_abandoned: bool,
     /// Offset behind the last byte; that of every live member.
     pub(crate) end_offset: u64,
-    /// Volatile state of the undo log.
-    pub(crate) undo: Log,
+    /// Volatile state of the transaction log.
+    pub(crate) log: Log,
     /// How far scrubbing is.
     pub(crate) scrubbed_to: u64,
     /// The quick way to all live members, if there is one.
@@ -57,7 +57,7 @@ pub(crate) struct Identity {
     pub(crate) epoch_number: u64,
     pub(crate) base_epoch: u64,
     pub(crate) data_bytes: u64,
-    pub(crate) undo_bytes: u64,
+    pub(crate) log_bytes: u64,
     pub(crate) region_bytes: u64,
 }
 
@@ -69,7 +69,7 @@ impl PoolSet {
 
     /// Returns the offset of the first byte of the data area.
     pub fn data_offset(&self) -> u64 {
-        DATA_OFFSET + self.identity.undo_bytes
+        DATA_OFFSET + self.identity.log_bytes
     }
 
     /// Returns the offset behind the last byte of the data area.
@@ -87,8 +87,8 @@ impl PoolSet {
         self.copy_count().saturating_sub(1)
     }
 
-    /// Whether the set was opened read-only after a crash, so that what a transaction left behind
-    /// is still there: open it for writing to repair it.
+    /// Whether the set was opened read-only after a crash: what the newest transactions wrote may
+    /// not be in place, or in part. Open it for writing to repair it.
     pub fn is_unclean(&self) -> bool {
         self.is_unclean
     }
@@ -143,7 +143,7 @@ impl PoolSet {
     /// `OutOfRange`, `ReadOnly`, `NoReplica`; nothing is written.
     #[inline]
     pub fn write(&mut self, offset: u64, source: &[u8]) -> Result<()> {
-        self.leave_transactions(offset)?;
+        self.leave_transactions(offset, source.len())?;
         self.prepare(offset, source.len() as u64)?;
         self.store(offset, source)
     }
@@ -167,7 +167,7 @@ impl PoolSet {
     /// As for [`PoolSet::write`] and [`PoolSet::drain`].
     #[inline]
     pub fn update(&mut self, offset: u64, source: &[u8]) -> Result<()> {
-        self.leave_transactions(offset)?;
+        self.leave_transactions(offset, source.len())?;
         self.prepare(offset, source.len() as u64)?;
         let Some(engine) = &mut self.engine else {
             return self.update_each(offset, source);
@@ -181,6 +181,29 @@ impl PoolSet {
             true => Ok(()),
             false => self.drain_each(),
         }
+    }
+
+    /// As [`PoolSet::write`], but for what is read back soon: up to 256 bytes stay in the cache.
+    ///
+    /// # Errors
+    /// As for [`PoolSet::write`].
+    #[inline]
+    pub fn write_near(&mut self, offset: u64, source: &[u8]) -> Result<()> {
+        self.leave_transactions(offset, source.len())?;
+        self.prepare(offset, source.len() as u64)?;
+        self.store_near(offset, source)
+    }
+
+    /// As [`PoolSet::update`], but for what is read back soon: up to 256 bytes stay in the cache.
+    ///
+    /// # Errors
+    /// As for [`PoolSet::update`].
+    #[inline]
+    pub fn update_near(&mut self, offset: u64, source: &[u8]) -> Result<()> {
+        self.leave_transactions(offset, source.len())?;
+        self.prepare(offset, source.len() as u64)?;
+        self.store_near(offset, source)?;
+        self.drain()
     }
 
     /// Stores every source at its offset in every member, in order, and returns when all are
@@ -205,7 +228,7 @@ impl PoolSet {
     ) -> Result<()> {
         for index in 0..count {
             let (offset, source) = update(index);
-            self.leave_transactions(offset)?;
+            self.leave_transactions(offset, source.len())?;
             self.prepare(offset, source.len() as u64)?;
         }
         match &self.engine {
@@ -222,17 +245,31 @@ impl PoolSet {
     }
 
     /// Stores the aligned word in every member by one 8-byte store each, after all that was written
-    /// before is durable, and returns when it is durable in all.
+    /// before is durable, and returns when it is durable in all: two fences for all members.
     ///
     /// # Errors
     /// As for [`PoolSet::update`], `NotAligned`.
+    #[inline]
     pub fn publish_u64(&mut self, offset: u64, value: u64) -> Result<()> {
         // A wrong offset is refused before anything is stored.
         self.check_range(offset, 8)?;
         self.serving_pool()?.load_u64(offset)?;
-        self.leave_transactions(offset)?;
+        self.leave_transactions(offset, 8)?;
         self.prepare(offset, 8)?;
+        // PERSIST: what the word makes reachable is durable in every member.
         self.drain()?;
+        if !self.stores_words_whole() {
+            return self.publish_each(offset, value);
+        }
+        self.store_near(offset, &value.to_le_bytes())?;
+        // PERSIST: the word is durable in every member.
+        self.drain()
+    }
+
+    /// Publishes in one live member after the other.
+    #[cold]
+    #[inline(never)]
+    fn publish_each(&mut self, offset: u64, value: u64) -> Result<()> {
         let mut failed = Vec::new();
         for (position, member) in self.members.iter_mut().enumerate() {
             if let Some(pool) = member.pool.as_mut().filter(|_| is_live(member.condition))
@@ -280,12 +317,15 @@ impl PoolSet {
 
     fn finish(&mut self) -> Result<()> {
         // A half-done commit is for the next open, which compares the members.
-        self.is_abandoned |= self.undo.is_broken();
+        self.is_abandoned |= self.log.is_broken();
         if self.access == Access::ReadOnly || !self.is_raised || self.is_abandoned {
             return Ok(());
         }
         self.is_abandoned = true;
-        self.drain()?;
+        match self.log.is_live() {
+            true => transaction_log::settle(self)?,
+            false => self.drain()?,
+        }
         self.clear_intents()
     }
 
@@ -299,11 +339,12 @@ impl PoolSet {
         }
     }
 
-    /// Keeps stores that are not part of a transaction out of the undo log, and settles it.
+    /// Keeps stores that are not part of a transaction out of the log, and settles that if they
+    /// meet what it speaks of.
     #[inline(always)]
-    fn leave_transactions(&mut self, offset: u64) -> Result<()> {
-        match offset < self.data_offset() || self.undo.is_unsettled() {
-            true => undo::settle(self, offset),
+    fn leave_transactions(&mut self, offset: u64, bytes: usize) -> Result<()> {
+        match offset < self.data_offset() || self.log.is_in_the_way() {
+            true => transaction_log::leave(self, offset, bytes),
             false => Ok(()),
         }
     }
@@ -331,13 +372,26 @@ impl PoolSet {
         }
     }
 
+    /// As [`PoolSet::store`], for what is read back soon.
+    #[inline(always)]
+    pub(crate) fn store_near(&mut self, offset: u64, source: &[u8]) -> Result<()> {
+        match &self.engine {
+            Some(engine) if source.len() <= NEAR_BYTES_MAX => {
+                // SAFETY: as in `update`; the caller prepared the range.
+                let _ = unsafe { engine.write_near(offset, source) };
+                Ok(())
+            }
+            _ => self.store(offset, source),
+        }
+    }
+
     /// Whether a store of an aligned word of 4 or 8 bytes is one instruction in each member.
     #[inline(always)]
     pub(crate) fn stores_words_whole(&self) -> bool {
         self.engine.as_ref().is_some_and(Engine::stores_words_whole)
     }
 
-    /// As [`PoolSet::store`], for the stores of a transaction: into the data area or the undo log.
+    /// As [`PoolSet::store`], for the stores of a transaction: into the data area or the log.
     #[inline(always)]
     pub(crate) fn store_in_transaction(&mut self, offset: u64, source: &[u8]) -> Result<()> {
         let is_log = offset < self.data_offset();

@@ -12,8 +12,8 @@ pub(crate) const DATA_BYTES: u64 = 12 << 10;
 /// Bytes at the begin of the data area that are changed again and again.
 const HOT_BYTES: u64 = 96;
 
-/// Bytes of the undo log.
-pub(crate) const UNDO_BYTES: u64 = 16 << 10;
+/// Bytes of the transaction log.
+pub(crate) const LOG_BYTES: u64 = 16 << 10;
 
 pub(crate) const NAME: &str = "set";
 
@@ -174,7 +174,7 @@ pub(crate) fn create(domains: &[Domain]) -> nacre_pmem::Result<PoolSet> {
 
 /// Creates a pool set with a data area of `data_bytes` bytes.
 pub(crate) fn create_with(domains: &[Domain], data_bytes: u64) -> nacre_pmem::Result<PoolSet> {
-    let options = PoolSetOptions { undo_bytes: UNDO_BYTES, ..PoolSetOptions::new(data_bytes) };
+    let options = PoolSetOptions { log_bytes: LOG_BYTES, ..PoolSetOptions::new(data_bytes) };
     PoolSet::create(NAME, domains, &options)
 }
 
@@ -187,7 +187,7 @@ pub(crate) fn data(set: &PoolSet) -> nacre_pmem::Result<&[u8]> {
     set.read(set.data_offset(), set.end_offset() - set.data_offset())
 }
 
-/// Checks that all members are good and have the same bytes from the undo log on.
+/// Checks that all members are good and have the same bytes from the transaction log on.
 pub(crate) fn check_members(set: &PoolSet) -> Outcome {
     for state in set.member_states() {
         if state.condition != MemberCondition::Good {

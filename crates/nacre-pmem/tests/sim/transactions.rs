@@ -1,4 +1,4 @@
-//! Undo-log transactions: each one wholly there or not at all, acknowledged ones there.
+//! Transactions: each one wholly there or not at all, acknowledged ones there.
 
 use nacre_pmem::sim::{Crash, Explorer, Marks, Outcome, Report, Violation};
 use nacre_pmem::{Domain, PoolSet};
@@ -213,7 +213,7 @@ fn overlapping_writes_are_atomic_even_if_recovery_is_cut_short_twice() {
 }
 
 #[test]
-fn bugs_planted_into_the_undo_log_are_found() {
+fn bugs_planted_into_the_transaction_log_are_found() {
     let script = Script::random(3, 4);
     for (name, plant) in PLANTS {
         let explorer = Explorer::new("planted", 3).images(500).domains(2).nested(0, 0);
@@ -229,7 +229,7 @@ fn bugs_planted_into_the_undo_log_are_found() {
                 |crash| check(crash, &script, 3),
             )
             .unwrap();
-        println!("sim: undo log, planted {name}: {found} of {places} found");
+        println!("sim: transaction log, planted {name}: {found} of {places} found");
         assert!(found > 0, "{name}: {found} of {places}");
     }
 }

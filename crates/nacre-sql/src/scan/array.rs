@@ -82,10 +82,10 @@ impl ColumnReader {
                 self.primitive::<TimestampMicrosecondType>(&block, rows, nulls, Block::decode_i64)?
             }
             ColumnType::Real => {
-                self.primitive::<Float32Type>(&block, rows, nulls, Block::decode_f32)?
+                self.primitive::<Float32Type>(&block, rows, nulls, |b, _, r, o| b.decode_f32(r, o))?
             }
             ColumnType::Double => {
-                self.primitive::<Float64Type>(&block, rows, nulls, Block::decode_f64)?
+                self.primitive::<Float64Type>(&block, rows, nulls, |b, _, r, o| b.decode_f64(r, o))?
             }
             ColumnType::Decimal { precision, scale } => {
                 let mut values = Vec::with_capacity(rows.len());

@@ -68,7 +68,7 @@ impl Manifest {
     ) -> Result<Manifest> {
         remove_unfinished(main)?;
         let domains = [main.clone(), main.clone()];
-        let options = PoolSetOptions { undo_bytes: 0, ..PoolSetOptions::new(INITIAL_BYTES) };
+        let options = PoolSetOptions { log_bytes: 0, ..PoolSetOptions::new(INITIAL_BYTES) };
         let mut set = PoolSet::create(UNFINISHED_SET_NAME, &domains, &options)?;
         let start = set.data_offset();
         set.write(start, &header_bytes(database, created_micros))?;

@@ -15,7 +15,7 @@ use crate::schema::{ColumnDef, TableSchema};
 
 const ID: DatabaseId = DatabaseId(*b"0123456789abcdef");
 
-/// Where the data area begins without an undo log.
+/// Where the data area begins without a transaction log.
 const START: u64 = nacre_pmem::set::DATA_OFFSET;
 
 /// A fault to inject.

@@ -1,9 +1,9 @@
 //! Values of more than 512 bytes: each lies in an extent of its own, to which the entry refers.
 //!
-//! Every change is one transaction: the new value is streamed to a new extent, which nothing refers
-//! to yet and which therefore needs no undo entry; then entry or reference change, and the old
-//! extent is given back. A crash leaves the old value or the new one, and each in its extent. The
-//! next update probably takes the extent that this one gave back.
+//! Every change is one transaction: the new value is streamed to a new extent, which nothing
+//! refers to yet and which therefore needs no entry in the log; then entry or reference change, and
+//! the old extent is given back. A crash leaves the old value or the new one, and each in its
+//! extent. The next update probably takes the extent that this one gave back.
 
 use super::entry::{self, CRC_OFFSET, INLINE_BYTES_MAX, Reference, Stored};
 use super::leaf::{Damage, Hit, LeafRef};
@@ -12,7 +12,7 @@ use super::write::Spot;
 use crate::error::Result;
 use crate::flush::CACHE_LINE_BYTES;
 use crate::heap::Heap;
-use crate::undo::Transaction;
+use crate::transaction_log::Transaction;
 
 /// Bytes of a new extent that are loaded ahead; past that the processor has enough to do.
 const PREFETCHED_BYTES_MAX: usize = 4096;

@@ -159,7 +159,7 @@ impl State {
             None if change == Change::Update => Ok(false),
             Some(hit) if hit.is_replaced_in_place_by(value) => {
                 let word = leaf.slot_offset(hit.slot) + WORD_OFFSET as u64;
-                self.set.update(word, &entry::value_word(value).to_le_bytes())?;
+                self.set.update_near(word, &entry::value_word(value).to_le_bytes())?;
                 Ok(true)
             }
             hit => self.replace(key, value, fingerprint, live, hit).map(|()| true),
@@ -197,7 +197,7 @@ impl State {
             None => return Ok(false),
             Some(hit) if hit.is_replaced_in_place_by(value) => {
                 let word = leaf.slot_offset(hit.slot) + WORD_OFFSET as u64;
-                self.set.write(word, &entry::value_word(value).to_le_bytes())?;
+                self.set.write_near(word, &entry::value_word(value).to_le_bytes())?;
             }
             hit => self.replace(key, value, fingerprint, live, hit)?,
         }
@@ -240,8 +240,8 @@ impl State {
             &mut large[..]
         };
         entry::encode(buffer, key, Stored::Inline(value));
-        self.set.write(leaf.slot_offset(slot), buffer)?;
-        self.set.write(leaf.fingerprint_offset(slot), &[fingerprint])?;
+        self.set.write_near(leaf.slot_offset(slot), buffer)?;
+        self.set.write_near(leaf.fingerprint_offset(slot), &[fingerprint])?;
         self.set.publish_u64(leaf.offset(), live)?;
         self.note_entry(key, slot, bytes, hit);
         Ok(())

@@ -1,7 +1,8 @@
 //! What the body of a transaction reads, and the refusal to commit what it made of garbage.
 //!
 //! Words are checked when they are loaded. A slice may lose a page while the body uses it, so the
-//! members that slices were taken of must still be sound at the commit.
+//! members that slices were taken of must still be sound at the commit. What the transaction wrote
+//! itself is laid over a copy.
 
 use super::transaction::{Meeting, Transaction};
 use crate::error::{Error, ErrorKind, Result};
@@ -10,8 +11,8 @@ use crate::set::PoolSet;
 use crate::set::member::Member;
 
 impl Transaction<'_> {
-    /// Returns the pool set as it is without the writes of this transaction that are not applied
-    /// yet. For offsets and sizes, and for ranges that this transaction does not write.
+    /// Returns the pool set as it is without the writes of this transaction. For offsets and sizes,
+    /// and for ranges that this transaction does not write.
     pub fn set(&self) -> &PoolSet {
         let sound = |(position, member): (usize, &Member)| match &member.pool {
             Some(pool) if !pool.is_faulted() => bit(position),
@@ -28,17 +29,15 @@ impl Transaction<'_> {
         self.set
     }
 
-    /// Returns a range as this transaction sees it. If it wrote there since the last such read,
-    /// this costs a fence.
+    /// Returns a range as this transaction sees it: a copy if it wrote there.
     ///
     /// # Errors
-    /// `OutOfRange`; `Lost` if no good member has the range; as for [`PoolSet::drain`].
+    /// `OutOfRange`; `Lost` if no good member has the range.
     #[inline]
     pub fn read(&mut self, offset: u64, bytes: u64) -> Result<&[u8]> {
-        if !matches!(self.meet(offset, bytes as usize), Meeting::Apart) {
-            self.apply()?;
-        }
-        if self.set.serving_pool()?.is_faulted() {
+        let is_apart = matches!(self.meet(offset, bytes as usize), Meeting::Apart);
+        // Whether a member that lost pages loses more of them cannot be told at the commit.
+        if !is_apart || self.set.serving_pool()?.is_faulted() {
             return self.read_copy(offset, bytes);
         }
         let found = self.set.read(offset, bytes)?;
@@ -46,12 +45,20 @@ impl Transaction<'_> {
         Ok(found)
     }
 
-    /// Reads a member that lost pages, when there is no better one: whether it loses more of them
-    /// cannot be told at the commit.
     #[cold]
     #[inline(never)]
     fn read_copy(&mut self, offset: u64, bytes: u64) -> Result<&[u8]> {
-        self.buffers.copy = self.set.read_with(offset, bytes, <[u8]>::to_vec)?;
+        let mut copy = self.set.read_with(offset, bytes, <[u8]>::to_vec)?;
+        for target in &self.buffers.targets {
+            let (start, end) = (target.offset, target.offset + target.bytes as u64);
+            let (from, to) = (start.max(offset), end.min(offset + bytes));
+            if from < to {
+                let new = &self.buffers.image[target.at..][..target.bytes];
+                copy[(from - offset) as usize..(to - offset) as usize]
+                    .copy_from_slice(&new[(from - start) as usize..(to - start) as usize]);
+            }
+        }
+        self.buffers.copy = copy;
         Ok(&self.buffers.copy)
     }
 
@@ -61,10 +68,18 @@ impl Transaction<'_> {
     /// As for [`Transaction::read`], `NotAligned`.
     #[inline]
     pub fn load_u64(&mut self, offset: u64) -> Result<u64> {
-        if !matches!(self.meet(offset, 8), Meeting::Apart) {
-            self.apply()?;
+        let word = self.set.load_u64(offset)?;
+        match self.meet(offset, 8) {
+            Meeting::Apart => Ok(word),
+            _ => self.load_copy(offset),
         }
-        self.set.load_u64(offset)
+    }
+
+    #[cold]
+    fn load_copy(&mut self, offset: u64) -> Result<u64> {
+        let mut word = [0; 8];
+        word.copy_from_slice(self.read_copy(offset, 8)?);
+        Ok(u64::from_le_bytes(word))
     }
 
     /// Rolls back if a member that the body had slices of lost pages since.
@@ -81,7 +96,7 @@ impl Transaction<'_> {
 
     #[cold]
     fn refuse_lost(&mut self) -> Result<()> {
-        self.rollback()?;
+        self.finish();
         Err(Error::new(
             ErrorKind::Lost,
             "transaction",
