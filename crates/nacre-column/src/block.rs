@@ -9,16 +9,19 @@
 //! 2. [`encode`] has decoded what it returns and compared it with its input.
 //! 3. No bytes whatever make a reader of an opened block panic or read outside: sizes are checked
 //!    by [`Block::open`], and what lies inside of sections where it is used.
-//! 4. A value that is null has a clear bit in `nulls` and an unspecified value elsewhere: the
-//!    block's least value if bit-packed, code 0 in a dictionary, 0 or the empty string in plain.
+//! 4. A value that is null has a clear bit in `nulls` and an unspecified value elsewhere: 0 or the
+//!    empty string in plain, else the key of the row before it (see `format/keys.rs`) or code 0.
 //!
 //! # Layout
 //! Drawn in `docs/layout.md`, section "Block": the header, then the sections `nulls`, `values`,
 //! `offsets` and `heap`, those that the format has.
 
+mod choose;
 mod encode;
 mod header;
+mod numbers;
 mod read;
+mod strings;
 #[cfg(test)]
 mod tests;
 

@@ -1,13 +1,30 @@
 //! The formats that a block can be in, one module each.
 //!
+//! [`keys`] says what the integer formats store and how one is added; [`lanes`] and [`groups`] are
+//! what those that pack bits have in common.
+//!
 //! | format | for | section `values` | sections `offsets`, `heap` |
 //! |---|---|---|---|
 //! | [`plain`] | all types | fixed-width values | the strings end to end |
-//! | [`static_bp`] | whole numbers | differences to a base, bit-packed | none |
-//! | [`dictionary`] | strings | codes, bit-packed | the distinct strings, ascending |
+//! | [`static_bp`] | whole numbers | keys, packed in one width | none |
+//! | [`dictionary`] | strings | codes, packed in one width | the distinct strings, ascending |
+//! | [`dynamic_bp`] | whole numbers | keys, a width for each 128 | where each 128 start |
+//! | [`simd_bp128`] | whole numbers | keys, a width for each 128 | where each 2,048 start |
+//! | [`simd_fastpfor`] | whole numbers | low bits, a width for each 128 | the same; high bits |
+//! | [`delta_bp`] | whole numbers | deltas, a width for each 128 | the same; four of each 2,048 |
+//! | [`for_bp`] | whole numbers | keys less the least of 128, a width each | the same; the least |
 
+pub(crate) mod delta_bp;
 pub(crate) mod dictionary;
+pub(crate) mod dynamic_bp;
+pub(crate) mod for_bp;
+pub(crate) mod groups;
+pub(crate) mod integer;
+pub(crate) mod keys;
+pub(crate) mod lanes;
 pub(crate) mod plain;
+pub(crate) mod simd_bp128;
+pub(crate) mod simd_fastpfor;
 pub(crate) mod static_bp;
 
 use std::fmt;
@@ -140,7 +157,13 @@ impl Format {
     /// Tells whether this program can encode values of `column_type` so.
     pub(crate) fn is_supported(self, column_type: ColumnType) -> bool {
         match self {
-            Self::Plain | Self::StaticBp => true,
+            Self::Plain
+            | Self::StaticBp
+            | Self::DynamicBp
+            | Self::SimdBp128
+            | Self::SimdFastPfor
+            | Self::DeltaBp
+            | Self::ForBp => true,
             Self::Dictionary => column_type.physical() == Physical::Bytes,
             _ => false,
         }

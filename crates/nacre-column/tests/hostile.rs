@@ -36,8 +36,8 @@ fn use_everything(bytes: &[u8], column_type: ColumnType) {
         let _ = block.decode_i32(flavour, range.clone(), &mut Vec::new());
         let _ = block.decode_i64(flavour, range.clone(), &mut Vec::new());
         let _ = block.decode_i128(flavour, range.clone(), &mut Vec::new());
-        let _ = block.decode_f32(range.clone(), &mut Vec::new());
-        let _ = block.decode_f64(range.clone(), &mut Vec::new());
+        let _ = block.decode_f32(flavour, range.clone(), &mut Vec::new());
+        let _ = block.decode_f64(flavour, range.clone(), &mut Vec::new());
         let mut codes = Vec::new();
         let result = block.decode_codes(flavour, range.clone(), &mut codes);
         if let (Ok(()), Ok(Strings::Dictionary(entries))) = (result, block.strings()) {

@@ -115,17 +115,17 @@ fn decode(block: &Block<'_>) -> std::result::Result<ColumnBuffer, BlockError> {
         }
         Physical::Float32 => {
             let mut values = Vec::with_capacity(rows.len());
-            block.decode_f32(rows, &mut values)?;
+            block.decode_f32(flavour, rows, &mut values)?;
             values.into_iter().for_each(|value| column.push_float32(value));
         }
         Physical::Float64 => {
             let mut values = Vec::with_capacity(rows.len());
-            block.decode_f64(rows, &mut values)?;
+            block.decode_f64(flavour, rows, &mut values)?;
             values.into_iter().for_each(|value| column.push_float64(value));
         }
         Physical::Bytes => {
             for row in rows {
-                column.push_bytes(block.get_bytes(row)?.unwrap_or_default());
+                column.push_bytes(&block.get_bytes(row)?.unwrap_or_default());
             }
         }
     }

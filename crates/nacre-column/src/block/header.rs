@@ -6,20 +6,22 @@
 //! # Invariants
 //! 1. Sections come in the order of [`Section::ALL`], each on the first multiple of [`ALIGNMENT`]
 //!    after the one before; an absent section is all zeros in the header.
-//! 2. The bytes of every section but `heap` follow from type, format, rows, nulls, width and
-//!    entries, so a header that passes [`BlockHeader::from_bytes`] cannot lead a reader outside.
+//! 2. A header that passes [`BlockHeader::from_bytes`] cannot lead a reader outside of the block.
+//!    Whether the sections have the bytes that the format needs is checked by who reads the
+//!    format, in [`Block::open`](super::Block::open).
 
 use super::ALIGNMENT;
 use crate::column_type::COLUMN_TYPE_BYTES;
-use crate::format::{dictionary, static_bp};
+use crate::format::dictionary;
+use crate::format::lanes::WIDTH_MAX;
 use crate::sma::SMA_BYTES;
-use crate::{BlockError, CHUNK_ROWS, ColumnType, Format, Physical, STRING_BYTES_MAX, Sma};
+use crate::{BlockError, CHUNK_ROWS, ColumnType, Format, Physical, Sma};
 
 /// Bytes of a block's header.
 pub const HEADER_BYTES: usize = 192;
 
 /// Version of the layout that this program writes, and the newest that it reads.
-pub const BLOCK_VERSION: u16 = 1;
+pub const BLOCK_VERSION: u16 = 2;
 
 /// The first eight bytes of every block.
 pub const BLOCK_MAGIC: u64 = u64::from_le_bytes(*b"NacreBlk");
@@ -133,6 +135,8 @@ impl Extent {
 /// What a block's header says.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BlockHeader {
+    /// Version of the layout; see `docs/layout.md` for what version 1 did otherwise.
+    pub version: u16,
     /// Type of the column.
     pub column_type: ColumnType,
     /// How the values are encoded.
@@ -145,37 +149,19 @@ pub struct BlockHeader {
     pub bytes: u64,
     /// CRC-32C of all bytes of the block but these four.
     pub crc32c: u32,
-    /// Bits of one packed difference or code, 0 to 64.
+    /// Bits of the greatest key or code, 0 to 64; 0 in formats without keys.
     pub width: u8,
-    /// Distinct strings in a dictionary, else 0.
+    /// Distinct values in a dictionary; what other formats count.
     pub entries: u32,
-    /// What bit-packed differences are added to, else 0.
+    /// What keys are added to; 0 for floats and strings.
     pub base: i128,
     /// Aggregates over the rows.
     pub sma: Sma,
     pub(crate) sections: [Extent; 4],
 }
 
-/// Returns the bytes that each section of a block must have, given those of its heap.
-pub(crate) fn section_bytes(header: &BlockHeader, heap_bytes: usize) -> [usize; 4] {
-    let rows = header.rows as usize;
-    let width = usize::from(header.width);
-    let nulls = if header.null_count > 0 { rows.div_ceil(64) * 8 } else { 0 };
-    let is_bytes = header.column_type.physical() == Physical::Bytes;
-    match header.format {
-        Format::Plain if is_bytes => [nulls, 0, (rows + 1) * 4, heap_bytes],
-        Format::Plain => [nulls, rows * header.column_type.plain_bytes(), 0, 0],
-        Format::StaticBp => [nulls, static_bp::packed_bytes(rows, width), 0, 0],
-        Format::Dictionary => {
-            let offsets = (header.entries as usize + 1) * 4;
-            [nulls, static_bp::packed_bytes(rows, width), offsets, heap_bytes]
-        }
-        _ => [nulls, 0, 0, 0],
-    }
-}
-
 /// Places sections of these sizes after the header; returns them and the size of the block.
-/// The sizes of one block fit 32 bits: the heap has at most 2^31, the rest at most 2 MiB.
+/// Each size fits 32 bits: the encoder and the header see to it.
 pub(crate) fn place(section_bytes: [usize; 4]) -> ([Extent; 4], usize) {
     let mut end = HEADER_BYTES;
     let sections = section_bytes.map(|bytes| {
@@ -196,7 +182,7 @@ impl BlockHeader {
             block[field.offset..field.offset + field.bytes].copy_from_slice(value);
         };
         put(MAGIC, &BLOCK_MAGIC.to_le_bytes());
-        put(VERSION, &BLOCK_VERSION.to_le_bytes());
+        put(VERSION, &self.version.to_le_bytes());
         put(HEADER_SIZE, &(HEADER_BYTES as u16).to_le_bytes());
         put(CRC32C, &self.crc32c.to_le_bytes());
         put(BLOCK_BYTES, &self.bytes.to_le_bytes());
@@ -231,6 +217,7 @@ impl BlockHeader {
         let format = Format::from_tag(format_tag)
             .ok_or_else(|| bad(FORMAT_TAG, format_tag.into(), "1 to 14"))?;
         let this = Self {
+            version: u16::from_le_bytes(get(header, VERSION)),
             column_type: ColumnType::from_bytes(get(header, COLUMN_TYPE))?,
             format,
             rows: u32::from_le_bytes(get(header, ROWS)),
@@ -281,18 +268,27 @@ impl BlockHeader {
             let (column_type, format) = (self.column_type, self.format);
             return Err(BlockError::UnsupportedFormat { column_type, format });
         }
-        let (width_max, base_bits, has_entries) = match self.format {
-            Format::Plain => (0, 0, false),
-            Format::StaticBp if self.column_type.physical() == Physical::Int64 => (64, 64, false),
-            Format::StaticBp => (64, 128, false),
-            Format::Dictionary => (dictionary::code_width(self.entries as usize), 0, true),
-            _ => (0, 0, false),
+        self.check_numbers()
+    }
+
+    /// Checks width, base and entries.
+    fn check_numbers(&self) -> Result<(), BlockError> {
+        let physical = self.column_type.physical();
+        let width_max = match (self.format, physical) {
+            (Format::Plain, _) => 0,
+            (Format::Dictionary, Physical::Bytes) => dictionary::code_width(self.entries as usize),
+            (_, Physical::Bytes) => 0,
+            _ => WIDTH_MAX,
         };
-        let width = usize::from(self.width);
-        if width > width_max || (has_entries && width != width_max) {
-            let quantifier = if has_entries { "" } else { "at most " };
-            return Err(bad(WIDTH, self.width.into(), format!("{quantifier}{width_max}")));
+        if usize::from(self.width) > width_max {
+            return Err(bad(WIDTH, self.width.into(), format!("at most {width_max}")));
         }
+        let base_bits = match (self.format, physical) {
+            (Format::Plain, _) => 0,
+            (_, Physical::Int64) => 64,
+            (_, Physical::Int128) => 128,
+            _ => 0,
+        };
         let is_base = match base_bits {
             0 => self.base == 0,
             64 => i64::try_from(self.base).is_ok(),
@@ -301,22 +297,24 @@ impl BlockHeader {
         if !is_base {
             return Err(bad(BASE, self.base, format!("a number of {base_bits} bits")));
         }
-        let entries_max = if has_entries { self.rows } else { 0 };
-        let entries_min = entries_max.min(1);
-        if !(entries_min..=entries_max).contains(&self.entries) {
-            let range = format!("{entries_min} to {entries_max}");
+        let entries = match self.format {
+            Format::Plain | Format::StaticBp => 0..=0,
+            Format::Dictionary => self.rows.min(1)..=self.rows,
+            _ => 0..=u32::MAX,
+        };
+        if !entries.contains(&self.entries) {
+            let range = format!("{} to {}", entries.start(), entries.end());
             return Err(bad(ENTRIES, self.entries.into(), range));
         }
         Ok(())
     }
 
-    /// Checks that every section lies where the other fields demand.
+    /// Checks that the sections lie in order, one behind the other.
     fn check_sections(&self) -> Result<(), BlockError> {
-        let heap_bytes = self.sections[Section::Heap as usize].bytes;
-        if heap_bytes as usize > STRING_BYTES_MAX {
-            return Err(bad(HEAP_BYTES, heap_bytes.into(), format!("at most {STRING_BYTES_MAX}")));
-        }
-        let (expected, end) = place(section_bytes(self, heap_bytes as usize));
+        let mut sizes = self.sections.map(|extent| extent.bytes as usize);
+        let has_nulls = self.null_count > 0;
+        sizes[0] = if has_nulls { (self.rows as usize).div_ceil(64) * 8 } else { 0 };
+        let (expected, end) = place(sizes);
         for (section, (found, expected)) in
             Section::ALL.into_iter().zip(self.sections.into_iter().zip(expected))
         {

@@ -1,13 +1,15 @@
 //! Reads blocks where they lie.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use nacre_simd::{Flavour, Kernel, Simd};
 
 use super::header::{BlockHeader, Section, checksum};
+use crate::format::integer::Integer;
+use crate::format::keys::{Keys, SectionBytes, Shape, wrong_size};
 use crate::format::plain::{self, StringValues, Strings};
-use crate::format::static_bp::{Integer, Packed};
-use crate::{BlockError, ColumnType, Format, Physical, Sma};
+use crate::{BlockError, ByteValues, ColumnType, Format, Physical, STRING_BYTES_MAX, Sma};
 
 /// An encoded column of a chunk, in bytes that someone else holds.
 ///
@@ -35,6 +37,8 @@ use crate::{BlockError, ColumnType, Format, Physical, Sma};
 pub struct Block<'a> {
     bytes: &'a [u8],
     header: BlockHeader,
+    /// Keys of numbers, or codes of a dictionary of strings; `None` in plain.
+    keys: Option<Keys<'a>>,
 }
 
 impl<'a> Block<'a> {
@@ -47,7 +51,54 @@ impl<'a> Block<'a> {
         if header.column_type != expected {
             return Err(BlockError::WrongType { found: header.column_type, expected });
         }
-        Ok(Self { bytes, header })
+        let mut this = Self { bytes, header, keys: None };
+        this.keys = this.open_keys()?;
+        Ok(this)
+    }
+
+    /// Checks that the sections have the bytes that the format needs; opens keys or codes.
+    fn open_keys(&self) -> Result<Option<Keys<'a>>, BlockError> {
+        let [_, values, offsets, heap] =
+            Section::ALL.map(|section| &self.bytes[self.header.section(section)]);
+        let check = |section, found: &[u8], expected: usize| match found.len() {
+            found if found == expected => Ok(()),
+            found => Err(wrong_size(section, found, expected)),
+        };
+        let is_bytes = self.column_type().physical() == Physical::Bytes;
+        let shape = Shape {
+            version: self.header.version,
+            rows: self.rows(),
+            width: self.header.width.into(),
+            entries: self.header.entries as usize,
+        };
+        if is_bytes && heap.len() > STRING_BYTES_MAX {
+            return Err(wrong_size("heap_bytes", heap.len(), STRING_BYTES_MAX));
+        }
+        match self.header.format {
+            Format::Plain if is_bytes => {
+                check("values_bytes", values, 0)?;
+                check("offsets_bytes", offsets, (shape.rows + 1) * 4)?;
+                Ok(None)
+            }
+            Format::Plain => {
+                let bytes_each = self.column_type().plain_bytes();
+                check("values_bytes", values, shape.rows * bytes_each)?;
+                check("offsets_bytes", offsets, 0)?;
+                check("heap_bytes", heap, 0)?;
+                Ok(None)
+            }
+            Format::Dictionary if is_bytes => {
+                check("offsets_bytes", offsets, (shape.entries + 1) * 4)?;
+                let codes = SectionBytes { values, offsets: &[], heap: &[] };
+                Keys::open(Format::StaticBp, shape, codes)
+            }
+            format => {
+                let keys = Keys::open(format, shape, SectionBytes { values, offsets, heap })?;
+                let column_type = self.column_type();
+                let unsupported = BlockError::UnsupportedFormat { column_type, format };
+                keys.map(Some).ok_or(unsupported)
+            }
+        }
     }
 
     /// Checks every byte: the checksum, and then that what lies inside of the sections is what a
@@ -70,6 +121,9 @@ impl<'a> Block<'a> {
     /// Checks what lies inside of the sections, without the checksum.
     pub(crate) fn check_contents(&self, flavour: Flavour) -> Result<(), BlockError> {
         self.check_validity()?;
+        if let Some(keys) = &self.keys {
+            keys.check(flavour)?;
+        }
         if self.header.column_type.physical() != Physical::Bytes {
             return Ok(());
         }
@@ -217,12 +271,9 @@ impl<'a> Block<'a> {
         })
     }
 
-    /// Returns the packed differences or codes, if the format has them.
-    pub(crate) fn packed(&self) -> Option<Packed<'a>> {
-        (self.header.format != Format::Plain).then(|| {
-            let bytes = &self.bytes[self.header.section(Section::Values)];
-            Packed::new(usize::from(self.header.width), bytes)
-        })
+    /// Returns the keys of numbers or the codes of a dictionary of strings; `None` in plain.
+    pub(crate) fn keys(&self) -> Option<&Keys<'a>> {
+        self.keys.as_ref()
     }
 
     /// Appends the values of the rows `rows` to `out`. Those of null rows are unspecified.
@@ -304,8 +355,8 @@ impl<'a> Block<'a> {
         if !self.column_type().int_range().is_some_and(fits) {
             return Err(self.wrong_output(T::NAME));
         }
-        match self.packed() {
-            Some(packed) => packed.decode(flavour, self.header.base, rows, out),
+        match self.keys() {
+            Some(keys) => keys.decode(flavour, self.header.base, rows, out),
             None => {
                 let bytes_each = self.column_type().plain_bytes();
                 plain::decode_ints(self.plain_bytes_of(rows, bytes_each), bytes_each, out);
@@ -324,12 +375,18 @@ impl<'a> Block<'a> {
     ///
     /// # Errors
     /// [`BlockError::RowRange`], or [`BlockError::WrongOutput`] for other columns.
-    pub fn decode_f32(&self, rows: Range<usize>, out: &mut Vec<f32>) -> Result<(), BlockError> {
-        self.decode_f32_with(rows, out, |value| value)
+    pub fn decode_f32(
+        &self,
+        flavour: Flavour,
+        rows: Range<usize>,
+        out: &mut Vec<f32>,
+    ) -> Result<(), BlockError> {
+        self.decode_f32_with(flavour, rows, out, |value| value)
     }
 
     pub(crate) fn decode_f32_with<T>(
         &self,
+        flavour: Flavour,
         rows: Range<usize>,
         out: &mut Vec<T>,
         convert: impl Fn(f32) -> T,
@@ -338,7 +395,14 @@ impl<'a> Block<'a> {
         if self.column_type().physical() != Physical::Float32 {
             return Err(self.wrong_output("f32"));
         }
-        plain::take(self.plain_bytes_of(rows, 4), out, |b| convert(f32::from_le_bytes(b)));
+        match self.keys() {
+            Some(keys) => keys.for_each_run::<u32>(flavour, rows, |keys| {
+                out.extend(keys.iter().map(|key| convert(f32::from_bits(*key))));
+            }),
+            None => {
+                plain::take(self.plain_bytes_of(rows, 4), out, |b| convert(f32::from_le_bytes(b)));
+            }
+        }
         Ok(())
     }
 
@@ -347,21 +411,36 @@ impl<'a> Block<'a> {
     ///
     /// # Errors
     /// [`BlockError::RowRange`], or [`BlockError::WrongOutput`] for other columns.
-    pub fn decode_f64(&self, rows: Range<usize>, out: &mut Vec<f64>) -> Result<(), BlockError> {
-        self.decode_f64_with(rows, out, |value| value)
+    pub fn decode_f64(
+        &self,
+        flavour: Flavour,
+        rows: Range<usize>,
+        out: &mut Vec<f64>,
+    ) -> Result<(), BlockError> {
+        self.decode_f64_with(flavour, rows, out, |value| value)
     }
 
     pub(crate) fn decode_f64_with<T>(
         &self,
+        flavour: Flavour,
         rows: Range<usize>,
         out: &mut Vec<T>,
         convert: impl Fn(f64) -> T,
     ) -> Result<(), BlockError> {
         match self.column_type().physical() {
-            Physical::Float32 => self.decode_f32_with(rows, out, |value| convert(value.into())),
+            Physical::Float32 => {
+                self.decode_f32_with(flavour, rows, out, |value| convert(value.into()))
+            }
             Physical::Float64 => {
                 self.check_rows(&rows)?;
-                plain::take(self.plain_bytes_of(rows, 8), out, |b| convert(f64::from_le_bytes(b)));
+                let Some(keys) = self.keys() else {
+                    let bytes = self.plain_bytes_of(rows, 8);
+                    plain::take(bytes, out, |b| convert(f64::from_le_bytes(b)));
+                    return Ok(());
+                };
+                keys.for_each_run::<u64>(flavour, rows, |keys| {
+                    out.extend(keys.iter().map(|key| convert(f64::from_bits(*key))));
+                });
                 Ok(())
             }
             _ => Err(self.wrong_output("f64")),
@@ -382,12 +461,13 @@ impl<'a> Block<'a> {
         out: &mut Vec<u32>,
     ) -> Result<(), BlockError> {
         self.check_rows(&rows)?;
-        let Some(packed) = self.packed().filter(|_| self.header.format == Format::Dictionary)
-        else {
+        let is_dictionary = self.header.format == Format::Dictionary
+            && self.column_type().physical() == Physical::Bytes;
+        let Some(keys) = self.keys().filter(|_| is_dictionary) else {
             return Err(self.wrong_output("codes"));
         };
         let before = out.len();
-        packed.decode(flavour, 0, rows.clone(), out);
+        keys.decode(flavour, 0, rows.clone(), out);
         let greatest = flavour.run(Greatest { values: &out[before..] });
         if rows.is_empty() || greatest < self.header.entries {
             return Ok(());
@@ -405,8 +485,8 @@ impl<'a> Block<'a> {
     /// Returns the whole number in `row`, or `None` if it is null.
     ///
     /// # Errors
-    /// [`BlockError::RowRange`], or [`BlockError::WrongOutput`] unless the column is of whole
-    /// numbers.
+    /// [`BlockError::RowRange`]; [`BlockError::WrongOutput`] unless the column is of whole numbers;
+    /// [`BlockError::SequentialOnly`] if the format has no access to single rows.
     #[inline]
     pub fn get_int(&self, row: usize) -> Result<Option<i128>, BlockError> {
         if self.is_null(row)? {
@@ -417,12 +497,12 @@ impl<'a> Block<'a> {
             Physical::Int128 => true,
             _ => return Err(self.wrong_output("i128")),
         };
-        if let Some(packed) = self.packed() {
-            let difference = packed.get(row);
+        if let Some(keys) = self.keys() {
+            let key = keys.get(row).ok_or_else(|| self.sequential_only())?;
             return Ok(Some(if is_wide {
-                i128::add(self.header.base, difference)
+                i128::add(self.header.base, key)
             } else {
-                i64::add(self.header.base as i64, difference).into()
+                i64::add(self.header.base as i64, key).into()
             }));
         }
         let bytes_each = self.column_type().plain_bytes();
@@ -436,32 +516,98 @@ impl<'a> Block<'a> {
     /// Returns the float in `row`, or `None` if it is null.
     ///
     /// # Errors
-    /// [`BlockError::RowRange`], or [`BlockError::WrongOutput`] unless the column is of floats.
+    /// [`BlockError::RowRange`]; [`BlockError::WrongOutput`] unless the column is of floats;
+    /// [`BlockError::SequentialOnly`] if the format has no access to single rows.
     pub fn get_float(&self, row: usize) -> Result<Option<f64>, BlockError> {
         let is_null = self.is_null(row)?;
-        let mut value = Vec::with_capacity(1);
-        self.decode_f64(row..row + 1, &mut value)?;
-        Ok(value.pop().filter(|_| !is_null))
+        let is_narrow = match self.column_type().physical() {
+            Physical::Float32 => true,
+            Physical::Float64 => false,
+            _ => return Err(self.wrong_output("f64")),
+        };
+        if is_null {
+            return Ok(None);
+        }
+        let bits = match self.keys() {
+            Some(keys) => keys.get(row).ok_or_else(|| self.sequential_only())?,
+            None => {
+                let bytes = self.plain_bytes_of(row..row + 1, self.column_type().plain_bytes());
+                let mut value = [0; 8];
+                value[..bytes.len()].copy_from_slice(bytes);
+                u64::from_le_bytes(value)
+            }
+        };
+        Ok(Some(match is_narrow {
+            true => f32::from_bits(bits as u32).into(),
+            false => f64::from_bits(bits),
+        }))
     }
 
     /// Returns the string in `row`, or `None` if it is null.
     ///
     /// # Errors
     /// [`BlockError::RowRange`]; [`BlockError::WrongOutput`] unless the column is of strings;
+    /// [`BlockError::SequentialOnly`] if the format has no access to single rows;
     /// [`BlockError::Contents`] if the block's bytes are damaged.
     #[inline]
-    pub fn get_bytes(&self, row: usize) -> Result<Option<&'a [u8]>, BlockError> {
+    pub fn get_bytes(&self, row: usize) -> Result<Option<Cow<'a, [u8]>>, BlockError> {
         let is_null = self.is_null(row)?;
         let strings = self.strings()?;
         if is_null {
             return Ok(None);
         }
-        match (strings, self.packed()) {
-            (Strings::Dictionary(entries), Some(packed)) => {
-                entries.get(packed.get(row) as usize).map(Some)
+        let value = match strings {
+            Strings::Plain(values) => values.get(row),
+            Strings::Dictionary(entries) => {
+                let code = self.keys().and_then(|codes| codes.get(row)).unwrap_or(u64::MAX);
+                entries.get(usize::try_from(code).unwrap_or(usize::MAX - 1))
             }
-            (Strings::Plain(values) | Strings::Dictionary(values), _) => values.get(row).map(Some),
+        };
+        value.map(|value| Some(Cow::Borrowed(value)))
+    }
+
+    /// Appends the strings of the rows `rows` to `out`, whatever the format. Those of null rows
+    /// are unspecified.
+    ///
+    /// # Errors
+    /// [`BlockError::RowRange`]; [`BlockError::WrongOutput`] unless the column is of strings;
+    /// [`BlockError::TooLarge`] if `out` would have more than [`STRING_BYTES_MAX`] bytes;
+    /// [`BlockError::Contents`] if the block's bytes are damaged. `out` then holds some of them.
+    pub fn decode_bytes(
+        &self,
+        flavour: Flavour,
+        rows: Range<usize>,
+        out: &mut ByteValues,
+    ) -> Result<(), BlockError> {
+        self.check_rows(&rows)?;
+        let mut push = |value: &[u8]| {
+            let bytes = out.data.len() + value.len();
+            if bytes > STRING_BYTES_MAX {
+                let (found, max) = (bytes as u64, STRING_BYTES_MAX as u64);
+                return Err(BlockError::TooLarge { what: "bytes of strings", found, max });
+            }
+            out.push(value);
+            Ok(())
+        };
+        match self.strings()? {
+            Strings::Plain(values) => {
+                for row in rows {
+                    push(values.get(row)?)?;
+                }
+            }
+            Strings::Dictionary(entries) => {
+                let mut codes = Vec::with_capacity(rows.len());
+                self.decode_codes(flavour, rows, &mut codes)?;
+                for code in codes {
+                    push(entries.get(code as usize)?)?;
+                }
+            }
         }
+        Ok(())
+    }
+
+    fn sequential_only(&self) -> BlockError {
+        BlockError::SequentialOnly { format: self.header.format }
     }
 
     pub(crate) fn check_rows(&self, rows: &Range<usize>) -> Result<(), BlockError> {

@@ -106,7 +106,7 @@ fn bytes_of_a_small_block_are_those_drawn() {
     let bytes = encode_as(&column, Flavour::active(), Format::StaticBp).unwrap().bytes;
     let mut expected = [0_u8; 192 + 64 + 192];
     expected[..8].copy_from_slice(b"NacreBlk");
-    expected[8] = 1;
+    expected[8] = 2;
     expected[10] = 192;
     expected[12..16].copy_from_slice(&bytes[12..16]);
     expected[16..18].copy_from_slice(&448_u16.to_le_bytes());
@@ -129,10 +129,9 @@ fn bytes_of_a_small_block_are_those_drawn() {
     expected[148] = 8;
     expected[152..154].copy_from_slice(&256_u16.to_le_bytes());
     expected[156] = 192;
-    // Rows 0 and 2 are there. Row 2 is lane 2, position 0: the difference 7 is in byte 16 of the
-    // first line.
+    // Rows 0 and 2 are there. Row 2 is lane 2, position 0: the key 7 is in byte 8 of line 0.
     expected[192] = 0b101;
-    expected[256 + 16] = 7;
+    expected[256 + 8] = 7;
     assert_eq!(bytes, expected);
 }
 
@@ -178,9 +177,9 @@ fn every_shorter_or_longer_slice_is_refused() {
 #[test]
 fn newer_version_is_unsupported_and_not_damaged() {
     let mut bytes = block_of([Some(1)]);
-    bytes[header::VERSION.offset] = 2;
+    bytes[header::VERSION.offset] = 3;
     let error = Block::open(&bytes, ColumnType::Integer).unwrap_err();
-    assert_eq!(error, BlockError::Version { found: 2, known: 1 });
+    assert_eq!(error, BlockError::Version { found: 3, known: 2 });
     assert_eq!(error.kind(), BlockErrorKind::Unsupported);
 }
 

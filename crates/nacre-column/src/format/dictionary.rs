@@ -17,7 +17,7 @@
 //! the greatest code, base 0. Sections `offsets` and `heap`: the distinct strings, as in
 //! [`plain`](super::plain).
 
-use super::static_bp;
+use super::lanes;
 use crate::buffer::{Bitmap, ByteValues};
 
 /// Rows looked at before it is decided to go on.
@@ -36,7 +36,7 @@ const PROBES_PER_ROW_MAX: usize = 8;
 
 /// Returns the bits of a code of a dictionary of `entries` strings.
 pub(crate) fn code_width(entries: usize) -> usize {
-    static_bp::width_of(entries.saturating_sub(1) as u64)
+    lanes::width_of(entries.saturating_sub(1) as u64)
 }
 
 /// A dictionary ready to be written.

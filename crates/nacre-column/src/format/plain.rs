@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use super::static_bp::Integer;
+use super::integer::Integer;
 use crate::BlockError;
 
 /// Writes whole numbers, each narrowed to `bytes_each` bytes, over `out`.

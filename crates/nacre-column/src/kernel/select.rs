@@ -21,9 +21,12 @@ use std::ops::Range;
 
 use nacre_simd::{Fill, Flavour, Simd};
 
+use crate::format::keys::Keys;
 use crate::format::plain::{StringValues, Strings};
-use crate::format::static_bp::GROUP_ROWS;
 use crate::{Block, BlockError, CompareOp, Constant, Physical, Restriction};
+
+/// Values decoded at a time: they stay in the L1 cache.
+const RUN_ROWS: usize = 512;
 
 /// Largest key for which a set becomes a table of bits: 8 KiB, which stay in the L1 cache.
 const TABLE_KEY_MAX: u64 = u16::MAX as u64;
@@ -246,30 +249,20 @@ fn append_where<T: Copy>(items: &[T], bits: &mut Vec<u64>, matches: impl Fn(T) -
     }));
 }
 
-/// Gives `each` the differences or codes of these rows, in runs of a multiple of 64 but the last.
-fn for_each_packed_run(
-    block: &Block<'_>,
+/// Gives `each` the keys or codes of these rows, in runs of a multiple of 64 but the last.
+fn for_each_key_run(
+    keys: &Keys<'_>,
     flavour: Flavour,
     rows: &Range<usize>,
     mut each: impl FnMut(&[u64]),
 ) {
-    let Some(packed) = block.packed() else { return };
-    let mut run = [0; GROUP_ROWS];
-    for start in rows.clone().step_by(GROUP_ROWS) {
-        let end = rows.end.min(start + GROUP_ROWS);
-        let mut filled = 0;
-        packed.for_each_group(flavour, start..end, |keys| {
-            if keys.len() == end - start {
-                each(keys);
-                return;
-            }
-            run[filled..filled + keys.len()].copy_from_slice(keys);
-            filled += keys.len();
-            if filled == end - start {
-                each(&run[..filled]);
-            }
-        });
+    if rows.start.is_multiple_of(64) {
+        // Runs end at multiples of the format's step, which is one of 64.
+        return keys.for_each_run(flavour, rows.clone(), each);
     }
+    let mut all = Vec::with_capacity(rows.len());
+    keys.for_each_run(flavour, rows.clone(), |keys| all.extend_from_slice(keys));
+    each(&all);
 }
 
 fn ints(
@@ -284,12 +277,11 @@ fn ints(
         _ => Err(wrong_constant(block, constant)),
     };
     let width = u32::from(block.header().width);
-    let is_packed = block.packed().is_some();
-    let (base, key_max) = match is_packed {
-        true => (block.header().base, u64::MAX.unbounded_shr(64 - width)),
-        false => (i64::MIN.into(), u64::MAX),
+    let (base, key_max) = match block.keys() {
+        Some(_) => (block.header().base, u64::MAX.unbounded_shr(64 - width)),
+        None => (i64::MIN.into(), u64::MAX),
     };
-    if !is_packed && block.column_type().physical() == Physical::Int128 {
+    if block.keys().is_none() && block.column_type().physical() == Physical::Int128 {
         return wide_ints(block, flavour, restriction, rows, bits);
     }
     let matcher = match restriction {
@@ -304,15 +296,15 @@ fn ints(
         Restriction::Compare { op, value } => Matcher::compare(*op, int(value)?, base, key_max),
         _ => Matcher::Everything,
     };
-    if is_packed {
-        for_each_packed_run(block, flavour, rows, |keys| matcher.append(flavour, keys, bits));
+    if let Some(keys) = block.keys() {
+        for_each_key_run(keys, flavour, rows, |keys| matcher.append(flavour, keys, bits));
         return Ok(());
     }
-    let mut values = Vec::with_capacity(GROUP_ROWS);
-    let mut keys = Vec::with_capacity(GROUP_ROWS);
-    for start in rows.clone().step_by(GROUP_ROWS) {
+    let mut values = Vec::with_capacity(RUN_ROWS);
+    let mut keys = Vec::with_capacity(RUN_ROWS);
+    for start in rows.clone().step_by(RUN_ROWS) {
         values.clear();
-        block.decode_i64(flavour, start..rows.end.min(start + GROUP_ROWS), &mut values)?;
+        block.decode_i64(flavour, start..rows.end.min(start + RUN_ROWS), &mut values)?;
         keys.clear();
         keys.extend(values.iter().map(|value| *value as u64 ^ 1 << 63));
         matcher.append(flavour, &keys, bits);
@@ -380,11 +372,11 @@ fn floats(
         }
         _ => Matcher::Everything,
     };
-    let mut keys = Vec::with_capacity(GROUP_ROWS);
-    for start in rows.clone().step_by(GROUP_ROWS) {
+    let mut keys = Vec::with_capacity(RUN_ROWS);
+    for start in rows.clone().step_by(RUN_ROWS) {
         keys.clear();
-        let end = rows.end.min(start + GROUP_ROWS);
-        block.decode_f64_with(start..end, &mut keys, float_key)?;
+        let end = rows.end.min(start + RUN_ROWS);
+        block.decode_f64_with(flavour, start..end, &mut keys, float_key)?;
         matcher.append(flavour, &keys, bits);
     }
     Ok(())
@@ -401,7 +393,9 @@ fn strings(
         Strings::Plain(values) => plain_strings(block, &values, restriction, rows, bits),
         Strings::Dictionary(entries) => {
             let matcher = code_matcher(block, &entries, restriction)?;
-            for_each_packed_run(block, flavour, rows, |codes| matcher.append(flavour, codes, bits));
+            if let Some(keys) = block.keys() {
+                for_each_key_run(keys, flavour, rows, |codes| matcher.append(flavour, codes, bits));
+            }
             Ok(())
         }
     }

@@ -82,10 +82,10 @@ impl ColumnReader {
                 self.primitive::<TimestampMicrosecondType>(&block, rows, nulls, Block::decode_i64)?
             }
             ColumnType::Real => {
-                self.primitive::<Float32Type>(&block, rows, nulls, |b, _, r, o| b.decode_f32(r, o))?
+                self.primitive::<Float32Type>(&block, rows, nulls, Block::decode_f32)?
             }
             ColumnType::Double => {
-                self.primitive::<Float64Type>(&block, rows, nulls, |b, _, r, o| b.decode_f64(r, o))?
+                self.primitive::<Float64Type>(&block, rows, nulls, Block::decode_f64)?
             }
             ColumnType::Decimal { precision, scale } => {
                 let mut values = Vec::with_capacity(rows.len());

@@ -1,0 +1,656 @@
+//! Bit lanes: how a group of keys is packed in one width, whatever the format around it.
+//!
+//! # Layout
+//! A group of `ROWS` keys in `width` bits each is `width` *lines* of `ROWS / 8` bytes. Up to a
+//! width of 32 a line is `ROWS / 32` words of 32 bits, one for each *lane*; above, it is
+//! `ROWS / 64` words of 64 bits. Row `i` lies in lane `i % lanes` at position `i / lanes`; lane
+//! `l` is the word `l` of every line, read as one string of bits, least significant first, in
+//! which position `p` has bits `p * width` and on. With 128 rows and a width up to 32:
+//!
+//! ```text
+//!            lane 0    lane 1    lane 2    lane 3
+//! line 0    | word 0  | word 1  | word 2  | word 3  |   rows 0..4, 4..8, ... from bit 0 upwards
+//! line 1    | word 4  | word 5  | word 6  | word 7  |   a key may straddle two lines of its lane
+//! ...
+//! line w-1  |         |         |         |         |   the last bits of position 31 end here
+//! ```
+//!
+//! So one instruction shifts as many neighbouring rows as there are lanes, keys come out in row
+//! order, and any row is found with two loads. Groups of 128 rows fill 128-bit registers, groups
+//! of 512 rows those of 512 bits.
+//!
+//! # Source
+//! [Zarubin22 section 3.3.1] the vertical layout of SIMD-BP128. Differs: widths above 32 have
+//! lanes of 64 bits, and there is one more group size.
+
+use std::mem::MaybeUninit;
+
+use nacre_simd::{Fill, Flavour, Simd};
+
+use super::integer::{Key, KeySlots, initialized};
+
+/// Widest keys that lie in lanes of 32 bits.
+pub(crate) const NARROW_WIDTH_MAX: usize = 32;
+
+/// Greatest width.
+pub(crate) const WIDTH_MAX: usize = 64;
+
+/// Returns the bits that `max` needs.
+#[inline]
+pub(crate) fn width_of(max: u64) -> usize {
+    (u64::BITS - max.leading_zeros()) as usize
+}
+
+/// Returns the greatest key of `width` bits.
+#[inline]
+pub(crate) const fn mask(width: usize) -> u64 {
+    if width == 64 { u64::MAX } else { (1 << width) - 1 }
+}
+
+/// Where the groups of a block lie in its packed bytes, counted in lines.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Places<'a> {
+    /// All have this width and lie end to end.
+    Equal(usize),
+    /// Group `i` lies from entry `i` to entry `i + 1`, 16 bits each; the difference is its width.
+    Listed(&'a [[u8; 2]]),
+    /// Each [`META_GROUPS`] groups have their widths in the line in front of them; the meta-blocks
+    /// start where the list says.
+    InMetaBlocks { starts: &'a [[u8; 2]], packed: &'a [u8] },
+}
+
+/// Groups of a meta-block.
+pub(crate) const META_GROUPS: usize = 16;
+
+impl Places<'_> {
+    /// Returns first line and width of group `index`; 0 and 0 if the list does not have it.
+    #[inline(always)]
+    pub(crate) fn group(&self, index: usize) -> (usize, usize) {
+        match self {
+            Self::Equal(width) => (index * width, *width),
+            Self::Listed(starts) => match starts.get(index..).and_then(|rest| rest.first_chunk()) {
+                Some([start, end]) => {
+                    let start = u16::from_le_bytes(*start);
+                    let width = u16::from_le_bytes(*end).wrapping_sub(start);
+                    (usize::from(start), usize::from(width))
+                }
+                None => (0, 0),
+            },
+            Self::InMetaBlocks { starts, packed } => {
+                let (meta, group) = (index / META_GROUPS, index % META_GROUPS);
+                let Some(start) = starts.get(meta).map(|start| u16::from_le_bytes(*start)) else {
+                    return (0, 0);
+                };
+                let start = usize::from(start);
+                let widths = packed.get(start * META_GROUPS..).and_then(|rest| rest.first_chunk());
+                let widths: &[u8; META_GROUPS] = widths.unwrap_or(&[0; META_GROUPS]);
+                let before: u16 = widths[..group].iter().map(|width| u16::from(*width)).sum();
+                (start + 1 + usize::from(before), usize::from(widths[group]))
+            }
+        }
+    }
+}
+
+/// What the keys of each group are added to besides the base of all.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum References<'a> {
+    None,
+    Narrow(&'a [[u8; 4]]),
+    Wide(&'a [[u8; 8]]),
+}
+
+impl References<'_> {
+    /// Returns that of group `index`; 0 if there is none.
+    #[inline(always)]
+    pub(crate) fn of(&self, index: usize) -> u64 {
+        match self {
+            Self::None => 0,
+            Self::Narrow(all) => {
+                all.get(index).map_or(0, |bytes| u64::from(u32::from_le_bytes(*bytes)))
+            }
+            Self::Wide(all) => all.get(index).map_or(0, |bytes| u64::from_le_bytes(*bytes)),
+        }
+    }
+}
+
+/// Groups of `NARROW * 32 == WIDE * 64` rows in the packed bytes of a block.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Groups<'a, const NARROW: usize, const WIDE: usize> {
+    pub(crate) packed: &'a [u8],
+    pub(crate) places: Places<'a>,
+    pub(crate) references: References<'a>,
+}
+
+/// Groups of 128 rows.
+pub(crate) type Groups128<'a> = Groups<'a, 4, 2>;
+
+/// Groups of 512 rows.
+pub(crate) type Groups512<'a> = Groups<'a, 16, 8>;
+
+impl<const NARROW: usize, const WIDE: usize> Groups<'_, NARROW, WIDE> {
+    /// Rows of a group.
+    pub(crate) const ROWS: usize = {
+        assert!(NARROW * 32 == WIDE * 64);
+        NARROW * 32
+    };
+
+    /// Bytes of a line.
+    pub(crate) const LINE_BYTES: usize = Self::ROWS / 8;
+
+    /// Returns the bytes of `rows` keys in one width.
+    pub(crate) fn bytes(rows: usize, width: usize) -> usize {
+        rows.div_ceil(Self::ROWS) * width * Self::LINE_BYTES
+    }
+
+    /// Returns the bytes of group `index` and its width; none and 0 if it lies elsewhere.
+    #[inline(always)]
+    fn group(&self, index: usize) -> (&[u8], usize) {
+        let (line, width) = self.places.group(index);
+        let start = line * Self::LINE_BYTES;
+        match self.packed.get(start..start + width * Self::LINE_BYTES) {
+            Some(bytes) if width <= WIDTH_MAX => (bytes, width),
+            _ => (&[], 0),
+        }
+    }
+
+    /// Returns the key of `row`; any number if the bytes do not have it.
+    #[inline]
+    pub(crate) fn get(&self, row: usize) -> u64 {
+        let index = row / Self::ROWS;
+        let (bytes, width) = self.group(index);
+        let row = row % Self::ROWS;
+        let reference = self.references.of(index);
+        if width == 0 {
+            return reference;
+        }
+        let key = if width <= NARROW_WIDTH_MAX {
+            let lines = bytes.as_chunks::<4>().0.as_chunks::<NARROW>().0;
+            let (lane, bit) = (row % NARROW, row / NARROW * width);
+            let word = |line: usize| u64::from(u32::from_le_bytes(lines[line][lane]));
+            let low = word(bit / 32) >> (bit % 32);
+            // Only the last line has none after it, and there no key straddles.
+            let high = if bit % 32 + width > 32 { word(bit / 32 + 1) } else { 0 };
+            low | high << (32 - bit % 32)
+        } else {
+            let lines = bytes.as_chunks::<8>().0.as_chunks::<WIDE>().0;
+            let (lane, bit) = (row % WIDE, row / WIDE * width);
+            let word = |line: usize| u64::from_le_bytes(lines[line][lane]);
+            let high = if bit % 64 + width > 64 { word(bit / 64 + 1) } else { 0 };
+            word(bit / 64) >> (bit % 64) | high.unbounded_shl((64 - bit % 64) as u32)
+        };
+        (key & mask(width)).wrapping_add(reference)
+    }
+
+    /// Unpacks with shifts that depend on the width at run time: see [`Unpack`].
+    #[inline]
+    fn unpack_shifting<K: Key>(
+        &self,
+        flavour: Flavour,
+        base: K,
+        first: usize,
+        out: &mut [MaybeUninit<K>],
+    ) {
+        flavour.fill(Unpack { groups: self, base, first }, out);
+    }
+}
+
+impl Groups512<'_> {
+    /// Unpacks the groups from `first` on over all of `out`, whose length is a multiple of
+    /// [`Groups::ROWS`], each key added to `base`. Writes every element, whatever the bytes are.
+    /// Keys of more than 32 bits become any number in 32.
+    pub(crate) fn unpack<K: Key>(
+        &self,
+        flavour: Flavour,
+        base: K,
+        first: usize,
+        out: &mut [MaybeUninit<K>],
+    ) {
+        self.unpack_shifting(flavour, base, first, out);
+    }
+}
+
+impl Groups128<'_> {
+    /// As [`Groups512::unpack`]. Groups wider than `width_max` may become any number.
+    pub(crate) fn unpack<K: Key>(
+        &self,
+        flavour: Flavour,
+        width_max: usize,
+        base: K,
+        first: usize,
+        out: &mut [MaybeUninit<K>],
+    ) {
+        match K::as_keys(out) {
+            KeySlots::Narrow(out) => {
+                let base = base.to_u64() as u32;
+                flavour.fill(UnpackNarrow { groups: self, base, first }, out);
+            }
+            KeySlots::Wide(out) if width_max <= NARROW_WIDTH_MAX => {
+                let base = base.to_u64();
+                flavour.fill(UnpackWidening { groups: self, base, first, flavour }, out);
+            }
+            KeySlots::Wide(out) => {
+                self.unpack_shifting(flavour, base.to_u64(), first, out);
+            }
+            KeySlots::Other(out) => self.unpack_shifting(flavour, base, first, out),
+        }
+    }
+}
+
+/// Unpacks any groups into any keys. The shifts are the same for all lanes, but not constants:
+/// with 16 lanes that costs little, and the code is small.
+struct Unpack<'g, 'a, K, const NARROW: usize, const WIDE: usize> {
+    groups: &'g Groups<'a, NARROW, WIDE>,
+    base: K,
+    first: usize,
+}
+
+impl<K: Key, const NARROW: usize, const WIDE: usize> Fill for Unpack<'_, '_, K, NARROW, WIDE> {
+    type Out = [MaybeUninit<K>];
+
+    #[inline(always)]
+    fn fill<S: Simd>(self, _: S, out: &mut [MaybeUninit<K>]) {
+        let (groups, rest) = out.as_chunks_mut::<NARROW>().0.as_chunks_mut::<32>();
+        assert!(rest.is_empty(), "{} rows are no whole groups", rest.len() * NARROW);
+        for (index, out) in groups.iter_mut().enumerate() {
+            let (bytes, width) = self.groups.group(self.first + index);
+            let reference = K::from_u64(self.groups.references.of(self.first + index));
+            let base = self.base.plus(reference);
+            match width {
+                0 => out.as_flattened_mut().fill(MaybeUninit::new(base)),
+                1..=NARROW_WIDTH_MAX => shift_narrow::<K, NARROW>(bytes, width, base, out),
+                _ => shift_wide::<K, WIDE>(bytes, width, base, out.as_flattened_mut()),
+            }
+        }
+    }
+}
+
+/// Unpacks a group in lanes of 32 bits; `bytes` has `width` lines, at least one.
+#[inline(always)]
+fn shift_narrow<K: Key, const LANES: usize>(
+    bytes: &[u8],
+    width: usize,
+    base: K,
+    out: &mut [[MaybeUninit<K>; LANES]; 32],
+) {
+    let lines = &bytes.as_chunks::<4>().0.as_chunks::<LANES>().0[..width];
+    let mask = mask(width) as u32;
+    for (position, out) in out.iter_mut().enumerate() {
+        let bit = position * width;
+        let shift = bit as u32 % 32;
+        // Behind the last line nothing straddles, and what comes from there is masked away.
+        let (low, high) = (&lines[bit / 32], &lines[(bit / 32 + 1).min(width - 1)]);
+        for lane in 0..LANES {
+            let word = |line: &[[u8; 4]; LANES]| u32::from_le_bytes(line[lane]);
+            let key = word(low) >> shift | word(high) << 1 << (31 - shift);
+            out[lane].write(K::from_u32(key & mask).plus(base));
+        }
+    }
+}
+
+/// As [`shift_narrow`], in lanes of 64 bits.
+#[inline(always)]
+fn shift_wide<K: Key, const LANES: usize>(
+    bytes: &[u8],
+    width: usize,
+    base: K,
+    out: &mut [MaybeUninit<K>],
+) {
+    let lines = &bytes.as_chunks::<8>().0.as_chunks::<LANES>().0[..width];
+    let mask = mask(width);
+    for (position, out) in out.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
+        let bit = position * width;
+        let shift = bit as u32 % 64;
+        let (low, high) = (&lines[bit / 64], &lines[(bit / 64 + 1).min(width - 1)]);
+        for lane in 0..LANES {
+            let word = |line: &[[u8; 8]; LANES]| u64::from_le_bytes(line[lane]);
+            let key = word(low) >> shift | word(high) << 1 << (63 - shift);
+            out[lane].write(K::from_u64(key & mask).plus(base));
+        }
+    }
+}
+
+/// Unpacks groups of 128 rows and at most 32 bits: straight-line code for each width, which is
+/// twice as fast as shifts by what is known at run time, where a register has four lanes only.
+/// This is the one kernel that is worth that much code; others go by way of it.
+struct UnpackNarrow<'g, 'a> {
+    groups: &'g Groups128<'a>,
+    base: u32,
+    first: usize,
+}
+
+impl Fill for UnpackNarrow<'_, '_> {
+    type Out = [MaybeUninit<u32>];
+
+    #[inline(always)]
+    fn fill<S: Simd>(self, _: S, out: &mut [MaybeUninit<u32>]) {
+        let (groups, rest) = out.as_chunks_mut::<4>().0.as_chunks_mut::<32>();
+        assert!(rest.is_empty(), "{} rows are no whole groups", rest.len() * 4);
+        for (index, out) in groups.iter_mut().enumerate() {
+            let (bytes, width) = self.groups.group(self.first + index);
+            let reference = self.groups.references.of(self.first + index) as u32;
+            unpack_narrow_group(bytes, width, self.base.wrapping_add(reference), out);
+        }
+    }
+}
+
+/// Unpacks groups of 128 rows and at most 32 bits into keys of 64.
+struct UnpackWidening<'g, 'a> {
+    groups: &'g Groups128<'a>,
+    base: u64,
+    first: usize,
+    flavour: Flavour,
+}
+
+impl Fill for UnpackWidening<'_, '_> {
+    type Out = [MaybeUninit<u64>];
+
+    #[inline(always)]
+    fn fill<S: Simd>(self, _: S, out: &mut [MaybeUninit<u64>]) {
+        let Self { groups, base, first, flavour } = self;
+        // Eight groups at a time: they stay in the L1 cache.
+        let mut keys = [MaybeUninit::new(0_u32); 8 * Groups128::ROWS];
+        for (index, out) in out.chunks_mut(keys.len()).enumerate() {
+            let keys = &mut keys[..out.len()];
+            flavour.fill(UnpackNarrow { groups, base: 0, first: first + index * 8 }, keys);
+            for (out, key) in out.iter_mut().zip(initialized(keys)) {
+                out.write(base.wrapping_add(u64::from(*key)));
+            }
+        }
+    }
+}
+
+/// Expands to one step per position, so that every shift and line is a constant.
+macro_rules! each_position {
+    ($step:ident) => {
+        $step!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30
+            31)
+    };
+}
+
+#[inline(always)]
+fn unpack_narrow_group(
+    bytes: &[u8],
+    width: usize,
+    base: u32,
+    out: &mut [[MaybeUninit<u32>; 4]; 32],
+) {
+    macro_rules! by_width {
+        ($($width:literal)*) => {
+            match width {
+                $($width => unpack_narrow::<$width, 4>(bytes, base, out),)*
+                _ => out.as_flattened_mut().fill(MaybeUninit::new(base)),
+            }
+        };
+    }
+    by_width!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
+        32);
+}
+
+/// The outer loop runs over lanes, and its body is straight-line code for the positions of one
+/// lane: this is the shape that the compiler turns into one register of neighbouring lanes.
+#[inline(always)]
+#[allow(clippy::needless_range_loop, reason = "the lane is an index into lines, too")]
+fn unpack_narrow<const WIDTH: usize, const LANES: usize>(
+    bytes: &[u8],
+    base: u32,
+    out: &mut [[MaybeUninit<u32>; LANES]; 32],
+) {
+    let lines = &bytes.as_chunks::<4>().0.as_chunks::<LANES>().0[..WIDTH];
+    let word = |line: usize, lane: usize| u32::from_le_bytes(lines[line][lane]);
+    for lane in 0..LANES {
+        macro_rules! step {
+            ($($position:literal)*) => {$({
+                let bit = $position * WIDTH;
+                let mut key = word(bit / 32, lane) >> (bit % 32);
+                if bit % 32 + WIDTH > 32 {
+                    key |= word(bit / 32 + 1, lane) << (32 - bit % 32);
+                }
+                out[$position][lane].write((key & mask(WIDTH) as u32).wrapping_add(base));
+            })*};
+        }
+        each_position!(step);
+    }
+}
+
+/// Packs keys into groups, one after the other; the last is filled up with zeros.
+///
+/// The output has exactly the bytes of all groups.
+pub(crate) struct Pack<'a, const NARROW: usize, const WIDE: usize> {
+    pub(crate) keys: &'a [u64],
+    /// Gives each group the width that holds its keys less its reference.
+    pub(crate) places: Places<'a>,
+    pub(crate) references: References<'a>,
+}
+
+/// As [`Pack`], for groups of 128 rows.
+pub(crate) type Pack128<'a> = Pack<'a, 4, 2>;
+
+/// As [`Pack`], for groups of 512 rows.
+pub(crate) type Pack512<'a> = Pack<'a, 16, 8>;
+
+impl<const NARROW: usize, const WIDE: usize> Fill for Pack<'_, NARROW, WIDE> {
+    type Out = [u8];
+
+    #[inline(always)]
+    fn fill<S: Simd>(self, _: S, mut packed: &mut [u8]) {
+        let mut filled = [[0; NARROW]; 32];
+        for (index, keys) in self.keys.chunks(Groups::<NARROW, WIDE>::ROWS).enumerate() {
+            let width = self.places.group(index).1;
+            let reference = self.references.of(index);
+            let bytes = width * Groups::<NARROW, WIDE>::LINE_BYTES;
+            let (now, later) = std::mem::take(&mut packed).split_at_mut(bytes);
+            packed = later;
+            match keys.as_chunks::<NARROW>().0.as_chunks::<32>().0 {
+                [whole] if reference == 0 => pack_group::<NARROW, WIDE>(whole, width, now),
+                _ => {
+                    let (used, free) = filled.as_flattened_mut().split_at_mut(keys.len());
+                    for (out, key) in used.iter_mut().zip(keys) {
+                        *out = key.wrapping_sub(reference);
+                    }
+                    free.fill(0);
+                    pack_group::<NARROW, WIDE>(&filled, width, now);
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn pack_group<const NARROW: usize, const WIDE: usize>(
+    keys: &[[u64; NARROW]; 32],
+    width: usize,
+    out: &mut [u8],
+) {
+    match width {
+        0 => {}
+        1..=NARROW_WIDTH_MAX => pack_narrow::<NARROW>(keys, width, out),
+        _ => pack_wide::<WIDE>(keys.as_flattened(), width, out),
+    }
+}
+
+#[inline(always)]
+fn pack_narrow<const LANES: usize>(keys: &[[u64; LANES]; 32], width: usize, out: &mut [u8]) {
+    let mut lines = out.as_chunks_mut::<4>().0.as_chunks_mut::<LANES>().0.iter_mut();
+    let mut words = [0_u32; LANES];
+    let mut filled = 0;
+    for keys in keys {
+        let keys = keys.map(|key| key as u32);
+        for lane in 0..LANES {
+            words[lane] |= keys[lane] << filled;
+        }
+        filled += width;
+        if filled >= 32 {
+            filled -= 32;
+            if let Some(line) = lines.next() {
+                *line = words.map(u32::to_le_bytes);
+            }
+            for lane in 0..LANES {
+                words[lane] = keys[lane].unbounded_shr((width - filled) as u32);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn pack_wide<const LANES: usize>(keys: &[u64], width: usize, out: &mut [u8]) {
+    let mut lines = out.as_chunks_mut::<8>().0.as_chunks_mut::<LANES>().0.iter_mut();
+    let mut words = [0_u64; LANES];
+    let mut filled = 0;
+    for keys in keys.as_chunks::<LANES>().0 {
+        for lane in 0..LANES {
+            words[lane] |= keys[lane] << filled;
+        }
+        filled += width;
+        if filled >= 64 {
+            filled -= 64;
+            if let Some(line) = lines.next() {
+                *line = words.map(u64::to_le_bytes);
+            }
+            for lane in 0..LANES {
+                words[lane] = keys[lane].unbounded_shr((width - filled) as u32);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers that look random and repeat from run to run.
+    fn keys(width: usize, rows: usize) -> Vec<u64> {
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64 ^ width as u64;
+        let mut next = || {
+            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+            state.rotate_left(32) & mask(width)
+        };
+        (0..rows).map(|_| next()).collect()
+    }
+
+    fn pack<const N: usize, const W: usize>(
+        flavour: Flavour,
+        width: usize,
+        keys: &[u64],
+    ) -> Vec<u8> {
+        let mut packed = vec![0xaa; Groups::<N, W>::bytes(keys.len(), width)];
+        let (places, references) = (Places::Equal(width), References::None);
+        flavour.fill(Pack::<N, W> { keys, places, references }, &mut packed);
+        packed
+    }
+
+    /// Unpacks `rows` rows in each way that there is; all must give the same.
+    fn unpack<K: Key + std::fmt::Debug, const N: usize, const W: usize>(
+        flavour: Flavour,
+        groups: &Groups<'_, N, W>,
+        base: K,
+        rows: usize,
+    ) -> Vec<K> {
+        let rows_unpacked = rows.next_multiple_of(Groups::<N, W>::ROWS);
+        let mut out = vec![MaybeUninit::new(K::from_u64(0x5555)); rows_unpacked];
+        groups.unpack_shifting(flavour, base, 0, &mut out);
+        let shifted = initialized(&out)[..rows].to_vec();
+        if N != 4 {
+            return shifted;
+        }
+        let Groups { packed, places, references } = *groups;
+        let groups = Groups128 { packed, places, references };
+        let width_max = (0..rows.div_ceil(128)).map(|group| groups.group(group).1).max();
+        out.fill(MaybeUninit::new(K::from_u64(0x5555)));
+        groups.unpack(flavour, width_max.unwrap_or(0), base, 0, &mut out);
+        let is_truncated = K::IS_NARROW && width_max > Some(NARROW_WIDTH_MAX);
+        assert!(is_truncated || initialized(&out)[..rows] == shifted);
+        shifted
+    }
+
+    fn every_width<const N: usize, const W: usize>() {
+        let rows = 2 * Groups::<N, W>::ROWS + 3;
+        for width in 0..=WIDTH_MAX {
+            let keys = keys(width, rows);
+            let packed = pack::<N, W>(Flavour::Scalar, width, &keys);
+            let groups = Groups::<N, W> {
+                packed: &packed,
+                places: Places::Equal(width),
+                references: References::None,
+            };
+            for flavour in Flavour::available() {
+                assert_eq!(pack::<N, W>(flavour, width, &keys), packed, "width {width} {flavour}");
+                let wide: Vec<u64> = unpack(flavour, &groups, 5, rows);
+                let expected = keys.iter().map(|key| key.wrapping_add(5));
+                assert!(wide.into_iter().eq(expected), "width {width} {flavour}");
+                if width <= NARROW_WIDTH_MAX {
+                    let narrow: Vec<u32> = unpack(flavour, &groups, 7, rows);
+                    let expected = keys.iter().map(|key| (*key as u32).wrapping_add(7));
+                    assert!(narrow.into_iter().eq(expected), "width {width} {flavour}");
+                }
+            }
+            for (row, key) in keys.iter().enumerate() {
+                assert_eq!(groups.get(row), *key, "width {width} row {row}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_width_unpacks_alike_in_every_flavour_and_by_row() {
+        every_width::<4, 2>();
+        every_width::<16, 8>();
+    }
+
+    #[test]
+    fn groups_of_own_width_and_reference_unpack_alike() {
+        let widths = [3_u16, 0, 40, 64, 32, 1];
+        let references = [7_u64, 9, 1 << 50, 0, 5, u64::MAX - 1];
+        let mut starts = vec![0_u16.to_le_bytes()];
+        let mut rows: Vec<u64> = Vec::new();
+        let mut line = 0;
+        for (width, reference) in widths.into_iter().zip(references) {
+            line += width;
+            starts.push(line.to_le_bytes());
+            let keys = keys(width.into(), 128);
+            rows.extend(keys.iter().map(|key| key.wrapping_add(reference)));
+        }
+        let places = Places::Listed(&starts);
+        let references = references.map(u64::to_le_bytes);
+        let references = References::Wide(&references);
+        let mut packed = vec![0; usize::from(line) * 16];
+        for flavour in Flavour::available() {
+            flavour.fill(Pack128 { keys: &rows, places, references }, &mut packed);
+            let groups = Groups128 { packed: &packed, places, references };
+            assert_eq!(unpack::<u64, 4, 2>(flavour, &groups, 0, rows.len()), rows);
+            assert!((0..rows.len()).all(|row| groups.get(row) == rows[row]));
+        }
+    }
+
+    #[test]
+    fn damaged_places_lead_nowhere() {
+        let packed = [0xff; 160];
+        let starts = [[0, 0], [0xff, 0xff], [3, 0], [70, 0], [9, 0]];
+        let groups = Groups128 {
+            packed: &packed,
+            places: Places::Listed(&starts),
+            references: References::Narrow(&[[1, 0, 0, 0]]),
+        };
+        for flavour in Flavour::available() {
+            assert_eq!(unpack::<u32, 4, 2>(flavour, &groups, 4, 1)[0], 5);
+            assert_eq!(unpack::<u64, 4, 2>(flavour, &groups, 4, 1_024).len(), 1_024);
+        }
+        assert!((0..1_024).all(|row| groups.get(row) <= 1 << 32));
+    }
+
+    #[test]
+    fn layout_is_the_one_drawn() {
+        // 128 rows, width 5: row 27 is lane 3, position 6, so bits 30..35: lines 0 and 1.
+        let mut keys = vec![0; 128];
+        keys[27] = 0b10110;
+        let mut expected = vec![0; 5 * 16];
+        expected[3 * 4 + 3] = 0b10 << 6;
+        expected[16 + 3 * 4] = 0b101;
+        assert_eq!(pack::<4, 2>(Flavour::active(), 5, &keys), expected);
+        // 512 rows, width 33: row 9 is lane 1, position 1, so bits 33..66: lines 0 and 1.
+        let mut keys = vec![0; 512];
+        keys[9] = 1 << 32 | 1;
+        let mut expected = vec![0; 33 * 64];
+        expected[8 + 4] = 2;
+        expected[64 + 8] = 2;
+        assert_eq!(pack::<16, 8>(Flavour::active(), 33, &keys), expected);
+    }
+}
