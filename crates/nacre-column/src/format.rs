@@ -170,12 +170,12 @@ impl Format {
     }
 
     /// Returns the byte that stands for this format on media.
-    pub(crate) fn tag(self) -> u8 {
+    pub fn tag(self) -> u8 {
         self as u8 + 1
     }
 
     /// Returns the format that `tag` stands for.
-    pub(crate) fn from_tag(tag: u8) -> Option<Self> {
+    pub fn from_tag(tag: u8) -> Option<Self> {
         Self::ALL.get(usize::from(tag).checked_sub(1)?).copied()
     }
 }

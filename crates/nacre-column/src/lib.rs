@@ -23,6 +23,7 @@ mod error;
 mod format;
 pub mod kernel;
 mod policy;
+pub mod replicated;
 mod restriction;
 mod sma;
 pub mod text;

@@ -97,7 +97,7 @@ impl Error {
     }
 
     /// Makes another error that says the same, without its source.
-    pub(crate) fn again(error: &Error) -> Error {
+    pub fn again(error: &Error) -> Error {
         let Inner { kind, object, problem, remedy, .. } = &*error.0;
         Error::new(*kind, object, problem.as_str(), remedy)
     }
