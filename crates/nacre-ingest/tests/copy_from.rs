@@ -8,7 +8,7 @@ use nacre_store::{ColumnDef, MAIN_DOMAIN, OpenOptions, Store, Table, TableSchema
 use std::sync::{Arc, atomic::Ordering};
 
 fn column(name: &str, column_type: ColumnType, is_nullable: bool) -> ColumnDef {
-    ColumnDef { name: name.to_owned(), column_type, is_nullable }
+    ColumnDef { name: name.to_owned(), column_type, is_nullable, replicas: None }
 }
 
 /// A volatile store with `t (a bigint primary key, b text)`.
@@ -22,7 +22,7 @@ fn store() -> (Store, Arc<Table>) {
         ],
         primary_key: Some(vec![0]),
         primary_key_name: "t_pkey".to_owned(),
-        domain: MAIN_DOMAIN.to_owned(),
+        replicas: None,
     };
     let table = store.create_table(schema).unwrap();
     (store, table)

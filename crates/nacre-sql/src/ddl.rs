@@ -4,7 +4,8 @@ use datafusion::sql::sqlparser::ast::{
     ColumnDef as SqlColumn, ColumnOption, CreateTable, CreateTableOptions, Expr, Ident,
     IndexColumn, ObjectName, ObjectType, SqlOption, TableConstraint, Value,
 };
-use nacre_store::{ColumnDef, MAIN_DOMAIN, Store, TableSchema};
+use nacre_column::{PolicyError, ReplicaPolicy};
+use nacre_store::{ColumnDef, Store, TableSchema};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
@@ -86,8 +87,8 @@ fn table_schema(statement: &CreateTable) -> Result<TableSchema> {
         primary_key = Some(indexes);
         primary_key_name = key_name;
     }
-    let domain = domain(&statement.table_options)?;
-    Ok(TableSchema { name, columns, primary_key, primary_key_name, domain })
+    let replicas = replicas(&statement.table_options)?;
+    Ok(TableSchema { name, columns, primary_key, primary_key_name, replicas })
 }
 
 /// The name of a primary key and its columns.
@@ -114,7 +115,7 @@ fn column_def(column: &SqlColumn, table: &str, key: &mut Option<Key>) -> Result<
             format!("conflicting NULL/NOT NULL declarations for column \"{name}\" of \"{table}\"");
         return Err(Error::new(ErrorKind::Syntax, message));
     }
-    Ok(ColumnDef { name, column_type, is_nullable: !has_not_null })
+    Ok(ColumnDef { name, column_type, is_nullable: !has_not_null, replicas: None })
 }
 
 fn set_key(
@@ -142,14 +143,14 @@ fn key_columns(columns: &[IndexColumn]) -> Result<Vec<String>> {
         .collect()
 }
 
-/// Reads `WITH (replicas = 'auto@DOMAIN')`: where new blocks of the table go.
-fn domain(options: &CreateTableOptions) -> Result<String> {
+/// Reads `WITH (replicas = 'FORMAT@PLACE, ...')`: what replicas the table's columns have.
+fn replicas(options: &CreateTableOptions) -> Result<Option<ReplicaPolicy>> {
     let options = match options {
-        CreateTableOptions::None => return Ok(MAIN_DOMAIN.into()),
+        CreateTableOptions::None => return Ok(None),
         CreateTableOptions::With(options) => options,
         _ => return Err(Error::not_supported("table options other than WITH (...)")),
     };
-    let mut domain = MAIN_DOMAIN.to_owned();
+    let mut policy = None;
     for option in options {
         let SqlOption::KeyValue { key, value } = option else {
             return Err(Error::not_supported(format_args!("table option {option}")));
@@ -157,29 +158,28 @@ fn domain(options: &CreateTableOptions) -> Result<String> {
         if fold(key) != "replicas" {
             let message = format!("unrecognized parameter \"{}\"", key.value);
             return Err(Error::new(ErrorKind::InvalidStatement, message)
-                .with_hint("Nacre knows WITH (replicas = 'auto@DOMAIN')."));
+                .with_hint("Nacre knows WITH (replicas = 'FORMAT@DOMAIN, ...')."));
         }
-        domain = replica_domain(value)?;
+        policy = Some(replica_policy(value)?);
     }
-    Ok(domain)
+    Ok(policy)
 }
 
-fn replica_domain(value: &Expr) -> Result<String> {
+fn replica_policy(value: &Expr) -> Result<ReplicaPolicy> {
     let text = match value {
         Expr::Value(value) => match &value.value {
-            Value::SingleQuotedString(text) => Some(text.trim()),
+            Value::SingleQuotedString(text) => Some(text),
             _ => None,
         },
         _ => None,
     };
-    let place = text.and_then(|text| text.split_once('@'));
-    match place {
-        Some((format, domain)) if format.trim() == "auto" && !domain.contains(',') => {
-            Ok(domain.trim().to_owned())
-        }
-        _ => Err(Error::not_supported(format_args!("replicas = {value}"))
-            .with_hint("One replica per column, 'auto@DOMAIN', is what Nacre keeps so far.")),
-    }
+    let Some(text) = text else {
+        let message = format!("replicas = {value}: the replicas are to be a string");
+        return Err(Error::new(ErrorKind::InvalidStatement, message));
+    };
+    text.parse().map_err(|error: PolicyError| {
+        Error::new(ErrorKind::InvalidStatement, format!("replicas: {error}"))
+    })
 }
 
 fn reject_unsupported(statement: &CreateTable) -> Result<()> {

@@ -14,7 +14,7 @@ pub(crate) fn kind_of(error: &StoreError) -> ErrorKind {
     match error.kind() {
         StoreKind::Open => ErrorKind::Open,
         StoreKind::TableExists => ErrorKind::DuplicateObject,
-        StoreKind::UnknownTable => ErrorKind::UndefinedObject,
+        StoreKind::UnknownTable | StoreKind::UnknownColumn => ErrorKind::UndefinedObject,
         StoreKind::InvalidDefinition => ErrorKind::InvalidStatement,
         StoreKind::NullViolation | StoreKind::DuplicateKey => ErrorKind::ConstraintViolation,
         StoreKind::ReadOnly => ErrorKind::ReadOnly,

@@ -1,28 +1,56 @@
-//! The directory of a load's pool: which chunks it holds and where their blocks lie.
+//! The directory of a part: which chunks it knows and where their blocks lie.
 //!
-//! A load writes blocks of many chunks, in the order in which workers finish them, and at the end
-//! one directory. The directory carries a copy of every block's small materialized aggregates, so
-//! that planning and skipping chunks touch no block.
+//! A part is written by many workers, blocks in the order in which they are done, and at the end
+//! one directory. It carries a copy of the small materialized aggregates of all columns, also of
+//! those whose blocks lie elsewhere, so that planning and skipping chunks touch no block and any
+//! part can stand in for the others.
 //!
 //! # Layout
-//! Pool header and directory are drawn in `docs/layout.md`, section "Load pool"; a test compares.
-//! The directory's offset, length and CRC-32C are in the manifest.
+//! Header and directory are drawn in `docs/layout.md`, section "Part of a load"; a test compares.
+//! The directory's offset, length and CRC-32C are in the manifest. Version 1 is what programs wrote
+//! that kept one replica: all blocks of a load, without checksums of blocks.
 
-use nacre_column::{CHUNK_ROWS, SMA_BYTES, Sma};
+use std::sync::Arc;
+
+use nacre_column::{CHUNK_ROWS, Format, FormatChoice, SMA_BYTES, Sma};
 
 use crate::codec::{Decoder, Encoder, Truncated};
 use crate::manifest::{DatabaseId, LoadId, TableId};
 
 pub(crate) const POOL_MAGIC: &[u8; 8] = b"NACREPOL";
-pub(crate) const POOL_VERSION: u32 = 1;
 pub(crate) const POOL_HEADER_BYTES: usize = 64;
 
-/// Where one block lies in its pool, and what is known of its values.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct BlockEntry {
-    pub(crate) offset: u64,
-    pub(crate) bytes: u64,
-    pub(crate) sma: Sma,
+/// How a part is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// The whole load, one replica of each column.
+    Whole,
+    /// Some blocks of it.
+    Part,
+}
+
+impl Layout {
+    /// Returns the version that the header has.
+    pub(crate) fn version(self) -> u32 {
+        match self {
+            Self::Whole => 1,
+            Self::Part => 2,
+        }
+    }
+
+    pub(crate) fn from_version(version: u32) -> Option<Self> {
+        [Self::Whole, Self::Part].into_iter().find(|layout| layout.version() == version)
+    }
+}
+
+/// Which part of which load of which database a pool is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PartId {
+    pub(crate) database: DatabaseId,
+    pub(crate) table: TableId,
+    pub(crate) load: LoadId,
+    pub(crate) number: u32,
+    pub(crate) layout: Layout,
 }
 
 /// Smallest and largest primary key of a chunk.
@@ -32,39 +60,60 @@ pub(crate) struct KeyRange {
     pub(crate) max: Vec<u8>,
 }
 
-/// One chunk of a load.
+/// What is known of a chunk besides its values.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct ChunkEntry {
+pub(crate) struct ChunkInfo {
     pub(crate) rows: u32,
     pub(crate) key_range: Option<KeyRange>,
+    /// One for each column of the table.
+    pub(crate) smas: Vec<Sma>,
+}
+
+/// Where one block lies in its part, and what it must be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct BlockEntry {
+    pub(crate) column: u16,
+    /// Which replica of the column it is, from 0.
+    pub(crate) replica: u8,
+    /// What the policy asked for when it was written.
+    pub(crate) choice: FormatChoice,
+    /// `None` where the directory does not tell.
+    pub(crate) format: Option<Format>,
+    /// CRC-32C that the block's header must have; `None` where the directory does not tell.
+    pub(crate) crc32c: Option<u32>,
+    pub(crate) offset: u64,
+    pub(crate) bytes: u64,
+}
+
+/// A chunk as one part knows it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct PartChunk {
+    /// Number of the chunk in its load.
+    pub(crate) chunk: u32,
+    pub(crate) info: Arc<ChunkInfo>,
     pub(crate) blocks: Vec<BlockEntry>,
 }
 
-/// Returns the header of a load's pool.
-pub(crate) fn pool_header(database: DatabaseId, table: TableId, load: LoadId) -> Vec<u8> {
+/// Returns the header of a part.
+pub(crate) fn pool_header(part: &PartId) -> Vec<u8> {
     let mut encoder = Encoder::default();
     encoder.put_raw(POOL_MAGIC);
-    encoder.put_u32(POOL_VERSION);
+    encoder.put_u32(part.layout.version());
     encoder.put_u32(0);
-    encoder.put_raw(&database.0);
-    encoder.put_u64(table.0);
-    encoder.put_u64(load.0);
-    encoder.put_raw(&[0; 16]);
+    encoder.put_raw(&part.database.0);
+    encoder.put_u64(part.table.0);
+    encoder.put_u64(part.load.0);
+    encoder.put_u32(part.number);
+    encoder.put_raw(&[0; 12]);
     let mut bytes = encoder.into_bytes();
     let crc = header_crc32c(&bytes);
     bytes[12..16].copy_from_slice(&crc.to_le_bytes());
     bytes
 }
 
-/// Checks that `found` is the header of this very pool.
-pub(crate) fn check_pool_header(
-    found: &[u8],
-    database: DatabaseId,
-    table: TableId,
-    load: LoadId,
-) -> Result<(), String> {
-    let expected = pool_header(database, table, load);
-    if found == expected {
+/// Checks that `found` is the header of this very part.
+pub(crate) fn check_pool_header(found: &[u8], part: &PartId) -> Result<(), String> {
+    if found == pool_header(part) {
         return Ok(());
     }
     if !found.starts_with(POOL_MAGIC) {
@@ -77,10 +126,10 @@ pub(crate) fn check_pool_header(
     if stored != computed {
         return Err(format!("header: checksum {computed:#010x} does not match {stored:#010x}"));
     }
-    Err(format!("it is not the pool of load {} of this database", load.0))
+    Err(format!("it is not part {} of load {} of this database", part.number, part.load.0))
 }
 
-/// Returns the database that a pool belongs to, if `header` is that of a load's pool.
+/// Returns the database that a pool belongs to, if `header` is that of a part.
 pub(crate) fn database_of(header: &[u8]) -> Option<DatabaseId> {
     let mut decoder = Decoder::new(header.strip_prefix(POOL_MAGIC)?);
     decoder.u32().ok()?;
@@ -91,69 +140,157 @@ pub(crate) fn database_of(header: &[u8]) -> Option<DatabaseId> {
 }
 
 fn header_crc32c(header: &[u8]) -> u32 {
-    crc32c::crc32c_append(crc32c::crc32c(&header[..12]), &header[16..POOL_HEADER_BYTES])
+    let (first, rest) = header.split_at_checked(12).unwrap_or((header, &[]));
+    crc32c::crc32c_append(crc32c::crc32c(first), rest.get(4..).unwrap_or_default())
 }
 
-/// Encodes a directory of chunks that all have `column_count` blocks.
-pub(crate) fn encode(chunks: &[ChunkEntry], column_count: usize) -> Vec<u8> {
+/// Encodes a directory; every chunk has an aggregate for each of `column_count` columns.
+pub(crate) fn encode(chunks: &[PartChunk], column_count: usize) -> Vec<u8> {
     let mut encoder = Encoder::default();
     encoder.put_u32(chunks.len() as u32);
     encoder.put_u32(column_count as u32);
-    for chunk in chunks {
-        assert_eq!(chunk.blocks.len(), column_count);
-        encoder.put_u32(chunk.rows);
-        let (min, max) = match &chunk.key_range {
+    for PartChunk { chunk, info, blocks } in chunks {
+        assert_eq!(info.smas.len(), column_count);
+        encoder.put_u32(*chunk);
+        encoder.put_u32(info.rows);
+        let (min, max) = match &info.key_range {
             Some(range) => (range.min.as_slice(), range.max.as_slice()),
             None => (&[][..], &[][..]),
         };
         encoder.put_bytes(min);
         encoder.put_bytes(max);
-        for block in &chunk.blocks {
+        info.smas.iter().for_each(|sma| encoder.put_raw(&sma.to_bytes()));
+        encoder.put_u32(blocks.len() as u32);
+        for block in blocks {
+            encoder.put_u16(block.column);
+            encoder.put_u8(block.replica);
+            encoder.put_u8(block.format.map_or(0, Format::tag));
+            encode_choice(block.choice, &mut encoder);
+            encoder.put_raw(&[0; 3]);
+            encoder.put_u32(block.crc32c.unwrap_or_default());
             encoder.put_u64(block.offset);
             encoder.put_u64(block.bytes);
-            encoder.put_raw(&block.sma.to_bytes());
         }
     }
     encoder.into_bytes()
 }
 
-/// Decodes a directory and checks it against what the manifest says.
-pub(crate) fn decode(
-    bytes: &[u8],
-    chunk_count: u32,
-    column_count: usize,
-    blocks_end: u64,
-) -> Result<Vec<ChunkEntry>, String> {
-    decode_chunks(bytes, chunk_count, column_count, blocks_end)
-        .map_err(|Truncated| "its fields contradict each other".into())
+/// Writes what a policy says of a format: 0, or the format's tag.
+pub(crate) fn encode_choice(choice: FormatChoice, encoder: &mut Encoder) {
+    encoder.put_u8(match choice {
+        FormatChoice::Auto => 0,
+        FormatChoice::Fixed(format) => format.tag(),
+    });
 }
 
-fn decode_chunks(
+pub(crate) fn decode_choice(decoder: &mut Decoder<'_>) -> Result<FormatChoice, Truncated> {
+    Ok(match decoder.u8()? {
+        0 => FormatChoice::Auto,
+        tag => FormatChoice::Fixed(Format::from_tag(tag).ok_or(Truncated)?),
+    })
+}
+
+/// What a directory must agree with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    pub(crate) chunk_count: u32,
+    pub(crate) column_count: usize,
+    /// Where the last block ends at most.
+    pub(crate) blocks_end: u64,
+}
+
+/// Decodes a directory and checks it against what the manifest says.
+pub(crate) fn decode(
+    layout: Layout,
     bytes: &[u8],
-    chunk_count: u32,
-    column_count: usize,
-    blocks_end: u64,
-) -> Result<Vec<ChunkEntry>, Truncated> {
+    bounds: &Bounds,
+) -> Result<Vec<PartChunk>, String> {
+    let decoded = match layout {
+        Layout::Whole => decode_whole(bytes, bounds),
+        Layout::Part => decode_part(bytes, bounds),
+    };
+    decoded.map_err(|Truncated| "its fields contradict each other".into())
+}
+
+fn require(holds: bool) -> Result<(), Truncated> {
+    if holds { Ok(()) } else { Err(Truncated) }
+}
+
+fn decode_part(bytes: &[u8], bounds: &Bounds) -> Result<Vec<PartChunk>, Truncated> {
     let mut decoder = Decoder::new(bytes);
-    let require = |holds: bool| if holds { Ok(()) } else { Err(Truncated) };
-    require(decoder.u32()? == chunk_count)?;
-    require(decoder.u32()? as usize == column_count)?;
-    let mut chunks = Vec::new();
-    for _ in 0..chunk_count {
-        let rows = decoder.u32()?;
-        require(rows >= 1 && rows as usize <= CHUNK_ROWS)?;
-        let (min, max) = (decoder.bytes()?.to_vec(), decoder.bytes()?.to_vec());
-        let key_range = (!max.is_empty()).then_some(KeyRange { min, max });
-        let mut blocks = Vec::with_capacity(column_count);
-        for _ in 0..column_count {
-            let (offset, bytes) = (decoder.u64()?, decoder.u64()?);
-            let end = offset.checked_add(bytes).ok_or(Truncated)?;
-            require(offset >= POOL_HEADER_BYTES as u64 && end <= blocks_end)?;
-            let sma = decoder.raw(SMA_BYTES)?.try_into().map_err(|_| Truncated)?;
-            let sma = Sma::from_bytes(sma).map_err(|_| Truncated)?;
-            blocks.push(BlockEntry { offset, bytes, sma });
+    let count = decoder.u32()?;
+    require(count <= bounds.chunk_count)?;
+    require(decoder.u32()? as usize == bounds.column_count)?;
+    let mut chunks: Vec<PartChunk> = Vec::new();
+    for _ in 0..count {
+        let chunk = decoder.u32()?;
+        require(chunk < bounds.chunk_count)?;
+        require(chunks.last().is_none_or(|last| last.chunk < chunk))?;
+        let (rows, key_range) = decode_rows(&mut decoder)?;
+        let smas = (0..bounds.column_count)
+            .map(|_| decode_sma(&mut decoder))
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut blocks = Vec::new();
+        for _ in 0..decoder.u32()? {
+            blocks.push(decode_block(&mut decoder, bounds)?);
         }
-        chunks.push(ChunkEntry { rows, key_range, blocks });
+        let info = Arc::new(ChunkInfo { rows, key_range, smas });
+        chunks.push(PartChunk { chunk, info, blocks });
+    }
+    require(decoder.remaining() == 0)?;
+    Ok(chunks)
+}
+
+fn decode_block(decoder: &mut Decoder<'_>, bounds: &Bounds) -> Result<BlockEntry, Truncated> {
+    let column = decoder.u16()?;
+    require(usize::from(column) < bounds.column_count)?;
+    let replica = decoder.u8()?;
+    require(usize::from(replica) < nacre_column::REPLICAS_MAX)?;
+    let format = Format::from_tag(decoder.u8()?).ok_or(Truncated)?;
+    let choice = decode_choice(decoder)?;
+    require(decoder.raw(3)? == [0; 3])?;
+    let crc32c = Some(decoder.u32()?);
+    let (offset, bytes) = decode_extent(decoder, bounds)?;
+    Ok(BlockEntry { column, replica, choice, format: Some(format), crc32c, offset, bytes })
+}
+
+fn decode_extent(decoder: &mut Decoder<'_>, bounds: &Bounds) -> Result<(u64, u64), Truncated> {
+    let (offset, bytes) = (decoder.u64()?, decoder.u64()?);
+    let end = offset.checked_add(bytes).ok_or(Truncated)?;
+    require(offset >= POOL_HEADER_BYTES as u64 && end <= bounds.blocks_end)?;
+    Ok((offset, bytes))
+}
+
+fn decode_rows(decoder: &mut Decoder<'_>) -> Result<(u32, Option<KeyRange>), Truncated> {
+    let rows = decoder.u32()?;
+    require(rows >= 1 && rows as usize <= CHUNK_ROWS)?;
+    let (min, max) = (decoder.bytes()?.to_vec(), decoder.bytes()?.to_vec());
+    Ok((rows, (!max.is_empty()).then_some(KeyRange { min, max })))
+}
+
+fn decode_sma(decoder: &mut Decoder<'_>) -> Result<Sma, Truncated> {
+    let sma = decoder.raw(SMA_BYTES)?.try_into().map_err(|_| Truncated)?;
+    Sma::from_bytes(sma).map_err(|_| Truncated)
+}
+
+/// Decodes a directory of version 1: every chunk has one block for each column.
+fn decode_whole(bytes: &[u8], bounds: &Bounds) -> Result<Vec<PartChunk>, Truncated> {
+    let mut decoder = Decoder::new(bytes);
+    require(decoder.u32()? == bounds.chunk_count)?;
+    require(decoder.u32()? as usize == bounds.column_count)?;
+    let mut chunks = Vec::new();
+    for chunk in 0..bounds.chunk_count {
+        let (rows, key_range) = decode_rows(&mut decoder)?;
+        let (mut smas, mut blocks) = (Vec::new(), Vec::new());
+        for column in 0..bounds.column_count {
+            let (offset, bytes) = decode_extent(&mut decoder, bounds)?;
+            smas.push(decode_sma(&mut decoder)?);
+            let (column, choice) = (column as u16, FormatChoice::Auto);
+            let (replica, format, crc32c) = (0, None, None);
+            blocks.push(BlockEntry { column, replica, choice, format, crc32c, offset, bytes });
+        }
+        let info = Arc::new(ChunkInfo { rows, key_range, smas });
+        chunks.push(PartChunk { chunk, info, blocks });
     }
     require(decoder.remaining() == 0)?;
     Ok(chunks)

@@ -13,6 +13,8 @@ pub enum ErrorKind {
     TableExists,
     /// No table has that name.
     UnknownTable,
+    /// The table has no such column.
+    UnknownColumn,
     /// A definition contradicts itself.
     InvalidDefinition,
     /// A null in a column that forbids it.
@@ -58,6 +60,10 @@ pub enum Error {
     UnknownTable {
         table: String,
     },
+    UnknownColumn {
+        table: String,
+        column: String,
+    },
     UnknownDomain {
         domain: String,
         table: String,
@@ -71,13 +77,14 @@ pub enum Error {
     },
     DuplicateKey(Box<DuplicateKey>),
     ReadOnly,
-    /// A block is damaged. `object` names table, column and chunk.
+    /// No replica of a block is good. `object` names table, column and chunk, `reason` says what is
+    /// wrong with each.
     Damaged {
         object: String,
         reason: String,
     },
-    /// The pool of a load is absent or cut, or the directory in it, that says where blocks are, is
-    /// damaged: no row of the table can be read. `object` names pool and table.
+    /// The parts of a load that can be read do not tell what all its chunks are, because others are
+    /// absent, cut or damaged. `object` names load and table.
     LoadDamaged {
         object: String,
         reason: String,
@@ -132,6 +139,7 @@ impl Error {
             }
             Self::TableExists { .. } => ErrorKind::TableExists,
             Self::UnknownTable { .. } => ErrorKind::UnknownTable,
+            Self::UnknownColumn { .. } => ErrorKind::UnknownColumn,
             Self::UnknownDomain { .. } | Self::InvalidDefinition { .. } => {
                 ErrorKind::InvalidDefinition
             }
@@ -140,6 +148,19 @@ impl Error {
             Self::ReadOnly => ErrorKind::ReadOnly,
             Self::Lost { .. } => ErrorKind::Io,
             Self::Internal { .. } => ErrorKind::Internal,
+        }
+    }
+}
+
+impl Error {
+    /// Makes another error that says the same, as far as a domain can cause it.
+    pub(crate) fn again(&self) -> Error {
+        match self {
+            Self::Pmem(error) => Self::Pmem(nacre_pmem::Error::again(error)),
+            Self::UnknownDomain { domain, table } => {
+                Self::UnknownDomain { domain: domain.clone(), table: table.clone() }
+            }
+            other => Self::Internal { reason: other.to_string() },
         }
     }
 }
@@ -161,6 +182,9 @@ impl fmt::Display for Error {
             ),
             Self::TableExists { table } => write!(f, "relation \"{table}\" already exists"),
             Self::UnknownTable { table } => write!(f, "relation \"{table}\" does not exist"),
+            Self::UnknownColumn { table, column } => {
+                write!(f, "column \"{column}\" of relation \"{table}\" does not exist")
+            }
             Self::UnknownDomain { domain, table } => {
                 write!(f, "memory domain \"{domain}\" of table \"{table}\" is not open")
             }

@@ -2,10 +2,16 @@
 
 use nacre_column::{COLUMN_TYPE_BYTES, SMA_BYTES, Sma};
 
-use crate::directory::{self, BlockEntry, ChunkEntry, KeyRange, POOL_HEADER_BYTES};
+use std::sync::Arc;
+
+use nacre_column::{Format, FormatChoice};
+
+use crate::directory::{
+    self, BlockEntry, Bounds, ChunkInfo, KeyRange, Layout, POOL_HEADER_BYTES, PartChunk, PartId,
+};
 use crate::manifest::{
-    DatabaseId, HEADER_BYTES, LoadId, LoadRecord, Manifest, PUBLISHED_OFFSET, RECORD_HEADER_BYTES,
-    Record, TableId, header_bytes,
+    DatabaseId, HEADER_BYTES, LoadId, LoadRecord, Manifest, PUBLISHED_OFFSET, PartRecord,
+    PartsChange, RECORD_HEADER_BYTES, Record, TableId, header_bytes,
 };
 
 const LAYOUT: &str = include_str!("../../../docs/layout.md");
@@ -45,7 +51,7 @@ fn manifest_header_is_as_drawn() {
     assert_eq!(bytes_of(heading) as u64, HEADER_BYTES);
     assert_eq!(field(heading, "magic", &header), b"NACREMAN");
     assert!(LAYOUT.contains("characters `NACREMAN`"));
-    assert_eq!(field(heading, "version", &header), 2_u32.to_le_bytes());
+    assert_eq!(field(heading, "version", &header), 3_u32.to_le_bytes());
     assert_eq!(field(heading, "database_id", &header), ID.0);
     assert_eq!(field(heading, "created", &header), 77_u64.to_le_bytes());
     let crc = crc32c::crc32c_append(crc32c::crc32c(&header[..12]), &header[16..64]);
@@ -105,70 +111,127 @@ fn manifest_record_is_as_drawn() {
     }
 }
 
+fn payload(record: &Record) -> Vec<u8> {
+    let bytes = record.to_bytes(1);
+    let length = u32::from_le_bytes(bytes[..4].try_into().unwrap()) as usize;
+    bytes[RECORD_HEADER_BYTES..][..length].to_vec()
+}
+
 #[test]
-fn load_record_has_the_fields_in_the_drawn_order() {
-    let load = LoadRecord {
-        load: LoadId(1),
-        table: TableId(2),
+fn records_of_loads_have_the_fields_in_the_drawn_order() {
+    let part = PartRecord {
+        number: 5,
+        layout: Layout::Part,
         domain: "m".into(),
-        rows: 3,
-        chunk_count: 4,
-        pool_bytes: 5,
-        directory_offset: 6,
-        directory_bytes: 7,
-        directory_crc32c: 8,
+        pool_bytes: 6,
+        directory_offset: 7,
+        directory_bytes: 8,
+        directory_crc32c: 9,
     };
-    let bytes = Record::Load(load).to_bytes(1);
+    let mut drawn_part = 5_u32.to_le_bytes().to_vec();
+    drawn_part.extend_from_slice(&2_u32.to_le_bytes());
+    drawn_part.extend_from_slice(b"\x01\0\0\0m");
+    for value in [6_u64, 7, 8] {
+        drawn_part.extend_from_slice(&value.to_le_bytes());
+    }
+    drawn_part.extend_from_slice(&9_u32.to_le_bytes());
+    let (load, table) = (LoadId(1), TableId(2));
+    let parts = vec![part.clone()];
+    let record = LoadRecord { load, table, rows: 3, chunk_count: 4, parts };
     let mut expected = Vec::new();
-    expected.extend_from_slice(&1_u64.to_le_bytes());
-    expected.extend_from_slice(&2_u64.to_le_bytes());
-    expected.extend_from_slice(b"\x01\0\0\0m");
-    expected.extend_from_slice(&3_u64.to_le_bytes());
-    expected.extend_from_slice(&4_u32.to_le_bytes());
-    for value in [5_u64, 6, 7] {
+    for value in [1_u64, 2, 3] {
         expected.extend_from_slice(&value.to_le_bytes());
     }
-    expected.extend_from_slice(&8_u32.to_le_bytes());
-    assert_eq!(&bytes[RECORD_HEADER_BYTES..RECORD_HEADER_BYTES + expected.len()], expected);
+    for value in [4_u32, 1] {
+        expected.extend_from_slice(&value.to_le_bytes());
+    }
+    expected.extend_from_slice(&drawn_part);
+    assert_eq!(payload(&Record::Load(record)), expected);
+    let change = PartsChange { added: vec![part], removed: vec![3] };
+    let mut expected = 1_u64.to_le_bytes().to_vec();
+    expected.extend_from_slice(&1_u32.to_le_bytes());
+    expected.extend_from_slice(&drawn_part);
+    for value in [1_u32, 3] {
+        expected.extend_from_slice(&value.to_le_bytes());
+    }
+    assert_eq!(payload(&Record::PartsChanged { load, change }), expected);
     assert_eq!(COLUMN_TYPE_BYTES, 8);
 }
 
 #[test]
-fn load_pool_header_is_as_drawn() {
-    let heading = "### Load pool header";
-    let header = directory::pool_header(ID, TableId(3), LoadId(4));
+fn policy_is_as_drawn() {
+    let policy = "auto, dict@d, plain@dram".parse().ok();
+    let record = Record::PolicyChanged { table: TableId(1), column: None, policy };
+    let mut expected = 1_u64.to_le_bytes().to_vec();
+    expected.extend_from_slice(b"\xff\xff\x03\x00\x00\x03\x02\x01\0\0\0d\x01\x01");
+    assert_eq!(payload(&record), expected);
+}
+
+#[test]
+fn part_header_is_as_drawn() {
+    let heading = "### Part header";
+    let (database, table, load) = (ID, TableId(3), LoadId(4));
+    let id = PartId { database, table, load, number: 5, layout: Layout::Part };
+    let header = directory::pool_header(&id);
     assert_eq!(bytes_of(heading), POOL_HEADER_BYTES);
     assert_eq!(header.len(), POOL_HEADER_BYTES);
     assert_eq!(field(heading, "magic", &header), b"NACREPOL");
     assert!(LAYOUT.contains("characters `NACREPOL`"));
-    assert_eq!(field(heading, "version", &header), 1_u32.to_le_bytes());
+    assert_eq!(field(heading, "version", &header), 2_u32.to_le_bytes());
     assert_eq!(field(heading, "database_id", &header), ID.0);
     assert_eq!(field(heading, "table_id", &header), 3_u64.to_le_bytes());
     assert_eq!(field(heading, "load_id", &header), 4_u64.to_le_bytes());
+    assert_eq!(field(heading, "part", &header), 5_u32.to_le_bytes());
+    assert_eq!(directory::check_pool_header(&header, &id), Ok(()));
+    let other = PartId { number: 6, ..id };
+    assert!(directory::check_pool_header(&header, &other).unwrap_err().contains("part 6"));
+    for end in 0..header.len() {
+        assert!(directory::check_pool_header(&header[..end], &id).is_err(), "cut at {end}");
+    }
 }
 
 #[test]
 fn directory_is_as_drawn_and_every_cut_of_it_is_noticed() {
-    let block = |offset| BlockEntry { offset, bytes: 192, sma: Sma::empty() };
-    let chunks = vec![ChunkEntry {
+    let block = |column, offset| BlockEntry {
+        column,
+        replica: 1,
+        choice: FormatChoice::Fixed(Format::Plain),
+        format: Some(Format::Dictionary),
+        crc32c: Some(0x0403_0201),
+        offset,
+        bytes: 192,
+    };
+    let info = ChunkInfo {
         rows: 5,
         key_range: Some(KeyRange { min: vec![1], max: vec![2, 3] }),
-        blocks: vec![block(64), block(256)],
-    }];
+        smas: vec![Sma::empty(); 2],
+    };
+    let blocks = vec![block(0, 64), block(1, 256)];
+    let chunks = vec![PartChunk { chunk: 7, info: Arc::new(info), blocks }];
     let bytes = directory::encode(&chunks, 2);
-    let mut expected = vec![1, 0, 0, 0, 2, 0, 0, 0, 5, 0, 0, 0, 1, 0, 0, 0, 1, 2, 0, 0, 0, 2, 3];
-    for offset in [64_u64, 256] {
+    let mut expected = vec![1, 0, 0, 0, 2, 0, 0, 0, 7, 0, 0, 0, 5, 0, 0, 0];
+    expected.extend_from_slice(&[1, 0, 0, 0, 1, 2, 0, 0, 0, 2, 3]);
+    expected.extend_from_slice(&Sma::empty().to_bytes());
+    expected.extend_from_slice(&Sma::empty().to_bytes());
+    expected.extend_from_slice(&[2, 0, 0, 0]);
+    for (column, offset) in [(0, 64_u64), (1, 256)] {
+        expected.extend_from_slice(&[column, 0, 1, 3, 1, 0, 0, 0, 1, 2, 3, 4]);
         expected.extend_from_slice(&offset.to_le_bytes());
         expected.extend_from_slice(&192_u64.to_le_bytes());
-        expected.extend_from_slice(&Sma::empty().to_bytes());
     }
     assert_eq!(bytes, expected);
-    assert!(LAYOUT.contains(&format!("| {} each | blocks |", 16 + SMA_BYTES)));
-    assert_eq!(directory::decode(&bytes, 1, 2, 448).as_ref(), Ok(&chunks));
+    assert!(LAYOUT.contains(&format!("| {SMA_BYTES} each | aggregates |")));
+    assert!(LAYOUT.contains("| 28 each | blocks |"));
+    let bounds = Bounds { chunk_count: 8, column_count: 2, blocks_end: 448 };
+    let decode = |bytes: &[u8], bounds: Bounds| directory::decode(Layout::Part, bytes, &bounds);
+    assert_eq!(decode(&bytes, bounds).as_ref(), Ok(&chunks));
     for end in 0..bytes.len() {
-        assert!(directory::decode(&bytes[..end], 1, 2, 448).is_err(), "cut at {end}");
+        assert!(decode(&bytes[..end], bounds).is_err(), "cut at {end}");
     }
-    assert!(directory::decode(&bytes, 1, 2, 447).is_err(), "a block past the end of the blocks");
-    assert!(directory::decode(&bytes, 2, 2, 448).is_err(), "another number of chunks");
-    assert!(directory::decode(&bytes, 1, 1, 448).is_err(), "another number of columns");
+    let refused = [
+        Bounds { blocks_end: 447, ..bounds },
+        Bounds { chunk_count: 7, ..bounds },
+        Bounds { column_count: 1, ..bounds },
+    ];
+    assert!(refused.into_iter().all(|bounds| decode(&bytes, bounds).is_err()));
 }

@@ -1,34 +1,50 @@
 //! Tables, chunks, bulk loads and the manifest.
 //!
-//! A database is a directory (or, for a volatile one, nothing): the pool set of the
-//! [`manifest`], one pool of blocks per load. Opening reads the manifest and
-//! nothing else; pools are mapped when a scan first wants them, and scans read mapped blocks.
+//! A database is a directory (or, for a volatile one, nothing), and others in further memory
+//! domains: the pool set of the [`manifest`], and for every load its parts, pools of blocks that
+//! hold the replicas of its columns. Opening reads the manifest and nothing else; pools are mapped
+//! when a scan first wants them, and scans read mapped blocks.
 //!
-//! This crate knows nothing of SQL, CSV or Arrow, and starts no thread.
+//! This crate knows nothing of SQL, CSV or Arrow, and starts no thread: what is lost is rebuilt,
+//! and policies are followed, by whoever calls [`Store::maintain_step`].
 //!
 //! # Invariants
 //! 1. A load is visible wholly or not at all, whatever happens to the process.
 //! 2. No byte of a block is used before its checksum was verified.
+//! 3. A block can be read as long as one of its replicas is good.
 
 #![deny(unsafe_code)]
 
+mod accounting;
+mod chunk;
 mod codec;
+mod decode;
 mod directory;
+mod domains;
 mod error;
 mod key;
 #[cfg(test)]
 mod layout_tests;
 mod load;
+mod maintenance;
 mod manifest;
 mod opening;
+mod part;
+mod part_writer;
 mod schema;
 mod store;
+mod stored_load;
 mod table;
 mod uniqueness;
+mod waker;
 
+pub use accounting::{ReplicaInfo, ReplicaState, WearInfo};
+pub use chunk::{BlockHandle, BlockLocation, Chunk};
 pub use error::{DuplicateKey, Error, ErrorKind, Result};
 pub use load::Load;
+pub use maintenance::{LostReplica, Progress, RepairReport, ScrubReport};
 pub use manifest::{DatabaseId, LoadId, TableId};
+pub use nacre_column::replicated::{AccessHint, WearCause};
 pub use schema::{COLUMNS_MAX, ColumnDef, NAME_BYTES_MAX, TableSchema};
 pub use store::{MAIN_DOMAIN, OpenOptions, Store};
-pub use table::{BlockHandle, BlockLocation, Chunk, Table, TableSnapshot};
+pub use table::{Table, TableSnapshot};

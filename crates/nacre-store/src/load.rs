@@ -1,58 +1,118 @@
 //! Bulk loads: chunks are encoded by many workers and become visible together.
 //!
-//! 1. [`Load::append_chunk`] encodes a chunk's columns and appends the blocks to the load's pool.
-//! 2. [`Load::commit`] writes the directory, makes the pool durable, checks the primary key
+//! 1. [`Load::append_chunk`] encodes a chunk's columns once for each of their replicas and appends
+//!    the blocks to the load's parts: one for each replica and domain.
+//! 2. [`Load::commit`] writes the directories, makes all parts durable, checks the primary key
 //!    against the table and within the load, and publishes the load by one manifest record.
 //!
+//! A domain that fails meanwhile is left out: the load goes on as long as every column has a
+//! replica that survives a restart, and the missing ones are rebuilt by maintenance.
+//!
 //! # Invariants
-//! 1. Until the manifest record is published nobody sees the load, and a crash leaves only a
-//!    file that the next open removes.
+//! 1. Until the manifest record is published nobody sees the load, and a crash leaves only files
+//!    that the next open removes.
 //! 2. Chunks are numbered by the caller, so the order of rows does not depend on timing.
 //! # Concurrency
 //! `append_chunk` may be called from any number of threads at once.
 //! # Source
-//! [Muehlbauer16 3.3] bulk loading in chunks. Differs: chunks go straight to compressed blocks.
+//! [Muehlbauer16 3.3] bulk loading in chunks; chunks go straight to compressed blocks.
+//! [Zarubin22 4.2.2] replicas are encoded on the fly from one cache-resident buffer, and committed
+//! when all are durable. Differs: a replica whose domain fails is left out, instead of failing all.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use nacre_column::{ColumnBuffer, block, text};
-use nacre_pmem::PoolAppender;
+use nacre_column::replicated::WearCause;
+use nacre_column::{ColumnBuffer, EncodedBlock, FormatChoice, block, text};
 use nacre_simd::Flavour;
 
-use crate::directory::{self, BlockEntry, ChunkEntry, KeyRange};
+use crate::directory::{ChunkInfo, KeyRange, Layout, PartId};
+use crate::domains::DRAM_DOMAIN;
 use crate::error::{DuplicateKey, Error, Result};
 use crate::key::Keys;
-use crate::manifest::{LoadId, LoadRecord};
+use crate::manifest::{LoadId, LoadRecord, PartRecord};
+use crate::part_writer::{BlockName, PartWriter};
+use crate::schema::TableSchema;
 use crate::store::Store;
-use crate::table::{LoadPool, Table};
+use crate::stored_load::StoredLoad;
+use crate::table::Table;
 use crate::uniqueness;
-
-/// Alignment of blocks and directories in a pool.
-const BLOCK_ALIGN: u64 = 64;
 
 /// A load that is under way; dropping it leaves nothing behind.
 #[derive(Debug)]
 pub struct Load {
     store: Store,
     table: Arc<Table>,
+    schema: Arc<TableSchema>,
     id: LoadId,
-    appender: PoolAppender,
-    chunks: Mutex<BTreeMap<u64, ChunkEntry>>,
+    parts: Vec<LoadPart>,
+    columns: Vec<ColumnPlan>,
+    chunks: Mutex<BTreeMap<u64, ChunkInfo>>,
     flavour: Flavour,
 }
 
+/// One part of a load, or why there is none.
+#[derive(Debug)]
+struct LoadPart {
+    domain: String,
+    writer: Option<PartWriter>,
+    /// The first failure; nothing is written to the part after it.
+    failure: OnceLock<Error>,
+}
+
+/// What becomes of one column.
+#[derive(Debug, Default)]
+struct ColumnPlan {
+    choices: Vec<FormatChoice>,
+    /// The part that each replica goes to.
+    parts: Vec<usize>,
+}
+
 impl Load {
-    pub(crate) fn new(
-        store: Store,
-        table: Arc<Table>,
-        id: LoadId,
-        appender: PoolAppender,
-    ) -> Result<Self> {
-        let header = directory::pool_header(store.database(), table.id(), id);
-        appender.append(&header, BLOCK_ALIGN)?;
+    /// Plans the parts and begins those whose domains are there.
+    ///
+    /// # Errors
+    /// That of the first part that cannot be begun, if a column has no other.
+    pub(crate) fn new(store: Store, table: Arc<Table>, id: LoadId) -> Result<Self> {
+        let schema = table.schema();
+        let domains = store.all_domains();
+        let mut columns = Vec::with_capacity(schema.columns.len());
+        let mut numbers: BTreeMap<(u8, String), usize> = BTreeMap::new();
+        for column in 0..schema.columns.len() {
+            let mut plan = ColumnPlan::default();
+            let targets = domains.targets(&schema.policy(column));
+            for (replica, target) in (0..).zip(targets) {
+                let next = numbers.len();
+                plan.parts.push(*numbers.entry((replica, target.domain)).or_insert(next));
+                plan.choices.push(target.format);
+            }
+            columns.push(plan);
+        }
+        let mut names: Vec<(usize, String)> =
+            numbers.into_iter().map(|((_, domain), number)| (number, domain)).collect();
+        names.sort_unstable();
+        let part = |(number, domain): (usize, String)| {
+            let number = number as u32;
+            let (database, table, load) = (store.database(), table.id(), id);
+            let id = PartId { database, table, load, number, layout: Layout::Part };
+            let begun = domains
+                .get(&domain)
+                .map_err(|_| Error::UnknownDomain {
+                    domain: domain.clone(),
+                    table: schema.name.clone(),
+                })
+                .and_then(|there| PartWriter::create(&there.domain, id));
+            let (writer, failure) = match begun {
+                Ok(writer) => (Some(writer), OnceLock::new()),
+                Err(error) => (None, OnceLock::from(error)),
+            };
+            LoadPart { domain, writer, failure }
+        };
+        let parts = names.into_iter().map(part).collect();
         let (chunks, flavour) = (Mutex::default(), Flavour::active());
-        Ok(Self { store, table, id, appender, chunks, flavour })
+        let load = Self { store, table, schema, id, parts, columns, chunks, flavour };
+        load.require_replicas()?;
+        Ok(load)
     }
 
     /// Returns the table that is loaded.
@@ -63,16 +123,20 @@ impl Load {
     /// Encodes and writes chunk `index` of this load: one buffer per column, equally long.
     ///
     /// # Errors
-    /// [`Error::NullViolation`], [`Error::DuplicateKey`] within the chunk, no space, I/O. The load
-    /// cannot be committed afterwards without that chunk.
+    /// [`Error::NullViolation`], [`Error::DuplicateKey`] within the chunk; no space or I/O if they
+    /// leave a column without a replica. The load cannot be committed afterwards without that
+    /// chunk.
     ///
     /// # Panics
     /// If the buffers do not fit the table's columns or hold no row.
     pub fn append_chunk(&self, index: u64, columns: &[ColumnBuffer]) -> Result<()> {
-        let schema = self.table.schema();
+        let schema = &self.schema;
         assert_eq!(columns.len(), schema.columns.len(), "columns of table {:?}", schema.name);
         let rows = columns[0].len();
         assert!(rows > 0 && columns.iter().all(|column| column.len() == rows));
+        let chunk = u32::try_from(index).map_err(|_| Error::Internal {
+            reason: format!("chunk {index} of a load: its number is too large"),
+        })?;
         for (definition, column) in schema.columns.iter().zip(columns) {
             if !definition.is_nullable && column.null_count() > 0 {
                 return Err(Error::NullViolation {
@@ -82,67 +146,175 @@ impl Load {
             }
         }
         let key_range = self.check_keys(index, columns)?;
-        let mut blocks = Vec::with_capacity(columns.len());
-        for (definition, column) in schema.columns.iter().zip(columns) {
-            let encoded = block::encode(column, self.flavour).map_err(|error| Error::Internal {
-                reason: format!("{}.{}, chunk {index}: {error}", schema.name, definition.name),
+        let mut smas = Vec::with_capacity(columns.len());
+        for (number, (plan, column)) in self.columns.iter().zip(columns).enumerate() {
+            let encoded = block::encode_replicas(column, &plan.choices, self.flavour);
+            let blocks = encoded.map_err(|error| Error::Internal {
+                reason: format!(
+                    "{}.{}, chunk {index}: {error}",
+                    schema.name, schema.columns[number].name
+                ),
             })?;
-            let offset = self.appender.append(&encoded.bytes, BLOCK_ALIGN)?;
-            let bytes = encoded.bytes.len() as u64;
-            blocks.push(BlockEntry { offset, bytes, sma: encoded.header.sma });
+            self.append_replicas((chunk, number), plan, &blocks)?;
+            smas.extend(blocks.first().map(|block| block.header.sma));
         }
-        let entry = ChunkEntry { rows: rows as u32, key_range, blocks };
-        self.chunks.lock().unwrap_or_else(PoisonError::into_inner).insert(index, entry);
+        let info = ChunkInfo { rows: rows as u32, key_range, smas };
+        self.chunks.lock().unwrap_or_else(PoisonError::into_inner).insert(index, info);
         Ok(())
+    }
+
+    /// Writes the replicas of one block to their parts.
+    fn append_replicas(
+        &self,
+        (chunk, column): (u32, usize),
+        plan: &ColumnPlan,
+        blocks: &[EncodedBlock],
+    ) -> Result<()> {
+        let mut is_written = false;
+        for (replica, (block, &part)) in blocks.iter().zip(&plan.parts).enumerate() {
+            let part = &self.parts[part];
+            let Some(writer) = part.writer.as_ref().filter(|_| part.failure.get().is_none()) else {
+                continue;
+            };
+            let (choice, replica) = (plan.choices[replica], replica as u8);
+            let name = BlockName { chunk, column: column as u16, replica, choice };
+            match writer.append(name, block) {
+                Ok(()) => {
+                    is_written |= writer.domain() != DRAM_DOMAIN;
+                    let bytes = block.bytes.len() as u64;
+                    self.store.count_wear(
+                        writer.domain(),
+                        Some((&*self.table, Some(column))),
+                        WearCause::Load,
+                        bytes,
+                    );
+                }
+                Err(error) => {
+                    let _ = part.failure.set(error);
+                }
+            }
+        }
+        match is_written {
+            true => Ok(()),
+            false => Err(self.failure(plan)),
+        }
+    }
+
+    /// Makes the error for a column that has no replica left.
+    fn failure(&self, plan: &ColumnPlan) -> Error {
+        let mut failures = plan.parts.iter().filter_map(|&part| self.parts[part].failure.get());
+        match failures.next() {
+            Some(error) => error.again(),
+            None => Error::Internal { reason: "a column has no replica that lasts".into() },
+        }
     }
 
     /// Publishes all chunks at once and returns the number of rows.
     ///
     /// # Errors
-    /// [`Error::DuplicateKey`], [`Error::UnknownTable`] if the table was dropped meanwhile, no
-    /// space, I/O; then nothing of the load is visible and its file is removed.
-    pub fn commit(self) -> Result<u64> {
-        let chunks = self.chunks.into_inner().unwrap_or_else(PoisonError::into_inner);
+    /// [`Error::DuplicateKey`], [`Error::UnknownTable`] if the table was dropped meanwhile; no
+    /// space or I/O if they leave a column without a replica; then nothing of the load is visible
+    /// and its files are removed.
+    pub fn commit(mut self) -> Result<u64> {
+        let chunks =
+            std::mem::take(&mut *self.chunks.lock().unwrap_or_else(PoisonError::into_inner));
         if let Some((position, _)) = (0..).zip(chunks.keys()).find(|(want, have)| want != *have) {
             return Err(Error::Internal {
                 reason: format!("chunk {position} of a load is missing"),
             });
         }
-        let chunks: Vec<ChunkEntry> = chunks.into_values().collect();
-        let rows = chunks.iter().map(|chunk| u64::from(chunk.rows)).sum();
+        let infos: BTreeMap<u32, Arc<ChunkInfo>> =
+            (0..).zip(chunks.into_values().map(Arc::new)).collect();
+        let rows = infos.values().map(|info| u64::from(info.rows)).sum();
         if rows == 0 {
             return Ok(0);
         }
-        let directory = directory::encode(&chunks, self.table.schema().columns.len());
-        let directory_offset = self.appender.append(&directory, BLOCK_ALIGN)?;
-        // PERSIST: blocks and directory are durable when `finish` returns; the manifest record
-        // appended by `publish` below makes them reachable.
-        let pool_bytes = self.appender.finish()?;
+        let parts = self.finish_parts(&infos)?;
         let record = LoadRecord {
             load: self.id,
             table: self.table.id(),
-            domain: self.table.schema().domain.clone(),
             rows,
-            chunk_count: chunks.len() as u32,
-            pool_bytes,
-            directory_offset,
-            directory_bytes: directory.len() as u64,
-            directory_crc32c: crc32c::crc32c(&directory),
+            chunk_count: infos.len() as u32,
+            parts,
         };
-        let domain = self.store.domain(&record.domain);
-        let pool = Arc::new(LoadPool::new(record, self.store.database(), domain));
-        let published = publish(&self.store, &self.table, &pool);
-        // If the record may have been published, the pool must stay: opening decides.
+        let load = Arc::new(StoredLoad::new(
+            &record,
+            self.parts.len() as u32,
+            self.store.database(),
+            self.table.names(),
+            self.store.all_domains(),
+        ));
+        let is_whole = self.parts.iter().all(|part| part.failure.get().is_none());
+        load.set_needs_care(!is_whole);
+        let published = publish(&self.store, &self.table, &load, &record);
+        // If the record may have been published, the files must stay: opening decides.
         if published.is_err() && !self.store.is_in_doubt() {
-            pool.doom();
+            load.doom();
         }
-        published.map(|()| rows)
+        published?;
+        if !is_whole {
+            self.note_failures();
+        }
+        Ok(rows)
+    }
+
+    /// Makes the parts durable and returns what the manifest says of them.
+    fn finish_parts(&mut self, infos: &BTreeMap<u32, Arc<ChunkInfo>>) -> Result<Vec<PartRecord>> {
+        let mut records = Vec::with_capacity(self.parts.len());
+        for part in &mut self.parts {
+            // A writer that failed is dropped here, and its file with it.
+            let Some(writer) = part.writer.take().filter(|_| part.failure.get().is_none()) else {
+                continue;
+            };
+            match writer.finish(infos, self.schema.columns.len()) {
+                Ok((record, directory_bytes)) => {
+                    let owner = Some((&*self.table, None));
+                    let cause = WearCause::Load;
+                    self.store.count_wear(&record.domain, owner, cause, directory_bytes);
+                    records.push(record);
+                }
+                Err(error) => {
+                    let _ = part.failure.set(error);
+                }
+            }
+        }
+        match self.require_replicas() {
+            Ok(()) => Ok(records),
+            Err(error) => {
+                self.store.remove_parts(self.id, &records);
+                Err(error)
+            }
+        }
+    }
+
+    /// Returns the first failure if it leaves a column without a replica that lasts.
+    fn require_replicas(&self) -> Result<()> {
+        let lasts = |&part: &usize| {
+            let part = &self.parts[part];
+            part.failure.get().is_none() && part.domain != DRAM_DOMAIN
+        };
+        let Some(plan) = self.columns.iter().find(|plan| !plan.parts.iter().any(lasts)) else {
+            return Ok(());
+        };
+        Err(self.failure(plan))
+    }
+
+    /// Tells the user which replicas the load did without.
+    fn note_failures(&self) {
+        for part in &self.parts {
+            if let Some(error) = part.failure.get() {
+                self.store.note(format!(
+                    "load {} of table \"{}\" has no replica in memory domain \"{}\": {error}",
+                    self.id.0, self.schema.name, part.domain
+                ));
+            }
+        }
+        self.table.wake();
     }
 
     /// Checks the keys within the chunk and returns their range.
     fn check_keys(&self, index: u64, columns: &[ColumnBuffer]) -> Result<Option<KeyRange>> {
-        let schema = self.table.schema();
-        let Some(key) = &schema.primary_key else {
+        let Some(key) = &self.schema.primary_key else {
             return Ok(None);
         };
         let key_columns: Vec<&ColumnBuffer> = key.iter().map(|&column| &columns[column]).collect();
@@ -155,10 +327,15 @@ impl Load {
     }
 }
 
-fn publish(store: &Store, table: &Arc<Table>, pool: &Arc<LoadPool>) -> Result<()> {
+fn publish(
+    store: &Store,
+    table: &Arc<Table>,
+    load: &Arc<StoredLoad>,
+    record: &LoadRecord,
+) -> Result<()> {
     let _commit = table.commit_lock.lock().unwrap_or_else(PoisonError::into_inner);
-    uniqueness::check(table, pool)?;
-    store.publish_load(table, pool)
+    uniqueness::check(table, load)?;
+    store.publish_load(table, load, record)
 }
 
 /// Builds the error for a repeated key in `row` of chunk `chunk` of a load.

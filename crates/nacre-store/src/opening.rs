@@ -14,17 +14,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use nacre_column::ReplicaPolicy;
 use nacre_pmem::{Access, DirectoryLock, Domain};
 
 use crate::directory::{POOL_HEADER_BYTES, database_of};
+use crate::domains::{DRAM_DOMAIN, Domains, is_empty_directory};
 use crate::error::{Error, Result};
 use crate::manifest::{
-    DatabaseId, LoadRecord, Manifest, Record, TableId, is_member_file, is_unfinished_file,
+    DatabaseId, LoadId, LoadRecord, Manifest, Record, TableId, is_member_file, is_unfinished_file,
     remove_unfinished,
 };
+use crate::part::Part;
 use crate::schema::{TableSchema, check_name};
 use crate::store::{MAIN_DOMAIN, OpenOptions};
-use crate::table::{LoadPool, Table};
+use crate::stored_load::StoredLoad;
+use crate::table::Table;
+use crate::waker::Waker;
 
 /// A database that is being opened, and in the end what is known of it.
 #[derive(Debug)]
@@ -33,8 +38,8 @@ pub(crate) struct Opening {
     pub(crate) domains: BTreeMap<String, Domain>,
     /// Further domains that the user named.
     named: Vec<(String, PathBuf)>,
-    /// Known further domains that are not there.
-    absent: BTreeSet<String>,
+    /// Known further domains that are not there, and why.
+    absent: BTreeMap<String, String>,
     /// Domains that the manifest does not know, or not there.
     unrecorded: Vec<(String, PathBuf)>,
     pub(crate) notes: Vec<String>,
@@ -50,7 +55,8 @@ pub(crate) struct Opening {
 struct Replayed {
     domains: BTreeMap<String, PathBuf>,
     tables: BTreeMap<TableId, TableSchema>,
-    loads: Vec<LoadRecord>,
+    /// In the order in which they were published, each with the next number of a part.
+    loads: Vec<(LoadRecord, u32)>,
     next_table: u64,
     next_load: u64,
 }
@@ -64,6 +70,10 @@ impl Opening {
                 let reason = format!("domain name \"{MAIN_DOMAIN}\" is the directory itself");
                 return Err(Error::InvalidDefinition { reason });
             }
+            if name == DRAM_DOMAIN {
+                let reason = format!("domain name \"{DRAM_DOMAIN}\" is plain memory");
+                return Err(Error::InvalidDefinition { reason });
+            }
         }
         if options.directory.is_none() && (options.is_read_only || !options.domains.is_empty()) {
             let reason = "a volatile database is neither read-only nor in further domains".into();
@@ -75,7 +85,7 @@ impl Opening {
             access,
             domains: BTreeMap::from([(MAIN_DOMAIN.to_string(), main)]),
             named: options.domains.clone(),
-            absent: BTreeSet::new(),
+            absent: BTreeMap::new(),
             unrecorded: Vec::new(),
             notes: Vec::new(),
             replayed: Replayed { next_table: 1, next_load: 1, ..Replayed::default() },
@@ -101,7 +111,7 @@ impl Opening {
             }
         } else {
             let stand_ins = self.stand_ins(&main, &files);
-            let has_pools = files.iter().any(|name| LoadPool::is_file_name(name));
+            let has_pools = files.iter().any(|name| Part::is_file_name(name));
             if stand_ins.len() > 1 {
                 self.find_manifest(stand_ins)?
             } else if has_pools || self.access == Access::ReadOnly {
@@ -157,13 +167,18 @@ impl Opening {
             if !is_recorded && self.access == Access::ReadWrite {
                 self.unrecorded.push((name.clone(), path.clone()));
             }
-            if self.domains.contains_key(name) || self.absent.contains(name) {
+            if self.domains.contains_key(name) || self.absent.contains_key(name) {
                 continue;
             }
             let directory = directory_of(path, database);
             let opened = match self.access {
-                // A domain that moves must be there: a wrong path would get an empty directory.
-                Access::ReadWrite if known.is_none() => Domain::create(name, &directory),
+                // A domain that moves must be there, or be new and empty: a wrong path would get
+                // an empty directory.
+                Access::ReadWrite
+                    if known.is_none() || !is_recorded && is_empty_directory(path) =>
+                {
+                    Domain::create(name, &directory)
+                }
                 access => Domain::open(name, &directory, access),
             };
             match opened {
@@ -172,7 +187,7 @@ impl Opening {
                 }
                 Err(error) if is_recorded => {
                     self.notes.push(format!("memory domain \"{name}\" is missing: {error}"));
-                    self.absent.insert(name.clone());
+                    self.absent.insert(name.clone(), error.to_string());
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -184,7 +199,7 @@ impl Opening {
     /// the database whose pools are in the main domain.
     fn stand_ins(&mut self, main: &Domain, files: &[String]) -> Vec<Domain> {
         let mut domains = vec![main.clone()];
-        let pools = files.iter().filter(|name| LoadPool::is_file_name(name));
+        let pools = files.iter().filter(|name| Part::is_file_name(name));
         let header_of = |name: &String| {
             let pool = main.open_pool(name, Access::ReadOnly).ok()?;
             let header = pool.read(0, POOL_HEADER_BYTES as u64).ok()?;
@@ -214,10 +229,9 @@ impl Opening {
     /// Refuses a manifest that does not know a pool in the main domain: it may be older than the
     /// one that was lost, and the pool would be removed.
     fn refuse_older_stand_in(&self) -> Result<()> {
-        let live = self.live_files();
+        let live = self.live_files(MAIN_DOMAIN);
         let names = self.domains[MAIN_DOMAIN].list_pools()?;
-        let unknown =
-            names.iter().find(|name| LoadPool::is_file_name(name) && !live.contains(*name));
+        let unknown = names.iter().find(|name| Part::is_file_name(name) && !live.contains(*name));
         match unknown {
             None => Ok(()),
             Some(name) => {
@@ -230,33 +244,67 @@ impl Opening {
         }
     }
 
-    /// Returns the file names of the pools of loads that count.
-    fn live_files(&self) -> BTreeSet<String> {
-        let is_live = |load: &&LoadRecord| self.replayed.tables.contains_key(&load.table);
+    /// Returns the names of the files in a domain that count.
+    fn live_files(&self, domain: &str) -> BTreeSet<String> {
+        let is_live = |load: &&(LoadRecord, u32)| self.replayed.tables.contains_key(&load.0.table);
         let loads = self.replayed.loads.iter().filter(is_live);
-        loads.map(|load| LoadPool::file_name(load.load)).collect()
+        let parts = loads.flat_map(|(load, _)| load.parts.iter().map(|part| (load.load, part)));
+        let here = parts.filter(|(_, part)| part.domain == domain);
+        here.map(|(load, part)| Part::file_name(load, part.number, part.layout)).collect()
     }
 
-    /// Removes pools of loads that were cut off before they were published, and returns the tables.
-    pub(crate) fn finish(&mut self, database: DatabaseId) -> Result<BTreeMap<String, Arc<Table>>> {
-        let live = self.live_files();
-        let mut tables: BTreeMap<TableId, Arc<Table>> = std::mem::take(&mut self.replayed.tables)
-            .into_iter()
-            .map(|(id, schema)| (id, Arc::new(Table::new(id, schema))))
-            .collect();
-        for record in std::mem::take(&mut self.replayed.loads) {
-            if let Some(table) = tables.get(&record.table) {
-                let domain = self.domains.get(&record.domain).cloned();
-                table.add_load(Arc::new(LoadPool::new(record, database, domain)));
-            }
-        }
+    /// Removes files that do not count: parts that were cut off before they were published, or were
+    /// replaced.
+    pub(crate) fn remove_leftovers(&self) -> Result<()> {
         if self.access == Access::ReadWrite {
-            for domain in self.domains.values() {
-                remove_leftovers(domain, &live)?;
+            for (name, domain) in &self.domains {
+                let live = self.live_files(name);
+                for file in domain.list_pools()? {
+                    if Part::is_file_name(&file) && !live.contains(&file) {
+                        domain.remove_pool(&file)?;
+                    }
+                }
             }
         }
-        let by_name = |table: Arc<Table>| (table.schema().name.clone(), table);
-        Ok(std::mem::take(&mut tables).into_values().map(by_name).collect())
+        Ok(())
+    }
+
+    /// Returns the domains, those that are there and those that are not.
+    pub(crate) fn all_domains(&self, database: DatabaseId) -> Domains {
+        let domains = Domains::new(self.domains[MAIN_DOMAIN].clone());
+        let mut places = self.replayed.domains.clone();
+        places.extend(self.named.iter().cloned());
+        for (name, path) in &places {
+            let directory = directory_of(path, database);
+            let opened = match (self.domains.get(name), self.absent.get(name)) {
+                (Some(domain), _) => Ok(domain.clone()),
+                (None, Some(problem)) => Err(problem.clone()),
+                (None, None) => continue,
+            };
+            domains.add(name, path, &directory, opened);
+        }
+        domains
+    }
+
+    /// Returns the tables with their loads.
+    pub(crate) fn tables(
+        &mut self,
+        database: DatabaseId,
+        domains: &Arc<Domains>,
+        waker: &Arc<Waker>,
+    ) -> BTreeMap<String, Arc<Table>> {
+        let tables: BTreeMap<TableId, Arc<Table>> = std::mem::take(&mut self.replayed.tables)
+            .into_iter()
+            .map(|(id, schema)| (id, Arc::new(Table::new(id, schema, waker))))
+            .collect();
+        for (record, next_part) in std::mem::take(&mut self.replayed.loads) {
+            if let Some(table) = tables.get(&record.table) {
+                let names = table.names();
+                let load = StoredLoad::new(&record, next_part, database, names, domains);
+                table.add_load(Arc::new(load));
+            }
+        }
+        tables.into_values().map(|table| (table.schema().name.clone(), table)).collect()
     }
 
     /// Returns the ids of the next table and the next load.
@@ -301,12 +349,11 @@ fn refuse_foreign(path: &Path, has_further_domains: bool) -> Result<()> {
     if names.iter().any(|name| is_member_file(name)) {
         return Ok(());
     }
-    let is_ours = |name: &str| {
-        is_unfinished_file(name) || (has_further_domains && LoadPool::is_file_name(name))
-    };
+    let is_ours =
+        |name: &str| is_unfinished_file(name) || (has_further_domains && Part::is_file_name(name));
     match names.iter().find(|name| !is_ours(name)) {
         None => Ok(()),
-        Some(name) if LoadPool::is_file_name(name) => refuse(format!(
+        Some(name) if Part::is_file_name(name) => refuse(format!(
             "it holds no manifest, but {name:?}; if a further memory domain has one, name that \
              domain too"
         )),
@@ -316,28 +363,17 @@ fn refuse_foreign(path: &Path, has_further_domains: bool) -> Result<()> {
     }
 }
 
-/// Removes pools of loads that were cut off before they were published.
-fn remove_leftovers(domain: &Domain, live: &BTreeSet<String>) -> Result<()> {
-    for name in domain.list_pools()? {
-        if LoadPool::is_file_name(&name) && !live.contains(&name) {
-            domain.remove_pool(&name)?;
-        }
-    }
-    Ok(())
-}
-
 /// Adds up the manifest's records.
 fn replay(records: &[Record]) -> Result<Replayed> {
     let mut replayed = Replayed { next_table: 1, next_load: 1, ..Replayed::default() };
+    let mut positions: BTreeMap<LoadId, usize> = BTreeMap::new();
     for record in records {
         match record {
             Record::Domain { name, path } => {
                 replayed.domains.insert(name.clone(), PathBuf::from(path));
             }
             Record::TableCreated { table, schema } => {
-                schema.validate().map_err(|reason| Error::ManifestDamaged {
-                    reasons: vec![format!("table {}: {reason}", table.0)],
-                })?;
+                check_schema(*table, schema)?;
                 replayed.next_table = replayed.next_table.max(table.0.saturating_add(1));
                 replayed.tables.insert(*table, schema.clone());
             }
@@ -346,11 +382,52 @@ fn replay(records: &[Record]) -> Result<Replayed> {
             }
             Record::Load(load) => {
                 replayed.next_load = replayed.next_load.max(load.load.0.saturating_add(1));
-                replayed.loads.push(load.clone());
+                positions.insert(load.load, replayed.loads.len());
+                let next_part = next_part(0, load.parts.iter().map(|part| part.number));
+                replayed.loads.push((load.clone(), next_part));
+            }
+            Record::PolicyChanged { table, column, policy } => {
+                // A table that is dropped later may be gone already.
+                if let Some(schema) = replayed.tables.get_mut(table) {
+                    change_policy(schema, *column, policy.clone());
+                    check_schema(*table, schema)?;
+                }
+            }
+            Record::PartsChanged { load, change } => {
+                let position = positions.get(load);
+                let (record, next) = position
+                    .and_then(|&position| replayed.loads.get_mut(position))
+                    .ok_or_else(|| Error::ManifestDamaged {
+                        reasons: vec![format!("load {} changes before it is there", load.0)],
+                    })?;
+                record.parts.retain(|part| !change.removed.contains(&part.number));
+                record.parts.extend(change.added.iter().cloned());
+                *next = next_part(*next, change.added.iter().map(|part| part.number));
             }
         }
     }
     Ok(replayed)
+}
+
+fn next_part(least: u32, numbers: impl Iterator<Item = u32>) -> u32 {
+    numbers.fold(least, |next, number| next.max(number.saturating_add(1)))
+}
+
+fn change_policy(schema: &mut TableSchema, column: Option<u16>, policy: Option<ReplicaPolicy>) {
+    match column.map(usize::from) {
+        None => schema.replicas = policy,
+        Some(column) => {
+            if let Some(column) = schema.columns.get_mut(column) {
+                column.replicas = policy;
+            }
+        }
+    }
+}
+
+fn check_schema(table: TableId, schema: &TableSchema) -> Result<()> {
+    schema.validate().map_err(|reason| Error::ManifestDamaged {
+        reasons: vec![format!("table {}: {reason}", table.0)],
+    })
 }
 
 /// Draws a database id from the operating system's random numbers.

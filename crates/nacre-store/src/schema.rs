@@ -1,8 +1,13 @@
 //! What a table looks like: names, types and constraints.
 
-use nacre_column::{COLUMN_TYPE_BYTES, ColumnType, DECIMAL_PRECISION_MAX};
+use nacre_column::{
+    COLUMN_TYPE_BYTES, ColumnType, DECIMAL_PRECISION_MAX, FormatChoice, Place, ReplicaPolicy,
+    ReplicaSpec,
+};
 
 use crate::codec::{Decoder, Encoder, Truncated};
+use crate::directory::{decode_choice, encode_choice};
+use crate::store::MAIN_DOMAIN;
 
 /// Most columns of a table, as in PostgreSQL.
 pub const COLUMNS_MAX: usize = 1_600;
@@ -16,6 +21,8 @@ pub struct ColumnDef {
     pub name: String,
     pub column_type: ColumnType,
     pub is_nullable: bool,
+    /// Replicas of this column; `None` as the table's.
+    pub replicas: Option<ReplicaPolicy>,
 }
 
 /// The definition of a table.
@@ -27,14 +34,38 @@ pub struct TableSchema {
     pub primary_key: Option<Vec<usize>>,
     /// Name of the primary key constraint, empty if there is no primary key.
     pub primary_key_name: String,
-    /// Name of the memory domain that new blocks go to.
-    pub domain: String,
+    /// Replicas of columns that do not say themselves; `None` is [`ReplicaPolicy::default`].
+    pub replicas: Option<ReplicaPolicy>,
 }
 
 impl TableSchema {
     /// Returns the index of the column called `name`.
     pub fn column_index(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)
+    }
+
+    /// Returns what holds for a column: its own policy, else the table's. A table's policy may name
+    /// a format that cannot hold the column: there the format is chosen for each block.
+    ///
+    /// # Panics
+    /// If the table has no such column.
+    pub fn policy(&self, column: usize) -> ReplicaPolicy {
+        let definition = &self.columns[column];
+        if let Some(policy) = &definition.replicas {
+            return policy.clone();
+        }
+        let Some(policy) = &self.replicas else {
+            return ReplicaPolicy::default();
+        };
+        let fitting = |replica: &ReplicaSpec| match replica.format {
+            FormatChoice::Fixed(format) if !format.can_hold(definition.column_type) => {
+                ReplicaSpec { format: FormatChoice::Auto, ..replica.clone() }
+            }
+            _ => replica.clone(),
+        };
+        let replicas = policy.replicas().iter().map(fitting).collect();
+        // Only formats differ from a policy that was valid.
+        ReplicaPolicy::new(replicas).unwrap_or_default()
     }
 
     /// Checks what the layers below rely on and names the first thing that is wrong.
@@ -57,6 +88,7 @@ impl TableSchema {
             }
             check_type(column)?;
         }
+        self.check_policies()?;
         let key = self.primary_key.as_deref().unwrap_or_default();
         for (position, &index) in key.iter().enumerate() {
             let column = self.columns.get(index).ok_or("primary key names no column")?;
@@ -70,14 +102,45 @@ impl TableSchema {
         Ok(())
     }
 
+    /// Checks that the formats that policies name can hold what they are for.
+    pub(crate) fn check_policies(&self) -> Result<(), String> {
+        for column in &self.columns {
+            let Some(policy) = &column.replicas else {
+                continue;
+            };
+            policy
+                .check(column.column_type)
+                .map_err(|error| format!("column {:?}: {error}", column.name))?;
+        }
+        let Some(policy) = &self.replicas else {
+            return Ok(());
+        };
+        let mut errors = self.columns.iter().map(|column| policy.check(column.column_type).err());
+        // One that fits no column at all is a mistake.
+        match errors.next() {
+            Some(Some(first)) if errors.all(|error| error.is_some()) => {
+                Err(format!("table {:?}: {first}", self.name))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the names of all domains that policies name.
+    pub(crate) fn named_domains(&self) -> Vec<&str> {
+        let columns = self.columns.iter().filter_map(|column| column.replicas.as_ref());
+        let policies = self.replicas.iter().chain(columns);
+        policies.flat_map(named_domains).collect()
+    }
+
     pub(crate) fn encode(&self, encoder: &mut Encoder) {
         encoder.put_str(&self.name);
-        encoder.put_str(&self.domain);
+        encode_policy(self.replicas.as_ref(), encoder);
         encoder.put_u16(self.columns.len() as u16);
         for column in &self.columns {
             encoder.put_str(&column.name);
             encoder.put_raw(&column.column_type.to_bytes());
             encoder.put_u8(u8::from(column.is_nullable));
+            encode_policy(column.replicas.as_ref(), encoder);
         }
         encoder.put_str(&self.primary_key_name);
         let key = self.primary_key.as_deref().unwrap_or_default();
@@ -87,22 +150,83 @@ impl TableSchema {
         }
     }
 
-    pub(crate) fn decode(decoder: &mut Decoder<'_>) -> Result<Self, Truncated> {
+    /// Decodes what [`TableSchema::encode`] wrote, or, if it `is_old`, a definition that names one
+    /// domain instead of replicas.
+    pub(crate) fn decode(decoder: &mut Decoder<'_>, is_old: bool) -> Result<Self, Truncated> {
         let name = decoder.string()?;
-        let domain = decoder.string()?;
+        let replicas = match is_old {
+            true => policy_of_domain(decoder.string()?),
+            false => decode_policy(decoder)?,
+        };
         let mut columns = Vec::new();
         for _ in 0..decoder.u16()? {
             let name = decoder.string()?;
             let type_bytes = decoder.raw(COLUMN_TYPE_BYTES)?.try_into().map_err(|_| Truncated)?;
             let column_type = ColumnType::from_bytes(type_bytes).map_err(|_| Truncated)?;
-            columns.push(ColumnDef { name, column_type, is_nullable: decoder.u8()? != 0 });
+            let is_nullable = decoder.u8()? != 0;
+            let replicas = if is_old { None } else { decode_policy(decoder)? };
+            columns.push(ColumnDef { name, column_type, is_nullable, replicas });
         }
         let primary_key_name = decoder.string()?;
         let key = (0..decoder.u16()?)
             .map(|_| decoder.u16().map(usize::from))
             .collect::<Result<Vec<_>, _>>()?;
         let primary_key = (!key.is_empty()).then_some(key);
-        Ok(Self { name, columns, primary_key, primary_key_name, domain })
+        Ok(Self { name, columns, primary_key, primary_key_name, replicas })
+    }
+}
+
+/// Returns the names of the domains that a policy names.
+pub(crate) fn named_domains(policy: &ReplicaPolicy) -> impl Iterator<Item = &str> {
+    policy.replicas().iter().filter_map(|replica| match &replica.place {
+        Place::Domain(name) => Some(name.as_str()),
+        Place::Any | Place::Dram => None,
+    })
+}
+
+/// Returns the policy of a table that was to have one replica, in `domain`.
+fn policy_of_domain(domain: String) -> Option<ReplicaPolicy> {
+    if domain == MAIN_DOMAIN {
+        return None;
+    }
+    let replica = ReplicaSpec { format: FormatChoice::Auto, place: Place::Domain(domain) };
+    ReplicaPolicy::new(vec![replica]).ok()
+}
+
+/// Writes a policy: the number of replicas, 0 if there is none, and each one's format, place and
+/// domain.
+pub(crate) fn encode_policy(policy: Option<&ReplicaPolicy>, encoder: &mut Encoder) {
+    let replicas = policy.map(ReplicaPolicy::replicas).unwrap_or_default();
+    encoder.put_u8(replicas.len() as u8);
+    for replica in replicas {
+        encode_choice(replica.format, encoder);
+        match &replica.place {
+            Place::Any => encoder.put_u8(0),
+            Place::Dram => encoder.put_u8(1),
+            Place::Domain(name) => {
+                encoder.put_u8(2);
+                encoder.put_str(name);
+            }
+        }
+    }
+}
+
+pub(crate) fn decode_policy(decoder: &mut Decoder<'_>) -> Result<Option<ReplicaPolicy>, Truncated> {
+    let count = decoder.u8()?;
+    let mut replicas = Vec::new();
+    for _ in 0..count {
+        let format = decode_choice(decoder)?;
+        let place = match decoder.u8()? {
+            0 => Place::Any,
+            1 => Place::Dram,
+            2 => Place::Domain(decoder.string()?),
+            _ => return Err(Truncated),
+        };
+        replicas.push(ReplicaSpec { format, place });
+    }
+    match count {
+        0 => Ok(None),
+        _ => ReplicaPolicy::new(replicas).map(Some).map_err(|_| Truncated),
     }
 }
 
@@ -146,7 +270,7 @@ mod tests {
     use super::*;
 
     fn column(name: &str, column_type: ColumnType) -> ColumnDef {
-        ColumnDef { name: name.into(), column_type, is_nullable: false }
+        ColumnDef { name: name.into(), column_type, is_nullable: false, replicas: None }
     }
 
     fn schema() -> TableSchema {
@@ -175,19 +299,23 @@ mod tests {
                 .collect(),
             primary_key: Some(vec![3, 1]),
             primary_key_name: "t_pkey".into(),
-            domain: "main".into(),
+            replicas: "auto@fast, plain, static_bp@dram".parse().ok(),
         }
     }
 
     #[test]
-    fn every_type_survives_encoding() {
+    fn every_type_and_policy_survives_encoding() {
+        let mut schema = schema();
+        schema.columns[2].replicas = "delta_bp, auto@dram".parse().ok();
         let mut encoder = Encoder::default();
-        schema().encode(&mut encoder);
+        schema.encode(&mut encoder);
         let bytes = encoder.into_bytes();
         let mut decoder = Decoder::new(&bytes);
-        assert_eq!(TableSchema::decode(&mut decoder), Ok(schema()));
+        assert_eq!(TableSchema::decode(&mut decoder, false).as_ref(), Ok(&schema));
         assert_eq!(decoder.remaining(), 0);
-        assert_eq!(schema().validate(), Ok(()));
+        assert_eq!(schema.validate(), Ok(()));
+        assert_eq!(schema.policy(2).to_string(), "delta_bp, auto@dram");
+        assert_eq!(schema.policy(10).to_string(), "auto@fast, plain, auto@dram");
     }
 
     #[test]
@@ -198,6 +326,9 @@ mod tests {
             schema.validate().expect_err("accepted")
         };
         assert!(broken(|s| s.columns.clear()).contains("no column"));
+        assert!(
+            broken(|s| s.columns[10].replicas = "rle".parse().ok()).contains("cannot be stored")
+        );
         assert!(broken(|s| s.columns[1].name = "c0".into()).contains("more than once"));
         assert!(broken(|s| s.primary_key = Some(vec![0, 0])).contains("twice"));
         assert!(broken(|s| s.columns[3].is_nullable = true).contains("nullable"));

@@ -11,18 +11,28 @@
 //! All calls may come from any thread. Lock order: a table's commit lock, the manifest, the
 //! table map.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use nacre_column::ReplicaPolicy;
+use nacre_column::replicated::{Wear, WearCause};
 use nacre_pmem::{DirectoryLock, Domain};
 
+use crate::accounting::WearOwner;
+use crate::domains::{DRAM_DOMAIN, Domains};
 use crate::error::{Error, Result};
 use crate::load::Load;
-use crate::manifest::{DatabaseId, LoadId, Manifest, Record, TableId};
+use crate::manifest::{
+    DatabaseId, LoadId, LoadRecord, MAIN_COPIES, Manifest, PartRecord, PartsChange, Record, TableId,
+};
 use crate::opening::Opening;
-use crate::schema::TableSchema;
-use crate::table::{LoadPool, Table};
+use crate::part::Part;
+use crate::schema::{TableSchema, named_domains};
+use crate::stored_load::StoredLoad;
+use crate::table::Table;
+use crate::waker::Waker;
 
 /// Name of the domain that is the database directory itself.
 pub const MAIN_DOMAIN: &str = "main";
@@ -48,9 +58,16 @@ pub struct Store {
 struct Shared {
     database: DatabaseId,
     is_read_only: bool,
-    domains: BTreeMap<String, Domain>,
-    notes: Vec<String>,
+    domains: Arc<Domains>,
+    notes: Mutex<Vec<String>>,
     manifest: Mutex<ManifestState>,
+    /// Bytes written since the database was opened.
+    wear: Wear<WearOwner>,
+    waker: Arc<Waker>,
+    /// Held during a unit of maintenance.
+    maintenance: Mutex<()>,
+    /// Which load maintenance looks at first.
+    first_job: AtomicUsize,
     tables: RwLock<BTreeMap<String, Arc<Table>>>,
     /// Dropped last, when all pools are closed.
     _lock: Option<DirectoryLock>,
@@ -72,24 +89,45 @@ impl Store {
         let mut opening = Opening::begin(&options)?;
         let manifest = opening.open_manifest()?;
         let database = manifest.database();
-        let tables = opening.finish(database)?;
+        opening.remove_leftovers()?;
+        let domains = Arc::new(opening.all_domains(database));
+        let waker = Arc::default();
+        let tables = opening.tables(database, &domains, &waker);
         let (next_table, next_load) = opening.next_ids();
         let shared = Shared {
             database,
             is_read_only: options.is_read_only,
-            domains: opening.domains,
-            notes: opening.notes,
+            domains,
+            notes: Mutex::new(opening.notes),
             manifest: Mutex::new(ManifestState { manifest, next_table, next_load }),
+            wear: Wear::default(),
+            waker,
+            maintenance: Mutex::new(()),
+            first_job: AtomicUsize::new(0),
             tables: RwLock::new(tables),
             _lock: opening.lock,
         };
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// Returns what opening repaired or found missing, and which replicas of the manifest failed
-    /// since, for the user to read.
+    /// Returns what opening repaired or found missing, and what failed since, for the user to read.
     pub fn notes(&self) -> Vec<String> {
-        [&self.shared.notes, self.manifest().manifest.notes()].concat()
+        let notes = self.shared.notes.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        [notes.as_slice(), self.manifest().manifest.notes()].concat()
+    }
+
+    /// Adds to [`Store::notes`], unless it is there already.
+    pub(crate) fn note(&self, note: String) {
+        let mut notes = self.shared.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+
+    /// Has `wake` called whenever there is background work for [`Store::maintain_step`]. It must
+    /// return soon and not call the store.
+    pub fn set_waker(&self, wake: Box<dyn Fn() + Send + Sync>) {
+        self.shared.waker.set(wake);
     }
 
     /// Returns the id that all pools of this database carry.
@@ -102,16 +140,23 @@ impl Store {
         self.shared.is_read_only
     }
 
-    /// Returns the open memory domains, `main` first.
+    /// Returns the memory domains that are there, `main` first.
     pub fn domains(&self) -> Vec<Domain> {
-        let (main, others): (Vec<_>, Vec<_>) =
-            self.shared.domains.values().cloned().partition(|domain| domain.name() == MAIN_DOMAIN);
-        main.into_iter().chain(others).collect()
+        self.shared.domains.reachable()
     }
 
-    /// Returns the open domain called `name`.
+    /// Returns the names of the further memory domains that are not there now.
+    pub fn missing_domains(&self) -> Vec<String> {
+        self.shared.domains.missing()
+    }
+
+    /// Returns the domain called `name` if it is there.
     pub fn domain(&self, name: &str) -> Option<Domain> {
-        self.shared.domains.get(name).cloned()
+        self.shared.domains.get(name).ok().map(|there| there.domain)
+    }
+
+    pub(crate) fn all_domains(&self) -> &Arc<Domains> {
+        &self.shared.domains
     }
 
     /// Returns all tables in name order.
@@ -137,17 +182,15 @@ impl Store {
     pub fn create_table(&self, schema: TableSchema) -> Result<Arc<Table>> {
         self.require_writable()?;
         schema.validate().map_err(|reason| Error::InvalidDefinition { reason })?;
-        if !self.shared.domains.contains_key(&schema.domain) {
-            return Err(Error::UnknownDomain { domain: schema.domain, table: schema.name });
-        }
+        self.check_domains(&schema.name, schema.named_domains())?;
         let mut state = self.manifest();
         if let Ok(table) = self.table(&schema.name) {
             return Err(Error::TableExists { table: table.schema().name.clone() });
         }
         let id = TableId(state.next_table);
-        state.manifest.append(&Record::TableCreated { table: id, schema: schema.clone() })?;
+        self.append(&mut state, &Record::TableCreated { table: id, schema: schema.clone() })?;
         state.next_table += 1;
-        let table = Arc::new(Table::new(id, schema));
+        let table = Arc::new(Table::new(id, schema, &self.shared.waker));
         let mut tables = self.shared.tables.write().unwrap_or_else(PoisonError::into_inner);
         tables.insert(table.schema().name.clone(), Arc::clone(&table));
         Ok(table)
@@ -161,42 +204,227 @@ impl Store {
         self.require_writable()?;
         let mut state = self.manifest();
         let table = self.table(name)?;
-        state.manifest.append(&Record::TableDropped { table: table.id() })?;
+        self.append(&mut state, &Record::TableDropped { table: table.id() })?;
         self.shared.tables.write().unwrap_or_else(PoisonError::into_inner).remove(name);
         table.drop_loads();
         Ok(())
     }
 
+    /// Sets the replica policy of a column, or of the table if no column is named; `None` resets
+    /// it to what holds without one. Replicas are converted by [`Store::maintain_step`]; readers
+    /// and loads go on meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::UnknownTable`], [`Error::UnknownColumn`], [`Error::UnknownDomain`];
+    /// [`Error::InvalidDefinition`] if a format cannot hold the column; [`Error::ReadOnly`], I/O.
+    pub fn set_policy(
+        &self,
+        table: &str,
+        column: Option<&str>,
+        policy: Option<ReplicaPolicy>,
+    ) -> Result<()> {
+        self.require_writable()?;
+        let mut state = self.manifest();
+        let table = self.table(table)?;
+        let mut schema = TableSchema::clone(&table.schema());
+        let index = match column {
+            None => None,
+            Some(name) => Some(schema.column_index(name).ok_or_else(|| Error::UnknownColumn {
+                table: schema.name.clone(),
+                column: name.to_owned(),
+            })?),
+        };
+        self.check_domains(&schema.name, policy.iter().flat_map(named_domains))?;
+        match index {
+            Some(index) => schema.columns[index].replicas = policy.clone(),
+            None => schema.replicas = policy.clone(),
+        }
+        schema.check_policies().map_err(|reason| Error::InvalidDefinition { reason })?;
+        let record = Record::PolicyChanged {
+            table: table.id(),
+            column: index.map(|index| index as u16),
+            policy: policy.clone(),
+        };
+        self.append(&mut state, &record)?;
+        table.change_policy(index, policy);
+        self.shared.waker.wake();
+        Ok(())
+    }
+
+    /// Refuses domains that the database does not know. One that is known but missing is accepted:
+    /// it is expected back.
+    fn check_domains<'a>(
+        &self,
+        table: &str,
+        names: impl IntoIterator<Item = &'a str>,
+    ) -> Result<()> {
+        match names.into_iter().find(|name| !self.shared.domains.is_known(name)) {
+            None => Ok(()),
+            Some(name) => {
+                Err(Error::UnknownDomain { domain: name.to_owned(), table: table.to_owned() })
+            }
+        }
+    }
+
     /// Begins a bulk load into `table`.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`], [`Error::UnknownDomain`], no space, I/O.
+    /// [`Error::ReadOnly`]; [`Error::UnknownDomain`], no space or I/O if they leave a column
+    /// without a replica.
     pub fn begin_load(&self, table: &Arc<Table>) -> Result<Load> {
         self.require_writable()?;
-        let schema = table.schema();
-        let domain = self.domain(&schema.domain).ok_or_else(|| Error::UnknownDomain {
-            domain: schema.domain.clone(),
-            table: schema.name.clone(),
-        })?;
         let id = {
             let mut state = self.manifest();
             let id = LoadId(state.next_load);
             state.next_load += 1;
             id
         };
-        let appender = domain.append_pool(&LoadPool::file_name(id))?;
-        Load::new(self.clone(), Arc::clone(table), id, appender)
+        Load::new(self.clone(), Arc::clone(table), id)
     }
 
     /// Publishes a durable load. The caller holds the table's commit lock.
-    pub(crate) fn publish_load(&self, table: &Arc<Table>, load: &Arc<LoadPool>) -> Result<()> {
+    pub(crate) fn publish_load(
+        &self,
+        table: &Arc<Table>,
+        load: &Arc<StoredLoad>,
+        record: &LoadRecord,
+    ) -> Result<()> {
         let mut state = self.manifest();
         if table.is_dropped() {
             return Err(Error::UnknownTable { table: table.schema().name.clone() });
         }
-        state.manifest.append(&Record::Load(load.record().clone()))?;
+        let mut recorded = record.clone();
+        recorded.parts.retain(|part| part.domain != DRAM_DOMAIN);
+        self.append(&mut state, &Record::Load(recorded))?;
         table.add_load(Arc::clone(load));
         Ok(())
+    }
+
+    /// Publishes another set of parts, that are durable, for a load; returns whether its table is
+    /// still there. Volatile parts are not for the manifest.
+    pub(crate) fn publish_parts(
+        &self,
+        table: &Arc<Table>,
+        load: &StoredLoad,
+        change: &PartsChange,
+    ) -> Result<bool> {
+        let mut state = self.manifest();
+        if table.is_dropped() {
+            return Ok(false);
+        }
+        let mut recorded = change.clone();
+        recorded.added.retain(|part| part.domain != DRAM_DOMAIN);
+        recorded.removed.retain(|number| load.is_recorded(*number));
+        if !recorded.added.is_empty() || !recorded.removed.is_empty() {
+            let record = Record::PartsChanged { load: load.id(), change: recorded };
+            self.append(&mut state, &record)?;
+        }
+        load.change_parts(&change.added, &change.removed);
+        Ok(true)
+    }
+
+    /// Appends to the manifest and counts what it costs its domains.
+    fn append(&self, state: &mut ManifestState, record: &Record) -> Result<()> {
+        let bytes = state.manifest.append(record)?;
+        for domain in self.shared.domains.reachable() {
+            let copies = if domain.name() == MAIN_DOMAIN { u64::from(MAIN_COPIES) } else { 1 };
+            self.count_wear(domain.name(), None, WearCause::Manifest, bytes * copies);
+        }
+        Ok(())
+    }
+
+    /// Removes files of parts that nobody sees.
+    pub(crate) fn remove_parts(&self, load: LoadId, parts: &[PartRecord]) {
+        for part in parts {
+            if let Ok(there) = self.shared.domains.get(&part.domain) {
+                // A file that stays is removed when the database is next opened for writing.
+                let name = Part::file_name(load, part.number, part.layout);
+                let _ = there.domain.remove_pool(&name);
+            }
+        }
+    }
+
+    pub(crate) fn maintenance_lock(&self) -> &Mutex<()> {
+        &self.shared.maintenance
+    }
+
+    /// Returns which load maintenance looks at first, and moves on by `step`.
+    pub(crate) fn next_job(&self, step: usize) -> usize {
+        // ORDERING: the caller holds the maintenance lock.
+        self.shared.first_job.fetch_add(step, Ordering::Relaxed)
+    }
+
+    /// Looks for domains that have gone or are there again; these get a replica of the manifest,
+    /// and all loads are compared with the policies. With `replaces` an empty directory in the
+    /// place of a missing domain is taken for its replacement. The caller holds the maintenance
+    /// lock.
+    pub(crate) fn look_for_domains(&self, replaces: bool) {
+        let changes = self.shared.domains.refresh(replaces, |domain| self.remove_leftovers(domain));
+        changes.notes.into_iter().for_each(|note| self.note(note));
+        if changes.returned.is_empty() {
+            return;
+        }
+        self.repair_manifest();
+        for table in self.tables() {
+            table.loads().iter().for_each(|load| load.set_needs_care(true));
+        }
+    }
+
+    /// Rebuilds the manifest's replicas that are missing or damaged.
+    pub(crate) fn repair_manifest(&self) {
+        let domains = self.domains();
+        let Some((main, further)) = domains.split_first() else {
+            return;
+        };
+        let are_all_here = self.missing_domains().is_empty();
+        self.manifest().manifest.repair(main, further, are_all_here);
+    }
+
+    /// Compares the manifest's replicas and returns what is wrong; what can be is mended at once.
+    pub(crate) fn scrub_manifest(&self) -> Vec<String> {
+        if self.shared.is_read_only {
+            // All replicas were compared when it was opened.
+            return Vec::new();
+        }
+        let problems = self.manifest().manifest.scrub();
+        if !problems.is_empty() {
+            self.repair_manifest();
+        }
+        problems
+    }
+
+    /// Removes files from a domain that was away: no record names them any more.
+    fn remove_leftovers(&self, domain: &Domain) {
+        let mut live = BTreeSet::new();
+        for load in self.tables().iter().flat_map(|table| table.loads().to_vec()) {
+            for part in load.parts().iter().map(|part| part.record()) {
+                if part.domain == domain.name() {
+                    live.insert(Part::file_name(load.id(), part.number, part.layout));
+                }
+            }
+        }
+        for name in domain.list_pools().unwrap_or_default() {
+            if Part::is_file_name(&name) && !live.contains(&name) {
+                // What stays is removed when the database is next opened for writing.
+                let _ = domain.remove_pool(&name);
+            }
+        }
+    }
+
+    /// Counts bytes written for a column, for all of a table, or for no table.
+    pub(crate) fn count_wear(
+        &self,
+        domain: &str,
+        owner: Option<(&Table, Option<usize>)>,
+        cause: WearCause,
+        bytes: u64,
+    ) {
+        let owner = owner.map(|(table, column)| (table.id(), column));
+        self.shared.wear.add(domain, owner, cause, bytes);
+    }
+
+    pub(crate) fn wear_counts(&self) -> Vec<(String, WearOwner, WearCause, u64)> {
+        self.shared.wear.counts()
     }
 
     /// Tells whether the last change may or may not be there after a restart.
@@ -214,7 +442,7 @@ impl Store {
         self.shared.manifest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn require_writable(&self) -> Result<()> {
+    pub(crate) fn require_writable(&self) -> Result<()> {
         if self.shared.is_read_only { Err(Error::ReadOnly) } else { Ok(()) }
     }
 }

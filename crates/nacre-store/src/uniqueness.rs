@@ -12,14 +12,15 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use nacre_column::{Block, BlockError, ColumnBuffer, Physical};
-use nacre_simd::Flavour;
+use nacre_column::ColumnBuffer;
 
+use crate::chunk::Chunk;
 use crate::directory::KeyRange;
 use crate::error::Result;
 use crate::key::Keys;
 use crate::load::duplicate_key;
-use crate::table::{Chunk, LoadPool, Table};
+use crate::stored_load::StoredLoad;
+use crate::table::Table;
 
 /// Rows held in one pass; with short keys about 64 bytes each, 256 MiB together.
 const PASS_ROWS_MAX: u64 = 4 << 20;
@@ -37,18 +38,19 @@ struct Candidate {
 ///
 /// # Errors
 /// [`crate::Error::DuplicateKey`] naming the first such row of the load, or a damaged block.
-pub(crate) fn check(table: &Arc<Table>, load: &Arc<LoadPool>) -> Result<()> {
+pub(crate) fn check(table: &Arc<Table>, load: &Arc<StoredLoad>) -> Result<()> {
     check_with_limit(table, load, PASS_ROWS_MAX)
 }
 
-fn check_with_limit(table: &Arc<Table>, load: &Arc<LoadPool>, pass_rows_max: u64) -> Result<()> {
+fn check_with_limit(table: &Arc<Table>, load: &Arc<StoredLoad>, pass_rows_max: u64) -> Result<()> {
     if table.schema().primary_key.is_none() {
         return Ok(());
     }
     let old = table.snapshot().chunks()?;
-    let open = load.open(table)?;
-    let new: Vec<Chunk> =
-        (0..open.chunks.len()).map(|index| Chunk::of_load(table, &open, index)).collect();
+    let open = load.open()?;
+    let new: Vec<Chunk> = (0..open.chunks.len())
+        .map(|index| Chunk::new(table, load, &open, index, index as u64))
+        .collect();
     let shared = shared_ranges(&old, &new);
     let affected: Vec<(bool, usize, &Chunk)> = [(false, &old), (true, &new)]
         .into_iter()
@@ -87,49 +89,9 @@ fn check_with_limit(table: &Arc<Table>, load: &Arc<LoadPool>, pass_rows_max: u64
 
 /// Decodes the key columns of `chunk`, in key order.
 fn key_columns(table: &Table, chunk: &Chunk) -> Result<Vec<ColumnBuffer>> {
-    let key = table.schema().primary_key.as_deref().unwrap_or_default();
-    key.iter()
-        .map(|&column| {
-            let handle = chunk.block(column)?;
-            let decoded = handle.block().and_then(|block| decode(&block));
-            chunk.check(column)?;
-            decoded.map_err(|error| chunk.damaged(column, &error))
-        })
-        .collect()
-}
-
-/// Decodes a block of a key column, which holds no null.
-fn decode(block: &Block<'_>) -> std::result::Result<ColumnBuffer, BlockError> {
-    let mut column = ColumnBuffer::new(block.column_type());
-    let (rows, flavour) = (0..block.rows(), Flavour::active());
-    match block.column_type().physical() {
-        Physical::Int64 => {
-            let mut values = Vec::with_capacity(rows.len());
-            block.decode_i64(flavour, rows, &mut values)?;
-            values.into_iter().for_each(|value| column.push_int(value));
-        }
-        Physical::Int128 => {
-            let mut values = Vec::with_capacity(rows.len());
-            block.decode_i128(flavour, rows, &mut values)?;
-            values.into_iter().for_each(|value| column.push_int128(value));
-        }
-        Physical::Float32 => {
-            let mut values = Vec::with_capacity(rows.len());
-            block.decode_f32(flavour, rows, &mut values)?;
-            values.into_iter().for_each(|value| column.push_float32(value));
-        }
-        Physical::Float64 => {
-            let mut values = Vec::with_capacity(rows.len());
-            block.decode_f64(flavour, rows, &mut values)?;
-            values.into_iter().for_each(|value| column.push_float64(value));
-        }
-        Physical::Bytes => {
-            for row in rows {
-                column.push_bytes(&block.get_bytes(row)?.unwrap_or_default());
-            }
-        }
-    }
-    Ok(column)
+    let schema = table.schema();
+    let key = schema.primary_key.as_deref().unwrap_or_default();
+    key.iter().map(|&column| chunk.decode(column)).collect()
 }
 
 /// Returns the ranges that a new chunk shares with any other chunk, disjoint and ascending.

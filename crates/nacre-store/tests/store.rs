@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use nacre_column::{ColumnBuffer, ColumnType, Flavour};
 use nacre_store::{
-    ColumnDef, Error, ErrorKind, MAIN_DOMAIN, OpenOptions, Store, Table, TableSchema,
+    AccessHint, BlockHandle, Chunk, ColumnDef, Error, ErrorKind, MAIN_DOMAIN, OpenOptions, Store,
+    Table, TableSchema,
 };
 
 fn open(directory: &Path) -> Store {
@@ -17,8 +18,12 @@ fn open(directory: &Path) -> Store {
 }
 
 fn schema(name: &str) -> TableSchema {
-    let column =
-        |name: &str, column_type| ColumnDef { name: name.into(), column_type, is_nullable: false };
+    let column = |name: &str, column_type| ColumnDef {
+        name: name.into(),
+        column_type,
+        is_nullable: false,
+        replicas: None,
+    };
     TableSchema {
         name: name.into(),
         columns: vec![
@@ -27,7 +32,7 @@ fn schema(name: &str) -> TableSchema {
         ],
         primary_key: Some(vec![0]),
         primary_key_name: format!("{name}_pkey"),
-        domain: MAIN_DOMAIN.into(),
+        replicas: "auto".parse().ok(),
     }
 }
 
@@ -52,11 +57,17 @@ fn load(store: &Store, table: &Arc<Table>, chunks: &[Vec<ColumnBuffer>]) -> Resu
 fn keys(table: &Arc<Table>) -> Vec<i64> {
     let mut keys = Vec::new();
     for chunk in table.snapshot().chunks().unwrap() {
-        let handle = chunk.block(0).unwrap();
+        let handle = chunk.read(0, AccessHint::Sequential).unwrap();
         let block = handle.block().unwrap();
         block.decode_i64(Flavour::active(), 0..chunk.rows(), &mut keys).unwrap();
     }
     keys
+}
+
+/// Returns a block of which nothing was lost, as far as the file system knows.
+fn checked(chunk: &Chunk, column: usize) -> Result<BlockHandle, Error> {
+    let block = chunk.read(column, AccessHint::Sequential)?;
+    block.check_file().map(|()| block)
 }
 
 fn file_names(directory: &Path) -> Vec<String> {
@@ -80,7 +91,7 @@ fn committed_loads_are_there_after_reopening_in_row_order() {
     drop((store, table));
     let store = open(directory.path());
     let table = store.table("t").unwrap();
-    assert_eq!(table.schema(), &schema("t"));
+    assert_eq!(*table.schema(), schema("t"));
     assert_eq!(table.snapshot().rows(), 155);
     assert_eq!(keys(&table), expected);
     assert!(store.notes().is_empty());
@@ -122,7 +133,15 @@ fn snapshot_outlives_drop_table_and_its_files_go_with_it() {
     let snapshot = table.snapshot();
     store.drop_table("t").unwrap();
     assert_eq!(store.table("t").unwrap_err().kind(), ErrorKind::UnknownTable);
-    assert_eq!(snapshot.chunks().unwrap()[0].block(0).unwrap().block().unwrap().rows(), 10);
+    assert_eq!(
+        snapshot.chunks().unwrap()[0]
+            .read(0, AccessHint::Sequential)
+            .unwrap()
+            .block()
+            .unwrap()
+            .rows(),
+        10
+    );
     drop(snapshot);
     assert!(!file_names(directory.path()).iter().any(|name| name.ends_with(".pool")));
 }
@@ -193,7 +212,7 @@ fn every_flipped_byte_of_a_block_is_noticed_and_only_its_column_is_lost() {
     let store = open(directory.path());
     let table = store.create_table(schema("t")).unwrap();
     load(&store, &table, &[rows(0..3), rows(3..40)]).unwrap();
-    let location = table.snapshot().chunks().unwrap()[1].location(1);
+    let location = table.snapshot().chunks().unwrap()[1].locations(1).remove(0);
     let path = location.pool_path.unwrap();
     drop((store, table));
     let whole = fs::read(&path).unwrap();
@@ -202,15 +221,19 @@ fn every_flipped_byte_of_a_block_is_noticed_and_only_its_column_is_lost() {
         damaged[offset as usize] ^= 1 << (offset % 8);
         fs::write(&path, damaged).unwrap();
         let chunks = open(directory.path()).table("t").unwrap().snapshot().chunks().unwrap();
-        let error = chunks[1].block(1).unwrap_err();
+        let error = chunks[1].read(1, AccessHint::Sequential).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Damaged, "byte {offset}");
         let text = error.to_string();
         assert!(text.starts_with("table \"t\", column \"v\", chunk 1: "), "{text}");
-        assert!(chunks[1].block(0).is_ok() && chunks[0].block(1).is_ok(), "byte {offset}");
+        assert!(
+            chunks[1].read(0, AccessHint::Sequential).is_ok()
+                && chunks[0].read(1, AccessHint::Sequential).is_ok(),
+            "byte {offset}"
+        );
     }
     fs::write(&path, whole).unwrap();
     let chunks = open(directory.path()).table("t").unwrap().snapshot().chunks().unwrap();
-    assert!(chunks[1].block(1).is_ok());
+    assert!(chunks[1].read(1, AccessHint::Sequential).is_ok());
 }
 
 #[test]
@@ -221,8 +244,9 @@ fn truncated_missing_and_foreign_pools_are_named() {
     load(&store, &table, &[rows(0..3)]).unwrap();
     let other = store.create_table(schema("other")).unwrap();
     load(&store, &other, &[rows(0..3)]).unwrap();
-    let path_of =
-        |table: &Arc<Table>| table.snapshot().chunks().unwrap()[0].location(0).pool_path.unwrap();
+    let path_of = |table: &Arc<Table>| {
+        table.snapshot().chunks().unwrap()[0].locations(0).remove(0).pool_path.unwrap()
+    };
     let (path, other_path) = (path_of(&table), path_of(&other));
     drop((store, table, other));
     let whole = fs::read(&path).unwrap();
@@ -238,7 +262,7 @@ fn truncated_missing_and_foreign_pools_are_named() {
     }
     fs::copy(&other_path, &path).unwrap();
     let error = chunks_of("t").unwrap_err().to_string();
-    assert!(error.contains("not the pool of load"), "{error}");
+    assert!(error.contains("not part 0 of load"), "{error}");
     fs::remove_file(&path).unwrap();
     assert!(chunks_of("t").unwrap_err().to_string().contains("load-"));
     fs::write(&path, &whole).unwrap();
@@ -257,51 +281,52 @@ fn pool_cut_while_it_is_mapped_costs_only_what_was_behind_the_cut() {
     load(&store, &other, &[rows(0..3)]).unwrap();
     let chunks = table.snapshot().chunks().unwrap();
     // Chunks are written in any order.
-    let offset = |chunk: usize| chunks[chunk].location(0).offset;
+    let offset = |chunk: usize| chunks[chunk].locations(0).remove(0).offset;
     let (near, far) = if offset(0) < offset(1) { (0, 1) } else { (1, 0) };
-    let location = chunks[far].location(0);
+    let location = chunks[far].locations(0).remove(0);
     let path = location.pool_path.unwrap();
     let whole = fs::read(&path).unwrap();
     // Verified before and not yet verified.
     for is_known in [false, true] {
         let chunks = table.snapshot().chunks().unwrap();
-        assert!(!is_known || chunks[far].block(0).is_ok());
-        chunks[near].block(0).unwrap();
+        assert!(!is_known || chunks[far].read(0, AccessHint::Sequential).is_ok());
+        chunks[near].read(0, AccessHint::Sequential).unwrap();
         let file = fs::File::options().write(true).open(&path).unwrap();
         file.set_len(location.offset + 1).unwrap();
         for chunks in [chunks, table.snapshot().chunks().unwrap()] {
-            let error =
-                chunks[far].block(0).map(|_| chunks[far].check_pool().and(chunks[far].check(0)));
-            let error = error.and_then(|checked| checked).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Io, "{error}");
-            chunks[far].block(0).unwrap_err();
-            let text = chunks[far].check(0).unwrap_err().to_string();
-            let names = format!("table \"t\", column \"k\", chunk {far}: pool ");
+            checked(&chunks[far], 0).unwrap_err();
+            let text = checked(&chunks[far], 0).unwrap_err().to_string();
+            let names =
+                format!("table \"t\", column \"k\", chunk {far}: replica 0 in domain main: ");
             assert!(text.starts_with(&names) && text.contains("load-"), "{text}");
-            assert!(chunks[near].block(0).is_ok() && chunks[near].check(0).is_ok());
+            checked(&chunks[near], 0).unwrap();
         }
         assert!(
             load(&store, &table, &[keys(59_999..60_000)]).is_err(),
             "its keys cannot be compared"
         );
         let others = other.snapshot().chunks().unwrap();
-        assert!(others[0].block(1).is_ok() && others[0].check_pool().is_ok());
+        checked(&others[0], 1).unwrap();
         load(&store, &other, &[rows([3 + i64::from(is_known)])]).unwrap();
         fs::write(&path, &whole).unwrap();
         let chunks = table.snapshot().chunks().unwrap();
-        assert!(chunks[far].block(0).is_ok() && chunks[far].check(0).is_ok(), "repaired");
+        checked(&chunks[far], 0).unwrap();
     }
     // Cut and grown again without anybody having looked: verified blocks are verified again.
     std::thread::sleep(std::time::Duration::from_millis(11));
     let file = fs::File::options().write(true).open(&path).unwrap();
     file.set_len(location.offset).unwrap();
     file.set_len(whole.len() as u64).unwrap();
-    chunks[near].check_pool().unwrap_err();
+    checked(&chunks[near], 0).unwrap_err();
     // The directory lies at the end and is gone, so nothing of the pool can be read.
-    let error = table.snapshot().chunks().and_then(|chunks| chunks[near].block(0)).unwrap_err();
+    let error = table
+        .snapshot()
+        .chunks()
+        .and_then(|chunks| chunks[near].read(0, AccessHint::Sequential))
+        .unwrap_err();
     assert!(error.to_string().contains("load-"), "{error}");
     fs::write(&path, &whole).unwrap();
-    table.snapshot().chunks().unwrap()[far].block(0).unwrap();
+    table.snapshot().chunks().unwrap()[far].read(0, AccessHint::Sequential).unwrap();
 }
 
 #[test]
@@ -404,7 +429,8 @@ impl Spread {
         let spread = Spread { directory: tempfile::tempdir().unwrap() };
         let store = spread.open();
         for (name, domain) in [("here", MAIN_DOMAIN), ("there", "fast")] {
-            let placed = TableSchema { domain: domain.into(), ..schema(name) };
+            let placed =
+                TableSchema { replicas: format!("auto@{domain}").parse().ok(), ..schema(name) };
             let table = store.create_table(placed).unwrap();
             load(&store, &table, &[rows(0..3)]).unwrap();
         }
@@ -562,7 +588,7 @@ fn tables_in_another_domain_survive_its_absence_and_return() {
         is_read_only: false,
     };
     let store = Store::open(options(vec![("fast".into(), fast.clone())])).unwrap();
-    let placed = TableSchema { domain: "fast".into(), ..schema("placed") };
+    let placed = TableSchema { replicas: "auto@fast".parse().ok(), ..schema("placed") };
     let table = store.create_table(placed).unwrap();
     load(&store, &table, &[rows(0..3)]).unwrap();
     let here = store.create_table(schema("here")).unwrap();

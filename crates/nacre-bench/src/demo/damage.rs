@@ -1,4 +1,4 @@
-//! Step 5: flip one byte of a block on disk, see who notices, flip it back.
+//! Step 5: flip one byte of every replica of a block on disk, see who notices, flip them back.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
@@ -18,10 +18,9 @@ const DAMAGED_QUERY: &str = "SELECT sum(l_extendedprice + l_tax) FROM lineitem";
 /// A query over other columns of the same table.
 const OTHER_QUERY: &str = "SELECT sum(l_quantity + l_discount), max(l_shipdate) FROM lineitem";
 
-/// Where a byte of a block lies.
+/// Where a byte of each replica of a block lies.
 struct Place {
-    file: PathBuf,
-    offset: u64,
+    bytes: Vec<(PathBuf, u64)>,
     chunk: u64,
 }
 
@@ -34,16 +33,17 @@ pub(super) async fn flip_a_byte(story: &Story) -> Result<()> {
     let place = middle_of_a_block(&engine)?;
     drop(engine);
 
-    flip(&place.file, place.offset)?;
-    console.line(format_args!(
-        "   byte {} of {}, in lineitem.{DAMAGED_COLUMN}, chunk {}",
-        place.offset,
-        place.file.file_name().unwrap_or_default().to_string_lossy(),
-        place.chunk
-    ))?;
+    flip_all(&place)?;
+    for (file, offset) in &place.bytes {
+        console.line(format_args!(
+            "   byte {offset} of {}, in lineitem.{DAMAGED_COLUMN}, chunk {}",
+            file.file_name().unwrap_or_default().to_string_lossy(),
+            place.chunk
+        ))?;
+    }
     let seen = see_the_damage(story, &place, &other).await;
     // Whatever was seen, the byte is flipped back first: a kept directory is a sound database.
-    flip(&place.file, place.offset)?;
+    flip_all(&place)?;
     seen?;
 
     let engine = story.open().await?;
@@ -52,7 +52,7 @@ pub(super) async fn flip_a_byte(story: &Story) -> Result<()> {
         let message = format!("`{DAMAGED_QUERY}` answered {sum} before the damage, now {again}");
         return Err(Error::Deviation(message));
     }
-    console.line("   the byte is flipped back: the query answers what it answered before")
+    console.line("   the bytes are flipped back: the query answers what it answered before")
 }
 
 async fn see_the_damage(story: &Story, place: &Place, other: &str) -> Result<()> {
@@ -95,7 +95,7 @@ fn check_message(error: &nacre_sql::Error, place: &Place) -> Result<()> {
     )))
 }
 
-/// Finds the byte in the middle of the column's block in the middle chunk.
+/// Finds the bytes in the middle of the column's block in the middle chunk.
 fn middle_of_a_block(engine: &Engine) -> Result<Place> {
     let deviation = |message: &str| Error::Deviation(format!("lineitem: {message}"));
     let column = table("lineitem").and_then(column_index).ok_or_else(|| deviation("no column"))?;
@@ -103,9 +103,18 @@ fn middle_of_a_block(engine: &Engine) -> Result<Place> {
     let snapshot = table.map_err(|error| deviation(&error.to_string()))?.snapshot();
     let chunks = snapshot.chunks().map_err(|error| deviation(&error.to_string()))?;
     let chunk = chunks.get(chunks.len() / 2).ok_or_else(|| deviation("no chunk"))?;
-    let block = chunk.location(column);
-    let file = block.pool_path.ok_or_else(|| deviation("its blocks are in no file"))?;
-    Ok(Place { file, offset: block.offset + block.bytes / 2, chunk: chunk.number() })
+    let replicas = chunk.locations(column).into_iter();
+    let bytes: Vec<(PathBuf, u64)> = replicas
+        .filter_map(|block| Some((block.pool_path?, block.offset + block.bytes / 2)))
+        .collect();
+    match bytes.is_empty() {
+        true => Err(deviation("its blocks are in no file")),
+        false => Ok(Place { bytes, chunk: chunk.number() }),
+    }
+}
+
+fn flip_all(place: &Place) -> Result<()> {
+    place.bytes.iter().try_for_each(|(file, offset)| flip(file, *offset))
 }
 
 fn column_index(table: &Table) -> Option<usize> {

@@ -19,15 +19,13 @@ use datafusion::arrow::datatypes::{
 use datafusion::common::{DataFusionError, Result};
 use nacre_column::kernel::select_bits;
 use nacre_column::{Block, BlockError, ColumnType, Flavour, Restriction, StringValues, Strings};
-use nacre_store::{BlockHandle, Chunk};
+use nacre_store::{AccessHint, BlockHandle, Chunk};
 
 use crate::from_store::from_store;
 
 /// Reads one column of one chunk.
 #[derive(Debug)]
 pub(super) struct ColumnReader {
-    chunk: Chunk,
-    column: usize,
     handle: BlockHandle,
     /// The block's bytes, shared with every array made of them.
     bytes: Buffer,
@@ -38,10 +36,9 @@ pub(super) struct ColumnReader {
 
 impl ColumnReader {
     pub(super) fn new(chunk: &Chunk, column: usize, flavour: Flavour) -> Result<Self> {
-        let handle = chunk.block(column).map_err(external)?;
+        let handle = chunk.read(column, AccessHint::Sequential).map_err(external)?;
         let bytes = Buffer::from(Bytes::from_owner(handle.bytes().clone()));
-        let chunk = chunk.clone();
-        let mut reader = Self { chunk, column, handle, bytes, dictionary: None, flavour };
+        let mut reader = Self { handle, bytes, dictionary: None, flavour };
         let block = reader.block()?;
         if block.column_type().plain_bytes() == 0
             && let Strings::Dictionary(values) = block.strings().map_err(|e| reader.damaged(e))?
@@ -51,6 +48,16 @@ impl ColumnReader {
             reader.dictionary = Some(values);
         }
         Ok(reader)
+    }
+
+    /// Returns the block that is read.
+    pub(super) fn handle(&self) -> &BlockHandle {
+        &self.handle
+    }
+
+    /// Returns an error if a page of the block was lost.
+    pub(super) fn check(&self) -> Result<()> {
+        self.handle.check().map_err(external)
     }
 
     /// Returns the values of `rows` of the chunk.
@@ -119,7 +126,7 @@ impl ColumnReader {
     }
 
     fn damaged(&self, error: BlockError) -> DataFusionError {
-        external(self.chunk.damaged(self.column, &error))
+        external(self.handle.damaged(&error))
     }
 
     fn nulls(&self, block: &Block<'_>, rows: &Range<usize>) -> Option<NullBuffer> {
@@ -192,7 +199,7 @@ impl ColumnReader {
             offsets.iter().all(|&offset| std::mem::replace(&mut last, offset) <= offset);
         if !is_ascending || last as usize > data_range.len() {
             let reason = format!("string offsets of rows {range:?} do not ascend");
-            return Err(external(self.chunk.damage(self.column, reason)));
+            return Err(external(self.handle.damage(reason)));
         }
         let offsets = OffsetBuffer::new(offsets.into());
         let data = self.bytes.slice_with_length(data_range.start, data_range.len());

@@ -121,8 +121,8 @@ impl TableScanExec {
     }
 
     fn column_types(&self) -> Vec<ColumnType> {
-        let columns = &self.snapshot.table().schema().columns;
-        columns.iter().map(|column| column.column_type).collect()
+        let schema = self.snapshot.table().schema();
+        schema.columns.iter().map(|column| column.column_type).collect()
     }
 
     fn partitions(&self) -> usize {
@@ -156,7 +156,8 @@ impl TableScanExec {
 
 impl DisplayAs for TableScanExec {
     fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let table = &self.snapshot.table().schema().name;
+        let schema = self.snapshot.table().schema();
+        let table = &schema.name;
         let columns: Vec<&str> =
             self.schema.fields().iter().map(|field| field.name().as_str()).collect();
         let columns = columns.join(", ");

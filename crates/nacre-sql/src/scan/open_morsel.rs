@@ -8,7 +8,7 @@ use datafusion::arrow::buffer::BooleanBuffer;
 use datafusion::common::Result;
 use nacre_column::{Flavour, Restriction};
 
-use super::array::{ColumnReader, external};
+use super::array::ColumnReader;
 use super::deal::Morsel;
 use super::reads::Reads;
 
@@ -81,28 +81,24 @@ impl OpenMorsel {
     /// Returns an error if a page of a column that was read was lost meanwhile: what came of it is
     /// to be dropped.
     pub(super) fn check_all(&self) -> Result<()> {
-        if !self.morsel.chunk.is_faulted() {
-            return Ok(());
-        }
-        let read = self.readers.iter().enumerate().filter(|(_, reader)| reader.is_some());
-        read.map(|(column, _)| column).try_for_each(|column| self.check(column))
+        self.readers.iter().flatten().try_for_each(ColumnReader::check)
     }
 
     /// As [`OpenMorsel::check_all`] for one column. It comes before every other error: lost bytes
     /// look like damaged ones.
     fn check(&self, column: usize) -> Result<()> {
-        self.morsel.chunk.check(column).map_err(external)
+        self.readers[column].as_ref().map_or(Ok(()), ColumnReader::check)
     }
 
     fn reader(&mut self, column: usize) -> Result<&ColumnReader> {
         Ok(match &mut self.readers[column] {
             Some(reader) => reader,
             slot => {
-                let chunk = &self.morsel.chunk;
+                let reader = ColumnReader::new(&self.morsel.chunk, column, self.flavour)?;
                 if let Some(reads) = &self.reads {
-                    reads.note(chunk, column);
+                    reads.note(reader.handle());
                 }
-                slot.insert(ColumnReader::new(chunk, column, self.flavour)?)
+                slot.insert(reader)
             }
         })
     }

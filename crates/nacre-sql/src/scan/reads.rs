@@ -17,7 +17,7 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::Result;
 use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream};
 use futures::Stream;
-use nacre_store::Chunk;
+use nacre_store::BlockHandle;
 
 use super::array::external;
 
@@ -27,33 +27,34 @@ pub(crate) struct Reads(Mutex<Noted>);
 
 #[derive(Debug, Default)]
 struct Noted {
-    /// One chunk of every pool.
-    pools: Vec<Chunk>,
-    blocks: Vec<(Chunk, usize)>,
+    /// One block of every pool.
+    pools: Vec<BlockHandle>,
+    blocks: Vec<BlockHandle>,
 }
 
 impl Reads {
-    /// Notes that the query reads `column` of `chunk`.
-    pub(super) fn note(&self, chunk: &Chunk, column: usize) {
+    /// Notes that the query reads a block.
+    pub(super) fn note(&self, block: &BlockHandle) {
         let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Scans go through a pool chunk by chunk, so the last one is the likely one.
-        if !noted.pools.iter().rev().any(|pool| pool.shares_pool(chunk)) {
-            noted.pools.push(chunk.clone());
+        // Scans go through a pool block by block, so the last one is the likely one.
+        if !noted.pools.iter().rev().any(|pool| pool.same_mapping(block)) {
+            noted.pools.push(block.note());
         }
-        noted.blocks.push((chunk.clone(), column));
+        noted.blocks.push(block.note());
     }
 
     /// Returns an error if a block that was read lost a page. At the end of a query files are
     /// looked at too, for changes that no signal tells.
     fn check(&self, is_end: bool) -> Result<()> {
         let noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_whole =
-            |pool: &Chunk| if is_end { pool.check_pool().is_ok() } else { !pool.is_faulted() };
-        // All of them, since looking at a file notes what it lost.
-        if noted.pools.iter().filter(|pool| !is_whole(pool)).count() == 0 {
+        if is_end {
+            // What a file lost is noted; whether it concerns a block is asked next.
+            noted.pools.iter().for_each(|pool| drop(pool.check_file()));
+        }
+        if !noted.pools.iter().any(BlockHandle::is_faulted) {
             return Ok(());
         }
-        noted.blocks.iter().try_for_each(|(chunk, column)| chunk.check(*column)).map_err(external)
+        noted.blocks.iter().try_for_each(BlockHandle::check).map_err(external)
     }
 }
 

@@ -27,7 +27,7 @@ impl StoredTable {
         let key = table.schema().primary_key.clone().map(Constraint::PrimaryKey);
         Self {
             snapshot: table.snapshot(),
-            schema: arrow_schema(table.schema()),
+            schema: arrow_schema(&table.schema()),
             constraints: Constraints::new_unverified(key.into_iter().collect()),
         }
     }

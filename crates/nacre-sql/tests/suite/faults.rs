@@ -17,7 +17,10 @@ fn make(directory: &Path) {
         let csv: String = (0..rows).map(|row| format!("{row},text {row}\n")).collect();
         let path = directory.join("in.csv");
         fs::write(&path, csv).unwrap();
-        connection.ok(&format!("create table {table} (k integer primary key, v text)"));
+        connection.ok(&format!(
+            "create table {table} (k integer primary key, v text) \
+             with (replicas = 'auto')"
+        ));
         connection.ok(&format!("copy {table} from '{}' csv", path.display()));
     }
 }
@@ -26,7 +29,7 @@ fn make(directory: &Path) {
 fn flip(directory: &Path, chunk: usize, column: usize) {
     let connection = Connection::open(Some(&directory.join("db")));
     let table = connection.database.store().table("t").unwrap();
-    let location = table.snapshot().chunks().unwrap()[chunk].location(column);
+    let location = table.snapshot().chunks().unwrap()[chunk].locations(column).remove(0);
     let file = OpenOptions::new().read(true).write(true).open(location.pool_path.unwrap()).unwrap();
     let mut byte = [0];
     let offset = location.offset + location.bytes / 2;
@@ -44,7 +47,9 @@ fn query_over_a_damaged_block_names_table_column_and_chunk() {
     assert_eq!(error.kind(), ErrorKind::DataCorrupted);
     assert_eq!(error.sqlstate(), "XX001");
     assert!(
-        error.message().starts_with("table \"t\", column \"v\", chunk 1: checksum 0x"),
+        error.message().starts_with(
+            "table \"t\", column \"v\", chunk 1: replica 0 in domain main: checksum 0x"
+        ),
         "{}",
         error.message()
     );
@@ -66,7 +71,8 @@ fn missing_pool_fails_only_queries_over_its_table() {
     make(directory.path());
     let connection = Connection::open(Some(&directory.path().join("db")));
     let path = connection.database.store().table("t").unwrap().snapshot().chunks().unwrap()[0]
-        .location(0)
+        .locations(0)
+        .remove(0)
         .pool_path
         .unwrap();
     drop(connection);
@@ -85,7 +91,7 @@ fn cut(
     bytes_left: impl Fn(u64) -> u64,
 ) -> (PathBuf, Vec<u8>) {
     let table = connection.database.store().table(table).unwrap();
-    let path = table.snapshot().chunks().unwrap()[0].location(0).pool_path.unwrap();
+    let path = table.snapshot().chunks().unwrap()[0].locations(0).remove(0).pool_path.unwrap();
     let whole = fs::read(&path).unwrap();
     let file = OpenOptions::new().write(true).open(&path).unwrap();
     file.set_len(bytes_left(whole.len() as u64)).unwrap();
@@ -118,7 +124,7 @@ fn queries_over_a_pool_that_is_cut_fail_and_others_answer() {
         let row = |row: u64| format!("{row},text {row},{}\n", (row * 7919 % 10_007) as f64 / 7.0);
         fs::write(&path, (0..rows).map(row).collect::<String>()).unwrap();
         let columns = "k integer primary key, v text, d double precision";
-        connection.ok(&format!("create table {table} ({columns})"));
+        connection.ok(&format!("create table {table} ({columns}) with (replicas = 'auto')"));
         connection.ok(&format!("copy {table} from '{}' csv", path.display()));
     }
     let answers = QUERIES.map(|query| sorted(&connection, query));

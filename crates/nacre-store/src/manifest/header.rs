@@ -10,8 +10,15 @@ use super::record::Record;
 use crate::codec::{Decoder, Encoder, Truncated};
 
 pub(crate) const MAGIC: &[u8; 8] = b"NACREMAN";
-/// Version 1 was a file of its own, with this header at its very start.
-pub(crate) const VERSION: u32 = 2;
+/// Version 1 was a file of its own, with this header at its very start. Version 2 has the records
+/// of kind 1 to 4 only; it becomes version 3 when the first other one is appended.
+pub(crate) const VERSION: u32 = 3;
+
+/// The oldest version that is read.
+pub(crate) const OLDEST_VERSION: u32 = 2;
+
+/// Where the word of version and checksum lies: one store replaces both.
+pub(crate) const VERSION_OFFSET: u64 = 8;
 
 /// Bytes before the first record.
 pub(crate) const HEADER_BYTES: u64 = 128;
@@ -25,6 +32,7 @@ const _: () = assert!(PUBLISHED_OFFSET.is_multiple_of(64) && PUBLISHED_OFFSET < 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Content {
     pub(crate) database: DatabaseId,
+    pub(crate) version: u32,
     /// Offset behind the last published record.
     pub(crate) end_offset: u64,
     pub(crate) records: Vec<Record>,
@@ -67,7 +75,7 @@ pub(crate) fn version_of(bytes: &[u8]) -> Option<u32> {
 /// Checks every published byte of a data area that begins at `data_offset` of its file.
 pub(crate) fn read_content(area: &[u8], data_offset: u64) -> Result<Content, Unusable> {
     let damaged = |reason: String| Err(Unusable::Damaged(reason));
-    let database = check_header(area)?;
+    let (database, version) = check_header(area)?;
     let published = area.get(PUBLISHED_OFFSET as usize..).unwrap_or_default();
     let end_offset = Decoder::new(published).u64()?;
     let start = data_offset + HEADER_BYTES;
@@ -93,10 +101,10 @@ pub(crate) fn read_content(area: &[u8], data_offset: u64) -> Result<Content, Unu
             }
         }
     }
-    Ok(Content { database, end_offset, records })
+    Ok(Content { database, version, end_offset, records })
 }
 
-fn check_header(area: &[u8]) -> Result<DatabaseId, Unusable> {
+fn check_header(area: &[u8]) -> Result<(DatabaseId, u32), Unusable> {
     let header = area.get(..PUBLISHED_OFFSET as usize).ok_or(Truncated)?;
     let mut decoder = Decoder::new(header);
     if decoder.raw(8)? != MAGIC {
@@ -110,12 +118,19 @@ fn check_header(area: &[u8]) -> Result<DatabaseId, Unusable> {
             "header: checksum {computed:#010x} does not match {stored:#010x}"
         )));
     }
-    if version != VERSION {
+    if !(OLDEST_VERSION..=VERSION).contains(&version) {
         return Err(Unusable::Version(version));
     }
     let mut id = [0; 16];
     id.copy_from_slice(decoder.raw(16)?);
-    Ok(DatabaseId(id))
+    Ok((DatabaseId(id), version))
+}
+
+/// Returns the word of version and checksum that makes `header` one of the newest version.
+pub(crate) fn newest_version_word(header: &[u8]) -> Option<u64> {
+    let mut header = header.get(..PUBLISHED_OFFSET as usize)?.to_vec();
+    header[8..12].copy_from_slice(&VERSION.to_le_bytes());
+    Some(u64::from(VERSION) | u64::from(header_crc32c(&header)) << 32)
 }
 
 fn header_crc32c(bytes: &[u8]) -> u32 {

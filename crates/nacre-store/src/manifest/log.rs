@@ -15,7 +15,9 @@
 
 use nacre_pmem::{Access, Domain, PoolSet, PoolSetOptions};
 
-use super::header::{HEADER_BYTES, PUBLISHED_OFFSET, header_bytes};
+use super::header::{
+    HEADER_BYTES, PUBLISHED_OFFSET, VERSION, VERSION_OFFSET, header_bytes, newest_version_word,
+};
 use super::open::remove_unfinished;
 use super::record::Record;
 use crate::error::{Error, Result};
@@ -27,10 +29,13 @@ pub(super) const SET_NAME: &str = "manifest";
 pub(super) const UNFINISHED_SET_NAME: &str = "manifest.new";
 
 /// Members in the main domain.
-pub(super) const MAIN_COPIES: u32 = 2;
+pub(crate) const MAIN_COPIES: u32 = 2;
 
 /// First size of the data area, enough for about 500 loads; it doubles when full.
 const INITIAL_BYTES: u64 = 64 << 10;
+
+/// Bytes that a step of scrubbing compares.
+const SCRUB_STEP_BYTES: u64 = 1 << 20;
 
 /// Identifies a database; every pool of it carries the id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +51,7 @@ impl std::fmt::Display for DatabaseId {
 #[derive(Debug)]
 pub(crate) struct Manifest {
     pub(super) database: DatabaseId,
+    pub(super) version: u32,
     pub(super) set: PoolSet,
     pub(super) end_offset: u64,
     pub(super) next_sequence: u64,
@@ -101,17 +107,20 @@ impl Manifest {
         self.is_in_doubt
     }
 
-    /// Appends `record` and publishes it; everything it names must be durable. A member that fails
-    /// is left behind and noted; one good member is enough.
+    /// Appends `record`, publishes it and returns its bytes; what it names must be durable. A
+    /// member that fails is left behind and noted; one good member is enough.
     ///
     /// # Errors
     /// No space or an I/O failure before the record is published: nothing has changed. If
     /// publishing itself fails in every member, the record may or may not be there after a
     /// restart; [`Manifest::is_in_doubt`] tells, and no further record is taken.
-    pub(crate) fn append(&mut self, record: &Record) -> Result<()> {
+    pub(crate) fn append(&mut self, record: &Record) -> Result<u64> {
         if self.is_in_doubt {
             let reason = "an earlier write to it failed; open the database again".into();
             return Err(Error::ManifestDamaged { reasons: vec![reason] });
+        }
+        if record.needs_version_3() && self.version < VERSION {
+            self.upgrade()?;
         }
         let copies = self.set.copy_count();
         let bytes = record.to_bytes(self.next_sequence);
@@ -142,7 +151,45 @@ impl Manifest {
         if self.set.copy_count() < copies {
             self.note_failures();
         }
+        Ok(bytes.len() as u64)
+    }
+
+    /// Makes the manifest one of the newest version, which older programs refuse by name. One store
+    /// changes version and checksum, so a crash leaves either version.
+    fn upgrade(&mut self) -> Result<()> {
+        let start = self.set.data_offset();
+        let header = self.set.read(start, HEADER_BYTES)?;
+        let Some(word) = newest_version_word(header) else {
+            return Err(Error::Internal { reason: "a manifest has no header".into() });
+        };
+        // PERSIST: nothing is reached through this word; records of the new kinds come after it.
+        self.set.publish_u64(start + VERSION_OFFSET, word)?;
+        self.version = VERSION;
         Ok(())
+    }
+
+    /// Compares all members byte by byte and returns what is wrong; the pool set repairs what it
+    /// can, [`Manifest::repair`] rebuilds the members that are left out.
+    pub(crate) fn scrub(&mut self) -> Vec<String> {
+        let mut problems = Vec::new();
+        let bytes = self.set.end_offset();
+        // A step makes progress also if it fails, so this many see all bytes once.
+        for _ in 0..=bytes / SCRUB_STEP_BYTES {
+            match self.set.scrub_step(SCRUB_STEP_BYTES) {
+                Ok(report) => {
+                    let damaged = report.damaged.iter();
+                    problems.extend(damaged.map(|index| format!("replica {index} is damaged")));
+                    problems.extend(report.repaired.iter().map(|(index, offset, bytes)| {
+                        format!("replica {index}: {bytes} bytes at {offset} were wrong")
+                    }));
+                    if report.is_done {
+                        break;
+                    }
+                }
+                Err(error) => problems.push(error.to_string()),
+            }
+        }
+        problems
     }
 
     /// Notes which members do not follow any more.

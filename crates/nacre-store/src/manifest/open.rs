@@ -72,11 +72,12 @@ impl Manifest {
                     return Err(old_layout(&domains[0]).unwrap_or(error));
                 }
             };
-            let Some(Content { database, end_offset, records }) = found else {
+            let Some(Content { database, version, end_offset, records }) = found else {
                 return Err(Error::Internal { reason: "a manifest was not inspected".into() });
             };
             return Ok(Manifest {
                 database,
+                version,
                 set,
                 end_offset,
                 next_sequence: records.len() as u64 + 1,

@@ -3,8 +3,11 @@
 //! # Layout
 //! Drawn in `docs/layout.md`, section "Manifest record"; a test compares.
 
+use nacre_column::ReplicaPolicy;
+
 use crate::codec::{Decoder, Encoder, Truncated};
-use crate::schema::TableSchema;
+use crate::directory::Layout;
+use crate::schema::{TableSchema, decode_policy, encode_policy};
 
 /// Bytes before the payload of a record.
 pub(crate) const RECORD_HEADER_BYTES: usize = 24;
@@ -20,18 +23,36 @@ pub struct TableId(pub(crate) u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LoadId(pub(crate) u64);
 
-/// What one load left behind: a pool of blocks with a directory.
+/// What one load left behind: the same rows in several parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LoadRecord {
     pub(crate) load: LoadId,
     pub(crate) table: TableId,
-    pub(crate) domain: String,
     pub(crate) rows: u64,
     pub(crate) chunk_count: u32,
+    pub(crate) parts: Vec<PartRecord>,
+}
+
+/// A pool of blocks with a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PartRecord {
+    /// Different for all parts that a load ever has; a block in a later one replaces that in an
+    /// earlier one.
+    pub(crate) number: u32,
+    pub(crate) layout: Layout,
+    pub(crate) domain: String,
     pub(crate) pool_bytes: u64,
     pub(crate) directory_offset: u64,
     pub(crate) directory_bytes: u64,
     pub(crate) directory_crc32c: u32,
+}
+
+/// Where a load's parts changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PartsChange {
+    pub(crate) added: Vec<PartRecord>,
+    /// Numbers of parts that are not needed any more.
+    pub(crate) removed: Vec<u32>,
 }
 
 /// A change of what exists.
@@ -50,7 +71,21 @@ pub(crate) enum Record {
         table: TableId,
     },
     Load(LoadRecord),
+    /// The policy of a column, or that of the table, is another one.
+    PolicyChanged {
+        table: TableId,
+        column: Option<u16>,
+        policy: Option<ReplicaPolicy>,
+    },
+    /// Replicas were written anew.
+    PartsChanged {
+        load: LoadId,
+        change: PartsChange,
+    },
 }
+
+/// Stands for the table itself where a column is named.
+const NO_COLUMN: u16 = u16::MAX;
 
 /// Why bytes are not a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -148,7 +183,7 @@ impl Record {
             Self::TableCreated { table, schema } => {
                 encoder.put_u64(table.0);
                 schema.encode(encoder);
-                2
+                5
             }
             Self::TableDropped { table } => {
                 encoder.put_u64(table.0);
@@ -157,40 +192,108 @@ impl Record {
             Self::Load(load) => {
                 encoder.put_u64(load.load.0);
                 encoder.put_u64(load.table.0);
-                encoder.put_str(&load.domain);
                 encoder.put_u64(load.rows);
                 encoder.put_u32(load.chunk_count);
-                encoder.put_u64(load.pool_bytes);
-                encoder.put_u64(load.directory_offset);
-                encoder.put_u64(load.directory_bytes);
-                encoder.put_u32(load.directory_crc32c);
-                4
+                encode_parts(&load.parts, encoder);
+                6
+            }
+            Self::PolicyChanged { table, column, policy } => {
+                encoder.put_u64(table.0);
+                encoder.put_u16(column.unwrap_or(NO_COLUMN));
+                encode_policy(policy.as_ref(), encoder);
+                7
+            }
+            Self::PartsChanged { load, change } => {
+                encoder.put_u64(load.0);
+                encode_parts(&change.added, encoder);
+                encoder.put_u32(change.removed.len() as u32);
+                change.removed.iter().for_each(|number| encoder.put_u32(*number));
+                8
             }
         }
+    }
+
+    /// Tells whether programs that know manifests of version 2 do not know the record.
+    pub(crate) fn needs_version_3(&self) -> bool {
+        !matches!(self, Self::Domain { .. } | Self::TableDropped { .. })
     }
 
     fn decode_payload(kind: u16, decoder: &mut Decoder<'_>) -> Result<Self, Truncated> {
         Ok(match kind {
             1 => Self::Domain { name: decoder.string()?, path: decoder.string()? },
-            2 => Self::TableCreated {
+            2 | 5 => Self::TableCreated {
                 table: TableId(decoder.u64()?),
-                schema: TableSchema::decode(decoder)?,
+                schema: TableSchema::decode(decoder, kind == 2)?,
             },
             3 => Self::TableDropped { table: TableId(decoder.u64()?) },
-            4 => Self::Load(LoadRecord {
+            4 => Self::Load(decode_whole_load(decoder)?),
+            6 => Self::Load(LoadRecord {
                 load: LoadId(decoder.u64()?),
                 table: TableId(decoder.u64()?),
-                domain: decoder.string()?,
                 rows: decoder.u64()?,
                 chunk_count: decoder.u32()?,
-                pool_bytes: decoder.u64()?,
-                directory_offset: decoder.u64()?,
-                directory_bytes: decoder.u64()?,
-                directory_crc32c: decoder.u32()?,
+                parts: decode_parts(decoder)?,
             }),
+            7 => {
+                let (table, column) = (TableId(decoder.u64()?), decoder.u16()?);
+                let column = (column != NO_COLUMN).then_some(column);
+                Self::PolicyChanged { table, column, policy: decode_policy(decoder)? }
+            }
+            8 => {
+                let (load, added) = (LoadId(decoder.u64()?), decode_parts(decoder)?);
+                let count = decoder.u32()?;
+                let removed = (0..count).map(|_| decoder.u32()).collect::<Result<_, _>>()?;
+                Self::PartsChanged { load, change: PartsChange { added, removed } }
+            }
             _ => return Err(Truncated),
         })
     }
+}
+
+fn encode_parts(parts: &[PartRecord], encoder: &mut Encoder) {
+    encoder.put_u32(parts.len() as u32);
+    for part in parts {
+        encoder.put_u32(part.number);
+        encoder.put_u32(part.layout.version());
+        encoder.put_str(&part.domain);
+        encoder.put_u64(part.pool_bytes);
+        encoder.put_u64(part.directory_offset);
+        encoder.put_u64(part.directory_bytes);
+        encoder.put_u32(part.directory_crc32c);
+    }
+}
+
+fn decode_parts(decoder: &mut Decoder<'_>) -> Result<Vec<PartRecord>, Truncated> {
+    let count = decoder.u32()?;
+    let part = |decoder: &mut Decoder<'_>| {
+        Ok(PartRecord {
+            number: decoder.u32()?,
+            layout: Layout::from_version(decoder.u32()?).ok_or(Truncated)?,
+            domain: decoder.string()?,
+            pool_bytes: decoder.u64()?,
+            directory_offset: decoder.u64()?,
+            directory_bytes: decoder.u64()?,
+            directory_crc32c: decoder.u32()?,
+        })
+    };
+    // The count may be anything, the bytes end: nothing is allocated for what is not there.
+    (0..count).map(|_| part(decoder)).collect()
+}
+
+/// Decodes a load of the time when it had one pool.
+fn decode_whole_load(decoder: &mut Decoder<'_>) -> Result<LoadRecord, Truncated> {
+    let (load, table) = (LoadId(decoder.u64()?), TableId(decoder.u64()?));
+    let (domain, rows, chunk_count) = (decoder.string()?, decoder.u64()?, decoder.u32()?);
+    let part = PartRecord {
+        number: 0,
+        layout: Layout::Whole,
+        domain,
+        pool_bytes: decoder.u64()?,
+        directory_offset: decoder.u64()?,
+        directory_bytes: decoder.u64()?,
+        directory_crc32c: decoder.u32()?,
+    };
+    Ok(LoadRecord { load, table, rows, chunk_count, parts: vec![part] })
 }
 
 /// Checksums an unpadded record: everything after the checksum field, then the length before it.
@@ -202,23 +305,45 @@ fn record_crc32c(unpadded: &[u8]) -> u32 {
 mod tests {
     use super::*;
 
-    fn load() -> Record {
-        Record::Load(LoadRecord {
-            load: LoadId(7),
-            table: TableId(3),
+    fn part(number: u32) -> PartRecord {
+        PartRecord {
+            number,
+            layout: Layout::Part,
             domain: "elsewhere".into(),
-            rows: 6_001_215,
-            chunk_count: 92,
             pool_bytes: 1 << 28,
             directory_offset: 1 << 27,
             directory_bytes: 4_096,
             directory_crc32c: 0xdead_beef,
+        }
+    }
+
+    fn load() -> Record {
+        Record::Load(LoadRecord {
+            load: LoadId(7),
+            table: TableId(3),
+            rows: 6_001_215,
+            chunk_count: 92,
+            parts: vec![part(0), part(1)],
         })
     }
 
     #[test]
     fn record_survives_encoding_and_is_padded() {
-        for record in [load(), Record::Domain { name: "pm".into(), path: "/mnt/pm".into() }] {
+        let records = [
+            load(),
+            Record::Domain { name: "pm".into(), path: "/mnt/pm".into() },
+            Record::PolicyChanged { table: TableId(3), column: None, policy: None },
+            Record::PolicyChanged {
+                table: TableId(3),
+                column: Some(2),
+                policy: "rle, auto@pm".parse().ok(),
+            },
+            Record::PartsChanged {
+                load: LoadId(7),
+                change: PartsChange { added: vec![part(2)], removed: vec![0, 1] },
+            },
+        ];
+        for record in records {
             let bytes = record.to_bytes(5);
             assert!(bytes.len().is_multiple_of(8));
             assert_eq!(Record::from_bytes(&bytes, 5), Ok((record, bytes.len())));
@@ -229,7 +354,7 @@ mod tests {
     fn every_flipped_bit_is_noticed() {
         let bytes = load().to_bytes(1);
         assert!(
-            bytes.len() > RECORD_HEADER_BYTES + usize::from(bytes[0]),
+            bytes.len() > RECORD_HEADER_BYTES + usize::from(bytes[0]) + 256 * usize::from(bytes[1]),
             "the record has padding"
         );
         for bit in 0..bytes.len() * 8 {

@@ -270,13 +270,13 @@ fn newer_and_older_layouts_are_refused_and_left_alone() {
     for member in files(directory.path()) {
         let mut bytes = fs::read(&member).unwrap();
         let header = &mut bytes[START as usize..][..64];
-        header[8] = 3;
+        header[8] = 4;
         let crc = crc32c::crc32c_append(crc32c::crc32c(&header[..12]), &header[16..64]);
         header[12..16].copy_from_slice(&crc.to_le_bytes());
         fs::write(&member, bytes).unwrap();
     }
     let error = open(directory.path()).unwrap_err().to_string();
-    assert!(error.contains("layout version 3"), "{error}");
+    assert!(error.contains("layout version 4"), "{error}");
     // Before there were pool sets, a member began with the header.
     let mut old = vec![0; 64 << 10];
     old[..12].copy_from_slice(b"NACREMAN\x01\0\0\0");
@@ -284,7 +284,7 @@ fn newer_and_older_layouts_are_refused_and_left_alone() {
         fs::write(&member, &old).unwrap();
     }
     let error = open(directory.path()).unwrap_err();
-    assert!(matches!(error, Error::UnsupportedVersion { found: 1, supported: 2, .. }), "{error}");
+    assert!(matches!(error, Error::UnsupportedVersion { found: 1, supported: 3, .. }), "{error}");
     assert!(error.to_string().contains("export the tables"), "{error}");
     for member in files(directory.path()) {
         assert!(fs::read(&member).unwrap() == old);
@@ -422,19 +422,26 @@ fn load_in_doubt_is_decided_by_the_next_opening() {
         assert_eq!(rows, u64::from(is_published));
         let is_pool = |name: &String| name.ends_with(".pool");
         let pools = domain(directory.path()).list_pools().unwrap();
-        assert_eq!(pools.iter().filter(|name| is_pool(name)).count(), usize::from(is_published));
+        assert_eq!(
+            pools.iter().filter(|name| is_pool(name)).count(),
+            2 * usize::from(is_published)
+        );
     }
 }
 
 fn one_column_table() -> TableSchema {
-    let column =
-        ColumnDef { name: "k".into(), column_type: ColumnType::BigInt, is_nullable: false };
+    let column = ColumnDef {
+        name: "k".into(),
+        column_type: ColumnType::BigInt,
+        is_nullable: false,
+        replicas: None,
+    };
     TableSchema {
         name: "t".into(),
         columns: vec![column],
         primary_key: None,
         primary_key_name: String::new(),
-        domain: crate::MAIN_DOMAIN.into(),
+        replicas: None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use nacre_store::{MAIN_DOMAIN, Table, TableSchema};
+use nacre_store::{Table, TableSchema};
 
 use super::console::{Console, Flow};
 use super::glob;
@@ -21,14 +21,14 @@ pub(crate) fn table(console: &mut Console, rest: &str) -> Result<Flow, Complaint
     if is_pattern {
         for table in console.database.store().tables() {
             if glob::matches(written, &table.schema().name) {
-                text.push_str(&description(table.schema()));
+                text.push_str(&description(&table.schema()));
             }
         }
         if text.is_empty() {
             return Err(Complaint::new(format!("no table matches {written}")));
         }
     } else {
-        text = description(find(console, written)?.schema());
+        text = description(&find(console, written)?.schema());
     }
     Ok(console.show(&text))
 }
@@ -51,7 +51,7 @@ pub(crate) fn tables(console: &mut Console, rest: &str) -> Flow {
         };
         return console.show(&message);
     }
-    console.show(&text_box(&["Table", "Columns", "Rows", "Size", "Domain"], rows))
+    console.show(&text_box(&["Table", "Columns", "Rows", "Size", "Replicas"], rows))
 }
 
 /// `.tables`.
@@ -59,7 +59,8 @@ pub(crate) fn table_names(console: &mut Console, rest: &str) -> Flow {
     let pattern = rest.trim_end_matches(';').trim();
     let mut text = String::new();
     for table in console.database.store().tables() {
-        let name = &table.schema().name;
+        let schema = table.schema();
+        let name = &schema.name;
         if pattern.is_empty() || glob::matches(pattern, name) {
             let _ = writeln!(text, "{}", quote_identifier(name));
         }
@@ -72,9 +73,9 @@ pub(crate) fn schema(console: &mut Console, rest: &str) -> Result<Flow, Complain
     let written = rest.trim_end_matches(';').trim();
     let text = if written.is_empty() {
         let tables = console.database.store().tables();
-        tables.iter().map(|table| create_statement(table.schema())).collect()
+        tables.iter().map(|table| create_statement(&table.schema())).collect()
     } else {
-        create_statement(find(console, written)?.schema())
+        create_statement(&find(console, written)?.schema())
     };
     Ok(console.show(&text))
 }
@@ -111,7 +112,8 @@ pub(crate) fn find(console: &Console, written: &str) -> Result<std::sync::Arc<Ta
     console.database.store().table(&name).map_err(|_| {
         let complaint = Complaint::new(format!("relation \"{name}\" does not exist"));
         let similar = console.database.store().tables().into_iter().find(|table| {
-            let other = &table.schema().name;
+            let schema = table.schema();
+            let other = &schema.name;
             other.eq_ignore_ascii_case(&name) || other.starts_with(&name)
         });
         match similar {
@@ -130,7 +132,7 @@ fn table_row(table: &std::sync::Arc<Table>) -> Vec<String> {
         schema.columns.len().to_string(),
         snapshot.rows().to_string(),
         bytes_text(snapshot.pool_bytes()),
-        schema.domain.clone(),
+        schema.replicas.clone().unwrap_or_default().to_string(),
     ]
 }
 
@@ -145,8 +147,8 @@ fn description(schema: &TableSchema) -> String {
     if let Some(key) = key_columns(schema) {
         let _ = writeln!(text, "Indexes:\n    \"{}\" PRIMARY KEY ({key})", schema.primary_key_name);
     }
-    if schema.domain != MAIN_DOMAIN {
-        let _ = writeln!(text, "Domain: {}", schema.domain);
+    if let Some(replicas) = &schema.replicas {
+        let _ = writeln!(text, "Replicas: {replicas}");
     }
     text
 }
@@ -163,13 +165,11 @@ fn create_statement(schema: &TableSchema) -> String {
         let name = quote_identifier(&schema.primary_key_name);
         parts.push(format!("    CONSTRAINT {name} PRIMARY KEY ({key})"));
     }
-    let domain = if schema.domain == MAIN_DOMAIN {
-        String::new()
-    } else {
-        format!(" WITH (replicas = {})", quote_text(&format!("auto@{}", schema.domain)))
-    };
+    let replicas = schema.replicas.as_ref().map_or_else(String::new, |replicas| {
+        format!(" WITH (replicas = {})", quote_text(&replicas.to_string()))
+    });
     let name = quote_identifier(&schema.name);
-    format!("CREATE TABLE {name} (\n{}\n){domain};\n", parts.join(",\n"))
+    format!("CREATE TABLE {name} (\n{}\n){replicas};\n", parts.join(",\n"))
 }
 
 fn key_columns(schema: &TableSchema) -> Option<String> {

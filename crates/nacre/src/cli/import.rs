@@ -47,7 +47,7 @@ pub(crate) fn run(
     let existing = console.database.store().table(&written).ok();
     let (create, columns, has_header) = match &existing {
         Some(table) => {
-            let columns = header_columns(table.schema(), &sample.first);
+            let columns = header_columns(&table.schema(), &sample.first);
             let has_header = columns.is_some();
             (None, columns, has_header)
         }

@@ -1,0 +1,233 @@
+//! The memory domains of a database: those it knows, and those that are there now.
+//!
+//! A further domain may be missing when the database is opened, disappear later, and come back or
+//! be replaced by an empty one: the database goes on with what remains, and [`Domains::refresh`]
+//! looks again. Besides those with a name in the manifest there is one in DRAM, for replicas that
+//! are rebuilt after a restart.
+//!
+//! # Invariants
+//! 1. The names known never become fewer while the database is open.
+//! # Concurrency
+//! All calls may come from any thread.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use nacre_column::Place;
+use nacre_column::{FormatChoice, ReplicaPolicy};
+use nacre_pmem::{Access, Domain};
+
+use crate::store::MAIN_DOMAIN;
+
+/// Name of the domain that is plain DRAM, and of the place that a policy means by it.
+pub(crate) const DRAM_DOMAIN: &str = "dram";
+
+/// How many readers a domain has, alone in its cache line.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+pub(crate) struct Readers(pub(crate) AtomicU32);
+
+/// Where one replica is to be, and in which format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub(crate) domain: String,
+    pub(crate) format: FormatChoice,
+}
+
+/// All domains of one database.
+#[derive(Debug)]
+pub(crate) struct Domains {
+    access: Access,
+    known: RwLock<BTreeMap<String, Known>>,
+    dram: Reachable,
+}
+
+/// A domain that is there.
+#[derive(Clone, Debug)]
+pub(crate) struct Reachable {
+    pub(crate) domain: Domain,
+    pub(crate) readers: Arc<Readers>,
+}
+
+#[derive(Debug)]
+struct Known {
+    /// Path that the manifest has, and the database's own directory in it; `None` for the main
+    /// domain, which is locked while the database is open.
+    place: Option<(PathBuf, PathBuf)>,
+    state: Result<(Reachable, Option<Identity>), String>,
+}
+
+/// Tells a directory from another one that took its name.
+type Identity = (u64, u64);
+
+/// What looking again found.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    /// Domains that are there again, maybe empty.
+    pub(crate) returned: Vec<Domain>,
+    /// What to tell the user.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Domains {
+    /// Begins with the main domain.
+    pub(crate) fn new(main: Domain) -> Self {
+        let access = main.access();
+        let reachable = Reachable { domain: main, readers: Arc::default() };
+        let main = Known { place: None, state: Ok((reachable, None)) };
+        let dram = Reachable { domain: Domain::dram(DRAM_DOMAIN), readers: Arc::default() };
+        Self { access, known: RwLock::new([(MAIN_DOMAIN.to_owned(), main)].into()), dram }
+    }
+
+    /// Adds a further domain: it lies in `directory` of `path` and was opened, or could not be.
+    pub(crate) fn add(
+        &self,
+        name: &str,
+        path: &Path,
+        directory: &Path,
+        opened: Result<Domain, String>,
+    ) {
+        let place = Some((path.to_path_buf(), directory.to_path_buf()));
+        let state = opened
+            .map(|domain| (Reachable { domain, readers: Arc::default() }, identity_of(directory)));
+        self.write().insert(name.to_owned(), Known { place, state });
+    }
+
+    /// Returns the domain called `name` if it is there, or why not.
+    pub(crate) fn get(&self, name: &str) -> Result<Reachable, String> {
+        if name == DRAM_DOMAIN {
+            return Ok(self.dram.clone());
+        }
+        match self.read().get(name) {
+            Some(Known { state: Ok((reachable, _)), .. }) => Ok(reachable.clone()),
+            Some(Known { state: Err(problem), .. }) => Err(problem.clone()),
+            None => Err(format!("memory domain \"{name}\" is not known")),
+        }
+    }
+
+    /// Whether a domain of that name belongs to the database, there or not.
+    pub(crate) fn is_known(&self, name: &str) -> bool {
+        self.read().contains_key(name)
+    }
+
+    /// Returns the domains that are there, `main` first.
+    pub(crate) fn reachable(&self) -> Vec<Domain> {
+        let known = self.read();
+        let get = |name: &String| known[name].state.as_ref().ok().map(|(r, _)| r.domain.clone());
+        ordered(&known).iter().filter_map(get).collect()
+    }
+
+    /// Returns the names of further domains that are not there.
+    pub(crate) fn missing(&self) -> Vec<String> {
+        let known = self.read();
+        let missing = known.iter().filter(|(_, known)| known.state.is_err());
+        missing.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Says for each replica of a policy where it is to be. A replica that may be anywhere goes
+    /// where no other one is, as long as there are domains; missing ones count, since they are
+    /// expected back.
+    pub(crate) fn targets(&self, policy: &ReplicaPolicy) -> Vec<Target> {
+        let order = ordered(&self.read());
+        let replicas = policy.replicas();
+        let mut taken: Vec<&str> = replicas
+            .iter()
+            .filter_map(|replica| match &replica.place {
+                Place::Domain(name) => Some(name.as_str()),
+                Place::Any | Place::Dram => None,
+            })
+            .collect();
+        let mut targets = Vec::with_capacity(replicas.len());
+        for (number, replica) in replicas.iter().enumerate() {
+            let domain = match &replica.place {
+                Place::Dram => DRAM_DOMAIN,
+                Place::Domain(name) => name,
+                Place::Any => {
+                    let from = |step: usize| order[(number + step) % order.len()].as_str();
+                    let free = (0..order.len()).map(from).find(|name| !taken.contains(name));
+                    let name = free.unwrap_or_else(|| from(0));
+                    taken.push(name);
+                    name
+                }
+            };
+            targets.push(Target { domain: domain.to_owned(), format: replica.format });
+        }
+        targets
+    }
+
+    /// Looks whether missing domains are there again and others have gone. With `replaces` a path
+    /// that is an empty directory counts as a domain that was replaced. A domain that is there
+    /// again is given to `admit` before anybody uses it.
+    pub(crate) fn refresh(&self, replaces: bool, admit: impl Fn(&Domain)) -> Changes {
+        let mut changes = Changes::default();
+        let further: Vec<(String, PathBuf, PathBuf, Option<Option<Identity>>)> = self
+            .read()
+            .iter()
+            .filter_map(|(name, known)| {
+                let (path, directory) = known.place.clone()?;
+                let identity = known.state.as_ref().ok().map(|(_, identity)| *identity);
+                Some((name.clone(), path, directory, identity))
+            })
+            .collect();
+        for (name, path, directory, identity) in further {
+            if identity.is_some_and(|identity| identity == identity_of(&directory)) {
+                continue;
+            }
+            let opened = match self.access {
+                Access::ReadWrite if replaces && is_empty_directory(&path) => {
+                    Domain::create(&name, &directory)
+                }
+                access => Domain::open(&name, &directory, access),
+            };
+            let state = match opened {
+                Ok(domain) => {
+                    admit(&domain);
+                    changes.notes.push(format!("memory domain \"{name}\" is there again"));
+                    changes.returned.push(domain.clone());
+                    let reachable = Reachable { domain, readers: Arc::default() };
+                    Ok((reachable, identity_of(&directory)))
+                }
+                Err(error) => {
+                    if identity.is_some() {
+                        changes.notes.push(format!("memory domain \"{name}\" is missing: {error}"));
+                    }
+                    Err(error.to_string())
+                }
+            };
+            if let Some(known) = self.write().get_mut(&name) {
+                known.state = state;
+            }
+        }
+        changes
+    }
+
+    fn read(&self) -> std::sync::RwLockReadGuard<'_, BTreeMap<String, Known>> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> std::sync::RwLockWriteGuard<'_, BTreeMap<String, Known>> {
+        self.known.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns all names, `main` first.
+fn ordered(known: &BTreeMap<String, Known>) -> Vec<String> {
+    let further = known.keys().filter(|name| *name != MAIN_DOMAIN).cloned();
+    std::iter::once(MAIN_DOMAIN.to_owned()).chain(further).collect()
+}
+
+/// Whether `path` is a directory with nothing in it, as a new device has.
+pub(crate) fn is_empty_directory(path: &Path) -> bool {
+    let is_left_by_the_system = |name: &std::ffi::OsStr| name == "lost+found";
+    fs::read_dir(path).is_ok_and(|entries| {
+        entries.flatten().all(|entry| is_left_by_the_system(&entry.file_name()))
+    })
+}
+
+fn identity_of(directory: &Path) -> Option<Identity> {
+    fs::metadata(directory).ok().map(|metadata| (metadata.dev(), metadata.ino()))
+}

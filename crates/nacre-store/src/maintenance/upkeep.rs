@@ -1,0 +1,160 @@
+//! Goes through the loads and does what they need.
+//!
+//! # Concurrency
+//! One unit of maintenance runs at a time; loads, readers and definitions go on meanwhile.
+
+use std::ops::ControlFlow;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+use super::needs::{Needs, is_unbuilt};
+use super::rebuild::{Done, Job, rebuild};
+use super::report::{LostReplica, Progress, RepairReport};
+use crate::error::Result;
+use crate::store::Store;
+
+impl Store {
+    /// Does one unit of background work, if there is any: rebuilds lost replicas and those in DRAM,
+    /// and converts replicas to what the policies say. Safe beside readers and loads. A domain
+    /// that is there again is used again; one that was replaced by an empty one only by
+    /// [`Store::repair`].
+    ///
+    /// # Errors
+    /// No space, I/O: what could be done was done, and nothing is half changed. The next call goes
+    /// on with the next load.
+    pub fn maintain_step(&self) -> Result<Progress> {
+        self.require_writable()?;
+        let _turn = self.maintenance_lock().lock().unwrap_or_else(PoisonError::into_inner);
+        self.look_for_domains(false);
+        let mut jobs = self.jobs();
+        // After a failure the next call begins behind it.
+        let from = self.next_job(0) % jobs.len().max(1);
+        jobs.rotate_left(from);
+        for (number, job) in jobs.into_iter().enumerate() {
+            // ORDERING: pairs with the release stores of whoever finds a reason; what they found is
+            // seen below.
+            if !job.load.needs_care().swap(false, Ordering::AcqRel) {
+                continue;
+            }
+            let (total_bytes, done) = self.care_for(&job)?;
+            if let Some(error) = done.failure {
+                self.next_job(number + 1);
+                return Err(error);
+            }
+            if done.bytes > 0 || done.has_more {
+                return Ok(Progress { done_bytes: done.bytes, total_bytes: total_bytes.max(1) });
+            }
+        }
+        Ok(Progress::default())
+    }
+
+    /// Whether [`Store::maintain_step`] may have something to do.
+    pub fn has_work(&self) -> bool {
+        // ORDERING: pairs with the release stores of whoever finds a reason.
+        self.jobs().iter().any(|job| job.load.needs_care().load(Ordering::Acquire))
+    }
+
+    /// Brings everything to the state that the policies ask for: takes in domains that are there
+    /// again, also empty ones in the place of lost ones, rebuilds the manifest's replicas and all
+    /// lost or missing blocks, and converts what is not as the policies say. `progress` is called
+    /// after every unit and may break it off.
+    ///
+    /// # Errors
+    /// [`crate::Error::ReadOnly`], no space, I/O; what was repaired before stays repaired.
+    pub fn repair(
+        &self,
+        progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+    ) -> Result<RepairReport> {
+        self.require_writable()?;
+        let _turn = self.maintenance_lock().lock().unwrap_or_else(PoisonError::into_inner);
+        self.look_for_domains(true);
+        self.repair_manifest();
+        let mut report = RepairReport::default();
+        let mut state = Progress::default();
+        let jobs = self.jobs();
+        for job in &jobs {
+            if let Ok(open) = job.load.open() {
+                let needs = Needs::of(&job.table, &job.load, &open, self.all_domains());
+                state.total_bytes += needs.possible().map(|need| need.bytes).sum::<u64>();
+            }
+        }
+        for job in &jobs {
+            loop {
+                let (_, done) = self.care_for(job)?;
+                report.blocks += done.blocks;
+                report.bytes += done.bytes;
+                state.done_bytes += done.bytes;
+                state.total_bytes = state.total_bytes.max(state.done_bytes);
+                if let Some(error) = done.failure {
+                    return Err(error);
+                }
+                if progress(&state).is_break() {
+                    return Ok(report);
+                }
+                if !done.has_more {
+                    break;
+                }
+            }
+            report.lost.extend(self.losses(job));
+        }
+        Ok(report)
+    }
+
+    /// Meets some needs of a load; returns about how many bytes it needed and what was done.
+    fn care_for(&self, job: &Job) -> Result<(u64, Done)> {
+        let Ok(open) = job.load.open() else {
+            // No part tells what the load is: `losses` reports it.
+            return Ok((0, Done::default()));
+        };
+        let needs = Needs::of(&job.table, &job.load, &open, self.all_domains());
+        let bytes = needs.possible().map(|need| need.bytes).sum();
+        let done = rebuild(self, job, &open, &needs);
+        // What is left is tried again; a block without a source is not, until something changes.
+        if !matches!(&done, Ok(done) if !done.has_more && done.failure.is_none()) {
+            job.load.set_needs_care(true);
+        }
+        Ok((bytes, done?))
+    }
+
+    /// Returns what a load still lacks, but for what is to be converted or built in DRAM.
+    pub(super) fn losses(&self, job: &Job) -> Vec<LostReplica> {
+        let open = match job.load.open() {
+            Ok(open) => open,
+            Err(error) => {
+                let object = format!("table \"{}\"", job.table.names().table);
+                let reason = error.to_string();
+                return vec![LostReplica { object, reason, has_source: false }];
+            }
+        };
+        let needs = Needs::of(&job.table, &job.load, &open, self.all_domains());
+        let is_loss = |need: &&super::needs::Need| {
+            need.cause == nacre_column::replicated::WearCause::Repair && !is_unbuilt(need, &needs)
+        };
+        let lost = needs.needs.iter().filter(is_loss).map(|need| {
+            let number = job.first_chunk + need.chunk as u64;
+            let block = job.table.names().object(need.column, number);
+            let domain = &needs.targets[need.column][usize::from(need.replica)].domain;
+            LostReplica {
+                object: format!("{block}, replica {} in domain \"{domain}\"", need.replica),
+                reason: need.reason.clone(),
+                has_source: open.has_good(need.chunk, need.column),
+            }
+        });
+        lost.collect()
+    }
+
+    /// Returns all loads of all tables.
+    pub(super) fn jobs(&self) -> Vec<Job> {
+        let mut jobs = Vec::new();
+        for table in self.tables() {
+            let mut first_chunk = 0;
+            for load in table.loads().iter() {
+                let (table, load) = (table.clone(), load.clone());
+                let chunks = u64::from(load.chunk_count());
+                jobs.push(Job { table, load, first_chunk });
+                first_chunk += chunks;
+            }
+        }
+        jobs
+    }
+}

@@ -1,0 +1,329 @@
+//! A load that counts: its parts, and where each block's replicas lie in them.
+//!
+//! # Invariants
+//! 1. A part is mapped, and its directory read, when the first chunk of the load is asked for:
+//!    opening a database costs nothing per block and nothing per mapped byte.
+//! 2. Of two blocks for the same chunk, column and replica the one in the part with the higher
+//!    number is current; the other one is read only if no current one is good.
+//! 3. The list of parts is replaced as a whole. Whoever has an [`OpenLoad`] goes on reading the
+//!    parts that it names.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use nacre_column::replicated::{AccessHint, Candidate, choose};
+use nacre_column::{ColumnType, Sma};
+
+use crate::directory::{BlockEntry, ChunkInfo, Layout, PartId};
+use crate::domains::Domains;
+use crate::error::{Error, Result};
+use crate::manifest::{DatabaseId, LoadId, LoadRecord, PartRecord, TableId};
+use crate::part::{BlockState, MappedPart, Part, PartContext};
+use crate::table::TableNames;
+
+/// A load of a table.
+#[derive(Debug)]
+pub(crate) struct StoredLoad {
+    database: DatabaseId,
+    table: TableId,
+    id: LoadId,
+    rows: u64,
+    context: PartContext,
+    parts: RwLock<Arc<Vec<Arc<Part>>>>,
+    next_part: AtomicU32,
+    open: Mutex<Option<Arc<OpenLoad>>>,
+}
+
+impl StoredLoad {
+    /// Makes the load that `record` tells of; no part of it has a number from `next_part` on.
+    pub(crate) fn new(
+        record: &LoadRecord,
+        next_part: u32,
+        database: DatabaseId,
+        names: &Arc<TableNames>,
+        domains: &Arc<Domains>,
+    ) -> Self {
+        let context = PartContext {
+            names: Arc::clone(names),
+            domains: Arc::clone(domains),
+            // Nobody has compared it with the policy yet.
+            needs_care: Arc::new(AtomicBool::new(true)),
+            chunk_count: record.chunk_count,
+        };
+        let load = Self {
+            database,
+            table: record.table,
+            id: record.load,
+            rows: record.rows,
+            context,
+            parts: RwLock::default(),
+            next_part: AtomicU32::new(next_part),
+            open: Mutex::new(None),
+        };
+        load.change_parts(&record.parts, &[]);
+        load
+    }
+
+    pub(crate) fn id(&self) -> LoadId {
+        self.id
+    }
+
+    pub(crate) fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    pub(crate) fn chunk_count(&self) -> u32 {
+        self.context.chunk_count
+    }
+
+    pub(crate) fn needs_care(&self) -> &AtomicBool {
+        &self.context.needs_care
+    }
+
+    /// Says whether maintenance has to look at the load.
+    pub(crate) fn set_needs_care(&self, needs_care: bool) {
+        // ORDERING: pairs with the swap in maintenance.
+        self.context.needs_care.store(needs_care, Ordering::Release);
+    }
+
+    /// Whether a part of that number is in the manifest.
+    pub(crate) fn is_recorded(&self, number: u32) -> bool {
+        let parts = self.parts();
+        let part = parts.iter().find(|part| part.record().number == number);
+        part.is_some_and(|part| !part.is_volatile())
+    }
+
+    pub(crate) fn parts(&self) -> Arc<Vec<Arc<Part>>> {
+        Arc::clone(&self.parts.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Returns the bytes of all parts.
+    pub(crate) fn pool_bytes(&self) -> u64 {
+        self.parts().iter().map(|part| part.record().pool_bytes).sum()
+    }
+
+    /// Whether the domain of a part is there.
+    pub(crate) fn is_reachable(&self) -> bool {
+        let is_there = |part: &Arc<Part>| self.context.domains.get(&part.record().domain).is_ok();
+        self.parts().iter().any(is_there)
+    }
+
+    /// Returns a number that no part of the load has had.
+    pub(crate) fn take_part_number(&self) -> u32 {
+        // ORDERING: only the numbers themselves must differ.
+        self.next_part.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Returns who a new part of this load is.
+    pub(crate) fn part_id(&self, number: u32, layout: Layout) -> PartId {
+        let (database, table, load) = (self.database, self.table, self.id);
+        PartId { database, table, load, number, layout }
+    }
+
+    /// Adds parts and takes others away; the files of these go with their last reader.
+    pub(crate) fn change_parts(&self, added: &[PartRecord], removed: &[u32]) {
+        let mut parts = self.parts.write().unwrap_or_else(PoisonError::into_inner);
+        let (gone, mut now): (Vec<_>, Vec<_>) =
+            parts.iter().cloned().partition(|part| removed.contains(&part.record().number));
+        now.extend(added.iter().map(|record| {
+            let id = self.part_id(record.number, record.layout);
+            Arc::new(Part::new(id, record.clone(), &self.context))
+        }));
+        *parts = Arc::new(now);
+        // Files are removed without the lock.
+        drop(parts);
+        gone.iter().for_each(|part| part.doom());
+    }
+
+    /// Has all files removed when the last reader goes.
+    pub(crate) fn doom(&self) {
+        self.parts().iter().for_each(|part| part.doom());
+    }
+
+    /// Maps the parts that are not mapped yet, or whose files changed, and finds out where the
+    /// blocks are.
+    ///
+    /// # Errors
+    /// [`Error::LoadDamaged`] if the parts that can be read do not know all chunks.
+    pub(crate) fn open(&self) -> Result<Arc<OpenLoad>> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut mapped, mut problems) = (Vec::new(), Vec::new());
+        for part in self.parts().iter() {
+            match part.open() {
+                Ok(part) => mapped.push(part),
+                Err(problem) => problems.push(problem),
+            }
+        }
+        if let Some(load) = &*open
+            && load.parts.len() == mapped.len()
+            && load.parts.iter().zip(&mapped).all(|(one, other)| Arc::ptr_eq(one, other))
+        {
+            return Ok(Arc::clone(load));
+        }
+        let columns = self.context.names.columns.len();
+        let load =
+            Arc::new(OpenLoad::new(mapped, problems, self.context.chunk_count, columns).map_err(
+                |reason| Error::LoadDamaged {
+                    object: format!("load {} of table \"{}\"", self.id.0, self.context.names.table),
+                    reason,
+                },
+            )?);
+        *open = Some(Arc::clone(&load));
+        Ok(load)
+    }
+}
+
+/// A load with its parts mapped, as far as they could be.
+#[derive(Debug)]
+pub(crate) struct OpenLoad {
+    pub(crate) parts: Vec<Arc<MappedPart>>,
+    /// Why other parts are not mapped.
+    problems: Vec<String>,
+    pub(crate) chunks: Vec<Arc<ChunkInfo>>,
+    columns: usize,
+    /// Where the places of each chunk and column begin, and one more.
+    starts: Vec<u32>,
+    places: Vec<BlockPlace>,
+    /// Whether it matters on which node a reader runs.
+    has_nodes: bool,
+}
+
+/// Where one replica of a block lies.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BlockPlace {
+    pub(crate) part: u32,
+    pub(crate) slot: u32,
+    /// Whether no newer part has the same replica of the block.
+    pub(crate) is_current: bool,
+}
+
+impl OpenLoad {
+    fn new(
+        parts: Vec<Arc<MappedPart>>,
+        problems: Vec<String>,
+        chunk_count: u32,
+        columns: usize,
+    ) -> std::result::Result<Self, String> {
+        let mut chunks: Vec<Option<Arc<ChunkInfo>>> = vec![None; chunk_count as usize];
+        for known in parts.iter().flat_map(|part| &part.chunks) {
+            chunks[known.chunk as usize].get_or_insert_with(|| Arc::clone(&known.info));
+        }
+        if let Some(chunk) = chunks.iter().position(Option::is_none) {
+            let problems = match problems.is_empty() {
+                true => "no part knows it".to_owned(),
+                false => problems.join("; "),
+            };
+            return Err(format!("chunk {chunk}: {problems}"));
+        }
+        let mut places = Vec::new();
+        for (part, mapped) in parts.iter().enumerate() {
+            for (slot, block) in mapped.slots.iter().enumerate() {
+                let at = block.chunk as usize * columns + usize::from(block.entry.column);
+                places.push((
+                    at,
+                    block.entry.replica,
+                    std::cmp::Reverse(mapped.number()),
+                    part,
+                    slot,
+                ));
+            }
+        }
+        places.sort_unstable();
+        let mut starts = vec![0; chunks.len() * columns + 1];
+        let mut ordered: Vec<BlockPlace> = Vec::with_capacity(places.len());
+        let mut last = None;
+        for (at, replica, _, part, slot) in places {
+            starts[at + 1] += 1;
+            let is_current = last != Some((at, replica));
+            last = Some((at, replica));
+            ordered.push(BlockPlace { part: part as u32, slot: slot as u32, is_current });
+        }
+        for at in 1..starts.len() {
+            starts[at] += starts[at - 1];
+        }
+        let has_nodes = parts.windows(2).any(|pair| pair[0].node != pair[1].node);
+        let chunks = chunks.into_iter().flatten().collect();
+        Ok(Self { parts, problems, chunks, columns, starts, places: ordered, has_nodes })
+    }
+
+    pub(crate) fn sma(&self, chunk: usize, column: usize) -> &Sma {
+        &self.chunks[chunk].smas[column]
+    }
+
+    /// Returns where the replicas of a block lie, current ones and others.
+    pub(crate) fn places(&self, chunk: usize, column: usize) -> &[BlockPlace] {
+        let at = chunk * self.columns + column;
+        &self.places[self.starts[at] as usize..self.starts[at + 1] as usize]
+    }
+
+    /// Whether a replica of a block is not known to be lost.
+    pub(crate) fn has_good(&self, chunk: usize, column: usize) -> bool {
+        self.places(chunk, column).iter().any(|place| {
+            let part = &self.parts[place.part as usize];
+            part.slots[place.slot as usize].state() != BlockState::Lost
+        })
+    }
+
+    /// Returns the part that a replica lies in, and what its directory says of it.
+    pub(crate) fn part_and_entry(&self, place: &BlockPlace) -> (&Arc<MappedPart>, &BlockEntry) {
+        let part = &self.parts[place.part as usize];
+        (part, &part.slots[place.slot as usize].entry)
+    }
+
+    /// Returns the best good replica of a block: part, slot and bytes.
+    pub(crate) fn read(
+        &self,
+        (chunk, column): (usize, usize),
+        column_type: ColumnType,
+        hint: AccessHint,
+    ) -> Option<(Arc<MappedPart>, usize, nacre_pmem::PoolSlice)> {
+        let rows = self.chunks[chunk].rows;
+        let places = self.places(chunk, column);
+        let local_node = if self.has_nodes { nacre_pmem::current_node() } else { None };
+        for is_current in [true, false] {
+            // Each turn returns, or leaves one replica fewer that is not lost.
+            loop {
+                let candidates = places.iter().enumerate().filter_map(|(number, place)| {
+                    let part = &self.parts[place.part as usize];
+                    let slot = &part.slots[place.slot as usize];
+                    let is_open =
+                        place.is_current == is_current && slot.state() != BlockState::Lost;
+                    is_open.then(|| (number, candidate(part, &slot.entry, rows)))
+                });
+                let Some(best) = choose(candidates, hint, local_node) else {
+                    break;
+                };
+                let part = &self.parts[places[best].part as usize];
+                let slot = places[best].slot as usize;
+                if let Some(bytes) = part.block(slot, column_type, rows as usize) {
+                    return Some((Arc::clone(part), slot, bytes));
+                }
+            }
+        }
+        None
+    }
+
+    /// Says of each replica of a block why it cannot be read.
+    pub(crate) fn reasons(&self, chunk: usize, column: usize) -> Vec<String> {
+        let reason = |place: &BlockPlace| {
+            let part = &self.parts[place.part as usize];
+            let slot = &part.slots[place.slot as usize];
+            let problem = slot.problem().unwrap_or("it is being verified");
+            format!("replica {} in domain {}: {problem}", slot.entry.replica, part.domain)
+        };
+        let places = self.places(chunk, column).iter().map(reason);
+        places.chain(self.problems.iter().cloned()).collect()
+    }
+}
+
+fn candidate(part: &MappedPart, entry: &BlockEntry, rows: u32) -> Candidate {
+    Candidate {
+        kind: part.kind,
+        node: part.node,
+        format: entry.format,
+        rows,
+        bytes: entry.bytes,
+        // ORDERING: an estimate; nothing depends on its order.
+        readers: part.readers.0.load(Ordering::Relaxed),
+    }
+}

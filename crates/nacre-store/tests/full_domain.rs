@@ -1,0 +1,61 @@
+//! A domain that fills up during loads and repair.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+#[path = "../../nacre-pmem/tests/support/mod.rs"]
+mod mounts;
+mod support;
+
+use std::ops::ControlFlow;
+
+use mounts::Mount;
+use nacre_column::{ColumnBuffer, ColumnType};
+use nacre_store::{ErrorKind, Store};
+use support::{inner, load, maintain, open_with, pools, repair, schema, scrub};
+
+/// Rows that take 16 bytes each, however they are packed.
+fn bulky(keys: std::ops::Range<i64>) -> Vec<ColumnBuffer> {
+    let mut key = ColumnBuffer::new(ColumnType::BigInt);
+    let mut value = ColumnBuffer::new(ColumnType::Varchar { max_chars: None });
+    for k in keys {
+        key.push_int(k);
+        let noise = (k as u128 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+        value.push_bytes(format!("{noise:032x}").as_bytes());
+    }
+    vec![key, value]
+}
+
+fn rows_of(store: &Store) -> u64 {
+    store.table("t").unwrap().snapshot().rows()
+}
+
+#[test]
+fn load_goes_on_without_a_full_domain_and_repair_says_that_it_is_full() {
+    let Some(mount) = Mount::tmpfs("size=1m") else {
+        return;
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let main = directory.path().join("main");
+    let store = open_with(&main, &[("small", mount.path())]);
+    let table = store.create_table(schema("t", "plain, plain@small")).unwrap();
+    load(&store, &table, &[bulky(0..60_000)]).unwrap();
+    assert_eq!(rows_of(&store), 60_000);
+    assert!(store.notes().iter().any(|note| note.contains("memory domain \"small\"")));
+    let before = pools(&inner(mount.path()));
+    for _ in 0..2 {
+        let error = store.repair(&mut |_| ControlFlow::Continue(())).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
+        assert_eq!(store.maintain_step().unwrap_err().kind(), ErrorKind::NoSpace);
+        assert_eq!(pools(&inner(mount.path())), before, "nothing is half changed");
+    }
+    assert!(store.has_work());
+    // The other domain is not affected.
+    assert!(scrub(&store).lost.iter().all(|lost| lost.has_source));
+    let alone = store.create_table(schema("alone", "plain@small")).unwrap();
+    let error = load(&store, &alone, &[bulky(0..60_000)]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NoSpace, "no replica would be left");
+    mount.remount("size=64m");
+    assert!(repair(&store).is_whole());
+    maintain(&store);
+    assert!(scrub(&store).is_whole());
+}
