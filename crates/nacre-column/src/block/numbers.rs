@@ -10,7 +10,7 @@ use super::read::Block;
 use crate::buffer::Bitmap;
 use crate::format::{keys, lanes, plain};
 use crate::kernel::aggregate::{self, IntAggregates};
-use crate::{BlockError, Bound, ColumnType, Format, Sma, Values};
+use crate::{BlockError, Bound, Format, Sma, Values};
 
 /// Rows compared at a time when a plain block is verified: the decoded values stay in the L1
 /// cache.
@@ -80,14 +80,15 @@ impl<'s, 'a> Numbers<'s, 'a> {
 
     /// Returns the formats for these values, best first; at least one.
     pub(super) fn ranking(&self) -> Vec<Format> {
-        let plain_bytes = self.source.rows * self.source.column_type.plain_bytes();
-        match self.width {
-            Some(width) if self.source.column_type.int_range().is_some() => {
-                let is_boolean = self.source.column_type == ColumnType::Boolean;
-                choose::rank_keys(self.source.rows, width, plain_bytes, is_boolean)
-            }
-            _ => vec![Format::Plain],
+        let column_type = self.source.column_type;
+        let Some(width) = self.width else { return vec![Format::Plain] };
+        let ranking = choose::rank_keys(self.source.flavour, column_type, self.keys(), width);
+        if column_type.int_range().is_some() {
+            return ranking;
         }
+        // Floats are handed on where they lie, and few formats do more for them than that.
+        let others = ranking.into_iter().filter(|format| *format != Format::Plain);
+        std::iter::once(Format::Plain).chain(others).collect()
     }
 
     /// Encodes the values in `format`, or plain if their keys do not fit 64 bits.

@@ -37,12 +37,15 @@ impl<'s, 'a> Texts<'s, 'a> {
     /// A dictionary is taken only if at most half of the rows hold distinct strings: above that,
     /// sorting costs loads more than the bytes are worth.
     pub(super) fn ranking(&self) -> Vec<Format> {
-        match self.dictionary() {
+        let column_type = self.source.column_type;
+        let mut ranking = match self.dictionary() {
             Some(dictionary) if self.is_smaller_than_plain(dictionary) => {
-                vec![Format::Dictionary, Format::Plain]
+                vec![Format::Dictionary, Format::Fsst, Format::Plain, Format::Lz4Fast]
             }
-            _ => vec![Format::Plain],
-        }
+            _ => vec![Format::Plain, Format::Fsst, Format::Lz4Fast],
+        };
+        ranking.retain(|format| format.is_supported(column_type));
+        ranking
     }
 
     /// Returns the dictionary if there are few distinct strings.
