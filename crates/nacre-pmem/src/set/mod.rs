@@ -22,6 +22,7 @@
 //! [Zarubin22 3.2.1], [DaMoN18 3] replication inside one machine. Differs: epochs and a
 //! write-intent map, since the papers leave open how replicas are found and joined again.
 mod copy;
+mod damage;
 mod engine;
 mod epoch;
 mod grow;
@@ -40,6 +41,7 @@ mod rebuild;
 mod scrub;
 mod survey;
 
+pub use damage::DamagedRange;
 pub use header::DATA_OFFSET;
 pub use inspect::Verdict;
 pub use member::{MemberCondition, MemberState};

@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicUsize;
 use crate::domain::{Access, Domain};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lock::FileLock;
+use crate::set::damage::Damage;
 use crate::set::engine;
 use crate::set::header::{DATA_OFFSET, Header, INTENT_BYTES, INTENT_OFFSET, ROWS_MAX, Row, Uuid};
 use crate::set::inspect::Verdict;
@@ -81,6 +82,7 @@ impl PoolSet {
             engine: None,
             report: engine::report(domains),
             forced: None,
+            damage: Damage::default(),
         };
         let result = set.create_members(domains, options);
         if result.is_err() {
@@ -341,6 +343,7 @@ fn assemble(
         engine: None,
         report: engine::report(domains),
         forced: None,
+        damage: Damage::default(),
     };
     set.choose_serving()?;
     Ok(set)

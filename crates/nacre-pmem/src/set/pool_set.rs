@@ -9,6 +9,7 @@ use crate::domain::Access;
 use crate::error::{Error, ErrorKind, Result};
 use crate::pool::Pool;
 use crate::replicate::Mechanism;
+use crate::set::damage::Damage;
 use crate::set::engine::{Engine, NEAR_BYTES_MAX};
 use crate::set::header::{DATA_OFFSET, INTENT_BYTES, INTENT_OFFSET, Uuid};
 use crate::set::intent::IntentMap;
@@ -46,6 +47,8 @@ pub struct PoolSet {
     pub(crate) report: SwitchReport,
     /// The mechanism that was asked for.
     pub(crate) forced: Option<Mechanism>,
+    /// What readers found damaged.
+    pub(crate) damage: Damage,
 }
 
 /// What all current headers have in common.

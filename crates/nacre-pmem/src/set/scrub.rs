@@ -1,5 +1,6 @@
 //! Scrubbing: reads all members piece by piece and repairs what only a minority has otherwise.
 //!
+//! 0. What readers found damaged in one member and whole in another is repaired.
 //! 1. A file that is shorter than its header says, a lost page, or a header that does not agree
 //!    with its checksum takes the member out: it is damaged and can be rebuilt.
 //! 2. A file with fewer blocks than bytes has holes; where the others have bytes that are not zero
@@ -43,6 +44,10 @@ impl PoolSet {
         self.drain()?;
         self.choose_serving()?;
         let mut report = ScrubReport { total_bytes: self.end_offset, ..ScrubReport::default() };
+        let damaged = self.repair_damaged()?;
+        report
+            .repaired
+            .extend(damaged.iter().map(|found| (found.index, found.offset, found.bytes)));
         let failed: Vec<(usize, Error)> = self
             .members
             .iter()

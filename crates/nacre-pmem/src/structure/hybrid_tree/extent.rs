@@ -96,11 +96,10 @@ impl State {
 
     /// Returns the reference of the entry in `slot`, checked.
     fn reference(&self, leaf: LeafRef, slot: usize) -> Result<Reference> {
-        let value = self.with_leaf(leaf, |bytes| match bytes.intact_entry(slot)?.value() {
+        self.with_whole_leaf(leaf, |bytes| match bytes.intact_entry(slot)?.value() {
             Stored::Extent(reference) => Ok(reference),
             Stored::Inline(_) => Err(Damage::Sizes(slot)),
-        })?;
-        value.map_err(|damage| damage.at(leaf))
+        })
     }
 }
 

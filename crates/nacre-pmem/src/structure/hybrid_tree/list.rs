@@ -3,7 +3,7 @@
 use super::inner::Place;
 use super::leaf::{Leaf, LeafRef};
 use super::separators;
-use super::tree::with_leaf;
+use super::tree::with_whole_leaf;
 use crate::error::Result;
 use crate::prefetch;
 use crate::set::PoolSet;
@@ -38,7 +38,7 @@ impl LeafList {
         let (mut link, mut last) = (link, Box::<[u8]>::default());
         let mut walk = Walk::new(set, head)?;
         while let Some(leaf) = walk.next(set)? {
-            let seen = with_leaf(set, leaf, |bytes| read_leaf(bytes, leaf))??;
+            let seen = with_whole_leaf(set, leaf, |bytes| read_leaf(bytes, leaf))??;
             let Some(seen) = seen else {
                 empty.push((link, leaf, walk.next_word()));
                 continue;
@@ -91,10 +91,10 @@ impl Walk {
             return Err(leaf.corrupt("the list of leaves has no end"));
         }
         self.rest -= 1;
-        let (is_leaf, word) = with_leaf(set, leaf, |bytes| (bytes.is(leaf), bytes.next_word()))?;
-        if !is_leaf {
-            return Err(leaf.corrupt("its header is none of a leaf"));
-        }
+        let word = with_whole_leaf(set, leaf, |bytes| match bytes.is(leaf) {
+            true => Ok(bytes.next_word()),
+            false => Err(leaf.corrupt("its header is none of a leaf")),
+        })??;
         if word != 0 {
             let next = LeafRef::from_word(word);
             let next = next.ok_or_else(|| leaf.corrupt(format!("next leaf {word:#x} is none")))?;

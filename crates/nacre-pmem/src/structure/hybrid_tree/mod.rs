@@ -10,7 +10,8 @@
 //! 2. An entry that is live does not change but for its value word, which changes by one 8-byte
 //!    store, and its reference, which a transaction changes. Space of an entry is used again only
 //!    after its live bit is durably clear.
-//! 3. Reads tolerate any bytes: what is wrong with a leaf is a typed error that names it.
+//! 3. Reads tolerate any bytes: what is damaged in one member is read from another, each asked
+//!    once, and repaired by the next writer; damage in all is a typed error that names the leaf.
 //!
 //! # Layout
 //! The heap's root is the header:

@@ -36,13 +36,13 @@ impl HybridTree {
     /// than 512 bytes; it may use the tree.
     ///
     /// # Errors
-    /// `Corrupt` naming the leaf whose bytes are damaged, `Lost` if no member has them.
+    /// `Corrupt` naming the leaf whose bytes are damaged in every member, `Lost` if none has them.
     pub fn get_with<T>(&self, key: &[u8], body: impl FnOnce(&[u8]) -> T) -> Result<Option<T>> {
         let state = self.read();
         let leaf = state.inner.leaf(key);
         let fingerprint = entry::fingerprint(key);
-        let found = state.with_leaf(leaf, |bytes| find_value(bytes, key, fingerprint))?;
-        match found.map_err(|damage| damage.at(leaf))? {
+        let find = |bytes: Leaf<'_>| find_value(bytes, key, fingerprint);
+        match state.with_whole_leaf(leaf, find)? {
             None => Ok(None),
             Some(Found::Word(word, bytes)) => {
                 drop(state);
@@ -90,17 +90,17 @@ impl HybridTree {
             Bound::Included(key) | Bound::Excluded(key) => key.to_vec(),
             Bound::Unbounded => Vec::new(),
         };
-        let (mut copy, mut long) = (RefCell::new(Vec::new()), RefCell::new(Vec::new()));
+        let (copy, whole) = (&mut RefCell::new(Vec::new()), &mut RefCell::new(Vec::new()));
+        let mut long = RefCell::new(Vec::new());
         let mut is_first = true;
         loop {
             let state = self.read();
             let bounded = state.inner.bounded(Seek::Of(&cursor));
             let (leaf, next) = (bounded.place.leaf, bounded.upper.map(<[u8]>::to_vec));
-            state.copy_leaf(leaf, &copy)?;
+            let entries = state.copy_entries(leaf, copy, whole)?;
             drop(state);
             // The leaf may hold keys that the leaf before had when it was visited.
             let from = if is_first { lower } else { Bound::Included(&cursor[..]) };
-            let (entries, _) = sorted(copy.get_mut(), leaf)?;
             for entry in entries.iter().skip_while(|entry| !is_above(entry.key(), from)) {
                 if !is_below(entry.key(), upper) || self.visit(entry, &mut long, &mut visit)? {
                     return Ok(());
@@ -125,7 +125,8 @@ impl HybridTree {
     ) -> Result<()> {
         let (lower, upper) = bounds;
         let mut cursor: Option<Vec<u8>> = None;
-        let (mut copy, mut long) = (RefCell::new(Vec::new()), RefCell::new(Vec::new()));
+        let (copy, whole) = (&mut RefCell::new(Vec::new()), &mut RefCell::new(Vec::new()));
+        let mut long = RefCell::new(Vec::new());
         loop {
             let state = self.read();
             let bounded = state.inner.bounded(match (&cursor, upper) {
@@ -135,10 +136,9 @@ impl HybridTree {
                 (None, Bound::Unbounded) => Seek::Last,
             });
             let (leaf, next) = (bounded.place.leaf, bounded.lower.map(<[u8]>::to_vec));
-            state.copy_leaf(leaf, &copy)?;
+            let entries = state.copy_entries(leaf, copy, whole)?;
             drop(state);
             let to = cursor.as_deref().map_or(upper, Bound::Excluded);
-            let (entries, _) = sorted(copy.get_mut(), leaf)?;
             for entry in entries.iter().rev().skip_while(|entry| !is_below(entry.key(), to)) {
                 if !is_above(entry.key(), lower) || self.visit(entry, &mut long, &mut visit)? {
                     return Ok(());
@@ -167,7 +167,7 @@ impl HybridTree {
         let (key, fingerprint) = (entry.key(), entry::fingerprint(entry.key()));
         let state = self.read();
         let leaf = state.inner.leaf(key);
-        let stored = state.with_leaf(leaf, |bytes| {
+        let stored = state.with_whole_leaf(leaf, |bytes| {
             let found = find_entry(bytes, key, fingerprint)?;
             Ok(found.map(|entry| match entry.value() {
                 Stored::Inline(value) => {
@@ -177,7 +177,7 @@ impl HybridTree {
                 Stored::Extent(reference) => Some(reference),
             }))
         })?;
-        match stored.map_err(|damage: Damage| damage.at(leaf))? {
+        match stored {
             None => return Ok(false),
             Some(Some(reference)) => state.copy_extent(leaf, reference, long)?,
             Some(None) => {}
@@ -196,14 +196,31 @@ impl State {
         fingerprint: u8,
         buffer: &RefCell<[u8; INLINE_BYTES_MAX]>,
     ) -> Result<Option<usize>> {
-        let bytes = self.with_leaf(leaf, |bytes| {
+        self.with_whole_leaf(leaf, |bytes| {
             let Some(entry) = find_entry(bytes, key, fingerprint)? else { return Ok(None) };
             // Nothing changed since the entry was found, if these bytes are no garbage.
             let Stored::Inline(value) = entry.value() else { return Err(Damage::Header) };
             buffer.borrow_mut()[..value.len()].copy_from_slice(value);
             Ok(Some(value.len()))
+        })
+    }
+
+    /// Returns the entries of `leaf`, in `copy`, or in `whole` if the serving member is damaged.
+    pub(super) fn copy_entries<'a>(
+        &self,
+        leaf: LeafRef,
+        copy: &'a mut RefCell<Vec<u8>>,
+        whole: &'a mut RefCell<Vec<u8>>,
+    ) -> Result<Vec<Entry<'a>>> {
+        self.copy_leaf(leaf, copy)?;
+        if let Ok((entries, _)) = sorted(copy.get_mut(), leaf) {
+            return Ok(entries);
+        }
+        self.with_whole_leaf(leaf, |bytes| {
+            replace(whole, bytes.bytes());
+            bytes.sorted().map(drop)
         })?;
-        bytes.map_err(|damage: Damage| damage.at(leaf))
+        Ok(sorted(whole.get_mut(), leaf)?.0)
     }
 
     /// Replaces `copy` by the bytes of `leaf`.
@@ -229,14 +246,14 @@ impl State {
             let problem = format!("value of {bytes} bytes at offset {offset} cannot be there");
             return Err(leaf.corrupt(problem));
         }
-        self.set.read_with(offset, u64::from(bytes), |bytes| replace(copy, bytes))?;
-        match reference.is_of(&copy.borrow()) {
-            true => Ok(()),
-            false => {
-                let problem = format!("checksum of the value of {bytes} bytes at offset {offset}");
-                Err(leaf.corrupt(problem + " does not match"))
-            }
-        }
+        let copied = self.set.read_verified(offset, u64::from(bytes), |bytes| {
+            replace(copy, bytes);
+            if reference.is_of(&copy.borrow()) { Ok(()) } else { Err(()) }
+        })?;
+        copied.map_err(|()| {
+            let problem = format!("checksum of the value of {bytes} bytes at offset {offset}");
+            leaf.corrupt(problem + " does not match")
+        })
     }
 }
 

@@ -30,6 +30,10 @@ impl State {
         let leaf = self.inner.leaf(key);
         let mut copy = RefCell::new(Vec::new());
         self.copy_leaf(leaf, &copy)?;
+        if sorted(copy.get_mut(), leaf).is_err() {
+            self.heal(leaf)?;
+            self.copy_leaf(leaf, &copy)?;
+        }
         let copy = copy.get_mut();
         let (entries, _) = sorted(copy, leaf)?;
         if entries.len() < SPLIT_ENTRIES_MIN {

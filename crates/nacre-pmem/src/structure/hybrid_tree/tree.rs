@@ -3,7 +3,7 @@
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::inner::{Inner, Place};
-use super::leaf::{self, Leaf, LeafRef};
+use super::leaf::{self, Damage, Leaf, LeafRef};
 use super::list::LeafList;
 use crate::error::{Error, ErrorKind, Result};
 use crate::heap::Heap;
@@ -27,7 +27,8 @@ const HEADER_BYTES: usize = 24;
 ///
 /// A value of up to 8 bytes is replaced in place by one store and has no checksum: bits that flip
 /// in it on media are returned as they are, unless [`PoolSet::scrub_step`] finds that the members
-/// differ. Keys and longer values are verified when they are read.
+/// differ. Keys and longer values are verified when they are read; what is damaged in one member is
+/// read from another and repaired when somebody writes next.
 ///
 /// ```
 /// use nacre_pmem::structure::HybridTree;
@@ -158,7 +159,12 @@ impl HybridTree {
 
     #[inline]
     pub(super) fn write(&self) -> RwLockWriteGuard<'_, State> {
-        self.state.write().unwrap_or_else(PoisonError::into_inner)
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        if state.set.has_damaged_ranges() {
+            // Who reads there meets the damage again if this fails.
+            let _ = state.set.repair_damaged();
+        }
+        state
     }
 }
 
@@ -167,6 +173,27 @@ impl State {
     #[inline]
     pub(super) fn with_leaf<T>(&self, leaf: LeafRef, body: impl Fn(Leaf<'_>) -> T) -> Result<T> {
         with_leaf(&self.set, leaf, body)
+    }
+
+    /// Runs `body` on the bytes of a leaf in one member after the other until it finds no damage.
+    #[inline]
+    pub(super) fn with_whole_leaf<T>(
+        &self,
+        leaf: LeafRef,
+        body: impl Fn(Leaf<'_>) -> std::result::Result<T, Damage>,
+    ) -> Result<T> {
+        with_whole_leaf(&self.set, leaf, body)?.map_err(|damage| damage.at(leaf))
+    }
+
+    /// Repairs a leaf in which damage was found from a member where all of it is whole.
+    ///
+    /// # Errors
+    /// `Corrupt` if it is damaged in all; as for [`PoolSet::repair_damaged`].
+    #[cold]
+    #[inline(never)]
+    pub(super) fn heal(&mut self, leaf: LeafRef) -> Result<()> {
+        self.with_whole_leaf(leaf, |bytes| bytes.sorted().map(drop))?;
+        self.set.repair_damaged().map(drop)
     }
 
     /// Returns the offset of the word that names the first leaf.
@@ -187,6 +214,16 @@ pub(super) fn with_leaf<T>(
     body: impl Fn(Leaf<'_>) -> T,
 ) -> Result<T> {
     set.read_with(leaf.offset(), leaf.bytes(), |bytes| body(Leaf::new(bytes, leaf.class())))
+}
+
+/// As [`with_leaf`], in one good member after the other until `body` returns no error.
+#[inline]
+pub(super) fn with_whole_leaf<T, E>(
+    set: &PoolSet,
+    leaf: LeafRef,
+    body: impl Fn(Leaf<'_>) -> std::result::Result<T, E>,
+) -> Result<std::result::Result<T, E>> {
+    set.read_verified(leaf.offset(), leaf.bytes(), |bytes| body(Leaf::new(bytes, leaf.class())))
 }
 
 fn encode_header(first: LeafRef) -> [u8; HEADER_BYTES] {

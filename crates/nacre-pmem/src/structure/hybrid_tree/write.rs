@@ -14,7 +14,7 @@
 use std::sync::RwLockWriteGuard;
 
 use super::entry::{self, INLINE_BYTES_MAX, KEY_BYTES_MAX, Stored, VALUE_BYTES_MAX, WORD_OFFSET};
-use super::leaf::{self, Hit, Leaf, LeafRef, SLOTS};
+use super::leaf::{self, Damage, Hit, Leaf, LeafRef, SLOTS};
 use super::tree::{HybridTree, State, with_leaf};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -206,15 +206,29 @@ impl State {
 
     /// Looks for `key` in `leaf`; returns the publish word as well.
     #[inline]
-    fn find(&self, key: &[u8], fingerprint: u8, leaf: LeafRef) -> Result<(u64, Option<Hit>)> {
+    fn find(&mut self, key: &[u8], fingerprint: u8, leaf: LeafRef) -> Result<(u64, Option<Hit>)> {
+        if let Ok(found) = self.find_once(key, fingerprint, leaf)? {
+            return Ok(found);
+        }
+        // The bytes must be right in the member that serves before they are changed.
+        self.heal(leaf)?;
+        self.find_once(key, fingerprint, leaf)?.map_err(|damage| damage.at(leaf))
+    }
+
+    #[inline]
+    fn find_once(
+        &self,
+        key: &[u8],
+        fingerprint: u8,
+        leaf: LeafRef,
+    ) -> Result<std::result::Result<(u64, Option<Hit>), Damage>> {
         let set = &self.set;
         set.prefetch_for_write(leaf.slot_offset(leaf::home_slot(fingerprint)));
-        let found = with_leaf(set, leaf, |bytes| {
+        with_leaf(set, leaf, |bytes| {
             // The replicas' lines come while the key is compared.
             let expect = |slot| set.prefetch_for_write(leaf.slot_offset(slot));
             bytes.find_and(key, fingerprint, expect).map(|hit| (bytes.live(), hit))
-        })?;
-        found.map_err(|damage| damage.at(leaf))
+        })
     }
 
     /// Writes a new entry and publishes it; `hit`, the old one, goes by the same store.
