@@ -11,6 +11,7 @@
 //! All calls may come from any thread.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -178,7 +179,9 @@ impl Domains {
                 continue;
             }
             let opened = match self.access {
-                Access::ReadWrite if replaces && is_empty_directory(&path) => {
+                Access::ReadWrite
+                    if replaces && !directory.exists() && is_empty_directory(&path) =>
+                {
                     Domain::create(&name, &directory)
                 }
                 access => Domain::open(&name, &directory, access),
@@ -220,12 +223,13 @@ fn ordered(known: &BTreeMap<String, Known>) -> Vec<String> {
     std::iter::once(MAIN_DOMAIN.to_owned()).chain(further).collect()
 }
 
-/// Whether `path` is a directory with nothing in it, as a new device has.
+/// Whether `path` is a directory with nothing in it but what other databases keep there, as a new
+/// device has.
 pub(crate) fn is_empty_directory(path: &Path) -> bool {
-    let is_left_by_the_system = |name: &std::ffi::OsStr| name == "lost+found";
-    fs::read_dir(path).is_ok_and(|entries| {
-        entries.flatten().all(|entry| is_left_by_the_system(&entry.file_name()))
-    })
+    let is_of_others =
+        |name: &OsStr| name == "lost+found" || name.to_string_lossy().starts_with("nacre-");
+    fs::read_dir(path)
+        .is_ok_and(|entries| entries.flatten().all(|entry| is_of_others(&entry.file_name())))
 }
 
 fn identity_of(directory: &Path) -> Option<Identity> {

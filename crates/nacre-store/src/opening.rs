@@ -175,7 +175,8 @@ impl Opening {
                 // A domain that moves must be there, or be new and empty: a wrong path would get
                 // an empty directory.
                 Access::ReadWrite
-                    if known.is_none() || !is_recorded && is_empty_directory(path) =>
+                    if known.is_none()
+                        || !is_recorded && !directory.exists() && is_empty_directory(path) =>
                 {
                     Domain::create(name, &directory)
                 }

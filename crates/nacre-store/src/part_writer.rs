@@ -99,6 +99,10 @@ impl PartWriter {
         // PERSIST: blocks and directory are durable when `finish` returns; the manifest record
         // that the caller appends makes them reachable.
         let pool_bytes = self.appender.finish()?;
+        // A file outlives its directory while it is open: one that was deleted meanwhile keeps
+        // nothing.
+        let file_name = Part::file_name(self.id.load, self.id.number, self.id.layout);
+        self.domain.pool_bytes(&file_name)?;
         let record = PartRecord {
             number: self.id.number,
             layout: self.id.layout,

@@ -1,15 +1,16 @@
 //! An open database: its domains, its manifest and its tables.
 //!
 //! # Invariants
-//! 1. What the manifest says exists, exists; pools it does not name are removed when the database
-//!    is opened for writing (they are left over from a load that was cut off).
+//! 1. What the manifest says exists, exists as long as its domain does; parts it does not name are
+//!    removed when the database is opened for writing (they are left over from a load or a repair
+//!    that was cut off).
 //! 2. A directory is open for writing in one process, or for reading in any number.
 //! # Durability
 //! `create_table`, `drop_table` and [`crate::Load::commit`] are durable when they return, as far
 //! as the domains' kinds go.
 //! # Concurrency
-//! All calls may come from any thread. Lock order: a table's commit lock, the manifest, the
-//! table map.
+//! All calls may come from any thread. Lock order: maintenance, a table's commit lock, the
+//! manifest, the table map.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

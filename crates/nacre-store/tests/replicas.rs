@@ -413,3 +413,59 @@ fn readers_and_loads_go_on_during_maintenance() {
     assert_eq!(keys(&shared).len(), 75);
     assert!(scrub(&store).is_whole());
 }
+
+/// The directory of a domain is deleted between the first block of a load and its commit: what was
+/// written there is gone, although every call on the open file succeeds.
+#[test]
+fn domain_that_disappears_while_loading_is_left_out() {
+    let directory = tempfile::tempdir().unwrap();
+    let (main, fast) = (directory.path().join("main"), directory.path().join("fast"));
+    let store = open_with(&main, &[("fast", &fast)]);
+    let both = store.create_table(schema("both", "")).unwrap();
+    let alone = store.create_table(schema("alone", "auto@fast")).unwrap();
+    let loads = [&both, &alone].map(|table| {
+        let load = store.begin_load(table).unwrap();
+        load.append_chunk(0, &rows(0..10)).unwrap();
+        load
+    });
+    fs::remove_dir_all(&fast).unwrap();
+    let [of_both, of_alone] = loads.map(|load| {
+        load.append_chunk(1, &rows(10..25)).unwrap();
+        load.commit()
+    });
+    assert_eq!(of_both.unwrap(), 25);
+    of_alone.unwrap_err();
+    assert_eq!((alone.snapshot().rows(), keys(&both)), (0, all_keys()));
+    assert!(store.notes().iter().any(|note| note.contains("no replica in memory domain \"fast\"")));
+    // A new device, which another database uses too.
+    fs::create_dir_all(fast.join("nacre-0123")).unwrap();
+    let report = repair(&store);
+    assert!(report.is_whole() && report.blocks == 4, "{report:?}");
+    drop((store, both, alone));
+    pools(&main).iter().for_each(|path| fs::remove_file(path).unwrap());
+    assert_eq!(keys(&open(&main).table("both").unwrap()), all_keys());
+}
+
+#[test]
+fn domain_moves_to_an_empty_directory_but_not_to_a_wrong_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let [main, fast, wrong, new] =
+        ["main", "fast", "wrong", "new"].map(|name| directory.path().join(name));
+    let store = open_with(&main, &[("fast", &fast)]);
+    drop((table(&store, "t", ""), store));
+    fs::remove_dir_all(&fast).unwrap();
+    fs::create_dir(&wrong).unwrap();
+    fs::write(wrong.join("letter.txt"), b"dear reader").unwrap();
+    fs::create_dir(&new).unwrap();
+    let options = |path: &std::path::Path| OpenOptions {
+        directory: Some(main.clone()),
+        domains: vec![("fast".into(), path.to_path_buf())],
+        is_read_only: false,
+    };
+    Store::open(options(&wrong)).unwrap_err();
+    let store = Store::open(options(&new)).unwrap();
+    assert!(repair(&store).is_whole());
+    assert_eq!(pools(&inner(&new)).len(), 2);
+    drop(store);
+    assert!(scrub(&open(&main)).is_whole());
+}

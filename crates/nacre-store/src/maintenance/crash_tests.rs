@@ -124,6 +124,19 @@ fn maintain(store: &Store) {
     panic!("maintenance does not end");
 }
 
+/// Loads come from any thread; their parts are named by one record.
+#[test]
+fn kill_during_a_load_leaves_it_wholly_or_not_at_all() {
+    let load = |store: &Store| {
+        let load = store.begin_load(&store.table("t").unwrap()).unwrap();
+        let mut column = ColumnBuffer::new(ColumnType::BigInt);
+        (0..ROWS).for_each(|value| column.push_int(value));
+        load.append_chunk(0, &[column.clone(), column]).unwrap();
+        load.commit().unwrap();
+    };
+    images(|_| (), load);
+}
+
 #[test]
 fn kill_during_repair_leaves_the_old_or_the_new_parts() {
     let remove_one = |directory: &Path| {
