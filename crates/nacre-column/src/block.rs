@@ -23,7 +23,7 @@ mod numbers;
 mod read;
 mod strings;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use encode::{EncodedBlock, encode, encode_as, encode_ranked, encode_replicas};
 pub use header::{BLOCK_MAGIC, BLOCK_VERSION, BlockHeader, HEADER_BYTES};

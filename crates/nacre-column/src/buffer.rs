@@ -234,6 +234,22 @@ impl ColumnBuffer {
         self.push_valid();
     }
 
+    /// Appends whole numbers to a column of class `Int64` or `Int128`, none of them null.
+    ///
+    /// # Panics
+    /// If the column is of another class.
+    pub fn push_ints(&mut self, values: &[i64]) {
+        match &mut self.values {
+            Values::Int64(target) => target.extend_from_slice(values),
+            Values::Int128(target) => target.extend(values.iter().copied().map(i128::from)),
+            _ => wrong_class(self.column_type),
+        }
+        debug_assert!(self.len() <= CHUNK_ROWS);
+        if let Some(bits) = &mut self.validity {
+            values.iter().for_each(|_| bits.push(true));
+        }
+    }
+
     /// Appends a whole number to a column of class `Int128`.
     ///
     /// # Panics

@@ -12,6 +12,7 @@
 //! | call | on return |
 //! |---|---|
 //! | `write` | visible to other mappings; durable only by chance |
+//! | `write_nt` | as `write` and `flush`; other threads see it after `drain` |
 //! | `flush` | write-back of the range has begun (page granularity: is noted) |
 //! | `drain` | what this thread flushed before is durable |
 //! | `persist` | the range is durable |
@@ -141,6 +142,25 @@ impl Pool {
         self.check_writable()?;
         let range = self.range(offset, source.len() as u64)?;
         self.mapping.write(range.start, source);
+        Ok(())
+    }
+
+    /// Copies `source` into the pool past the caches where that is possible, and starts its
+    /// write-back: durable after a [`drain`](Pool::drain) of this thread.
+    ///
+    /// # Errors
+    /// As for [`Pool::write`].
+    pub fn write_nt(&mut self, offset: u64, source: &[u8]) -> Result<()> {
+        if !self.plan.flush.is_instruction() {
+            self.write(offset, source)?;
+            return self.flush(offset, source.len() as u64);
+        }
+        self.check_writable()?;
+        let range = self.range(offset, source.len() as u64)?;
+        // SAFETY: the mapping is writable (checked) and holds the range (checked); both flavours
+        // were found available when the domain was opened; `&mut self` excludes readers of this
+        // mapping, and `source`, being borrowed, does not lie in it.
+        unsafe { self.mapping.stream(range.start, source, self.plan.stream, self.plan.flush) };
         Ok(())
     }
 

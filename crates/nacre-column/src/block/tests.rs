@@ -18,7 +18,7 @@ fn table(heading: &str, first: &str) -> Vec<Vec<&'static str>> {
 }
 
 /// Returns the (offset, bytes, name) rows of the drawn structure; checks that they leave no gap.
-fn drawn(heading: &str, bytes: usize) -> Vec<(usize, usize, &'static str)> {
+pub(crate) fn drawn(heading: &str, bytes: usize) -> Vec<(usize, usize, &'static str)> {
     let fields: Vec<_> = table(heading, "offset")
         .iter()
         .map(|cells| (cells[0].parse().unwrap(), cells[1].parse().unwrap(), cells[2]))
