@@ -51,6 +51,9 @@ pub enum ErrorKind {
     Corrupt,
     /// A file belongs to another pool set, or is none of ours: take it away or name the right one.
     Foreign,
+    /// The creation of a pool set did not end, so nothing was acknowledged: create it again, which
+    /// replaces what is there.
+    Unfinished,
     /// A newer version of this software wrote the file: use that version.
     TooNew,
     /// Memory failed or the file was cut behind the mapping: read another replica, rebuild.

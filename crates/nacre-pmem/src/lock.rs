@@ -3,9 +3,10 @@
 //! 1. No file stands for the lock, so nothing is created, written or left behind, and no deletion
 //!    in the directory lets a second writer in. A directory that cannot be written can be locked.
 //! 2. The kernel ends the lock with its holder, however that dies.
-//! 3. The loser names a holder from `/proc/locks`. Holders in other process namespaces have no
-//!    number there, and some file systems (btrfs, overlayfs) show other device or inode numbers
-//!    there than in `stat`: the message then says "another process".
+//! 3. The loser names a holder: this process knows what it has locked itself, others are looked up
+//!    in `/proc/locks`. Holders in other process namespaces have no number there, and some file
+//!    systems (btrfs, overlayfs) show other device or inode numbers there than in `stat`: the
+//!    message then says "another process".
 //!
 //! # Concurrency
 //! Two locks taken in one process exclude each other as those of two processes do. The lock
@@ -15,6 +16,7 @@
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
@@ -24,6 +26,15 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// Attempts to take the lock: a holder that cannot be named has usually just let go.
 const ATTEMPTS_MAX: usize = 3;
+
+/// What to do about a holder in another process.
+const REMEDY: &str = "end that process, or open it read-only when all others do";
+
+/// Device and inode of what this process holds locks on, once for each lock.
+static OWN: Mutex<Vec<Identity>> = Mutex::new(Vec::new());
+
+/// Device and inode.
+type Identity = (u64, u64);
 
 /// A lock on a directory, held until it is dropped.
 #[derive(Debug)]
@@ -52,9 +63,7 @@ impl DirectoryLock {
 
 impl Drop for DirectoryLock {
     fn drop(&mut self) {
-        // Closing would do, but for a child of this process that has not reached its `exec` yet:
-        // it shares the open directory and would keep the lock.
-        let _ = rustix::fs::flock(&self.directory, FlockOperation::Unlock);
+        unlock(&self.directory);
     }
 }
 
@@ -84,8 +93,7 @@ impl FileLock {
 
 impl Drop for FileLock {
     fn drop(&mut self) {
-        // As for a directory.
-        let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
+        unlock(&self.file);
     }
 }
 
@@ -101,7 +109,10 @@ fn lock(file: &File, operation: FlockOperation, object: &str) -> Result<()> {
     let mut holder = None;
     for _ in 0..ATTEMPTS_MAX {
         match rustix::fs::flock(file, operation) {
-            Ok(()) => return Ok(()),
+            Ok(()) => {
+                own().extend(identity(file));
+                return Ok(());
+            }
             Err(Errno::WOULDBLOCK) => {}
             Err(Errno::INTR) => continue,
             Err(error) => return Err(Error::os(object, "cannot lock", error)),
@@ -111,19 +122,42 @@ fn lock(file: &File, operation: FlockOperation, object: &str) -> Result<()> {
             break;
         }
     }
-    let problem = match holder {
-        Some(pid) if pid == std::process::id() => {
-            format!("already open in this process ({pid})")
-        }
-        Some(pid) => format!("locked by process {pid}"),
-        None => "locked by another process".to_string(),
+    let (problem, remedy) = match holder {
+        Some(pid) if pid == std::process::id() => (
+            format!("already open in this process ({pid})"),
+            "close it there first, or open it read-only everywhere",
+        ),
+        Some(pid) => (format!("locked by process {pid}"), REMEDY),
+        None => ("locked by another process".to_string(), REMEDY),
     };
-    let remedy = "end that process, or open it read-only when all others do";
     Err(Error::new(ErrorKind::Locked { pid: holder }, object, problem, remedy))
+}
+
+fn unlock(file: &File) {
+    if let Some(identity) = identity(file) {
+        let mut own = own();
+        let found = own.iter().position(|held| *held == identity);
+        found.map(|position| own.swap_remove(position));
+    }
+    // Closing would do, but for a child of this process that has not reached its `exec` yet: it
+    // shares the open file and would keep the lock.
+    let _ = rustix::fs::flock(file, FlockOperation::Unlock);
+}
+
+fn own() -> std::sync::MutexGuard<'static, Vec<Identity>> {
+    // A list of numbers is whole whatever its last holder did.
+    OWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn identity(file: &File) -> Option<Identity> {
+    file.metadata().ok().map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
 /// Returns the process id of a holder of the lock on `file`.
 fn holder_pid(file: &File) -> Option<u32> {
+    if identity(file).is_some_and(|identity| own().contains(&identity)) {
+        return Some(std::process::id());
+    }
     let metadata = file.metadata().ok()?;
     let device = metadata.dev();
     let identity = format!(
@@ -172,11 +206,11 @@ mod tests {
         let first = DirectoryLock::exclusive(directory.path()).unwrap();
         for attempt in [DirectoryLock::exclusive, DirectoryLock::shared] {
             let error = attempt(directory.path()).unwrap_err();
-            let pid = holder_pid(&first.directory);
-            assert!(pid.is_none_or(|pid| pid == std::process::id()), "{pid:?}");
+            let pid = Some(std::process::id());
+            assert_eq!(holder_pid(&first.directory), pid);
             assert_eq!(error.kind(), ErrorKind::Locked { pid });
-            let holder = if pid.is_some() { "in this process" } else { "by another process" };
-            assert!(error.to_string().contains(holder), "{error}");
+            let text = error.to_string();
+            assert!(text.contains("in this process") && text.contains("close it"), "{text}");
         }
         drop(first);
         let readers = (

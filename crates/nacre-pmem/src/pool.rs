@@ -346,13 +346,19 @@ impl Pool {
         match offset.checked_add(bytes) {
             // Both lie within the mapping, so both fit `usize`.
             Some(end) if end <= self.bytes() => Ok(offset as usize..end as usize),
-            _ => Err(Error::new(
-                ErrorKind::OutOfRange,
-                &self.object,
-                format!("needs {bytes} bytes at offset {offset}, but has {} bytes", self.bytes()),
-                "the file is truncated or foreign: restore it from a copy",
-            )),
+            _ => Err(self.out_of_range(offset, bytes)),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn out_of_range(&self, offset: u64, bytes: u64) -> Error {
+        let problem = match bytes {
+            0 => format!("offset {offset} lies behind its {} bytes", self.bytes()),
+            _ => format!("needs {bytes} bytes at offset {offset}, but has {} bytes", self.bytes()),
+        };
+        let remedy = "the file is truncated or foreign: restore it from a copy";
+        Error::new(ErrorKind::OutOfRange, &self.object, problem, remedy)
     }
 
     fn word(&self, offset: u64) -> Result<usize> {

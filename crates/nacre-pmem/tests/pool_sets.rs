@@ -72,6 +72,15 @@ fn rebuild(set: &mut PoolSet) {
     while !set.rebuild_step(100_000).unwrap().is_done {}
 }
 
+/// Changes each slot in the given bytes and gives it the checksum that it needs.
+fn change_header(slots: &mut [u8], change: impl Fn(&mut [u8])) {
+    for slot in slots.chunks_exact_mut(4096) {
+        change(slot);
+        let crc = crc32c::crc32c(&slot[..4092]);
+        slot[4092..].copy_from_slice(&crc.to_le_bytes());
+    }
+}
+
 /// Returns the bytes behind the headers of a member file.
 fn body(path: &PathBuf) -> Vec<u8> {
     fs::read(path).unwrap().split_off(64 << 10)
@@ -178,31 +187,24 @@ fn half_raised_epoch_makes_nobody_stale() {
     let mut set = places.open();
     set.update(set.data_offset(), b"second").unwrap();
     set.close().unwrap();
-    // The last two headers are those of the two rounds of the raise.
-    let slots = |bytes: &[u8]| [bytes[..4096].to_vec(), bytes[4096..8192].to_vec()];
-    let is_raising = |slot: &[u8]| slot[12] == 1;
-    let new = slots(&fs::read(places.path(0)).unwrap());
-    let raising = new.iter().position(|slot| is_raising(slot)).unwrap();
     for reached in 1..=2 {
+        let half = Places::new(3);
         for (index, bytes) in old.iter().enumerate() {
             let mut bytes = bytes.clone();
             if index < reached {
-                let raised = slots(&fs::read(places.path(index)).unwrap());
-                bytes[raising * 4096..][..4096].copy_from_slice(&raised[raising]);
+                // As settled, but for the phase: what the first round of the raise writes.
+                let mut raised = fs::read(places.path(index)).unwrap()[..4096].to_vec();
+                change_header(&mut raised, |slot| slot[12] = 1);
+                bytes[..4096].copy_from_slice(&raised);
             }
-            let path = places.directories[index].path().join(format!("half.{index}"));
-            fs::write(path, bytes).unwrap();
+            fs::write(half.path(index), bytes).unwrap();
         }
-        let mut set = PoolSet::open("half", &places.domains, Access::ReadWrite).unwrap();
+        let mut set = half.open();
         assert_eq!(conditions(&set), [Good; 3], "{reached}");
         set.update(set.data_offset() + 64, b"third").unwrap();
         assert_eq!(set.read(set.data_offset(), 5).unwrap(), b"first");
         set.close().unwrap();
-        for index in 0..3 {
-            fs::remove_file(places.directories[index].path().join(format!("half.{index}")))
-                .unwrap();
-        }
-        let _ = places.open();
+        let _ = half.open();
     }
 }
 
@@ -332,11 +334,7 @@ fn foreign_newer_mixed_and_copied_files_are_typed_errors() {
     assert!(error.to_string().contains(places.path(1).to_str().unwrap()), "{error}");
 
     let mut newer = good.clone();
-    for slot in newer[..8192].chunks_exact_mut(4096) {
-        slot[8] = 99;
-        let crc = crc32c::crc32c(&slot[..4092]);
-        slot[4092..].copy_from_slice(&crc.to_le_bytes());
-    }
+    change_header(&mut newer[..8192], |slot| slot[8] = 99);
     fs::write(places.path(1), newer).unwrap();
     assert_eq!(places.error().kind(), ErrorKind::TooNew);
 
@@ -346,7 +344,7 @@ fn foreign_newer_mixed_and_copied_files_are_typed_errors() {
     fs::copy(other.path(1), places.path(1)).unwrap();
     let error = places.error();
     assert_eq!(error.kind(), ErrorKind::Foreign);
-    assert!(error.to_string().contains("belongs to the set"), "{error}");
+    assert!(error.to_string().contains("two sets have the name set"), "{error}");
 
     fs::write(places.path(1), &good).unwrap();
     let copy = places.directories[0].path().join("set.1");

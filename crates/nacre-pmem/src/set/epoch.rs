@@ -1,8 +1,10 @@
 //! Epochs: how the live members know, durably, who among them is good.
 //!
-//! Raising writes a header with the next epoch into every live member twice: as raising, then as
-//! settled. Nothing is acknowledged before the second round ends, so after a crash between the
-//! rounds those that were not reached are as good as those that were.
+//! Raising writes a header with the next epoch into every live member: as raising, then as settled
+//! into both slots. Nothing is acknowledged before the second round ends, so after a crash between
+//! the rounds those that were not reached are as good as those that were. Creating a set does the
+//! same with a first round that says so: a set of which no member got further never acknowledged
+//! anything.
 
 use crate::domain::Access;
 use crate::error::{Error, Result};
@@ -44,25 +46,49 @@ impl PoolSet {
     pub(crate) fn raise_epoch(&mut self) -> Result<()> {
         loop {
             self.choose_serving()?;
-            self.identity.epoch += 1;
-            self.identity.epoch_number = Uuid::random()
-                .map_err(|error| Error::os(self.object(), "cannot draw a number", error))?
-                .number();
-            let epoch = self.identity.epoch;
-            for member in self.members.iter_mut().filter(|member| member.is_good()) {
-                member.good_epoch = epoch;
-            }
-            if self.write_headers(Phase::Raising) && self.write_headers(Phase::Settled) {
-                self.identity.base_epoch = epoch;
-                self.is_raised = true;
+            self.begin_epoch()?;
+            if self.write_headers(Phase::Raising) && self.write_settled() {
+                self.end_epoch();
                 return Ok(());
             }
         }
     }
 
+    /// Makes the first epoch of a set that is being created; whether all members followed.
+    pub(crate) fn create_epoch(&mut self) -> Result<bool> {
+        self.begin_epoch()?;
+        let is_created = self.write_headers(Phase::Creating) && self.write_settled();
+        if is_created {
+            self.end_epoch();
+        }
+        Ok(is_created)
+    }
+
+    fn begin_epoch(&mut self) -> Result<()> {
+        self.identity.epoch += 1;
+        self.identity.epoch_number = Uuid::random()
+            .map_err(|error| Error::os(self.object(), "cannot draw a number", error))?
+            .number();
+        let epoch = self.identity.epoch;
+        for member in self.members.iter_mut().filter(|member| member.is_good()) {
+            member.good_epoch = epoch;
+        }
+        Ok(())
+    }
+
+    fn end_epoch(&mut self) {
+        self.identity.base_epoch = self.identity.epoch;
+        self.is_raised = true;
+    }
+
+    /// Writes headers into both slots of every live member.
+    fn write_settled(&mut self) -> bool {
+        self.write_headers(Phase::Settled) && self.write_headers(Phase::Settled)
+    }
+
     /// Writes headers into every live member, durably; members that fail are taken out.
     #[must_use]
-    pub(crate) fn write_headers(&mut self, phase: Phase) -> bool {
+    fn write_headers(&mut self, phase: Phase) -> bool {
         self.identity.sequence += 1;
         let header = self.header(phase);
         let mut are_written = true;
@@ -76,9 +102,10 @@ impl PoolSet {
         are_written
     }
 
-    /// As [`PoolSet::write_headers`]; a member that failed is left behind in a lower epoch.
+    /// Writes headers into both slots of every live member, durably; a member that failed is left
+    /// behind in a lower epoch.
     pub(crate) fn settle_headers(&mut self) -> Result<()> {
-        match self.write_headers(Phase::Settled) {
+        match self.write_settled() {
             true => Ok(()),
             false => self.raise_epoch(),
         }
@@ -99,6 +126,7 @@ impl PoolSet {
             region_bytes: identity.region_bytes,
             index: 0,
             rows: self.members.iter().map(Member::row).collect(),
+            name: Some(identity.name.clone()),
         }
     }
 }

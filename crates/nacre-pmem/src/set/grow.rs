@@ -55,8 +55,6 @@ impl PoolSet {
         self.identity.region_bytes = region_bytes;
         self.identity.data_bytes = data_bytes;
         self.end_offset = end;
-        // Into both slots: the size outlives damage of either.
-        self.settle_headers()?;
         self.settle_headers()
     }
 

@@ -1,7 +1,8 @@
 //! Header of a member file: who it is, which set it belongs to, how far it followed.
 //!
 //! A header is written whole into the slot that does not hold the current one, so a crash leaves
-//! the old or the new header. The valid slot with the higher sequence counts.
+//! the old or the new header. The valid slot with the higher sequence counts. What is acknowledged
+//! is in both slots, so that damage to either loses nothing.
 //!
 //! # Layout
 //! A member file (bytes):
@@ -21,7 +22,7 @@
 //! |---|---|---|
 //! | 0 | 8 | magic `NACRESET`, the same in all versions |
 //! | 8 | 4 | version |
-//! | 12 | 4 | phase: 0 settled, 1 raising (nothing was acknowledged in this epoch yet) |
+//! | 12 | 4 | phase: 0 settled, 1 raising (nothing was acknowledged in this epoch), 2 creating |
 //! | 16 | 8 | sequence: rises with every round of header writes of the set |
 //! | 24 | 16 | uuid of the set |
 //! | 40 | 16 | uuid of this member |
@@ -34,8 +35,12 @@
 //! | 104 | 4 | index of this member, the number in its file name |
 //! | 108 | 4 | members in the table |
 //! | 112 | 16 x 48 | member table |
-//! | 880 | 3212 | reserved, zeros |
+//! | 880 | 4 | bytes of the name of the set |
+//! | 884 | 256 | name of the set in UTF-8, zeros behind it |
+//! | 1140 | 2952 | reserved, zeros |
 //! | 4092 | 4 | CRC-32C of the bytes before, in the same place in all versions |
+//!
+//! Version 1 had zeros from 880 and no phase 2; it is read, and replaced by the next header.
 //!
 //! A row of the member table:
 //!
@@ -57,7 +62,11 @@ use crate::error::{Error, ErrorKind};
 /// First bytes of every header slot.
 const MAGIC: [u8; 8] = *b"NACRESET";
 /// Version of the layout above.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+/// Oldest version that is read.
+const VERSION_MIN: u32 = 1;
+/// First version with a name.
+const VERSION_WITH_NAME: u32 = 2;
 /// Bytes of a header slot.
 pub(crate) const SLOT_BYTES: usize = 4096;
 /// Offset of the intent map.
@@ -71,11 +80,16 @@ pub(crate) const ROWS_MAX: usize = 16;
 
 const TABLE_OFFSET: usize = 112;
 const ROW_BYTES: usize = 48;
+const NAME_LENGTH_OFFSET: usize = TABLE_OFFSET + ROWS_MAX * ROW_BYTES;
+const NAME_OFFSET: usize = NAME_LENGTH_OFFSET + 4;
+/// Longest name of a set: that of a file, which has a number behind it.
+pub(crate) const NAME_BYTES_MAX: usize = 256;
+const RESERVED_OFFSET: usize = NAME_OFFSET + NAME_BYTES_MAX;
 const CRC_OFFSET: usize = SLOT_BYTES - 4;
 const NONE: u32 = u32::MAX;
 
-const _: () = assert!(TABLE_OFFSET + ROWS_MAX * ROW_BYTES == 880);
-const _: () = assert!(880 <= CRC_OFFSET && CRC_OFFSET == 4092);
+const _: () = assert!(NAME_LENGTH_OFFSET == 880 && RESERVED_OFFSET == 1140);
+const _: () = assert!(RESERVED_OFFSET <= CRC_OFFSET && CRC_OFFSET == 4092);
 const _: () = assert!(INTENT_OFFSET + INTENT_BYTES == 12288 && 12288 <= DATA_OFFSET);
 
 /// A random 16-byte name.
@@ -126,6 +140,12 @@ pub(crate) struct Row {
 pub(crate) enum Phase {
     Settled,
     Raising,
+    /// The set is being created: nothing was ever acknowledged.
+    Creating,
+}
+
+impl Phase {
+    const ALL: [Phase; 3] = [Phase::Settled, Phase::Raising, Phase::Creating];
 }
 
 /// What one header says.
@@ -143,6 +163,8 @@ pub(crate) struct Header {
     pub(crate) region_bytes: u64,
     pub(crate) index: u32,
     pub(crate) rows: Vec<Row>,
+    /// Name of the set; version 1 had none.
+    pub(crate) name: Option<String>,
 }
 
 impl Header {
@@ -159,16 +181,18 @@ impl Header {
     /// Writes the slot's bytes.
     ///
     /// # Panics
-    /// If there are more than [`ROWS_MAX`] rows: callers refuse them.
+    /// If there are more than [`ROWS_MAX`] rows or the name is longer than that of a file: callers
+    /// refuse them.
     pub(crate) fn encode(&self) -> Vec<u8> {
-        assert!(self.rows.len() <= ROWS_MAX);
+        let name = self.name.as_deref().unwrap_or_default().as_bytes();
+        assert!(self.rows.len() <= ROWS_MAX && name.len() <= NAME_BYTES_MAX);
         let mut slot = vec![0; SLOT_BYTES];
         let mut put = |offset: usize, bytes: &[u8]| {
             slot[offset..offset + bytes.len()].copy_from_slice(bytes);
         };
         put(0, &MAGIC);
         put(8, &VERSION.to_le_bytes());
-        put(12, &u32::from(self.phase == Phase::Raising).to_le_bytes());
+        put(12, &(self.phase as u32).to_le_bytes());
         put(16, &self.sequence.to_le_bytes());
         put(24, &self.set.0);
         put(40, &self.member.0);
@@ -194,17 +218,26 @@ impl Header {
             put(offset + 32, &row.replaces.unwrap_or(NONE).to_le_bytes());
             put(offset + 36, &row.node.unwrap_or(NONE).to_le_bytes());
         }
-        let crc = crc32c::crc32c(&slot[..CRC_OFFSET]);
-        slot[CRC_OFFSET..].copy_from_slice(&crc.to_le_bytes());
+        put(NAME_LENGTH_OFFSET, &(name.len() as u32).to_le_bytes());
+        put(NAME_OFFSET, name);
+        seal(&mut slot);
         slot
     }
+}
+
+/// Writes the checksum of a slot.
+fn seal(slot: &mut [u8]) {
+    let crc = crc32c::crc32c(&slot[..CRC_OFFSET]);
+    slot[CRC_OFFSET..].copy_from_slice(&crc.to_le_bytes());
 }
 
 /// What is wrong with both slots of a file.
 #[derive(Debug)]
 pub(crate) enum Unreadable {
     /// Nothing was ever written there, as after a crash while the member was created.
-    Unfinished,
+    Blank,
+    /// A crash came in the middle of the first header.
+    Torn,
     /// No file of ours.
     Foreign,
     /// Ours, written by a newer version.
@@ -217,10 +250,16 @@ impl Unreadable {
     /// Returns the error about `object`.
     pub(crate) fn error(&self, object: &str) -> Error {
         match self {
-            Unreadable::Unfinished => Error::new(
+            Unreadable::Blank => Error::new(
                 ErrorKind::Corrupt,
                 object,
                 "its header was never written",
+                "remove the file: it holds nothing",
+            ),
+            Unreadable::Torn => Error::new(
+                ErrorKind::Corrupt,
+                object,
+                "its first header was not written whole",
                 "remove the file: it holds nothing",
             ),
             Unreadable::Foreign => Error::new(
@@ -245,20 +284,27 @@ impl Unreadable {
     }
 }
 
+/// Returns the numbers of the slots that hold no header, of a file that has one in the other.
+pub(crate) fn damaged_slots(bytes: &[u8]) -> Vec<usize> {
+    let slots = bytes.chunks_exact(SLOT_BYTES).take(2).enumerate();
+    slots.filter(|(_, slot)| decode_slot(slot).is_err()).map(|(number, _)| number).collect()
+}
+
 /// Reads both slots from the first bytes of a file, which may be short, and returns the current
 /// header with the number of its slot.
 pub(crate) fn decode(bytes: &[u8]) -> Result<(Header, usize), Unreadable> {
     let slots: Vec<_> = bytes.chunks_exact(SLOT_BYTES).take(2).map(decode_slot).collect();
+    let has_blank = slots.iter().any(|slot| matches!(slot, Err(Unreadable::Blank)));
     if slots.is_empty() {
         return Err(match bytes.iter().all(|&byte| byte == 0) {
-            true => Unreadable::Unfinished,
+            true => Unreadable::Blank,
             false if bytes.starts_with(&MAGIC) || MAGIC.starts_with(bytes) => {
                 Unreadable::Corrupt("it is cut off".to_string())
             }
             false => Unreadable::Foreign,
         });
     }
-    let mut worst = Unreadable::Unfinished;
+    let mut worst = Unreadable::Blank;
     let mut best: Option<(Header, usize)> = None;
     for (number, slot) in slots.into_iter().enumerate() {
         match slot {
@@ -278,6 +324,8 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<(Header, usize), Unreadable> {
         // A newer version wrote the other slot last, or a file was downgraded: it knows better.
         (Some(_), newer @ Unreadable::TooNew(_)) => Err(newer),
         (Some(best), _) => Ok(best),
+        // Both slots are written before anything is acknowledged.
+        (None, Unreadable::Corrupt(_)) if has_blank => Err(Unreadable::Torn),
         (None, worst) => Err(worst),
     }
 }
@@ -285,10 +333,11 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<(Header, usize), Unreadable> {
 /// Returns which of two findings says more about a file.
 fn rank(found: &Unreadable) -> u32 {
     match found {
-        Unreadable::Unfinished => 0,
-        Unreadable::Foreign => 1,
-        Unreadable::Corrupt(_) => 2,
-        Unreadable::TooNew(_) => 3,
+        Unreadable::Blank => 0,
+        Unreadable::Torn => 1,
+        Unreadable::Foreign => 2,
+        Unreadable::Corrupt(_) => 3,
+        Unreadable::TooNew(_) => 4,
     }
 }
 
@@ -296,9 +345,9 @@ fn decode_slot(slot: &[u8]) -> Result<Header, Unreadable> {
     if slot[..8] != MAGIC {
         let is_zero = |bytes: &[u8]| bytes.iter().all(|&byte| byte == 0);
         return Err(match (is_zero(&slot[..8]), is_zero(slot)) {
-            (true, true) => Unreadable::Unfinished,
+            (true, true) => Unreadable::Blank,
             // A crash in the middle of the first header may leave any words of it out.
-            (true, false) => Unreadable::Corrupt("its header was not written whole".to_string()),
+            (true, false) => Unreadable::Torn,
             (false, _) => Unreadable::Foreign,
         });
     }
@@ -314,21 +363,28 @@ fn decode_slot(slot: &[u8]) -> Result<Header, Unreadable> {
     let count = u32_at(slot, 108) as usize;
     let region_bytes = u64_at(slot, 96);
     let (data_bytes, log_bytes) = (u64_at(slot, 80), u64_at(slot, 88));
-    let is_sound = version == VERSION
+    let phase = Phase::ALL.into_iter().find(|phase| *phase as u32 == u32_at(slot, 12));
+    let is_sound = version >= VERSION_MIN
         && count <= ROWS_MAX
         && region_bytes.is_power_of_two()
         && data_bytes.checked_add(log_bytes).is_some_and(|bytes| bytes <= i64::MAX as u64 / 2);
     let rows: Option<Vec<Row>> = (0..count.min(ROWS_MAX))
         .map(|number| decode_row(&slot[TABLE_OFFSET + number * ROW_BYTES..][..ROW_BYTES]))
         .collect();
-    let (true, Some(rows)) = (is_sound, rows) else {
+    let name = match version >= VERSION_WITH_NAME {
+        true => decode_name(slot).map(Some),
+        false => Some(None),
+    };
+    let (true, Some(phase), Some(rows), Some(name)) = (is_sound, phase, rows, name) else {
         return Err(Unreadable::Corrupt(format!(
-            "header: version {version}, {count} members, {data_bytes} + {log_bytes} bytes and \
-             regions of {region_bytes} bytes cannot be"
+            "header: version {version}, phase {}, {count} members, {data_bytes} + {log_bytes} \
+             bytes, regions of {region_bytes} bytes and a name of {} bytes cannot be",
+            u32_at(slot, 12),
+            u32_at(slot, NAME_LENGTH_OFFSET)
         )));
     };
     Ok(Header {
-        phase: if u32_at(slot, 12) == 0 { Phase::Settled } else { Phase::Raising },
+        phase,
         sequence: u64_at(slot, 16),
         set: uuid_at(slot, 24),
         member: uuid_at(slot, 40),
@@ -340,7 +396,14 @@ fn decode_slot(slot: &[u8]) -> Result<Header, Unreadable> {
         region_bytes,
         index: u32_at(slot, 104),
         rows,
+        name,
     })
+}
+
+fn decode_name(slot: &[u8]) -> Option<String> {
+    let bytes = u32_at(slot, NAME_LENGTH_OFFSET) as usize;
+    let name = slot[NAME_OFFSET..RESERVED_OFFSET].get(..bytes)?;
+    std::str::from_utf8(name).ok().map(str::to_string)
 }
 
 fn decode_row(row: &[u8]) -> Option<Row> {
@@ -409,6 +472,7 @@ mod tests {
                 row(1, Standing::Stale),
                 row(2, Standing::Rebuilding),
             ],
+            name: Some("accounts".to_string()),
         }
     }
 
@@ -443,17 +507,80 @@ mod tests {
 
     #[test]
     fn what_is_no_header_says_why() {
-        assert!(matches!(decode(&[]), Err(Unreadable::Unfinished)));
-        assert!(matches!(decode(&[0; 2 * SLOT_BYTES]), Err(Unreadable::Unfinished)));
+        assert!(matches!(decode(&[]), Err(Unreadable::Blank)));
+        assert!(matches!(decode(&[0; 2 * SLOT_BYTES]), Err(Unreadable::Blank)));
+        let torn = [&[0; 512], &header(1).encode()[512..], &[0; SLOT_BYTES]].concat();
+        assert!(matches!(decode(&torn), Err(Unreadable::Torn)));
+        let torn = [&header(1).encode()[..512], &[0; 2 * SLOT_BYTES - 512]].concat();
+        assert!(matches!(decode(&torn), Err(Unreadable::Torn)));
         assert!(matches!(decode(b"#!/bin/sh"), Err(Unreadable::Foreign)));
         assert!(matches!(decode(&[7; 2 * SLOT_BYTES]), Err(Unreadable::Foreign)));
         assert!(matches!(decode(&header(1).encode()[..99]), Err(Unreadable::Corrupt(_))));
-        let mut newer = header(4).encode();
-        newer[8] = 2;
-        let crc = crc32c::crc32c(&newer[..CRC_OFFSET]);
-        newer[CRC_OFFSET..].copy_from_slice(&crc.to_le_bytes());
-        assert!(matches!(decode(&newer), Err(Unreadable::TooNew(2))));
+        let newer = changed(header(4), |slot| slot[8] = 3);
+        assert!(matches!(decode(&newer), Err(Unreadable::TooNew(3))));
         let both = [header(3).encode(), newer].concat();
-        assert!(matches!(decode(&both), Err(Unreadable::TooNew(2))));
+        assert!(matches!(decode(&both), Err(Unreadable::TooNew(3))));
+        for (offset, byte) in [(8, 0), (12, 3), (NAME_LENGTH_OFFSET + 1, 2), (NAME_OFFSET, 0xff)] {
+            let wrong = changed(header(4), |slot| slot[offset] = byte);
+            assert!(matches!(decode(&wrong), Err(Unreadable::Corrupt(_))), "{offset}");
+        }
+    }
+
+    #[test]
+    fn header_of_version_1_is_read_without_a_name() {
+        let old = changed(header(4), |slot| {
+            slot[8] = 1;
+            slot[NAME_LENGTH_OFFSET..CRC_OFFSET].fill(0);
+        });
+        assert_eq!(decode(&old).unwrap(), (Header { name: None, ..header(4) }, 0));
+    }
+
+    #[test]
+    fn slot_without_a_header_is_named() {
+        let good = header(4).encode();
+        assert_eq!(damaged_slots(&[good.clone(), good.clone()].concat()), [0; 0]);
+        assert_eq!(damaged_slots(&[vec![0; SLOT_BYTES], good.clone()].concat()), [0]);
+        assert_eq!(damaged_slots(&[good, vec![7; SLOT_BYTES]].concat()), [1]);
+    }
+
+    #[test]
+    fn layout_is_as_drawn() {
+        const LAYOUT: &str = include_str!("../../../../docs/layout.md");
+        let section = LAYOUT.split("### Pool set header").nth(1).unwrap();
+        let section = section.split("\n#").next().unwrap();
+        let slot = header(4).encode();
+        for (offset, bytes, field, value) in [
+            (0, 8, "magic", MAGIC.to_vec()),
+            (8, 4, "version", VERSION.to_le_bytes().to_vec()),
+            (12, 4, "phase", 1u32.to_le_bytes().to_vec()),
+            (16, 8, "sequence", 4u64.to_le_bytes().to_vec()),
+            (24, 16, "set", vec![9; 16]),
+            (40, 16, "member", vec![1; 16]),
+            (56, 8, "epoch", 8u64.to_le_bytes().to_vec()),
+            (64, 8, "epoch_number", 0x1234_5678_9abcu64.to_le_bytes().to_vec()),
+            (72, 8, "base_epoch", 7u64.to_le_bytes().to_vec()),
+            (80, 8, "data_bytes", (1u64 << 20).to_le_bytes().to_vec()),
+            (88, 8, "log_bytes", (64u64 << 10).to_le_bytes().to_vec()),
+            (96, 8, "region_bytes", (64u64 << 10).to_le_bytes().to_vec()),
+            (104, 4, "index", 0u32.to_le_bytes().to_vec()),
+            (108, 4, "rows", 3u32.to_le_bytes().to_vec()),
+            (TABLE_OFFSET, ROWS_MAX * ROW_BYTES, "member_table", vec![1; 16]),
+            (NAME_LENGTH_OFFSET, 4, "name_bytes", 8u32.to_le_bytes().to_vec()),
+            (NAME_OFFSET, NAME_BYTES_MAX, "name", b"accounts\0".to_vec()),
+            (RESERVED_OFFSET, CRC_OFFSET - RESERVED_OFFSET, "reserved", vec![0; 2952]),
+            (CRC_OFFSET, 4, "crc", crc32c::crc32c(&slot[..CRC_OFFSET]).to_le_bytes().to_vec()),
+        ] {
+            let row = format!("| {offset} | {bytes} | {field} |");
+            assert!(section.contains(&row), "docs/layout.md lacks {row}");
+            assert_eq!(slot[offset..offset + value.len()], value[..], "{field}");
+        }
+    }
+
+    /// Returns a slot with a change and the checksum that it needs.
+    fn changed(header: Header, change: impl FnOnce(&mut [u8])) -> Vec<u8> {
+        let mut slot = header.encode();
+        change(&mut slot);
+        seal(&mut slot);
+        slot
     }
 }

@@ -5,14 +5,19 @@
 //! the transaction log has committed is stored in all; the epoch is raised; the map is cleared.
 //! Each step may be repeated.
 
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::AtomicUsize;
 
 use crate::domain::{Access, Domain};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lock::FileLock;
+use crate::pool::Pool;
 use crate::set::damage::Damage;
 use crate::set::engine;
-use crate::set::header::{DATA_OFFSET, Header, INTENT_BYTES, INTENT_OFFSET, ROWS_MAX, Row, Uuid};
+use crate::set::header::{
+    DATA_OFFSET, Header, INTENT_BYTES, INTENT_OFFSET, NAME_BYTES_MAX, ROWS_MAX, Row, Uuid,
+};
 use crate::set::inspect::Verdict;
 use crate::set::intent::{IntentMap, region_bytes};
 use crate::set::member::{Member, MemberCondition};
@@ -33,6 +38,8 @@ pub(crate) const COMPARE_BYTES: u64 = 4096;
 impl PoolSet {
     /// Creates a pool set with one member in each of `domains`; the first is the master. Several
     /// members may lie in one domain.
+    ///
+    /// A creation that was cut off before it returned is recognised by its files and replaced.
     ///
     /// # Errors
     /// As for [`Domain::create_pool`], and `Unsupported` for no domain or more than 8; no file
@@ -56,7 +63,7 @@ impl PoolSet {
                 "ask for less",
             ));
         };
-        refuse_existing(name, domains)?;
+        make_room(name, domains)?;
         let mut set = PoolSet {
             name: name.to_string(),
             access: Access::ReadWrite,
@@ -64,6 +71,7 @@ impl PoolSet {
             serving: AtomicUsize::new(0),
             identity: Identity {
                 set: uuid(&object)?,
+                name: header_name(name, options)?,
                 sequence: 0,
                 epoch: 0,
                 epoch_number: 0,
@@ -103,13 +111,15 @@ impl PoolSet {
             let member = self.create_member(domain, index as u32, node)?;
             self.members.push(member);
         }
-        self.raise_epoch()?;
-        match self.members.iter().find_map(|member| member.problem.as_ref()) {
-            None => Ok(()),
-            Some((kind, problem)) => {
-                Err(Error::new(*kind, self.object(), problem.as_str(), "choose other domains"))
-            }
+        if self.create_epoch()? {
+            return Ok(());
         }
+        Err(match self.members.iter().find_map(|member| member.problem.as_ref()) {
+            Some((kind, problem)) => {
+                Error::new(*kind, self.object(), problem.as_str(), "choose other domains")
+            }
+            None => self.no_replica("its headers could not be written"),
+        })
     }
 
     /// Creates and locks the file of a member; it holds zeros.
@@ -122,13 +132,13 @@ impl PoolSet {
         let file_name = member_name(&self.name, index);
         let uuid = uuid(&self.object())?;
         let pool = domain.create_pool_on(&file_name, self.end_offset, node)?;
-        let lock = domain
-            .open_file(&file_name, Access::ReadWrite)
-            .and_then(|file| FileLock::take(file, true, &domain.object(&file_name)));
-        let lock = match lock {
+        let lock = match lock_own(domain, &file_name, &pool) {
             Ok(lock) => lock,
             Err(error) => {
-                let _ = domain.remove_pool(&file_name);
+                // Who holds the lock, or has the name now, decides about the file.
+                if !matches!(error.kind(), ErrorKind::Locked { .. } | ErrorKind::AlreadyExists) {
+                    let _ = domain.remove_pool(&file_name);
+                }
                 return Err(error);
             }
         };
@@ -265,6 +275,61 @@ fn uuid(object: &str) -> Result<Uuid> {
     Uuid::random().map_err(|error| Error::os(object, "cannot draw its uuid", error))
 }
 
+/// Returns the name for the headers.
+fn header_name(name: &str, options: &PoolSetOptions) -> Result<String> {
+    let name = options.name.as_deref().unwrap_or(name);
+    if name.len() > NAME_BYTES_MAX {
+        let problem = format!("the name has {} bytes", name.len());
+        let remedy = "choose a name of at most 256 bytes";
+        return Err(Error::new(
+            ErrorKind::InvalidName,
+            format!("pool set {name}"),
+            problem,
+            remedy,
+        ));
+    }
+    Ok(name.to_string())
+}
+
+/// Locks the file of a pool that was just created, unless somebody took it for a leftover and has
+/// put another in its place.
+fn lock_own(domain: &Domain, file_name: &str, pool: &Pool) -> Result<FileLock> {
+    let object = domain.object(file_name);
+    let file = domain.open_file(file_name, Access::ReadWrite)?;
+    let lock = FileLock::take(file, true, &object)?;
+    let identity = |file: &File| file.metadata().map(|found| (found.dev(), found.ino())).ok();
+    match pool.file.as_deref().and_then(identity) == identity(lock.file()) {
+        true => Ok(lock),
+        false => Err(Error::new(
+            ErrorKind::AlreadyExists,
+            object,
+            "another one creates it at this moment",
+            "open the set when that is done, or use another name",
+        )),
+    }
+}
+
+/// Makes room for a set: what a creation that was cut off left behind is removed.
+fn make_room(name: &str, domains: &[Domain]) -> Result<()> {
+    let existing = refuse_existing(name, domains);
+    match &existing {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+        _ => return existing,
+    }
+    // Whatever else is found there, it exists.
+    let Ok(candidates) = survey::find(name, domains, Access::ReadWrite) else {
+        return existing;
+    };
+    if !survey::is_unfinished(&candidates) {
+        return existing;
+    }
+    for candidate in &candidates {
+        // The lock is held until all are gone, so that nobody else is using them.
+        candidate.domain.remove_pool(&candidate.file_name)?;
+    }
+    refuse_existing(name, domains)
+}
+
 fn refuse_existing(name: &str, domains: &[Domain]) -> Result<()> {
     for domain in domains {
         domain.check_writable()?;
@@ -325,6 +390,7 @@ fn assemble(
         serving: AtomicUsize::new(serving),
         identity: Identity {
             set: header.set,
+            name: header.name.clone().unwrap_or_else(|| name.to_string()),
             sequence: truth.sequence_max,
             epoch: truth.epoch_max,
             epoch_number: header.epoch_number,

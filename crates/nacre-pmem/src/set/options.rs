@@ -10,6 +10,9 @@ pub struct PoolSetOptions {
     pub log_bytes: u64,
     /// NUMA node of each member, in the order of the domains; none where absent.
     pub numa_nodes: Vec<Option<u32>>,
+    /// Name that the headers give the set if its files are renamed once what is created in it is
+    /// whole; the name that it is created by if `None`.
+    pub name: Option<String>,
 }
 
 impl PoolSetOptions {
@@ -20,6 +23,7 @@ impl PoolSetOptions {
             data_bytes,
             log_bytes: (data_bytes / 16).clamp(64 << 10, 4 << 20),
             numa_nodes: Vec::new(),
+            name: None,
         }
     }
 }

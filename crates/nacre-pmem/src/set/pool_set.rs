@@ -55,6 +55,8 @@ pub struct PoolSet {
 #[derive(Clone, Debug)]
 pub(crate) struct Identity {
     pub(crate) set: Uuid,
+    /// The name that the headers give the set.
+    pub(crate) name: String,
     pub(crate) sequence: u64,
     pub(crate) epoch: u64,
     pub(crate) epoch_number: u64,
@@ -618,15 +620,14 @@ impl PoolSet {
     #[cold]
     #[inline(never)]
     pub(crate) fn out_of_range(&self, offset: u64, bytes: u64) -> Error {
-        Error::new(
-            ErrorKind::OutOfRange,
-            self.object(),
-            format!(
-                "needs {bytes} bytes at offset {offset}, but its bytes are {DATA_OFFSET} .. {}",
-                self.end_offset
+        let end = self.end_offset;
+        let problem = match bytes {
+            0 => format!("offset {offset} lies outside of its bytes {DATA_OFFSET} .. {end}"),
+            _ => format!(
+                "needs {bytes} bytes at offset {offset}, but its bytes are {DATA_OFFSET} .. {end}"
             ),
-            "",
-        )
+        };
+        Error::new(ErrorKind::OutOfRange, self.object(), problem, "")
     }
 }
 

@@ -57,6 +57,7 @@ impl PoolSet {
             .collect();
         report.damaged = failed.iter().map(|&(position, _)| self.members[position].index).collect();
         self.drop_failed(failed)?;
+        self.mend_headers(&mut report)?;
         let from = self.scrubbed_to.max(DATA_OFFSET);
         let to = from.saturating_add(max_bytes.max(1)).min(self.end_offset);
         let holes = find_holes(&self.members);
@@ -74,6 +75,24 @@ impl PoolSet {
         }
         self.drain()?;
         Ok(report)
+    }
+
+    /// Writes the headers again if a slot of a good member holds none: the other one still counts.
+    fn mend_headers(&mut self, report: &mut ScrubReport) -> Result<()> {
+        let mut damaged = Vec::new();
+        let is_readable = |member: &&Member| member.is_good() && member.lock.is_some();
+        for member in self.members.iter().filter(is_readable) {
+            let slots = header::damaged_slots(&read_slots(member)?);
+            damaged.extend(slots.iter().map(|slot| (member.index, *slot)));
+        }
+        let bytes = SLOT_BYTES as u64;
+        let ranges = damaged.iter().map(|&(index, slot)| (index, slot as u64 * bytes, bytes));
+        report.repaired.extend(ranges);
+        match (damaged.is_empty(), self.is_raised) {
+            (true, _) => Ok(()),
+            (false, true) => self.settle_headers(),
+            (false, false) => self.raise_epoch(),
+        }
     }
 
     fn compare(
@@ -137,16 +156,12 @@ impl PoolSet {
 
 /// Checks header, size and lost pages of a member.
 fn check_member(member: &Member) -> Result<()> {
-    let (Some(lock), Some(_)) = (&member.lock, &member.pool) else {
+    if member.lock.is_none() || member.pool.is_none() {
         return Ok(());
-    };
+    }
     let object = member.object();
     member.check_file()?;
-    let mut slots = vec![0; 2 * SLOT_BYTES];
-    lock.file()
-        .read_exact_at(&mut slots, 0)
-        .map_err(|error| Error::os(&object, "cannot read its header", error))?;
-    match header::decode(&slots) {
+    match header::decode(&read_slots(member)?) {
         Ok((header, _)) if header.member == member.uuid => Ok(()),
         Ok((header, _)) => Err(Error::new(
             ErrorKind::Corrupt,
@@ -156,6 +171,16 @@ fn check_member(member: &Member) -> Result<()> {
         )),
         Err(found) => Err(found.error(&object)),
     }
+}
+
+/// Returns the bytes of both headers of a member, read from its file.
+fn read_slots(member: &Member) -> Result<Vec<u8>> {
+    let mut slots = vec![0; 2 * SLOT_BYTES];
+    if let Some(lock) = &member.lock {
+        let read = lock.file().read_exact_at(&mut slots, 0);
+        read.map_err(|error| Error::os(member.object(), "cannot read its header", error))?;
+    }
+    Ok(slots)
 }
 
 /// The holes of each member, in the order of the members.

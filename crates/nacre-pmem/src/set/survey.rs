@@ -10,6 +10,8 @@
 //!    counts: its good rows are the good members.
 //! 4. A file without magic in the place of a good member is an error. Elsewhere it is what a crash
 //!    left of the first header of a new member: damaged if the table has its number, else ignored.
+//! 5. If every header says that the set is being created, or there is none and the files hold
+//!    nothing, creation was cut off: an error of its own, since nothing was acknowledged.
 
 use std::os::unix::fs::{FileExt, MetadataExt};
 
@@ -19,6 +21,9 @@ use crate::domain::{Access, Domain};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lock::FileLock;
 use crate::set::header::{self, Header, Phase, ROWS_MAX, Row, SLOT_BYTES, Standing, Unreadable};
+
+/// Bytes read at once of a file without a header.
+const PIECE_BYTES: usize = 1 << 20;
 
 /// A file that may be a member.
 #[derive(Debug)]
@@ -31,6 +36,8 @@ pub(crate) struct Candidate {
     pub(crate) header: Option<(Header, usize)>,
     /// Why it cannot be used.
     pub(crate) problem: Option<Error>,
+    /// Whether no header was ever written whole, and nothing else.
+    pub(crate) is_unwritten: bool,
     /// Ranges without bytes of a file that has fewer blocks than bytes: something may have been
     /// punched out.
     pub(crate) holes: Vec<(u64, u64)>,
@@ -66,20 +73,21 @@ pub(crate) fn find(name: &str, domains: &[Domain], access: Access) -> Result<Vec
                 }
                 seen.push(identity);
             }
-            candidates.push(examine(domain, file_name, index, file, access)?);
+            candidates.push(examine(name, domain, index, file, access)?);
         }
     }
-    check_mixture(&candidates)?;
+    check_mixture(name, &candidates)?;
     Ok(candidates)
 }
 
 fn examine(
+    name: &str,
     domain: &Domain,
-    file_name: String,
     index: u32,
     file: Result<std::fs::File>,
     access: Access,
 ) -> Result<Candidate> {
+    let file_name = member_name(name, index);
     let object = domain.object(&file_name);
     let mut candidate = Candidate {
         domain: domain.clone(),
@@ -88,6 +96,7 @@ fn examine(
         lock: None,
         header: None,
         problem: None,
+        is_unwritten: false,
         holes: Vec::new(),
     };
     let file = match file {
@@ -98,12 +107,16 @@ fn examine(
         }
     };
     let lock = FileLock::take(file, access == Access::ReadWrite, &object)?;
-    let read = read_header(&lock).map_err(|error| Error::os(&object, "cannot read", error));
+    let read = read_header(&lock).and_then(|(bytes, found)| {
+        let may_be_unwritten = matches!(found, Err(Unreadable::Blank | Unreadable::Torn));
+        candidate.is_unwritten = may_be_unwritten && holds_nothing(&lock, bytes)?;
+        Ok((bytes, found))
+    });
     candidate.lock = Some(lock);
     let (bytes, found) = match read {
         Ok(read) => read,
         Err(error) => {
-            candidate.problem = Some(error);
+            candidate.problem = Some(Error::os(&object, "cannot read", error));
             return Ok(candidate);
         }
     };
@@ -111,14 +124,7 @@ fn examine(
         Err(error @ Unreadable::TooNew(_)) => return Err(error.error(&object)),
         Err(error) => candidate.problem = Some(error.error(&object)),
         Ok((header, slot)) => {
-            if header.index != index {
-                return Err(Error::new(
-                    ErrorKind::Foreign,
-                    object,
-                    format!("it is member {} of its set, by its header", header.index),
-                    "give it back its name",
-                ));
-            }
+            check_name(name, index, &header, &object)?;
             if header.file_bytes() > bytes {
                 candidate.problem = Some(Error::new(
                     ErrorKind::OutOfRange,
@@ -135,6 +141,26 @@ fn examine(
     Ok(candidate)
 }
 
+/// Refuses a file that has the name of another member or of another set.
+fn check_name(name: &str, index: u32, header: &Header, object: &str) -> Result<()> {
+    let known = header.name.as_deref().unwrap_or(name);
+    if known == name && header.index == index {
+        return Ok(());
+    }
+    let (problem, remedy) = match known == name {
+        true => {
+            let problem = format!("it is member {} of its set, by its header", header.index);
+            (problem, "give it back its name")
+        }
+        false => {
+            let number = header.index;
+            let problem = format!("it is member {number} of the pool set {known}, by its header");
+            (problem, "give it back its name, or open the set by the name that it has")
+        }
+    };
+    Err(Error::new(ErrorKind::Foreign, object, problem, remedy))
+}
+
 type Found = (u64, std::result::Result<(Header, usize), Unreadable>);
 
 /// Returns size and header of a file, read without mapping it.
@@ -143,6 +169,21 @@ fn read_header(lock: &FileLock) -> std::io::Result<Found> {
     let mut slots = vec![0; (2 * SLOT_BYTES as u64).min(metadata.len()) as usize];
     lock.file().read_exact_at(&mut slots, 0)?;
     Ok((metadata.len(), header::decode(&slots)))
+}
+
+/// Whether there are only zeros behind the headers of a file of `bytes` bytes.
+fn holds_nothing(lock: &FileLock, bytes: u64) -> std::io::Result<bool> {
+    let mut piece = vec![0; PIECE_BYTES];
+    let mut offset = 2 * SLOT_BYTES as u64;
+    while offset < bytes {
+        let length = PIECE_BYTES.min((bytes - offset) as usize);
+        lock.file().read_exact_at(&mut piece[..length], offset)?;
+        if piece[..length].iter().any(|&byte| byte != 0) {
+            return Ok(false);
+        }
+        offset += length as u64;
+    }
+    Ok(true)
 }
 
 /// Returns the ranges of a file that hold nothing, as far as the file system says so.
@@ -173,7 +214,7 @@ pub(crate) fn holes(file: &std::fs::File) -> Vec<(u64, u64)> {
 }
 
 /// Refuses members of different sets, and two copies of one member.
-fn check_mixture(candidates: &[Candidate]) -> Result<()> {
+fn check_mixture(name: &str, candidates: &[Candidate]) -> Result<()> {
     let known: Vec<(&Candidate, &Header)> = candidates
         .iter()
         .filter_map(|candidate| Some((candidate, &candidate.header.as_ref()?.0)))
@@ -187,7 +228,8 @@ fn check_mixture(candidates: &[Candidate]) -> Result<()> {
                     ErrorKind::Foreign,
                     object,
                     format!(
-                        "it belongs to the set {}, and {other} to the set {}",
+                        "two sets have the name {name}: it belongs to that of uuid {}, and {other} \
+                         to that of uuid {}",
                         header.set, other_header.set
                     ),
                     "take the one away that is not meant",
@@ -225,6 +267,9 @@ pub(crate) fn judge(name: &str, candidates: &[Candidate]) -> Result<Truth> {
         .enumerate()
         .filter_map(|(position, candidate)| Some((position, &candidate.header.as_ref()?.0)))
         .collect();
+    if is_unfinished(candidates) {
+        return Err(unfinished(name, candidates));
+    }
     let Some(epoch) = known.iter().map(|(_, header)| header.epoch).max() else {
         check_foreign(candidates, None)?;
         return Err(none_found(name, candidates));
@@ -337,6 +382,26 @@ fn diverged(name: &str, candidates: &[Candidate], one: &Header, other: &Header) 
             other.epoch
         ),
         "take the one away whose changes shall be lost",
+    )
+}
+
+/// Whether creation was cut off: no member got further, so nothing was acknowledged.
+pub(crate) fn is_unfinished(candidates: &[Candidate]) -> bool {
+    let is_creating = |candidate: &Candidate| match &candidate.header {
+        Some((header, _)) => header.phase == Phase::Creating,
+        None => candidate.is_unwritten,
+    };
+    !candidates.is_empty() && candidates.iter().all(is_creating)
+}
+
+fn unfinished(name: &str, candidates: &[Candidate]) -> Error {
+    let files: Vec<String> =
+        candidates.iter().map(|candidate| candidate.domain.object(&candidate.file_name)).collect();
+    Error::new(
+        ErrorKind::Unfinished,
+        format_args!("pool set {name}"),
+        format!("its creation did not end, so it holds nothing ({})", files.join("; ")),
+        "create it again, which replaces these files, or remove them",
     )
 }
 

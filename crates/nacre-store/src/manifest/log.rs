@@ -74,7 +74,8 @@ impl Manifest {
     ) -> Result<Manifest> {
         remove_unfinished(main)?;
         let domains = [main.clone(), main.clone()];
-        let options = PoolSetOptions { log_bytes: 0, ..PoolSetOptions::new(INITIAL_BYTES) };
+        let name = Some(SET_NAME.to_string());
+        let options = PoolSetOptions { log_bytes: 0, name, ..PoolSetOptions::new(INITIAL_BYTES) };
         let mut set = PoolSet::create(UNFINISHED_SET_NAME, &domains, &options)?;
         let start = set.data_offset();
         set.write(start, &header_bytes(database, created_micros))?;

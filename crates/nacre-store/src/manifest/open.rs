@@ -219,6 +219,11 @@ fn from_pool_set(error: nacre_pmem::Error) -> Error {
         ErrorKind::Corrupt | ErrorKind::NoReplica | ErrorKind::OutOfRange | ErrorKind::Lost => {
             Error::ManifestDamaged { reasons: vec![error.to_string()] }
         }
+        // It got its name when it was whole, so what is empty now was not.
+        ErrorKind::Unfinished => {
+            let reason = |index| format!("{SET_NAME}.{index} holds nothing");
+            Error::ManifestDamaged { reasons: (0..MAIN_COPIES).map(reason).collect() }
+        }
         _ => error.into(),
     }
 }

@@ -259,7 +259,7 @@ fn members_of_two_databases_are_refused() {
     let [first, second] = files(directory.path());
     fs::copy(other.path().join("manifest.1"), &second).unwrap();
     let error = open(directory.path()).unwrap_err().to_string();
-    assert!(error.contains("manifest.1") && error.contains("belongs to the set"), "{error}");
+    assert!(error.contains("manifest.1") && error.contains("two sets have the name"), "{error}");
     assert!(first.exists() && second.exists());
 }
 
