@@ -12,7 +12,7 @@ use std::time::Duration;
 use nacre_pmem::sim::{Crash, Explorer, Marks, Outcome, Report};
 use nacre_pmem::{Access, Domain, Granularity, Settings};
 
-use super::header::PUBLISHED_OFFSET;
+use super::header::{OLDEST_VERSION, PUBLISHED_OFFSET, VERSION, VERSION_OFFSET};
 use super::log::{DatabaseId, Manifest};
 use super::open::is_member_file;
 use super::record::{Record, TableId};
@@ -181,6 +181,42 @@ fn creating_may_be_interrupted() {
                     marks => Err(format!("nothing is there after {marks:?}").into()),
                 }
             },
+        );
+        explored.unwrap_or_else(|violation| panic!("{violation}"))
+    });
+}
+
+/// Makes a manifest as the version before wrote it.
+fn create_old(domains: &[Domain]) -> Outcome {
+    create(domains)?;
+    let (mut manifest, _) = open(domains, Access::ReadWrite)?;
+    let start = manifest.set.data_offset();
+    let mut header = manifest.set.read(start, 64)?.to_vec();
+    header[8..12].copy_from_slice(&OLDEST_VERSION.to_le_bytes());
+    let crc = crc32c::crc32c_append(crc32c::crc32c(&header[..12]), &header[16..64]);
+    let word = u64::from(OLDEST_VERSION) | u64::from(crc) << 32;
+    manifest.set.publish_u64(start + VERSION_OFFSET, word)?;
+    Ok(())
+}
+
+#[test]
+fn new_version_may_be_interrupted() {
+    explore("manifest that gets a new version", 10, |explorer, seed| {
+        let policy = |number| Record::PolicyChanged {
+            table: TableId(seed * 1000 + number),
+            column: None,
+            policy: None,
+        };
+        let script = [vec![record(1, 0)], (0..3).map(policy).collect()].concat();
+        let explored = explorer.domains(2).run(
+            create_old,
+            |domains, marks| {
+                assert_eq!(open(domains, Access::ReadOnly)?.0.version, OLDEST_VERSION);
+                append(domains, &script, marks)?;
+                assert_eq!(open(domains, Access::ReadOnly)?.0.version, VERSION);
+                Ok(())
+            },
+            |crash| check(crash, &script),
         );
         explored.unwrap_or_else(|violation| panic!("{violation}"))
     });
