@@ -26,6 +26,7 @@ pub(crate) mod plain;
 pub(crate) mod simd_bp128;
 pub(crate) mod simd_fastpfor;
 pub(crate) mod static_bp;
+pub(crate) mod visit;
 
 use std::fmt;
 

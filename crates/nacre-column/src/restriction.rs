@@ -102,6 +102,8 @@ pub fn compare_floats(left: f64, right: f64) -> Ordering {
 pub enum Restriction {
     /// `column op value`.
     Compare { op: CompareOp, value: Constant },
+    /// `column between low and high`, both included; matches nothing if `low` is above `high`.
+    Between { low: Constant, high: Constant },
     /// `column in (values)`; an empty set matches nothing.
     InSet(Vec<Constant>),
     /// `column is null`.
@@ -114,6 +116,7 @@ impl fmt::Display for Restriction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Compare { op, value } => write!(f, "{op} {value}"),
+            Self::Between { low, high } => write!(f, "between {low} and {high}"),
             Self::InSet(values) => {
                 f.write_str("in (")?;
                 for (index, value) in values.iter().enumerate() {
@@ -146,6 +149,11 @@ pub fn may_match(sma: &Sma, restriction: &Restriction) -> bool {
         Restriction::IsNull => sma.null_count > 0,
         Restriction::IsNotNull => has_value,
         Restriction::Compare { op, value } => has_value && may_compare(sma, *op, value),
+        Restriction::Between { low, high } => {
+            has_value
+                && may_compare(sma, CompareOp::Ge, low)
+                && may_compare(sma, CompareOp::Le, high)
+        }
         Restriction::InSet(values) => {
             has_value && values.iter().any(|value| may_compare(sma, CompareOp::Eq, value))
         }

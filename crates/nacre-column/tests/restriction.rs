@@ -51,6 +51,9 @@ fn matches(value: Option<&Value>, restriction: &Restriction) -> bool {
                 CompareOp::Ge => ordering.is_ge(),
             }
         }
+        (Some(value), Restriction::Between { low, high }) => {
+            compare(value, low).is_ge() && compare(value, high).is_le()
+        }
         (Some(value), Restriction::InSet(set)) => {
             set.iter().any(|constant| compare(value, constant).is_eq())
         }
@@ -112,7 +115,9 @@ fn check(column: &ColumnBuffer, restriction: &Restriction) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig {
+        cases: 48, max_shrink_iters: 200, failure_persistence: None, ..Default::default()
+    })]
 
     #[test]
     fn select_and_may_match_agree_with_brute_force(
@@ -150,6 +155,10 @@ proptest! {
             for value in constants.iter().take(3) {
                 check(&column, &Restriction::Compare { op, value: value.clone() });
             }
+        }
+        for ends in constants.windows(2).take(3) {
+            let (low, high) = (ends[0].clone(), ends[1].clone());
+            check(&column, &Restriction::Between { low, high });
         }
         check(&column, &Restriction::InSet(constants));
     }

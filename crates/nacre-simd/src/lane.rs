@@ -25,6 +25,9 @@ pub trait Lane: Copy + Ord + Debug + Default + sealed::Sealed + 'static {
     /// Subtracts.
     fn minus(self, other: Self) -> Self;
 
+    /// Multiplies.
+    fn times(self, other: Self) -> Self;
+
     /// Shifts to the left; 0 if `amount` is [`Lane::BITS`] or more.
     fn shifted_left(self, amount: u64) -> Self;
 
@@ -73,6 +76,11 @@ macro_rules! lane {
             #[inline(always)]
             fn minus(self, other: Self) -> Self {
                 self.wrapping_sub(other)
+            }
+
+            #[inline(always)]
+            fn times(self, other: Self) -> Self {
+                self.wrapping_mul(other)
             }
 
             #[inline(always)]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::{Add, BitAnd, BitOr, BitXor, Not, Shl, Shr, Sub};
+use std::ops::{Add, BitAnd, BitOr, BitXor, Mul, Not, Shl, Shr, Sub};
 
 use crate::isa::{Raw, reduce};
 use crate::{Lane, Narrow};
@@ -390,6 +390,7 @@ macro_rules! operators {
 operators! {
     Add add(Self) = |simd, left, right| Raw::add::<T>(simd, left, right.raw);
     Sub sub(Self) = |simd, left, right| Raw::sub::<T>(simd, left, right.raw);
+    Mul mul(Self) = |simd, left, right| Raw::mul::<T>(simd, left, right.raw);
     BitAnd bitand(Self) = |simd, left, right| simd.and(left, right.raw);
     BitOr bitor(Self) = |simd, left, right| simd.or(left, right.raw);
     BitXor bitxor(Self) = |simd, left, right| simd.xor(left, right.raw);

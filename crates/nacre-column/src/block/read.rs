@@ -349,12 +349,7 @@ impl<'a> Block<'a> {
         rows: Range<usize>,
         out: &mut Vec<T>,
     ) -> Result<(), BlockError> {
-        self.check_rows(&rows)?;
-        let (min, max) = T::RANGE;
-        let fits = |(least, greatest)| min <= least && greatest <= max;
-        if !self.column_type().int_range().is_some_and(fits) {
-            return Err(self.wrong_output(T::NAME));
-        }
+        self.check_int_output::<T>(&rows)?;
         match self.keys() {
             Some(keys) => keys.decode(flavour, self.header.base, rows, out),
             None => {
@@ -365,8 +360,22 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
+    /// Checks that the block has the rows and that every value of its type is a `T`.
+    pub(crate) fn check_int_output<T: Integer>(
+        &self,
+        rows: &Range<usize>,
+    ) -> Result<(), BlockError> {
+        self.check_rows(rows)?;
+        let (min, max) = T::RANGE;
+        let fits = |(least, greatest)| min <= least && greatest <= max;
+        if !self.column_type().int_range().is_some_and(fits) {
+            return Err(self.wrong_output(T::NAME));
+        }
+        Ok(())
+    }
+
     /// Returns the stored bytes of these rows, which `check_rows` has passed.
-    fn plain_bytes_of(&self, rows: Range<usize>, bytes_each: usize) -> &'a [u8] {
+    pub(crate) fn plain_bytes_of(&self, rows: Range<usize>, bytes_each: usize) -> &'a [u8] {
         let values = &self.bytes[self.header.section(Section::Values)];
         &values[rows.start * bytes_each..rows.end * bytes_each]
     }
@@ -617,7 +626,7 @@ impl<'a> Block<'a> {
         Err(BlockError::RowRange { start: rows.start, end: rows.end, rows: self.rows() })
     }
 
-    fn wrong_output(&self, output: &'static str) -> BlockError {
+    pub(crate) fn wrong_output(&self, output: &'static str) -> BlockError {
         BlockError::WrongOutput { column_type: self.column_type(), output }
     }
 }

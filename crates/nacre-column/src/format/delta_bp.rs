@@ -51,8 +51,6 @@ trait Delta: Key {
 
     /// Undoes [`Delta::fold`].
     fn unfold(self) -> Self;
-
-    fn minus(self, other: Self) -> Self;
 }
 
 macro_rules! delta {
@@ -66,11 +64,6 @@ macro_rules! delta {
             #[inline(always)]
             fn unfold(self) -> Self {
                 self >> 1 ^ (self & 1).wrapping_neg()
-            }
-
-            #[inline(always)]
-            fn minus(self, other: Self) -> Self {
-                self.wrapping_sub(other)
             }
         }
     };

@@ -2,6 +2,8 @@
 
 use std::mem::MaybeUninit;
 
+use nacre_simd::Lane;
+
 /// What whole numbers decode to. All arithmetic wraps: a damaged block gives wrong numbers, which
 /// its checksum tells, never a panic.
 pub(crate) trait Integer: Copy {
@@ -34,7 +36,7 @@ pub(crate) enum KeySlots<'a, T> {
 }
 
 /// An unsigned number of a register's lane that stands for a value.
-pub(crate) trait Key: Integer + Default + PartialEq + 'static {
+pub(crate) trait Key: Integer + Lane {
     /// Widens `value`.
     fn from_u32(value: u32) -> Self;
 
@@ -43,9 +45,6 @@ pub(crate) trait Key: Integer + Default + PartialEq + 'static {
 
     /// Widens.
     fn to_u64(self) -> u64;
-
-    /// Adds, wrapping.
-    fn plus(self, other: Self) -> Self;
 }
 
 macro_rules! key {
@@ -64,11 +63,6 @@ macro_rules! key {
             #[inline(always)]
             fn to_u64(self) -> u64 {
                 self as u64
-            }
-
-            #[inline(always)]
-            fn plus(self, other: Self) -> Self {
-                self.wrapping_add(other)
             }
         }
     };

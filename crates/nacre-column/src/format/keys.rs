@@ -19,7 +19,11 @@ use std::ops::Range;
 use nacre_simd::{Fill, Flavour, Simd};
 
 use super::integer::{Integer, Key, KeySlots, initialized};
+use super::lanes::{Groups128, Groups512};
 use super::{delta_bp, dynamic_bp, for_bp, simd_bp128, simd_fastpfor, static_bp};
+use crate::kernel::in_range::{KeyRange, keys_in_range};
+use crate::kernel::project::gather_narrow;
+use crate::kernel::totals::{Totals, Wanted, totals_of_keys};
 use crate::{BlockError, Format};
 
 /// Rows that are decoded at a time where they are not decoded into their place: they stay in the
@@ -72,6 +76,13 @@ pub(crate) trait KeyFormat {
     fn open(shape: Shape, sections: SectionBytes<'_>) -> Result<Self::Reader<'_>, BlockError>;
 }
 
+/// The groups that a block's keys are packed in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum PackedGroups<'a> {
+    Short(&'a Groups128<'a>),
+    Long(&'a Groups512<'a>),
+}
+
 /// Reads the keys of a block.
 pub(crate) trait KeyReader {
     /// Rows that are decoded together: a power of two from 128 to [`STEP_MAX`].
@@ -92,6 +103,11 @@ pub(crate) trait KeyReader {
     /// # Errors
     /// [`BlockError::Contents`] or [`BlockError::Field`] with what is wrong.
     fn check(&self, flavour: Flavour) -> Result<(), BlockError>;
+
+    /// Returns the packed groups, if the keys lie in some: kernels then unpack in registers.
+    fn groups(&self) -> Option<PackedGroups<'_>> {
+        None
+    }
 
     /// Gives `each` the keys of the rows `rows`, in order, in runs that stay in the cache. Every
     /// run but the first starts at a multiple of [`KeyReader::STEP`].
@@ -246,6 +262,42 @@ impl<'a> Keys<'a> {
         with_reader!(self, reader => reader.for_each_run(flavour, rows, each));
     }
 
+    /// Returns the totals of the keys of the rows `rows`: see [`totals_of_keys`].
+    pub(crate) fn totals(
+        &self,
+        flavour: Flavour,
+        wanted: Wanted,
+        width: usize,
+        rows: Range<usize>,
+    ) -> Totals {
+        with_reader!(self, reader => totals_of_keys(reader, flavour, wanted, width, rows))
+    }
+
+    /// Tells which keys of the rows `rows` are in a range: see [`keys_in_range`].
+    pub(crate) fn in_range(
+        &self,
+        flavour: Flavour,
+        range: KeyRange,
+        width: usize,
+        rows: Range<usize>,
+        words: &mut [u64],
+    ) {
+        with_reader!(self, reader => keys_in_range(reader, flavour, range, width, rows, words));
+    }
+
+    /// Appends the values of the rows `first` plus each of `positions` to `out`: keys added to
+    /// `base`. Returns false, with `out` as it was, if the format is sequential only.
+    pub(crate) fn gather<T: Integer>(
+        &self,
+        flavour: Flavour,
+        base: i128,
+        first: usize,
+        positions: &[u16],
+        out: &mut Vec<T>,
+    ) -> bool {
+        with_reader!(self, reader => gather(reader, flavour, base, first, positions, out))
+    }
+
     /// Appends the values of the rows `rows` to `out`: keys added to `base`.
     #[allow(unsafe_code, reason = "zeroing the vector first would write every value twice")]
     pub(crate) fn decode<T: Integer>(
@@ -291,6 +343,40 @@ impl<'a> Keys<'a> {
         });
         assert!(out.is_empty(), "{} rows not decoded", out.len());
     }
+}
+
+fn gather<R: KeyReader, T: Integer>(
+    reader: &R,
+    flavour: Flavour,
+    base: i128,
+    first: usize,
+    positions: &[u16],
+    out: &mut Vec<T>,
+) -> bool {
+    if positions
+        .first()
+        .is_some_and(|position| reader.get(first + usize::from(*position)).is_none())
+    {
+        return false;
+    }
+    let base = T::from_i128(base);
+    out.reserve(positions.len());
+    let (mut rows, mut keys) = ([0; RUN_ROWS], [0; RUN_ROWS]);
+    for positions in positions.chunks(RUN_ROWS) {
+        if let Some(PackedGroups::Long(groups)) = reader.groups() {
+            let (rows, keys) = (&mut rows[..positions.len()], &mut keys[..positions.len()]);
+            for (row, position) in rows.iter_mut().zip(positions) {
+                *row = first as u32 + u32::from(*position);
+            }
+            if gather_narrow(flavour, groups, rows, keys) {
+                out.extend(keys.iter().map(|key| T::add(base, u64::from(*key))));
+                continue;
+            }
+        }
+        let key = |position: &u16| reader.get(first + usize::from(*position)).unwrap_or(0);
+        out.extend(positions.iter().map(|position| T::add(base, key(position))));
+    }
+    true
 }
 
 struct AddBase<'a, K, T> {

@@ -137,6 +137,11 @@ impl<const NARROW: usize, const WIDE: usize> Groups<'_, NARROW, WIDE> {
     /// Bytes of a line.
     pub(crate) const LINE_BYTES: usize = Self::ROWS / 8;
 
+    /// Returns [`Groups::ROWS`].
+    pub(crate) fn rows(&self) -> usize {
+        Self::ROWS
+    }
+
     /// Returns the bytes of `rows` keys in one width.
     pub(crate) fn bytes(rows: usize, width: usize) -> usize {
         rows.div_ceil(Self::ROWS) * width * Self::LINE_BYTES
@@ -144,7 +149,7 @@ impl<const NARROW: usize, const WIDE: usize> Groups<'_, NARROW, WIDE> {
 
     /// Returns the bytes of group `index` and its width; none and 0 if it lies elsewhere.
     #[inline(always)]
-    fn group(&self, index: usize) -> (&[u8], usize) {
+    pub(super) fn group(&self, index: usize) -> (&[u8], usize) {
         let (line, width) = self.places.group(index);
         let start = line * Self::LINE_BYTES;
         match self.packed.get(start..start + width * Self::LINE_BYTES) {

@@ -52,6 +52,32 @@ pub(crate) fn take<T, const N: usize>(
     out.extend(bytes.as_chunks().0.iter().map(|value| from_bytes(*value)));
 }
 
+/// Appends the whole numbers at these positions to `out`: see [`decode_ints`].
+pub(crate) fn gather_ints<T: Integer>(
+    bytes: &[u8],
+    bytes_each: usize,
+    positions: &[u16],
+    out: &mut Vec<T>,
+) {
+    match bytes_each {
+        1 => pick(bytes, positions, out, |[value]| T::from_i64(value.into())),
+        2 => pick(bytes, positions, out, |value| T::from_i64(i16::from_le_bytes(value).into())),
+        4 => pick(bytes, positions, out, |value| T::from_i64(i32::from_le_bytes(value).into())),
+        8 => pick(bytes, positions, out, |value| T::from_i64(i64::from_le_bytes(value))),
+        _ => pick(bytes, positions, out, |value| T::from_i128(i128::from_le_bytes(value))),
+    }
+}
+
+fn pick<T, const N: usize>(
+    bytes: &[u8],
+    positions: &[u16],
+    out: &mut Vec<T>,
+    from_bytes: impl Fn([u8; N]) -> T,
+) {
+    let values = bytes.as_chunks().0;
+    out.extend(positions.iter().map(|position| from_bytes(values[usize::from(*position)])));
+}
+
 /// Strings laid end to end in a block: value `i` is `data[offsets[i]..offsets[i + 1]]`.
 ///
 /// Offsets and data have Arrow's layout, so both sections can become Arrow buffers as they are,

@@ -24,7 +24,7 @@ use nacre_simd::Flavour;
 
 use super::groups::{self, GROUP_ROWS, GroupBits};
 use super::integer::Key;
-use super::keys::{KeyFormat, KeyReader, SectionBytes, Sections, Shape, wrong_size};
+use super::keys::{KeyFormat, KeyReader, PackedGroups, SectionBytes, Sections, Shape, wrong_size};
 use super::lanes::{Groups128, META_GROUPS, Places, References};
 use crate::BlockError;
 
@@ -85,6 +85,10 @@ impl KeyReader for Reader<'_> {
 
     fn unpack<K: Key>(&self, flavour: Flavour, base: K, first: usize, out: &mut [MaybeUninit<K>]) {
         self.groups.unpack(flavour, self.shape.width, base, first / GROUP_ROWS, out);
+    }
+
+    fn groups(&self) -> Option<PackedGroups<'_>> {
+        Some(PackedGroups::Short(&self.groups))
     }
 
     #[inline]

@@ -18,7 +18,7 @@ use std::mem::MaybeUninit;
 use nacre_simd::Flavour;
 
 use super::integer::Key;
-use super::keys::{KeyFormat, KeyReader, SectionBytes, Sections, Shape, wrong_size};
+use super::keys::{KeyFormat, KeyReader, PackedGroups, SectionBytes, Sections, Shape, wrong_size};
 use super::lanes::{Groups512, NARROW_WIDTH_MAX, Pack512, Places, References, mask};
 use crate::BlockError;
 
@@ -86,6 +86,10 @@ impl KeyReader for Reader<'_> {
         } else {
             self.groups.unpack(flavour, base, first / Self::STEP, out);
         }
+    }
+
+    fn groups(&self) -> Option<PackedGroups<'_>> {
+        (!self.is_old).then_some(PackedGroups::Long(&self.groups))
     }
 
     #[inline]

@@ -19,8 +19,10 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use nacre_simd::{Fill, Flavour, Simd};
+use nacre_simd::Flavour;
 
+use super::in_range::{KeyRange, in_range};
+use super::numbers::{Numbers, plain_range, with_plain};
 use crate::format::keys::Keys;
 use crate::format::plain::{StringValues, Strings};
 use crate::{Block, BlockError, CompareOp, Constant, Physical, Restriction};
@@ -71,7 +73,7 @@ pub fn select_bits(
             clear_tail(bits, rows.len());
             return Ok(());
         }
-        Restriction::Compare { .. } | Restriction::InSet(_) => {
+        Restriction::Compare { .. } | Restriction::Between { .. } | Restriction::InSet(_) => {
             match block.column_type().physical() {
                 Physical::Int64 | Physical::Int128 => {
                     ints(block, flavour, restriction, &rows, bits)
@@ -111,7 +113,7 @@ pub fn positions(bits: &[u64], selection: &mut Vec<u16>) {
 }
 
 /// Returns the set-if-valid bits of these rows; those past the last are unspecified.
-fn valid_words(block: &Block<'_>, rows: &Range<usize>) -> impl Iterator<Item = u64> {
+pub(super) fn valid_words(block: &Block<'_>, rows: &Range<usize>) -> impl Iterator<Item = u64> {
     let first = rows.start / 64;
     let shift = (rows.start % 64) as u32;
     (first..first + rows.len().div_ceil(64)).map(move |word| {
@@ -120,7 +122,7 @@ fn valid_words(block: &Block<'_>, rows: &Range<usize>) -> impl Iterator<Item = u
     })
 }
 
-fn clear_tail(bits: &mut [u64], rows: usize) {
+pub(super) fn clear_tail(bits: &mut [u64], rows: usize) {
     if !rows.is_multiple_of(64)
         && let Some(last) = bits.last_mut()
     {
@@ -132,12 +134,7 @@ fn clear_tail(bits: &mut [u64], rows: usize) {
 enum Matcher {
     Nothing,
     Everything,
-    /// Keys from `low` to `low + span` if `is_inside`, all others if not.
-    Range {
-        low: u64,
-        span: u64,
-        is_inside: bool,
-    },
+    Range(KeyRange),
     /// Keys whose bit is set.
     Table(Vec<u64>),
     /// Keys that are here, ascending.
@@ -153,7 +150,7 @@ impl Matcher {
         match (low <= high, is_inside) {
             (true, _) => {
                 let key = (low - base) as u64;
-                Self::Range { low: key, span: (high - low) as u64, is_inside }
+                Self::Range(KeyRange { low: key, span: (high - low) as u64, is_inside })
             }
             (false, true) => Self::Nothing,
             (false, false) => Self::Everything,
@@ -179,7 +176,7 @@ impl Matcher {
             return Self::Nothing;
         };
         if last - first == keys.len() as u64 - 1 {
-            return Self::Range { low: first, span: last - first, is_inside: true };
+            return Self::Range(KeyRange { low: first, span: last - first, is_inside: true });
         }
         if last > TABLE_KEY_MAX {
             return Self::Sorted(keys);
@@ -192,60 +189,52 @@ impl Matcher {
     }
 
     /// Appends a word per 64 keys; bits past the last key are unspecified.
-    fn append(&self, flavour: Flavour, keys: &[u64], bits: &mut Vec<u64>) {
-        let words = keys.len().div_ceil(64);
+    fn append<N: Numbers>(&self, flavour: Flavour, keys: N, bits: &mut Vec<u64>) {
+        let at = bits.len();
+        let end = at + keys.len().div_ceil(64);
         match self {
-            Self::Nothing => bits.resize(bits.len() + words, 0),
-            Self::Everything => bits.resize(bits.len() + words, u64::MAX),
-            Self::Range { low, span, is_inside } => {
-                let at = bits.len();
-                bits.resize(at + words, 0);
-                let flip = if *is_inside { 0 } else { u64::MAX };
-                flavour.fill(InRange { keys, low: *low, span: *span, flip }, &mut bits[at..]);
+            Self::Nothing => bits.resize(end, 0),
+            Self::Everything => bits.resize(end, u64::MAX),
+            Self::Range(range) => {
+                bits.resize(end, 0);
+                in_range(flavour, *range, keys, &mut bits[at..]);
             }
-            Self::Table(table) => append_where(keys, bits, |key| {
+            Self::Table(table) => append_where(keys.len(), bits, |at| {
+                let key = keys.get(at);
                 table.get((key / 64) as usize).is_some_and(|word| word >> (key % 64) & 1 == 1)
             }),
-            Self::Sorted(set) => append_where(keys, bits, |key| set.binary_search(&key).is_ok()),
+            Self::Sorted(set) => {
+                append_where(keys.len(), bits, |at| set.binary_search(&keys.get(at)).is_ok());
+            }
+        }
+    }
+
+    /// Appends a word per 64 rows; bits past the last row are unspecified.
+    fn append_keys(
+        &self,
+        block: &Block<'_>,
+        keys: &Keys<'_>,
+        flavour: Flavour,
+        rows: &Range<usize>,
+        bits: &mut Vec<u64>,
+    ) {
+        match self {
+            Self::Range(range) if rows.start.is_multiple_of(64) => {
+                let at = bits.len();
+                bits.resize(at + rows.len().div_ceil(64), 0);
+                let width = block.header().width.into();
+                keys.in_range(flavour, *range, width, rows.clone(), &mut bits[at..]);
+            }
+            _ => for_each_key_run(keys, flavour, rows, |keys| self.append(flavour, keys, bits)),
         }
     }
 }
 
-struct InRange<'a> {
-    keys: &'a [u64],
-    low: u64,
-    span: u64,
-    flip: u64,
-}
-
-impl Fill for InRange<'_> {
-    type Out = [u64];
-
-    #[inline(always)]
-    fn fill<S: Simd>(self, _: S, out: &mut [u64]) {
-        let (whole, rest) = self.keys.as_chunks::<64>();
-        let (out, last) = out.split_at_mut(whole.len());
-        for (out, keys) in out.iter_mut().zip(whole) {
-            let mut word = 0;
-            for (bit, key) in keys.iter().enumerate() {
-                word |= u64::from(key.wrapping_sub(self.low) <= self.span) << bit;
-            }
-            *out = word ^ self.flip;
-        }
-        if let Some(out) = last.first_mut() {
-            for (bit, key) in rest.iter().enumerate() {
-                *out |= u64::from(key.wrapping_sub(self.low) <= self.span) << bit;
-            }
-            *out ^= self.flip;
-        }
-    }
-}
-
-/// Appends a word per 64 items, a bit set where `matches` holds.
-fn append_where<T: Copy>(items: &[T], bits: &mut Vec<u64>, matches: impl Fn(T) -> bool) {
-    bits.extend(items.chunks(64).map(|items| {
-        let bit = |(bit, item): (usize, &T)| u64::from(matches(*item)) << bit;
-        items.iter().enumerate().map(bit).fold(0, |word, bit| word | bit)
+/// Appends a word per 64 of `count` items, a bit set where `matches` holds.
+fn append_where(count: usize, bits: &mut Vec<u64>, matches: impl Fn(usize) -> bool) {
+    bits.extend((0..count).step_by(64).map(|start| {
+        let bit = |at: usize| u64::from(matches(at)) << (at - start);
+        (start..count.min(start + 64)).map(bit).fold(0, |word, bit| word | bit)
     }));
 }
 
@@ -276,10 +265,9 @@ fn ints(
         Constant::Int(value) => Ok(*value),
         _ => Err(wrong_constant(block, constant)),
     };
-    let width = u32::from(block.header().width);
     let (base, key_max) = match block.keys() {
-        Some(_) => (block.header().base, u64::MAX.unbounded_shr(64 - width)),
-        None => (i64::MIN.into(), u64::MAX),
+        Some(_) => (block.header().base, key_max(block)),
+        None => plain_range(block.column_type().plain_bytes()),
     };
     if block.keys().is_none() && block.column_type().physical() == Physical::Int128 {
         return wide_ints(block, flavour, restriction, rows, bits);
@@ -294,22 +282,26 @@ fn ints(
             Matcher::set(keys)
         }
         Restriction::Compare { op, value } => Matcher::compare(*op, int(value)?, base, key_max),
+        Restriction::Between { low, high } => {
+            Matcher::range((int(low)?, int(high)?), true, base, key_max)
+        }
         _ => Matcher::Everything,
     };
-    if let Some(keys) = block.keys() {
-        for_each_key_run(keys, flavour, rows, |keys| matcher.append(flavour, keys, bits));
-        return Ok(());
-    }
-    let mut values = Vec::with_capacity(RUN_ROWS);
-    let mut keys = Vec::with_capacity(RUN_ROWS);
-    for start in rows.clone().step_by(RUN_ROWS) {
-        values.clear();
-        block.decode_i64(flavour, start..rows.end.min(start + RUN_ROWS), &mut values)?;
-        keys.clear();
-        keys.extend(values.iter().map(|value| *value as u64 ^ 1 << 63));
-        matcher.append(flavour, &keys, bits);
+    match block.keys() {
+        Some(keys) => matcher.append_keys(block, keys, flavour, rows, bits),
+        None => {
+            let bytes_each = block.column_type().plain_bytes();
+            with_plain!(block.plain_bytes_of(rows.clone(), bytes_each), bytes_each, values => {
+                matcher.append(flavour, values, bits);
+            });
+        }
     }
     Ok(())
+}
+
+/// Returns the greatest key that the block's width allows.
+fn key_max(block: &Block<'_>) -> u64 {
+    u64::MAX.unbounded_shr(64 - u32::from(block.header().width))
 }
 
 /// Plain decimals of more than 18 digits: no key of 64 bits stands for them.
@@ -330,13 +322,17 @@ fn wide_ints(
         Restriction::InSet(set) => {
             let mut set = set.iter().map(int).collect::<Result<Vec<_>, _>>()?;
             set.sort_unstable();
-            append_where(&values, bits, |value| set.binary_search(&value).is_ok());
+            append_where(values.len(), bits, |at| set.binary_search(&values[at]).is_ok());
         }
         Restriction::Compare { op, value } => {
             let constant = int(value)?;
-            append_where(&values, bits, |value| op.holds(value.cmp(&constant)));
+            append_where(values.len(), bits, |at| op.holds(values[at].cmp(&constant)));
         }
-        _ => append_where(&values, bits, |_| true),
+        Restriction::Between { low, high } => {
+            let range = int(low)?..=int(high)?;
+            append_where(values.len(), bits, |at| range.contains(&values[at]));
+        }
+        _ => append_where(values.len(), bits, |_| true),
     }
     Ok(())
 }
@@ -370,6 +366,9 @@ fn floats(
         Restriction::Compare { op, value } => {
             Matcher::compare(*op, key(value)?.into(), 0, u64::MAX)
         }
+        Restriction::Between { low, high } => {
+            Matcher::range((key(low)?.into(), key(high)?.into()), true, 0, u64::MAX)
+        }
         _ => Matcher::Everything,
     };
     let mut keys = Vec::with_capacity(RUN_ROWS);
@@ -377,7 +376,7 @@ fn floats(
         keys.clear();
         let end = rows.end.min(start + RUN_ROWS);
         block.decode_f64_with(flavour, start..end, &mut keys, float_key)?;
-        matcher.append(flavour, &keys, bits);
+        matcher.append(flavour, keys.as_slice(), bits);
     }
     Ok(())
 }
@@ -394,7 +393,7 @@ fn strings(
         Strings::Dictionary(entries) => {
             let matcher = code_matcher(block, &entries, restriction)?;
             if let Some(keys) = block.keys() {
-                for_each_key_run(keys, flavour, rows, |codes| matcher.append(flavour, codes, bits));
+                matcher.append_keys(block, keys, flavour, rows, bits);
             }
             Ok(())
         }
@@ -433,7 +432,13 @@ fn code_matcher(
                 (CompareOp::Gt, false) => CompareOp::Ge,
                 (op, _) => *op,
             };
-            Ok(Matcher::compare(op, code as i128, 0, u32::MAX.into()))
+            Ok(Matcher::compare(op, code as i128, 0, key_max(block)))
+        }
+        Restriction::Between { low, high } => {
+            let (low, _) = first_not_below(entries, bytes(block, low)?)?;
+            let (end, is_found) = first_not_below(entries, bytes(block, high)?)?;
+            let high = end as i128 - i128::from(!is_found);
+            Ok(Matcher::range((low as i128, high), true, 0, key_max(block)))
         }
         _ => Ok(Matcher::Everything),
     }
@@ -471,6 +476,10 @@ fn plain_strings(
             let constant = bytes(block, value)?;
             let holds = |ordering: Ordering| op.holds(ordering);
             append_strings_where(values, rows, bits, |value| holds(value.cmp(constant)))
+        }
+        Restriction::Between { low, high } => {
+            let (low, high) = (bytes(block, low)?, bytes(block, high)?);
+            append_strings_where(values, rows, bits, |value| low <= value && value <= high)
         }
         _ => append_strings_where(values, rows, bits, |_| true),
     }

@@ -5,9 +5,9 @@
 
 use std::arch::x86_64::*;
 
-use super::raw::{operations, register_masks, token};
+use super::raw::{operations, register_masks, short, token};
 use super::x86::{conversions, memory, shifts};
-use super::{Raw, emulate};
+use super::{Raw, Sse42, emulate};
 use crate::{Flavour, Lane};
 
 token!(
@@ -71,6 +71,8 @@ impl Raw for Avx2 {
     type Bits = __m256i;
     type Mask = __m256i;
 
+    short!(Sse42);
+
     memory!(
         __m256i;
         _mm256_loadu_si256 _mm256_storeu_si256 _mm256_stream_si256;
@@ -86,6 +88,8 @@ impl Raw for Avx2 {
             [_mm256_add_epi8 _mm256_add_epi16 _mm256_add_epi32 _mm256_add_epi64];
         sub(left: __m256i, right: __m256i) -> __m256i =
             [_mm256_sub_epi8 _mm256_sub_epi16 _mm256_sub_epi32 _mm256_sub_epi64];
+        mul(left: __m256i, right: __m256i) -> __m256i =
+            [- _mm256_mullo_epi16 _mm256_mullo_epi32 -];
         min(left: __m256i, right: __m256i) -> __m256i =
             [_mm256_min_epu8 _mm256_min_epu16 _mm256_min_epu32 -
              _mm256_min_epi8 _mm256_min_epi16 _mm256_min_epi32 -];

@@ -2,9 +2,9 @@
 
 use std::arch::x86_64::*;
 
-use super::raw::{bit_masks, operations, token};
+use super::raw::{bit_masks, operations, short, token};
 use super::x86::{conversions, memory, shifts};
-use super::{Raw, emulate};
+use super::{Raw, Sse42, emulate};
 use crate::{Flavour, Lane};
 
 token!(
@@ -101,6 +101,8 @@ impl Raw for Avx512 {
     type Bits = __m512i;
     type Mask = u64;
 
+    short!(Sse42);
+
     memory!(
         __m512i;
         _mm512_loadu_si512 _mm512_storeu_si512 _mm512_stream_si512;
@@ -116,6 +118,8 @@ impl Raw for Avx512 {
             [_mm512_add_epi8 _mm512_add_epi16 _mm512_add_epi32 _mm512_add_epi64];
         sub(left: __m512i, right: __m512i) -> __m512i =
             [_mm512_sub_epi8 _mm512_sub_epi16 _mm512_sub_epi32 _mm512_sub_epi64];
+        mul(left: __m512i, right: __m512i) -> __m512i =
+            [- _mm512_mullo_epi16 _mm512_mullo_epi32 _mm512_mullo_epi64];
         min(left: __m512i, right: __m512i) -> __m512i =
             [_mm512_min_epu8 _mm512_min_epu16 _mm512_min_epu32 _mm512_min_epu64
              _mm512_min_epi8 _mm512_min_epi16 _mm512_min_epi32 _mm512_min_epi64];

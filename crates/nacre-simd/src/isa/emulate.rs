@@ -77,6 +77,11 @@ pub(crate) fn reduce<S: Raw, T: Lane>(
 }
 
 #[inline(always)]
+pub(super) fn mul<S: Raw, T: Lane>(simd: S, left: S::Bits, right: S::Bits) -> S::Bits {
+    zip(simd, left, right, T::times)
+}
+
+#[inline(always)]
 pub(super) fn min<S: Raw, T: Lane>(simd: S, left: S::Bits, right: S::Bits) -> S::Bits {
     simd.blend::<T>(simd.gt::<T>(left, right), right, left)
 }

@@ -3,7 +3,7 @@
 
 use std::arch::aarch64::*;
 
-use super::raw::{call, operations, register_masks, token};
+use super::raw::{call, operations, register_masks, short, token};
 use super::{Raw, emulate};
 use crate::{Flavour, Lane, Narrow};
 
@@ -49,6 +49,8 @@ impl Raw for Neon {
     type Bits = uint8x16_t;
     type Mask = uint8x16_t;
 
+    short!();
+
     #[inline(always)]
     unsafe fn read(self, from: *const u8) -> uint8x16_t {
         // SAFETY: the caller vouches for the bytes, `self` for the flavour.
@@ -69,6 +71,8 @@ impl Raw for Neon {
             [vaddq_u8 vaddq_u16 vaddq_u32 vaddq_u64];
         sub(left: uint8x16_t, right: uint8x16_t) -> uint8x16_t =
             [vsubq_u8 vsubq_u16 vsubq_u32 vsubq_u64];
+        mul(left: uint8x16_t, right: uint8x16_t) -> uint8x16_t =
+            [vmulq_u8 vmulq_u16 vmulq_u32 -];
         min(left: uint8x16_t, right: uint8x16_t) -> uint8x16_t =
             [vminq_u8 vminq_u16 vminq_u32 - vminq_s8 vminq_s16 vminq_s32 -];
         max(left: uint8x16_t, right: uint8x16_t) -> uint8x16_t =

@@ -18,6 +18,12 @@ pub trait Raw: Copy + Debug + Send + Sync + 'static {
     /// A yes or no for each lane.
     type Mask: Copy;
 
+    /// The same instructions with registers of at most 16 bytes.
+    type Short: Raw;
+
+    /// Returns the token for shorter registers.
+    fn short(self) -> Self::Short;
+
     /// Reads a register.
     ///
     /// # Safety
@@ -105,6 +111,12 @@ pub trait Raw: Copy + Debug + Send + Sync + 'static {
     #[inline(always)]
     fn sub<T: Lane>(self, left: Self::Bits, right: Self::Bits) -> Self::Bits {
         emulate::zip(self, left, right, T::minus)
+    }
+
+    /// Multiplies and keeps the lower half.
+    #[inline(always)]
+    fn mul<T: Lane>(self, left: Self::Bits, right: Self::Bits) -> Self::Bits {
+        emulate::mul::<Self, T>(self, left, right)
     }
 
     #[inline(always)]
@@ -260,6 +272,27 @@ macro_rules! operations {
     };
 }
 
+/// Says that the flavour's own registers are short, or names the flavour that has short ones.
+macro_rules! short {
+    () => {
+        type Short = Self;
+
+        #[inline(always)]
+        fn short(self) -> Self {
+            self
+        }
+    };
+    ($short:ty) => {
+        type Short = $short;
+
+        #[inline(always)]
+        fn short(self) -> $short {
+            // SAFETY: this flavour includes the narrower one.
+            unsafe { <$short>::new() }
+        }
+    };
+}
+
 /// The methods on masks of the flavours whose masks are registers with all bits of a lane set or
 /// clear.
 macro_rules! register_masks {
@@ -316,4 +349,4 @@ macro_rules! bit_masks {
     };
 }
 
-pub(super) use {bit_masks, call, operations, pick, register_masks, token};
+pub(super) use {bit_masks, call, operations, pick, register_masks, short, token};

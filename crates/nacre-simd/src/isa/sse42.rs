@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::raw::{operations, register_masks, token};
+use super::raw::{operations, register_masks, short, token};
 use super::x86::{conversions, memory, shifts};
 use super::{Raw, emulate};
 use crate::{Flavour, Lane};
@@ -65,6 +65,8 @@ impl Raw for Sse42 {
     type Bits = __m128i;
     type Mask = __m128i;
 
+    short!();
+
     memory!(
         __m128i;
         _mm_loadu_si128 _mm_storeu_si128 _mm_stream_si128;
@@ -80,6 +82,8 @@ impl Raw for Sse42 {
             [_mm_add_epi8 _mm_add_epi16 _mm_add_epi32 _mm_add_epi64];
         sub(left: __m128i, right: __m128i) -> __m128i =
             [_mm_sub_epi8 _mm_sub_epi16 _mm_sub_epi32 _mm_sub_epi64];
+        mul(left: __m128i, right: __m128i) -> __m128i =
+            [- _mm_mullo_epi16 _mm_mullo_epi32 -];
         min(left: __m128i, right: __m128i) -> __m128i =
             [_mm_min_epu8 _mm_min_epu16 _mm_min_epu32 - _mm_min_epi8 _mm_min_epi16 _mm_min_epi32 -];
         max(left: __m128i, right: __m128i) -> __m128i =

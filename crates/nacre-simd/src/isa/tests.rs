@@ -51,6 +51,7 @@ impl<T: Lane> Kernel for Operations<T> {
         arithmetic(simd, &a, &b, amount);
         masks(simd, &a, &b, bits);
         memory(simd, &a, &b, bits);
+        memory(simd.short(), &a, &b, bits);
     }
 }
 
@@ -61,6 +62,7 @@ fn arithmetic<S: Simd, T: Lane>(simd: S, a: &[T], b: &[T], amount: u32) {
     expect("splat", simd.splat(a[0]), |_| a[0]);
     expect("+", x + y, |i| a[i].plus(b[i]));
     expect("-", x - y, |i| a[i].minus(b[i]));
+    expect("*", x * y, |i| a[i].times(b[i]));
     expect("min", x.min(y), |i| a[i].min(b[i]));
     expect("max", x.max(y), |i| a[i].max(b[i]));
     expect("&", x & y, |i| bitwise(i, |a, b| a & b));

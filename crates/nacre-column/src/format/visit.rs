@@ -1,0 +1,133 @@
+//! Visits: work on packed keys while they are in registers, without a store in between.
+//!
+//! 1. A [`VisitGroups`] takes the groups of a block one after the other, each in its own width,
+//!    inside of one kernel.
+//! 2. It unpacks a register of neighbouring rows at a time and hands it to the visit.
+//! 3. It stops before a group of more than 32 bits: such keys cost as much memory traffic as the
+//!    plain values, so that decoding them in the L1 cache first loses nothing.
+
+use std::ops::Range;
+
+use nacre_simd::{Kernel, Register, Simd};
+
+use super::lanes::{Groups, NARROW_WIDTH_MAX, mask};
+
+/// Work on the keys of whole groups.
+pub(crate) trait Visit {
+    /// What the work carries from register to register.
+    type State<S: Simd>: VisitState<S>;
+    /// The answer.
+    type Output;
+
+    /// Begins, before the first group.
+    fn start<S: Simd>(self, simd: S) -> Self::State<S>;
+
+    /// Ends, after the last group.
+    fn finish<S: Simd>(state: Self::State<S>) -> Self::Output;
+}
+
+/// What happens to each register. Mark all of it `#[inline(always)]`.
+pub(crate) trait VisitState<S: Simd> {
+    /// Begins a group of keys of `width` bits that are to be added to `reference`.
+    fn begin_group(&mut self, width: usize, reference: u64);
+
+    /// Takes the keys of the rows of the group from `row` on, in order, without the reference.
+    fn keys(&mut self, row: usize, keys: Register<S, u32>);
+
+    /// Ends a group of this many rows.
+    fn end_group(&mut self, rows: usize);
+}
+
+/// Visits the groups `groups`; returns the answer and the first group not visited.
+pub(crate) struct VisitGroups<'g, 'a, V, const NARROW: usize, const WIDE: usize> {
+    pub(crate) packed: &'g Groups<'a, NARROW, WIDE>,
+    pub(crate) groups: Range<usize>,
+    pub(crate) visit: V,
+}
+
+impl<V: Visit, const NARROW: usize, const WIDE: usize> Kernel
+    for VisitGroups<'_, '_, V, NARROW, WIDE>
+{
+    type Output = (V::Output, usize);
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> (V::Output, usize) {
+        // A register is a line or a part of one.
+        if S::lanes::<u32>() <= NARROW { self.visit(simd) } else { self.visit(simd.short()) }
+    }
+}
+
+impl<V: Visit, const NARROW: usize, const WIDE: usize> VisitGroups<'_, '_, V, NARROW, WIDE> {
+    #[inline(always)]
+    fn visit<S: Simd>(self, simd: S) -> (V::Output, usize) {
+        let mut state = self.visit.start(simd);
+        for index in self.groups.clone() {
+            let (bytes, width) = self.packed.group(index);
+            if width > NARROW_WIDTH_MAX {
+                return (V::finish(state), index);
+            }
+            state.begin_group(width, self.packed.references.of(index));
+            visit_group::<S, _, NARROW>(simd, bytes, width, &mut state);
+            state.end_group(NARROW * 32);
+        }
+        (V::finish(state), self.groups.end)
+    }
+}
+
+/// Splits `rows` into groups of `group_rows` for visits and parts that are better decoded first:
+/// those at the ends that are no whole groups, and those where `visit` stopped.
+///
+/// `visit` returns the first group that it did not take.
+pub(crate) fn split(
+    rows: Range<usize>,
+    group_rows: usize,
+    mut visit: impl FnMut(Range<usize>) -> usize,
+    mut decode: impl FnMut(Range<usize>),
+) {
+    /// Rows decoded at a time after a stop: the next groups are probably as wide.
+    const DECODED_ROWS: usize = 1_024;
+
+    let groups_end = rows.end / group_rows;
+    let mut row = rows.start;
+    while row < rows.end {
+        let group = row / group_rows;
+        if !row.is_multiple_of(group_rows) || group == groups_end {
+            let end = rows.end.min((group + 1) * group_rows);
+            decode(row..end);
+            row = end;
+            continue;
+        }
+        row = visit(group..groups_end) * group_rows;
+        let end = (groups_end * group_rows).min(row + DECODED_ROWS);
+        if row < end {
+            decode(row..end);
+            row = end;
+        }
+    }
+}
+
+/// Unpacks as [`lanes`](super::lanes) does, but for a width that is known at run time only: one
+/// copy of the work for each width would be a hundred times the code, and memory is the limit.
+#[inline(always)]
+fn visit_group<S: Simd, V: VisitState<S>, const LANES: usize>(
+    simd: S,
+    bytes: &[u8],
+    width: usize,
+    state: &mut V,
+) {
+    let lines = &bytes.as_chunks::<4>().0.as_chunks::<LANES>().0[..width];
+    let kept = simd.splat(mask(width) as u32);
+    let mut bit = 0;
+    for position in 0..32 {
+        let (line, shift) = (bit / 32, (bit % 32) as u32);
+        // The last position ends with the last line; one of width 0 has none.
+        let next = lines.get(line + 1).unwrap_or(const { &[[0; 4]; LANES] }).as_flattened();
+        let line = lines.get(line).unwrap_or(const { &[[0; 4]; LANES] }).as_flattened();
+        for lane in (0..LANES).step_by(S::lanes::<u32>()) {
+            let low = simd.load_le::<u32>(&line[lane * 4..]) >> shift;
+            let high = simd.load_le::<u32>(&next[lane * 4..]) << (32 - shift);
+            state.keys(position * LANES + lane, (low | high) & kept);
+        }
+        bit += width;
+    }
+}
