@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use nacre_column::{
     Block, CHUNK_ROWS, ColumnBuffer, ColumnType, CompareOp, Constant, EncodedBlock, Flavour,
-    Restriction, VECTOR_ROWS, block, kernel,
+    Format, Restriction, VECTOR_ROWS, block, kernel,
 };
 
 /// Runs the rows and prints them.
@@ -103,30 +103,92 @@ fn vectors() -> impl Iterator<Item = std::ops::Range<usize>> {
     (0..CHUNK_ROWS).step_by(VECTOR_ROWS).map(|start| start..start + VECTOR_ROWS)
 }
 
+/// Decodes a block of `column` in `format` to `T`, vector by vector.
+fn decode_format<T: Copy + Into<i64>>(
+    runner: &Runner,
+    (id, suffix): (&str, &str),
+    format: Format,
+    column: &ColumnBuffer,
+    decode: impl Fn(&Block<'_>, Flavour, std::ops::Range<usize>, &mut Vec<T>),
+) {
+    let encoded = block::encode_as(column, Flavour::active(), format).expect("encodes");
+    let block = Block::open(&encoded.bytes, column.column_type()).expect("opens");
+    let bits = encoded.bytes.len() as f64 * 8.0 / CHUNK_ROWS as f64;
+    let mut out: Vec<T> = Vec::with_capacity(VECTOR_ROWS);
+    runner.flavours(id, &format!("{suffix},bits={bits:.1}"), |flavour| {
+        vectors().fold(0, |sum, rows| {
+            out.clear();
+            decode(&block, flavour, rows, &mut out);
+            sum ^ (out[0].into() ^ out[VECTOR_ROWS - 1].into()) as u64
+        })
+    });
+}
+
+fn is_there(format: Format) -> bool {
+    block::encode_as(&ColumnBuffer::new(ColumnType::Integer), Flavour::Scalar, format).is_ok()
+}
+
+/// Every format of whole numbers, beside a plain copy of as many values.
+fn bench_formats(runner: &Runner) {
+    let source = vec![7_i32; CHUNK_ROWS];
+    let mut out: Vec<i32> = Vec::with_capacity(VECTOR_ROWS);
+    runner.flavours("decode/copy/i32", "", |_| {
+        vectors().fold(0, |sum, rows| {
+            out.clear();
+            out.extend_from_slice(&source[rows]);
+            sum ^ out[0] as u64
+        })
+    });
+    let mut outliers = ColumnBuffer::new(ColumnType::Integer);
+    let mut random = Random(5);
+    for row in 0..CHUNK_ROWS {
+        let width = if row % 1_000 == 7 { 30 } else { 8 };
+        outliers.push_int(random.next().unbounded_shr(64 - width) as i64);
+    }
+    let columns = [
+        ("/width=7", ints(ColumnType::Integer, 7, 0)),
+        ("/width=20", ints(ColumnType::Integer, 20, 0)),
+        ("/outliers=0.1%", outliers),
+    ];
+    for format in Format::ALL.into_iter().filter(|f| is_there(*f)) {
+        for (suffix, column) in &columns {
+            let ids = ["i32", "i64"].map(|name| format!("decode/{format}/{name}"));
+            decode_format(
+                runner,
+                (&ids[0], suffix),
+                format,
+                column,
+                |block, flavour, rows, out| {
+                    block.decode_i32(flavour, rows, out).expect("decodes");
+                },
+            );
+            decode_format(
+                runner,
+                (&ids[1], suffix),
+                format,
+                column,
+                |block, flavour, rows, out| {
+                    block.decode_i64(flavour, rows, out).expect("decodes");
+                },
+            );
+            let id = format!("encode/{format}/i32");
+            runner.flavours(&id, suffix, |flavour| {
+                let block = block::encode_as(column, flavour, format).expect("encodes");
+                block.bytes.len() as u64 ^ u64::from(block.header.crc32c)
+            });
+        }
+    }
+}
+
 fn bench_decode(runner: &Runner) {
     for width in [1, 4, 7, 12, 16, 20, 27, 33, 48, 63] {
-        let encoded = encoded(&ints(ColumnType::BigInt, width, 0));
-        let block = Block::open(&encoded.bytes, ColumnType::BigInt).expect("opens");
-        let mut out: Vec<i64> = Vec::with_capacity(VECTOR_ROWS);
-        runner.flavours("decode/static_bp/i64", &format!("/width={width}"), |flavour| {
-            vectors().fold(0, |sum, rows| {
-                out.clear();
-                block.decode_i64(flavour, rows, &mut out).expect("decodes");
-                sum ^ out[0] as u64 ^ out[VECTOR_ROWS - 1] as u64
-            })
-        });
-    }
-    for width in [4, 12, 20] {
-        let encoded = encoded(&ints(ColumnType::Integer, width, 0));
-        let block = Block::open(&encoded.bytes, ColumnType::Integer).expect("opens");
-        let mut out: Vec<i32> = Vec::with_capacity(VECTOR_ROWS);
-        runner.flavours("decode/static_bp/i32", &format!("/width={width}"), |flavour| {
-            vectors().fold(0, |sum, rows| {
-                out.clear();
-                block.decode_i32(flavour, rows, &mut out).expect("decodes");
-                sum ^ out[0] as u64 ^ out[VECTOR_ROWS - 1] as u64
-            })
-        });
+        let column = ints(ColumnType::BigInt, width, 0);
+        for format in [Format::StaticBp, Format::DynamicBp] {
+            let (id, suffix) = (format!("decode/{format}/widths"), format!("/width={width}"));
+            decode_format(runner, (&id, &suffix), format, &column, |block, flavour, rows, out| {
+                block.decode_i64(flavour, rows, out).expect("decodes");
+            });
+        }
     }
     let decimal = ColumnType::Decimal { precision: 15, scale: 2 };
     let block_bytes = encoded(&ints(decimal, 23, 0));
@@ -225,6 +287,7 @@ fn main() {
     let prefix = arguments.into_iter().find(|argument| !argument.starts_with("--"));
     let rounds = if is_bench { 200 } else { 0 };
     let runner = Runner { rounds, prefix: prefix.unwrap_or_default() };
+    bench_formats(&runner);
     bench_decode(&runner);
     bench_encode(&runner);
     bench_select(&runner);

@@ -84,11 +84,21 @@ impl Places<'_> {
                 let start = usize::from(start);
                 let widths = packed.get(start * META_GROUPS..).and_then(|rest| rest.first_chunk());
                 let widths: &[u8; META_GROUPS] = widths.unwrap_or(&[0; META_GROUPS]);
-                let before: u16 = widths[..group].iter().map(|width| u16::from(*width)).sum();
-                (start + 1 + usize::from(before), usize::from(widths[group]))
+                let before = u128::from_le_bytes(*widths) & !(u128::MAX << (group * 8));
+                (start + 1 + sum_of_bytes(before), usize::from(widths[group]))
             }
         }
     }
+}
+
+/// Adds up the bytes of `word` without a loop.
+#[inline(always)]
+fn sum_of_bytes(word: u128) -> usize {
+    const EVEN: u64 = 0x00ff_00ff_00ff_00ff;
+    // Sums of four bytes fit 16 bits, as that of all does; the product has it at the top.
+    let (lower, upper) = (word as u64, (word >> 64) as u64);
+    let pairs = (lower & EVEN) + (lower >> 8 & EVEN) + (upper & EVEN) + (upper >> 8 & EVEN);
+    (pairs.wrapping_mul(0x0001_0001_0001_0001) >> 48) as usize
 }
 
 /// What the keys of each group are added to besides the base of all.
@@ -382,7 +392,7 @@ fn unpack_narrow_group(
     macro_rules! by_width {
         ($($width:literal)*) => {
             match width {
-                $($width => unpack_narrow::<$width, 4>(bytes, base, out),)*
+                $($width => unpack_narrow::<$width>(bytes, base, out),)*
                 _ => out.as_flattened_mut().fill(MaybeUninit::new(base)),
             }
         };
@@ -391,30 +401,29 @@ fn unpack_narrow_group(
         32);
 }
 
-/// The outer loop runs over lanes, and its body is straight-line code for the positions of one
-/// lane: this is the shape that the compiler turns into one register of neighbouring lanes.
+/// Straight-line code, four neighbouring rows at a time: the compiler makes each of these arrays
+/// one register.
 #[inline(always)]
-#[allow(clippy::needless_range_loop, reason = "the lane is an index into lines, too")]
-fn unpack_narrow<const WIDTH: usize, const LANES: usize>(
+fn unpack_narrow<const WIDTH: usize>(
     bytes: &[u8],
     base: u32,
-    out: &mut [[MaybeUninit<u32>; LANES]; 32],
+    out: &mut [[MaybeUninit<u32>; 4]; 32],
 ) {
-    let lines = &bytes.as_chunks::<4>().0.as_chunks::<LANES>().0[..WIDTH];
-    let word = |line: usize, lane: usize| u32::from_le_bytes(lines[line][lane]);
-    for lane in 0..LANES {
-        macro_rules! step {
-            ($($position:literal)*) => {$({
-                let bit = $position * WIDTH;
-                let mut key = word(bit / 32, lane) >> (bit % 32);
-                if bit % 32 + WIDTH > 32 {
-                    key |= word(bit / 32 + 1, lane) << (32 - bit % 32);
-                }
-                out[$position][lane].write((key & mask(WIDTH) as u32).wrapping_add(base));
-            })*};
-        }
-        each_position!(step);
+    let lines = &bytes.as_chunks::<4>().0.as_chunks::<4>().0[..WIDTH];
+    let line = |index: usize| lines[index].map(u32::from_le_bytes);
+    macro_rules! step {
+        ($($position:literal)*) => {$({
+            let bit = $position * WIDTH;
+            let mut keys = line(bit / 32).map(|word| word >> (bit % 32));
+            if bit % 32 + WIDTH > 32 {
+                let high = line(bit / 32 + 1).map(|word| word << (32 - bit % 32));
+                keys = [keys[0] | high[0], keys[1] | high[1], keys[2] | high[2], keys[3] | high[3]];
+            }
+            let keys = keys.map(|key| (key & mask(WIDTH) as u32).wrapping_add(base));
+            out[$position] = keys.map(MaybeUninit::new);
+        })*};
     }
+    each_position!(step);
 }
 
 /// Packs keys into groups, one after the other; the last is filled up with zeros.

@@ -181,6 +181,11 @@ impl<'a> Exceptions<'a> {
     fn high(&self, index: usize) -> u64 {
         let bit = index * self.high;
         let bytes = &self.highs[bit / 8..];
+        if self.high <= 56
+            && let Some(word) = bytes.first_chunk()
+        {
+            return u64::from_le_bytes(*word) >> (bit % 8) & mask(self.high);
+        }
         let word = match bytes.first_chunk() {
             Some(word) => u128::from_le_bytes(*word),
             None => {
