@@ -23,8 +23,13 @@ const PREFETCH_DISTANCE: usize = 8;
 /// Longest update that keeps the master's lines if it is near: past that, streaming saves more
 /// than reading the lines back costs.
 pub(crate) const NEAR_BYTES_MAX: usize = 256;
-/// Sizes of near updates that have code of their own: up to a word, a line, and the longest.
-const NEAR_SIZES: [usize; 3] = [size_of::<u64>(), CACHE_LINE_BYTES, NEAR_BYTES_MAX];
+/// Sizes of near updates that have code of their own, and the size for which the switch chooses it:
+/// what is not much longer than a line covers parts of lines, which are slow to stream.
+const NEAR_SIZES: [(usize, usize); 3] = [
+    (size_of::<u64>(), size_of::<u64>()),
+    (2 * CACHE_LINE_BYTES, CACHE_LINE_BYTES),
+    (NEAR_BYTES_MAX, NEAR_BYTES_MAX),
+];
 
 /// Addresses and code for the members as they are now.
 #[derive(Debug)]
@@ -86,13 +91,26 @@ impl Engine {
     /// As for [`Engine::write`].
     #[inline(always)]
     pub(crate) unsafe fn write_near(&self, offset: u64, source: &[u8]) -> Routines {
-        debug_assert!(source.len() <= NEAR_BYTES_MAX);
-        let class =
-            usize::from(source.len() > NEAR_SIZES[0]) + usize::from(source.len() > NEAR_SIZES[1]);
-        let code = self.near[class];
+        let code = self.near(source.len());
         // SAFETY: as in `write`.
         unsafe { (code.write)(&self.targets, offset as usize, source.as_ptr(), source.len()) };
         code
+    }
+
+    /// Starts to load the lines of a near update to come, where it will store through the cache.
+    #[inline]
+    pub(crate) fn prefetch_near(&self, offset: u64, bytes: usize) {
+        let cached = self.near(bytes).cached;
+        for line in (0..bytes).step_by(CACHE_LINE_BYTES) {
+            self.targets.prefetch(offset as usize + line, cached);
+        }
+    }
+
+    #[inline(always)]
+    fn near(&self, bytes: usize) -> Routines {
+        debug_assert!(bytes <= NEAR_BYTES_MAX);
+        let class = usize::from(bytes > NEAR_SIZES[0].0) + usize::from(bytes > NEAR_SIZES[1].0);
+        self.near[class]
     }
 
     /// Whether a store of an aligned word of 4 or 8 bytes is one instruction in each member.
@@ -185,7 +203,7 @@ impl Engine {
         }
         let log = forced.unwrap_or(Mechanism::MOVNT_SF_SM);
         let mut near = [routines(log, flush, replicas.len())?; NEAR_SIZES.len()];
-        for (code, bytes) in near.iter_mut().zip(NEAR_SIZES) {
+        for (code, (_, bytes)) in near.iter_mut().zip(NEAR_SIZES) {
             let plain = switch.mechanism(false, false, bytes).with_cached_master();
             *code = routines(forced.unwrap_or(plain), flush, replicas.len())?;
         }

@@ -1,6 +1,7 @@
 //! Prefetch of bytes that will be stored to. Changes nothing but time.
 
 use crate::prefetch;
+use crate::set::engine::NEAR_BYTES_MAX;
 use crate::set::member::Member;
 use crate::set::pool_set::PoolSet;
 
@@ -12,6 +13,15 @@ impl PoolSet {
             if let Member { pool: Some(pool), .. } = member {
                 prefetch::line_for_write(pool.base().wrapping_add(offset as usize));
             }
+        }
+    }
+
+    /// Starts to load the lines that [`PoolSet::write_near`] of these bytes will store to; the
+    /// range lies in the set.
+    #[inline]
+    pub(crate) fn prefetch_near(&self, offset: u64, bytes: usize) {
+        if let Some(engine) = self.engine.as_ref().filter(|_| bytes <= NEAR_BYTES_MAX) {
+            engine.prefetch_near(offset, bytes);
         }
     }
 

@@ -106,6 +106,12 @@ impl Inner {
     /// Returns the leaf that may hold `key`.
     #[inline]
     pub(super) fn leaf(&self, key: &[u8]) -> LeafRef {
+        self.place(key).leaf
+    }
+
+    /// As [`Inner::leaf`], with the units of the leaf that are in use.
+    #[inline]
+    pub(super) fn place(&self, key: &[u8]) -> Place {
         let mut node = &self.root;
         loop {
             match node {
@@ -113,7 +119,10 @@ impl Inner {
                     node = &branch.children[branch.separators.child(key)];
                     node.prefetch();
                 }
-                Node::Twig(twig) => return twig.leaves[twig.separators.child(key)],
+                Node::Twig(twig) => {
+                    let index = twig.separators.child(key);
+                    return Place { leaf: twig.leaves[index], used: twig.used[index] };
+                }
             }
         }
     }

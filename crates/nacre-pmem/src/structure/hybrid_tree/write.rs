@@ -13,7 +13,10 @@
 
 use std::sync::RwLockWriteGuard;
 
-use super::entry::{self, INLINE_BYTES_MAX, KEY_BYTES_MAX, Stored, VALUE_BYTES_MAX, WORD_OFFSET};
+use super::entry::{
+    self, INLINE_BYTES_MAX, KEY_BYTES_MAX, Stored, VALUE_BYTES_MAX, WORD_BYTES, WORD_OFFSET,
+};
+use super::inner::Place;
 use super::leaf::{self, Damage, Hit, Leaf, LeafRef, SLOTS};
 use super::tree::{HybridTree, State, with_leaf};
 use crate::error::{Error, ErrorKind, Result};
@@ -152,7 +155,10 @@ impl State {
     fn change(&mut self, key: &[u8], value: &[u8], change: Change) -> Result<bool> {
         check_sizes(key, value)?;
         let fingerprint = entry::fingerprint(key);
-        let leaf = self.inner.leaf(key);
+        let Place { leaf, used } = self.inner.place(key);
+        if value.len() > WORD_BYTES && value.len() <= INLINE_BYTES_MAX {
+            self.expect_entry(leaf, used, entry::entry_bytes(key.len(), value.len()), fingerprint);
+        }
         let (live, hit) = self.find(key, fingerprint, leaf)?;
         match hit {
             Some(_) if change == Change::Insert => Ok(false),
@@ -164,6 +170,16 @@ impl State {
             }
             hit => self.replace(key, value, fingerprint, live, hit).map(|()| true),
         }
+    }
+
+    /// Starts to load the lines of a new entry and of the publish word, in every member, while the
+    /// old entry is looked for.
+    #[inline]
+    fn expect_entry(&self, leaf: LeafRef, used: u64, bytes: usize, fingerprint: u8) {
+        let home = leaf::home_slot(fingerprint);
+        let Some(slot) = leaf::free_slot(leaf.class(), used, bytes, home) else { return };
+        self.set.prefetch_near(leaf.offset(), size_of::<u64>());
+        self.set.prefetch_near(leaf.slot_offset(slot), bytes);
     }
 
     fn update_batch(&mut self, updates: &[(&[u8], &[u8])]) -> Result<u64> {
