@@ -9,9 +9,9 @@
 //!    so that nobody gains or loses by what ran before.
 //! 4. The median of a mechanism's runs is its figure.
 //!
-//! A transactional update is measured as the undo log stores: an entry of the old bytes, a fence,
-//! the update and a commit word, a fence; the log is streamed, the update takes the mechanism. One
-//! word is stored without a log.
+//! A transactional update is measured as the transaction log stores: a record of the new bytes,
+//! a fence, the update, for which the next fence waits; the log is streamed, the update takes the
+//! mechanism. One word is stored without a log.
 
 use std::time::{Duration, Instant};
 
@@ -26,12 +26,11 @@ use super::profile::{Machine, Measurement, Pattern, Profile, Situation};
 const HOPELESS: f64 = 1.5;
 /// The part of a run that is counted lasts so many times as long as the part before it.
 const WARM_UP_SHARE: u32 = 5;
-/// Bytes of an undo log in front of the old bytes.
-const ENTRY_BYTES: usize = 40;
-const COMMIT_BYTES: usize = 8;
+/// Bytes of a record of the transaction log in front of the new bytes.
+const RECORD_BYTES: usize = 40;
 /// Updates of words are transactions by themselves.
 const WORD_BYTES: [usize; 2] = [4, 8];
-/// Bytes in front of each member that stand for the undo log.
+/// Bytes in front of each member that stand for the transaction log; its two halves alternate.
 const LOG_BYTES: usize = 1 << 20;
 
 /// What to measure.
@@ -171,7 +170,7 @@ struct Places {
 struct Task<'a> {
     targets: &'a Targets,
     code: Routines,
-    /// The code for the undo log if one is written.
+    /// The code for the transaction log if one is written.
     log: Option<Routines>,
     pattern: Pattern,
     update_bytes: usize,
@@ -245,20 +244,20 @@ impl<'a> Site<'a> {
     /// Updates for the length of a run and returns the mean time of an update.
     fn run(&mut self, task: &Task<'_>) -> f64 {
         let bytes = task.update_bytes;
-        let mut source = vec![0x5A; bytes.max(COMMIT_BYTES)];
-        let mut entry = vec![0x5A; (bytes + ENTRY_BYTES).next_multiple_of(64)];
-        self.update_for(task, self.calibration.run / WARM_UP_SHARE, &mut source, &mut entry);
-        self.update_for(task, self.calibration.run, &mut source, &mut entry)
+        let mut source = vec![0x5A; bytes];
+        let mut record = vec![0x5A; (bytes + RECORD_BYTES).next_multiple_of(64)];
+        self.update_for(task, self.calibration.run / WARM_UP_SHARE, &mut source, &mut record);
+        self.update_for(task, self.calibration.run, &mut source, &mut record)
     }
 
     /// Updates for as long as `time` and returns the mean time of an update in nanoseconds;
-    /// `source` and `entry` are room for the bytes of an update and of an entry of the log.
+    /// `source` and `record` are room for the bytes of an update and of a record of the log.
     fn update_for(
         &mut self,
         task: &Task<'_>,
         time: Duration,
         source: &mut [u8],
-        entry: &mut [u8],
+        record: &mut [u8],
     ) -> f64 {
         let Task { targets, code, log, pattern, update_bytes: bytes } = *task;
         let slots = (self.calibration.member_bytes as usize - LOG_BYTES) / bytes;
@@ -272,22 +271,22 @@ impl<'a> Site<'a> {
                 source[0] = count as u8;
                 let offset = LOG_BYTES + self.places.next(pattern, mask) * bytes;
                 if let Some(log) = log {
-                    // SAFETY: as below; the entry lies in front of the data: its offset and length
-                    // stay below `LOG_BYTES`.
-                    unsafe { log_entry(targets, log, offset, entry, bytes) };
+                    record[RECORD_BYTES..RECORD_BYTES + bytes].copy_from_slice(source);
+                    let slot_bytes = LOG_BYTES / 2;
+                    let length = record.len().min(slot_bytes);
+                    // SAFETY: as below; the record lies in front of the data: the second slot ends
+                    // at `LOG_BYTES`.
+                    unsafe {
+                        (log.write)(targets, count % 2 * slot_bytes, record.as_ptr(), length)
+                    };
+                    (log.drain)();
                 }
                 // SAFETY: the members of `targets` are mapped writable while `self` is borrowed,
                 // `offset + bytes` is at most their size, and nobody else has them; the code is for
                 // this flush flavour and number of replicas; `source` is long enough and apart.
                 unsafe { (code.write)(targets, offset, source.as_ptr(), bytes) };
-                match log {
-                    None => (code.drain)(),
-                    Some(log) => {
-                        // SAFETY: as above: the commit word lies in the log.
-                        unsafe { (log.write)(targets, 0, source.as_ptr(), COMMIT_BYTES) };
-                        // Waits for the flushes of both.
-                        (log.drain)();
-                    }
+                if log.is_none() {
+                    (code.drain)();
                 }
                 count += 1;
             }
@@ -334,28 +333,6 @@ fn median(mut times: Vec<f64>) -> f64 {
         0 => (times[middle - 1] + times[middle]) / 2.0,
         _ => times[middle],
     }
-}
-
-/// Stores an entry with the bytes of the master at `offset`, in whole lines, and waits for it.
-///
-/// # Safety
-/// As for the caller's own stores, `bytes` at `offset`.
-unsafe fn log_entry(
-    targets: &Targets,
-    log: Routines,
-    offset: usize,
-    entry: &mut [u8],
-    bytes: usize,
-) {
-    let old = targets.master().wrapping_add(offset);
-    let length = entry.len().min(LOG_BYTES);
-    // SAFETY: `bytes` bytes of the master are mapped and fit the entry behind its header;
-    // `length` is at most the size of the log in front of the data, and of the entry.
-    unsafe {
-        std::ptr::copy_nonoverlapping(old, entry[ENTRY_BYTES..].as_mut_ptr(), bytes);
-        (log.write)(targets, 0, entry.as_ptr(), length);
-    }
-    (log.drain)();
 }
 
 impl Drop for Site<'_> {
