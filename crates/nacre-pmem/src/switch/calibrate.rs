@@ -7,7 +7,9 @@
 //! 3. Places go on from run to run: a run that began where the last one did would find its lines
 //!    in the cache. Each round has another order, and a run begins with a part that is not counted,
 //!    so that nobody gains or loses by what ran before.
-//! 4. The median of a mechanism's runs is its figure.
+//! 4. A run is timed in pieces of a few updates, and the median piece counts: what else the machine
+//!    does stops a run for as long as thousands of updates take. The median of a mechanism's runs
+//!    is its figure.
 //!
 //! A transactional update is measured as the transaction log stores: a record of the new bytes,
 //! a fence, the update, for which the next fence waits; the log is streamed, the update takes the
@@ -30,6 +32,9 @@ const WARM_UP_SHARE: u32 = 5;
 const RECORD_BYTES: usize = 40;
 /// Updates of words are transactions by themselves.
 const WORD_BYTES: [usize; 2] = [4, 8];
+/// Updates between two looks at the clock, and the bytes that end such a piece earlier.
+const PIECE_UPDATES_MAX: usize = 16;
+const PIECE_BYTES: usize = 16 << 10;
 /// Bytes in front of each member that stand for the transaction log; its two halves alternate.
 const LOG_BYTES: usize = 1 << 20;
 
@@ -250,8 +255,9 @@ impl<'a> Site<'a> {
         self.update_for(task, self.calibration.run, &mut source, &mut record)
     }
 
-    /// Updates for as long as `time` and returns the mean time of an update in nanoseconds;
-    /// `source` and `record` are room for the bytes of an update and of a record of the log.
+    /// Updates for as long as `time` and returns the time of an update of the median piece, in
+    /// nanoseconds; `source` and `record` are room for the bytes of an update and of a record of
+    /// the log.
     fn update_for(
         &mut self,
         task: &Task<'_>,
@@ -264,10 +270,12 @@ impl<'a> Site<'a> {
         // A power of two less is kept, so that a random slot is a mask.
         let mask = slots.next_power_of_two() / 2 - 1;
         let mut count = 0usize;
+        let piece_updates = (PIECE_BYTES / bytes).clamp(1, PIECE_UPDATES_MAX);
+        let mut pieces = Vec::new();
         let start = Instant::now();
-        loop {
-            // The clock is read rarely; 16 updates of 64 KiB take half a millisecond.
-            for _ in 0..16 {
+        let mut before = Duration::ZERO;
+        while before < time {
+            for _ in 0..piece_updates {
                 source[0] = count as u8;
                 let offset = LOG_BYTES + self.places.next(pattern, mask) * bytes;
                 if let Some(log) = log {
@@ -290,11 +298,11 @@ impl<'a> Site<'a> {
                 }
                 count += 1;
             }
-            let elapsed = start.elapsed();
-            if elapsed >= time {
-                return elapsed.as_nanos() as f64 / count as f64;
-            }
+            let after = start.elapsed();
+            pieces.push((after - before).as_nanos() as f64 / piece_updates as f64);
+            before = after;
         }
+        median(pieces)
     }
 }
 
@@ -328,11 +336,8 @@ fn order(count: usize, round: usize) -> impl Iterator<Item = usize> {
 
 fn median(mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
-    let middle = times.len() / 2;
-    match times.len() % 2 {
-        0 => (times[middle - 1] + times[middle]) / 2.0,
-        _ => times[middle],
-    }
+    let at = |index: usize| times.get(index).copied().unwrap_or_default();
+    (at(times.len().saturating_sub(1) / 2) + at(times.len() / 2)) / 2.0
 }
 
 impl Drop for Site<'_> {
