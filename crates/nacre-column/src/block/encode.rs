@@ -50,7 +50,10 @@ pub fn encode_ranked(
     flavour: Flavour,
 ) -> Result<EncodedBlock, BlockError> {
     let source = Source::new(column, flavour)?;
-    source.encode_one(column, &|ranking| ranking[rank % ranking.len()])
+    source.encode_one(column, &|ranking| {
+        let ranking = ranking();
+        ranking[rank % ranking.len()]
+    })
 }
 
 /// Encodes `column` once for each of `choices`, in that order.
@@ -75,9 +78,11 @@ pub fn encode_replicas(
     let source = Source::new(column, flavour)?;
     let is_fixed = |format: &Format| choices.contains(&FormatChoice::Fixed(*format));
     source.encode_all(column, &|ranking| {
+        let has_auto = choices.contains(&FormatChoice::Auto);
+        let ranking = if has_auto { ranking() } else { Vec::new() };
         let mut free: Vec<Format> = ranking.iter().copied().filter(|f| !is_fixed(f)).collect();
         if free.is_empty() {
-            free = ranking.to_vec();
+            free = ranking;
         }
         let mut chosen = free.into_iter().cycle();
         let choose = |choice: &FormatChoice| match choice {
@@ -117,6 +122,9 @@ fn check_format(column_type: ColumnType, format: Format) -> Result<(), BlockErro
     Ok(())
 }
 
+/// Ranks formats for the values, which costs a pass over them: asked for only if it is needed.
+type Ranking<'r> = &'r dyn Fn() -> Vec<Format>;
+
 /// What all encoders need to know of a buffer besides its values.
 pub(super) struct Source<'a> {
     pub(super) column_type: ColumnType,
@@ -140,7 +148,7 @@ impl<'a> Source<'a> {
     fn encode_one(
         &self,
         column: &ColumnBuffer,
-        choose: &dyn Fn(&[Format]) -> Format,
+        choose: &dyn Fn(Ranking<'_>) -> Format,
     ) -> Result<EncodedBlock, BlockError> {
         let mut blocks = self.encode_all(column, &|ranking| vec![choose(ranking)])?;
         Ok(blocks.swap_remove(0))
@@ -150,12 +158,12 @@ impl<'a> Source<'a> {
     fn encode_all(
         &self,
         column: &ColumnBuffer,
-        choose: &dyn Fn(&[Format]) -> Vec<Format>,
+        choose: &dyn Fn(Ranking<'_>) -> Vec<Format>,
     ) -> Result<Vec<EncodedBlock>, BlockError> {
         match column.values() {
             Values::Bytes(values) => {
                 let texts = Texts::new(self, values)?;
-                self.each_format(&choose(&texts.ranking()), |format| {
+                self.each_format(&choose(&|| texts.ranking()), |format| {
                     let block = texts.encode(format)?;
                     texts.verify(&block)?;
                     Ok(block)
@@ -163,7 +171,7 @@ impl<'a> Source<'a> {
             }
             values => {
                 let numbers = Numbers::new(self, values)?;
-                self.each_format(&choose(&numbers.ranking()), |format| {
+                self.each_format(&choose(&|| numbers.ranking()), |format| {
                     let block = numbers.encode(format)?;
                     numbers.verify(&block)?;
                     Ok(block)

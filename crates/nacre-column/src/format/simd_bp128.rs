@@ -84,7 +84,17 @@ impl KeyReader for Reader<'_> {
     const STEP: usize = GROUP_ROWS;
 
     fn unpack<K: Key>(&self, flavour: Flavour, base: K, first: usize, out: &mut [MaybeUninit<K>]) {
-        self.groups.unpack(flavour, self.shape.width, base, first / GROUP_ROWS, out);
+        let (mut group, mut out) = (first / GROUP_ROWS, out);
+        while out.len() >= GROUP_ROWS {
+            let (meta, in_meta) = (group / META_GROUPS, group % META_GROUPS);
+            let count = (META_GROUPS - in_meta).min(out.len() / GROUP_ROWS);
+            let (now, later) = out.split_at_mut(count * GROUP_ROWS);
+            // The widths once added up lead to 16 groups.
+            let starts = self.starts_of_groups(meta);
+            let groups = Groups128 { places: Places::Listed(&starts), ..self.groups };
+            groups.unpack(flavour, self.shape.width, base, in_meta, now);
+            (group, out) = (group + count, later);
+        }
     }
 
     fn groups(&self) -> Option<PackedGroups<'_>> {
@@ -123,6 +133,25 @@ impl KeyReader for Reader<'_> {
 }
 
 impl Reader<'_> {
+    /// Returns where the groups of a meta-block start, and where the last ends; 0 if it is not
+    /// there.
+    fn starts_of_groups(&self, meta: usize) -> [[u8; 2]; META_GROUPS + 1] {
+        let mut starts = [[0; 2]; META_GROUPS + 1];
+        let Some(start) = self.starts.get(meta).map(|start| u16::from_le_bytes(*start)) else {
+            return starts;
+        };
+        let widths = usize::from(start) * Groups128::LINE_BYTES;
+        let widths = self.groups.packed.get(widths..).and_then(|rest| rest.first_chunk());
+        let widths: &[u8; META_GROUPS] = widths.unwrap_or(&[0; META_GROUPS]);
+        let mut line = start.wrapping_add(1);
+        for (start, width) in starts.iter_mut().zip(widths) {
+            *start = line.to_le_bytes();
+            line = line.wrapping_add(u16::from(*width));
+        }
+        starts[META_GROUPS] = line.to_le_bytes();
+        starts
+    }
+
     /// Checks that no group is wider than the block and that groups without rows have no bits.
     fn check_widths(
         &self,
