@@ -50,8 +50,17 @@ impl Engine {
                 }
             }
         };
+        Ok(Self::of(database))
+    }
+
+    /// Opens or creates a database with options, such as further memory domains.
+    pub fn open_with(options: OpenOptions) -> Result<Self> {
+        Ok(Self::of(Database::open(options).map_err(Error::nacre("open a database"))?))
+    }
+
+    fn of(database: Database) -> Self {
         let session = database.session();
-        Ok(Self { database, session })
+        Self { database, session }
     }
 
     /// Returns the database.

@@ -2,14 +2,15 @@
 
 use datafusion::sql::sqlparser::ast::{
     ColumnDef as SqlColumn, ColumnOption, CreateTable, CreateTableOptions, Expr, Ident,
-    IndexColumn, ObjectName, ObjectType, SqlOption, TableConstraint, Value,
+    IndexColumn, ObjectName, ObjectType, TableConstraint,
 };
-use nacre_column::{PolicyError, ReplicaPolicy};
+use nacre_column::ReplicaPolicy;
 use nacre_store::{ColumnDef, Store, TableSchema};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
 use crate::names::{fold, table_name};
+use crate::replicas::{check_table, policy};
 use crate::types::column_type;
 
 /// Runs `CREATE TABLE`; returns the command tag.
@@ -18,6 +19,7 @@ pub(crate) fn create_table(store: &Store, statement: &CreateTable) -> Result<Str
     if statement.if_not_exists && store.table(&schema.name).is_ok() {
         return Ok("CREATE TABLE".into());
     }
+    check_table(store, &schema)?;
     store.create_table(schema).map_err(from_store)?;
     Ok("CREATE TABLE".into())
 }
@@ -40,7 +42,7 @@ pub(crate) fn drop_tables(
             Err(_) if if_exists => {}
             Err(_) => {
                 let message = format!("table \"{name}\" does not exist");
-                return Err(Error::new(ErrorKind::UndefinedObject, message));
+                return Err(Error::undefined_table(message));
             }
         }
     }
@@ -79,7 +81,7 @@ fn table_schema(statement: &CreateTable) -> Result<TableSchema> {
             let index =
                 columns.iter().position(|column| column.name == member).ok_or_else(|| {
                     let message = format!("column \"{member}\" named in key does not exist");
-                    Error::new(ErrorKind::UndefinedObject, message)
+                    Error::undefined_column(message)
                 })?;
             columns[index].is_nullable = false;
             indexes.push(index);
@@ -143,43 +145,13 @@ fn key_columns(columns: &[IndexColumn]) -> Result<Vec<String>> {
         .collect()
 }
 
-/// Reads `WITH (replicas = 'FORMAT@PLACE, ...')`: what replicas the table's columns have.
+/// Reads `WITH (replicas = '...')`.
 fn replicas(options: &CreateTableOptions) -> Result<Option<ReplicaPolicy>> {
-    let options = match options {
-        CreateTableOptions::None => return Ok(None),
-        CreateTableOptions::With(options) => options,
-        _ => return Err(Error::not_supported("table options other than WITH (...)")),
-    };
-    let mut policy = None;
-    for option in options {
-        let SqlOption::KeyValue { key, value } = option else {
-            return Err(Error::not_supported(format_args!("table option {option}")));
-        };
-        if fold(key) != "replicas" {
-            let message = format!("unrecognized parameter \"{}\"", key.value);
-            return Err(Error::new(ErrorKind::InvalidStatement, message)
-                .with_hint("Nacre knows WITH (replicas = 'FORMAT@DOMAIN, ...')."));
-        }
-        policy = Some(replica_policy(value)?);
+    match options {
+        CreateTableOptions::None => Ok(None),
+        CreateTableOptions::With(options) => policy(options),
+        _ => Err(Error::not_supported("table options other than WITH (...)")),
     }
-    Ok(policy)
-}
-
-fn replica_policy(value: &Expr) -> Result<ReplicaPolicy> {
-    let text = match value {
-        Expr::Value(value) => match &value.value {
-            Value::SingleQuotedString(text) => Some(text),
-            _ => None,
-        },
-        _ => None,
-    };
-    let Some(text) = text else {
-        let message = format!("replicas = {value}: the replicas are to be a string");
-        return Err(Error::new(ErrorKind::InvalidStatement, message));
-    };
-    text.parse().map_err(|error: PolicyError| {
-        Error::new(ErrorKind::InvalidStatement, format!("replicas: {error}"))
-    })
 }
 
 fn reject_unsupported(statement: &CreateTable) -> Result<()> {

@@ -53,6 +53,8 @@ pub struct Error(Box<Inner>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Inner {
     kind: ErrorKind,
+    /// A more precise code than that of the kind.
+    code: Option<&'static str>,
     message: String,
     detail: Option<String>,
     hint: Option<String>,
@@ -68,6 +70,7 @@ impl Error {
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self(Box::new(Inner {
             kind,
+            code: None,
             message: message.into(),
             detail: None,
             hint: None,
@@ -79,6 +82,26 @@ impl Error {
     /// Creates a `not supported: ...` error.
     pub fn not_supported(what: impl fmt::Display) -> Self {
         Self::new(ErrorKind::NotSupported, format!("not supported: {what}"))
+    }
+
+    /// Creates the error for a table that does not exist.
+    pub(crate) fn undefined_table(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::UndefinedObject, message).with_code("42P01")
+    }
+
+    /// Creates the error for a column that does not exist.
+    pub(crate) fn undefined_column(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::UndefinedObject, message).with_code("42703")
+    }
+
+    /// Creates the error for a parameter whose name or value means nothing.
+    pub(crate) fn invalid_parameter(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::InvalidStatement, message).with_code("22023")
+    }
+
+    fn with_code(mut self, code: &'static str) -> Self {
+        self.0.code = Some(code);
+        self
     }
 
     /// Adds a second sentence of facts.
@@ -129,9 +152,9 @@ impl Error {
         self
     }
 
-    /// Returns PostgreSQL's code for errors of this kind.
+    /// Returns PostgreSQL's code for the error.
     pub fn sqlstate(&self) -> &'static str {
-        match self.0.kind {
+        self.0.code.unwrap_or(match self.0.kind {
             ErrorKind::Syntax => "42601",
             ErrorKind::UndefinedObject => "42704",
             ErrorKind::DuplicateObject => "42P07",
@@ -146,7 +169,7 @@ impl Error {
             ErrorKind::DataCorrupted => "XX001",
             ErrorKind::Cancelled => "57014",
             ErrorKind::Internal => "XX000",
-        }
+        })
     }
 
     /// Returns what kind of error it is.

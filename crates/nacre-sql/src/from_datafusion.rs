@@ -102,8 +102,7 @@ fn from_schema(error: &SchemaError) -> Error {
                 Some(relation) => format!("{}.{}", relation.table(), field.name),
                 None => format!("\"{}\"", field.name),
             };
-            let error =
-                Error::new(ErrorKind::UndefinedObject, format!("column {name} does not exist"));
+            let error = Error::undefined_column(format!("column {name} does not exist"));
             let mut names: Vec<&str> =
                 valid_fields.iter().map(|field| field.name.as_str()).collect();
             names.dedup();
@@ -125,7 +124,7 @@ fn from_plan(message: &str) -> Error {
     if let Some(name) = quoted_in(message, "table '", "' not found") {
         let name = name.strip_prefix("nacre.public.").unwrap_or(name);
         let message = format!("relation \"{name}\" does not exist");
-        return Error::new(ErrorKind::UndefinedObject, message)
+        return Error::undefined_table(message)
             .with_hint("SHOW TABLES lists the tables there are.");
     }
     if let Some(name) = quoted_in(message, "Invalid function '", "'") {

@@ -6,7 +6,12 @@ use crate::error::{Error, ErrorKind};
 
 /// Converts an error of the store, adding the way out where there is one.
 pub(crate) fn from_store(error: StoreError) -> Error {
-    with_way_out(Error::new(kind_of(&error), error.to_string()), &error)
+    let converted = match &error {
+        StoreError::UnknownTable { .. } => Error::undefined_table(error.to_string()),
+        StoreError::UnknownColumn { .. } => Error::undefined_column(error.to_string()),
+        _ => Error::new(kind_of(&error), error.to_string()),
+    };
+    with_way_out(converted, &error)
 }
 
 /// Returns what the caller can do about an error of the store.

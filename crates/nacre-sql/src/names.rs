@@ -10,6 +10,9 @@ pub(crate) const CATALOG: &str = "nacre";
 /// Name of the only schema that tables can be made in.
 pub(crate) const SCHEMA: &str = "public";
 
+/// Name of the schema of Nacre's own views; they are found without it, too.
+pub(crate) const SYSTEM_SCHEMA: &str = "nacre_catalog";
+
 /// Folds an unquoted name to lower case, as PostgreSQL does.
 pub(crate) fn fold(ident: &Ident) -> String {
     match ident.quote_style {
@@ -29,6 +32,9 @@ pub(crate) fn table_name(name: &ObjectName) -> Result<String> {
     }
     match parts.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         [table] | [SCHEMA, table] | [CATALOG, SCHEMA, table] => Ok((*table).to_owned()),
+        [SYSTEM_SCHEMA, view] | [CATALOG, SYSTEM_SCHEMA, view] => {
+            Err(Error::new(ErrorKind::InvalidStatement, format!("\"{view}\" is not a table")))
+        }
         [CATALOG, schema, _] | [schema, _] => Err(Error::new(
             ErrorKind::UndefinedObject,
             format!("schema \"{schema}\" does not exist"),

@@ -12,10 +12,9 @@ use std::thread::available_parallelism;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::config::Dialect;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
-use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder, TaskContext};
+use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
 use datafusion::optimizer::analyzer::resolve_grouping_function::ResolveGroupingFunction;
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
-use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
@@ -29,7 +28,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::from_datafusion::from_datafusion;
 use crate::from_store::from_store;
 use crate::names::{CATALOG, SCHEMA};
-use crate::scan::{Reads, checked};
+use crate::replicas::{alter_replicas, parse_alter};
+use crate::scan::answer;
+use crate::upkeep::Upkeep;
 use crate::{columns, ddl, explain, rewrite, support};
 
 /// How to open a database.
@@ -43,6 +44,9 @@ pub struct OpenOptions {
     pub is_read_only: bool,
     /// Worker threads of a query or load; `None` is one per hardware thread.
     pub threads: Option<usize>,
+    /// Leave lost replicas as they are until [`Database::repair`]:
+    /// no thread looks after them.
+    pub is_unattended: bool,
 }
 
 /// Where `COPY ... FROM STDIN` reads, where `COPY ... TO STDOUT` writes, and who watches.
@@ -66,6 +70,8 @@ pub enum Outcome {
 pub struct Database {
     store: Store,
     threads: usize,
+    /// `None` if nothing may be changed or nobody is to look after it.
+    upkeep: Option<Arc<Upkeep>>,
 }
 
 impl Database {
@@ -89,7 +95,11 @@ impl Database {
             is_read_only: options.is_read_only,
         })
         .map_err(from_store)?;
-        Ok(Self { store, threads })
+        let upkeep = match options.is_read_only || options.is_unattended {
+            true => None,
+            false => Some(Arc::new(Upkeep::start(&store)?)),
+        };
+        Ok(Self { store, threads, upkeep })
     }
 
     /// Starts a session.
@@ -117,7 +127,8 @@ impl Database {
             .build();
         let context = SessionContext::new_with_state(state);
         context.register_catalog(CATALOG, Arc::new(StoreCatalog::new(self.store.clone())));
-        Session { store: self.store.clone(), context, threads: self.threads }
+        let (store, upkeep) = (self.store.clone(), self.upkeep.clone());
+        Session { store, context, threads: self.threads, _upkeep: upkeep }
     }
 
     /// Returns the storage engine below.
@@ -136,6 +147,8 @@ pub struct Session {
     store: Store,
     context: SessionContext,
     threads: usize,
+    /// A session may outlive the handle that started it.
+    _upkeep: Option<Arc<Upkeep>>,
 }
 
 impl Session {
@@ -151,6 +164,9 @@ impl Session {
         if let Some(copy) = parse_copy(sql)? {
             let rows = self.copy(&copy, io).await?;
             return Ok(Outcome::Command { tag: format!("COPY {rows}") });
+        }
+        if let Some(alter) = parse_alter(sql)? {
+            return Ok(Outcome::Command { tag: alter_replicas(&self.store, alter)? });
         }
         let dialect = Dialect::PostgreSQL;
         let statement =
@@ -210,13 +226,7 @@ impl Session {
         let explain = explain::verbosity(&statement);
         let plan = state.statement_to_plan(statement).await.map_err(from_datafusion)?;
         support::check_plan(&plan)?;
-        let plan = state.create_physical_plan(&plan).await.map_err(from_datafusion)?;
-        let reads = Arc::new(Reads::default());
-        let task = TaskContext::from(&state);
-        let config = task.session_config().clone().with_extension(Arc::clone(&reads));
-        let task = Arc::new(task.with_session_config(config));
-        let stream = execute_stream(plan, task).map_err(from_datafusion)?;
-        let stream = checked(stream, reads);
+        let stream = answer(state, plan).await.map_err(from_datafusion)?;
         Ok(match (names, explain) {
             (Some(names), _) => columns::rename(stream, &names),
             (None, Some(is_verbose)) => explain::as_lines(stream, is_verbose),

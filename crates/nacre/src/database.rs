@@ -11,6 +11,7 @@
 //! volatile database ([`Database::open_in_memory`]) ends with its last handle.
 
 use std::future::Future;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 
@@ -19,8 +20,8 @@ use nacre_sql::datafusion::arrow::array::RecordBatch;
 use nacre_sql::datafusion::arrow::datatypes::SchemaRef;
 use nacre_sql::datafusion::execution::SendableRecordBatchStream;
 use nacre_sql::{
-    Error, ErrorKind, OpenOptions, Outcome, Result, Session, SourceStatement, StatementIo,
-    split_statements,
+    Error, ErrorKind, OpenOptions, Outcome, RepairReport, Result, ScrubReport, Session,
+    SourceStatement, StatementIo, split_statements,
 };
 use tokio::runtime::Runtime;
 
@@ -31,6 +32,7 @@ pub struct Database {
 }
 
 struct Inner {
+    database: nacre_sql::Database,
     session: Arc<Session>,
     runtime: Workers,
 }
@@ -113,6 +115,24 @@ impl Database {
         Ok(Batches { schema, stream, database: self.clone() })
     }
 
+    /// Verifies every byte of every replica. What is not whole is in the report, is not read any
+    /// more, and is rebuilt in the background or by [`Database::repair`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`] if the work itself fails.
+    pub fn scrub(&self) -> Result<ScrubReport> {
+        self.inner.database.scrub(&mut |_| ControlFlow::Continue(()))
+    }
+
+    /// Gives every column the replicas that its policy says, also in a domain that was lost and is
+    /// back or replaced; the report names what stays lost because no replica of it is whole.
+    ///
+    /// # Errors
+    /// [`ErrorKind::ReadOnly`], [`ErrorKind::DiskFull`], [`ErrorKind::Io`].
+    pub fn repair(&self) -> Result<RepairReport> {
+        self.inner.database.repair(&mut |_| ControlFlow::Continue(()))
+    }
+
     fn execute_one(&self, statement: &SourceStatement<'_>) -> Result<u64> {
         match self.start(statement)? {
             Outcome::Command { tag } => Ok(rows_of_tag(&tag)),
@@ -171,8 +191,9 @@ impl Builder {
     /// As [`Database::open`].
     pub fn open(self) -> Result<Database> {
         let runtime = Workers(Some(build_runtime(self.options.threads)?));
-        let session = Arc::new(nacre_sql::Database::open(self.options)?.session());
-        Ok(Database { inner: Arc::new(Inner { session, runtime }) })
+        let database = nacre_sql::Database::open(self.options)?;
+        let session = Arc::new(database.session());
+        Ok(Database { inner: Arc::new(Inner { database, session, runtime }) })
     }
 }
 

@@ -37,4 +37,4 @@ pub mod settings;
 
 pub use database::{Batches, Builder, Database};
 pub use nacre_sql::datafusion::arrow;
-pub use nacre_sql::{Error, ErrorKind, Position, Result};
+pub use nacre_sql::{Error, ErrorKind, LostReplica, Position, RepairReport, Result, ScrubReport};

@@ -64,6 +64,12 @@ pub const SETTINGS: &[Setting] = &[
         meaning: "what `nacre calibrate` measured; decides how replicas are written",
     },
     Setting {
+        name: "NACRE_SCRUB_HOURS",
+        values: "a whole number, 0 for never",
+        default: "168",
+        meaning: "how often a database that stays open is scrubbed",
+    },
+    Setting {
         name: "NACRE_HISTORY",
         values: "a file, or empty for none",
         default: "$XDG_STATE_HOME/nacre/history",

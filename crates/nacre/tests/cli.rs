@@ -564,3 +564,55 @@ fn names(directory: &Path) -> Vec<String> {
     names.sort();
     names
 }
+
+/// The files with blocks in a database directory.
+fn pools(database: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(database).unwrap().map(|entry| entry.unwrap().path());
+    let mut pools: Vec<PathBuf> =
+        entries.filter(|path| path.extension().is_some_and(|end| end == "pool")).collect();
+    pools.sort();
+    pools
+}
+
+#[test]
+fn lost_replicas_are_found_and_written_again() {
+    let directory = shells();
+    let database = directory.path().join("db");
+    let ran = run(directory.path(), &["scrub", "db"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("all whole"), "{}", ran.out);
+    let two = pools(&database);
+    assert_eq!(two.len(), 2);
+
+    for lost in two {
+        fs::remove_file(lost).unwrap();
+        let ran = run(directory.path(), &["scrub", "--readonly", "db"]);
+        assert_eq!(ran.code, 4, "{}{}", ran.out, ran.err);
+        assert!(ran.out.contains("LOST: table \"shell\", column \"name\""), "{}", ran.out);
+        let ran = run(directory.path(), &["repair", "db"]);
+        assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+        assert!(ran.out.contains("written"), "{}", ran.out);
+        let ran = run(directory.path(), &["scrub", "-q", "db"]);
+        assert_eq!((ran.code, ran.out.as_str()), (0, ""), "{}", ran.err);
+    }
+    let rows = run(directory.path(), &["--csv", "db", "-c", "select sum(layers) from shell"]);
+    assert_eq!(rows.out, "sum(layers)\n42\n", "{}", rows.err);
+}
+
+#[test]
+fn what_stays_lost_is_named_with_code_four() {
+    let directory = shells();
+    let database = directory.path().join("db");
+    for pool in pools(&database) {
+        fs::File::options().write(true).open(pool).unwrap().set_len(100).unwrap();
+    }
+    for command in ["repair", "scrub"] {
+        let ran = run(directory.path(), &[command, "-q", "db"]);
+        assert_eq!(ran.code, 4, "{command}: {}{}", ran.out, ran.err);
+        assert!(ran.out.starts_with("LOST: table \"shell\""), "{command}: {}", ran.out);
+    }
+    let ran = run(directory.path(), &["repair", "absent"]);
+    assert_eq!((ran.code, ran.out.as_str()), (1, ""));
+    assert!(ran.err.contains("there is no database in absent"), "{}", ran.err);
+    assert!(!directory.path().join("absent").exists());
+}

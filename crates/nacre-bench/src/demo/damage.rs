@@ -1,10 +1,13 @@
-//! Step 5: flip one byte of every replica of a block on disk, see who notices, flip them back.
+//! Step 5: flip a byte of one replica of a block on disk and see that nobody notices, then of all
+//! replicas, and see who does.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use nacre_sql::ErrorKind;
+use nacre_store::{AccessHint, Chunk};
 
 use crate::demo::Story;
 use crate::engine::Engine;
@@ -18,9 +21,16 @@ const DAMAGED_QUERY: &str = "SELECT sum(l_extendedprice + l_tax) FROM lineitem";
 /// A query over other columns of the same table.
 const OTHER_QUERY: &str = "SELECT sum(l_quantity + l_discount), max(l_shipdate) FROM lineitem";
 
-/// Where a byte of each replica of a block lies.
+/// Replicas that are not whole.
+const LOST_QUERY: &str = "SELECT count(*) FROM nacre_replicas WHERE state <> 'good'";
+
+/// How long a replica may take to be written again.
+const MEND_WAIT_MAX: Duration = Duration::from_secs(20);
+
+/// Where a byte of a replica of a block lies.
 struct Place {
-    bytes: Vec<(PathBuf, u64)>,
+    file: PathBuf,
+    offset: u64,
     chunk: u64,
 }
 
@@ -30,29 +40,56 @@ pub(super) async fn flip_a_byte(story: &Story) -> Result<()> {
     let engine = story.open().await?;
     let sum = engine.line(DAMAGED_QUERY).await?;
     let other = engine.line(OTHER_QUERY).await?;
-    let place = middle_of_a_block(&engine)?;
+    let place = read_replica(&engine)?;
     drop(engine);
 
-    flip_all(&place)?;
-    for (file, offset) in &place.bytes {
-        console.line(format_args!(
-            "   byte {offset} of {}, in lineitem.{DAMAGED_COLUMN}, chunk {}",
-            file.file_name().unwrap_or_default().to_string_lossy(),
-            place.chunk
-        ))?;
-    }
-    let seen = see_the_damage(story, &place, &other).await;
-    // Whatever was seen, the byte is flipped back first: a kept directory is a sound database.
-    flip_all(&place)?;
-    seen?;
-
+    flip(&place.file, place.offset)?;
+    console.line(format_args!(
+        "   byte {} of {}, in lineitem.{DAMAGED_COLUMN}, chunk {}",
+        place.offset,
+        place.file.file_name().unwrap_or_default().to_string_lossy(),
+        place.chunk
+    ))?;
     let engine = story.open().await?;
-    let again = engine.line(DAMAGED_QUERY).await?;
-    if again != sum {
-        let message = format!("`{DAMAGED_QUERY}` answered {sum} before the damage, now {again}");
-        return Err(Error::Deviation(message));
-    }
+    expect(&engine, DAMAGED_QUERY, &sum).await?;
+    console.line("   the query answers what it answered before, from another replica")?;
+    mended(&engine).await?;
+    console.line("   and the replica has been written again")?;
+    let places = all_replicas(&engine)?;
+    drop(engine);
+
+    console.line(format_args!("   now the same block in all {} replicas", places.len()))?;
+    flip_all(&places)?;
+    let seen = see_the_damage(story, &place, &other).await;
+    // Whatever was seen, the bytes are flipped back first: a kept directory is a sound database.
+    flip_all(&places)?;
+    seen?;
+    expect(&story.open().await?, DAMAGED_QUERY, &sum).await?;
     console.line("   the bytes are flipped back: the query answers what it answered before")
+}
+
+async fn expect(engine: &Engine, query: &str, before: &str) -> Result<()> {
+    let now = engine.line(query).await?;
+    if now == before {
+        return Ok(());
+    }
+    Err(Error::Deviation(format!("`{query}` answered {before} before the damage, now {now}")))
+}
+
+/// Waits until no replica is lost.
+async fn mended(engine: &Engine) -> Result<()> {
+    let start = Instant::now();
+    loop {
+        let lost = engine.line(LOST_QUERY).await?;
+        if lost == "0" {
+            return Ok(());
+        }
+        if start.elapsed() > MEND_WAIT_MAX {
+            let message = format!("{lost} replicas are lost and were not written again");
+            return Err(Error::Deviation(message));
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
 }
 
 async fn see_the_damage(story: &Story, place: &Place, other: &str) -> Result<()> {
@@ -69,15 +106,10 @@ async fn see_the_damage(story: &Story, place: &Place, other: &str) -> Result<()>
             story.console.line(format_args!("   {DAMAGED_QUERY}\n   -> error: {error}"))?;
         }
     }
-    let now = engine.line(OTHER_QUERY).await?;
-    if now != other {
-        return Err(Error::Deviation(format!(
-            "`{OTHER_QUERY}` answered {other} before the damage of another column, now {now}"
-        )));
-    }
+    expect(&engine, OTHER_QUERY, other).await?;
     story
         .console
-        .line(format_args!("   {OTHER_QUERY}\n   -> {now}, as before: other columns answer"))
+        .line(format_args!("   {OTHER_QUERY}\n   -> {other}, as before: other columns answer"))
 }
 
 /// The error must say that data are damaged, and name table, column and chunk.
@@ -95,30 +127,44 @@ fn check_message(error: &nacre_sql::Error, place: &Place) -> Result<()> {
     )))
 }
 
-/// Finds the bytes in the middle of the column's block in the middle chunk.
-fn middle_of_a_block(engine: &Engine) -> Result<Place> {
+/// Returns the column's chunk in the middle of the table, and the column's index.
+fn middle_chunk(engine: &Engine) -> Result<(Chunk, usize)> {
     let deviation = |message: &str| Error::Deviation(format!("lineitem: {message}"));
     let column = table("lineitem").and_then(column_index).ok_or_else(|| deviation("no column"))?;
     let table = engine.database().store().table("lineitem");
     let snapshot = table.map_err(|error| deviation(&error.to_string()))?.snapshot();
     let chunks = snapshot.chunks().map_err(|error| deviation(&error.to_string()))?;
     let chunk = chunks.get(chunks.len() / 2).ok_or_else(|| deviation("no chunk"))?;
-    let replicas = chunk.locations(column).into_iter();
-    let bytes: Vec<(PathBuf, u64)> = replicas
-        .filter_map(|block| Some((block.pool_path?, block.offset + block.bytes / 2)))
-        .collect();
-    match bytes.is_empty() {
-        true => Err(deviation("its blocks are in no file")),
-        false => Ok(Place { bytes, chunk: chunk.number() }),
-    }
+    Ok((chunk.clone(), column))
 }
 
-fn flip_all(place: &Place) -> Result<()> {
-    place.bytes.iter().try_for_each(|(file, offset)| flip(file, *offset))
+/// Finds the bytes in the middle of all replicas of the block.
+fn all_replicas(engine: &Engine) -> Result<Vec<Place>> {
+    let (chunk, column) = middle_chunk(engine)?;
+    let place = |block: nacre_store::BlockLocation| {
+        let offset = block.offset + block.bytes / 2;
+        Some(Place { file: block.pool_path?, offset, chunk: chunk.number() })
+    };
+    Ok(chunk.locations(column).into_iter().filter_map(place).collect())
+}
+
+/// Finds the byte in the middle of the replica that queries read.
+fn read_replica(engine: &Engine) -> Result<Place> {
+    let (chunk, column) = middle_chunk(engine)?;
+    let read = chunk.read(column, AccessHint::Sequential);
+    let replica = read.map_err(|error| Error::Deviation(error.to_string()))?.replica();
+    let replicas = chunk.locations(column).into_iter().map(|block| block.replica);
+    let place = replicas.zip(all_replicas(engine)?).find(|(number, _)| *number == replica);
+    let place = place.map(|(_, place)| place);
+    place.ok_or_else(|| Error::Deviation("lineitem: its blocks are in no file".into()))
 }
 
 fn column_index(table: &Table) -> Option<usize> {
     table.columns.iter().position(|column| column.name == DAMAGED_COLUMN)
+}
+
+fn flip_all(places: &[Place]) -> Result<()> {
+    places.iter().try_for_each(|place| flip(&place.file, place.offset))
 }
 
 /// Inverts all bits of one byte of a file.

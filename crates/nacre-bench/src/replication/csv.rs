@@ -127,7 +127,9 @@ mod tests {
             pages: PageSize::Small,
         };
         let mut series = Series::default();
-        [(1e6, 2e6), (1e6, 2.5e6), (1e6, 3e6)].map(|(rate, base)| series.push(rate, base));
+        [(1e6, 2e6), (1e6, 2.5e6), (1e6, 3e6)]
+            .iter()
+            .for_each(|(rate, base)| series.push(*rate, *base));
         let chosen = "MOVNT+SF".parse().ok().map(Variant::Static);
         let text = row(cell, "switched", &series, true, chosen);
         assert_eq!(text, "cs-tx,4k,sequential,64,2,switched,1000000,150.0,10.0,true,MOVNT+SF");

@@ -8,4 +8,5 @@
 )]
 
 mod crash_load;
+mod lost_domains;
 mod tpch_oracle;

@@ -93,7 +93,7 @@ fn column_indexes(table: &Table, names: &[String]) -> Result<Vec<usize>> {
         let index = schema.column_index(name).ok_or_else(|| {
             let message =
                 format!("column \"{name}\" of relation \"{}\" does not exist", schema.name);
-            Error::new(ErrorKind::UndefinedObject, message)
+            Error::undefined_column(message)
         })?;
         if indexes.contains(&index) {
             let message = format!("column \"{name}\" specified more than once");

@@ -1,12 +1,13 @@
-//! From a block to Arrow arrays, copying nothing that can be shared.
+//! From a block to Arrow arrays.
 //!
-//! Null bits, plain fixed-width values and the bytes of strings are handed on where they lie in
-//! the mapped pool; packed numbers and dictionary codes are unpacked vector by vector.
+//! Every value is copied out of the mapped pool, most while it is unpacked, a vector at a time, so
+//! that the copy stays in the cache until the next operator wants it. Nothing above the scan
+//! points into a pool: what is lost there later is lost to nobody, and Arrow's own checks (offsets,
+//! UTF-8) hold for bytes that cannot change under them.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use datafusion::arrow::array::{
     ArrayRef, ArrowPrimitiveType, BinaryArray, BinaryViewArray, BooleanArray, Decimal128Array,
     PrimitiveArray, StringArray, StringViewArray, UInt32Array,
@@ -16,38 +17,39 @@ use datafusion::arrow::compute::take;
 use datafusion::arrow::datatypes::{
     Date32Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
 };
-use datafusion::common::{DataFusionError, Result};
+use datafusion::arrow::error::ArrowError;
+use datafusion::common::DataFusionError;
 use nacre_column::kernel::select_bits;
-use nacre_column::{Block, BlockError, ColumnType, Flavour, Restriction, StringValues, Strings};
-use nacre_store::{AccessHint, BlockHandle, Chunk};
+use nacre_column::{
+    Block, BlockError, BlockErrorKind, ColumnType, Flavour, Restriction, StringValues, Strings,
+};
+use nacre_store::BlockHandle;
 
 use crate::from_store::from_store;
 
-/// Reads one column of one chunk.
+/// Reads one replica of one column of one chunk.
 #[derive(Debug)]
 pub(super) struct ColumnReader {
     handle: BlockHandle,
-    /// The block's bytes, shared with every array made of them.
-    bytes: Buffer,
     /// The distinct values of a dictionary block.
     dictionary: Option<ArrayRef>,
     flavour: Flavour,
 }
 
+/// Why a vector could not be read.
+#[derive(Debug)]
+pub(super) enum ReadError {
+    Block(BlockError),
+    /// The values are none that Arrow takes.
+    Array(ArrowError),
+}
+
+type Result<T> = std::result::Result<T, ReadError>;
+
 impl ColumnReader {
-    pub(super) fn new(chunk: &Chunk, column: usize, flavour: Flavour) -> Result<Self> {
-        let handle = chunk.read(column, AccessHint::Sequential).map_err(external)?;
-        let bytes = Buffer::from(Bytes::from_owner(handle.bytes().clone()));
-        let mut reader = Self { handle, bytes, dictionary: None, flavour };
-        let block = reader.block()?;
-        if block.column_type().plain_bytes() == 0
-            && let Strings::Dictionary(values) = block.strings().map_err(|e| reader.damaged(e))?
-        {
-            let values =
-                reader.string_array(&values, 0..values.len(), block.column_type(), None)?;
-            reader.dictionary = Some(values);
-        }
-        Ok(reader)
+    /// Prepares to read the block of `handle`.
+    pub(super) fn new(handle: BlockHandle, flavour: Flavour) -> Self {
+        Self { handle, dictionary: None, flavour }
     }
 
     /// Returns the block that is read.
@@ -55,22 +57,17 @@ impl ColumnReader {
         &self.handle
     }
 
-    /// Returns an error if a page of the block was lost.
-    pub(super) fn check(&self) -> Result<()> {
-        self.handle.check().map_err(external)
-    }
-
     /// Returns the values of `rows` of the chunk.
-    pub(super) fn read(&self, rows: Range<usize>) -> Result<ArrayRef> {
-        let block = self.block()?;
-        let nulls = self.nulls(&block, &rows);
+    pub(super) fn read(&mut self, rows: Range<usize>) -> Result<ArrayRef> {
+        let handle = self.handle.clone();
+        let block = handle.block()?;
+        let nulls = nulls(&block, &rows);
+        let flavour = self.flavour;
         let column_type = block.column_type();
         Ok(match column_type {
             ColumnType::Boolean => {
                 let mut values = Vec::with_capacity(rows.len());
-                block
-                    .decode_bool(self.flavour, rows, &mut values)
-                    .map_err(|error| self.damaged(error))?;
+                block.decode_bool(flavour, rows, &mut values)?;
                 Arc::new(BooleanArray::new(BooleanBuffer::from(values), nulls))
             }
             ColumnType::SmallInt => {
@@ -96,9 +93,7 @@ impl ColumnReader {
             }
             ColumnType::Decimal { precision, scale } => {
                 let mut values = Vec::with_capacity(rows.len());
-                block
-                    .decode_i128(self.flavour, rows, &mut values)
-                    .map_err(|error| self.damaged(error))?;
+                block.decode_i128(flavour, rows, &mut values)?;
                 let array = Decimal128Array::new(values.into(), nulls);
                 Arc::new(array.with_precision_and_scale(precision, scale as i8)?)
             }
@@ -114,26 +109,10 @@ impl ColumnReader {
         restriction: &Restriction,
         rows: Range<usize>,
     ) -> Result<BooleanBuffer> {
-        let (block, count) = (self.block()?, rows.len());
+        let (block, count) = (self.handle.block()?, rows.len());
         let mut words = Vec::with_capacity(count.div_ceil(64));
-        select_bits(&block, self.flavour, restriction, rows, &mut words)
-            .map_err(|error| self.damaged(error))?;
+        select_bits(&block, self.flavour, restriction, rows, &mut words)?;
         Ok(BooleanBuffer::new(Buffer::from_vec(words), 0, count))
-    }
-
-    fn block(&self) -> Result<Block<'_>> {
-        self.handle.block().map_err(|error| self.damaged(error))
-    }
-
-    fn damaged(&self, error: BlockError) -> DataFusionError {
-        external(self.handle.damaged(&error))
-    }
-
-    fn nulls(&self, block: &Block<'_>, rows: &Range<usize>) -> Option<NullBuffer> {
-        let section = block.validity_range()?;
-        let bits = self.bytes.slice_with_length(section.start, section.len());
-        touch(&bits[rows.start / 8..bits.len().min(rows.end.div_ceil(8))]);
-        Some(NullBuffer::new(BooleanBuffer::new(bits, rows.start, rows.len())))
     }
 
     fn primitive<'b, T: ArrowPrimitiveType>(
@@ -143,89 +122,124 @@ impl ColumnReader {
         nulls: Option<NullBuffer>,
         decode: Decode<'b, T::Native>,
     ) -> Result<ArrayRef> {
-        let width = size_of::<T::Native>();
-        let values = match block.plain_values_range() {
-            // Plain values have the width of their type, as Arrow's have.
-            Some(section) if section.len() == block.rows() * width => {
-                touch(&self.bytes[section.start..][rows.start * width..rows.end * width]);
-                ScalarBuffer::new(self.bytes.slice(section.start), rows.start, rows.len())
-            }
-            _ => {
-                let mut values = Vec::with_capacity(rows.len());
-                decode(block, self.flavour, rows, &mut values)
-                    .map_err(|error| self.damaged(error))?;
-                values.into()
-            }
-        };
-        Ok(Arc::new(PrimitiveArray::<T>::new(values, nulls)))
+        let mut values = Vec::with_capacity(rows.len());
+        decode(block, self.flavour, rows, &mut values)?;
+        Ok(Arc::new(PrimitiveArray::<T>::new(values.into(), nulls)))
     }
 
     fn strings(
-        &self,
+        &mut self,
         block: &Block<'_>,
         rows: Range<usize>,
         nulls: Option<NullBuffer>,
     ) -> Result<ArrayRef> {
-        if let Some(dictionary) = &self.dictionary {
-            let mut codes = Vec::with_capacity(rows.len());
-            block
-                .decode_codes(self.flavour, rows, &mut codes)
-                .map_err(|error| self.damaged(error))?;
-            return Ok(take(dictionary, &UInt32Array::new(codes.into(), nulls), None)?);
-        }
-        match block.strings().map_err(|error| self.damaged(error))? {
-            Strings::Plain(values) | Strings::Dictionary(values) => {
-                self.string_array(&values, rows, block.column_type(), nulls)
+        let is_text = block.column_type().is_text();
+        match block.strings()? {
+            Strings::Dictionary(values) => {
+                let mut codes = Vec::with_capacity(rows.len());
+                block.decode_codes(self.flavour, rows, &mut codes)?;
+                let codes = UInt32Array::new(codes.into(), nulls);
+                let dictionary = match &self.dictionary {
+                    Some(dictionary) => Arc::clone(dictionary),
+                    None => {
+                        let (offsets, data) = copy_strings(&values, 0..values.len())?;
+                        let array = string_array(offsets, data, is_text, None)?;
+                        Arc::clone(self.dictionary.insert(array))
+                    }
+                };
+                Ok(take(&dictionary, &codes, None)?)
+            }
+            Strings::Plain(values) => {
+                let (offsets, data) = copy_strings(&values, rows)?;
+                string_array(offsets, data, is_text, nulls)
             }
         }
     }
-
-    /// Makes an array of the strings `range` of `values` over the block's own bytes.
-    fn string_array(
-        &self,
-        values: &StringValues<'_>,
-        range: Range<usize>,
-        column_type: ColumnType,
-        nulls: Option<NullBuffer>,
-    ) -> Result<ArrayRef> {
-        // Offsets are stored as u32 below 2^31, so they are Arrow's i32 offsets as they lie. They
-        // are copied all the same: Arrow relies on them after it has looked at them once, which is
-        // not safe with memory that can be lost in between.
-        let offsets = self.bytes.slice(values.offsets_range().start);
-        let offsets = ScalarBuffer::<i32>::new(offsets, range.start, range.len() + 1).to_vec();
-        let data_range = values.data_range();
-        let mut last = 0;
-        let is_ascending =
-            offsets.iter().all(|&offset| std::mem::replace(&mut last, offset) <= offset);
-        if !is_ascending || last as usize > data_range.len() {
-            let reason = format!("string offsets of rows {range:?} do not ascend");
-            return Err(external(self.handle.damage(reason)));
-        }
-        let offsets = OffsetBuffer::new(offsets.into());
-        let data = self.bytes.slice_with_length(data_range.start, data_range.len());
-        Ok(if column_type.is_text() {
-            let array = StringArray::try_new(offsets, data, nulls)?;
-            Arc::new(StringViewArray::from(&array))
-        } else {
-            let array = BinaryArray::try_new(offsets, data, nulls)?;
-            Arc::new(BinaryViewArray::from(&array))
-        })
-    }
 }
 
-/// Loads a byte of every page of what is handed on unread, so that a page that is gone is noticed
-/// here and not by whoever uses it.
-fn touch(bytes: &[u8]) {
-    // The smallest page of any machine that we run on.
-    for page in bytes.chunks(4096) {
-        std::hint::black_box(page[0]);
+/// Copies the strings `range` of `values`: their offsets, from 0 on, and their bytes.
+fn copy_strings(values: &StringValues<'_>, range: Range<usize>) -> Result<(Vec<u32>, Vec<u8>)> {
+    let at = |offset: &[u8; 4]| u32::from_le_bytes(*offset);
+    if range.is_empty() {
+        return Ok((vec![0], Vec::new()));
     }
-    std::hint::black_box(bytes.last());
+    let offsets = values.offsets().get(range.start..=range.end).unwrap_or_default();
+    let (first, last) = (offsets.first().map_or(0, at), offsets.last().map_or(0, at));
+    let data = values.data().get(first as usize..last as usize).ok_or_else(|| {
+        let data_bytes = values.data().len();
+        let reason = format!("strings {range:?} lie at {first}..{last} of {data_bytes} bytes");
+        ArrowError::InvalidArgumentError(reason)
+    })?;
+    // What lies below the first is wrong, and too large once it is counted from there.
+    Ok((offsets.iter().map(|offset| at(offset).wrapping_sub(first)).collect(), data.to_vec()))
+}
+
+/// Copies the null bits of `rows`; `None` if the block has no null.
+fn nulls(block: &Block<'_>, rows: &Range<usize>) -> Option<NullBuffer> {
+    let bits = block.validity()?;
+    let bytes = Buffer::from(&bits[rows.start / 8..rows.end.div_ceil(8)]);
+    Some(NullBuffer::new(BooleanBuffer::new(bytes, rows.start % 8, rows.len())))
+}
+
+/// Makes an array of the strings between `offsets` in `data`.
+fn string_array(
+    offsets: Vec<u32>,
+    data: Vec<u8>,
+    is_text: bool,
+    nulls: Option<NullBuffer>,
+) -> Result<ArrayRef> {
+    let mut last = 0;
+    let is_ascending = offsets.iter().all(|&offset| std::mem::replace(&mut last, offset) <= offset);
+    let is_in_data = i32::try_from(last).is_ok() && last as usize <= data.len();
+    if offsets.is_empty() || !is_ascending || !is_in_data {
+        let reason = format!("offsets of {} strings do not ascend", offsets.len());
+        return Err(ArrowError::InvalidArgumentError(reason).into());
+    }
+    // All are below 2^31, so they are Arrow's signed offsets as they lie.
+    let count = offsets.len();
+    let offsets = OffsetBuffer::new(ScalarBuffer::new(Buffer::from_vec(offsets), 0, count));
+    Ok(if is_text {
+        let array = StringArray::try_new(offsets, data.into(), nulls)?;
+        Arc::new(StringViewArray::from(&array))
+    } else {
+        let array = BinaryArray::try_new(offsets, data.into(), nulls)?;
+        Arc::new(BinaryViewArray::from(&array))
+    })
 }
 
 /// Unpacks rows of a block into values of an Arrow type.
 type Decode<'b, T> =
     fn(&Block<'b>, Flavour, Range<usize>, &mut Vec<T>) -> std::result::Result<(), BlockError>;
+
+impl ReadError {
+    /// Tells whether the bytes are to blame, so that another replica may do better.
+    pub(super) fn is_damage(&self) -> bool {
+        match self {
+            Self::Block(error) => error.kind() == BlockErrorKind::Damaged,
+            Self::Array(_) => true,
+        }
+    }
+
+    /// Makes the error for a block that has no better replica.
+    pub(super) fn of(&self, handle: &BlockHandle) -> DataFusionError {
+        external(match self {
+            Self::Block(error) => handle.damaged(error),
+            Self::Array(error) => handle.damage(error.to_string()),
+        })
+    }
+}
+
+impl From<BlockError> for ReadError {
+    fn from(error: BlockError) -> Self {
+        Self::Block(error)
+    }
+}
+
+impl From<ArrowError> for ReadError {
+    fn from(error: ArrowError) -> Self {
+        Self::Array(error)
+    }
+}
 
 /// Wraps an error of the store so that it comes out of DataFusion unchanged.
 pub(super) fn external(error: nacre_store::Error) -> DataFusionError {

@@ -3,9 +3,11 @@
 //! [`table`] offers a table to the planner, [`exec`] is the operator, [`pruning`] skips chunks,
 //! [`deal`] cuts what is left into work for the partitions, [`stream`] does that work, [`array`]
 //! converts one block, [`filter`] evaluates filters ([`restriction`] those on encoded values),
-//! [`reads`] finds out whether pages were lost under the query, and [`statistics`] is what the
-//! optimizer is told.
+//! [`open_morsel`] goes on with another replica when one fails, [`reads`] and [`answer`] find out
+//! whether files changed under the query and run it again, and [`statistics`] is what the optimizer
+//! is told.
 
+mod answer;
 mod array;
 mod deal;
 mod exec;
@@ -17,6 +19,7 @@ mod restriction;
 mod statistics;
 mod stream;
 mod table;
+mod tally;
 
-pub(crate) use reads::{Reads, checked};
+pub(crate) use answer::answer;
 pub(crate) use table::StoredTable;

@@ -1,4 +1,9 @@
 //! A morsel that is being read, vector by vector; columns are opened and decoded when asked for.
+//!
+//! # Faults
+//! A vector counts only if, after it was copied, no page of its block was lost and no value in it
+//! was impossible. Otherwise the replica is reported and the same rows are read from the next
+//! best one; the query sees an error when none is left.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -6,11 +11,17 @@ use std::sync::Arc;
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::buffer::BooleanBuffer;
 use datafusion::common::Result;
-use nacre_column::{Flavour, Restriction};
+use nacre_column::{Flavour, REPLICAS_MAX, Restriction};
+use nacre_store::AccessHint;
 
-use super::array::ColumnReader;
+use super::array::{ColumnReader, ReadError, external};
 use super::deal::Morsel;
-use super::reads::Reads;
+use super::reads::{Noted, Reads};
+use super::tally::Tally;
+
+/// How often one vector is read again from another replica: each replica once, and once more if it
+/// was mended in the meantime. More only happens if mended replicas fail at once.
+const READS_MAX: usize = 2 * REPLICAS_MAX;
 
 /// The morsel at hand and its present vector.
 #[derive(Debug)]
@@ -18,13 +29,21 @@ pub(super) struct OpenMorsel {
     morsel: Morsel,
     /// What the query reads, if somebody asks.
     reads: Option<Arc<Reads>>,
+    tally: Tally,
     flavour: Flavour,
     /// By column of the table.
-    readers: Vec<Option<ColumnReader>>,
+    readers: Vec<Option<OpenColumn>>,
     /// Rows of the chunk that the present vector covers.
     vector: Range<usize>,
     /// Columns of the present vector that were decoded.
     decoded: Vec<(usize, ArrayRef)>,
+}
+
+/// A column of the morsel and the note that it is read.
+#[derive(Debug)]
+struct OpenColumn {
+    reader: ColumnReader,
+    noted: Option<Noted>,
 }
 
 impl OpenMorsel {
@@ -32,12 +51,13 @@ impl OpenMorsel {
     pub(super) fn new(
         morsel: Morsel,
         reads: Option<Arc<Reads>>,
+        tally: Tally,
         column_count: usize,
         flavour: Flavour,
     ) -> Self {
         let vector = morsel.rows.start..morsel.rows.start;
         let readers = (0..column_count).map(|_| None).collect();
-        Self { morsel, reads, flavour, readers, vector, decoded: Vec::new() }
+        Self { morsel, reads, tally, flavour, readers, vector, decoded: Vec::new() }
     }
 
     /// Goes on to the next vector of at most `rows_max` rows; false at the end.
@@ -58,10 +78,7 @@ impl OpenMorsel {
         if let Some((_, array)) = self.decoded.iter().find(|(index, _)| *index == column) {
             return Ok(Arc::clone(array));
         }
-        let vector = self.vector.clone();
-        let read = self.reader(column).and_then(|reader| reader.read(vector));
-        self.check(column)?;
-        let array = read?;
+        let array = self.read(column, ColumnReader::read)?;
         self.decoded.push((column, Arc::clone(&array)));
         Ok(array)
     }
@@ -72,33 +89,60 @@ impl OpenMorsel {
         column: usize,
         restriction: &Restriction,
     ) -> Result<BooleanBuffer> {
-        let vector = self.vector.clone();
-        let selected = self.reader(column).and_then(|reader| reader.select(restriction, vector));
-        self.check(column)?;
-        selected
+        self.read(column, |reader, rows| reader.select(restriction, rows))
     }
 
-    /// Returns an error if a page of a column that was read was lost meanwhile: what came of it is
-    /// to be dropped.
-    pub(super) fn check_all(&self) -> Result<()> {
-        self.readers.iter().flatten().try_for_each(ColumnReader::check)
-    }
-
-    /// As [`OpenMorsel::check_all`] for one column. It comes before every other error: lost bytes
-    /// look like damaged ones.
-    fn check(&self, column: usize) -> Result<()> {
-        self.readers[column].as_ref().map_or(Ok(()), ColumnReader::check)
-    }
-
-    fn reader(&mut self, column: usize) -> Result<&ColumnReader> {
-        Ok(match &mut self.readers[column] {
-            Some(reader) => reader,
-            slot => {
-                let reader = ColumnReader::new(&self.morsel.chunk, column, self.flavour)?;
-                if let Some(reads) = &self.reads {
-                    reads.note(reader.handle());
+    /// Reads the present vector of `column` from the best replica that is whole.
+    fn read<T>(
+        &mut self,
+        column: usize,
+        read: impl Fn(&mut ColumnReader, Range<usize>) -> std::result::Result<T, ReadError>,
+    ) -> Result<T> {
+        let mut reads_left = READS_MAX;
+        loop {
+            let (vector, reads) = (self.vector.clone(), self.reads.clone());
+            let reader = &mut self.open(column)?.reader;
+            let value = read(reader, vector);
+            // Lost bytes look like damaged ones, and may look like whole ones.
+            let handle = reader.handle();
+            let lost = reads.map_or_else(|| handle.check(), |reads| reads.check(handle));
+            let error = match (value, lost) {
+                (Ok(value), Ok(())) => return Ok(value),
+                (Err(error), Ok(())) if !error.is_damage() => {
+                    return Err(error.of(reader.handle()));
                 }
-                slot.insert(reader)
+                (Err(error), Ok(())) => error.of(reader.handle()),
+                (_, Err(lost)) => external(lost),
+            };
+            reads_left -= 1;
+            if reads_left == 0 {
+                return Err(error);
+            }
+            self.give_up(column);
+        }
+    }
+
+    /// Reports the replica at hand of `column` and forgets it.
+    fn give_up(&mut self, column: usize) {
+        let Some(open) = self.readers[column].take() else { return };
+        self.morsel.chunk.report_lost(column, open.reader.handle());
+        if let (Some(reads), Some(noted)) = (&self.reads, open.noted) {
+            // What was read of it before was checked, vector by vector.
+            reads.forget(noted);
+        }
+    }
+
+    fn open(&mut self, column: usize) -> Result<&mut OpenColumn> {
+        Ok(match &mut self.readers[column] {
+            Some(open) => open,
+            slot => {
+                let chunk = &self.morsel.chunk;
+                let handle = chunk.read(column, AccessHint::Sequential).map_err(external)?;
+                if let Some(format) = handle.format() {
+                    self.tally.opened(format);
+                }
+                let noted = self.reads.as_ref().map(|reads| reads.note(chunk, column, &handle));
+                slot.insert(OpenColumn { reader: ColumnReader::new(handle, self.flavour), noted })
             }
         })
     }

@@ -2,8 +2,7 @@
 //!
 //! For each vector of a morsel: evaluate the filters ([`super::filter`]) until no row is left; if
 //! some are, decode the columns that are asked for and keep those rows. Rows of sparse vectors are
-//! gathered until a batch is full. After each vector the pool is asked whether it lost a page
-//! meanwhile: then what came of the vector is dropped and the scan ends with an error.
+//! gathered until a batch is full.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -25,6 +24,7 @@ use super::deal::Morsel;
 use super::filter::{Filters, Rows};
 use super::open_morsel::OpenMorsel;
 use super::reads::Reads;
+use super::tally::Tally;
 
 /// One partition of a scan.
 pub(super) struct ScanStream {
@@ -34,6 +34,7 @@ pub(super) struct ScanStream {
     filters: Filters,
     column_count: usize,
     reads: Option<Arc<Reads>>,
+    tally: Tally,
     vector_rows: usize,
     morsels: VecDeque<Morsel>,
     open: Option<OpenMorsel>,
@@ -66,6 +67,7 @@ impl ScanStream {
             filters,
             column_count,
             reads,
+            tally: Tally::new(metrics, partition),
             vector_rows,
             morsels: morsels.into(),
             open: None,
@@ -91,9 +93,7 @@ impl ScanStream {
                 continue;
             };
             self.rows_read.add(open.rows());
-            let direct = self.read_vector(&mut open);
-            open.check_all()?;
-            let direct = direct?;
+            let direct = self.read_vector(&mut open)?;
             self.open = Some(open);
             if let Some(batch) = direct {
                 return Ok(Some(self.take_limited(batch)));
@@ -115,8 +115,8 @@ impl ScanStream {
                 Some(open) => open,
                 None => {
                     let morsel = self.morsels.pop_front()?;
-                    let reads = self.reads.clone();
-                    OpenMorsel::new(morsel, reads, self.column_count, Flavour::active())
+                    let (reads, tally) = (self.reads.clone(), self.tally.clone());
+                    OpenMorsel::new(morsel, reads, tally, self.column_count, Flavour::active())
                 }
             };
             if open.advance(self.vector_rows) {

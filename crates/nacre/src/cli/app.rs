@@ -13,7 +13,7 @@ use super::arguments::{Arguments, BenchSubject, DataArguments, Task, Tool};
 use super::console::{Behaviour, Console, Flow};
 use super::place::Place;
 use super::render::Style;
-use super::{doctor, report, script, shell};
+use super::{doctor, report, script, shell, upkeep};
 
 /// Wrong usage, or the database cannot be opened.
 const EXIT_UNUSABLE: u8 = 1;
@@ -42,6 +42,8 @@ fn run_tool(tool: Tool) -> ExitCode {
             doctor::run(directory.as_deref(), &domains);
             return ExitCode::SUCCESS;
         }
+        Tool::Scrub { place, readonly } => return upkeep::scrub(place, readonly).into(),
+        Tool::Repair(place) => return upkeep::repair(place).into(),
         Tool::DemoChild { arguments } => return nacre_bench::demo::child(&arguments),
         Tool::Demo { scale_factor, directory, keep } => {
             nacre_bench::demo::run(DemoArgs { scale_factor, directory, keep })
@@ -49,7 +51,7 @@ fn run_tool(tool: Tool) -> ExitCode {
         Tool::Bench { subject: BenchSubject::Open(given) } => bench("open", given),
         Tool::Bench { subject: BenchSubject::Tpch(given) } => bench("tpch", given),
         Tool::Bench { subject: BenchSubject::Replication(given) } => {
-            nacre_bench::replication::run(&given.into())
+            nacre_bench::replication::run(&(*given).into())
         }
         Tool::Calibrate(given) => nacre_bench::calibrate::run(&CalibrateArgs {
             directory: given.directory,
@@ -102,6 +104,7 @@ fn run_database(arguments: Arguments, tasks: &[Task]) -> u8 {
         domains: arguments.domains,
         is_read_only: arguments.readonly,
         threads: arguments.threads.map(usize::from),
+        ..OpenOptions::default()
     };
     let mut console = match Console::open(options, style, behaviour) {
         Ok(console) => console,

@@ -18,12 +18,20 @@ Examples:
   nacre shells < load.sql                a script on standard input
   nacre shells -c \"copy t from stdin (format csv)\" < t.csv
   nacre doctor shells                    what this machine and this directory give
+  nacre scrub shells                     verify every byte of every replica, mend what is lost
   nacre ./doctor                         a database directory named like a subcommand
 
 Exit codes: 0 all done, 1 wrong usage or the database cannot be opened, 3 a statement failed (the
-rest is not run, unless --continue-on-error), 130 Ctrl-C outside the shell.
+rest is not run, unless --continue-on-error), 4 scrub or repair left something lost, 130 Ctrl-C
+outside the shell.
 
 In the shell, \\? lists its commands.";
+
+const UPKEEP_NOTES: &str = "\
+Exit codes: 0 all is whole, or was mended; 1 wrong usage, or the database cannot be opened; 4
+something stays lost or is in fewer replicas than its policy says: standard output names it. A
+database that is open for writing mends itself and is scrubbed every NACRE_SCRUB_HOURS; these
+commands do it now.";
 
 const REPLICATION_NOTES: &str = "\
 Examples:
@@ -134,6 +142,18 @@ pub(super) enum Tool {
         #[arg(long = "domain", value_name = "NAME=PATH", value_parser = parse_domain)]
         domains: Vec<(String, PathBuf)>,
     },
+    /// Verify every byte of every replica, and mend what is lost.
+    #[command(after_long_help = UPKEEP_NOTES)]
+    Scrub {
+        #[command(flatten)]
+        place: UpkeepArguments,
+        /// Only look: mend nothing; needs no write permission.
+        #[arg(long)]
+        readonly: bool,
+    },
+    /// Give every column the replicas its policy says, also when a domain is back or replaced.
+    #[command(after_long_help = UPKEEP_NOTES)]
+    Repair(UpkeepArguments),
     /// Generate TPC-H, load and query it, kill the process, reopen, prove that nothing is lost.
     Demo {
         /// Scale factor: 1 is about 1 GB of CSV.
@@ -162,6 +182,20 @@ pub(super) enum Tool {
     },
 }
 
+/// Which database to scrub or repair.
+#[derive(Args, Debug)]
+pub(super) struct UpkeepArguments {
+    /// The database directory.
+    #[arg(value_name = "DIR")]
+    pub(super) directory: PathBuf,
+    /// Where a memory domain is now, or one that is new; repeatable.
+    #[arg(long = "domain", value_name = "NAME=PATH", value_parser = parse_domain)]
+    pub(super) domains: Vec<(String, PathBuf)>,
+    /// No progress bar and no summary: only what stays lost.
+    #[arg(short, long)]
+    pub(super) quiet: bool,
+}
+
 /// What `nacre bench` measures.
 #[derive(Debug, Subcommand)]
 pub(super) enum BenchSubject {
@@ -171,7 +205,7 @@ pub(super) enum BenchSubject {
     Tpch(DataArguments),
     /// What replicas of persistent memory cost, by mechanism, next to libpmemobj if it is built in.
     #[command(after_long_help = REPLICATION_NOTES)]
-    Replication(ReplicationArguments),
+    Replication(Box<ReplicationArguments>),
 }
 
 /// Arguments of the benchmarks that load a database.
@@ -384,7 +418,7 @@ mod tests {
         else {
             panic!("another tool");
         };
-        let args = ReplicationArgs::from(given);
+        let args = ReplicationArgs::from(*given);
         assert_eq!(args.workloads, [Workload::Cs, Workload::Kv]);
         assert_eq!((args.update_bytes, args.replicas), (vec![4, 65536], vec![1, 3]));
         assert_eq!(args.mechanisms, ["SF+PF", "switched"]);

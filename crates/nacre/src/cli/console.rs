@@ -23,7 +23,7 @@ use super::interrupt::{EXIT_CODE, Interrupts};
 use super::line_reader::DataSource;
 use super::output::Output;
 use super::place::Place;
-use super::progress::{INTERVAL, LoadBar};
+use super::progress::{Bar, INTERVAL};
 use super::render::{Mode, Style};
 use super::report;
 use super::tokens::{CopyStream, copy_stream, is_load};
@@ -298,7 +298,7 @@ impl Running<'_> {
         let session = Arc::clone(&self.session);
         let is_load = is_load(&sql);
         let mut task = self.workers.spawn(async move { session.execute(&sql, statement_io).await });
-        let mut bar = LoadBar::new(self.has_bar);
+        let mut bar = Bar::new(self.has_bar);
         let mut ticks = tokio::time::interval(INTERVAL);
         let outcome = loop {
             tokio::select! {
@@ -307,7 +307,7 @@ impl Running<'_> {
                     drop(bar);
                     return cancel(task, &progress, is_load, self.is_interactive).await;
                 }
-                _ = ticks.tick() => bar.update(&progress),
+                _ = ticks.tick() => bar.update_load(&progress),
             }
         };
         drop(bar);

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use nacre_column::ReplicaPolicy;
 use nacre_store::{Table, TableSchema};
 
 use super::console::{Console, Flow};
@@ -147,8 +148,12 @@ fn description(schema: &TableSchema) -> String {
     if let Some(key) = key_columns(schema) {
         let _ = writeln!(text, "Indexes:\n    \"{}\" PRIMARY KEY ({key})", schema.primary_key_name);
     }
-    if let Some(replicas) = &schema.replicas {
-        let _ = writeln!(text, "Replicas: {replicas}");
+    let policy = schema.replicas.clone().unwrap_or_default();
+    let _ = writeln!(text, "Replicas: {policy}");
+    for column in &schema.columns {
+        if let Some(policy) = &column.replicas {
+            let _ = writeln!(text, "    {}: {policy}", quote_identifier(&column.name));
+        }
     }
     text
 }
@@ -165,11 +170,19 @@ fn create_statement(schema: &TableSchema) -> String {
         let name = quote_identifier(&schema.primary_key_name);
         parts.push(format!("    CONSTRAINT {name} PRIMARY KEY ({key})"));
     }
-    let replicas = schema.replicas.as_ref().map_or_else(String::new, |replicas| {
-        format!(" WITH (replicas = {})", quote_text(&replicas.to_string()))
-    });
+    let option =
+        |policy: &ReplicaPolicy| format!("(replicas = {})", quote_text(&policy.to_string()));
+    let replicas = schema.replicas.as_ref().map(option);
+    let replicas = replicas.map_or(String::new(), |option| format!(" WITH {option}"));
     let name = quote_identifier(&schema.name);
-    format!("CREATE TABLE {name} (\n{}\n){replicas};\n", parts.join(",\n"))
+    let mut text = format!("CREATE TABLE {name} (\n{}\n){replicas};\n", parts.join(",\n"));
+    for column in &schema.columns {
+        if let Some(policy) = &column.replicas {
+            let (column, option) = (quote_identifier(&column.name), option(policy));
+            let _ = writeln!(text, "ALTER TABLE {name} ALTER COLUMN {column} SET {option};");
+        }
+    }
+    text
 }
 
 fn key_columns(schema: &TableSchema) -> Option<String> {

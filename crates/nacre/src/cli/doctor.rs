@@ -3,6 +3,7 @@
 //! It changes nothing: directories are probed without leaving a file, a database is opened
 //! read-only, and a directory that is absent is judged by its nearest parent.
 
+use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 use nacre_pmem::switch::{Profile, SwitchReport};
 use nacre_pmem::{Access, Domain, ErrorKind, FlushFlavour, StreamFlavour};
 use nacre_simd::Flavour;
-use nacre_store::{MAIN_DOMAIN, OpenOptions, Store};
+use nacre_store::{MAIN_DOMAIN, OpenOptions, ReplicaInfo, ReplicaState, Store, WearCause};
 
 use super::describe::bytes_text;
 use super::output::Output;
@@ -149,15 +150,19 @@ fn push_domain(domain: &Domain, place: &str, text: &mut String) {
     }
 }
 
-/// Appends what database a directory holds, if it holds one.
-fn push_database(directory: &Path, text: &mut String) {
-    let has_manifest = std::fs::read_dir(directory).is_ok_and(|mut entries| {
+/// Tells whether a directory holds a database, sound or not.
+pub(super) fn has_database(directory: &Path) -> bool {
+    std::fs::read_dir(directory).is_ok_and(|mut entries| {
         entries.any(|entry| {
             entry.is_ok_and(|entry| entry.file_name().as_encoded_bytes().starts_with(b"manifest."))
         })
-    });
+    })
+}
+
+/// Appends what database a directory holds, if it holds one.
+fn push_database(directory: &Path, text: &mut String) {
     text.push_str("\nDatabase\n");
-    if !has_manifest {
+    if !has_database(directory) {
         push_line(text, "state", format!("none in {} yet", directory.display()));
         return;
     }
@@ -187,11 +192,34 @@ fn push_database(directory: &Path, text: &mut String) {
     push_line(text, "tables", tables.len());
     push_line(text, "rows", rows);
     push_line(text, "bytes", format!("{bytes} ({})", bytes_text(bytes)));
-    for domain in store.domains().iter().filter(|domain| domain.name() != MAIN_DOMAIN) {
-        let path = domain.path().map_or("memory".to_owned(), |path| path.display().to_string());
-        let what = format!("{} at {path}, {}", domain.kind(), domain.durability());
-        push_line(text, &format!("domain {}", domain.name()), what);
+    let replicas = store.replicas();
+    for domain in store.domains() {
+        push_use(&store, &domain, &replicas, text);
     }
+    for replica in replicas.iter().filter(|replica| replica.state != ReplicaState::Good) {
+        let ReplicaInfo { table, column, replica, domain, state, .. } = replica;
+        let what = format!("replica {replica} of {table}.{column} in domain {domain} is {state}");
+        push_line(text, "LOST", what);
+    }
+}
+
+/// Appends what a database keeps in a domain, and what it wrote there since it was opened.
+fn push_use(store: &Store, domain: &Domain, replicas: &[ReplicaInfo], text: &mut String) {
+    let name = domain.name();
+    let path = domain.path().map_or("memory".to_owned(), |path| path.display().to_string());
+    let node = domain.numa_node().map_or("unknown".to_owned(), |node| node.to_string());
+    let what = format!("{} at {path}, node {node}, {}", domain.kind(), domain.durability());
+    push_line(text, &format!("domain {name}"), what);
+    let bytes: u64 = replicas.iter().filter(|r| r.domain == name).map(|r| r.bytes).sum();
+    push_line(text, "  replicas", bytes_text(bytes));
+    let mut causes: BTreeMap<WearCause, u64> = BTreeMap::new();
+    for wear in store.wear().into_iter().filter(|wear| wear.domain == name) {
+        *causes.entry(wear.cause).or_default() += wear.bytes;
+    }
+    let causes: Vec<String> =
+        causes.iter().map(|(cause, bytes)| format!("{cause} {}", bytes_text(*bytes))).collect();
+    let written = if causes.is_empty() { "nothing".to_owned() } else { causes.join(", ") };
+    push_line(text, "  written", format!("{written} since it was opened"));
 }
 
 fn push_line(text: &mut String, name: &str, value: impl Display) {

@@ -38,6 +38,7 @@ mod script;
 mod shell;
 mod sniff;
 mod tokens;
+mod upkeep;
 mod value;
 
 pub use app::main;

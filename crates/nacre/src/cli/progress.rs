@@ -1,4 +1,4 @@
-//! The progress bar of a load, on standard error.
+//! The progress bar of a load or of upkeep, on standard error.
 
 use std::io::IsTerminal;
 use std::sync::atomic::Ordering;
@@ -9,39 +9,45 @@ use nacre_ingest::Progress;
 
 /// How often a load is looked at.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(100);
-/// Loads shorter than this show no bar: it would only flicker.
+/// Work shorter than this shows no bar: it would only flicker.
 const DELAY: Duration = Duration::from_millis(300);
 
-/// Shows how far a load is; erased when dropped.
-pub(crate) struct LoadBar {
+/// Shows how far something is; erased when dropped.
+pub(crate) struct Bar {
     started: Instant,
     bar: Option<ProgressBar>,
     is_wanted: bool,
 }
 
-impl LoadBar {
+impl Bar {
     /// Prepares a bar that is shown only if `is_wanted` and standard error is a terminal.
     pub(crate) fn new(is_wanted: bool) -> Self {
         let is_wanted = is_wanted && std::io::stderr().is_terminal();
         Self { started: Instant::now(), bar: None, is_wanted }
     }
 
-    /// Draws what the load has done by now.
-    pub(crate) fn update(&mut self, progress: &Progress) {
-        let elapsed = self.started.elapsed();
+    /// Draws what a load has done by now.
+    pub(crate) fn update_load(&mut self, progress: &Progress) {
         // ORDERING: figures for the eye, see `Progress`.
         let total = progress.bytes_total.load(Ordering::Relaxed);
-        let done = progress.bytes_done.load(Ordering::Relaxed).min(total.max(1));
+        self.update(progress.bytes_done.load(Ordering::Relaxed), total);
+    }
+
+    /// Draws that `done` of `total` bytes are done.
+    pub(crate) fn update(&mut self, done: u64, total: u64) {
+        let elapsed = self.started.elapsed();
         if !self.is_wanted || total == 0 || elapsed < DELAY {
             return;
         }
+        let done = done.min(total);
         let bar = self.bar.get_or_insert_with(|| new_bar(total));
+        bar.set_length(total);
         bar.set_message(figures(done, total, elapsed));
         bar.set_position(done);
     }
 }
 
-impl Drop for LoadBar {
+impl Drop for Bar {
     fn drop(&mut self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

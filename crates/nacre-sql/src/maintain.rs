@@ -1,0 +1,37 @@
+//! Scrub and repair on demand.
+
+use std::ops::ControlFlow;
+
+use nacre_store::{Progress, RepairReport, ScrubReport};
+
+use crate::error::Result;
+use crate::from_store::from_store;
+use crate::session::Database;
+
+impl Database {
+    /// Verifies every byte of every replica and reports those that are not whole, so that they are
+    /// not read any more and rebuilt. `watch` is told how far it is, and may end it.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Io`] if the work itself fails; damage is no error but in the report.
+    pub fn scrub(
+        &self,
+        watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+    ) -> Result<ScrubReport> {
+        self.store().scrub(watch).map_err(from_store)
+    }
+
+    /// Gives every column the replicas that its policy says: writes those that are lost, that are
+    /// missing since their domain was, or that are of another format. `watch` is told how far it
+    /// is, and may end it; what was written until then stays.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::ReadOnly`], [`crate::ErrorKind::DiskFull`], [`crate::ErrorKind::Io`].
+    /// What stays lost because no replica is whole is no error but in the report.
+    pub fn repair(
+        &self,
+        watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+    ) -> Result<RepairReport> {
+        self.store().repair(watch).map_err(from_store)
+    }
+}

@@ -1,0 +1,181 @@
+//! Nacre's own views: what the engine knows about its replicas.
+//!
+//! | view | a row for each |
+//! |---|---|
+//! | `nacre_replicas` | replica of a column: where it lies, in which format, whether it is whole |
+//! | `nacre_wear` | domain, column and cause: bytes written since the database was opened |
+//!
+//! A query sees what held when it was planned. The views are in the schema `nacre_catalog` and are
+//! found without it unless a table has the same name.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::arrow::array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringViewArray};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::catalog::{SchemaProvider, Session, TableProvider};
+use datafusion::common::{DataFusionError, Result};
+use datafusion::datasource::memory::MemorySourceConfig;
+use datafusion::logical_expr::{Expr, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+use nacre_column::Format;
+use nacre_store::Store;
+
+/// One of the views.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum View {
+    Replicas,
+    Wear,
+}
+
+impl View {
+    const ALL: [View; 2] = [View::Replicas, View::Wear];
+
+    fn name(self) -> &'static str {
+        match self {
+            View::Replicas => "nacre_replicas",
+            View::Wear => "nacre_wear",
+        }
+    }
+
+    fn schema(self) -> SchemaRef {
+        let field = |(name, data_type): &(&str, DataType)| {
+            // A domain may be away, its node unknown, and some bytes belong to no column.
+            let nullable = ["kind", "node", "table_name", "column_name"];
+            Field::new(*name, data_type.clone(), nullable.contains(name))
+        };
+        let columns: &[(&str, DataType)] = match self {
+            View::Replicas => &[
+                ("table_name", DataType::Utf8View),
+                ("column_name", DataType::Utf8View),
+                ("replica", DataType::Int32),
+                ("domain", DataType::Utf8View),
+                ("kind", DataType::Utf8View),
+                ("node", DataType::Int32),
+                ("formats", DataType::Utf8View),
+                ("bytes", DataType::Int64),
+                ("state", DataType::Utf8View),
+                ("reads", DataType::Int64),
+            ],
+            View::Wear => &[
+                ("domain", DataType::Utf8View),
+                ("table_name", DataType::Utf8View),
+                ("column_name", DataType::Utf8View),
+                ("cause", DataType::Utf8View),
+                ("bytes", DataType::Int64),
+            ],
+        };
+        Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()))
+    }
+
+    fn columns(self, store: &Store) -> Vec<ArrayRef> {
+        match self {
+            View::Replicas => {
+                let rows = store.replicas();
+                vec![
+                    texts(rows.iter().map(|row| Some(row.table.as_str()))),
+                    texts(rows.iter().map(|row| Some(row.column.as_str()))),
+                    Arc::new(Int32Array::from_iter_values(
+                        rows.iter().map(|row| i32::from(row.replica)),
+                    )),
+                    texts(rows.iter().map(|row| Some(row.domain.as_str()))),
+                    texts(rows.iter().map(|row| row.kind.map(|kind| kind.to_string()))),
+                    Arc::new(Int32Array::from_iter(
+                        rows.iter().map(|row| row.node.map(|node| node as i32)),
+                    )),
+                    texts(rows.iter().map(|row| Some(names(&row.formats)))),
+                    numbers(rows.iter().map(|row| row.bytes)),
+                    texts(rows.iter().map(|row| Some(row.state.to_string()))),
+                    numbers(rows.iter().map(|row| row.reads)),
+                ]
+            }
+            View::Wear => {
+                let rows = store.wear();
+                vec![
+                    texts(rows.iter().map(|row| Some(row.domain.as_str()))),
+                    texts(rows.iter().map(|row| row.table.as_deref())),
+                    texts(rows.iter().map(|row| row.column.as_deref())),
+                    texts(rows.iter().map(|row| Some(row.cause.to_string()))),
+                    numbers(rows.iter().map(|row| row.bytes)),
+                ]
+            }
+        }
+    }
+}
+
+fn names(formats: &[Format]) -> String {
+    formats.iter().map(Format::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn texts<T: AsRef<str>>(values: impl Iterator<Item = Option<T>>) -> ArrayRef {
+    Arc::new(values.collect::<StringViewArray>())
+}
+
+/// Counts of bytes and reads stay far below the largest `bigint`.
+fn numbers(values: impl Iterator<Item = u64>) -> ArrayRef {
+    Arc::new(Int64Array::from_iter_values(values.map(|value| value.min(i64::MAX as u64) as i64)))
+}
+
+/// One view over one database.
+#[derive(Debug)]
+struct ViewTable {
+    store: Store,
+    view: View,
+}
+
+#[async_trait]
+impl TableProvider for ViewTable {
+    fn schema(&self) -> SchemaRef {
+        self.view.schema()
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::View
+    }
+
+    async fn scan(
+        &self,
+        _: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        _: &[Expr],
+        _: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let schema = self.view.schema();
+        let batch = RecordBatch::try_new(Arc::clone(&schema), self.view.columns(&self.store))?;
+        let plan = MemorySourceConfig::try_new_exec(&[vec![batch]], schema, projection.cloned())?;
+        Ok(plan)
+    }
+}
+
+/// The schema of the views.
+#[derive(Debug)]
+pub(crate) struct SystemSchema {
+    store: Store,
+}
+
+impl SystemSchema {
+    pub(crate) fn new(store: Store) -> Self {
+        Self { store }
+    }
+
+    /// Returns the view called `name`.
+    pub(crate) fn view(&self, name: &str) -> Option<Arc<dyn TableProvider>> {
+        let view = View::ALL.into_iter().find(|view| view.name() == name)?;
+        Some(Arc::new(ViewTable { store: self.store.clone(), view }))
+    }
+}
+
+#[async_trait]
+impl SchemaProvider for SystemSchema {
+    fn table_names(&self) -> Vec<String> {
+        View::ALL.iter().map(|view| view.name().to_owned()).collect()
+    }
+
+    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
+        Ok(self.view(name))
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        self.view(name).is_some()
+    }
+}
