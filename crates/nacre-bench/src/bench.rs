@@ -2,33 +2,43 @@
 //!
 //! | name | question |
 //! |---|---|
+//! | `formats` | how small do the formats make numbers, how fast, next to other people's crates? |
 //! | `open` | how soon does a new process answer, and how many bytes lie on the media? |
+//! | `pcr` | what do replicas in other formats give to readers, what do they cost an appender? |
+//! | `ssb` | what do they give to the 13 queries of the star schema benchmark? |
 //! | `tpch` | how fast are the 22 queries and the load, next to DataFusion over Parquet? |
 
 mod duckdb;
+mod formats;
 mod open;
 mod parquet;
+mod pcr;
+mod ssb;
 mod tpch;
 
 use std::path::PathBuf;
 
 use crate::error::{Error, Result};
 use crate::interrupt::{self, Interrupt};
+use crate::replication::memory_directory;
 use crate::report::{Console, Report};
-use crate::tpch::check_scale_factor;
 use crate::workspace::Workspace;
 
 /// The benchmarks that [`run`] knows.
-pub const NAMES: [&str; 2] = ["open", "tpch"];
+pub const NAMES: [&str; 5] = ["formats", "open", "pcr", "ssb", "tpch"];
 
 /// Arguments of a benchmark.
 #[derive(Clone, Debug, Default)]
 pub struct BenchArgs {
     /// One of [`NAMES`].
     pub name: String,
-    /// TPC-H scale factor (`open`: the larger of two, the other is a tenth); default 1, quick 0.1.
+    /// Scale factor of TPC-H or SSB (`open`: the larger of two, the other is a tenth); default 1,
+    /// quick 0.1.
     pub scale_factor: Option<f64>,
-    /// Where to make the fresh directory for data; `None` is the system's temporary directory.
+    /// `formats` and `pcr`: values of a data set; default 100 million, or what memory allows.
+    pub values: Option<u64>,
+    /// Where to make the fresh directory for data; `None` is `/dev/shm` for `pcr` and `ssb`, the
+    /// system's temporary directory for the others.
     pub directory: Option<PathBuf>,
     /// A file for JSON lines.
     pub json: Option<PathBuf>,
@@ -42,6 +52,7 @@ pub struct BenchArgs {
 struct Setup {
     workspace: Workspace,
     scale_factor: f64,
+    values: Option<u64>,
     threads: usize,
     is_quick: bool,
     console: Console,
@@ -59,30 +70,55 @@ pub fn run(args: BenchArgs) -> Result<()> {
         return Err(Error::Usage(format!("there is no benchmark {name}: choose one of {known}")));
     }
     let scale_factor = args.scale_factor.unwrap_or(if args.is_quick { 0.1 } else { 1.0 });
-    check_scale_factor(scale_factor)?;
-    if name == "open" {
-        check_scale_factor(scale_factor / open::SMALLER_BY)?;
-    }
+    check(&args, scale_factor)?;
     let mut report = Report::create(args.json.as_deref())?;
     let hardware_threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let in_memory = || memory_directory().filter(|_| matches!(name, "pcr" | "ssb"));
+    let directory = args.directory.clone().or_else(in_memory);
     let mut setup = Setup {
-        workspace: Workspace::create(args.directory.as_deref(), "bench", false)?,
+        workspace: Workspace::create(directory.as_deref(), "bench", false)?,
         scale_factor,
+        values: args.values,
         threads: args.threads.unwrap_or(hardware_threads).max(1),
         is_quick: args.is_quick,
         console: Console,
         interrupt: Interrupt::default(),
     };
+    if matches!(name, "formats" | "pcr") {
+        let measure = if name == "formats" { formats::run } else { pcr::run };
+        return interrupt::run_blocking(move |interrupt| {
+            setup.interrupt = interrupt;
+            let outcome = measure(&setup, &mut report);
+            outcome.and(setup.workspace.close())
+        });
+    }
     let threads = Some(setup.threads);
     let outcome = interrupt::run(threads, async |interrupt| {
         setup.interrupt = interrupt;
         match name {
             "open" => open::run(&setup, &mut report).await,
+            "ssb" => ssb::run(&setup, &mut report).await,
             _ => tpch::run(&setup, &mut report).await,
         }
     });
     let closed = setup.workspace.close();
     outcome.and(closed)
+}
+
+/// Rejects arguments out of range.
+fn check(args: &BenchArgs, scale_factor: f64) -> Result<()> {
+    if args.values == Some(0) {
+        return Err(Error::Usage("0 values: give at least 1".into()));
+    }
+    match args.name.as_str() {
+        "open" => {
+            crate::tpch::check_scale_factor(scale_factor)?;
+            crate::tpch::check_scale_factor(scale_factor / open::SMALLER_BY)
+        }
+        "tpch" => crate::tpch::check_scale_factor(scale_factor),
+        "ssb" => crate::ssb::check_scale_factor(scale_factor),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -92,6 +128,68 @@ mod tests {
     #[test]
     fn unknown_benchmark_is_told_the_known_ones() {
         let error = run(BenchArgs { name: "speed".into(), ..BenchArgs::default() }).unwrap_err();
-        assert_eq!(error.to_string(), "there is no benchmark speed: choose one of open, tpch");
+        let message = "there is no benchmark speed: choose one of formats, open, pcr, ssb, tpch";
+        assert_eq!(error.to_string(), message);
+    }
+
+    #[test]
+    fn no_values_are_refused() {
+        let args = BenchArgs { name: "pcr".into(), values: Some(0), ..BenchArgs::default() };
+        assert!(matches!(run(args), Err(Error::Usage(_))));
+    }
+
+    /// Runs a benchmark on tiny data; returns the ids of what it wrote down.
+    fn smoke(name: &str, values: Option<u64>, scale_factor: Option<f64>) -> Vec<String> {
+        let directory = tempfile::tempdir().unwrap();
+        let json = tempfile::NamedTempFile::new().unwrap();
+        let args = BenchArgs {
+            name: name.into(),
+            scale_factor,
+            values,
+            directory: Some(directory.path().to_path_buf()),
+            json: Some(json.path().to_path_buf()),
+            is_quick: true,
+            threads: Some(2),
+        };
+        run(args).unwrap();
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "{name} left files");
+        let text = std::fs::read_to_string(json.path()).unwrap();
+        let object = |line| serde_json::from_str::<serde_json::Value>(line).unwrap();
+        text.lines().map(|line| object(line)["id"].as_str().unwrap().to_owned()).collect()
+    }
+
+    fn assert_has(ids: &[String], beginning: &str) {
+        assert!(ids.iter().any(|id| id.starts_with(beginning)), "{beginning}: {ids:?}");
+    }
+
+    #[test]
+    fn formats_are_measured_on_all_four_data_sets() {
+        let ids = smoke("formats", Some(1), None);
+        for set in ["d1", "d2", "d3", "d4"] {
+            let parameters = format!("data={set},values=196608");
+            for operation in ["size", "encode", "decode", "encode-rate", "decode-rate"] {
+                assert_has(&ids, &format!("{operation}/static_bp/scalar/{parameters}"));
+            }
+        }
+        assert_has(&ids, "rank/");
+    }
+
+    #[test]
+    fn replicated_columns_are_measured_in_all_parts() {
+        let ids = smoke("pcr", Some(100_000), None);
+        for part in ["read/plain", "aggregate/plain", "select-1/", "project/", "append/none"] {
+            assert_has(&ids, part);
+        }
+        assert_has(&ids, "aggregate/static_bp+dynamic_bp/");
+        assert_has(&ids, "wear/static_bp+dynamic_bp+plain/");
+        assert_has(&ids, "mixed/static_bp+static_bp@dram/");
+    }
+
+    #[test]
+    fn star_schema_queries_are_measured_for_all_schemes() {
+        let ids = smoke("ssb", None, Some(0.001));
+        for id in ["query/ssb/static_bp+plain/", "query/ssb-q4.3/plain+plain@dram/", "media/ssb/"] {
+            assert_has(&ids, id);
+        }
     }
 }

@@ -18,7 +18,8 @@ use crate::error::Result;
 use crate::format;
 use crate::interrupt::{self, Interrupt};
 use crate::report::Console;
-use crate::tpch::{CsvFile, check_scale_factor};
+use crate::tpch::check_scale_factor;
+use crate::workload::CsvFile;
 use crate::workspace::Workspace;
 
 /// Arguments of the demo.

@@ -9,7 +9,8 @@ use nacre_ingest::Progress;
 use nacre_sql::{Database, ErrorKind, OpenOptions, Outcome, Session, StatementIo};
 
 use crate::error::{Error, Result};
-use crate::tpch::{Answer, CsvFile};
+use crate::interrupt::Interrupt;
+use crate::workload::{Answer, CsvFile};
 
 /// How long [`Engine::open`] waits for a database that somebody still holds: threads of a query
 /// that was cancelled, or a process that was killed, may need a moment to let go.
@@ -71,6 +72,18 @@ impl Engine {
     /// Tells whether any of its domains only imitates durability.
     pub fn is_emulated(&self) -> bool {
         self.database.store().domains().iter().any(|domain| domain.durability().emulated)
+    }
+
+    /// Does the work that the database does in the background, such as filling replicas in DRAM.
+    pub(crate) fn finish_replicas(&self, interrupt: &Interrupt) -> Result<()> {
+        loop {
+            interrupt.check()?;
+            let step = self.database.store().maintain_step();
+            // Each step writes blocks that were missing, so the loop ends.
+            if step.map_err(Error::store("fill the replicas"))?.is_idle() {
+                return Ok(());
+            }
+        }
     }
 
     /// Runs a statement and returns its rows, and no rows for a command.

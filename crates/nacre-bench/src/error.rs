@@ -5,8 +5,10 @@ use std::io;
 use std::path::Path;
 
 use datafusion::error::DataFusionError;
+use nacre_column::BlockError;
+use nacre_column::replicated::ReplicatedError;
 
-use crate::tpch::Mismatch;
+use crate::workload::Mismatch;
 
 /// An error of the demo or of a benchmark.
 #[derive(Debug)]
@@ -20,6 +22,12 @@ pub enum Error {
     Nacre { action: String, source: Box<nacre_sql::Error> },
     /// A pool or domain of `nacre-pmem` failed.
     Pmem { action: String, source: nacre_pmem::Error },
+    /// Nacre's store failed at something that no statement does.
+    Store { action: String, source: Box<nacre_store::Error> },
+    /// A block cannot be encoded or decoded.
+    Column { subject: String, source: Box<BlockError> },
+    /// A replicated column failed.
+    Replicated { action: String, source: Box<ReplicatedError> },
     /// `libpmemobj` failed; its own message.
     Pmdk(String),
     /// DataFusion, as oracle or as baseline, answered with an error.
@@ -47,6 +55,21 @@ impl Error {
     /// Returns a closure for `map_err` that names what was done to a pool.
     pub(crate) fn pmem(action: impl fmt::Display) -> impl FnOnce(nacre_pmem::Error) -> Self {
         move |source| Self::Pmem { action: action.to_string(), source }
+    }
+
+    /// Returns a closure for `map_err` that names what the store was doing.
+    pub(crate) fn store(action: impl fmt::Display) -> impl FnOnce(nacre_store::Error) -> Self {
+        move |source| Self::Store { action: action.to_string(), source: Box::new(source) }
+    }
+
+    /// Returns a closure for `map_err` that names the format or block.
+    pub(crate) fn column(subject: impl fmt::Display) -> impl FnOnce(BlockError) -> Self {
+        move |source| Self::Column { subject: subject.to_string(), source: Box::new(source) }
+    }
+
+    /// Returns a closure for `map_err` that names what was done to a replicated column.
+    pub(crate) fn replicated(action: impl fmt::Display) -> impl FnOnce(ReplicatedError) -> Self {
+        move |source| Self::Replicated { action: action.to_string(), source: Box::new(source) }
     }
 
     /// Returns a closure for `map_err` that names what DataFusion was doing.
@@ -81,6 +104,9 @@ impl fmt::Display for Error {
                 }
             }
             Self::Pmem { action, source } => write!(f, "cannot {action}: {source}"),
+            Self::Column { subject, source } => write!(f, "{subject}: {source}"),
+            Self::Store { action, source } => write!(f, "cannot {action}: {source}"),
+            Self::Replicated { action, source } => write!(f, "cannot {action}: {source}"),
             Self::DataFusion { action, source } => write!(f, "{action}: DataFusion: {source}"),
             Self::Mismatch(mismatch) => mismatch.fmt(f),
             Self::Deviation(message) => write!(f, "this must not happen: {message}"),
@@ -97,6 +123,9 @@ impl std::error::Error for Error {
             Self::Nacre { source, .. } => Some(source.as_ref()),
             Self::DataFusion { source, .. } => Some(source.as_ref()),
             Self::Pmem { source, .. } => Some(source),
+            Self::Column { source, .. } => Some(source.as_ref()),
+            Self::Store { source, .. } => Some(source.as_ref()),
+            Self::Replicated { source, .. } => Some(source.as_ref()),
             _ => None,
         }
     }

@@ -50,6 +50,22 @@ where
     })
 }
 
+/// Runs `story`, which blocks its thread and looks at the flag itself, as [`run`] does.
+pub(crate) fn run_blocking<F>(story: F) -> Result<()>
+where
+    F: FnOnce(Interrupt) -> Result<()> + Send + 'static,
+{
+    run(Some(1), async move |interrupt| {
+        match tokio::task::spawn_blocking(move || story(interrupt)).await {
+            Ok(outcome) => outcome,
+            Err(stopped) => match stopped.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(_) => Err(Error::Interrupted),
+            },
+        }
+    })
+}
+
 async fn until_signal<F, Fut>(story: F) -> Result<()>
 where
     F: FnOnce(Interrupt) -> Fut,

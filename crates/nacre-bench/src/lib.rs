@@ -1,7 +1,10 @@
 //! Workload generators, the demo and the benchmark drivers of Nacre.
 //!
-//! - [`tpch`]: the eight tables, their CSV files, the 22 queries, and two checks of the answers:
-//!   DataFusion over the same CSV files, and the answers that the TPC publishes for scale factor 1.
+//! - [`workload`]: what workloads share: tables, CSV files, queries, and the oracle that answers
+//!   are checked by, DataFusion over the same CSV files.
+//! - [`tpch`]: the eight tables, the 22 queries, the answers that the TPC publishes.
+//! - [`ssb`]: the star schema benchmark, with a generator of our own.
+//! - [`dataset`]: sequences of numbers for the benchmarks of formats and replicated columns.
 //! - [`demo`]: what `nacre demo` runs.
 //! - [`bench`]: what `nacre bench NAME` runs; [`report`] is how measurements are written down.
 //! - [`replication`] and [`calibrate`]: what `nacre bench replication` and `nacre calibrate` run.
@@ -19,16 +22,20 @@
 pub mod bench;
 pub mod calibrate;
 pub mod child;
+pub mod dataset;
 pub mod demo;
 mod engine;
 mod error;
 mod format;
 mod interrupt;
+mod memory;
 pub mod process;
 mod progress;
 pub mod replication;
 pub mod report;
+pub mod ssb;
 pub mod tpch;
+pub mod workload;
 mod workspace;
 
 pub use engine::{Engine, Loaded};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::error::{Error, Result};
-use crate::tpch::CsvFile;
+use crate::workload::CsvFile;
 use crate::workspace::Workspace;
 
 /// What runs a script in DuckDB: a program, and its arguments before file and script.

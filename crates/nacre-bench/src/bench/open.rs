@@ -21,7 +21,8 @@ use crate::error::{Error, Result};
 use crate::format::{count, median, megabytes, milliseconds};
 use crate::process::Child;
 use crate::report::{Measurement, Report};
-use crate::tpch::{CsvFile, generate_until};
+use crate::tpch::generate_until;
+use crate::workload::CsvFile;
 use crate::workspace::bytes_below;
 
 /// How many times smaller the smaller database is.

@@ -20,7 +20,7 @@ use datafusion::prelude::{ParquetReadOptions, SessionConfig};
 use futures::TryStreamExt;
 
 use crate::error::{Error, Result};
-use crate::tpch::{CsvFile, csv_context};
+use crate::workload::{CsvFile, csv_context};
 
 /// DataFusion over Parquet files.
 pub(super) struct Baseline {

@@ -6,6 +6,7 @@
 //! turns: after one unmeasured run each, whose answers must be equal, the two run one after
 //! the other for every repetition. Medians are reported.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,10 +14,12 @@ use nacre_ingest::Progress;
 
 use crate::bench::{Setup, parquet};
 use crate::engine::Engine;
-use crate::error::Result;
-use crate::format::{geometric_mean_ms, median};
+use crate::error::{Error, Result};
+use crate::format::{geometric_mean_ms, median, megabytes};
 use crate::report::{Measurement, Report};
-use crate::tpch::{CsvFile, Mismatch, QUERIES, Query, compare, generate_until, run_in};
+use crate::tpch::{QUERIES, generate_until};
+use crate::workload::{CsvFile, Query, run_in};
+use crate::workspace::bytes_below;
 
 /// The baseline's name in reports.
 const BASELINE: &str = "datafusion-parquet";
@@ -41,6 +44,7 @@ pub(super) async fn run(setup: &Setup, report: &mut Report) -> Result<()> {
         let progress = Arc::new(Progress::default());
         load_times.push(nacre.create_and_load(file, progress).await?.time);
     }
+    report_replicas(setup, report, &files, &directory).await?;
     let parquet_directory = setup.workspace.subdirectory("parquet")?;
     let baseline = parquet::load(&files, &parquet_directory, setup.threads).await?;
     let parameters = format!("sf={},threads={}", setup.scale_factor, setup.threads);
@@ -57,13 +61,42 @@ pub(super) async fn run(setup: &Setup, report: &mut Report) -> Result<()> {
     for query in &QUERIES {
         let (our_time, their_time) = contest.measure(query, repetitions).await?;
         let structure = format!("tpch-q{:02}", query.number);
-        let title = format!("Q{}", query.number);
-        contest.report_query(report, &title, &structure, ms(our_time), ms(their_time))?;
+        contest.report_query(report, query.name, &structure, ms(our_time), ms(their_time))?;
         ours.push(our_time);
         theirs.push(their_time);
     }
     let (ours, theirs) = (geometric_mean_ms(&ours), geometric_mean_ms(&theirs));
     contest.report_query(report, "geomean", "tpch-geomean", ours, theirs)
+}
+
+/// Says what two replicas in different formats take next to one copy that is not encoded.
+async fn report_replicas(
+    setup: &Setup,
+    report: &mut Report,
+    files: &[CsvFile],
+    database: &Path,
+) -> Result<()> {
+    let directory = setup.workspace.path().join("plain");
+    let plain = Engine::open(&directory, Some(setup.threads)).await?;
+    for file in files {
+        setup.interrupt.check()?;
+        let (table, progress) = (file.table, Arc::new(Progress::default()));
+        plain.query(&table.create_statement_with_replicas(table.name, "plain")).await?;
+        plain.load(table.name, &file.path, progress).await?;
+    }
+    drop(plain);
+    let (two, one) = (bytes_below(database)?, bytes_below(&directory)?);
+    std::fs::remove_dir_all(&directory).map_err(Error::io("remove directory", &directory))?;
+    let id = format!("media/tpch-two-replicas/nacre/sf={}", setup.scale_factor);
+    let measurement =
+        Measurement::new(id, two as f64, "bytes").against("one plain copy", one as f64);
+    report.add(&measurement)?;
+    setup.console.line(format_args!(
+        "Two replicas in different formats: {} MB; one copy, not encoded: {} MB; ratio {:.2}\n",
+        megabytes(two),
+        megabytes(one),
+        measurement.ratio().unwrap_or_default()
+    ))
 }
 
 impl Contest<'_> {
@@ -72,11 +105,7 @@ impl Contest<'_> {
         let sql = query.sql(self.setup.scale_factor);
         let ours = self.nacre.query(&sql).await?;
         let theirs = run_in(&self.baseline.context, &sql).await?;
-        compare(&ours, &theirs, query.order_by).map_err(|difference| Mismatch {
-            subject: format!("Q{}", query.number),
-            reference: BASELINE.to_owned(),
-            difference,
-        })?;
+        query.check(&ours, &theirs, BASELINE)?;
         let (mut our_times, mut their_times) = (Vec::new(), Vec::new());
         for _ in 0..repetitions {
             self.setup.interrupt.check()?;

@@ -11,7 +11,8 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::format::{count, milliseconds};
 use crate::process::Child;
-use crate::tpch::{CsvFile, TABLES};
+use crate::tpch::TABLES;
+use crate::workload::CsvFile;
 
 /// The table that is being loaded when its process is killed.
 const SECOND_TABLE: &str = "lineitem2";

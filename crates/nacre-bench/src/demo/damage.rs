@@ -12,7 +12,8 @@ use nacre_store::{AccessHint, Chunk};
 use crate::demo::Story;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::tpch::{Table, table};
+use crate::tpch::table;
+use crate::workload::Table;
 
 /// The column whose block is damaged, and a query that must read it.
 const DAMAGED_COLUMN: &str = "l_extendedprice";

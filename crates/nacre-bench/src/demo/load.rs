@@ -7,7 +7,8 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::format::{count, megabytes, megabytes_per_second, seconds};
 use crate::progress;
-use crate::tpch::{CsvFile, generate_until};
+use crate::tpch::generate_until;
+use crate::workload::CsvFile;
 use crate::workspace::bytes_below;
 
 pub(super) async fn generate(story: &Story) -> Result<Vec<CsvFile>> {

@@ -6,9 +6,8 @@ use crate::demo::Story;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::format::{count, geometric_mean_ms, milliseconds, seconds};
-use crate::tpch::{
-    Answer, CsvFile, Difference, Mismatch, Oracle, QUERIES, Query, compare, compare_with_published,
-};
+use crate::tpch::{QUERIES, UNUSED_COLUMNS, compare_with_published};
+use crate::workload::{Answer, CsvFile, Mismatch, Oracle, Query};
 
 /// The scale factor for which the TPC publishes answers.
 const PUBLISHED_SCALE_FACTOR: f64 = 1.0;
@@ -17,7 +16,7 @@ pub(super) async fn check_all(story: &Story, engine: &Engine, files: &[CsvFile])
     let console = story.console;
     console.line("\n3. Run the 22 queries; the oracle is DataFusion over the same CSV files")?;
     let start = Instant::now();
-    let oracle = Oracle::for_queries(files, story.threads).await?;
+    let oracle = Oracle::without(files, story.threads, &UNUSED_COLUMNS).await?;
     let read = seconds(start.elapsed());
     console.line(format_args!("   the oracle has read the CSV files in {read} s"))?;
     console.line("   query     rows         ms   answer")?;
@@ -29,13 +28,11 @@ pub(super) async fn check_all(story: &Story, engine: &Engine, files: &[CsvFile])
         let ours = engine.query(&sql).await?;
         let time = start.elapsed();
         let theirs = oracle.query(&sql).await?;
-        check(query, "the oracle", compare(&ours, &theirs, query.order_by))?;
+        query.check(&ours, &theirs, "the oracle")?;
         let verdict = published_verdict(story, query, &ours)?;
-        let (number, rows) = (query.number, count(ours.rows.len() as u64));
-        console.line(format_args!(
-            "   Q{number:<5} {rows:>7} {:>10}   {verdict}",
-            milliseconds(time)
-        ))?;
+        let (name, rows) = (query.name, count(ours.rows.len() as u64));
+        console
+            .line(format_args!("   {name:<6} {rows:>7} {:>10}   {verdict}", milliseconds(time)))?;
         times.push(time);
     }
     let mean = geometric_mean_ms(&times);
@@ -48,17 +45,10 @@ fn published_verdict(story: &Story, query: &Query, ours: &Answer) -> Result<&'st
     if story.scale_factor != PUBLISHED_SCALE_FACTOR {
         return Ok("= oracle");
     }
-    check(query, "the TPC's published answer", compare_with_published(query, ours))?;
+    compare_with_published(query, ours).map_err(|difference| Mismatch {
+        subject: query.name.to_owned(),
+        reference: "the TPC's published answer".to_owned(),
+        difference,
+    })?;
     Ok("= oracle, = published")
-}
-
-fn check(
-    query: &Query,
-    reference: &str,
-    outcome: std::result::Result<(), Difference>,
-) -> Result<()> {
-    outcome.map_err(|difference| {
-        let subject = format!("Q{}", query.number);
-        Mismatch { subject, reference: reference.to_owned(), difference }.into()
-    })
 }

@@ -1,14 +1,7 @@
-//! Writes the tables as CSV files, one a table, header first.
-//!
-//! How: a table is cut into parts of about [`PART_BYTES`]. Threads format parts into memory, at
-//! most `threads` at a time; the calling thread joins them in order and writes. So memory stays
-//! below `(threads + 1) * PART_BYTES` or so, and the file is the same for any number of threads.
+//! The data of TPC-H: the rows of the TPC's own generator, as CSV files.
 
-use std::collections::VecDeque;
-use std::fs::File;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-use std::thread;
+use std::io;
+use std::path::Path;
 
 use tpchgen::csv::{
     CustomerCsv, LineItemCsv, NationCsv, OrderCsv, PartCsv, PartSuppCsv, RegionCsv, SupplierCsv,
@@ -20,31 +13,14 @@ use tpchgen::generators::{
 
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
-use crate::tpch::{TABLES, Table};
-
-/// CSV bytes of a part, roughly.
-const PART_BYTES: u64 = 8 << 20;
+use crate::tpch::TABLES;
+use crate::workload::{CsvFile, Cut, Generation, Part, Table};
 
 /// Smallest scale factor: each table still has a row, and parts have four different suppliers.
 const SCALE_FACTOR_MIN: f64 = 0.01;
 
 /// Largest scale factor: keys of all tables but orders and lineitem still fit `integer`.
 const SCALE_FACTOR_MAX: f64 = 1_000.0;
-
-/// A table's CSV file.
-#[derive(Clone, Debug)]
-pub struct CsvFile {
-    pub table: &'static Table,
-    pub path: PathBuf,
-    pub rows: u64,
-    pub bytes: u64,
-}
-
-/// Rows of one part as CSV.
-struct Part {
-    csv: Vec<u8>,
-    rows: u64,
-}
 
 /// Rejects scale factors for which there are no data with sound keys.
 pub fn check_scale_factor(scale_factor: f64) -> Result<()> {
@@ -100,62 +76,17 @@ pub(crate) fn generate_until(
     interrupt: &Interrupt,
 ) -> Result<Vec<CsvFile>> {
     check_scale_factor(scale_factor)?;
-    let write = |table| write_table(table, scale_factor, directory, threads.max(1), interrupt);
+    let generation = Generation { scale_factor, directory, threads, interrupt };
+    let write = |table| generation.write(table, |table, cut| part(table, scale_factor, cut));
     TABLES.iter().map(write).collect()
 }
 
-fn write_table(
-    table: &'static Table,
-    scale_factor: f64,
-    directory: &Path,
-    threads: usize,
-    interrupt: &Interrupt,
-) -> Result<CsvFile> {
-    let path = directory.join(format!("{}.csv", table.name));
-    let mut file = File::create(&path).map_err(Error::io("create", &path))?;
-    let header = table.columns.iter().map(|column| column.name).collect::<Vec<_>>().join(",");
-    writeln!(file, "{header}").map_err(Error::io("write", &path))?;
-
-    let (mut rows, mut bytes) = (0, header.len() as u64 + 1);
-    let count = part_count(table, scale_factor);
-    let written: Result<()> = thread::scope(|scope| {
-        let mut in_flight = VecDeque::new();
-        let mut indices = 1..=count;
-        loop {
-            while in_flight.len() < threads
-                && let Some(index) = indices.next()
-            {
-                in_flight.push_back(scope.spawn(move || part(table, scale_factor, index, count)));
-            }
-            let Some(worker) = in_flight.pop_front() else {
-                return Ok(());
-            };
-            let part = match worker.join() {
-                Ok(part) => part.map_err(Error::io("write", &path))?,
-                Err(panic) => std::panic::resume_unwind(panic),
-            };
-            interrupt.check()?;
-            file.write_all(&part.csv).map_err(Error::io("write", &path))?;
-            rows += part.rows;
-            bytes += part.csv.len() as u64;
-        }
-    });
-    written?;
-    Ok(CsvFile { table, path, rows, bytes })
-}
-
-fn part_count(table: &Table, scale_factor: f64) -> i32 {
-    let bytes = table.csv_bytes as f64 * scale_factor;
-    // Float to integer saturates; 754 MB * 1,000 / 8 MiB is far below the limit anyway.
-    (bytes / PART_BYTES as f64).ceil().max(1.0) as i32
-}
-
-/// Formats part `index` (from 1) of `count`.
-fn part(table: &Table, scale_factor: f64, index: i32, count: i32) -> io::Result<Part> {
+/// Formats one part of a table.
+fn part(table: &Table, scale_factor: f64, cut: Cut) -> io::Result<Part> {
     macro_rules! rows {
         ($generator:ident, $csv:ident) => {{
-            let rows = $generator::new(scale_factor, index, count).iter();
-            format_rows(rows.map($csv::new))
+            let rows = $generator::new(scale_factor, cut.index, cut.count).iter();
+            Part::format(rows.map($csv::new))
         }};
     }
     match table.name {
@@ -171,18 +102,10 @@ fn part(table: &Table, scale_factor: f64, index: i32, count: i32) -> io::Result<
     }
 }
 
-fn format_rows(rows: impl Iterator<Item = impl std::fmt::Display>) -> io::Result<Part> {
-    let mut part = Part { csv: Vec::with_capacity(PART_BYTES as usize), rows: 0 };
-    for row in rows {
-        writeln!(part.csv, "{row}")?;
-        part.rows += 1;
-    }
-    Ok(part)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workload::part_count;
 
     #[test]
     fn files_hold_header_and_rows_as_reported_whatever_the_number_of_threads() {
@@ -231,11 +154,5 @@ mod tests {
     fn file_that_cannot_be_made_is_named() {
         let error = generate(0.01, Path::new("/nowhere/at/all"), 1).unwrap_err();
         assert!(error.to_string().starts_with("cannot create /nowhere/at/all/region.csv: "));
-    }
-
-    #[test]
-    fn full_disk_is_an_error_that_names_the_way_out() {
-        let error = Error::io("write", Path::new("/x"))(io::Error::from_raw_os_error(28));
-        assert!(error.to_string().contains("--dir"), "{error}");
     }
 }

@@ -8,7 +8,7 @@
 
 use tpchgen::q_and_a::answers_sf1;
 
-use crate::tpch::{Answer, Cell, Difference, Query};
+use crate::workload::{Answer, Cell, Difference, Query};
 
 /// Half a unit of the second decimal, and a little more for the published ones' own rounding.
 const TOLERANCE: f64 = 0.0051;

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use nacre_bench::process::{Child, LINE_PREFIX};
-use nacre_bench::tpch::{Cell, compare};
+use nacre_bench::workload::{Cell, compare};
 use nacre_bench::{Engine, Error};
 
 /// More than one chunk of 65,536 rows, and the last one not full.

@@ -16,7 +16,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nacre_bench::Engine;
-use nacre_bench::tpch::{Answer, CsvFile, Oracle, QUERIES, compare, generate};
+use nacre_bench::tpch::{QUERIES, generate};
+use nacre_bench::workload::{Answer, CsvFile, Oracle, compare};
 use nacre_sql::OpenOptions;
 
 const SCALE_FACTOR: f64 = 0.01;

@@ -9,4 +9,5 @@
 
 mod crash_load;
 mod lost_domains;
+mod ssb_oracle;
 mod tpch_oracle;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use nacre_bench::Engine;
-use nacre_bench::tpch::{CsvFile, Oracle, QUERIES, compare, generate};
+use nacre_bench::tpch::{QUERIES, generate};
+use nacre_bench::workload::{CsvFile, Oracle, compare};
 
 const SCALE_FACTOR: f64 = 0.01;
 

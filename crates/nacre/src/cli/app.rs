@@ -3,13 +3,12 @@
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
-use nacre_bench::bench::BenchArgs;
 use nacre_bench::calibrate::CalibrateArgs;
 use nacre_bench::demo::DemoArgs;
 use nacre_simd::{Flavour, SIMD_VARIABLE};
 use nacre_sql::OpenOptions;
 
-use super::arguments::{Arguments, BenchSubject, DataArguments, Task, Tool};
+use super::arguments::{Arguments, BenchSubject, Task, Tool};
 use super::console::{Behaviour, Console, Flow};
 use super::place::Place;
 use super::render::Style;
@@ -48,8 +47,21 @@ fn run_tool(tool: Tool) -> ExitCode {
         Tool::Demo { scale_factor, directory, keep } => {
             nacre_bench::demo::run(DemoArgs { scale_factor, directory, keep })
         }
-        Tool::Bench { subject: BenchSubject::Open(given) } => bench("open", given),
-        Tool::Bench { subject: BenchSubject::Tpch(given) } => bench("tpch", given),
+        Tool::Bench { subject: BenchSubject::Formats(given) } => {
+            nacre_bench::bench::run(given.named("formats"))
+        }
+        Tool::Bench { subject: BenchSubject::Open(given) } => {
+            nacre_bench::bench::run(given.named("open"))
+        }
+        Tool::Bench { subject: BenchSubject::Pcr(given) } => {
+            nacre_bench::bench::run(given.named("pcr"))
+        }
+        Tool::Bench { subject: BenchSubject::Ssb(given) } => {
+            nacre_bench::bench::run(given.named("ssb"))
+        }
+        Tool::Bench { subject: BenchSubject::Tpch(given) } => {
+            nacre_bench::bench::run(given.named("tpch"))
+        }
         Tool::Bench { subject: BenchSubject::Replication(given) } => {
             nacre_bench::replication::run(&(*given).into())
         }
@@ -67,17 +79,6 @@ fn run_tool(tool: Tool) -> ExitCode {
             EXIT_UNUSABLE.into()
         }
     }
-}
-
-fn bench(name: &str, given: DataArguments) -> nacre_bench::Result<()> {
-    nacre_bench::bench::run(BenchArgs {
-        name: name.to_owned(),
-        scale_factor: given.scale_factor,
-        directory: given.directory,
-        json: given.json,
-        is_quick: given.quick,
-        threads: given.threads.map(usize::from),
-    })
 }
 
 fn run_database(arguments: Arguments, tasks: &[Task]) -> u8 {

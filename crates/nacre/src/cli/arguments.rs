@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use nacre_bench::bench::BenchArgs;
 use nacre_bench::replication::{AccessPattern, PageSize, ReplicationArgs, Workload, parse_bytes};
 
 use super::render::Mode;
@@ -199,8 +200,14 @@ pub(super) struct UpkeepArguments {
 /// What `nacre bench` measures.
 #[derive(Debug, Subcommand)]
 pub(super) enum BenchSubject {
+    /// Size and speed of the formats of numbers, next to other crates if they are built in.
+    Formats(ValueArguments),
     /// From process start to the first answer after a kill; bytes on media.
     Open(DataArguments),
+    /// Replicas in several formats against uncompressed ones: operators, appending, both at once.
+    Pcr(ValueArguments),
+    /// The 13 queries of the star schema benchmark by replication scheme.
+    Ssb(DataArguments),
     /// The 22 TPC-H queries next to DataFusion over Parquet.
     Tpch(DataArguments),
     /// What replicas of persistent memory cost, by mechanism, next to libpmemobj if it is built in.
@@ -224,6 +231,26 @@ pub(super) struct DataArguments {
     #[arg(long)]
     pub(super) quick: bool,
     /// Worker threads of both contestants [default: one per hardware thread].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(super) threads: Option<u16>,
+}
+
+/// Arguments of the benchmarks that make columns of numbers.
+#[derive(Args, Debug)]
+pub(super) struct ValueArguments {
+    /// Values of a data set [default: 100 million, or as many as half of the free memory holds].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) values: Option<u64>,
+    /// Where to work; a fresh subdirectory is made and removed at the end.
+    #[arg(long = "dir", value_name = "D")]
+    pub(super) directory: Option<PathBuf>,
+    /// Also write one JSON object a line to this file.
+    #[arg(long, value_name = "FILE")]
+    pub(super) json: Option<PathBuf>,
+    /// End within 30 seconds.
+    #[arg(long)]
+    pub(super) quick: bool,
+    /// Most threads that are measured, beside one [default: one per hardware thread].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) threads: Option<u16>,
 }
@@ -316,6 +343,36 @@ impl Work {
         let mut tasks: Vec<(usize, Task)> = commands.chain(files).collect();
         tasks.sort_by_key(|(place, _)| *place);
         tasks.into_iter().map(|(_, task)| task).collect()
+    }
+}
+
+impl DataArguments {
+    /// Returns the arguments of the benchmark of this name.
+    pub(super) fn named(self, name: &str) -> BenchArgs {
+        BenchArgs {
+            name: name.to_owned(),
+            scale_factor: self.scale_factor,
+            values: None,
+            directory: self.directory,
+            json: self.json,
+            is_quick: self.quick,
+            threads: self.threads.map(usize::from),
+        }
+    }
+}
+
+impl ValueArguments {
+    /// Returns the arguments of the benchmark of this name.
+    pub(super) fn named(self, name: &str) -> BenchArgs {
+        BenchArgs {
+            name: name.to_owned(),
+            scale_factor: None,
+            values: self.values,
+            directory: self.directory,
+            json: self.json,
+            is_quick: self.quick,
+            threads: self.threads.map(usize::from),
+        }
     }
 }
 

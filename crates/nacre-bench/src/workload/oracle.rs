@@ -1,7 +1,7 @@
 //! The oracle: plain DataFusion over the same CSV files, read by Arrow's own CSV reader.
 //!
-//! The tables are read once into memory, so that 22 queries parse the files once. Columns that no
-//! query looks at are left out if the caller says so: at scale factor 1 that halves the memory.
+//! The tables are read once into memory, so that all queries parse the files once. Columns that no
+//! query looks at are left out if the caller says so: for TPC-H that halves the memory.
 
 use std::sync::Arc;
 
@@ -12,12 +12,9 @@ use datafusion::execution::options::CsvReadOptions;
 use datafusion::prelude::SessionConfig;
 
 use crate::error::{Error, Result};
-use crate::tpch::{Answer, CsvFile};
+use crate::workload::{Answer, CsvFile};
 
-/// Columns that none of the 22 queries reads, and that take much room.
-const UNUSED_COLUMNS: [&str; 4] = ["l_comment", "ps_comment", "p_comment", "o_clerk"];
-
-/// DataFusion with the TPC-H tables in memory.
+/// DataFusion with the tables in memory.
 pub struct Oracle {
     context: SessionContext,
 }
@@ -43,21 +40,17 @@ pub async fn csv_context(files: &[CsvFile], threads: usize) -> Result<SessionCon
 }
 
 impl Oracle {
-    /// Reads the columns that the 22 queries need.
-    pub async fn for_queries(files: &[CsvFile], threads: usize) -> Result<Self> {
-        Self::load(files, threads, &UNUSED_COLUMNS).await
-    }
-
     /// Reads all columns.
     pub async fn for_everything(files: &[CsvFile], threads: usize) -> Result<Self> {
-        Self::load(files, threads, &[]).await
+        Self::without(files, threads, &[]).await
     }
 
-    async fn load(files: &[CsvFile], threads: usize, without: &[&str]) -> Result<Self> {
+    /// Reads all columns but those that are named.
+    pub async fn without(files: &[CsvFile], threads: usize, columns: &[&str]) -> Result<Self> {
         let context = csv_context(files, threads).await?;
         for file in files {
             let name = file.table.name;
-            let table = read(&context, file, without)
+            let table = read(&context, file, columns)
                 .await
                 .map_err(Error::datafusion(format_args!("read {}", file.path.display())))?;
             let replace = || {
@@ -102,14 +95,14 @@ pub(crate) async fn run_in(context: &SessionContext, sql: &str) -> Result<Answer
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tpch::{QUERIES, generate};
+    use crate::tpch::{QUERIES, UNUSED_COLUMNS, generate};
 
     #[tokio::test]
     async fn oracle_answers_all_queries_and_has_the_generated_rows() {
         let directory = tempfile::tempdir().unwrap();
         let scale_factor = 0.01;
         let files = generate(scale_factor, directory.path(), 2).unwrap();
-        let oracle = Oracle::for_queries(&files, 2).await.unwrap();
+        let oracle = Oracle::without(&files, 2, &UNUSED_COLUMNS).await.unwrap();
         for file in &files {
             let count = oracle.query(&format!("select count(*) from {}", file.table.name)).await;
             assert_eq!(count.unwrap().to_line(), file.rows.to_string(), "{}", file.table.name);
@@ -124,7 +117,7 @@ mod tests {
     async fn decimals_are_read_and_computed_exactly() {
         let directory = tempfile::tempdir().unwrap();
         let files = generate(0.01, directory.path(), 1).unwrap();
-        let oracle = Oracle::for_queries(&files, 1).await.unwrap();
+        let oracle = Oracle::without(&files, 1, &UNUSED_COLUMNS).await.unwrap();
         let answer = oracle.query("select 1.005 + 0.1, sum(n_nationkey) * 0.01 from nation").await;
         assert_eq!(answer.unwrap().to_line(), "1.105 3");
     }

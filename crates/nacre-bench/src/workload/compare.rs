@@ -6,13 +6,13 @@
 //!    may have changed places.
 //!
 //! Floats may differ by [`FLOAT_TOLERANCE`] of their size, because sums depend on the order of
-//! addition; TPC-H has none. Rows that tie at the place where `LIMIT` cuts may truly differ between
-//! two right answers; with the 22 queries and TPC-H's data that does not happen.
+//! addition; TPC-H and SSB have none. Rows that tie where `LIMIT` cuts may truly differ between two
+//! right answers; with TPC-H's queries and data that does not happen.
 
 use std::cmp::Ordering;
 use std::fmt;
 
-use crate::tpch::{Answer, Cell};
+use crate::workload::{Answer, Cell};
 
 /// Relative difference of floats that is still called equal.
 const FLOAT_TOLERANCE: f64 = 1e-9;
