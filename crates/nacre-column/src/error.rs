@@ -30,8 +30,6 @@ pub enum BlockError {
     WrongOutput { column_type: ColumnType, output: &'static str },
     /// The column's values cannot be stored in the format.
     WrongFormat { column_type: ColumnType, format: Format },
-    /// The format exists; this program does not read or write blocks of the type in it.
-    UnsupportedFormat { column_type: ColumnType, format: Format },
     /// A single row was asked for of a format that decodes rows in order only.
     SequentialOnly { format: Format },
     /// A restriction compares the column with a constant of another class.
@@ -69,7 +67,7 @@ impl BlockError {
             | Self::Field { .. }
             | Self::Section { .. }
             | Self::Contents { .. } => BlockErrorKind::Damaged,
-            Self::Version { .. } | Self::UnsupportedFormat { .. } => BlockErrorKind::Unsupported,
+            Self::Version { .. } => BlockErrorKind::Unsupported,
             Self::RowRange { .. }
             | Self::WrongOutput { .. }
             | Self::WrongFormat { .. }
@@ -129,9 +127,6 @@ impl BlockError {
             }
             Self::WrongFormat { column_type, format } => {
                 write!(f, "a column of type {column_type} cannot be stored in format {format}")
-            }
-            Self::UnsupportedFormat { column_type, format } => {
-                write!(f, "format {format} is not supported for columns of type {column_type}")
             }
             Self::SequentialOnly { format } => {
                 write!(f, "format {format} is sequential only: it has no access to single rows")

@@ -13,19 +13,32 @@
 //! | [`simd_fastpfor`] | whole numbers | low bits, a width for each 128 | the same; high bits |
 //! | [`delta_bp`] | whole numbers | deltas, a width for each 128 | the same; four of each 2,048 |
 //! | [`for_bp`] | whole numbers | keys less the least of 128, a width each | the same; the least |
+//! | [`rle`] | numbers | keys of the runs, packed | last rows of the runs, packed |
+//! | [`lz4`], [`snappy`] | all types | numbers: [`frames`] | strings: where rows end, frames |
+//! | [`fsst`] | strings | symbols | where rows end, codes |
+//!
+//! A dictionary of numbers has its entries in the heap and no offsets.
 
 pub(crate) mod delta_bp;
 pub(crate) mod dictionary;
 pub(crate) mod dynamic_bp;
 pub(crate) mod for_bp;
+pub(crate) mod frames;
+pub(crate) mod fsst;
 pub(crate) mod groups;
 pub(crate) mod integer;
 pub(crate) mod keys;
 pub(crate) mod lanes;
+pub(crate) mod lz4;
+pub(crate) mod narrow;
 pub(crate) mod plain;
+pub(crate) mod rle;
+pub(crate) mod row_ends;
 pub(crate) mod simd_bp128;
 pub(crate) mod simd_fastpfor;
+pub(crate) mod snappy;
 pub(crate) mod static_bp;
+pub(crate) mod texts;
 pub(crate) mod visit;
 
 use std::fmt;
@@ -152,21 +165,6 @@ impl Format {
             | Self::Lz4
             | Self::Lz4High
             | Self::Snappy => false,
-        }
-    }
-
-    /// Tells whether this program can encode values of `column_type` so.
-    pub(crate) fn is_supported(self, column_type: ColumnType) -> bool {
-        match self {
-            Self::Plain
-            | Self::StaticBp
-            | Self::DynamicBp
-            | Self::SimdBp128
-            | Self::SimdFastPfor
-            | Self::DeltaBp
-            | Self::ForBp => true,
-            Self::Dictionary => column_type.physical() == Physical::Bytes,
-            _ => false,
         }
     }
 

@@ -19,6 +19,7 @@ use super::ALIGNMENT;
 use crate::format::for_bp::reference_bytes;
 use crate::format::groups::{GROUP_ROWS, directory_bytes};
 use crate::format::lanes::{Groups128, width_of};
+use crate::format::narrow::bytes_of_width;
 use crate::format::simd_fastpfor::Split;
 use crate::format::static_bp;
 use crate::{ColumnType, Format};
@@ -67,9 +68,7 @@ pub(super) fn rank_keys(
     let mut candidates = candidates(flavour, column_type, keys, width);
     candidates.retain(|candidate| {
         let is_wasteful = column_type == ColumnType::Boolean && candidate.format == Format::Plain;
-        candidate.format.is_supported(column_type)
-            && candidate.format.can_hold(column_type)
-            && !is_wasteful
+        candidate.format.can_hold(column_type) && !is_wasteful
     });
     // Stable, so that the first of equals is before the others: plain, then static_bp.
     candidates.sort_by_key(|candidate| candidate.bytes * candidate.weights().1);
@@ -113,7 +112,10 @@ fn candidates(
     let bytes = [
         (Format::Plain, aligned(&[rows * column_type.plain_bytes()])),
         (Format::StaticBp, aligned(&[packed(rows, width)])),
-        (Format::Dictionary, aligned(&[packed(rows, code_width), distinct * width.div_ceil(8)])),
+        (
+            Format::Dictionary,
+            aligned(&[packed(rows, code_width), distinct * bytes_of_width(width)]),
+        ),
         (Format::DynamicBp, aligned(&[dynamic, directory])),
         (Format::SimdBp128, aligned(&[dynamic + groups.len(), directory / 16])),
         (Format::SimdFastPfor, aligned(&[split_bytes(keys), directory])),
@@ -140,19 +142,26 @@ fn split_bytes(keys: &[u64]) -> usize {
     (bytes * keys.len().div_ceil(GROUP_ROWS)).checked_div(groups).unwrap_or(0)
 }
 
-/// Estimates how many keys are distinct: those that a sample has once stand for as many more as
-/// the root of the sample's share tells (the guaranteed-error estimator of Charikar et al., 2000).
+/// Estimates how many keys are distinct: of `d` keys that are equally frequent, `n` picks meet
+/// `d * (1 - exp(-n / d))`. Where all picks differ, so may all keys.
 fn distinct(keys: &[u64]) -> usize {
     let step = keys.len().div_ceil(SAMPLE_KEYS).max(1);
     // One of each `step`, not always the same: keys may repeat with a period.
     let pick = |(index, keys): (usize, &[u64])| keys[index * 7_919 % keys.len()];
     let mut sample: Vec<u64> = keys.chunks(step).enumerate().map(pick).collect();
+    let picks = sample.len() as f64;
     sample.sort_unstable();
-    let (mut once, mut more) = (0_usize, 0_usize);
-    for same in sample.chunk_by(|left, right| left == right) {
-        if same.len() == 1 { once += 1 } else { more += 1 }
+    sample.dedup();
+    if step == 1 {
+        return sample.len();
     }
-    (more as f64 + once as f64 * (step as f64).sqrt()).ceil() as usize
+    let met = |distinct: usize| distinct as f64 * (1.0 - (-picks / distinct as f64).exp());
+    let (mut low, mut high) = (sample.len(), keys.len());
+    while low < high {
+        let middle = (low + high) / 2;
+        if met(middle) < sample.len() as f64 { low = middle + 1 } else { high = middle }
+    }
+    low
 }
 
 /// What the keys of one group say about how they can be packed.
@@ -259,7 +268,7 @@ mod tests {
 
     #[test]
     fn even_widths_are_packed_statically_and_outliers_dynamically() {
-        let mut keys = random(65_536, 8);
+        let mut keys = random(65_536, 16);
         assert_eq!(ranking(ColumnType::BigInt, &keys)[0], Format::StaticBp);
         // One outlier in a thousand rows.
         keys.iter_mut().step_by(1_000).for_each(|key| *key = 1 << 31);

@@ -116,9 +116,6 @@ fn check_format(column_type: ColumnType, format: Format) -> Result<(), BlockErro
     if !format.can_hold(column_type) {
         return Err(BlockError::WrongFormat { column_type, format });
     }
-    if !format.is_supported(column_type) {
-        return Err(BlockError::UnsupportedFormat { column_type, format });
-    }
     Ok(())
 }
 
@@ -347,8 +344,10 @@ mod tests {
             {
                 let good = encode_as(&column, flavour, format).unwrap();
                 verify(&column, &good).unwrap();
-                let sections = [Section::Nulls, Section::Values, Section::Offsets, Section::Heap];
-                for section in sections.map(|section| good.header.section(section)) {
+                let mut sections = vec![Section::Nulls, Section::Offsets, Section::Heap];
+                // The first symbols of FSST may be ones that no row uses.
+                sections.extend((format != Format::Fsst).then_some(Section::Values));
+                for section in sections.into_iter().map(|section| good.header.section(section)) {
                     // The first two rows of a section are not null in any of these columns.
                     for at in section.take(2) {
                         let mut wrong = good.clone();

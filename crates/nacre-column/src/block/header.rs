@@ -14,6 +14,7 @@ use super::ALIGNMENT;
 use crate::column_type::COLUMN_TYPE_BYTES;
 use crate::format::dictionary;
 use crate::format::lanes::WIDTH_MAX;
+use crate::format::row_ends;
 use crate::sma::SMA_BYTES;
 use crate::{BlockError, CHUNK_ROWS, ColumnType, Format, Physical, Sma};
 
@@ -264,10 +265,6 @@ impl BlockHeader {
             let tag = self.format.tag().into();
             return Err(bad(FORMAT_TAG, tag, format!("one for {}", self.column_type)));
         }
-        if !self.format.is_supported(self.column_type) {
-            let (column_type, format) = (self.column_type, self.format);
-            return Err(BlockError::UnsupportedFormat { column_type, format });
-        }
         self.check_numbers()
     }
 
@@ -277,7 +274,7 @@ impl BlockHeader {
         let width_max = match (self.format, physical) {
             (Format::Plain, _) => 0,
             (Format::Dictionary, Physical::Bytes) => dictionary::code_width(self.entries as usize),
-            (_, Physical::Bytes) => 0,
+            (_, Physical::Bytes) => row_ends::WIDTH_MAX,
             _ => WIDTH_MAX,
         };
         if usize::from(self.width) > width_max {

@@ -99,7 +99,7 @@ impl<'s, 'a> Numbers<'s, 'a> {
             let sections = keys::encode(format, self.source.flavour, self.keys(), width);
             let Some(sections) = sections else {
                 let column_type = self.source.column_type;
-                return Err(BlockError::UnsupportedFormat { column_type, format });
+                return Err(BlockError::WrongFormat { column_type, format });
             };
             let mut header = self.source.header(format, self.sma);
             header.base = self.base;

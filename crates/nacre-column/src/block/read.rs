@@ -7,9 +7,16 @@ use nacre_simd::{Flavour, Kernel, Simd};
 
 use super::header::{BlockHeader, Section, checksum};
 use crate::format::integer::Integer;
-use crate::format::keys::{Keys, SectionBytes, Shape, wrong_size};
+use crate::format::keys::{KeyFormat, Keys, SectionBytes, Shape, wrong_size};
 use crate::format::plain::{self, StringValues, Strings};
-use crate::{BlockError, ByteValues, ColumnType, Format, Physical, STRING_BYTES_MAX, Sma};
+use crate::format::static_bp::StaticBp;
+use crate::format::texts::Texts;
+use crate::{
+    BlockError, ByteValues, ColumnType, Format, Physical, STRING_BYTES_MAX, Sma, VECTOR_ROWS,
+};
+
+/// Rows of encoded text that are checked at a time.
+const CHECK_ROWS: usize = VECTOR_ROWS;
 
 /// An encoded column of a chunk, in bytes that someone else holds.
 ///
@@ -37,8 +44,16 @@ use crate::{BlockError, ByteValues, ColumnType, Format, Physical, STRING_BYTES_M
 pub struct Block<'a> {
     bytes: &'a [u8],
     header: BlockHeader,
-    /// Keys of numbers, or codes of a dictionary of strings; `None` in plain.
-    keys: Option<Keys<'a>>,
+    encoded: Encoded<'a>,
+}
+
+/// What opening has made of the sections.
+#[derive(Clone, Copy, Debug)]
+enum Encoded<'a> {
+    Plain,
+    /// Keys of numbers, or codes of a dictionary of strings.
+    Keys(Keys<'a>),
+    Texts(Texts<'a>),
 }
 
 impl<'a> Block<'a> {
@@ -51,13 +66,13 @@ impl<'a> Block<'a> {
         if header.column_type != expected {
             return Err(BlockError::WrongType { found: header.column_type, expected });
         }
-        let mut this = Self { bytes, header, keys: None };
-        this.keys = this.open_keys()?;
+        let mut this = Self { bytes, header, encoded: Encoded::Plain };
+        this.encoded = this.open_sections()?;
         Ok(this)
     }
 
-    /// Checks that the sections have the bytes that the format needs; opens keys or codes.
-    fn open_keys(&self) -> Result<Option<Keys<'a>>, BlockError> {
+    /// Checks that the sections have the bytes that the format needs; opens what is encoded.
+    fn open_sections(&self) -> Result<Encoded<'a>, BlockError> {
         let [_, values, offsets, heap] =
             Section::ALL.map(|section| &self.bytes[self.header.section(section)]);
         let check = |section, found: &[u8], expected: usize| match found.len() {
@@ -78,25 +93,29 @@ impl<'a> Block<'a> {
             Format::Plain if is_bytes => {
                 check("values_bytes", values, 0)?;
                 check("offsets_bytes", offsets, (shape.rows + 1) * 4)?;
-                Ok(None)
+                Ok(Encoded::Plain)
             }
             Format::Plain => {
                 let bytes_each = self.column_type().plain_bytes();
                 check("values_bytes", values, shape.rows * bytes_each)?;
                 check("offsets_bytes", offsets, 0)?;
                 check("heap_bytes", heap, 0)?;
-                Ok(None)
+                Ok(Encoded::Plain)
             }
             Format::Dictionary if is_bytes => {
                 check("offsets_bytes", offsets, (shape.entries + 1) * 4)?;
                 let codes = SectionBytes { values, offsets: &[], heap: &[] };
-                Keys::open(Format::StaticBp, shape, codes)
+                Ok(Encoded::Keys(Keys::StaticBp(StaticBp::open(shape, codes)?)))
             }
             format => {
-                let keys = Keys::open(format, shape, SectionBytes { values, offsets, heap })?;
+                let sections = SectionBytes { values, offsets, heap };
+                let opened = if is_bytes {
+                    Texts::open(format, shape, sections)?.map(Encoded::Texts)
+                } else {
+                    Keys::open(format, shape, sections)?.map(Encoded::Keys)
+                };
                 let column_type = self.column_type();
-                let unsupported = BlockError::UnsupportedFormat { column_type, format };
-                keys.map(Some).ok_or(unsupported)
+                opened.ok_or(BlockError::WrongFormat { column_type, format })
             }
         }
     }
@@ -121,8 +140,13 @@ impl<'a> Block<'a> {
     /// Checks what lies inside of the sections, without the checksum.
     pub(crate) fn check_contents(&self, flavour: Flavour) -> Result<(), BlockError> {
         self.check_validity()?;
-        if let Some(keys) = &self.keys {
-            keys.check(flavour)?;
+        match &self.encoded {
+            Encoded::Plain => {}
+            Encoded::Keys(keys) => keys.check(flavour)?,
+            Encoded::Texts(texts) => {
+                texts.check(flavour)?;
+                return self.check_texts(flavour);
+            }
         }
         if self.header.column_type.physical() != Physical::Bytes {
             return Ok(());
@@ -143,7 +167,25 @@ impl<'a> Block<'a> {
                 }
                 self.check_codes(flavour)
             }
+            // Checked above.
+            Strings::Encoded => Ok(()),
         }
+    }
+
+    /// Checks that encoded text is UTF-8.
+    fn check_texts(&self, flavour: Flavour) -> Result<(), BlockError> {
+        if !self.header.column_type.is_text() {
+            return Ok(());
+        }
+        let mut values = ByteValues::default();
+        for start in (0..self.rows()).step_by(CHECK_ROWS) {
+            values.offsets.truncate(1);
+            values.data.clear();
+            let end = self.rows().min(start + CHECK_ROWS);
+            self.decode_bytes(flavour, start..end, &mut values)?;
+            plain::check_utf8(&values.data, values.offsets.iter().copied())?;
+        }
+        Ok(())
     }
 
     /// Checks that the clear bits in `nulls` are as many as the header says, and in its rows.
@@ -263,6 +305,9 @@ impl<'a> Block<'a> {
         if self.column_type().physical() != Physical::Bytes {
             return Err(self.wrong_output("strings"));
         }
+        if let Encoded::Texts(_) = self.encoded {
+            return Ok(Strings::Encoded);
+        }
         let offsets = self.header.section(Section::Offsets);
         let values = StringValues::new(self.bytes, offsets, self.header.section(Section::Heap));
         Ok(match self.header.format {
@@ -273,7 +318,10 @@ impl<'a> Block<'a> {
 
     /// Returns the keys of numbers or the codes of a dictionary of strings; `None` in plain.
     pub(crate) fn keys(&self) -> Option<&Keys<'a>> {
-        self.keys.as_ref()
+        match &self.encoded {
+            Encoded::Keys(keys) => Some(keys),
+            Encoded::Plain | Encoded::Texts(_) => None,
+        }
     }
 
     /// Appends the values of the rows `rows` to `out`. Those of null rows are unspecified.
@@ -571,8 +619,17 @@ impl<'a> Block<'a> {
                 let code = self.keys().and_then(|codes| codes.get(row)).unwrap_or(u64::MAX);
                 entries.get(usize::try_from(code).unwrap_or(usize::MAX - 1))
             }
+            Strings::Encoded => return self.get_encoded(row),
         };
         value.map(|value| Some(Cow::Borrowed(value)))
+    }
+
+    fn get_encoded(&self, row: usize) -> Result<Option<Cow<'a, [u8]>>, BlockError> {
+        let mut value = Vec::new();
+        match &self.encoded {
+            Encoded::Texts(texts) if texts.get(row, &mut value)? => Ok(Some(Cow::Owned(value))),
+            _ => Err(self.sequential_only()),
+        }
     }
 
     /// Appends the strings of the rows `rows` to `out`, whatever the format. Those of null rows
@@ -589,6 +646,9 @@ impl<'a> Block<'a> {
         out: &mut ByteValues,
     ) -> Result<(), BlockError> {
         self.check_rows(&rows)?;
+        if let Encoded::Texts(texts) = &self.encoded {
+            return texts.decode(flavour, rows, out);
+        }
         let mut push = |value: &[u8]| {
             let bytes = out.data.len() + value.len();
             if bytes > STRING_BYTES_MAX {
@@ -611,6 +671,8 @@ impl<'a> Block<'a> {
                     push(entries.get(code as usize)?)?;
                 }
             }
+            // Decoded above.
+            Strings::Encoded => {}
         }
         Ok(())
     }

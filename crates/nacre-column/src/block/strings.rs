@@ -9,9 +9,9 @@ use crate::buffer::ByteValues;
 use crate::format::dictionary::{self, Dictionary};
 use crate::format::keys::Sections;
 use crate::format::plain::{self, Strings};
-use crate::format::{keys, static_bp};
+use crate::format::{keys, static_bp, texts};
 use crate::kernel::aggregate;
-use crate::{BlockError, Bound, Format, STRING_BYTES_MAX, Sma};
+use crate::{BlockError, Bound, Format, STRING_BYTES_MAX, Sma, VECTOR_ROWS};
 
 /// A column of strings, ready to be encoded.
 pub(super) struct Texts<'s, 'a> {
@@ -37,15 +37,12 @@ impl<'s, 'a> Texts<'s, 'a> {
     /// A dictionary is taken only if at most half of the rows hold distinct strings: above that,
     /// sorting costs loads more than the bytes are worth.
     pub(super) fn ranking(&self) -> Vec<Format> {
-        let column_type = self.source.column_type;
-        let mut ranking = match self.dictionary() {
+        match self.dictionary() {
             Some(dictionary) if self.is_smaller_than_plain(dictionary) => {
                 vec![Format::Dictionary, Format::Fsst, Format::Plain, Format::Lz4Fast]
             }
             _ => vec![Format::Plain, Format::Fsst, Format::Lz4Fast],
-        };
-        ranking.retain(|format| format.is_supported(column_type));
-        ranking
+        }
     }
 
     /// Returns the dictionary if there are few distinct strings.
@@ -81,8 +78,15 @@ impl<'s, 'a> Texts<'s, 'a> {
                 }
             }
             format => {
-                let column_type = self.source.column_type;
-                Err(BlockError::UnsupportedFormat { column_type, format })
+                let encoded = texts::encode(format, self.source.flavour, self.values);
+                let Some((sections, width)) = encoded else {
+                    let column_type = self.source.column_type;
+                    return Err(BlockError::WrongFormat { column_type, format });
+                };
+                let mut header = self.source.header(format, self.sma());
+                header.width = width as u8;
+                header.entries = sections.entries;
+                self.source.seal(header, &sections)
             }
         }
     }
@@ -152,6 +156,19 @@ impl<'s, 'a> Texts<'s, 'a> {
                     let is_same = entries.get(*code as usize)? == self.values.get(row);
                     if !is_same && !is_null(row) {
                         return Err(self.source.wrong_row(block, row));
+                    }
+                }
+                Ok(())
+            }
+            Strings::Encoded => {
+                // Null rows hold the empty string before and after.
+                for start in (0..self.source.rows).step_by(VECTOR_ROWS) {
+                    let rows = start..self.source.rows.min(start + VECTOR_ROWS);
+                    let mut found = ByteValues::default();
+                    opened.decode_bytes(self.source.flavour, rows.clone(), &mut found)?;
+                    let mut same = rows.clone().zip(0..);
+                    if !same.all(|(row, index)| found.get(index) == self.values.get(row)) {
+                        return Err(self.source.wrong_row(block, start));
                     }
                 }
                 Ok(())

@@ -17,6 +17,11 @@
 //! the greatest code, base 0. Sections `offsets` and `heap`: the distinct strings, as in
 //! [`plain`](super::plain).
 
+pub(crate) mod distinct;
+pub(crate) mod keys;
+
+use distinct::Distinct;
+
 use super::lanes;
 use crate::buffer::{Bitmap, ByteValues};
 
@@ -29,10 +34,6 @@ const SAMPLE_RUN_ROWS: usize = 64;
 /// More distinct rows of a full sample than these: give up. A column with half as many strings as
 /// rows, at random, has 1,008 of 1,024 in the sample; one with a quarter as many has 992.
 const SAMPLE_DISTINCT_MAX: usize = 1_008;
-
-/// Slots that a lookup may pass on average. At most half of the slots are taken, so two suffice
-/// unless someone has chosen the strings to collide; then plain is the answer.
-const PROBES_PER_ROW_MAX: usize = 8;
 
 /// Returns the bits of a code of a dictionary of `entries` strings.
 pub(crate) fn code_width(entries: usize) -> usize {
@@ -82,16 +83,14 @@ pub(crate) fn build(
 }
 
 /// Sorts the distinct strings and turns numbers into ranks; `u32::MAX` (null) becomes 0.
-fn ranked(distinct: &Distinct<'_>, numbers: Vec<u32>) -> Dictionary {
+fn ranked(distinct: &Distinct<'_, ByteValues>, numbers: Vec<u32>) -> Dictionary {
     let mut order: Vec<(u64, u32)> = Vec::with_capacity(distinct.entries.len());
-    for (number, entry) in distinct.entries.iter().enumerate() {
-        order.push((leading_bytes(distinct.bytes(entry)), number as u32));
+    let bytes = |number: u32| distinct.values.get(distinct.entries[number as usize].row as usize);
+    for number in 0..distinct.entries.len() as u32 {
+        order.push((leading_bytes(bytes(number)), number));
     }
     order.sort_unstable_by(|left, right| {
-        left.0.cmp(&right.0).then_with(|| {
-            let bytes = |number: u32| distinct.bytes(&distinct.entries[number as usize]);
-            bytes(left.1).cmp(bytes(right.1))
-        })
+        left.0.cmp(&right.0).then_with(|| bytes(left.1).cmp(bytes(right.1)))
     });
     let mut ranks = vec![0; order.len()];
     let mut first_rows = Vec::with_capacity(order.len());
@@ -137,136 +136,6 @@ pub(crate) fn leading_bytes(value: &[u8]) -> u64 {
     let mut bytes = [0; 8];
     bytes[..value.len()].copy_from_slice(value);
     u64::from_be_bytes(bytes)
-}
-
-/// One distinct string. Up to 16 bytes, `words` and `len` together are the string.
-struct Entry {
-    words: (u64, u64),
-    len: u32,
-    row: u32,
-}
-
-/// Strings seen so far, numbered in the order of first appearance.
-///
-/// Open addressing with linear probing. A slot holds the upper 32 bits of the hash (which also
-/// choose the slot) above the number of its string plus 1; 0 is free.
-struct Distinct<'a> {
-    values: &'a ByteValues,
-    entries: Vec<Entry>,
-    slots: Vec<u64>,
-    probes_left: usize,
-    last: u32,
-}
-
-impl<'a> Distinct<'a> {
-    fn new(values: &'a ByteValues, rows: usize) -> Self {
-        let probes_left = (rows + SAMPLE_ROWS) * PROBES_PER_ROW_MAX;
-        let slots = vec![0; 2 * SAMPLE_ROWS];
-        Self { values, entries: Vec::new(), slots, probes_left, last: 0 }
-    }
-
-    fn bytes(&self, entry: &Entry) -> &'a [u8] {
-        self.values.get(entry.row as usize)
-    }
-
-    /// Returns the number of the string in `row`; `None` once too many slots had to be passed.
-    #[inline]
-    fn number_of(&mut self, row: usize) -> Option<u32> {
-        let value = self.values.get(row);
-        let words = end_words(value);
-        let is_same = |entry: &Entry, values: &ByteValues| {
-            entry.words == words
-                && entry.len as usize == value.len()
-                && (value.len() <= 16 || values.get(entry.row as usize) == value)
-        };
-        if let Some(last) = self.entries.get(self.last as usize)
-            && is_same(last, self.values)
-        {
-            return Some(self.last);
-        }
-        let hash = hash(value, words);
-        let mask = self.slots.len() - 1;
-        let mut at = hash as usize & mask;
-        loop {
-            let slot = self.slots[at];
-            if slot == 0 {
-                break;
-            }
-            let number = slot as u32 - 1;
-            if (slot >> 32) as u32 == hash && is_same(&self.entries[number as usize], self.values) {
-                self.last = number;
-                return Some(number);
-            }
-            self.probes_left = self.probes_left.checked_sub(1)?;
-            at = (at + 1) & mask;
-        }
-        let number = self.entries.len() as u32;
-        self.slots[at] = u64::from(hash) << 32 | u64::from(number + 1);
-        self.entries.push(Entry { words, len: value.len() as u32, row: row as u32 });
-        self.last = number;
-        if self.entries.len() * 2 > self.slots.len() {
-            self.grow();
-        }
-        Some(number)
-    }
-
-    #[cold]
-    fn grow(&mut self) {
-        let mask = self.slots.len() * 4 - 1;
-        let mut slots = vec![0; mask + 1];
-        for slot in self.slots.iter().filter(|slot| **slot != 0) {
-            let mut at = (*slot >> 32) as usize & mask;
-            while slots[at] != 0 {
-                at = (at + 1) & mask;
-            }
-            slots[at] = *slot;
-        }
-        self.slots = slots;
-    }
-}
-
-/// Returns the first and the last eight bytes, which overlap below 16; from 4 to 7 bytes the first
-/// and last four, below that first, middle and last byte. With the length, they tell apart all
-/// strings of up to 16 bytes.
-#[inline]
-fn end_words(value: &[u8]) -> (u64, u64) {
-    if let (Some(first), Some(last)) = (value.first_chunk(), value.last_chunk()) {
-        return (u64::from_le_bytes(*first), u64::from_le_bytes(*last));
-    }
-    if let (Some(first), Some(last)) = (value.first_chunk(), value.last_chunk()) {
-        return (u32::from_le_bytes(*first).into(), u32::from_le_bytes(*last).into());
-    }
-    match value {
-        [first, .., last] => {
-            let middle = value[value.len() / 2];
-            (u64::from(*first) << 16 | u64::from(middle) << 8 | u64::from(*last), 0)
-        }
-        [only] => (u64::from(*only), 0),
-        [] => (0, 0),
-    }
-}
-
-/// Hashes a string by folded 128-bit products, 16 bytes at a time.
-#[inline]
-fn hash(value: &[u8], (first, last): (u64, u64)) -> u32 {
-    const K: [u64; 3] = [0x9e37_79b9_7f4a_7c15, 0xc2b2_ae3d_27d4_eb4f, 0x1656_67b1_9e37_79f9];
-    let mut state = K[2] ^ value.len() as u64;
-    if value.len() > 16 {
-        for pair in value[8..value.len() - 8].as_chunks::<8>().0 {
-            state = fold(state ^ u64::from_le_bytes(*pair), K[0]);
-        }
-        // What is left of the middle, below eight bytes, is part of these or of the last word.
-        let near_end = value[..value.len() - 8].last_chunk().map_or(0, |w| u64::from_le_bytes(*w));
-        state = fold(state ^ near_end, K[1]);
-    }
-    let folded = fold(first ^ K[0] ^ state, last ^ K[1]);
-    (folded >> 32) as u32 ^ folded as u32
-}
-
-#[inline]
-fn fold(left: u64, right: u64) -> u64 {
-    let product = u128::from(left) * u128::from(right);
-    product as u64 ^ (product >> 64) as u64
 }
 
 #[cfg(test)]

@@ -20,7 +20,9 @@ use nacre_simd::{Fill, Flavour, Simd};
 
 use super::integer::{Integer, Key, KeySlots, initialized};
 use super::lanes::{Groups128, Groups512};
-use super::{delta_bp, dynamic_bp, for_bp, simd_bp128, simd_fastpfor, static_bp};
+use super::{
+    delta_bp, dictionary, dynamic_bp, for_bp, frames, rle, simd_bp128, simd_fastpfor, static_bp,
+};
 use crate::kernel::in_range::{KeyRange, keys_in_range};
 use crate::kernel::project::gather_narrow;
 use crate::kernel::totals::{Totals, Wanted, totals_of_keys};
@@ -180,6 +182,9 @@ pub(crate) enum Keys<'a> {
     SimdFastPfor(simd_fastpfor::Reader<'a>),
     DeltaBp(delta_bp::Reader<'a>),
     ForBp(for_bp::Reader<'a>),
+    Dictionary(dictionary::keys::Reader<'a>),
+    Rle(rle::Reader<'a>),
+    Frames(frames::keys::Reader<'a>),
 }
 
 /// Evaluates an expression with the reader that a [`Keys`] holds.
@@ -192,6 +197,9 @@ macro_rules! with_reader {
             Keys::SimdFastPfor($reader) => $work,
             Keys::DeltaBp($reader) => $work,
             Keys::ForBp($reader) => $work,
+            Keys::Dictionary($reader) => $work,
+            Keys::Rle($reader) => $work,
+            Keys::Frames($reader) => $work,
         }
     };
 }
@@ -210,6 +218,12 @@ pub(crate) fn encode(
         Format::SimdFastPfor => simd_fastpfor::SimdFastPfor::encode(flavour, keys, width),
         Format::DeltaBp => delta_bp::DeltaBp::encode(flavour, keys, width),
         Format::ForBp => for_bp::ForBp::encode(flavour, keys, width),
+        Format::Dictionary => dictionary::keys::KeyDictionary::encode(flavour, keys, width),
+        Format::Rle => rle::Rle::encode(flavour, keys, width),
+        Format::Lz4Fast => frames::keys::Lz4Fast::encode(flavour, keys, width),
+        Format::Lz4 => frames::keys::Lz4::encode(flavour, keys, width),
+        Format::Lz4High => frames::keys::Lz4High::encode(flavour, keys, width),
+        Format::Snappy => frames::keys::Snappy::encode(flavour, keys, width),
         _ => return None,
     })
 }
@@ -233,6 +247,14 @@ impl<'a> Keys<'a> {
             }
             Format::DeltaBp => Self::DeltaBp(delta_bp::DeltaBp::open(shape, sections)?),
             Format::ForBp => Self::ForBp(for_bp::ForBp::open(shape, sections)?),
+            Format::Dictionary => {
+                Self::Dictionary(dictionary::keys::KeyDictionary::open(shape, sections)?)
+            }
+            Format::Rle => Self::Rle(rle::Rle::open(shape, sections)?),
+            Format::Lz4Fast => Self::Frames(frames::keys::Lz4Fast::open(shape, sections)?),
+            Format::Lz4 => Self::Frames(frames::keys::Lz4::open(shape, sections)?),
+            Format::Lz4High => Self::Frames(frames::keys::Lz4High::open(shape, sections)?),
+            Format::Snappy => Self::Frames(frames::keys::Snappy::open(shape, sections)?),
             _ => return Ok(None),
         }))
     }
@@ -396,7 +418,70 @@ impl<K: Key, T: Integer> Fill for AddBase<'_, K, T> {
     }
 }
 
+/// Checks that a block of this shape has entries, at most one for each row.
+pub(crate) fn check_entries(shape: Shape) -> Result<(), BlockError> {
+    let expected = shape.rows.min(1)..=shape.rows;
+    if expected.contains(&shape.entries) {
+        return Ok(());
+    }
+    Err(BlockError::Field {
+        field: "entries",
+        found: shape.entries as i128,
+        expected: format!("{} to {}", expected.start(), expected.end()),
+    })
+}
+
 /// Says that a section has the wrong size.
 pub(crate) fn wrong_size(section: &'static str, found: usize, expected: usize) -> BlockError {
     BlockError::Field { field: section, found: found as i128, expected: expected.to_string() }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Keys encoded in some format, for the tests of the formats.
+    #[derive(Clone)]
+    pub(crate) struct Encoded {
+        pub(crate) shape: Shape,
+        pub(crate) sections: Sections,
+    }
+
+    impl Encoded {
+        pub(crate) fn new<F: KeyFormat>(keys: &[u64]) -> Self {
+            let width = super::super::lanes::width_of(keys.iter().copied().max().unwrap_or(0));
+            let sections = F::encode(Flavour::active(), keys, width);
+            let entries = sections.entries as usize;
+            let version = crate::block::BLOCK_VERSION;
+            Self { shape: Shape { version, rows: keys.len(), width, entries }, sections }
+        }
+
+        pub(crate) fn open<F: KeyFormat>(&self) -> F::Reader<'_> {
+            let Sections { values, offsets, heap, .. } = &self.sections;
+            F::open(self.shape, SectionBytes { values, offsets, heap }).unwrap()
+        }
+    }
+
+    /// Asserts that `keys` come back from format `F` in ranges, one by one, and in every flavour.
+    pub(crate) fn assert_reads_back<F: KeyFormat>(keys: &[u64]) {
+        let encoded = Encoded::new::<F>(keys);
+        let reader = encoded.open::<F>();
+        let rows = keys.len();
+        for flavour in Flavour::available() {
+            assert_eq!(F::encode(flavour, keys, encoded.shape.width), encoded.sections);
+            assert_eq!(reader.check(flavour), Ok(()));
+            for range in [0..rows, rows / 3..rows, rows / 2..rows / 2, rows / 7..rows / 2 + 1] {
+                let range = range.start..range.end.min(rows);
+                let mut found: Vec<u64> = Vec::new();
+                reader.for_each_run::<u64>(flavour, range.clone(), |keys| found.extend(keys));
+                assert!(found == keys[range.clone()], "{range:?} {flavour}");
+                let mut found: Vec<u32> = Vec::new();
+                reader.for_each_run::<u32>(flavour, range.clone(), |keys| found.extend(keys));
+                assert!(found.iter().zip(&keys[range]).all(|(f, key)| *f == *key as u32));
+            }
+        }
+        for row in (0..rows).step_by(1 + rows / 500) {
+            assert!(reader.get(row).is_none_or(|key| key == keys[row]), "row {row}");
+        }
+    }
 }

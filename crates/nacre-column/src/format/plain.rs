@@ -175,31 +175,34 @@ impl<'a> StringValues<'a> {
             let row = self.offsets.windows(2).position(|pair| !ascends(pair)).unwrap_or(last);
             return Err(wrong(row + 1, format!("at least {}", offset(row))));
         }
-        if is_text { self.check_utf8() } else { Ok(()) }
-    }
-
-    fn check_utf8(&self) -> Result<(), BlockError> {
-        if self.data.is_ascii() {
+        if !is_text {
             return Ok(());
         }
-        let wrong = |row, at: usize, expected: &str| BlockError::Contents {
-            what: "heap byte",
-            row,
-            found: self.data[at].into(),
-            expected: expected.to_owned(),
-        };
-        let text = std::str::from_utf8(self.data).map_err(|error| {
-            let at = error.valid_up_to();
-            wrong(at, at, "UTF-8")
-        })?;
-        for offset in self.offsets {
-            let at = u32::from_le_bytes(*offset) as usize;
-            if !text.is_char_boundary(at) {
-                return Err(wrong(at, at, "the first of a character"));
-            }
-        }
-        Ok(())
+        check_utf8(self.data, self.offsets.iter().map(|offset| u32::from_le_bytes(*offset)))
     }
+}
+
+/// Checks that strings end to end, which start and end at `offsets`, are each UTF-8.
+pub(crate) fn check_utf8(
+    data: &[u8],
+    offsets: impl Iterator<Item = u32>,
+) -> Result<(), BlockError> {
+    if data.is_ascii() {
+        return Ok(());
+    }
+    let wrong = |at: usize, expected: &str| BlockError::Contents {
+        what: "heap byte",
+        row: at,
+        found: data.get(at).copied().unwrap_or(0).into(),
+        expected: expected.to_owned(),
+    };
+    let text = std::str::from_utf8(data).map_err(|error| wrong(error.valid_up_to(), "UTF-8"))?;
+    for at in offsets {
+        if !text.is_char_boundary(at as usize) {
+            return Err(wrong(at as usize, "the first of a character"));
+        }
+    }
+    Ok(())
 }
 
 /// How the strings of a block are stored.
@@ -210,4 +213,6 @@ pub enum Strings<'a> {
     /// Distinct strings in ascending byte order;
     /// [`Block::decode_codes`](crate::Block::decode_codes) gives each row's place among them.
     Dictionary(StringValues<'a>),
+    /// Neither: [`Block::decode_bytes`](crate::Block::decode_bytes) decodes them.
+    Encoded,
 }

@@ -30,25 +30,43 @@ pub(crate) fn packed_bytes(rows: usize, width: usize) -> usize {
     Groups512::bytes(rows, width)
 }
 
+/// Packs `keys` of at most `width` bits: [`packed_bytes`].
+pub(crate) fn pack(flavour: Flavour, keys: &[u64], width: usize) -> Vec<u8> {
+    let mut packed = vec![0; packed_bytes(keys.len(), width)];
+    let (places, references) = (Places::Equal(width), References::None);
+    flavour.fill(Pack512 { keys, places, references }, &mut packed);
+    packed
+}
+
+/// Opens `rows` keys of `width` bits, packed by this version, that are the whole of `section`.
+///
+/// # Errors
+/// [`BlockError::Field`] if the section has another size.
+pub(crate) fn open_packed<'a>(
+    rows: usize,
+    width: usize,
+    (section, packed): (&'static str, &'a [u8]),
+) -> Result<Reader<'a>, BlockError> {
+    let expected = packed_bytes(rows, width);
+    if packed.len() != expected {
+        return Err(wrong_size(section, packed.len(), expected));
+    }
+    let groups = Groups512 { packed, places: Places::Equal(width), references: References::None };
+    Ok(Reader { groups, width, is_old: false })
+}
+
 impl KeyFormat for StaticBp {
     type Reader<'a> = Reader<'a>;
 
     fn encode(flavour: Flavour, keys: &[u64], width: usize) -> Sections {
-        let mut values = vec![0; packed_bytes(keys.len(), width)];
-        let (places, references) = (Places::Equal(width), References::None);
-        flavour.fill(Pack512 { keys, places, references }, &mut values);
-        Sections { values, ..Sections::default() }
+        Sections { values: pack(flavour, keys, width), ..Sections::default() }
     }
 
     fn open(shape: Shape, sections: SectionBytes<'_>) -> Result<Reader<'_>, BlockError> {
-        let expected = packed_bytes(shape.rows, shape.width);
-        if sections.values.len() != expected {
-            return Err(wrong_size("values_bytes", sections.values.len(), expected));
-        }
-        let places = Places::Equal(shape.width);
-        let groups = Groups512 { packed: sections.values, places, references: References::None };
+        let packed = ("values_bytes", sections.values);
+        let reader = open_packed(shape.rows, shape.width, packed)?;
         let is_old = shape.version == 1 && (1..=NARROW_WIDTH_MAX).contains(&shape.width);
-        Ok(Reader { groups, width: shape.width, is_old })
+        Ok(Reader { is_old, ..reader })
     }
 }
 

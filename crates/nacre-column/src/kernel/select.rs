@@ -25,7 +25,9 @@ use super::in_range::{KeyRange, in_range};
 use super::numbers::{Numbers, plain_range, with_plain};
 use crate::format::keys::Keys;
 use crate::format::plain::{StringValues, Strings};
-use crate::{Block, BlockError, CompareOp, Constant, Physical, Restriction};
+use crate::{
+    Block, BlockError, ByteValues, CompareOp, Constant, Physical, Restriction, VECTOR_ROWS,
+};
 
 /// Values decoded at a time: they stay in the L1 cache.
 const RUN_ROWS: usize = 512;
@@ -389,11 +391,26 @@ fn strings(
     bits: &mut Vec<u64>,
 ) -> Result<(), BlockError> {
     match block.strings()? {
-        Strings::Plain(values) => plain_strings(block, &values, restriction, rows, bits),
+        Strings::Plain(values) => {
+            compare_strings(block, restriction, rows, bits, |row| values.get(row))
+        }
         Strings::Dictionary(entries) => {
             let matcher = code_matcher(block, &entries, restriction)?;
             if let Some(keys) = block.keys() {
                 matcher.append_keys(block, keys, flavour, rows, bits);
+            }
+            Ok(())
+        }
+        Strings::Encoded => {
+            let mut values = ByteValues::default();
+            for start in rows.clone().step_by(VECTOR_ROWS) {
+                let end = rows.end.min(start + VECTOR_ROWS);
+                values.offsets.truncate(1);
+                values.data.clear();
+                block.decode_bytes(flavour, start..end, &mut values)?;
+                compare_strings(block, restriction, &(0..end - start), bits, |row| {
+                    Ok(values.get(row))
+                })?;
             }
             Ok(())
         }
@@ -454,39 +471,39 @@ fn first_not_below(entries: &StringValues<'_>, value: &[u8]) -> Result<(usize, b
     Ok((low, low < entries.len() && entries.get(low)? == value))
 }
 
-fn plain_strings(
+fn compare_strings<'v>(
     block: &Block<'_>,
-    values: &StringValues<'_>,
     restriction: &Restriction,
     rows: &Range<usize>,
     bits: &mut Vec<u64>,
+    value: impl Fn(usize) -> Result<&'v [u8], BlockError>,
 ) -> Result<(), BlockError> {
     match restriction {
         Restriction::InSet(set) => {
             let set = set.iter().map(|value| bytes(block, value));
             let mut set = set.collect::<Result<Vec<_>, _>>()?;
             set.sort_unstable();
-            append_strings_where(values, rows, bits, |value| set.binary_search(&value).is_ok())
+            append_strings_where(value, rows, bits, |value| set.binary_search(&value).is_ok())
         }
-        Restriction::Compare { op: CompareOp::Eq, value } => {
-            let constant = bytes(block, value)?;
-            append_strings_where(values, rows, bits, |value| value == constant)
+        Restriction::Compare { op: CompareOp::Eq, value: constant } => {
+            let constant = bytes(block, constant)?;
+            append_strings_where(value, rows, bits, |value| value == constant)
         }
-        Restriction::Compare { op, value } => {
-            let constant = bytes(block, value)?;
+        Restriction::Compare { op, value: constant } => {
+            let constant = bytes(block, constant)?;
             let holds = |ordering: Ordering| op.holds(ordering);
-            append_strings_where(values, rows, bits, |value| holds(value.cmp(constant)))
+            append_strings_where(value, rows, bits, |value| holds(value.cmp(constant)))
         }
         Restriction::Between { low, high } => {
             let (low, high) = (bytes(block, low)?, bytes(block, high)?);
-            append_strings_where(values, rows, bits, |value| low <= value && value <= high)
+            append_strings_where(value, rows, bits, |value| low <= value && value <= high)
         }
-        _ => append_strings_where(values, rows, bits, |_| true),
+        _ => append_strings_where(value, rows, bits, |_| true),
     }
 }
 
-fn append_strings_where(
-    values: &StringValues<'_>,
+fn append_strings_where<'v>(
+    value: impl Fn(usize) -> Result<&'v [u8], BlockError>,
     rows: &Range<usize>,
     bits: &mut Vec<u64>,
     matches: impl Fn(&[u8]) -> bool,
@@ -494,7 +511,7 @@ fn append_strings_where(
     for start in rows.clone().step_by(64) {
         let mut word = 0;
         for row in start..rows.end.min(start + 64) {
-            word |= u64::from(matches(values.get(row)?)) << (row - start);
+            word |= u64::from(matches(value(row)?)) << (row - start);
         }
         bits.push(word);
     }

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 use nacre_column::{ColumnBuffer, ColumnType, Format, Physical, Values};
+use proptest::prelude::ProptestConfig;
 
 pub(crate) const TEXT: ColumnType = ColumnType::Varchar { max_chars: None };
 
@@ -34,6 +35,18 @@ pub(crate) fn formats(column_type: ColumnType) -> Vec<Option<Format>> {
         nacre_column::block::encode_as(&empty, nacre_column::Flavour::Scalar, *format).is_ok()
     });
     possible.map(Some).chain([None]).collect()
+}
+
+/// Tells whether the tests are to go through everything, which takes minutes, and not through a
+/// fixed sample of it.
+pub(crate) fn is_full() -> bool {
+    std::env::var_os("NACRE_TEST_FULL").is_some_and(|value| value == "1")
+}
+
+/// Returns `short` cases for a property, `full` if [`is_full`].
+pub(crate) fn cases(short: u32, full: u32) -> ProptestConfig {
+    let cases = if is_full() { full } else { short };
+    ProptestConfig { cases, max_shrink_iters: 200, failure_persistence: None, ..Default::default() }
 }
 
 /// Numbers that look random and repeat from run to run.

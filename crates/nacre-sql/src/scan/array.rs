@@ -21,7 +21,8 @@ use datafusion::arrow::error::ArrowError;
 use datafusion::common::DataFusionError;
 use nacre_column::kernel::select_bits;
 use nacre_column::{
-    Block, BlockError, BlockErrorKind, ColumnType, Flavour, Restriction, StringValues, Strings,
+    Block, BlockError, BlockErrorKind, ByteValues, ColumnType, Flavour, Restriction, StringValues,
+    Strings,
 };
 use nacre_store::BlockHandle;
 
@@ -152,6 +153,11 @@ impl ColumnReader {
             Strings::Plain(values) => {
                 let (offsets, data) = copy_strings(&values, rows)?;
                 string_array(offsets, data, is_text, nulls)
+            }
+            Strings::Encoded => {
+                let mut strings = ByteValues::default();
+                block.decode_bytes(self.flavour, rows, &mut strings)?;
+                string_array(strings.offsets, strings.data, is_text, nulls)
             }
         }
     }

@@ -1,0 +1,187 @@
+//! Dictionary of numbers: the distinct keys in ascending order, and a code per row.
+//!
+//! # Invariants
+//! 1. Distinct keys ascend strictly; there are at least one (if there is a row) and at most `rows`.
+//!    Every code is below their number.
+//!
+//! # Layout
+//! The header's `width` is that of the greatest key. Section `values`: codes as in
+//! [`static_bp`] with the least width that holds the greatest code. Section `heap`: the distinct
+//! keys in the bytes each that [`narrow`] gives the width. No offsets.
+
+use std::mem::MaybeUninit;
+
+use nacre_simd::{Fill, Flavour, Simd};
+
+use super::{code_width, distinct};
+use crate::BlockError;
+use crate::format::integer::Key;
+use crate::format::keys::{KeyFormat, KeyReader, SectionBytes, Sections, Shape};
+use crate::format::keys::{check_entries, wrong_size};
+use crate::format::{narrow, static_bp};
+
+/// Dictionary of keys.
+pub(crate) struct KeyDictionary;
+
+impl KeyFormat for KeyDictionary {
+    type Reader<'a> = Reader<'a>;
+
+    fn encode(flavour: Flavour, keys: &[u64], width: usize) -> Sections {
+        let (entries, codes) = distinct::rank_keys(keys);
+        let mut heap = Vec::new();
+        narrow::append(&entries, narrow::bytes_of_width(width), &mut heap);
+        let values = static_bp::pack(flavour, &codes, code_width(entries.len()));
+        Sections { values, offsets: Vec::new(), heap, entries: entries.len() as u32 }
+    }
+
+    fn open(shape: Shape, sections: SectionBytes<'_>) -> Result<Reader<'_>, BlockError> {
+        check_entries(shape)?;
+        if !sections.offsets.is_empty() {
+            return Err(wrong_size("offsets_bytes", sections.offsets.len(), 0));
+        }
+        let bytes_each = narrow::bytes_of_width(shape.width);
+        if sections.heap.len() != shape.entries * bytes_each {
+            let expected = shape.entries * bytes_each;
+            return Err(wrong_size("heap_bytes", sections.heap.len(), expected));
+        }
+        let codes = ("values_bytes", sections.values);
+        let codes = static_bp::open_packed(shape.rows, code_width(shape.entries), codes)?;
+        let (rows, entries, heap) = (shape.rows, shape.entries, sections.heap);
+        Ok(Reader { rows, entries, codes, bytes_each, heap })
+    }
+}
+
+/// Reads a block's keys.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reader<'a> {
+    rows: usize,
+    entries: usize,
+    codes: static_bp::Reader<'a>,
+    bytes_each: usize,
+    heap: &'a [u8],
+}
+
+impl KeyReader for Reader<'_> {
+    const STEP: usize = static_bp::Reader::STEP;
+
+    fn unpack<K: Key>(
+        &self,
+        flavour: Flavour,
+        base: K,
+        first: usize,
+        mut out: &mut [MaybeUninit<K>],
+    ) {
+        self.codes.for_each_run::<u32>(flavour, first..first + out.len(), |codes| {
+            let (now, later) = std::mem::take(&mut out).split_at_mut(codes.len());
+            let Self { heap, bytes_each, .. } = *self;
+            flavour.fill(LookUp { codes, heap, bytes_each, base }, now);
+            out = later;
+        });
+    }
+
+    #[inline]
+    fn get(&self, row: usize) -> Option<u64> {
+        let code = self.codes.get(row)?;
+        Some(narrow::get(self.heap, self.bytes_each, code as usize))
+    }
+
+    fn check(&self, flavour: Flavour) -> Result<(), BlockError> {
+        let entry = |index| narrow::get(self.heap, self.bytes_each, index);
+        if let Some(index) = (1..self.entries).find(|index| entry(index - 1) >= entry(*index)) {
+            return Err(BlockError::Contents {
+                what: "dictionary entry",
+                row: index,
+                found: entry(index),
+                expected: format!("above {}", entry(index - 1)),
+            });
+        }
+        let (mut row, mut wrong) = (0, None);
+        self.codes.for_each_run::<u32>(flavour, 0..self.rows, |codes| {
+            let greatest = codes.iter().fold(0, |greatest, code| greatest.max(*code));
+            if wrong.is_none() && greatest as usize >= self.entries {
+                let place = codes.iter().position(|code| *code == greatest).unwrap_or(0);
+                wrong = Some((row + place, greatest));
+            }
+            row += codes.len();
+        });
+        let Some((row, code)) = wrong else {
+            return Ok(());
+        };
+        let (found, expected) = (code.into(), format!("below {}", self.entries));
+        Err(BlockError::Contents { what: "code of row", row, found, expected })
+    }
+}
+
+struct LookUp<'a, K> {
+    codes: &'a [u32],
+    heap: &'a [u8],
+    bytes_each: usize,
+    base: K,
+}
+
+impl<K: Key> LookUp<'_, K> {
+    /// Writes the entries of all codes; what is no code of the dictionary stands for 0.
+    #[inline(always)]
+    fn look_up<const N: usize>(&self, out: &mut [MaybeUninit<K>], key: impl Fn([u8; N]) -> u64) {
+        let entries = self.heap.as_chunks::<N>().0;
+        for (out, code) in out.iter_mut().zip(self.codes) {
+            let key = entries.get(*code as usize).map_or(0, |bytes| key(*bytes));
+            out.write(K::from_u64(key).plus(self.base));
+        }
+    }
+}
+
+impl<K: Key> Fill for LookUp<'_, K> {
+    type Out = [MaybeUninit<K>];
+
+    #[inline(always)]
+    fn fill<S: Simd>(self, _: S, out: &mut [MaybeUninit<K>]) {
+        assert_eq!(self.codes.len(), out.len());
+        match self.bytes_each {
+            0 => out.fill(MaybeUninit::new(self.base)),
+            1 => self.look_up(out, |[key]| key.into()),
+            2 => self.look_up(out, |key| u16::from_le_bytes(key).into()),
+            4 => self.look_up(out, |key| u32::from_le_bytes(key).into()),
+            _ => self.look_up(out, u64::from_le_bytes),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::keys::tests::{Encoded, assert_reads_back};
+
+    #[test]
+    fn keys_of_every_width_come_back() {
+        for rows in [0, 1, 2, 513, 9_000] {
+            for (width, distinct) in [(0, 1), (1, 2), (8, 7), (9, 300), (31, 9_000), (64, 40)] {
+                let greatest = u64::MAX.unbounded_shr(64 - width);
+                let key = |row: u64| greatest - (row * row % distinct) * (greatest / distinct);
+                assert_reads_back::<KeyDictionary>(&(0..rows).map(key).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    fn codes_are_ranks() {
+        let (entries, codes) = distinct::rank_keys(&[70, 3, 70, u64::MAX, 0]);
+        assert_eq!(entries, [0, 3, 70, u64::MAX]);
+        assert_eq!(codes, [2, 1, 2, 3, 0]);
+    }
+
+    #[test]
+    fn code_past_the_entries_and_entries_out_of_order_are_told() {
+        let encoded = Encoded::new::<KeyDictionary>(&[1, 5, 9, 5]);
+        for (at, value) in [(0, 9), (1, 1), (2, 5)] {
+            let mut damaged = encoded.clone();
+            damaged.sections.heap[at] = value;
+            assert!(damaged.open::<KeyDictionary>().check(Flavour::active()).is_err());
+        }
+        let mut damaged = encoded.clone();
+        damaged.sections.values[0] |= 3;
+        let reader = damaged.open::<KeyDictionary>();
+        assert!(reader.check(Flavour::active()).is_err());
+        assert_eq!(reader.get(0), Some(0));
+    }
+}
