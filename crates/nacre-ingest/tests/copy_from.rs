@@ -4,7 +4,7 @@
 
 use nacre_column::ColumnType;
 use nacre_ingest::{CsvOptions, Error, ErrorKind, Progress, Source, copy_from};
-use nacre_store::{ColumnDef, MAIN_DOMAIN, OpenOptions, Store, Table, TableSchema};
+use nacre_store::{ColumnDef, OpenOptions, Store, Table, TableSchema};
 use std::sync::{Arc, atomic::Ordering};
 
 fn column(name: &str, column_type: ColumnType, is_nullable: bool) -> ColumnDef {
