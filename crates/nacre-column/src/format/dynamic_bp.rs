@@ -17,7 +17,7 @@ use nacre_simd::Flavour;
 
 use super::groups::{self, GROUP_ROWS, GroupBits};
 use super::integer::Key;
-use super::keys::{KeyFormat, KeyReader, PackedGroups, SectionBytes, Sections, Shape, wrong_size};
+use super::keys::{KeyFormat, KeyReader, SectionBytes, Sections, Shape, wrong_size};
 use super::lanes::{Groups128, References};
 use crate::BlockError;
 
@@ -55,10 +55,6 @@ impl KeyReader for Reader<'_> {
 
     fn unpack<K: Key>(&self, flavour: Flavour, base: K, first: usize, out: &mut [MaybeUninit<K>]) {
         self.groups.unpack(flavour, self.width_max, base, first / GROUP_ROWS, out);
-    }
-
-    fn groups(&self) -> Option<PackedGroups<'_>> {
-        Some(PackedGroups::Short(&self.groups))
     }
 
     #[inline]

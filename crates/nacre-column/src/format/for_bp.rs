@@ -23,7 +23,7 @@ use nacre_simd::Flavour;
 
 use super::groups::{self, GROUP_ROWS};
 use super::integer::Key;
-use super::keys::{KeyFormat, KeyReader, PackedGroups, SectionBytes, Sections, Shape, wrong_size};
+use super::keys::{KeyFormat, KeyReader, SectionBytes, Sections, Shape, wrong_size};
 use super::lanes::{Groups128, NARROW_WIDTH_MAX, References, width_of};
 use crate::BlockError;
 
@@ -79,10 +79,6 @@ impl KeyReader for Reader<'_> {
 
     fn unpack<K: Key>(&self, flavour: Flavour, base: K, first: usize, out: &mut [MaybeUninit<K>]) {
         self.groups.unpack(flavour, self.width_max, base, first / GROUP_ROWS, out);
-    }
-
-    fn groups(&self) -> Option<PackedGroups<'_>> {
-        Some(PackedGroups::Short(&self.groups))
     }
 
     #[inline]

@@ -19,7 +19,7 @@ use std::ops::Range;
 use nacre_simd::{Fill, Flavour, Simd};
 
 use super::integer::{Integer, Key, KeySlots, initialized};
-use super::lanes::{Groups128, Groups512};
+use super::lanes::Groups512;
 use super::{
     delta_bp, dictionary, dynamic_bp, for_bp, frames, rle, simd_bp128, simd_fastpfor, static_bp,
 };
@@ -78,13 +78,6 @@ pub(crate) trait KeyFormat {
     fn open(shape: Shape, sections: SectionBytes<'_>) -> Result<Self::Reader<'_>, BlockError>;
 }
 
-/// The groups that a block's keys are packed in.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum PackedGroups<'a> {
-    Short(&'a Groups128<'a>),
-    Long(&'a Groups512<'a>),
-}
-
 /// Reads the keys of a block.
 pub(crate) trait KeyReader {
     /// Rows that are decoded together: a power of two from 128 to [`STEP_MAX`].
@@ -106,8 +99,9 @@ pub(crate) trait KeyReader {
     /// [`BlockError::Contents`] or [`BlockError::Field`] with what is wrong.
     fn check(&self, flavour: Flavour) -> Result<(), BlockError>;
 
-    /// Returns the packed groups, if the keys lie in some: kernels then unpack in registers.
-    fn groups(&self) -> Option<PackedGroups<'_>> {
+    /// Returns the packed groups, if the keys lie in some of 512 rows and without references:
+    /// kernels then unpack in registers.
+    fn groups(&self) -> Option<&Groups512<'_>> {
         None
     }
 
@@ -385,7 +379,7 @@ fn gather<R: KeyReader, T: Integer>(
     out.reserve(positions.len());
     let (mut rows, mut keys) = ([0; RUN_ROWS], [0; RUN_ROWS]);
     for positions in positions.chunks(RUN_ROWS) {
-        if let Some(PackedGroups::Long(groups)) = reader.groups() {
+        if let Some(groups) = reader.groups() {
             let (rows, keys) = (&mut rows[..positions.len()], &mut keys[..positions.len()]);
             for (row, position) in rows.iter_mut().zip(positions) {
                 *row = first as u32 + u32::from(*position);

@@ -147,11 +147,6 @@ impl<const NARROW: usize, const WIDE: usize> Groups<'_, NARROW, WIDE> {
     /// Bytes of a line.
     pub(crate) const LINE_BYTES: usize = Self::ROWS / 8;
 
-    /// Returns [`Groups::ROWS`].
-    pub(crate) fn rows(&self) -> usize {
-        Self::ROWS
-    }
-
     /// Returns the bytes of `rows` keys in one width.
     pub(crate) fn bytes(rows: usize, width: usize) -> usize {
         rows.div_ceil(Self::ROWS) * width * Self::LINE_BYTES

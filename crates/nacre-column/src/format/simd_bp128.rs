@@ -24,7 +24,7 @@ use nacre_simd::Flavour;
 
 use super::groups::{self, GROUP_ROWS, GroupBits};
 use super::integer::Key;
-use super::keys::{KeyFormat, KeyReader, PackedGroups, SectionBytes, Sections, Shape, wrong_size};
+use super::keys::{KeyFormat, KeyReader, SectionBytes, Sections, Shape, wrong_size};
 use super::lanes::{Groups128, META_GROUPS, Places, References};
 use crate::BlockError;
 
@@ -95,10 +95,6 @@ impl KeyReader for Reader<'_> {
             groups.unpack(flavour, self.shape.width, base, in_meta, now);
             (group, out) = (group + count, later);
         }
-    }
-
-    fn groups(&self) -> Option<PackedGroups<'_>> {
-        Some(PackedGroups::Short(&self.groups))
     }
 
     #[inline]

@@ -18,7 +18,7 @@ use std::mem::MaybeUninit;
 use nacre_simd::Flavour;
 
 use super::integer::Key;
-use super::keys::{KeyFormat, KeyReader, PackedGroups, SectionBytes, Sections, Shape, wrong_size};
+use super::keys::{KeyFormat, KeyReader, SectionBytes, Sections, Shape, wrong_size};
 use super::lanes::{Groups512, NARROW_WIDTH_MAX, Pack512, Places, References, mask};
 use crate::BlockError;
 
@@ -106,8 +106,8 @@ impl KeyReader for Reader<'_> {
         }
     }
 
-    fn groups(&self) -> Option<PackedGroups<'_>> {
-        (!self.is_old).then_some(PackedGroups::Long(&self.groups))
+    fn groups(&self) -> Option<&Groups512<'_>> {
+        (!self.is_old).then_some(&self.groups)
     }
 
     #[inline]

@@ -5,12 +5,16 @@
 //! 2. It unpacks a register of neighbouring rows at a time and hands it to the visit.
 //! 3. It stops before a group of more than 32 bits: such keys cost as much memory traffic as the
 //!    plain values, so that decoding them in the L1 cache first loses nothing.
+//!
+//! Groups of 128 rows are not visited. They fill registers of 128 bits, and unpacking them in the
+//! L1 cache, by code that knows the width, before working on it in the widest registers takes
+//! fewer instructions.
 
 use std::ops::Range;
 
 use nacre_simd::{Kernel, Register, Simd};
 
-use super::lanes::{Groups, NARROW_WIDTH_MAX, mask};
+use super::lanes::{Groups512, NARROW_WIDTH_MAX, mask};
 
 /// Work on the keys of whole groups.
 pub(crate) trait Visit {
@@ -28,65 +32,55 @@ pub(crate) trait Visit {
 
 /// What happens to each register. Mark all of it `#[inline(always)]`.
 pub(crate) trait VisitState<S: Simd> {
-    /// Begins a group of keys of `width` bits that are to be added to `reference`.
-    fn begin_group(&mut self, width: usize, reference: u64);
+    /// Begins a group of keys of `width` bits.
+    fn begin_group(&mut self, width: usize);
 
-    /// Takes the keys of the rows of the group from `row` on, in order, without the reference.
+    /// Takes the keys of the rows of the group from `row` on, in order.
     fn keys(&mut self, row: usize, keys: Register<S, u32>);
 
-    /// Ends a group of this many rows.
-    fn end_group(&mut self, rows: usize);
+    /// Ends the group.
+    fn end_group(&mut self);
 }
 
 /// Visits the groups `groups`; returns the answer and the first group not visited.
-pub(crate) struct VisitGroups<'g, 'a, V, const NARROW: usize, const WIDE: usize> {
-    pub(crate) packed: &'g Groups<'a, NARROW, WIDE>,
+pub(crate) struct VisitGroups<'g, 'a, V> {
+    pub(crate) packed: &'g Groups512<'a>,
     pub(crate) groups: Range<usize>,
     pub(crate) visit: V,
 }
 
-impl<V: Visit, const NARROW: usize, const WIDE: usize> Kernel
-    for VisitGroups<'_, '_, V, NARROW, WIDE>
-{
+impl<V: Visit> Kernel for VisitGroups<'_, '_, V> {
     type Output = (V::Output, usize);
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> (V::Output, usize) {
-        // A register is a line or a part of one.
-        if S::lanes::<u32>() <= NARROW { self.visit(simd) } else { self.visit(simd.short()) }
-    }
-}
-
-impl<V: Visit, const NARROW: usize, const WIDE: usize> VisitGroups<'_, '_, V, NARROW, WIDE> {
-    #[inline(always)]
-    fn visit<S: Simd>(self, simd: S) -> (V::Output, usize) {
         let mut state = self.visit.start(simd);
         for index in self.groups.clone() {
             let (bytes, width) = self.packed.group(index);
             if width > NARROW_WIDTH_MAX {
                 return (V::finish(state), index);
             }
-            state.begin_group(width, self.packed.references.of(index));
-            visit_group::<S, _, NARROW>(simd, bytes, width, &mut state);
-            state.end_group(NARROW * 32);
+            state.begin_group(width);
+            visit_group(simd, bytes, width, &mut state);
+            state.end_group();
         }
         (V::finish(state), self.groups.end)
     }
 }
 
-/// Splits `rows` into groups of `group_rows` for visits and parts that are better decoded first:
+/// Splits `rows` into groups for visits and parts that are better decoded first:
 /// those at the ends that are no whole groups, and those where `visit` stopped.
 ///
 /// `visit` returns the first group that it did not take.
 pub(crate) fn split(
     rows: Range<usize>,
-    group_rows: usize,
     mut visit: impl FnMut(Range<usize>) -> usize,
     mut decode: impl FnMut(Range<usize>),
 ) {
     /// Rows decoded at a time after a stop: the next groups are probably as wide.
     const DECODED_ROWS: usize = 1_024;
 
+    let group_rows = Groups512::ROWS;
     let groups_end = rows.end / group_rows;
     let mut row = rows.start;
     while row < rows.end {
@@ -109,12 +103,9 @@ pub(crate) fn split(
 /// Unpacks as [`lanes`](super::lanes) does, but for a width that is known at run time only: one
 /// copy of the work for each width would be a hundred times the code, and memory is the limit.
 #[inline(always)]
-fn visit_group<S: Simd, V: VisitState<S>, const LANES: usize>(
-    simd: S,
-    bytes: &[u8],
-    width: usize,
-    state: &mut V,
-) {
+fn visit_group<S: Simd, V: VisitState<S>>(simd: S, bytes: &[u8], width: usize, state: &mut V) {
+    const LANES: usize = Groups512::ROWS / 32;
+
     let lines = &bytes.as_chunks::<4>().0.as_chunks::<LANES>().0[..width];
     let kept = simd.splat(mask(width) as u32);
     let mut bit = 0;

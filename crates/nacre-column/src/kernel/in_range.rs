@@ -6,8 +6,8 @@ use std::ops::Range;
 use nacre_simd::{Fill, Flavour, Lane, Register, Simd};
 
 use super::numbers::Numbers;
-use crate::format::keys::{KeyReader, PackedGroups};
-use crate::format::lanes::{Groups, NARROW_WIDTH_MAX, References};
+use crate::format::keys::KeyReader;
+use crate::format::lanes::{Groups512, NARROW_WIDTH_MAX};
 use crate::format::visit::{Visit, VisitGroups, VisitState, split};
 
 /// Keys from `low` to `low + span`, or all others.
@@ -83,29 +83,16 @@ pub(crate) fn keys_in_range<R: KeyReader>(
         }
         if width <= NARROW_WIDTH_MAX { run!(u32) } else { run!(u64) }
     };
-    macro_rules! packed {
-        ($groups:expr) => {{
-            let is_narrow = width <= NARROW_WIDTH_MAX;
-            if !is_narrow && !matches!($groups.references, References::None) {
-                return decoded(rows);
-            }
-            let group_rows = $groups.rows();
-            let visit = |groups: Range<usize>| {
-                let words = &mut words.borrow_mut()[(groups.start * group_rows - start) / 64..];
-                visit_in_range($groups, flavour, range, groups, words)
-            };
-            split(rows, group_rows, visit, decoded)
-        }};
-    }
-    match reader.groups() {
-        Some(PackedGroups::Short(groups)) => packed!(groups),
-        Some(PackedGroups::Long(groups)) => packed!(groups),
-        None => decoded(rows),
-    }
+    let Some(packed) = reader.groups() else { return decoded(rows) };
+    let visit = |groups: Range<usize>| {
+        let words = &mut words.borrow_mut()[(groups.start * Groups512::ROWS - start) / 64..];
+        visit_in_range(packed, flavour, range, groups, words)
+    };
+    split(rows, visit, decoded);
 }
 
-fn visit_in_range<const NARROW: usize, const WIDE: usize>(
-    packed: &Groups<'_, NARROW, WIDE>,
+fn visit_in_range(
+    packed: &Groups512<'_>,
     flavour: Flavour,
     range: KeyRange,
     groups: Range<usize>,
@@ -143,9 +130,7 @@ impl<'w> Visit for VisitInRange<'w> {
     #[inline(always)]
     fn start<S: Simd>(self, simd: S) -> GroupInRange<'w, S> {
         GroupInRange {
-            simd,
-            low: self.low,
-            group_low: simd.splat(0),
+            low: simd.splat(self.low),
             span: simd.splat(self.span),
             flip: self.flip,
             outside: 0,
@@ -158,10 +143,7 @@ impl<'w> Visit for VisitInRange<'w> {
 }
 
 struct GroupInRange<'w, S: Simd> {
-    simd: S,
-    low: u32,
-    /// `low` less the reference of the group.
-    group_low: Register<S, u32>,
+    low: Register<S, u32>,
     span: Register<S, u32>,
     flip: u64,
     /// Of the keys of this word.
@@ -172,13 +154,11 @@ struct GroupInRange<'w, S: Simd> {
 
 impl<S: Simd> VisitState<S> for GroupInRange<'_, S> {
     #[inline(always)]
-    fn begin_group(&mut self, _: usize, reference: u64) {
-        self.group_low = self.simd.splat(self.low.wrapping_sub(reference as u32));
-    }
+    fn begin_group(&mut self, _: usize) {}
 
     #[inline(always)]
     fn keys(&mut self, row: usize, keys: Register<S, u32>) {
-        let outside = (keys - self.group_low).gt(self.span);
+        let outside = (keys - self.low).gt(self.span);
         self.outside |= outside.to_bits() << (row % 64);
         if row % 64 + S::lanes::<u32>() == 64 {
             self.words[row / 64] = self.outside ^ self.flip;
@@ -187,7 +167,7 @@ impl<S: Simd> VisitState<S> for GroupInRange<'_, S> {
     }
 
     #[inline(always)]
-    fn end_group(&mut self, rows: usize) {
-        self.words = &mut std::mem::take(&mut self.words)[rows / 64..];
+    fn end_group(&mut self) {
+        self.words = &mut std::mem::take(&mut self.words)[Groups512::ROWS / 64..];
     }
 }

@@ -10,8 +10,8 @@ use nacre_simd::{Flavour, Kernel, Lane, Mask, Register, Simd};
 
 use super::numbers::Numbers;
 use crate::CHUNK_ROWS;
-use crate::format::keys::{KeyReader, PackedGroups};
-use crate::format::lanes::{Groups, NARROW_WIDTH_MAX, References};
+use crate::format::keys::KeyReader;
+use crate::format::lanes::NARROW_WIDTH_MAX;
 use crate::format::visit::{Visit, VisitGroups, VisitState, split};
 
 /// Sum, least and greatest of some keys.
@@ -67,43 +67,22 @@ pub(crate) fn totals_of_keys<R: KeyReader>(
         }
         all
     };
-    match reader.groups() {
-        Some(PackedGroups::Short(groups)) => packed(groups, flavour, wanted, rows, decoded),
-        Some(PackedGroups::Long(groups)) => packed(groups, flavour, wanted, rows, decoded),
-        None => decoded(rows),
-    }
-}
-
-fn packed<const NARROW: usize, const WIDE: usize>(
-    packed: &Groups<'_, NARROW, WIDE>,
-    flavour: Flavour,
-    wanted: Wanted,
-    rows: Range<usize>,
-    decoded: impl Fn(Range<usize>) -> Totals,
-) -> Totals {
-    let visited = Cell::new(Totals::NONE);
-    let add = |totals: Totals| visited.set(visited.get().and(totals));
+    let Some(packed) = reader.groups() else { return decoded(rows) };
+    let all = Cell::new(Totals::NONE);
+    let add = |totals: Totals| all.set(all.get().and(totals));
     let visit = |groups: Range<usize>| {
         let first = groups.start;
-        macro_rules! run {
-            ($ends:literal, $references:literal) => {{
-                let visit = VisitTotals::<$ends, $references>;
-                flavour.run(VisitGroups { packed, groups, visit })
-            }};
-        }
-        let has_references = !matches!(packed.references, References::None);
-        let (totals, end) = match (wanted, has_references) {
-            (Wanted::Sum, false) => run!(false, false),
-            (Wanted::All, false) => run!(true, false),
-            (_, true) => run!(true, true),
+        let (totals, end) = match wanted {
+            Wanted::Sum => flavour.run(VisitGroups { packed, groups, visit: VisitTotals::<false> }),
+            Wanted::All => flavour.run(VisitGroups { packed, groups, visit: VisitTotals::<true> }),
         };
         if end > first {
             add(totals);
         }
         end
     };
-    split(rows, Groups::<NARROW, WIDE>::ROWS, visit, |rows| add(decoded(rows)));
-    visited.get()
+    split(rows, visit, |rows| add(decoded(rows)));
+    all.get()
 }
 
 /// Works out the totals of `numbers`, without those whose bit in `validity` is clear.
@@ -229,36 +208,25 @@ impl<S: Simd, T: Lane, const ENDS: bool> Running<S, T, ENDS> {
     }
 }
 
-/// Totals of packed keys, unpacked in registers.
-///
-/// `ENDS` asks for least and greatest too; `REFERENCES` says that groups have references.
-pub(crate) struct VisitTotals<const ENDS: bool, const REFERENCES: bool>;
+/// Totals of packed keys, unpacked in registers. `ENDS` asks for least and greatest too.
+struct VisitTotals<const ENDS: bool>;
 
-impl<const ENDS: bool, const REFERENCES: bool> Visit for VisitTotals<ENDS, REFERENCES> {
-    type State<S: Simd> = GroupTotals<S, ENDS, REFERENCES>;
+impl<const ENDS: bool> Visit for VisitTotals<ENDS> {
+    type State<S: Simd> = GroupTotals<S, ENDS>;
     type Output = Totals;
 
     #[inline(always)]
-    fn start<S: Simd>(self, simd: S) -> GroupTotals<S, ENDS, REFERENCES> {
-        GroupTotals {
-            all: Totals::NONE,
-            reference: 0,
-            is_summable: true,
-            running: Running::new(simd),
-            narrow: simd.splat(0),
-        }
+    fn start<S: Simd>(self, simd: S) -> GroupTotals<S, ENDS> {
+        GroupTotals { is_summable: true, running: Running::new(simd), narrow: simd.splat(0) }
     }
 
     #[inline(always)]
-    fn finish<S: Simd>(state: GroupTotals<S, ENDS, REFERENCES>) -> Totals {
-        if REFERENCES { state.all } else { state.running.totals() }
+    fn finish<S: Simd>(state: GroupTotals<S, ENDS>) -> Totals {
+        state.running.totals()
     }
 }
 
-pub(crate) struct GroupTotals<S: Simd, const ENDS: bool, const REFERENCES: bool> {
-    /// Of earlier groups with references.
-    all: Totals,
-    reference: u64,
+struct GroupTotals<S: Simd, const ENDS: bool> {
     /// Whether the keys of this group are narrow enough for `narrow`.
     is_summable: bool,
     running: Running<S, u32, ENDS>,
@@ -270,12 +238,9 @@ pub(crate) struct GroupTotals<S: Simd, const ENDS: bool, const REFERENCES: bool>
 /// keys meet in a lane (where a register has two).
 const SUMMABLE_WIDTH_MAX: usize = 24;
 
-impl<S: Simd, const ENDS: bool, const REFERENCES: bool> VisitState<S>
-    for GroupTotals<S, ENDS, REFERENCES>
-{
+impl<S: Simd, const ENDS: bool> VisitState<S> for GroupTotals<S, ENDS> {
     #[inline(always)]
-    fn begin_group(&mut self, width: usize, reference: u64) {
-        self.reference = reference;
+    fn begin_group(&mut self, width: usize) {
         self.is_summable = width <= SUMMABLE_WIDTH_MAX;
     }
 
@@ -292,18 +257,8 @@ impl<S: Simd, const ENDS: bool, const REFERENCES: bool> VisitState<S>
     }
 
     #[inline(always)]
-    fn end_group(&mut self, rows: usize) {
-        let simd = self.running.simd;
+    fn end_group(&mut self) {
         self.running.add(self.narrow);
-        self.narrow = simd.splat(0);
-        if REFERENCES {
-            let Totals { sum, min, max } = self.running.totals();
-            self.all = self.all.and(Totals {
-                sum: sum + u128::from(self.reference) * rows as u128,
-                min: min.wrapping_add(self.reference),
-                max: max.wrapping_add(self.reference),
-            });
-            self.running = Running::new(simd);
-        }
+        self.narrow = self.running.simd.splat(0);
     }
 }

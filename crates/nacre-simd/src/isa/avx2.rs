@@ -5,9 +5,9 @@
 
 use std::arch::x86_64::*;
 
-use super::raw::{operations, register_masks, short, token};
+use super::raw::{operations, register_masks, token};
 use super::x86::{conversions, memory, shifts};
-use super::{Raw, Sse42, emulate};
+use super::{Raw, emulate};
 use crate::{Flavour, Lane};
 
 token!(
@@ -70,8 +70,6 @@ impl Raw for Avx2 {
     const BYTES: usize = 32;
     type Bits = __m256i;
     type Mask = __m256i;
-
-    short!(Sse42);
 
     memory!(
         __m256i;

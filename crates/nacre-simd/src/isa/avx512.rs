@@ -2,9 +2,9 @@
 
 use std::arch::x86_64::*;
 
-use super::raw::{bit_masks, operations, short, token};
+use super::raw::{bit_masks, operations, token};
 use super::x86::{conversions, memory, shifts};
-use super::{Raw, Sse42, emulate};
+use super::{Raw, emulate};
 use crate::{Flavour, Lane};
 
 token!(
@@ -100,8 +100,6 @@ impl Raw for Avx512 {
     const BYTES: usize = 64;
     type Bits = __m512i;
     type Mask = u64;
-
-    short!(Sse42);
 
     memory!(
         __m512i;

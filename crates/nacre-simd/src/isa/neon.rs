@@ -3,7 +3,7 @@
 
 use std::arch::aarch64::*;
 
-use super::raw::{call, operations, register_masks, short, token};
+use super::raw::{call, operations, register_masks, token};
 use super::{Raw, emulate};
 use crate::{Flavour, Lane, Narrow};
 
@@ -48,8 +48,6 @@ impl Raw for Neon {
     const BYTES: usize = 16;
     type Bits = uint8x16_t;
     type Mask = uint8x16_t;
-
-    short!();
 
     #[inline(always)]
     unsafe fn read(self, from: *const u8) -> uint8x16_t {

@@ -18,12 +18,6 @@ pub trait Raw: Copy + Debug + Send + Sync + 'static {
     /// A yes or no for each lane.
     type Mask: Copy;
 
-    /// The same instructions with registers of at most 16 bytes.
-    type Short: Raw;
-
-    /// Returns the token for shorter registers.
-    fn short(self) -> Self::Short;
-
     /// Reads a register.
     ///
     /// # Safety
@@ -272,27 +266,6 @@ macro_rules! operations {
     };
 }
 
-/// Says that the flavour's own registers are short, or names the flavour that has short ones.
-macro_rules! short {
-    () => {
-        type Short = Self;
-
-        #[inline(always)]
-        fn short(self) -> Self {
-            self
-        }
-    };
-    ($short:ty) => {
-        type Short = $short;
-
-        #[inline(always)]
-        fn short(self) -> $short {
-            // SAFETY: this flavour includes the narrower one.
-            unsafe { <$short>::new() }
-        }
-    };
-}
-
 /// The methods on masks of the flavours whose masks are registers with all bits of a lane set or
 /// clear.
 macro_rules! register_masks {
@@ -349,4 +322,4 @@ macro_rules! bit_masks {
     };
 }
 
-pub(super) use {bit_masks, call, operations, pick, register_masks, short, token};
+pub(super) use {bit_masks, call, operations, pick, register_masks, token};

@@ -1,7 +1,7 @@
 //! Scalar: general-purpose registers of eight bytes, so one lane of 64 bits, or several narrower
 //! ones that are worked on one after the other.
 
-use super::raw::{bit_masks, short, token};
+use super::raw::{bit_masks, token};
 use super::{Raw, emulate};
 use crate::{Flavour, Lane};
 
@@ -16,8 +16,6 @@ impl Raw for Scalar {
     type Bits = u64;
     /// Bit `i` for lane `i`.
     type Mask = u64;
-
-    short!();
 
     #[inline(always)]
     unsafe fn read(self, from: *const u8) -> u64 {

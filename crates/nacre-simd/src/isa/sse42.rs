@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::raw::{operations, register_masks, short, token};
+use super::raw::{operations, register_masks, token};
 use super::x86::{conversions, memory, shifts};
 use super::{Raw, emulate};
 use crate::{Flavour, Lane};
@@ -64,8 +64,6 @@ impl Raw for Sse42 {
     const BYTES: usize = 16;
     type Bits = __m128i;
     type Mask = __m128i;
-
-    short!();
 
     memory!(
         __m128i;

@@ -51,7 +51,6 @@ impl<T: Lane> Kernel for Operations<T> {
         arithmetic(simd, &a, &b, amount);
         masks(simd, &a, &b, bits);
         memory(simd, &a, &b, bits);
-        memory(simd.short(), &a, &b, bits);
     }
 }
 
