@@ -139,8 +139,14 @@ mod tests {
     }
 
     /// Runs a benchmark on tiny data; returns the ids of what it wrote down.
-    fn smoke(name: &str, values: Option<u64>, scale_factor: Option<f64>) -> Vec<String> {
-        let directory = tempfile::tempdir().unwrap();
+    fn smoke(
+        name: &str,
+        values: Option<u64>,
+        scale_factor: Option<f64>,
+        threads: usize,
+    ) -> Vec<String> {
+        let parent = memory_directory().unwrap_or_else(std::env::temp_dir);
+        let directory = tempfile::tempdir_in(parent).unwrap();
         let json = tempfile::NamedTempFile::new().unwrap();
         let args = BenchArgs {
             name: name.into(),
@@ -149,7 +155,7 @@ mod tests {
             directory: Some(directory.path().to_path_buf()),
             json: Some(json.path().to_path_buf()),
             is_quick: true,
-            threads: Some(2),
+            threads: Some(threads),
         };
         run(args).unwrap();
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "{name} left files");
@@ -164,7 +170,7 @@ mod tests {
 
     #[test]
     fn formats_are_measured_on_all_four_data_sets() {
-        let ids = smoke("formats", Some(1), None);
+        let ids = smoke("formats", Some(1), None, 1);
         for set in ["d1", "d2", "d3", "d4"] {
             let parameters = format!("data={set},values=196608");
             for operation in ["size", "encode", "decode", "encode-rate", "decode-rate"] {
@@ -176,7 +182,7 @@ mod tests {
 
     #[test]
     fn replicated_columns_are_measured_in_all_parts() {
-        let ids = smoke("pcr", Some(100_000), None);
+        let ids = smoke("pcr", Some(70_000), None, 2);
         for part in ["read/plain", "aggregate/plain", "select-1/", "project/", "append/none"] {
             assert_has(&ids, part);
         }
@@ -187,7 +193,7 @@ mod tests {
 
     #[test]
     fn star_schema_queries_are_measured_for_all_schemes() {
-        let ids = smoke("ssb", None, Some(0.001));
+        let ids = smoke("ssb", None, Some(0.001), 1);
         for id in ["query/ssb/static_bp+plain/", "query/ssb-q4.3/plain+plain@dram/", "media/ssb/"] {
             assert_has(&ids, id);
         }

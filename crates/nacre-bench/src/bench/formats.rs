@@ -24,7 +24,7 @@ mod table;
 
 use std::time::{Duration, Instant};
 
-use nacre_column::{CHUNK_ROWS, ColumnType, Flavour, Format};
+use nacre_column::{BlockErrorKind, CHUNK_ROWS, ColumnType, Flavour, Format};
 
 use self::contestant::Contestant;
 use self::slice::Slice;
@@ -148,12 +148,14 @@ fn measure(setup: &Setup, set: DataSet, size: Size) -> Result<Vec<Figures>> {
             let Some(one) = figures else {
                 continue;
             };
-            if !contestant.can_encode(&slice) {
+            match run_round(contestant.as_mut(), &slice, one, round == 0) {
                 // Such as a dictionary of too many numbers.
-                *figures = None;
-                continue;
+                Err(Error::Column { source, .. }) if source.kind() == BlockErrorKind::Misuse => {
+                    contestant.clear();
+                    *figures = None;
+                }
+                outcome => outcome?,
             }
-            run_round(contestant.as_mut(), &slice, one, round == 0)?;
         }
     }
     Ok(figures.into_iter().flatten().collect())

@@ -20,12 +20,10 @@ pub(super) trait Contestant {
         &[]
     }
 
-    /// Tells whether it takes these values at all.
-    fn can_encode(&self, _slice: &Slice) -> bool {
-        true
-    }
-
     /// Encodes every chunk and keeps the results.
+    ///
+    /// # Errors
+    /// [`Error::Column`](crate::Error::Column) of kind `Misuse` if it does not take these values.
     fn encode(&mut self, slice: &Slice) -> Result<()>;
 
     /// Decodes a chunk that was encoded before.

@@ -36,13 +36,6 @@ impl Contestant for Ours {
         Some((self.format, self.flavour))
     }
 
-    fn can_encode(&self, slice: &Slice) -> bool {
-        slice
-            .columns()
-            .first()
-            .is_some_and(|column| block::encode_as(column, self.flavour, self.format).is_ok())
-    }
-
     fn encode(&mut self, slice: &Slice) -> Result<()> {
         for column in slice.columns() {
             let encoded = block::encode_as(column, self.flavour, self.format);

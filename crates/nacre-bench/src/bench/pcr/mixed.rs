@@ -29,7 +29,7 @@ const VALUES_MAX: u64 = 8 << 20;
 
 /// Tasks of each thread in a turn.
 const TASKS: usize = 40;
-const TASKS_QUICK: usize = 10;
+const TASKS_QUICK: usize = 6;
 
 /// Percent of tasks that aggregate.
 const RATIOS: [u64; 11] = [0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100];
