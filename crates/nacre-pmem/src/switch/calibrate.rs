@@ -7,9 +7,10 @@
 //! 3. Places go on from run to run: a run that began where the last one did would find its lines
 //!    in the cache. Each round has another order, and a run begins with a part that is not counted,
 //!    so that nobody gains or loses by what ran before.
-//! 4. A run is timed in pieces of a few updates, and the median piece counts: what else the machine
-//!    does stops a run for as long as thousands of updates take. The median of a mechanism's runs
-//!    is its figure.
+//! 4. A run is timed in pieces of a few updates. Pieces that took many times as long as the median
+//!    one were stopped by what else the machine does, and are left out; the mean of the others
+//!    counts, since some mechanisms are slow now and then by themselves. The median of a
+//!    mechanism's runs is its figure.
 //!
 //! A transactional update is measured as the transaction log stores: a record of the new bytes,
 //! a fence, the update, for which the next fence waits; the log is streamed, the update takes the
@@ -35,6 +36,8 @@ const WORD_BYTES: [usize; 2] = [4, 8];
 /// Updates between two looks at the clock, and the bytes that end such a piece earlier.
 const PIECE_UPDATES_MAX: usize = 16;
 const PIECE_BYTES: usize = 16 << 10;
+/// A piece that took this many times as long as the median one was stopped by something else.
+const DISTURBED: f64 = 8.0;
 /// Bytes in front of each member that stand for the transaction log; its two halves alternate.
 const LOG_BYTES: usize = 1 << 20;
 
@@ -255,9 +258,8 @@ impl<'a> Site<'a> {
         self.update_for(task, self.calibration.run, &mut source, &mut record)
     }
 
-    /// Updates for as long as `time` and returns the time of an update of the median piece, in
-    /// nanoseconds; `source` and `record` are room for the bytes of an update and of a record of
-    /// the log.
+    /// Updates for as long as `time` and returns the time of an update in nanoseconds; `source` and
+    /// `record` are room for the bytes of an update and of a record of the log.
     fn update_for(
         &mut self,
         task: &Task<'_>,
@@ -302,7 +304,7 @@ impl<'a> Site<'a> {
             pieces.push((after - before).as_nanos() as f64 / piece_updates as f64);
             before = after;
         }
-        median(pieces)
+        undisturbed_mean(pieces)
     }
 }
 
@@ -332,6 +334,13 @@ fn order(count: usize, round: usize) -> impl Iterator<Item = usize> {
         let position = if round.is_multiple_of(2) { position } else { count - 1 - position };
         (start + position) % count
     })
+}
+
+/// Returns the mean of the times that are not far above the median.
+fn undisturbed_mean(mut times: Vec<f64>) -> f64 {
+    let limit = median(times.clone()) * DISTURBED;
+    times.retain(|time| *time <= limit);
+    times.iter().sum::<f64>() / times.len().max(1) as f64
 }
 
 fn median(mut times: Vec<f64>) -> f64 {
@@ -384,6 +393,13 @@ mod tests {
         assert!(profile.measurements.len() >= 16);
         let tree = DecisionTree::derive(&profile).unwrap();
         assert!(tree.to_string().contains("any size"));
+    }
+
+    #[test]
+    fn pieces_that_were_stopped_do_not_count() {
+        assert_eq!(undisturbed_mean(vec![1.0, 1.0, 4.0, 900.0]), 2.0);
+        assert_eq!(undisturbed_mean(vec![7.0]), 7.0);
+        assert_eq!(undisturbed_mean(Vec::new()), 0.0);
     }
 
     #[test]
