@@ -198,7 +198,9 @@ fn push_database(directory: &Path, text: &mut String) {
     }
     for replica in replicas.iter().filter(|replica| replica.state != ReplicaState::Good) {
         let ReplicaInfo { table, column, replica, domain, state, .. } = replica;
-        let what = format!("replica {replica} of {table}.{column} in domain {domain} is {state}");
+        let what = format!(
+            "table \"{table}\", column \"{column}\", replica {replica} in domain {domain}: {state}"
+        );
         push_line(text, "LOST", what);
     }
 }
