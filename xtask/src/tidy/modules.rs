@@ -23,6 +23,8 @@ const ROOT_DOC_LINES_MAX: usize = 60;
 
 const TRIVIAL_LINES_MAX: usize = 20;
 
+const FUZZ_MANIFEST: &str = "fuzz/Cargo.toml";
+
 /// A module or file that a source names.
 #[derive(Debug, PartialEq, Eq)]
 enum Child {
@@ -36,7 +38,9 @@ enum Child {
 pub(super) fn check(tree: &Tree, packages: &[Package]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let targets = packages.iter().flat_map(|package| &package.targets);
-    let reached = reachable(tree, targets.map(|target| target.path.as_str()));
+    let fuzz_roots = fuzz_roots(tree);
+    let roots = targets.map(|target| target.path.as_str());
+    let reached = reachable(tree, roots.chain(fuzz_roots.iter().map(String::as_str)));
     for (file, rust) in tree.rust_files() {
         if !reached.contains(&file.path) {
             let message = "no module tree reaches this file";
@@ -54,6 +58,18 @@ pub(super) fn check(tree: &Tree, packages: &[Package]) -> Vec<Finding> {
         check_crate(tree, package, &mut findings);
     }
     findings
+}
+
+/// Returns the roots of the fuzz targets and of what they share. They are a workspace of their own,
+/// so the packages do not tell; [`FUZZ_MANIFEST`] names each target by its path.
+fn fuzz_roots(tree: &Tree) -> Vec<String> {
+    let Some(manifest) = tree.file(FUZZ_MANIFEST) else {
+        return Vec::new();
+    };
+    let path = |line: &str| line.strip_prefix("path = \"")?.strip_suffix('"').map(str::to_owned);
+    let targets = manifest.text.lines().filter_map(path);
+    let folder = folder_of(FUZZ_MANIFEST);
+    targets.chain(["src/lib.rs".to_owned()]).map(|target| join(folder, &target)).collect()
 }
 
 /// Returns the files that `roots` reach.
@@ -316,6 +332,18 @@ mod tests {
         assert_eq!(found[3], module(&["d", "e"]));
         assert_eq!(found[4], module(&["f"]));
         assert_eq!(found[5], Child::File("g.rs".to_owned()));
+    }
+
+    #[test]
+    fn targets_of_the_fuzz_workspace_are_roots() {
+        let fuzz = [
+            ("fuzz/Cargo.toml", "[[bin]]\nname = \"a_fuzz\"\npath = \"a_fuzz.rs\"\n"),
+            ("fuzz/a_fuzz.rs", "//! A.\n"),
+            ("fuzz/src/lib.rs", "//! Shared.\nmod b;\n"),
+            ("fuzz/src/b.rs", "//! B.\n"),
+        ];
+        assert_eq!(rules(&fuzz, &[]), [""; 0]);
+        assert_eq!(rules(&fuzz[1..], &[]), ["module-tree"; 3]);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Columns of every type for the tests of this crate, and a model to compare blocks with.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
+pub(crate) mod probe;
+
 use nacre_column::{ColumnBuffer, ColumnType, Format, Physical, Values};
 use proptest::prelude::ProptestConfig;
 

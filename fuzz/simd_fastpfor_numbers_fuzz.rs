@@ -1,0 +1,6 @@
+//! Numbers in format simd_fastpfor: decoded to what was encoded, and under damage.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| nacre_fuzz::numbers(nacre_fuzz::Format::SimdFastPfor, data));

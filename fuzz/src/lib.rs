@@ -1,0 +1,15 @@
+//! What the fuzz targets have in common; each target is one file beside this folder.
+//!
+//! A workspace of its own, so that nothing else builds it. `docs/fuzzing.md` says how to run it.
+
+#![forbid(unsafe_code)]
+
+mod blocks;
+mod database;
+mod input;
+#[path = "../../crates/nacre-column/tests/support/probe.rs"]
+mod probe;
+
+pub use blocks::{any_block, numbers, strings};
+pub use database::{manifest_record, pool_set, store_directory};
+pub use nacre_column::Format;
