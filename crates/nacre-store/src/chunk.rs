@@ -138,7 +138,8 @@ impl Chunk {
 
     fn read_of(&self, open: &OpenLoad, column: usize, hint: AccessHint) -> Option<BlockHandle> {
         let column_type = self.column_type(column);
-        let (part, slot, bytes) = open.read((self.index, column), column_type, hint)?;
+        let place = (self.index, column);
+        let (part, slot, bytes) = open.read(place, column_type, hint, || self.table.wake())?;
         self.table.count_read(column, part.slots[slot].entry.replica);
         // ORDERING: an estimate; nothing depends on its order.
         part.readers.0.fetch_add(1, Ordering::Relaxed);

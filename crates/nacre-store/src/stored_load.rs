@@ -270,12 +270,14 @@ impl OpenLoad {
         (part, &part.slots[place.slot as usize].entry)
     }
 
-    /// Returns the best good replica of a block: part, slot and bytes.
+    /// Returns the best good replica of a block: part, slot and bytes. Calls `on_lost` for each
+    /// that turns out to be lost.
     pub(crate) fn read(
         &self,
         (chunk, column): (usize, usize),
         column_type: ColumnType,
         hint: AccessHint,
+        on_lost: impl Fn(),
     ) -> Option<(Arc<MappedPart>, usize, nacre_pmem::PoolSlice)> {
         let rows = self.chunks[chunk].rows;
         let places = self.places(chunk, column);
@@ -298,6 +300,7 @@ impl OpenLoad {
                 if let Some(bytes) = part.block(slot, column_type, rows as usize) {
                     return Some((Arc::clone(part), slot, bytes));
                 }
+                on_lost();
             }
         }
         None

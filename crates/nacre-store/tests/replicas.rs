@@ -125,6 +125,31 @@ fn reported_block_is_not_read_again() {
     assert!(chunk.read(1, AccessHint::Sequential).is_ok());
 }
 
+#[test]
+fn block_that_a_read_finds_damaged_wakes_whoever_mends() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let table = table(&store, "t", "");
+    let chunk = table.snapshot().chunks().unwrap().remove(0);
+    let replica = chunk.read(0, AccessHint::Sequential).unwrap().replica();
+    let mut places = chunk.locations(0).into_iter();
+    let place = places.find(|place| place.replica == replica).unwrap();
+    drop((store, table, chunk));
+    flip(&place.pool_path.unwrap(), place.offset + place.bytes / 2);
+
+    let store = open(directory.path());
+    maintain(&store);
+    let wakes = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&wakes);
+    store.set_waker(Box::new(move || {
+        count.fetch_add(1, Ordering::Relaxed);
+    }));
+    assert_eq!(keys(&store.table("t").unwrap()), all_keys());
+    assert_eq!(wakes.load(Ordering::Relaxed), 1);
+    maintain(&store);
+    assert!(scrub(&store).is_whole());
+}
+
 /// Blocks of equal length and good checksums that changed places: the directory tells.
 #[test]
 fn blocks_that_changed_places_are_noticed() {
