@@ -2,7 +2,7 @@
 //! bits and length around a word, a group and a chunk.
 //!
 //! By default long columns take a fixed sample of the widths and formats; with `NACRE_TEST_FULL=1`
-//! all of them do (in a release build about a minute).
+//! all of them do (use a release build: it takes more than five minutes).
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failed test panics where it stands")]
 
 mod support;
