@@ -22,6 +22,8 @@ pub(crate) fn kind_of(error: &StoreError) -> ErrorKind {
         StoreKind::UnknownTable | StoreKind::UnknownColumn => ErrorKind::UndefinedObject,
         StoreKind::InvalidDefinition => ErrorKind::InvalidStatement,
         StoreKind::NullViolation | StoreKind::DuplicateKey => ErrorKind::ConstraintViolation,
+        StoreKind::InvalidValue => ErrorKind::InvalidData,
+        StoreKind::TransactionTooLarge => ErrorKind::OutOfMemory,
         StoreKind::ReadOnly => ErrorKind::ReadOnly,
         StoreKind::Damaged => ErrorKind::DataCorrupted,
         StoreKind::NoSpace => ErrorKind::DiskFull,

@@ -3,6 +3,11 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use nacre_column::ColumnType;
+
+use crate::id::RowId;
+use crate::value::ValueProblem;
+
 /// Sorts errors by what the caller can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -19,8 +24,18 @@ pub enum ErrorKind {
     InvalidDefinition,
     /// A null in a column that forbids it.
     NullViolation,
+    /// A value that its column cannot hold.
+    InvalidValue,
     /// Two rows with the same primary key.
     DuplicateKey,
+    /// Another transaction changed what this one wrote or read; roll back and try again.
+    SerializationConflict,
+    /// The row does not exist for this transaction.
+    UnknownRow,
+    /// The transaction needs more memory than it may have; it was rolled back.
+    TransactionTooLarge,
+    /// The transaction was rolled back or failed before; begin another one.
+    TransactionEnded,
     /// The database was opened read-only.
     ReadOnly,
     /// Stored bytes are damaged; restore them from a copy.
@@ -75,7 +90,31 @@ pub enum Error {
         table: String,
         column: String,
     },
+    /// A value that its column cannot hold.
+    InvalidValue {
+        table: String,
+        column: String,
+        column_type: ColumnType,
+        problem: ValueProblem,
+    },
     DuplicateKey(Box<DuplicateKey>),
+    /// Another transaction, that committed since this one began or has not ended, changed what
+    /// this one wants to write or has read.
+    SerializationConflict {
+        table: String,
+        reason: String,
+    },
+    /// The row was deleted before this transaction's snapshot, by itself, or never was.
+    UnknownRow {
+        table: String,
+        row: RowId,
+    },
+    /// The transaction was rolled back because it needed more memory than `bytes_max`.
+    TransactionTooLarge {
+        bytes_max: u64,
+    },
+    /// The transaction was rolled back before.
+    TransactionEnded,
     ReadOnly,
     /// No replica of a block is good. `object` names table, column and chunk, `reason` says what is
     /// wrong with each.
@@ -144,6 +183,11 @@ impl Error {
                 ErrorKind::InvalidDefinition
             }
             Self::NullViolation { .. } => ErrorKind::NullViolation,
+            Self::InvalidValue { .. } => ErrorKind::InvalidValue,
+            Self::SerializationConflict { .. } => ErrorKind::SerializationConflict,
+            Self::UnknownRow { .. } => ErrorKind::UnknownRow,
+            Self::TransactionTooLarge { .. } => ErrorKind::TransactionTooLarge,
+            Self::TransactionEnded => ErrorKind::TransactionEnded,
             Self::DuplicateKey(_) => ErrorKind::DuplicateKey,
             Self::ReadOnly => ErrorKind::ReadOnly,
             Self::Lost { .. } => ErrorKind::Io,
@@ -194,6 +238,22 @@ impl fmt::Display for Error {
                 "null value in column \"{column}\" of relation \"{table}\" violates not-null \
                  constraint"
             ),
+            Self::InvalidValue { table, column, column_type, problem } => write!(
+                f,
+                "value {problem} type {column_type} in column \"{column}\" of relation \"{table}\""
+            ),
+            Self::SerializationConflict { table, reason } => write!(
+                f,
+                "could not serialize access to relation \"{table}\" due to concurrent update: \
+                 {reason}"
+            ),
+            Self::UnknownRow { table, row } => {
+                write!(f, "relation \"{table}\" has no row at {row}")
+            }
+            Self::TransactionTooLarge { bytes_max } => {
+                write!(f, "the transaction needs more than {bytes_max} bytes and was rolled back")
+            }
+            Self::TransactionEnded => f.write_str("the transaction was rolled back before"),
             Self::DuplicateKey(duplicate) => write!(
                 f,
                 "duplicate key value violates unique constraint \"{}\"",

@@ -22,6 +22,7 @@ mod decode;
 mod directory;
 mod domains;
 mod error;
+mod id;
 mod key;
 #[cfg(test)]
 mod layout_tests;
@@ -36,11 +37,13 @@ mod store;
 mod stored_load;
 mod table;
 mod uniqueness;
+mod value;
 mod waker;
 
 pub use accounting::{ReplicaInfo, ReplicaState, WearInfo};
 pub use chunk::{BlockHandle, BlockLocation, Chunk};
 pub use error::{DuplicateKey, Error, ErrorKind, Result};
+pub use id::{CommitTs, Lsn, RowId, RowPlace, TxId};
 pub use load::Load;
 pub use maintenance::{LostReplica, Progress, RepairReport, ScrubReport};
 pub use manifest::{DatabaseId, LoadId, TableId};
@@ -48,3 +51,4 @@ pub use nacre_column::replicated::{AccessHint, WearCause};
 pub use schema::{COLUMNS_MAX, ColumnDef, NAME_BYTES_MAX, TableSchema};
 pub use store::{MAIN_DOMAIN, OpenOptions, Store};
 pub use table::{Table, TableSnapshot};
+pub use value::{VALUE_BYTES_MAX, Value, ValueProblem, ValueRef};

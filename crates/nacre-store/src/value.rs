@@ -1,0 +1,344 @@
+//! Single values: what a row is made of outside of columns.
+//!
+//! [`ValueRef::fit`] is the only way of a value into a table: it checks a value against its column
+//! and brings it into the form that is stored.
+//!
+//! # Invariants
+//! 1. A value that `fit` returned is null or of its column's physical class, within the range or
+//!    length of its type, and UTF-8 if it is text; `char(n)` has no trailing blanks.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use nacre_column::{
+    ColumnBuffer, ColumnType, CompareOp, Constant, Physical, Restriction, Values, compare_floats,
+};
+
+use crate::error::{Error, Result};
+use crate::schema::TableSchema;
+
+/// Most bytes of one string.
+pub const VALUE_BYTES_MAX: usize = 1_000_000_000;
+
+/// A value that lies elsewhere. Variants match [`Physical`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ValueRef<'a> {
+    Null,
+    /// Booleans as 0 and 1, decimals unscaled, dates and timestamps as they are stored.
+    Int(i64),
+    /// A decimal of precision 19 to 38, unscaled.
+    Int128(i128),
+    Float32(f32),
+    Float64(f64),
+    /// Text or bytes.
+    Bytes(&'a [u8]),
+}
+
+/// A value of its own.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    Null,
+    Int(i64),
+    Int128(i128),
+    Float32(f32),
+    Float64(f64),
+    Bytes(Vec<u8>),
+}
+
+/// Why a value cannot be in a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ValueProblem {
+    /// It is of another class, such as a string in a column of numbers.
+    WrongClass,
+    /// It is below or above what the type can hold.
+    OutOfRange,
+    /// It has too many characters, or more than [`VALUE_BYTES_MAX`] bytes.
+    TooLong,
+    /// Text that is not UTF-8.
+    NotUtf8,
+}
+
+impl fmt::Display for ValueProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::WrongClass => "is of another class than",
+            Self::OutOfRange => "out of range for",
+            Self::TooLong => "too long for",
+            Self::NotUtf8 => "is not UTF-8 in a column of",
+        })
+    }
+}
+
+impl Value {
+    /// Borrows the value.
+    #[inline]
+    pub fn as_ref(&self) -> ValueRef<'_> {
+        match self {
+            Self::Null => ValueRef::Null,
+            Self::Int(value) => ValueRef::Int(*value),
+            Self::Int128(value) => ValueRef::Int128(*value),
+            Self::Float32(value) => ValueRef::Float32(*value),
+            Self::Float64(value) => ValueRef::Float64(*value),
+            Self::Bytes(value) => ValueRef::Bytes(value),
+        }
+    }
+}
+
+impl<'a> ValueRef<'a> {
+    /// Copies the value.
+    pub fn to_value(self) -> Value {
+        match self {
+            Self::Null => Value::Null,
+            Self::Int(value) => Value::Int(value),
+            Self::Int128(value) => Value::Int128(value),
+            Self::Float32(value) => Value::Float32(value),
+            Self::Float64(value) => Value::Float64(value),
+            Self::Bytes(value) => Value::Bytes(value.to_vec()),
+        }
+    }
+
+    /// Returns the value of a row of a buffer.
+    ///
+    /// # Panics
+    /// If the buffer has no such row.
+    #[inline]
+    pub fn of(column: &'a ColumnBuffer, row: usize) -> Self {
+        if column.is_null(row) {
+            return Self::Null;
+        }
+        match column.values() {
+            Values::Int64(values) => Self::Int(values[row]),
+            Values::Int128(values) => Self::Int128(values[row]),
+            Values::Float32(values) => Self::Float32(values[row]),
+            Values::Float64(values) => Self::Float64(values[row]),
+            Values::Bytes(values) => Self::Bytes(values.get(row)),
+        }
+    }
+
+    /// Appends the value to a buffer of its class; `fit` has brought it into this class.
+    ///
+    /// # Panics
+    /// If the buffer is of another class.
+    #[inline]
+    pub fn push_to(self, column: &mut ColumnBuffer) {
+        match self {
+            Self::Null => column.push_null(),
+            Self::Int(value) => column.push_int(value),
+            Self::Int128(value) => column.push_int128(value),
+            Self::Float32(value) => column.push_float32(value),
+            Self::Float64(value) => column.push_float64(value),
+            Self::Bytes(value) => column.push_bytes(value),
+        }
+    }
+
+    /// Whether it is null.
+    pub fn is_null(self) -> bool {
+        matches!(self, Self::Null)
+    }
+
+    /// Checks the value against a column and returns it as it is stored: trailing blanks of
+    /// `char(n)` cut off, whole numbers as wide as the column's class.
+    ///
+    /// # Errors
+    /// [`Error::NullViolation`]; [`Error::InvalidValue`] naming table, column and what is wrong.
+    ///
+    /// # Panics
+    /// If the table has no such column.
+    #[inline]
+    pub fn fit(self, schema: &TableSchema, column: usize) -> Result<ValueRef<'a>> {
+        let definition = &schema.columns[column];
+        let problem = match self {
+            Self::Null if definition.is_nullable => return Ok(self),
+            Self::Null => {
+                return Err(Error::NullViolation {
+                    table: schema.name.clone(),
+                    column: definition.name.clone(),
+                });
+            }
+            _ => match self.fit_type(definition.column_type) {
+                Ok(fitting) => return Ok(fitting),
+                Err(problem) => problem,
+            },
+        };
+        Err(Error::InvalidValue {
+            table: schema.name.clone(),
+            column: definition.name.clone(),
+            column_type: definition.column_type,
+            problem,
+        })
+    }
+
+    fn fit_type(self, column_type: ColumnType) -> std::result::Result<Self, ValueProblem> {
+        match (self, column_type.physical()) {
+            (Self::Int(value), Physical::Int64) => {
+                check_int(value.into(), column_type)?;
+                Ok(self)
+            }
+            (Self::Int(value), Physical::Int128) => {
+                check_int(value.into(), column_type)?;
+                Ok(Self::Int128(value.into()))
+            }
+            (Self::Int128(value), Physical::Int128) => {
+                check_int(value, column_type)?;
+                Ok(self)
+            }
+            (Self::Float32(_), Physical::Float32) | (Self::Float64(_), Physical::Float64) => {
+                Ok(self)
+            }
+            (Self::Bytes(value), Physical::Bytes) => fit_bytes(value, column_type).map(Self::Bytes),
+            _ => Err(ValueProblem::WrongClass),
+        }
+    }
+
+    /// Whether the value satisfies a condition on its column. A null satisfies `IsNull` only; a
+    /// constant of another class is equal to no value, and neither below nor above it.
+    pub fn matches(self, restriction: &Restriction) -> bool {
+        match restriction {
+            Restriction::IsNull => self.is_null(),
+            Restriction::IsNotNull => !self.is_null(),
+            Restriction::Compare { op, value } => self.holds(*op, value),
+            Restriction::Between { low, high } => {
+                self.holds(CompareOp::Ge, low) && self.holds(CompareOp::Le, high)
+            }
+            Restriction::InSet(values) => {
+                values.iter().any(|value| self.holds(CompareOp::Eq, value))
+            }
+            // A condition that is not known here has to be decided by whoever made it.
+            _ => true,
+        }
+    }
+
+    fn holds(self, op: CompareOp, constant: &Constant) -> bool {
+        self.compare(constant).is_some_and(|order| op.holds(order))
+    }
+
+    /// Orders the value to a constant of its class.
+    fn compare(self, constant: &Constant) -> Option<Ordering> {
+        match (self, constant) {
+            (Self::Int(value), Constant::Int(other)) => Some(i128::from(value).cmp(other)),
+            (Self::Int128(value), Constant::Int(other)) => Some(value.cmp(other)),
+            (Self::Float32(value), Constant::Float(other)) => {
+                Some(compare_floats(value.into(), *other))
+            }
+            (Self::Float64(value), Constant::Float(other)) => Some(compare_floats(value, *other)),
+            (Self::Bytes(value), Constant::Bytes(other)) => Some(value.cmp(other.as_slice())),
+            _ => None,
+        }
+    }
+}
+
+fn check_int(value: i128, column_type: ColumnType) -> std::result::Result<(), ValueProblem> {
+    match column_type.int_range() {
+        Some((min, max)) if value < min || value > max => Err(ValueProblem::OutOfRange),
+        _ => Ok(()),
+    }
+}
+
+fn fit_bytes(value: &[u8], column_type: ColumnType) -> std::result::Result<&[u8], ValueProblem> {
+    if value.len() > VALUE_BYTES_MAX {
+        return Err(ValueProblem::TooLong);
+    }
+    let chars_max = match column_type {
+        ColumnType::Varchar { max_chars } => max_chars,
+        ColumnType::Char { chars } => Some(chars),
+        _ => return Ok(value),
+    };
+    let value = match column_type {
+        ColumnType::Char { .. } => without_trailing_blanks(value),
+        _ => value,
+    };
+    let text = std::str::from_utf8(value).map_err(|_| ValueProblem::NotUtf8)?;
+    match chars_max {
+        // Only a text with more bytes can have more characters.
+        Some(max) if value.len() > max as usize && text.chars().count() > max as usize => {
+            Err(ValueProblem::TooLong)
+        }
+        _ => Ok(value),
+    }
+}
+
+fn without_trailing_blanks(value: &[u8]) -> &[u8] {
+    let end = value.iter().rposition(|&byte| byte != b' ').map_or(0, |last| last + 1);
+    &value[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::ColumnDef;
+
+    fn schema(column_type: ColumnType, is_nullable: bool) -> TableSchema {
+        let column = ColumnDef { name: "c".into(), column_type, is_nullable, replicas: None };
+        TableSchema {
+            name: "t".into(),
+            columns: vec![column],
+            primary_key: None,
+            primary_key_name: String::new(),
+            replicas: None,
+        }
+    }
+
+    fn fit(value: ValueRef<'_>, column_type: ColumnType) -> std::result::Result<Value, String> {
+        let schema = schema(column_type, false);
+        value.fit(&schema, 0).map(ValueRef::to_value).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn numbers_must_be_in_the_range_of_their_type() {
+        let smallint = ColumnType::SmallInt;
+        assert_eq!(fit(ValueRef::Int(32_767), smallint), Ok(Value::Int(32_767)));
+        let error = "value out of range for type smallint in column \"c\" of relation \"t\"";
+        assert_eq!(fit(ValueRef::Int(32_768), smallint), Err(error.to_owned()));
+        let wide = ColumnType::Decimal { precision: 20, scale: 2 };
+        assert_eq!(fit(ValueRef::Int(-5), wide), Ok(Value::Int128(-5)));
+        assert!(fit(ValueRef::Int128(10_i128.pow(20)), wide).is_err());
+        assert!(fit(ValueRef::Int128(1), smallint).unwrap_err().contains("another class"));
+    }
+
+    #[test]
+    fn text_must_be_utf8_and_not_too_long() {
+        let varchar = ColumnType::Varchar { max_chars: Some(3) };
+        let text = "\u{e4}\u{f6}\u{fc}".as_bytes();
+        assert_eq!(fit(ValueRef::Bytes(text), varchar), Ok(Value::Bytes(text.to_vec())));
+        assert!(fit(ValueRef::Bytes(b"abcd"), varchar).unwrap_err().contains("too long"));
+        assert!(fit(ValueRef::Bytes(b"\xff"), varchar).unwrap_err().contains("UTF-8"));
+        assert_eq!(
+            fit(ValueRef::Bytes(b"\xff"), ColumnType::Bytea),
+            Ok(Value::Bytes(b"\xff".into()))
+        );
+        let char3 = ColumnType::Char { chars: 3 };
+        assert_eq!(fit(ValueRef::Bytes(b"ab   "), char3), Ok(Value::Bytes(b"ab".to_vec())));
+    }
+
+    #[test]
+    fn null_needs_a_nullable_column() {
+        assert!(ValueRef::Null.fit(&schema(ColumnType::Integer, true), 0).is_ok());
+        assert!(fit(ValueRef::Null, ColumnType::Integer).unwrap_err().contains("not-null"));
+    }
+
+    #[test]
+    fn conditions_hold_as_in_columns() {
+        let five = ValueRef::Int(5);
+        let compare = |op, value| Restriction::Compare { op, value: Constant::Int(value) };
+        assert!(five.matches(&compare(CompareOp::Gt, 4)));
+        assert!(!five.matches(&compare(CompareOp::Lt, 5)));
+        assert!(!ValueRef::Null.matches(&compare(CompareOp::Ne, 4)));
+        assert!(ValueRef::Null.matches(&Restriction::IsNull));
+        assert!(five.matches(&Restriction::InSet(vec![Constant::Int(1), Constant::Int(5)])));
+        let (low, high) = (Constant::Float(1.0), Constant::Float(f64::NAN));
+        let between = Restriction::Between { low, high };
+        assert!(ValueRef::Float64(f64::NAN).matches(&between));
+        assert!(!ValueRef::Float32(-0.0).matches(&between));
+    }
+
+    #[test]
+    fn values_survive_a_buffer() {
+        let mut column = ColumnBuffer::new(ColumnType::Bytea);
+        let values = [ValueRef::Null, ValueRef::Bytes(b"x"), ValueRef::Bytes(b"")];
+        values.iter().for_each(|value| value.push_to(&mut column));
+        for (row, value) in values.iter().enumerate() {
+            assert_eq!(ValueRef::of(&column, row), *value);
+        }
+    }
+}
