@@ -59,13 +59,13 @@ pub struct Calibration {
 }
 
 impl Default for Calibration {
-    /// All mechanisms, 0 to 3 replicas of 256 MiB, 4 bytes to 64 KiB: about half a minute a domain.
+    /// All mechanisms, 0 to 3 replicas of 512 MiB, 4 bytes to 64 KiB: about half a minute a domain.
     fn default() -> Calibration {
         Calibration {
             update_bytes: [4, 16, 64, 256, 1024, 4096, 16384, 65536].to_vec(),
             replica_counts: vec![0, 1, 2, 3],
             mechanisms: Mechanism::ALL.to_vec(),
-            member_bytes: 256 << 20,
+            member_bytes: 512 << 20,
             rounds: 9,
             run: Duration::from_millis(1),
         }
@@ -269,8 +269,6 @@ impl<'a> Site<'a> {
     ) -> f64 {
         let Task { targets, code, log, pattern, update_bytes: bytes } = *task;
         let slots = (self.calibration.member_bytes as usize - LOG_BYTES) / bytes;
-        // A power of two less is kept, so that a random slot is a mask.
-        let mask = slots.next_power_of_two() / 2 - 1;
         let mut count = 0usize;
         let piece_updates = (PIECE_BYTES / bytes).clamp(1, PIECE_UPDATES_MAX);
         let mut pieces = Vec::new();
@@ -279,7 +277,7 @@ impl<'a> Site<'a> {
         while before < time {
             for _ in 0..piece_updates {
                 source[0] = count as u8;
-                let offset = LOG_BYTES + self.places.next(pattern, mask) * bytes;
+                let offset = LOG_BYTES + self.places.next(pattern, slots) * bytes;
                 if let Some(log) = log {
                     record[RECORD_BYTES..RECORD_BYTES + bytes].copy_from_slice(source);
                     let slot_bytes = LOG_BYTES / 2;
@@ -309,19 +307,23 @@ impl<'a> Site<'a> {
 }
 
 impl Places {
-    /// Returns the next slot, at most `mask`.
+    /// Returns the next slot, below `slots`. All of a member is used: with half of it the lines
+    /// would be in a large cache more often than they are for whoever updates.
     #[inline(always)]
-    fn next(&mut self, pattern: Pattern, mask: usize) -> usize {
+    fn next(&mut self, pattern: Pattern, slots: usize) -> usize {
         match pattern {
             Pattern::Uniform => {
                 self.random ^= self.random << 13;
                 self.random ^= self.random >> 7;
                 self.random ^= self.random << 17;
-                (self.random >> 20) as usize & mask
+                (u128::from(self.random) * slots as u128 >> 64) as usize
             }
             Pattern::Sequential => {
-                self.position = self.position.wrapping_add(1);
-                self.position & mask
+                self.position += 1;
+                if self.position >= slots {
+                    self.position = 0;
+                }
+                self.position
             }
         }
     }
