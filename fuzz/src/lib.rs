@@ -9,7 +9,9 @@ mod database;
 mod input;
 #[path = "../../crates/nacre-column/tests/support/probe.rs"]
 mod probe;
+mod redo;
 
 pub use blocks::{any_block, numbers, strings};
 pub use database::{manifest_record, pool_set, store_directory};
 pub use nacre_column::Format;
+pub use redo::redo_records;

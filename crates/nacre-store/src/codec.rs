@@ -1,4 +1,4 @@
-//! Little-endian encoding of manifest payloads and pool directories.
+//! Little-endian encoding of manifest payloads, pool directories and redo records.
 //!
 //! # Invariants
 //! 1. [`Decoder`] never reads past its input and never allocates more than its input is long, so
@@ -36,6 +36,16 @@ impl Encoder {
         self.bytes.extend_from_slice(value);
     }
 
+    /// Appends 7 bits a byte, the low ones first; the high bit says that more follow.
+    #[inline]
+    pub(crate) fn put_varint(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.bytes.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.bytes.push(value as u8);
+    }
+
     /// Appends a 32-bit length and the bytes. Callers bound the length far below 4 GiB.
     pub(crate) fn put_bytes(&mut self, value: &[u8]) {
         assert!(value.len() < u32::MAX as usize, "{} bytes in one field", value.len());
@@ -45,6 +55,15 @@ impl Encoder {
 
     pub(crate) fn put_str(&mut self, value: &str) {
         self.put_bytes(value.as_bytes());
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Drops all but the first `count` bytes.
+    pub(crate) fn truncate(&mut self, count: usize) {
+        self.bytes.truncate(count);
     }
 
     pub(crate) fn into_bytes(self) -> Vec<u8> {
@@ -88,6 +107,24 @@ impl<'a> Decoder<'a> {
 
     pub(crate) fn u64(&mut self) -> Result<u64, Truncated> {
         self.array().map(u64::from_le_bytes)
+    }
+
+    /// Reads what [`Encoder::put_varint`] wrote. What does not fit 64 bits is an error.
+    #[inline]
+    pub(crate) fn varint(&mut self) -> Result<u64, Truncated> {
+        let mut value = 0;
+        for shift in (0..u64::BITS).step_by(7) {
+            let byte = self.u8()?;
+            let bits = u64::from(byte & 0x7f);
+            if bits << shift >> shift != bits {
+                return Err(Truncated);
+            }
+            value |= bits << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        Err(Truncated)
     }
 
     pub(crate) fn bytes(&mut self) -> Result<&'a [u8], Truncated> {
@@ -138,6 +175,20 @@ mod tests {
             let read = decoder.u64().and_then(|_| decoder.string());
             assert_eq!(read, Err(Truncated), "cut at {end}");
         }
+    }
+
+    #[test]
+    fn varint_takes_seven_bits_a_byte() {
+        for (value, bytes) in [(0, 1), (127, 1), (128, 2), (1 << 14, 3), (u64::MAX, 10)] {
+            let mut encoder = Encoder::default();
+            encoder.put_varint(value);
+            assert_eq!(encoder.bytes().len(), bytes);
+            assert_eq!(Decoder::new(encoder.bytes()).varint(), Ok(value));
+            assert_eq!(Decoder::new(&encoder.bytes()[..bytes - 1]).varint(), Err(Truncated));
+        }
+        let too_large = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02];
+        assert_eq!(Decoder::new(&too_large).varint(), Err(Truncated));
+        assert_eq!(Decoder::new(&[0x80; 11]).varint(), Err(Truncated));
     }
 
     #[test]

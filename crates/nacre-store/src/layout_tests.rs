@@ -9,10 +9,14 @@ use nacre_column::{Format, FormatChoice};
 use crate::directory::{
     self, BlockEntry, Bounds, ChunkInfo, KeyRange, Layout, POOL_HEADER_BYTES, PartChunk, PartId,
 };
+use crate::id::RowId;
 use crate::manifest::{
     DatabaseId, HEADER_BYTES, LoadId, LoadRecord, Manifest, PUBLISHED_OFFSET, PartRecord,
     PartsChange, RECORD_HEADER_BYTES, Record, TableId, header_bytes,
 };
+
+use crate::redo::RedoBuffer;
+use crate::value::ValueRef;
 
 const LAYOUT: &str = include_str!("../../../docs/layout.md");
 const ID: DatabaseId = DatabaseId(*b"an id of 16 byte");
@@ -234,4 +238,39 @@ fn directory_is_as_drawn_and_every_cut_of_it_is_noticed() {
         Bounds { column_count: 1, ..bounds },
     ];
     assert!(refused.into_iter().all(|bounds| decode(&bytes, bounds).is_err()));
+}
+
+#[test]
+fn redo_records_are_as_drawn() {
+    let (_, drawn) = LAYOUT.split_once("### Redo record").unwrap();
+    let (table, row) = (TableId(300), RowId(0x0102_0304_0506_0708));
+    let place = [0xac, 0x02, 8, 7, 6, 5, 4, 3, 2, 1];
+    let wide = 1_i128 << 64;
+    let values = [
+        (ValueRef::Null, vec![0x00], "0x00 null"),
+        (ValueRef::Int(-2), vec![0x11, 0xfe], "0x10 + n, n from 0 to 8: whole number of 64"),
+        (ValueRef::Int(0), vec![0x10], "0x10 + n"),
+        (ValueRef::Int128(wide), [&[0x29][..], &wide.to_le_bytes()[..9]].concat(), "0x20 + n"),
+        (ValueRef::Float32(1.0), [&[0x40][..], &1_f32.to_le_bytes()].concat(), "0x40 32-bit"),
+        (ValueRef::Float64(1.0), [&[0x41][..], &1_f64.to_le_bytes()].concat(), "0x41 64-bit"),
+        (ValueRef::Bytes(b"xy"), vec![0x50, 2, b'x', b'y'], "0x50 text or bytes"),
+    ];
+    for (value, bytes, text) in values {
+        assert!(drawn.contains(&format!("| {text}")), "{text}");
+        let mut buffer = RedoBuffer::default();
+        buffer.insert(table, row, &[value]);
+        assert_eq!(buffer.bytes(), [&[1][..], &place, &[1], &bytes].concat());
+        let mut buffer = RedoBuffer::default();
+        buffer.update(table, row, &[(200, value)]);
+        assert_eq!(buffer.bytes(), [&[2][..], &place, &[1, 0xc8, 1], &bytes].concat());
+        let mut buffer = RedoBuffer::default();
+        buffer.call("p", &[value]);
+        assert_eq!(buffer.bytes(), [&[4, 1, b'p', 1][..], &bytes].concat());
+    }
+    let mut buffer = RedoBuffer::default();
+    buffer.delete(table, row);
+    assert_eq!(buffer.bytes(), [&[3][..], &place].concat());
+    for text in ["1 insert", "2 update", "3 delete", "4 call"] {
+        assert!(drawn.contains(&format!("| {text} |")), "{text}");
+    }
 }

@@ -26,8 +26,9 @@ use crate::domains::{DRAM_DOMAIN, Domains};
 use crate::error::{Error, Result};
 use crate::load::Load;
 use crate::manifest::{
-    DatabaseId, LoadId, LoadRecord, MAIN_COPIES, Manifest, PartRecord, PartsChange, Record, TableId,
+    DatabaseId, LoadId, LoadRecord, Manifest, PartRecord, PartsChange, Record, TableId,
 };
+use crate::members::MAIN_COPIES;
 use crate::opening::Opening;
 use crate::part::Part;
 use crate::schema::{TableSchema, named_domains};

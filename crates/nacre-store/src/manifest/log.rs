@@ -21,6 +21,7 @@ use super::header::{
 use super::open::remove_unfinished;
 use super::record::Record;
 use crate::error::{Error, Result};
+use crate::members::{self, MAIN_COPIES};
 
 /// Name of the pool set: its files are `manifest.0`, `manifest.1`, ...
 pub(super) const SET_NAME: &str = "manifest";
@@ -28,14 +29,8 @@ pub(super) const SET_NAME: &str = "manifest";
 /// Name of the pool set until its header is written.
 pub(super) const UNFINISHED_SET_NAME: &str = "manifest.new";
 
-/// Members in the main domain.
-pub(crate) const MAIN_COPIES: u32 = 2;
-
 /// First size of the data area, enough for about 500 loads; it doubles when full.
 const INITIAL_BYTES: u64 = 64 << 10;
-
-/// Bytes that a step of scrubbing compares.
-const SCRUB_STEP_BYTES: u64 = 1 << 20;
 
 /// Identifies a database; every pool of it carries the id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,32 +167,13 @@ impl Manifest {
     /// Compares all members byte by byte and returns what is wrong; the pool set repairs what it
     /// can, [`Manifest::repair`] rebuilds the members that are left out.
     pub(crate) fn scrub(&mut self) -> Vec<String> {
-        let mut problems = Vec::new();
-        let bytes = self.set.end_offset();
-        // A step makes progress also if it fails, so this many see all bytes once.
-        for _ in 0..=bytes / SCRUB_STEP_BYTES {
-            match self.set.scrub_step(SCRUB_STEP_BYTES) {
-                Ok(report) => {
-                    let damaged = report.damaged.iter();
-                    problems.extend(damaged.map(|index| format!("replica {index} is damaged")));
-                    problems.extend(report.repaired.iter().map(|(index, offset, bytes)| {
-                        format!("replica {index}: {bytes} bytes at {offset} were wrong")
-                    }));
-                    if report.is_done {
-                        break;
-                    }
-                }
-                Err(error) => problems.push(error.to_string()),
-            }
-        }
-        problems
+        members::scrub(&mut self.set)
     }
 
     /// Notes which members do not follow any more.
     #[cold]
     fn note_failures(&mut self) {
-        for problem in self.set.member_states().into_iter().filter_map(|state| state.problem) {
-            let note = format!("manifest replica left behind until the next opening: {problem}");
+        for note in members::left_behind(&self.set, SET_NAME) {
             if !self.notes.contains(&note) {
                 self.notes.push(note);
             }

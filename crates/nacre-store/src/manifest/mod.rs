@@ -16,7 +16,7 @@ mod tests;
 #[cfg(test)]
 pub(crate) use header::{HEADER_BYTES, PUBLISHED_OFFSET, header_bytes};
 pub use log::DatabaseId;
-pub(crate) use log::{MAIN_COPIES, Manifest};
+pub(crate) use log::Manifest;
 pub(crate) use open::{is_member_file, is_unfinished_file, remove_unfinished};
 #[cfg(test)]
 pub(crate) use record::RECORD_HEADER_BYTES;

@@ -10,12 +10,13 @@
 //! Published bytes that are gone are never skipped: that would lose a committed change without a
 //! word.
 
-use nacre_pmem::{Access, Domain, ErrorKind, MemberCondition, MemberState, PoolSet, Verdict};
+use nacre_pmem::{Access, Domain, ErrorKind, MemberCondition, PoolSet, Verdict};
 
 use super::header::{self, Content, HEADER_BYTES, Unusable, VERSION, read_content};
-use super::log::{DatabaseId, MAIN_COPIES, Manifest, SET_NAME, UNFINISHED_SET_NAME};
+use super::log::{DatabaseId, Manifest, SET_NAME, UNFINISHED_SET_NAME};
 use super::record::Record;
 use crate::error::{Error, Result};
+use crate::members::{self, MAIN_COPIES, member_index, name_of};
 
 /// Why the set is not opened with these domains.
 enum Stop {
@@ -93,70 +94,13 @@ impl Manifest {
     /// `are_all_here` says that no further domain is absent. Notes what it did, and what it could
     /// not do: the others serve.
     pub(crate) fn repair(&mut self, main: &Domain, further: &[Domain], are_all_here: bool) {
-        for (index, condition) in self.set.member_conditions() {
-            let mut place = main;
-            if condition == MemberCondition::Good {
-                continue;
-            }
-            if condition == MemberCondition::Missing && index >= MAIN_COPIES {
-                // One that is missing while a domain is absent lies there.
-                let without = |domain: &&Domain| !self.set.has_member_in(domain.name());
-                match further.iter().find(without).filter(|_| are_all_here) {
-                    Some(domain) => place = domain,
-                    None => continue,
-                }
-            }
-            let reason = self.problem_of(index);
-            self.notes.push(match self.set.rebuild_in(index, place) {
-                Ok(()) => format!("manifest replica rebuilt from another one: {reason}"),
-                Err(error) => {
-                    format!("manifest replica could not be rebuilt: {reason}; {error}")
-                }
-            });
-        }
-        for domain in further {
-            if self.set.has_member_in(domain.name()) {
-                continue;
-            }
-            let added = self.set.add_replica(domain);
-            if let Err(error) = added.and_then(|index| self.set.rebuild_in(index, domain)) {
-                let name = domain.name();
-                self.notes
-                    .push(format!("memory domain \"{name}\" has no manifest replica: {error}"));
-            }
-        }
+        let notes = members::repair(&mut self.set, SET_NAME, main, further, are_all_here);
+        self.notes.extend(notes);
     }
 
     /// Notes which members cannot be used, for a database that is opened read-only.
     pub(crate) fn note_unusable(&mut self, are_all_here: bool) {
-        for (index, condition) in self.set.member_conditions() {
-            let is_elsewhere =
-                condition == MemberCondition::Missing && index >= MAIN_COPIES && !are_all_here;
-            if condition != MemberCondition::Good && !is_elsewhere {
-                let reason = self.problem_of(index);
-                self.notes.push(format!("manifest replica not used: {reason}"));
-            }
-        }
-    }
-
-    fn problem_of(&self, index: u32) -> String {
-        let name = name_of(&self.set, index);
-        match self.set.member_states().into_iter().find(|state| state.index == index) {
-            Some(MemberState { problem: Some(problem), .. }) => problem,
-            Some(MemberState { condition: MemberCondition::Missing, .. }) => {
-                format!("{name} is missing")
-            }
-            _ => format!("{name} missed changes"),
-        }
-    }
-}
-
-/// Returns how messages name a member: by its path if it is known.
-fn name_of(set: &PoolSet, index: u32) -> String {
-    let state = set.member_states().into_iter().find(|state| state.index == index);
-    match state.and_then(|state| state.path) {
-        Some(path) => path.display().to_string(),
-        None => format!("{SET_NAME}.{index}"),
+        self.notes.extend(members::unusable(&self.set, SET_NAME, are_all_here));
     }
 }
 
@@ -244,17 +188,12 @@ fn old_layout(main: &Domain) -> Option<Error> {
 
 /// Whether a file is a member of a manifest.
 pub(crate) fn is_member_file(file_name: &str) -> bool {
-    is_member_of(SET_NAME, file_name)
+    member_index(SET_NAME, file_name).is_some()
 }
 
 /// Whether a file was left over when a database was created and that was cut off.
 pub(crate) fn is_unfinished_file(file_name: &str) -> bool {
-    is_member_of(UNFINISHED_SET_NAME, file_name)
-}
-
-fn is_member_of(set_name: &str, file_name: &str) -> bool {
-    let index = file_name.strip_prefix(set_name).and_then(|rest| rest.strip_prefix('.'));
-    index.is_some_and(|index| !index.is_empty() && index.bytes().all(|byte| byte.is_ascii_digit()))
+    member_index(UNFINISHED_SET_NAME, file_name).is_some()
 }
 
 /// Removes what is left of a creation that was cut off.
