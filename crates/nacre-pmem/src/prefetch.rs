@@ -24,6 +24,17 @@ pub(crate) fn line(address: *const u8) {
     let _ = address;
 }
 
+/// Starts to load the lines of `bytes` bytes from `start` on for stores; any address is allowed.
+#[inline(always)]
+pub(crate) fn range_for_write(start: *const u8, bytes: usize) {
+    let mut offset = 0;
+    // From the second on these are the first bytes of their lines.
+    while offset < bytes {
+        line_for_write(start.wrapping_add(offset));
+        offset += CACHE_LINE_BYTES - (start as usize + offset) % CACHE_LINE_BYTES;
+    }
+}
+
 /// Starts to load the line at `address` for a store; any address is allowed.
 #[inline(always)]
 pub(crate) fn line_for_write(address: *const u8) {

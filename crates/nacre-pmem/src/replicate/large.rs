@@ -16,6 +16,18 @@ use super::targets::Targets;
 /// the source is read from the first-level cache for each.
 const STRIDE_BYTES: usize = 4096;
 
+/// Bytes of each member that are prefetched. The processor follows the stores of longer updates by
+/// itself; to this size all lines of all members are asked for before the first store waits for
+/// its line (Emerald Rapids, 256 bytes, one replica: 465 ns without, 441 ns with the first line of
+/// each member, 178 ns with all).
+const PREFETCH_BYTES: usize = 512;
+
+/// Asks for the lines of one member that `bytes` bytes will be stored to.
+#[inline(always)]
+pub(super) fn prefetch(target: *const u8, bytes: usize) {
+    prefetch::range_for_write(target, bytes.min(PREFETCH_BYTES));
+}
+
 /// Stores `bytes` bytes in every member and starts, or with fences between ends, their write-back.
 ///
 /// # Safety
@@ -29,8 +41,13 @@ pub(super) unsafe fn write<F: Flush>(
     bytes: usize,
 ) {
     if steps.prefetches {
-        for &base in targets.replicas() {
-            prefetch::line_for_write(base.wrapping_add(offset));
+        if !steps.streams_master {
+            prefetch(targets.master().wrapping_add(offset), bytes);
+        }
+        if steps.copying != Copying::NonTemporal {
+            for &base in targets.replicas() {
+                prefetch(base.wrapping_add(offset), bytes);
+            }
         }
     }
     let stride = if steps.is_async { STRIDE_BYTES } else { bytes };

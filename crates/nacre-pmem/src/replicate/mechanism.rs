@@ -62,9 +62,9 @@ impl Mechanism {
 
     /// The basic algorithm: every step is flushed and fenced.
     pub const PMDK: Mechanism = Mechanism::composed(Copying::Cached, false, false, false);
-    /// One fence at the end, replicas prefetched.
+    /// One fence at the end, all members prefetched.
     pub const SF_PF: Mechanism = Mechanism::composed(Copying::Cached, true, false, true);
-    /// One fence at the end, replicas prefetched and stored by scatter.
+    /// One fence at the end, all members prefetched, replicas stored by scatter.
     pub const SF_SCA_PF: Mechanism = Mechanism::composed(Copying::Scatter, true, false, true);
     /// One fence at the end, replicas stored past the cache.
     pub const MOVNT_SF: Mechanism = Mechanism::composed(Copying::NonTemporal, true, false, false);

@@ -11,7 +11,7 @@
 //! | `SCA` | one AVX-512 scatter stores a piece in all replicas |
 //! | `Threads` | a worker for each replica copies, flushes and fences |
 //! | `Trs` | to a threshold, `Threads` gives way to `SF+PF`, to 64 bytes to `SF+SCA+PF` |
-//! | `PF` | the first line of each replica is prefetched for writing |
+//! | `PF` | lines that will be stored through the cache are prefetched for writing |
 //! | `POST` | the master is flushed after the replicas, not before |
 //! | `SM` | with `MOVNT`: the master is written by non-temporal stores too; not in the papers |
 //!
@@ -27,7 +27,9 @@
 //! [Zarubin22 3.2.1] building blocks and template (Fig. 3.5); [DaMoN18 4]. Differs: replicas are
 //! copied from the caller's bytes, not from the master, so nothing is read back after a flush; the
 //! master is stored by the mechanism too, so that a scatter's address vector and the prefetches
-//! come before the first store; `SM` is ours ("stream the master"): from some hundred bytes on
+//! come before the first store; `PF` prefetches all lines of an update, to 512 bytes, and those of
+//! the master too, since all members' lines then arrive at once and no store waits with a flush
+//! behind it; `SM` is ours ("stream the master"): from some hundred bytes on
 //! it is quicker to write the master past the cache than to write it back, as libpmem does too.
 
 mod block;

@@ -232,15 +232,20 @@ unsafe fn small<F: Flush, const N: usize, P: Piece>(
     let lanes = targets.lanes();
     let master = targets.master().wrapping_add(offset);
     let streams = steps.copying == Copying::NonTemporal && piece::can_stream(offset, bytes);
+    let streams_master = steps.streams_master && streams;
     if steps.prefetches {
-        for base in &lanes.0[..count] {
-            prefetch::line_for_write(base.wrapping_add(offset));
+        if !streams_master {
+            prefetch::range_for_write(master, bytes);
+        }
+        if !streams {
+            for base in &lanes.0[..count] {
+                prefetch::range_for_write(base.wrapping_add(offset), bytes);
+            }
         }
     }
     // SAFETY: all ranges are valid by the caller's contract, all instructions available.
     unsafe {
         let pieces = P::load(source, bytes);
-        let streams_master = steps.streams_master && streams;
         if streams_master {
             pieces.store_nt(targets.stream(), master, source, bytes);
             step_fence::<F>(steps, true);
@@ -314,6 +319,9 @@ unsafe fn write_threads<const M: usize, F: Flush>(
     unsafe {
         let replicas = targets.replicas();
         workers.start_copy(copy_replica::<M, F>, targets.stream(), replicas, offset, source, bytes);
+        if steps.prefetches && !steps.streams_master {
+            large::prefetch(master, bytes);
+        }
         if steps.streams_master {
             large::stream_range::<F>(targets.stream(), master, source, bytes);
         } else {
@@ -343,10 +351,10 @@ unsafe fn copy_replica<const M: usize, F: Flush>(
     bytes: usize,
 ) {
     let steps = const { steps_of::<M>() };
-    if steps.prefetches {
-        prefetch::line_for_write(target);
-    }
     let streams = steps.copying == Copying::NonTemporal;
+    if steps.prefetches && !streams {
+        large::prefetch(target, bytes);
+    }
     // SAFETY: the caller's contract.
     unsafe {
         if streams {

@@ -261,6 +261,7 @@ impl PoolSet {
         self.serving_pool()?.load_u64(offset)?;
         self.leave_transactions(offset, 8)?;
         self.prepare(offset, 8)?;
+        self.prefetch_near(offset, 8);
         // PERSIST: what the word makes reachable is durable in every member.
         self.drain()?;
         if !self.stores_words_whole() {

@@ -226,7 +226,7 @@ impl<'a> Site<'a> {
         let log = needs_log.then_some(log);
         let all = &self.calibration.mechanisms[..];
         // Without replicas the others are the same as these.
-        let masters = [Mechanism::MOVNT_SF, Mechanism::MOVNT_SF_SM];
+        let masters = [Mechanism::SF_PF, Mechanism::MOVNT_SF_SM];
         let mechanisms = if situation.replica_count == 0 { &masters } else { all };
         for &mechanism in mechanisms.iter().filter(|one| one.is_available()) {
             let code = routines(mechanism, flush, situation.replica_count)?;

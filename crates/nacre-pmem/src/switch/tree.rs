@@ -47,9 +47,9 @@ type Figures = BTreeMap<u64, BTreeMap<Mechanism, f64>>;
 impl DecisionTree {
     /// Returns the tree for a machine without a profile.
     ///
-    /// Measured on tmpfs. Intel (Cascade Lake, Emerald Rapids): a cached copy wins to 64 bytes, a
-    /// non-temporal one above; the master is streamed where libpmem does, from 256 bytes. Nobody
-    /// waits for the stores of a transaction in place, so there streaming wins from 64 bytes.
+    /// Measured on tmpfs. Intel (Emerald Rapids): cached copies whose lines were all prefetched win
+    /// to 128 bytes (with at most one replica to 256), streams of all members above. Nobody waits
+    /// for the stores of a transaction in place, so there streaming wins from 64 bytes.
     /// AMD (Zen 4): a streamed master saves the load of its line before the store, and so wins at
     /// every size; what it costs is a later load of that line, so it is not taken for small
     /// updates in transactions, which may follow each other in a line; those of one word (8 bytes)
@@ -63,8 +63,7 @@ impl DecisionTree {
             let leaves = [vec![streamed], transactional].map(Node::Leaf);
             Node::Split { question: 2, branches: (0..).zip(leaves).collect() }
         } else {
-            let small = up_to(64, Mechanism::SF_PF);
-            let plain = vec![small, up_to(128, Mechanism::MOVNT_SF), streamed];
+            let plain = vec![up_to(128, Mechanism::SF_PF), streamed];
             let leaves = [plain, vec![up_to(32, Mechanism::SF_PF), streamed]].map(Node::Leaf);
             Node::Split { question: 2, branches: (0..).zip(leaves).collect() }
         };
