@@ -316,7 +316,7 @@ impl Places {
                 self.random ^= self.random << 13;
                 self.random ^= self.random >> 7;
                 self.random ^= self.random << 17;
-                (u128::from(self.random) * slots as u128 >> 64) as usize
+                ((u128::from(self.random) * slots as u128) >> 64) as usize
             }
             Pattern::Sequential => {
                 self.position += 1;
