@@ -8,7 +8,7 @@
 //! | bits of a row id | hot | frozen |
 //! |---|---|---|
 //! | 63 | 1 | 0 |
-//! | 36..63 | hot chunk, 47 bits down to 16 | load, 27 bits |
+//! | 36..63 | hot chunk, 46 bits from 16 up; bit 62 is 0 | load, 27 bits |
 //! | 16..36 | | chunk in the load, 20 bits |
 //! | 0..16 | row in the chunk | row in the chunk |
 
@@ -28,8 +28,8 @@ const CHUNK_BITS: u32 = 20;
 /// Bits for the load.
 const LOAD_BITS: u32 = 27;
 
-/// Most hot chunks that a table can ever have.
-pub(crate) const HOT_CHUNKS_MAX: u64 = 1 << 47;
+/// Most hot chunks that a table can ever have. Bit 62 of a hot row's id stays free for indexes.
+pub(crate) const HOT_CHUNKS_MAX: u64 = 1 << 46;
 
 const _: () = assert!(OFFSET_BITS + CHUNK_BITS + LOAD_BITS == 63);
 const _: () = assert!(1 << OFFSET_BITS == nacre_column::CHUNK_ROWS);
@@ -51,7 +51,7 @@ impl RowId {
     /// Makes the id of a row in a hot chunk.
     ///
     /// # Panics
-    /// If `chunk` needs more than 47 bits.
+    /// If `chunk` needs more than 46 bits.
     pub fn hot(chunk: u64, offset: u16) -> Self {
         assert!(chunk < HOT_CHUNKS_MAX, "hot chunk {chunk}");
         Self(HOT_BIT | chunk << OFFSET_BITS | u64::from(offset))

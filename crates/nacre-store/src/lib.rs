@@ -23,6 +23,7 @@ mod directory;
 mod domains;
 mod error;
 mod id;
+pub mod index;
 mod key;
 #[cfg(test)]
 mod layout_tests;
