@@ -16,15 +16,18 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use nacre_column::replicated::AccessHint;
-use nacre_column::{Block, BlockError, ColumnBuffer, ColumnType, Format, Sma};
+use nacre_column::{Block, BlockError, ColumnBuffer, ColumnType, Format, Physical, Sma};
 use nacre_pmem::PoolSlice;
 
 use crate::decode::decode;
 use crate::directory::KeyRange;
 use crate::error::{Error, Result};
+use crate::id::RowId;
+use crate::manifest::LoadId;
 use crate::part::MappedPart;
 use crate::stored_load::{OpenLoad, StoredLoad};
 use crate::table::Table;
+use crate::value::{Value, ValueRef};
 
 /// Up to 65,536 consecutive rows of a table.
 #[derive(Clone, Debug)]
@@ -65,6 +68,21 @@ impl Chunk {
     /// Returns the chunk's number in its table, from 0.
     pub fn number(&self) -> u64 {
         self.number
+    }
+
+    pub(crate) fn load_id(&self) -> LoadId {
+        self.load.id()
+    }
+
+    /// Returns the chunk's number in its load.
+    pub(crate) fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Returns the id of a row; `None` if it has none, because the load has more than 2^20 chunks
+    /// or is later than the 2^27th.
+    pub fn row_id(&self, row: u16) -> Option<RowId> {
+        RowId::frozen(self.load.id(), u32::try_from(self.index).ok()?, row)
     }
 
     /// Returns the number of rows, 1 to 65,536.
@@ -174,9 +192,37 @@ impl Chunk {
         }
     }
 
+    /// Returns one value, from whatever replica is good.
+    pub(crate) fn value(&self, column: usize, row: usize) -> Result<Value> {
+        // Each turn returns or takes one replica out.
+        loop {
+            let handle = self.read(column, AccessHint::Random)?;
+            let value = handle.block().and_then(|block| value_in(&block, row));
+            match (handle.check(), value) {
+                (Ok(()), Ok(value)) => return Ok(value),
+                // Not every format can be entered in the middle.
+                (Ok(()), Err(BlockError::SequentialOnly { .. })) => {
+                    return self.decode(column).map(|all| ValueRef::of(&all, row).to_value());
+                }
+                _ => self.report_lost(column, &handle),
+            }
+        }
+    }
+
     pub(crate) fn key_range(&self) -> Option<&KeyRange> {
         self.open.chunks[self.index].key_range.as_ref()
     }
+}
+
+fn value_in(block: &Block<'_>, row: usize) -> std::result::Result<Value, BlockError> {
+    let value = match block.column_type().physical() {
+        Physical::Int64 => block.get_int(row)?.map(|value| Value::Int(value as i64)),
+        Physical::Int128 => block.get_int(row)?.map(Value::Int128),
+        Physical::Float32 => block.get_float(row)?.map(|value| Value::Float32(value as f32)),
+        Physical::Float64 => block.get_float(row)?.map(Value::Float64),
+        Physical::Bytes => block.get_bytes(row)?.map(|value| Value::Bytes(value.into_owned())),
+    };
+    Ok(value.unwrap_or(Value::Null))
 }
 
 /// A verified block that keeps its pool mapped.

@@ -34,6 +34,9 @@ pub(crate) const HOT_CHUNKS_MAX: u64 = 1 << 46;
 const _: () = assert!(OFFSET_BITS + CHUNK_BITS + LOAD_BITS == 63);
 const _: () = assert!(1 << OFFSET_BITS == nacre_column::CHUNK_ROWS);
 
+/// The first transaction id; all timestamps are below.
+pub(crate) const TX_ID_FIRST: u64 = 1 << 63;
+
 /// Names a row of a table, as long as it exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RowId(pub u64);

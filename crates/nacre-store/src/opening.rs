@@ -24,6 +24,7 @@ use crate::manifest::{
     DatabaseId, LoadId, LoadRecord, Manifest, Record, TableId, is_member_file, is_unfinished_file,
     remove_unfinished,
 };
+use crate::mvcc::Stamps;
 use crate::part::Part;
 use crate::schema::{TableSchema, check_name};
 use crate::store::{MAIN_DOMAIN, OpenOptions};
@@ -293,10 +294,11 @@ impl Opening {
         database: DatabaseId,
         domains: &Arc<Domains>,
         waker: &Arc<Waker>,
+        stamps: &Arc<Stamps>,
     ) -> BTreeMap<String, Arc<Table>> {
         let tables: BTreeMap<TableId, Arc<Table>> = std::mem::take(&mut self.replayed.tables)
             .into_iter()
-            .map(|(id, schema)| (id, Arc::new(Table::new(id, schema, waker))))
+            .map(|(id, schema)| (id, Arc::new(Table::new(id, schema, waker, stamps))))
             .collect();
         for (record, next_part) in std::mem::take(&mut self.replayed.loads) {
             if let Some(table) = tables.get(&record.table) {

@@ -10,7 +10,7 @@
 //! as the domains' kinds go.
 //! # Concurrency
 //! All calls may come from any thread. Lock order: maintenance, a table's commit lock, the
-//! manifest, the table map.
+//! manifest, the table map, those of `mvcc`, the lists of a table.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -29,6 +29,7 @@ use crate::manifest::{
     DatabaseId, LoadId, LoadRecord, Manifest, PartRecord, PartsChange, Record, TableId,
 };
 use crate::members::MAIN_COPIES;
+use crate::mvcc::{IsolationLevel, Transaction, TransactionInfo, Transactions};
 use crate::opening::Opening;
 use crate::part::Part;
 use crate::schema::{TableSchema, named_domains};
@@ -71,6 +72,7 @@ struct Shared {
     /// Which load maintenance looks at first.
     first_job: AtomicUsize,
     tables: RwLock<BTreeMap<String, Arc<Table>>>,
+    transactions: Transactions,
     /// Dropped last, when all pools are closed.
     _lock: Option<DirectoryLock>,
 }
@@ -94,7 +96,8 @@ impl Store {
         opening.remove_leftovers()?;
         let domains = Arc::new(opening.all_domains(database));
         let waker = Arc::default();
-        let tables = opening.tables(database, &domains, &waker);
+        let transactions = Transactions::default();
+        let tables = opening.tables(database, &domains, &waker, transactions.stamps());
         let (next_table, next_load) = opening.next_ids();
         let shared = Shared {
             database,
@@ -107,6 +110,7 @@ impl Store {
             maintenance: Mutex::new(()),
             first_job: AtomicUsize::new(0),
             tables: RwLock::new(tables),
+            transactions,
             _lock: opening.lock,
         };
         Ok(Self { shared: Arc::new(shared) })
@@ -192,7 +196,8 @@ impl Store {
         let id = TableId(state.next_table);
         self.append(&mut state, &Record::TableCreated { table: id, schema: schema.clone() })?;
         state.next_table += 1;
-        let table = Arc::new(Table::new(id, schema, &self.shared.waker));
+        let table =
+            Arc::new(Table::new(id, schema, &self.shared.waker, self.shared.transactions.stamps()));
         let mut tables = self.shared.tables.write().unwrap_or_else(PoisonError::into_inner);
         tables.insert(table.schema().name.clone(), Arc::clone(&table));
         Ok(table)
@@ -268,6 +273,31 @@ impl Store {
         }
     }
 
+    /// Begins a transaction.
+    pub fn begin(&self, level: IsolationLevel) -> Transaction {
+        Transaction::new(self, level)
+    }
+
+    /// Lists the transactions that have not ended, the oldest snapshot first.
+    pub fn transactions(&self) -> Vec<TransactionInfo> {
+        self.shared.transactions.list()
+    }
+
+    /// Sets how many bytes the changes of one transaction may take, 1 GiB unless set; one that
+    /// needs more is rolled back.
+    pub fn set_transaction_bytes_max(&self, bytes_max: u64) {
+        self.shared.transactions.set_bytes_max(bytes_max);
+    }
+
+    /// Returns how many versions of rows are kept for snapshots.
+    pub fn version_count(&self) -> usize {
+        self.tables().iter().map(|table| table.version_count()).sum()
+    }
+
+    pub(crate) fn all_transactions(&self) -> &Transactions {
+        &self.shared.transactions
+    }
+
     /// Begins a bulk load into `table`.
     ///
     /// # Errors
@@ -298,7 +328,10 @@ impl Store {
         let mut recorded = record.clone();
         recorded.parts.retain(|part| part.domain != DRAM_DOMAIN);
         self.append(&mut state, &Record::Load(recorded))?;
-        table.add_load(Arc::clone(load));
+        self.shared.transactions.commit_load(|ts| {
+            load.set_visible_from(ts);
+            table.add_load(Arc::clone(load));
+        });
         Ok(())
     }
 

@@ -8,7 +8,7 @@
 //! 3. The list of parts is replaced as a whole. Whoever has an [`OpenLoad`] goes on reading the
 //!    parts that it names.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use nacre_column::replicated::{AccessHint, Candidate, choose};
@@ -17,6 +17,7 @@ use nacre_column::{ColumnType, Sma};
 use crate::directory::{BlockEntry, ChunkInfo, Layout, PartId};
 use crate::domains::Domains;
 use crate::error::{Error, Result};
+use crate::id::CommitTs;
 use crate::manifest::{DatabaseId, LoadId, LoadRecord, PartRecord, TableId};
 use crate::part::{BlockState, MappedPart, Part, PartContext};
 use crate::table::TableNames;
@@ -31,6 +32,8 @@ pub(crate) struct StoredLoad {
     context: PartContext,
     parts: RwLock<Arc<Vec<Arc<Part>>>>,
     next_part: AtomicU32,
+    /// The commit that made the load visible; 0 if that was before the database was opened.
+    visible_from: AtomicU64,
     open: Mutex<Option<Arc<OpenLoad>>>,
 }
 
@@ -58,6 +61,7 @@ impl StoredLoad {
             context,
             parts: RwLock::default(),
             next_part: AtomicU32::new(next_part),
+            visible_from: AtomicU64::new(0),
             open: Mutex::new(None),
         };
         load.change_parts(&record.parts, &[]);
@@ -66,6 +70,17 @@ impl StoredLoad {
 
     pub(crate) fn id(&self) -> LoadId {
         self.id
+    }
+
+    /// Returns the commit that made the load visible.
+    pub(crate) fn visible_from(&self) -> CommitTs {
+        // ORDERING: stored before the load joins its table's list, whose lock orders it.
+        CommitTs(self.visible_from.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn set_visible_from(&self, ts: CommitTs) {
+        // ORDERING: as in `visible_from`.
+        self.visible_from.store(ts.0, Ordering::Relaxed);
     }
 
     pub(crate) fn rows(&self) -> u64 {

@@ -1,21 +1,24 @@
 //! Tables and the loads they consist of.
 //!
-//! A [`Table`] changes by gaining loads, and its replica policies can be set; a [`TableSnapshot`]
-//! is the list of loads at one moment and stays readable for as long as somebody holds it, also
-//! past `DROP TABLE`.
+//! A [`Table`] changes by gaining loads, by transactions that write its hot chunks or delete rows
+//! of frozen ones, and its replica policies can be set; a [`TableSnapshot`] lists what there is at
+//! one moment and stays readable for as long as somebody holds it, also past `DROP TABLE`.
 //!
 //! # Concurrency
 //! Everything here may be used from any thread.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use nacre_column::REPLICAS_MAX;
-use nacre_column::{ColumnType, ReplicaPolicy};
+use nacre_column::{Bitmap, ColumnType, REPLICAS_MAX, ReplicaPolicy};
 
 use crate::chunk::Chunk;
-use crate::error::Result;
-use crate::manifest::TableId;
+use crate::error::{Error, Result};
+use crate::hot::{FrozenDeletes, HotChunkRef, HotList};
+use crate::manifest::{LoadId, TableId};
+use crate::mvcc::{Snapshot, Stamps};
 use crate::schema::TableSchema;
 use crate::stored_load::StoredLoad;
 use crate::waker::Waker;
@@ -48,7 +51,12 @@ pub struct Table {
     column_types: Vec<ColumnType>,
     /// Replaced when a policy is set.
     schema: RwLock<Arc<TableSchema>>,
+    /// As the table was created; other policies may hold now.
+    definition: Arc<TableSchema>,
     loads: RwLock<Arc<Vec<Arc<StoredLoad>>>>,
+    hot: HotList,
+    /// Deletes by load and number of the chunk in it; most chunks have none.
+    deletes: RwLock<BTreeMap<(LoadId, u32), Arc<FrozenDeletes>>>,
     /// Blocks handed out, at `column * REPLICAS_MAX + replica`.
     reads: Vec<AtomicU64>,
     is_dropped: AtomicBool,
@@ -58,14 +66,25 @@ pub struct Table {
 }
 
 impl Table {
-    pub(crate) fn new(id: TableId, schema: TableSchema, waker: &Arc<Waker>) -> Self {
+    pub(crate) fn new(
+        id: TableId,
+        schema: TableSchema,
+        waker: &Arc<Waker>,
+        stamps: &Arc<Stamps>,
+    ) -> Self {
         let counters = schema.columns.len() * REPLICAS_MAX;
+        let column_types: Vec<ColumnType> =
+            schema.columns.iter().map(|column| column.column_type).collect();
+        let definition = Arc::new(schema);
         Self {
             id,
-            names: Arc::new(TableNames::of(&schema)),
-            column_types: schema.columns.iter().map(|column| column.column_type).collect(),
-            schema: RwLock::new(Arc::new(schema)),
+            names: Arc::new(TableNames::of(&definition)),
+            hot: HotList::new(&column_types, stamps),
+            column_types,
+            schema: RwLock::new(Arc::clone(&definition)),
+            definition,
             loads: RwLock::default(),
+            deletes: RwLock::default(),
             reads: (0..counters).map(|_| AtomicU64::new(0)).collect(),
             is_dropped: AtomicBool::new(false),
             waker: Arc::clone(waker),
@@ -91,9 +110,92 @@ impl Table {
         self.column_types[column]
     }
 
-    /// Returns the loads published so far.
+    /// Returns the loads published so far, without regard to transactions: no hot chunk, and no
+    /// deleted row is left out.
     pub fn snapshot(self: &Arc<Self>) -> TableSnapshot {
-        TableSnapshot { table: Arc::clone(self), loads: self.loads() }
+        TableSnapshot {
+            table: Arc::clone(self),
+            loads: self.loads(),
+            moment: None,
+            hot: Arc::default(),
+        }
+    }
+
+    /// Returns the table as a snapshot sees it.
+    pub fn snapshot_at(self: &Arc<Self>, moment: &Snapshot) -> TableSnapshot {
+        let mut loads = self.loads();
+        let sees = |load: &Arc<StoredLoad>| load.visible_from() <= moment.start;
+        if !loads.iter().all(sees) {
+            loads = Arc::new(loads.iter().filter(|load| sees(load)).cloned().collect());
+        }
+        let hot = self.hot.all().iter().map(|chunk| HotChunkRef::new(chunk, *moment)).collect();
+        let moment = Some(*moment);
+        TableSnapshot { table: Arc::clone(self), loads, moment, hot: Arc::new(hot) }
+    }
+
+    /// Returns the definition; its replica policies may be old ones.
+    #[inline]
+    pub(crate) fn definition(&self) -> &Arc<TableSchema> {
+        &self.definition
+    }
+
+    #[inline]
+    pub(crate) fn hot(&self) -> &HotList {
+        &self.hot
+    }
+
+    /// Checks that the table has these columns.
+    pub(crate) fn check_columns(&self, columns: &[usize]) -> Result<()> {
+        let count = self.column_types.len();
+        match columns.iter().find(|column| **column >= count) {
+            None => Ok(()),
+            Some(column) => Err(Error::UnknownColumn {
+                table: self.names.table.clone(),
+                column: column.to_string(),
+            }),
+        }
+    }
+
+    /// Returns a frozen chunk if the snapshot sees its load.
+    pub(crate) fn frozen_chunk(
+        self: &Arc<Self>,
+        load: LoadId,
+        index: u32,
+        moment: &Snapshot,
+    ) -> Result<Option<Chunk>> {
+        let loads = self.loads();
+        let Some(position) = loads.iter().position(|one| one.id() == load) else {
+            return Ok(None);
+        };
+        let found = &loads[position];
+        if found.visible_from() > moment.start || index >= found.chunk_count() {
+            return Ok(None);
+        }
+        let before: u64 = loads[..position].iter().map(|load| u64::from(load.chunk_count())).sum();
+        let number = before + u64::from(index);
+        Ok(Some(Chunk::new(self, found, &found.open()?, index as usize, number)))
+    }
+
+    /// Returns where the deletes of a frozen chunk are noted.
+    pub(crate) fn frozen_deletes(&self, load: LoadId, index: u32) -> Arc<FrozenDeletes> {
+        if let Some(deletes) = self.deletes_of(load, index) {
+            return deletes;
+        }
+        let mut all = self.deletes.write().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(all.entry((load, index)).or_default())
+    }
+
+    /// Returns the deletes of a frozen chunk if there were any.
+    pub(crate) fn deletes_of(&self, load: LoadId, index: u32) -> Option<Arc<FrozenDeletes>> {
+        let all = self.deletes.read().unwrap_or_else(PoisonError::into_inner);
+        all.get(&(load, index)).cloned()
+    }
+
+    /// Returns how many versions the table has.
+    pub(crate) fn version_count(&self) -> usize {
+        let hot: usize = self.hot.all().iter().map(|chunk| chunk.version_count()).sum();
+        let deletes = self.deletes.read().unwrap_or_else(PoisonError::into_inner);
+        hot + deletes.values().map(|deletes| deletes.version_count()).sum::<usize>()
     }
 
     pub(crate) fn loads(&self) -> Arc<Vec<Arc<StoredLoad>>> {
@@ -159,11 +261,14 @@ impl Table {
     }
 }
 
-/// The loads of a table at one moment.
+/// What a table consists of at one moment.
 #[derive(Clone, Debug)]
 pub struct TableSnapshot {
     table: Arc<Table>,
     loads: Arc<Vec<Arc<StoredLoad>>>,
+    /// Whose view it is; without one all loads are seen and nothing else.
+    moment: Option<Snapshot>,
+    hot: Arc<Vec<HotChunkRef>>,
 }
 
 impl TableSnapshot {
@@ -174,7 +279,33 @@ impl TableSnapshot {
 
     /// Returns the number of rows; touches no pool.
     pub fn rows(&self) -> u64 {
-        self.loads.iter().map(|load| load.rows()).sum()
+        let frozen: u64 = self.loads.iter().map(|load| load.rows()).sum();
+        let hot: u64 = self.hot.iter().map(|chunk| chunk.count() as u64).sum();
+        frozen.saturating_sub(self.deleted_count()) + hot
+    }
+
+    fn deleted_count(&self) -> u64 {
+        let Some(moment) = self.moment else {
+            return 0;
+        };
+        let deletes = self.table.deletes.read().unwrap_or_else(PoisonError::into_inner);
+        let stamps = self.table.hot.stamps();
+        let is_seen = |load: &LoadId| self.loads.iter().any(|seen| seen.id() == *load);
+        let seen = deletes.iter().filter(|((load, _), _)| is_seen(load));
+        seen.map(|(_, deletes)| deletes.count(moment, stamps) as u64).sum()
+    }
+
+    /// Returns the hot chunks, whose rows come after those of all frozen chunks.
+    pub fn hot_chunks(&self) -> &[HotChunkRef] {
+        &self.hot
+    }
+
+    /// Returns a bit for each of some rows of a frozen chunk, set if it is deleted; `None` if none
+    /// of them is.
+    pub fn deleted_rows(&self, chunk: &Chunk, rows: Range<usize>) -> Option<Bitmap> {
+        let moment = self.moment?;
+        let deletes = self.table.deletes_of(chunk.load_id(), chunk.index() as u32)?;
+        deletes.bits(rows, moment, self.table.hot.stamps())
     }
 
     /// Tells whether for every load the domain of at least one part is there.
@@ -182,7 +313,7 @@ impl TableSnapshot {
         self.loads.iter().all(|load| load.is_reachable())
     }
 
-    /// Returns the number of chunks; touches no pool.
+    /// Returns the number of frozen chunks; touches no pool.
     pub fn chunk_count(&self) -> u64 {
         self.loads.iter().map(|load| u64::from(load.chunk_count())).sum()
     }
@@ -192,7 +323,7 @@ impl TableSnapshot {
         self.loads.iter().map(|load| load.pool_bytes()).sum()
     }
 
-    /// Returns all chunks in row order; maps the pools that are not mapped yet.
+    /// Returns all frozen chunks in row order; maps the pools that are not mapped yet.
     ///
     /// # Errors
     /// [`crate::Error::LoadDamaged`] if no part of a load tells what its chunks are.

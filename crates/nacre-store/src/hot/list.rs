@@ -1,0 +1,92 @@
+//! The hot chunks of a table, in the order of their ids.
+//!
+//! # Invariants
+//! 1. Ids ascend and are never used again; rows are appended to the last chunk only.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use nacre_column::ColumnType;
+
+use crate::error::{Error, Result};
+use crate::hot::chunk::HotChunk;
+use crate::id::HOT_CHUNKS_MAX;
+use crate::mvcc::Stamps;
+use crate::value::ValueRef;
+
+/// All hot chunks.
+#[derive(Debug)]
+pub(crate) struct HotList {
+    types: Arc<[ColumnType]>,
+    stamps: Arc<Stamps>,
+    chunks: RwLock<Arc<Vec<Arc<HotChunk>>>>,
+}
+
+impl HotList {
+    pub(crate) fn new(types: &[ColumnType], stamps: &Arc<Stamps>) -> Self {
+        Self { types: types.into(), stamps: Arc::clone(stamps), chunks: RwLock::default() }
+    }
+
+    pub(crate) fn stamps(&self) -> &Arc<Stamps> {
+        &self.stamps
+    }
+
+    pub(crate) fn all(&self) -> Arc<Vec<Arc<HotChunk>>> {
+        Arc::clone(&self.chunks.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Returns the chunk of that id.
+    pub(crate) fn get(&self, id: u64) -> Option<Arc<HotChunk>> {
+        let chunks = self.chunks.read().unwrap_or_else(PoisonError::into_inner);
+        let first = chunks.first()?.id();
+        // Without holes the position follows from the id.
+        let guess = usize::try_from(id.checked_sub(first)?).ok()?;
+        if let Some(chunk) = chunks.get(guess).filter(|chunk| chunk.id() == id) {
+            return Some(Arc::clone(chunk));
+        }
+        let found = chunks.binary_search_by_key(&id, |chunk| chunk.id());
+        found.ok().map(|at| Arc::clone(&chunks[at]))
+    }
+
+    /// Appends a row for the transaction of that stamp, or for everybody, and returns where it is.
+    /// `tail` is where the caller inserted last, if it did.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] if the values do not fit the columns, or ids have run out.
+    pub(crate) fn insert(
+        &self,
+        tail: Option<&Arc<HotChunk>>,
+        values: &[ValueRef<'_>],
+        stamp: Option<u32>,
+    ) -> Result<(Arc<HotChunk>, u16)> {
+        if let Some(tail) = tail
+            && let Some(row) = tail.insert(values, stamp)?
+        {
+            return Ok((Arc::clone(tail), row));
+        }
+        // A new chunk has room for any row, unless others fill it first: then they got on.
+        loop {
+            let last = self.all().last().cloned();
+            if let Some(chunk) = &last
+                && let Some(row) = chunk.insert(values, stamp)?
+            {
+                return Ok((Arc::clone(chunk), row));
+            }
+            self.grow(last.map(|chunk| chunk.id()))?;
+        }
+    }
+
+    /// Adds a chunk behind `last`, unless somebody did.
+    fn grow(&self, last: Option<u64>) -> Result<()> {
+        let mut chunks = self.chunks.write().unwrap_or_else(PoisonError::into_inner);
+        if chunks.last().map(|chunk| chunk.id()) != last {
+            return Ok(());
+        }
+        let id = last.map_or(0, |last| last + 1);
+        if id >= HOT_CHUNKS_MAX {
+            return Err(Error::Internal { reason: "a table has no more chunk ids".into() });
+        }
+        let chunk = Arc::new(HotChunk::new(id, &self.types, &self.stamps));
+        Arc::make_mut(&mut chunks).push(chunk);
+        Ok(())
+    }
+}

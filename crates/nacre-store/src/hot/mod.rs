@@ -1,0 +1,21 @@
+//! Hot chunks: rows that change, in plain arrays in DRAM, with the versions that snapshots need.
+//!
+//! [`column`] holds the newest values of one column; [`versions`] the way back to older ones;
+//! [`positions`] says where a chunk has versions at all; [`chunk`] joins them behind one latch,
+//! and [`rows`] is what a reader or writer finds there. [`frozen`] is the little that a frozen
+//! chunk needs, whose rows can only be deleted. [`list`] is the hot end of a table.
+
+mod chunk;
+mod column;
+mod frozen;
+mod list;
+mod positions;
+mod rows;
+mod single_version;
+mod versions;
+
+pub use chunk::HotChunkRef;
+pub(crate) use chunk::{HotChunk, WriteProblem};
+pub(crate) use frozen::FrozenDeletes;
+pub(crate) use list::HotList;
+pub use single_version::SingleVersion;

@@ -1,0 +1,302 @@
+//! The rows of a hot chunk, as whoever holds its latch sees them.
+//!
+//! Retrieval of a row's version: it is as it stands, and exists unless it is marked deleted; each
+//! change from the newest on that the snapshot does not see is undone. The first one that it sees
+//! ends the walk, since all before it are seen too.
+//!
+//! # Invariants
+//! 1. All columns have `len` rows. A row's place is never used for another one: a row that is
+//!    deleted, or whose insert was rolled back, stays as a hole.
+//! # Source
+//! [Muehlbauer16 2.2.2, 2.2.6]
+
+use std::ops::Range;
+
+use nacre_column::{CHUNK_ROWS, ColumnType};
+
+use crate::error::Result;
+use crate::hot::column::{HotColumn, Image};
+use crate::hot::positions::RANGE_ROWS;
+use crate::hot::versions::{EntryId, VersionKind, Versions};
+use crate::mvcc::{Snapshot, Stamps};
+use crate::value::ValueRef;
+
+/// Version heads that are compared with zero at once.
+const HEADS_AT_ONCE: usize = 16;
+
+/// Columns, holes and versions.
+#[derive(Debug)]
+pub(crate) struct HotRows {
+    columns: Vec<HotColumn>,
+    len: usize,
+    /// A set bit means that the row does not exist now; empty if all do.
+    deleted: Vec<u64>,
+    pub(crate) versions: Versions,
+}
+
+/// One version of a row.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RowView<'a> {
+    rows: &'a HotRows,
+    row: usize,
+    /// Changes from here on are undone.
+    head: EntryId,
+    /// Except this one and those before it.
+    stop: EntryId,
+}
+
+impl<'a> RowView<'a> {
+    /// Returns the value of a column.
+    #[inline]
+    pub(crate) fn value(&self, column: usize) -> ValueRef<'a> {
+        let column_values = &self.rows.columns[column];
+        match self.head == self.stop {
+            true => column_values.get(self.row),
+            false => self.old_value(column),
+        }
+    }
+
+    fn old_value(&self, column: usize) -> ValueRef<'a> {
+        let (mut at, mut oldest) = (self.head, None);
+        while at != self.stop {
+            let entry = self.rows.versions.entry(at);
+            if entry.kind == VersionKind::Update && usize::from(entry.column) == column {
+                oldest = Some(entry.image());
+            }
+            at = entry.next;
+        }
+        let values = &self.rows.columns[column];
+        oldest.map_or_else(|| values.get(self.row), |image| values.value_of(image))
+    }
+}
+
+impl HotRows {
+    pub(crate) fn new(types: &[ColumnType]) -> Self {
+        let columns = types.iter().copied().map(HotColumn::new).collect();
+        Self { columns, len: 0, deleted: Vec::new(), versions: Versions::default() }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn column(&self, column: usize) -> &HotColumn {
+        &self.columns[column]
+    }
+
+    /// Whether a row of these values may be appended.
+    pub(crate) fn has_room(&self, values: &[ValueRef<'_>]) -> bool {
+        let fits = |(column, value): (&HotColumn, &ValueRef<'_>)| column.has_room(*value);
+        self.len < CHUNK_ROWS && self.columns.iter().zip(values).all(fits)
+    }
+
+    /// Appends a row, visible to everybody, and returns where.
+    ///
+    /// # Errors
+    /// A value of another class than its column; the row is then a hole.
+    pub(crate) fn append(&mut self, values: &[ValueRef<'_>]) -> Result<usize> {
+        let row = self.len;
+        self.len += 1;
+        let mut outcome = Ok(());
+        for (column, value) in self.columns.iter_mut().zip(values) {
+            if let Err(error) = column.push(row, *value) {
+                column.push(row, ValueRef::Null)?;
+                outcome = Err(error);
+            }
+        }
+        if outcome.is_err() {
+            self.set_deleted(row, true);
+        }
+        outcome.map(|()| row)
+    }
+
+    /// Whether all of a row's changes can be made in place.
+    pub(crate) fn can_hold(&self, changes: &[(usize, ValueRef<'_>)]) -> bool {
+        changes.iter().all(|(column, value)| self.columns[*column].can_hold(*value))
+    }
+
+    /// Changes a column of a row and keeps what it was.
+    pub(crate) fn change(
+        &mut self,
+        row: usize,
+        stamp: u32,
+        (column, value): (usize, ValueRef<'_>),
+    ) -> Result<()> {
+        let image = self.columns[column].image(row);
+        self.columns[column].set(row, value)?;
+        self.versions.push(row, stamp, VersionKind::Update, column as u16, image);
+        Ok(())
+    }
+
+    /// Changes columns of a row without a version.
+    pub(crate) fn overwrite(
+        &mut self,
+        row: usize,
+        changes: &[(usize, ValueRef<'_>)],
+    ) -> Result<()> {
+        changes.iter().try_for_each(|(column, value)| self.columns[*column].set(row, *value))
+    }
+
+    /// Deletes a row without a version.
+    pub(crate) fn erase(&mut self, row: usize) {
+        self.set_deleted(row, true);
+    }
+
+    /// Takes the newest change of a row back.
+    pub(crate) fn undo(&mut self, row: usize) {
+        let Some(entry) = self.versions.pop(row) else {
+            return;
+        };
+        match entry.kind {
+            VersionKind::Insert => self.set_deleted(row, true),
+            VersionKind::Delete => self.set_deleted(row, false),
+            VersionKind::Update => {
+                self.columns[usize::from(entry.column)].restore(row, entry.image());
+            }
+        }
+    }
+
+    /// Notes an insert or a delete.
+    pub(crate) fn mark(&mut self, row: usize, stamp: u32, kind: VersionKind) {
+        self.versions.push(row, stamp, kind, 0, Image::default());
+        if kind == VersionKind::Delete {
+            self.set_deleted(row, true);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_deleted(&self, row: usize) -> bool {
+        self.deleted.get(row / 64).is_some_and(|word| word >> (row % 64) & 1 == 1)
+    }
+
+    fn set_deleted(&mut self, row: usize, is_deleted: bool) {
+        let word = row / 64;
+        if word >= self.deleted.len() {
+            self.deleted.resize(word + 1, 0);
+        }
+        match is_deleted {
+            true => self.deleted[word] |= 1 << (row % 64),
+            false => self.deleted[word] &= !(1 << (row % 64)),
+        }
+    }
+
+    /// Returns the version of a row that a snapshot sees, if it sees any.
+    #[inline]
+    pub(crate) fn view(
+        &self,
+        row: usize,
+        snapshot: Snapshot,
+        stamps: &Stamps,
+    ) -> Option<RowView<'_>> {
+        let head = self.versions.head(row);
+        let mut exists = row < self.len && !self.is_deleted(row);
+        let mut at = head;
+        while at != 0 {
+            let entry = self.versions.entry(at);
+            if snapshot.sees(stamps.get(entry.stamp)) {
+                break;
+            }
+            match entry.kind {
+                VersionKind::Insert => return None,
+                VersionKind::Delete => exists = true,
+                VersionKind::Update => {}
+            }
+            at = entry.next;
+        }
+        exists.then_some(RowView { rows: self, row, head, stop: at })
+    }
+
+    /// Calls `on_run` for runs of rows that everybody sees as they stand, and `on_row` for the
+    /// other ones that the snapshot sees, in row order.
+    #[inline]
+    pub(crate) fn visit(
+        &self,
+        rows: Range<usize>,
+        snapshot: Snapshot,
+        stamps: &Stamps,
+        mut on_run: impl FnMut(Range<usize>),
+        mut on_row: impl FnMut(usize, RowView<'_>),
+    ) {
+        let rows = rows.start.min(self.len)..rows.end.min(self.len);
+        let mut run = rows.start;
+        if !self.versions.is_empty() {
+            for range in rows.start / RANGE_ROWS..rows.end.div_ceil(RANGE_ROWS) {
+                self.visit_range(range, &rows, |row| {
+                    self.live_runs(run..row, &mut on_run);
+                    run = row + 1;
+                    if let Some(view) = self.view(row, snapshot, stamps) {
+                        on_row(row, view);
+                    }
+                });
+            }
+        }
+        self.live_runs(run..rows.end, &mut on_run);
+    }
+
+    /// Calls `on_versioned` for the versioned rows of a range, and corrects what is known of them
+    /// if all of it is visited.
+    #[inline]
+    fn visit_range(&self, range: usize, rows: &Range<usize>, mut on_versioned: impl FnMut(usize)) {
+        let known = self.versions.positions.get(range);
+        if known.is_empty() {
+            return;
+        }
+        let some = known.start.max(rows.start)..known.end.min(rows.end);
+        let is_whole = some == known;
+        let heads = self.versions.heads();
+        let (mut first, mut end) = (known.end, known.start);
+        let mut row = some.start;
+        while row < some.end {
+            if row + HEADS_AT_ONCE <= some.end
+                && heads[row..row + HEADS_AT_ONCE].iter().fold(0, |all, head| all | head) == 0
+            {
+                row += HEADS_AT_ONCE;
+                continue;
+            }
+            let stop = (row + HEADS_AT_ONCE).min(some.end);
+            for (row, head) in (row..stop).zip(&heads[row..stop]) {
+                if *head != 0 {
+                    first = first.min(row);
+                    end = row + 1;
+                    on_versioned(row);
+                }
+            }
+            row = stop;
+        }
+        if is_whole && (first, end) != (known.start, known.end) {
+            self.versions.positions.correct(range, first..end);
+        }
+    }
+
+    /// Calls `on_run` for the runs of rows that are no holes.
+    #[inline]
+    fn live_runs(&self, rows: Range<usize>, on_run: &mut impl FnMut(Range<usize>)) {
+        if rows.is_empty() {
+            return;
+        }
+        if self.deleted.is_empty() {
+            return on_run(rows);
+        }
+        let mut run = rows.start;
+        let mut row = rows.start;
+        while row < rows.end {
+            let word = self.deleted.get(row / 64).copied().unwrap_or(0) >> (row % 64);
+            if word == 0 {
+                row = (row / 64 + 1) * 64;
+                continue;
+            }
+            row += word.trailing_zeros() as usize;
+            if row >= rows.end {
+                break;
+            }
+            if run < row {
+                on_run(run..row);
+            }
+            row += 1;
+            run = row;
+        }
+        if run < rows.end {
+            on_run(run..rows.end);
+        }
+    }
+}

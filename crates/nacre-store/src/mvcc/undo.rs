@@ -1,0 +1,147 @@
+//! The undo buffer: which rows a transaction changed, in order.
+//!
+//! What the rows were is in the versions of their chunks; the buffer says where these are, to take
+//! them back, to drop them when nobody needs them, and to validate others against them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::hot::{FrozenDeletes, HotChunk};
+use crate::manifest::LoadId;
+use crate::mvcc::Stamps;
+use crate::table::Table;
+
+/// Rows whose versions are dropped before a chunk's latch is given to others.
+const RELEASE_ROWS: usize = 1_024;
+
+/// A chunk that a transaction changed.
+#[derive(Debug)]
+pub(crate) struct Touched {
+    pub(crate) table: Arc<Table>,
+    pub(crate) chunk: TouchedChunk,
+}
+
+#[derive(Debug)]
+pub(crate) enum TouchedChunk {
+    Hot(Arc<HotChunk>),
+    Frozen { load: LoadId, index: u32, deletes: Arc<FrozenDeletes> },
+}
+
+/// Identifies a chunk among all tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum ChunkKey {
+    Hot(u64, u64),
+    Frozen(u64, u64, u32),
+}
+
+impl Touched {
+    fn key(&self) -> ChunkKey {
+        let table = self.table.id().0;
+        match &self.chunk {
+            TouchedChunk::Hot(chunk) => ChunkKey::Hot(table, chunk.id()),
+            TouchedChunk::Frozen { load, index, .. } => ChunkKey::Frozen(table, load.0, *index),
+        }
+    }
+}
+
+/// One change of one row.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UndoRecord {
+    /// Number of the chunk among those touched.
+    touched: u32,
+    row: u16,
+    /// Versions that the change made: one, or one for each changed column.
+    versions: u16,
+}
+
+/// Bytes that a transaction keeps for one change.
+pub(crate) const UNDO_RECORD_BYTES: usize = size_of::<UndoRecord>();
+
+/// The changes of a transaction.
+#[derive(Debug, Default)]
+pub(crate) struct UndoBuffer {
+    touched: Vec<Touched>,
+    numbers: HashMap<ChunkKey, u32>,
+    records: Vec<UndoRecord>,
+}
+
+impl UndoBuffer {
+    pub(crate) fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// Notes a change.
+    #[inline]
+    pub(crate) fn push(&mut self, touched: Touched, row: u16, versions: usize) {
+        let touched = self.number_of(touched);
+        self.records.push(UndoRecord { touched, row, versions: versions as u16 });
+    }
+
+    fn number_of(&mut self, touched: Touched) -> u32 {
+        let key = touched.key();
+        let last = self.records.last().map(|record| record.touched);
+        if let Some(last) = last.filter(|last| self.touched[*last as usize].key() == key) {
+            return last;
+        }
+        *self.numbers.entry(key).or_insert_with(|| {
+            self.touched.push(touched);
+            self.touched.len() as u32 - 1
+        })
+    }
+
+    /// Returns the chunks that were changed, also those whose changes were taken back.
+    pub(crate) fn touched(&self) -> &[Touched] {
+        &self.touched
+    }
+
+    /// Takes back all changes but the first `len`, newest first.
+    pub(crate) fn undo_to(&mut self, len: usize) {
+        for record in self.records.drain(len.min(self.records.len())..).rev() {
+            match &self.touched[record.touched as usize].chunk {
+                TouchedChunk::Hot(chunk) => chunk.undo(record.row, record.versions.into()),
+                TouchedChunk::Frozen { deletes, .. } => deletes.undo(record.row),
+            }
+        }
+    }
+
+    /// Drops all versions, which bear `stamp`, and returns the chunks that have none left and keep
+    /// memory for them.
+    pub(crate) fn release(&self, stamp: u32) -> Vec<Arc<HotChunk>> {
+        let mut retained = Vec::new();
+        for run in self.records.chunk_by(|one, other| one.touched == other.touched) {
+            let touched = &self.touched[run[0].touched as usize];
+            for some in run.chunks(RELEASE_ROWS) {
+                let rows = some.iter().map(|record| record.row);
+                match &touched.chunk {
+                    TouchedChunk::Hot(chunk) => {
+                        if chunk.release(rows, stamp) {
+                            retained.push(Arc::clone(chunk));
+                        }
+                    }
+                    TouchedChunk::Frozen { deletes, .. } => deletes.release(rows, stamp),
+                }
+            }
+        }
+        retained
+    }
+}
+
+/// The changes of a transaction that has committed, until nobody needs to go back behind them.
+#[derive(Debug)]
+pub(crate) struct Writes {
+    pub(crate) undo: UndoBuffer,
+    pub(crate) stamp: u32,
+}
+
+impl Writes {
+    /// Drops the versions and gives the stamp back.
+    pub(crate) fn release(&self, stamps: &Stamps) -> Vec<Arc<HotChunk>> {
+        let retained = self.undo.release(self.stamp);
+        stamps.give_back(self.stamp);
+        retained
+    }
+}
