@@ -96,7 +96,7 @@ fn push_int(value: i64, column_type: ColumnType, out: &mut Vec<u8>) {
 }
 
 /// Maps a float to a whole number of the same order, NaN above everything, -0 equal to 0.
-fn ordered_bits(value: f64) -> u64 {
+pub(crate) fn ordered_bits(value: f64) -> u64 {
     let canonical = if value.is_nan() { f64::NAN.abs() } else { value + 0.0 };
     let bits = canonical.to_bits();
     if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }

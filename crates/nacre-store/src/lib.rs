@@ -36,6 +36,7 @@ mod mvcc;
 mod opening;
 mod part;
 mod part_writer;
+mod predicate_log;
 mod redo;
 mod schema;
 mod store;
@@ -57,6 +58,10 @@ pub use maintenance::{LostReplica, Progress, RepairReport, ScrubReport};
 pub use manifest::{DatabaseId, LoadId, TableId};
 pub use mvcc::{IsolationLevel, Savepoint, Snapshot, Transaction, TransactionInfo};
 pub use nacre_column::replicated::{AccessHint, WearCause};
+pub use predicate_log::{
+    ColumnSet, PREDICATES_MAX, Predicate, PredicateLog, PredicateTree, RowChange, RowImage,
+    TableLog, ValidationLevel, WORDS_MAX,
+};
 pub use redo::{RedoBuffer, RedoProblem, RedoReader, RedoRecord};
 pub use schema::{COLUMNS_MAX, ColumnDef, NAME_BYTES_MAX, TableSchema};
 pub use store::{MAIN_DOMAIN, OpenOptions, Store};
