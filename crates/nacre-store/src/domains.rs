@@ -13,7 +13,6 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -22,6 +21,8 @@ use nacre_column::Place;
 use nacre_column::{FormatChoice, ReplicaPolicy};
 use nacre_pmem::{Access, Domain};
 
+use crate::manifest::DatabaseId;
+use crate::places::{Identity, LiveParts, Places, identity_of};
 use crate::store::MAIN_DOMAIN;
 
 /// Name of the domain that is plain DRAM, and of the place that a policy means by it.
@@ -61,9 +62,6 @@ struct Known {
     place: Option<(PathBuf, PathBuf)>,
     state: Result<(Reachable, Option<Identity>), String>,
 }
-
-/// Tells a directory from another one that took its name.
-type Identity = (u64, u64);
 
 /// What looking again found.
 #[derive(Debug, Default)]
@@ -161,9 +159,14 @@ impl Domains {
     }
 
     /// Looks whether missing domains are there again and others have gone. With `replaces` a path
-    /// that is an empty directory counts as a domain that was replaced. A domain that is there
-    /// again is given to `admit` before anybody uses it.
-    pub(crate) fn refresh(&self, replaces: bool, admit: impl Fn(&Domain)) -> Changes {
+    /// that is an empty directory counts as a domain that was replaced. From a domain that is there
+    /// again leftovers are removed before anybody uses it; `live` says what counts.
+    pub(crate) fn refresh(
+        &self,
+        replaces: bool,
+        database: DatabaseId,
+        live: impl Fn() -> LiveParts,
+    ) -> Changes {
         let mut changes = Changes::default();
         let further: Vec<(String, PathBuf, PathBuf, Option<Option<Identity>>)> = self
             .read()
@@ -174,38 +177,67 @@ impl Domains {
                 Some((name.clone(), path, directory, identity))
             })
             .collect();
-        for (name, path, directory, identity) in further {
-            if identity.is_some_and(|identity| identity == identity_of(&directory)) {
+        for (name, path, directory, identity) in &further {
+            let (is_known_here, found) = (identity.is_some(), identity_of(directory));
+            if identity.is_some_and(|identity| identity == found) {
                 continue;
             }
             let opened = match self.access {
                 Access::ReadWrite
-                    if replaces && !directory.exists() && is_empty_directory(&path) =>
+                    if replaces && !directory.exists() && is_empty_directory(path) =>
                 {
-                    Domain::create(&name, &directory)
+                    Domain::create(name, directory)
                 }
-                access => Domain::open(&name, &directory, access),
+                access => Domain::open(name, directory, access),
             };
-            let state = match opened {
+            let paths = further.iter().map(|(name, path, ..)| (name, path));
+            let admitted = opened.map_err(|error| error.to_string()).and_then(|domain| {
+                self.admit(&domain, paths, database, &live())?;
+                Ok(domain)
+            });
+            let state = match admitted {
                 Ok(domain) => {
-                    admit(&domain);
                     changes.notes.push(format!("memory domain \"{name}\" is there again"));
                     changes.returned.push(domain.clone());
                     let reachable = Reachable { domain, readers: Arc::default() };
-                    Ok((reachable, identity_of(&directory)))
+                    Ok((reachable, identity_of(directory)))
                 }
-                Err(error) => {
-                    if identity.is_some() {
-                        changes.notes.push(format!("memory domain \"{name}\" is missing: {error}"));
+                Err(problem) => {
+                    if is_known_here {
+                        changes
+                            .notes
+                            .push(format!("memory domain \"{name}\" is missing: {problem}"));
                     }
-                    Err(error.to_string())
+                    Err(problem)
                 }
             };
-            if let Some(known) = self.write().get_mut(&name) {
+            if let Some(known) = self.write().get_mut(name) {
                 known.state = state;
             }
         }
         changes
+    }
+
+    /// Refuses a domain whose directory is that of another one, and removes its leftovers.
+    fn admit<'a>(
+        &self,
+        domain: &Domain,
+        paths: impl Iterator<Item = (&'a String, &'a PathBuf)>,
+        database: DatabaseId,
+        live: &LiveParts,
+    ) -> Result<(), String> {
+        let reachable = self.reachable();
+        let main = reachable.first().and_then(Domain::path);
+        let places = Places::new(main, paths, database);
+        let others: Vec<String> = reachable.iter().map(|domain| domain.name().to_owned()).collect();
+        if let Some(problem) = places.problem(domain.name(), &others, live) {
+            return Err(problem);
+        }
+        if self.access == Access::ReadWrite {
+            // What stays is removed when the database is next opened for writing.
+            let _ = live.remove_leftovers(domain);
+        }
+        Ok(())
     }
 
     fn read(&self) -> std::sync::RwLockReadGuard<'_, BTreeMap<String, Known>> {
@@ -230,8 +262,4 @@ pub(crate) fn is_empty_directory(path: &Path) -> bool {
         |name: &OsStr| name == "lost+found" || name.to_string_lossy().starts_with("nacre-");
     fs::read_dir(path)
         .is_ok_and(|entries| entries.flatten().all(|entry| is_of_others(&entry.file_name())))
-}
-
-fn identity_of(directory: &Path) -> Option<Identity> {
-    fs::metadata(directory).ok().map(|metadata| (metadata.dev(), metadata.ino()))
 }

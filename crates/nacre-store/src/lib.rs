@@ -36,6 +36,7 @@ mod mvcc;
 mod opening;
 mod part;
 mod part_writer;
+mod places;
 mod predicate_log;
 mod redo;
 mod schema;

@@ -9,7 +9,7 @@
 //! If the main domain lost its manifest but still has pools, these name the database, and the
 //! members in the further domains that the user names stand in.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -26,6 +26,7 @@ use crate::manifest::{
 };
 use crate::mvcc::Stamps;
 use crate::part::Part;
+use crate::places::{LiveParts, Places, directory_of, is_same};
 use crate::schema::{TableSchema, check_name};
 use crate::store::{MAIN_DOMAIN, OpenOptions};
 use crate::stored_load::StoredLoad;
@@ -38,7 +39,7 @@ pub(crate) struct Opening {
     access: Access,
     pub(crate) domains: BTreeMap<String, Domain>,
     /// Further domains that the user named.
-    named: Vec<(String, PathBuf)>,
+    named: BTreeMap<String, PathBuf>,
     /// Known further domains that are not there, and why.
     absent: BTreeMap<String, String>,
     /// Domains that the manifest does not know, or not there.
@@ -65,17 +66,7 @@ struct Replayed {
 impl Opening {
     /// Checks what was asked for, and opens and locks the main domain.
     pub(crate) fn begin(options: &OpenOptions) -> Result<Opening> {
-        for (name, _) in &options.domains {
-            check_name("domain", name).map_err(|reason| Error::InvalidDefinition { reason })?;
-            if name == MAIN_DOMAIN {
-                let reason = format!("domain name \"{MAIN_DOMAIN}\" is the directory itself");
-                return Err(Error::InvalidDefinition { reason });
-            }
-            if name == DRAM_DOMAIN {
-                let reason = format!("domain name \"{DRAM_DOMAIN}\" is plain memory");
-                return Err(Error::InvalidDefinition { reason });
-            }
-        }
+        let named = named_domains(options).map_err(|reason| Error::InvalidDefinition { reason })?;
         if options.directory.is_none() && (options.is_read_only || !options.domains.is_empty()) {
             let reason = "a volatile database is neither read-only nor in further domains".into();
             return Err(Error::InvalidDefinition { reason });
@@ -85,7 +76,7 @@ impl Opening {
         Ok(Opening {
             access,
             domains: BTreeMap::from([(MAIN_DOMAIN.to_string(), main)]),
-            named: options.domains.clone(),
+            named,
             absent: BTreeMap::new(),
             unrecorded: Vec::new(),
             notes: Vec::new(),
@@ -161,40 +152,65 @@ impl Opening {
         }
         self.unrecorded.clear();
         let mut wanted = self.replayed.domains.clone();
-        wanted.extend(self.named.iter().cloned());
+        wanted.extend(self.named.clone());
+        let live = self.live_parts();
+        let places = Places::new(self.domains[MAIN_DOMAIN].path(), &wanted, database);
+        if let Some(problem) = places.problem(MAIN_DOMAIN, wanted.keys(), &live) {
+            let path = self.domains[MAIN_DOMAIN].path().map(Path::to_path_buf).unwrap_or_default();
+            return Err(Error::NotADatabase { path, reason: problem });
+        }
         for (name, path) in &wanted {
-            let known = self.replayed.domains.get(name);
-            let is_recorded = known == Some(path);
+            let is_recorded = self.replayed.domains.get(name) == Some(path);
             if !is_recorded && self.access == Access::ReadWrite {
                 self.unrecorded.push((name.clone(), path.clone()));
+            }
+            // Of two that were recorded for one directory the first one stays.
+            let others = wanted.keys().filter(|other| !is_recorded || *other < name);
+            let problem = places.problem(name, others, &live);
+            if let Some(problem) = problem.as_ref().filter(|_| !is_recorded) {
+                let reason = format!("memory domain \"{name}\": {problem}");
+                return Err(Error::InvalidDefinition { reason });
             }
             if self.domains.contains_key(name) || self.absent.contains_key(name) {
                 continue;
             }
-            let directory = directory_of(path, database);
-            let opened = match self.access {
-                // A domain that moves must be there, or be new and empty: a wrong path would get
-                // an empty directory.
-                Access::ReadWrite
-                    if known.is_none()
-                        || !is_recorded && !directory.exists() && is_empty_directory(path) =>
-                {
-                    Domain::create(name, &directory)
-                }
-                access => Domain::open(name, &directory, access),
+            let opened = match problem {
+                Some(problem) => Err(problem),
+                None => match self.open_further(name, path, database) {
+                    Err(error) if !is_recorded => return Err(error),
+                    opened => opened.map_err(|error| error.to_string()),
+                },
             };
             match opened {
                 Ok(domain) => {
                     self.domains.insert(name.clone(), domain);
                 }
-                Err(error) if is_recorded => {
-                    self.notes.push(format!("memory domain \"{name}\" is missing: {error}"));
-                    self.absent.insert(name.clone(), error.to_string());
+                Err(problem) => {
+                    self.notes.push(format!("memory domain \"{name}\" is missing: {problem}"));
+                    self.absent.insert(name.clone(), problem);
                 }
-                Err(error) => return Err(error.into()),
             }
         }
         Ok(self.further())
+    }
+
+    /// Opens a further domain, and makes it if it is new.
+    fn open_further(&self, name: &str, path: &Path, database: DatabaseId) -> Result<Domain> {
+        let directory = directory_of(path, database);
+        let known = self.replayed.domains.get(name);
+        let opened = match self.access {
+            // A domain that moves must be there, or be new and empty: a wrong path would get an
+            // empty directory.
+            Access::ReadWrite
+                if known.is_none_or(|known| {
+                    known != path && !directory.exists() && is_empty_directory(path)
+                }) =>
+            {
+                Domain::create(name, &directory)
+            }
+            access => Domain::open(name, &directory, access),
+        };
+        Ok(opened?)
     }
 
     /// Returns the main domain, and those of the named ones that have members of the manifest of
@@ -231,9 +247,9 @@ impl Opening {
     /// Refuses a manifest that does not know a pool in the main domain: it may be older than the
     /// one that was lost, and the pool would be removed.
     fn refuse_older_stand_in(&self) -> Result<()> {
-        let live = self.live_files(MAIN_DOMAIN);
+        let live = self.live_parts();
         let names = self.domains[MAIN_DOMAIN].list_pools()?;
-        let unknown = names.iter().find(|name| Part::is_file_name(name) && !live.contains(*name));
+        let unknown = names.iter().find(|name| Part::is_file_name(name) && !live.contains(name));
         match unknown {
             None => Ok(()),
             Some(name) => {
@@ -246,26 +262,24 @@ impl Opening {
         }
     }
 
-    /// Returns the names of the files in a domain that count.
-    fn live_files(&self, domain: &str) -> BTreeSet<String> {
-        let is_live = |load: &&(LoadRecord, u32)| self.replayed.tables.contains_key(&load.0.table);
-        let loads = self.replayed.loads.iter().filter(is_live);
-        let parts = loads.flat_map(|(load, _)| load.parts.iter().map(|part| (load.load, part)));
-        let here = parts.filter(|(_, part)| part.domain == domain);
-        here.map(|(load, part)| Part::file_name(load, part.number, part.layout)).collect()
+    /// Returns the files that count.
+    fn live_parts(&self) -> LiveParts {
+        let mut live = LiveParts::default();
+        for (load, _) in &self.replayed.loads {
+            if self.replayed.tables.contains_key(&load.table) {
+                load.parts.iter().for_each(|part| live.add(load.load, part));
+            }
+        }
+        live
     }
 
     /// Removes files that do not count: parts that were cut off before they were published, or were
     /// replaced.
     pub(crate) fn remove_leftovers(&self) -> Result<()> {
         if self.access == Access::ReadWrite {
-            for (name, domain) in &self.domains {
-                let live = self.live_files(name);
-                for file in domain.list_pools()? {
-                    if Part::is_file_name(&file) && !live.contains(&file) {
-                        domain.remove_pool(&file)?;
-                    }
-                }
+            let live = self.live_parts();
+            for domain in self.domains.values() {
+                live.remove_leftovers(domain)?;
             }
         }
         Ok(())
@@ -275,7 +289,7 @@ impl Opening {
     pub(crate) fn all_domains(&self, database: DatabaseId) -> Domains {
         let domains = Domains::new(self.domains[MAIN_DOMAIN].clone());
         let mut places = self.replayed.domains.clone();
-        places.extend(self.named.iter().cloned());
+        places.extend(self.named.clone());
         for (name, path) in &places {
             let directory = directory_of(path, database);
             let opened = match (self.domains.get(name), self.absent.get(name)) {
@@ -316,9 +330,42 @@ impl Opening {
     }
 }
 
-/// Returns a database's own directory in the path of a domain, which databases may share.
-fn directory_of(path: &Path, database: DatabaseId) -> PathBuf {
-    path.join(format!("nacre-{database}"))
+/// Returns the further domains that the user names: each has a directory of its own.
+fn named_domains(options: &OpenOptions) -> std::result::Result<BTreeMap<String, PathBuf>, String> {
+    let mut named: BTreeMap<String, PathBuf> = BTreeMap::new();
+    for (name, path) in &options.domains {
+        check_name("domain", name)?;
+        if name == MAIN_DOMAIN {
+            return Err(format!("domain name \"{MAIN_DOMAIN}\" is the directory itself"));
+        }
+        if name == DRAM_DOMAIN {
+            return Err(format!("domain name \"{DRAM_DOMAIN}\" is plain memory"));
+        }
+        let path = std::path::absolute(path)
+            .map_err(|error| format!("memory domain \"{name}\": {error}"))?;
+        let shown = path.display();
+        if path.to_str().is_none() {
+            return Err(format!("memory domain \"{name}\": {shown} is not in UTF-8"));
+        }
+        if options.directory.as_ref().is_some_and(|main| is_same(main, &path)) {
+            return Err(format!(
+                "memory domain \"{name}\": {shown} is the database itself, and each needs a \
+                 directory of its own"
+            ));
+        }
+        if let Some(earlier) = named.get(name) {
+            let earlier = earlier.display();
+            return Err(format!("memory domain \"{name}\" is named twice: {earlier} and {shown}"));
+        }
+        if let Some((other, _)) = named.iter().find(|(_, other)| is_same(other, &path)) {
+            return Err(format!(
+                "memory domains \"{other}\" and \"{name}\" would both lie in {shown}, and each \
+                 needs a directory of its own"
+            ));
+        }
+        named.insert(name.clone(), path);
+    }
+    Ok(named)
 }
 
 /// Opens or creates the main domain and locks its directory.

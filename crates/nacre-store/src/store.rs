@@ -12,7 +12,7 @@
 //! All calls may come from any thread. Lock order: maintenance, a table's commit lock, the
 //! manifest, the table map, those of `mvcc`, the lists of a table.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -32,6 +32,7 @@ use crate::members::MAIN_COPIES;
 use crate::mvcc::{IsolationLevel, Transaction, TransactionInfo, Transactions};
 use crate::opening::Opening;
 use crate::part::Part;
+use crate::places::LiveParts;
 use crate::schema::{TableSchema, named_domains};
 use crate::stored_load::StoredLoad;
 use crate::table::Table;
@@ -394,7 +395,8 @@ impl Store {
     /// place of a missing domain is taken for its replacement. The caller holds the maintenance
     /// lock.
     pub(crate) fn look_for_domains(&self, replaces: bool) {
-        let changes = self.shared.domains.refresh(replaces, |domain| self.remove_leftovers(domain));
+        let live = || self.live_parts();
+        let changes = self.shared.domains.refresh(replaces, self.database(), live);
         changes.notes.into_iter().for_each(|note| self.note(note));
         if changes.returned.is_empty() {
             return;
@@ -428,22 +430,13 @@ impl Store {
         problems
     }
 
-    /// Removes files from a domain that was away: no record names them any more.
-    fn remove_leftovers(&self, domain: &Domain) {
-        let mut live = BTreeSet::new();
+    /// Returns the files of all parts that records name.
+    fn live_parts(&self) -> LiveParts {
+        let mut live = LiveParts::default();
         for load in self.tables().iter().flat_map(|table| table.loads().to_vec()) {
-            for part in load.parts().iter().map(|part| part.record()) {
-                if part.domain == domain.name() {
-                    live.insert(Part::file_name(load.id(), part.number, part.layout));
-                }
-            }
+            load.parts().iter().for_each(|part| live.add(load.id(), part.record()));
         }
-        for name in domain.list_pools().unwrap_or_default() {
-            if Part::is_file_name(&name) && !live.contains(&name) {
-                // What stays is removed when the database is next opened for writing.
-                let _ = domain.remove_pool(&name);
-            }
-        }
+        live
     }
 
     /// Counts bytes written for a column, for all of a table, or for no table.
