@@ -2,10 +2,10 @@
 
 use crate::error::Result;
 use crate::flush::CACHE_LINE_BYTES;
-use crate::prefetch;
 use crate::stream::StreamFlavour;
 
 use super::block::Lanes;
+use super::large;
 use super::routines::Cached;
 use super::worker::Workers;
 
@@ -62,17 +62,17 @@ impl Targets {
         Ok(())
     }
 
-    /// Asks for the line at `offset` of the members in question, to be written soon.
+    /// Asks for the lines that `bytes` bytes will be stored to at `offset` of the members in
+    /// question soon; of long updates only for the first.
     #[inline(always)]
-    pub fn prefetch(&self, offset: usize, cached: Cached) {
-        match cached {
-            Cached::Nothing => {}
-            Cached::Master => prefetch::line_for_write(self.master.wrapping_add(offset)),
-            Cached::All => {
-                prefetch::line_for_write(self.master.wrapping_add(offset));
-                for base in self.replicas() {
-                    prefetch::line_for_write(base.wrapping_add(offset));
-                }
+    pub fn prefetch(&self, offset: usize, bytes: usize, cached: Cached) {
+        if cached == Cached::Nothing {
+            return;
+        }
+        large::prefetch(self.master.wrapping_add(offset), bytes);
+        if cached == Cached::All {
+            for base in self.replicas() {
+                large::prefetch(base.wrapping_add(offset), bytes);
             }
         }
     }

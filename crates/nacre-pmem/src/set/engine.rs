@@ -97,13 +97,18 @@ impl Engine {
         code
     }
 
+    /// Starts to load the lines that a transaction will store to in place, if through the cache: the
+    /// loads then run beside the log's fence.
+    #[inline]
+    pub(crate) fn prefetch_transactional(&self, offset: u64, bytes: usize) {
+        let cached = self.switch.choose(self.is_sequential, true, bytes).cached;
+        self.targets.prefetch(offset as usize, bytes, cached);
+    }
+
     /// Starts to load the lines of a near update to come, where it will store through the cache.
     #[inline]
     pub(crate) fn prefetch_near(&self, offset: u64, bytes: usize) {
-        let cached = self.near(bytes).cached;
-        for line in (0..bytes).step_by(CACHE_LINE_BYTES) {
-            self.targets.prefetch(offset as usize + line, cached);
-        }
+        self.targets.prefetch(offset as usize, bytes, self.near(bytes).cached);
     }
 
     #[inline(always)]
@@ -119,7 +124,7 @@ impl Engine {
         self.stores_words_whole
     }
 
-    /// Stores several updates and starts their write-back, each with its first line prefetched
+    /// Stores several updates and starts their write-back, each with its lines prefetched
     /// while those before it are stored.
     ///
     /// All take the code for the longest, so that of two updates of a word the later is never
@@ -139,7 +144,10 @@ impl Engine {
             true => self.near[0],
             false => self.switch.choose(false, false, longest),
         };
-        let prefetch = |index| self.targets.prefetch(update(index).0 as usize, code.cached);
+        let prefetch = |index| {
+            let (offset, source) = update(index);
+            self.targets.prefetch(offset as usize, source.len(), code.cached);
+        };
         (0..count.min(PREFETCH_DISTANCE)).for_each(prefetch);
         for index in 0..count {
             if index + PREFETCH_DISTANCE < count {

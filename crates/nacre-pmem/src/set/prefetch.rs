@@ -25,6 +25,15 @@ impl PoolSet {
         }
     }
 
+    /// Starts to load the lines that a transaction will store these bytes to; the range lies in the
+    /// set.
+    #[inline]
+    pub(crate) fn prefetch_transactional(&self, offset: u64, bytes: usize) {
+        if let Some(engine) = &self.engine {
+            engine.prefetch_transactional(offset, bytes);
+        }
+    }
+
     /// Starts to load the line at `offset` in the serving member, to be written.
     #[inline]
     pub(crate) fn prefetch_serving(&self, offset: u64) {

@@ -12,9 +12,10 @@
 //!    counts, since some mechanisms are slow now and then by themselves. The median of a
 //!    mechanism's runs is its figure.
 //!
-//! A transactional update is measured as the transaction log stores: a record of the new bytes,
-//! a fence, the update, for which the next fence waits; the log is streamed, the update takes the
-//! mechanism. One word is stored without a log.
+//! A transactional update is measured as the transaction log stores: the update's lines are asked
+//! for if they go through the cache, a record of the new bytes, a fence, the update, for which the
+//! next fence waits; the log is streamed, the update takes the mechanism. One word is stored
+//! without a log.
 
 use std::time::{Duration, Instant};
 
@@ -59,13 +60,13 @@ pub struct Calibration {
 }
 
 impl Default for Calibration {
-    /// All mechanisms, 0 to 3 replicas of 512 MiB, 4 bytes to 64 KiB: about half a minute a domain.
+    /// All mechanisms, 0 to 3 replicas of 1 GiB, 4 bytes to 64 KiB: about half a minute a domain.
     fn default() -> Calibration {
         Calibration {
             update_bytes: [4, 16, 64, 256, 1024, 4096, 16384, 65536].to_vec(),
             replica_counts: vec![0, 1, 2, 3],
             mechanisms: Mechanism::ALL.to_vec(),
-            member_bytes: 512 << 20,
+            member_bytes: 1 << 30,
             rounds: 9,
             run: Duration::from_millis(1),
         }
@@ -279,6 +280,7 @@ impl<'a> Site<'a> {
                 source[0] = count as u8;
                 let offset = LOG_BYTES + self.places.next(pattern, slots) * bytes;
                 if let Some(log) = log {
+                    targets.prefetch(offset, bytes, code.cached);
                     record[RECORD_BYTES..RECORD_BYTES + bytes].copy_from_slice(source);
                     let slot_bytes = LOG_BYTES / 2;
                     let length = record.len().min(slot_bytes);

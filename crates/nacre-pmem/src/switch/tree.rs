@@ -14,6 +14,9 @@ use super::profile::{Machine, Measurement, Pattern, Profile, Situation, transact
 
 /// A mechanism this much slower than the best one is as good: runs differ by that much.
 const TOLERANCE: f64 = 0.03;
+/// Workers occupy a processor each, whatever is updated, and take from words the atomicity that
+/// saves them the transaction log: they must be worth it.
+const WORKERS_GAIN: f64 = 1.5;
 
 /// The questions, in the order in which they are asked.
 const QUESTION_COUNT: usize = 4;
@@ -74,7 +77,7 @@ impl DecisionTree {
     ///
     /// In each situation as few ranges of sizes are formed as possible, and each takes, of the
     /// mechanisms that are within 3 % of the best at all its sizes, the one that is good in the
-    /// most other places too; with workers only where no other is good.
+    /// most other places too; with workers only where all others take half as long again.
     pub fn derive(profile: &Profile) -> Option<DecisionTree> {
         let mut figures: BTreeMap<[u8; QUESTION_COUNT], Figures> = BTreeMap::new();
         for &Measurement { situation, update_bytes, mechanism, ns } in &profile.measurements {
@@ -153,19 +156,23 @@ fn grow(question: usize, leaves: &[([u8; QUESTION_COUNT], Vec<Range>)]) -> Node 
     Node::Split { question, branches }
 }
 
-/// Returns the mechanisms that are as good as the best at a size; none with workers if one without
-/// them is.
+/// Returns the mechanisms that are as good as the best at a size; none with workers unless all
+/// others take longer by [`WORKERS_GAIN`].
 fn good_at(by_mechanism: &BTreeMap<Mechanism, f64>) -> Vec<Mechanism> {
-    let best = by_mechanism.values().copied().fold(f64::INFINITY, f64::min);
-    let mut good: Vec<_> = by_mechanism
+    let best_of = |has_workers: bool| {
+        let figures = by_mechanism.iter();
+        let figures = figures.filter(|(mechanism, _)| mechanism.needs_workers() == has_workers);
+        figures.map(|(_, ns)| *ns).fold(f64::INFINITY, f64::min)
+    };
+    let (alone, with_workers) = (best_of(false), best_of(true));
+    let takes_workers = with_workers * WORKERS_GAIN < alone;
+    let best = if takes_workers { with_workers } else { alone };
+    by_mechanism
         .iter()
+        .filter(|(mechanism, _)| mechanism.needs_workers() == takes_workers)
         .filter(|(_, ns)| **ns <= best * (1.0 + TOLERANCE))
         .map(|(&mechanism, _)| mechanism)
-        .collect();
-    if good.iter().any(|mechanism| !mechanism.needs_workers()) {
-        good.retain(|mechanism| !mechanism.needs_workers());
-    }
-    good
+        .collect()
 }
 
 /// Returns mechanisms in the order of preference: first the one that is good at the most sizes

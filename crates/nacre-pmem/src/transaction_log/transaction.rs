@@ -144,6 +144,7 @@ impl<'a> Transaction<'a> {
         if !self.has_room(source.len()) {
             return Err(self.refuse_size(source.len()));
         }
+        self.set.prefetch_transactional(offset, source.len());
         let at = layout::push_entry(&mut self.buffers.image, offset, source);
         self.buffers.targets.push(Target { offset, bytes: source.len(), at });
         self.hull.0 = self.hull.0.min(offset);
