@@ -97,8 +97,8 @@ impl Engine {
         code
     }
 
-    /// Starts to load the lines that a transaction will store to in place, if through the cache: the
-    /// loads then run beside the log's fence.
+    /// Starts to load the lines that a transaction will store to in place, if through the cache:
+    /// the loads then run beside the log's fence.
     #[inline]
     pub(crate) fn prefetch_transactional(&self, offset: u64, bytes: usize) {
         let cached = self.switch.choose(self.is_sequential, true, bytes).cached;
