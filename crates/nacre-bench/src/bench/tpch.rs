@@ -69,7 +69,7 @@ pub(super) async fn run(setup: &Setup, report: &mut Report) -> Result<()> {
     contest.report_query(report, "geomean", "tpch-geomean", ours, theirs)
 }
 
-/// Says what two replicas in different formats take next to one copy that is not encoded.
+/// Says what two encoded replicas take next to one copy that is not encoded.
 async fn report_replicas(
     setup: &Setup,
     report: &mut Report,
@@ -92,7 +92,7 @@ async fn report_replicas(
         Measurement::new(id, two as f64, "bytes").against("one plain copy", one as f64);
     report.add(&measurement)?;
     setup.console.line(format_args!(
-        "Two replicas in different formats: {} MB; one copy, not encoded: {} MB; ratio {:.2}\n",
+        "Two encoded replicas: {} MB; one copy, not encoded: {} MB; ratio {:.2}\n",
         megabytes(two),
         megabytes(one),
         measurement.ratio().unwrap_or_default()

@@ -376,6 +376,23 @@ mod tests {
     }
 
     #[test]
+    fn few_strings_have_two_dictionaries_and_many_none() {
+        let formats = |distinct: u64| -> Vec<Format> {
+            let mut column = ColumnBuffer::new(ColumnType::Varchar { max_chars: None });
+            for row in 0..5_000 {
+                column.push_bytes(format!("string number {}", row % distinct).as_bytes());
+            }
+            let choices = [FormatChoice::Auto, FormatChoice::Auto, FormatChoice::Auto];
+            let blocks = encode_replicas(&column, &choices, Flavour::active()).unwrap();
+            blocks.into_iter().map(|block| block.header.format).collect()
+        };
+        use Format::{Dictionary, Fsst, Lz4Fast, Plain};
+        assert_eq!(formats(7), [Dictionary, Dictionary, Fsst]);
+        assert_eq!(formats(1_500), [Dictionary, Fsst, Plain]);
+        assert_eq!(formats(5_000), [Plain, Fsst, Lz4Fast]);
+    }
+
+    #[test]
     fn replicas_get_different_formats_and_fixed_ones_are_followed() {
         let mut column = ColumnBuffer::new(ColumnType::Integer);
         (0..5_000).for_each(|row| column.push_int(row % 100));

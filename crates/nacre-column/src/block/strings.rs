@@ -35,13 +35,18 @@ impl<'s, 'a> Texts<'s, 'a> {
     /// Returns the formats for these values, best first; at least one.
     ///
     /// A dictionary is taken only if at most half of the rows hold distinct strings: above that,
-    /// sorting costs loads more than the bytes are worth.
+    /// sorting costs loads more than the bytes are worth. Where it takes a quarter of plain or less
+    /// it is the second too: any other format is several times as large, slower to read, and
+    /// costs loads more than everything else they do.
     pub(super) fn ranking(&self) -> Vec<Format> {
-        match self.dictionary() {
-            Some(dictionary) if self.is_smaller_than_plain(dictionary) => {
-                vec![Format::Dictionary, Format::Fsst, Format::Plain, Format::Lz4Fast]
+        use Format::{Dictionary, Fsst, Lz4Fast, Plain};
+        let plain_bytes = self.plain_bytes();
+        match self.dictionary().map(|dictionary| self.dictionary_bytes(dictionary)) {
+            Some(bytes) if bytes <= plain_bytes / 4 => {
+                vec![Dictionary, Dictionary, Fsst, Plain, Lz4Fast]
             }
-            _ => vec![Format::Plain, Format::Fsst, Format::Lz4Fast],
+            Some(bytes) if bytes < plain_bytes => vec![Dictionary, Fsst, Plain, Lz4Fast],
+            _ => vec![Plain, Fsst, Lz4Fast],
         }
     }
 
@@ -52,14 +57,14 @@ impl<'s, 'a> Texts<'s, 'a> {
         self.dictionary.get_or_init(build).as_ref()
     }
 
-    fn is_smaller_than_plain(&self, dictionary: &Dictionary) -> bool {
-        let rows = self.source.rows;
+    fn dictionary_bytes(&self, dictionary: &Dictionary) -> usize {
         let entries = dictionary.first_rows.len();
-        let codes = static_bp::packed_bytes(rows, dictionary::code_width(entries));
-        let sizes = [codes, (entries + 1) * 4, dictionary.heap_bytes];
-        let size: usize = sizes.into_iter().map(|bytes| bytes.next_multiple_of(ALIGNMENT)).sum();
-        let plain = [(rows + 1) * 4, self.values.data.len()];
-        size < plain.into_iter().map(|bytes| bytes.next_multiple_of(ALIGNMENT)).sum()
+        let codes = static_bp::packed_bytes(self.source.rows, dictionary::code_width(entries));
+        aligned([codes, (entries + 1) * 4, dictionary.heap_bytes])
+    }
+
+    fn plain_bytes(&self) -> usize {
+        aligned([(self.source.rows + 1) * 4, self.values.data.len(), 0])
     }
 
     /// Encodes the strings in `format`.
@@ -175,4 +180,9 @@ impl<'s, 'a> Texts<'s, 'a> {
             }
         }
     }
+}
+
+/// Returns the bytes of three sections, each rounded up.
+fn aligned(sections: [usize; 3]) -> usize {
+    sections.into_iter().map(|bytes| bytes.next_multiple_of(ALIGNMENT)).sum()
 }
