@@ -15,25 +15,25 @@ use tempfile::TempDir;
 use crate::input::Input;
 
 /// Where the data area of a manifest's member begins, see `docs/layout.md`.
-const DATA_OFFSET: usize = 65_536;
+pub(crate) const DATA_OFFSET: usize = 65_536;
 
 /// Where the published end lies in the data area.
 const PUBLISHED_END_AT: usize = 64;
 
 /// Name and content of each file.
-type Files = Vec<(String, Vec<u8>)>;
+pub(crate) type Files = Vec<(String, Vec<u8>)>;
 
 static DATABASE: LazyLock<Files> = LazyLock::new(make_database);
 
 static SET: LazyLock<Files> = LazyLock::new(make_set);
 
-fn directory() -> TempDir {
+pub(crate) fn directory() -> TempDir {
     let shared = Path::new("/dev/shm");
     let builder = tempfile::Builder::new();
     if shared.is_dir() { builder.tempdir_in(shared) } else { builder.tempdir() }.unwrap()
 }
 
-fn read_files(directory: &Path) -> Files {
+pub(crate) fn read_files(directory: &Path) -> Files {
     let mut files: Files = fs::read_dir(directory)
         .unwrap()
         .map(|entry| entry.unwrap())
@@ -47,7 +47,7 @@ fn read_files(directory: &Path) -> Files {
     files
 }
 
-fn write_files(directory: &Path, files: &Files) {
+pub(crate) fn write_files(directory: &Path, files: &Files) {
     for (name, bytes) in files {
         fs::write(directory.join(name), bytes).unwrap();
     }

@@ -14,4 +14,4 @@ mod redo;
 pub use blocks::{any_block, numbers, strings};
 pub use database::{manifest_record, pool_set, store_directory};
 pub use nacre_column::Format;
-pub use redo::redo_records;
+pub use redo::{redo_log, redo_records};

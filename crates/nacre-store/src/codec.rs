@@ -142,6 +142,14 @@ impl<'a> Decoder<'a> {
     }
 }
 
+/// Returns the CRC-32C of a header of 64 bytes that has it in bytes 12 to 15.
+///
+/// # Panics
+/// If there are fewer bytes.
+pub(crate) fn header_crc32c(bytes: &[u8]) -> u32 {
+    crc32c::crc32c_append(crc32c::crc32c(&bytes[..12]), &bytes[16..64])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -63,6 +63,15 @@ pub enum Error {
     ManifestDamaged {
         reasons: Vec<String>,
     },
+    /// Committed changes are gone from all replicas of the redo log; the reasons say which.
+    RedoDamaged {
+        reasons: Vec<String>,
+    },
+    /// The redo log could not be made durable. Transactions that were committing may or may not be
+    /// there after a restart; nothing more is committed until the database is opened again.
+    RedoFailed {
+        reason: String,
+    },
     /// The media layout is of a version this program does not know.
     UnsupportedVersion {
         object: String,
@@ -173,9 +182,10 @@ impl Error {
                 _ => ErrorKind::Io,
             },
             Self::NotADatabase { .. } | Self::UnsupportedVersion { .. } => ErrorKind::Open,
-            Self::ManifestDamaged { .. } | Self::Damaged { .. } | Self::LoadDamaged { .. } => {
-                ErrorKind::Damaged
-            }
+            Self::ManifestDamaged { .. }
+            | Self::RedoDamaged { .. }
+            | Self::Damaged { .. }
+            | Self::LoadDamaged { .. } => ErrorKind::Damaged,
             Self::TableExists { .. } => ErrorKind::TableExists,
             Self::UnknownTable { .. } => ErrorKind::UnknownTable,
             Self::UnknownColumn { .. } => ErrorKind::UnknownColumn,
@@ -190,7 +200,7 @@ impl Error {
             Self::TransactionEnded => ErrorKind::TransactionEnded,
             Self::DuplicateKey(_) => ErrorKind::DuplicateKey,
             Self::ReadOnly => ErrorKind::ReadOnly,
-            Self::Lost { .. } => ErrorKind::Io,
+            Self::Lost { .. } | Self::RedoFailed { .. } => ErrorKind::Io,
             Self::Internal { .. } => ErrorKind::Internal,
         }
     }
@@ -218,6 +228,10 @@ impl fmt::Display for Error {
             }
             Self::ManifestDamaged { reasons } => {
                 write!(f, "no replica of the manifest can be used: {}", reasons.join("; "))
+            }
+            Self::RedoDamaged { reasons } => write!(f, "redo log: {}", reasons.join("; ")),
+            Self::RedoFailed { reason } => {
+                write!(f, "the redo log failed, open the database again: {reason}")
             }
             Self::UnsupportedVersion { object, found, supported } => write!(
                 f,

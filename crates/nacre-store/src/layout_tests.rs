@@ -9,13 +9,16 @@ use nacre_column::{Format, FormatChoice};
 use crate::directory::{
     self, BlockEntry, Bounds, ChunkInfo, KeyRange, Layout, POOL_HEADER_BYTES, PartChunk, PartId,
 };
-use crate::id::RowId;
+use crate::id::{CommitTs, Lsn, RowId};
 use crate::manifest::{
     DatabaseId, HEADER_BYTES, LoadId, LoadRecord, Manifest, PUBLISHED_OFFSET, PartRecord,
     PartsChange, RECORD_HEADER_BYTES, Record, TableId, header_bytes,
 };
 
-use crate::redo::RedoBuffer;
+use crate::redo::{
+    GROUP_HEADER_BYTES, GROUP_MAGIC, GroupStart, RedoBuffer, RedoLog, RedoOptions,
+    SEGMENT_HEADER_BYTES, SEGMENT_MAGIC, pack, put_group,
+};
 use crate::value::ValueRef;
 
 const LAYOUT: &str = include_str!("../../../docs/layout.md");
@@ -238,6 +241,60 @@ fn directory_is_as_drawn_and_every_cut_of_it_is_noticed() {
         Bounds { column_count: 1, ..bounds },
     ];
     assert!(refused.into_iter().all(|bounds| decode(&bytes, bounds).is_err()));
+}
+
+#[test]
+fn redo_segment_is_as_drawn() {
+    let heading = "### Redo segment";
+    let directory = tempfile::tempdir().unwrap();
+    let main = nacre_pmem::Domain::create("main", directory.path()).unwrap();
+    let log = RedoLog::create(&[main], ID, RedoOptions::default()).unwrap();
+    log.append(CommitTs(9), &RedoBuffer::default()).unwrap();
+    drop(log);
+    for name in ["redo-1.0", "redo-1.1"] {
+        let bytes = std::fs::read(directory.path().join(name)).unwrap();
+        let area = &bytes[nacre_pmem::set::DATA_OFFSET as usize..];
+        assert_eq!(bytes_of(heading) as u64, SEGMENT_HEADER_BYTES);
+        assert_eq!(field(heading, "magic", area), SEGMENT_MAGIC);
+        assert!(LAYOUT.contains("ASCII characters `NACRERED`"));
+        assert_eq!(field(heading, "version", area), 1_u32.to_le_bytes());
+        let crc = crc32c::crc32c_append(crc32c::crc32c(&area[..12]), &area[16..64]);
+        assert_eq!(field(heading, "crc32c", area), crc.to_le_bytes());
+        assert_eq!(field(heading, "database_id", area), ID.0);
+        assert_eq!(field(heading, "number", area), 1_u64.to_le_bytes());
+        assert_eq!(field(heading, "first", area), 0_u64.to_le_bytes());
+        let word = 1 << 16 | 1_u64;
+        let check = u64::from(crc32c::crc32c(&word.to_le_bytes())) & 0x3fff;
+        assert_eq!(field(heading, "state", area), (word | check << 2).to_le_bytes());
+        assert!(field(heading, "rest", area).iter().all(|&byte| byte == 0));
+        let group = &area[SEGMENT_HEADER_BYTES as usize..][..64];
+        assert_eq!(field("### Redo group", "commit", group), 9_u64.to_le_bytes());
+    }
+}
+
+#[test]
+fn redo_group_is_as_drawn() {
+    let heading = "### Redo group";
+    let records = [b'x'; 1_000];
+    for is_compressed in [false, true] {
+        let (mut bytes, mut scratch) = (Vec::new(), Vec::new());
+        let stored = pack(&records, is_compressed, &mut scratch).unwrap();
+        let start = GroupStart { lsn: Lsn(640), commit: CommitTs(7), durable: Lsn(128) };
+        put_group(&mut bytes, start, stored, records.len());
+        assert_eq!(bytes_of(heading), GROUP_HEADER_BYTES);
+        assert_eq!(field(heading, "magic", &bytes), GROUP_MAGIC);
+        assert!(LAYOUT.contains("ASCII characters `NRDO`"));
+        let end = GROUP_HEADER_BYTES + stored.len();
+        assert_eq!(field(heading, "crc32c", &bytes), crc32c::crc32c(&bytes[8..end]).to_le_bytes());
+        assert_eq!(field(heading, "position", &bytes), 640_u64.to_le_bytes());
+        assert_eq!(field(heading, "commit", &bytes), 7_u64.to_le_bytes());
+        assert_eq!(field(heading, "durable", &bytes), 128_u64.to_le_bytes());
+        assert_eq!(field(heading, "stored_bytes", &bytes), (stored.len() as u32).to_le_bytes());
+        assert_eq!(field(heading, "raw_bytes", &bytes), 1_000_u32.to_le_bytes());
+        assert_eq!(&bytes[GROUP_HEADER_BYTES..end], stored);
+        assert_eq!(stored.len() < records.len(), is_compressed);
+        assert_eq!(bytes.len(), end.next_multiple_of(64));
+    }
 }
 
 #[test]

@@ -18,6 +18,8 @@
 mod accounting;
 mod chunk;
 mod codec;
+#[cfg(test)]
+mod crash_support;
 mod decode;
 mod directory;
 mod domains;
@@ -63,7 +65,7 @@ pub use predicate_log::{
     ColumnSet, PREDICATES_MAX, Predicate, PredicateLog, PredicateTree, RowChange, RowImage,
     TableLog, ValidationLevel, WORDS_MAX,
 };
-pub use redo::{RedoBuffer, RedoProblem, RedoReader, RedoRecord};
+pub use redo::{RedoBuffer, RedoLog, RedoOptions, RedoProblem, RedoReader, RedoRecord};
 pub use schema::{COLUMNS_MAX, ColumnDef, NAME_BYTES_MAX, TableSchema};
 pub use store::{MAIN_DOMAIN, OpenOptions, Store};
 pub use table::{Table, TableSnapshot};

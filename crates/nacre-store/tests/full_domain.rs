@@ -1,4 +1,4 @@
-//! A domain that fills up during loads and repair.
+//! A domain that fills up during loads, repair and commits.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -10,7 +10,10 @@ use std::ops::ControlFlow;
 
 use mounts::Mount;
 use nacre_column::{ColumnBuffer, ColumnType};
-use nacre_store::{ErrorKind, Store};
+use nacre_pmem::{Access, Domain};
+use nacre_store::{
+    CommitTs, DatabaseId, ErrorKind, RedoBuffer, RedoLog, RedoOptions, RedoRecord, Store, ValueRef,
+};
 use support::{inner, load, maintain, open_with, pools, repair, schema, scrub};
 
 /// Rows that take 16 bytes each, however they are packed.
@@ -58,4 +61,53 @@ fn load_goes_on_without_a_full_domain_and_repair_says_that_it_is_full() {
     assert!(repair(&store).is_whole());
     maintain(&store);
     assert!(scrub(&store).is_whole());
+}
+
+/// Returns the records of every commit in a log, each as the number that it was made of.
+fn replayed(log: &RedoLog) -> Vec<i64> {
+    let mut found = Vec::new();
+    log.replay(&mut |_, record| {
+        if let RedoRecord::Call { arguments: [ValueRef::Int(number), _], .. } = record {
+            found.push(*number);
+        }
+        Ok(())
+    })
+    .unwrap();
+    found
+}
+
+#[test]
+fn commit_that_finds_no_space_leaves_the_log_as_it_was() {
+    let Some(mount) = Mount::tmpfs("size=1m") else {
+        return;
+    };
+    let domains = [Domain::create("main", mount.path()).unwrap()];
+    let (id, options) = (
+        DatabaseId::from_bytes([1; 16]),
+        RedoOptions { segment_bytes: 128 << 10, ..Default::default() },
+    );
+    let log = RedoLog::create(&domains, id, options).unwrap();
+    let text = vec![b'x'; 10_000];
+    let (mut committed, mut failures) = (Vec::new(), 0);
+    let commit = |number: i64| {
+        let mut records = RedoBuffer::default();
+        records.call("change", &[ValueRef::Int(number), ValueRef::Bytes(&text)]);
+        log.append(CommitTs(number as u64 + 1), &records).and_then(|lsn| log.persist(lsn))
+    };
+    for number in 0..100 {
+        if number == 95 {
+            mount.remount("size=64m");
+        }
+        match commit(number) {
+            Ok(()) => committed.push(number),
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
+                failures += 1;
+            }
+        }
+    }
+    assert!(failures > 10 && committed.len() > 10 && committed.ends_with(&[98, 99]));
+    drop(log);
+    let log = RedoLog::open(&domains, Access::ReadWrite, id, 1, options).unwrap();
+    assert_eq!(replayed(&log), committed);
 }

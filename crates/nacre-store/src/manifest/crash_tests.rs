@@ -1,56 +1,23 @@
 //! The manifest under the crash simulator: whatever a crash leaves, acknowledged records are
 //! there, in order, and no record is there in part.
-//!
-//! | variable | default | meaning |
-//! |---|---|---|
-//! | `NACRE_TEST_IMAGES` | 30000 | images over all structures; the manifest takes a tenth |
-//! | `NACRE_TEST_SEED` | 1 | seed of workloads and samples; printed with a violation |
-//! | `NACRE_TEST_POINT` | all | explore this crash point only, to replay a violation |
-
-use std::time::Duration;
 
 use nacre_pmem::sim::{Crash, Explorer, Marks, Outcome, Report};
-use nacre_pmem::{Access, Domain, Granularity, Settings};
+use nacre_pmem::{Access, Domain};
 
 use super::header::{OLDEST_VERSION, PUBLISHED_OFFSET, VERSION, VERSION_OFFSET};
 use super::log::{DatabaseId, Manifest};
 use super::open::is_member_file;
 use super::record::{Record, TableId};
+use crate::crash_support::{explore_share, lines, pages};
 
 const ID: DatabaseId = DatabaseId(*b"0123456789abcdef");
-
-/// Images over all structures if `NACRE_TEST_IMAGES` does not say.
-const IMAGES_DEFAULT: usize = 30_000;
 
 /// Share of the manifest, over all of its tests.
 const PERCENT: usize = 10;
 
-/// Images of one workload; then the next one, with another seed, begins.
-const ROUND_IMAGES: usize = 500;
-
-fn variable(name: &str) -> Option<u64> {
-    let text = std::env::var(name).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{name}={text} is no number")))
-}
-
-/// Explores rounds until this test's part of the images is spent.
+/// Explores this test's part of the manifest's images.
 fn explore(structure: &str, percent: usize, round: impl Fn(Explorer, u64) -> Report) {
-    let all = variable("NACRE_TEST_IMAGES").map_or(IMAGES_DEFAULT, |images| images as usize);
-    let images = (all * PERCENT * percent).div_ceil(10_000);
-    let point = variable("NACRE_TEST_POINT").map(|point| point as usize);
-    let mut seed = variable("NACRE_TEST_SEED").unwrap_or(1);
-    let (mut done, mut elapsed) = (0, Duration::ZERO);
-    while done < images {
-        let wanted = ROUND_IMAGES.min(images - done);
-        let explorer = Explorer::new(structure, seed).images(wanted).only_point(point);
-        let report = round(explorer, seed);
-        (done, elapsed) = (done + report.images, elapsed + report.elapsed);
-        if report.images == 0 || point.is_some() {
-            break;
-        }
-        seed += 1;
-    }
-    println!("sim: {structure}: {done} images in {elapsed:?}");
+    explore_share(structure, PERCENT * percent, round);
 }
 
 /// Record `number` of a workload: `bytes` long or a little more, and unlike every other.
@@ -122,14 +89,6 @@ fn check(crash: &Crash<'_>, script: &[Record]) -> Outcome {
         true => Ok(()),
         false => Err(format!("{} records, then {:?}", again.len(), manifest.notes()).into()),
     }
-}
-
-fn lines() -> Settings {
-    Settings::default()
-}
-
-fn pages() -> Settings {
-    Settings { granularity: Some(Granularity::Page), ..Settings::default() }
 }
 
 #[test]

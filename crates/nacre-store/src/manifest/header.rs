@@ -7,7 +7,7 @@
 
 use super::log::DatabaseId;
 use super::record::Record;
-use crate::codec::{Decoder, Encoder, Truncated};
+use crate::codec::{Decoder, Encoder, Truncated, header_crc32c};
 
 pub(crate) const MAGIC: &[u8; 8] = b"NACREMAN";
 /// Version 1 was a file of its own, with this header at its very start. Version 2 has the records
@@ -131,8 +131,4 @@ pub(crate) fn newest_version_word(header: &[u8]) -> Option<u64> {
     let mut header = header.get(..PUBLISHED_OFFSET as usize)?.to_vec();
     header[8..12].copy_from_slice(&VERSION.to_le_bytes());
     Some(u64::from(VERSION) | u64::from(header_crc32c(&header)) << 32)
-}
-
-fn header_crc32c(bytes: &[u8]) -> u32 {
-    crc32c::crc32c_append(crc32c::crc32c(&bytes[..12]), &bytes[16..64])
 }

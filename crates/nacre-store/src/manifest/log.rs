@@ -36,6 +36,13 @@ const INITIAL_BYTES: u64 = 64 << 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DatabaseId(pub(crate) [u8; 16]);
 
+impl DatabaseId {
+    /// Makes an id of bytes, for tools that make files without a database.
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+}
+
 impl std::fmt::Display for DatabaseId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))

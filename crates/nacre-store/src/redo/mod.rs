@@ -1,7 +1,23 @@
 //! The redo log: committed changes that no block holds yet.
 //!
-//! [`record`] says what a transaction records of its changes.
+//! [`record`] says what a transaction records of its changes, [`group`] how that lies in the log,
+//! [`segment`] in which pool sets the log lies. [`log`] appends, [`survey`] finds out at opening
+//! what is there, [`replay`] reads it.
 
+#[cfg(test)]
+mod crash_tests;
+mod group;
+mod log;
 mod record;
+mod replay;
+mod segment;
+mod survey;
+#[cfg(test)]
+mod tests;
 
+#[cfg(test)]
+pub(crate) use group::{GROUP_HEADER_BYTES, GROUP_MAGIC, GroupStart, pack, put_group};
+pub use log::{RedoLog, RedoOptions};
 pub use record::{RedoBuffer, RedoProblem, RedoReader, RedoRecord};
+#[cfg(test)]
+pub(crate) use segment::{SEGMENT_HEADER_BYTES, SEGMENT_MAGIC};
