@@ -25,6 +25,7 @@ pub(crate) fn kind_of(error: &StoreError) -> ErrorKind {
         StoreKind::InvalidValue => ErrorKind::InvalidData,
         StoreKind::TransactionTooLarge => ErrorKind::OutOfMemory,
         StoreKind::ReadOnly => ErrorKind::ReadOnly,
+        StoreKind::NotSupported => ErrorKind::NotSupported,
         StoreKind::Damaged => ErrorKind::DataCorrupted,
         StoreKind::NoSpace => ErrorKind::DiskFull,
         StoreKind::Internal => ErrorKind::Internal,

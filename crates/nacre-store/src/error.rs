@@ -38,6 +38,8 @@ pub enum ErrorKind {
     TransactionEnded,
     /// The database was opened read-only.
     ReadOnly,
+    /// Nacre does not do that yet.
+    NotSupported,
     /// Stored bytes are damaged; restore them from a copy.
     Damaged,
     /// No space left in a memory domain.
@@ -125,6 +127,10 @@ pub enum Error {
     /// The transaction was rolled back before.
     TransactionEnded,
     ReadOnly,
+    /// Nacre does not do that yet.
+    NotSupported {
+        what: String,
+    },
     /// No replica of a block is good. `object` names table, column and chunk, `reason` says what is
     /// wrong with each.
     Damaged {
@@ -200,6 +206,7 @@ impl Error {
             Self::TransactionEnded => ErrorKind::TransactionEnded,
             Self::DuplicateKey(_) => ErrorKind::DuplicateKey,
             Self::ReadOnly => ErrorKind::ReadOnly,
+            Self::NotSupported { .. } => ErrorKind::NotSupported,
             Self::Lost { .. } | Self::RedoFailed { .. } => ErrorKind::Io,
             Self::Internal { .. } => ErrorKind::Internal,
         }
@@ -274,6 +281,7 @@ impl fmt::Display for Error {
                 duplicate.constraint
             ),
             Self::ReadOnly => f.write_str("the database is open read-only"),
+            Self::NotSupported { what } => write!(f, "not supported: {what}"),
             Self::Damaged { object, reason } | Self::LoadDamaged { object, reason } => {
                 write!(f, "{object}: {reason}")
             }

@@ -29,7 +29,7 @@ use crate::manifest::{
     DatabaseId, LoadId, LoadRecord, Manifest, PartRecord, PartsChange, Record, TableId,
 };
 use crate::members::MAIN_COPIES;
-use crate::mvcc::{IsolationLevel, Transaction, TransactionInfo, Transactions};
+use crate::mvcc::{Change, IsolationLevel, NOBODY, Transaction, TransactionInfo, Transactions};
 use crate::opening::Opening;
 use crate::part::Part;
 use crate::places::LiveParts;
@@ -62,6 +62,7 @@ pub struct Store {
 struct Shared {
     database: DatabaseId,
     is_read_only: bool,
+    is_volatile: bool,
     domains: Arc<Domains>,
     notes: Mutex<Vec<String>>,
     manifest: Mutex<ManifestState>,
@@ -103,6 +104,7 @@ impl Store {
         let shared = Shared {
             database,
             is_read_only: options.is_read_only,
+            is_volatile: options.directory.is_none(),
             domains,
             notes: Mutex::new(opening.notes),
             manifest: Mutex::new(ManifestState { manifest, next_table, next_load }),
@@ -329,11 +331,12 @@ impl Store {
         let mut recorded = record.clone();
         recorded.parts.retain(|part| part.domain != DRAM_DOMAIN);
         self.append(&mut state, &Record::Load(recorded))?;
-        self.shared.transactions.commit_load(|ts| {
+        let order = |ts| {
             load.set_visible_from(ts);
             table.add_load(Arc::clone(load));
-        });
-        Ok(())
+            Ok((NOBODY, Change::Load(Arc::clone(table)), ()))
+        };
+        self.shared.transactions.commit(order, |()| Ok(())).map(|_| ())
     }
 
     /// Publishes another set of parts, that are durable, for a load; returns whether its table is
@@ -468,6 +471,17 @@ impl Store {
 
     fn manifest(&self) -> std::sync::MutexGuard<'_, ManifestState> {
         self.shared.manifest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Refuses transactions that change rows where these would be expected to outlive the process.
+    pub(crate) fn require_transactions(&self) -> Result<()> {
+        self.require_writable()?;
+        match self.shared.is_volatile {
+            true => Ok(()),
+            false => Err(Error::NotSupported {
+                what: "changes of rows in a database with a directory are not durable yet".into(),
+            }),
+        }
     }
 
     pub(crate) fn require_writable(&self) -> Result<()> {

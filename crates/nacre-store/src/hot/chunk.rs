@@ -16,7 +16,7 @@ use nacre_column::{ColumnBuffer, ColumnType};
 use crate::error::{Error, Result};
 use crate::hot::rows::HotRows;
 use crate::hot::versions::VersionKind;
-use crate::id::{RowId, TX_ID_FIRST};
+use crate::id::{CommitTs, RowId, TX_ID_FIRST};
 use crate::mvcc::{Snapshot, Stamps};
 use crate::value::ValueRef;
 
@@ -153,6 +153,17 @@ impl HotChunk {
         rows.for_each(|row| latched.versions.remove(usize::from(row), stamp));
         // ORDERING: the flag changes under the latch only.
         latched.versions.is_empty() && !self.is_retained.swap(true, Ordering::Relaxed)
+    }
+
+    /// Drops versions from the middle of the chains of these rows that nobody can need.
+    pub(crate) fn prune(
+        &self,
+        rows: impl Iterator<Item = u16>,
+        starts: &[CommitTs],
+        now: CommitTs,
+    ) {
+        let mut latched = self.write_latch();
+        rows.for_each(|row| latched.prune(usize::from(row), starts, now, &self.stamps));
     }
 
     /// Gives memory for versions back if there is none now.

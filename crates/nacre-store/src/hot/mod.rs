@@ -18,4 +18,5 @@ pub use chunk::HotChunkRef;
 pub(crate) use chunk::{HotChunk, WriteProblem};
 pub(crate) use frozen::FrozenDeletes;
 pub(crate) use list::HotList;
+pub(crate) use rows::RowView;
 pub use single_version::SingleVersion;

@@ -18,7 +18,9 @@ use crate::error::Result;
 use crate::hot::column::{HotColumn, Image};
 use crate::hot::positions::RANGE_ROWS;
 use crate::hot::versions::{EntryId, VersionKind, Versions};
+use crate::id::CommitTs;
 use crate::mvcc::{Snapshot, Stamps};
+use crate::predicate_log::ColumnSet;
 use crate::value::ValueRef;
 
 /// Version heads that are compared with zero at once.
@@ -204,6 +206,59 @@ impl HotRows {
             at = entry.next;
         }
         exists.then_some(RowView { rows: self, row, head, stop: at })
+    }
+
+    /// Drops versions from the middle of a row's chain that no snapshot can tell from their
+    /// elders: an update of a column goes if an older one of the same column is there and no active
+    /// snapshot lies between the two. What `now` does not see is left alone.
+    pub(crate) fn prune(
+        &mut self,
+        row: usize,
+        starts: &[CommitTs],
+        now: CommitTs,
+        stamps: &Stamps,
+    ) {
+        let updates: Vec<(u16, u64)> = {
+            let mut updates = Vec::new();
+            let mut at = self.versions.head(row);
+            while at != 0 {
+                let entry = self.versions.entry(at);
+                if entry.kind == VersionKind::Update {
+                    updates.push((entry.column, stamps.get(entry.stamp)));
+                }
+                at = entry.next;
+            }
+            updates
+        };
+        let mut rest = updates.as_slice();
+        self.versions.retain(row, |entry| {
+            if entry.kind != VersionKind::Update {
+                return true;
+            }
+            let Some((&(column, stamp), older)) = rest.split_first() else {
+                return true;
+            };
+            rest = older;
+            let Some((_, elder)) = older.iter().find(|(other, _)| *other == column) else {
+                return true;
+            };
+            let is_between = |start: &CommitTs| (*elder..stamp).contains(&start.0);
+            stamp > now.0 || starts.iter().any(is_between)
+        });
+    }
+
+    /// Returns the columns of a row that the transaction of a stamp updated.
+    pub(crate) fn changed_columns(&self, row: usize, stamp: u32) -> ColumnSet {
+        let mut columns = ColumnSet::default();
+        let mut at = self.versions.head(row);
+        while at != 0 {
+            let entry = self.versions.entry(at);
+            if entry.stamp == stamp && entry.kind == VersionKind::Update {
+                columns.insert(usize::from(entry.column));
+            }
+            at = entry.next;
+        }
+        columns
     }
 
     /// Calls `on_run` for runs of rows that everybody sees as they stand, and `on_row` for the

@@ -24,9 +24,10 @@ mod tests;
 mod transaction;
 mod transactions;
 mod undo;
+mod validation;
 
 pub use snapshot::{IsolationLevel, Snapshot};
 pub(crate) use stamps::Stamps;
 pub use transaction::{Savepoint, Transaction};
 pub use transactions::TransactionInfo;
-pub(crate) use transactions::Transactions;
+pub(crate) use transactions::{Change, NOBODY, Transactions};

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::hot::HotChunkRef;
 use crate::id::RowId;
 use crate::mvcc::Transaction;
+use crate::predicate_log::Predicate;
 use crate::table::{Table, TableSnapshot};
 use crate::value::ValueRef;
 
@@ -33,6 +34,11 @@ impl Transaction {
         let mut wanted: Vec<usize> = restrictions.iter().map(|(column, _)| *column).collect();
         table.check_columns(&wanted)?;
         wanted.extend_from_slice(columns);
+        let predicate = Predicate::new(columns.iter().copied().collect());
+        let narrowed = restrictions.iter().fold(predicate, |predicate, (column, restriction)| {
+            predicate.with(table.definition(), *column, restriction)
+        });
+        self.log_predicate(table, narrowed);
         let snapshot = self.table_snapshot(table);
         let mut scan = Scan { restrictions, wanted, on_row: &mut on_row };
         for chunk in snapshot.chunks()? {

@@ -4,6 +4,7 @@ mod collection;
 mod frozen;
 mod model;
 mod rules;
+mod serializable;
 mod threads;
 
 use std::sync::Arc;

@@ -13,8 +13,11 @@ use crate::error::{Error, Result};
 use crate::hot::{HotChunk, WriteProblem};
 use crate::id::{CommitTs, RowId, RowPlace};
 use crate::manifest::{LoadId, TableId};
+use crate::mvcc::transactions::Change;
 use crate::mvcc::undo::{Touched, TouchedChunk, UNDO_RECORD_BYTES, UndoBuffer, Writes};
+use crate::mvcc::validation::Validator;
 use crate::mvcc::{IsolationLevel, Snapshot};
+use crate::predicate_log::{ColumnSet, Predicate, PredicateLog, ValidationLevel};
 use crate::store::Store;
 use crate::table::{Table, TableSnapshot};
 use crate::value::{Value, ValueRef};
@@ -34,6 +37,8 @@ pub struct Transaction {
     /// Drawn with the first change.
     stamp: Option<u32>,
     undo: UndoBuffer,
+    /// What a SERIALIZABLE transaction has read.
+    reads: PredicateLog,
     /// Memory that the changes take.
     bytes: u64,
     has_ended: bool,
@@ -56,6 +61,7 @@ impl Transaction {
             snapshot: store.all_transactions().begin(level),
             stamp: None,
             undo: UndoBuffer::default(),
+            reads: PredicateLog::default(),
             bytes: 0,
             has_ended: false,
             tail: None,
@@ -85,7 +91,24 @@ impl Transaction {
         }
     }
 
-    /// Returns a table as the transaction sees it.
+    /// Notes that rows were read which were found without this transaction's help, such as by a
+    /// scan of its [`Transaction::table_snapshot`].
+    pub fn log_predicate(&mut self, table: &Arc<Table>, predicate: Predicate) {
+        if self.logs_reads() {
+            self.reads.log(table.id(), predicate);
+        }
+    }
+
+    /// Returns the log of what was read, if the transaction keeps one.
+    pub fn predicate_log(&mut self) -> Option<&mut PredicateLog> {
+        self.logs_reads().then_some(&mut self.reads)
+    }
+
+    fn logs_reads(&self) -> bool {
+        self.level == IsolationLevel::Serializable
+    }
+
+    /// Returns a table as the transaction sees it; what is read of it has to be logged.
     pub fn table_snapshot(&self, table: &Arc<Table>) -> TableSnapshot {
         table.snapshot_at(&self.snapshot)
     }
@@ -95,7 +118,8 @@ impl Transaction {
     /// # Errors
     /// [`Error::NullViolation`], [`Error::InvalidValue`]; [`Error::InvalidDefinition`] if there are
     /// more or fewer values than columns; [`Error::UnknownTable`] if it was dropped;
-    /// [`Error::ReadOnly`], [`Error::TransactionTooLarge`], [`Error::TransactionEnded`].
+    /// [`Error::ReadOnly`]; [`Error::NotSupported`] unless the database is volatile;
+    /// [`Error::TransactionTooLarge`], [`Error::TransactionEnded`].
     pub fn insert(&mut self, table: &Arc<Table>, values: &[ValueRef<'_>]) -> Result<RowId> {
         let stamp = self.prepare_write(table)?;
         let schema = table.definition();
@@ -166,7 +190,7 @@ impl Transaction {
                 self.count_bytes(bytes)?;
             }
             Err(WriteProblem::Full) => return self.move_row(table, row, fitted),
-            Err(problem) => return Err(write_error(problem, table, row)),
+            Err(problem) => return Err(self.write_error(problem, table, row)),
         }
         Ok(row)
     }
@@ -182,7 +206,7 @@ impl Transaction {
                 let chunk = table.hot().get(chunk).ok_or_else(|| unknown_row(table, row))?;
                 chunk
                     .delete(offset, (self.snapshot, stamp))
-                    .map_err(|problem| write_error(problem, table, row))?;
+                    .map_err(|problem| self.write_error(problem, table, row))?;
                 (TouchedChunk::Hot(chunk), VERSION_BYTES)
             }
             RowPlace::Frozen { load, chunk, offset } => {
@@ -190,7 +214,7 @@ impl Transaction {
                 let deletes = table.frozen_deletes(load, chunk);
                 deletes
                     .delete(offset, (self.snapshot, stamp), table.hot().stamps())
-                    .map_err(|problem| write_error(problem, table, row))?;
+                    .map_err(|problem| self.write_error(problem, table, row))?;
                 (TouchedChunk::Frozen { load, index: chunk, deletes }, VERSION_BYTES)
             }
         };
@@ -212,6 +236,10 @@ impl Transaction {
     ) -> Result<Option<T>> {
         self.require_open()?;
         table.check_columns(columns)?;
+        if self.logs_reads() {
+            let read = columns.iter().copied().collect();
+            self.reads.log_row(table.id(), row, &read);
+        }
         let RowPlace::Hot { chunk, offset } = row.place() else {
             let values = self.read_frozen(table, row, columns)?;
             return Ok(values.map(|values| {
@@ -247,8 +275,10 @@ impl Transaction {
     /// transaction without changes commits at its start.
     ///
     /// # Errors
-    /// [`Error::UnknownTable`] if a table that was changed has been dropped;
-    /// [`Error::TransactionEnded`]. The transaction is then rolled back.
+    /// [`Error::SerializationConflict`] if the transaction is SERIALIZABLE, has changes, and
+    /// another one that committed since its start changed what it read; [`Error::UnknownTable`] if
+    /// a table that was changed has been dropped; [`Error::TransactionEnded`]. The transaction is
+    /// then rolled back.
     pub fn commit(mut self) -> Result<CommitTs> {
         self.require_open()?;
         let ts = match self.stamp.filter(|_| !self.undo.is_empty()) {
@@ -266,18 +296,27 @@ impl Transaction {
 
     fn commit_writes(&mut self, stamp: u32) -> Result<CommitTs> {
         let undo = &mut self.undo;
-        let ts = self.store.all_transactions().commit(|_| {
-            match undo.touched().iter().find(|touched| touched.table.is_dropped()) {
-                Some(touched) => {
-                    let table = touched.table.definition().name.clone();
-                    Err(Error::UnknownTable { table })
-                }
-                None => Ok(Writes { undo: std::mem::take(undo), stamp }),
+        let (reads, snapshot) = (&self.reads, self.snapshot);
+        let transactions = self.store.all_transactions();
+        let order = |_| {
+            if let Some(touched) = undo.touched().iter().find(|one| one.table.is_dropped()) {
+                let table = touched.table.definition().name.clone();
+                return Err(Error::UnknownTable { table });
             }
-        })?;
-        // The stamp goes with the versions.
-        self.stamp = None;
-        Ok(ts)
+            if !reads.is_empty() {
+                let mut validator = Validator::new(reads, ValidationLevel::default());
+                let others = transactions.commits_since(snapshot.start);
+                others.iter().try_for_each(|other| validator.check(other))?;
+            }
+            let undo = std::mem::take(undo);
+            Ok((snapshot.tx, Change::Writes(Writes { undo, stamp }), ()))
+        };
+        let outcome = transactions.commit(order, |()| Ok(()));
+        if self.undo.is_empty() {
+            // The stamp went with the versions.
+            self.stamp = None;
+        }
+        outcome
     }
 
     /// Takes back what is not committed and leaves the list of active transactions.
@@ -377,7 +416,7 @@ impl Transaction {
         match self.stamp {
             Some(stamp) => Ok(stamp),
             None => {
-                self.store.require_writable()?;
+                self.store.require_transactions()?;
                 let stamp = transactions.stamps().take(self.snapshot.tx)?;
                 self.stamp = Some(stamp);
                 Ok(stamp)
@@ -387,6 +426,15 @@ impl Transaction {
 
     pub(super) fn require_open(&self) -> Result<()> {
         if self.has_ended { Err(Error::TransactionEnded) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn write_error(&mut self, problem: WriteProblem, table: &Table, row: RowId) -> Error {
+        if matches!(problem, WriteProblem::Missing) && self.logs_reads() {
+            // Who is told that a row does not exist has read that.
+            self.reads.log_row(table.id(), row, &ColumnSet::default());
+        }
+        write_error(problem, table, row)
     }
 
     /// Counts memory; if it is too much the transaction is rolled back.

@@ -4,21 +4,29 @@
 //! 1. `clock` is the timestamp of the last commit that new snapshots see. It is read for a start
 //!    and the start noted under one lock, so no version is dropped that a new snapshot needs.
 //! 2. `recent` is in commit order and holds every commit that an active snapshot does not see.
+//! 3. A commit is ordered under the lock: it gets its timestamp and is validated against all before
+//!    it. It settles, that is becomes durable, outside of it, so that several can do so together,
+//!    and is visible after that. When a commit has settled, all before it have.
 //! # Source
 //! [Muehlbauer16 2.2.4] collection at commit, by the oldest active start. Differs: readers hold
 //! the latch of a chunk while they walk a chain, so memory is used again at once and no tombstone
-//! is needed.
+//! is needed; and a commit drops versions of its rows that lie between active snapshots, so that a
+//! long reader does not make chains grow.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::hot::HotChunk;
 use crate::id::{CommitTs, TX_ID_FIRST, TxId};
 use crate::mvcc::undo::Writes;
 use crate::mvcc::{IsolationLevel, Snapshot, Stamps};
+use crate::table::Table;
+
+/// The id of no transaction.
+pub(crate) const NOBODY: TxId = TxId(0);
 
 /// Most bytes of changes of one transaction unless set otherwise: 1 GiB.
 const TRANSACTION_BYTES_MAX: u64 = 1 << 30;
@@ -72,7 +80,25 @@ impl ActiveList {
 #[derive(Debug)]
 pub(crate) struct Committed {
     pub(crate) ts: CommitTs,
-    pub(crate) writes: Writes,
+    pub(crate) tx: TxId,
+    pub(crate) change: Change,
+}
+
+/// What a commit makes visible.
+#[derive(Debug)]
+pub(crate) enum Change {
+    Writes(Writes),
+    /// A bulk load into a table.
+    Load(Arc<Table>),
+}
+
+/// Commits in their order.
+#[derive(Debug, Default)]
+struct CommitOrder {
+    /// The last timestamp that was drawn.
+    last: CommitTs,
+    /// Commits that have not settled, with the stamp of their versions.
+    pending: VecDeque<(CommitTs, Option<u32>)>,
 }
 
 /// The transactions of a database.
@@ -81,8 +107,7 @@ pub(crate) struct Transactions {
     stamps: Arc<Stamps>,
     clock: AtomicU64,
     active: Mutex<ActiveList>,
-    /// Held from the drawing of a timestamp to its publication.
-    commit: Mutex<()>,
+    commit: Mutex<CommitOrder>,
     recent: Mutex<VecDeque<Arc<Committed>>>,
     retained: Mutex<VecDeque<Arc<HotChunk>>>,
     bytes_max: AtomicU64,
@@ -94,7 +119,7 @@ impl Default for Transactions {
             stamps: Arc::default(),
             clock: AtomicU64::new(0),
             active: Mutex::new(ActiveList { next_tx: TX_ID_FIRST, list: VecDeque::new() }),
-            commit: Mutex::new(()),
+            commit: Mutex::default(),
             recent: Mutex::default(),
             retained: Mutex::default(),
             bytes_max: AtomicU64::new(TRANSACTION_BYTES_MAX),
@@ -138,27 +163,88 @@ impl Transactions {
         snapshot
     }
 
-    /// Commits changes: `prepare` gets the timestamp and hands them over, or refuses; then they are
-    /// visible.
-    pub(crate) fn commit(
+    /// Commits: `order` gets the timestamp and refuses or says what changes and whose it is;
+    /// `settle` makes that and all before it durable.
+    pub(crate) fn commit<T>(
         &self,
-        prepare: impl FnOnce(CommitTs) -> Result<Writes>,
+        order: impl FnOnce(CommitTs) -> Result<(TxId, Change, T)>,
+        settle: impl FnOnce(T) -> Result<()>,
     ) -> Result<CommitTs> {
-        let _commit = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
-        let ts = CommitTs(self.now().0 + 1);
-        let writes = prepare(ts)?;
-        self.stamps.commit(writes.stamp, ts);
-        self.recent().push_back(Arc::new(Committed { ts, writes }));
-        self.publish(ts);
+        let mut commit = self.commit_order();
+        let ts = CommitTs(commit.last.0 + 1);
+        let (tx, change, settled) = order(ts)?;
+        commit.last = ts;
+        let stamp = match &change {
+            Change::Writes(writes) => Some(writes.stamp),
+            Change::Load(_) => None,
+        };
+        commit.pending.push_back((ts, stamp));
+        let committed = Arc::new(Committed { ts, tx, change });
+        self.recent().push_back(Arc::clone(&committed));
+        drop(commit);
+        match settle(settled) {
+            Ok(()) => self.publish(ts),
+            Err(error) => self.withdraw(ts, error)?,
+        }
+        self.prune(&committed);
         Ok(ts)
     }
 
-    /// Makes something visible that has no versions of rows: `publish` gets the timestamp.
-    pub(crate) fn commit_load(&self, publish: impl FnOnce(CommitTs)) {
-        let _commit = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
-        let ts = CommitTs(self.now().0 + 1);
-        publish(ts);
-        self.publish(ts);
+    /// Makes all commits up to `ts` visible, in order.
+    fn publish(&self, ts: CommitTs) {
+        let mut commit = self.commit_order();
+        while let Some(&(next, stamp)) = commit.pending.front().filter(|(next, _)| *next <= ts) {
+            if let Some(stamp) = stamp {
+                self.stamps.commit(stamp, next);
+            }
+            // ORDERING: pairs with the load in `now`; only the holder of the commit lock stores.
+            self.clock.store(next.0, Ordering::Release);
+            commit.pending.pop_front();
+        }
+    }
+
+    /// Takes a commit back that could not be made durable, unless a later one took it along.
+    fn withdraw(&self, ts: CommitTs, error: Error) -> Result<()> {
+        let mut commit = self.commit_order();
+        let Some(position) = commit.pending.iter().position(|(pending, _)| *pending == ts) else {
+            return Ok(());
+        };
+        commit.pending.remove(position);
+        let withdrawn = {
+            let mut recent = self.recent();
+            let position = recent.iter().position(|committed| committed.ts == ts);
+            position.and_then(|position| recent.remove(position))
+        };
+        drop(commit);
+        if let Some(Change::Writes(writes)) = withdrawn.as_ref().map(|one| &one.change) {
+            writes.undo.undo_all();
+            self.stamps.give_back(writes.stamp);
+        }
+        Err(error)
+    }
+
+    /// Drops versions of the rows of a commit that a long reader keeps from being collected, but
+    /// that it does not see.
+    fn prune(&self, committed: &Committed) {
+        let Change::Writes(writes) = &committed.change else {
+            return;
+        };
+        let active = self.active();
+        let now = self.now();
+        let others = active.list.iter().filter(|one| one.snapshot.tx != committed.tx);
+        let mut starts: Vec<CommitTs> = others.map(|one| one.snapshot.start).collect();
+        drop(active);
+        starts.dedup();
+        if starts.first().is_some_and(|oldest| *oldest < committed.ts) {
+            writes.undo.prune(&starts, now);
+        }
+    }
+
+    /// Returns the commits after `start`, oldest first.
+    pub(crate) fn commits_since(&self, start: CommitTs) -> Vec<Arc<Committed>> {
+        let recent = self.recent();
+        let first = recent.partition_point(|committed| committed.ts <= start);
+        recent.range(first..).cloned().collect()
     }
 
     /// Ends a transaction whose changes, if it has any, are committed or taken back, and drops what
@@ -185,8 +271,10 @@ impl Transactions {
             recent.drain(..end).collect()
         };
         for committed in old {
-            let emptied = committed.writes.release(&self.stamps);
-            self.retain(emptied);
+            if let Change::Writes(writes) = &committed.change {
+                let emptied = writes.release(&self.stamps);
+                self.retain(emptied);
+            }
         }
     }
 
@@ -227,9 +315,8 @@ impl Transactions {
         CommitTs(self.clock.load(Ordering::Acquire))
     }
 
-    fn publish(&self, ts: CommitTs) {
-        // ORDERING: pairs with the load in `now`; only the holder of the commit lock stores.
-        self.clock.store(ts.0, Ordering::Release);
+    fn commit_order(&self) -> MutexGuard<'_, CommitOrder> {
+        self.commit.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn active(&self) -> MutexGuard<'_, ActiveList> {

@@ -7,12 +7,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::hot::{FrozenDeletes, HotChunk};
+use crate::id::CommitTs;
 use crate::manifest::LoadId;
 use crate::mvcc::Stamps;
 use crate::table::Table;
 
 /// Rows whose versions are dropped before a chunk's latch is given to others.
 const RELEASE_ROWS: usize = 1_024;
+
+/// Chunks that are found by looking at each: most transactions touch no more.
+const TOUCHED_FEW: usize = 8;
 
 /// A chunk that a transaction changed.
 #[derive(Debug)]
@@ -61,6 +65,7 @@ pub(crate) const UNDO_RECORD_BYTES: usize = size_of::<UndoRecord>();
 #[derive(Debug, Default)]
 pub(crate) struct UndoBuffer {
     touched: Vec<Touched>,
+    /// Numbers of all but the first few.
     numbers: HashMap<ChunkKey, u32>,
     records: Vec<UndoRecord>,
 }
@@ -87,6 +92,14 @@ impl UndoBuffer {
         if let Some(last) = last.filter(|last| self.touched[*last as usize].key() == key) {
             return last;
         }
+        let few = self.touched.len().min(TOUCHED_FEW);
+        if let Some(number) = self.touched[..few].iter().position(|one| one.key() == key) {
+            return number as u32;
+        }
+        if few < TOUCHED_FEW {
+            self.touched.push(touched);
+            return few as u32;
+        }
         *self.numbers.entry(key).or_insert_with(|| {
             self.touched.push(touched);
             self.touched.len() as u32 - 1
@@ -100,10 +113,38 @@ impl UndoBuffer {
 
     /// Takes back all changes but the first `len`, newest first.
     pub(crate) fn undo_to(&mut self, len: usize) {
-        for record in self.records.drain(len.min(self.records.len())..).rev() {
-            match &self.touched[record.touched as usize].chunk {
-                TouchedChunk::Hot(chunk) => chunk.undo(record.row, record.versions.into()),
-                TouchedChunk::Frozen { deletes, .. } => deletes.undo(record.row),
+        while self.records.len() > len
+            && let Some(record) = self.records.pop()
+        {
+            self.undo(record);
+        }
+    }
+
+    /// Takes back all changes of a commit that failed, newest first.
+    pub(crate) fn undo_all(&self) {
+        self.records.iter().rev().for_each(|record| self.undo(*record));
+    }
+
+    fn undo(&self, record: UndoRecord) {
+        match &self.touched[record.touched as usize].chunk {
+            TouchedChunk::Hot(chunk) => chunk.undo(record.row, record.versions.into()),
+            TouchedChunk::Frozen { deletes, .. } => deletes.undo(record.row),
+        }
+    }
+
+    /// Returns the chunk and number of each row that was changed, once for each change.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (&Touched, u16)> {
+        self.records.iter().map(|record| (&self.touched[record.touched as usize], record.row))
+    }
+
+    /// Drops versions of the changed rows that lie between active snapshots, which see `now` or
+    /// less.
+    pub(crate) fn prune(&self, starts: &[CommitTs], now: CommitTs) {
+        for run in self.records.chunk_by(|one, other| one.touched == other.touched) {
+            if let TouchedChunk::Hot(chunk) = &self.touched[run[0].touched as usize].chunk {
+                for some in run.chunks(RELEASE_ROWS) {
+                    chunk.prune(some.iter().map(|record| record.row), starts, now);
+                }
             }
         }
     }

@@ -178,6 +178,32 @@ fn tables_of_others_and_dropped_ones_are_refused() {
 }
 
 #[test]
+fn changes_that_would_not_last_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = Some(directory.path().join("db"));
+    let (_volatile, like) = database();
+    let open = |is_read_only| {
+        let options = OpenOptions { directory: path.clone(), is_read_only, ..Default::default() };
+        Store::open(options).unwrap()
+    };
+    let store = open(false);
+    let table = store.create_table(TableSchema::clone(&like.schema())).unwrap();
+    load(&store, &table, 0..3);
+    let mut tx = begin(&store);
+    let error = tx.insert(&table, &[ValueRef::Null, ValueRef::Null]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotSupported);
+    let rows = all(&mut tx, &table);
+    assert_eq!(tx.delete(&table, rows[0].0).unwrap_err().kind(), ErrorKind::NotSupported);
+    tx.commit().unwrap();
+    drop((store, table));
+    let store = open(true);
+    let table = store.table("t").unwrap();
+    let mut tx = begin(&store);
+    assert_eq!(all(&mut tx, &table), rows);
+    assert_eq!(tx.delete(&table, rows[0].0).unwrap_err().kind(), ErrorKind::ReadOnly);
+}
+
+#[test]
 fn scan_applies_conditions() {
     let (store, table) = database();
     load(&store, &table, 0..10);

@@ -1,0 +1,171 @@
+//! Validation: could all reads of a transaction have been made at its commit?
+//!
+//! The rows that others have written since its start are checked against what it has read. Their
+//! before- and after-images are still there: versions stay as long as a transaction is active that
+//! began before them.
+//!
+//! # Invariants
+//! 1. A conflict is never missed; one may be found where there is none, since predicates are coarse
+//!    at their edges.
+//! # Source
+//! [Muehlbauer16 2.2.3] precision locking. Differs: a bulk load conflicts with any read of its
+//! table, its rows are not looked at.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::hot::{HotChunk, RowView};
+use crate::id::{CommitTs, RowId};
+use crate::manifest::{LoadId, TableId};
+use crate::mvcc::transactions::{Change, Committed};
+use crate::mvcc::undo::TouchedChunk;
+use crate::mvcc::{NOBODY, Snapshot};
+use crate::predicate_log::{PredicateLog, PredicateTree, RowChange, RowImage, ValidationLevel};
+use crate::table::Table;
+use crate::value::{Value, ValueRef};
+
+/// What a transaction has read, ready to be compared with what others wrote.
+pub(crate) struct Validator<'a> {
+    log: &'a PredicateLog,
+    level: ValidationLevel,
+    /// Built for the tables that others wrote.
+    trees: BTreeMap<TableId, Option<PredicateTree<'a>>>,
+}
+
+impl<'a> Validator<'a> {
+    pub(crate) fn new(log: &'a PredicateLog, level: ValidationLevel) -> Self {
+        Self { log, level, trees: BTreeMap::new() }
+    }
+
+    /// Checks what another transaction committed meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::SerializationConflict`] naming the table, what was read and the row that was
+    /// written; that of a damaged block.
+    pub(crate) fn check(&mut self, committed: &Committed) -> Result<()> {
+        let writes = match &committed.change {
+            Change::Writes(writes) => writes,
+            Change::Load(table) => return self.check_load(table),
+        };
+        for (touched, row) in writes.undo.rows() {
+            let (table, level) = (&touched.table, self.level);
+            let Some(tree) = self.tree(table.id()) else {
+                continue;
+            };
+            let (found, row) = match &touched.chunk {
+                TouchedChunk::Hot(chunk) => {
+                    let id = RowId::hot(chunk.id(), row);
+                    (check_hot(tree, level, (chunk, id), committed, writes.stamp), Some(id))
+                }
+                TouchedChunk::Frozen { load, index, .. } => {
+                    let found = check_frozen(tree, level, table, (*load, *index, row))?;
+                    (found, RowId::frozen(*load, *index, row))
+                }
+            };
+            if let Some(predicate) = found {
+                let read = tree.describe(predicate, table.definition());
+                let row = row.map_or_else(String::new, |row| format!(" at {row}"));
+                return Err(conflict(
+                    table,
+                    format!(
+                        "a transaction that committed since changed the row{row}, which belongs to \
+                         what this one read ({read})"
+                    ),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_load(&mut self, table: &Arc<Table>) -> Result<()> {
+        match self.log.table(table.id()).is_some_and(|log| !log.is_empty()) {
+            true => Err(conflict(table, "rows were loaded since this transaction read it".into())),
+            false => Ok(()),
+        }
+    }
+
+    fn tree(&mut self, table: TableId) -> Option<&PredicateTree<'a>> {
+        let log = self.log;
+        let build = || log.table(table).filter(|log| !log.is_empty()).map(|log| log.tree());
+        self.trees.entry(table).or_insert_with(build).as_ref()
+    }
+}
+
+fn check_hot(
+    tree: &PredicateTree<'_>,
+    level: ValidationLevel,
+    (chunk, id): (&HotChunk, RowId),
+    committed: &Committed,
+    stamp: u32,
+) -> Option<usize> {
+    let row = usize::from(id.offset());
+    let before = Snapshot { start: CommitTs(committed.ts.0.saturating_sub(1)), tx: NOBODY };
+    let after = Snapshot { start: committed.ts, tx: committed.tx };
+    chunk.with(|rows| {
+        let image = |view| HotImage { row: id, view };
+        let before = rows.view(row, before, chunk.stamps()).map(image);
+        let after = rows.view(row, after, chunk.stamps()).map(image);
+        match (&before, &after) {
+            (None, None) => None,
+            (None, Some(after)) => tree.conflict(RowChange::Insert(after), level),
+            (Some(before), None) => tree.conflict(RowChange::Delete(before), level),
+            (Some(before), Some(after)) => {
+                let changed = &rows.changed_columns(row, stamp);
+                tree.conflict(RowChange::Update { before, after, changed }, level)
+            }
+        }
+    })
+}
+
+fn check_frozen(
+    tree: &PredicateTree<'_>,
+    level: ValidationLevel,
+    table: &Arc<Table>,
+    (load, index, row): (LoadId, u32, u16),
+) -> Result<Option<usize>> {
+    let everything = Snapshot { start: CommitTs(u64::MAX), tx: NOBODY };
+    let (Some(chunk), Some(id)) =
+        (table.frozen_chunk(load, index, &everything)?, RowId::frozen(load, index, row))
+    else {
+        return Ok(None);
+    };
+    let columns = 0..table.definition().columns.len();
+    let values = columns.map(|column| chunk.value(column, row.into())).collect::<Result<_>>()?;
+    let before = FrozenImage { row: id, values };
+    Ok(tree.conflict(RowChange::Delete(&before), level))
+}
+
+fn conflict(table: &Table, reason: String) -> Error {
+    Error::SerializationConflict { table: table.definition().name.clone(), reason }
+}
+
+struct HotImage<'a> {
+    row: RowId,
+    view: RowView<'a>,
+}
+
+impl RowImage for HotImage<'_> {
+    fn row(&self) -> RowId {
+        self.row
+    }
+
+    fn value(&self, column: usize) -> ValueRef<'_> {
+        self.view.value(column)
+    }
+}
+
+struct FrozenImage {
+    row: RowId,
+    values: Vec<Value>,
+}
+
+impl RowImage for FrozenImage {
+    fn row(&self) -> RowId {
+        self.row
+    }
+
+    fn value(&self, column: usize) -> ValueRef<'_> {
+        self.values[column].as_ref()
+    }
+}
