@@ -382,10 +382,10 @@ impl Heap {
             return Err(self.damaged(head, "no group begins here"));
         };
         if group.changed_by != self.journal_id {
-            let found = set.read(self.line_offset(head), LINE_BYTES as u64)?;
-            if found != group.run().encode(head) {
-                return Err(self.damaged(head, "its line changed behind the heap's back"));
-            }
+            let expected = group.run().encode(head);
+            let check = |found: &[u8]| if found == expected { Ok(()) } else { Err(()) };
+            set.read_verified(self.line_offset(head), LINE_BYTES as u64, check)?
+                .map_err(|()| self.damaged(head, "its line changed behind the heap's back"))?;
         }
         Ok(*group)
     }

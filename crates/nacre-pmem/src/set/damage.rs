@@ -14,8 +14,9 @@ use std::sync::{Mutex, PoisonError};
 use crate::error::Result;
 use crate::set::pool_set::PoolSet;
 
-/// Ranges that are noted at most; what is found beyond that is found again by a later read.
-const RANGES_MAX: usize = 64;
+/// Ranges that are noted at most, all parts of a leaf in 7 members for instance; what is found
+/// beyond that is found again by a later read.
+const RANGES_MAX: usize = 512;
 
 /// A range that a reader found damaged in one member and whole in another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,10 +54,11 @@ impl Damage {
 }
 
 impl PoolSet {
-    /// As [`PoolSet::read_with`], for an `f` that can tell that bytes are damaged: on its error it
-    /// is called with the range of the other good members, each once, until it returns none. The
-    /// members before that one are noted as damaged there. If all are, its first error is returned
-    /// within.
+    /// As [`PoolSet::read_with`], for an `f` that can tell whether any byte of the range is
+    /// damaged: on its error it is called with the range of the other good members, each once,
+    /// until it returns none. The members before that one are noted as damaged there, and their
+    /// range is replaced by that of this one later (see [`PoolSet::repair_damaged`]): so `f` must
+    /// not be content with a part. If all are damaged, its first error is returned within.
     ///
     /// # Errors
     /// As for [`PoolSet::read_with`].
@@ -93,13 +95,34 @@ impl PoolSet {
                     for damaged in damaged {
                         let whole_index = index;
                         let range = DamagedRange { index: damaged, whole_index, offset, bytes };
-                        self.damage.note(range);
+                        self.note_damage(range);
                     }
                     return Ok(Ok(value));
                 }
             }
         }
         Ok(Err(error))
+    }
+
+    /// Returns the bytes of a range as a good member has them, `None` if it lost pages of it.
+    ///
+    /// # Errors
+    /// As for [`PoolSet::read_member`].
+    pub(crate) fn copy_of_member(
+        &self,
+        index: u32,
+        offset: u64,
+        bytes: u64,
+    ) -> Result<Option<Vec<u8>>> {
+        let copy = self.read_member(index, offset, bytes)?.to_vec();
+        let pool = self.members[self.position(index)?].mapped()?;
+        Ok(pool.check_range(offset, bytes).is_ok().then_some(copy))
+    }
+
+    /// Notes a range of which every byte is known to be whole in the member that it names.
+    #[cold]
+    pub(crate) fn note_damage(&self, range: DamagedRange) {
+        self.damage.note(range);
     }
 
     /// Returns what readers found damaged and nobody repaired so far.
@@ -114,23 +137,27 @@ impl PoolSet {
         self.damage.has_ranges.load(Ordering::Relaxed)
     }
 
-    /// Repairs what readers found damaged: the range of every good member becomes that of the
-    /// member where it was whole. Returns what was repaired.
+    /// Repairs what readers found damaged: the range becomes that of the member where it was
+    /// whole. Returns what was repaired.
     ///
     /// # Errors
     /// `ReadOnly`, `NoReplica`. What is left is found again by a later read.
     pub fn repair_damaged(&mut self) -> Result<Vec<DamagedRange>> {
         self.check_writable()?;
-        let mut ranges = self.damage.take();
-        ranges.retain(|range| {
-            let whole = self.position(range.whole_index);
-            whole.is_ok_and(|position| self.members[position].is_good())
-        });
-        for &DamagedRange { whole_index, offset, bytes, .. } in &ranges {
+        let mut repaired = Vec::new();
+        for range in self.damage.take() {
+            let DamagedRange { index, whole_index, offset, bytes } = range;
+            let (Ok(target), Ok(whole)) = (self.position(index), self.position(whole_index)) else {
+                continue;
+            };
+            if !self.members[target].is_good() || !self.members[whole].is_good() {
+                continue;
+            }
             self.prepare(offset, bytes)?;
-            let whole = self.position(whole_index)?;
-            self.equalise_from(Some(whole), &[(offset, offset + bytes)])?;
+            if self.copy_from(whole, target, &[(offset, offset + bytes)])? {
+                repaired.push(range);
+            }
         }
-        Ok(ranges)
+        Ok(repaired)
     }
 }

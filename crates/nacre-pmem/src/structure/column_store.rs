@@ -101,26 +101,9 @@ impl ColumnStore {
     /// `Foreign` if none is there, `TooNew`, `Corrupt` if its header is damaged, `OutOfRange` if
     /// the pool set is too short for it.
     pub fn open_at(set: &PoolSet, offset: u64) -> Result<ColumnStore> {
-        let header: [u8; USED_BYTES] = array(set.read(offset, USED_BYTES as u64)?, 0);
-        let problem = |kind, problem: String, remedy| {
-            Err(Error::new(kind, format!("column store at offset {offset}"), problem, remedy))
-        };
-        if header[..8] != MAGIC {
-            let text = format!("magic {:02x?} is none of a column store", &header[..8]);
-            return problem(ErrorKind::Foreign, text, "check the offset and the pool set");
-        }
-        let (stored, crc) = (word(&header, CRC_OFFSET), crc32c::crc32c(&header[..CRC_OFFSET]));
-        if stored != crc {
-            let text = format!("header checksum {stored:#010x} does not match {crc:#010x}");
-            return problem(ErrorKind::Corrupt, text, "restore it from a replica");
-        }
-        let version = word(&header, 8);
-        if version != VERSION {
-            let text = format!("version {version}, but this software knows {VERSION}");
-            return problem(ErrorKind::TooNew, text, "use a newer version");
-        }
-        let rows = u64::from_le_bytes(array(&header, 16));
-        ColumnStore::new(set, offset, word(&header, 12), rows)
+        let decode = |header: &[u8]| decode_header(header, offset);
+        let (width, rows) = set.read_verified(offset, USED_BYTES as u64, decode)??;
+        ColumnStore::new(set, offset, width, rows)
     }
 
     fn new(set: &PoolSet, offset: u64, width: u32, rows: u64) -> Result<ColumnStore> {
@@ -250,6 +233,28 @@ impl ColumnStore {
             "",
         )
     }
+}
+
+/// Returns width and rows from a header, which lies at `offset`.
+fn decode_header(header: &[u8], offset: u64) -> Result<(u32, u64)> {
+    let problem = |kind, problem: String, remedy| {
+        Err(Error::new(kind, format!("column store at offset {offset}"), problem, remedy))
+    };
+    if header[..8] != MAGIC {
+        let text = format!("magic {:02x?} is none of a column store", &header[..8]);
+        return problem(ErrorKind::Foreign, text, "check the offset and the pool set");
+    }
+    let (stored, crc) = (word(header, CRC_OFFSET), crc32c::crc32c(&header[..CRC_OFFSET]));
+    if stored != crc {
+        let text = format!("header checksum {stored:#010x} does not match {crc:#010x}");
+        return problem(ErrorKind::Corrupt, text, "restore it from a replica");
+    }
+    let version = word(header, 8);
+    if version != VERSION {
+        let text = format!("version {version}, but this software knows {VERSION}");
+        return problem(ErrorKind::TooNew, text, "use a newer version");
+    }
+    Ok((word(header, 12), u64::from_le_bytes(array(header, 16))))
 }
 
 fn word(bytes: &[u8], offset: usize) -> u32 {

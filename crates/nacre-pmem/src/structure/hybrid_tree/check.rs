@@ -4,7 +4,8 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use super::entry::{Reference, Stored};
-use super::leaf::{Leaf, LeafRef};
+use super::leaf::Leaf;
+use super::link::LeafRef;
 use super::list::Walk;
 use super::separators::Seek;
 use super::tree::{HybridTree, State};

@@ -6,7 +6,9 @@
 //! extent. The next update probably takes the extent that this one gave back.
 
 use super::entry::{self, CRC_OFFSET, INLINE_BYTES_MAX, Reference, Stored};
-use super::leaf::{Damage, Hit, LeafRef};
+use super::first_line::Live;
+use super::leaf::{Damage, Hit};
+use super::link::LeafRef;
 use super::tree::State;
 use super::write::Spot;
 use crate::error::Result;
@@ -28,7 +30,7 @@ impl State {
         key: &[u8],
         value: &[u8],
         fingerprint: u8,
-        live: u64,
+        live: Live,
         hit: Option<Hit>,
     ) -> Result<()> {
         let leaf = self.inner.leaf(key);
@@ -55,7 +57,7 @@ impl State {
             // Free units, and the fingerprint of a slot that is not live, mean nothing.
             tx.write_new(leaf.slot_offset(slot), &buffer)?;
             tx.write_new(leaf.fingerprint_offset(slot), &[fingerprint])?;
-            tx.write(leaf.offset(), &live.to_le_bytes())?;
+            tx.write(leaf.offset(), &live.word().to_le_bytes())?;
             old.map_or(Ok(()), |old| heap.free(tx, old.offset))
         })?;
         self.note_entry(key, slot, bytes, hit);
@@ -85,11 +87,11 @@ impl State {
     ///
     /// # Errors
     /// As for [`State::replace_extent`].
-    pub(super) fn delete_extent(&mut self, leaf: LeafRef, slot: usize, live: u64) -> Result<()> {
+    pub(super) fn delete_extent(&mut self, leaf: LeafRef, slot: usize, live: Live) -> Result<()> {
         let reference = self.reference(leaf, slot)?;
         let heap = &mut self.heap;
         self.set.transaction(|tx| {
-            tx.write(leaf.offset(), &live.to_le_bytes())?;
+            tx.write(leaf.offset(), &live.word().to_le_bytes())?;
             heap.free(tx, reference.offset)
         })
     }

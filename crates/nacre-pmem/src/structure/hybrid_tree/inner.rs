@@ -10,7 +10,7 @@
 //! # Source
 //! [Zarubin22 3.1.1, Fig. 3.1] inner nodes organized as a B+-tree in volatile memory.
 
-use super::leaf::LeafRef;
+use super::link::LeafRef;
 use super::separators::{Seek, Separators};
 use crate::prefetch;
 

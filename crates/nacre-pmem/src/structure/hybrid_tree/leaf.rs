@@ -6,11 +6,8 @@
 //!
 //! | offset | bytes | field |
 //! |---|---|---|
-//! | 0 | 8 | bit s: slot s holds a live entry (the publish word); bits 56..64 are 0 |
-//! | 8 | 56 | fingerprint of each slot |
-//! | 64 | 8 | next leaf ([`LeafRef`]), 0 at the end |
-//! | 72 | 4 | magic |
-//! | 76 | 4 | CRC-32C of the leaf's own [`LeafRef`] |
+//! | 0 | 64 | publish word and fingerprints (see `first_line`) |
+//! | 64 | 16 | next leaf (see `link`) |
 //! | 3 units | | entries |
 //!
 //! A point read touches the first line and the entry's: a live bit and an equal fingerprint name
@@ -20,7 +17,9 @@
 //! [Zarubin22 3.1.1] leaves as a linked list; fingerprints as in the FPTree that it names.
 
 use super::entry::{self, Entry};
-use crate::error::{Error, ErrorKind};
+use super::first_line::{FirstLine, LINE_BYTES, Live, bits};
+use super::link::{CLASS_MAX, LINK_AT, LINK_BYTES, LeafRef, Link};
+use crate::error::Error;
 use crate::prefetch;
 
 /// Entries that a leaf can hold.
@@ -29,52 +28,19 @@ pub(super) const SLOTS: usize = 56;
 const FIRST_UNIT: usize = 3;
 const UNITS: usize = 64;
 const UNIT_BYTES_MIN: usize = 32;
-/// Largest class.
-pub(super) const CLASS_MAX: u8 = 3;
-const NEXT_OFFSET: usize = 64;
-const MAGIC_OFFSET: usize = 72;
-const MAGIC: [u8; 4] = *b"NLEF";
 /// Bytes before the entries that are in use.
-const HEADER_BYTES: usize = 80;
+const HEADER_BYTES: usize = LINE_BYTES + LINK_BYTES;
 /// Units that hold the header.
 const HEADER_UNITS: u64 = (1 << FIRST_UNIT) - 1;
 
-const _: () = assert!(HEADER_BYTES <= FIRST_UNIT * UNIT_BYTES_MIN);
+const _: () = assert!(LINE_BYTES as u64 == LINK_AT && HEADER_BYTES <= FIRST_UNIT * UNIT_BYTES_MIN);
 // A leaf of the largest class holds six of the largest entries, so that a split always helps.
 const _: () =
     assert!(6 * entry::ENTRY_BYTES_MAX.div_ceil(UNIT_BYTES_MIN << CLASS_MAX) <= UNITS - FIRST_UNIT);
 
-/// Offset and class of a leaf in one word: offsets are multiples of 64, the low bits are the class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct LeafRef(u64);
-
 impl LeafRef {
     /// Size of the smallest leaf.
     pub(super) const MIN: u64 = (UNITS * UNIT_BYTES_MIN) as u64;
-
-    /// `None` if the word cannot be one.
-    pub(super) fn from_word(word: u64) -> Option<LeafRef> {
-        (word >= 64 && word % 64 <= u64::from(CLASS_MAX)).then_some(LeafRef(word))
-    }
-
-    pub(super) fn new(offset: u64, class: u8) -> LeafRef {
-        assert!(offset.is_multiple_of(64) && offset > 0 && class <= CLASS_MAX);
-        LeafRef(offset | u64::from(class))
-    }
-
-    pub(super) fn word(self) -> u64 {
-        self.0
-    }
-
-    #[inline]
-    pub(super) fn offset(self) -> u64 {
-        self.0 & !63
-    }
-
-    #[inline]
-    pub(super) fn class(self) -> u8 {
-        (self.0 & 63) as u8
-    }
 
     /// Returns the size of the leaf.
     #[inline]
@@ -87,25 +53,9 @@ impl LeafRef {
         self.offset() + ((slot + FIRST_UNIT) * unit_bytes(self.class())) as u64
     }
 
-    /// Returns the offset of the word that names the next leaf.
-    pub(super) fn next_offset(self) -> u64 {
-        self.offset() + NEXT_OFFSET as u64
-    }
-
     /// Returns the offset of the fingerprint of `slot`.
     pub(super) fn fingerprint_offset(self, slot: usize) -> u64 {
         self.offset() + 8 + slot as u64
-    }
-
-    /// Returns the error for damage in this leaf.
-    #[cold]
-    pub(super) fn corrupt(self, problem: impl Into<String>) -> Error {
-        Error::new(
-            ErrorKind::Corrupt,
-            format!("leaf at offset {} of the hybrid tree", self.offset()),
-            problem,
-            "rebuild the pool from a replica",
-        )
     }
 }
 
@@ -204,7 +154,9 @@ pub(super) enum Damage {
     Fingerprint(usize),
     /// The entry overlaps another.
     Overlap(usize),
-    /// The first line cannot be right, or the leaf is no leaf.
+    /// The check of the first line does not match.
+    FirstLine,
+    /// The leaf is no leaf, or its link is damaged.
     Header,
 }
 
@@ -217,6 +169,7 @@ impl Damage {
             Damage::Checksum(slot) => format!("checksum of entry {slot} does not match"),
             Damage::Fingerprint(slot) => format!("fingerprint of entry {slot} does not match"),
             Damage::Overlap(slot) => format!("entry {slot} overlaps another"),
+            Damage::FirstLine => "check of its first line does not match".to_string(),
             Damage::Header => "its header is none of a leaf".to_string(),
         })
     }
@@ -237,36 +190,26 @@ impl<'a> Leaf<'a> {
         Leaf { bytes, class }
     }
 
-    #[inline]
-    fn u64_at(self, offset: usize) -> u64 {
-        let mut word = [0; 8];
-        word.copy_from_slice(&self.bytes[offset..offset + 8]);
-        u64::from_le_bytes(word)
-    }
-
     pub(super) fn bytes(self) -> &'a [u8] {
         self.bytes
     }
 
-    /// Returns the publish word.
+    /// Returns the first line, unchecked.
     #[inline]
-    pub(super) fn live(self) -> u64 {
-        self.u64_at(0)
+    pub(super) fn first_line(self) -> FirstLine {
+        FirstLine::of(self.bytes)
     }
 
-    /// Returns the word that names the next leaf.
-    pub(super) fn next_word(self) -> u64 {
-        self.u64_at(NEXT_OFFSET)
+    /// Returns the first line if its check agrees.
+    #[inline]
+    pub(super) fn whole_line(self) -> Result<FirstLine, Damage> {
+        let line = self.first_line();
+        if line.is_whole() { Ok(line) } else { Err(Damage::FirstLine) }
     }
 
-    /// Whether the header is that of `leaf`.
-    pub(super) fn is(self, leaf: LeafRef) -> bool {
-        self.bytes[MAGIC_OFFSET..HEADER_BYTES] == identity(leaf) && self.live() >> SLOTS == 0
-    }
-
-    /// Returns the slots that hold live entries, ascending.
-    pub(super) fn slots(self) -> impl Iterator<Item = usize> {
-        bits(self.live())
+    /// Returns the word that names the leaf behind this one, which is `leaf`.
+    pub(super) fn next_word(self, leaf: LeafRef) -> Result<u64, Damage> {
+        Link::behind(leaf).decode(&self.bytes[LINE_BYTES..HEADER_BYTES]).ok_or(Damage::Header)
     }
 
     /// Returns the entry in `slot`.
@@ -311,71 +254,73 @@ impl<'a> Leaf<'a> {
         expect: impl Fn(usize),
     ) -> Result<Option<Hit>, Damage> {
         self.prefetch(fingerprint);
-        let live = self.live();
-        let mut line = [0; 64];
-        line.copy_from_slice(&self.bytes[..64]);
-        for slot in bits((equal_bytes(&line, fingerprint) >> 8) & live) {
+        let line = self.whole_line()?;
+        let mut damage = None;
+        for slot in bits(line.candidates(fingerprint)) {
             expect(slot);
-            let entry = self.entry(slot)?;
-            if entry.key() == key {
-                let units = self.units(slot, &entry);
-                return Ok(Some(Hit { slot, size: entry.size(), units }));
+            // What is damaged may be what is looked for, but a whole one behind it is right.
+            match self.intact_entry(slot) {
+                Err(found) => damage = Some(found),
+                Ok(entry) if entry.key() == key => {
+                    let units = self.units(slot, &entry);
+                    return Ok(Some(Hit { slot, size: entry.size(), units }));
+                }
+                Ok(entry) if entry::fingerprint(entry.key()) == fingerprint => {}
+                Ok(_) => damage = Some(Damage::Fingerprint(slot)),
             }
         }
-        // Garbage must not look like absence of the key.
-        if live >> SLOTS == 0 { Ok(None) } else { Err(Damage::Header) }
+        // Damage must not look like absence of the key.
+        damage.map_or(Ok(None), Err)
+    }
+
+    /// Returns the entry of each live slot, checked.
+    fn entries(self, line: &FirstLine) -> impl Iterator<Item = Result<(usize, Entry<'a>), Damage>> {
+        bits(line.live().slots()).map(move |slot| {
+            let entry = self.intact_entry(slot)?;
+            match line.fingerprint(slot) == entry::fingerprint(entry.key()) {
+                true => Ok((slot, entry)),
+                false => Err(Damage::Fingerprint(slot)),
+            }
+        })
     }
 
     /// Returns what the inner nodes need to know; `None` if the leaf is empty.
     pub(super) fn summary(self) -> Result<Option<Summary<'a>>, Damage> {
-        let live = self.live();
-        if live >> SLOTS != 0 {
-            return Err(Damage::Header);
-        }
-        let mut slots = bits(live);
-        let Some(slot) = slots.next() else { return Ok(None) };
-        let entry = self.entry(slot)?;
-        let mut summary = Summary {
-            first: entry.key(),
-            last: entry.key(),
-            used: self.units(slot, &entry),
-            count: u64::from(live.count_ones()),
-        };
-        for slot in slots {
-            let entry = self.entry(slot)?;
-            let units = self.units(slot, &entry);
-            if summary.used & units != 0 {
+        let line = self.whole_line()?;
+        let mut summary: Option<Summary<'a>> = None;
+        for found in self.entries(&line) {
+            let (slot, entry) = found?;
+            let (key, units) = (entry.key(), self.units(slot, &entry));
+            let known = summary.get_or_insert(Summary { first: key, last: key, used: 0, count: 0 });
+            if known.used & units != 0 {
                 return Err(Damage::Overlap(slot));
             }
-            summary.used |= units;
-            summary.first = summary.first.min(entry.key());
-            summary.last = summary.last.max(entry.key());
+            known.used |= units;
+            known.first = known.first.min(key);
+            known.last = known.last.max(key);
+            known.count += 1;
         }
-        Ok(Some(summary))
+        Ok(summary)
     }
 
     /// Returns the publish word and the used units that remain if only `entries` stay.
-    pub(super) fn subset(self, entries: &[Entry<'a>]) -> (u64, u64) {
+    pub(super) fn subset(self, entries: &[Entry<'a>]) -> (Live, u64) {
         let start = self.bytes.as_ptr().addr();
-        entries.iter().fold((0, 0), |(live, used), entry| {
+        entries.iter().fold((Live::EMPTY, 0), |(live, used), entry| {
             let offset = entry.bytes().as_ptr().addr() - start;
             let slot = offset / unit_bytes(self.class) - FIRST_UNIT;
-            (live | 1 << slot, used | self.units(slot, entry))
+            let live = live.with(slot, entry::fingerprint(entry.key()));
+            (live, used | self.units(slot, entry))
         })
     }
 
     /// Returns all live entries in the order of their keys, each checked, and the units they take.
     pub(super) fn sorted(self) -> Result<(Vec<Entry<'a>>, u64), Damage> {
-        if self.live() >> SLOTS != 0 {
-            return Err(Damage::Header);
-        }
+        let line = self.whole_line()?;
         let mut entries = Vec::with_capacity(SLOTS);
         let mut used = 0;
-        for slot in self.slots() {
-            let entry = self.intact_entry(slot)?;
-            if self.bytes[8 + slot] != entry::fingerprint(entry.key()) {
-                return Err(Damage::Fingerprint(slot));
-            }
+        for found in self.entries(&line) {
+            let (slot, entry) = found?;
             let units = self.units(slot, &entry);
             if used & units != 0 {
                 return Err(Damage::Overlap(slot));
@@ -400,25 +345,22 @@ pub(super) fn build<'a>(
     let sizes = entries.clone().map(|entry| entry.bytes().len()).chain([coming_bytes]);
     let is_single = sizes.max() <= Some(unit_bytes(class));
     let mut bytes = vec![0; leaf.bytes() as usize];
-    let (mut live, mut used) = (0_u64, 0_u64);
+    let (mut slots, mut used) = (Vec::with_capacity(SLOTS), 0_u64);
     for entry in entries {
         let size = entry.bytes().len();
-        let fingerprint = entry::fingerprint(entry.key());
         // Larger entries are laid side by side: the class was chosen so that they fit like that,
         // and what stays free behind them is in one piece.
-        let home = if is_single { home_slot(fingerprint) } else { 0 };
+        let home = if is_single { home_slot(entry::fingerprint(entry.key())) } else { 0 };
         let slot = free_slot(class, used, size, home);
         assert!(slot.is_some(), "the class was chosen for these entries");
         let Some(slot) = slot else { continue };
         let start = (slot + FIRST_UNIT) * unit_bytes(class);
         bytes[start..start + size].copy_from_slice(entry.bytes());
-        bytes[8 + slot] = fingerprint;
-        live |= 1 << slot;
+        slots.push((slot, entry.key()));
         used |= unit_mask(class, slot, size);
     }
-    bytes[..8].copy_from_slice(&live.to_le_bytes());
-    bytes[NEXT_OFFSET..MAGIC_OFFSET].copy_from_slice(&next.to_le_bytes());
-    bytes[MAGIC_OFFSET..HEADER_BYTES].copy_from_slice(&identity(leaf));
+    bytes[..LINE_BYTES].copy_from_slice(FirstLine::build(slots.into_iter()).bytes());
+    bytes[LINE_BYTES..HEADER_BYTES].copy_from_slice(&Link::behind(leaf).encode(next));
     (bytes, used)
 }
 
@@ -431,47 +373,4 @@ pub(super) fn class_for(sizes: impl Iterator<Item = usize> + Clone, spare: usize
         // Laid side by side within the first 56 units, each starts in a slot.
         sizes.clone().map(units).sum::<usize>() + spare * largest <= SLOTS
     })
-}
-
-fn identity(leaf: LeafRef) -> [u8; 8] {
-    let mut identity = [0; 8];
-    identity[..4].copy_from_slice(&MAGIC);
-    let crc = crc32c::crc32c(&leaf.word().to_le_bytes());
-    identity[4..].copy_from_slice(&crc.to_le_bytes());
-    identity
-}
-
-/// Returns the set bits, ascending.
-pub(super) fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let bit = mask.trailing_zeros() as usize;
-        mask &= mask.wrapping_sub(1);
-        (bit < 64).then_some(bit)
-    })
-}
-
-/// Returns bit i for each byte of the line that equals `byte`.
-#[cfg(target_arch = "x86_64")]
-#[inline]
-fn equal_bytes(line: &[u8; 64], byte: u8) -> u64 {
-    use std::arch::x86_64::{
-        __m128i, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_set1_epi8,
-    };
-    let mut mask = 0;
-    for (index, part) in line.chunks_exact(16).enumerate() {
-        // SAFETY: `part` is 16 readable bytes, the load needs no alignment, and every x86-64
-        // processor has SSE2.
-        let equal = unsafe {
-            let part = _mm_loadu_si128(part.as_ptr().cast::<__m128i>());
-            _mm_movemask_epi8(_mm_cmpeq_epi8(part, _mm_set1_epi8(byte.cast_signed())))
-        };
-        mask |= u64::from(equal.cast_unsigned()) << (16 * index);
-    }
-    mask
-}
-
-/// Returns bit i for each byte of the line that equals `byte`.
-#[cfg(not(target_arch = "x86_64"))]
-fn equal_bytes(line: &[u8; 64], byte: u8) -> u64 {
-    line.iter().enumerate().fold(0, |mask, (i, &other)| mask | u64::from(other == byte) << i)
 }

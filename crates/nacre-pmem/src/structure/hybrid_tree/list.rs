@@ -1,7 +1,8 @@
 //! The linked list of leaves: walked when the tree is opened and when it is checked.
 
 use super::inner::Place;
-use super::leaf::{Leaf, LeafRef};
+use super::leaf::Leaf;
+use super::link::{LeafRef, Link};
 use super::separators;
 use super::tree::with_whole_leaf;
 use crate::error::Result;
@@ -15,8 +16,8 @@ pub(super) struct LeafList {
     pub(super) others: Vec<(Box<[u8]>, Place)>,
     /// Live entries.
     pub(super) count: u64,
-    /// Empty leaves: offset of the word that names it, the leaf, and its own next word.
-    pub(super) empty: Vec<(u64, LeafRef, u64)>,
+    /// Empty leaves: the link that names it, the leaf, and its own next word.
+    pub(super) empty: Vec<(Link, LeafRef, u64)>,
 }
 
 /// What is taken from one leaf.
@@ -28,11 +29,11 @@ struct Seen {
 }
 
 impl LeafList {
-    /// Walks the list that `head` begins, which the word at offset `link` names.
+    /// Walks the list that `head` begins, which `link` names.
     ///
     /// # Errors
     /// `Corrupt` naming the leaf, if it is damaged, or the list is out of order or has no end.
-    pub(super) fn read(set: &PoolSet, link: u64, head: LeafRef) -> Result<LeafList> {
+    pub(super) fn read(set: &PoolSet, link: Link, head: LeafRef) -> Result<LeafList> {
         let mut places: Vec<(Box<[u8]>, Place)> = Vec::new();
         let (mut count, mut empty) = (0, Vec::new());
         let (mut link, mut last) = (link, Box::<[u8]>::default());
@@ -48,7 +49,7 @@ impl LeafList {
             }
             let separator = separators::shortest(&last, &seen.first);
             places.push((separator, Place { leaf, used: seen.used }));
-            (link, last) = (leaf.next_offset(), seen.last);
+            (link, last) = (Link::behind(leaf), seen.last);
             count += seen.count;
         }
         let mut places = places.into_iter();
@@ -84,17 +85,19 @@ impl Walk {
         Ok(Walk { next: Some(head), rest: (set.end_offset() - set.data_offset()) / LeafRef::MIN })
     }
 
-    /// Returns the next leaf, whose header has been checked, and starts to load the one behind it.
+    /// Returns the next leaf, whose first line and link have been checked, and starts to load the
+    /// one behind it.
     pub(super) fn next(&mut self, set: &PoolSet) -> Result<Option<LeafRef>> {
         let Some(leaf) = self.next.take() else { return Ok(None) };
         if self.rest == 0 {
             return Err(leaf.corrupt("the list of leaves has no end"));
         }
         self.rest -= 1;
-        let word = with_whole_leaf(set, leaf, |bytes| match bytes.is(leaf) {
-            true => Ok(bytes.next_word()),
-            false => Err(leaf.corrupt("its header is none of a leaf")),
-        })??;
+        let word = with_whole_leaf(set, leaf, |bytes| {
+            bytes.whole_line()?;
+            bytes.next_word(leaf)
+        })?;
+        let word = word.map_err(|damage| damage.at(leaf))?;
         if word != 0 {
             let next = LeafRef::from_word(word);
             let next = next.ok_or_else(|| leaf.corrupt(format!("next leaf {word:#x} is none")))?;

@@ -10,8 +10,10 @@
 //! 2. An entry that is live does not change but for its value word, which changes by one 8-byte
 //!    store, and its reference, which a transaction changes. Space of an entry is used again only
 //!    after its live bit is durably clear.
-//! 3. Reads tolerate any bytes: what is damaged in one member is read from another, each asked
-//!    once, and repaired by the next writer; damage in all is a typed error that names the leaf.
+//! 3. Reads tolerate any bytes: what is damaged in one member is read from another, part by part
+//!    (see `mend`), and repaired by the next writer; damage in all is a typed error that names the
+//!    leaf. Everything has a check but the value words: an absent key is absent by a first line
+//!    that was verified.
 //!
 //! # Layout
 //! The heap's root is the header:
@@ -21,10 +23,10 @@
 //! | 0 | 8 | magic |
 //! | 8 | 4 | version |
 //! | 12 | 4 | CRC-32C of bytes 0..12 |
-//! | 16 | 8 | first leaf |
+//! | 16 | 16 | link to the first leaf: see `link` |
 //!
-//! Leaves: see `leaf`, entries: see `entry`. A value of more than 512 bytes lies in an extent of
-//! its own, that is nothing but its bytes: the entry has their checksum.
+//! Leaves: see `leaf` and `first_line`, entries: see `entry`. A value of more than 512 bytes lies
+//! in an extent of its own, that is nothing but its bytes: the entry has their checksum.
 //!
 //! # Concurrency
 //! One writer at a time, any number of readers; a lock for the whole tree, held for one key, or for
@@ -32,13 +34,17 @@
 //!
 //! # Source
 //! [Zarubin22 3.1.1, Fig. 3.1] key-value store (KV). Differs: most changes need no transaction, but
-//! one 8-byte publish; entries have checksums; values of a word are replaced in place.
+//! one 8-byte publish; all but words of values has checksums; values of a word are replaced in
+//! place.
 mod check;
 mod entry;
 mod extent;
+mod first_line;
 mod inner;
 mod leaf;
+mod link;
 mod list;
+mod mend;
 mod read;
 mod room;
 mod separators;

@@ -4,7 +4,8 @@ use std::cell::RefCell;
 use std::ops::{Bound, ControlFlow};
 
 use super::entry::{self, Entry, INLINE_BYTES_MAX, Reference, Stored, VALUE_BYTES_MAX, WORD_BYTES};
-use super::leaf::{Damage, Leaf, LeafRef};
+use super::leaf::{Damage, Leaf};
+use super::link::LeafRef;
 use super::separators::Seek;
 use super::tree::{HybridTree, State};
 use crate::error::Result;
@@ -274,7 +275,7 @@ fn find_entry<'a>(
     fingerprint: u8,
 ) -> std::result::Result<Option<Entry<'a>>, Damage> {
     let Some(hit) = bytes.find(key, fingerprint)? else { return Ok(None) };
-    bytes.intact_entry(hit.slot).map(Some)
+    bytes.entry(hit.slot).map(Some)
 }
 
 #[inline]

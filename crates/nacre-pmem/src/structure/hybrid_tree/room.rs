@@ -8,10 +8,11 @@ use std::cell::RefCell;
 
 use super::entry::Entry;
 use super::inner::Place;
-use super::leaf::{self, LeafRef};
+use super::leaf;
+use super::link::{LeafRef, Link};
 use super::read::sorted;
 use super::separators::{self, Seek};
-use super::tree::State;
+use super::tree::{State, head_link};
 use crate::error::Result;
 
 /// A full leaf of fewer entries becomes a larger leaf instead of two.
@@ -30,7 +31,11 @@ impl State {
         let leaf = self.inner.leaf(key);
         let mut copy = RefCell::new(Vec::new());
         self.copy_leaf(leaf, &copy)?;
-        if sorted(copy.get_mut(), leaf).is_err() {
+        let is_whole = |copy: &[u8]| {
+            leaf::Leaf::new(copy, leaf.class()).next_word(leaf).is_ok()
+                && sorted(copy, leaf).is_ok()
+        };
+        if !is_whole(copy.get_mut()) {
             self.heal(leaf)?;
             self.copy_leaf(leaf, &copy)?;
         }
@@ -67,14 +72,15 @@ impl State {
         };
         let old = leaf::Leaf::new(copy, leaf.class());
         let (live, used) = old.subset(left);
-        let next = old.next_word();
+        let next = old.next_word(leaf).map_err(|damage| damage.at(leaf))?;
         let heap = &mut self.heap;
         let place = self.set.transaction(|tx| {
             let new = LeafRef::new(heap.alloc(tx, leaf::leaf_bytes(class))?.offset, class);
             let (bytes, used) = leaf::build(new, next, right.iter().copied(), 0);
             tx.write_new(new.offset(), &bytes)?;
-            tx.write(leaf.offset(), &live.to_le_bytes())?;
-            tx.write(leaf.next_offset(), &new.word().to_le_bytes())?;
+            tx.write(leaf.offset(), &live.word().to_le_bytes())?;
+            let link = Link::behind(leaf);
+            tx.write(link.offset(), &link.encode(new.word()))?;
             Ok(Place { leaf: new, used })
         })?;
         *self.inner.place_mut(last.key()).1 = used;
@@ -93,14 +99,15 @@ impl State {
         class: u8,
         copy: &[u8],
     ) -> Result<()> {
-        let next = leaf::Leaf::new(copy, leaf.class()).next_word();
+        let next = leaf::Leaf::new(copy, leaf.class()).next_word(leaf);
+        let next = next.map_err(|damage| damage.at(leaf))?;
         let link = self.link_of(key);
         let heap = &mut self.heap;
         let place = self.set.transaction(|tx| {
             let new = LeafRef::new(heap.alloc(tx, leaf::leaf_bytes(class))?.offset, class);
             let (bytes, used) = leaf::build(new, next, entries.iter().copied(), coming_bytes);
             tx.write_new(new.offset(), &bytes)?;
-            tx.write(link, &new.word().to_le_bytes())?;
+            tx.write(link.offset(), &link.encode(new.word()))?;
             heap.free(tx, leaf.offset())?;
             Ok(Place { leaf: new, used })
         })?;
@@ -115,29 +122,29 @@ impl State {
     /// As for [`State::make_room`].
     pub(super) fn remove_leaf(&mut self, key: &[u8]) -> Result<()> {
         let leaf = self.inner.leaf(key);
-        let next = self.with_leaf(leaf, |bytes| bytes.next_word())?;
+        let next = self.with_whole_leaf(leaf, |bytes| bytes.next_word(leaf))?;
         self.unlink(self.link_of(key), leaf, next)?;
         self.inner.remove(key);
         Ok(())
     }
 
-    /// Takes `leaf` out of the list, in which the word at offset `link` names it.
+    /// Takes `leaf` out of the list, in which `link` names it.
     ///
     /// # Errors
     /// As for [`State::make_room`].
-    pub(super) fn unlink(&mut self, link: u64, leaf: LeafRef, next: u64) -> Result<()> {
+    pub(super) fn unlink(&mut self, link: Link, leaf: LeafRef, next: u64) -> Result<()> {
         let heap = &mut self.heap;
         self.set.transaction(|tx| {
-            tx.write(link, &next.to_le_bytes())?;
+            tx.write(link.offset(), &link.encode(next))?;
             heap.free(tx, leaf.offset())
         })
     }
 
-    /// Returns the offset of the word that names the leaf that may hold `key`.
-    fn link_of(&self, key: &[u8]) -> u64 {
+    /// Returns the link to the leaf that may hold `key`.
+    fn link_of(&self, key: &[u8]) -> Link {
         match self.inner.bounded(Seek::Of(key)).lower {
-            Some(lower) => self.inner.bounded(Seek::Below(lower)).place.leaf.next_offset(),
-            None => self.head_offset(),
+            Some(lower) => Link::behind(self.inner.bounded(Seek::Below(lower)).place.leaf),
+            None => head_link(self.header),
         }
     }
 }

@@ -3,21 +3,21 @@
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::inner::{Inner, Place};
-use super::leaf::{self, Damage, Leaf, LeafRef};
+use super::leaf::{self, Damage, Leaf};
+use super::link::{LINK_BYTES, LeafRef, Link};
 use super::list::LeafList;
+use super::mend;
 use crate::error::{Error, ErrorKind, Result};
 use crate::heap::Heap;
 use crate::set::PoolSet;
 
 const MAGIC: [u8; 8] = *b"NACREKV\0";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 const CRC_OFFSET: usize = 12;
 /// Bytes of the header that its checksum covers, and the checksum.
 const CHECKED_BYTES: usize = 16;
-/// Offset of the word that names the first leaf.
-const HEAD_OFFSET: u64 = 16;
-/// Bytes of the header.
-const HEADER_BYTES: usize = 24;
+/// Bytes of the header: the link to the first leaf is behind the checksum.
+const HEADER_BYTES: usize = CHECKED_BYTES + LINK_BYTES;
 
 /// A persistent map from keys to values, ordered by the bytes of the keys.
 ///
@@ -62,7 +62,8 @@ impl HybridTree {
     /// Creates an empty tree that takes the whole data area of `set`.
     ///
     /// # Errors
-    /// `HeapFull` if the data area is too small; as for [`PoolSet::transaction`].
+    /// `AlreadyExists` if the set holds a tree, or another heap in use; `HeapFull` if the data area
+    /// is too small; as for [`PoolSet::transaction`].
     pub fn create(mut set: PoolSet) -> Result<HybridTree> {
         let mut heap = Heap::create(&mut set)?;
         let (header, leaf, used) = set.transaction(|tx| {
@@ -70,7 +71,7 @@ impl HybridTree {
             let leaf = LeafRef::new(heap.alloc(tx, leaf::leaf_bytes(0))?.offset, 0);
             let (bytes, used) = leaf::build(leaf, 0, std::iter::empty(), 0);
             tx.write_new(leaf.offset(), &bytes)?;
-            tx.write_new(header, &encode_header(leaf))?;
+            tx.write_new(header, &encode_header(header, leaf))?;
             heap.set_root(tx, header)?;
             Ok((header, leaf, used))
         })?;
@@ -83,7 +84,8 @@ impl HybridTree {
     /// Takes time by the number of keys. Leaves that a crash left empty are taken out.
     ///
     /// # Errors
-    /// `Foreign` if the set holds no tree, `TooNew`, `Corrupt` if the header, the list of leaves or
+    /// `Foreign` if the set holds no tree, `TooNew`, `Unsupported` for one of an older version,
+    /// `Corrupt` if the header, the list of leaves or
     /// a leaf is damaged; as for [`Heap::open`].
     pub fn open(mut set: PoolSet) -> Result<HybridTree> {
         let heap = Heap::open(&mut set)?;
@@ -92,8 +94,12 @@ impl HybridTree {
             return Err(Error::new(ErrorKind::Foreign, "pool set", problem, "check its name"));
         };
         let head = check_header(&set, header)?;
-        let list = LeafList::read(&set, header + HEAD_OFFSET, head)?;
+        let list = LeafList::read(&set, head_link(header), head)?;
         let inner = Inner::bulk(list.first, list.others);
+        if set.has_damaged_ranges() && set.is_writable() {
+            // Who reads there meets the damage again if this fails.
+            let _ = set.repair_damaged();
+        }
         let mut state = State { set, heap, inner, header, count: list.count };
         for (link, leaf, next) in list.empty {
             match state.unlink(link, leaf, next) {
@@ -185,20 +191,15 @@ impl State {
         with_whole_leaf(&self.set, leaf, body)?.map_err(|damage| damage.at(leaf))
     }
 
-    /// Repairs a leaf in which damage was found from a member where all of it is whole.
+    /// Repairs the parts of a leaf in which damage was found that are whole in some member.
     ///
     /// # Errors
-    /// `Corrupt` if it is damaged in all; as for [`PoolSet::repair_damaged`].
+    /// As for [`PoolSet::repair_damaged`].
     #[cold]
     #[inline(never)]
     pub(super) fn heal(&mut self, leaf: LeafRef) -> Result<()> {
-        self.with_whole_leaf(leaf, |bytes| bytes.sorted().map(drop))?;
+        mend::whole_copy(&self.set, leaf)?;
         self.set.repair_damaged().map(drop)
-    }
-
-    /// Returns the offset of the word that names the first leaf.
-    pub(super) fn head_offset(&self) -> u64 {
-        self.header + HEAD_OFFSET
     }
 
     /// Returns the first leaf.
@@ -216,36 +217,59 @@ pub(super) fn with_leaf<T>(
     set.read_with(leaf.offset(), leaf.bytes(), |bytes| body(Leaf::new(bytes, leaf.class())))
 }
 
-/// As [`with_leaf`], in one good member after the other until `body` returns no error.
+/// As [`with_leaf`], and on an error of `body` once more with a copy that is put together from what
+/// is whole in any good member.
 #[inline]
 pub(super) fn with_whole_leaf<T, E>(
     set: &PoolSet,
     leaf: LeafRef,
     body: impl Fn(Leaf<'_>) -> std::result::Result<T, E>,
 ) -> Result<std::result::Result<T, E>> {
-    set.read_verified(leaf.offset(), leaf.bytes(), |bytes| body(Leaf::new(bytes, leaf.class())))
+    match with_leaf(set, leaf, &body)? {
+        Ok(value) => Ok(Ok(value)),
+        Err(error) => with_mended_leaf(set, leaf, error, body),
+    }
 }
 
-fn encode_header(first: LeafRef) -> [u8; HEADER_BYTES] {
+#[cold]
+#[inline(never)]
+fn with_mended_leaf<T, E>(
+    set: &PoolSet,
+    leaf: LeafRef,
+    error: E,
+    body: impl Fn(Leaf<'_>) -> std::result::Result<T, E>,
+) -> Result<std::result::Result<T, E>> {
+    let copy = mend::whole_copy(set, leaf)?;
+    let found = copy.and_then(|copy| body(Leaf::new(&copy, leaf.class())).ok());
+    Ok(found.ok_or(error))
+}
+
+/// Returns the link to the first leaf, in the header at offset `header`.
+pub(super) fn head_link(header: u64) -> Link {
+    Link::in_header(header, CHECKED_BYTES as u64)
+}
+
+fn encode_header(offset: u64, first: LeafRef) -> [u8; HEADER_BYTES] {
     let mut header = [0; HEADER_BYTES];
     header[..8].copy_from_slice(&MAGIC);
     header[8..CRC_OFFSET].copy_from_slice(&VERSION.to_le_bytes());
     let crc = crc32c::crc32c(&header[..CRC_OFFSET]);
     header[CRC_OFFSET..CHECKED_BYTES].copy_from_slice(&crc.to_le_bytes());
-    header[CHECKED_BYTES..].copy_from_slice(&first.word().to_le_bytes());
+    header[CHECKED_BYTES..].copy_from_slice(&head_link(offset).encode(first.word()));
     header
 }
 
 /// Returns the first leaf.
 fn check_header(set: &PoolSet, offset: u64) -> Result<LeafRef> {
-    let header = set.read_with(offset, HEADER_BYTES as u64, |bytes| {
-        let mut header = [0; HEADER_BYTES];
-        header.copy_from_slice(bytes);
-        header
-    })?;
+    set.read_verified(offset, HEADER_BYTES as u64, |bytes| decode_header(offset, bytes))?
+}
+
+/// Returns the leaf that a header, which lies at `offset`, names.
+fn decode_header(offset: u64, header: &[u8]) -> Result<LeafRef> {
     let error = |kind, problem: String, remedy| {
         Error::new(kind, format!("hybrid tree at offset {offset}"), problem, remedy)
     };
+    let rebuild = "rebuild the pool from a replica";
     if header[..8] != MAGIC {
         let problem = format!("magic {:02x?} is none of a hybrid tree", &header[..8]);
         return Err(error(ErrorKind::Foreign, problem, "check the name of the pool set"));
@@ -254,18 +278,19 @@ fn check_header(set: &PoolSet, offset: u64) -> Result<LeafRef> {
     if header[CRC_OFFSET..CHECKED_BYTES] != crc {
         let stored = &header[CRC_OFFSET..CHECKED_BYTES];
         let problem = format!("header checksum {stored:02x?} does not match {crc:02x?}");
-        return Err(error(ErrorKind::Corrupt, problem, "rebuild the pool from a replica"));
+        return Err(error(ErrorKind::Corrupt, problem, rebuild));
     }
-    if header[8..CRC_OFFSET] != VERSION.to_le_bytes() {
-        let found = &header[8..CRC_OFFSET];
-        let problem = format!("version {found:?}, but this software knows {VERSION}");
-        return Err(error(ErrorKind::TooNew, problem, "use a newer version"));
+    let version = header[8..CRC_OFFSET].iter().rev().fold(0, |n, &b| n << 8 | u32::from(b));
+    if version != VERSION {
+        let problem = format!("version {version}, but this software knows {VERSION}");
+        return Err(match version > VERSION {
+            true => error(ErrorKind::TooNew, problem, "use a newer version"),
+            false => error(ErrorKind::Unsupported, problem, "use the version that wrote it"),
+        });
     }
-    let mut word = [0; 8];
-    word.copy_from_slice(&header[CHECKED_BYTES..]);
-    let word = u64::from_le_bytes(word);
-    LeafRef::from_word(word).ok_or_else(|| {
-        let problem = format!("its first leaf {word:#x} is no leaf");
-        error(ErrorKind::Corrupt, problem, "rebuild the pool from a replica")
+    let word = head_link(offset).decode(&header[CHECKED_BYTES..]);
+    word.and_then(LeafRef::from_word).ok_or_else(|| {
+        let problem = "its link to the first leaf is none".to_string();
+        error(ErrorKind::Corrupt, problem, rebuild)
     })
 }

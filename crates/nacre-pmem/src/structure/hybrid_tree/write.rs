@@ -16,8 +16,10 @@ use std::sync::RwLockWriteGuard;
 use super::entry::{
     self, INLINE_BYTES_MAX, KEY_BYTES_MAX, Stored, VALUE_BYTES_MAX, WORD_BYTES, WORD_OFFSET,
 };
+use super::first_line::Live;
 use super::inner::Place;
-use super::leaf::{self, Damage, Hit, Leaf, LeafRef, SLOTS};
+use super::leaf::{self, Damage, Hit, Leaf, SLOTS};
+use super::link::LeafRef;
 use super::tree::{HybridTree, State, with_leaf};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -40,7 +42,7 @@ pub(super) struct Spot {
     pub(super) leaf: LeafRef,
     pub(super) slot: usize,
     /// The publish word with the new entry, and without the old one.
-    pub(super) live: u64,
+    pub(super) live: Live,
     /// The old entry.
     pub(super) hit: Option<Hit>,
 }
@@ -222,7 +224,7 @@ impl State {
 
     /// Looks for `key` in `leaf`; returns the publish word as well.
     #[inline]
-    fn find(&mut self, key: &[u8], fingerprint: u8, leaf: LeafRef) -> Result<(u64, Option<Hit>)> {
+    fn find(&mut self, key: &[u8], fingerprint: u8, leaf: LeafRef) -> Result<(Live, Option<Hit>)> {
         if let Ok(found) = self.find_once(key, fingerprint, leaf)? {
             return Ok(found);
         }
@@ -237,13 +239,13 @@ impl State {
         key: &[u8],
         fingerprint: u8,
         leaf: LeafRef,
-    ) -> Result<std::result::Result<(u64, Option<Hit>), Damage>> {
+    ) -> Result<std::result::Result<(Live, Option<Hit>), Damage>> {
         let set = &self.set;
         set.prefetch_for_write(leaf.slot_offset(leaf::home_slot(fingerprint)));
         with_leaf(set, leaf, |bytes| {
             // The replicas' lines come while the key is compared.
             let expect = |slot| set.prefetch_for_write(leaf.slot_offset(slot));
-            bytes.find_and(key, fingerprint, expect).map(|hit| (bytes.live(), hit))
+            bytes.find_and(key, fingerprint, expect).map(|hit| (bytes.first_line().live(), hit))
         })
     }
 
@@ -254,7 +256,7 @@ impl State {
         key: &[u8],
         value: &[u8],
         fingerprint: u8,
-        live: u64,
+        live: Live,
         hit: Option<Hit>,
     ) -> Result<()> {
         if value.len() > INLINE_BYTES_MAX || hit.is_some_and(|hit| hit.is_in_extent()) {
@@ -272,7 +274,7 @@ impl State {
         entry::encode(buffer, key, Stored::Inline(value));
         self.set.write_near(leaf.slot_offset(slot), buffer)?;
         self.set.write_near(leaf.fingerprint_offset(slot), &[fingerprint])?;
-        self.set.publish_u64(leaf.offset(), live)?;
+        self.set.publish_u64(leaf.offset(), live.word())?;
         self.note_entry(key, slot, bytes, hit);
         Ok(())
     }
@@ -283,7 +285,7 @@ impl State {
         key: &[u8],
         bytes: usize,
         fingerprint: u8,
-        mut live: u64,
+        mut live: Live,
         mut hit: Option<Hit>,
     ) -> Result<Spot> {
         let home = leaf::home_slot(fingerprint);
@@ -291,9 +293,9 @@ impl State {
         for _ in 0..=SLOTS {
             let (leaf, used) = self.inner.place_mut(key);
             if let Some(slot) = leaf::free_slot(leaf.class(), *used, bytes, home) {
-                let old = hit.map_or(0, |hit| 1 << hit.slot);
-                debug_assert!(live >> SLOTS == 0 && live & 1 << slot == 0);
-                return Ok(Spot { leaf: *leaf, slot, live: live & !old | 1 << slot, hit });
+                let live = live.with(slot, fingerprint);
+                let live = hit.map_or(live, |hit| live.without(hit.slot, fingerprint));
+                return Ok(Spot { leaf: *leaf, slot, live, hit });
             }
             self.make_room(key, bytes)?;
             (live, hit) = self.find(key, fingerprint, self.inner.leaf(key))?;
@@ -314,16 +316,17 @@ impl State {
 
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
         let leaf = self.inner.leaf(key);
-        let (live, hit) = self.find(key, entry::fingerprint(key), leaf)?;
+        let fingerprint = entry::fingerprint(key);
+        let (live, hit) = self.find(key, fingerprint, leaf)?;
         let Some(hit) = hit else { return Ok(false) };
-        let live = live & !(1 << hit.slot);
+        let live = live.without(hit.slot, fingerprint);
         match hit.is_in_extent() {
             true => self.delete_extent(leaf, hit.slot, live)?,
-            false => self.set.publish_u64(leaf.offset(), live)?,
+            false => self.set.publish_u64(leaf.offset(), live.word())?,
         }
         *self.inner.place_mut(key).1 &= !hit.units;
         self.count -= 1;
-        if live == 0 && self.inner.leaf_count() > 1 {
+        if live.is_empty() && self.inner.leaf_count() > 1 {
             // The key is gone whether this succeeds or not; an empty leaf costs only its space.
             let _ = self.remove_leaf(key);
         }
