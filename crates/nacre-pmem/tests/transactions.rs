@@ -361,3 +361,40 @@ fn range_that_every_member_lost_is_an_error() {
         assert_eq!(error.kind(), ErrorKind::Lost);
     }
 }
+
+/// Offsets near the largest number overflowed when they were compared with what a live record
+/// wrote, before anybody had looked whether they lie inside.
+#[test]
+fn ranges_far_outside_are_refused_also_behind_a_transaction() {
+    let (_fixture, mut set) = Fixture::new();
+    let start = set.data_offset();
+    for offset in [u64::MAX, u64::MAX - 7, u64::MAX - 8, u64::MAX / 2] {
+        let commit = |set: &mut PoolSet| {
+            set.transaction(|tx| {
+                tx.write(start, b"live")?;
+                tx.write(start + 64, b"live")
+            })
+            .unwrap();
+        };
+        let refused = |result: Result<(), Error>| {
+            assert_eq!(result.unwrap_err().kind(), ErrorKind::OutOfRange, "{offset}");
+        };
+        commit(&mut set);
+        refused(set.update(offset, &[1; 16]));
+        refused(set.write(offset, &[1; 16]));
+        refused(set.write_near(offset, &[1; 16]));
+        refused(set.update_near(offset, &[1; 16]));
+        refused(set.update_batch(&[(start, b"live"), (offset, &[1; 16])]));
+        commit(&mut set);
+        refused(set.replace(offset, &[1; 16]));
+        refused(set.replace(offset & !7, &[1; 8]));
+        refused(set.publish_u64(offset & !7, 1));
+        refused(set.transaction(|tx| {
+            tx.write(start, b"mine")?;
+            assert_eq!(tx.read(start, offset).unwrap_err().kind(), ErrorKind::OutOfRange);
+            assert_eq!(tx.read(offset, 8).unwrap_err().kind(), ErrorKind::OutOfRange);
+            tx.write(offset, &[1; 16])
+        }));
+        assert_eq!(set.read(start, 4).unwrap(), b"live");
+    }
+}

@@ -25,7 +25,9 @@ pub(super) struct Target {
 impl Target {
     #[inline]
     pub(super) fn overlaps(&self, offset: u64, bytes: usize) -> bool {
-        self.offset < offset + bytes as u64 && offset < self.offset + self.bytes as u64
+        // The range may be any: it is asked about before it is refused.
+        self.offset < offset.saturating_add(bytes as u64)
+            && offset < self.offset + self.bytes as u64
     }
 }
 
