@@ -291,6 +291,18 @@ impl Pool {
         Ok(())
     }
 
+    /// Takes back what [`Pool::grow`] did to a pool of `bytes` bytes. Nothing refers to the bytes
+    /// that go.
+    pub(crate) fn shrink(&mut self, bytes: u64) -> Result<()> {
+        let file = self.writable_file()?;
+        let mapping = map(&self.object, file, bytes, Access::ReadWrite, &self.plan)?;
+        self.mapping = mapping;
+        let file = self.writable_file()?;
+        let cut = file.set_len(bytes);
+        sim::resized(file);
+        cut.map_err(|error| Error::os(&self.object, "cannot take back its growth", error))
+    }
+
     fn grow_file(&self, file: &File, old: u64, bytes: u64) -> Result<Mapping> {
         let action = format!("cannot grow from {old} to {bytes} bytes");
         space::extend(file, old, bytes, Fallback::Zeros)

@@ -212,6 +212,21 @@ fn foreign_and_damaged_areas_are_told_apart() {
 }
 
 #[test]
+fn heap_with_something_in_it_is_not_replaced() {
+    let (_fixture, mut set) = Fixture::new();
+    let mut heap = Heap::create(&mut set).unwrap();
+    let extent = alloc(&mut set, &mut heap, 100).unwrap();
+    assert_eq!(Heap::create(&mut set).unwrap_err().kind(), ErrorKind::AlreadyExists);
+    free(&mut set, &mut heap, extent.offset).unwrap();
+    // Nothing is in it, as in what a structure leaves whose creation was cut off.
+    let mut heap = Heap::create(&mut set).unwrap();
+    alloc(&mut set, &mut heap, 100).unwrap();
+    let base = set.data_offset().next_multiple_of(4096);
+    set.update(base + 20, &[0xff]).unwrap();
+    assert_eq!(Heap::create(&mut set).unwrap_err().kind(), ErrorKind::Corrupt);
+}
+
+#[test]
 fn area_without_room_is_refused() {
     let (_fixture, mut set) = Fixture::new();
     let error = Heap::create_bounded(&mut set, u64::MAX).unwrap_err();

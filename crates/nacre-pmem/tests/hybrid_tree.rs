@@ -396,3 +396,15 @@ fn full_tree_goes_on_after_it_grew() {
         assert_eq!(tree.get(&key.to_be_bytes()).unwrap(), Some(vec![key as u8; 1000]));
     }
 }
+
+/// Creating a tree in a set that held one emptied it without a word.
+#[test]
+fn tree_is_not_created_over_another() {
+    let bed = Bed::new();
+    let tree = bed.create(1 << 20);
+    tree.insert(b"precious", b"1").unwrap();
+    let error = HybridTree::create(tree.into_set()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::AlreadyExists, "{error}");
+    let set = PoolSet::open("kv", &bed.domains, Access::ReadWrite).unwrap();
+    assert_eq!(HybridTree::open(set).unwrap().get(b"precious").unwrap().unwrap(), b"1");
+}

@@ -56,7 +56,7 @@ impl Run {
     /// Returns the run that begins at `span`, `None` if the line is damaged or begins none.
     pub(super) fn decode(line: &[u8], span: u32) -> Option<Run> {
         let crc = crc32c::crc32c_append(span, &line[..CRC_AT]);
-        if u32_at(line, CRC_AT) != crc {
+        if u32_at(line, CRC_AT) != crc || line[CRC_AT + 4..] != [0; LINE_BYTES - CRC_AT - 4] {
             return None;
         }
         let spans = u32_at(line, 4);
@@ -139,6 +139,14 @@ impl Header {
         line
     }
 
+    /// Returns the magic number as a word, and what is behind it.
+    pub(super) fn encode_apart(&self) -> (u64, [u8; LINE_BYTES - MAGIC.len()]) {
+        let line = self.encode();
+        let mut rest = [0; LINE_BYTES - MAGIC.len()];
+        rest.copy_from_slice(&line[MAGIC.len()..]);
+        (u64_at(&line, 0), rest)
+    }
+
     pub(super) fn decode(line: &[u8]) -> Result<Header, HeaderFault> {
         if line[..8] != MAGIC {
             return Err(HeaderFault::NoHeap);
@@ -194,7 +202,7 @@ mod tests {
             let line = run.encode(5);
             assert_eq!(Run::decode(&line, 5), Some(run));
             assert_eq!(Run::decode(&line, 6), None);
-            for bit in 0..(CRC_AT + 4) * 8 {
+            for bit in 0..LINE_BYTES * 8 {
                 let mut damaged = line;
                 damaged[bit / 8] ^= 1 << (bit % 8);
                 assert_eq!(Run::decode(&damaged, 5), None, "{run:?}, bit {bit}");

@@ -17,10 +17,12 @@ const SPANS_MAX_LEAST: u64 = 1024;
 
 impl Heap {
     /// Makes the data area of `set` an empty heap that can grow to 16 times its size, 16 MiB at
-    /// least. Until it returns, the data area holds no heap.
+    /// least. Until it returns, the data area holds no heap, or one without extents.
     ///
     /// # Errors
-    /// `HeapFull` if the data area is too small for a heap; as for [`PoolSet::update`].
+    /// `AlreadyExists` if there is a heap with a root or an extent, and as for [`Heap::open`] if
+    /// one is there that cannot be read; `HeapFull` if the data area is too small for a heap; as
+    /// for [`PoolSet::update`].
     pub fn create(set: &mut PoolSet) -> Result<Heap> {
         let area = set.end_offset().saturating_sub(base_of(set));
         let bytes_max = (area / SPAN_BYTES * GROWTH).max(SPANS_MAX_LEAST) * SPAN_BYTES;
@@ -46,17 +48,20 @@ impl Heap {
                 "create a larger pool set, or bound the heap",
             ));
         }
+        refuse_existing(set, base)?;
         let header = Header { spans, spans_max };
-        set.update(base, &[0; LINE_BYTES])?;
+        set.publish_u64(base, 0)?;
         set.write(line_offset(base, 0), &Run::Free { spans }.encode(0))?;
         set.write(base + ROOT_AT, &line::encode_root(0))?;
-        // PERSIST: table and root are durable before the header makes them a heap.
-        set.drain()?;
-        set.update(base, &header.encode())?;
+        let (magic, rest) = header.encode_apart();
+        set.write(base + size_of_val(&magic) as u64, &rest)?;
+        // PERSIST: table, root and header are durable before the magic number makes them a heap.
+        set.publish_u64(base, magic)?;
         Heap::open(set)
     }
 
-    /// Opens the heap of `set`, reading its whole table.
+    /// Opens the heap of `set`, reading its whole table. What is damaged in one member is read
+    /// from another and repaired.
     ///
     /// # Errors
     /// `Foreign` if the data area is no heap, `TooNew`, `Corrupt` naming span and offset.
@@ -80,6 +85,10 @@ impl Heap {
             journal_id: 0,
         };
         walk(set, base, header, |span, run| heap.take_over(span, run))?;
+        if set.has_damaged_ranges() && set.is_writable() {
+            // Who reads there meets the damage again if this fails.
+            let _ = set.repair_damaged();
+        }
         set.log.watcher = heap.token;
         Ok(heap)
     }
@@ -108,6 +117,22 @@ impl Heap {
     }
 }
 
+/// Refuses to replace a heap that holds something.
+fn refuse_existing(set: &PoolSet, base: u64) -> Result<()> {
+    let is_none = |error: &Error| matches!(error.kind(), ErrorKind::Foreign);
+    match Heap::check(set) {
+        Err(error) if is_none(&error) => Ok(()),
+        Ok(report) if report.root.is_none() && report.extents.is_empty() => Ok(()),
+        Err(error) => Err(error),
+        Ok(report) => Err(Error::new(
+            ErrorKind::AlreadyExists,
+            "heap",
+            format!("one with {} extents begins at offset {base}", report.extents.len()),
+            "open it, or create another pool set",
+        )),
+    }
+}
+
 /// Returns where the heap of a pool set begins.
 pub(super) fn base_of(set: &PoolSet) -> u64 {
     set.data_offset().next_multiple_of(4096)
@@ -129,7 +154,8 @@ pub(super) fn read_header(set: &PoolSet, base: u64) -> Result<Header> {
     if base + TABLE_AT > set.end_offset() {
         return Err(refuse_header(base, HeaderFault::NoHeap));
     }
-    let header = Header::decode(set.read(base, LINE_BYTES as u64)?)
+    let header = set
+        .read_verified(base, LINE_BYTES as u64, Header::decode)?
         .map_err(|fault| refuse_header(base, fault))?;
     if header.spans > spans_in(set, base, header.spans_max) {
         let problem = format!("its {} spans do not fit the data area", header.spans);
@@ -159,7 +185,8 @@ fn refuse_header(base: u64, fault: HeaderFault) -> Error {
 
 pub(super) fn read_root(set: &PoolSet, base: u64) -> Result<Option<u64>> {
     let offset = base + ROOT_AT;
-    let root = line::decode_root(set.read(offset, ROOT_BYTES as u64)?).ok_or_else(|| {
+    let decode = |bytes: &[u8]| line::decode_root(bytes).ok_or(());
+    let root = set.read_verified(offset, ROOT_BYTES as u64, decode)?.map_err(|()| {
         let problem = format!("the root at offset {offset} does not match its checksum");
         Error::new(ErrorKind::Corrupt, "heap", problem, "restore the pool set from a copy")
     })?;
@@ -175,9 +202,10 @@ pub(super) fn walk(
 ) -> Result<()> {
     let mut span = 0;
     while span < header.spans {
-        let found = set.read(line_offset(base, span), LINE_BYTES as u64)?;
-        let run = Run::decode(found, span)
-            .ok_or_else(|| damaged(base, span, "its line does not match its checksum"))?;
+        let decode = |line: &[u8]| Run::decode(line, span).ok_or(());
+        let run = set
+            .read_verified(line_offset(base, span), LINE_BYTES as u64, decode)?
+            .map_err(|()| damaged(base, span, "its line does not match its checksum"))?;
         if run.spans() > header.spans - span {
             return Err(damaged(base, span, "its run ends behind the heap"));
         }

@@ -1,6 +1,7 @@
 //! Growing of all members together.
 //!
-//! 1. The file of each live member grows; the new bytes are zeros.
+//! 1. The file of each live member grows; the new bytes are zeros. If one has no room for them the
+//!    others give theirs back.
 //! 2. If the regions of the intent map become larger, all of them are marked, which is right for
 //!    either size.
 //! 3. The headers say the new size. A crash before leaves bytes that nothing names, which opening
@@ -61,19 +62,35 @@ impl PoolSet {
     /// Members that fail are left behind; if there is no room, that is an error.
     fn grow_files(&mut self, end: u64) -> Result<()> {
         let mut failed = Vec::new();
-        for (position, member) in self.members.iter_mut().enumerate() {
+        let old = self.end_offset;
+        for position in 0..self.members.len() {
+            let member = &mut self.members[position];
             if !member.is_live() {
                 continue;
             }
-            match grow_member(member, self.end_offset, end) {
+            match grow_member(member, old, end) {
                 Ok(()) => {}
                 Err(error) if matches!(error.kind(), ErrorKind::Lost | ErrorKind::Io) => {
                     failed.push((position, error));
                 }
-                Err(error) => return Err(error),
+                Err(error) => {
+                    self.members[..position].iter_mut().for_each(|member| shrink(member, old));
+                    return Err(error);
+                }
             }
         }
         self.drop_failed(failed)
+    }
+}
+
+/// Gives back the room that a member took, so that the others may have it. What stays is used by
+/// the next growing.
+fn shrink(member: &mut Member, bytes: u64) {
+    if member.is_live()
+        && let Ok(pool) = member.mapped_mut()
+    {
+        // The error to report is the one before.
+        let _ = pool.shrink(bytes);
     }
 }
 

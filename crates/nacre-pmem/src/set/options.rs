@@ -5,8 +5,8 @@
 pub struct PoolSetOptions {
     /// Bytes of the data area.
     pub data_bytes: u64,
-    /// Bytes of the transaction log, in front of the data area; bounds a transaction. Without one
-    /// (0) there are no transactions.
+    /// Bytes of the transaction log, in front of the data area; bounds a transaction. Rounded up to
+    /// a multiple of 128, two slots of whole lines. Without one (0) there are no transactions.
     pub log_bytes: u64,
     /// NUMA node of each member, in the order of the domains; none where absent.
     pub numa_nodes: Vec<Option<u32>>,
