@@ -7,6 +7,7 @@
 use std::os::unix::fs::MetadataExt;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::pool::Pool;
 use crate::set::member::Member;
 use crate::set::open::COMPARE_BYTES;
 use crate::set::pool_set::PoolSet;
@@ -35,7 +36,8 @@ impl PoolSet {
         self.drop_failed(failed)
     }
 
-    /// Copies what differs from good members to the one at `target`, durably.
+    /// Copies what differs from good members to the one at `target`, and makes all of it durable
+    /// there: its bytes may be those of a process that was killed.
     pub(crate) fn copy_to(&mut self, target: usize, ranges: &[(u64, u64)]) -> Result<()> {
         loop {
             self.drop_lost()?;
@@ -44,10 +46,20 @@ impl PoolSet {
             }
             let source = self.serving_position();
             match copy_ranges(&mut self.members, source, target, ranges)? {
-                Copied::All => return Ok(()),
+                Copied::All => return persist(self.members[target].mapped()?, ranges),
                 Copied::SourceLost(error) => self.drop_failed(vec![(source, error)])?,
             }
         }
+    }
+
+    /// Makes the bytes of the ranges durable in all live members, whoever stored them; members that
+    /// fail are left behind.
+    pub(crate) fn persist_ranges(&mut self, ranges: &[(u64, u64)]) -> Result<()> {
+        let persist = |member: &Member| persist(member.mapped()?, ranges);
+        let live = self.members.iter().enumerate().filter(|(_, member)| member.is_live());
+        let failed = live.filter_map(|(position, member)| Some((position, persist(member).err()?)));
+        let failed = failed.collect();
+        self.drop_failed(failed)
     }
 
     /// Copies what differs from the member at `source` to that at `target`; whichever fails leaves
@@ -179,6 +191,15 @@ impl Member {
         }
         Ok(())
     }
+}
+
+/// Makes ranges durable.
+fn persist(pool: &Pool, ranges: &[(u64, u64)]) -> Result<()> {
+    for &(from, to) in ranges {
+        pool.flush(from, to - from)?;
+    }
+    // PERSIST: all of them are durable, also what an earlier process stored and did not flush.
+    pool.drain()
 }
 
 /// Copies what differs from one member to another, durably.

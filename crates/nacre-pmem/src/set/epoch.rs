@@ -2,13 +2,14 @@
 //!
 //! Raising writes a header with the next epoch into every live member: as raising, then as settled
 //! into both slots. Nothing is acknowledged before the second round ends, so after a crash between
-//! the rounds those that were not reached are as good as those that were. Creating a set does the
-//! same with a first round that says so: a set of which no member got further never acknowledged
-//! anything.
+//! the rounds those that were not reached are as good as those that were. A set that is closed
+//! raises it once more, so that an older copy of a member's file is known for one. Creating a set
+//! does the same with a first round that says so: a set of which no member got further never
+//! acknowledged anything.
 
 use crate::domain::Access;
 use crate::error::{Error, Result};
-use crate::set::header::{Header, Phase, Uuid};
+use crate::set::header::{Header, INTENT_OFFSET, Phase, Uuid};
 use crate::set::member::Member;
 use crate::set::pool_set::PoolSet;
 
@@ -44,12 +45,28 @@ impl PoolSet {
     /// Raises the epoch of every live member in two rounds, so that a crash between them makes
     /// nobody stale; members that fail meanwhile are left behind.
     pub(crate) fn raise_epoch(&mut self) -> Result<()> {
+        if !self.is_raised {
+            self.persist_headers();
+        }
         loop {
             self.choose_serving()?;
             self.begin_epoch()?;
             if self.write_headers(Phase::Raising) && self.write_settled() {
                 self.end_epoch();
                 return Ok(());
+            }
+        }
+    }
+
+    /// Makes the headers durable that were found: a process that was killed may have stored them
+    /// and not lived to do so, and the next header replaces the other slot. Members that fail are
+    /// taken out.
+    fn persist_headers(&mut self) {
+        for member in self.members.iter_mut().filter(|member| member.is_live()) {
+            // PERSIST: the current header is on the medium before the other slot is stored to.
+            let persisted = member.mapped().and_then(|pool| pool.persist(0, INTENT_OFFSET));
+            if let Err(error) = persisted {
+                member.fail(&error);
             }
         }
     }

@@ -7,6 +7,7 @@
 use crate::domain::{Access, Domain};
 use crate::error::{Error, Result};
 use crate::set::member::MemberCondition;
+use crate::set::open::Found;
 use crate::set::pool_set::PoolSet;
 
 /// What is to be done about the members before they are made equal.
@@ -32,7 +33,7 @@ impl PoolSet {
         access: Access,
         inspect: impl FnOnce(&PoolSet) -> std::result::Result<Verdict, E>,
     ) -> std::result::Result<PoolSet, E> {
-        let (mut set, mut holes) = PoolSet::find(name, domains, access)?;
+        let Found { mut set, mut holes, leftovers } = PoolSet::find(name, domains, access)?;
         let verdict = inspect(&set)?;
         // Until all members are equal, the end of a failed opening must not say that they are.
         set.is_abandoned = true;
@@ -40,6 +41,12 @@ impl PoolSet {
         holes.retain(|(index, _)| verdict.damaged.iter().all(|(damaged, _)| damaged != index));
         set.begin(&holes, verdict.truth.is_some())?;
         set.is_abandoned = false;
+        if access == Access::ReadWrite {
+            for leftover in leftovers {
+                // It is in nobody's way, and looked for again next time.
+                let _ = leftover.domain.remove_pool(&leftover.file_name);
+            }
+        }
         Ok(set)
     }
 

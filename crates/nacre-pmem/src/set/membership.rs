@@ -1,13 +1,15 @@
 //! Members that come, go and move while the set is open.
 //!
 //! To add is to enter a row that says rebuilding, and to rebuild. To remove is to raise the epoch
-//! without the row, then to remove the file. To move is to add with a note of what is replaced,
-//! which is removed once the new member is good. A crash between leaves the set as before, or with
-//! a member to rebuild, or with a file that no table names.
+//! with a row that does not say good, to tell the member so too, to write headers without the row,
+//! and then to remove the file. To move is to add with a note of what is replaced, which is removed
+//! once the new member is good. A crash between leaves the set as before, or with a member to
+//! rebuild, or with a file that no table names and that does not call itself good: whoever opens
+//! the set for writing next removes that. One that calls itself good stays: it was used alone.
 
 use crate::domain::{Access, Domain};
 use crate::error::{Error, ErrorKind, Result};
-use crate::set::header::ROWS_MAX;
+use crate::set::header::{Phase, ROWS_MAX};
 use crate::set::member::{Member, MemberCondition};
 use crate::set::open::MEMBERS_MAX;
 use crate::set::pool_set::PoolSet;
@@ -65,20 +67,47 @@ impl PoolSet {
         for member in self.members.iter_mut().filter(|member| member.replaces == Some(index)) {
             member.replaces = None;
         }
+        let is_missing = self.members[position].condition == MemberCondition::Missing;
+        if !is_missing {
+            self.dismiss(position)?;
+        }
         let serving = self.members[self.serving_position()].index;
         let removed = self.members.remove(position);
         let serving = self.members.iter().position(|member| member.index == serving);
         self.serve(serving.unwrap_or(usize::MAX));
         self.refresh();
-        self.raise_epoch()?;
-        let Member { domain, file_name, pool, lock, condition, .. } = removed;
+        match self.is_raised {
+            true => self.settle_headers()?,
+            false => self.raise_epoch()?,
+        }
+        let Member { domain, file_name, pool, lock, .. } = removed;
         drop(pool);
         let result = match domain {
-            Some(domain) if condition != MemberCondition::Missing => domain.remove_pool(&file_name),
+            Some(domain) if !is_missing => domain.remove_pool(&file_name),
             _ => Ok(()),
         };
         drop(lock);
         result
+    }
+
+    /// Makes the others know that a member is not good, and then itself, as far as it can be
+    /// written: its file is a leftover then whenever no table names it any more.
+    fn dismiss(&mut self, position: usize) -> Result<()> {
+        let member = &mut self.members[position];
+        member.condition = MemberCondition::Stale;
+        member.problem = None;
+        self.raise_epoch()?;
+        let header = self.header(Phase::Settled);
+        let member = &mut self.members[position];
+        if member.pool.is_none()
+            && let Some(domain) = &member.domain
+        {
+            let file = domain.open_file(&member.file_name, Access::ReadWrite);
+            let map = |file| domain.map_file(&member.file_name, file, Access::ReadWrite);
+            member.pool = file.and_then(map).ok();
+        }
+        let _ = member.write_header(&header);
+        Ok(())
     }
 
     /// Removes what a member that just became good replaces.
@@ -103,7 +132,12 @@ impl PoolSet {
             index += 1;
         }
         if index >= ROWS_MAX as u32 {
-            return Err(self.too_many());
+            return Err(Error::new(
+                ErrorKind::AlreadyExists,
+                self.object(),
+                format!("no number below {ROWS_MAX} is free in {}", domain.object(&self.name)),
+                "take the files away that have its name and belong to no member",
+            ));
         }
         let node = replaces
             .and_then(|old| self.position(old).ok())
@@ -132,7 +166,7 @@ impl PoolSet {
             ErrorKind::Unsupported,
             self.object(),
             format!("it has {} members", self.members.len()),
-            "remove one first: a set has 8 members, and numbers to 15",
+            "remove one first: a set has 8 members, and as many that are on the move",
         )
     }
 

@@ -2,8 +2,9 @@
 //!
 //! Recovery: the marked regions of all good members are joined into one map, which each member
 //! gets durably; what differs is settled by the majority, or by the first good member of two; what
-//! the transaction log has committed is stored in all; the epoch is raised; the map is cleared.
-//! Each step may be repeated.
+//! the transaction log has committed is stored in all; the epoch is raised; the marked regions are
+//! made durable, since who stored there may not have lived to do so; the map is cleared. Each step
+//! may be repeated.
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
@@ -11,6 +12,7 @@ use std::sync::atomic::AtomicUsize;
 
 use crate::domain::{Access, Domain};
 use crate::error::{Error, ErrorKind, Result};
+use crate::flush::CACHE_LINE_BYTES;
 use crate::lock::FileLock;
 use crate::pool::Pool;
 use crate::set::damage::Damage;
@@ -30,6 +32,14 @@ use crate::transaction_log::{self, Log};
 /// Number of a good member, and the ranges that have been punched out of it.
 pub(crate) type Holes = (u32, Vec<(u64, u64)>);
 
+/// What was found under the name of a set.
+pub(crate) struct Found {
+    pub(crate) set: PoolSet,
+    pub(crate) holes: Vec<Holes>,
+    /// Files that belong to no member, locked.
+    pub(crate) leftovers: Vec<Candidate>,
+}
+
 /// Most members that a set is created with.
 pub(crate) const MEMBERS_MAX: usize = 8;
 /// Bytes compared at once.
@@ -42,8 +52,8 @@ impl PoolSet {
     /// A creation that was cut off before it returned is recognised by its files and replaced.
     ///
     /// # Errors
-    /// As for [`Domain::create_pool`], and `Unsupported` for no domain or more than 8; no file
-    /// stays.
+    /// As for [`Domain::create_pool`], and `Unsupported` for no domain or more than 8,
+    /// `InvalidName` for no name; no file stays.
     pub fn create(name: &str, domains: &[Domain], options: &PoolSetOptions) -> Result<PoolSet> {
         let object = format!("pool set {name}");
         if domains.is_empty() || domains.len() > MEMBERS_MAX {
@@ -54,6 +64,9 @@ impl PoolSet {
                 "give 1 to 8 domains",
             ));
         }
+        check_set_name(name)?;
+        let options =
+            &PoolSetOptions { log_bytes: whole_slots(options.log_bytes), ..options.clone() };
         let total = options.data_bytes.checked_add(options.log_bytes);
         let Some(file_bytes) = total.and_then(|bytes| bytes.checked_add(DATA_OFFSET)) else {
             return Err(Error::new(
@@ -172,11 +185,7 @@ impl PoolSet {
     }
 
     /// Finds and maps the members; nothing is changed yet.
-    pub(crate) fn find(
-        name: &str,
-        domains: &[Domain],
-        access: Access,
-    ) -> Result<(PoolSet, Vec<Holes>)> {
+    pub(crate) fn find(name: &str, domains: &[Domain], access: Access) -> Result<Found> {
         let candidates = survey::find(name, domains, access)?;
         let truth = survey::judge(name, &candidates)?;
         let holes: Vec<Holes> = truth
@@ -184,9 +193,11 @@ impl PoolSet {
             .iter()
             .map(|&good| (candidates[good].index, candidates[good].holes.clone()))
             .collect();
-        let mut set = assemble(name, domains, access, candidates, &truth)?;
+        let (mut set, others) = assemble(name, domains, access, candidates, &truth)?;
+        let leftovers =
+            others.into_iter().filter(|other| other.is_leftover_of(&set.identity.set)).collect();
         set.is_unclean = set.load_intents()?;
-        Ok((set, holes))
+        Ok(Found { set, holes, leftovers })
     }
 
     /// Makes a set that was found ready for use; `has_truth` says that the serving member is to be
@@ -229,6 +240,8 @@ impl PoolSet {
             // Last, so that recovery may use the log of any member.
             self.equalise_from(None, &self.intents.ranges(DATA_OFFSET, self.data_offset()))?;
             self.raise_epoch()?;
+            // What was equal already may have been so in caches only.
+            self.persist_ranges(&self.intents.ranges(DATA_OFFSET, self.end_offset))?;
             self.clear_intents()?;
         }
         self.intents.clear();
@@ -269,6 +282,25 @@ impl PoolSet {
             false => Ok(()),
         }
     }
+}
+
+/// Refuses a name that no file with a number behind it can have.
+fn check_set_name(name: &str) -> Result<()> {
+    match name.is_empty() {
+        false => Ok(()),
+        true => Err(Error::new(
+            ErrorKind::InvalidName,
+            "pool set",
+            "its name is empty",
+            "give it a name: its files get a number behind it",
+        )),
+    }
+}
+
+/// Returns the bytes of a log of two slots of whole lines, at least as many as were asked for.
+fn whole_slots(log_bytes: u64) -> u64 {
+    let slots = 2 * CACHE_LINE_BYTES as u64;
+    log_bytes.checked_next_multiple_of(slots).unwrap_or(log_bytes)
 }
 
 fn uuid(object: &str) -> Result<Uuid> {
@@ -348,14 +380,15 @@ fn refuse_existing(name: &str, domains: &[Domain]) -> Result<()> {
     Ok(())
 }
 
-/// Builds the set from what was found: mapped are the good members.
+/// Builds the set from what was found, and returns what belongs to no member too: mapped are the
+/// good members.
 fn assemble(
     name: &str,
     domains: &[Domain],
     access: Access,
     mut candidates: Vec<Candidate>,
     truth: &Truth,
-) -> Result<PoolSet> {
+) -> Result<(PoolSet, Vec<Candidate>)> {
     let mut headers: Vec<&Header> = vec![&truth.header];
     headers
         .extend(truth.good.iter().filter_map(|&good| Some(&candidates[good].header.as_ref()?.0)));
@@ -412,7 +445,7 @@ fn assemble(
         damage: Damage::default(),
     };
     set.choose_serving()?;
-    Ok(set)
+    Ok((set, candidates))
 }
 
 /// Returns the candidate that a row means: by uuid, else the one of its number without a header. (A

@@ -142,7 +142,7 @@ impl PoolSet {
     }
 
     /// Stores `source` in every member and starts its write-back. Durable after
-    /// [`PoolSet::drain`].
+    /// [`PoolSet::drain`] on the same thread.
     ///
     /// # Errors
     /// `OutOfRange`, `ReadOnly`, `NoReplica`; nothing is written.
@@ -153,8 +153,10 @@ impl PoolSet {
         self.store(offset, source)
     }
 
-    /// Waits until everything written is durable in every live member. A member that fails leaves
-    /// the good ones, durably, before this returns.
+    /// Waits until everything that this thread wrote is durable in every live member. What another
+    /// thread wrote by [`PoolSet::write`] or [`PoolSet::write_near`] is not waited for: a fence is
+    /// its own thread's, so drain before the set is handed on. A member that fails leaves the good
+    /// ones, durably, before this returns.
     ///
     /// # Errors
     /// `NoReplica` if no good member is left.
@@ -332,6 +334,8 @@ impl PoolSet {
             true => transaction_log::settle(self)?,
             false => self.drain()?,
         }
+        // A copy that was taken of a member's file before now is older, durably, and says so.
+        self.raise_epoch()?;
         self.clear_intents()
     }
 

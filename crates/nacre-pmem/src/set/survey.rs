@@ -10,6 +10,8 @@
 //!    counts: its good rows are the good members.
 //! 4. A file without magic in the place of a good member is an error. Elsewhere it is what a crash
 //!    left of the first header of a new member: damaged if the table has its number, else ignored.
+//!    What belongs to no row and does not call itself a good member is a leftover, which opening
+//!    for writing removes.
 //! 5. If every header says that the set is being created, or there is none and the files hold
 //!    nothing, creation was cut off: an error of its own, since nothing was acknowledged.
 
@@ -20,7 +22,9 @@ use rustix::fs::SeekFrom;
 use crate::domain::{Access, Domain};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lock::FileLock;
-use crate::set::header::{self, Header, Phase, ROWS_MAX, Row, SLOT_BYTES, Standing, Unreadable};
+use crate::set::header::{
+    self, Header, Phase, ROWS_MAX, Row, SLOT_BYTES, Standing, Unreadable, Uuid,
+};
 
 /// Bytes read at once of a file without a header.
 const PIECE_BYTES: usize = 1 << 20;
@@ -41,6 +45,20 @@ pub(crate) struct Candidate {
     /// Ranges without bytes of a file that has fewer blocks than bytes: something may have been
     /// punched out.
     pub(crate) holes: Vec<(u64, u64)>,
+}
+
+impl Candidate {
+    /// Whether it is what was left of a member that was added or removed, if no table names it: it
+    /// holds nothing, or its own header does not call it a good member of the set.
+    pub(crate) fn is_leftover_of(&self, set: &Uuid) -> bool {
+        let is_good = |row: &Row| row.standing == Standing::Good;
+        match &self.header {
+            Some((header, _)) => {
+                header.set == *set && !header.row(header.member).is_some_and(is_good)
+            }
+            None => self.is_unwritten && self.lock.is_some(),
+        }
+    }
 }
 
 /// Returns the file name of a member.

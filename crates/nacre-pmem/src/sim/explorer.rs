@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::image::Replay;
-use super::media::Media;
+use super::media::{FileMedia, Media};
 use super::pick::{Image, Random, images, mix, whole};
 use super::recorder::{Crash, Marks, Mode, Recorder};
 use super::registry;
@@ -65,6 +65,18 @@ pub struct Explorer {
     nested_interval: usize,
     nested_images_max: usize,
     only_point: Option<usize>,
+}
+
+/// What follows an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// The check runs to its end.
+    Whole,
+    /// It is cut short by a second crash.
+    Crashed,
+    /// The image is that of a killed process, and a crash follows: what neither this process nor
+    /// the check made durable may still be lost.
+    Killed,
 }
 
 /// What is the same for all images of one exploration.
@@ -163,7 +175,8 @@ impl Explorer {
         run.report.events = trace.events.len();
         let mut replays: Vec<Replay> =
             (0..=NESTED_MAX).map(|_| Replay::new(domains(&plans))).collect();
-        run.explore(&mut replays, &base, &trace, None, self.images_max)?;
+        let media = Media::new(&base, &granularities);
+        run.explore(&mut replays, media, &trace, None, self.images_max)?;
         run.report.elapsed = start.elapsed();
         Ok(run.report)
     }
@@ -264,11 +277,12 @@ impl Explorer {
 }
 
 impl Run<'_> {
-    /// Explores `trace`. `marks` are those of the outer trace if this is a recovery.
+    /// Explores `trace`, which began with `media`. `marks` are those of the outer trace if this is
+    /// a recovery.
     fn explore(
         &mut self,
         replays: &mut [Replay],
-        base: &Base,
+        mut media: Media,
         trace: &Trace,
         marks: Option<&[u64]>,
         images_max: usize,
@@ -276,10 +290,9 @@ impl Run<'_> {
         let Some((replay, deeper)) = replays.split_first_mut() else {
             return Ok(());
         };
-        let mut media = Media::new(base, self.granularities);
         media.expect_files(trace.file_count);
         replay
-            .begin(&media, &capacities(base, trace))
+            .begin(&media, &capacities(&media, trace))
             .map_err(|error| self.explorer.broken(format!("no room for images: {error}")))?;
         let points = points(trace);
         let all_marks = trace.marks();
@@ -308,7 +321,20 @@ impl Run<'_> {
                 let marks_here = marks.unwrap_or(&all_marks[..mark_count]);
                 self.report.images += 1;
                 self.report.nested_images += usize::from(marks.is_some());
-                self.try_image(replay, deeper, &mut media, &image, (trace, marks_here))?;
+                let interval = self.interval(deeper);
+                let is_cut_short = interval > 0 && self.report.images.is_multiple_of(interval);
+                let end = if is_cut_short { End::Crashed } else { End::Whole };
+                self.try_image(replay, deeper, &mut media, (&image, end), (trace, marks_here))?;
+                left = left.saturating_sub(self.report.images - before);
+            }
+            let interval = self.interval(deeper);
+            if interval > 0 && number % interval == interval / 2 && !media.open.is_empty() {
+                let before = self.report.images;
+                let marks_here = marks.unwrap_or(&all_marks[..mark_count]);
+                self.report.images += 1;
+                self.report.nested_images += usize::from(marks.is_some());
+                let killed = (&whole(&media), End::Killed);
+                self.try_image(replay, deeper, &mut media, killed, (trace, marks_here))?;
                 left = left.saturating_sub(self.report.images - before);
             }
             self.crash_points.pop();
@@ -321,7 +347,7 @@ impl Run<'_> {
         replay: &mut Replay,
         deeper: &mut [Replay],
         media: &mut Media,
-        image: &Image,
+        (image, end): (&Image, End),
         (trace, marks): (&Trace, &[u64]),
     ) -> std::result::Result<(), Violation> {
         let settled = media.take_settled();
@@ -335,13 +361,8 @@ impl Run<'_> {
             let problem = format!("a check changed file {file} at {offset} without a hook");
             return Err(self.violation(problem, media, image, trace));
         }
-        let interval = match self.explorer.only_point {
-            // Which images were cut short depends on all those before.
-            Some(_) => self.explorer.nested_interval.min(1),
-            None => self.explorer.nested_interval,
-        };
-        let is_nested = !deeper.is_empty() && interval > 0 && number.is_multiple_of(interval);
-        replay.recorder.switch(if is_nested { Mode::Record } else { Mode::Track });
+        let is_recorded = end != End::Whole;
+        replay.recorder.switch(if is_recorded { Mode::Record } else { Mode::Track });
         let crash = Crash { domains: &replay.domains, marks, recorder: &replay.recorder };
         let outcome = catch_unwind(AssertUnwindSafe(|| (self.check)(&crash)));
         let (changes, mut recovery) = replay.recorder.switch(Mode::Idle);
@@ -354,13 +375,26 @@ impl Run<'_> {
         if let Some(problem) = problem {
             return Err(self.violation(problem, media, image, trace));
         }
-        if is_nested {
+        if is_recorded {
             recovery.keep_recovery();
-            let base = media.base_with(image);
+            let media = match end {
+                End::Killed => media.killed(),
+                _ => Media::new(&media.base_with(image), self.granularities),
+            };
             let images_max = self.explorer.nested_images_max;
-            self.explore(deeper, &base, &recovery, Some(marks), images_max)?;
+            self.explore(deeper, media, &recovery, Some(marks), images_max)?;
         }
         Ok(())
+    }
+
+    /// Every how many images or crash points something nested begins; 0: never.
+    fn interval(&self, deeper: &[Replay]) -> usize {
+        match self.explorer.only_point {
+            _ if deeper.is_empty() => 0,
+            // Which were cut short depends on all those before.
+            Some(_) => self.explorer.nested_interval.min(1),
+            None => self.explorer.nested_interval,
+        }
     }
 
     fn violation(&self, problem: String, media: &Media, image: &Image, trace: &Trace) -> Violation {
@@ -426,9 +460,9 @@ fn read_all(file: &std::fs::File) -> Vec<u8> {
 }
 
 /// Returns how large each file can become.
-fn capacities(base: &Base, trace: &Trace) -> Vec<u64> {
-    let mut capacities = base.sizes.clone();
-    capacities.resize(trace.file_count.max(base.files.len()), 0);
+fn capacities(media: &Media, trace: &Trace) -> Vec<u64> {
+    let largest = |file: &FileMedia| file.sizes.iter().copied().max().unwrap_or(0);
+    let mut capacities: Vec<u64> = media.files.iter().map(largest).collect();
     for event in &trace.events {
         if let Event::Resized { file, bytes } = event {
             capacities[*file] = capacities[*file].max(*bytes);

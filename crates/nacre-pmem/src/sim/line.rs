@@ -78,6 +78,11 @@ impl Line {
         }
     }
 
+    /// Makes all stores earlier than any event.
+    pub(super) fn date_back(&mut self) {
+        self.ops.iter_mut().for_each(|op| op.event = 0);
+    }
+
     /// Whether all stores are durable.
     pub(super) fn is_settled(&self) -> bool {
         self.ops.is_empty()

@@ -15,6 +15,7 @@ pub(super) type LineId = (FileIndex, u32);
 const LINE_BYTES: u64 = CACHE_LINE_BYTES as u64;
 
 /// Simulated media.
+#[derive(Clone)]
 pub(super) struct Media {
     pub(super) files: Vec<FileMedia>,
     pub(super) domains: Vec<DomainMedia>,
@@ -32,6 +33,7 @@ pub(super) struct Media {
 }
 
 /// One file.
+#[derive(Clone)]
 pub(super) struct FileMedia {
     /// Certain content, whole lines; stale where the line is open. What follows is zeros.
     pub(super) bytes: Vec<u8>,
@@ -41,6 +43,7 @@ pub(super) struct FileMedia {
 }
 
 /// The names of one domain.
+#[derive(Clone)]
 pub(super) struct DomainMedia {
     names: Names,
     /// Changes that may be lost from any one on.
@@ -70,6 +73,19 @@ impl Media {
             settled: Vec::new(),
             hash: 0,
         }
+    }
+
+    /// Returns the media after the process was killed: every store is there to be read, and what
+    /// was not durable is not. The kernel waited for streaming stores, but for no flush.
+    pub(super) fn killed(&self) -> Media {
+        let mut media = self.clone();
+        let threads: Vec<u32> = media.streamed.keys().copied().collect();
+        media.flushed.clear();
+        threads.into_iter().for_each(|thread| media.fence(thread));
+        // The events of the next process are counted from 0 again.
+        media.open.values_mut().for_each(Line::date_back);
+        media.settled.clear();
+        media
     }
 
     /// Applies the event of number `number`.

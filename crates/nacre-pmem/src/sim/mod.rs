@@ -9,7 +9,9 @@
 //!    seeded sample, puts each into pools, and runs the caller's check on them: reopen, recover,
 //!    compare with what was acknowledged.
 //! 4. Now and then the check itself is recorded and cut short in the same way (a crash while
-//!    recovering).
+//!    recovering). It may begin with what a killed process left: all stores can be read, but those
+//!    that were not durable are not, and may be lost by the crash that follows. So a recovery that
+//!    believes what it reads has to make it durable.
 //!
 //! # What a crash can leave
 //! 1. A line (64 bytes) holds the state after some prefix of the ordinary stores to it, since any

@@ -28,7 +28,8 @@
 //!
 //! # Recovery
 //! The newest whole record in the log of any good member counts. If it is retired nothing is to be
-//! done, else the one before it, if it is live, and the newest are stored in place in every member,
+//! done, else the log is made durable, since it may be what a killed process stored and did not
+//! fence, and the one before it, if it is live, and the newest are stored in place in every member,
 //! in this order; **fence**. Only then the logs are made equal and both records are retired. A
 //! crash on the way leaves the records, and storing them again changes nothing. All members get the
 //! same bytes, so it does not matter which of them had which part in place before.

@@ -41,9 +41,10 @@ impl Found<'_> {
     }
 }
 
-/// Lets the set go on behind what its log says. After a crash the records that are live are stored
-/// in place, in every member, and retired. Repeating it is harmless: the records stay as they are
-/// until their bytes are durable. A set that was closed has no live records, and nothing is stored.
+/// Lets the set go on behind what its log says. After a crash the records that are live are made
+/// durable, stored in place, in every member, and retired. Repeating it is harmless: the records
+/// stay as they are until their bytes are durable. A set that was closed has no live records, and
+/// nothing is stored.
 ///
 /// # Errors
 /// `Corrupt` if the log is damaged where it matters; as for [`PoolSet::drain`].
@@ -63,6 +64,11 @@ pub(crate) fn recover(set: &mut PoolSet, is_unclean: bool) -> Result<()> {
     set.log = Log::recovered(survey.sequence, !is_unclean && !survey.is_retired);
     if !is_unclean {
         return Ok(());
+    }
+    if !survey.writes.is_empty() {
+        // A process that was killed may have stored a record and not lived to fence it: what is
+        // stored in place now must not outlive it.
+        set.persist_ranges(&[(DATA_OFFSET, set.data_offset())])?;
     }
     for (offset, new) in &survey.writes {
         media::store(set, *offset, new)?;

@@ -1,5 +1,6 @@
 //! Pool sets that are created, grow, and get, rebuild, move and lose members.
 
+use nacre_pmem::set::MemberCondition;
 use nacre_pmem::sim::{Crash, Explorer, Marks, Outcome};
 use nacre_pmem::{Domain, ErrorKind, PoolSet};
 
@@ -45,7 +46,22 @@ fn check_data(set: &PoolSet, crash: &Crash<'_>, script: &Script) -> Outcome {
     if rest.iter().any(|&byte| byte != 0) {
         return Err("bytes that the set grew by are no zeros".into());
     }
+    check_files(set, crash)?;
     script.check(found, done(crash))
+}
+
+/// Checks that no file is there that belongs to no member.
+fn check_files(set: &PoolSet, crash: &Crash<'_>) -> Outcome {
+    let mut files = 0;
+    for domain in crash.domains() {
+        files += domain.list_pools()?.len();
+    }
+    let states = set.member_states();
+    let members = states.iter().filter(|state| state.condition != MemberCondition::Missing);
+    match files <= members.count() {
+        true => Ok(()),
+        false => Err(format!("{files} files, but members are {states:?}").into()),
+    }
 }
 
 #[test]

@@ -153,3 +153,44 @@ fn crash_during_recovery_is_explored() {
     let report = explorer.nested(0, 0).run(setup, workload, recover).unwrap();
     assert_eq!(report.nested_images, 0);
 }
+
+/// Recovery compared what two members had and said durably that they were equal, of bytes that only
+/// caches had: the killed process had stored and not flushed them, and recovery had only read them.
+#[test]
+fn recovery_that_believes_what_a_killed_process_left_in_caches_is_found() {
+    const DIRTY: u64 = 0;
+    const COPIES: [u64; 2] = [64, 128];
+    let workload = |domains: &[Domain], _: &Marks<'_>| {
+        let mut pool = domains[0].open_pool("toy", Access::ReadWrite)?;
+        pool.publish_u64(DIRTY, 1)?;
+        for copy in COPIES {
+            pool.write(copy, &[5; 8])?;
+        }
+        Ok(())
+    };
+    let recover = |crash: &Crash<'_>, makes_durable: bool| {
+        let mut pool = crash.domains()[0].open_pool("toy", Access::ReadWrite)?;
+        if pool.load_u64(DIRTY)? == 1 {
+            let word = pool.load_u64(COPIES[0])?;
+            if pool.load_u64(COPIES[1])? != word {
+                pool.write(COPIES[1], &word.to_le_bytes())?;
+                pool.persist(COPIES[1], 8)?;
+            }
+            if makes_durable {
+                pool.persist(COPIES[0], COPIES[1] + 8 - COPIES[0])?;
+            }
+            pool.publish_u64(DIRTY, 0)?;
+        }
+        match pool.load_u64(COPIES[0])? == pool.load_u64(COPIES[1])? {
+            true => Ok(()),
+            false => Err("the copies differ and nobody knows".into()),
+        }
+    };
+    for media in [lines(1), pages()] {
+        let explorer = Explorer::new("credulous recovery", 1).media(&[media]).nested(1, 16);
+        let violation = explorer.run(setup, workload, |crash| recover(crash, false)).unwrap_err();
+        assert!(violation.problem.contains("nobody knows"), "{violation}");
+        assert!(violation.crash_points.len() > 1, "{violation}");
+        explorer.run(setup, workload, |crash| recover(crash, true)).unwrap();
+    }
+}
