@@ -295,6 +295,11 @@ impl TableSnapshot {
         seen.map(|(_, deletes)| deletes.count(moment, stamps) as u64).sum()
     }
 
+    /// Tells whether a row of a frozen chunk is deleted for the snapshot; touches no pool.
+    pub fn has_deleted(&self) -> bool {
+        self.deleted_count() > 0
+    }
+
     /// Returns the hot chunks, whose rows come after those of all frozen chunks.
     pub fn hot_chunks(&self) -> &[HotChunkRef] {
         &self.hot
