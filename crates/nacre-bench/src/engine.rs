@@ -129,7 +129,7 @@ impl Engine {
         let outcome = self.session.execute(&sql, io).await;
         let time = start.elapsed();
         match outcome.map_err(Error::nacre(format_args!("load {table}")))? {
-            Outcome::Command { tag } => {
+            Outcome::Command { tag, .. } => {
                 let rows = tag.strip_prefix("COPY ").and_then(|rows| rows.parse().ok());
                 let rows = rows.ok_or_else(|| {
                     Error::Deviation(format!("loading {table} was answered with `{tag}`"))

@@ -26,13 +26,18 @@ impl Progress {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
+    /// Tells whether the load is to stop.
+    pub fn is_cancelled(&self) -> bool {
+        // ORDERING: pairs with nothing, see the type.
+        self.cancelled.load(Ordering::Relaxed)
+    }
+
     /// Fails once the load has been cancelled.
     ///
     /// # Errors
     /// `Cancelled`.
     pub(crate) fn check(&self) -> Result<()> {
-        // ORDERING: pairs with nothing, see the type.
-        if self.cancelled.load(Ordering::Relaxed) { Err(Error::cancelled()) } else { Ok(()) }
+        if self.is_cancelled() { Err(Error::cancelled()) } else { Ok(()) }
     }
 
     pub(crate) fn start(&self, bytes_total: u64) {

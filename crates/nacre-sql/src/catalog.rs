@@ -7,30 +7,41 @@ use datafusion::catalog::{CatalogProvider, SchemaProvider, TableProvider};
 use datafusion::common::DataFusionError;
 use nacre_store::Store;
 
-use crate::names::{SCHEMA, SYSTEM_SCHEMA};
+use crate::names::{SCHEMA, STATEMENT_SCHEMA, SYSTEM_SCHEMA};
 use crate::scan::StoredTable;
+use crate::transaction::Moment;
 use crate::views::SystemSchema;
 
-/// The one catalog, `nacre`.
+/// The one catalog, `nacre`, as one statement sees it.
 #[derive(Debug)]
 pub(crate) struct StoreCatalog {
     schema: Arc<StoreSchema>,
     system: Arc<SystemSchema>,
+    own: Arc<StatementSchema>,
 }
 
 /// The schema of the users' tables, `public`.
 #[derive(Debug)]
 struct StoreSchema {
     store: Store,
+    moment: Arc<Moment>,
     /// Where names are looked for that no table has.
     system: Arc<SystemSchema>,
 }
 
+/// Tables that are there for one statement.
+#[derive(Debug)]
+struct StatementSchema(Vec<(&'static str, Arc<dyn TableProvider>)>);
+
 impl StoreCatalog {
-    pub(crate) fn new(store: Store) -> Self {
+    pub(crate) fn new(
+        store: Store,
+        moment: Arc<Moment>,
+        own: Vec<(&'static str, Arc<dyn TableProvider>)>,
+    ) -> Self {
         let system = Arc::new(SystemSchema::new(store.clone()));
-        let schema = Arc::new(StoreSchema { store, system: Arc::clone(&system) });
-        Self { schema, system }
+        let schema = Arc::new(StoreSchema { store, moment, system: Arc::clone(&system) });
+        Self { schema, system, own: Arc::new(StatementSchema(own)) }
     }
 }
 
@@ -43,8 +54,25 @@ impl CatalogProvider for StoreCatalog {
         match name {
             SCHEMA => Some(Arc::clone(&self.schema) as Arc<dyn SchemaProvider>),
             SYSTEM_SCHEMA => Some(Arc::clone(&self.system) as Arc<dyn SchemaProvider>),
+            STATEMENT_SCHEMA => Some(Arc::clone(&self.own) as Arc<dyn SchemaProvider>),
             _ => None,
         }
+    }
+}
+
+#[async_trait]
+impl SchemaProvider for StatementSchema {
+    fn table_names(&self) -> Vec<String> {
+        self.0.iter().map(|(name, _)| (*name).to_owned()).collect()
+    }
+
+    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
+        let found = self.0.iter().find(|(known, _)| *known == name);
+        Ok(found.map(|(_, table)| Arc::clone(table)))
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        self.0.iter().any(|(known, _)| *known == name)
     }
 }
 
@@ -56,7 +84,7 @@ impl SchemaProvider for StoreSchema {
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
         Ok(match self.store.table(name) {
-            Ok(table) => Some(Arc::new(StoredTable::new(&table))),
+            Ok(table) => Some(Arc::new(StoredTable::new(&table, &self.moment))),
             Err(_) => self.system.view(name),
         })
     }

@@ -20,7 +20,11 @@ pub enum ErrorKind {
     InvalidData,
     /// A constraint forbids the rows.
     ConstraintViolation,
-    /// The database was opened read-only.
+    /// Another transaction got in the way; run the transaction again.
+    SerializationFailure,
+    /// The statement does not fit the state that the session's transaction is in.
+    TransactionState,
+    /// The database, or the transaction, is read-only.
     ReadOnly,
     /// The database, a file or a directory could not be opened.
     Open,
@@ -99,7 +103,14 @@ impl Error {
         Self::new(ErrorKind::InvalidStatement, message).with_code("22023")
     }
 
-    fn with_code(mut self, code: &'static str) -> Self {
+    /// Creates the error for a statement that comes at the wrong time of a transaction.
+    pub(crate) fn transaction_state(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::TransactionState, message).with_code(code)
+    }
+
+    /// Gives the error a more precise code than that of its kind.
+    #[must_use]
+    pub(crate) fn with_code(mut self, code: &'static str) -> Self {
         self.0.code = Some(code);
         self
     }
@@ -162,6 +173,8 @@ impl Error {
             ErrorKind::NotSupported => "0A000",
             ErrorKind::InvalidData => "22000",
             ErrorKind::ConstraintViolation => "23000",
+            ErrorKind::SerializationFailure => "40001",
+            ErrorKind::TransactionState => "25000",
             ErrorKind::ReadOnly => "25006",
             ErrorKind::Open | ErrorKind::Io => "58030",
             ErrorKind::DiskFull => "53100",

@@ -1,6 +1,6 @@
 //! Errors of loading and unloading as errors of the SQL layer.
 
-use nacre_ingest::{Error as IngestError, ErrorKind as IngestKind};
+use nacre_ingest::{Error as IngestError, ErrorKind as IngestKind, ValueError};
 use nacre_store::Error as StoreError;
 
 use crate::error::{Error, ErrorKind};
@@ -25,7 +25,7 @@ pub(crate) fn from_ingest(error: IngestError) -> Error {
         | IngestKind::Io => ErrorKind::Io,
         _ => ErrorKind::InvalidData,
     };
-    let mut converted = Error::new(kind, error.message());
+    let mut converted = coded(Error::new(kind, error.message()), error.kind());
     if let Some(detail) = error.detail() {
         converted = converted.with_detail(detail);
     }
@@ -38,6 +38,34 @@ pub(crate) fn from_ingest(error: IngestError) -> Error {
     match error.location() {
         Some(location) => converted.with_context(location.to_string()),
         None => converted,
+    }
+}
+
+/// Converts the error for a text that is no value of a type.
+pub(crate) fn from_value(error: &ValueError) -> Error {
+    let kind = match error.kind {
+        IngestKind::NotSupported => ErrorKind::NotSupported,
+        _ => ErrorKind::InvalidData,
+    };
+    let converted = coded(Error::new(kind, error.message.clone()), error.kind);
+    match &error.detail {
+        Some(detail) => converted.with_detail(detail.clone()),
+        None => converted,
+    }
+}
+
+/// Gives an error about a value its own code.
+fn coded(error: Error, kind: IngestKind) -> Error {
+    match kind {
+        IngestKind::InvalidText => error.with_code("22P02"),
+        IngestKind::NumberOutOfRange => error.with_code("22003"),
+        IngestKind::InvalidDatetime => error.with_code("22007"),
+        IngestKind::DatetimeOutOfRange => error.with_code("22008"),
+        IngestKind::TooLong => error.with_code("22001"),
+        IngestKind::InvalidByteSequence => error.with_code("22021"),
+        IngestKind::BadCopyFormat => error.with_code("22P04"),
+        IngestKind::NotNullViolation => error.with_code("23502"),
+        _ => error,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Errors of the store as errors of the SQL layer.
 
-use nacre_store::{Error as StoreError, ErrorKind as StoreKind};
+use nacre_store::{Error as StoreError, ErrorKind as StoreKind, ValueProblem};
 
 use crate::error::{Error, ErrorKind};
 
@@ -9,9 +9,28 @@ pub(crate) fn from_store(error: StoreError) -> Error {
     let converted = match &error {
         StoreError::UnknownTable { .. } => Error::undefined_table(error.to_string()),
         StoreError::UnknownColumn { .. } => Error::undefined_column(error.to_string()),
-        _ => Error::new(kind_of(&error), error.to_string()),
+        _ => coded(Error::new(kind_of(&error), error.to_string()), &error),
     };
     with_way_out(converted, &error)
+}
+
+/// Gives an error about rows its own code.
+fn coded(converted: Error, error: &StoreError) -> Error {
+    match error {
+        StoreError::NullViolation { .. } => converted.with_code("23502"),
+        StoreError::DuplicateKey(_) => converted.with_code("23505"),
+        StoreError::InvalidValue { problem: ValueProblem::OutOfRange, .. } => {
+            converted.with_code("22003")
+        }
+        StoreError::InvalidValue { problem: ValueProblem::TooLong, .. } => {
+            converted.with_code("22001")
+        }
+        StoreError::InvalidValue { problem: ValueProblem::NotUtf8, .. } => {
+            converted.with_code("22021")
+        }
+        StoreError::TransactionEnded => converted.with_code("25P02"),
+        _ => converted,
+    }
 }
 
 /// Returns what the caller can do about an error of the store.
@@ -24,6 +43,8 @@ pub(crate) fn kind_of(error: &StoreError) -> ErrorKind {
         StoreKind::NullViolation | StoreKind::DuplicateKey => ErrorKind::ConstraintViolation,
         StoreKind::InvalidValue => ErrorKind::InvalidData,
         StoreKind::TransactionTooLarge => ErrorKind::OutOfMemory,
+        StoreKind::SerializationConflict => ErrorKind::SerializationFailure,
+        StoreKind::TransactionEnded => ErrorKind::TransactionState,
         StoreKind::ReadOnly => ErrorKind::ReadOnly,
         StoreKind::NotSupported => ErrorKind::NotSupported,
         StoreKind::Damaged => ErrorKind::DataCorrupted,
@@ -63,6 +84,7 @@ pub(crate) fn with_way_out(converted: Error, error: &StoreError) -> Error {
              restore the database's files from a copy."
         }
         ErrorKind::DiskFull => "Nothing was changed.",
+        ErrorKind::SerializationFailure => "The transaction might succeed if it is run again.",
         _ => return converted,
     };
     converted.with_hint(hint)

@@ -7,7 +7,8 @@
 //! # Invariants
 //! 1. A statement that Nacre does not do answers `not supported: ...`; it never half works.
 //!    `support` holds the list of what reaches the planner.
-//! 2. A query sees the loads that were committed when it was planned, whatever happens meanwhile.
+//! 2. A statement sees what was committed when it began (under REPEATABLE READ and SERIALIZABLE:
+//!    when its transaction began) and what its transaction did before, whatever happens meanwhile.
 //! 3. Errors name the object and, where there is one, the place and the way out.
 
 #![forbid(unsafe_code)]
@@ -17,6 +18,7 @@ mod coerce;
 mod columns;
 mod copy;
 mod ddl;
+mod dml;
 mod error;
 mod explain;
 mod from_datafusion;
@@ -24,6 +26,8 @@ mod from_ingest;
 mod from_store;
 mod maintain;
 mod names;
+mod planner;
+mod progress;
 mod replicas;
 mod rewrite;
 mod scan;
@@ -31,6 +35,7 @@ mod session;
 mod split;
 mod support;
 mod text;
+mod transaction;
 mod types;
 mod upkeep;
 mod views;
@@ -42,3 +47,4 @@ pub use nacre_store::{LostReplica, RepairReport, ScrubReport};
 pub use session::{Database, OpenOptions, Outcome, Session, StatementIo};
 pub use split::{SourceStatement, split_statements};
 pub use text::write_text;
+pub use transaction::TransactionStatus;

@@ -13,6 +13,9 @@ pub(crate) const SCHEMA: &str = "public";
 /// Name of the schema of Nacre's own views; they are found without it, too.
 pub(crate) const SYSTEM_SCHEMA: &str = "nacre_catalog";
 
+/// Name of the schema of the tables that a statement makes for itself; it is not listed.
+pub(crate) const STATEMENT_SCHEMA: &str = "nacre_statement";
+
 /// Folds an unquoted name to lower case, as PostgreSQL does.
 pub(crate) fn fold(ident: &Ident) -> String {
     match ident.quote_style {

@@ -1,8 +1,9 @@
 //! Databases and sessions: the one door through which SQL comes in.
 //!
-//! A statement is looked at by [`crate::copy`] first, then parsed by the front end. What changes
-//! the database ([`crate::ddl`]) runs here; queries are planned by DataFusion over our scans;
-//! everything else is refused, never half done.
+//! A statement takes its turn in the session's transaction ([`crate::transaction`]). It is looked
+//! at by [`crate::copy`] first, then parsed by the front end. What begins and ends transactions,
+//! defines tables ([`crate::ddl`]) or changes rows ([`crate::dml`]) runs here; queries are planned
+//! by DataFusion over our scans; everything else is refused, never half done.
 
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -15,23 +16,23 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
 use datafusion::optimizer::analyzer::resolve_grouping_function::ResolveGroupingFunction;
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
-use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion::prelude::SessionConfig;
 use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
 use nacre_ingest::Progress;
 use nacre_store::Store;
 
-use crate::catalog::StoreCatalog;
 use crate::coerce::DecimalsMeetFloats;
 use crate::copy::{CopyStatement, copy_from, copy_to, parse_copy};
+use crate::dml::Answer;
 use crate::error::{Error, ErrorKind, Result};
-use crate::from_datafusion::from_datafusion;
 use crate::from_store::from_store;
 use crate::names::{CATALOG, SCHEMA};
+use crate::planner::Planner;
 use crate::replicas::{alter_replicas, parse_alter};
-use crate::scan::answer;
+use crate::transaction::{TransactionStatus, Transactions, Turn, control, tie};
 use crate::upkeep::Upkeep;
-use crate::{columns, ddl, explain, rewrite, support};
+use crate::{ddl, dml, transaction};
 
 /// How to open a database.
 #[derive(Clone, Debug, Default)]
@@ -62,7 +63,8 @@ pub enum Outcome {
     /// Rows, computed while the stream is read. Convert its errors with [`Error::from`].
     Rows { schema: SchemaRef, stream: SendableRecordBatchStream },
     /// A command tag as PostgreSQL gives it, such as `CREATE TABLE` or `COPY 25`.
-    Command { tag: String },
+    /// The warning, if there is one, says what the statement did not do.
+    Command { tag: String, warning: Option<String> },
 }
 
 /// An open database; clones share it.
@@ -125,10 +127,10 @@ impl Database {
                 Arc::new(TypeCoercion::new()),
             ])
             .build();
-        let context = SessionContext::new_with_state(state);
-        context.register_catalog(CATALOG, Arc::new(StoreCatalog::new(self.store.clone())));
         let (store, upkeep) = (self.store.clone(), self.upkeep.clone());
-        Session { store, context, threads: self.threads, _upkeep: upkeep }
+        let planner = Planner::new(store.clone(), state);
+        let transactions = Transactions::new(store.clone());
+        Session { store, planner, transactions, threads: self.threads, _upkeep: upkeep }
     }
 
     /// Returns the storage engine below.
@@ -142,10 +144,11 @@ impl Database {
     }
 }
 
-/// One user's conversation with a database.
+/// One user's conversation with a database. A block that is open when it ends is rolled back.
 pub struct Session {
     store: Store,
-    context: SessionContext,
+    planner: Planner,
+    transactions: Transactions,
     threads: usize,
     /// A session may outlive the handle that started it.
     _upkeep: Option<Arc<Upkeep>>,
@@ -154,33 +157,93 @@ pub struct Session {
 impl Session {
     /// Runs one statement. Dropping the future or the stream cancels it.
     ///
+    /// In a transaction block statements run one after the other, and the rows of a query have to
+    /// be read before the next one.
+    ///
     /// # Errors
     /// As [`ErrorKind`] sorts them; a failed statement has changed nothing.
     pub async fn execute(&self, sql: &str, io: StatementIo) -> Result<Outcome> {
-        self.run(sql, io).await.map_err(|error| error.located_in(sql))
+        let turn = self.transactions.turn().await;
+        self.run(turn, sql, io).await.map_err(|error| error.located_in(sql))
     }
 
-    async fn run(&self, sql: &str, io: StatementIo) -> Result<Outcome> {
+    /// Runs a statement. An error drops the turn, which leaves its block failed.
+    async fn run(&self, mut turn: Turn, sql: &str, io: StatementIo) -> Result<Outcome> {
         if let Some(copy) = parse_copy(sql)? {
-            let rows = self.copy(&copy, io).await?;
-            return Ok(Outcome::Command { tag: format!("COPY {rows}") });
+            turn.require_sound()?;
+            let rows = self.copy(&mut turn, &copy, io).await?;
+            return finish(turn, format!("COPY {rows}"));
         }
         if let Some(alter) = parse_alter(sql)? {
-            return Ok(Outcome::Command { tag: alter_replicas(&self.store, alter)? });
+            require_definable(&mut turn, "ALTER TABLE")?;
+            return finish(turn, alter_replicas(&self.store, alter)?);
         }
-        let dialect = Dialect::PostgreSQL;
-        let statement =
-            self.context.state().sql_to_statement(sql, &dialect).map_err(|error| {
-                support::unsupported(sql).unwrap_or_else(|| from_datafusion(error))
-            })?;
-        if let ParsedStatement::Statement(inner) = &statement
-            && let Some(tag) = self.define(inner)?
+        let statement = self.planner.parse(sql)?;
+        let inner = match statement {
+            ParsedStatement::Statement(inner) => inner,
+            other => {
+                turn.require_sound()?;
+                return self.read(turn, other).await;
+            }
+        };
+        turn = match control(&self.transactions, turn, &inner).await {
+            Ok(answer) => return answer.map(|(tag, warning)| Outcome::Command { tag, warning }),
+            Err(turn) => turn,
+        };
+        turn.require_sound()?;
+        if let Some(tag) = self.define(&mut turn, &inner)? {
+            return finish(turn, tag);
+        }
+        if let SqlStatement::Set(set) = inner.as_ref()
+            && let Some((tag, warning)) = transaction::set(&self.transactions, &mut turn, set)?
         {
-            return Ok(Outcome::Command { tag });
+            turn.done(false);
+            return Ok(Outcome::Command { tag, warning });
         }
-        support::check(&statement)?;
-        let stream = self.query(statement).await?;
+        if let SqlStatement::ShowVariable { variable } = inner.as_ref()
+            && let Some(rows) = transaction::show(&self.transactions, &mut turn, variable)?
+        {
+            turn.done(false);
+            return Ok(Outcome::Rows { schema: rows.schema(), stream: rows });
+        }
+        if let Some(verb) = dml::writes(&inner) {
+            turn.require_writable(verb)?;
+            return self.change(turn, *inner, io).await;
+        }
+        self.read(turn, ParsedStatement::Statement(inner)).await
+    }
+
+    /// Runs a statement that changes rows.
+    async fn change(
+        &self,
+        mut turn: Turn,
+        statement: SqlStatement,
+        io: StatementIo,
+    ) -> Result<Outcome> {
+        let change = dml::change_of(&self.store, statement)?;
+        let progress = io.progress.unwrap_or_default();
+        let Answer { tag, rows } = change.run(&self.planner, &mut turn, progress).await?;
+        match rows {
+            None => finish(turn, tag),
+            Some(stream) => {
+                turn.done(false);
+                Ok(Outcome::Rows { schema: stream.schema(), stream })
+            }
+        }
+    }
+
+    /// Starts a statement that only reads.
+    async fn read(&self, mut turn: Turn, statement: ParsedStatement) -> Result<Outcome> {
+        let moment = turn.moment(false)?;
+        let stream = self.planner.start(&moment, Vec::new(), statement).await?;
+        turn.log(&moment)?;
+        let stream = tie(turn, stream)?;
         Ok(Outcome::Rows { schema: stream.schema(), stream })
+    }
+
+    /// Tells whether a transaction block is open.
+    pub fn transaction_status(&self) -> TransactionStatus {
+        self.transactions.status()
     }
 
     /// Returns the names of tables and, for each, its columns, for completion.
@@ -197,40 +260,42 @@ impl Session {
     }
 
     /// Runs statements that define or drop tables; `None` if it is another one.
-    fn define(&self, statement: &SqlStatement) -> Result<Option<String>> {
+    fn define(&self, turn: &mut Turn, statement: &SqlStatement) -> Result<Option<String>> {
         match statement {
-            SqlStatement::CreateTable(create) => ddl::create_table(&self.store, create).map(Some),
+            SqlStatement::CreateTable(create) => {
+                require_definable(turn, "CREATE TABLE")?;
+                ddl::create_table(&self.store, create).map(Some)
+            }
             SqlStatement::Drop { object_type, if_exists, names, .. } => {
+                require_definable(turn, "DROP")?;
                 ddl::drop_tables(&self.store, object_type, names, *if_exists).map(Some)
             }
             _ => Ok(None),
         }
     }
 
-    async fn copy(&self, copy: &CopyStatement, io: StatementIo) -> Result<u64> {
+    async fn copy(&self, turn: &mut Turn, copy: &CopyStatement, io: StatementIo) -> Result<u64> {
         let progress = io.progress.unwrap_or_default();
         if copy.is_from {
+            require_definable(turn, "COPY FROM")?;
             return copy_from(&self.store, copy, io.copy_in, progress, self.threads).await;
         }
         let statement = copy.query()?;
-        support::check(&statement)?;
-        let stream = self.query(statement).await?;
+        let moment = turn.moment(false)?;
+        let stream = self.planner.start(&moment, Vec::new(), statement).await?;
+        turn.log(&moment)?;
         copy_to(copy, stream, io.copy_out, &progress).await
     }
+}
 
-    /// Plans a statement that only reads and starts it.
-    async fn query(&self, mut statement: ParsedStatement) -> Result<SendableRecordBatchStream> {
-        let state = self.context.state();
-        let names = columns::names(&mut statement);
-        rewrite::rewrite(&mut statement)?;
-        let explain = explain::verbosity(&statement);
-        let plan = state.statement_to_plan(statement).await.map_err(from_datafusion)?;
-        support::check_plan(&plan)?;
-        let stream = answer(state, plan).await.map_err(from_datafusion)?;
-        Ok(match (names, explain) {
-            (Some(names), _) => columns::rename(stream, &names),
-            (None, Some(is_verbose)) => explain::as_lines(stream, is_verbose),
-            (None, None) => stream,
-        })
-    }
+/// Refuses what is a transaction of its own inside a block, and changes in a read-only one.
+fn require_definable(turn: &mut Turn, what: &str) -> Result<()> {
+    turn.require_sound()?;
+    turn.require_alone(what)?;
+    turn.require_writable(what)
+}
+
+fn finish(turn: Turn, tag: String) -> Result<Outcome> {
+    turn.done(false);
+    Ok(Outcome::Command { tag, warning: None })
 }

@@ -1,4 +1,5 @@
-//! Which statements reach the planner: those that only read.
+//! Which statements reach the planner: those that only read, and the queries for the rows of those
+//! that change some.
 //!
 //! The planner accepts statements that its executor would run wrongly or not at all, so what is
 //! not on the list here is refused before it is planned, and what was planned is checked again.
@@ -47,13 +48,8 @@ fn check_sql(statement: &Statement) -> Result<()> {
         | Statement::ExplainTable { .. } => Ok(()),
         Statement::Explain { statement, .. } if is_explained(statement) => check_sql(statement),
         other => {
-            let error = Error::not_supported(kind(other));
-            Err(match other {
-                Statement::Insert(_) => {
-                    error.with_hint("Load rows with COPY table FROM 'file' (FORMAT csv).")
-                }
-                _ => error.with_hint("docs/limits.md lists what is not there yet."),
-            })
+            let hint = "docs/limits.md lists what is not there yet.";
+            Err(Error::not_supported(kind(other)).with_hint(hint))
         }
     }
 }

@@ -2,10 +2,10 @@
 //!
 //! # Concurrency
 //! A [`Database`] is a cheap handle; clones share the database, its session and its threads, and
-//! all may be used at once. Statements run on worker threads that belong to the database, so
-//! calls work from any thread, also from one that belongs to an async runtime of the caller. They
-//! block that thread until the answer is there: async programs call them through their runtime's
-//! `spawn_blocking`.
+//! all may be used at once; in a transaction block their statements run one after the other.
+//! Statements run on worker threads that belong to the database, so calls work from any thread,
+//! also from one that belongs to an async runtime of the caller. They block that thread until the
+//! answer is there: async programs call them through their runtime's `spawn_blocking`.
 //! # Durability
 //! What a returned `execute` has committed survives what the database's domain survives; a
 //! volatile database ([`Database::open_in_memory`]) ends with its last handle.
@@ -34,7 +34,7 @@ pub struct Database {
 struct Inner {
     database: nacre_sql::Database,
     session: Arc<Session>,
-    runtime: Workers,
+    runtime: Arc<Workers>,
 }
 
 /// Opens a database with options; see [`Database::builder`].
@@ -73,10 +73,32 @@ impl Database {
         Builder::default()
     }
 
+    /// Returns a handle with a session of its own: a transaction block belongs to the handle that
+    /// began it and its clones.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), nacre::Error> {
+    /// let one = nacre::Database::open_in_memory()?;
+    /// one.execute("create table t (a integer); begin; insert into t values (1)")?;
+    /// let two = one.connect();
+    /// assert!(two.query("select a from t")?.iter().all(|batch| batch.num_rows() == 0));
+    /// one.execute("commit")?;
+    /// assert_eq!(two.execute("delete from t")?, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn connect(&self) -> Self {
+        let Inner { database, runtime, .. } = &*self.inner;
+        let session = Arc::new(database.session());
+        let (database, runtime) = (database.clone(), Arc::clone(runtime));
+        Self { inner: Arc::new(Inner { database, session, runtime }) }
+    }
+
     /// Runs one or several statements and returns the number of rows the last one changed.
     ///
-    /// A `COPY` returns the rows it copied, a query the rows it would have given (they are
-    /// computed and thrown away), everything else 0. Statements before a failing one stay done.
+    /// `COPY`, `INSERT`, `UPDATE` and `DELETE` return the rows they concern, a query the rows it
+    /// would have given (they are computed and thrown away), everything else 0. Statements before a
+    /// failing one stay done.
     ///
     /// # Errors
     /// Those of the first statement that fails; positions count from that statement's beginning.
@@ -135,7 +157,7 @@ impl Database {
 
     fn execute_one(&self, statement: &SourceStatement<'_>) -> Result<u64> {
         match self.start(statement)? {
-            Outcome::Command { tag } => Ok(rows_of_tag(&tag)),
+            Outcome::Command { tag, .. } => Ok(rows_of_tag(&tag)),
             Outcome::Rows { mut stream, .. } => self.inner.runtime.run(async move {
                 let mut rows = 0;
                 while let Some(batch) = stream.next().await {
@@ -190,7 +212,7 @@ impl Builder {
     /// # Errors
     /// As [`Database::open`].
     pub fn open(self) -> Result<Database> {
-        let runtime = Workers(Some(build_runtime(self.options.threads)?));
+        let runtime = Arc::new(Workers(Some(build_runtime(self.options.threads)?)));
         let database = nacre_sql::Database::open(self.options)?;
         let session = Arc::new(database.session());
         Ok(Database { inner: Arc::new(Inner { database, session, runtime }) })

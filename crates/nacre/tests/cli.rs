@@ -233,7 +233,7 @@ fn errors_show_the_line_and_a_caret() {
 #[test]
 fn unfinished_work_is_not_supported_and_says_so() {
     let directory = shells();
-    let ran = run(directory.path(), &["db", "-c", "insert into shell values ('x', 1, 2)"]);
+    let ran = run(directory.path(), &["db", "-c", "create view v as select 1"]);
     assert_eq!(ran.code, 3);
     assert!(ran.err.starts_with("ERROR:  not supported: "), "{}", ran.err);
 }
@@ -615,4 +615,19 @@ fn what_stays_lost_is_named_with_code_four() {
     assert_eq!((ran.code, ran.out.as_str()), (1, ""));
     assert!(ran.err.contains("there is no database in absent"), "{}", ran.err);
     assert!(!directory.path().join("absent").exists());
+}
+
+#[test]
+fn transaction_block_spans_the_statements_of_a_script() {
+    let directory = tempfile::tempdir().unwrap();
+    let script = "create table t (a integer); begin; insert into t values (1), (2); \
+                  select count(*) from t; rollback; select count(*) from t; commit;";
+    let ran = run(directory.path(), &["--csv", "--no-header", "-c", script]);
+    assert_eq!((ran.code, ran.out.as_str()), (0, "2\n0\n"), "{}", ran.err);
+    assert!(ran.err.contains("WARNING:  there is no transaction in progress"), "{}", ran.err);
+    // The first failure ends the run, and with it the block.
+    let script = "create table t (a integer); begin; insert into t values ('x'); commit;";
+    let ran = run(directory.path(), &["-c", script]);
+    assert_eq!(ran.code, 3);
+    assert!(ran.err.contains("invalid input syntax for type integer: \"x\""), "{}", ran.err);
 }

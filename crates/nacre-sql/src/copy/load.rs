@@ -13,6 +13,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::from_ingest::from_ingest;
 use crate::from_store::from_store;
 use crate::names::table_name;
+use crate::progress::CancelOnDrop;
 
 /// Runs `COPY ... FROM` on blocking threads; returns the number of rows.
 ///
@@ -40,7 +41,7 @@ pub(crate) async fn copy_from(
         && !has_format
         && target.as_ref().is_some_and(|path| path.extension().is_some_and(|ext| ext == "csv"));
     let store = store.clone();
-    let cancel = CancelOnDrop(Some(Arc::clone(&progress)));
+    let cancel = CancelOnDrop::new(&progress);
     let work = tokio::task::spawn_blocking(move || {
         let source = match target {
             Some(path) => Source::File(path),
@@ -67,23 +68,6 @@ pub(crate) async fn copy_from(
         }
         _ => error,
     })
-}
-
-/// Cancels a load whose caller went away.
-struct CancelOnDrop(Option<Arc<Progress>>);
-
-impl CancelOnDrop {
-    fn disarm(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for CancelOnDrop {
-    fn drop(&mut self) {
-        if let Some(progress) = &self.0 {
-            progress.cancel();
-        }
-    }
 }
 
 fn column_indexes(table: &Table, names: &[String]) -> Result<Vec<usize>> {

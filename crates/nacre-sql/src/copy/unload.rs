@@ -61,8 +61,7 @@ async fn write_rows<W: Write>(
     let mut writer = CsvWriter::create(output, &names, csv).map_err(from_ingest)?;
     let mut rows = 0;
     while let Some(batch) = stream.next().await {
-        // ORDERING: a request to stop, nothing else is read through it.
-        if progress.cancelled.load(Ordering::Relaxed) {
+        if progress.is_cancelled() {
             let message = "canceling statement due to user request";
             return Err(Error::new(ErrorKind::Cancelled, message));
         }

@@ -188,7 +188,7 @@ fn nulls(block: &Block<'_>, rows: &Range<usize>) -> Option<NullBuffer> {
 }
 
 /// Makes an array of the strings between `offsets` in `data`.
-fn string_array(
+pub(super) fn string_array(
     offsets: Vec<u32>,
     data: Vec<u8>,
     is_text: bool,

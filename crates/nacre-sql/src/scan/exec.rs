@@ -1,4 +1,4 @@
-//! The scan operator: a table's chunks, dealt to one partition per worker.
+//! The scan operator: a table's chunks, frozen and hot, dealt to one partition per worker.
 //!
 //! 1. Chunks that the filters rule out by their aggregates are skipped.
 //! 2. What is left is cut into morsels and dealt to the partitions in turn.
@@ -15,7 +15,7 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{Result, Statistics, internal_err};
+use datafusion::common::{ColumnStatistics, Result, Statistics, internal_err};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::utils::reassign_expr_columns;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
@@ -29,7 +29,7 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
 };
 use nacre_column::ColumnType;
-use nacre_store::{Chunk, TableSnapshot};
+use nacre_store::{Chunk, HotChunkRef, TableSnapshot};
 
 use super::array::external;
 use super::deal::{self, Morsel};
@@ -38,6 +38,7 @@ use super::pruning::prune;
 use super::reads::Reads;
 use super::statistics::{column_statistics, value_bytes};
 use super::stream::ScanStream;
+use super::vectors::Wanted;
 
 /// Rows that a filter is taken to leave of every hundred when nothing better is known.
 const FILTERED_PERCENT: usize = 20;
@@ -137,7 +138,8 @@ impl TableScanExec {
         } else {
             prune(&chunks, &self.table_schema, &self.column_types(), &self.dynamic_filters)?.into()
         };
-        Ok(deal::morsels(&chunks, self.partitions(), partition))
+        let hot = self.snapshot.hot_chunks();
+        Ok(deal::morsels(&chunks, hot, self.partitions(), partition))
     }
 
     fn estimated_rows(&self) -> Result<Precision<usize>> {
@@ -148,7 +150,9 @@ impl TableScanExec {
         if self.filters.is_empty() {
             return Ok(Precision::Exact(self.snapshot.rows() as usize));
         }
-        let rows: usize = self.chunks()?.iter().map(Chunk::rows).sum();
+        let frozen: usize = self.chunks()?.iter().map(Chunk::rows).sum();
+        let hot: usize = self.snapshot.hot_chunks().iter().map(HotChunkRef::rows).sum();
+        let rows = frozen + hot;
         let left = self.filters.iter().fold(rows, |rows, _| rows * FILTERED_PERCENT / 100);
         Ok(Precision::Inexact(left.max(rows.min(1))))
     }
@@ -177,6 +181,10 @@ impl DisplayAs for TableScanExec {
                 let texts: Vec<String> = filters.iter().map(|filter| filter.to_string()).collect();
                 write!(f, ", {name}=[{}]", texts.join(" AND "))?;
             }
+        }
+        match self.snapshot.hot_chunks().len() {
+            0 => {}
+            hot => write!(f, ", hot chunks={hot}")?,
         }
         match self.limit {
             Some(limit) => write!(f, ", limit={limit}"),
@@ -228,10 +236,15 @@ impl ExecutionPlan for TableScanExec {
         let filters: Vec<_> = self.filters.iter().chain(&self.dynamic_filters).cloned().collect();
         let column_types = self.column_types();
         let filters = Filters::try_new(&filters, &self.table_schema, &column_types)?;
+        let column_count = column_types.len();
+        let mut columns = [self.projection.as_slice(), &filters.columns()].concat();
+        columns.retain(|&column| column < column_count);
+        columns.sort_unstable();
+        columns.dedup();
         Ok(Box::pin(ScanStream::new(
-            self.morsels(partition)?,
+            (self.snapshot.clone(), self.morsels(partition)?),
+            Wanted { columns: columns.into(), column_count },
             context.session_config().get_extension::<Reads>(),
-            column_types.len(),
             Arc::clone(&self.schema),
             self.projection.clone(),
             filters,
@@ -256,15 +269,21 @@ impl ExecutionPlan for TableScanExec {
         let num_rows = self.estimated_rows()?;
         let row_bytes: usize =
             self.schema.fields().iter().map(|field| value_bytes(field.data_type())).sum();
-        let is_filtered = !self.filters.is_empty();
+        // Aggregates of frozen chunks also cover what was deleted of them.
+        let is_exact = self.filters.is_empty() && !self.snapshot.has_deleted();
         let column_statistics = match self.projection.as_slice() {
             // Counting rows needs no pool to be mapped.
             [] => Vec::new(),
             columns => {
                 let chunks = self.chunks()?;
+                let column_count = self.column_types().len();
+                let has_aggregates = self.snapshot.hot_chunks().is_empty();
                 columns
                     .iter()
-                    .map(|&column| column_statistics(&chunks, column, is_filtered))
+                    .map(|&column| match has_aggregates && column < column_count {
+                        true => column_statistics(&chunks, column, is_exact),
+                        false => ColumnStatistics::new_unknown(),
+                    })
                     .collect()
             }
         };

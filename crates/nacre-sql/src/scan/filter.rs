@@ -21,8 +21,8 @@ use datafusion::physical_expr::expressions::DynamicFilterPhysicalExpr;
 use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
 use nacre_column::{ColumnType, Restriction};
 
-use super::open_morsel::OpenMorsel;
 use super::restriction::restriction;
+use super::vectors::Vectors;
 
 /// A hint that lets more than this share of its rows pass rests: with three of four rows left,
 /// what it saves above the scan no longer pays for a look-up per row.
@@ -83,9 +83,23 @@ impl Filters {
         Ok(Self(encoded.into_iter().chain(others).collect()))
     }
 
-    /// Evaluates all filters on the present vector of `open`.
-    pub(super) fn evaluate(&mut self, open: &mut OpenMorsel) -> Result<Rows> {
-        let mut mask: Option<BooleanArray> = None;
+    /// Returns the columns that the filters look at, by index in the table.
+    pub(super) fn columns(&self) -> Vec<usize> {
+        let columns = self.0.iter().flat_map(|filter| match &filter.form {
+            Form::Encoded { column, .. } => std::slice::from_ref(column),
+            Form::Evaluated { columns, .. } => columns,
+        });
+        columns.copied().collect()
+    }
+
+    /// Evaluates all filters on the rows of the present vector of `open` that are visible.
+    pub(super) fn evaluate(&mut self, open: &mut Vectors) -> Result<Rows> {
+        let mut mask = open.visible();
+        match mask.as_ref().map(BooleanArray::true_count) {
+            Some(0) => return Ok(Rows::None),
+            None if open.rows() == 0 => return Ok(Rows::None),
+            _ => {}
+        }
         for filter in &mut self.0 {
             if filter.rest_vectors > 0 {
                 filter.rest_vectors -= 1;
@@ -135,7 +149,7 @@ impl Form {
     }
 
     /// Returns which rows pass, of those set in `mask` if there is one.
-    fn evaluate(&self, open: &mut OpenMorsel, mask: Option<&BooleanArray>) -> Result<BooleanArray> {
+    fn evaluate(&self, open: &mut Vectors, mask: Option<&BooleanArray>) -> Result<BooleanArray> {
         let (expr, columns, schema) = match self {
             Self::Encoded { column, restriction } => {
                 let selected = BooleanArray::new(open.select(*column, restriction)?, None);

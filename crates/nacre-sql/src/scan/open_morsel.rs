@@ -1,4 +1,5 @@
-//! A morsel that is being read, vector by vector; columns are opened and decoded when asked for.
+//! A morsel of a frozen chunk that is being read, vector by vector; columns are opened and decoded
+//! when asked for.
 //!
 //! # Faults
 //! A vector counts only if, after it was copied, no page of its block was lost and no value in it
@@ -8,14 +9,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use datafusion::arrow::array::ArrayRef;
-use datafusion::arrow::buffer::BooleanBuffer;
-use datafusion::common::Result;
+use datafusion::arrow::array::{ArrayRef, BooleanArray, UInt64Array};
+use datafusion::arrow::buffer::{BooleanBuffer, Buffer};
+use datafusion::common::{Result, not_impl_err};
 use nacre_column::{Flavour, REPLICAS_MAX, Restriction};
-use nacre_store::AccessHint;
+use nacre_store::{AccessHint, Chunk, TableSnapshot};
 
 use super::array::{ColumnReader, ReadError, external};
-use super::deal::Morsel;
 use super::reads::{Noted, Reads};
 use super::tally::Tally;
 
@@ -26,7 +26,10 @@ const READS_MAX: usize = 2 * REPLICAS_MAX;
 /// The morsel at hand and its present vector.
 #[derive(Debug)]
 pub(super) struct OpenMorsel {
-    morsel: Morsel,
+    snapshot: TableSnapshot,
+    chunk: Chunk,
+    /// Rows of the chunk that the morsel ends at.
+    end: usize,
     /// What the query reads, if somebody asks.
     reads: Option<Arc<Reads>>,
     tally: Tally,
@@ -47,23 +50,25 @@ struct OpenColumn {
 }
 
 impl OpenMorsel {
-    /// Opens `morsel` of a table of `column_count` columns, before its first vector.
+    /// Opens `rows` of a chunk of a table of `column_count` columns, before its first vector.
     pub(super) fn new(
-        morsel: Morsel,
+        snapshot: TableSnapshot,
+        (chunk, rows): (Chunk, Range<usize>),
         reads: Option<Arc<Reads>>,
         tally: Tally,
         column_count: usize,
         flavour: Flavour,
     ) -> Self {
-        let vector = morsel.rows.start..morsel.rows.start;
+        let (vector, end) = (rows.start..rows.start, rows.end);
         let readers = (0..column_count).map(|_| None).collect();
-        Self { morsel, reads, tally, flavour, readers, vector, decoded: Vec::new() }
+        let decoded = Vec::new();
+        Self { snapshot, chunk, end, reads, tally, flavour, readers, vector, decoded }
     }
 
     /// Goes on to the next vector of at most `rows_max` rows; false at the end.
     pub(super) fn advance(&mut self, rows_max: usize) -> bool {
         let start = self.vector.end;
-        self.vector = start..self.morsel.rows.end.min(start + rows_max);
+        self.vector = start..self.end.min(start + rows_max);
         self.decoded.clear();
         !self.vector.is_empty()
     }
@@ -73,14 +78,35 @@ impl OpenMorsel {
         self.vector.len()
     }
 
-    /// Returns the values of `column` in the present vector.
+    /// Returns which rows of the present vector the snapshot sees; `None` if all.
+    pub(super) fn visible(&self) -> Option<BooleanArray> {
+        let deleted = self.snapshot.deleted_rows(&self.chunk, self.vector.clone())?;
+        let words: Vec<u64> = deleted.words().iter().map(|word| !word).collect();
+        let bits = BooleanBuffer::new(Buffer::from_vec(words), 0, self.vector.len());
+        Some(BooleanArray::new(bits, None))
+    }
+
+    /// Returns the values of `column` in the present vector; the ids of rows come behind the
+    /// table's columns.
     pub(super) fn column(&mut self, column: usize) -> Result<ArrayRef> {
+        if column == self.readers.len() {
+            return self.row_ids();
+        }
         if let Some((_, array)) = self.decoded.iter().find(|(index, _)| *index == column) {
             return Ok(Arc::clone(array));
         }
         let array = self.read(column, ColumnReader::read)?;
         self.decoded.push((column, Arc::clone(&array)));
         Ok(array)
+    }
+
+    fn row_ids(&self) -> Result<ArrayRef> {
+        let id = |row: usize| self.chunk.row_id(u16::try_from(row).ok()?).map(|id| id.0);
+        let ids: Option<Vec<u64>> = self.vector.clone().map(id).collect();
+        match ids {
+            Some(ids) => Ok(Arc::new(UInt64Array::from(ids))),
+            None => not_impl_err!("changing rows of a table with more chunks than ids"),
+        }
     }
 
     /// Returns which rows of the present vector match `restriction` on `column`.
@@ -125,7 +151,7 @@ impl OpenMorsel {
     /// Reports the replica at hand of `column` and forgets it.
     fn give_up(&mut self, column: usize) {
         let Some(open) = self.readers[column].take() else { return };
-        self.morsel.chunk.report_lost(column, open.reader.handle());
+        self.chunk.report_lost(column, open.reader.handle());
         if let (Some(reads), Some(noted)) = (&self.reads, open.noted) {
             // What was read of it before was checked, vector by vector.
             reads.forget(noted);
@@ -136,7 +162,7 @@ impl OpenMorsel {
         Ok(match &mut self.readers[column] {
             Some(open) => open,
             slot => {
-                let chunk = &self.morsel.chunk;
+                let chunk = &self.chunk;
                 let handle = chunk.read(column, AccessHint::Sequential).map_err(external)?;
                 if let Some(format) = handle.format() {
                     self.tally.opened(format);

@@ -23,6 +23,7 @@ use crate::types::arrow_type;
 /// The aggregates of a table's chunks as the pruning rules want them: one container a chunk.
 struct ChunkStatistics<'a> {
     schema: SchemaRef,
+    column_count: usize,
     chunks: &'a [Chunk],
 }
 
@@ -50,20 +51,30 @@ pub(super) fn prune(
     let builder = PruningPredicateBuilder::new().with_file_schema(Arc::clone(schema));
     // A filter that the rules cannot read skips nothing.
     let Ok(pruning) = builder.try_build(conjunction(others)) else { return Ok(chunks) };
-    let statistics = ChunkStatistics { schema: Arc::clone(schema), chunks: &chunks };
+    let statistics = ChunkStatistics {
+        schema: Arc::clone(schema),
+        column_count: column_types.len(),
+        chunks: &chunks,
+    };
     let may_match = pruning.prune(&statistics)?;
     let kept = chunks.iter().zip(may_match).filter(|(_, may_match)| *may_match);
     Ok(kept.map(|(chunk, _)| chunk.clone()).collect())
 }
 
 impl ChunkStatistics<'_> {
+    /// Returns the index of a column that has aggregates: the ids of rows have none.
+    fn index_of(&self, column: &Column) -> Option<usize> {
+        let index = self.schema.index_of(&column.name).ok()?;
+        (index < self.column_count).then_some(index)
+    }
+
     fn collect(
         &self,
         column: &Column,
         value: impl Fn(&Sma, ColumnType) -> Option<ScalarValue>,
     ) -> Option<ArrayRef> {
-        let index = self.schema.index_of(&column.name).ok()?;
-        let column_type = self.chunks.first()?.column_type(index);
+        let (first, index) = (self.chunks.first()?, self.index_of(column)?);
+        let column_type = first.column_type(index);
         let null = ScalarValue::try_from(&arrow_type(column_type)).ok()?;
         let values = self
             .chunks
@@ -87,7 +98,7 @@ impl PruningStatistics for ChunkStatistics<'_> {
     }
 
     fn null_counts(&self, column: &Column) -> Option<ArrayRef> {
-        let index = self.schema.index_of(&column.name).ok()?;
+        let index = self.index_of(column)?;
         let counts = self.chunks.iter().map(|chunk| u64::from(chunk.sma(index).null_count));
         Some(Arc::new(UInt64Array::from_iter_values(counts)))
     }

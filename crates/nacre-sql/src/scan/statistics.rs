@@ -68,25 +68,25 @@ fn bytes_scalar(value: &[u8], column_type: ColumnType) -> Option<ScalarValue> {
     })
 }
 
-/// Returns the statistics of `column` over `chunks`, exact unless rows are filtered later.
+/// Returns the statistics of `column` over `chunks`; exact ones if all rows of them come out.
 pub(super) fn column_statistics(
     chunks: &[Chunk],
     column: usize,
-    is_filtered: bool,
+    is_exact: bool,
 ) -> ColumnStatistics {
     let Some(first) = chunks.first() else {
         return ColumnStatistics::new_unknown();
     };
     let column_type = first.column_type(column);
     let smas = || chunks.iter().map(|chunk| chunk.sma(column));
-    let precision = |value: Option<ScalarValue>, is_exact: bool| match value {
-        Some(value) if is_exact && !is_filtered => Precision::Exact(value),
+    let precision = |value: Option<ScalarValue>, is_tight: bool| match value {
+        Some(value) if is_tight && is_exact => Precision::Exact(value),
         Some(value) => Precision::Inexact(value),
         None => Precision::Absent,
     };
     let null_count: usize = smas().map(|sma| sma.null_count as usize).sum();
     let null_count =
-        if is_filtered { Precision::Inexact(null_count) } else { Precision::Exact(null_count) };
+        if is_exact { Precision::Exact(null_count) } else { Precision::Inexact(null_count) };
     // Chunks of nulls only have no bounds and none are needed of them.
     let valued = || smas().filter(|sma| sma.null_count < sma.rows);
     let is_int = valued().all(|sma| matches!(sma.min, Some(Bound::Int(_))));

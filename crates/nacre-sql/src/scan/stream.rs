@@ -19,12 +19,15 @@ use datafusion::physical_plan::metrics::{
 };
 use futures::Stream;
 use nacre_column::{Flavour, VECTOR_ROWS};
+use nacre_store::TableSnapshot;
 
-use super::deal::Morsel;
+use super::deal::{Morsel, Source};
 use super::filter::{Filters, Rows};
+use super::hot::HotMorsel;
 use super::open_morsel::OpenMorsel;
 use super::reads::Reads;
 use super::tally::Tally;
+use super::vectors::{Vectors, Wanted};
 
 /// One partition of a scan.
 pub(super) struct ScanStream {
@@ -32,12 +35,13 @@ pub(super) struct ScanStream {
     /// Columns that come out, by index in the table.
     projection: Vec<usize>,
     filters: Filters,
-    column_count: usize,
+    snapshot: TableSnapshot,
+    wanted: Wanted,
     reads: Option<Arc<Reads>>,
     tally: Tally,
     vector_rows: usize,
     morsels: VecDeque<Morsel>,
-    open: Option<OpenMorsel>,
+    open: Option<Vectors>,
     coalescer: BatchCoalescer,
     rows_left: usize,
     is_finished: bool,
@@ -46,12 +50,12 @@ pub(super) struct ScanStream {
 }
 
 impl ScanStream {
-    /// Starts the scan of `morsels` of a table of `column_count` columns.
+    /// Starts the scan of `morsels` of a snapshot.
     #[expect(clippy::too_many_arguments, reason = "each is a separate property of the scan")]
     pub(super) fn new(
-        morsels: Vec<Morsel>,
+        (snapshot, morsels): (TableSnapshot, Vec<Morsel>),
+        wanted: Wanted,
         reads: Option<Arc<Reads>>,
-        column_count: usize,
         schema: SchemaRef,
         projection: Vec<usize>,
         filters: Filters,
@@ -65,7 +69,8 @@ impl ScanStream {
             schema,
             projection,
             filters,
-            column_count,
+            snapshot,
+            wanted,
             reads,
             tally: Tally::new(metrics, partition),
             vector_rows,
@@ -109,14 +114,13 @@ impl ScanStream {
     }
 
     /// Goes on to the next vector, of the morsel at hand or the next one.
-    fn next_vector(&mut self) -> Option<OpenMorsel> {
+    fn next_vector(&mut self) -> Option<Vectors> {
         loop {
             let mut open = match self.open.take() {
                 Some(open) => open,
                 None => {
                     let morsel = self.morsels.pop_front()?;
-                    let (reads, tally) = (self.reads.clone(), self.tally.clone());
-                    OpenMorsel::new(morsel, reads, tally, self.column_count, Flavour::active())
+                    self.open_morsel(morsel)
                 }
             };
             if open.advance(self.vector_rows) {
@@ -125,9 +129,23 @@ impl ScanStream {
         }
     }
 
+    fn open_morsel(&self, Morsel { source, rows }: Morsel) -> Vectors {
+        let Wanted { columns, column_count } = self.wanted.clone();
+        match source {
+            Source::Frozen(chunk) => {
+                let (snapshot, reads) = (self.snapshot.clone(), self.reads.clone());
+                let (tally, flavour) = (self.tally.clone(), Flavour::active());
+                let place = (chunk, rows);
+                let morsel = OpenMorsel::new(snapshot, place, reads, tally, column_count, flavour);
+                Vectors::Frozen(morsel)
+            }
+            Source::Hot(chunk) => Vectors::Hot(HotMorsel::new(chunk, rows, columns, column_count)),
+        }
+    }
+
     /// Reads one vector. If all its rows stay it is returned, so that it is not copied; rows of
     /// others go through the coalescer.
-    fn read_vector(&mut self, open: &mut OpenMorsel) -> Result<Option<RecordBatch>> {
+    fn read_vector(&mut self, open: &mut Vectors) -> Result<Option<RecordBatch>> {
         let rows = self.filters.evaluate(open)?;
         if matches!(rows, Rows::None) {
             return Ok(None);

@@ -3,33 +3,69 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Constraint, Constraints, DFSchema, Result};
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_plan::ExecutionPlan;
-use nacre_store::{Table, TableSnapshot};
+use nacre_column::ColumnType;
+use nacre_store::{ColumnSet, Predicate, Table, TableSnapshot};
 
 use super::exec::TableScanExec;
+use super::restriction::restriction;
+use crate::transaction::Moment;
 use crate::types::arrow_schema;
 
-/// One table at one moment: every scan of a statement reads the same loads.
+/// Name of the column of row ids, which only statements that change rows ask for.
+pub(crate) const ROW_ID_COLUMN: &str = "nacre row id";
+
+/// One table at one moment: every scan of a statement reads the same state.
 #[derive(Debug)]
 pub(crate) struct StoredTable {
+    moment: Arc<Moment>,
     snapshot: TableSnapshot,
     schema: SchemaRef,
     constraints: Constraints,
 }
 
 impl StoredTable {
-    pub(crate) fn new(table: &Arc<Table>) -> Self {
+    pub(crate) fn new(table: &Arc<Table>, moment: &Arc<Moment>) -> Self {
         let key = table.schema().primary_key.clone().map(Constraint::PrimaryKey);
         Self {
-            snapshot: table.snapshot(),
+            moment: Arc::clone(moment),
+            snapshot: table.snapshot_at(moment.snapshot()),
             schema: arrow_schema(&table.schema()),
             constraints: Constraints::new_unverified(key.into_iter().collect()),
         }
+    }
+
+    /// Adds the ids of the rows as the last column.
+    pub(crate) fn with_row_ids(mut self) -> Self {
+        let id = Arc::new(Field::new(ROW_ID_COLUMN, DataType::UInt64, false));
+        let fields: Vec<FieldRef> = self.schema.fields().iter().cloned().chain([id]).collect();
+        self.schema = Arc::new(Schema::new(fields));
+        self
+    }
+
+    /// Notes what a scan of these columns and filters reads.
+    fn note(&self, projection: &[usize], filters: &[Arc<dyn PhysicalExpr>]) {
+        let table = self.snapshot.table();
+        self.moment.note(table, || {
+            let schema = table.schema();
+            let types: Vec<ColumnType> =
+                schema.columns.iter().map(|column| column.column_type).collect();
+            let tested = filters.iter().flat_map(collect_columns).map(|column| column.index());
+            let mut read = ColumnSet::default();
+            let columns = projection.iter().copied().chain(tested);
+            columns.filter(|&column| column < types.len()).for_each(|column| read.insert(column));
+            let restrictions = filters.iter().filter_map(|filter| restriction(filter, &types));
+            restrictions.fold(Predicate::new(read), |predicate, (column, restriction)| {
+                predicate.with(&schema, column, &restriction)
+            })
+        });
     }
 }
 
@@ -63,6 +99,7 @@ impl TableProvider for StoredTable {
             .iter()
             .map(|filter| state.create_physical_expr(filter.clone(), &df_schema))
             .collect::<Result<Vec<_>>>()?;
+        self.note(&projection, &filters);
         let threads = state.config().target_partitions();
         Ok(Arc::new(TableScanExec::try_new(
             self.snapshot.clone(),

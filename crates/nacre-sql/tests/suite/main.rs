@@ -10,3 +10,4 @@ mod loading;
 mod pruning;
 mod sqllogic;
 mod support;
+mod transactions;

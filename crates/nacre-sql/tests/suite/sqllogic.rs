@@ -1,8 +1,10 @@
 //! Runs every file below `tests/sql/`, each in a volatile database of its own.
 //!
-//! In a file, `__DIR__` stands for a directory that the file may write to.
+//! In a file, `__DIR__` stands for a directory that the file may write to, and `connection NAME`
+//! sends the next record to another session of the same database.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use nacre_sql::Error;
 use sqllogictest::{DB, DBOutput, DefaultColumnType, Runner};
@@ -11,7 +13,7 @@ use crate::support::{Answer, Connection};
 
 struct Embedded {
     connection: Connection,
-    directory: tempfile::TempDir,
+    directory: Arc<tempfile::TempDir>,
 }
 
 impl DB for Embedded {
@@ -21,7 +23,7 @@ impl DB for Embedded {
     fn run(&mut self, sql: &str) -> Result<DBOutput<DefaultColumnType>, Error> {
         let directory = self.directory.path().to_str().unwrap();
         Ok(match self.connection.run(&sql.replace("__DIR__", directory))? {
-            Answer::Tag(_) => DBOutput::StatementComplete(0),
+            Answer::Tag(tag) => DBOutput::StatementComplete(rows_of(&tag)),
             Answer::Rows(letters, rows) => DBOutput::Rows {
                 types: letters.into_iter().map(column_type).collect(),
                 rows: rows.into_iter().map(|row| row.into_iter().map(shown).collect()).collect(),
@@ -40,6 +42,11 @@ fn column_type(letter: char) -> DefaultColumnType {
         'R' => DefaultColumnType::FloatingPoint,
         _ => DefaultColumnType::Text,
     }
+}
+
+/// Reads the number at the end of a command tag, such as `INSERT 0 3`.
+fn rows_of(tag: &str) -> u64 {
+    tag.rsplit(' ').next().and_then(|last| last.parse().ok()).unwrap_or(0)
 }
 
 fn shown(text: String) -> String {
@@ -63,13 +70,17 @@ fn files_below_tests_sql_pass() {
     files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/sql"), &mut found);
     found.sort();
     assert!(found.len() >= 10, "{} files", found.len());
+    let mut failures = Vec::new();
     for file in found {
+        let first = Connection::open(None);
+        let directory = Arc::new(tempfile::tempdir().unwrap());
         let mut runner = Runner::new(|| async {
-            let directory = tempfile::tempdir().unwrap();
-            Ok(Embedded { connection: Connection::open(None), directory })
+            let directory = Arc::clone(&directory);
+            Ok(Embedded { connection: first.another(), directory })
         });
         if let Err(error) = runner.run_file(&file) {
-            panic!("{}", error.display(false));
+            failures.push(error.display(false).to_string());
         }
     }
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
 }

@@ -12,7 +12,7 @@ use tokio::runtime::Runtime;
 pub(crate) struct Connection {
     pub(crate) database: Database,
     session: Arc<Session>,
-    runtime: Runtime,
+    runtime: Arc<Runtime>,
 }
 
 /// What a statement answered.
@@ -40,7 +40,22 @@ impl Connection {
             .enable_all()
             .build()
             .unwrap();
-        Ok(Self { session: Arc::new(database.session()), database, runtime })
+        let session = Arc::new(database.session());
+        Ok(Self { session, database, runtime: Arc::new(runtime) })
+    }
+
+    /// Returns another session of the same database.
+    pub(crate) fn another(&self) -> Self {
+        let (database, runtime) = (self.database.clone(), Arc::clone(&self.runtime));
+        Self { session: Arc::new(database.session()), database, runtime }
+    }
+
+    pub(crate) fn session(&self) -> &Arc<Session> {
+        &self.session
+    }
+
+    pub(crate) fn runtime(&self) -> &Runtime {
+        &self.runtime
     }
 
     pub(crate) fn run(&self, sql: &str) -> Result<Answer, Error> {
@@ -52,7 +67,7 @@ impl Connection {
         let (session, sql) = (Arc::clone(&self.session), sql.to_owned());
         let answer = self.runtime.spawn(async move {
             match session.execute(&sql, io).await? {
-                Outcome::Command { tag } => Ok(Answer::Tag(tag)),
+                Outcome::Command { tag, .. } => Ok(Answer::Tag(tag)),
                 Outcome::Rows { schema, stream } => {
                     let batches: Vec<RecordBatch> = stream.try_collect().await?;
                     let types = schema.fields().iter().map(|field| letter(field.data_type()));

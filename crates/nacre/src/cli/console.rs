@@ -15,7 +15,9 @@ use futures::StreamExt;
 use nacre_ingest::Progress;
 use nacre_sql::datafusion::arrow::datatypes::SchemaRef;
 use nacre_sql::datafusion::execution::SendableRecordBatchStream;
-use nacre_sql::{Database, Error, ErrorKind, OpenOptions, Outcome, Session, StatementIo};
+use nacre_sql::{
+    Database, Error, ErrorKind, OpenOptions, Outcome, Session, StatementIo, TransactionStatus,
+};
 use tokio::runtime::{Handle, Runtime};
 use tokio::task::JoinHandle;
 
@@ -26,7 +28,7 @@ use super::place::Place;
 use super::progress::{Bar, INTERVAL};
 use super::render::{Mode, Style};
 use super::report;
-use super::tokens::{CopyStream, copy_stream, is_load};
+use super::tokens::{CopyStream, copy_stream, is_change, is_load};
 use crate::database::build_runtime;
 
 /// How long a cancelled load may take before a person is told that it takes longer, and before a
@@ -138,6 +140,11 @@ impl Console {
     /// Returns the session, for a completer that outlives a borrow of the console.
     pub(crate) fn session(&self) -> Arc<Session> {
         Arc::clone(&self.session)
+    }
+
+    /// Tells whether a transaction block is open.
+    pub(crate) fn status(&self) -> TransactionStatus {
+        self.session.transaction_status()
     }
 
     /// Runs a statement and prints its answer.
@@ -296,7 +303,7 @@ impl Running<'_> {
         let progress = Arc::new(Progress::default());
         statement_io.progress = Some(Arc::clone(&progress));
         let session = Arc::clone(&self.session);
-        let is_load = is_load(&sql);
+        let effect = Effect::of(&sql);
         let mut task = self.workers.spawn(async move { session.execute(&sql, statement_io).await });
         let mut bar = Bar::new(self.has_bar);
         let mut ticks = tokio::time::interval(INTERVAL);
@@ -305,14 +312,19 @@ impl Running<'_> {
                 outcome = &mut task => break outcome,
                 () = self.interrupts.wait() => {
                     drop(bar);
-                    return cancel(task, &progress, is_load, self.is_interactive).await;
+                    return cancel(task, &progress, effect, self.is_interactive).await;
                 }
                 _ = ticks.tick() => bar.update_load(&progress),
             }
         };
         drop(bar);
         match outcome {
-            Ok(Ok(Outcome::Command { tag })) => Ended::Tag(tag, false),
+            Ok(Ok(Outcome::Command { tag, warning })) => {
+                if let Some(warning) = warning {
+                    report::print(&format!("WARNING:  {warning}\n"));
+                }
+                Ended::Tag(tag, false)
+            }
             Ok(Ok(Outcome::Rows { schema, stream })) => self.print_rows(&schema, stream).await,
             Ok(Err(error)) => Ended::Error(error),
             Err(error) => Ended::Error(panicked(&error)),
@@ -374,21 +386,47 @@ impl Drop for AbortOnDrop {
     }
 }
 
-/// Asks a statement to stop. A query is left alone at once; for a load this waits, because only
-/// its end tells whether its rows are there.
+/// What a statement leaves behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Effect {
+    /// Nothing, or nothing that takes long.
+    None,
+    /// Changed rows; until all are known it can be left alone.
+    Change,
+    /// Loaded rows.
+    Load,
+}
+
+impl Effect {
+    fn of(sql: &str) -> Self {
+        match sql {
+            _ if is_load(sql) => Self::Load,
+            _ if is_change(sql) => Self::Change,
+            _ => Self::None,
+        }
+    }
+}
+
+/// Asks a statement to stop. A query is left alone at once; for one that changes something this
+/// waits, because only its end tells whether its rows are there.
 async fn cancel(
     mut task: JoinHandle<nacre_sql::Result<Outcome>>,
     progress: &Progress,
-    is_load: bool,
+    effect: Effect,
     is_interactive: bool,
 ) -> Ended {
     progress.cancel();
-    if !is_load {
+    if effect == Effect::None {
         task.abort();
         return Ended::Interrupted;
     }
     let ended = match tokio::time::timeout(CANCEL_WAIT, &mut task).await {
         Ok(ended) => ended,
+        // It is still looking for its rows: changing and committing them ends sooner.
+        Err(_) if effect == Effect::Change => {
+            task.abort();
+            return Ended::Interrupted;
+        }
         // A script's load may wait for its standard input for ever; it ends with the process.
         Err(_) if !is_interactive => return Ended::Interrupted,
         Err(_) => {
@@ -397,7 +435,7 @@ async fn cancel(
         }
     };
     match ended {
-        Ok(Ok(Outcome::Command { tag })) => Ended::Tag(tag, true),
+        Ok(Ok(Outcome::Command { tag, .. })) => Ended::Tag(tag, true),
         Ok(Ok(Outcome::Rows { .. })) => Ended::Interrupted,
         Ok(Err(error)) if error.kind() == ErrorKind::Cancelled => Ended::Interrupted,
         Ok(Err(error)) => Ended::Error(error),

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use nacre_column::ReplicaPolicy;
-use nacre_store::{Table, TableSchema};
+use nacre_store::{IsolationLevel, Table, TableSchema, Transaction};
 
 use super::console::{Console, Flow};
 use super::glob;
@@ -37,13 +37,14 @@ pub(crate) fn table(console: &mut Console, rest: &str) -> Result<Flow, Complaint
 /// `\dt`.
 pub(crate) fn tables(console: &mut Console, rest: &str) -> Flow {
     let pattern = rest.trim_end_matches(';').trim();
+    let now = console.database.store().begin(IsolationLevel::RepeatableRead);
     let rows: Vec<Vec<String>> = console
         .database
         .store()
         .tables()
         .iter()
         .filter(|table| pattern.is_empty() || glob::matches(pattern, &table.schema().name))
-        .map(table_row)
+        .map(|table| table_row(&now, table))
         .collect();
     if rows.is_empty() {
         let message = match pattern {
@@ -125,8 +126,8 @@ pub(crate) fn find(console: &Console, written: &str) -> Result<std::sync::Arc<Ta
     })
 }
 
-fn table_row(table: &std::sync::Arc<Table>) -> Vec<String> {
-    let snapshot = table.snapshot();
+fn table_row(now: &Transaction, table: &std::sync::Arc<Table>) -> Vec<String> {
+    let snapshot = now.table_snapshot(table);
     let schema = table.schema();
     vec![
         schema.name.clone(),

@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 use nacre_pmem::switch::{Profile, SwitchReport};
 use nacre_pmem::{Access, Domain, ErrorKind, FlushFlavour, StreamFlavour};
 use nacre_simd::Flavour;
-use nacre_store::{MAIN_DOMAIN, OpenOptions, ReplicaInfo, ReplicaState, Store, WearCause};
+use nacre_store::{
+    IsolationLevel, MAIN_DOMAIN, OpenOptions, ReplicaInfo, ReplicaState, Store, WearCause,
+};
 
 use super::describe::bytes_text;
 use super::output::Output;
@@ -178,10 +180,10 @@ fn push_database(directory: &Path, text: &mut String) {
     for note in store.notes() {
         push_line(text, "note", note);
     }
-    let tables = store.tables();
+    let (tables, now) = (store.tables(), store.begin(IsolationLevel::RepeatableRead));
     let (mut rows, mut bytes) = (0, 0);
     for table in &tables {
-        let snapshot = table.snapshot();
+        let snapshot = now.table_snapshot(table);
         rows += snapshot.rows();
         bytes += snapshot.pool_bytes();
         // Maps every pool and reads its directory, so what is cut or gone is found here.

@@ -3,6 +3,7 @@
 use std::io::{self, Cursor, Read};
 use std::path::PathBuf;
 
+use nacre_sql::TransactionStatus;
 use rustyline::config::{CompletionType, Configurer};
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
@@ -36,7 +37,7 @@ pub(crate) fn run(console: &mut Console) -> Flow {
     }
     let mut assembler = Assembler::default();
     loop {
-        let text = match prompt.editor.readline(prompt_text(&assembler)) {
+        let text = match prompt.editor.readline(&prompt_text(&assembler, console.status())) {
             Ok(text) => text,
             Err(ReadlineError::Interrupted) => {
                 assembler.clear();
@@ -74,12 +75,19 @@ fn take(console: &mut Console, prompt: &mut Prompt, assembler: &mut Assembler, t
     flow
 }
 
-fn prompt_text(assembler: &Assembler) -> &'static str {
-    match (assembler.is_empty(), assembler.is_in_quote()) {
-        (true, _) => "nacre=> ",
-        (false, false) => "nacre-> ",
-        (false, true) => "nacre'> ",
-    }
+/// Like psql's: what is typed, and `*` in a transaction block, `!` in one that failed.
+fn prompt_text(assembler: &Assembler, status: TransactionStatus) -> String {
+    let typed = match (assembler.is_empty(), assembler.is_in_quote()) {
+        (true, _) => '=',
+        (false, false) => '-',
+        (false, true) => '\'',
+    };
+    let block = match status {
+        TransactionStatus::Idle => "",
+        TransactionStatus::Open => "*",
+        TransactionStatus::Failed => "!",
+    };
+    format!("nacre{typed}{block}> ")
 }
 
 fn banner(console: &Console) -> String {
@@ -211,10 +219,11 @@ mod tests {
     #[test]
     fn prompt_tells_what_is_open() {
         let mut assembler = Assembler::default();
-        assert_eq!(prompt_text(&assembler), "nacre=> ");
+        assert_eq!(prompt_text(&assembler, TransactionStatus::Idle), "nacre=> ");
+        assert_eq!(prompt_text(&assembler, TransactionStatus::Open), "nacre=*> ");
         assembler.push_line("select (", 1);
-        assert_eq!(prompt_text(&assembler), "nacre-> ");
+        assert_eq!(prompt_text(&assembler, TransactionStatus::Failed), "nacre-!> ");
         assembler.push_line("'", 2);
-        assert_eq!(prompt_text(&assembler), "nacre'> ");
+        assert_eq!(prompt_text(&assembler, TransactionStatus::Idle), "nacre'> ");
     }
 }

@@ -98,6 +98,15 @@ pub(crate) fn is_load(statement: &str) -> bool {
     copy_direction(statement, &tokens).is_some_and(|at| tokens[at].is_word(statement, "from"))
 }
 
+/// Tells whether a statement changes rows or ends a transaction, so that only its end tells whether
+/// it took effect.
+pub(crate) fn is_change(statement: &str) -> bool {
+    const WORDS: [&str; 6] = ["insert", "update", "delete", "truncate", "commit", "end"];
+    let tokens = tokens(statement);
+    let is_word = |word: &&str| tokens.first().is_some_and(|first| first.is_word(statement, word));
+    WORDS.iter().any(is_word)
+}
+
 /// Finds the `FROM` or `TO` of a `COPY` statement: its place in `tokens`.
 pub(crate) fn copy_direction(statement: &str, tokens: &[Token]) -> Option<usize> {
     if !tokens.first()?.is_word(statement, "copy") {
@@ -221,6 +230,7 @@ mod tests {
         assert_eq!(copy_stream("copy t from"), None);
         assert_eq!(copy_stream(""), None);
         assert!(is_load("copy t from 'x'") && !is_load("copy (select a from t) to 'x'"));
+        assert!(is_change("/* x */ Insert into t values (1)") && !is_change("select 'insert'"));
     }
 
     #[test]

@@ -7,6 +7,12 @@ use super::parse::{COMMANDS, Complaint};
 /// SQL commands: name, syntax.
 const SQL: &[(&str, &str)] = &[
     (
+        "BEGIN",
+        "BEGIN [ISOLATION LEVEL SERIALIZABLE | REPEATABLE READ | READ COMMITTED]\n      \
+         [READ ONLY | READ WRITE]",
+    ),
+    ("COMMIT", "COMMIT [AND [NO] CHAIN]"),
+    (
         "COPY FROM",
         "COPY table [(column, ...)] FROM 'file' | STDIN [(option, ...)]\n\
          options: FORMAT csv, HEADER [true | false | match], DELIMITER ',', QUOTE '\"',\n         \
@@ -20,8 +26,21 @@ const SQL: &[(&str, &str)] = &[
          types: boolean, smallint, integer, bigint, decimal(p, s), real, double precision,\n       \
          date, timestamp, varchar(n), text, char(n), bytea",
     ),
+    (
+        "DELETE",
+        "DELETE FROM table [AS name] [USING table, ...] [WHERE condition]\n\
+         [RETURNING expression, ... | *]",
+    ),
     ("DROP TABLE", "DROP TABLE [IF EXISTS] table"),
     ("EXPLAIN", "EXPLAIN [ANALYZE] query"),
+    (
+        "INSERT",
+        "INSERT INTO table [(column, ...)] VALUES (expression, ...), ... | query\n\
+         [RETURNING expression, ... | *]",
+    ),
+    ("RELEASE", "RELEASE [SAVEPOINT] name"),
+    ("ROLLBACK", "ROLLBACK [AND [NO] CHAIN]\nROLLBACK TO [SAVEPOINT] name"),
+    ("SAVEPOINT", "SAVEPOINT name"),
     (
         "SELECT",
         "[WITH [RECURSIVE] name AS (query), ...]\nSELECT [DISTINCT] expression, ...\n\
@@ -30,7 +49,18 @@ const SQL: &[(&str, &str)] = &[
          WINDOW name AS (...)\nUNION | INTERSECT | EXCEPT [ALL] query\n\
          ORDER BY expression [ASC | DESC] [NULLS FIRST | LAST], ...\nLIMIT n OFFSET n",
     ),
+    (
+        "SET TRANSACTION",
+        "SET TRANSACTION ISOLATION LEVEL level | READ ONLY | READ WRITE\n\
+         SET SESSION CHARACTERISTICS AS TRANSACTION ...",
+    ),
     ("SHOW TABLES", "SHOW TABLES"),
+    ("TRUNCATE", "TRUNCATE [TABLE] table"),
+    (
+        "UPDATE",
+        "UPDATE table [AS name] SET column = expression, ... [FROM table, ...]\n\
+         [WHERE condition] [RETURNING expression, ... | *]",
+    ),
     ("VALUES", "VALUES (expression, ...), ..."),
 ];
 

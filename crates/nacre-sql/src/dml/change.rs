@@ -1,0 +1,56 @@
+//! What a statement is to change.
+
+use std::sync::Arc;
+
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::sql::parser::Statement as ParsedStatement;
+use datafusion::sql::sqlparser::ast::{Ident, SelectItem};
+use nacre_store::Table;
+
+use super::cell::Cell;
+
+/// A statement that changes rows of a table.
+#[derive(Debug)]
+pub(crate) struct Change {
+    pub(super) table: Arc<Table>,
+    pub(super) source: Source,
+    pub(super) write: Write,
+    pub(super) returning: Option<Returning>,
+    /// `INSERT` and so on, as errors name it.
+    pub(crate) verb: &'static str,
+}
+
+/// Where the rows come from.
+#[derive(Debug)]
+pub(super) enum Source {
+    /// Lists of a value for each column; the query computes those that are no literals, in one row.
+    Values { lists: Vec<Vec<Cell>>, query: Option<ParsedStatement> },
+    /// New rows: `targets` are the columns that the outputs of the query are for, and `literals`
+    /// says which outputs are texts in quotes.
+    Query { query: ParsedStatement, targets: Vec<usize>, is_listed: bool, literals: Vec<bool> },
+    /// Rows that are there: the first output is the row's id. `columns` of the table get a value
+    /// each.
+    Found { query: ParsedStatement, columns: Vec<usize>, cells: Vec<Cell> },
+}
+
+/// What is done with each row.
+#[derive(Debug)]
+pub(super) enum Write {
+    Insert,
+    /// The columns of the table that change.
+    Update(Vec<usize>),
+    Delete,
+}
+
+/// What RETURNING asks for, and what it calls the table.
+#[derive(Debug)]
+pub(super) struct Returning {
+    pub(super) items: Vec<SelectItem>,
+    pub(super) name: Ident,
+}
+
+/// What a statement that changed rows answers.
+pub(crate) struct Answer {
+    pub(crate) tag: String,
+    pub(crate) rows: Option<SendableRecordBatchStream>,
+}

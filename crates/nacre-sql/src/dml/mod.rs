@@ -1,0 +1,26 @@
+//! Statements that change rows: INSERT, UPDATE, DELETE, TRUNCATE.
+//!
+//! 1. [`statement`] turns the syntax into a [`change::Change`]: the table, a query for the rows
+//!    ([`query`]) and where each column's value comes from ([`cell`]).
+//! 2. [`source`] runs the query over the statement's snapshot and collects its rows, each value
+//!    brought into the type of its column ([`assign`]) in batches ([`rows`]).
+//! 3. [`returning`] computes what RETURNING asks for.
+//! 4. [`write`] hands the rows to the transaction, on a blocking thread.
+//!
+//! # Invariants
+//! 1. Nothing is written before all rows are known, so a statement does not see its own changes.
+//! 2. A statement that fails has changed nothing.
+//! 3. A row is changed at most once by a statement, however often the query finds it.
+
+mod assign;
+mod cell;
+mod change;
+mod query;
+mod returning;
+mod rows;
+mod source;
+mod statement;
+mod write;
+
+pub(crate) use change::Answer;
+pub(crate) use statement::{change_of, writes};

@@ -1,0 +1,85 @@
+//! Queries for the rows of a statement, made from parts of its syntax.
+
+use datafusion::sql::parser::Statement as ParsedStatement;
+use datafusion::sql::sqlparser::ast::{
+    Expr, Ident, Query, Select, SelectItem, SetExpr, Statement, TableWithJoins, With,
+};
+use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
+use datafusion::sql::sqlparser::parser::Parser;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::from_datafusion::from_parser;
+use crate::names::STATEMENT_SCHEMA;
+use crate::scan::ROW_ID_COLUMN;
+
+/// Name of the table that a statement changes, with the ids of its rows, in [`STATEMENT_SCHEMA`].
+pub(super) const TARGET: &str = "target";
+
+/// Name of the rows that a statement changed, in [`STATEMENT_SCHEMA`].
+pub(super) const CHANGED: &str = "changed";
+
+/// Makes `SELECT projection FROM table AS name, others WHERE selection`; no table is one row.
+pub(super) fn select(
+    projection: Vec<SelectItem>,
+    table: Option<(&str, &Ident)>,
+    others: Vec<TableWithJoins>,
+    selection: Option<Expr>,
+) -> Result<Query> {
+    let sql = match table {
+        None => "SELECT 1".to_owned(),
+        Some((table, name)) => {
+            let name = quoted(name);
+            format!("SELECT 1 FROM {STATEMENT_SCHEMA}.{table} AS {name}")
+        }
+    };
+    let parsed = Parser::new(&PostgreSqlDialect {})
+        .try_with_sql(&sql)
+        .and_then(|mut parser| parser.parse_query());
+    let mut query = *parsed.map_err(|error| from_parser(&error))?;
+    let SetExpr::Select(body) = query.body.as_mut() else {
+        return Err(Error::new(ErrorKind::Internal, "internal error: SELECT 1 is no SELECT"));
+    };
+    let body: &mut Select = body;
+    body.projection = projection;
+    body.from.extend(others);
+    body.selection = selection;
+    Ok(query)
+}
+
+/// Makes a statement of a query, with the `WITH` that stood before the statement it is part of.
+///
+/// # Errors
+/// `not supported` if the query has a `WITH` of its own, too.
+pub(super) fn statement(mut query: Query, with: Option<With>) -> Result<ParsedStatement> {
+    if with.is_some() {
+        if query.with.is_some() {
+            return Err(Error::not_supported("WITH before and inside a statement"));
+        }
+        query.with = with;
+    }
+    Ok(ParsedStatement::Statement(Box::new(Statement::Query(Box::new(query)))))
+}
+
+/// Returns the item for the id of a row of the table called `name`.
+pub(super) fn row_id(name: &Ident) -> SelectItem {
+    column(name, ROW_ID_COLUMN)
+}
+
+/// Returns the item for a column of the table called `name`.
+pub(super) fn column(name: &Ident, column: &str) -> SelectItem {
+    let parts = vec![quoted(name), Ident::with_quote('"', column)];
+    SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts))
+}
+
+/// Returns the item for the output of that number.
+pub(super) fn output(number: usize, expr: Expr) -> SelectItem {
+    SelectItem::ExprWithAlias {
+        expr,
+        alias: Ident::with_quote('"', format!("nacre output {number}")),
+    }
+}
+
+/// Returns a name as it is after folding, so that it means the same wherever it is put.
+pub(super) fn quoted(name: &Ident) -> Ident {
+    Ident::with_quote('"', crate::names::fold(name))
+}

@@ -1,0 +1,144 @@
+//! The rows that a statement writes, in batches of typed columns.
+
+use nacre_column::{ColumnBuffer, VECTOR_ROWS, Values};
+use nacre_store::{ColumnDef, RowId, TableSchema};
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// Bytes that the rows of one statement may take; they are all there before the first is written.
+const BYTES_MAX: usize = 1 << 30;
+
+/// Strings of one column of a batch: with another value they stay below the 2^31 of a buffer.
+const BATCH_BYTES_MAX: usize = 256 << 20;
+
+/// Consecutive rows.
+#[derive(Debug)]
+pub(super) struct RowBatch {
+    /// The rows that are changed; none for new ones.
+    pub(super) ids: Vec<RowId>,
+    pub(super) columns: Vec<ColumnBuffer>,
+    rows: usize,
+    bytes: usize,
+}
+
+/// Rows that are being collected.
+#[derive(Debug)]
+pub(super) struct Rows {
+    /// Columns of the table that the batches hold.
+    columns: Vec<usize>,
+    batches: Vec<RowBatch>,
+    bytes: usize,
+}
+
+impl RowBatch {
+    /// Returns the number of rows.
+    pub(super) fn len(&self) -> usize {
+        self.rows
+    }
+}
+
+impl Rows {
+    /// Collects rows with values for `columns` of a table.
+    pub(super) fn new(columns: Vec<usize>) -> Self {
+        Self { columns, batches: Vec::new(), bytes: 0 }
+    }
+
+    /// Returns which columns of the table the batches hold.
+    pub(super) fn columns(&self) -> &[usize] {
+        &self.columns
+    }
+
+    pub(super) fn batches(&self) -> &[RowBatch] {
+        &self.batches
+    }
+
+    /// Returns the number of rows.
+    pub(super) fn len(&self) -> usize {
+        self.batches.iter().map(RowBatch::len).sum()
+    }
+
+    /// Appends a row: `push` appends its value for the column at each place in
+    /// [`Rows::columns`].
+    ///
+    /// # Errors
+    /// Those of `push`; 23502; 53200 if the statement has too many rows.
+    pub(super) fn push(
+        &mut self,
+        schema: &TableSchema,
+        id: Option<RowId>,
+        mut push: impl FnMut(usize, &ColumnDef, &mut ColumnBuffer) -> Result<()>,
+    ) -> Result<()> {
+        let is_full = |batch: &RowBatch| batch.rows == VECTOR_ROWS || batch.bytes > BATCH_BYTES_MAX;
+        if self.batches.last().is_none_or(is_full) {
+            let buffer = |&column: &usize| ColumnBuffer::new(schema.columns[column].column_type);
+            let columns = self.columns.iter().map(buffer).collect();
+            self.batches.push(RowBatch { ids: Vec::new(), columns, rows: 0, bytes: 0 });
+        }
+        let Some(batch) = self.batches.last_mut() else { return Ok(()) };
+        let mut bytes = size_of::<RowId>();
+        for (place, (&column, buffer)) in self.columns.iter().zip(&mut batch.columns).enumerate() {
+            let before = string_bytes(buffer);
+            push(place, &schema.columns[column], buffer)?;
+            bytes += string_bytes(buffer) - before + size_of::<u64>();
+        }
+        batch.ids.extend(id);
+        batch.rows += 1;
+        batch.bytes += bytes;
+        self.bytes += bytes;
+        if self.bytes > BYTES_MAX {
+            let message = format!(
+                "out of memory: the rows of this statement take more than {BYTES_MAX} bytes"
+            );
+            return Err(Error::new(ErrorKind::OutOfMemory, message)
+                .with_hint("Change fewer rows at a time, or load them with COPY."));
+        }
+        Ok(())
+    }
+
+    /// Refuses a null in a column that forbids it.
+    ///
+    /// # Errors
+    /// 23502.
+    pub(super) fn check_nulls(&self, schema: &TableSchema) -> Result<()> {
+        for batch in &self.batches {
+            for (&column, buffer) in self.columns.iter().zip(&batch.columns) {
+                let definition = &schema.columns[column];
+                if definition.is_nullable || buffer.null_count() == 0 {
+                    continue;
+                }
+                let error = nacre_store::Error::NullViolation {
+                    table: schema.name.clone(),
+                    column: definition.name.clone(),
+                };
+                let error = crate::from_store::from_store(error);
+                let row = (0..batch.len()).find(|&row| buffer.is_null(row)).unwrap_or_default();
+                let is_whole = self.columns.len() == schema.columns.len();
+                return Err(match is_whole {
+                    true => error.with_detail(failing_row(batch, row)),
+                    false => error,
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the sentence in which PostgreSQL shows a row that a constraint forbids.
+fn failing_row(batch: &RowBatch, row: usize) -> String {
+    let value = |column: &ColumnBuffer| {
+        let mut text = Vec::new();
+        match nacre_column::text::write_value(column, row, &mut text) {
+            true => nacre_ingest::shown(&text),
+            false => "null".to_owned(),
+        }
+    };
+    let values: Vec<String> = batch.columns.iter().map(value).collect();
+    format!("Failing row contains ({}).", values.join(", "))
+}
+
+fn string_bytes(buffer: &ColumnBuffer) -> usize {
+    match buffer.values() {
+        Values::Bytes(values) => values.data.len(),
+        _ => 0,
+    }
+}

@@ -1,0 +1,186 @@
+//! Collects the rows of a statement.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, AsArray, RecordBatch};
+use datafusion::arrow::datatypes::{DataType, SchemaRef, UInt64Type};
+use datafusion::catalog::TableProvider;
+use datafusion::execution::SendableRecordBatchStream;
+use futures::StreamExt;
+use nacre_ingest::Progress;
+use nacre_store::{ColumnDef, RowId, Table, TableSchema};
+
+use super::assign;
+use super::cell::Cell;
+use super::change::Source;
+use super::query::TARGET;
+use super::rows::Rows;
+use super::statement::check_count;
+use crate::error::{Error, ErrorKind, Result};
+use crate::planner::Planner;
+use crate::scan::StoredTable;
+use crate::transaction::Moment;
+
+/// Runs the query of a source and collects its rows, as they are to be written.
+///
+/// # Errors
+/// Those of the query; 22003 and the like for a value that its column cannot take; 23502; 53200.
+pub(super) async fn collect(
+    planner: &Planner,
+    moment: &Arc<Moment>,
+    table: &Arc<Table>,
+    source: Source,
+    progress: &Progress,
+) -> Result<Rows> {
+    let schema = table.schema();
+    let rows = match source {
+        Source::Values { lists, query } => {
+            let outputs = match query {
+                None => None,
+                Some(query) => {
+                    let stream = planner.start(moment, Vec::new(), query).await?;
+                    Some(single_row(stream).await?)
+                }
+            };
+            values(&schema, &lists, outputs.as_ref())?
+        }
+        Source::Query { query, targets, is_listed, literals } => {
+            let stream = planner.start(moment, Vec::new(), query).await?;
+            check_count(targets.len(), stream.schema().fields().len(), is_listed)?;
+            let mut cells = vec![Cell::Null; schema.columns.len()];
+            for (index, target) in
+                targets.into_iter().take(stream.schema().fields().len()).enumerate()
+            {
+                let is_literal = literals.get(index).copied().unwrap_or(false);
+                cells[target] = Cell::Output { index, is_literal };
+            }
+            let columns = (0..schema.columns.len()).collect();
+            let form = Form { schema: &schema, cells, has_ids: false };
+            form.collect(stream, Rows::new(columns), progress).await?
+        }
+        Source::Found { query, columns, cells } => {
+            let target = StoredTable::new(table, moment).with_row_ids();
+            let target: Arc<dyn TableProvider> = Arc::new(target);
+            let stream = planner.start(moment, vec![(TARGET, target)], query).await?;
+            let form = Form { schema: &schema, cells, has_ids: true };
+            form.collect(stream, Rows::new(columns), progress).await?
+        }
+    };
+    rows.check_nulls(&schema)?;
+    Ok(rows)
+}
+
+/// How rows are made of the batches of a query.
+struct Form<'a> {
+    schema: &'a TableSchema,
+    /// For each column of the rows.
+    cells: Vec<Cell>,
+    /// Whether the first output is the id of a row.
+    has_ids: bool,
+}
+
+impl Form<'_> {
+    async fn collect(
+        &self,
+        mut stream: SendableRecordBatchStream,
+        mut rows: Rows,
+        progress: &Progress,
+    ) -> Result<Rows> {
+        self.check(&stream.schema(), rows.columns())?;
+        let mut seen = HashSet::new();
+        while let Some(batch) = stream.next().await {
+            if progress.is_cancelled() {
+                return Err(cancelled());
+            }
+            self.take(&batch?, &mut rows, &mut seen)?;
+        }
+        Ok(rows)
+    }
+
+    /// Refuses outputs that can never be assigned to their columns.
+    fn check(&self, outputs: &SchemaRef, columns: &[usize]) -> Result<()> {
+        for (cell, &column) in self.cells.iter().zip(columns) {
+            if let Cell::Output { index, is_literal } = *cell {
+                let data_type = outputs.fields().get(index).map(|field| field.data_type());
+                let data_type = data_type.ok_or_else(missing)?;
+                assign::check(data_type, &self.schema.columns[column], is_literal)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&self, batch: &RecordBatch, rows: &mut Rows, seen: &mut HashSet<u64>) -> Result<()> {
+        let ids = match self.has_ids {
+            false => None,
+            true => match batch.columns().first() {
+                Some(ids) if *ids.data_type() == DataType::UInt64 && ids.null_count() == 0 => {
+                    Some(ids.as_primitive::<UInt64Type>())
+                }
+                _ => return Err(missing()),
+            },
+        };
+        for row in 0..batch.num_rows() {
+            let id = ids.map(|ids| ids.value(row));
+            if id.is_some_and(|id| !seen.insert(id)) {
+                continue;
+            }
+            rows.push(self.schema, id.map(RowId), |place, column, buffer| {
+                push_cell(&self.cells[place], Some((batch, row)), column, buffer)
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Makes the rows of VALUES.
+fn values(
+    schema: &TableSchema,
+    lists: &[Vec<Cell>],
+    outputs: Option<&RecordBatch>,
+) -> Result<Rows> {
+    let mut rows = Rows::new((0..schema.columns.len()).collect());
+    for cells in lists {
+        rows.push(schema, None, |place, column, buffer| {
+            push_cell(&cells[place], outputs.map(|outputs| (outputs, 0)), column, buffer)
+        })?;
+    }
+    Ok(rows)
+}
+
+fn push_cell(
+    cell: &Cell,
+    outputs: Option<(&RecordBatch, usize)>,
+    column: &ColumnDef,
+    buffer: &mut nacre_column::ColumnBuffer,
+) -> Result<()> {
+    let Cell::Output { index, is_literal } = *cell else {
+        return cell.push_to(buffer);
+    };
+    let (batch, row) = outputs.ok_or_else(missing)?;
+    let array = batch.columns().get(index).ok_or_else(missing)?;
+    assign::check(array.data_type(), column, is_literal)?;
+    assign::push(array, row, column, is_literal, buffer)
+}
+
+/// Reads the one row of the expressions of VALUES.
+async fn single_row(mut stream: SendableRecordBatchStream) -> Result<RecordBatch> {
+    let mut found = None;
+    while let Some(batch) = stream.next().await {
+        let batch = batch?;
+        match (batch.num_rows(), &found) {
+            (0, _) => {}
+            (1, None) => found = Some(batch),
+            _ => return Err(Error::not_supported("functions in VALUES that return several rows")),
+        }
+    }
+    found.ok_or_else(|| Error::not_supported("functions in VALUES that return no row"))
+}
+
+pub(super) fn cancelled() -> Error {
+    Error::new(ErrorKind::Cancelled, "canceling statement due to user request")
+}
+
+fn missing() -> Error {
+    Error::new(ErrorKind::Internal, "internal error: a query lacks an output that it was made for")
+}

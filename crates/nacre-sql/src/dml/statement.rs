@@ -1,0 +1,395 @@
+//! From the syntax of INSERT, UPDATE, DELETE and TRUNCATE to a [`Change`].
+
+use std::sync::Arc;
+
+use datafusion::sql::sqlparser::ast::{
+    Assignment, AssignmentTarget, Delete, Expr, FromTable, Ident, Insert, ObjectName, Query,
+    SelectItem, SetExpr, Statement, TableFactor, TableObject, TableWithJoins, Truncate, Update,
+    UpdateTableFromKind, Values, With,
+};
+use nacre_store::{Store, Table, TableSchema};
+
+use super::cell::{Cell, is_text_literal};
+use super::change::{Change, Returning, Source, Write};
+use super::query::{self, TARGET, column, output, quoted, row_id, select};
+use crate::error::{Error, ErrorKind, Result};
+use crate::from_store::from_store;
+use crate::names::{fold, table_name};
+
+/// Tells whether a statement changes rows, and if so how its kind is called.
+pub(crate) fn writes(statement: &Statement) -> Option<&'static str> {
+    match statement {
+        Statement::Insert(_) => Some("INSERT"),
+        Statement::Update(_) => Some("UPDATE"),
+        Statement::Delete(_) => Some("DELETE"),
+        Statement::Truncate(_) => Some("TRUNCATE"),
+        Statement::Query(query) => match query.body.as_ref() {
+            SetExpr::Insert(inner) | SetExpr::Update(inner) | SetExpr::Delete(inner) => {
+                writes(inner)
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Reads a statement that [`writes`].
+///
+/// # Errors
+/// For names that do not exist, lists of different lengths, and what is `not supported`.
+pub(crate) fn change_of(store: &Store, statement: Statement) -> Result<Change> {
+    match statement {
+        Statement::Query(query) => {
+            let Query { with, body, .. } = *query;
+            match *body {
+                SetExpr::Insert(inner) | SetExpr::Update(inner) | SetExpr::Delete(inner) => {
+                    change_with(store, inner, with)
+                }
+                _ => Err(Error::new(ErrorKind::Internal, "internal error: a query only reads")),
+            }
+        }
+        other => change_with(store, other, None),
+    }
+}
+
+fn change_with(store: &Store, statement: Statement, with: Option<With>) -> Result<Change> {
+    match statement {
+        Statement::Insert(insert) => self::insert(store, insert, with),
+        Statement::Update(update) => self::update(store, update, with),
+        Statement::Delete(delete) => self::delete(store, delete, with),
+        Statement::Truncate(truncate) => self::truncate(store, truncate),
+        _ => Err(Error::new(ErrorKind::Internal, "internal error: the statement only reads")),
+    }
+}
+
+fn insert(store: &Store, statement: Insert, with: Option<With>) -> Result<Change> {
+    let refusals = [
+        (statement.on.is_some(), "INSERT ... ON CONFLICT"),
+        (statement.or.is_some() || statement.replace_into, "INSERT OR ..."),
+        (statement.overwrite, "INSERT OVERWRITE"),
+        (statement.partitioned.is_some(), "INSERT ... PARTITION"),
+        (!statement.assignments.is_empty(), "INSERT ... SET"),
+        (statement.output.is_some(), "OUTPUT"),
+    ];
+    refuse(&refusals)?;
+    let TableObject::TableName(name) = &statement.table else {
+        return Err(Error::not_supported("INSERT into something else than a table"));
+    };
+    let table = store.table(&table_name(name)?).map_err(from_store)?;
+    let schema = table.schema();
+    require_no_key(&schema, "INSERT", |_| true)?;
+    let is_listed = !statement.columns.is_empty();
+    let targets = match is_listed {
+        true => columns_named(&schema, &statement.columns)?,
+        false => (0..schema.columns.len()).collect(),
+    };
+    let name = match &statement.table_alias {
+        Some(alias) => quoted(&alias.alias),
+        None => Ident::with_quote('"', &schema.name),
+    };
+    let source = match statement.source {
+        // DEFAULT VALUES
+        None => {
+            let lists = vec![vec![Cell::Null; schema.columns.len()]];
+            Source::Values { lists, query: None }
+        }
+        Some(query) => insert_source(&schema, targets, is_listed, *query, with)?,
+    };
+    let returning = statement.returning.map(|items| Returning { items, name });
+    Ok(Change { table, source, write: Write::Insert, returning, verb: "INSERT" })
+}
+
+fn insert_source(
+    schema: &TableSchema,
+    targets: Vec<usize>,
+    is_listed: bool,
+    query: Query,
+    with: Option<With>,
+) -> Result<Source> {
+    let is_bare = query.with.is_none()
+        && query.order_by.is_none()
+        && query.limit_clause.is_none()
+        && query.fetch.is_none();
+    match query.body.as_ref() {
+        SetExpr::Values(values) if is_bare => {
+            values_source(schema, &targets, is_listed, values, with)
+        }
+        body => {
+            let literals = match body {
+                SetExpr::Select(select) => literal_items(&select.projection),
+                _ => Vec::new(),
+            };
+            let query = query::statement(query, with)?;
+            Ok(Source::Query { query, targets, is_listed, literals })
+        }
+    }
+}
+
+/// Tells which outputs are texts in quotes, as far as each item is one output.
+fn literal_items(items: &[SelectItem]) -> Vec<bool> {
+    let is_literal = |item: &SelectItem| match item {
+        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => {
+            Some(is_text_literal(expr))
+        }
+        _ => None,
+    };
+    items.iter().map_while(is_literal).collect()
+}
+
+/// Literals are taken as they are; all other expressions become the outputs of one query, each of
+/// its own type.
+fn values_source(
+    schema: &TableSchema,
+    targets: &[usize],
+    is_listed: bool,
+    values: &Values,
+    with: Option<With>,
+) -> Result<Source> {
+    let count = values.rows.first().map_or(0, |row| row.content.len());
+    check_count(targets.len(), count, is_listed)?;
+    let (mut lists, mut outputs) = (Vec::with_capacity(values.rows.len()), Vec::new());
+    for row in &values.rows {
+        if row.content.len() != count {
+            let message = "VALUES lists must all be the same length";
+            return Err(Error::new(ErrorKind::Syntax, message));
+        }
+        let mut cells = vec![Cell::Null; schema.columns.len()];
+        for (&target, expr) in targets.iter().zip(&row.content) {
+            let column_type = schema.columns[target].column_type;
+            cells[target] = Cell::literal(expr, column_type).unwrap_or_else(|| {
+                outputs.push(output(outputs.len(), expr.clone()));
+                Cell::Output { index: outputs.len() - 1, is_literal: false }
+            });
+        }
+        lists.push(cells);
+    }
+    let query = match outputs.is_empty() {
+        true => None,
+        false => Some(query::statement(select(outputs, None, Vec::new(), None)?, with)?),
+    };
+    Ok(Source::Values { lists, query })
+}
+
+/// Refuses more or fewer values than columns.
+pub(super) fn check_count(targets: usize, values: usize, is_listed: bool) -> Result<()> {
+    if values > targets {
+        let message = "INSERT has more expressions than target columns";
+        return Err(Error::new(ErrorKind::Syntax, message));
+    }
+    if values < targets && is_listed {
+        let message = "INSERT has more target columns than expressions";
+        return Err(Error::new(ErrorKind::Syntax, message));
+    }
+    Ok(())
+}
+
+fn update(store: &Store, statement: Update, with: Option<With>) -> Result<Change> {
+    let refusals = [
+        (statement.or.is_some(), "UPDATE OR ..."),
+        (statement.output.is_some(), "OUTPUT"),
+        (!statement.order_by.is_empty() || statement.limit.is_some(), "UPDATE ... LIMIT"),
+    ];
+    refuse(&refusals)?;
+    let (table, name) = target(store, &statement.table, "UPDATE")?;
+    let schema = table.schema();
+    let others = match statement.from {
+        None => Vec::new(),
+        Some(UpdateTableFromKind::AfterSet(tables)) => tables,
+        Some(UpdateTableFromKind::BeforeSet(_)) => {
+            return Err(Error::not_supported("UPDATE ... FROM before SET"));
+        }
+    };
+    let returning = returning(statement.returning, &name, others.is_empty())?;
+    let assigned = assignments(&schema, statement.assignments)?;
+    let written: Vec<usize> = assigned.iter().map(|(column, _)| *column).collect();
+    require_no_key(&schema, "UPDATE", |column| written.contains(&column))?;
+    let mut items = vec![row_id(&name)];
+    let (mut columns, mut cells) = (Vec::new(), Vec::new());
+    for (target, expr) in assigned {
+        columns.push(target);
+        let literal = Cell::literal(&expr, schema.columns[target].column_type);
+        cells.push(literal.unwrap_or_else(|| {
+            items.push(output(items.len(), expr));
+            Cell::Output { index: items.len() - 1, is_literal: false }
+        }));
+    }
+    if returning.is_some() {
+        for (index, definition) in schema.columns.iter().enumerate() {
+            if !written.contains(&index) {
+                items.push(column(&name, &definition.name));
+                columns.push(index);
+                cells.push(Cell::Output { index: items.len() - 1, is_literal: false });
+            }
+        }
+    }
+    let query = select(items, Some((TARGET, &name)), others, statement.selection)?;
+    let query = query::statement(query, with)?;
+    let source = Source::Found { query, columns, cells };
+    Ok(Change { table, source, write: Write::Update(written), returning, verb: "UPDATE" })
+}
+
+fn delete(store: &Store, statement: Delete, with: Option<With>) -> Result<Change> {
+    let refusals = [
+        (!statement.tables.is_empty(), "DELETE of several tables"),
+        (statement.output.is_some(), "OUTPUT"),
+        (!statement.order_by.is_empty() || statement.limit.is_some(), "DELETE ... LIMIT"),
+    ];
+    refuse(&refusals)?;
+    let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &statement.from;
+    let [from] = from.as_slice() else {
+        return Err(Error::not_supported("DELETE of several tables"));
+    };
+    let (table, name) = target(store, from, "DELETE")?;
+    let others = statement.using.unwrap_or_default();
+    let returning = returning(statement.returning, &name, others.is_empty())?;
+    let schema = table.schema();
+    let mut items = vec![row_id(&name)];
+    let (mut columns, mut cells) = (Vec::new(), Vec::new());
+    if returning.is_some() {
+        for (index, definition) in schema.columns.iter().enumerate() {
+            items.push(column(&name, &definition.name));
+            columns.push(index);
+            cells.push(Cell::Output { index: items.len() - 1, is_literal: false });
+        }
+    }
+    let query = select(items, Some((TARGET, &name)), others, statement.selection)?;
+    let query = query::statement(query, with)?;
+    let source = Source::Found { query, columns, cells };
+    Ok(Change { table, source, write: Write::Delete, returning, verb: "DELETE" })
+}
+
+fn truncate(store: &Store, statement: Truncate) -> Result<Change> {
+    let refusals = [
+        (statement.identity.is_some(), "TRUNCATE ... IDENTITY"),
+        (statement.cascade.is_some(), "TRUNCATE ... CASCADE"),
+        (statement.partitions.is_some(), "TRUNCATE ... PARTITION"),
+        (statement.on_cluster.is_some(), "TRUNCATE ... ON CLUSTER"),
+        (statement.if_exists, "TRUNCATE IF EXISTS"),
+        (statement.table_names.len() != 1, "TRUNCATE of several tables"),
+    ];
+    refuse(&refusals)?;
+    let [target] = statement.table_names.as_slice() else {
+        return Err(Error::not_supported("TRUNCATE of several tables"));
+    };
+    let table = store.table(&table_name(&target.name)?).map_err(from_store)?;
+    let name = Ident::with_quote('"', &table.schema().name);
+    let query = select(vec![row_id(&name)], Some((TARGET, &name)), Vec::new(), None)?;
+    let query = query::statement(query, None)?;
+    let source = Source::Found { query, columns: Vec::new(), cells: Vec::new() };
+    Ok(Change { table, source, write: Write::Delete, returning: None, verb: "TRUNCATE" })
+}
+
+/// Returns the table that is changed and what the statement calls it.
+fn target(store: &Store, from: &TableWithJoins, verb: &str) -> Result<(Arc<Table>, Ident)> {
+    let TableFactor::Table { name, alias, args: None, sample: None, .. } = &from.relation else {
+        return Err(Error::not_supported(format_args!("{verb} of something else than a table")));
+    };
+    if !from.joins.is_empty() {
+        return Err(Error::not_supported(format_args!("{verb} of a join")));
+    }
+    let table = store.table(&table_name(name)?).map_err(from_store)?;
+    let name = match alias {
+        Some(alias) if alias.columns.is_empty() => quoted(&alias.name),
+        Some(_) => return Err(Error::not_supported(format_args!("{verb} with names of columns"))),
+        None => Ident::with_quote('"', &table.schema().name),
+    };
+    Ok((table, name))
+}
+
+fn returning(
+    items: Option<Vec<SelectItem>>,
+    name: &Ident,
+    is_single: bool,
+) -> Result<Option<Returning>> {
+    match items {
+        None => Ok(None),
+        Some(items) if is_single => Ok(Some(Returning { items, name: name.clone() })),
+        Some(_) => Err(Error::not_supported("RETURNING with FROM or USING")),
+    }
+}
+
+/// Returns the columns that are assigned and the expressions for them.
+fn assignments(schema: &TableSchema, list: Vec<Assignment>) -> Result<Vec<(usize, Expr)>> {
+    let mut assigned: Vec<(usize, Expr)> = Vec::with_capacity(list.len());
+    for Assignment { target, value } in list {
+        let pairs = match (target, value) {
+            (AssignmentTarget::ColumnName(name), value) => vec![(name, value)],
+            (AssignmentTarget::Tuple(names), Expr::Tuple(values)) => {
+                if names.len() != values.len() {
+                    let message = "number of columns does not match number of values";
+                    return Err(Error::new(ErrorKind::Syntax, message));
+                }
+                names.into_iter().zip(values).collect()
+            }
+            (AssignmentTarget::Tuple(names), value) if names.len() == 1 => {
+                names.into_iter().zip([value]).collect()
+            }
+            (AssignmentTarget::Tuple(_), _) => {
+                return Err(Error::not_supported("SET (columns) = something else than values"));
+            }
+        };
+        for (name, value) in pairs {
+            let column = column_named(schema, &name)?;
+            if assigned.iter().any(|(known, _)| *known == column) {
+                let name = &schema.columns[column].name;
+                let message = format!("multiple assignments to same column \"{name}\"");
+                return Err(Error::new(ErrorKind::Syntax, message));
+            }
+            assigned.push((column, value));
+        }
+    }
+    Ok(assigned)
+}
+
+fn columns_named(schema: &TableSchema, names: &[ObjectName]) -> Result<Vec<usize>> {
+    let mut columns = Vec::with_capacity(names.len());
+    for name in names {
+        let column = column_named(schema, name)?;
+        if columns.contains(&column) {
+            let name = &schema.columns[column].name;
+            let message = format!("column \"{name}\" specified more than once");
+            return Err(Error::new(ErrorKind::InvalidStatement, message).with_code("42701"));
+        }
+        columns.push(column);
+    }
+    Ok(columns)
+}
+
+fn column_named(schema: &TableSchema, name: &ObjectName) -> Result<usize> {
+    // More parts would be the fields of a composite type, which there is none of.
+    let ident = name.0.first().and_then(|part| part.as_ident()).map(fold);
+    let index = ident.as_deref().and_then(|ident| schema.column_index(ident));
+    match index.filter(|_| name.0.len() == 1) {
+        Some(index) => Ok(index),
+        None => {
+            let ident = ident.unwrap_or_else(|| name.to_string());
+            let table = &schema.name;
+            let message = format!("column \"{ident}\" of relation \"{table}\" does not exist");
+            Err(Error::undefined_column(message))
+        }
+    }
+}
+
+/// Refuses to give values to the columns of a primary key, which nobody would check.
+fn require_no_key(
+    schema: &TableSchema,
+    verb: &str,
+    is_written: impl Fn(usize) -> bool,
+) -> Result<()> {
+    let key = schema.primary_key.as_deref().unwrap_or_default();
+    match key.iter().any(|&column| is_written(column)) {
+        true => {
+            let name = &schema.name;
+            let what = format_args!("{verb} of the primary key of table \"{name}\"");
+            Err(Error::not_supported(what).with_hint("Load rows with COPY table FROM 'file'."))
+        }
+        false => Ok(()),
+    }
+}
+
+fn refuse(refusals: &[(bool, &str)]) -> Result<()> {
+    match refusals.iter().find(|(is_there, _)| *is_there) {
+        Some((_, what)) => Err(Error::not_supported(what)),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,73 @@
+//! Plans a statement over the tables as they are at its moment, and starts it.
+
+use std::sync::Arc;
+
+use datafusion::catalog::{CatalogProviderList, MemoryCatalogProviderList, TableProvider};
+use datafusion::execution::{SendableRecordBatchStream, SessionState};
+use datafusion::sql::parser::Statement as ParsedStatement;
+use nacre_store::Store;
+
+use crate::catalog::StoreCatalog;
+use crate::error::Result;
+use crate::from_datafusion::from_datafusion;
+use crate::names::CATALOG;
+use crate::scan::answer;
+use crate::transaction::Moment;
+use crate::{columns, explain, rewrite, support};
+
+/// What planning needs; clones share it.
+#[derive(Clone)]
+pub(crate) struct Planner {
+    store: Store,
+    /// Without a catalog, which every statement has of its own.
+    state: SessionState,
+}
+
+impl Planner {
+    pub(crate) fn new(store: Store, state: SessionState) -> Self {
+        Self { store, state }
+    }
+
+    /// Parses a statement.
+    ///
+    /// # Errors
+    /// `Syntax`, and `not supported` for statements that the parser does not know.
+    pub(crate) fn parse(&self, sql: &str) -> Result<ParsedStatement> {
+        let dialect = self.state.config_options().sql_parser.dialect;
+        self.state
+            .sql_to_statement(sql, &dialect)
+            .map_err(|error| support::unsupported(sql).unwrap_or_else(|| from_datafusion(error)))
+    }
+
+    /// Plans a statement that only reads and starts it. `tables` are there for it alone, in
+    /// [`crate::names::STATEMENT_SCHEMA`].
+    ///
+    /// # Errors
+    /// Those of the planner, and `not supported`.
+    pub(crate) async fn start(
+        &self,
+        moment: &Arc<Moment>,
+        tables: Vec<(&'static str, Arc<dyn TableProvider>)>,
+        mut statement: ParsedStatement,
+    ) -> Result<SendableRecordBatchStream> {
+        support::check(&statement)?;
+        let catalogs = MemoryCatalogProviderList::new();
+        let catalog = StoreCatalog::new(self.store.clone(), Arc::clone(moment), tables);
+        catalogs.register_catalog(CATALOG.into(), Arc::new(catalog));
+        let mut state = self.state.clone();
+        state.register_catalog_list(Arc::new(catalogs));
+        // The moment that now() and the like mean.
+        state.mark_start_execution();
+        let names = columns::names(&mut statement);
+        rewrite::rewrite(&mut statement)?;
+        let explain = explain::verbosity(&statement);
+        let plan = state.statement_to_plan(statement).await.map_err(from_datafusion)?;
+        support::check_plan(&plan)?;
+        let stream = answer(state, plan).await.map_err(from_datafusion)?;
+        Ok(match (names, explain) {
+            (Some(names), _) => columns::rename(stream, &names),
+            (None, Some(is_verbose)) => explain::as_lines(stream, is_verbose),
+            (None, None) => stream,
+        })
+    }
+}

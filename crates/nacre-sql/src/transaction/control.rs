@@ -1,0 +1,192 @@
+//! BEGIN, COMMIT, ROLLBACK and savepoints.
+
+use datafusion::sql::sqlparser::ast::{
+    Ident, Statement, TransactionAccessMode, TransactionIsolationLevel, TransactionMode,
+};
+use nacre_store::IsolationLevel;
+
+use super::session::{Characteristics, Transactions};
+use super::turn::Turn;
+use crate::error::{Error, ErrorKind, Result};
+use crate::from_store::from_store;
+use crate::names::fold;
+
+/// The command tag of a statement and, if there is one, a warning.
+pub(crate) type Tag = (String, Option<String>);
+
+const NO_TRANSACTION: &str = "there is no transaction in progress";
+
+/// Runs a statement that begins or ends a transaction or concerns a savepoint; gives the turn
+/// back if it is another one.
+///
+/// # Errors
+/// 40001 and others of committing; 3B001, 25P01, 25P02.
+pub(crate) async fn control(
+    transactions: &Transactions,
+    mut turn: Turn,
+    statement: &Statement,
+) -> std::result::Result<Result<Tag>, Turn> {
+    let answer = match statement {
+        Statement::StartTransaction { modes, statements, modifier: None, .. }
+            if statements.is_empty() =>
+        {
+            begin(transactions, &turn, statement, modes)
+        }
+        Statement::Commit { chain, modifier: None, .. } => {
+            commit(transactions, &mut turn, *chain).await
+        }
+        Statement::Rollback { chain, savepoint: None } => rollback(transactions, &mut turn, *chain),
+        Statement::Rollback { savepoint: Some(name), .. } => rollback_to(&mut turn, name),
+        Statement::Savepoint { name } => savepoint(&mut turn, name),
+        Statement::ReleaseSavepoint { name } => release(&mut turn, name),
+        _ => return Err(turn),
+    };
+    turn.done(answer.is_err());
+    Ok(answer)
+}
+
+fn begin(
+    transactions: &Transactions,
+    turn: &Turn,
+    statement: &Statement,
+    modes: &[TransactionMode],
+) -> Result<Tag> {
+    turn.require_sound()?;
+    let mut characteristics = transactions.defaults();
+    apply(modes, &mut characteristics)?;
+    let is_begin = matches!(statement, Statement::StartTransaction { begin: true, .. });
+    let tag = if is_begin { "BEGIN" } else { "START TRANSACTION" };
+    let is_new = !turn.is_in_block() && transactions.begin(characteristics);
+    let warning = (!is_new).then(|| "there is already a transaction in progress".to_owned());
+    Ok((tag.into(), warning))
+}
+
+/// Applies modes such as `READ ONLY`.
+pub(super) fn apply(modes: &[TransactionMode], to: &mut Characteristics) -> Result<()> {
+    for mode in modes {
+        match mode {
+            TransactionMode::AccessMode(access) => {
+                to.is_read_only = *access == TransactionAccessMode::ReadOnly;
+            }
+            TransactionMode::IsolationLevel(level) => {
+                to.level = match level {
+                    // As PostgreSQL: nobody sees what is not committed.
+                    TransactionIsolationLevel::ReadUncommitted
+                    | TransactionIsolationLevel::ReadCommitted => IsolationLevel::ReadCommitted,
+                    TransactionIsolationLevel::RepeatableRead => IsolationLevel::RepeatableRead,
+                    TransactionIsolationLevel::Serializable => IsolationLevel::Serializable,
+                    other => {
+                        let message = format!("unrecognized isolation level {other}");
+                        return Err(Error::new(ErrorKind::Syntax, message));
+                    }
+                };
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn commit(transactions: &Transactions, turn: &mut Turn, chain: bool) -> Result<Tag> {
+    let Some(signals) = turn.signals().cloned() else {
+        return alone("COMMIT", chain);
+    };
+    if signals.is_failed() {
+        return rollback(transactions, turn, chain);
+    }
+    let transaction = turn.core()?.transaction.take();
+    end(transactions, turn, chain)?;
+    if let Some(transaction) = transaction {
+        // Making it durable may wait for a disk.
+        let committed = tokio::task::spawn_blocking(move || transaction.commit());
+        committed.await.map_err(|error| ended(&error))?.map_err(from_store)?;
+    }
+    Ok(("COMMIT".into(), None))
+}
+
+fn rollback(transactions: &Transactions, turn: &mut Turn, chain: bool) -> Result<Tag> {
+    if !turn.is_in_block() {
+        return alone("ROLLBACK", chain);
+    }
+    // Dropping it rolls it back.
+    turn.core()?.transaction = None;
+    end(transactions, turn, chain)?;
+    Ok(("ROLLBACK".into(), None))
+}
+
+/// Ends the block and, for AND CHAIN, begins one like it.
+fn end(transactions: &Transactions, turn: &mut Turn, chain: bool) -> Result<()> {
+    let core = turn.core()?;
+    core.savepoints.clear();
+    core.is_over = true;
+    let characteristics = core.characteristics;
+    transactions.end();
+    if chain {
+        transactions.begin(characteristics);
+    }
+    Ok(())
+}
+
+/// Answers COMMIT and ROLLBACK outside a block.
+fn alone(tag: &str, chain: bool) -> Result<Tag> {
+    if chain {
+        let message = format!("{tag} AND CHAIN can only be used in transaction blocks");
+        return Err(Error::transaction_state("25P01", message));
+    }
+    Ok((tag.into(), Some(NO_TRANSACTION.into())))
+}
+
+fn savepoint(turn: &mut Turn, name: &Ident) -> Result<Tag> {
+    require_block(turn, "SAVEPOINT")?;
+    turn.require_sound()?;
+    let core = turn.core()?;
+    let savepoint = core.transaction().savepoint();
+    core.savepoints.push((fold(name), savepoint));
+    Ok(("SAVEPOINT".into(), None))
+}
+
+fn rollback_to(turn: &mut Turn, name: &Ident) -> Result<Tag> {
+    require_block(turn, "ROLLBACK TO SAVEPOINT")?;
+    let core = turn.core()?;
+    let place = place_of(core.savepoints.as_slice(), name)?;
+    // The savepoint itself stays, those after it do not.
+    core.savepoints.truncate(place + 1);
+    let savepoint = core.savepoints.last().map(|(_, savepoint)| *savepoint);
+    if let (Some(transaction), Some(savepoint)) = (&mut core.transaction, savepoint) {
+        transaction.rollback_to(savepoint);
+    }
+    if let Some(signals) = turn.signals() {
+        signals.set_failed(false);
+    }
+    Ok(("ROLLBACK".into(), None))
+}
+
+fn release(turn: &mut Turn, name: &Ident) -> Result<Tag> {
+    require_block(turn, "RELEASE SAVEPOINT")?;
+    turn.require_sound()?;
+    let core = turn.core()?;
+    let place = place_of(core.savepoints.as_slice(), name)?;
+    core.savepoints.truncate(place);
+    Ok(("RELEASE".into(), None))
+}
+
+fn require_block(turn: &Turn, what: &str) -> Result<()> {
+    match turn.is_in_block() {
+        true => Ok(()),
+        false => {
+            let message = format!("{what} can only be used in transaction blocks");
+            Err(Error::transaction_state("25P01", message))
+        }
+    }
+}
+
+/// Finds the youngest savepoint called `name`.
+fn place_of<T>(savepoints: &[(String, T)], name: &Ident) -> Result<usize> {
+    let name = fold(name);
+    savepoints.iter().rposition(|(known, _)| *known == name).ok_or_else(|| {
+        Error::transaction_state("3B001", format!("savepoint \"{name}\" does not exist"))
+    })
+}
+
+fn ended(error: &tokio::task::JoinError) -> Error {
+    Error::new(ErrorKind::Internal, format!("internal error: the commit ended: {error}"))
+}

@@ -1,0 +1,25 @@
+//! Transactions of a session: [`session`] keeps the open block and hands out turns in it,
+//! [`turn`] is what one statement holds of a transaction, [`control`] runs BEGIN, COMMIT and their
+//! kin, [`settings`] SET and SHOW as far as they concern transactions, [`moment`] is what a
+//! statement sees and notes of its reads, and [`rows`] ties the rows of a query to its transaction.
+//!
+//! # Invariants
+//! 1. A statement outside a block is its own transaction: it commits when it succeeds.
+//! 2. In a block that failed nothing runs until ROLLBACK or ROLLBACK TO.
+//! 3. All scans of a statement read one snapshot; under READ COMMITTED each statement has a new
+//!    one.
+
+mod control;
+mod moment;
+mod rows;
+mod session;
+mod settings;
+mod turn;
+
+pub(crate) use control::control;
+pub(crate) use moment::Moment;
+pub(crate) use rows::tie;
+pub use session::TransactionStatus;
+pub(crate) use session::Transactions;
+pub(crate) use settings::{set, show};
+pub(crate) use turn::{Hold, Turn};

@@ -1,0 +1,141 @@
+//! The open block of a session, if there is one, and the turns that statements take.
+//!
+//! # Concurrency
+//! Statements of a session may come from any number of threads. In a block they run one after the
+//! other; outside of one they do not wait for each other.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use nacre_store::{IsolationLevel, Store};
+
+use super::turn::{Core, Turn};
+
+/// Whether a session is in a transaction block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransactionStatus {
+    /// Each statement is its own transaction.
+    Idle,
+    /// A block is open.
+    Open,
+    /// A statement of the block failed: it can only be rolled back.
+    Failed,
+}
+
+/// What can be chosen for a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Characteristics {
+    pub(super) level: IsolationLevel,
+    pub(super) is_read_only: bool,
+}
+
+impl Default for Characteristics {
+    fn default() -> Self {
+        Self { level: IsolationLevel::Serializable, is_read_only: false }
+    }
+}
+
+/// The transactions of one session.
+pub(crate) struct Transactions {
+    store: Store,
+    defaults: Mutex<Characteristics>,
+    block: Mutex<Option<Arc<Block>>>,
+}
+
+/// A transaction block.
+pub(super) struct Block {
+    core: Arc<tokio::sync::Mutex<Core>>,
+    pub(super) signals: Arc<Signals>,
+}
+
+/// What is known of a block without waiting for the statement that runs in it.
+#[derive(Debug, Default)]
+pub(super) struct Signals {
+    /// Set by whoever sees a statement fail, cleared by ROLLBACK TO.
+    is_failed: AtomicBool,
+    /// Statements begun so far: rows of an earlier one are not handed out any more.
+    turns: AtomicU64,
+}
+
+impl Signals {
+    pub(super) fn is_failed(&self) -> bool {
+        // ORDERING: statements of a block are ordered by its mutex; others only want to show it.
+        self.is_failed.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_failed(&self, is_failed: bool) {
+        // ORDERING: as in `is_failed`.
+        self.is_failed.store(is_failed, Ordering::Relaxed);
+    }
+
+    /// Returns the number of the statement that runs or ran last.
+    pub(super) fn turn(&self) -> u64 {
+        // ORDERING: pairs with the release half of `begin_turn`: who still reads the old number has
+        // seen nothing of what the new statement wrote.
+        self.turns.load(Ordering::Acquire)
+    }
+
+    fn begin_turn(&self) {
+        // ORDERING: comes before the writes of the statement, see `turn`.
+        self.turns.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+impl Transactions {
+    pub(crate) fn new(store: Store) -> Self {
+        Self { store, defaults: Mutex::default(), block: Mutex::default() }
+    }
+
+    /// Returns what a prompt shows.
+    pub(crate) fn status(&self) -> TransactionStatus {
+        match &*self.block() {
+            None => TransactionStatus::Idle,
+            Some(block) if block.signals.is_failed() => TransactionStatus::Failed,
+            Some(_) => TransactionStatus::Open,
+        }
+    }
+
+    /// Waits for the statements before this one in the block, if one is open.
+    pub(crate) async fn turn(&self) -> Turn {
+        loop {
+            let Some(block) = self.block().clone() else {
+                return Turn::alone(Core::new(self.store.clone(), self.defaults()));
+            };
+            let core = Arc::clone(&block.core).lock_owned().await;
+            // A block that ended meanwhile is not the session's any more, so this goes on.
+            if !core.is_over {
+                block.signals.begin_turn();
+                return Turn::in_block(core, Arc::clone(&block.signals));
+            }
+        }
+    }
+
+    pub(super) fn defaults(&self) -> Characteristics {
+        *self.defaults.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn set_defaults(&self, change: impl FnOnce(&mut Characteristics)) {
+        change(&mut self.defaults.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Opens a block; false if one is open already.
+    pub(super) fn begin(&self, characteristics: Characteristics) -> bool {
+        let mut block = self.block();
+        let is_new = block.is_none();
+        if is_new {
+            let core = Core::new(self.store.clone(), characteristics);
+            let core = Arc::new(tokio::sync::Mutex::new(core));
+            *block = Some(Arc::new(Block { core, signals: Arc::default() }));
+        }
+        is_new
+    }
+
+    /// Takes the block away from the session; the caller holds its turn and marks it as over.
+    pub(super) fn end(&self) {
+        *self.block() = None;
+    }
+
+    fn block(&self) -> MutexGuard<'_, Option<Arc<Block>>> {
+        self.block.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

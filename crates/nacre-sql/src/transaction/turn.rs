@@ -1,0 +1,208 @@
+//! What one statement holds of a transaction.
+
+use std::sync::Arc;
+
+use nacre_store::{IsolationLevel, Savepoint, Snapshot, Store, Transaction};
+use tokio::sync::OwnedMutexGuard;
+
+use super::moment::Moment;
+use super::session::{Characteristics, Signals};
+use crate::error::{Error, ErrorKind, Result};
+use crate::from_store::from_store;
+
+/// A transaction and what its statements share.
+pub(super) struct Core {
+    store: Store,
+    pub(super) characteristics: Characteristics,
+    /// Begun by the first statement that reads or writes.
+    pub(super) transaction: Option<Transaction>,
+    /// By name, the oldest first.
+    pub(super) savepoints: Vec<(String, Savepoint)>,
+    /// Whether it was committed or rolled back.
+    pub(super) is_over: bool,
+}
+
+/// A statement's hold on a transaction: its own, or its turn in the session's block.
+///
+/// A turn in a block that is dropped before [`Turn::done`] leaves the block failed.
+pub(crate) struct Turn {
+    /// `None` while it is lent to a blocking thread.
+    hold: Option<Hold>,
+    signals: Option<Arc<Signals>>,
+    is_done: bool,
+}
+
+/// The way to the transaction.
+pub(crate) struct Hold(Access);
+
+enum Access {
+    Own(Box<Core>),
+    Block(OwnedMutexGuard<Core>),
+}
+
+impl Core {
+    pub(super) fn new(store: Store, characteristics: Characteristics) -> Self {
+        let (transaction, savepoints) = (None, Vec::new());
+        Self { store, characteristics, transaction, savepoints, is_over: false }
+    }
+
+    /// Returns the transaction, begun if it was not.
+    pub(super) fn transaction(&mut self) -> &mut Transaction {
+        let (store, level) = (&self.store, self.characteristics.level);
+        self.transaction.get_or_insert_with(|| store.begin(level))
+    }
+}
+
+impl Hold {
+    pub(super) fn core(&mut self) -> &mut Core {
+        match &mut self.0 {
+            Access::Own(core) => core,
+            Access::Block(core) => core,
+        }
+    }
+
+    /// Returns the transaction, for writing.
+    pub(crate) fn transaction(&mut self) -> &mut Transaction {
+        self.core().transaction()
+    }
+
+    /// Commits a transaction that is the statement's own.
+    ///
+    /// # Errors
+    /// Those of committing; it is rolled back then.
+    pub(crate) fn commit_own(&mut self) -> Result<()> {
+        let Access::Own(core) = &mut self.0 else { return Ok(()) };
+        match core.transaction.take() {
+            Some(transaction) => transaction.commit().map(drop).map_err(from_store),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Turn {
+    pub(super) fn alone(core: Core) -> Self {
+        Self { hold: Some(Hold(Access::Own(Box::new(core)))), signals: None, is_done: false }
+    }
+
+    pub(super) fn in_block(core: OwnedMutexGuard<Core>, signals: Arc<Signals>) -> Self {
+        Self { hold: Some(Hold(Access::Block(core))), signals: Some(signals), is_done: false }
+    }
+
+    /// Tells whether the statement is part of a block.
+    pub(crate) fn is_in_block(&self) -> bool {
+        self.signals.is_some()
+    }
+
+    /// The signals of the block that the statement is part of.
+    pub(super) fn signals(&self) -> Option<&Arc<Signals>> {
+        self.signals.as_ref()
+    }
+
+    pub(super) fn core(&mut self) -> Result<&mut Core> {
+        match &mut self.hold {
+            Some(hold) => Ok(hold.core()),
+            None => Err(Error::new(ErrorKind::Internal, "internal error: a turn was lent twice")),
+        }
+    }
+
+    /// Hands the transaction to another thread, which gives it back by [`Turn::restore`].
+    pub(crate) fn lend(&mut self) -> Result<Hold> {
+        self.hold
+            .take()
+            .ok_or_else(|| Error::new(ErrorKind::Internal, "internal error: a turn was lent twice"))
+    }
+
+    pub(crate) fn restore(&mut self, hold: Hold) {
+        self.hold = Some(hold);
+    }
+
+    /// Refuses what is not run in a block that failed.
+    ///
+    /// # Errors
+    /// 25P02.
+    pub(crate) fn require_sound(&self) -> Result<()> {
+        match &self.signals {
+            Some(signals) if signals.is_failed() => Err(Error::transaction_state(
+                "25P02",
+                "current transaction is aborted, commands ignored until end of transaction block",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses what is not run in a block yet.
+    ///
+    /// # Errors
+    /// `not supported`.
+    pub(crate) fn require_alone(&self, what: &str) -> Result<()> {
+        match self.signals {
+            Some(_) => {
+                let what = format_args!("{what} inside a transaction block");
+                Err(Error::not_supported(what).with_hint("Run it before BEGIN or after COMMIT."))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses what changes something in a transaction that is read-only.
+    ///
+    /// # Errors
+    /// 25006.
+    pub(crate) fn require_writable(&mut self, what: &str) -> Result<()> {
+        if self.core()?.characteristics.is_read_only {
+            let message = format!("cannot execute {what} in a read-only transaction");
+            return Err(Error::new(ErrorKind::ReadOnly, message));
+        }
+        Ok(())
+    }
+
+    /// Returns the moment that a statement reads at; `writes` says whether it is to change rows.
+    ///
+    /// # Errors
+    /// None but those of a turn that was lent.
+    pub(crate) fn moment(&mut self, writes: bool) -> Result<Arc<Moment>> {
+        let is_in_block = self.is_in_block();
+        let core = self.core()?;
+        if !is_in_block && !writes {
+            // One statement that only reads is serializable at its snapshot.
+            core.characteristics.level = IsolationLevel::RepeatableRead;
+        }
+        let level = core.characteristics.level;
+        let is_begun = core.transaction.is_some();
+        let transaction = core.transaction();
+        if is_begun {
+            transaction.refresh();
+        }
+        let snapshot: Snapshot = transaction.snapshot();
+        Ok(Arc::new(Moment::new(snapshot, level == IsolationLevel::Serializable)))
+    }
+
+    /// Has what a statement read validated when the transaction commits.
+    ///
+    /// # Errors
+    /// None but those of a turn that was lent.
+    pub(crate) fn log(&mut self, moment: &Moment) -> Result<()> {
+        let reads = moment.take_reads();
+        if reads.is_empty() {
+            return Ok(());
+        }
+        let transaction = self.core()?.transaction();
+        for (table, predicate) in reads {
+            transaction.log_predicate(&table, predicate);
+        }
+        Ok(())
+    }
+
+    /// Ends the statement: if it failed in a block, the block has.
+    pub(crate) fn done(mut self, has_failed: bool) {
+        self.is_done = !has_failed;
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if let (Some(signals), false) = (&self.signals, self.is_done) {
+            signals.set_failed(true);
+        }
+    }
+}
