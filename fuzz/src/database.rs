@@ -9,7 +9,9 @@ use std::sync::LazyLock;
 
 use nacre_column::{ByteValues, ColumnBuffer, ColumnType, Flavour};
 use nacre_pmem::{Access, Domain, PoolSet, PoolSetOptions};
-use nacre_store::{AccessHint, ColumnDef, OpenOptions, Store, TableSchema};
+use nacre_store::{
+    AccessHint, ColumnDef, IsolationLevel, OpenOptions, RedoOptions, Store, TableSchema, ValueRef,
+};
 use tempfile::TempDir;
 
 use crate::input::Input;
@@ -55,7 +57,8 @@ pub(crate) fn write_files(directory: &Path, files: &Files) {
 
 fn open(directory: &Path, is_read_only: bool) -> Result<Store, nacre_store::Error> {
     let directory = Some(directory.to_owned());
-    Store::open(OpenOptions { directory, is_read_only, ..OpenOptions::default() })
+    let redo = RedoOptions { segment_bytes: 4096, is_compressed: false };
+    Store::open(OpenOptions { directory, is_read_only, redo, ..OpenOptions::default() })
 }
 
 fn make_database() -> Files {
@@ -68,14 +71,15 @@ fn make_database() -> Files {
         replicas: None,
     };
     let types = [ColumnType::BigInt, ColumnType::Varchar { max_chars: None }];
-    let table = store.create_table(TableSchema {
+    let created = store.create_table(TableSchema {
         name: "t".to_owned(),
         columns: vec![column("k", types[0]), column("v", types[1])],
         primary_key: None,
         primary_key_name: String::new(),
         replicas: None,
     });
-    let load = store.begin_load(&table.unwrap()).unwrap();
+    let table = created.unwrap();
+    let load = store.begin_load(&table).unwrap();
     let (mut keys, mut values) = (ColumnBuffer::new(types[0]), ColumnBuffer::new(types[1]));
     for row in 0..300 {
         keys.push_int(row * row);
@@ -83,7 +87,13 @@ fn make_database() -> Files {
     }
     load.append_chunk(0, &[keys, values]).unwrap();
     load.commit().unwrap();
-    drop(store);
+    let mut transaction = store.begin(IsolationLevel::Serializable);
+    for key in 0..10 {
+        let values = [ValueRef::Int(key), ValueRef::Bytes(b"hot")];
+        transaction.insert(&table, &values).unwrap();
+    }
+    transaction.commit().unwrap();
+    drop((store, table));
     read_files(directory.path())
 }
 

@@ -95,6 +95,7 @@ impl Database {
             directory: options.directory,
             domains: options.domains,
             is_read_only: options.is_read_only,
+            ..nacre_store::OpenOptions::default()
         })
         .map_err(from_store)?;
         let upkeep = match options.is_read_only || options.is_unattended {

@@ -40,6 +40,9 @@ mod part;
 mod part_writer;
 mod places;
 mod predicate_log;
+mod recovery;
+#[cfg(test)]
+mod recovery_tests;
 mod redo;
 mod schema;
 mod store;

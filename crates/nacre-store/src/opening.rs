@@ -27,6 +27,7 @@ use crate::manifest::{
 use crate::mvcc::Stamps;
 use crate::part::Part;
 use crate::places::{LiveParts, Places, directory_of, is_same};
+use crate::redo::{RedoLog, RedoOptions, segment_of};
 use crate::schema::{TableSchema, check_name};
 use crate::store::{MAIN_DOMAIN, OpenOptions};
 use crate::stored_load::StoredLoad;
@@ -61,6 +62,8 @@ struct Replayed {
     loads: Vec<(LoadRecord, u32)>,
     next_table: u64,
     next_load: u64,
+    /// The oldest segment of the redo log that is needed, once there is one.
+    oldest_segment: Option<u64>,
 }
 
 impl Opening {
@@ -73,8 +76,17 @@ impl Opening {
         }
         let access = if options.is_read_only { Access::ReadOnly } else { Access::ReadWrite };
         let (main, lock) = open_main(options, access)?;
-        Ok(Opening {
-            access,
+        Ok(Self::with_main(main, lock, named))
+    }
+
+    /// Begins with a main domain that is open and locked, and the further ones that are named.
+    pub(crate) fn with_main(
+        main: Domain,
+        lock: Option<DirectoryLock>,
+        named: BTreeMap<String, PathBuf>,
+    ) -> Opening {
+        Opening {
+            access: main.access(),
             domains: BTreeMap::from([(MAIN_DOMAIN.to_string(), main)]),
             named,
             absent: BTreeMap::new(),
@@ -83,7 +95,7 @@ impl Opening {
             replayed: Replayed { next_table: 1, next_load: 1, ..Replayed::default() },
             is_stand_in: false,
             lock,
-        })
+        }
     }
 
     /// Opens or creates the manifest, repairs it, and records new domains in it.
@@ -249,7 +261,12 @@ impl Opening {
     fn refuse_older_stand_in(&self) -> Result<()> {
         let live = self.live_parts();
         let names = self.domains[MAIN_DOMAIN].list_pools()?;
-        let unknown = names.iter().find(|name| Part::is_file_name(name) && !live.contains(name));
+        let knows_log = self.replayed.oldest_segment.is_some();
+        let is_unknown = |name: &&String| match Part::is_file_name(name) {
+            true => !live.contains(name),
+            false => !knows_log && segment_of(name).is_some(),
+        };
+        let unknown = names.iter().find(is_unknown);
         match unknown {
             None => Ok(()),
             Some(name) => {
@@ -283,6 +300,23 @@ impl Opening {
             }
         }
         Ok(())
+    }
+
+    /// Opens the redo log, if there is one, and mends it. Without one, what is left of a creation
+    /// that was cut off stays until the next one.
+    pub(crate) fn open_redo(
+        &self,
+        domains: &Domains,
+        database: DatabaseId,
+        options: RedoOptions,
+    ) -> Result<Option<RedoLog>> {
+        let Some(oldest) = self.replayed.oldest_segment else {
+            return Ok(None);
+        };
+        let domains = domains.reachable();
+        let log = RedoLog::open(&domains, self.access, database, oldest, options)?;
+        log.repair(&domains, self.absent.is_empty());
+        Ok(Some(log))
     }
 
     /// Returns the domains, those that are there and those that are not.
@@ -399,8 +433,7 @@ fn refuse_foreign(path: &Path, has_further_domains: bool) -> Result<()> {
     if names.iter().any(|name| is_member_file(name)) {
         return Ok(());
     }
-    let is_ours =
-        |name: &str| is_unfinished_file(name) || (has_further_domains && Part::is_file_name(name));
+    let is_ours = |name: &str| is_unfinished_file(name) || (has_further_domains && is_pool(name));
     match names.iter().find(|name| !is_ours(name)) {
         None => Ok(()),
         Some(name) if Part::is_file_name(name) => refuse(format!(
@@ -411,6 +444,11 @@ fn refuse_foreign(path: &Path, has_further_domains: bool) -> Result<()> {
             "it holds no manifest, but {name:?}; name a new or an empty directory to create one"
         )),
     }
+}
+
+/// Whether a file is one of those that the manifest is about.
+fn is_pool(file_name: &str) -> bool {
+    Part::is_file_name(file_name) || segment_of(file_name).is_some()
 }
 
 /// Adds up the manifest's records.
@@ -443,6 +481,7 @@ fn replay(records: &[Record]) -> Result<Replayed> {
                     check_schema(*table, schema)?;
                 }
             }
+            Record::RedoSegments { oldest } => replayed.oldest_segment = Some(*oldest),
             Record::PartsChanged { load, change } => {
                 let position = positions.get(load);
                 let (record, next) = position

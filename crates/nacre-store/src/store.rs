@@ -15,7 +15,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use nacre_column::ReplicaPolicy;
 use nacre_column::replicated::{Wear, WearCause};
@@ -33,6 +33,8 @@ use crate::mvcc::{Change, IsolationLevel, NOBODY, Transaction, TransactionInfo, 
 use crate::opening::Opening;
 use crate::part::Part;
 use crate::places::LiveParts;
+use crate::recovery::recover;
+use crate::redo::{RedoLog, RedoOptions};
 use crate::schema::{TableSchema, named_domains};
 use crate::stored_load::StoredLoad;
 use crate::table::Table;
@@ -50,6 +52,8 @@ pub struct OpenOptions {
     pub domains: Vec<(String, PathBuf)>,
     /// Refuse every change.
     pub is_read_only: bool,
+    /// How the redo log is written.
+    pub redo: RedoOptions,
 }
 
 /// An open database; clones share it.
@@ -75,6 +79,9 @@ struct Shared {
     first_job: AtomicUsize,
     tables: RwLock<BTreeMap<String, Arc<Table>>>,
     transactions: Transactions,
+    /// Created by the first commit; stays empty if the database is volatile or read-only.
+    redo: OnceLock<RedoLog>,
+    redo_options: RedoOptions,
     /// Dropped last, when all pools are closed.
     _lock: Option<DirectoryLock>,
 }
@@ -92,7 +99,19 @@ impl Store {
     /// # Errors
     /// The directory is in use, not a database, not permitted, or damaged beyond its replicas.
     pub fn open(options: OpenOptions) -> Result<Self> {
-        let mut opening = Opening::begin(&options)?;
+        let opening = Opening::begin(&options)?;
+        Self::finish_open(opening, &options, options.directory.is_none())
+    }
+
+    /// Opens what lies in a main domain that is there, for tests.
+    #[cfg(test)]
+    pub(crate) fn open_in(main: Domain, redo: RedoOptions) -> Result<Self> {
+        let is_read_only = main.access() == nacre_pmem::Access::ReadOnly;
+        let options = OpenOptions { is_read_only, redo, ..OpenOptions::default() };
+        Self::finish_open(Opening::with_main(main, None, BTreeMap::new()), &options, false)
+    }
+
+    fn finish_open(mut opening: Opening, options: &OpenOptions, is_volatile: bool) -> Result<Self> {
         let manifest = opening.open_manifest()?;
         let database = manifest.database();
         opening.remove_leftovers()?;
@@ -101,10 +120,19 @@ impl Store {
         let transactions = Transactions::default();
         let tables = opening.tables(database, &domains, &waker, transactions.stamps());
         let (next_table, next_load) = opening.next_ids();
+        let redo = OnceLock::new();
+        if let Some(log) = opening.open_redo(&domains, database, options.redo)? {
+            recover(&log, tables.values(), next_table)?;
+            transactions.resume(log.last_commit());
+            opening.notes.extend(log.notes());
+            if !options.is_read_only {
+                redo.get_or_init(|| log);
+            }
+        }
         let shared = Shared {
             database,
             is_read_only: options.is_read_only,
-            is_volatile: options.directory.is_none(),
+            is_volatile,
             domains,
             notes: Mutex::new(opening.notes),
             manifest: Mutex::new(ManifestState { manifest, next_table, next_load }),
@@ -114,6 +142,8 @@ impl Store {
             first_job: AtomicUsize::new(0),
             tables: RwLock::new(tables),
             transactions,
+            redo,
+            redo_options: options.redo,
             _lock: opening.lock,
         };
         Ok(Self { shared: Arc::new(shared) })
@@ -122,7 +152,9 @@ impl Store {
     /// Returns what opening repaired or found missing, and what failed since, for the user to read.
     pub fn notes(&self) -> Vec<String> {
         let notes = self.shared.notes.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        [notes.as_slice(), self.manifest().manifest.notes()].concat()
+        let mut redo = self.shared.redo.get().map(RedoLog::notes).unwrap_or_default();
+        redo.retain(|note| !notes.contains(note));
+        [notes.as_slice(), self.manifest().manifest.notes(), redo.as_slice()].concat()
     }
 
     /// Adds to [`Store::notes`], unless it is there already.
@@ -281,6 +313,45 @@ impl Store {
         Transaction::new(self, level)
     }
 
+    /// Whether changes of rows are to outlive the process.
+    #[inline]
+    pub(crate) fn is_durable(&self) -> bool {
+        !self.shared.is_volatile
+    }
+
+    /// Returns the redo log, creating it if there is none yet; `None` if nothing is to be durable.
+    ///
+    /// # Errors
+    /// No space, I/O.
+    pub(crate) fn redo_log(&self) -> Result<Option<&RedoLog>> {
+        let redo = &self.shared.redo;
+        if redo.get().is_some() || self.shared.is_volatile {
+            return Ok(redo.get());
+        }
+        let mut state = self.manifest();
+        if redo.get().is_none() {
+            let (domains, options) = (self.domains(), self.shared.redo_options);
+            let log = RedoLog::create(&domains, self.shared.database, options)?;
+            self.append(&mut state, &Record::RedoSegments { oldest: 1 })?;
+            redo.get_or_init(|| log);
+        }
+        Ok(redo.get())
+    }
+
+    /// Makes commits durable that did not wait for it.
+    pub(crate) fn flush_redo(&self) -> Result<()> {
+        self.shared.redo.get().map_or(Ok(()), RedoLog::flush)
+    }
+
+    /// Whether there are commits that did not wait until they are durable.
+    pub(crate) fn has_unflushed_commits(&self) -> bool {
+        self.shared.redo.get().is_some_and(|log| log.durable() < log.end())
+    }
+
+    pub(crate) fn wake(&self) {
+        self.shared.waker.wake();
+    }
+
     /// Lists the transactions that have not ended, the oldest snapshot first.
     pub fn transactions(&self) -> Vec<TransactionInfo> {
         self.shared.transactions.list()
@@ -405,6 +476,7 @@ impl Store {
             return;
         }
         self.repair_manifest();
+        self.repair_redo();
         for table in self.tables() {
             table.loads().iter().for_each(|load| load.set_needs_care(true));
         }
@@ -418,6 +490,22 @@ impl Store {
         };
         let are_all_here = self.missing_domains().is_empty();
         self.manifest().manifest.repair(main, further, are_all_here);
+    }
+
+    /// Rebuilds the redo log's replicas that are missing or damaged.
+    pub(crate) fn repair_redo(&self) {
+        if let Some(log) = self.shared.redo.get() {
+            log.repair(&self.domains(), self.missing_domains().is_empty());
+        }
+    }
+
+    /// Compares the redo log's replicas and returns what is wrong; what can be is mended at once.
+    pub(crate) fn scrub_redo(&self) -> Vec<String> {
+        let problems = self.shared.redo.get().map(RedoLog::scrub).unwrap_or_default();
+        if !problems.is_empty() {
+            self.repair_redo();
+        }
+        problems
     }
 
     /// Compares the manifest's replicas and returns what is wrong; what can be is mended at once.
@@ -471,17 +559,6 @@ impl Store {
 
     fn manifest(&self) -> std::sync::MutexGuard<'_, ManifestState> {
         self.shared.manifest.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Refuses transactions that change rows where these would be expected to outlive the process.
-    pub(crate) fn require_transactions(&self) -> Result<()> {
-        self.require_writable()?;
-        match self.shared.is_volatile {
-            true => Ok(()),
-            false => Err(Error::NotSupported {
-                what: "changes of rows in a database with a directory are not durable yet".into(),
-            }),
-        }
     }
 
     pub(crate) fn require_writable(&self) -> Result<()> {

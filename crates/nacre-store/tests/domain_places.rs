@@ -48,7 +48,8 @@ impl Paths {
 
 fn try_open(main: &Path, domains: &[(&str, &Path)], is_read_only: bool) -> Result<Store, Error> {
     let domains = domains.iter().map(|(name, path)| ((*name).into(), path.into())).collect();
-    Store::open(OpenOptions { directory: Some(main.into()), domains, is_read_only })
+    let directory = Some(main.into());
+    Store::open(OpenOptions { directory, domains, is_read_only, ..OpenOptions::default() })
 }
 
 /// A table with one replica in each of the domains `x` and `y`, none in the directory.

@@ -71,6 +71,7 @@ fn database_with_one_replica_answers_unchanged() {
         directory: Some(main.clone()),
         domains: vec![("fast".into(), directory.path().join("fast"))],
         is_read_only: true,
+        ..OpenOptions::default()
     };
     let store = Store::open(options).unwrap();
     let names: Vec<String> =

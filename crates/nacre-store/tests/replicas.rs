@@ -486,6 +486,7 @@ fn domain_moves_to_an_empty_directory_but_not_to_a_wrong_one() {
         directory: Some(main.clone()),
         domains: vec![("fast".into(), path.to_path_buf())],
         is_read_only: false,
+        ..OpenOptions::default()
     };
     Store::open(options(&wrong)).unwrap_err();
     let store = Store::open(options(&new)).unwrap();

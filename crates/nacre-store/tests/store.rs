@@ -455,6 +455,7 @@ impl Spread {
             directory: Some(self.main()),
             domains: vec![("fast".into(), self.fast())],
             is_read_only: false,
+            ..OpenOptions::default()
         }
     }
 
@@ -586,6 +587,7 @@ fn tables_in_another_domain_survive_its_absence_and_return() {
         directory: Some(main.clone()),
         domains,
         is_read_only: false,
+        ..OpenOptions::default()
     };
     let store = Store::open(options(vec![("fast".into(), fast.clone())])).unwrap();
     let placed = TableSchema { replicas: "auto@fast".parse().ok(), ..schema("placed") };

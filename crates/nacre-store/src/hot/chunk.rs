@@ -66,6 +66,11 @@ impl HotChunk {
         with(&self.read_latch())
     }
 
+    /// Runs `change` on the rows under the latch, before there are transactions.
+    pub(crate) fn restore<T>(&self, change: impl FnOnce(&mut HotRows) -> T) -> T {
+        change(&mut self.write_latch())
+    }
+
     fn read_latch(&self) -> RwLockReadGuard<'_, HotRows> {
         self.latch.read().unwrap_or_else(PoisonError::into_inner)
     }

@@ -34,6 +34,14 @@ impl Deleted {
         self.settled.get(row / 64).is_some_and(|word| word >> (row % 64) & 1 == 1)
     }
 
+    fn settle(&mut self, row: u16) {
+        if self.settled.is_empty() {
+            self.settled = vec![0; CHUNK_ROWS / 64];
+        }
+        let row = usize::from(row);
+        self.settled[row / 64] |= 1 << (row % 64);
+    }
+
     fn sees(&self, row: u16, snapshot: Snapshot, stamps: &Stamps) -> bool {
         match self.pending.get(&row) {
             Some(&stamp) => snapshot.sees(stamps.get(stamp)),
@@ -66,6 +74,14 @@ impl FrozenDeletes {
         Ok(())
     }
 
+    /// Deletes a row for everybody, before there are transactions; returns whether it was there.
+    pub(crate) fn settle(&self, row: u16) -> bool {
+        let mut deleted = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let was_there = !deleted.is_settled(row);
+        deleted.settle(row);
+        was_there
+    }
+
     /// Takes the delete of a row back, which is that of the caller's transaction.
     pub(crate) fn undo(&self, row: u16) {
         self.0.write().unwrap_or_else(PoisonError::into_inner).pending.remove(&row);
@@ -77,11 +93,7 @@ impl FrozenDeletes {
         for row in rows {
             if deleted.pending.get(&row) == Some(&stamp) {
                 deleted.pending.remove(&row);
-                if deleted.settled.is_empty() {
-                    deleted.settled = vec![0; CHUNK_ROWS / 64];
-                }
-                let row = usize::from(row);
-                deleted.settled[row / 64] |= 1 << (row % 64);
+                deleted.settle(row);
             }
         }
     }

@@ -47,6 +47,24 @@ impl HotList {
         found.ok().map(|at| Arc::clone(&chunks[at]))
     }
 
+    /// Returns the chunk of that id, which recovery adds if it is not there yet.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] if there cannot be such a chunk.
+    pub(crate) fn get_or_add(&self, id: u64) -> Result<Arc<HotChunk>> {
+        if let Some(chunk) = self.get(id) {
+            return Ok(chunk);
+        }
+        if id >= HOT_CHUNKS_MAX {
+            return Err(Error::Internal { reason: format!("a table has no chunk {id}") });
+        }
+        let mut chunks = self.chunks.write().unwrap_or_else(PoisonError::into_inner);
+        let at = chunks.partition_point(|chunk| chunk.id() < id);
+        let chunk = Arc::new(HotChunk::new(id, &self.types, &self.stamps));
+        Arc::make_mut(&mut chunks).insert(at, Arc::clone(&chunk));
+        Ok(chunk)
+    }
+
     /// Appends a row for the transaction of that stamp, or for everybody, and returns where it is.
     /// `tail` is where the caller inserted last, if it did.
     ///

@@ -112,6 +112,60 @@ impl HotRows {
         outcome.map(|()| row)
     }
 
+    /// Gives a place its row, visible to everybody; places before it that have none are holes.
+    ///
+    /// # Errors
+    /// A value of another class than its column; the row is then a hole.
+    pub(crate) fn put(&mut self, row: usize, values: &[ValueRef<'_>]) -> Result<()> {
+        while self.len < row {
+            let hole = self.len;
+            for column in &mut self.columns {
+                column.push(hole, ValueRef::Null)?;
+            }
+            self.len += 1;
+            self.set_deleted(hole, true);
+        }
+        if row == self.len {
+            return self.append(values).map(|_| ());
+        }
+        for (column, value) in self.columns.iter_mut().zip(values) {
+            column.set(row, *value)?;
+        }
+        self.set_deleted(row, false);
+        Ok(())
+    }
+
+    /// Changes a row for everybody; returns whether there is one with room for the changes.
+    ///
+    /// # Errors
+    /// A value of another class than its column.
+    pub(crate) fn replace(
+        &mut self,
+        row: usize,
+        changes: &[(usize, ValueRef<'_>)],
+    ) -> Result<bool> {
+        if !self.exists(row) || !self.can_hold(changes) {
+            return Ok(false);
+        }
+        for (column, value) in changes {
+            self.columns[*column].set(row, *value)?;
+        }
+        Ok(true)
+    }
+
+    /// Deletes a row for everybody; returns whether there was one.
+    pub(crate) fn remove(&mut self, row: usize) -> bool {
+        let exists = self.exists(row);
+        if exists {
+            self.set_deleted(row, true);
+        }
+        exists
+    }
+
+    fn exists(&self, row: usize) -> bool {
+        row < self.len && !self.is_deleted(row)
+    }
+
     /// Whether all of a row's changes can be made in place.
     pub(crate) fn can_hold(&self, changes: &[(usize, ValueRef<'_>)]) -> bool {
         changes.iter().all(|(column, value)| self.columns[*column].can_hold(*value))

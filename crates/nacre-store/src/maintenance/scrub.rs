@@ -27,11 +27,15 @@ impl Store {
         let jobs = self.jobs();
         let total_bytes = jobs.iter().map(|job| job.load.pool_bytes()).sum();
         let mut state = Progress { done_bytes: 0, total_bytes };
-        report.lost.extend(self.scrub_manifest().into_iter().map(|reason| LostReplica {
-            object: "manifest".into(),
-            reason,
-            has_source: true,
-        }));
+        for (object, problems) in
+            [("manifest", self.scrub_manifest()), ("redo log", self.scrub_redo())]
+        {
+            report.lost.extend(problems.into_iter().map(|reason| LostReplica {
+                object: object.into(),
+                reason,
+                has_source: true,
+            }));
+        }
         for job in &jobs {
             let Ok(open) = job.load.open() else {
                 report.lost.extend(self.losses(job));

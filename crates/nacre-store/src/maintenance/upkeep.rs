@@ -26,6 +26,7 @@ impl Store {
         self.require_writable()?;
         let _turn = self.maintenance_lock().lock().unwrap_or_else(PoisonError::into_inner);
         self.look_for_domains(false);
+        self.flush_redo()?;
         let mut jobs = self.jobs();
         // After a failure the next call begins behind it.
         let from = self.next_job(0) % jobs.len().max(1);
@@ -51,7 +52,9 @@ impl Store {
     /// Whether [`Store::maintain_step`] may have something to do.
     pub fn has_work(&self) -> bool {
         // ORDERING: pairs with the release stores of whoever finds a reason.
-        self.jobs().iter().any(|job| job.load.needs_care().load(Ordering::Acquire))
+        let mut jobs = self.jobs().into_iter();
+        self.has_unflushed_commits()
+            || jobs.any(|job| job.load.needs_care().load(Ordering::Acquire))
     }
 
     /// Brings everything to the state that the policies ask for: takes in domains that are there
@@ -69,6 +72,7 @@ impl Store {
         let _turn = self.maintenance_lock().lock().unwrap_or_else(PoisonError::into_inner);
         self.look_for_domains(true);
         self.repair_manifest();
+        self.repair_redo();
         let mut report = RepairReport::default();
         let mut state = Progress::default();
         let jobs = self.jobs();

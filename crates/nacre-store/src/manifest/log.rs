@@ -122,7 +122,7 @@ impl Manifest {
             let reason = "an earlier write to it failed; open the database again".into();
             return Err(Error::ManifestDamaged { reasons: vec![reason] });
         }
-        if record.needs_version_3() && self.version < VERSION {
+        if record.version() > self.version {
             self.upgrade()?;
         }
         let copies = self.set.copy_count();

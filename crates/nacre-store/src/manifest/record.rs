@@ -77,6 +77,10 @@ pub(crate) enum Record {
         column: Option<u16>,
         policy: Option<ReplicaPolicy>,
     },
+    /// The segments of the redo log from this one on are needed.
+    RedoSegments {
+        oldest: u64,
+    },
     /// Replicas were written anew.
     PartsChanged {
         load: LoadId,
@@ -210,12 +214,20 @@ impl Record {
                 change.removed.iter().for_each(|number| encoder.put_u32(*number));
                 8
             }
+            Self::RedoSegments { oldest } => {
+                encoder.put_u64(*oldest);
+                9
+            }
         }
     }
 
-    /// Tells whether programs that know manifests of version 2 do not know the record.
-    pub(crate) fn needs_version_3(&self) -> bool {
-        !matches!(self, Self::Domain { .. } | Self::TableDropped { .. })
+    /// Returns the first version of manifests that has the record.
+    pub(crate) fn version(&self) -> u32 {
+        match self {
+            Self::Domain { .. } | Self::TableDropped { .. } => 2,
+            Self::RedoSegments { .. } => 4,
+            _ => 3,
+        }
     }
 
     fn decode_payload(kind: u16, decoder: &mut Decoder<'_>) -> Result<Self, Truncated> {
@@ -245,6 +257,7 @@ impl Record {
                 let removed = (0..count).map(|_| decoder.u32()).collect::<Result<_, _>>()?;
                 Self::PartsChanged { load, change: PartsChange { added, removed } }
             }
+            9 => Self::RedoSegments { oldest: decoder.u64()? },
             _ => return Err(Truncated),
         })
     }

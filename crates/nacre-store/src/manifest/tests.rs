@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use nacre_column::{ColumnBuffer, ColumnType};
 use nacre_pmem::{Access, Domain, MemberCondition};
 
-use super::header::{HEADER_BYTES, PUBLISHED_OFFSET};
+use super::header::{HEADER_BYTES, PUBLISHED_OFFSET, VERSION};
 use super::log::{DatabaseId, Manifest};
 use super::record::{RECORD_HEADER_BYTES, Record, TableId};
 use crate::error::{Error, Result};
@@ -270,13 +270,13 @@ fn newer_and_older_layouts_are_refused_and_left_alone() {
     for member in files(directory.path()) {
         let mut bytes = fs::read(&member).unwrap();
         let header = &mut bytes[START as usize..][..64];
-        header[8] = 4;
+        header[8] = VERSION as u8 + 1;
         let crc = crc32c::crc32c_append(crc32c::crc32c(&header[..12]), &header[16..64]);
         header[12..16].copy_from_slice(&crc.to_le_bytes());
         fs::write(&member, bytes).unwrap();
     }
     let error = open(directory.path()).unwrap_err().to_string();
-    assert!(error.contains("layout version 4"), "{error}");
+    assert!(error.contains(&format!("layout version {}", VERSION + 1)), "{error}");
     // Before there were pool sets, a member began with the header.
     let mut old = vec![0; 64 << 10];
     old[..12].copy_from_slice(b"NACREMAN\x01\0\0\0");
@@ -284,7 +284,10 @@ fn newer_and_older_layouts_are_refused_and_left_alone() {
         fs::write(&member, &old).unwrap();
     }
     let error = open(directory.path()).unwrap_err();
-    assert!(matches!(error, Error::UnsupportedVersion { found: 1, supported: 3, .. }), "{error}");
+    assert!(
+        matches!(error, Error::UnsupportedVersion { found: 1, supported: VERSION, .. }),
+        "{error}"
+    );
     assert!(error.to_string().contains("export the tables"), "{error}");
     for member in files(directory.path()) {
         assert!(fs::read(&member).unwrap() == old);

@@ -18,6 +18,7 @@ use crate::mvcc::undo::{Touched, TouchedChunk, UNDO_RECORD_BYTES, UndoBuffer, Wr
 use crate::mvcc::validation::Validator;
 use crate::mvcc::{IsolationLevel, Snapshot};
 use crate::predicate_log::{ColumnSet, Predicate, PredicateLog, ValidationLevel};
+use crate::redo::RedoBuffer;
 use crate::store::Store;
 use crate::table::{Table, TableSnapshot};
 use crate::value::{Value, ValueRef};
@@ -37,6 +38,10 @@ pub struct Transaction {
     /// Drawn with the first change.
     stamp: Option<u32>,
     undo: UndoBuffer,
+    /// What the redo log gets at commit.
+    redo: RedoBuffer,
+    /// Whether commit waits until it is durable.
+    is_synchronous: bool,
     /// What a SERIALIZABLE transaction has read.
     reads: PredicateLog,
     /// Memory that the changes take.
@@ -50,6 +55,7 @@ pub struct Transaction {
 #[derive(Clone, Copy, Debug)]
 pub struct Savepoint {
     changes: usize,
+    redo_bytes: usize,
     bytes: u64,
 }
 
@@ -61,6 +67,8 @@ impl Transaction {
             snapshot: store.all_transactions().begin(level),
             stamp: None,
             undo: UndoBuffer::default(),
+            redo: RedoBuffer::default(),
+            is_synchronous: true,
             reads: PredicateLog::default(),
             bytes: 0,
             has_ended: false,
@@ -81,6 +89,13 @@ impl Transaction {
     /// Whether it has changed anything.
     pub fn has_writes(&self) -> bool {
         !self.undo.is_empty()
+    }
+
+    /// Sets whether commit returns only when the changes are durable, as it does unless set. If
+    /// not, a crash may undo the newest commits of such transactions: whole ones, and none before
+    /// a commit that waited.
+    pub fn set_synchronous_commit(&mut self, is_synchronous: bool) {
+        self.is_synchronous = is_synchronous;
     }
 
     /// Takes a new snapshot, for the next statement of a READ COMMITTED transaction; does nothing
@@ -118,8 +133,7 @@ impl Transaction {
     /// # Errors
     /// [`Error::NullViolation`], [`Error::InvalidValue`]; [`Error::InvalidDefinition`] if there are
     /// more or fewer values than columns; [`Error::UnknownTable`] if it was dropped;
-    /// [`Error::ReadOnly`]; [`Error::NotSupported`] unless the database is volatile;
-    /// [`Error::TransactionTooLarge`], [`Error::TransactionEnded`].
+    /// [`Error::ReadOnly`], [`Error::TransactionTooLarge`], [`Error::TransactionEnded`].
     pub fn insert(&mut self, table: &Arc<Table>, values: &[ValueRef<'_>]) -> Result<RowId> {
         let stamp = self.prepare_write(table)?;
         let schema = table.definition();
@@ -144,6 +158,9 @@ impl Transaction {
         let tail = tail.map(|(_, chunk)| chunk);
         let (chunk, row) = table.hot().insert(tail.as_ref(), fitted, Some(stamp))?;
         let id = RowId::hot(chunk.id(), row);
+        if self.store.is_durable() {
+            self.redo.insert(table.id(), id, fitted);
+        }
         self.tail = Some((table.id(), Arc::clone(&chunk)));
         let touched = Touched { table: Arc::clone(table), chunk: TouchedChunk::Hot(chunk) };
         self.undo.push(touched, row, 1);
@@ -187,6 +204,9 @@ impl Transaction {
             Ok(()) => {
                 let touched = Touched { table: Arc::clone(table), chunk: TouchedChunk::Hot(chunk) };
                 self.undo.push(touched, offset, fitted.len());
+                if self.store.is_durable() {
+                    self.redo.update(table.id(), row, fitted);
+                }
                 self.count_bytes(bytes)?;
             }
             Err(WriteProblem::Full) => return self.move_row(table, row, fitted),
@@ -219,6 +239,9 @@ impl Transaction {
             }
         };
         self.undo.push(Touched { table: Arc::clone(table), chunk }, row.offset(), 1);
+        if self.store.is_durable() {
+            self.redo.delete(table.id(), row);
+        }
         self.count_bytes(bytes + UNDO_RECORD_BYTES)
     }
 
@@ -262,12 +285,14 @@ impl Transaction {
 
     /// Returns a moment that [`Transaction::rollback_to`] goes back to.
     pub fn savepoint(&self) -> Savepoint {
-        Savepoint { changes: self.undo.len(), bytes: self.bytes }
+        let redo_bytes = self.redo.position();
+        Savepoint { changes: self.undo.len(), redo_bytes, bytes: self.bytes }
     }
 
     /// Takes back all changes since `savepoint`; later savepoints are gone.
     pub fn rollback_to(&mut self, savepoint: Savepoint) {
         self.undo.undo_to(savepoint.changes);
+        self.redo.truncate(savepoint.redo_bytes);
         self.bytes = savepoint.bytes.min(self.bytes);
     }
 
@@ -277,8 +302,9 @@ impl Transaction {
     /// # Errors
     /// [`Error::SerializationConflict`] if the transaction is SERIALIZABLE, has changes, and
     /// another one that committed since its start changed what it read; [`Error::UnknownTable`] if
-    /// a table that was changed has been dropped; [`Error::TransactionEnded`]. The transaction is
-    /// then rolled back.
+    /// a table that was changed has been dropped; [`Error::TransactionEnded`]; no space. The
+    /// transaction is then rolled back. After [`Error::RedoFailed`] it may or may not be there
+    /// after a restart.
     pub fn commit(mut self) -> Result<CommitTs> {
         self.require_open()?;
         let ts = match self.stamp.filter(|_| !self.undo.is_empty()) {
@@ -295,10 +321,11 @@ impl Transaction {
     }
 
     fn commit_writes(&mut self, stamp: u32) -> Result<CommitTs> {
-        let undo = &mut self.undo;
+        let log = self.store.redo_log()?;
+        let (undo, redo) = (&mut self.undo, &self.redo);
         let (reads, snapshot) = (&self.reads, self.snapshot);
         let transactions = self.store.all_transactions();
-        let order = |_| {
+        let order = |ts| {
             if let Some(touched) = undo.touched().iter().find(|one| one.table.is_dropped()) {
                 let table = touched.table.definition().name.clone();
                 return Err(Error::UnknownTable { table });
@@ -308,10 +335,18 @@ impl Transaction {
                 let others = transactions.commits_since(snapshot.start);
                 others.iter().try_for_each(|other| validator.check(other))?;
             }
+            let lsn = log.map(|log| log.append(ts, redo)).transpose()?;
             let undo = std::mem::take(undo);
-            Ok((snapshot.tx, Change::Writes(Writes { undo, stamp }), ()))
+            Ok((snapshot.tx, Change::Writes(Writes { undo, stamp }), lsn))
         };
-        let outcome = transactions.commit(order, |()| Ok(()));
+        let is_synchronous = self.is_synchronous;
+        let outcome = transactions.commit(order, |lsn| match (log, lsn) {
+            (Some(log), Some(lsn)) if is_synchronous => log.persist(lsn),
+            _ => Ok(()),
+        });
+        if !is_synchronous {
+            self.store.wake();
+        }
         if self.undo.is_empty() {
             // The stamp went with the versions.
             self.stamp = None;
@@ -416,7 +451,7 @@ impl Transaction {
         match self.stamp {
             Some(stamp) => Ok(stamp),
             None => {
-                self.store.require_transactions()?;
+                self.store.require_writable()?;
                 let stamp = transactions.stamps().take(self.snapshot.tx)?;
                 self.stamp = Some(stamp);
                 Ok(stamp)

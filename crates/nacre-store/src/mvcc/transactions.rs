@@ -128,6 +128,13 @@ impl Default for Transactions {
 }
 
 impl Transactions {
+    /// Lets timestamps go on behind `last`, before there are transactions.
+    pub(crate) fn resume(&self, last: CommitTs) {
+        self.commit_order().last = last;
+        // ORDERING: as in `publish`.
+        self.clock.store(last.0, Ordering::Release);
+    }
+
     pub(crate) fn stamps(&self) -> &Arc<Stamps> {
         &self.stamps
     }

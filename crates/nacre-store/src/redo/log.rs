@@ -51,7 +51,7 @@ const PENDING_BYTES_MAX: usize = 4 << 20;
 const WHAT: &str = "redo log";
 
 /// How a log is written.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RedoOptions {
     /// Size of a segment; a larger group gets a larger one.
     pub segment_bytes: u64,
@@ -387,16 +387,15 @@ impl RedoLog {
         note_all(notes, mend(last, *access, main, further, are_all_here));
     }
 
+    /// Compares the members of the last segment byte by byte and returns what is wrong; commits
+    /// wait meanwhile. [`RedoLog::repair`] rebuilds members that are left out.
+    pub fn scrub(&self) -> Vec<String> {
+        members::scrub(&mut self.writer().last.set)
+    }
+
     /// Returns what to tell the user.
     pub fn notes(&self) -> Vec<String> {
         self.writer().notes.clone()
-    }
-
-    /// Ends the use of the log as a crash of the process would, for tests.
-    #[doc(hidden)]
-    pub fn abandon(self) {
-        self.pending().failure = Some("abandoned".into());
-        self.writer().access = Access::ReadOnly;
     }
 
     fn writer(&self) -> MutexGuard<'_, Writer> {

@@ -178,7 +178,7 @@ fn tables_of_others_and_dropped_ones_are_refused() {
 }
 
 #[test]
-fn changes_that_would_not_last_are_refused() {
+fn changes_of_a_database_that_is_read_only_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let path = Some(directory.path().join("db"));
     let (_volatile, like) = database();
@@ -190,10 +190,7 @@ fn changes_that_would_not_last_are_refused() {
     let table = store.create_table(TableSchema::clone(&like.schema())).unwrap();
     load(&store, &table, 0..3);
     let mut tx = begin(&store);
-    let error = tx.insert(&table, &[ValueRef::Null, ValueRef::Null]).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::NotSupported);
     let rows = all(&mut tx, &table);
-    assert_eq!(tx.delete(&table, rows[0].0).unwrap_err().kind(), ErrorKind::NotSupported);
     tx.commit().unwrap();
     drop((store, table));
     let store = open(true);

@@ -1,0 +1,320 @@
+//! Commits outlive the process: restarts, kills at any instruction, and damaged redo logs.
+//!
+//! | variable | default | meaning |
+//! |---|---|---|
+//! | `NACRE_TEST_ROUNDS` | 20 | kills of the transfer workload |
+//! | `NACRE_TEST_CHILD` | | the database that this process, a child, is to work in |
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod support;
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nacre_column::ColumnType;
+use nacre_store::{
+    ColumnDef, CommitTs, ErrorKind, IsolationLevel, OpenOptions, RowId, Store, Table, TableSchema,
+    Transaction, ValueRef,
+};
+use support::{load, open, rows};
+
+const ACCOUNTS: i64 = 40;
+const CLIENTS: i64 = 2;
+const BALANCE: i64 = 1_000;
+
+/// A child that nobody kills ends by itself.
+const CHILD_SECONDS: u64 = 10;
+
+fn directory() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
+fn pairs(name: &str) -> TableSchema {
+    let column = |name: &str| ColumnDef {
+        name: name.into(),
+        column_type: ColumnType::BigInt,
+        is_nullable: false,
+        replicas: None,
+    };
+    TableSchema {
+        name: name.into(),
+        columns: vec![column("id"), column("value")],
+        primary_key: None,
+        primary_key_name: String::new(),
+        replicas: None,
+    }
+}
+
+fn begin(store: &Store) -> Transaction {
+    store.begin(IsolationLevel::RepeatableRead)
+}
+
+fn insert(tx: &mut Transaction, table: &Arc<Table>, id: i64, value: i64) -> RowId {
+    tx.insert(table, &[ValueRef::Int(id), ValueRef::Int(value)]).unwrap()
+}
+
+/// Returns the rows of a table of pairs.
+fn all(store: &Store, table: &str) -> Vec<(RowId, i64, i64)> {
+    let mut found = Vec::new();
+    let table = store.table(table).unwrap();
+    begin(store)
+        .scan(&table, &[], &[0, 1], |row, values| {
+            if let [ValueRef::Int(id), ValueRef::Int(value)] = values {
+                found.push((row, *id, *value));
+            }
+        })
+        .unwrap();
+    found
+}
+
+fn contents(store: &Store, table: &str) -> Vec<(i64, i64)> {
+    all(store, table).into_iter().map(|(_, id, value)| (id, value)).collect()
+}
+
+#[test]
+fn committed_changes_are_there_after_a_restart_and_others_are_not() {
+    let directory = directory();
+    let store = open(directory.path());
+    let table = store.create_table(pairs("t")).unwrap();
+    let gone = store.create_table(pairs("gone")).unwrap();
+    let mut tx = begin(&store);
+    let first: Vec<RowId> = (0..5).map(|id| insert(&mut tx, &table, id, 0)).collect();
+    insert(&mut tx, &gone, 1, 1);
+    tx.commit().unwrap();
+    // Places in between stay holes: one that is rolled back, and one that never ends.
+    let mut rolled_back = begin(&store);
+    insert(&mut rolled_back, &table, 100, 0);
+    rolled_back.rollback();
+    let mut open_end = begin(&store);
+    insert(&mut open_end, &table, 101, 0);
+    let mut tx = begin(&store);
+    tx.update(&table, first[1], &[(1, ValueRef::Int(11))]).unwrap();
+    tx.delete(&table, first[2]).unwrap();
+    let savepoint = tx.savepoint();
+    tx.delete(&table, first[0]).unwrap();
+    insert(&mut tx, &table, 102, 0);
+    tx.rollback_to(savepoint);
+    insert(&mut tx, &table, 5, 5);
+    let last = tx.commit().unwrap();
+    store.drop_table("gone").unwrap();
+    let before = all(&store, "t");
+    assert_eq!(contents(&store, "t"), [(0, 0), (1, 11), (3, 0), (4, 0), (5, 5)]);
+    drop(open_end);
+    drop((store, table, gone));
+    for is_read_only in [true, false, false] {
+        let directory = Some(directory.path().to_path_buf());
+        let options = OpenOptions { directory, is_read_only, ..OpenOptions::default() };
+        let store = Store::open(options).unwrap();
+        assert_eq!(all(&store, "t"), before);
+        assert_eq!(store.notes(), [""; 0]);
+        assert_eq!(store.version_count(), 0);
+        assert!(begin(&store).commit().unwrap() >= last);
+    }
+    let store = open(directory.path());
+    let table = store.table("t").unwrap();
+    let mut tx = begin(&store);
+    insert(&mut tx, &table, 6, 6);
+    assert!(tx.commit().unwrap() > last);
+    drop((store, table));
+    let store = open(directory.path());
+    assert_eq!(contents(&store, "t").last(), Some(&(6, 6)));
+    assert_eq!(all(&store, "t")[..5], before);
+}
+
+#[test]
+fn deletes_and_updates_of_loaded_rows_are_there_after_a_restart() {
+    let directory = directory();
+    let store = open(directory.path());
+    let schema = TableSchema { primary_key: None, ..support::schema("t", "") };
+    let schema = TableSchema { primary_key_name: String::new(), ..schema };
+    let table = store.create_table(schema).unwrap();
+    load(&store, &table, &[rows(0..100)]).unwrap();
+    let keys = |store: &Store| {
+        let (table, mut keys) = (store.table("t").unwrap(), Vec::new());
+        let push = |row, values: &[ValueRef<'_>]| keys.push((row, format!("{values:?}")));
+        begin(store).scan(&table, &[], &[0, 1], push).unwrap();
+        keys
+    };
+    let ids = keys(&store);
+    let mut tx = begin(&store);
+    (10..20).for_each(|row| tx.delete(&table, ids[row].0).unwrap());
+    tx.update(&table, ids[50].0, &[(1, ValueRef::Bytes(b"new"))]).unwrap();
+    tx.commit().unwrap();
+    let before = keys(&store);
+    assert_eq!(before.len(), 90);
+    drop((store, table));
+    let store = open(directory.path());
+    assert_eq!(keys(&store), before);
+    assert_eq!(store.table("t").unwrap().snapshot().rows(), 100, "loads are as they were");
+}
+
+#[test]
+fn commit_that_does_not_wait_is_durable_after_upkeep_or_a_close() {
+    let directory = directory();
+    let store = open(directory.path());
+    let table = store.create_table(pairs("t")).unwrap();
+    for id in 0..4 {
+        let mut tx = begin(&store);
+        tx.set_synchronous_commit(false);
+        insert(&mut tx, &table, id, id);
+        tx.commit().unwrap();
+        assert!(store.has_work());
+        if id % 2 == 0 {
+            store.maintain_step().unwrap();
+            assert!(!store.has_work());
+        }
+    }
+    drop((store, table));
+    assert_eq!(contents(&open(directory.path()), "t").len(), 4);
+}
+
+#[test]
+fn damaged_log_is_mended_from_the_other_replica_and_lost_commits_are_named() {
+    let directory = directory();
+    let store = open(directory.path());
+    let table = store.create_table(pairs("t")).unwrap();
+    for id in 0..10 {
+        let mut tx = begin(&store);
+        insert(&mut tx, &table, id, id);
+        tx.commit().unwrap();
+    }
+    let before = all(&store, "t");
+    drop((store, table));
+    let damage = |name: &str| {
+        let path = directory.path().join(name);
+        let mut bytes = fs::read(&path).unwrap();
+        let group = bytes.windows(4).position(|word| word == b"NRDO").unwrap();
+        bytes[group + 45] ^= 1;
+        fs::write(path, bytes).unwrap();
+    };
+    damage("redo-1.1");
+    let store = open(directory.path());
+    assert_eq!(all(&store, "t"), before);
+    assert!(store.notes().iter().any(|note| note.contains("redo log replica rebuilt")));
+    drop(store);
+    damage("redo-1.0");
+    damage("redo-1.1");
+    for is_read_only in [true, false] {
+        let directory = Some(directory.path().to_path_buf());
+        let options = OpenOptions { directory, is_read_only, ..OpenOptions::default() };
+        let error = Store::open(options).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Damaged);
+        assert!(error.to_string().contains("the commits from its first on are lost"), "{error}");
+    }
+}
+
+/// Moves money between accounts and counts its commits, in the table and after each in a file of
+/// its own, until it is killed.
+fn transfer(store: &Store, client: i64, journal: &Path) {
+    let (accounts, clients) = (store.table("accounts").unwrap(), store.table("clients").unwrap());
+    let ids: Vec<RowId> = all(store, "accounts").into_iter().map(|(row, _, _)| row).collect();
+    let (own, _, mut count) =
+        all(store, "clients").into_iter().find(|(_, id, _)| *id == client).unwrap();
+    let file = File::options().create(true).write(true).truncate(false).open(journal).unwrap();
+    let end = Instant::now() + Duration::from_secs(CHILD_SECONDS);
+    let mut state = client as u64 + 1 + count as u64;
+    while Instant::now() < end {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let (from, to) = ((state >> 33) as usize % ids.len(), (state >> 48) as usize % ids.len());
+        let mut tx = begin(store);
+        let attempt = |tx: &mut Transaction| {
+            for (account, amount) in [(ids[from], -1), (ids[to], 1)] {
+                let balance = tx.read(&accounts, account, &[1], |values| values[0].to_value())?;
+                let Some(nacre_store::Value::Int(balance)) = balance else {
+                    panic!("{account} is gone");
+                };
+                tx.update(&accounts, account, &[(1, ValueRef::Int(balance + amount))])?;
+            }
+            tx.update(&clients, own, &[(1, ValueRef::Int(count + 1))]).map(|_| ())
+        };
+        match attempt(&mut tx).and_then(|()| tx.commit()) {
+            Ok(CommitTs(_)) => {
+                count += 1;
+                file.write_all_at(&count.to_le_bytes(), 0).unwrap();
+            }
+            Err(error) => assert_eq!(error.kind(), ErrorKind::SerializationConflict, "{error}"),
+        }
+    }
+}
+
+/// Not a test by itself: what the children of `kills_lose_nothing_acknowledged` run.
+#[test]
+fn transfers_of_a_child() {
+    let Some(directory) = std::env::var_os("NACRE_TEST_CHILD") else {
+        return;
+    };
+    let directory = Path::new(&directory);
+    let store = open(&directory.join("db"));
+    fs::write(directory.join("ready"), b"").unwrap();
+    thread::scope(|scope| {
+        for client in 0..CLIENTS {
+            let (store, journal) = (&store, directory.join(format!("journal-{client}")));
+            scope.spawn(move || transfer(store, client, &journal));
+        }
+    });
+}
+
+/// Runs a child and kills it about `time` after it has opened the database, or after it began.
+fn run_and_kill(directory: &Path, waits: bool, time: Duration) {
+    let ready = directory.join("ready");
+    let _ = fs::remove_file(&ready);
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "transfers_of_a_child", "--test-threads=1"])
+        .env("NACRE_TEST_CHILD", directory)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let end = Instant::now() + Duration::from_secs(CHILD_SECONDS);
+    while waits && !ready.exists() && Instant::now() < end {
+        thread::sleep(Duration::from_millis(2));
+    }
+    thread::sleep(time);
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn kills_lose_nothing_acknowledged() {
+    let directory = directory();
+    let database = directory.path().join("db");
+    {
+        let store = open(&database);
+        let accounts = store.create_table(pairs("accounts")).unwrap();
+        let clients = store.create_table(pairs("clients")).unwrap();
+        let mut tx = begin(&store);
+        for id in 0..ACCOUNTS {
+            insert(&mut tx, &accounts, id, BALANCE);
+        }
+        for id in 0..CLIENTS {
+            insert(&mut tx, &clients, id, 0);
+        }
+        tx.commit().unwrap();
+    }
+    let rounds = std::env::var("NACRE_TEST_ROUNDS").map_or(20, |text| text.parse().unwrap());
+    let mut total = 0;
+    for round in 0..rounds {
+        // Each fifth child is killed while it opens the database or a little later.
+        let (waits, time) = (round % 5 != 4, Duration::from_micros(round * 7_919 % 60_000));
+        run_and_kill(directory.path(), waits, time);
+        let store = open(&database);
+        let sum: i64 = contents(&store, "accounts").iter().map(|(_, balance)| balance).sum();
+        assert_eq!(sum, ACCOUNTS * BALANCE, "round {round}");
+        total = 0;
+        for (client, count) in contents(&store, "clients") {
+            let journal = fs::read(directory.path().join(format!("journal-{client}")));
+            let journal = journal.ok().and_then(|bytes| bytes.first_chunk().copied());
+            let acknowledged = journal.map_or(0, i64::from_le_bytes);
+            let possible = acknowledged..=acknowledged + 1;
+            assert!(possible.contains(&count), "round {round}: {count} of {acknowledged} commits");
+            total += count;
+        }
+    }
+    println!("{total} commits in {rounds} rounds");
+    assert!(total > 0);
+}
