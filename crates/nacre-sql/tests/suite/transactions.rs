@@ -184,7 +184,9 @@ fn statement_whose_future_is_dropped_leaves_its_block_failed() {
     assert_eq!(db.session().transaction_status(), TransactionStatus::Open);
     let session = Arc::clone(db.session());
     db.runtime().block_on(async move {
-        let sql = "update t set v = (select count(*) from t a, t b, t c)";
+        // Counting so far takes seconds, so it is not done when it is first polled.
+        let sql = "update t set v = (select count(*) from generate_series(1, 1000000000) as g (n) \
+                   where n % 7 = 3)";
         let statement = session.execute(sql, StatementIo::default());
         // Polled once, then left alone.
         let mut statement = Box::pin(statement);
@@ -210,4 +212,23 @@ fn block_that_is_open_when_its_session_ends_is_rolled_back() {
     drop(two);
     assert_eq!(tag(one.ok("update t set v = v + 1")), "UPDATE 1");
     assert_eq!(one.rows("select v from t"), ["1"]);
+}
+
+#[test]
+fn committed_changes_are_there_after_a_restart_and_others_are_not() {
+    let directory = tempfile::tempdir().unwrap();
+    let rows = || Connection::open(Some(directory.path())).rows("select * from t order by id");
+    {
+        let db = Connection::open(Some(directory.path()));
+        db.ok("create table t (id integer, v text)");
+        db.ok("insert into t values (1, 'a'), (2, 'b'), (3, null)");
+        db.ok("begin");
+        db.ok("update t set v = 'B' where id = 2");
+        db.ok("delete from t where id = 1");
+        db.ok("commit");
+        db.ok("begin");
+        db.ok("insert into t values (4, 'lost')");
+    }
+    assert_eq!(rows(), ["2|B", "3|NULL"]);
+    assert_eq!(rows(), ["2|B", "3|NULL"]);
 }
