@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Mul, Not, Shl, Shr, Sub};
 
 use crate::isa::{Raw, reduce};
@@ -85,6 +86,20 @@ pub trait Simd: Raw {
             return self.load(values);
         }
         self.load_masked(self.front(values.len()), values)
+    }
+
+    /// As [`Simd::load_front`], from little-endian bytes at any address; a part of a lane at the
+    /// end is left out.
+    #[inline(always)]
+    fn load_front_le<T: Lane>(self, bytes: &[u8]) -> Register<Self, T> {
+        const { assert!(cfg!(target_endian = "little")) };
+        if bytes.len() >= Self::BYTES {
+            return self.load_le(bytes);
+        }
+        let mask = self.front::<T>(bytes.len() / size_of::<T>());
+        // SAFETY: the mask has the lanes that lie wholly inside `bytes`; the address need not be
+        // aligned.
+        self.register(unsafe { Raw::read_masked(self, mask.raw, bytes.as_ptr().cast::<T>()) })
     }
 
     /// Reads the element at each index; an index past the end reads the last one.
@@ -209,6 +224,17 @@ impl<S: Simd, T: Lane> Register<S, T> {
         unsafe { self.simd.write(self.raw, values.as_mut_ptr().cast()) }
     }
 
+    /// As [`Register::store`], to memory that need not hold values yet.
+    ///
+    /// # Panics
+    /// As [`Register::store`].
+    #[inline(always)]
+    pub fn store_uninit(self, values: &mut [MaybeUninit<T>]) {
+        assert!(values.len() >= S::lanes::<T>());
+        // SAFETY: the assertion says that there is enough room.
+        unsafe { self.simd.write(self.raw, values.as_mut_ptr().cast()) }
+    }
+
     /// As [`Register::store`], past the caches where the flavour can.
     ///
     /// # Panics
@@ -252,6 +278,15 @@ impl<S: Simd, T: Lane> Register<S, T> {
     #[inline(always)]
     pub fn compress(self, mask: Mask<S, T>) -> Self {
         self.with(self.simd.compress::<T>(mask.raw, self.raw))
+    }
+
+    /// Returns the register whose lane `i` is the lane `indices[i]` of this one, modulo the lanes.
+    #[inline(always)]
+    pub fn permute<I: Lane>(self, indices: Register<S, I>) -> Self
+    where
+        T: IndexedBy<I>,
+    {
+        self.with(self.simd.permute::<T>(self.raw, indices.raw))
     }
 
     /// Takes the same bits for lanes of another type.

@@ -151,6 +151,28 @@ impl Raw for Avx2 {
     }
 
     #[inline(always)]
+    fn permute<T: Lane>(self, bits: __m256i, indices: __m256i) -> __m256i {
+        match T::BITS {
+            // SAFETY: `self` proves the flavour.
+            32 => unsafe { _mm256_permutevar8x32_epi32(bits, indices) },
+            _ => emulate::permute::<Self, T>(self, bits, indices),
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn read_masked<T: Lane>(self, mask: __m256i, from: *const T) -> __m256i {
+        // SAFETY: `self` proves the flavour; the caller vouches for the lanes that `mask` has, and
+        // the instruction touches no others.
+        unsafe {
+            match T::BITS {
+                32 => _mm256_maskload_epi32(from.cast(), mask),
+                64 => _mm256_maskload_epi64(from.cast(), mask),
+                _ => emulate::read_masked(self, mask, from),
+            }
+        }
+    }
+
+    #[inline(always)]
     unsafe fn read_at<T: Lane>(self, from: *const T, indices: __m256i) -> __m256i {
         // SAFETY: `self` proves the flavour; the caller vouches for the indices, which are not
         // negative as signed numbers either.

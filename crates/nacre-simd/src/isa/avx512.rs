@@ -179,6 +179,18 @@ impl Raw for Avx512 {
     }
 
     #[inline(always)]
+    fn permute<T: Lane>(self, bits: __m512i, indices: __m512i) -> __m512i {
+        // SAFETY: `self` proves the flavour.
+        unsafe {
+            match T::BITS {
+                32 => _mm512_permutexvar_epi32(indices, bits),
+                64 => _mm512_permutexvar_epi64(indices, bits),
+                _ => emulate::permute::<Self, T>(self, bits, indices),
+            }
+        }
+    }
+
+    #[inline(always)]
     unsafe fn read_masked<T: Lane>(self, mask: u64, from: *const T) -> __m512i {
         // SAFETY: `self` proves the flavour; the caller vouches for the lanes that `mask` has, and
         // the instruction touches no others.

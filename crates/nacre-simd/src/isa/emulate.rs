@@ -164,6 +164,12 @@ pub(super) fn compress<S: Raw, T: Lane>(simd: S, mask: S::Mask, bits: S::Bits) -
     unsafe { simd.read(out.as_ptr().cast()) }
 }
 
+#[inline(always)]
+pub(super) fn permute<S: Raw, T: Lane>(simd: S, bits: S::Bits, indices: S::Bits) -> S::Bits {
+    let (values, indices) = (lanes_of::<S, T>(simd, bits), lanes_of::<S, T>(simd, indices));
+    generate(simd, |lane| values[indices[lane].to_bits() as usize % lanes::<S, T>()])
+}
+
 /// For every set of eight lanes, which lanes are in it, in order; then zeros.
 #[cfg(target_arch = "x86_64")]
 static LANES_IN_SET: [[u8; 8]; 256] = table_of_lanes();

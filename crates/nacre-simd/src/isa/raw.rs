@@ -169,6 +169,13 @@ pub trait Raw: Copy + Debug + Send + Sync + 'static {
         emulate::compress::<Self, T>(self, mask, bits)
     }
 
+    /// Takes lane `indices[i]`, modulo the lanes of a register, for each lane `i`; indices have as
+    /// many bits as `T`: 32 or 64.
+    #[inline(always)]
+    fn permute<T: Lane>(self, bits: Self::Bits, indices: Self::Bits) -> Self::Bits {
+        emulate::permute::<Self, T>(self, bits, indices)
+    }
+
     /// Widens the lower half of the lanes.
     #[inline(always)]
     fn widen_low<T: Narrow>(self, bits: Self::Bits) -> Self::Bits {

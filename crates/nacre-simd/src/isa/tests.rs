@@ -118,6 +118,17 @@ fn memory<S: Simd, T: Lane>(simd: S, a: &[T], b: &[T], bits: u64) {
     for len in [0, 1, count / 2, count - 1, count] {
         expect("load_front", simd.load_front(&a[..len]), |i| if i < len { a[i] } else { zero });
     }
+    let bytes: Vec<u8> =
+        a.iter().flat_map(|lane| lane.to_bits().to_le_bytes()[..size_of::<T>()].to_vec()).collect();
+    for len in [0, 1, count - 1, count] {
+        let found = simd.load_front_le::<T>(&bytes[..len * size_of::<T>()]);
+        expect("load_front_le", found, |i| if i < len { a[i] } else { zero });
+    }
+    let mut out = vec![std::mem::MaybeUninit::new(zero); count];
+    x.store_uninit(&mut out);
+    // SAFETY: all elements were written when the vector was made.
+    let out = out.iter().map(|lane| unsafe { lane.assume_init() });
+    assert!(out.eq(a[..count].iter().copied()), "store_uninit in {}", S::FLAVOUR);
     let mut out = b[..count].to_vec();
     x.store_masked(simd.mask(bits), &mut out);
     let expected: Vec<T> = (0..count).map(|i| if has(i) { a[i] } else { b[i] }).collect();
@@ -174,6 +185,10 @@ impl<T: IndexedBy<I>, I: Lane> Kernel for Indexed<T, I> {
         bytes.extend(values.iter().flat_map(word));
         bytes.push(0);
         expect("gather_le", simd.gather_le(&bytes[1..], at), |i| values[clamped(i)]);
+
+        let all = lanes::<T>(&self.0.left);
+        let place = |i: usize| indices[i].to_bits() as usize % S::lanes::<T>();
+        expect("permute", simd.load(&all).permute(at), |i| all[place(i)]);
 
         let lanes = lanes::<T>(&self.0.right);
         let inside: Vec<I> = (0..lanes.len()).map(|i| I::from_bits(clamped(i) as u64)).collect();
