@@ -120,6 +120,21 @@ fn long_slot(word: u64) -> usize {
     (hash >> 54) as usize % LONG_SLOTS
 }
 
+/// Returns the eight bytes from `at` on, with zeros after the last.
+#[inline(always)]
+fn word_at(bytes: &[u8], at: usize) -> u64 {
+    match bytes.get(at..).and_then(|rest| rest.first_chunk()) {
+        Some(word) => u64::from_le_bytes(*word),
+        None => word_near_end(bytes, at),
+    }
+}
+
+#[cold]
+fn word_near_end(bytes: &[u8], at: usize) -> u64 {
+    let rest = bytes.iter().skip(at).take(SYMBOL_BYTES).rev();
+    rest.fold(0, |word, byte| word << 8 | u64::from(*byte))
+}
+
 impl SymbolTable {
     fn new() -> Self {
         let twos = vec![Step::ESCAPED; 1 << 16];
@@ -168,44 +183,32 @@ impl SymbolTable {
         bytes.chain(self.symbols.iter().map(|symbol| symbol.length)).collect()
     }
 
-    /// Returns the step of the longest symbol at the start of `word`, eight bytes of text.
+    /// Returns the step of the longest symbol at the start of `word` that has at most `rest` bytes,
+    /// of which there are two or more.
+    ///
+    /// Both candidates are loaded before either is looked at: which one it is nobody can predict.
     #[inline(always)]
-    fn step(&self, word: u64) -> Step {
+    fn step(&self, word: u64, rest: usize) -> Step {
         let long = &self.longs[long_slot(word)];
-        if word & long.mask == long.bytes { long.step } else { self.twos[word as usize & 0xffff] }
-    }
-
-    /// As [`step`](Self::step), for the last `rest` bytes of a text, below eight, zeros after them.
-    #[inline]
-    fn step_near_end(&self, word: u64, rest: usize) -> Step {
-        let long = &self.longs[long_slot(word)];
-        if word & long.mask == long.bytes && long.step.length() <= rest {
-            return long.step;
-        }
         let short = self.twos[word as usize & 0xffff];
-        if short.length() <= rest { short } else { self.ones[word as usize & 0xff] }
+        let is_long = (word & long.mask == long.bytes) & (long.step.length() <= rest);
+        if is_long { long.step } else { short }
     }
 
     /// Calls `each` with the steps of `text` and the byte at which each begins.
+    ///
+    /// What follows `text` in `padded`, which begins with it, is read but not looked at.
     #[inline(always)]
-    fn for_each_step(&self, text: &[u8], mut each: impl FnMut(Step, u8)) {
-        let mut rest = text;
-        while let Some(word) = rest.first_chunk() {
-            let word = u64::from_le_bytes(*word);
-            let step = self.step(word);
+    fn for_each_step(&self, padded: &[u8], text: usize, mut each: impl FnMut(Step, u8)) {
+        let mut at = 0;
+        while at + 1 < text {
+            let word = word_at(padded, at);
+            let step = self.step(word, text - at);
             each(step, word as u8);
-            rest = &rest[step.length()..];
+            at += step.length();
         }
-        let mut word = 0;
-        for (place, byte) in rest.iter().enumerate() {
-            word |= u64::from(*byte) << (place * 8);
-        }
-        let mut left = rest.len();
-        while left > 0 {
-            let step = self.step_near_end(word, left);
-            each(step, word as u8);
-            word = word.unbounded_shr(step.length() as u32 * 8);
-            left -= step.length();
+        if at < text {
+            each(self.ones[usize::from(padded[at])], padded[at]);
         }
     }
 
@@ -216,12 +219,13 @@ impl SymbolTable {
         encoded.data.reserve(values.data.len() / 2);
         let mut buffer = vec![0; BUFFER_BYTES];
         for row in 0..values.len() {
-            let text = values.get(row);
-            if buffer.len() < text.len() * 2 + 1 {
-                buffer.resize(text.len() * 2 + 1, 0);
+            let text = values.get(row).len();
+            if buffer.len() < text * 2 + 1 {
+                buffer.resize(text * 2 + 1, 0);
             }
             let mut at = 0;
-            self.for_each_step(text, |step, byte| {
+            let padded = &values.data[values.offsets[row] as usize..];
+            self.for_each_step(padded, text, |step, byte| {
                 // Both bytes are written; the second counts if the first is the escape.
                 if let Some(pair) = buffer.get_mut(at..at + 2) {
                     pair[0] = step.code();
@@ -282,6 +286,14 @@ impl Sink<'_> {
     }
 }
 
+/// Tells whether one of the codes is [`ESCAPE`]: a byte that is zero when its bits are flipped.
+#[inline(always)]
+fn has_escape(codes: [u8; 4]) -> bool {
+    const LOWEST: u32 = 0x0101_0101;
+    let flipped = !u32::from_le_bytes(codes);
+    flipped.wrapping_sub(LOWEST) & !flipped & LOWEST << 7 != 0
+}
+
 impl Decoder {
     /// Reads the section `values`. A length past eight counts as eight; [`Reader::check`]
     /// refuses it.
@@ -303,31 +315,33 @@ impl Decoder {
     #[inline(always)]
     fn decode(&self, codes: &[u8], sink: &mut Sink<'_>) -> bool {
         let mut rest = codes;
-        while let Some((four, after)) = rest.split_first_chunk::<4>() {
-            if four.contains(&ESCAPE) {
-                break;
+        loop {
+            while let Some((four, after)) = rest.split_first_chunk::<4>()
+                && !has_escape(*four)
+            {
+                sink.make_room(4);
+                for code in four {
+                    let code = usize::from(*code);
+                    sink.put(self.bytes[code], self.lengths[code]);
+                }
+                rest = after;
             }
-            sink.make_room(4);
-            for code in four {
-                let code = usize::from(*code);
-                sink.put(self.bytes[code], self.lengths[code]);
-            }
-            rest = after;
-        }
-        let mut codes = rest.iter();
-        while let Some(code) = codes.next() {
+            // One of the last three codes, or of the four up to an escape.
             sink.make_room(1);
-            if *code == ESCAPE {
-                let Some(byte) = codes.next() else {
-                    return false;
-                };
-                sink.put([*byte; SYMBOL_BYTES], 1);
-            } else {
-                let code = usize::from(*code);
-                sink.put(self.bytes[code], self.lengths[code]);
-            }
+            rest = match rest {
+                [] => return true,
+                [ESCAPE, byte, after @ ..] => {
+                    sink.put([*byte; SYMBOL_BYTES], 1);
+                    after
+                }
+                [ESCAPE] => return false,
+                [code, after @ ..] => {
+                    let code = usize::from(*code);
+                    sink.put(self.bytes[code], self.lengths[code]);
+                    after
+                }
+            };
         }
-        true
     }
 
     /// Tells whether all of `codes` stand for a symbol or an escaped byte.

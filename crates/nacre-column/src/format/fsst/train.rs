@@ -115,7 +115,7 @@ impl Counts {
     /// table without that symbol would begin with it.
     fn add(&mut self, table: &SymbolTable, line: &[u8]) {
         let mut before = None;
-        table.for_each_step(line, |step, byte| {
+        table.for_each_step(line, line.len(), |step, byte| {
             let current = counter(step, byte);
             let first = table.ones[usize::from(byte)];
             let single = counter(first, byte);
