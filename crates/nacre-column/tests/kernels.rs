@@ -145,6 +145,26 @@ fn every_type_agrees_with_the_values() {
     }
 }
 
+/// Long enough for tables of entries, short runs and long ones.
+#[test]
+fn repeats_and_few_distinct_values_agree_with_the_values() {
+    let mut random = Random(9);
+    for (width, distinct, run_max) in [(20, 40, 9), (64, 300, 3), (33, 3, 700), (7, 100, 1)] {
+        let numbers: Vec<i64> =
+            (0..distinct).map(|_| random.next().unbounded_shr(64 - width) as i64).collect();
+        let mut column = ColumnBuffer::new(ColumnType::BigInt);
+        let mut values = Vec::new();
+        while values.len() < 5_000 {
+            let value = numbers[random.below(distinct)];
+            for _ in 0..=random.below(run_max) {
+                column.push_int(value);
+                values.push(Some(value.into()));
+            }
+        }
+        check(&column, &values);
+    }
+}
+
 #[test]
 fn greatest_sums_of_a_chunk_do_not_overflow() {
     for value in [i64::MIN, i64::MAX] {

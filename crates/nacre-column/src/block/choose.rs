@@ -17,10 +17,10 @@ use nacre_simd::{Fill, Flavour, Simd};
 
 use super::ALIGNMENT;
 use crate::format::for_bp::reference_bytes;
-use crate::format::groups::{GROUP_ROWS, directory_bytes};
+use crate::format::groups::{GROUP_ROWS, GroupBits, directory_bytes};
 use crate::format::lanes::{Groups128, width_of};
 use crate::format::narrow::bytes_of_width;
-use crate::format::simd_fastpfor::Split;
+use crate::format::simd_fastpfor;
 use crate::format::static_bp;
 use crate::{ColumnType, Format};
 
@@ -101,7 +101,7 @@ fn candidates(
     let delta_width = |group: &Measure| {
         width_of(if has_falls { group.folded } else { group.rises }).min(delta_width_max(width))
     };
-    let dynamic = lines(&|group| width_of(group.bits));
+    let dynamic = lines(&|group| group.keys.width());
     let directory = directory_bytes(rows);
     let references = groups.len() * reference_bytes(width);
     let runs = groups.iter().map(|group| group.changes).sum::<usize>() + 1;
@@ -118,11 +118,15 @@ fn candidates(
         ),
         (Format::DynamicBp, aligned(&[dynamic, directory])),
         (Format::SimdBp128, aligned(&[dynamic + groups.len(), directory / 16])),
-        (Format::SimdFastPfor, aligned(&[split_bytes(keys), directory])),
+        (Format::SimdFastPfor, aligned(&[split_bytes(flavour, keys), directory])),
         (Format::DeltaBp, aligned(&[lines(&delta_width), directory, references / 4])),
         (
             Format::ForBp,
-            aligned(&[lines(&|group| width_of(group.max - group.min)), directory, references]),
+            aligned(&[
+                lines(&|group| width_of(group.keys.max - group.keys.min)),
+                directory,
+                references,
+            ]),
         ),
         (Format::Rle, aligned(&[packed(runs, width), packed(runs, row_width)])),
     ];
@@ -135,11 +139,10 @@ fn delta_width_max(width: usize) -> usize {
 }
 
 /// Estimates the bytes of the groups of SIMD-FastPFOR from every eighth of them.
-fn split_bytes(keys: &[u64]) -> usize {
-    let sample = keys.chunks(GROUP_ROWS).step_by(SPLIT_EVERY);
-    let (groups, bytes) =
-        sample.fold((0, 0), |(groups, bytes), keys| (groups + 1, bytes + Split::of(keys).bytes()));
-    (bytes * keys.len().div_ceil(GROUP_ROWS)).checked_div(groups).unwrap_or(0)
+fn split_bytes(flavour: Flavour, keys: &[u64]) -> usize {
+    let splits = simd_fastpfor::splits(flavour, keys, SPLIT_EVERY);
+    let bytes: usize = splits.iter().map(|split| split.bytes()).sum();
+    (bytes * keys.len().div_ceil(GROUP_ROWS)).checked_div(splits.len()).unwrap_or(0)
 }
 
 /// Estimates how many keys are distinct: of `d` keys that are equally frequent, `n` picks meet
@@ -167,10 +170,7 @@ fn distinct(keys: &[u64]) -> usize {
 /// What the keys of one group say about how they can be packed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Measure {
-    /// All keys, joined by OR.
-    bits: u64,
-    min: u64,
-    max: u64,
+    keys: GroupBits,
     /// All differences to the key four rows before, joined by OR.
     rises: u64,
     /// The same with the sign in the lowest bit.
@@ -206,13 +206,7 @@ impl Fill for MeasureGroups<'_> {
 
 #[inline(always)]
 fn measure_group(all: &[u64], start: usize, end: usize) -> Measure {
-    let keys = &all[start..end];
-    let (mut bits, mut min, mut max) = (0, u64::MAX, 0);
-    for key in keys {
-        bits |= key;
-        min = min.min(*key);
-        max = max.max(*key);
-    }
+    let keys = GroupBits::of(&all[start..end]);
     // The first rows of the block have none before them.
     let with_fourth = &all[start.max(4).min(end)..end];
     let fourths = &all[start.max(4).min(end) - start.max(4).min(end).min(4)..];
@@ -229,7 +223,7 @@ fn measure_group(all: &[u64], start: usize, end: usize) -> Measure {
     for (key, before) in with_last.iter().zip(lasts) {
         changes += u64::from(key != before);
     }
-    Measure { bits, min, max, rises, folded, has_falls: falls != 0, changes: changes as usize }
+    Measure { keys, rises, folded, has_falls: falls != 0, changes: changes as usize }
 }
 
 #[cfg(test)]
@@ -263,7 +257,7 @@ mod tests {
         let changes: usize = expected.iter().map(|group| group.changes).sum();
         assert_eq!(changes, keys.windows(2).filter(|pair| pair[0] != pair[1]).count());
         assert!(measure(Flavour::Scalar, &[]).is_empty());
-        assert_eq!(measure(Flavour::Scalar, &[5])[0].max, 5);
+        assert_eq!(measure(Flavour::Scalar, &[5])[0].keys.max, 5);
     }
 
     #[test]

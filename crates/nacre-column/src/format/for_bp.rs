@@ -17,14 +17,11 @@
 //! # See
 //! Bench `decode`.
 
-use std::mem::MaybeUninit;
-
 use nacre_simd::Flavour;
 
 use super::groups::{self, GROUP_ROWS};
-use super::integer::Key;
-use super::keys::{KeyFormat, KeyReader, SectionBytes, Sections, Shape, wrong_size};
-use super::lanes::{Groups128, NARROW_WIDTH_MAX, References, width_of};
+use super::keys::{KeyFormat, SectionBytes, Sections, Shape, wrong_size};
+use super::lanes::{NARROW_WIDTH_MAX, References, width_of};
 use crate::BlockError;
 
 /// Frame of reference and bit packing.
@@ -43,7 +40,7 @@ fn references(heap: &[u8], width: usize) -> References<'_> {
 }
 
 impl KeyFormat for ForBp {
-    type Reader<'a> = Reader<'a>;
+    type Reader<'a> = groups::Reader<'a>;
 
     fn encode(flavour: Flavour, keys: &[u64], width: usize) -> Sections {
         let bits = groups::bits_of_groups(flavour, keys);
@@ -56,38 +53,12 @@ impl KeyFormat for ForBp {
         Sections { values, offsets: starts.into_flattened(), heap, entries: 0 }
     }
 
-    fn open(shape: Shape, sections: SectionBytes<'_>) -> Result<Reader<'_>, BlockError> {
+    fn open(shape: Shape, sections: SectionBytes<'_>) -> Result<groups::Reader<'_>, BlockError> {
         let expected = shape.rows.div_ceil(GROUP_ROWS) * reference_bytes(shape.width);
         if sections.heap.len() != expected {
             return Err(wrong_size("heap_bytes", sections.heap.len(), expected));
         }
-        let references = references(sections.heap, shape.width);
-        let groups = groups::open(shape, sections, references)?;
-        Ok(Reader { groups, width_max: shape.width })
-    }
-}
-
-/// Reads a block's keys.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Reader<'a> {
-    groups: Groups128<'a>,
-    width_max: usize,
-}
-
-impl KeyReader for Reader<'_> {
-    const STEP: usize = GROUP_ROWS;
-
-    fn unpack<K: Key>(&self, flavour: Flavour, base: K, first: usize, out: &mut [MaybeUninit<K>]) {
-        self.groups.unpack(flavour, self.width_max, base, first / GROUP_ROWS, out);
-    }
-
-    #[inline]
-    fn get(&self, row: usize) -> Option<u64> {
-        Some(self.groups.get(row))
-    }
-
-    fn check(&self, _: Flavour) -> Result<(), BlockError> {
-        groups::check(&self.groups, self.width_max)
+        groups::Reader::open(shape, sections, references(sections.heap, shape.width))
     }
 }
 

@@ -12,10 +12,13 @@
 //! values  | 80 bytes    | 192 bytes   |
 //! ```
 
+use std::mem::MaybeUninit;
+
 use nacre_simd::{Fill, Flavour, Simd};
 
-use super::keys::{SectionBytes, Shape, wrong_size};
-use super::lanes::{Groups128, Pack128, Places, References, WIDTH_MAX, width_of};
+use super::integer::Key;
+use super::keys::{KeyReader, SectionBytes, Shape, wrong_size};
+use super::lanes::{Groups128, NARROW_WIDTH_MAX, Pack128, Places, References, WIDTH_MAX, width_of};
 use crate::BlockError;
 
 /// Rows of a group.
@@ -101,6 +104,49 @@ pub(crate) fn check(groups: &Groups128<'_>, width_max: usize) -> Result<(), Bloc
     Ok(())
 }
 
+/// Reads the keys of a block whose groups have nothing around them:
+/// [`dynamic_bp`](super::dynamic_bp) and [`for_bp`](super::for_bp).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reader<'a> {
+    groups: Groups128<'a>,
+    width_max: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// As [`open`].
+    ///
+    /// # Errors
+    /// As [`open`].
+    pub(crate) fn open(
+        shape: Shape,
+        sections: SectionBytes<'a>,
+        references: References<'a>,
+    ) -> Result<Self, BlockError> {
+        Ok(Self { groups: open(shape, sections, references)?, width_max: shape.width })
+    }
+}
+
+impl KeyReader for Reader<'_> {
+    const STEP: usize = GROUP_ROWS;
+
+    fn unpack<K: Key>(&self, flavour: Flavour, base: K, first: usize, out: &mut [MaybeUninit<K>]) {
+        self.groups.unpack(flavour, self.width_max, base, first / GROUP_ROWS, out);
+    }
+
+    fn narrow_groups(&self) -> Option<&Groups128<'_>> {
+        (self.width_max <= NARROW_WIDTH_MAX).then_some(&self.groups)
+    }
+
+    #[inline]
+    fn get(&self, row: usize) -> Option<u64> {
+        Some(self.groups.get(row))
+    }
+
+    fn check(&self, _: Flavour) -> Result<(), BlockError> {
+        check(&self.groups, self.width_max)
+    }
+}
+
 /// What the keys of one group say about how wide they are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct GroupBits {
@@ -111,6 +157,17 @@ pub(crate) struct GroupBits {
 }
 
 impl GroupBits {
+    /// Returns that of `keys`, one group or less.
+    #[inline(always)]
+    pub(crate) fn of(keys: &[u64]) -> Self {
+        let none = Self { bits: 0, min: u64::MAX, max: 0 };
+        keys.iter().fold(none, |group, key| Self {
+            bits: group.bits | key,
+            min: group.min.min(*key),
+            max: group.max.max(*key),
+        })
+    }
+
     /// Returns the bits of the greatest key.
     pub(crate) fn width(&self) -> usize {
         width_of(self.bits)
@@ -134,13 +191,7 @@ impl Fill for Measure<'_> {
     #[inline(always)]
     fn fill<S: Simd>(self, _: S, out: &mut [GroupBits]) {
         for (out, keys) in out.iter_mut().zip(self.keys.chunks(GROUP_ROWS)) {
-            *out = keys.iter().fold(GroupBits { bits: 0, min: u64::MAX, max: 0 }, |group, key| {
-                GroupBits {
-                    bits: group.bits | key,
-                    min: group.min.min(*key),
-                    max: group.max.max(*key),
-                }
-            });
+            *out = GroupBits::of(keys);
         }
     }
 }

@@ -19,12 +19,13 @@ use std::ops::Range;
 use nacre_simd::{Fill, Flavour, Simd};
 
 use super::integer::{Integer, Key, KeySlots, initialized};
-use super::lanes::Groups512;
+use super::lanes::{Groups128, Groups512};
 use super::{
-    delta_bp, dictionary, dynamic_bp, for_bp, frames, rle, simd_bp128, simd_fastpfor, static_bp,
+    delta_bp, dictionary, dynamic_bp, for_bp, frames, groups, rle, simd_bp128, simd_fastpfor,
+    static_bp,
 };
 use crate::kernel::in_range::{KeyRange, keys_in_range};
-use crate::kernel::project::gather_narrow;
+use crate::kernel::project::{GatherListed, gather_narrow};
 use crate::kernel::totals::{Totals, Wanted, totals_of_keys};
 use crate::{BlockError, Format};
 
@@ -83,6 +84,9 @@ pub(crate) trait KeyReader {
     /// Rows that are decoded together: a power of two from 128 to [`STEP_MAX`].
     const STEP: usize;
 
+    /// Rows that are decoded in about the time of one [`KeyReader::get`].
+    const ROWS_PER_GET: usize = 16;
+
     /// Writes the keys of the rows from `first` on, each added to `base`, over all of `out`.
     ///
     /// `first` and the length of `out` are multiples of [`KeyReader::STEP`]. Every element is
@@ -102,6 +106,16 @@ pub(crate) trait KeyReader {
     /// Returns the packed groups, if the keys lie in some of 512 rows and without references:
     /// kernels then unpack in registers.
     fn groups(&self) -> Option<&Groups512<'_>> {
+        None
+    }
+
+    /// Returns the packed groups, if the keys have at most 32 bits and lie in some of 128 rows.
+    fn narrow_groups(&self) -> Option<&Groups128<'_>> {
+        None
+    }
+
+    /// Returns the totals of the keys of the rows `rows` if they follow from less than all keys.
+    fn totals(&self, _: Flavour, _: Wanted, _: Range<usize>) -> Option<Totals> {
         None
     }
 
@@ -171,11 +185,11 @@ pub(crate) trait KeyReader {
 #[allow(clippy::enum_variant_names, reason = "named as the formats are")]
 pub(crate) enum Keys<'a> {
     StaticBp(static_bp::Reader<'a>),
-    DynamicBp(dynamic_bp::Reader<'a>),
+    DynamicBp(groups::Reader<'a>),
     SimdBp128(simd_bp128::Reader<'a>),
     SimdFastPfor(simd_fastpfor::Reader<'a>),
     DeltaBp(delta_bp::Reader<'a>),
-    ForBp(for_bp::Reader<'a>),
+    ForBp(groups::Reader<'a>),
     Dictionary(dictionary::keys::Reader<'a>),
     Rle(rle::Reader<'a>),
     Frames(frames::keys::Reader<'a>),
@@ -301,17 +315,18 @@ impl<'a> Keys<'a> {
         with_reader!(self, reader => keys_in_range(reader, flavour, range, width, rows, words));
     }
 
-    /// Appends the values of the rows `first` plus each of `positions` to `out`: keys added to
-    /// `base`. Returns false, with `out` as it was, if the format is sequential only.
+    /// Appends the values of the rows of `rows` at these positions, counted from its start, to
+    /// `out`: keys added to `base`. Returns false, with `out` as it was, if decoding all of `rows`
+    /// is faster or the format is sequential only.
     pub(crate) fn gather<T: Integer>(
         &self,
         flavour: Flavour,
         base: i128,
-        first: usize,
+        rows: Range<usize>,
         positions: &[u16],
         out: &mut Vec<T>,
     ) -> bool {
-        with_reader!(self, reader => gather(reader, flavour, base, first, positions, out))
+        with_reader!(self, reader => gather(reader, flavour, base, rows, positions, out))
     }
 
     /// Appends the values of the rows `rows` to `out`: keys added to `base`.
@@ -365,10 +380,11 @@ fn gather<R: KeyReader, T: Integer>(
     reader: &R,
     flavour: Flavour,
     base: i128,
-    first: usize,
+    rows: Range<usize>,
     positions: &[u16],
     out: &mut Vec<T>,
 ) -> bool {
+    let first = rows.start;
     if positions
         .first()
         .is_some_and(|position| reader.get(first + usize::from(*position)).is_none())
@@ -377,20 +393,35 @@ fn gather<R: KeyReader, T: Integer>(
     }
     let base = T::from_i128(base);
     out.reserve(positions.len());
+    let greatest = positions.iter().fold(0, |greatest, position| *position.max(&greatest));
+    let listed = reader.narrow_groups().and_then(|groups| {
+        let rows = first..first + usize::from(greatest) + 1;
+        GatherListed::new(groups, rows, positions.len())
+    });
+    let is_direct = listed.is_some() || reader.groups().is_some();
+    if !is_direct && positions.len() * R::ROWS_PER_GET > rows.len() {
+        return false;
+    }
     let (mut rows, mut keys) = ([0; RUN_ROWS], [0; RUN_ROWS]);
     for positions in positions.chunks(RUN_ROWS) {
-        if let Some(groups) = reader.groups() {
-            let (rows, keys) = (&mut rows[..positions.len()], &mut keys[..positions.len()]);
-            for (row, position) in rows.iter_mut().zip(positions) {
-                *row = first as u32 + u32::from(*position);
-            }
-            if gather_narrow(flavour, groups, rows, keys) {
-                out.extend(keys.iter().map(|key| T::add(base, u64::from(*key))));
-                continue;
-            }
+        let (rows, keys) = (&mut rows[..positions.len()], &mut keys[..positions.len()]);
+        for (row, position) in rows.iter_mut().zip(positions) {
+            *row = first as u32 + u32::from(*position);
         }
-        let key = |position: &u16| reader.get(first + usize::from(*position)).unwrap_or(0);
-        out.extend(positions.iter().map(|position| T::add(base, key(position))));
+        let is_gathered = match (reader.groups(), &listed) {
+            (Some(groups), _) => gather_narrow(flavour, groups, rows, keys),
+            (_, Some(listed)) => {
+                listed.gather(flavour, rows, keys);
+                true
+            }
+            _ => false,
+        };
+        if is_gathered {
+            out.extend(keys.iter().map(|key| T::add(base, u64::from(*key))));
+        } else {
+            let key = |row: &u32| reader.get(*row as usize).unwrap_or(0);
+            out.extend(rows.iter().map(|row| T::add(base, key(row))));
+        }
     }
     true
 }

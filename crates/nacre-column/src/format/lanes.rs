@@ -25,7 +25,7 @@
 
 use std::mem::MaybeUninit;
 
-use nacre_simd::{Fill, Flavour, Simd};
+use nacre_simd::{Fill, Flavour, Register, Simd};
 
 use super::integer::{Key, KeySlots, initialized};
 
@@ -87,6 +87,28 @@ impl Places<'_> {
                 let before = u128::from_le_bytes(*widths) & !(u128::MAX << (group * 8));
                 (start + 1 + sum_of_bytes(before), usize::from(widths[group]))
             }
+        }
+    }
+}
+
+impl Places<'_> {
+    /// Writes what `make` makes of first line and width of the groups from `first` on over `out`.
+    pub(crate) fn each(&self, first: usize, out: &mut [u32], make: impl Fn(usize, usize) -> u32) {
+        if let Self::Listed(starts) = self {
+            // Without a look for each: this is done in registers.
+            let starts = starts.get(first..).unwrap_or_default();
+            let known = out.len().min(starts.len().saturating_sub(1));
+            let (known, unknown) = out.split_at_mut(known);
+            for (out, pair) in known.iter_mut().zip(starts.windows(2)) {
+                let [start, end] = [pair[0], pair[1]].map(u16::from_le_bytes);
+                *out = make(start.into(), end.wrapping_sub(start).into());
+            }
+            unknown.fill(make(0, 0));
+            return;
+        }
+        for (index, out) in out.iter_mut().enumerate() {
+            let (line, width) = self.group(first + index);
+            *out = make(line, width);
         }
     }
 }
@@ -319,9 +341,9 @@ fn shift_wide<K: Key, const LANES: usize>(
     }
 }
 
-/// Unpacks groups of 128 rows and at most 32 bits: straight-line code for each width, which is
-/// twice as fast as shifts by what is known at run time, where a register has four lanes only.
-/// This is the one kernel that is worth that much code; others go by way of it.
+/// Unpacks groups of 128 rows and at most 32 bits, the one kernel that is worth much code; others
+/// go by way of it. Where a register is one line, that is straight-line code for each width, twice
+/// as fast as shifts by what is known at run time; where it is several, tables for each width.
 struct UnpackNarrow<'g, 'a> {
     groups: &'g Groups128<'a>,
     base: u32,
@@ -332,13 +354,13 @@ impl Fill for UnpackNarrow<'_, '_> {
     type Out = [MaybeUninit<u32>];
 
     #[inline(always)]
-    fn fill<S: Simd>(self, _: S, out: &mut [MaybeUninit<u32>]) {
-        let (groups, rest) = out.as_chunks_mut::<4>().0.as_chunks_mut::<32>();
-        assert!(rest.is_empty(), "{} rows are no whole groups", rest.len() * 4);
+    fn fill<S: Simd>(self, simd: S, out: &mut [MaybeUninit<u32>]) {
+        let (groups, rest) = out.as_chunks_mut::<{ Groups128::ROWS }>();
+        assert!(rest.is_empty(), "{} rows are no whole groups", rest.len());
         for (index, out) in groups.iter_mut().enumerate() {
             let (bytes, width) = self.groups.group(self.first + index);
             let reference = self.groups.references.of(self.first + index) as u32;
-            unpack_narrow_group(bytes, width, self.base.wrapping_add(reference), out);
+            unpack_narrow_group(simd, bytes, width, self.base.wrapping_add(reference), out);
         }
     }
 }
@@ -369,26 +391,37 @@ impl Fill for UnpackWidening<'_, '_> {
     }
 }
 
-/// Expands to one step per position, so that every shift and line is a constant.
-macro_rules! each_position {
-    ($step:ident) => {
-        $step!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30
-            31)
-    };
-}
-
 #[inline(always)]
-fn unpack_narrow_group(
+fn unpack_narrow_group<S: Simd>(
+    simd: S,
     bytes: &[u8],
     width: usize,
     base: u32,
-    out: &mut [[MaybeUninit<u32>; 4]; 32],
+    out: &mut [MaybeUninit<u32>; Groups128::ROWS],
+) {
+    // Constants, so that for each flavour only its own code is compiled.
+    if const { S::BYTES == 64 } {
+        unpack_lines(simd, &MOVES_OF_FOUR_LINES, bytes, width, base, out);
+    } else if const { S::BYTES == 32 } {
+        unpack_lines(simd, &MOVES_OF_TWO_LINES, bytes, width, base, out);
+    } else {
+        unpack_line_by_line(bytes, width, base, out);
+    }
+}
+
+/// Unpacks line by line, by straight-line code for each width.
+#[inline(always)]
+fn unpack_line_by_line(
+    bytes: &[u8],
+    width: usize,
+    base: u32,
+    out: &mut [MaybeUninit<u32>; Groups128::ROWS],
 ) {
     macro_rules! by_width {
         ($($width:literal)*) => {
             match width {
-                $($width => unpack_narrow::<$width>(bytes, base, out),)*
-                _ => out.as_flattened_mut().fill(MaybeUninit::new(base)),
+                $($width => unpack_lines_of_width::<$width>(bytes, base, out),)*
+                _ => out.fill(MaybeUninit::new(base)),
             }
         };
     }
@@ -396,17 +429,17 @@ fn unpack_narrow_group(
         32);
 }
 
-/// Straight-line code, four neighbouring rows at a time: the compiler makes each of these arrays
-/// one register.
+/// Four neighbouring rows at a time: the compiler makes each of these arrays one register.
 #[inline(always)]
-fn unpack_narrow<const WIDTH: usize>(
+fn unpack_lines_of_width<const WIDTH: usize>(
     bytes: &[u8],
     base: u32,
-    out: &mut [[MaybeUninit<u32>; 4]; 32],
+    out: &mut [MaybeUninit<u32>; Groups128::ROWS],
 ) {
     let lines = &bytes.as_chunks::<4>().0.as_chunks::<4>().0[..WIDTH];
+    let out = out.as_chunks_mut::<4>().0;
     let line = |index: usize| lines[index].map(u32::from_le_bytes);
-    macro_rules! step {
+    macro_rules! steps {
         ($($position:literal)*) => {$({
             let bit = $position * WIDTH;
             let mut keys = line(bit / 32).map(|word| word >> (bit % 32));
@@ -418,15 +451,130 @@ fn unpack_narrow<const WIDTH: usize>(
             out[$position] = keys.map(MaybeUninit::new);
         })*};
     }
-    each_position!(step);
+    steps!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31);
 }
 
-/// Packs keys into groups, one after the other; the last is filled up with zeros.
+/// Unpacks with registers of several lines: one holds as many positions, each moved to its place
+/// and shifted by its own amount.
+#[inline(always)]
+fn unpack_lines<S: Simd, const LANES: usize, const STEPS: usize>(
+    simd: S,
+    moves: &'static [[Moves<LANES>; STEPS]; NARROW_WIDTH_MAX + 1],
+    bytes: &[u8],
+    width: usize,
+    base: u32,
+    out: &mut [MaybeUninit<u32>; Groups128::ROWS],
+) {
+    let Some(moves) = moves.get(width).filter(|_| width > 0) else {
+        return out.fill(MaybeUninit::new(base));
+    };
+    let base = simd.splat(base);
+    let kept = simd.splat(mask(width) as u32);
+    for (moves, out) in moves.iter().zip(out.as_chunks_mut::<LANES>().0) {
+        let low = moves.low.take(simd, bytes).shr_each(simd.load(&moves.low.shifts));
+        let high = moves.high.take(simd, bytes).shl_each(simd.load(&moves.high.shifts));
+        (((low | high) & kept) + base).store_uninit(out);
+    }
+}
+
+/// What [`unpack_lines`] does for the positions that share a register, for every width.
+static MOVES_OF_FOUR_LINES: [[Moves<16>; 8]; NARROW_WIDTH_MAX + 1] = Moves::of_every_width();
+
+/// As [`MOVES_OF_FOUR_LINES`].
+static MOVES_OF_TWO_LINES: [[Moves<8>; 16]; NARROW_WIDTH_MAX + 1] = Moves::of_every_width();
+
+#[derive(Clone, Copy)]
+struct Moves<const LANES: usize> {
+    /// Where the lowest bits of the keys come from.
+    low: Half<LANES>,
+    /// Where the bits that lie in the next line come from.
+    high: Half<LANES>,
+}
+
+/// Words of neighbouring lines, each to be moved to the lane of its key and shifted there.
+#[derive(Clone, Copy)]
+struct Half<const LANES: usize> {
+    /// For each lane, the word counted from the first line read.
+    words: [u32; LANES],
+    shifts: [u32; LANES],
+    /// Where the first line read begins.
+    offset: usize,
+}
+
+impl<const LANES: usize> Moves<LANES> {
+    const NONE: Self = {
+        let none = Half { words: [0; LANES], shifts: [0; LANES], offset: 0 };
+        Self { low: none, high: none }
+    };
+
+    const fn of_every_width<const STEPS: usize>() -> [[Self; STEPS]; NARROW_WIDTH_MAX + 1] {
+        assert!(LANES * STEPS == Groups128::ROWS);
+        let mut all = [[Self::NONE; STEPS]; NARROW_WIDTH_MAX + 1];
+        let mut width = 1;
+        while width <= NARROW_WIDTH_MAX {
+            let mut step = 0;
+            while step < STEPS {
+                all[width][step] = Self::new(width, step * LANES / 4);
+                step += 1;
+            }
+            width += 1;
+        }
+        all
+    }
+
+    /// Plans the positions from `position` on, as many as a register holds.
+    const fn new(width: usize, position: usize) -> Self {
+        let (mut low, mut high) = ([0; LANES], [0; LANES]);
+        let (mut right, mut left) = ([0; LANES], [0; LANES]);
+        // From the last lane on, so that one whose key does not straddle takes the line of the next
+        // that does, or any.
+        let mut next = 0;
+        let mut lane = LANES;
+        while lane > 0 {
+            lane -= 1;
+            let bit = (position + lane / 4) * width;
+            low[lane] = bit / 32;
+            right[lane] = bit as u32 % 32;
+            // Where nothing straddles, the shift by 32 makes any word zero.
+            left[lane] = 32;
+            if bit % 32 + width > 32 {
+                next = bit / 32 + 1;
+                left[lane] = 32 - right[lane];
+            }
+            high[lane] = next;
+        }
+        Self { low: Half::new(low, right, width), high: Half::new(high, left, width) }
+    }
+}
+
+impl<const LANES: usize> Half<LANES> {
+    /// Reads the words into the lanes of their keys.
+    #[inline(always)]
+    fn take<S: Simd>(&self, simd: S, bytes: &[u8]) -> Register<S, u32> {
+        simd.load_front_le::<u32>(&bytes[self.offset..]).permute(simd.load(&self.words))
+    }
+
+    const fn new(lines: [usize; LANES], shifts: [u32; LANES], width: usize) -> Self {
+        // The last lines are read by the register that ends with them.
+        let last = width.saturating_sub(LANES / 4);
+        let line = if lines[0] < last { lines[0] } else { last };
+        let mut words = [0; LANES];
+        let mut lane = 0;
+        while lane < LANES {
+            words[lane] = (lines[lane].saturating_sub(line) * 4 + lane % 4) as u32;
+            lane += 1;
+        }
+        Self { words, shifts, offset: line * Groups128::LINE_BYTES }
+    }
+}
+
+/// Packs keys into groups, one after the other; the last is filled up with zeros. Of a key that is
+/// wider than its group, the lowest bits are taken.
 ///
 /// The output has exactly the bytes of all groups.
 pub(crate) struct Pack<'a, const NARROW: usize, const WIDE: usize> {
     pub(crate) keys: &'a [u64],
-    /// Gives each group the width that holds its keys less its reference.
+    /// Gives each group its width.
     pub(crate) places: Places<'a>,
     pub(crate) references: References<'a>,
 }
@@ -482,8 +630,9 @@ fn pack_narrow<const LANES: usize>(keys: &[[u64; LANES]; 32], width: usize, out:
     let mut lines = out.as_chunks_mut::<4>().0.as_chunks_mut::<LANES>().0.iter_mut();
     let mut words = [0_u32; LANES];
     let mut filled = 0;
+    let mask = mask(width) as u32;
     for keys in keys {
-        let keys = keys.map(|key| key as u32);
+        let keys = keys.map(|key| key as u32 & mask);
         for lane in 0..LANES {
             words[lane] |= keys[lane] << filled;
         }
@@ -505,7 +654,9 @@ fn pack_wide<const LANES: usize>(keys: &[u64], width: usize, out: &mut [u8]) {
     let mut lines = out.as_chunks_mut::<8>().0.as_chunks_mut::<LANES>().0.iter_mut();
     let mut words = [0_u64; LANES];
     let mut filled = 0;
+    let mask = mask(width);
     for keys in keys.as_chunks::<LANES>().0 {
+        let keys = keys.map(|key| key & mask);
         for lane in 0..LANES {
             words[lane] |= keys[lane] << filled;
         }

@@ -25,6 +25,7 @@ use super::integer::Key;
 use super::keys::{KeyFormat, KeyReader, SectionBytes, Sections, Shape, check_entries, wrong_size};
 use super::{lanes, static_bp};
 use crate::BlockError;
+use crate::kernel::totals::{RepeatTotals, Totals, Wanted};
 
 /// Keys written at once where runs are short: no length of a run is then looked at twice.
 const SPLAT: usize = 8;
@@ -132,6 +133,9 @@ impl Reader<'_> {
 impl KeyReader for Reader<'_> {
     const STEP: usize = 1_024;
 
+    // A binary search among the runs.
+    const ROWS_PER_GET: usize = 128;
+
     fn unpack<K: Key>(&self, flavour: Flavour, base: K, first: usize, out: &mut [MaybeUninit<K>]) {
         let mut filled = 0;
         let rows = first..first + out.len();
@@ -144,6 +148,12 @@ impl KeyReader for Reader<'_> {
             }
             filled += count;
         });
+    }
+
+    fn totals(&self, flavour: Flavour, _: Wanted, rows: Range<usize>) -> Option<Totals> {
+        let mut totals = RepeatTotals::NONE;
+        self.for_each_repeat::<u64>(flavour, rows, |key, count| totals.add(key, count));
+        Some(totals.totals())
     }
 
     #[inline]

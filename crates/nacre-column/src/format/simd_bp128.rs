@@ -25,7 +25,7 @@ use nacre_simd::Flavour;
 use super::groups::{self, GROUP_ROWS, GroupBits};
 use super::integer::Key;
 use super::keys::{KeyFormat, KeyReader, SectionBytes, Sections, Shape, wrong_size};
-use super::lanes::{Groups128, META_GROUPS, Places, References};
+use super::lanes::{Groups128, META_GROUPS, NARROW_WIDTH_MAX, Places, References};
 use crate::BlockError;
 
 /// Rows of a meta-block.
@@ -95,6 +95,10 @@ impl KeyReader for Reader<'_> {
             groups.unpack(flavour, self.shape.width, base, in_meta, now);
             (group, out) = (group + count, later);
         }
+    }
+
+    fn narrow_groups(&self) -> Option<&Groups128<'_>> {
+        (self.shape.width <= NARROW_WIDTH_MAX).then_some(&self.groups)
     }
 
     #[inline]

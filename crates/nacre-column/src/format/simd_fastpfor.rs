@@ -22,9 +22,10 @@
 //! # See
 //! Bench `decode`.
 
+use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
-use nacre_simd::Flavour;
+use nacre_simd::{Fill, Flavour, Simd};
 
 use super::delta_bp::PAGE_ROWS;
 use super::groups::{self, GROUP_ROWS};
@@ -37,29 +38,38 @@ use crate::BlockError;
 pub(crate) struct SimdFastPfor;
 
 /// How a group is split.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Split {
     /// Bits of the low parts.
-    pub(crate) low: usize,
+    low: usize,
     /// Bits of the high parts; 0 without exceptions.
     high: usize,
-    /// Rows with a high part.
-    exceptions: usize,
+    /// Bit `i` for row `i` of the group if it has a high part.
+    exceptions: u128,
 }
 
 impl Split {
     /// Returns the split of the keys of one group that takes fewest bytes.
-    pub(crate) fn of(keys: &[u64]) -> Self {
-        let mut rows_of_width = [0_usize; WIDTH_MAX + 1];
-        for key in keys {
-            rows_of_width[width_of(*key)] += 1;
+    #[inline(always)]
+    fn of<S: Simd>(simd: S, keys: &[u64]) -> Self {
+        let mut widths = [0; GROUP_ROWS];
+        for (width, key) in widths.iter_mut().zip(keys) {
+            *width = width_of(*key) as u8;
         }
-        let widest = rows_of_width.iter().rposition(|rows| *rows > 0).unwrap_or(0);
-        let mut best = Self { low: widest, high: 0, exceptions: 0 };
-        let mut exceptions = 0;
-        for low in (0..widest).rev() {
-            exceptions += rows_of_width[low + 1];
-            let split = Self { low, high: widest - low, exceptions };
+        let widest = widths.iter().fold(0, |widest, width| *width.max(&widest));
+        let mut best = Self { low: widest.into(), high: 0, exceptions: 0 };
+        // Widths that no key has are not worth to be tried: fewer bits would do for the same rows.
+        let met = |met, width: &u8| met | 1_u64.unbounded_shl((*width).into());
+        let mut narrower = widths.iter().fold(0, met) & mask(widest.into());
+        while narrower != 0 {
+            let low = width_of(narrower) - 1;
+            narrower ^= 1 << low;
+            let exceptions = rows_above(simd, &widths, low as u8);
+            let split = Self { low, high: usize::from(widest) - low, exceptions };
+            // Fewer low bits make the heap larger.
+            if split.heap_bytes() >= best.bytes() {
+                break;
+            }
             if split.bytes() < best.bytes() {
                 best = split;
             }
@@ -67,9 +77,13 @@ impl Split {
         best
     }
 
+    fn exceptions(&self) -> usize {
+        self.exceptions.count_ones() as usize
+    }
+
     /// Returns the bytes in the heap.
     fn heap_bytes(&self) -> usize {
-        match self.exceptions {
+        match self.exceptions() {
             0 => 1,
             exceptions => 2 + exceptions + (exceptions * self.high).div_ceil(8),
         }
@@ -80,34 +94,72 @@ impl Split {
         self.low * Groups128::LINE_BYTES + self.heap_bytes()
     }
 
-    /// Appends the exceptions of `keys`, and keeps their low bits.
-    fn put(&self, keys: &mut [u64], heap: &mut Vec<u8>) {
-        heap.push(self.exceptions as u8);
+    /// Appends the exceptions of `keys`.
+    fn put(&self, keys: &[u64], heap: &mut Vec<u8>) {
+        heap.push(self.exceptions() as u8);
         if self.exceptions == 0 {
             return;
         }
         heap.push(self.high as u8);
-        let (mut bits, mut filled) = (0_u128, 0);
-        let mut highs = Vec::with_capacity((self.exceptions * self.high).div_ceil(8));
-        for (position, key) in keys.iter_mut().enumerate() {
-            let high = key.unbounded_shr(self.low as u32);
-            if high == 0 {
-                continue;
-            }
-            heap.push(position as u8);
-            *key &= mask(self.low);
-            bits |= u128::from(high) << filled;
+        heap.extend(rows_of(self.exceptions).map(|row| row as u8));
+        let (mut word, mut filled) = (0_u64, 0);
+        for row in rows_of(self.exceptions) {
+            let high = keys[row] >> self.low;
+            word |= high << filled;
             filled += self.high;
-            while filled >= 8 {
-                highs.push(bits as u8);
-                bits >>= 8;
-                filled -= 8;
+            if filled >= 64 {
+                heap.extend_from_slice(&word.to_le_bytes());
+                filled -= 64;
+                word = high.unbounded_shr((self.high - filled) as u32);
             }
         }
-        if filled > 0 {
-            highs.push(bits as u8);
+        heap.extend_from_slice(&word.to_le_bytes()[..filled.div_ceil(8)]);
+    }
+}
+
+/// Returns bit `i` for each width `i` that is above `low`.
+#[inline(always)]
+fn rows_above<S: Simd>(simd: S, widths: &[u8; GROUP_ROWS], low: u8) -> u128 {
+    let low = simd.splat(low);
+    let mut rows = 0;
+    for at in (0..GROUP_ROWS).step_by(S::lanes::<u8>()) {
+        rows |= u128::from(simd.load(&widths[at..]).gt(low).to_bits()) << at;
+    }
+    rows
+}
+
+/// Returns the places of the bits that are set, ascending.
+fn rows_of(mut bits: u128) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let row = bits.trailing_zeros() as usize;
+        (bits != 0).then(|| {
+            bits &= bits - 1;
+            row
+        })
+    })
+}
+
+/// Returns the splits of one of each `every` groups of `keys`, from the first on.
+pub(crate) fn splits(flavour: Flavour, keys: &[u64], every: usize) -> Vec<Split> {
+    let groups = keys.len().div_ceil(GROUP_ROWS);
+    let mut splits = vec![Split::default(); groups.div_ceil(every)];
+    flavour.fill(FindSplits { keys, every }, &mut splits);
+    splits
+}
+
+struct FindSplits<'a> {
+    keys: &'a [u64],
+    every: usize,
+}
+
+impl Fill for FindSplits<'_> {
+    type Out = [Split];
+
+    #[inline(always)]
+    fn fill<S: Simd>(self, simd: S, out: &mut [Split]) {
+        for (out, keys) in out.iter_mut().zip(self.keys.chunks(GROUP_ROWS).step_by(self.every)) {
+            *out = Split::of(simd, keys);
         }
-        heap.extend_from_slice(&highs);
     }
 }
 
@@ -115,18 +167,17 @@ impl KeyFormat for SimdFastPfor {
     type Reader<'a> = Reader<'a>;
 
     fn encode(flavour: Flavour, keys: &[u64], _: usize) -> Sections {
-        let splits: Vec<Split> = keys.chunks(GROUP_ROWS).map(Split::of).collect();
-        let mut low = keys.to_vec();
-        let mut heap = Vec::new();
+        let splits = splits(flavour, keys, 1);
+        let mut heap = Vec::with_capacity(splits.iter().map(Split::heap_bytes).sum());
         let starts = groups::directory(splits.iter().map(|split| split.low));
         let mut offsets = starts.as_flattened().to_vec();
-        for (index, (keys, split)) in low.chunks_mut(GROUP_ROWS).zip(&splits).enumerate() {
+        for (index, (keys, split)) in keys.chunks(GROUP_ROWS).zip(&splits).enumerate() {
             if index.is_multiple_of(PAGE_ROWS / GROUP_ROWS) {
                 offsets.extend_from_slice(&(heap.len() as u32).to_le_bytes());
             }
             split.put(keys, &mut heap);
         }
-        let values = groups::pack(flavour, &low, &starts, References::None);
+        let values = groups::pack(flavour, keys, &starts, References::None);
         Sections { values, offsets, heap, entries: 0 }
     }
 
@@ -156,12 +207,13 @@ struct Exceptions<'a> {
     /// Bits of a high part.
     high: usize,
     positions: &'a [u8],
+    /// The heap from the high parts on.
     highs: &'a [u8],
 }
 
 impl<'a> Exceptions<'a> {
     /// Splits those of the next group off `heap`; `None` if it ends before they do.
-    #[inline]
+    #[inline(always)]
     fn next(heap: &mut &'a [u8]) -> Option<Self> {
         let (count, rest) = heap.split_first()?;
         *heap = rest;
@@ -170,31 +222,32 @@ impl<'a> Exceptions<'a> {
         }
         let (high, rest) = rest.split_first()?;
         let (count, high) = (usize::from(*count), usize::from(*high));
-        let (positions, rest) = rest.split_at_checked(count)?;
-        let (highs, rest) = rest.split_at_checked((count * high).div_ceil(8))?;
-        *heap = rest;
+        let (positions, highs) = rest.split_at_checked(count)?;
+        *heap = highs.get((count * high).div_ceil(8)..)?;
         (high <= WIDTH_MAX).then_some(Self { high, positions, highs })
     }
 
     /// Returns the high part of exception `index`.
-    #[inline]
+    #[inline(always)]
     fn high(&self, index: usize) -> u64 {
         let bit = index * self.high;
-        let bytes = &self.highs[bit / 8..];
-        if self.high <= 56
-            && let Some(word) = bytes.first_chunk()
-        {
-            return u64::from_le_bytes(*word) >> (bit % 8) & mask(self.high);
-        }
-        let word = match bytes.first_chunk() {
-            Some(word) => u128::from_le_bytes(*word),
-            None => {
-                let mut word = [0; 16];
-                word[..bytes.len()].copy_from_slice(bytes);
-                u128::from_le_bytes(word)
+        match self.highs.get(bit / 8..).and_then(|bytes| bytes.first_chunk()) {
+            // Seven bits at most are shifted out.
+            Some(word) if self.high <= 57 => {
+                u64::from_le_bytes(*word) >> (bit % 8) & mask(self.high)
             }
-        };
-        (word >> (bit % 8)) as u64 & mask(self.high)
+            _ => self.high_near_end(bit),
+        }
+    }
+
+    /// Returns the high part that begins at `bit`; where the heap ends early, zeros.
+    #[cold]
+    fn high_near_end(&self, bit: usize) -> u64 {
+        let mut word = [0; 16];
+        for (out, byte) in word.iter_mut().zip(self.highs.iter().skip(bit / 8)) {
+            *out = *byte;
+        }
+        (u128::from_le_bytes(word) >> (bit % 8)) as u64 & mask(self.high)
     }
 }
 
@@ -211,26 +264,47 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Adds the high parts to the unpacked low parts of a page.
+struct Patch<'r, 'a, K> {
+    reader: &'r Reader<'a>,
+    page: usize,
+    key: PhantomData<K>,
+}
+
+impl<K: Key> Fill for Patch<'_, '_, K> {
+    type Out = [K];
+
+    #[inline(always)]
+    fn fill<S: Simd>(self, _: S, out: &mut [K]) {
+        let Self { reader, page, .. } = self;
+        let mut heap = reader.exceptions_of_page(page);
+        let first = page * (PAGE_ROWS / GROUP_ROWS);
+        for (index, out) in out.as_chunks_mut::<GROUP_ROWS>().0.iter_mut().enumerate() {
+            let Some(exceptions) = Exceptions::next(&mut heap) else { continue };
+            if exceptions.high == 0 {
+                continue;
+            }
+            let low = reader.groups.places.group(first + index).1 as u32;
+            for (index, position) in exceptions.positions.iter().enumerate() {
+                let high = exceptions.high(index).unbounded_shl(low);
+                // Positions of damaged blocks lead to wrong rows.
+                let key = &mut out[usize::from(*position) % GROUP_ROWS];
+                *key = key.plus(K::from_u64(high));
+            }
+        }
+    }
+}
+
 impl KeyReader for Reader<'_> {
     const STEP: usize = PAGE_ROWS;
 
     fn unpack<K: Key>(&self, flavour: Flavour, base: K, first: usize, out: &mut [MaybeUninit<K>]) {
-        let first_group = first / GROUP_ROWS;
-        self.groups.unpack(flavour, self.shape.width, base, first_group, out);
-        let mut heap: &[u8] = &[];
-        for (index, out) in initialized_mut(out).chunks_mut(GROUP_ROWS).enumerate() {
-            let group = first_group + index;
-            if group.is_multiple_of(PAGE_ROWS / GROUP_ROWS) {
-                heap = self.exceptions_of_page(group / (PAGE_ROWS / GROUP_ROWS));
-            }
-            let Some(exceptions) = Exceptions::next(&mut heap) else { continue };
-            let low = self.groups.places.group(group).1 as u32;
-            for (index, position) in exceptions.positions.iter().enumerate() {
-                if let Some(key) = out.get_mut(usize::from(*position)) {
-                    let high = exceptions.high(index).unbounded_shl(low);
-                    *key = key.plus(K::from_u64(high));
-                }
-            }
+        // Page by page: what is patched is in the L1 cache still.
+        for (index, out) in out.chunks_mut(PAGE_ROWS).enumerate() {
+            let page = first / PAGE_ROWS + index;
+            let group = page * (PAGE_ROWS / GROUP_ROWS);
+            self.groups.unpack(flavour, self.shape.width, base, group, out);
+            flavour.fill(Patch { reader: self, page, key: PhantomData }, initialized_mut(out));
         }
     }
 
@@ -275,7 +349,10 @@ mod tests {
     fn layout_is_the_one_drawn() {
         let mut keys = [2; 128];
         keys[..4].copy_from_slice(&[3, 1, 2, 900]);
-        assert_eq!(Split::of(&keys), Split { low: 2, high: 8, exceptions: 1 });
+        for flavour in Flavour::available() {
+            let expected = Split { low: 2, high: 8, exceptions: 1 << 3 };
+            assert_eq!(splits(flavour, &keys, 1), [expected]);
+        }
         let sections = SimdFastPfor::encode(Flavour::active(), &keys, 10);
         assert_eq!(sections.heap, [1, 8, 3, 225]);
         assert_eq!(sections.offsets, [0, 0, 2, 0, 0, 0, 0, 0]);

@@ -6,7 +6,7 @@
 use std::cell::Cell;
 use std::ops::Range;
 
-use nacre_simd::{Flavour, Kernel, Lane, Mask, Register, Simd};
+use nacre_simd::{Flavour, IndexedBy, Kernel, Lane, Mask, Register, Simd};
 
 use super::numbers::Numbers;
 use crate::CHUNK_ROWS;
@@ -37,6 +37,35 @@ impl Totals {
     }
 }
 
+/// Totals of repeated keys, of the rows of a block.
+pub(crate) struct RepeatTotals {
+    /// Sum of the lower halves of all keys: below 2^48, since there are at most 2^16 rows.
+    low: u64,
+    /// Sum of the upper halves.
+    high: u64,
+    min: u64,
+    max: u64,
+}
+
+impl RepeatTotals {
+    pub(crate) const NONE: Self =
+        Self { low: 0, high: 0, min: Totals::NONE.min, max: Totals::NONE.max };
+
+    /// Adds `key`, which comes `count` times.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, key: u64, count: usize) {
+        self.low += (key & u64::from(u32::MAX)) * count as u64;
+        self.high += (key >> 32) * count as u64;
+        self.min = self.min.min(key);
+        self.max = self.max.max(key);
+    }
+
+    pub(crate) fn totals(&self) -> Totals {
+        let sum = u128::from(self.low) + (u128::from(self.high) << 32);
+        Totals { sum, min: self.min, max: self.max }
+    }
+}
+
 /// What a total is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
@@ -54,6 +83,9 @@ pub(crate) fn totals_of_keys<R: KeyReader>(
     width: usize,
     rows: Range<usize>,
 ) -> Totals {
+    if let Some(totals) = reader.totals(flavour, wanted, rows.clone()) {
+        return totals;
+    }
     let decoded = |rows: Range<usize>| {
         let mut all = Totals::NONE;
         if width <= NARROW_WIDTH_MAX {
@@ -96,6 +128,39 @@ pub(crate) fn totals<N: Numbers>(
     match wanted {
         Wanted::Sum => flavour.run(Total::<_, false> { numbers, validity }),
         Wanted::All => flavour.run(Total::<_, true> { numbers, validity }),
+    }
+}
+
+/// Returns the sum of the entries that `codes` stand for; a code past the last stands for it.
+/// `entries` are not empty.
+pub(crate) fn sum_of_entries<T: Lane + IndexedBy<I>, I: Lane>(
+    flavour: Flavour,
+    entries: &[T],
+    codes: &[I],
+) -> u128 {
+    debug_assert!(codes.len() <= CHUNK_ROWS, "sums are made for the rows of a block");
+    flavour.run(EntrySum { entries, codes })
+}
+
+struct EntrySum<'a, T, I> {
+    entries: &'a [T],
+    codes: &'a [I],
+}
+
+impl<T: Lane + IndexedBy<I>, I: Lane> Kernel for EntrySum<'_, T, I> {
+    type Output = u128;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> u128 {
+        let mut state = Running::<S, T, false>::new(simd);
+        let (whole, rest) =
+            self.codes.split_at(self.codes.len() - self.codes.len() % S::lanes::<I>());
+        for codes in whole.chunks_exact(S::lanes::<I>()) {
+            state.take(simd.gather(self.entries, simd.load(codes)));
+        }
+        let last = self.entries.len() - 1;
+        let entry = |code: &I| self.entries[(code.to_bits() as usize).min(last)].to_bits();
+        state.totals().sum + rest.iter().map(|code| u128::from(entry(code))).sum::<u128>()
     }
 }
 

@@ -10,15 +10,20 @@
 //! keys in the bytes each that [`narrow`] gives the width. No offsets.
 
 use std::mem::MaybeUninit;
+use std::ops::Range;
 
-use nacre_simd::{Fill, Flavour, Simd};
+use nacre_simd::{Fill, Flavour, IndexedBy, Simd};
 
 use super::{code_width, distinct};
 use crate::BlockError;
-use crate::format::integer::Key;
+use crate::format::integer::{Key, initialized};
 use crate::format::keys::{KeyFormat, KeyReader, SectionBytes, Sections, Shape};
 use crate::format::keys::{check_entries, wrong_size};
 use crate::format::{narrow, static_bp};
+use crate::kernel::totals::{Totals, Wanted, sum_of_entries, totals_of_keys};
+
+/// Rows for each entry from which on a table of the entries is worth making for a sum.
+const ROWS_PER_ENTRY_MIN: usize = 4;
 
 /// Dictionary of keys.
 pub(crate) struct KeyDictionary;
@@ -61,6 +66,20 @@ pub(crate) struct Reader<'a> {
     heap: &'a [u8],
 }
 
+impl Reader<'_> {
+    /// Returns the sum of the keys of the rows `rows`, which fit a `K`. There is an entry.
+    fn sum<K: Key + IndexedBy<K>>(&self, flavour: Flavour, rows: Range<usize>) -> u128 {
+        let mut entries = vec![MaybeUninit::new(K::default()); self.entries];
+        narrow::unpack(self.heap, self.bytes_each, K::default(), &mut entries);
+        let entries = initialized(&entries);
+        let mut sum = 0;
+        self.codes.for_each_run::<K>(flavour, rows, |codes| {
+            sum += sum_of_entries(flavour, entries, codes);
+        });
+        sum
+    }
+}
+
 impl KeyReader for Reader<'_> {
     const STEP: usize = static_bp::Reader::STEP;
 
@@ -77,6 +96,28 @@ impl KeyReader for Reader<'_> {
             flavour.fill(LookUp { codes, heap, bytes_each, base }, now);
             out = later;
         });
+    }
+
+    /// Entries are ordered, so that the least code has the least key. Keys are looked up for the
+    /// sum alone, in registers, if that is worth making a table.
+    fn totals(&self, flavour: Flavour, wanted: Wanted, rows: Range<usize>) -> Option<Totals> {
+        let bytes_each = self.bytes_each;
+        if rows.len() < self.entries * ROWS_PER_ENTRY_MIN || self.entries == 0 || bytes_each == 0 {
+            return None;
+        }
+        let mut totals = Totals::NONE;
+        if wanted == Wanted::All {
+            let width = code_width(self.entries);
+            let codes = totals_of_keys(&self.codes, flavour, Wanted::All, width, rows.clone());
+            let entry = |code: u64| narrow::get(self.heap, bytes_each, code as usize);
+            (totals.min, totals.max) = (entry(codes.min), entry(codes.max));
+        }
+        totals.sum = if bytes_each <= 4 {
+            self.sum::<u32>(flavour, rows)
+        } else {
+            self.sum::<u64>(flavour, rows)
+        };
+        Some(totals)
     }
 
     #[inline]
