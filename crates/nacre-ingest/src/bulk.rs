@@ -69,7 +69,10 @@ fn located(error: Error, loader: &Loader) -> Error {
     let Some(StoreError::DuplicateKey(duplicate)) = error.store_error() else {
         return error;
     };
-    match loader.locate(duplicate.chunk, u64::from(duplicate.row)) {
+    let Some((chunk, row)) = duplicate.loaded_at else {
+        return error;
+    };
+    match loader.locate(chunk, u64::from(row)) {
         Ok(location) => error.with_location(location),
         // The file cannot be read any more: the key alone has to do.
         Err(_) => error,

@@ -38,7 +38,9 @@ pub(crate) fn kind_of(error: &StoreError) -> ErrorKind {
     match error.kind() {
         StoreKind::Open => ErrorKind::Open,
         StoreKind::TableExists => ErrorKind::DuplicateObject,
-        StoreKind::UnknownTable | StoreKind::UnknownColumn => ErrorKind::UndefinedObject,
+        StoreKind::UnknownTable | StoreKind::UnknownColumn | StoreKind::UnknownIndex => {
+            ErrorKind::UndefinedObject
+        }
         StoreKind::InvalidDefinition => ErrorKind::InvalidStatement,
         StoreKind::NullViolation | StoreKind::DuplicateKey => ErrorKind::ConstraintViolation,
         StoreKind::InvalidValue => ErrorKind::InvalidData,

@@ -70,6 +70,10 @@ impl Chunk {
         self.number
     }
 
+    pub(crate) fn table(&self) -> &Arc<Table> {
+        &self.table
+    }
+
     pub(crate) fn load_id(&self) -> LoadId {
         self.load.id()
     }

@@ -20,13 +20,15 @@ pub enum ErrorKind {
     UnknownTable,
     /// The table has no such column.
     UnknownColumn,
+    /// The table has no such index.
+    UnknownIndex,
     /// A definition contradicts itself.
     InvalidDefinition,
     /// A null in a column that forbids it.
     NullViolation,
     /// A value that its column cannot hold.
     InvalidValue,
-    /// Two rows with the same primary key.
+    /// Two rows with the same key.
     DuplicateKey,
     /// Another transaction changed what this one wrote or read; roll back and try again.
     SerializationConflict,
@@ -89,6 +91,10 @@ pub enum Error {
     UnknownColumn {
         table: String,
         column: String,
+    },
+    UnknownIndex {
+        index: String,
+        table: String,
     },
     UnknownDomain {
         domain: String,
@@ -155,7 +161,7 @@ pub enum Error {
     },
 }
 
-/// Two rows of a table have the same primary key.
+/// Two rows of a table have the same key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DuplicateKey {
     pub table: String,
@@ -164,10 +170,9 @@ pub struct DuplicateKey {
     pub columns: String,
     /// Key values as text, such as `1, x`.
     pub key: String,
-    /// Chunk of this load that holds the later of the two rows.
-    pub chunk: u64,
-    /// Row in that chunk.
-    pub row: u32,
+    /// The chunk of this load that holds the later of the two rows, and its row there; `None` if
+    /// that one was inserted by a transaction.
+    pub loaded_at: Option<(u64, u32)>,
 }
 
 /// Result of the store.
@@ -195,6 +200,7 @@ impl Error {
             Self::TableExists { .. } => ErrorKind::TableExists,
             Self::UnknownTable { .. } => ErrorKind::UnknownTable,
             Self::UnknownColumn { .. } => ErrorKind::UnknownColumn,
+            Self::UnknownIndex { .. } => ErrorKind::UnknownIndex,
             Self::UnknownDomain { .. } | Self::InvalidDefinition { .. } => {
                 ErrorKind::InvalidDefinition
             }
@@ -249,6 +255,9 @@ impl fmt::Display for Error {
             Self::UnknownTable { table } => write!(f, "relation \"{table}\" does not exist"),
             Self::UnknownColumn { table, column } => {
                 write!(f, "column \"{column}\" of relation \"{table}\" does not exist")
+            }
+            Self::UnknownIndex { index, table } => {
+                write!(f, "index \"{index}\" of relation \"{table}\" does not exist")
             }
             Self::UnknownDomain { domain, table } => {
                 write!(f, "memory domain \"{domain}\" of table \"{table}\" is not open")

@@ -1,15 +1,86 @@
-//! Primary keys in a form whose byte order is the key order.
+//! Keys in a form whose byte order is the key order: those of primary keys and of indexes.
 //!
 //! Each key column becomes bytes that compare like its values: whole numbers big-endian with the
 //! sign bit flipped, floats likewise after ordering their bits, strings with each zero byte
-//! followed by 0xFF and ended by two zero bytes. Concatenated, they compare like the key.
+//! followed by 0xFF and ended by two zero bytes. A column that may be null has a byte before that,
+//! 0 for a value and 1, without anything after it, for null: nulls come last. Concatenated, columns
+//! compare like the key.
+//!
+//! Chunks' key ranges are stored in this form (`docs/layout.md`).
 //!
 //! # Invariants
-//! 1. Two keys are equal exactly when their bytes are equal; -0 and 0 are one key, all NaNs too.
+//! 1. Two keys are equal exactly when their bytes are equal; -0 and 0 are one key, all NaNs too,
+//!    and, other than in SQL, all nulls.
+//! 2. No key is the beginning of another one of the same columns.
 
-use nacre_column::{ColumnBuffer, ColumnType, Values};
+use nacre_column::{ColumnBuffer, ColumnType};
 
-/// The primary keys of the rows of one chunk, in row order.
+use crate::schema::TableSchema;
+use crate::value::ValueRef;
+
+/// Bytes before a column that may be null.
+const PRESENT: u8 = 0;
+const NULL: u8 = 1;
+
+/// One column of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct KeyColumn {
+    pub(crate) column: usize,
+    column_type: ColumnType,
+    is_nullable: bool,
+}
+
+/// The columns of a key, in its order, and how they become bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct KeyColumns(Vec<KeyColumn>);
+
+impl KeyColumns {
+    /// Makes a key of `columns`, which the table has.
+    pub(crate) fn new(schema: &TableSchema, columns: &[usize]) -> Self {
+        let key_column = |&column: &usize| {
+            let definition = &schema.columns[column];
+            let (column_type, is_nullable) = (definition.column_type, definition.is_nullable);
+            KeyColumn { column, column_type, is_nullable }
+        };
+        Self(columns.iter().map(key_column).collect())
+    }
+
+    pub(crate) fn columns(&self) -> impl ExactSizeIterator<Item = usize> {
+        self.0.iter().map(|column| column.column)
+    }
+
+    pub(crate) fn contains(&self, column: usize) -> bool {
+        self.columns().any(|there| there == column)
+    }
+
+    /// Appends the bytes of a key, or of its first columns, whose values fit their columns. Returns
+    /// whether one of them is null.
+    pub(crate) fn encode<'a>(
+        &self,
+        values: impl IntoIterator<Item = ValueRef<'a>>,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let mut has_null = false;
+        for (column, value) in self.0.iter().zip(values) {
+            if column.is_nullable {
+                out.push(if value.is_null() { NULL } else { PRESENT });
+            }
+            has_null |= value.is_null();
+            push_value(value, column.column_type, out);
+        }
+        has_null
+    }
+}
+
+/// Returns the first byte string after all that begin with `prefix`, if there is any.
+pub(crate) fn end_of_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|&byte| byte != u8::MAX)?;
+    let mut end = prefix[..=last].to_vec();
+    end[last] += 1;
+    Some(end)
+}
+
+/// The primary keys of the rows of one chunk, in row order. Their columns are never null.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Keys {
     offsets: Vec<u32>,
@@ -25,7 +96,7 @@ impl Keys {
         keys.offsets.reserve(rows);
         for row in 0..rows {
             for column in columns {
-                push_value(column, row, &mut keys.data);
+                push_value(ValueRef::of(column, row), column.column_type(), &mut keys.data);
             }
             keys.offsets.push(keys.data.len() as u32);
         }
@@ -69,19 +140,16 @@ fn fixed_bytes(column_type: ColumnType) -> usize {
     }
 }
 
-fn push_value(column: &ColumnBuffer, row: usize, out: &mut Vec<u8>) {
-    match column.values() {
-        Values::Int64(values) => push_int(values[row], column.column_type(), out),
-        Values::Int128(values) => {
-            out.extend_from_slice(&(values[row] ^ i128::MIN).to_be_bytes());
+fn push_value(value: ValueRef<'_>, column_type: ColumnType, out: &mut Vec<u8>) {
+    match value {
+        ValueRef::Null => {}
+        ValueRef::Int(value) => push_int(value, column_type, out),
+        ValueRef::Int128(value) => out.extend_from_slice(&(value ^ i128::MIN).to_be_bytes()),
+        ValueRef::Float32(value) => {
+            out.extend_from_slice(&ordered_bits(f64::from(value)).to_be_bytes());
         }
-        Values::Float32(values) => {
-            out.extend_from_slice(&ordered_bits(f64::from(values[row])).to_be_bytes());
-        }
-        Values::Float64(values) => {
-            out.extend_from_slice(&ordered_bits(values[row]).to_be_bytes());
-        }
-        Values::Bytes(values) => push_bytes(values.get(row), out),
+        ValueRef::Float64(value) => out.extend_from_slice(&ordered_bits(value).to_be_bytes()),
+        ValueRef::Bytes(value) => push_bytes(value, out),
     }
 }
 
@@ -157,6 +225,50 @@ mod tests {
         let number = ints(ColumnType::Integer, &[1, 2, 0]);
         let keys = Keys::new(&[&text, &number]);
         assert!(keys.get(0) < keys.get(1) && keys.get(1) < keys.get(2));
+    }
+
+    #[test]
+    fn nulls_come_last_and_are_told_apart_from_values() {
+        let definition = |name: &str, column_type| crate::schema::ColumnDef {
+            name: name.into(),
+            column_type,
+            is_nullable: true,
+            replicas: None,
+        };
+        let schema = TableSchema {
+            name: "t".into(),
+            columns: vec![
+                definition("a", ColumnType::Integer),
+                definition("b", ColumnType::Varchar { max_chars: None }),
+            ],
+            primary_key: None,
+            primary_key_name: String::new(),
+            replicas: None,
+        };
+        let columns = KeyColumns::new(&schema, &[1, 0]);
+        let encode = |values: [ValueRef<'_>; 2]| {
+            let mut key = Vec::new();
+            let has_null = columns.encode(values, &mut key);
+            assert_eq!(has_null, values.iter().any(|value| value.is_null()));
+            key
+        };
+        let (null, text, number) =
+            (ValueRef::Null, ValueRef::Bytes(b"\xff\xff"), ValueRef::Int(-1));
+        let keys = [[text, number], [text, null], [null, number], [null, null]].map(encode);
+        assert!(keys.is_sorted_by(|a, b| a < b), "{keys:?}");
+        let mut prefix = Vec::new();
+        columns.encode([text], &mut prefix);
+        let end = end_of_prefix(&prefix).unwrap();
+        assert!(keys[..2].iter().all(|key| *key >= prefix && *key < end) && keys[2] >= end);
+        assert!(columns.columns().eq([1, 0]) && columns.contains(0) && !columns.contains(2));
+    }
+
+    #[test]
+    fn end_of_a_prefix_is_past_all_its_keys() {
+        assert_eq!(end_of_prefix(b"a"), Some(b"b".to_vec()));
+        assert_eq!(end_of_prefix(b"a\xff\xff"), Some(b"b".to_vec()));
+        assert_eq!(end_of_prefix(b"\xff"), None);
+        assert_eq!(end_of_prefix(b""), None);
     }
 
     #[test]

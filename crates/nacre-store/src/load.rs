@@ -29,6 +29,7 @@ use nacre_simd::Flavour;
 use crate::directory::{ChunkInfo, KeyRange, Layout, PartId};
 use crate::domains::DRAM_DOMAIN;
 use crate::error::{DuplicateKey, Error, Result};
+use crate::index::TableIndex;
 use crate::key::Keys;
 use crate::manifest::{LoadId, LoadRecord, PartRecord};
 use crate::part_writer::{BlockName, PartWriter};
@@ -320,7 +321,11 @@ impl Load {
         let key_columns: Vec<&ColumnBuffer> = key.iter().map(|&column| &columns[column]).collect();
         let keys = Keys::new(&key_columns);
         if let Some(row) = keys.first_duplicate() {
-            return Err(duplicate_key(&self.table, &key_columns, index, row));
+            let primary = TableIndex::of_primary_key(&self.schema);
+            return Err(primary.map_or_else(
+                || Error::Internal { reason: "keys without a primary key".into() },
+                |primary| duplicate_key(&self.table, &primary, &key_columns, (index, row)),
+            ));
         }
         let (min, max) = (keys.iter().min(), keys.iter().max());
         Ok(min.zip(max).map(|(min, max)| KeyRange { min: min.to_vec(), max: max.to_vec() }))
@@ -334,33 +339,37 @@ fn publish(
     record: &LoadRecord,
 ) -> Result<()> {
     let _commit = table.commit_lock.lock().unwrap_or_else(PoisonError::into_inner);
-    uniqueness::check(table, load)?;
-    store.publish_load(table, load, record)
+    // From here on inserts look at the load too.
+    table.announce_load(load);
+    let published =
+        uniqueness::check(table, load).and_then(|()| store.publish_load(table, load, record));
+    table.withdraw_load(load);
+    published
 }
 
-/// Builds the error for a repeated key in `row` of chunk `chunk` of a load.
+/// Builds the error for a key of an index that is there twice, in a row of a chunk of a load.
 pub(crate) fn duplicate_key(
     table: &Table,
+    index: &TableIndex,
     key_columns: &[&ColumnBuffer],
-    chunk: u64,
-    row: usize,
+    (chunk, row): (u64, usize),
 ) -> Error {
-    let schema = table.schema();
-    let key = schema.primary_key.as_deref().unwrap_or_default();
-    let names: Vec<&str> = key.iter().map(|&index| schema.columns[index].name.as_str()).collect();
-    let values: Vec<String> = key_columns.iter().map(|column| value_text(column, row)).collect();
+    let schema = table.definition();
     Error::DuplicateKey(Box::new(DuplicateKey {
         table: schema.name.clone(),
-        constraint: schema.primary_key_name.clone(),
-        columns: names.join(", "),
-        key: values.join(", "),
-        chunk,
-        row: row as u32,
+        constraint: index.definition().name.clone(),
+        columns: index.columns_text(schema),
+        key: key_text(key_columns, row),
+        loaded_at: Some((chunk, row as u32)),
     }))
 }
 
-fn value_text(column: &ColumnBuffer, row: usize) -> String {
-    let mut bytes = Vec::new();
-    text::write_value(column, row, &mut bytes);
-    String::from_utf8_lossy(&bytes).into_owned()
+/// Returns a row of key columns as text, such as `1, x`.
+pub(crate) fn key_text(key_columns: &[&ColumnBuffer], row: usize) -> String {
+    let value_text = |column: &&ColumnBuffer| {
+        let mut bytes = Vec::new();
+        text::write_value(column, row, &mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    key_columns.iter().map(value_text).collect::<Vec<_>>().join(", ")
 }

@@ -17,6 +17,7 @@ use nacre_column::{Bitmap, ColumnType, REPLICAS_MAX, ReplicaPolicy};
 use crate::chunk::Chunk;
 use crate::error::{Error, Result};
 use crate::hot::{FrozenDeletes, HotChunkRef, HotList};
+use crate::index::TableIndexes;
 use crate::manifest::{LoadId, TableId};
 use crate::mvcc::{Snapshot, Stamps};
 use crate::schema::TableSchema;
@@ -57,6 +58,9 @@ pub struct Table {
     hot: HotList,
     /// Deletes by load and number of the chunk in it; most chunks have none.
     deletes: RwLock<BTreeMap<(LoadId, u32), Arc<FrozenDeletes>>>,
+    indexes: TableIndexes,
+    /// Loads that are about to be published.
+    pending: Mutex<Vec<Arc<StoredLoad>>>,
     /// Blocks handed out, at `column * REPLICAS_MAX + replica`.
     reads: Vec<AtomicU64>,
     is_dropped: AtomicBool,
@@ -82,9 +86,11 @@ impl Table {
             hot: HotList::new(&column_types, stamps),
             column_types,
             schema: RwLock::new(Arc::clone(&definition)),
+            indexes: TableIndexes::new(&definition),
             definition,
             loads: RwLock::default(),
             deletes: RwLock::default(),
+            pending: Mutex::default(),
             reads: (0..counters).map(|_| AtomicU64::new(0)).collect(),
             is_dropped: AtomicBool::new(false),
             waker: Arc::clone(waker),
@@ -142,6 +148,28 @@ impl Table {
     #[inline]
     pub(crate) fn hot(&self) -> &HotList {
         &self.hot
+    }
+
+    pub(crate) fn table_indexes(&self) -> &TableIndexes {
+        &self.indexes
+    }
+
+    /// Returns the loads that are about to be published. Who wants all loads asks for these first:
+    /// one that is not among them has yet to look at the indexes, or is published.
+    pub(crate) fn pending_loads(&self) -> Vec<Arc<StoredLoad>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Notes a load that is about to be published.
+    pub(crate) fn announce_load(&self, load: &Arc<StoredLoad>) {
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        pending.push(Arc::clone(load));
+    }
+
+    /// Notes that a load is published, or never will be.
+    pub(crate) fn withdraw_load(&self, load: &Arc<StoredLoad>) {
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        pending.retain(|other| !Arc::ptr_eq(other, load));
     }
 
     /// Checks that the table has these columns.

@@ -1,29 +1,39 @@
-//! Primary keys across chunks: is a key of a new load in any other chunk?
+//! Keys of a load: is one of them in any other row?
 //!
-//! 1. Each chunk's smallest and largest key are in its directory. Only keys in a range that two
-//!    chunks share, one of them new, can be doubles; for loads in key order these ranges are
-//!    empty or hold a handful of rows, and no block is read at all.
+//! 1. Each chunk's smallest and largest primary key are in its directory. Only keys in a range that
+//!    two chunks share, one of them new, can be doubles; for loads in key order these ranges are
+//!    empty or hold a handful of rows, and no block is read at all. Of other unique keys no ranges
+//!    are known: all are looked at.
 //! 2. The rows whose keys lie in such a range are collected, from the blocks of the key columns,
 //!    and sorted by key; equal neighbours are doubles.
+//! 3. Hot rows are asked through their index, as for an insert.
 //!
 //! Memory is bounded: keys are collected in passes over disjoint parts of the key's hash space,
 //! so that about [`PASS_ROWS_MAX`] rows are held at a time.
 
 use std::cmp::Ordering;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use nacre_column::ColumnBuffer;
 
 use crate::chunk::Chunk;
 use crate::directory::KeyRange;
-use crate::error::Result;
-use crate::key::Keys;
+use crate::error::{Error, Result};
+use crate::hot::KeyClaim;
+use crate::id::{CommitTs, TX_ID_FIRST, TxId};
+use crate::index::TableIndex;
 use crate::load::duplicate_key;
+use crate::mvcc::Snapshot;
 use crate::stored_load::StoredLoad;
 use crate::table::Table;
+use crate::value::ValueRef;
 
 /// Rows held in one pass; with short keys about 64 bytes each, 256 MiB together.
 const PASS_ROWS_MAX: u64 = 4 << 20;
+
+/// What a load sees: all that is committed. No transaction has this id.
+const COMMITTED: Snapshot = Snapshot { start: CommitTs(TX_ID_FIRST - 1), tx: TxId(u64::MAX) };
 
 /// One candidate row. Rows of the table sort before rows of the load.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,16 +44,19 @@ struct Candidate {
     row: usize,
 }
 
-/// Checks the keys of the unpublished `load` against each other and against `table`.
+/// Checks the keys of the announced `load` against each other and against `table`.
 ///
 /// # Errors
-/// [`crate::Error::DuplicateKey`] naming the first such row of the load, or a damaged block.
+/// [`Error::DuplicateKey`] naming the first such row of the load; [`Error::SerializationConflict`]
+/// if a transaction that has not ended inserted or deleted such a row; a damaged block.
 pub(crate) fn check(table: &Arc<Table>, load: &Arc<StoredLoad>) -> Result<()> {
     check_with_limit(table, load, PASS_ROWS_MAX)
 }
 
 fn check_with_limit(table: &Arc<Table>, load: &Arc<StoredLoad>, pass_rows_max: u64) -> Result<()> {
-    if table.schema().primary_key.is_none() {
+    let indexes = table.table_indexes().all();
+    let mut unique = indexes.iter().filter(|index| index.definition().is_unique).peekable();
+    if unique.peek().is_none() {
         return Ok(());
     }
     let old = table.snapshot().chunks()?;
@@ -51,26 +64,48 @@ fn check_with_limit(table: &Arc<Table>, load: &Arc<StoredLoad>, pass_rows_max: u
     let new: Vec<Chunk> = (0..open.chunks.len())
         .map(|index| Chunk::new(table, load, &open, index, index as u64))
         .collect();
-    let shared = shared_ranges(&old, &new);
-    let affected: Vec<(bool, usize, &Chunk)> = [(false, &old), (true, &new)]
+    for index in unique {
+        check_frozen(table, index, (&old, &new), pass_rows_max)?;
+        check_hot(table, index, &new)?;
+    }
+    Ok(())
+}
+
+/// Checks the keys of new chunks against each other and against those of old ones.
+fn check_frozen(
+    table: &Arc<Table>,
+    index: &TableIndex,
+    (old, new): (&[Chunk], &[Chunk]),
+    pass_rows_max: u64,
+) -> Result<()> {
+    let is_primary = index.is_primary(table);
+    let shared = if is_primary { shared_ranges(old, new) } else { Vec::new() };
+    let is_shared = |chunk: &Chunk| match chunk.key_range() {
+        Some(range) if is_primary => overlaps(&shared, range),
+        _ => !is_primary,
+    };
+    let affected: Vec<(bool, usize, &Chunk)> = [(false, old), (true, new)]
         .into_iter()
         .flat_map(|(is_new, chunks)| {
             chunks.iter().enumerate().map(move |(index, chunk)| (is_new, index, chunk))
         })
-        .filter(|(_, _, chunk)| chunk.key_range().is_some_and(|range| overlaps(&shared, range)))
+        .filter(|(_, _, chunk)| is_shared(chunk))
         .collect();
     let rows: u64 = affected.iter().map(|(_, _, chunk)| chunk.rows() as u64).sum();
     let passes = rows.div_ceil(pass_rows_max).max(1);
     let mut first: Option<(usize, usize)> = None;
     for pass in 0..passes {
         let mut candidates = Vec::new();
-        for &(is_new, index, chunk) in &affected {
-            let keys = Keys::new(&key_columns(table, chunk)?.iter().collect::<Vec<_>>());
-            for (row, key) in keys.iter().enumerate() {
-                if covers(&shared, key) && hash(key) % passes == pass {
-                    candidates.push(Candidate { key: key.into(), is_new, chunk: index, row });
+        for &(is_new, number, chunk) in &affected {
+            for_each_key(index, chunk, |row, key, _| {
+                let is_candidate = (!is_primary || covers(&shared, key))
+                    && hash(key) % passes == pass
+                    && (is_new || claim(table, chunk, row).is_some());
+                if is_candidate {
+                    candidates.push(Candidate { key: key.into(), is_new, chunk: number, row });
                 }
-            }
+                Ok(())
+            })?;
         }
         candidates.sort_unstable();
         let later = candidates.windows(2).filter(|pair| pair[0].key == pair[1].key);
@@ -80,18 +115,78 @@ fn check_with_limit(table: &Arc<Table>, load: &Arc<StoredLoad>, pass_rows_max: u
     match first {
         None => Ok(()),
         Some((chunk, row)) => {
-            let columns = key_columns(table, &new[chunk])?;
+            let columns = key_columns(index, &new[chunk])?;
             let columns: Vec<&ColumnBuffer> = columns.iter().collect();
-            Err(duplicate_key(table, &columns, chunk as u64, row))
+            Err(duplicate_key(table, index, &columns, (chunk as u64, row)))
         }
     }
 }
 
+/// Returns what an old row says to another one with its key. Deletes that are not committed count
+/// as if they did not happen, so that a load that is published is right whatever becomes of them.
+fn claim(table: &Table, chunk: &Chunk, row: usize) -> Option<KeyClaim> {
+    match chunk.row_id(row as u16) {
+        Some(id) => table.claim(id, COMMITTED),
+        None => Some(KeyClaim::Taken),
+    }
+}
+
+/// Checks the keys of new chunks against those of hot rows.
+fn check_hot(table: &Table, index: &TableIndex, new: &[Chunk]) -> Result<()> {
+    for (number, chunk) in new.iter().enumerate() {
+        let bounds = match chunk.key_range() {
+            Some(range) if index.is_primary(table) => {
+                (Bound::Included(range.min.as_slice()), Bound::Included(range.max.as_slice()))
+            }
+            _ => (Bound::Unbounded, Bound::Unbounded),
+        };
+        if !index.has_keys(bounds) {
+            continue;
+        }
+        for_each_key(index, chunk, |row, key, columns| {
+            let mut claims = index.rows_of(key).into_iter();
+            match claims.find_map(|there| table.claim(there, COMMITTED)) {
+                None => Ok(()),
+                Some(KeyClaim::Taken) => {
+                    let columns: Vec<&ColumnBuffer> = columns.iter().collect();
+                    Err(duplicate_key(table, index, &columns, (number as u64, row)))
+                }
+                Some(_) => {
+                    let (table, name) = (table.definition().name.clone(), &index.definition().name);
+                    let reason = format!(
+                        "a transaction that has not ended inserted or deleted a key of constraint \
+                         \"{name}\" that the load has"
+                    );
+                    Err(Error::SerializationConflict { table, reason })
+                }
+            }
+        })?;
+    }
+    Ok(())
+}
+
 /// Decodes the key columns of `chunk`, in key order.
-fn key_columns(table: &Table, chunk: &Chunk) -> Result<Vec<ColumnBuffer>> {
-    let schema = table.schema();
-    let key = schema.primary_key.as_deref().unwrap_or_default();
-    key.iter().map(|&column| chunk.decode(column)).collect()
+fn key_columns(index: &TableIndex, chunk: &Chunk) -> Result<Vec<ColumnBuffer>> {
+    index.key().columns().map(|column| chunk.decode(column)).collect()
+}
+
+/// Calls `visit` with the rows of a chunk, their keys and all key columns. Rows with a null in
+/// their key are left out: they are equal to none.
+fn for_each_key(
+    index: &TableIndex,
+    chunk: &Chunk,
+    mut visit: impl FnMut(usize, &[u8], &[ColumnBuffer]) -> Result<()>,
+) -> Result<()> {
+    let columns = key_columns(index, chunk)?;
+    let mut key = Vec::new();
+    for row in 0..chunk.rows() {
+        key.clear();
+        let values = columns.iter().map(|column| ValueRef::of(column, row));
+        if !index.key().encode(values, &mut key) {
+            visit(row, &key, &columns)?;
+        }
+    }
+    Ok(())
 }
 
 /// Returns the ranges that a new chunk shares with any other chunk, disjoint and ascending.

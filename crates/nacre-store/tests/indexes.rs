@@ -223,7 +223,7 @@ fn numbers_in_any_order_are_found() {
     numbers(|at| at);
     numbers(|at| 20_000 - at);
     numbers(|at| at.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    numbers(|at| at << 40 | at % 7);
+    numbers(|at| (at << 40) | (at % 7));
 }
 
 #[test]

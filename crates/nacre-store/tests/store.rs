@@ -169,7 +169,8 @@ fn duplicate(old: &[Vec<ColumnBuffer>], new: &[Vec<ColumnBuffer>]) -> Option<(u6
         Err(Error::DuplicateKey(found)) => {
             assert_eq!(table.snapshot().rows(), rows_before);
             assert_eq!((found.constraint.as_str(), found.columns.as_str()), ("t_pkey", "k"));
-            Some((found.chunk, found.row, found.key))
+            let (chunk, row) = found.loaded_at.unwrap();
+            Some((chunk, row, found.key))
         }
         Err(error) => panic!("{error}"),
     }

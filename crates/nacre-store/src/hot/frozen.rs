@@ -98,6 +98,13 @@ impl FrozenDeletes {
         }
     }
 
+    /// Returns the stamp of a row's delete that some snapshot may not see, and whether everybody
+    /// sees that the row is deleted.
+    pub(super) fn state(&self, row: u16) -> (Option<u32>, bool) {
+        let deleted = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        (deleted.pending.get(&row).copied(), deleted.is_settled(row))
+    }
+
     /// Whether a row is deleted for a snapshot.
     pub(crate) fn is_deleted(&self, row: u16, snapshot: Snapshot, stamps: &Stamps) -> bool {
         let deleted = self.0.read().unwrap_or_else(PoisonError::into_inner);

@@ -6,6 +6,7 @@
 //! chunk needs, whose rows can only be deleted. [`list`] is the hot end of a table.
 
 mod chunk;
+mod claim;
 mod column;
 mod frozen;
 mod list;
@@ -16,7 +17,9 @@ mod versions;
 
 pub use chunk::HotChunkRef;
 pub(crate) use chunk::{HotChunk, WriteProblem};
+pub(crate) use claim::KeyClaim;
 pub(crate) use frozen::FrozenDeletes;
 pub(crate) use list::HotList;
-pub(crate) use rows::RowView;
+pub(crate) use rows::{HotRows, RowView};
 pub use single_version::SingleVersion;
+pub(crate) use versions::VersionKind;

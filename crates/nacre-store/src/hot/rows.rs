@@ -17,7 +17,7 @@ use nacre_column::{CHUNK_ROWS, ColumnType};
 use crate::error::Result;
 use crate::hot::column::{HotColumn, Image};
 use crate::hot::positions::RANGE_ROWS;
-use crate::hot::versions::{EntryId, VersionKind, Versions};
+use crate::hot::versions::{EntryId, VersionEntry, VersionKind, Versions};
 use crate::id::CommitTs;
 use crate::mvcc::{Snapshot, Stamps};
 use crate::predicate_log::ColumnSet;
@@ -313,6 +313,16 @@ impl HotRows {
             at = entry.next;
         }
         columns
+    }
+
+    /// Returns the changes of a row that may still have to be undone, newest first.
+    pub(crate) fn changes(&self, row: usize) -> impl Iterator<Item = &VersionEntry> {
+        let mut at = self.versions.head(row);
+        std::iter::from_fn(move || {
+            let entry = (at != 0).then(|| self.versions.entry(at))?;
+            at = entry.next;
+            Some(entry)
+        })
     }
 
     /// Calls `on_run` for runs of rows that everybody sees as they stand, and `on_row` for the

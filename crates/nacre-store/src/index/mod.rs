@@ -3,26 +3,34 @@
 //! - [`ArtIndex`]: an adaptive radix tree, for points, ranges and ranges backwards;
 //! - [`HashIndex`]: a chained hash table, for points.
 //!
-//! Both map byte strings of any length to sets of rows. What the bytes mean is `key.rs`'s business,
-//! which versions are visible and what is unique that of the transactions: an entry is there as
-//! long as somebody may see its row, so a unique index too can have several rows for a key.
+//! Both map byte strings of any length to sets of rows; what the bytes mean is `key.rs`'s business.
+//! A [`TableIndex`] is one of them with its definition and its latch. An entry is there as long as
+//! somebody may see its row, so a unique index too can have several rows for a key.
 //!
 //! # Invariants
 //! 1. A key is there exactly if it has a row.
 //! 2. Nothing takes time in proportion to the whole index: arenas and buckets grow page by page.
 //! # Concurrency
-//! None of their own: whoever shares an index puts a latch around it.
+//! The structures have none of their own; a [`TableIndex`] has a latch.
 //! # Source
 //! [Muehlbauer16 2.2.5] indexes refer to all records that a transaction may see.
 
 mod art;
+mod frozen;
 mod hash;
 mod limits;
+mod lookup;
 mod row_set;
 mod short;
 mod slab;
+mod table_index;
+mod unique;
 
 pub use art::{ArtIndex, Direction};
 pub use hash::HashIndex;
 pub use limits::{IndexFull, KEYS_MAX};
+pub use lookup::ValueBounds;
 pub use row_set::Rows;
+pub use table_index::{IndexDef, IndexKind, TableIndex};
+pub(crate) use table_index::{TableIndexes, insert_entries, keys_in, remove_entries};
+pub(crate) use unique::{check_frozen, check_rows};

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::hot::{HotChunk, WriteProblem};
 use crate::id::{CommitTs, RowId, RowPlace};
+use crate::index::{Rows, TableIndex, check_frozen, check_rows, insert_entries};
 use crate::manifest::{LoadId, TableId};
 use crate::mvcc::transactions::Change;
 use crate::mvcc::undo::{Touched, TouchedChunk, UNDO_RECORD_BYTES, UndoBuffer, Writes};
@@ -49,6 +50,8 @@ pub struct Transaction {
     has_ended: bool,
     /// Where the last row was inserted.
     tail: Option<(TableId, Arc<HotChunk>)>,
+    /// Room for keys.
+    key: Vec<u8>,
 }
 
 /// A moment of a transaction that it can be rolled back to.
@@ -73,6 +76,7 @@ impl Transaction {
             bytes: 0,
             has_ended: false,
             tail: None,
+            key: Vec::new(),
         }
     }
 
@@ -131,7 +135,9 @@ impl Transaction {
     /// Inserts a row and returns its id.
     ///
     /// # Errors
-    /// [`Error::NullViolation`], [`Error::InvalidValue`]; [`Error::InvalidDefinition`] if there are
+    /// [`Error::NullViolation`], [`Error::InvalidValue`]; [`Error::DuplicateKey`], or
+    /// [`Error::SerializationConflict`] if it depends on another transaction whether the key is
+    /// there; [`Error::InvalidDefinition`] if there are
     /// more or fewer values than columns; [`Error::UnknownTable`] if it was dropped;
     /// [`Error::ReadOnly`], [`Error::TransactionTooLarge`], [`Error::TransactionEnded`].
     pub fn insert(&mut self, table: &Arc<Table>, values: &[ValueRef<'_>]) -> Result<RowId> {
@@ -156,16 +162,39 @@ impl Transaction {
         }
         let tail = self.tail.take().filter(|(id, _)| *id == table.id());
         let tail = tail.map(|(_, chunk)| chunk);
-        let (chunk, row) = table.hot().insert(tail.as_ref(), fitted, Some(stamp))?;
-        let id = RowId::hot(chunk.id(), row);
+        let (id, chunk) = self.insert_indexed(table, tail.as_ref(), fitted, stamp)?;
+        self.tail = Some((table.id(), Arc::clone(&chunk)));
+        let touched = Touched { table: Arc::clone(table), chunk: TouchedChunk::Hot(chunk) };
+        self.undo.push(touched, id.offset(), 1);
+        if let Err(error) = check_frozen(table, fitted, self.snapshot) {
+            self.undo.undo_to(self.undo.len() - 1);
+            return Err(error);
+        }
         if self.store.is_durable() {
             self.redo.insert(table.id(), id, fitted);
         }
-        self.tail = Some((table.id(), Arc::clone(&chunk)));
-        let touched = Touched { table: Arc::clone(table), chunk: TouchedChunk::Hot(chunk) };
-        self.undo.push(touched, row, 1);
         self.count_bytes(bytes)?;
         Ok(id)
+    }
+
+    /// Inserts a row that fits, with its entries, unless its keys are taken by hot rows.
+    fn insert_indexed(
+        &mut self,
+        table: &Arc<Table>,
+        tail: Option<&Arc<HotChunk>>,
+        values: &[ValueRef<'_>],
+        stamp: u32,
+    ) -> Result<(RowId, Arc<HotChunk>)> {
+        let snapshot = self.snapshot;
+        let indexes = table.table_indexes().hold();
+        let check =
+            |index: &TableIndex, rows: Rows<'_>| check_rows(table, index, values, rows, snapshot);
+        let mut insert = || {
+            let (chunk, row) = table.hot().insert(tail, values, Some(stamp))?;
+            Ok((RowId::hot(chunk.id(), row), chunk))
+        };
+        self.key.clear();
+        insert_entries(&indexes, values, &mut self.key, &check, &mut insert)
     }
 
     /// Changes columns of a row and returns its id, which may be another one afterwards.
@@ -199,7 +228,14 @@ impl Transaction {
             return self.move_row(table, row, fitted);
         };
         let chunk = table.hot().get(chunk).ok_or_else(|| unknown_row(table, row))?;
-        match chunk.update(offset, (self.snapshot, stamp), fitted) {
+        let indexes = table.table_indexes().hold();
+        if self.changes_key(table, &indexes, row, fitted)? {
+            drop(indexes);
+            return self.move_row(table, row, fitted);
+        }
+        let updated = chunk.update(offset, (self.snapshot, stamp), fitted);
+        drop(indexes);
+        match updated {
             Ok(()) if fitted.is_empty() => {}
             Ok(()) => {
                 let touched = Touched { table: Arc::clone(table), chunk: TouchedChunk::Hot(chunk) };
@@ -213,6 +249,25 @@ impl Transaction {
             Err(problem) => return Err(self.write_error(problem, table, row)),
         }
         Ok(row)
+    }
+
+    /// Whether changes of a row, which fit, give it another key in one of the indexes.
+    fn changes_key(
+        &self,
+        table: &Arc<Table>,
+        indexes: &[Arc<TableIndex>],
+        row: RowId,
+        changes: &[(usize, ValueRef<'_>)],
+    ) -> Result<bool> {
+        for (column, value) in changes {
+            if indexes.iter().any(|index| index.key().contains(*column)) {
+                let same = self.read_version(table, row, &[*column], |old| old[0] == *value)?;
+                if same == Some(false) {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
     }
 
     /// Deletes a row.
@@ -263,6 +318,17 @@ impl Transaction {
             let read = columns.iter().copied().collect();
             self.reads.log_row(table.id(), row, &read);
         }
+        self.read_version(table, row, columns, with)
+    }
+
+    /// As [`Transaction::read`], for columns that are there.
+    pub(crate) fn read_version<T>(
+        &self,
+        table: &Arc<Table>,
+        row: RowId,
+        columns: &[usize],
+        with: impl FnOnce(&[ValueRef<'_>]) -> T,
+    ) -> Result<Option<T>> {
         let RowPlace::Hot { chunk, offset } = row.place() else {
             let values = self.read_frozen(table, row, columns)?;
             return Ok(values.map(|values| {
@@ -459,7 +525,7 @@ impl Transaction {
         }
     }
 
-    pub(super) fn require_open(&self) -> Result<()> {
+    pub(crate) fn require_open(&self) -> Result<()> {
         if self.has_ended { Err(Error::TransactionEnded) } else { Ok(()) }
     }
 

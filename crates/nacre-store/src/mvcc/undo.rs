@@ -6,8 +6,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::hot::{FrozenDeletes, HotChunk};
+use crate::hot::{FrozenDeletes, HotChunk, VersionKind};
 use crate::id::CommitTs;
+use crate::index::{keys_in, remove_entries};
 use crate::manifest::LoadId;
 use crate::mvcc::Stamps;
 use crate::table::Table;
@@ -126,8 +127,11 @@ impl UndoBuffer {
     }
 
     fn undo(&self, record: UndoRecord) {
-        match &self.touched[record.touched as usize].chunk {
-            TouchedChunk::Hot(chunk) => chunk.undo(record.row, record.versions.into()),
+        let touched = &self.touched[record.touched as usize];
+        match &touched.chunk {
+            TouchedChunk::Hot(chunk) => {
+                undo_hot(&touched.table, chunk, record.row, record.versions.into());
+            }
             TouchedChunk::Frozen { deletes, .. } => deletes.undo(record.row),
         }
     }
@@ -159,6 +163,7 @@ impl UndoBuffer {
                 let rows = some.iter().map(|record| record.row);
                 match &touched.chunk {
                     TouchedChunk::Hot(chunk) => {
+                        drop_entries(&touched.table, chunk, rows.clone(), stamp);
                         if chunk.release(rows, stamp) {
                             retained.push(Arc::clone(chunk));
                         }
@@ -169,6 +174,36 @@ impl UndoBuffer {
         }
         retained
     }
+}
+
+/// Takes a change of a hot row back; that of an insert takes the row out of the indexes too.
+fn undo_hot(table: &Table, chunk: &HotChunk, row: u16, versions: usize) {
+    let indexes = table.table_indexes().hold();
+    let entries = chunk.with(|rows| {
+        let newest = rows.changes(row.into()).next();
+        let is_insert = newest.is_some_and(|entry| entry.kind == VersionKind::Insert);
+        let some: &[u16] = if is_insert { &[row] } else { &[] };
+        keys_in(&indexes, rows, (chunk.id(), some))
+    });
+    chunk.undo(row, versions);
+    remove_entries(&indexes, &entries);
+}
+
+/// Takes those of the rows out of the indexes that were deleted with `stamp`: nobody sees them.
+fn drop_entries(table: &Table, chunk: &HotChunk, rows: impl Iterator<Item = u16>, stamp: u32) {
+    let indexes = table.table_indexes().hold();
+    if indexes.is_empty() {
+        return;
+    }
+    let entries = chunk.with(|latched| {
+        let is_deleted = |row: &u16| {
+            let mut changes = latched.changes(usize::from(*row));
+            changes.any(|entry| entry.stamp == stamp && entry.kind == VersionKind::Delete)
+        };
+        let deleted: Vec<u16> = rows.filter(is_deleted).collect();
+        keys_in(&indexes, latched, (chunk.id(), &deleted))
+    });
+    remove_entries(&indexes, &entries);
 }
 
 /// The changes of a transaction that has committed, until nobody needs to go back behind them.

@@ -1,0 +1,313 @@
+//! The indexes of a table, and what a write does to them.
+//!
+//! 1. Every row of a hot chunk that somebody may see has an entry in every index of its table, from
+//!    before its insert is known to anybody until nobody sees its delete any more.
+//! 2. A row's key never changes: an update of an indexed column deletes the row and inserts it
+//!    elsewhere. So an entry stays right as long as its row exists.
+//! 3. Rows of frozen chunks have no entries. They are searched by the chunks' key ranges and
+//!    aggregates, and on the encoded values (`frozen.rs`).
+//!
+//! # Invariants
+//! 1. Whoever reads checks that a row is visible and has the key; an entry too many does no harm.
+//! 2. A write holds the list of indexes for reading, so an index that is published sees all writes
+//!    that do not see it.
+//! # Concurrency
+//! One latch for each index. Lock order: the list of indexes, the latches in its order, the latch
+//! of a chunk; nobody takes a latch of an index while holding that of a chunk.
+//! # Source
+//! [Muehlbauer16 2.2.5] deleted and re-inserted records are both in the index; entries go when
+//! versions do.
+
+use std::ops::ControlFlow;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use nacre_pmem::structure::KeyBounds;
+
+use super::{ArtIndex, Direction, HashIndex, IndexFull, Rows};
+use crate::error::{Error, Result};
+use crate::hot::HotRows;
+use crate::id::RowId;
+use crate::key::KeyColumns;
+use crate::schema::TableSchema;
+use crate::table::Table;
+use crate::value::ValueRef;
+
+/// Keys that a walk collects under the latch before it looks at their rows.
+pub(super) const BATCH_KEYS: usize = 256;
+
+/// What an index is made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum IndexKind {
+    /// An adaptive radix tree: points and ranges.
+    #[default]
+    Art,
+    /// A chained hash table: points only.
+    Hash,
+}
+
+/// The definition of an index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexDef {
+    pub name: String,
+    /// Columns of the table, by index and in key order.
+    pub columns: Vec<usize>,
+    /// Whether no two rows may have the same key; keys with a null are never the same.
+    pub is_unique: bool,
+    pub kind: IndexKind,
+}
+
+/// One index of a table.
+#[derive(Debug)]
+pub struct TableIndex {
+    definition: IndexDef,
+    key: KeyColumns,
+    entries: RwLock<Entries>,
+}
+
+/// The index itself.
+#[derive(Debug)]
+pub(super) enum Entries {
+    Art(ArtIndex),
+    Hash(HashIndex),
+}
+
+impl Entries {
+    fn new(kind: IndexKind) -> Self {
+        match kind {
+            IndexKind::Art => Self::Art(ArtIndex::new()),
+            IndexKind::Hash => Self::Hash(HashIndex::new()),
+        }
+    }
+
+    pub(super) fn get(&self, key: &[u8]) -> Rows<'_> {
+        match self {
+            Self::Art(index) => index.get(key),
+            Self::Hash(index) => index.get(key),
+        }
+    }
+
+    fn keys(&self) -> usize {
+        match self {
+            Self::Art(index) => index.keys(),
+            Self::Hash(index) => index.keys(),
+        }
+    }
+
+    fn insert(&mut self, key: &[u8], row: RowId) -> std::result::Result<bool, IndexFull> {
+        match self {
+            Self::Art(index) => index.insert(key, row),
+            Self::Hash(index) => index.insert(key, row),
+        }
+    }
+
+    fn remove(&mut self, key: &[u8], row: RowId) -> bool {
+        match self {
+            Self::Art(index) => index.remove(key, row),
+            Self::Hash(index) => index.remove(key, row),
+        }
+    }
+}
+
+impl TableIndex {
+    /// Makes an empty index of a definition that is valid.
+    pub(crate) fn new(schema: &TableSchema, definition: IndexDef) -> Self {
+        let key = KeyColumns::new(schema, &definition.columns);
+        let entries = RwLock::new(Entries::new(definition.kind));
+        Self { definition, key, entries }
+    }
+
+    /// Makes that of a table's primary key, if it has one.
+    pub(crate) fn of_primary_key(schema: &TableSchema) -> Option<Self> {
+        let definition = IndexDef {
+            name: schema.primary_key_name.clone(),
+            columns: schema.primary_key.clone()?,
+            is_unique: true,
+            kind: IndexKind::Art,
+        };
+        Some(Self::new(schema, definition))
+    }
+
+    /// Returns what the index is.
+    pub fn definition(&self) -> &IndexDef {
+        &self.definition
+    }
+
+    /// Returns the bytes of memory that the index takes.
+    pub fn bytes(&self) -> usize {
+        match &*self.read() {
+            Entries::Art(index) => index.bytes(),
+            Entries::Hash(index) => index.bytes(),
+        }
+    }
+
+    /// Returns the number of entries, those included of rows that only old snapshots see.
+    pub fn entries(&self) -> usize {
+        match &*self.read() {
+            Entries::Art(index) => index.len(),
+            Entries::Hash(index) => index.len(),
+        }
+    }
+
+    /// Whether chunks' key ranges are of this index.
+    pub(crate) fn is_primary(&self, table: &Table) -> bool {
+        table.definition().primary_key.as_ref() == Some(&self.definition.columns)
+    }
+
+    /// Returns the names of the columns, such as `a, b`.
+    pub(crate) fn columns_text(&self, schema: &TableSchema) -> String {
+        let name = |column: usize| schema.columns[column].name.as_str();
+        self.key.columns().map(name).collect::<Vec<_>>().join(", ")
+    }
+
+    pub(crate) fn key(&self) -> &KeyColumns {
+        &self.key
+    }
+
+    pub(super) fn read(&self) -> RwLockReadGuard<'_, Entries> {
+        self.entries.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Entries> {
+        self.entries.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether there are entries within `bounds`; for a hash index, whether there are any.
+    pub(crate) fn has_keys(&self, bounds: KeyBounds<'_>) -> bool {
+        match &*self.read() {
+            Entries::Art(index) => {
+                let mut has_keys = false;
+                index.range(bounds, Direction::Ascending, |_, _| {
+                    has_keys = true;
+                    ControlFlow::Break(())
+                });
+                has_keys
+            }
+            Entries::Hash(index) => !index.is_empty(),
+        }
+    }
+
+    /// Returns the rows of `key`, visible or not.
+    pub(crate) fn rows_of(&self, key: &[u8]) -> Vec<RowId> {
+        self.read().get(key).collect()
+    }
+
+    /// Appends the entries of the first keys within `bounds` in `direction` to `out` and returns
+    /// whether these were all. A hash index has no order and returns nothing.
+    pub(super) fn batch(
+        &self,
+        bounds: KeyBounds<'_>,
+        direction: Direction,
+        out: &mut Vec<(Vec<u8>, RowId)>,
+    ) -> bool {
+        let entries = self.read();
+        let Entries::Art(index) = &*entries else {
+            return true;
+        };
+        let (mut keys, mut is_all) = (0, true);
+        index.range(bounds, direction, |key, rows| {
+            if keys == BATCH_KEYS {
+                is_all = false;
+                return ControlFlow::Break(());
+            }
+            keys += 1;
+            out.extend(rows.map(|row| (key.to_vec(), row)));
+            ControlFlow::Continue(())
+        });
+        is_all
+    }
+
+    #[cold]
+    fn full(&self) -> Error {
+        Error::Internal { reason: format!("index \"{}\" is full", self.definition.name) }
+    }
+}
+
+/// All indexes of a table, that of the primary key first.
+#[derive(Debug, Default)]
+pub(crate) struct TableIndexes(RwLock<Vec<Arc<TableIndex>>>);
+
+/// The indexes of a table during a write.
+pub(crate) type IndexList<'a> = RwLockReadGuard<'a, Vec<Arc<TableIndex>>>;
+
+impl TableIndexes {
+    pub(crate) fn new(schema: &TableSchema) -> Self {
+        let primary = TableIndex::of_primary_key(schema).map(Arc::new);
+        Self(RwLock::new(primary.into_iter().collect()))
+    }
+
+    /// Returns the list, which does not change while it is held. Nobody may ask for it twice.
+    #[inline]
+    pub(crate) fn hold(&self) -> IndexList<'_> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns all indexes.
+    pub(crate) fn all(&self) -> Vec<Arc<TableIndex>> {
+        self.hold().clone()
+    }
+
+    /// Returns the index called `name`.
+    pub(crate) fn get(&self, name: &str) -> Option<Arc<TableIndex>> {
+        self.hold().iter().find(|index| index.definition.name == name).cloned()
+    }
+}
+
+/// Runs `insert`, which makes a row of `values`, with all latches of `indexes` held, and adds its
+/// entries: until both are done nobody else can look for the row's keys. `check` gets each unique
+/// index with the rows of the key there and refuses the insert if one of them stands in the way;
+/// `key` is room for keys.
+///
+/// # Errors
+/// What `check` and `insert` return; [`Error::Internal`] if an index is full. Then there is no
+/// entry.
+pub(crate) fn insert_entries<T>(
+    indexes: &[Arc<TableIndex>],
+    values: &[ValueRef<'_>],
+    key: &mut Vec<u8>,
+    check: &dyn Fn(&TableIndex, Rows<'_>) -> Result<()>,
+    insert: &mut dyn FnMut() -> Result<(RowId, T)>,
+) -> Result<(RowId, T)> {
+    let Some((index, others)) = indexes.split_first() else {
+        return insert();
+    };
+    let start = key.len();
+    let has_null = index.key.encode(index.key.columns().map(|column| values[column]), key);
+    let end = key.len();
+    let mut latched = index.write();
+    if latched.keys() >= super::KEYS_MAX {
+        return Err(index.full());
+    }
+    if index.definition.is_unique && !has_null {
+        check(index, latched.get(&key[start..end]))?;
+    }
+    let (row, inserted) = insert_entries(others, values, key, check, insert)?;
+    latched.insert(&key[start..end], row).map_err(|IndexFull| index.full())?;
+    Ok((row, inserted))
+}
+
+/// Returns for each of the indexes the keys of rows of a hot chunk, as they stand there.
+pub(crate) fn keys_in(
+    indexes: &[Arc<TableIndex>],
+    rows: &HotRows,
+    (chunk, some): (u64, &[u16]),
+) -> Vec<Vec<(Vec<u8>, RowId)>> {
+    let key_of = |index: &TableIndex, row: u16| {
+        let mut key = Vec::new();
+        let value = |column| rows.column(column).get(row.into());
+        index.key.encode(index.key.columns().map(value), &mut key);
+        (key, RowId::hot(chunk, row))
+    };
+    indexes.iter().map(|index| some.iter().map(|&row| key_of(index, row)).collect()).collect()
+}
+
+/// Takes out what [`keys_in`] returned.
+pub(crate) fn remove_entries(indexes: &[Arc<TableIndex>], entries: &[Vec<(Vec<u8>, RowId)>]) {
+    for (index, entries) in indexes.iter().zip(entries) {
+        if !entries.is_empty() {
+            let mut latched = index.write();
+            for (key, row) in entries {
+                latched.remove(key, *row);
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Uniqueness: may a transaction insert a key?
+//!
+//! A row with the same key stands in the way if
+//! 1. the transaction sees it, or
+//! 2. it is there in its last committed version, or
+//! 3. another transaction inserted it and has not ended.
+//!
+//! These are all cases, since a row's key never changes. What the client is told depends on what
+//! would help: a key that is there for good is a duplicate; if its row was deleted since the
+//! snapshot, or the outcome depends on a transaction that has not ended, it is a serialization
+//! conflict, and the same transaction may succeed when it is tried again.
+//!
+//! Hot rows are asked under the latch of the index, which the insert keeps until its own entry is
+//! there. Frozen rows are asked afterwards, a load that is about to commit included: a load
+//! announces itself before it looks at the index, so of an insert and a load with the same key at
+//! least one sees the other.
+//!
+//! # Source
+//! [Muehlbauer16 2.2.5] the three cases. Differs: they are reported as two kinds of errors.
+//! # See
+//! `tests/indexed_tables.rs`.
+
+use std::sync::Arc;
+
+use nacre_column::ColumnBuffer;
+
+use super::frozen::KeySearch;
+use super::{Rows, TableIndex};
+use crate::error::{DuplicateKey, Error, Result};
+use crate::hot::KeyClaim;
+use crate::id::{RowId, RowPlace};
+use crate::load::key_text;
+use crate::mvcc::Snapshot;
+use crate::table::Table;
+use crate::value::ValueRef;
+
+impl Table {
+    /// Returns in what way a row keeps others from having its key.
+    pub(crate) fn claim(&self, row: RowId, snapshot: Snapshot) -> Option<KeyClaim> {
+        let stamps = self.hot().stamps();
+        match row.place() {
+            RowPlace::Hot { chunk, offset } => {
+                self.hot().get(chunk)?.with(|rows| rows.claim(offset.into(), snapshot, stamps))
+            }
+            RowPlace::Frozen { load, chunk, offset } => match self.deletes_of(load, chunk) {
+                Some(deletes) => deletes.claim(offset, snapshot, stamps),
+                None => Some(KeyClaim::Taken),
+            },
+        }
+    }
+}
+
+/// Refuses an insert if one of `rows`, which have its key, stands in the way.
+///
+/// # Errors
+/// [`Error::DuplicateKey`], [`Error::SerializationConflict`].
+pub(crate) fn check_rows(
+    table: &Table,
+    index: &TableIndex,
+    values: &[ValueRef<'_>],
+    mut rows: Rows<'_>,
+    snapshot: Snapshot,
+) -> Result<()> {
+    match rows.find_map(|row| table.claim(row, snapshot)) {
+        Some(claim) => Err(claimed(table, index, values, claim)),
+        None => Ok(()),
+    }
+}
+
+/// Refuses an insert that has been made, if a frozen row stands in its way.
+///
+/// # Errors
+/// As for [`check_rows`]; that of a damaged block.
+pub(crate) fn check_frozen(
+    table: &Arc<Table>,
+    values: &[ValueRef<'_>],
+    snapshot: Snapshot,
+) -> Result<()> {
+    let pending = table.pending_loads();
+    let loads = table.loads();
+    if loads.is_empty() && pending.is_empty() {
+        return Ok(());
+    }
+    for index in table.table_indexes().all().iter().filter(|index| index.definition().is_unique) {
+        let key: Vec<ValueRef<'_>> = index.key().columns().map(|column| values[column]).collect();
+        if key.iter().any(|value| value.is_null()) {
+            continue;
+        }
+        let search = KeySearch::point(index.key(), &key);
+        let is_primary = index.is_primary(table);
+        for (loads, is_pending) in [(&loads[..], false), (&pending[..], true)] {
+            for chunk in search.chunks(table, loads, is_primary)? {
+                let rows = search.rows_in(&chunk, index.key())?;
+                let claim = match is_pending {
+                    true => rows.first().map(|_| KeyClaim::Uncommitted),
+                    false => rows.iter().find_map(|(_, row)| table.claim(*row, snapshot)),
+                };
+                if let Some(claim) = claim {
+                    return Err(claimed(table, index, values, claim));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Makes the error for a key of `values` that a row claims.
+#[cold]
+fn claimed(table: &Table, index: &TableIndex, values: &[ValueRef<'_>], claim: KeyClaim) -> Error {
+    let one_row = |column: usize| {
+        let mut buffer = ColumnBuffer::new(table.column_type(column));
+        values[column].push_to(&mut buffer);
+        buffer
+    };
+    let buffers: Vec<ColumnBuffer> = index.key().columns().map(one_row).collect();
+    let schema = table.definition();
+    let key = key_text(&buffers.iter().collect::<Vec<_>>(), 0);
+    let columns = index.columns_text(schema);
+    let (table, constraint) = (schema.name.clone(), index.definition().name.clone());
+    let reason = match claim {
+        KeyClaim::Taken => {
+            let loaded_at = None;
+            let duplicate = DuplicateKey { table, constraint, columns, key, loaded_at };
+            return Error::DuplicateKey(Box::new(duplicate));
+        }
+        KeyClaim::Uncommitted => "a transaction that has not ended inserted or deleted",
+        KeyClaim::DeletedSince => "a transaction that committed since deleted",
+    };
+    let reason = format!("{reason} the key ({columns})=({key}) of constraint \"{constraint}\"");
+    Error::SerializationConflict { table, reason }
+}
