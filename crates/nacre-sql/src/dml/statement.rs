@@ -77,7 +77,6 @@ fn insert(store: &Store, statement: Insert, with: Option<With>) -> Result<Change
     };
     let table = store.table(&table_name(name)?).map_err(from_store)?;
     let schema = table.schema();
-    require_no_key(&schema, "INSERT", |_| true)?;
     let is_listed = !statement.columns.is_empty();
     let targets = match is_listed {
         true => columns_named(&schema, &statement.columns)?,
@@ -202,7 +201,6 @@ fn update(store: &Store, statement: Update, with: Option<With>) -> Result<Change
     let returning = returning(statement.returning, &name, others.is_empty())?;
     let assigned = assignments(&schema, statement.assignments)?;
     let written: Vec<usize> = assigned.iter().map(|(column, _)| *column).collect();
-    require_no_key(&schema, "UPDATE", |column| written.contains(&column))?;
     let mut items = vec![row_id(&name)];
     let (mut columns, mut cells) = (Vec::new(), Vec::new());
     for (target, expr) in assigned {
@@ -367,23 +365,6 @@ fn column_named(schema: &TableSchema, name: &ObjectName) -> Result<usize> {
             let message = format!("column \"{ident}\" of relation \"{table}\" does not exist");
             Err(Error::undefined_column(message))
         }
-    }
-}
-
-/// Refuses to give values to the columns of a primary key, which nobody would check.
-fn require_no_key(
-    schema: &TableSchema,
-    verb: &str,
-    is_written: impl Fn(usize) -> bool,
-) -> Result<()> {
-    let key = schema.primary_key.as_deref().unwrap_or_default();
-    match key.iter().any(|&column| is_written(column)) {
-        true => {
-            let name = &schema.name;
-            let what = format_args!("{verb} of the primary key of table \"{name}\"");
-            Err(Error::not_supported(what).with_hint("Load rows with COPY table FROM 'file'."))
-        }
-        false => Ok(()),
     }
 }
 
