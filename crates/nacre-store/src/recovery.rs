@@ -5,7 +5,8 @@
 //! and memory is that of the rows and of the largest transaction.
 //!
 //! # Invariants
-//! 1. After it, tables hold what the commits in the log left, in their order, and no versions.
+//! 1. After it, tables hold what the commits in the log left, in their order, and no versions;
+//!    indexes have the entries of their hot rows.
 //! 2. Records of tables that were dropped since are skipped; any other record that does not fit
 //!    what is there is an error, since a change would be lost.
 //! # Source
@@ -17,6 +18,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::id::{RowId, RowPlace};
+use crate::index::add_hot_rows;
 use crate::manifest::TableId;
 use crate::redo::{RedoLog, RedoRecord};
 use crate::table::Table;
@@ -44,7 +46,8 @@ pub(crate) fn recover<'a>(
         recovery.apply(record).map_err(|reason| Error::RedoDamaged {
             reasons: vec![format!("commit {}: {reason}", commit.0)],
         })
-    })
+    })?;
+    recovery.tables.values().try_for_each(|table| add_hot_rows(table))
 }
 
 impl Recovery {

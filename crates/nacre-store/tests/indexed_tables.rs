@@ -512,3 +512,33 @@ fn keys_that_were_looked_for_are_validated() {
         }
     }
 }
+
+#[test]
+fn index_is_there_again_after_a_restart() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = Some(directory.path().to_path_buf());
+    let open = || Store::open(OpenOptions { directory: path.clone(), ..OpenOptions::default() });
+    {
+        let store = open().unwrap();
+        let table = table(&store);
+        load(&store, &table, &[1, 2]).unwrap();
+        let mut tx = begin(&store);
+        for key in 3..7 {
+            insert(&mut tx, &table, key, key).unwrap();
+        }
+        let (row, _) = find(&mut tx, &table, 5).unwrap();
+        tx.delete(&table, row).unwrap();
+        assert_eq!(kind(insert(&mut tx, &table, 1, 0)), ErrorKind::DuplicateKey);
+        tx.commit().unwrap();
+    }
+    let store = open().unwrap();
+    let table = store.table("t").unwrap();
+    assert_eq!(table.index("t_pkey").unwrap().entries(), 3);
+    let mut tx = begin(&store);
+    assert_index_is_right(&mut tx, &table, &mut Random(3));
+    assert_eq!(kind(insert(&mut tx, &table, 1, 0)), ErrorKind::DuplicateKey);
+    assert_eq!(kind(insert(&mut tx, &table, 4, 0)), ErrorKind::DuplicateKey);
+    insert(&mut tx, &table, 5, 5).unwrap();
+    tx.commit().unwrap();
+    assert_eq!(kind(load(&store, &table, &[6])), ErrorKind::DuplicateKey);
+}

@@ -16,6 +16,7 @@
 //! [Muehlbauer16 2.2.5] indexes refer to all records that a transaction may see.
 
 mod art;
+mod fill;
 mod frozen;
 mod hash;
 mod limits;
@@ -27,6 +28,7 @@ mod table_index;
 mod unique;
 
 pub use art::{ArtIndex, Direction};
+pub(crate) use fill::add_hot_rows;
 pub use hash::HashIndex;
 pub use limits::{IndexFull, KEYS_MAX};
 pub use lookup::ValueBounds;

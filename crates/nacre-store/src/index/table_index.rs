@@ -216,6 +216,18 @@ impl TableIndex {
         is_all
     }
 
+    /// Adds the entries of rows that are there already.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] if the index is full.
+    pub(super) fn add(&self, entries: &[(Vec<u8>, RowId)]) -> Result<()> {
+        let mut latched = self.write();
+        for (key, row) in entries {
+            latched.insert(key, *row).map_err(|IndexFull| self.full())?;
+        }
+        Ok(())
+    }
+
     #[cold]
     fn full(&self) -> Error {
         Error::Internal { reason: format!("index \"{}\" is full", self.definition.name) }
