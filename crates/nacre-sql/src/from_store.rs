@@ -66,12 +66,17 @@ pub(crate) fn with_way_out(converted: Error, error: &StoreError) -> Error {
             )),
         _ => converted,
     };
+    if converted.hint().is_some() {
+        return converted;
+    }
+    if let Some(hint) = hint_of_missing(error) {
+        return converted.with_hint(hint);
+    }
     let hint = match converted.kind() {
-        _ if converted.hint().is_some() => return converted,
         ErrorKind::ReadOnly if matches!(error, StoreError::ReadOnly) => {
             "Open the database without --readonly to change it."
         }
-        ErrorKind::ReadOnly | ErrorKind::Open if matches!(error, StoreError::Pmem(_)) => {
+        ErrorKind::ReadOnly | ErrorKind::Open if error.is_for_writers() => {
             "To read only, open it with --readonly."
         }
         ErrorKind::DataCorrupted if matches!(error, StoreError::ManifestDamaged { .. }) => {
@@ -90,4 +95,19 @@ pub(crate) fn with_way_out(converted: Error, error: &StoreError) -> Error {
         _ => return converted,
     };
     converted.with_hint(hint)
+}
+
+/// Returns the way to a memory domain that is not there.
+fn hint_of_missing(error: &StoreError) -> Option<String> {
+    let name = match error {
+        StoreError::UnknownDomain { domain, .. } => domain,
+        StoreError::Damaged { missing, .. } | StoreError::LoadDamaged { missing, .. } => {
+            missing.first()?
+        }
+        _ => return None,
+    };
+    Some(format!(
+        "What lies in a memory domain that is missing is not lost: open the database with --domain \
+         {name}=PATH when \"{name}\" is there."
+    ))
 }

@@ -34,4 +34,15 @@ impl Database {
     ) -> Result<RepairReport> {
         self.store().repair(watch).map_err(from_store)
     }
+
+    /// Forgets a further memory domain, there or not. [`Database::repair`] comes next: it writes
+    /// what was there to those that remain.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidStatement`] if there is none of that name, policies name it, or
+    /// it has the only good replica of a block; [`crate::ErrorKind::ReadOnly`],
+    /// [`crate::ErrorKind::DiskFull`], [`crate::ErrorKind::Io`].
+    pub fn forget_domain(&self, name: &str) -> Result<()> {
+        self.store().forget_domain(name).map_err(from_store)
+    }
 }

@@ -5,9 +5,9 @@
 //! it verifies every byte of every replica. While there is nothing to do it does not run.
 //!
 //! # Concurrency
-//! Dropping [`Upkeep`] stops the thread and waits for the step at hand, so that the directory is
-//! free when a database has been closed. A scrub is broken off between two blocks; it rests as
-//! long as it works, so queries lose at most half of one core to it.
+//! Dropping [`Upkeep`] stops the thread and waits for the block at hand, so that the directory is
+//! free when a database has been closed: a step and a scrub are broken off between two blocks. A
+//! scrub rests as long as it works, so queries lose at most half of one core to it.
 //! # Errors
 //! A step that fails, such as for want of space, is tried again after [`RETRY`]. What is not whole
 //! is seen in `nacre_replicas` meanwhile; `nacre repair` says what is in the way.
@@ -34,6 +34,7 @@ const RETRY: Duration = Duration::from_secs(60);
 /// The running thread.
 #[derive(Debug)]
 pub(crate) struct Upkeep {
+    store: Store,
     bell: Arc<Bell>,
     thread: Option<JoinHandle<()>>,
 }
@@ -68,13 +69,14 @@ impl Upkeep {
         let thread = thread.spawn(move || worker.run()).map_err(|error| {
             Error::new(ErrorKind::Open, format!("cannot start the upkeep thread: {error}"))
         })?;
-        Ok(Self { bell, thread: Some(thread) })
+        Ok(Self { store: store.clone(), bell, thread: Some(thread) })
     }
 }
 
 impl Drop for Upkeep {
     fn drop(&mut self) {
         self.bell.ring(|rung| rung.is_stopped = true);
+        self.store.prepare_to_close();
         if let Some(thread) = self.thread.take() {
             // A panic of the thread was printed when it happened; nothing depends on it.
             let _ = thread.join();

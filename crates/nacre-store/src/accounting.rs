@@ -25,6 +25,8 @@ pub enum ReplicaState {
     Good,
     /// Some of its blocks are lost or not written yet: of so many in all.
     Incomplete { missing: u64, blocks: u64 },
+    /// All its blocks can be read, but some are not yet in the format that the policy says.
+    Converting { left: u64, blocks: u64 },
     /// Its domain is not there.
     Missing,
 }
@@ -34,6 +36,9 @@ impl fmt::Display for ReplicaState {
         match self {
             Self::Good => f.pad("good"),
             Self::Missing => f.pad("missing"),
+            Self::Converting { left, blocks } => {
+                f.pad(&format!("{left} of {blocks} blocks to be converted"))
+            }
             Self::Incomplete { missing, blocks } => {
                 f.pad(&format!("{missing} of {blocks} blocks missing"))
             }
@@ -118,7 +123,7 @@ impl Store {
                 }
             })
             .collect();
-        let mut good = vec![0; infos.len()];
+        let (mut good, mut left) = (vec![0; infos.len()], vec![0; infos.len()]);
         for load in open {
             for chunk in 0..load.chunks.len() {
                 for place in load.places(chunk, column).iter().filter(|place| place.is_current) {
@@ -130,17 +135,23 @@ impl Store {
                     info.formats.extend(entry.format);
                     let is_lost = part.slots[place.slot as usize].state() == BlockState::Lost;
                     let is_in_place = part.domain == info.domain;
-                    good[usize::from(entry.replica)] += u64::from(!is_lost && is_in_place);
+                    let replica = usize::from(entry.replica);
+                    let is_good = !is_lost && is_in_place;
+                    let is_as_asked = entry.choice == targets[replica].format;
+                    good[replica] += u64::from(is_good);
+                    left[replica] += u64::from(is_good && !is_as_asked);
                 }
             }
         }
-        for (info, good) in infos.iter_mut().zip(good) {
+        for (info, (good, left)) in infos.iter_mut().zip(good.into_iter().zip(left)) {
             info.formats.sort_unstable_by_key(|format| format.name());
             info.formats.dedup();
             if info.kind.is_none() {
                 info.state = ReplicaState::Missing;
             } else if good < blocks {
                 info.state = ReplicaState::Incomplete { missing: blocks - good, blocks };
+            } else if left > 0 {
+                info.state = ReplicaState::Converting { left, blocks };
             }
         }
         infos

@@ -155,7 +155,7 @@ impl Chunk {
             false => reasons.join("; "),
         };
         let object = self.table.names().object(column, self.number);
-        Err(Error::Damaged { object, reason })
+        Err(Error::Damaged { object, reason, missing: self.open.missing.clone() })
     }
 
     fn read_of(&self, open: &OpenLoad, column: usize, hint: AccessHint) -> Option<BlockHandle> {
@@ -334,7 +334,7 @@ impl BlockHandle {
 
     /// As [`BlockHandle::damaged`], for what the reader of the block found out itself.
     pub fn damage(&self, reason: String) -> Error {
-        Error::Damaged { object: self.object(), reason }
+        Error::Damaged { object: self.object(), reason, missing: Vec::new() }
     }
 
     /// Returns how messages name the block.

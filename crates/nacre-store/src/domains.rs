@@ -6,7 +6,7 @@
 //! are rebuilt after a restart.
 //!
 //! # Invariants
-//! 1. The names known never become fewer while the database is open.
+//! 1. A name that is known stays known while the database is open, unless the user forgets it.
 //! # Concurrency
 //! All calls may come from any thread.
 
@@ -96,6 +96,11 @@ impl Domains {
         self.write().insert(name.to_owned(), Known { place, state });
     }
 
+    /// Takes a further domain out.
+    pub(crate) fn forget(&self, name: &str) {
+        self.write().remove(name);
+    }
+
     /// Returns the domain called `name` if it is there, or why not.
     pub(crate) fn get(&self, name: &str) -> Result<Reachable, String> {
         if name == DRAM_DOMAIN {
@@ -125,6 +130,11 @@ impl Domains {
         let known = self.read();
         let missing = known.iter().filter(|(_, known)| known.state.is_err());
         missing.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Returns the path of a further domain, there or not.
+    pub(crate) fn path_of(&self, name: &str) -> Option<PathBuf> {
+        self.read().get(name)?.place.as_ref().map(|(path, _)| path.clone())
     }
 
     /// Says for each replica of a policy where it is to be. A replica that may be anywhere goes

@@ -138,16 +138,19 @@ pub enum Error {
         what: String,
     },
     /// No replica of a block is good. `object` names table, column and chunk, `reason` says what is
-    /// wrong with each.
+    /// wrong with each, `missing` names the domains of parts that are not there now.
     Damaged {
         object: String,
         reason: String,
+        missing: Vec<String>,
     },
     /// The parts of a load that can be read do not tell what all its chunks are, because others are
-    /// absent, cut or damaged. `object` names load and table.
+    /// absent, cut or damaged. `object` names load and table, `missing` the domains of parts that
+    /// are not there now.
     LoadDamaged {
         object: String,
         reason: String,
+        missing: Vec<String>,
     },
     /// What lay behind a mapped block is gone: the file was cut, or its memory failed. `object` is
     /// as for `Damaged`.
@@ -220,6 +223,17 @@ impl Error {
 }
 
 impl Error {
+    /// Tells whether opening read-only may succeed where this is why opening for writing did not.
+    pub fn is_for_writers(&self) -> bool {
+        use nacre_pmem::ErrorKind::{Locked, PermissionDenied, ReadOnly};
+        match self {
+            Self::Pmem(error) => {
+                matches!(error.kind(), Locked { .. } | PermissionDenied | ReadOnly)
+            }
+            _ => false,
+        }
+    }
+
     /// Makes another error that says the same, as far as a domain can cause it.
     pub(crate) fn again(&self) -> Error {
         match self {
@@ -291,7 +305,7 @@ impl fmt::Display for Error {
             ),
             Self::ReadOnly => f.write_str("the database is open read-only"),
             Self::NotSupported { what } => write!(f, "not supported: {what}"),
-            Self::Damaged { object, reason } | Self::LoadDamaged { object, reason } => {
+            Self::Damaged { object, reason, .. } | Self::LoadDamaged { object, reason, .. } => {
                 write!(f, "{object}: {reason}")
             }
             Self::Lost { object, source } => write!(f, "{object}: {source}"),

@@ -57,6 +57,31 @@ pub(crate) fn repair(
     notes
 }
 
+/// Removes the member in a further domain, or if it is absent and no other one is, the one that is
+/// missing. Returns what could not be done: the member stays, or its file.
+pub(crate) fn forget(
+    set: &mut PoolSet,
+    what: &str,
+    domain: &str,
+    are_others_here: bool,
+) -> Vec<String> {
+    let is_its = |state: &MemberState| match state.condition {
+        MemberCondition::Missing => {
+            are_others_here && state.index >= MAIN_COPIES && !set.has_member_in(domain)
+        }
+        _ => state.domain.as_deref() == Some(domain),
+    };
+    let indexes: Vec<u32> =
+        set.member_states().iter().filter(|state| is_its(state)).map(|state| state.index).collect();
+    let mut notes = Vec::new();
+    for index in indexes {
+        if let Err(error) = set.remove_replica(index) {
+            notes.push(format!("{what} replica of memory domain \"{domain}\" stays: {error}"));
+        }
+    }
+    notes
+}
+
 /// Says which members cannot be used, for a database that is opened read-only.
 pub(crate) fn unusable(set: &PoolSet, what: &str, are_all_here: bool) -> Vec<String> {
     let mut notes = Vec::new();

@@ -123,6 +123,7 @@ impl Opening {
                 let reason = "it holds no manifest".into();
                 return Err(Error::NotADatabase { path, reason });
             } else {
+                self.refuse_second(&main)?;
                 let manifest = Manifest::create(new_database_id()?, now_micros(), &main)?;
                 self.learn(manifest.database(), &[])?;
                 manifest
@@ -206,23 +207,61 @@ impl Opening {
         Ok(self.further())
     }
 
-    /// Opens a further domain, and makes it if it is new.
+    /// Opens a further domain, and makes it if it is new or moves.
     fn open_further(&self, name: &str, path: &Path, database: DatabaseId) -> Result<Domain> {
         let directory = directory_of(path, database);
         let known = self.replayed.domains.get(name);
-        let opened = match self.access {
-            // A domain that moves must be there, or be new and empty: a wrong path would get an
-            // empty directory.
-            Access::ReadWrite
-                if known.is_none_or(|known| {
-                    known != path && !directory.exists() && is_empty_directory(path)
-                }) =>
-            {
-                Domain::create(name, &directory)
+        let is_same_path = known.is_some_and(|known| known == path);
+        if is_same_path || directory.exists() {
+            return Ok(Domain::open(name, &directory, self.access)?);
+        }
+        let shown = path.display();
+        let is_known = known.is_some();
+        let has_parent = path.parent().is_none_or(Path::is_dir);
+        let problem = match self.access {
+            // A wrong path would get an empty directory.
+            Access::ReadOnly if is_known => format!("{shown} has no replica of this database"),
+            Access::ReadOnly => "the database has none of that name".to_owned(),
+            Access::ReadWrite if !path.exists() && is_known => {
+                format!("{shown} is not there: to move it, make an empty directory of that name")
             }
-            access => Domain::open(name, &directory, access),
+            Access::ReadWrite if is_known && !is_empty_directory(path) => {
+                format!("{shown} is neither empty nor has it a replica of this database")
+            }
+            Access::ReadWrite if !has_parent => {
+                format!("{shown} cannot be made: the directory that it is to lie in is not there")
+            }
+            Access::ReadWrite => return Ok(Domain::create(name, &directory)?),
         };
-        Ok(opened?)
+        let reason = format!("memory domain \"{name}\": {problem}");
+        Err(Error::InvalidDefinition { reason })
+    }
+
+    /// Refuses to create a database if a domain that is named has one: it may be this one, whose
+    /// directory was lost with all that tells it.
+    fn refuse_second(&self, main: &Domain) -> Result<()> {
+        for (name, path) in &self.named {
+            let directories = std::fs::read_dir(path).into_iter().flatten().flatten();
+            let databases = directories
+                .filter(|entry| entry.file_name().to_string_lossy().starts_with("nacre-"));
+            let files = databases.flat_map(|entry| std::fs::read_dir(entry.path()));
+            let mut files = files.flatten().flatten();
+            let is_member =
+                |entry: &std::fs::DirEntry| is_member_file(&entry.file_name().to_string_lossy());
+            let Some(member) = files.find(is_member) else {
+                continue;
+            };
+            let path = main.path().map(Path::to_path_buf).unwrap_or_default();
+            let (member, shown) = (member.path(), path.display());
+            let reason = format!(
+                "it is empty, but memory domain \"{name}\" holds a manifest replica that may be \
+                 its own: to restore it, move {} to {shown}; for a new database that shares the \
+                 domain, create it first and name the domain then",
+                member.display()
+            );
+            return Err(Error::NotADatabase { path, reason });
+        }
+        Ok(())
     }
 
     /// Returns the main domain, and those of the named ones that have members of the manifest of
@@ -457,6 +496,10 @@ fn replay(records: &[Record]) -> Result<Replayed> {
     let mut positions: BTreeMap<LoadId, usize> = BTreeMap::new();
     for record in records {
         match record {
+            // One that was forgotten.
+            Record::Domain { name, path } if path.is_empty() => {
+                replayed.domains.remove(name);
+            }
             Record::Domain { name, path } => {
                 replayed.domains.insert(name.clone(), PathBuf::from(path));
             }

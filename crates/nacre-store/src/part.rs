@@ -162,6 +162,7 @@ impl Part {
         let damaged = |reason: String| Error::LoadDamaged {
             object: format!("pool {file_name} of table \"{}\"", self.names.table),
             reason,
+            missing: Vec::new(),
         };
         let path = domain.path().map(|path| path.join(&file_name));
         let stamp = path.as_deref().and_then(Stamp::of);

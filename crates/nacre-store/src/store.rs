@@ -14,7 +14,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use nacre_column::ReplicaPolicy;
@@ -77,6 +77,8 @@ struct Shared {
     maintenance: Mutex<()>,
     /// Which load maintenance looks at first.
     first_job: AtomicUsize,
+    /// Set when maintenance shall end soon.
+    is_closing: AtomicBool,
     tables: RwLock<BTreeMap<String, Arc<Table>>>,
     transactions: Transactions,
     /// Created by the first commit; stays empty if the database is volatile or read-only.
@@ -140,6 +142,7 @@ impl Store {
             waker,
             maintenance: Mutex::new(()),
             first_job: AtomicUsize::new(0),
+            is_closing: AtomicBool::new(false),
             tables: RwLock::new(tables),
             transactions,
             redo,
@@ -171,6 +174,20 @@ impl Store {
         self.shared.waker.set(wake);
     }
 
+    /// Has maintenance end after the block at hand, and do nothing from now on: the database is
+    /// about to be closed. What was written of a unit is kept if it is much, and left to the next
+    /// opening if it is little.
+    pub fn prepare_to_close(&self) {
+        // ORDERING: nothing else is read by whoever sees it.
+        self.shared.is_closing.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether maintenance shall end.
+    pub(crate) fn is_closing(&self) -> bool {
+        // ORDERING: pairs with nothing; it is seen a block later at most.
+        self.shared.is_closing.load(Ordering::Relaxed)
+    }
+
     /// Returns the id that all pools of this database carry.
     pub fn database(&self) -> DatabaseId {
         self.shared.database
@@ -189,6 +206,11 @@ impl Store {
     /// Returns the names of the further memory domains that are not there now.
     pub fn missing_domains(&self) -> Vec<String> {
         self.shared.domains.missing()
+    }
+
+    /// Returns the path that is known of a further memory domain, also of one that is not there.
+    pub fn domain_path(&self, name: &str) -> Option<PathBuf> {
+        self.shared.domains.path_of(name)
     }
 
     /// Returns the domain called `name` if it is there.
@@ -480,6 +502,19 @@ impl Store {
         for table in self.tables() {
             table.loads().iter().for_each(|load| load.set_needs_care(true));
         }
+    }
+
+    /// Records that a further domain is none any more. The caller holds the maintenance lock.
+    pub(crate) fn record_forgotten(&self, name: &str) -> Result<()> {
+        let mut state = self.manifest();
+        // Policies change under the manifest's lock only.
+        self.check_unnamed(name)?;
+        self.append(&mut state, &Record::Domain { name: name.to_owned(), path: String::new() })?;
+        let are_others_here = self.missing_domains().iter().all(|missing| missing == name);
+        state.manifest.forget(name, are_others_here);
+        drop(state);
+        self.shared.domains.forget(name);
+        Ok(())
     }
 
     /// Rebuilds the manifest's replicas that are missing or damaged.

@@ -162,11 +162,17 @@ impl StoredLoad {
     /// [`Error::LoadDamaged`] if the parts that can be read do not know all chunks.
     pub(crate) fn open(&self) -> Result<Arc<OpenLoad>> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let (mut mapped, mut problems) = (Vec::new(), Vec::new());
+        let (mut mapped, mut problems, mut missing) = (Vec::new(), Vec::new(), Vec::new());
         for part in self.parts().iter() {
             match part.open() {
                 Ok(part) => mapped.push(part),
-                Err(problem) => problems.push(problem),
+                Err(problem) => {
+                    let domain = &part.record().domain;
+                    if self.context.domains.get(domain).is_err() && !missing.contains(domain) {
+                        missing.push(domain.clone());
+                    }
+                    problems.push(problem);
+                }
             }
         }
         if let Some(load) = &*open
@@ -176,13 +182,15 @@ impl StoredLoad {
             return Ok(Arc::clone(load));
         }
         let columns = self.context.names.columns.len();
-        let load =
-            Arc::new(OpenLoad::new(mapped, problems, self.context.chunk_count, columns).map_err(
-                |reason| Error::LoadDamaged {
-                    object: format!("load {} of table \"{}\"", self.id.0, self.context.names.table),
-                    reason,
-                },
-            )?);
+        let mut load = OpenLoad::new(mapped, problems, self.context.chunk_count, columns).map_err(
+            |reason| Error::LoadDamaged {
+                object: format!("load {} of table \"{}\"", self.id.0, self.context.names.table),
+                reason,
+                missing: missing.clone(),
+            },
+        )?;
+        load.missing = missing;
+        let load = Arc::new(load);
         *open = Some(Arc::clone(&load));
         Ok(load)
     }
@@ -194,6 +202,8 @@ pub(crate) struct OpenLoad {
     pub(crate) parts: Vec<Arc<MappedPart>>,
     /// Why other parts are not mapped.
     problems: Vec<String>,
+    /// The domains of those that are not there.
+    pub(crate) missing: Vec<String>,
     pub(crate) chunks: Vec<Arc<ChunkInfo>>,
     columns: usize,
     /// Where the places of each chunk and column begin, and one more.
@@ -258,7 +268,8 @@ impl OpenLoad {
         }
         let has_nodes = parts.windows(2).any(|pair| pair[0].node != pair[1].node);
         let chunks = chunks.into_iter().flatten().collect();
-        Ok(Self { parts, problems, chunks, columns, starts, places: ordered, has_nodes })
+        let missing = Vec::new();
+        Ok(Self { parts, problems, missing, chunks, columns, starts, places: ordered, has_nodes })
     }
 
     pub(crate) fn sma(&self, chunk: usize, column: usize) -> &Sma {
@@ -330,7 +341,14 @@ impl OpenLoad {
             format!("replica {} in domain {}: {problem}", slot.entry.replica, part.domain)
         };
         let places = self.places(chunk, column).iter().map(reason);
-        places.chain(self.problems.iter().cloned()).collect()
+        let mut reasons: Vec<String> = Vec::new();
+        // Of a replica that was written anew there may be an older copy with the same problem.
+        for reason in places.chain(self.problems.iter().cloned()) {
+            if !reasons.contains(&reason) {
+                reasons.push(reason);
+            }
+        }
+        reasons
     }
 }
 

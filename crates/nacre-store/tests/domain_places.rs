@@ -179,3 +179,120 @@ fn directory_of_a_further_domain_is_not_opened_as_a_database() {
     }
     assert_eq!(files(&one), count);
 }
+
+/// A file that is no manifest kept the database from being opened, although all others are whole.
+#[test]
+fn foreign_manifest_in_a_further_domain_is_noted() {
+    let paths = make();
+    let manifest = inner(&paths.one).join("manifest.2");
+    let bytes = fs::read(&manifest).unwrap();
+    fs::write(&manifest, vec![0x5a; bytes.len()]).unwrap();
+    for is_read_only in [true, false] {
+        let store = try_open(&paths.main, &[], is_read_only).unwrap();
+        let notes = store.notes().join("\n");
+        assert!(notes.contains("\"x\" has no manifest replica"), "{notes}");
+        assert_eq!(keys(&store.table("t").unwrap()), all_keys());
+    }
+    let store = open(&paths.main);
+    table(&store, "second", "plain@x, plain@y");
+    drop(store);
+    fs::remove_file(&manifest).unwrap();
+    let store = open(&paths.main);
+    assert_eq!(keys(&store.table("second").unwrap()), all_keys());
+    assert!(manifest.exists());
+    drop(store);
+    assert!(open(&paths.main).notes().is_empty());
+}
+
+#[test]
+fn lost_directory_is_not_made_anew_over_its_domains() {
+    let paths = make();
+    fs::remove_dir_all(&paths.main).unwrap();
+    for is_made in [false, true] {
+        if is_made {
+            fs::create_dir_all(&paths.main).unwrap();
+        }
+        let error = try_open(&paths.main, &[("x", &paths.one)], false).unwrap_err();
+        let text = error.to_string();
+        assert!(matches!(error, Error::NotADatabase { .. }), "{text}");
+        assert!(text.contains("manifest.2 to") && text.contains("\"x\""), "{text}");
+    }
+    // What it says is done.
+    fs::rename(inner(&paths.one).join("manifest.2"), paths.main.join("manifest.2")).unwrap();
+    let store = open(&paths.main);
+    assert_eq!(keys(&store.table("t").unwrap()), all_keys());
+}
+
+#[test]
+fn wrong_paths_are_not_made() {
+    let paths = make();
+    let absent = paths.main.with_file_name("absent");
+    let text = paths.refused(&[("x", &absent)]);
+    assert!(text.contains("make an empty directory"), "{text}");
+    let text = paths.refused(&[("new", &absent.join("deep"))]);
+    assert!(text.contains("the directory that it is to lie in is not there"), "{text}");
+    assert!(!absent.exists());
+}
+
+#[test]
+fn reads_without_a_domain_say_which_one_is_missing() {
+    let paths = make();
+    let store = open(&paths.main);
+    let alone = table(&store, "alone", "plain@x");
+    drop((alone, store));
+    fs::rename(&paths.one, paths.main.with_file_name("away")).unwrap();
+    let store = open(&paths.main);
+    let error = store.table("alone").unwrap().snapshot().chunks().unwrap_err();
+    let Error::LoadDamaged { missing, .. } = &error else {
+        panic!("{error}");
+    };
+    assert_eq!(missing, &["x"]);
+    let found = scrub(&store);
+    assert!(!found.lost.is_empty());
+    for lost in &found.lost {
+        assert_eq!(lost.domain.as_deref(), Some("x"), "{lost}");
+        assert_eq!(lost.has_source, lost.table.as_deref() == Some("t"), "{lost}");
+    }
+}
+
+#[test]
+fn domain_is_forgotten_when_nothing_needs_it() {
+    let paths = make();
+    let store = open(&paths.main);
+    let refused = |store: &Store, name: &str, part: &str| {
+        let text = store.forget_domain(name).unwrap_err().to_string();
+        assert!(text.contains(part), "{text}");
+    };
+    refused(&store, "main", "no further memory domain");
+    refused(&store, "z", "no further memory domain");
+    refused(&store, "x", "of these tables: \"t\"");
+    store.set_policy("t", None, None).unwrap();
+    // Both are elsewhere than the policy says now, and only `y` has a good one.
+    pools(&inner(&paths.one)).iter().for_each(|path| fs::remove_file(path).unwrap());
+    refused(&store, "y", "the only good replica of table \"t\"");
+    maintain(&store);
+    store.forget_domain("y").unwrap();
+    assert!(repair(&store).is_whole() && scrub(&store).is_whole());
+    assert!(store.domain("y").is_none() && store.missing_domains().is_empty());
+    assert!(pools(&inner(&paths.two)).is_empty() && !inner(&paths.two).join("manifest.3").exists());
+    drop(store);
+    // One that is away.
+    let away = paths.main.with_file_name("away");
+    fs::rename(&paths.one, &away).unwrap();
+    let store = open(&paths.main);
+    assert_eq!(store.missing_domains(), ["x"]);
+    store.forget_domain("x").unwrap();
+    assert!(repair(&store).is_whole());
+    drop(store);
+    let store = open(&paths.main);
+    assert!(store.missing_domains().is_empty() && store.notes().is_empty(), "{:?}", store.notes());
+    assert_eq!(keys(&store.table("t").unwrap()), all_keys());
+    drop(store);
+    // It comes back under its name, with what it had.
+    let store = open_with(&paths.main, &[("x", &away)]);
+    assert!(repair(&store).is_whole());
+    assert_eq!(keys(&store.table("t").unwrap()), all_keys());
+    drop(store);
+    let store = open(&paths.main);
+    assert!(scrub(&store).is_whole() && store.notes().is_empty(), "{:?}", store.notes());
+}

@@ -6,8 +6,6 @@
 mod mounts;
 mod support;
 
-use std::ops::ControlFlow;
-
 use mounts::Mount;
 use nacre_column::{ColumnBuffer, ColumnType};
 use nacre_pmem::{Access, Domain};
@@ -46,8 +44,12 @@ fn load_goes_on_without_a_full_domain_and_repair_says_that_it_is_full() {
     assert!(store.notes().iter().any(|note| note.contains("memory domain \"small\"")));
     let before = pools(&inner(mount.path()));
     for _ in 0..2 {
-        let error = store.repair(&mut |_| ControlFlow::Continue(())).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
+        let report = repair(&store);
+        let [(name, error)] = &report.failures[..] else {
+            panic!("{report:?}");
+        };
+        assert_eq!((name.as_str(), error.kind()), ("t", ErrorKind::NoSpace), "{error}");
+        assert!(!report.is_whole());
         assert_eq!(store.maintain_step().unwrap_err().kind(), ErrorKind::NoSpace);
         assert_eq!(pools(&inner(mount.path())), before, "nothing is half changed");
     }
@@ -110,4 +112,33 @@ fn commit_that_finds_no_space_leaves_the_log_as_it_was() {
     drop(log);
     let log = RedoLog::open(&domains, Access::ReadWrite, id, 1, options).unwrap();
     assert_eq!(replayed(&log), committed);
+}
+
+/// The full domain's table was looked at first, and nothing behind it was repaired.
+#[test]
+fn full_domain_does_not_keep_other_tables_from_being_repaired() {
+    let Some(mount) = Mount::tmpfs("size=1m") else {
+        return;
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let (main, other) = (directory.path().join("main"), directory.path().join("other"));
+    let store = open_with(&main, &[("other", &other), ("small", mount.path())]);
+    let names = ["a", "b", "c"];
+    for name in names {
+        let policy = if name == "b" { "plain@other, plain@main" } else { "plain, plain@small" };
+        let table = store.create_table(schema(name, policy)).unwrap();
+        load(&store, &table, &[bulky(0..60_000)]).unwrap();
+    }
+    let lose = || pools(&inner(&other)).iter().for_each(|path| std::fs::remove_file(path).unwrap());
+    lose();
+    let report = repair(&store);
+    let failed: Vec<&str> = report.failures.iter().map(|(table, _)| table.as_str()).collect();
+    assert_eq!((failed, report.blocks), (vec!["a", "c"], 2), "{report:?}");
+    assert!(report.lost.iter().all(|lost| lost.table.as_deref() != Some("b")), "{report:?}");
+    // Also in the background.
+    lose();
+    assert!(!scrub(&store).is_whole());
+    assert!(store.maintain_step().unwrap().done_bytes > 0);
+    assert_eq!(pools(&inner(&other)).len(), 1);
+    assert_eq!(store.maintain_step().unwrap_err().kind(), ErrorKind::NoSpace);
 }

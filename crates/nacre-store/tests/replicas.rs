@@ -228,6 +228,13 @@ fn policy_that_changes_converts_what_is_there() {
         infos.map(|info| (info.state, info.formats)).collect::<Vec<_>>()
     };
     store.set_policy("t", Some("k"), "plain, static_bp, plain".parse().ok()).unwrap();
+    let left = ReplicaState::Converting { left: 3, blocks: 3 };
+    assert_eq!(formats(&store, "k")[0].0, left, "what there is is not what was asked for");
+    store.prepare_to_close();
+    assert!(store.maintain_step().unwrap().is_idle() && store.has_work());
+    drop((store, table));
+    let store = open(directory.path());
+    let table = store.table("t").unwrap();
     maintain(&store);
     let good = |format| (ReplicaState::Good, vec![format]);
     let expected = [good(Format::Plain), good(Format::StaticBp), good(Format::Plain)];

@@ -2,10 +2,11 @@
 //!
 //! [`needs`] compares a load with the policies, [`rebuild`] writes what is missing into fresh parts
 //! and publishes them by one record, [`upkeep`] goes through the loads, [`scrub`] verifies every
-//! byte, [`report`] is what they answer.
+//! byte, [`forget`] lets go of a domain, [`report`] is what they answer.
 
 #[cfg(test)]
 mod crash_tests;
+mod forget;
 mod needs;
 mod rebuild;
 mod report;

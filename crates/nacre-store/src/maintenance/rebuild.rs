@@ -19,7 +19,6 @@ use nacre_column::{EncodedBlock, FormatChoice, block};
 use nacre_simd::Flavour;
 
 use super::needs::{Need, Needs, unneeded_parts};
-use super::report::LostReplica;
 use crate::chunk::Chunk;
 use crate::directory::{ChunkInfo, Layout};
 use crate::domains::Target;
@@ -32,6 +31,9 @@ use crate::table::Table;
 
 /// Bytes that a unit writes at most, by and large.
 const UNIT_BYTES: u64 = 64 << 20;
+
+/// What a unit that is broken off must have written to be worth a part of its own.
+const PUBLISHED_BYTES_MIN: u64 = UNIT_BYTES / 8;
 
 /// A load with its place in its table.
 #[derive(Clone, Debug)]
@@ -47,8 +49,6 @@ pub(super) struct Job {
 pub(super) struct Done {
     pub(super) blocks: u64,
     pub(super) bytes: u64,
-    /// Blocks without any good replica.
-    pub(super) lost: Vec<LostReplica>,
     /// Why a part could not be written; the others were.
     pub(super) failure: Option<Error>,
     /// Whether more of the load is to be done.
@@ -123,6 +123,14 @@ pub(super) fn rebuild(
     let mut groups =
         possible.chunk_by(|one, other| (one.chunk, one.column) == (other.chunk, other.column));
     for group in groups.by_ref() {
+        if store.is_closing() {
+            if unit.done.bytes < PUBLISHED_BYTES_MIN {
+                // The files go with their writers.
+                return Ok(Done { has_more: true, ..Done::default() });
+            }
+            unit.done.has_more = true;
+            return unit.publish();
+        }
         unit.write(group)?;
         if unit.done.bytes >= UNIT_BYTES {
             break;
@@ -155,13 +163,9 @@ impl Unit<'_> {
         let number = job.first_chunk + chunk as u64;
         let object = || job.table.names().object(column, number);
         let source = Chunk::new(&job.table, &job.load, self.open, chunk, number);
-        let buffer = match source.decode(column) {
-            Ok(buffer) => buffer,
-            Err(error) => {
-                let (object, reason) = (object(), error.to_string());
-                self.done.lost.push(LostReplica { object, reason, has_source: false });
-                return Ok(());
-            }
+        // A block without a good replica is reported with what the load lacks.
+        let Ok(buffer) = source.decode(column) else {
+            return Ok(());
         };
         let last = group.iter().map(|need| usize::from(need.replica)).max().unwrap_or(0);
         // Those before the last are encoded too: which format a chosen one has depends on them.
@@ -178,7 +182,6 @@ impl Unit<'_> {
                 let bytes = block.bytes.len() as u64;
                 let owner = Some((&*job.table, Some(column)));
                 self.writers.store.count_wear(&domain, owner, need.cause, bytes);
-                self.done.blocks += 1;
                 self.done.bytes += bytes;
                 self.infos.insert(chunk, Arc::clone(&self.open.chunks[need.chunk]));
                 self.written.push((*need).clone());
@@ -210,6 +213,8 @@ impl Unit<'_> {
             }
         }
         self.done.failure = self.writers.failure.take();
+        // What went with a part that failed is not done.
+        self.done.blocks = self.written.len() as u64;
         change.removed = unneeded_parts(&job.load, self.open, self.needs, &self.written);
         if change == PartsChange::default() {
             return Ok(self.done);
@@ -218,6 +223,8 @@ impl Unit<'_> {
         if !matches!(published, Ok(true)) && !store.is_in_doubt() {
             store.remove_parts(job.load.id(), &change.added);
         }
-        published.map(|_| self.done)
+        // Of a table that was dropped meanwhile nothing more is to be done.
+        self.done.has_more &= published?;
+        Ok(self.done)
     }
 }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::error::Error;
+
 /// How far a piece of maintenance is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
@@ -20,8 +22,14 @@ impl Progress {
 /// A replica that is not good.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LostReplica {
-    /// Table, column, chunk, replica and domain, as far as they are known.
+    /// `None` for the manifest.
+    pub table: Option<String>,
+    /// Table, column and chunk, as far as they are known.
     pub object: String,
+    /// Which replica of the block, if that is known.
+    pub replica: Option<u8>,
+    /// The domain that it is in, or is to be in.
+    pub domain: Option<String>,
     pub reason: String,
     /// Whether another replica of the same block is good.
     pub has_source: bool,
@@ -29,12 +37,19 @@ pub struct LostReplica {
 
 impl fmt::Display for LostReplica {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.object, self.reason)
+        f.write_str(&self.object)?;
+        if let Some(number) = self.replica {
+            write!(f, ", replica {number}")?;
+        }
+        if let Some(domain) = &self.domain {
+            write!(f, " in domain \"{domain}\"")?;
+        }
+        write!(f, ": {}", self.reason)
     }
 }
 
 /// What repairing did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct RepairReport {
     /// Replicas of blocks that were written.
     pub blocks: u64,
@@ -42,12 +57,23 @@ pub struct RepairReport {
     pub bytes: u64,
     /// What could not be repaired.
     pub lost: Vec<LostReplica>,
+    /// The tables that could not be given all their replicas, and why; others were.
+    pub failures: Vec<(String, Error)>,
 }
 
 impl RepairReport {
     /// Tells whether every policy is met.
     pub fn is_whole(&self) -> bool {
-        self.lost.is_empty()
+        self.lost.is_empty() && self.failures.is_empty()
+    }
+
+    /// Adds why a table was not finished, once for each reason.
+    pub(super) fn note_failure(&mut self, table: &str, error: Error) {
+        let is_known =
+            |(other, known): &(String, Error)| other == table && known.kind() == error.kind();
+        if !self.failures.iter().any(is_known) {
+            self.failures.push((table.to_owned(), error));
+        }
     }
 }
 

@@ -31,7 +31,10 @@ impl Store {
             [("manifest", self.scrub_manifest()), ("redo log", self.scrub_redo())]
         {
             report.lost.extend(problems.into_iter().map(|reason| LostReplica {
+                table: None,
                 object: object.into(),
+                replica: None,
+                domain: None,
                 reason,
                 has_source: true,
             }));
@@ -65,7 +68,7 @@ impl Store {
 }
 
 /// Verifies one block and notes it if it is lost.
-fn verify(job: &Job, part: &MappedPart, slot: usize) {
+pub(super) fn verify(job: &Job, part: &MappedPart, slot: usize) {
     let block = &part.slots[slot];
     if block.state() == BlockState::Lost {
         return;

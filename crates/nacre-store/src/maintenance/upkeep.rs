@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use super::needs::{Needs, is_unbuilt};
 use super::rebuild::{Done, Job, rebuild};
 use super::report::{LostReplica, Progress, RepairReport};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::store::Store;
 
 impl Store {
@@ -20,8 +20,8 @@ impl Store {
     /// [`Store::repair`].
     ///
     /// # Errors
-    /// No space, I/O: what could be done was done, and nothing is half changed. The next call goes
-    /// on with the next load.
+    /// No space, I/O, if nothing else is left to do: what could be done was done, and nothing is
+    /// half changed. The next call begins behind the load that failed.
     pub fn maintain_step(&self) -> Result<Progress> {
         self.require_writable()?;
         let _turn = self.maintenance_lock().lock().unwrap_or_else(PoisonError::into_inner);
@@ -31,22 +31,34 @@ impl Store {
         // After a failure the next call begins behind it.
         let from = self.next_job(0) % jobs.len().max(1);
         jobs.rotate_left(from);
+        let mut failure = None;
+        let mut failed = 0;
+        let mut progress = Progress::default();
         for (number, job) in jobs.into_iter().enumerate() {
             // ORDERING: pairs with the release stores of whoever finds a reason; what they found is
             // seen below.
             if !job.load.needs_care().swap(false, Ordering::AcqRel) {
                 continue;
             }
+            if self.is_closing() {
+                job.load.set_needs_care(true);
+                break;
+            }
             let (total_bytes, done) = self.care_for(&job)?;
             if let Some(error) = done.failure {
-                self.next_job(number + 1);
-                return Err(error);
-            }
-            if done.bytes > 0 || done.has_more {
-                return Ok(Progress { done_bytes: done.bytes, total_bytes: total_bytes.max(1) });
+                failure.get_or_insert(error);
+                failed = number + 1;
+            } else if done.bytes > 0 || done.has_more {
+                let total_bytes = total_bytes.max(1);
+                progress = Progress { done_bytes: done.bytes, total_bytes };
+                break;
             }
         }
-        Ok(Progress::default())
+        self.next_job(failed);
+        match failure.filter(|_| progress.is_idle()) {
+            Some(error) => Err(error),
+            None => Ok(progress),
+        }
     }
 
     /// Whether [`Store::maintain_step`] may have something to do.
@@ -63,7 +75,9 @@ impl Store {
     /// after every unit and may break it off.
     ///
     /// # Errors
-    /// [`crate::Error::ReadOnly`], no space, I/O; what was repaired before stays repaired.
+    /// [`crate::Error::ReadOnly`], and those of the manifest; what was repaired before stays
+    /// repaired. A load that fails, such as for want of space, does not keep others from being
+    /// repaired: why is in the report.
     pub fn repair(
         &self,
         progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
@@ -89,13 +103,16 @@ impl Store {
                 report.bytes += done.bytes;
                 state.done_bytes += done.bytes;
                 state.total_bytes = state.total_bytes.max(state.done_bytes);
+                // What another domain takes goes on.
+                let has_moved = done.failure.is_none() || done.blocks > 0;
+                let goes_on = done.has_more && has_moved && !self.is_closing();
                 if let Some(error) = done.failure {
-                    return Err(error);
+                    report.note_failure(&job.table.names().table, error);
                 }
                 if progress(&state).is_break() {
                     return Ok(report);
                 }
-                if !done.has_more {
+                if !goes_on {
                     break;
                 }
             }
@@ -125,9 +142,14 @@ impl Store {
         let open = match job.load.open() {
             Ok(open) => open,
             Err(error) => {
-                let object = format!("table \"{}\"", job.table.names().table);
-                let reason = error.to_string();
-                return vec![LostReplica { object, reason, has_source: false }];
+                let table = job.table.names().table.clone();
+                let (object, reason) = (format!("table \"{table}\""), error.to_string());
+                let domain = match error {
+                    Error::LoadDamaged { missing, .. } => missing.into_iter().next(),
+                    _ => None,
+                };
+                let (table, replica, has_source) = (Some(table), None, false);
+                return vec![LostReplica { table, object, replica, domain, reason, has_source }];
             }
         };
         let needs = Needs::of(&job.table, &job.load, &open, self.all_domains());
@@ -136,10 +158,12 @@ impl Store {
         };
         let lost = needs.needs.iter().filter(is_loss).map(|need| {
             let number = job.first_chunk + need.chunk as u64;
-            let block = job.table.names().object(need.column, number);
             let domain = &needs.targets[need.column][usize::from(need.replica)].domain;
             LostReplica {
-                object: format!("{block}, replica {} in domain \"{domain}\"", need.replica),
+                table: Some(job.table.names().table.clone()),
+                object: job.table.names().object(need.column, number),
+                replica: Some(need.replica),
+                domain: Some(domain.clone()),
                 reason: need.reason.clone(),
                 has_source: open.has_good(need.chunk, need.column),
             }

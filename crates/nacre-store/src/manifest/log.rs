@@ -61,6 +61,8 @@ pub(crate) struct Manifest {
     pub(super) is_in_doubt: bool,
     /// What was repaired, what could not be, and what failed since.
     pub(super) notes: Vec<String>,
+    /// Further domains without a member, because a foreign file has its name.
+    pub(super) excluded: Vec<String>,
     /// Called between writing a record and publishing it, to inject faults.
     #[cfg(test)]
     pub(crate) before_publish: Option<super::tests::Injection>,

@@ -7,6 +7,9 @@
 //! 3. What is missing, stale or damaged is rebuilt ([`Manifest::repair`]); a further domain that
 //!    has no member gets one. When all is well nothing is written.
 //!
+//! A file in a further domain that has the name of a member and is none does not keep the others
+//! from being opened: that domain has no member until the file is taken away.
+//!
 //! Published bytes that are gone are never skipped: that would lose a committed change without a
 //! word.
 
@@ -51,12 +54,16 @@ impl Manifest {
         mut learn: impl FnMut(DatabaseId, &[Record]) -> Result<Vec<Domain>>,
     ) -> Result<Manifest> {
         let mut domains = domains.to_vec();
+        let (mut notes, mut excluded) = (Vec::new(), Vec::<String>::new());
         loop {
             let mut found = None;
             let result = PoolSet::open_inspected(SET_NAME, &domains, access, |set| {
                 let (content, verdict) = inspect(set)?;
                 let mut more = learn(content.database, &content.records)?;
-                more.retain(|domain| !domains.iter().any(|have| have.name() == domain.name()));
+                more.retain(|domain| {
+                    let is_it = |have: &Domain| have.name() == domain.name();
+                    !domains.iter().any(is_it) && !excluded.iter().any(|name| name == domain.name())
+                });
                 if !more.is_empty() {
                     return Err(Stop::Domains(more));
                 }
@@ -70,6 +77,14 @@ impl Manifest {
                     continue;
                 }
                 Err(Stop::Failed(error)) => {
+                    if let Some(position) = first_foreign(&domains, &error) {
+                        let name = domains.remove(position).name().to_owned();
+                        notes.push(format!(
+                            "memory domain \"{name}\" has no manifest replica: {error}"
+                        ));
+                        excluded.push(name);
+                        continue;
+                    }
                     return Err(old_layout(&domains[0]).unwrap_or(error));
                 }
             };
@@ -83,7 +98,8 @@ impl Manifest {
                 end_offset,
                 next_sequence: records.len() as u64 + 1,
                 is_in_doubt: false,
-                notes: Vec::new(),
+                notes,
+                excluded,
                 #[cfg(test)]
                 before_publish: None,
             });
@@ -94,14 +110,49 @@ impl Manifest {
     /// `are_all_here` says that no further domain is absent. Notes what it did, and what it could
     /// not do: the others serve.
     pub(crate) fn repair(&mut self, main: &Domain, further: &[Domain], are_all_here: bool) {
-        let notes = members::repair(&mut self.set, SET_NAME, main, further, are_all_here);
+        let is_usable = |domain: &&Domain| !self.excluded.iter().any(|name| name == domain.name());
+        let further: Vec<Domain> = further.iter().filter(is_usable).cloned().collect();
+        let are_all_here = are_all_here && self.excluded.is_empty();
+        let notes = members::repair(&mut self.set, SET_NAME, main, &further, are_all_here);
         self.notes.extend(notes);
+    }
+
+    /// Removes the member in a further domain that is forgotten; `are_others_here` says that no
+    /// other one is absent, so that one that is missing was there. Notes what it could not do.
+    pub(crate) fn forget(&mut self, domain: &str, are_others_here: bool) {
+        let notes = members::forget(&mut self.set, SET_NAME, domain, are_others_here);
+        self.notes.extend(notes);
+        self.excluded.retain(|name| name != domain);
     }
 
     /// Notes which members cannot be used, for a database that is opened read-only.
     pub(crate) fn note_unusable(&mut self, are_all_here: bool) {
+        let are_all_here = are_all_here && self.excluded.is_empty();
         self.notes.extend(members::unusable(&self.set, SET_NAME, are_all_here));
     }
+}
+
+/// Returns the first further domain with a file that is no member of the set but has the name of
+/// one, if that is what opening failed for and the main domain is not like that.
+fn first_foreign(domains: &[Domain], error: &Error) -> Option<usize> {
+    let is_foreign = |error: &Error| match error {
+        Error::Pmem(error) => error.kind() == ErrorKind::Foreign,
+        _ => false,
+    };
+    if !is_foreign(error) {
+        return None;
+    }
+    let opens = |domains: &[Domain]| -> std::result::Result<PoolSet, Stop> {
+        PoolSet::open_inspected(SET_NAME, domains, Access::ReadOnly, |set| {
+            Ok(inspect(set).map(|(_, verdict)| verdict)?)
+        })
+    };
+    let main = std::slice::from_ref(domains.first()?);
+    opens(main).ok()?;
+    (1..domains.len()).find(|&position| {
+        let both = [domains[0].clone(), domains[position].clone()];
+        matches!(opens(&both), Err(Stop::Failed(error)) if is_foreign(&error))
+    })
 }
 
 /// Checks all good members; returns what the best holds and what is to be done about the others.

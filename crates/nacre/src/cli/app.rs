@@ -42,7 +42,7 @@ fn run_tool(tool: Tool) -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Tool::Scrub { place, readonly } => return upkeep::scrub(place, readonly).into(),
-        Tool::Repair(place) => return upkeep::repair(place).into(),
+        Tool::Repair { place, forgotten } => return upkeep::repair(place, &forgotten).into(),
         Tool::DemoChild { arguments } => return nacre_bench::demo::child(&arguments),
         Tool::Demo { scale_factor, directory, keep } => {
             nacre_bench::demo::run(DemoArgs { scale_factor, directory, keep })
@@ -114,9 +114,7 @@ fn run_database(arguments: Arguments, tasks: &[Task]) -> u8 {
             return EXIT_UNUSABLE;
         }
     };
-    for note in console.database.store().notes() {
-        report::print(&format!("NOTICE:  {note}\n"));
-    }
+    console.tell_notes();
     let flow = if is_interactive {
         shell::run(&mut console)
     } else if tasks.is_empty() {

@@ -154,7 +154,14 @@ pub(super) enum Tool {
     },
     /// Give every column the replicas its policy says, also when a domain is back or replaced.
     #[command(after_long_help = UPKEEP_NOTES)]
-    Repair(UpkeepArguments),
+    Repair {
+        #[command(flatten)]
+        place: UpkeepArguments,
+        /// Forget a memory domain before, there or not; refused while a policy names it or it has
+        /// the only good replica of something. Repeatable.
+        #[arg(long = "forget-domain", value_name = "NAME")]
+        forgotten: Vec<String>,
+    },
     /// Generate TPC-H, load and query it, kill the process, reopen, prove that nothing is lost.
     Demo {
         /// Scale factor: 1 is about 1 GB of CSV.

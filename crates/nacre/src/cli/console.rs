@@ -6,6 +6,7 @@
 //! runtime of its own, so that busy workers cannot keep it waiting. After Ctrl-C the workers are
 //! replaced: what is still busy there ends by itself, without anybody waiting for it.
 
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -77,6 +78,8 @@ pub(crate) struct Console {
     pub(crate) last_statement: String,
     /// Scripts that are being run inside one another.
     pub(crate) script_depth: usize,
+    /// What the database had to say and was printed.
+    told: BTreeSet<String>,
 }
 
 /// How a statement ended.
@@ -126,6 +129,7 @@ impl Console {
             directory,
             last_statement: String::new(),
             script_depth: 0,
+            told: BTreeSet::new(),
         })
     }
 
@@ -135,6 +139,17 @@ impl Console {
         drop(session);
         drop(database);
         workers.shutdown_background();
+    }
+
+    /// Prints what the database noticed since it was printed last: what opening repaired, replicas
+    /// that a load did without, domains that came and went.
+    pub(crate) fn tell_notes(&mut self) {
+        for note in self.database.store().notes() {
+            if !self.told.contains(&note) {
+                report::print(&format!("NOTICE:  {note}\n"));
+                self.told.insert(note);
+            }
+        }
     }
 
     /// Returns the session, for a completer that outlives a borrow of the console.
@@ -177,6 +192,7 @@ impl Console {
             data.close();
         }
         let flow = self.conclude(ended, sql, place, stream);
+        self.tell_notes();
         if self.behaviour.has_timer && flow == Flow::Continue {
             return self.say(&time_text(started.elapsed()));
         }

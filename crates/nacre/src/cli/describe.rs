@@ -84,7 +84,8 @@ pub(crate) fn schema(console: &mut Console, rest: &str) -> Result<Flow, Complain
 
 /// `\l`.
 pub(crate) fn databases(console: &mut Console) -> Flow {
-    let rows = console.database.store().domains().into_iter().map(|domain| {
+    let store = console.database.store();
+    let rows = store.domains().into_iter().map(|domain| {
         vec![
             domain.name().to_owned(),
             domain.path().map_or("(memory)".to_owned(), |path| path.display().to_string()),
@@ -92,7 +93,13 @@ pub(crate) fn databases(console: &mut Console) -> Flow {
             domain.durability().to_string(),
         ]
     });
-    let text = text_box(&["Domain", "Path", "Kind", "What is written"], rows.collect());
+    let missing = store.missing_domains().into_iter().map(|name| {
+        let path =
+            store.domain_path(&name).map_or(String::new(), |path| path.display().to_string());
+        vec![name, path, "missing".to_owned(), String::new()]
+    });
+    let rows = rows.chain(missing).collect();
+    let text = text_box(&["Domain", "Path", "Kind", "What is written"], rows);
     console.show(&text)
 }
 

@@ -3,7 +3,6 @@
 //! It changes nothing: directories are probed without leaving a file, a database is opened
 //! read-only, and a directory that is absent is judged by its nearest parent.
 
-use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -11,9 +10,7 @@ use std::path::{Path, PathBuf};
 use nacre_pmem::switch::{Profile, SwitchReport};
 use nacre_pmem::{Access, Domain, ErrorKind, FlushFlavour, StreamFlavour};
 use nacre_simd::Flavour;
-use nacre_store::{
-    IsolationLevel, MAIN_DOMAIN, OpenOptions, ReplicaInfo, ReplicaState, Store, WearCause,
-};
+use nacre_store::{IsolationLevel, MAIN_DOMAIN, OpenOptions, ReplicaInfo, ReplicaState, Store};
 
 use super::describe::bytes_text;
 use super::output::Output;
@@ -172,6 +169,7 @@ fn push_database(directory: &Path, text: &mut String) {
         directory: Some(directory.to_owned()),
         domains: Vec::new(),
         is_read_only: true,
+        ..OpenOptions::default()
     };
     let store = match Store::open(options) {
         Ok(store) => store,
@@ -196,19 +194,25 @@ fn push_database(directory: &Path, text: &mut String) {
     push_line(text, "bytes", format!("{bytes} ({})", bytes_text(bytes)));
     let replicas = store.replicas();
     for domain in store.domains() {
-        push_use(&store, &domain, &replicas, text);
+        push_use(&domain, &replicas, text);
     }
+    for name in store.missing_domains() {
+        let path =
+            store.domain_path(&name).map_or(String::new(), |path| path.display().to_string());
+        push_line(text, &format!("domain {name}"), format!("missing, its path is {path}"));
+    }
+    push_line(text, "written", "what a process writes is in its view nacre_wear, while it runs");
     for replica in replicas.iter().filter(|replica| replica.state != ReplicaState::Good) {
         let ReplicaInfo { table, column, replica, domain, state, .. } = replica;
         let what = format!(
             "table \"{table}\", column \"{column}\", replica {replica} in domain {domain}: {state}"
         );
-        push_line(text, "LOST", what);
+        push_line(text, "not whole", what);
     }
 }
 
-/// Appends what a database keeps in a domain, and what it wrote there since it was opened.
-fn push_use(store: &Store, domain: &Domain, replicas: &[ReplicaInfo], text: &mut String) {
+/// Appends what a database keeps in a domain.
+fn push_use(domain: &Domain, replicas: &[ReplicaInfo], text: &mut String) {
     let name = domain.name();
     let path = domain.path().map_or("memory".to_owned(), |path| path.display().to_string());
     let node = domain.numa_node().map_or("unknown".to_owned(), |node| node.to_string());
@@ -216,14 +220,6 @@ fn push_use(store: &Store, domain: &Domain, replicas: &[ReplicaInfo], text: &mut
     push_line(text, &format!("domain {name}"), what);
     let bytes: u64 = replicas.iter().filter(|r| r.domain == name).map(|r| r.bytes).sum();
     push_line(text, "  replicas", bytes_text(bytes));
-    let mut causes: BTreeMap<WearCause, u64> = BTreeMap::new();
-    for wear in store.wear().into_iter().filter(|wear| wear.domain == name) {
-        *causes.entry(wear.cause).or_default() += wear.bytes;
-    }
-    let causes: Vec<String> =
-        causes.iter().map(|(cause, bytes)| format!("{cause} {}", bytes_text(*bytes))).collect();
-    let written = if causes.is_empty() { "nothing".to_owned() } else { causes.join(", ") };
-    push_line(text, "  written", format!("{written} since it was opened"));
 }
 
 fn push_line(text: &mut String, name: &str, value: impl Display) {
@@ -293,7 +289,7 @@ mod tests {
         let cut = pools.filter(|path| path.extension().is_some_and(|end| end == "pool")).max();
         std::fs::File::options().write(true).open(cut.unwrap()).unwrap().set_len(10).unwrap();
         let text = report(Some(directory.path()), &[]);
-        assert!(text.contains("LOST") && text.contains("table \"cut\""), "{text}");
+        assert!(text.contains("not whole") && text.contains("table \"cut\""), "{text}");
         assert!(!text.contains("table \"whole\""), "{text}");
     }
 

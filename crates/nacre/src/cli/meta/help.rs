@@ -7,6 +7,14 @@ use super::parse::{COMMANDS, Complaint};
 /// SQL commands: name, syntax.
 const SQL: &[(&str, &str)] = &[
     (
+        "ALTER TABLE",
+        "ALTER TABLE [IF EXISTS] table [ALTER [COLUMN] column]\n    \
+         SET (replicas = 'FORMAT[@PLACE], ...') | RESET (replicas)\n\
+         formats: auto, plain, static_bp, dict, dynamic_bp, simd_bp128, simd_fastpfor,\n         \
+         delta_bp, for_bp, rle, lz4_fast, lz4, lz4_high, snappy, fsst\n\
+         places: a memory domain, dram, any",
+    ),
+    (
         "BEGIN",
         "BEGIN [ISOLATION LEVEL SERIALIZABLE | REPEATABLE READ | READ COMMITTED]\n      \
          [READ ONLY | READ WRITE]",
@@ -22,7 +30,7 @@ const SQL: &[(&str, &str)] = &[
     (
         "CREATE TABLE",
         "CREATE TABLE [IF NOT EXISTS] table (\n    column type [NOT NULL] [PRIMARY KEY], ...\n    \
-         [, PRIMARY KEY (column, ...)]\n)\n\
+         [, PRIMARY KEY (column, ...)]\n) [WITH (replicas = 'FORMAT[@PLACE], ...')]\n\
          types: boolean, smallint, integer, bigint, decimal(p, s), real, double precision,\n       \
          date, timestamp, varchar(n), text, char(n), bytea",
     ),
@@ -117,6 +125,8 @@ mod tests {
     fn syntax_is_found_by_a_prefix() {
         assert!(sql("copy").unwrap().contains("STDOUT"));
         assert!(sql("create table;").unwrap().contains("PRIMARY KEY"));
+        assert!(sql("create table").unwrap().contains("replicas = "));
+        assert!(sql("alter table").unwrap().contains("RESET (replicas)"));
         assert!(sql("").unwrap().contains("SELECT"));
         assert!(sql("vacuum").is_err());
     }
