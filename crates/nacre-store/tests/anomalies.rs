@@ -14,6 +14,7 @@ mod history;
 use history::engine::{Client, Engine, LEVELS, Level};
 use history::model::{Flaw, Model};
 use history::record::{A, B, Cells, Filter, GROUP, ID, mask};
+use history::stored::Stored;
 use nacre_store::ValidationLevel;
 
 /// A transaction under a script. A conflict rolls it back; it sees and does nothing after that.
@@ -96,6 +97,9 @@ macro_rules! assert_met {
                 fill(&model);
                 assert_eq!($script(&model, level), expected, "model, {level:?}");
             }
+            let store = Stored::new();
+            fill(&store);
+            assert_eq!($script(&store, level), expected, "store, {level:?}");
         }
     };
 }

@@ -23,6 +23,12 @@ pub(crate) trait Engine: Sync {
         Self: 'a;
 
     fn begin(&self, level: Level) -> Self::Client<'_>;
+
+    /// Loads rows in bulk and returns when that was committed; `None` if the engine cannot. Nobody
+    /// else may commit meanwhile.
+    fn load(&self, _rows: &[Cells]) -> Option<u64> {
+        None
+    }
 }
 
 /// A transaction that runs. What is not ended is rolled back.

@@ -9,7 +9,8 @@
 //! 3. [`replay`] repeats all committed transactions one after the other in commit order and
 //!    compares every answer: a second opinion that shares no code with the graph.
 //!
-//! [`model`] is a small engine with every level and some planted flaws, to judge the judges.
+//! [`model`] is a small engine with every level and some planted flaws, to judge the judges;
+//! [`stored`] is the store.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -19,4 +20,5 @@ pub(crate) mod model;
 pub(crate) mod random;
 pub(crate) mod record;
 pub(crate) mod replay;
+pub(crate) mod stored;
 pub(crate) mod workload;

@@ -1,6 +1,7 @@
 //! Random clients: point, range and predicate reads, updates of single columns, inserts, deletes,
 //! rows that move from one predicate to another, and long readers.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::thread;
 
@@ -20,20 +21,25 @@ pub(crate) struct Shape {
     /// Rows at the start, and keys.
     pub(crate) keys: usize,
     pub(crate) level: Level,
+    /// Whether the rows at the start, and some later, come by bulk loads.
+    pub(crate) has_loads: bool,
 }
 
 const GROUPS: usize = 4;
 const TAGS: usize = 10;
 
-/// What all clients of a run share. Counters only, so no order but their own is needed.
+/// What all clients of a run share.
 pub(crate) struct Shared {
     clock: AtomicU64,
     values: AtomicI64,
+    /// The ids of all rows that anybody wanted to insert.
+    ids: Mutex<Vec<i64>>,
 }
 
 impl Default for Shared {
     fn default() -> Self {
-        Self { clock: AtomicU64::new(1), values: AtomicI64::new(1_000) }
+        let (clock, values) = (AtomicU64::new(1), AtomicI64::new(1_000));
+        Self { clock, values, ids: Mutex::default() }
     }
 }
 
@@ -130,6 +136,8 @@ impl<'s, C: Client> Recorded<'s, C> {
 #[derive(Clone, Debug)]
 enum Step {
     Read(Filter, Mask),
+    /// Reads any row by its id, if the engine can by where it lies.
+    ReadById(Mask),
     /// Gives new values to columns of one of the rows found last.
     Update(Vec<usize>),
     /// Moves one of the rows found last into another group, or gives it another tag.
@@ -161,6 +169,12 @@ impl<C: Client> Running<'_, C> {
         };
         match (step, row) {
             (Step::Read(filter, columns), _) => self.found = self.recorded.read(filter, columns)?,
+            (Step::ReadById(columns), _) => {
+                let ids = shared.ids.lock().unwrap();
+                let id = ids[random.below(ids.len())];
+                drop(ids);
+                self.found = self.recorded.read(Filter::equal(ID, id), columns)?;
+            }
             (Step::Update(columns), Some(row)) => {
                 let changes: Vec<(usize, i64)> =
                     columns.into_iter().map(|column| (column, shared.value())).collect();
@@ -189,7 +203,9 @@ impl<C: Client> Running<'_, C> {
 
 fn new_row(shared: &Shared, random: &mut Random, key: i64) -> Cells {
     let group = random.below(GROUPS) as i64;
-    [shared.value(), key, group, random.below(TAGS) as i64, shared.value(), shared.value()]
+    let id = shared.value();
+    shared.ids.lock().unwrap().push(id);
+    [id, key, group, random.below(TAGS) as i64, shared.value(), shared.value()]
 }
 
 fn filter(random: &mut Random, shape: Shape) -> Filter {
@@ -214,7 +230,7 @@ fn plan(random: &mut Random, shape: Shape) -> Vec<Step> {
     let read = |random: &mut Random| Step::Read(filter(random, shape), columns(random));
     let key = random.below(shape.keys) as i64;
     let column = [A, B][random.below(2)];
-    match random.below(10) {
+    match random.below(11) {
         // Transfer.
         0 | 1 => vec![
             Step::Read(Filter::equal(KEY, key), mask(&[column])),
@@ -232,8 +248,14 @@ fn plan(random: &mut Random, shape: Shape) -> Vec<Step> {
         ],
         6 => vec![read(random), Step::Delete, read(random)],
         7 => vec![read(random), Step::Move([GROUP, TAG][random.below(2)]), read(random)],
+        8 => vec![
+            Step::ReadById(mask(&[column])),
+            read(random),
+            Step::Update(vec![column]),
+            Step::ReadById(0),
+        ],
         // Long readers, some of which write in the end.
-        8 => (0..6 + random.below(10)).map(|_| read(random)).collect(),
+        9 => (0..6 + random.below(10)).map(|_| read(random)).collect(),
         _ => {
             let mut steps: Vec<Step> = (0..3 + random.below(6)).map(|_| read(random)).collect();
             steps.push([Step::Update(vec![column]), Step::Insert][random.below(2)].clone());
@@ -257,15 +279,44 @@ fn start<'e, 's, E: Engine>(
     }
 }
 
-/// Inserts a row for each key.
+/// Makes a row for each key.
 fn fill<E: Engine>(engine: &E, shared: &Shared, random: &mut Random, shape: Shape) -> Transaction {
+    let rows: Vec<Cells> = (0..shape.keys).map(|key| new_row(shared, random, key as i64)).collect();
+    if let Some(loaded) = load(engine, shared, &rows, shape) {
+        return loaded;
+    }
     let mut first = Recorded::begin(engine, shared, shape.level, "fill".to_owned());
-    for key in 0..shape.keys {
-        first.insert(new_row(shared, random, key as i64)).expect("nobody else is there");
+    for row in rows {
+        first.insert(row).expect("nobody else is there");
     }
     let (record, result) = first.end(true);
     result.expect("nobody else is there");
     record
+}
+
+/// Loads rows in bulk, if that is part of the run and the engine can.
+fn load<E: Engine>(
+    engine: &E,
+    shared: &Shared,
+    rows: &[Cells],
+    shape: Shape,
+) -> Option<Transaction> {
+    if !shape.has_loads {
+        return None;
+    }
+    let began = shared.now();
+    let commit = engine.load(rows)?;
+    let insert = |cells: &Cells| {
+        Op::Write(Write { id: cells[ID], snapshot: commit - 1, after: Some(*cells), changed: None })
+    };
+    Some(Transaction {
+        name: format!("load{commit}"),
+        began,
+        ended: shared.now(),
+        snapshot: commit - 1,
+        ops: rows.iter().map(insert).collect(),
+        outcome: Outcome::Committed(Some(commit)),
+    })
 }
 
 /// Runs all clients on this thread; what happens depends on nothing but the seed.
@@ -276,6 +327,11 @@ pub(crate) fn interleave<E: Engine>(engine: &E, seed: u64, shape: Shape) -> Hist
     let mut running: Vec<Option<Running<'_, E::Client<'_>>>> = Vec::new();
     running.resize_with(shape.clients, || None);
     while left.iter().any(|&left| left > 0) {
+        if shape.has_loads && random.once_in(60) {
+            let key = random.below(shape.keys) as i64;
+            let rows = [new_row(&shared, &mut random, key), new_row(&shared, &mut random, key)];
+            history.transactions.extend(load(engine, &shared, &rows, shape));
+        }
         let client = random.below(shape.clients);
         if left[client] == 0 {
             continue;
