@@ -20,7 +20,6 @@ use crate::hot::positions::RANGE_ROWS;
 use crate::hot::versions::{EntryId, VersionEntry, VersionKind, Versions};
 use crate::id::CommitTs;
 use crate::mvcc::{Snapshot, Stamps};
-use crate::predicate_log::ColumnSet;
 use crate::value::ValueRef;
 
 /// Version heads that are compared with zero at once.
@@ -299,20 +298,6 @@ impl HotRows {
             let is_between = |start: &CommitTs| (*elder..stamp).contains(&start.0);
             stamp > now.0 || starts.iter().any(is_between)
         });
-    }
-
-    /// Returns the columns of a row that the transaction of a stamp updated.
-    pub(crate) fn changed_columns(&self, row: usize, stamp: u32) -> ColumnSet {
-        let mut columns = ColumnSet::default();
-        let mut at = self.versions.head(row);
-        while at != 0 {
-            let entry = self.versions.entry(at);
-            if entry.stamp == stamp && entry.kind == VersionKind::Update {
-                columns.insert(usize::from(entry.column));
-            }
-            at = entry.next;
-        }
-        columns
     }
 
     /// Returns the changes of a row that may still have to be undone, newest first.

@@ -397,7 +397,8 @@ impl Transaction {
                 return Err(Error::UnknownTable { table });
             }
             if !reads.is_empty() {
-                let mut validator = Validator::new(reads, ValidationLevel::default());
+                let mut validator =
+                    Validator::new(reads, snapshot.start, ValidationLevel::default());
                 let others = transactions.commits_since(snapshot.start);
                 others.iter().try_for_each(|other| validator.check(other))?;
             }

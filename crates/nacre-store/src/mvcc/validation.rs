@@ -1,15 +1,17 @@
 //! Validation: could all reads of a transaction have been made at its commit?
 //!
-//! The rows that others have written since its start are checked against what it has read. Their
-//! before- and after-images are still there: versions stay as long as a transaction is active that
-//! began before them.
+//! The rows that others have written since its start are checked against what it has read: as they
+//! were at that start, which versions are kept for as long as the transaction is active, and as
+//! each commit left them. Both are taken under one latch, so it does not matter that versions in
+//! between may be dropped meanwhile.
 //!
 //! # Invariants
 //! 1. A conflict is never missed; one may be found where there is none, since predicates are coarse
 //!    at their edges.
 //! # Source
-//! [Muehlbauer16 2.2.3] precision locking. Differs: a bulk load conflicts with any read of its
-//! table, its rows are not looked at.
+//! [Muehlbauer16 2.2.3] precision locking. Differs: the before-image is that of the start and not
+//! that of the commit before, so a column that was changed back is none that changed; a bulk load
+//! conflicts with any read of its table, its rows are not looked at.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,14 +30,16 @@ use crate::value::{Value, ValueRef};
 /// What a transaction has read, ready to be compared with what others wrote.
 pub(crate) struct Validator<'a> {
     log: &'a PredicateLog,
+    /// The transaction's start.
+    start: CommitTs,
     level: ValidationLevel,
     /// Built for the tables that others wrote.
     trees: BTreeMap<TableId, Option<PredicateTree<'a>>>,
 }
 
 impl<'a> Validator<'a> {
-    pub(crate) fn new(log: &'a PredicateLog, level: ValidationLevel) -> Self {
-        Self { log, level, trees: BTreeMap::new() }
+    pub(crate) fn new(log: &'a PredicateLog, start: CommitTs, level: ValidationLevel) -> Self {
+        Self { log, start, level, trees: BTreeMap::new() }
     }
 
     /// Checks what another transaction committed meanwhile.
@@ -49,14 +53,16 @@ impl<'a> Validator<'a> {
             Change::Load(table) => return self.check_load(table),
         };
         for (touched, row) in writes.undo.rows() {
-            let (table, level) = (&touched.table, self.level);
+            let (table, start, level) = (&touched.table, self.start, self.level);
             let Some(tree) = self.tree(table.id()) else {
                 continue;
             };
             let (found, row) = match &touched.chunk {
                 TouchedChunk::Hot(chunk) => {
                     let id = RowId::hot(chunk.id(), row);
-                    (check_hot(tree, level, (chunk, id), committed, writes.stamp), Some(id))
+                    let before = Snapshot { start, tx: NOBODY };
+                    let after = Snapshot { start: committed.ts, tx: committed.tx };
+                    (check_hot(tree, level, (chunk, id), (before, after)), Some(id))
                 }
                 TouchedChunk::Frozen { load, index, .. } => {
                     let found = check_frozen(tree, level, table, (*load, *index, row))?;
@@ -96,12 +102,9 @@ fn check_hot(
     tree: &PredicateTree<'_>,
     level: ValidationLevel,
     (chunk, id): (&HotChunk, RowId),
-    committed: &Committed,
-    stamp: u32,
+    (before, after): (Snapshot, Snapshot),
 ) -> Option<usize> {
     let row = usize::from(id.offset());
-    let before = Snapshot { start: CommitTs(committed.ts.0.saturating_sub(1)), tx: NOBODY };
-    let after = Snapshot { start: committed.ts, tx: committed.tx };
     chunk.with(|rows| {
         let image = |view| HotImage { row: id, view };
         let before = rows.view(row, before, chunk.stamps()).map(image);
@@ -111,11 +114,22 @@ fn check_hot(
             (None, Some(after)) => tree.conflict(RowChange::Insert(after), level),
             (Some(before), None) => tree.conflict(RowChange::Delete(before), level),
             (Some(before), Some(after)) => {
-                let changed = &rows.changed_columns(row, stamp);
+                let is_changed =
+                    |column: &usize| !is_same(before.value(*column), after.value(*column));
+                let changed = &tree.touched().iter().filter(is_changed).collect();
                 tree.conflict(RowChange::Update { before, after, changed }, level)
             }
         }
     })
+}
+
+/// Tells whether nobody can tell one value from the other; zeros of both signs are two.
+fn is_same(left: ValueRef<'_>, right: ValueRef<'_>) -> bool {
+    match (left, right) {
+        (ValueRef::Float32(left), ValueRef::Float32(right)) => left.to_bits() == right.to_bits(),
+        (ValueRef::Float64(left), ValueRef::Float64(right)) => left.to_bits() == right.to_bits(),
+        _ => left == right,
+    }
 }
 
 fn check_frozen(

@@ -189,6 +189,11 @@ impl<'a> PredicateTree<'a> {
         }
     }
 
+    /// Returns all columns that were read or tested.
+    pub(crate) fn touched(&self) -> &ColumnSet {
+        &self.touched
+    }
+
     /// Returns the number of a predicate that conflicts with what was done to a row, for
     /// [`PredicateTree::describe`].
     pub fn conflict(&self, change: RowChange<'_>, level: ValidationLevel) -> Option<usize> {
