@@ -23,7 +23,7 @@ use crate::error::Error;
 /// What the rows depend on.
 enum Tie {
     /// A transaction of their own; `None` once they are all out.
-    Own(Option<Transaction>),
+    Own(Option<Box<Transaction>>),
     /// A turn of a block.
     Block { signals: Arc<Signals>, turn: u64 },
     /// The block went on without them.
@@ -45,7 +45,7 @@ pub(crate) fn tie(
 ) -> crate::error::Result<SendableRecordBatchStream> {
     let tie = match turn.signals() {
         Some(signals) => Tie::Block { signals: Arc::clone(signals), turn: signals.turn() },
-        None => Tie::Own(turn.core()?.transaction.take()),
+        None => Tie::Own(turn.core()?.transaction.take().map(Box::new)),
     };
     turn.done(false);
     Ok(Box::pin(TiedRows { rows, tie }))
