@@ -42,7 +42,7 @@ pub(crate) struct Engine {
     /// The code for [`NEAR_SIZES`]: what the switch takes, but the master is stored through the
     /// cache.
     near: [Routines; NEAR_SIZES.len()],
-    /// Whether no update is handed to a worker, which copies without regard to words.
+    /// Whether no update of a word is handed to a worker, which copies without regard to words.
     stores_words_whole: bool,
     /// The set has one writer, so one detector sees all its updates.
     detector: PatternDetector,
@@ -218,7 +218,7 @@ impl Engine {
         Ok(Some(Engine {
             log: routines(log, flush, replicas.len())?,
             near,
-            stores_words_whole: !switch.needs_workers(),
+            stores_words_whole: !hands_words_over(&switch),
             switch,
             detector: PatternDetector::new(),
             is_sequential: false,
@@ -226,6 +226,14 @@ impl Engine {
             cells: pools.iter().map(|(_, pool)| pool.mapping.faults()).collect(),
         }))
     }
+}
+
+/// Whether an update of 4 or 8 bytes may take a mechanism with workers.
+fn hands_words_over(switch: &Switch) -> bool {
+    let sizes = [4, 8].into_iter();
+    sizes
+        .flat_map(|bytes| [(false, bytes), (true, bytes)])
+        .any(|(is_sequential, bytes)| switch.mechanism(is_sequential, false, bytes).needs_workers())
 }
 
 /// Finds out by which tree a set with members in `domains` chooses mechanisms: from the profile in

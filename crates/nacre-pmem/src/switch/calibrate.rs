@@ -107,6 +107,7 @@ impl Profile {
         let mut done = 0;
         for domain in domains {
             let mut site = Site::create(domain, calibration)?;
+            site.settle()?;
             for &replica_count in &calibration.replica_counts {
                 let targets = site.targets(replica_count)?;
                 for (pattern, is_transactional) in [
@@ -211,6 +212,18 @@ impl<'a> Site<'a> {
             targets.start_workers()?;
         }
         Ok(targets)
+    }
+
+    /// Measures something that is not counted: after gigabytes of new memory the machine is busy
+    /// for some milliseconds, in which an update took a hundred times as long as it does.
+    fn settle(&mut self) -> Result<()> {
+        let (kind, pattern) = (self.domain.kind(), Pattern::Uniform);
+        let situation = Situation { kind, pattern, is_transactional: false, replica_count: 0 };
+        let targets = self.targets(0)?;
+        for &update_bytes in &self.calibration.update_bytes {
+            self.measure(&targets, situation, update_bytes as usize)?;
+        }
+        Ok(())
     }
 
     /// Returns the time of an update by each mechanism that is worth it.
