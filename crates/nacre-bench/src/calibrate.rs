@@ -8,8 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use nacre_pmem::Domain;
 use nacre_pmem::switch::{Calibration, DecisionTree, Profile};
+use nacre_pmem::{Domain, FlushFlavour};
 
 use crate::error::{Error, Result};
 use crate::interrupt;
@@ -130,9 +130,18 @@ fn measure(directory: &Path, is_quick: bool) -> Result<Profile> {
         },
     };
     let members = calibration.replica_counts.iter().max().map_or(1, |count| *count as u64 + 1);
-    space::check(directory, members * calibration.member_bytes)?;
     let domain = Domain::create("calibration", directory)
         .map_err(Error::pmem(format_args!("use {}", directory.display())))?;
+    if domain.flush_flavour() == FlushFlavour::Msync {
+        // No set would use the profile, and an earlier one of memory would be gone.
+        return Err(Error::Usage(format!(
+            "pools in {} are written back by the kernel, so there is nothing to choose and to \
+             measure: name memory by --dir",
+            directory.display()
+        )));
+    }
+    let way_out = "choose another --dir, or --quick, which needs less";
+    space::check(directory, members * calibration.member_bytes, way_out)?;
     let title = format!("calibrating {} on {}", domain.kind(), domain.file_system());
     let mut steps: Option<Steps> = None;
     let mut progress = |progress: nacre_pmem::switch::Progress| {
@@ -185,6 +194,27 @@ mod tests {
             let error = check(wrong, false).unwrap_err().to_string();
             assert!(error.contains(problem) && error.contains("--output"), "{error}");
         }
+    }
+
+    /// The profile of the memory was replaced by one that no set uses.
+    #[test]
+    fn memory_that_the_kernel_writes_back_is_not_calibrated_and_leaves_the_profile() {
+        let (Ok(work), Ok(kept)) = (tempfile::tempdir(), tempfile::tempdir()) else { return };
+        let domain = Domain::create("probe", work.path()).unwrap();
+        if domain.flush_flavour() != FlushFlavour::Msync {
+            println!("skipped: temporary files lie in memory here");
+            return;
+        }
+        let output = kept.path().join("profile");
+        fs::write(&output, b"earlier").unwrap();
+        let args = CalibrateArgs {
+            directory: Some(work.path().to_path_buf()),
+            output: Some(output.clone()),
+            is_quick: true,
+        };
+        let error = run(&args).unwrap_err().to_string();
+        assert!(error.contains("written back by the kernel"), "{error}");
+        assert_eq!(fs::read(&output).unwrap(), b"earlier");
     }
 
     #[test]

@@ -25,6 +25,9 @@ const KEY_OVERHEAD_BYTES: u64 = 160;
 /// Bytes of a key-value pool that are not for pairs: logs and headers of both engines.
 const FIXED_BYTES: u64 = 32 << 20;
 
+/// Bytes of a pool beside those that were asked for.
+const POOL_OVERHEAD_BYTES: u64 = 16 << 20;
+
 /// Updates before the first cell: their size, and how many slices they last.
 const WARM_UP_BYTES: usize = 4;
 const WARM_UP_SLICES: u32 = 5;
@@ -105,10 +108,8 @@ impl Group {
         pool_bytes: u64,
         filling: (u64, usize),
     ) -> Result<Contestants> {
-        let engines = if library::IS_BUILT_IN { 2 } else { 1 };
-        let pools = if self.replicas == 0 { 1 } else { self.replicas as u64 + 2 };
         let directory = session.directory.clone();
-        space::check(&directory, engines * pools * (pool_bytes + (16 << 20)))?;
+        space::check(&directory, room_bytes(self.replicas, pool_bytes), space::SMALLER_POOLS)?;
         let place = |name, replicas| Place {
             directory: &directory,
             name,
@@ -268,6 +269,32 @@ fn append(checksum: u32, of_pool: u32) -> u32 {
 }
 
 /// Returns the size of a key-value pool for values of a size, and the keys that it gets.
+/// Returns the room that the pools of all contestants take at once.
+fn room_bytes(replicas: usize, pool_bytes: u64) -> u64 {
+    let engines = if library::IS_BUILT_IN { 2 } else { 1 };
+    let pools = if replicas == 0 { 1 } else { replicas as u64 + 2 };
+    pool_bytes.saturating_add(POOL_OVERHEAD_BYTES).saturating_mul(engines * pools)
+}
+
+/// Checks that the largest group of a run has room, before anything is said or measured.
+///
+/// # Errors
+/// As for [`space::check`].
+pub(super) fn check_room(session: &Session) -> Result<()> {
+    let choices = &session.choices;
+    let key_value = |bytes: &usize| key_value_size(session, *bytes).0;
+    let pool_bytes = choices.workloads.iter().map(|workload| match workload {
+        Workload::Cs | Workload::CsTx => choices.pool_bytes,
+        Workload::Kv => {
+            let sizes = choices.update_bytes.iter().filter(|bytes| **bytes <= VALUE_BYTES_MAX);
+            sizes.map(key_value).max().unwrap_or(0)
+        }
+    });
+    let replicas = choices.replicas.iter().copied().max().unwrap_or(0);
+    let bytes = room_bytes(replicas, pool_bytes.max().unwrap_or(0));
+    space::check(&session.directory, bytes, space::SMALLER_POOLS)
+}
+
 fn key_value_size(session: &Session, update_bytes: usize) -> (u64, u64) {
     // Twice: an update writes a new pair before it frees the old one, and classes leave holes.
     let pair_bytes = (update_bytes as u64 + KEY_OVERHEAD_BYTES) * 2;

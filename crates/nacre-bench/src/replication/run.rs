@@ -89,6 +89,7 @@ fn measure_all(
         progress: Steps::new(slices),
         deadline: pace.as_ref().map(|pace| pace.deadline).or(late),
     };
+    group::check_room(&session)?;
     introduce(&session, &domain, slices)?;
     if let Some(pace) = &pace {
         explain(&session, pace)?;
@@ -170,6 +171,20 @@ fn introduce(session: &Session, domain: &Domain, slices: usize) -> Result<()> {
 mod tests {
     use super::super::options::{AccessPattern, PageSize};
     use super::*;
+
+    #[test]
+    fn want_of_room_is_found_before_anything_is_created_or_measured() {
+        let directory = tempfile::tempdir().unwrap();
+        let args = ReplicationArgs {
+            pool_bytes: Some(1 << 50),
+            directory: Some(directory.path().to_path_buf()),
+            is_quick: true,
+            ..Default::default()
+        };
+        let error = run_prepared(&args, Choices::make(&args).unwrap()).unwrap_err().to_string();
+        assert!(error.contains("room for") && error.contains("--pool-bytes"), "{error}");
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
 
     #[test]
     fn every_workload_is_measured_and_nothing_is_left_behind() {

@@ -10,11 +10,14 @@ use crate::format;
 /// Memory that is left to everything else on the machine.
 const MEMORY_RESERVE_BYTES: u64 = 512 << 20;
 
-/// Returns an error that says what to change if `bytes` bytes do not fit.
+/// The way out where the size of the pools is an argument.
+pub(crate) const SMALLER_POOLS: &str = "choose another --dir, or smaller --pool-bytes";
+
+/// Returns an error with the way out if `bytes` bytes do not fit.
 ///
 /// # Errors
 /// [`Error::Usage`] if there is no room; if the directory cannot be used.
-pub(crate) fn check(directory: &Path, bytes: u64) -> Result<()> {
+pub(crate) fn check(directory: &Path, bytes: u64, way_out: &str) -> Result<()> {
     let domain = Domain::open("bench", directory, Access::ReadWrite)
         .map_err(Error::pmem(format_args!("use {}", directory.display())))?;
     let free = domain.free_bytes().map_err(Error::pmem("look for room"))?;
@@ -28,8 +31,7 @@ pub(crate) fn check(directory: &Path, bytes: u64) -> Result<()> {
         return Ok(());
     }
     Err(Error::Usage(format!(
-        "the pools need {} MB in {}, which has room for {} MB: choose another --dir, \
-         or smaller --pool-bytes",
+        "the pools need {} MB in {}, which has room for {} MB: {way_out}",
         format::megabytes(bytes),
         directory.display(),
         format::megabytes(room)
@@ -50,8 +52,8 @@ mod tests {
     #[test]
     fn want_of_room_is_told_with_the_way_out() {
         let directory = tempfile::tempdir().unwrap();
-        check(directory.path(), 1 << 20).unwrap();
-        let error = check(directory.path(), 1 << 60).unwrap_err().to_string();
-        assert!(error.contains("--pool-bytes") && error.contains("--dir"), "{error}");
+        check(directory.path(), 1 << 20, SMALLER_POOLS).unwrap();
+        let error = check(directory.path(), 1 << 60, SMALLER_POOLS).unwrap_err().to_string();
+        assert!(error.ends_with(SMALLER_POOLS), "{error}");
     }
 }

@@ -42,7 +42,7 @@ Examples:
 
 An overhead is the time of an update that returns when all replicas are durable, in % above the same
 without replicas; both take turns in one process, and medians of the rounds are compared. Everything
-at once takes about an hour and 11 GiB (22 GiB with libpmemobj) of the directory's memory.";
+at once takes about 25 minutes and 11 GiB (22 GiB with libpmemobj) of the directory's memory.";
 
 const CALIBRATE_NOTES: &str = "\
 The profile is a text file. Pool sets read it when they are opened: the file that NACRE_PROFILE
