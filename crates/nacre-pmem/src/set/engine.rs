@@ -23,13 +23,6 @@ const PREFETCH_DISTANCE: usize = 8;
 /// Longest update that keeps the master's lines if it is near: past that, streaming saves more
 /// than reading the lines back costs.
 pub(crate) const NEAR_BYTES_MAX: usize = 256;
-/// Sizes of near updates that have code of their own, and the size for which the switch chooses it:
-/// what is not much longer than a line covers parts of lines, which are slow to stream.
-const NEAR_SIZES: [(usize, usize); 3] = [
-    (size_of::<u64>(), size_of::<u64>()),
-    (2 * CACHE_LINE_BYTES, CACHE_LINE_BYTES),
-    (NEAR_BYTES_MAX, NEAR_BYTES_MAX),
-];
 
 /// Addresses and code for the members as they are now.
 #[derive(Debug)]
@@ -39,9 +32,9 @@ pub(crate) struct Engine {
     /// The code for the transaction log. It is never read but by recovery, so unless a mechanism
     /// is asked for it is streamed to all members.
     log: Routines,
-    /// The code for [`NEAR_SIZES`]: what the switch takes, but the master is stored through the
-    /// cache.
-    near: [Routines; NEAR_SIZES.len()],
+    /// The code for near updates: what the switch takes for a word, since longer ones too begin and
+    /// end within lines, which are slow to stream; the master is stored through the cache.
+    near: Routines,
     /// Whether no update of a word is handed to a worker, which copies without regard to words.
     stores_words_whole: bool,
     /// The set has one writer, so one detector sees all its updates.
@@ -91,10 +84,10 @@ impl Engine {
     /// As for [`Engine::write`].
     #[inline(always)]
     pub(crate) unsafe fn write_near(&self, offset: u64, source: &[u8]) -> Routines {
-        let code = self.near(source.len());
+        debug_assert!(source.len() <= NEAR_BYTES_MAX);
         // SAFETY: as in `write`.
-        unsafe { (code.write)(&self.targets, offset as usize, source.as_ptr(), source.len()) };
-        code
+        unsafe { (self.near.write)(&self.targets, offset as usize, source.as_ptr(), source.len()) };
+        self.near
     }
 
     /// Starts to load the lines that a transaction will store to in place, if through the cache:
@@ -108,14 +101,7 @@ impl Engine {
     /// Starts to load the lines of a near update to come, where it will store through the cache.
     #[inline]
     pub(crate) fn prefetch_near(&self, offset: u64, bytes: usize) {
-        self.targets.prefetch(offset as usize, bytes, self.near(bytes).cached);
-    }
-
-    #[inline(always)]
-    fn near(&self, bytes: usize) -> Routines {
-        debug_assert!(bytes <= NEAR_BYTES_MAX);
-        let class = usize::from(bytes > NEAR_SIZES[0].0) + usize::from(bytes > NEAR_SIZES[1].0);
-        self.near[class]
+        self.targets.prefetch(offset as usize, bytes, self.near.cached);
     }
 
     /// Whether a store of an aligned word of 4 or 8 bytes is one instruction in each member.
@@ -141,7 +127,7 @@ impl Engine {
         let longest = (0..count).map(|index| update(index).1.len()).max().unwrap_or(0);
         let code = match longest < CACHE_LINE_BYTES {
             // The lines of the master are prefetched, so nothing is saved by streaming it.
-            true => self.near[0],
+            true => self.near,
             false => self.switch.choose(false, false, longest),
         };
         let prefetch = |index| {
@@ -210,11 +196,8 @@ impl Engine {
             targets.start_workers()?;
         }
         let log = forced.unwrap_or(Mechanism::MOVNT_SF_SM);
-        let mut near = [routines(log, flush, replicas.len())?; NEAR_SIZES.len()];
-        for (code, (_, bytes)) in near.iter_mut().zip(NEAR_SIZES) {
-            let plain = switch.mechanism(false, false, bytes).with_cached_master();
-            *code = routines(forced.unwrap_or(plain), flush, replicas.len())?;
-        }
+        let word = switch.mechanism(false, false, size_of::<u64>()).with_cached_master();
+        let near = routines(forced.unwrap_or(word), flush, replicas.len())?;
         Ok(Some(Engine {
             log: routines(log, flush, replicas.len())?,
             near,

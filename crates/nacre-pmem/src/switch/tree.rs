@@ -16,7 +16,7 @@ use super::profile::{Machine, Measurement, Pattern, Profile, Situation, transact
 const TOLERANCE: f64 = 0.03;
 /// Workers occupy a processor each, whatever is updated, and take from words the atomicity that
 /// saves them the transaction log: they must be worth it.
-const WORKERS_GAIN: f64 = 1.5;
+const WORKERS_GAIN: f64 = 1.3;
 
 /// The questions, in the order in which they are asked.
 const QUESTION_COUNT: usize = 4;
