@@ -172,10 +172,8 @@ fn writes(options: &Options, operations: usize, per_transaction: usize) {
         }
         let rows = options.rows.min(1_000_000);
         let (store, table, mut ids) = filled(10, rows);
-        let single = SingleVersion::new(schema(10));
-        let values = [ValueRef::Int(7); 10];
-        let mut single_ids: Vec<RowId> =
-            (0..rows).map(|_| single.insert(&values).expect("insert")).collect();
+        let (mut single, (_other, alone, mut single_ids)) =
+            (SingleVersion::default(), filled(10, rows));
         let (mut ours, mut theirs) = (f64::MAX, f64::MAX);
         for round in 0..ROUNDS {
             let order: Vec<usize> =
@@ -186,7 +184,9 @@ fn writes(options: &Options, operations: usize, per_transaction: usize) {
                 }
             }));
             theirs = theirs.min(seconds(|| {
-                unversioned(&single, &mut single_ids, &order, operation);
+                for some in order.chunks(per_transaction) {
+                    unversioned(&mut single, &alone, &mut single_ids, some, operation);
+                }
             }));
         }
         let rate = operations as f64 / ours / 1e6;
@@ -222,21 +222,28 @@ fn versioned(
     tx.commit().expect("commit");
 }
 
-fn unversioned(single: &SingleVersion, ids: &mut [RowId], rows: &[usize], operation: Operation) {
+fn unversioned(
+    single: &mut SingleVersion,
+    table: &Arc<Table>,
+    ids: &mut [RowId],
+    rows: &[usize],
+    operation: Operation,
+) {
     let values = [ValueRef::Int(8); 10];
     let changes: [(usize, ValueRef<'_>); 10] = std::array::from_fn(|column| (column, values[0]));
     for row in rows {
         match operation {
             Operation::Insert => {
-                black_box(single.insert(&values).expect("insert"));
+                black_box(single.insert(table, &values).expect("insert"));
             }
             Operation::Update(columns) => {
-                single.update(ids[*row], &changes[..columns]).expect("update");
+                single.update(table, ids[*row], &changes[..columns]).expect("update");
             }
             Operation::DeleteInsert => {
-                single.delete(ids[*row]).expect("delete");
-                ids[*row] = single.insert(&values).expect("insert");
+                single.delete(table, ids[*row]).expect("delete");
+                ids[*row] = single.insert(table, &values).expect("insert");
             }
         }
     }
+    single.commit();
 }

@@ -66,6 +66,12 @@ impl Encoder {
         self.bytes.truncate(count);
     }
 
+    /// Drops all bytes; memory beyond `kept_bytes` is given back.
+    pub(crate) fn clear(&mut self, kept_bytes: usize) {
+        self.bytes.clear();
+        self.bytes.shrink_to(kept_bytes);
+    }
+
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }

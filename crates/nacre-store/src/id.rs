@@ -84,6 +84,17 @@ impl RowId {
         self.0 & HOT_BIT != 0
     }
 
+    /// Returns the bits that all rows of the chunk have in common, and no row of another one.
+    #[inline]
+    pub(crate) fn chunk_bits(self) -> u64 {
+        self.0 >> OFFSET_BITS
+    }
+
+    /// Returns the number of a hot row's chunk.
+    pub(crate) fn chunk_number(self) -> u64 {
+        self.chunk_bits() & (HOT_CHUNKS_MAX - 1)
+    }
+
     /// Returns the row's number in its chunk.
     pub fn offset(self) -> u16 {
         self.0 as u16

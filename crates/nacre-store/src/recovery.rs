@@ -95,7 +95,7 @@ fn insert(table: &Table, row: RowId, values: &[ValueRef<'_>]) -> std::result::Re
     }
     let chunk = table.hot().get_or_add(chunk).map_err(|error| error.to_string())?;
     chunk
-        .restore(|rows| rows.put(usize::from(offset), values))
+        .change(|rows| rows.put(usize::from(offset), values))
         .map_err(|error| format!("{row} of {:?}: {error}", schema.name))
 }
 
@@ -117,7 +117,7 @@ fn update(
     }
     let chunk = table.hot().get(chunk).ok_or_else(missing)?;
     let is_done = chunk
-        .restore(|rows| rows.replace(usize::from(offset), changes))
+        .change(|rows| rows.replace(usize::from(offset), changes))
         .map_err(|error| format!("{row} of {:?}: {error}", schema.name))?;
     if is_done { Ok(()) } else { Err(missing()) }
 }
@@ -128,7 +128,7 @@ fn delete(table: &Table, row: RowId) -> std::result::Result<(), String> {
     let is_done = match row.place() {
         RowPlace::Hot { chunk, offset } => {
             let chunk = table.hot().get(chunk).ok_or_else(missing)?;
-            chunk.restore(|rows| rows.remove(usize::from(offset)))
+            chunk.change(|rows| rows.remove(usize::from(offset)))
         }
         RowPlace::Frozen { load, chunk, offset } => {
             let loads = table.loads();

@@ -64,6 +64,9 @@ pub struct Table {
     /// Blocks handed out, at `column * REPLICAS_MAX + replica`.
     reads: Vec<AtomicU64>,
     is_dropped: AtomicBool,
+    /// Set before the first load is announced or published, and never reset: as long as it is
+    /// not, no row is frozen.
+    has_frozen: AtomicBool,
     waker: Arc<Waker>,
     /// Held from the check of a load's keys to its publication.
     pub(crate) commit_lock: Mutex<()>,
@@ -93,6 +96,7 @@ impl Table {
             pending: Mutex::default(),
             reads: (0..counters).map(|_| AtomicU64::new(0)).collect(),
             is_dropped: AtomicBool::new(false),
+            has_frozen: AtomicBool::new(false),
             waker: Arc::clone(waker),
             commit_lock: Mutex::new(()),
         }
@@ -139,6 +143,16 @@ impl Table {
         TableSnapshot { table: Arc::clone(self), loads, moment, hot: Arc::new(hot) }
     }
 
+    /// Has chunks that are made from now on note for so many rows each where versions are, for
+    /// measurements of what suits.
+    ///
+    /// # Panics
+    /// A new chunk, if this is no power of two up to 32,768.
+    #[doc(hidden)]
+    pub fn set_position_rows(&self, rows: usize) {
+        self.hot.set_range_rows(rows);
+    }
+
     /// Returns the definition; its replica policies may be old ones.
     #[inline]
     pub(crate) fn definition(&self) -> &Arc<TableSchema> {
@@ -160,8 +174,18 @@ impl Table {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Whether there may be frozen rows, or are about to be. Whoever asks holds or has held the
+    /// latch of an index: a load that is announced later looks at that index later.
+    #[inline]
+    pub(crate) fn may_have_frozen(&self) -> bool {
+        // ORDERING: pairs with the stores in `announce_load` and `add_load`.
+        self.has_frozen.load(Ordering::Acquire)
+    }
+
     /// Notes a load that is about to be published.
     pub(crate) fn announce_load(&self, load: &Arc<StoredLoad>) {
+        // ORDERING: pairs with the load in `may_have_frozen`.
+        self.has_frozen.store(true, Ordering::Release);
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         pending.push(Arc::clone(load));
     }
@@ -235,6 +259,8 @@ impl Table {
     }
 
     pub(crate) fn add_load(&self, load: Arc<StoredLoad>) {
+        // ORDERING: as in `announce_load`.
+        self.has_frozen.store(true, Ordering::Release);
         let mut loads = self.loads.write().unwrap_or_else(PoisonError::into_inner);
         Arc::make_mut(&mut loads).push(load);
     }

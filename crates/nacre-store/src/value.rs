@@ -20,6 +20,23 @@ use crate::schema::TableSchema;
 /// Most bytes of one string.
 pub const VALUE_BYTES_MAX: usize = 1_000_000_000;
 
+/// Values that lie on the stack; rows with more columns have them on the heap.
+pub(crate) const VALUES_INLINE: usize = 16;
+
+/// Returns `len` slots, on the stack if they fit.
+#[inline]
+pub(crate) fn slots<'a, T: Copy, const N: usize>(
+    len: usize,
+    inline: &'a mut [T; N],
+    spilled: &'a mut Vec<T>,
+) -> &'a mut [T] {
+    if len <= N {
+        return &mut inline[..len];
+    }
+    spilled.resize(len, inline[0]);
+    spilled
+}
+
 /// A value that lies elsewhere. Variants match [`Physical`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ValueRef<'a> {
@@ -171,10 +188,10 @@ impl<'a> ValueRef<'a> {
 
     fn fit_type(self, column_type: ColumnType) -> std::result::Result<Self, ValueProblem> {
         match (self, column_type.physical()) {
-            (Self::Int(value), Physical::Int64) => {
-                check_int(value.into(), column_type)?;
-                Ok(self)
-            }
+            (Self::Int(value), Physical::Int64) => match is_in_range(value, column_type) {
+                true => Ok(self),
+                false => Err(ValueProblem::OutOfRange),
+            },
             (Self::Int(value), Physical::Int128) => {
                 check_int(value.into(), column_type)?;
                 Ok(Self::Int128(value.into()))
@@ -225,6 +242,33 @@ impl<'a> ValueRef<'a> {
             (Self::Bytes(value), Constant::Bytes(other)) => Some(value.cmp(other.as_slice())),
             _ => None,
         }
+    }
+}
+
+/// Powers of ten up to that of the widest decimal of 64 bits.
+const POWERS_OF_TEN: [u64; 19] = {
+    let mut powers = [1; 19];
+    let mut exponent = 1;
+    while exponent < powers.len() {
+        powers[exponent] = powers[exponent - 1] * 10;
+        exponent += 1;
+    }
+    powers
+};
+
+/// Whether a number is in the range of a type of 64 bits or less; as [`check_int`], in a few
+/// instructions, since every number of every row that is written comes by.
+#[inline]
+fn is_in_range(value: i64, column_type: ColumnType) -> bool {
+    match column_type {
+        ColumnType::Boolean => value & !1 == 0,
+        ColumnType::SmallInt => i16::try_from(value).is_ok(),
+        ColumnType::Integer | ColumnType::Date => i32::try_from(value).is_ok(),
+        ColumnType::Decimal { precision, .. } => {
+            let above = POWERS_OF_TEN.get(usize::from(precision));
+            above.is_none_or(|above| value.unsigned_abs() < *above)
+        }
+        _ => true,
     }
 }
 
@@ -294,6 +338,29 @@ mod tests {
         assert_eq!(fit(ValueRef::Int(-5), wide), Ok(Value::Int128(-5)));
         assert!(fit(ValueRef::Int128(10_i128.pow(20)), wide).is_err());
         assert!(fit(ValueRef::Int128(1), smallint).unwrap_err().contains("another class"));
+    }
+
+    #[test]
+    fn ranges_of_64_bits_are_those_of_the_types() {
+        let decimals = (1..=18).map(|precision| ColumnType::Decimal { precision, scale: 0 });
+        let others = [
+            ColumnType::Boolean,
+            ColumnType::SmallInt,
+            ColumnType::Integer,
+            ColumnType::Date,
+            ColumnType::BigInt,
+            ColumnType::Timestamp,
+        ];
+        for column_type in others.into_iter().chain(decimals) {
+            let (min, max) = column_type.int_range().unwrap();
+            for value in [min - 1, min, min + 1, -1, 0, 1, max - 1, max, max + 1] {
+                let Ok(narrow) = i64::try_from(value) else {
+                    continue;
+                };
+                let is_right = check_int(value, column_type).is_ok();
+                assert_eq!(is_in_range(narrow, column_type), is_right, "{value} {column_type}");
+            }
+        }
     }
 
     #[test]

@@ -514,6 +514,32 @@ fn keys_that_were_looked_for_are_validated() {
 }
 
 #[test]
+fn walk_that_was_ended_has_read_up_to_its_last_row_only() {
+    let all = (Bound::Unbounded, Bound::Unbounded);
+    for (direction, read, unread) in
+        [(Direction::Ascending, [4, 9], [11, 30]), (Direction::Descending, [31, 21], [19, 4])]
+    {
+        let others = read.map(|key| (key, true)).into_iter().chain(unread.map(|key| (key, false)));
+        for (other, is_conflict) in others {
+            let (store, table) = volatile();
+            [10, 20].into_iter().for_each(|key| commit_insert(&store, &table, key, 0));
+            let index = table.index("t_pkey").unwrap();
+            let mut one = store.begin(IsolationLevel::Serializable);
+            let mut rows = 0;
+            one.range(&table, &index, all, direction, &[0], |_, _| {
+                rows += 1;
+                ControlFlow::Break(())
+            })
+            .unwrap();
+            assert_eq!(rows, 1);
+            insert(&mut one, &table, 50, 0).unwrap();
+            commit_insert(&store, &table, other, 0);
+            assert_eq!(one.commit().is_err(), is_conflict, "{direction:?}, key {other}");
+        }
+    }
+}
+
+#[test]
 fn index_is_there_again_after_a_restart() {
     let directory = tempfile::tempdir().unwrap();
     let path = Some(directory.path().to_path_buf());

@@ -46,8 +46,13 @@ pub(crate) enum WriteProblem {
 }
 
 impl HotChunk {
-    pub(crate) fn new(id: u64, types: &Arc<[ColumnType]>, stamps: &Arc<Stamps>) -> Self {
-        let latch = RwLock::new(HotRows::new(types));
+    pub(crate) fn new(
+        id: u64,
+        types: &Arc<[ColumnType]>,
+        stamps: &Arc<Stamps>,
+        range_rows: usize,
+    ) -> Self {
+        let latch = RwLock::new(HotRows::new(types, range_rows));
         let (types, stamps) = (Arc::clone(types), Arc::clone(stamps));
         Self { id, types, stamps, latch, is_retained: AtomicBool::new(false) }
     }
@@ -66,8 +71,8 @@ impl HotChunk {
         with(&self.read_latch())
     }
 
-    /// Runs `change` on the rows under the latch, before there are transactions.
-    pub(crate) fn restore<T>(&self, change: impl FnOnce(&mut HotRows) -> T) -> T {
+    /// Runs `change` on the rows under the latch, where there are no transactions.
+    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut HotRows) -> T) -> T {
         change(&mut self.write_latch())
     }
 
@@ -133,16 +138,6 @@ impl HotChunk {
         check_writable(&rows, row, snapshot, &self.stamps)?;
         rows.mark(row, stamp, VersionKind::Delete);
         Ok(())
-    }
-
-    /// Changes columns of a row for everybody.
-    pub(crate) fn overwrite(&self, row: u16, changes: &[(usize, ValueRef<'_>)]) -> Result<()> {
-        self.write_latch().overwrite(usize::from(row), changes)
-    }
-
-    /// Deletes a row for everybody.
-    pub(crate) fn erase(&self, row: u16) {
-        self.write_latch().erase(usize::from(row));
     }
 
     /// Takes the newest `count` changes of a row back; they are those of the caller's transaction.

@@ -3,12 +3,14 @@
 //! # Invariants
 //! 1. Ids ascend and are never used again; rows are appended to the last chunk only.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use nacre_column::ColumnType;
 
 use crate::error::{Error, Result};
 use crate::hot::chunk::HotChunk;
+use crate::hot::positions::RANGE_ROWS;
 use crate::id::HOT_CHUNKS_MAX;
 use crate::mvcc::Stamps;
 use crate::value::ValueRef;
@@ -19,11 +21,26 @@ pub(crate) struct HotList {
     types: Arc<[ColumnType]>,
     stamps: Arc<Stamps>,
     chunks: RwLock<Arc<Vec<Arc<HotChunk>>>>,
+    /// Rows for which new chunks note where versions are.
+    range_rows: AtomicUsize,
 }
 
 impl HotList {
     pub(crate) fn new(types: &[ColumnType], stamps: &Arc<Stamps>) -> Self {
-        Self { types: types.into(), stamps: Arc::clone(stamps), chunks: RwLock::default() }
+        let (types, stamps) = (types.into(), Arc::clone(stamps));
+        Self { types, stamps, chunks: RwLock::default(), range_rows: AtomicUsize::new(RANGE_ROWS) }
+    }
+
+    /// Has chunks that are made from now on note where versions are for so many rows each.
+    pub(crate) fn set_range_rows(&self, range_rows: usize) {
+        // ORDERING: a setting; nothing depends on its order.
+        self.range_rows.store(range_rows, Ordering::Relaxed);
+    }
+
+    fn new_chunk(&self, id: u64) -> Arc<HotChunk> {
+        // ORDERING: as in `set_range_rows`.
+        let range_rows = self.range_rows.load(Ordering::Relaxed);
+        Arc::new(HotChunk::new(id, &self.types, &self.stamps, range_rows))
     }
 
     pub(crate) fn stamps(&self) -> &Arc<Stamps> {
@@ -36,15 +53,22 @@ impl HotList {
 
     /// Returns the chunk of that id.
     pub(crate) fn get(&self, id: u64) -> Option<Arc<HotChunk>> {
+        self.with(id, Arc::clone)
+    }
+
+    /// Runs `with` on the chunk of that id, if there is one. It must not use the table: the list
+    /// is held for it, which costs less than a reference to the chunk.
+    #[inline]
+    pub(crate) fn with<T>(&self, id: u64, with: impl FnOnce(&Arc<HotChunk>) -> T) -> Option<T> {
         let chunks = self.chunks.read().unwrap_or_else(PoisonError::into_inner);
         let first = chunks.first()?.id();
         // Without holes the position follows from the id.
         let guess = usize::try_from(id.checked_sub(first)?).ok()?;
         if let Some(chunk) = chunks.get(guess).filter(|chunk| chunk.id() == id) {
-            return Some(Arc::clone(chunk));
+            return Some(with(chunk));
         }
         let found = chunks.binary_search_by_key(&id, |chunk| chunk.id());
-        found.ok().map(|at| Arc::clone(&chunks[at]))
+        found.ok().map(|at| with(&chunks[at]))
     }
 
     /// Returns the chunk of that id, which recovery adds if it is not there yet.
@@ -60,36 +84,35 @@ impl HotList {
         }
         let mut chunks = self.chunks.write().unwrap_or_else(PoisonError::into_inner);
         let at = chunks.partition_point(|chunk| chunk.id() < id);
-        let chunk = Arc::new(HotChunk::new(id, &self.types, &self.stamps));
+        let chunk = self.new_chunk(id);
         Arc::make_mut(&mut chunks).insert(at, Arc::clone(&chunk));
         Ok(chunk)
     }
 
-    /// Appends a row for the transaction of that stamp, or for everybody, and returns where it is.
-    /// `tail` is where the caller inserted last, if it did.
+    /// Appends a row for the transaction of that stamp, or for everybody, and tells `on_row` where
+    /// it is. That must not use the table: the list is held for it.
     ///
     /// # Errors
     /// [`Error::Internal`] if the values do not fit the columns, or ids have run out.
-    pub(crate) fn insert(
+    pub(crate) fn insert<T>(
         &self,
-        tail: Option<&Arc<HotChunk>>,
         values: &[ValueRef<'_>],
         stamp: Option<u32>,
-    ) -> Result<(Arc<HotChunk>, u16)> {
-        if let Some(tail) = tail
-            && let Some(row) = tail.insert(values, stamp)?
-        {
-            return Ok((Arc::clone(tail), row));
-        }
+        on_row: impl FnOnce(&Arc<HotChunk>, u16) -> T,
+    ) -> Result<T> {
         // A new chunk has room for any row, unless others fill it first: then they got on.
         loop {
-            let last = self.all().last().cloned();
-            if let Some(chunk) = &last
-                && let Some(row) = chunk.insert(values, stamp)?
-            {
-                return Ok((Arc::clone(chunk), row));
-            }
-            self.grow(last.map(|chunk| chunk.id()))?;
+            let last = {
+                let chunks = self.chunks.read().unwrap_or_else(PoisonError::into_inner);
+                let last = chunks.last();
+                if let Some(chunk) = last
+                    && let Some(row) = chunk.insert(values, stamp)?
+                {
+                    return Ok(on_row(chunk, row));
+                }
+                last.map(|chunk| chunk.id())
+            };
+            self.grow(last)?;
         }
     }
 
@@ -103,7 +126,7 @@ impl HotList {
         if id >= HOT_CHUNKS_MAX {
             return Err(Error::Internal { reason: "a table has no more chunk ids".into() });
         }
-        let chunk = Arc::new(HotChunk::new(id, &self.types, &self.stamps));
+        let chunk = self.new_chunk(id);
         Arc::make_mut(&mut chunks).push(chunk);
         Ok(())
     }

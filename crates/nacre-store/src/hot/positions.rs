@@ -18,30 +18,49 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use nacre_column::CHUNK_ROWS;
 
-/// Rows of a range: the paper's figure 2.9 has its best point here.
+/// Rows of a range unless set otherwise: the paper's figure 2.9 has its best point here.
 pub(crate) const RANGE_ROWS: usize = 1_024;
 
-const RANGES: usize = CHUNK_ROWS / RANGE_ROWS;
+/// Most rows of a range: both positions have 16 bits.
+pub(crate) const RANGE_ROWS_MAX: usize = 1 << 15;
 
-const _: () = assert!(RANGE_ROWS <= 1 << 15 && CHUNK_ROWS.is_multiple_of(RANGE_ROWS));
+const _: () = assert!(RANGE_ROWS <= RANGE_ROWS_MAX && RANGE_ROWS_MAX <= CHUNK_ROWS);
 
 /// Intervals that contain all versioned rows of a chunk.
 #[derive(Debug)]
-pub(crate) struct VersionedPositions([AtomicU32; RANGES]);
-
-impl Default for VersionedPositions {
-    fn default() -> Self {
-        Self([const { AtomicU32::new(0) }; RANGES])
-    }
+pub(crate) struct VersionedPositions {
+    /// Rows of a range, as a power of two.
+    shift: u32,
+    /// One for each range.
+    words: Box<[AtomicU32]>,
 }
 
 impl VersionedPositions {
+    /// Notes nothing yet, in ranges of `range_rows`: a power of two up to [`RANGE_ROWS_MAX`].
+    pub(crate) fn new(range_rows: usize) -> Self {
+        assert!(range_rows.is_power_of_two() && range_rows <= RANGE_ROWS_MAX);
+        let words = (0..CHUNK_ROWS / range_rows).map(|_| AtomicU32::new(0)).collect();
+        Self { shift: range_rows.ilog2(), words }
+    }
+
+    /// Returns the ranges that have one of the rows.
+    #[inline]
+    pub(crate) fn ranges(&self, rows: &Range<usize>) -> Range<usize> {
+        rows.start >> self.shift..rows.end.div_ceil(1 << self.shift)
+    }
+
+    /// Returns the word of a row's range and its position there.
+    #[inline]
+    fn word_of(&mut self, row: usize) -> (&mut u32, u32) {
+        let at = row & ((1 << self.shift) - 1);
+        (self.words[row >> self.shift].get_mut(), at as u32)
+    }
+
     /// Notes that a row has a version.
     #[inline]
     pub(crate) fn insert(&mut self, row: usize) {
-        let word = self.0[row / RANGE_ROWS].get_mut();
+        let (word, at) = self.word_of(row);
         let (first, end) = unpack(*word);
-        let at = (row % RANGE_ROWS) as u32;
         *word = match first == end {
             true => pack(at, at + 1),
             false => pack(first.min(at), end.max(at + 1)),
@@ -51,9 +70,8 @@ impl VersionedPositions {
     /// Notes that a row has no version any more.
     #[inline]
     pub(crate) fn remove(&mut self, row: usize) {
-        let word = self.0[row / RANGE_ROWS].get_mut();
+        let (word, at) = self.word_of(row);
         let (first, end) = unpack(*word);
-        let at = (row % RANGE_ROWS) as u32;
         if first == end {
             return;
         }
@@ -66,7 +84,7 @@ impl VersionedPositions {
 
     /// Notes that no row has a version.
     pub(crate) fn clear(&mut self) {
-        self.0.iter_mut().for_each(|word| *word.get_mut() = 0);
+        self.words.iter_mut().for_each(|word| *word.get_mut() = 0);
     }
 
     /// Returns rows of a range outside of which none is versioned.
@@ -74,20 +92,20 @@ impl VersionedPositions {
     pub(crate) fn get(&self, range: usize) -> Range<usize> {
         // ORDERING: words change under the latch only, which orders them, or are corrected, and
         // then both values are right.
-        let (first, end) = unpack(self.0[range].load(Ordering::Relaxed));
-        let start = range * RANGE_ROWS;
+        let (first, end) = unpack(self.words[range].load(Ordering::Relaxed));
+        let start = range << self.shift;
         start + first as usize..start + end as usize
     }
 
     /// Narrows the interval of a range to what a scan has found.
     pub(crate) fn correct(&self, range: usize, versioned: Range<usize>) {
-        let start = range * RANGE_ROWS;
+        let start = range << self.shift;
         let word = match versioned.is_empty() {
             true => 0,
             false => pack((versioned.start - start) as u32, (versioned.end - start) as u32),
         };
         // ORDERING: as in `get`.
-        self.0[range].store(word, Ordering::Relaxed);
+        self.words[range].store(word, Ordering::Relaxed);
     }
 }
 
@@ -112,7 +130,7 @@ mod tests {
         fn intervals_contain_all_versioned_rows(
             steps in prop::collection::vec((0..2_048_usize, any::<bool>()), 0..200)
         ) {
-            let mut positions = VersionedPositions::default();
+            let mut positions = VersionedPositions::new(RANGE_ROWS);
             let mut versioned = std::collections::BTreeSet::new();
             for (row, is_insert) in steps {
                 if is_insert {
@@ -131,7 +149,7 @@ mod tests {
 
     #[test]
     fn ends_shrink_at_once_and_the_middle_when_corrected() {
-        let mut positions = VersionedPositions::default();
+        let mut positions = VersionedPositions::new(RANGE_ROWS);
         [1_030, 1_025, 1_100].into_iter().for_each(|row| positions.insert(row));
         assert_eq!(positions.get(1), 1_025..1_101);
         positions.remove(1_030);

@@ -16,7 +16,6 @@ use nacre_column::{CHUNK_ROWS, ColumnType};
 
 use crate::error::Result;
 use crate::hot::column::{HotColumn, Image};
-use crate::hot::positions::RANGE_ROWS;
 use crate::hot::versions::{EntryId, VersionEntry, VersionKind, Versions};
 use crate::id::CommitTs;
 use crate::mvcc::{Snapshot, Stamps};
@@ -72,9 +71,9 @@ impl<'a> RowView<'a> {
 }
 
 impl HotRows {
-    pub(crate) fn new(types: &[ColumnType]) -> Self {
+    pub(crate) fn new(types: &[ColumnType], range_rows: usize) -> Self {
         let columns = types.iter().copied().map(HotColumn::new).collect();
-        Self { columns, len: 0, deleted: Vec::new(), versions: Versions::default() }
+        Self { columns, len: 0, deleted: Vec::new(), versions: Versions::new(range_rows) }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -161,7 +160,7 @@ impl HotRows {
         exists
     }
 
-    fn exists(&self, row: usize) -> bool {
+    pub(super) fn exists(&self, row: usize) -> bool {
         row < self.len && !self.is_deleted(row)
     }
 
@@ -190,6 +189,16 @@ impl HotRows {
         changes: &[(usize, ValueRef<'_>)],
     ) -> Result<()> {
         changes.iter().try_for_each(|(column, value)| self.columns[*column].set(row, *value))
+    }
+
+    /// Makes a row that was deleted without a version exist again.
+    pub(super) fn revive(&mut self, row: usize) {
+        self.set_deleted(row, false);
+    }
+
+    /// Puts a column of a row back to what it was, without a version.
+    pub(super) fn put_back(&mut self, row: usize, column: usize, image: Image) {
+        self.columns[column].restore(row, image);
     }
 
     /// Deletes a row without a version.
@@ -324,7 +333,7 @@ impl HotRows {
         let rows = rows.start.min(self.len)..rows.end.min(self.len);
         let mut run = rows.start;
         if !self.versions.is_empty() {
-            for range in rows.start / RANGE_ROWS..rows.end.div_ceil(RANGE_ROWS) {
+            for range in self.versions.positions.ranges(&rows) {
                 self.visit_range(range, &rows, |row| {
                     self.live_runs(run..row, &mut on_run);
                     run = row + 1;

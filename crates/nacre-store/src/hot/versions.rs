@@ -56,7 +56,7 @@ impl VersionEntry {
 }
 
 /// All versions of a chunk.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Versions {
     heads: Vec<EntryId>,
     entries: Vec<VersionEntry>,
@@ -66,6 +66,12 @@ pub(crate) struct Versions {
 }
 
 impl Versions {
+    /// Makes room for none yet; positions are noted in ranges of `range_rows`.
+    pub(crate) fn new(range_rows: usize) -> Self {
+        let positions = VersionedPositions::new(range_rows);
+        Self { heads: Vec::new(), entries: Vec::new(), free: 0, live: 0, positions }
+    }
+
     /// Whether no row has a version.
     pub(crate) fn is_empty(&self) -> bool {
         self.live == 0
@@ -196,6 +202,7 @@ impl Versions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hot::positions::RANGE_ROWS;
 
     fn columns(versions: &Versions, row: usize) -> Vec<u16> {
         let mut at = versions.head(row);
@@ -209,7 +216,7 @@ mod tests {
 
     #[test]
     fn changes_leave_from_anywhere_in_the_chain() {
-        let mut versions = Versions::default();
+        let mut versions = Versions::new(RANGE_ROWS);
         for (stamp, column) in [(1, 10), (2, 20), (2, 21), (3, 30)] {
             versions.push(5, stamp, VersionKind::Update, column, Image::default());
         }
@@ -229,7 +236,7 @@ mod tests {
 
     #[test]
     fn slots_are_used_again() {
-        let mut versions = Versions::default();
+        let mut versions = Versions::new(RANGE_ROWS);
         versions.push(0, 9, VersionKind::Insert, 0, Image::default());
         for stamp in 1..100 {
             versions.push(1, stamp, VersionKind::Update, 0, Image::default());

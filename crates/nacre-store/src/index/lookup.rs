@@ -6,6 +6,8 @@
 //!
 //! # Source
 //! [Muehlbauer16 2.2.3, 2.2.5] index accesses are logged as predicates on the key's columns.
+//! Differs: of a walk that its caller ended only the range up to its last row is logged, so that
+//! who looks for a smallest key does not conflict with inserts of greater ones.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::{Bound, ControlFlow};
@@ -14,15 +16,19 @@ use std::sync::Arc;
 use nacre_pmem::structure::KeyBounds;
 
 use super::frozen::KeySearch;
+use super::table_index::{BATCH_KEYS, BATCH_KEYS_FIRST, Batch};
 use super::{Direction, IndexKind, TableIndex};
 use crate::chunk::Chunk;
 use crate::error::{Error, Result};
 use crate::id::RowId;
 use crate::key::KeyColumns;
-use crate::mvcc::Transaction;
+use crate::mvcc::{Snapshot, Transaction};
 use crate::predicate_log::{ColumnSet, Predicate};
 use crate::table::Table;
-use crate::value::ValueRef;
+use crate::value::{VALUES_INLINE, Value, ValueRef, slots};
+
+/// Rows of one key that lie on the stack: of most keys there is one, and one that was deleted.
+const ROWS_INLINE: usize = 4;
 
 /// Values between which the keys of a range lie; fewer than the key has columns stand for all keys
 /// that begin with them.
@@ -60,8 +66,32 @@ impl Transaction {
         columns: &[usize],
         mut on_row: impl FnMut(RowId, &[ValueRef<'_>]),
     ) -> Result<()> {
-        let bounds = (Bound::Included(key), Bound::Included(key));
-        self.range(table, index, bounds, Direction::Ascending, columns, |row, values| {
+        if key.len() < index.key().columns().len() {
+            let bounds = (Bound::Included(key), Bound::Included(key));
+            return self.range(
+                table,
+                index,
+                bounds,
+                Direction::Ascending,
+                columns,
+                |row, values| {
+                    on_row(row, values);
+                    ControlFlow::Continue(())
+                },
+            );
+        }
+        self.require_open()?;
+        table.check_columns(columns)?;
+        let (mut inline, mut spilled) = ([ValueRef::Null; VALUES_INLINE], Vec::new());
+        let fitted = slots(key.len(), &mut inline, &mut spilled);
+        fit_key(table, index, key, fitted)?;
+        if let Some(log) = self.predicate_log() {
+            let read: ColumnSet = columns.iter().copied().collect();
+            log.log_key(table.id(), &index.definition().columns, fitted, &read);
+        }
+        let (snapshot, buffer) = self.view_and_key();
+        let reader = Reader { table, index, snapshot, columns };
+        reader.point(fitted, buffer, &mut |row, values| {
             on_row(row, values);
             ControlFlow::Continue(())
         })
@@ -88,38 +118,38 @@ impl Transaction {
         table.check_columns(columns)?;
         let (lower, upper) = (fit(table, index, bounds.0)?, fit(table, index, bounds.1)?);
         let bounds = (as_slice(&lower), as_slice(&upper));
+        let (snapshot, buffer) = self.view_and_key();
+        let reader = Reader { table, index, snapshot, columns };
+        if let (Bound::Included(low), Bound::Included(high)) = bounds
+            && low == high
+            && low.len() == index.key().columns().len()
+        {
+            let read = reader.point(low, buffer, &mut on_row);
+            self.log_keys(table, index, bounds, columns);
+            return read;
+        }
+        let mut last = None;
+        let read = reader.range(bounds, direction, &mut |row, values| {
+            let answer = on_row(row, values);
+            last = answer.is_break().then_some(row);
+            answer
+        });
+        // Of a walk that was ended only the keys up to its last row were read.
+        let last = match last.filter(|_| self.predicate_log().is_some()) {
+            Some(row) => reader.key_of(row).unwrap_or_default(),
+            None => None,
+        };
+        let last: Option<Vec<ValueRef<'_>>> =
+            last.as_ref().map(|key| key.iter().map(Value::as_ref).collect());
+        let bounds = match (&last, direction) {
+            (None, _) => bounds,
+            (Some(key), Direction::Ascending) => (bounds.0, Bound::Included(&key[..])),
+            (Some(key), Direction::Descending) => (Bound::Included(&key[..]), bounds.1),
+        };
         self.log_keys(table, index, bounds, columns);
-        let is_point = match bounds {
-            (Bound::Included(low), Bound::Included(high)) => {
-                low == high && low.len() == index.key().columns().len()
-            }
-            _ => false,
-        };
-        if index.definition().kind == IndexKind::Hash && !is_point {
-            let reason = format!("hash index \"{}\" has no ranges", index.definition().name);
-            return Err(Error::InvalidDefinition { reason });
-        }
-        let search = match bounds {
-            (Bound::Included(key), _) if is_point => KeySearch::point(index.key(), key),
-            (lower, upper) => KeySearch::range(index.key(), lower, upper),
-        };
-        if search.is_empty() {
-            return Ok(());
-        }
-        let start = self.snapshot().start();
-        let mut loads = table.loads().to_vec();
-        loads.retain(|load| load.visible_from() <= start);
-        let chunks = search.chunks(table, &loads, index.is_primary(table))?;
-        let frozen = FrozenRows::new(&search, index, chunks, direction);
-        let mut visit = Visit { transaction: self, table, index, columns, on_row: &mut on_row };
-        match is_point {
-            true => visit.point(&search, frozen),
-            false => visit.range(&search, frozen, direction),
-        }
+        read
     }
-}
 
-impl Transaction {
     /// Logs that keys were looked for, if the transaction logs its reads.
     fn log_keys(
         &mut self,
@@ -144,7 +174,26 @@ impl Transaction {
     }
 }
 
-/// Brings the values of a bound into the form of their columns.
+/// Brings the values of a key into the form of their columns.
+fn fit_key<'a>(
+    table: &Table,
+    index: &TableIndex,
+    key: &[ValueRef<'a>],
+    fitted: &mut [ValueRef<'a>],
+) -> Result<()> {
+    let columns = index.key().columns();
+    if key.len() > columns.len() {
+        let (name, most) = (&index.definition().name, columns.len());
+        let reason = format!("{} values for the {most} columns of index \"{name}\"", key.len());
+        return Err(Error::InvalidDefinition { reason });
+    }
+    for ((slot, column), value) in fitted.iter_mut().zip(columns).zip(key) {
+        *slot = value.fit(table.definition(), column)?;
+    }
+    Ok(())
+}
+
+/// As [`fit_key`], for a bound.
 fn fit<'a>(
     table: &Table,
     index: &TableIndex,
@@ -153,14 +202,8 @@ fn fit<'a>(
     let (Bound::Included(key) | Bound::Excluded(key)) = bound else {
         return Ok(Bound::Unbounded);
     };
-    let columns = index.key().columns();
-    if key.len() > columns.len() {
-        let (name, most) = (&index.definition().name, columns.len());
-        let reason = format!("{} values for the {most} columns of index \"{name}\"", key.len());
-        return Err(Error::InvalidDefinition { reason });
-    }
-    let fitted = columns.zip(key).map(|(column, value)| value.fit(table.definition(), column));
-    let fitted = fitted.collect::<Result<Vec<_>>>()?;
+    let mut fitted = vec![ValueRef::Null; key.len()];
+    fit_key(table, index, key, &mut fitted)?;
     Ok(match bound {
         Bound::Excluded(_) => Bound::Excluded(fitted),
         _ => Bound::Included(fitted),
@@ -171,51 +214,123 @@ fn as_slice<'a, 'b>(bound: &'b Bound<Vec<ValueRef<'a>>>) -> Bound<&'b [ValueRef<
     bound.as_ref().map(Vec::as_slice)
 }
 
-/// Hands rows on.
-struct Visit<'a> {
-    transaction: &'a Transaction,
-    table: &'a Arc<Table>,
-    index: &'a TableIndex,
-    columns: &'a [usize],
-    on_row: &'a mut dyn FnMut(RowId, &[ValueRef<'_>]) -> ControlFlow<()>,
+/// Whom rows are handed to.
+pub(crate) type OnRow<'a> = dyn FnMut(RowId, &[ValueRef<'_>]) -> ControlFlow<()> + 'a;
+
+/// Reads rows by an index for a snapshot.
+pub(crate) struct Reader<'a> {
+    pub(crate) table: &'a Arc<Table>,
+    pub(crate) index: &'a TableIndex,
+    pub(crate) snapshot: Snapshot,
+    /// Columns to hand on, which are there.
+    pub(crate) columns: &'a [usize],
 }
 
-impl Visit<'_> {
-    fn point(&mut self, search: &KeySearch, mut frozen: FrozenRows<'_>) -> Result<()> {
-        if let (Bound::Included(key), _) = search.bounds() {
-            for row in self.index.rows_of(key) {
-                if self.row(key, row)?.is_break() {
-                    return Ok(());
-                }
+impl Reader<'_> {
+    /// Hands on the rows of one key, whose values fit; `buffer` is room for its bytes.
+    pub(crate) fn point(
+        &self,
+        key: &[ValueRef<'_>],
+        buffer: &mut Vec<u8>,
+        on_row: &mut OnRow<'_>,
+    ) -> Result<()> {
+        buffer.clear();
+        let has_null = self.index.key().encode(key.iter().copied(), buffer);
+        let (mut few, mut many) = ([RowId(0); ROWS_INLINE], Vec::new());
+        let mut is_found = false;
+        let mut visit = Visit::new(self, on_row);
+        for row in self.index.rows_into(buffer, &mut few, &mut many) {
+            let answer = visit.row(buffer, *row)?;
+            if answer == Some(ControlFlow::Break(())) {
+                return Ok(());
             }
+            is_found |= answer.is_some();
         }
-        self.frozen_before(None, &mut frozen).map(|_| ())
+        // No second row with that key is visible.
+        let is_all = is_found && self.index.definition().is_unique && !has_null;
+        if is_all || !self.table.may_have_frozen() {
+            return Ok(());
+        }
+        let search = KeySearch::point(self.index.key(), key);
+        let mut frozen = self.frozen(&search, Direction::Ascending)?;
+        visit.frozen_before(None, &mut frozen).map(|_| ())
     }
 
-    fn range(
-        &mut self,
-        search: &KeySearch,
-        mut frozen: FrozenRows<'_>,
+    /// Hands on the rows of a range of keys, whose values fit, in their order.
+    pub(crate) fn range(
+        &self,
+        bounds: ValueBounds<'_>,
         direction: Direction,
+        on_row: &mut OnRow<'_>,
     ) -> Result<()> {
-        let bounds = search.bounds();
+        if self.index.definition().kind == IndexKind::Hash {
+            let reason = format!("hash index \"{}\" has no ranges", self.index.definition().name);
+            return Err(Error::InvalidDefinition { reason });
+        }
+        let search = KeySearch::range(self.index.key(), bounds.0, bounds.1);
+        if search.is_empty() {
+            return Ok(());
+        }
+        let mut frozen = self.frozen(&search, direction)?;
+        let mut visit = Visit::new(self, on_row);
+        let mut batch = Batch::default();
+        let mut keys_max = BATCH_KEYS_FIRST;
         let mut last: Option<Vec<u8>> = None;
         loop {
-            let mut entries = Vec::new();
-            let is_all =
-                self.index.batch(behind(bounds, &last, direction), direction, &mut entries);
-            for (key, row) in &entries {
-                if self.frozen_before(Some(key), &mut frozen)?.is_break()
-                    || self.row(key, *row)?.is_break()
+            let rest = behind(search.bounds(), &last, direction);
+            let is_all = self.index.batch(rest, direction, keys_max, &mut batch);
+            for (key, row) in batch.iter() {
+                if visit.frozen_before(Some(key), &mut frozen)?.is_break()
+                    || visit.row(key, row)? == Some(ControlFlow::Break(()))
                 {
                     return Ok(());
                 }
             }
             if is_all {
-                return self.frozen_before(None, &mut frozen).map(|_| ());
+                return visit.frozen_before(None, &mut frozen).map(|_| ());
             }
-            last = entries.pop().map(|(key, _)| key);
+            last = batch.last_key().map(<[u8]>::to_vec);
+            keys_max = BATCH_KEYS.min(keys_max * 4);
         }
+    }
+
+    /// Returns the key of a row if the snapshot sees it.
+    fn key_of(&self, row: RowId) -> Result<Option<Vec<Value>>> {
+        let columns: Vec<usize> = self.index.key().columns().collect();
+        self.table.read_at(row, self.snapshot, &columns, |values| {
+            values.iter().map(|value| value.to_value()).collect()
+        })
+    }
+
+    /// Returns the frozen rows that may be among those of a search.
+    fn frozen<'a>(&'a self, search: &'a KeySearch, direction: Direction) -> Result<FrozenRows<'a>> {
+        let mut chunks = Vec::new();
+        if self.table.may_have_frozen() {
+            let start = self.snapshot.start();
+            let mut loads = self.table.loads().to_vec();
+            loads.retain(|load| load.visible_from() <= start);
+            chunks = search.chunks(self.table, &loads, self.index.is_primary(self.table))?;
+        }
+        Ok(FrozenRows::new(search, self.index, chunks, direction))
+    }
+}
+
+/// Hands rows on.
+struct Visit<'a> {
+    reader: &'a Reader<'a>,
+    /// The key's columns, if they are to be looked at, before those to hand on; else empty.
+    all: Vec<usize>,
+    own_key: Vec<u8>,
+    on_row: &'a mut OnRow<'a>,
+}
+
+impl<'a> Visit<'a> {
+    fn new<'b: 'a>(reader: &'a Reader<'a>, on_row: &'a mut OnRow<'b>) -> Self {
+        let mut all = Vec::new();
+        if !reader.index.is_exact() {
+            all.extend(reader.index.key().columns().chain(reader.columns.iter().copied()));
+        }
+        Self { reader, all, own_key: Vec::new(), on_row }
     }
 
     /// Hands on the frozen rows that come before `limit`.
@@ -225,28 +340,29 @@ impl Visit<'_> {
         frozen: &mut FrozenRows<'_>,
     ) -> Result<ControlFlow<()>> {
         while let Some((key, row)) = frozen.next_before(limit)? {
-            if self.row(&key, row)?.is_break() {
+            if self.row(&key, row)? == Some(ControlFlow::Break(())) {
                 return Ok(ControlFlow::Break(()));
             }
         }
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Hands on a row if it is visible and has that key.
-    fn row(&mut self, key: &[u8], row: RowId) -> Result<ControlFlow<()>> {
-        let columns: &KeyColumns = self.index.key();
-        let all: Vec<usize> = columns.columns().chain(self.columns.iter().copied()).collect();
+    /// Hands on a row if it is visible and has that key; returns the answer if so.
+    #[inline]
+    fn row(&mut self, key: &[u8], row: RowId) -> Result<Option<ControlFlow<()>>> {
+        let Reader { table, index, snapshot, columns } = *self.reader;
         let on_row = &mut *self.on_row;
-        let handed_on = self.transaction.read_version(self.table, row, &all, |values| {
-            let (own, wanted) = values.split_at(columns.columns().len());
-            let mut own_key = Vec::with_capacity(key.len());
-            columns.encode(own.iter().copied(), &mut own_key);
-            match own_key == key {
-                true => on_row(row, wanted),
-                false => ControlFlow::Continue(()),
-            }
+        if index.is_exact() {
+            return table.read_at(row, snapshot, columns, |values| on_row(row, values));
+        }
+        let (own_key, key_columns) = (&mut self.own_key, index.key());
+        let answer = table.read_at(row, snapshot, &self.all, |values| {
+            let (own, wanted) = values.split_at(key_columns.columns().len());
+            own_key.clear();
+            key_columns.encode(own.iter().copied(), own_key);
+            (own_key == key).then(|| on_row(row, wanted))
         })?;
-        Ok(handed_on.unwrap_or(ControlFlow::Continue(())))
+        Ok(answer.flatten())
     }
 }
 

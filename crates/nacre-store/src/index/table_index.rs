@@ -32,7 +32,9 @@ use crate::schema::TableSchema;
 use crate::table::Table;
 use crate::value::ValueRef;
 
-/// Keys that a walk collects under the latch before it looks at their rows.
+/// Keys that a walk collects under the latch before it looks at their rows: few at first, since
+/// many walks end at their first row, then more and more.
+pub(super) const BATCH_KEYS_FIRST: usize = 8;
 pub(super) const BATCH_KEYS: usize = 256;
 
 /// What an index is made of.
@@ -62,6 +64,41 @@ pub struct TableIndex {
     definition: IndexDef,
     key: KeyColumns,
     entries: RwLock<Entries>,
+    /// Whether the index is as old as its table: then each entry has the key of its row. Others
+    /// may have entries from before their time, for versions that nobody sees any more.
+    is_exact: bool,
+}
+
+/// Entries of some keys, one behind the other in few allocations.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    keys: Vec<u8>,
+    /// Where a row's key ends; several rows of one key have the same end, and the first of a batch
+    /// begins at 0.
+    rows: Vec<(usize, RowId)>,
+}
+
+impl Batch {
+    pub(super) fn clear(&mut self) {
+        self.keys.clear();
+        self.rows.clear();
+    }
+
+    /// Returns the entries in order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&[u8], RowId)> {
+        let (mut start, mut end) = (0, 0);
+        self.rows.iter().map(move |&(key_end, row)| {
+            if key_end != end {
+                (start, end) = (end, key_end);
+            }
+            (&self.keys[start..end], row)
+        })
+    }
+
+    /// Returns the last key.
+    pub(super) fn last_key(&self) -> Option<&[u8]> {
+        self.iter().last().map(|(key, _)| key)
+    }
 }
 
 /// The index itself.
@@ -113,7 +150,7 @@ impl TableIndex {
     pub(crate) fn new(schema: &TableSchema, definition: IndexDef) -> Self {
         let key = KeyColumns::new(schema, &definition.columns);
         let entries = RwLock::new(Entries::new(definition.kind));
-        Self { definition, key, entries }
+        Self { definition, key, entries, is_exact: false }
     }
 
     /// Makes that of a table's primary key, if it has one.
@@ -124,7 +161,7 @@ impl TableIndex {
             is_unique: true,
             kind: IndexKind::Art,
         };
-        Some(Self::new(schema, definition))
+        Some(Self { is_exact: true, ..Self::new(schema, definition) })
     }
 
     /// Returns what the index is.
@@ -163,6 +200,11 @@ impl TableIndex {
         &self.key
     }
 
+    /// Whether each entry has the key of its row.
+    pub(super) fn is_exact(&self) -> bool {
+        self.is_exact
+    }
+
     pub(super) fn read(&self) -> RwLockReadGuard<'_, Entries> {
         self.entries.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -191,26 +233,55 @@ impl TableIndex {
         self.read().get(key).collect()
     }
 
-    /// Appends the entries of the first keys within `bounds` in `direction` to `out` and returns
-    /// whether these were all. A hash index has no order and returns nothing.
+    /// Returns the rows of `key`, visible or not: in `few` if they fit, else in `many`.
+    #[inline]
+    pub(super) fn rows_into<'a>(
+        &self,
+        key: &[u8],
+        few: &'a mut [RowId],
+        many: &'a mut Vec<RowId>,
+    ) -> &'a [RowId] {
+        let entries = self.read();
+        let mut count = 0;
+        for row in entries.get(key) {
+            match few.get_mut(count) {
+                Some(slot) => *slot = row,
+                None => {
+                    if many.is_empty() {
+                        many.extend_from_slice(few);
+                    }
+                    many.push(row);
+                }
+            }
+            count += 1;
+        }
+        if many.is_empty() { &few[..count] } else { many }
+    }
+
+    /// Replaces `out` by the entries of the first `keys_max` keys within `bounds` in `direction`
+    /// and returns whether these were all. A hash index has no order and returns nothing.
     pub(super) fn batch(
         &self,
         bounds: KeyBounds<'_>,
         direction: Direction,
-        out: &mut Vec<(Vec<u8>, RowId)>,
+        keys_max: usize,
+        out: &mut Batch,
     ) -> bool {
+        out.clear();
         let entries = self.read();
         let Entries::Art(index) = &*entries else {
             return true;
         };
         let (mut keys, mut is_all) = (0, true);
         index.range(bounds, direction, |key, rows| {
-            if keys == BATCH_KEYS {
+            if keys == keys_max {
                 is_all = false;
                 return ControlFlow::Break(());
             }
             keys += 1;
-            out.extend(rows.map(|row| (key.to_vec(), row)));
+            out.keys.extend_from_slice(key);
+            let end = out.keys.len();
+            out.rows.extend(rows.map(|row| (end, row)));
             ControlFlow::Continue(())
         });
         is_all
@@ -272,13 +343,13 @@ impl TableIndexes {
 /// # Errors
 /// What `check` and `insert` return; [`Error::Internal`] if an index is full. Then there is no
 /// entry.
-pub(crate) fn insert_entries<T>(
+pub(crate) fn insert_entries(
     indexes: &[Arc<TableIndex>],
     values: &[ValueRef<'_>],
     key: &mut Vec<u8>,
     check: &dyn Fn(&TableIndex, Rows<'_>) -> Result<()>,
-    insert: &mut dyn FnMut() -> Result<(RowId, T)>,
-) -> Result<(RowId, T)> {
+    insert: &mut dyn FnMut() -> Result<RowId>,
+) -> Result<RowId> {
     let Some((index, others)) = indexes.split_first() else {
         return insert();
     };
@@ -292,9 +363,9 @@ pub(crate) fn insert_entries<T>(
     if index.definition.is_unique && !has_null {
         check(index, latched.get(&key[start..end]))?;
     }
-    let (row, inserted) = insert_entries(others, values, key, check, insert)?;
+    let row = insert_entries(others, values, key, check, insert)?;
     latched.insert(&key[start..end], row).map_err(|IndexFull| index.full())?;
-    Ok((row, inserted))
+    Ok(row)
 }
 
 /// Returns for each of the indexes the keys of rows of a hot chunk, as they stand there.
@@ -322,4 +393,15 @@ pub(crate) fn remove_entries(indexes: &[Arc<TableIndex>], entries: &[Vec<(Vec<u8
             }
         }
     }
+}
+
+/// Puts back what [`remove_entries`] took out.
+///
+/// # Errors
+/// [`Error::Internal`] if an index is full.
+pub(crate) fn add_entries(
+    indexes: &[Arc<TableIndex>],
+    entries: &[Vec<(Vec<u8>, RowId)>],
+) -> Result<()> {
+    indexes.iter().zip(entries).try_for_each(|(index, entries)| index.add(entries))
 }

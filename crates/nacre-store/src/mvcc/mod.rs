@@ -16,7 +16,9 @@
 //! # Source
 //! [Muehlbauer16 chapter 2]
 
+mod read;
 mod scan;
+mod scratch;
 mod snapshot;
 mod stamps;
 #[cfg(test)]

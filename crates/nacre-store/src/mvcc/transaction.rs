@@ -10,25 +10,22 @@
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::hot::{HotChunk, WriteProblem};
+use crate::hot::WriteProblem;
 use crate::id::{CommitTs, RowId, RowPlace};
 use crate::index::{Rows, TableIndex, check_frozen, check_rows, insert_entries};
-use crate::manifest::{LoadId, TableId};
+use crate::manifest::LoadId;
+use crate::mvcc::scratch::Scratch;
 use crate::mvcc::transactions::Change;
-use crate::mvcc::undo::{Touched, TouchedChunk, UNDO_RECORD_BYTES, UndoBuffer, Writes};
+use crate::mvcc::undo::{TouchedChunk, UNDO_RECORD_BYTES, UndoBuffer, Writes};
 use crate::mvcc::validation::Validator;
 use crate::mvcc::{IsolationLevel, Snapshot};
 use crate::predicate_log::{ColumnSet, Predicate, PredicateLog, ValidationLevel};
-use crate::redo::RedoBuffer;
 use crate::store::Store;
 use crate::table::{Table, TableSnapshot};
-use crate::value::{Value, ValueRef};
+use crate::value::{VALUES_INLINE, Value, ValueRef, slots};
 
 /// Bytes of one version of a row.
 const VERSION_BYTES: usize = 32;
-
-/// Values that lie on the stack; tables with more columns have them on the heap.
-const VALUES_INLINE: usize = 16;
 
 /// A transaction that has not ended.
 #[derive(Debug)]
@@ -39,19 +36,15 @@ pub struct Transaction {
     /// Drawn with the first change.
     stamp: Option<u32>,
     undo: UndoBuffer,
-    /// What the redo log gets at commit.
-    redo: RedoBuffer,
+    /// Redo records and reads, in memory that goes to the next transaction.
+    scratch: Scratch,
     /// Whether commit waits until it is durable.
     is_synchronous: bool,
-    /// What a SERIALIZABLE transaction has read.
-    reads: PredicateLog,
+    /// How closely what was read is compared with what others wrote.
+    validation: ValidationLevel,
     /// Memory that the changes take.
     bytes: u64,
     has_ended: bool,
-    /// Where the last row was inserted.
-    tail: Option<(TableId, Arc<HotChunk>)>,
-    /// Room for keys.
-    key: Vec<u8>,
 }
 
 /// A moment of a transaction that it can be rolled back to.
@@ -64,19 +57,18 @@ pub struct Savepoint {
 
 impl Transaction {
     pub(crate) fn new(store: &Store, level: IsolationLevel) -> Self {
+        let (snapshot, scratch) = store.all_transactions().begin(level);
         Self {
             store: store.clone(),
             level,
-            snapshot: store.all_transactions().begin(level),
+            snapshot,
             stamp: None,
             undo: UndoBuffer::default(),
-            redo: RedoBuffer::default(),
+            scratch,
             is_synchronous: true,
-            reads: PredicateLog::default(),
+            validation: ValidationLevel::default(),
             bytes: 0,
             has_ended: false,
-            tail: None,
-            key: Vec::new(),
         }
     }
 
@@ -102,6 +94,11 @@ impl Transaction {
         self.is_synchronous = is_synchronous;
     }
 
+    /// Sets how closely what a SERIALIZABLE transaction read is compared with what others wrote.
+    pub fn set_validation_level(&mut self, level: ValidationLevel) {
+        self.validation = level;
+    }
+
     /// Takes a new snapshot, for the next statement of a READ COMMITTED transaction; does nothing
     /// at the other levels.
     pub fn refresh(&mut self) {
@@ -114,13 +111,13 @@ impl Transaction {
     /// scan of its [`Transaction::table_snapshot`].
     pub fn log_predicate(&mut self, table: &Arc<Table>, predicate: Predicate) {
         if self.logs_reads() {
-            self.reads.log(table.id(), predicate);
+            self.scratch.reads.log(table.id(), predicate);
         }
     }
 
     /// Returns the log of what was read, if the transaction keeps one.
     pub fn predicate_log(&mut self) -> Option<&mut PredicateLog> {
-        self.logs_reads().then_some(&mut self.reads)
+        self.logs_reads().then_some(&mut self.scratch.reads)
     }
 
     fn logs_reads(&self) -> bool {
@@ -160,18 +157,15 @@ impl Transaction {
             *slot = value.fit(schema, column)?;
             bytes += value_bytes(*slot);
         }
-        let tail = self.tail.take().filter(|(id, _)| *id == table.id());
-        let tail = tail.map(|(_, chunk)| chunk);
-        let (id, chunk) = self.insert_indexed(table, tail.as_ref(), fitted, stamp)?;
-        self.tail = Some((table.id(), Arc::clone(&chunk)));
-        let touched = Touched { table: Arc::clone(table), chunk: TouchedChunk::Hot(chunk) };
-        self.undo.push(touched, id.offset(), 1);
-        if let Err(error) = check_frozen(table, fitted, self.snapshot) {
+        let id = self.insert_indexed(table, fitted, stamp)?;
+        if table.may_have_frozen()
+            && let Err(error) = check_frozen(table, fitted, self.snapshot)
+        {
             self.undo.undo_to(self.undo.len() - 1);
             return Err(error);
         }
         if self.store.is_durable() {
-            self.redo.insert(table.id(), id, fitted);
+            self.scratch.redo.insert(table.id(), id, fitted);
         }
         self.count_bytes(bytes)?;
         Ok(id)
@@ -181,20 +175,23 @@ impl Transaction {
     fn insert_indexed(
         &mut self,
         table: &Arc<Table>,
-        tail: Option<&Arc<HotChunk>>,
         values: &[ValueRef<'_>],
         stamp: u32,
-    ) -> Result<(RowId, Arc<HotChunk>)> {
+    ) -> Result<RowId> {
         let snapshot = self.snapshot;
+        let undo = &mut self.undo;
         let indexes = table.table_indexes().hold();
         let check =
             |index: &TableIndex, rows: Rows<'_>| check_rows(table, index, values, rows, snapshot);
         let mut insert = || {
-            let (chunk, row) = table.hot().insert(tail, values, Some(stamp))?;
-            Ok((RowId::hot(chunk.id(), row), chunk))
+            table.hot().insert(values, Some(stamp), |chunk, row| {
+                let id = RowId::hot(chunk.id(), row);
+                undo.push(table, id, 1, || TouchedChunk::Hot(Arc::clone(chunk)));
+                id
+            })
         };
-        self.key.clear();
-        insert_entries(&indexes, values, &mut self.key, &check, &mut insert)
+        self.scratch.key.clear();
+        insert_entries(&indexes, values, &mut self.scratch.key, &check, &mut insert)
     }
 
     /// Changes columns of a row and returns its id, which may be another one afterwards.
@@ -227,21 +224,25 @@ impl Transaction {
         let RowPlace::Hot { chunk, offset } = row.place() else {
             return self.move_row(table, row, fitted);
         };
-        let chunk = table.hot().get(chunk).ok_or_else(|| unknown_row(table, row))?;
         let indexes = table.table_indexes().hold();
         if self.changes_key(table, &indexes, row, fitted)? {
             drop(indexes);
             return self.move_row(table, row, fitted);
         }
-        let updated = chunk.update(offset, (self.snapshot, stamp), fitted);
+        let (snapshot, undo) = (self.snapshot, &mut self.undo);
+        let updated = table.hot().with(chunk, |chunk| {
+            chunk.update(offset, (snapshot, stamp), fitted)?;
+            if !fitted.is_empty() {
+                undo.push(table, row, fitted.len(), || TouchedChunk::Hot(Arc::clone(chunk)));
+            }
+            Ok(())
+        });
         drop(indexes);
-        match updated {
+        match updated.ok_or_else(|| unknown_row(table, row))? {
             Ok(()) if fitted.is_empty() => {}
             Ok(()) => {
-                let touched = Touched { table: Arc::clone(table), chunk: TouchedChunk::Hot(chunk) };
-                self.undo.push(touched, offset, fitted.len());
                 if self.store.is_durable() {
-                    self.redo.update(table.id(), row, fitted);
+                    self.scratch.redo.update(table.id(), row, fitted);
                 }
                 self.count_bytes(bytes)?;
             }
@@ -261,7 +262,8 @@ impl Transaction {
     ) -> Result<bool> {
         for (column, value) in changes {
             if indexes.iter().any(|index| index.key().contains(*column)) {
-                let same = self.read_version(table, row, &[*column], |old| old[0] == *value)?;
+                let snapshot = self.snapshot;
+                let same = table.read_at(row, snapshot, &[*column], |old| old[0] == *value)?;
                 if same == Some(false) {
                     return Ok(true);
                 }
@@ -276,28 +278,31 @@ impl Transaction {
     /// As for [`Transaction::update`].
     pub fn delete(&mut self, table: &Arc<Table>, row: RowId) -> Result<()> {
         let stamp = self.prepare_write(table)?;
-        let (chunk, bytes) = match row.place() {
+        let (snapshot, undo) = (self.snapshot, &mut self.undo);
+        let deleted = match row.place() {
             RowPlace::Hot { chunk, offset } => {
-                let chunk = table.hot().get(chunk).ok_or_else(|| unknown_row(table, row))?;
-                chunk
-                    .delete(offset, (self.snapshot, stamp))
-                    .map_err(|problem| self.write_error(problem, table, row))?;
-                (TouchedChunk::Hot(chunk), VERSION_BYTES)
+                let deleted = table.hot().with(chunk, |chunk| {
+                    chunk.delete(offset, (snapshot, stamp))?;
+                    undo.push_delete(table, row, || TouchedChunk::Hot(Arc::clone(chunk)));
+                    Ok(())
+                });
+                deleted.ok_or_else(|| unknown_row(table, row))?
             }
-            RowPlace::Frozen { load, chunk, offset } => {
-                self.require_frozen(table, row, load, chunk)?;
-                let deletes = table.frozen_deletes(load, chunk);
-                deletes
-                    .delete(offset, (self.snapshot, stamp), table.hot().stamps())
-                    .map_err(|problem| self.write_error(problem, table, row))?;
-                (TouchedChunk::Frozen { load, index: chunk, deletes }, VERSION_BYTES)
+            RowPlace::Frozen { load, chunk: index, offset } => {
+                require_frozen(table, row, (load, index), snapshot)?;
+                let deletes = table.frozen_deletes(load, index);
+                let deleted = deletes.delete(offset, (snapshot, stamp), table.hot().stamps());
+                deleted.map(|()| {
+                    let chunk = || TouchedChunk::Frozen { load, index, deletes };
+                    undo.push_delete(table, row, chunk);
+                })
             }
         };
-        self.undo.push(Touched { table: Arc::clone(table), chunk }, row.offset(), 1);
+        deleted.map_err(|problem| self.write_error(problem, table, row))?;
         if self.store.is_durable() {
-            self.redo.delete(table.id(), row);
+            self.scratch.redo.delete(table.id(), row);
         }
-        self.count_bytes(bytes + UNDO_RECORD_BYTES)
+        self.count_bytes(VERSION_BYTES + UNDO_RECORD_BYTES)
     }
 
     /// Passes `columns` of a row to `with`, or returns `None` if the transaction sees no such row.
@@ -316,49 +321,21 @@ impl Transaction {
         table.check_columns(columns)?;
         if self.logs_reads() {
             let read = columns.iter().copied().collect();
-            self.reads.log_row(table.id(), row, &read);
+            self.scratch.reads.log_row(table.id(), row, &read);
         }
-        self.read_version(table, row, columns, with)
-    }
-
-    /// As [`Transaction::read`], for columns that are there.
-    pub(crate) fn read_version<T>(
-        &self,
-        table: &Arc<Table>,
-        row: RowId,
-        columns: &[usize],
-        with: impl FnOnce(&[ValueRef<'_>]) -> T,
-    ) -> Result<Option<T>> {
-        let RowPlace::Hot { chunk, offset } = row.place() else {
-            let values = self.read_frozen(table, row, columns)?;
-            return Ok(values.map(|values| {
-                with(&values.iter().map(Value::as_ref).collect::<Vec<ValueRef<'_>>>())
-            }));
-        };
-        let Some(chunk) = table.hot().get(chunk) else {
-            return Ok(None);
-        };
-        Ok(chunk.with(|rows| {
-            let view = rows.view(usize::from(offset), self.snapshot, chunk.stamps())?;
-            let (mut inline, mut spilled) = ([ValueRef::Null; VALUES_INLINE], Vec::new());
-            let values = slots(columns.len(), &mut inline, &mut spilled);
-            for (slot, column) in values.iter_mut().zip(columns) {
-                *slot = view.value(*column);
-            }
-            Some(with(values))
-        }))
+        table.read_at(row, self.snapshot, columns, with)
     }
 
     /// Returns a moment that [`Transaction::rollback_to`] goes back to.
     pub fn savepoint(&self) -> Savepoint {
-        let redo_bytes = self.redo.position();
+        let redo_bytes = self.scratch.redo.position();
         Savepoint { changes: self.undo.len(), redo_bytes, bytes: self.bytes }
     }
 
     /// Takes back all changes since `savepoint`; later savepoints are gone.
     pub fn rollback_to(&mut self, savepoint: Savepoint) {
         self.undo.undo_to(savepoint.changes);
-        self.redo.truncate(savepoint.redo_bytes);
+        self.scratch.redo.truncate(savepoint.redo_bytes);
         self.bytes = savepoint.bytes.min(self.bytes);
     }
 
@@ -388,8 +365,8 @@ impl Transaction {
 
     fn commit_writes(&mut self, stamp: u32) -> Result<CommitTs> {
         let log = self.store.redo_log()?;
-        let (undo, redo) = (&mut self.undo, &self.redo);
-        let (reads, snapshot) = (&self.reads, self.snapshot);
+        let (undo, redo) = (&mut self.undo, &self.scratch.redo);
+        let (reads, snapshot, level) = (&self.scratch.reads, self.snapshot, self.validation);
         let transactions = self.store.all_transactions();
         let order = |ts| {
             if let Some(touched) = undo.touched().iter().find(|one| one.table.is_dropped()) {
@@ -397,8 +374,7 @@ impl Transaction {
                 return Err(Error::UnknownTable { table });
             }
             if !reads.is_empty() {
-                let mut validator =
-                    Validator::new(reads, snapshot.start, ValidationLevel::default());
+                let mut validator = Validator::new(reads, snapshot.start, level);
                 let others = transactions.commits_since(snapshot.start);
                 others.iter().try_for_each(|other| validator.check(other))?;
             }
@@ -431,8 +407,7 @@ impl Transaction {
         if let Some(stamp) = self.stamp.take() {
             transactions.stamps().give_back(stamp);
         }
-        self.tail = None;
-        transactions.end(self.snapshot);
+        transactions.end(self.snapshot, std::mem::take(&mut self.scratch));
     }
 
     /// Deletes a row and inserts it with changes elsewhere.
@@ -463,48 +438,6 @@ impl Transaction {
         inserted
     }
 
-    fn read_frozen(
-        &self,
-        table: &Arc<Table>,
-        row: RowId,
-        columns: &[usize],
-    ) -> Result<Option<Vec<Value>>> {
-        let RowPlace::Frozen { load, chunk, offset } = row.place() else {
-            return Ok(None);
-        };
-        let Some(found) = table.frozen_chunk(load, chunk, &self.snapshot)? else {
-            return Ok(None);
-        };
-        let deletes = table.deletes_of(load, chunk);
-        let stamps = table.hot().stamps();
-        let is_deleted = deletes
-            .is_some_and(|deletes| deletes.is_deleted(offset, self.snapshot, stamps))
-            || usize::from(offset) >= found.rows();
-        if is_deleted {
-            return Ok(None);
-        }
-        columns
-            .iter()
-            .map(|&column| found.value(column, usize::from(offset)))
-            .collect::<Result<_>>()
-            .map(Some)
-    }
-
-    /// Returns an error unless the snapshot sees a chunk with that row.
-    fn require_frozen(
-        &self,
-        table: &Arc<Table>,
-        row: RowId,
-        load: LoadId,
-        chunk: u32,
-    ) -> Result<()> {
-        let found = table.frozen_chunk(load, chunk, &self.snapshot)?;
-        match found.filter(|found| usize::from(row.offset()) < found.rows()) {
-            Some(_) => Ok(()),
-            None => Err(unknown_row(table, row)),
-        }
-    }
-
     /// Checks that the transaction may change the table, and returns its stamp.
     #[inline]
     fn prepare_write(&mut self, table: &Arc<Table>) -> Result<u32> {
@@ -526,6 +459,11 @@ impl Transaction {
         }
     }
 
+    /// Returns what is seen, and room for a key.
+    pub(crate) fn view_and_key(&mut self) -> (Snapshot, &mut Vec<u8>) {
+        (self.snapshot, &mut self.scratch.key)
+    }
+
     pub(crate) fn require_open(&self) -> Result<()> {
         if self.has_ended { Err(Error::TransactionEnded) } else { Ok(()) }
     }
@@ -534,7 +472,7 @@ impl Transaction {
     fn write_error(&mut self, problem: WriteProblem, table: &Table, row: RowId) -> Error {
         if matches!(problem, WriteProblem::Missing) && self.logs_reads() {
             // Who is told that a row does not exist has read that.
-            self.reads.log_row(table.id(), row, &ColumnSet::default());
+            self.scratch.reads.log_row(table.id(), row, &ColumnSet::default());
         }
         write_error(problem, table, row)
     }
@@ -557,17 +495,18 @@ impl Drop for Transaction {
     }
 }
 
-/// Returns `len` slots, on the stack if they fit.
-fn slots<'a, T: Copy, const N: usize>(
-    len: usize,
-    inline: &'a mut [T; N],
-    spilled: &'a mut Vec<T>,
-) -> &'a mut [T] {
-    if len <= N {
-        return &mut inline[..len];
+/// Returns an error unless the snapshot sees a chunk with that row.
+fn require_frozen(
+    table: &Arc<Table>,
+    row: RowId,
+    (load, chunk): (LoadId, u32),
+    snapshot: Snapshot,
+) -> Result<()> {
+    let found = table.frozen_chunk(load, chunk, &snapshot)?;
+    match found.filter(|found| usize::from(row.offset()) < found.rows()) {
+        Some(_) => Ok(()),
+        None => Err(unknown_row(table, row)),
     }
-    spilled.resize(len, inline[0]);
-    spilled
 }
 
 fn value_bytes(value: ValueRef<'_>) -> usize {

@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, Result};
 use crate::hot::HotChunk;
 use crate::id::{CommitTs, TX_ID_FIRST, TxId};
+use crate::mvcc::scratch::{Scratch, Spares};
 use crate::mvcc::undo::Writes;
 use crate::mvcc::{IsolationLevel, Snapshot, Stamps};
 use crate::table::Table;
@@ -63,6 +64,7 @@ struct Active {
 struct ActiveList {
     next_tx: u64,
     list: VecDeque<Active>,
+    spares: Spares,
 }
 
 impl ActiveList {
@@ -118,7 +120,11 @@ impl Default for Transactions {
         Self {
             stamps: Arc::default(),
             clock: AtomicU64::new(0),
-            active: Mutex::new(ActiveList { next_tx: TX_ID_FIRST, list: VecDeque::new() }),
+            active: Mutex::new(ActiveList {
+                next_tx: TX_ID_FIRST,
+                list: VecDeque::new(),
+                spares: Spares::default(),
+            }),
             commit: Mutex::default(),
             recent: Mutex::default(),
             retained: Mutex::default(),
@@ -150,13 +156,14 @@ impl Transactions {
         self.bytes_max.store(bytes_max, Ordering::Relaxed);
     }
 
-    /// Begins a transaction.
-    pub(crate) fn begin(&self, level: IsolationLevel) -> Snapshot {
+    /// Begins a transaction; returns also memory for it.
+    pub(crate) fn begin(&self, level: IsolationLevel) -> (Snapshot, Scratch) {
+        let began = Instant::now();
         let mut active = self.active();
         let snapshot = Snapshot { start: self.now(), tx: TxId(active.next_tx) };
         active.next_tx += 1;
-        active.list.push_back(Active { snapshot, level, began: Instant::now() });
-        snapshot
+        active.list.push_back(Active { snapshot, level, began });
+        (snapshot, active.spares.take())
     }
 
     /// Gives a transaction a new snapshot.
@@ -256,8 +263,9 @@ impl Transactions {
 
     /// Ends a transaction whose changes, if it has any, are committed or taken back, and drops what
     /// nobody needs any more.
-    pub(crate) fn end(&self, snapshot: Snapshot) {
+    pub(crate) fn end(&self, snapshot: Snapshot, scratch: Scratch) {
         let mut active = self.active();
+        active.spares.give_back(scratch);
         let position = active.position(snapshot);
         if let Some(position) = position {
             active.list.remove(position);

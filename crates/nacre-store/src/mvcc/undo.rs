@@ -7,17 +7,20 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::hot::{FrozenDeletes, HotChunk, VersionKind};
-use crate::id::CommitTs;
+use crate::id::{CommitTs, RowId};
 use crate::index::{keys_in, remove_entries};
-use crate::manifest::LoadId;
+use crate::manifest::{LoadId, TableId};
 use crate::mvcc::Stamps;
 use crate::table::Table;
 
 /// Rows whose versions are dropped before a chunk's latch is given to others.
 const RELEASE_ROWS: usize = 1_024;
 
-/// Chunks that are found by looking at each: most transactions touch no more.
-const TOUCHED_FEW: usize = 8;
+/// Chunks that are found by looking at each, 512 bytes of keys: most transactions touch no more.
+const TOUCHED_FEW: usize = 32;
+
+/// Room that the first change makes, so that short transactions do not grow it step by step.
+const RECORDS_FIRST: usize = 32;
 
 /// A chunk that a transaction changed.
 #[derive(Debug)]
@@ -34,18 +37,12 @@ pub(crate) enum TouchedChunk {
 
 /// Identifies a chunk among all tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum ChunkKey {
-    Hot(u64, u64),
-    Frozen(u64, u64, u32),
-}
+struct ChunkKey(TableId, u64);
 
-impl Touched {
-    fn key(&self) -> ChunkKey {
-        let table = self.table.id().0;
-        match &self.chunk {
-            TouchedChunk::Hot(chunk) => ChunkKey::Hot(table, chunk.id()),
-            TouchedChunk::Frozen { load, index, .. } => ChunkKey::Frozen(table, load.0, *index),
-        }
+impl ChunkKey {
+    #[inline]
+    fn of(table: TableId, row: RowId) -> Self {
+        Self(table, row.chunk_bits())
     }
 }
 
@@ -66,9 +63,13 @@ pub(crate) const UNDO_RECORD_BYTES: usize = size_of::<UndoRecord>();
 #[derive(Debug, Default)]
 pub(crate) struct UndoBuffer {
     touched: Vec<Touched>,
-    /// Numbers of all but the first few.
+    /// Which chunks the first few are.
+    few: Vec<ChunkKey>,
+    /// Numbers of all others.
     numbers: HashMap<ChunkKey, u32>,
     records: Vec<UndoRecord>,
+    /// Whether rows were deleted, whose index entries go with the versions.
+    has_deletes: bool,
 }
 
 impl UndoBuffer {
@@ -80,31 +81,54 @@ impl UndoBuffer {
         self.records.is_empty()
     }
 
-    /// Notes a change.
+    /// Notes a change of a row, which made that many versions; `chunk` returns where it lies.
     #[inline]
-    pub(crate) fn push(&mut self, touched: Touched, row: u16, versions: usize) {
-        let touched = self.number_of(touched);
-        self.records.push(UndoRecord { touched, row, versions: versions as u16 });
+    pub(crate) fn push(
+        &mut self,
+        table: &Arc<Table>,
+        row: RowId,
+        versions: usize,
+        chunk: impl FnOnce() -> TouchedChunk,
+    ) {
+        let key = ChunkKey::of(table.id(), row);
+        let touched = match self.few.iter().position(|one| *one == key) {
+            Some(number) => number as u32,
+            None => self.touch(key, table, chunk),
+        };
+        self.records.push(UndoRecord { touched, row: row.offset(), versions: versions as u16 });
     }
 
-    fn number_of(&mut self, touched: Touched) -> u32 {
-        let key = touched.key();
-        let last = self.records.last().map(|record| record.touched);
-        if let Some(last) = last.filter(|last| self.touched[*last as usize].key() == key) {
-            return last;
+    /// As [`UndoBuffer::push`], for a delete.
+    pub(crate) fn push_delete(
+        &mut self,
+        table: &Arc<Table>,
+        row: RowId,
+        chunk: impl FnOnce() -> TouchedChunk,
+    ) {
+        self.has_deletes = true;
+        self.push(table, row, 1, chunk);
+    }
+
+    /// Returns the number of a chunk that is not among the first few, or not touched yet.
+    fn touch(
+        &mut self,
+        key: ChunkKey,
+        table: &Arc<Table>,
+        chunk: impl FnOnce() -> TouchedChunk,
+    ) -> u32 {
+        let number = self.touched.len() as u32;
+        if self.few.len() < TOUCHED_FEW {
+            if self.records.is_empty() {
+                self.records.reserve(RECORDS_FIRST);
+            }
+            self.few.push(key);
+        } else if let Some(&known) = self.numbers.get(&key) {
+            return known;
+        } else {
+            self.numbers.insert(key, number);
         }
-        let few = self.touched.len().min(TOUCHED_FEW);
-        if let Some(number) = self.touched[..few].iter().position(|one| one.key() == key) {
-            return number as u32;
-        }
-        if few < TOUCHED_FEW {
-            self.touched.push(touched);
-            return few as u32;
-        }
-        *self.numbers.entry(key).or_insert_with(|| {
-            self.touched.push(touched);
-            self.touched.len() as u32 - 1
-        })
+        self.touched.push(Touched { table: Arc::clone(table), chunk: chunk() });
+        number
     }
 
     /// Returns the chunks that were changed, also those whose changes were taken back.
@@ -163,7 +187,9 @@ impl UndoBuffer {
                 let rows = some.iter().map(|record| record.row);
                 match &touched.chunk {
                     TouchedChunk::Hot(chunk) => {
-                        drop_entries(&touched.table, chunk, rows.clone(), stamp);
+                        if self.has_deletes {
+                            drop_entries(&touched.table, chunk, rows.clone(), stamp);
+                        }
                         if chunk.release(rows, stamp) {
                             retained.push(Arc::clone(chunk));
                         }

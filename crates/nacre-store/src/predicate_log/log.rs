@@ -15,6 +15,10 @@ pub const PREDICATES_MAX: usize = 1_024;
 /// Most words of 8 bytes that the tests of a table's predicates take: 512 KiB.
 pub const WORDS_MAX: usize = 65_536;
 
+/// Tables, and predicates of each, whose memory a log keeps when it is cleared.
+const TABLES_KEPT: usize = 16;
+const PREDICATES_KEPT: usize = 64;
+
 /// Bounds of a table's log.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
@@ -69,8 +73,9 @@ impl PredicateLog {
         self.tables.iter().all(|(_, log)| log.is_empty())
     }
 
-    /// Forgets everything and keeps the memory for the next transaction.
+    /// Forgets everything and keeps the memory that a short transaction needs.
     pub fn clear(&mut self) {
+        self.tables.truncate(TABLES_KEPT);
         self.tables.iter_mut().for_each(|(_, log)| log.clear());
     }
 
@@ -205,7 +210,9 @@ impl TableLog {
 
     fn clear(&mut self) {
         self.tests.clear();
+        self.tests.shrink_to(PREDICATES_KEPT);
         self.entries.clear();
+        self.entries.shrink_to(PREDICATES_KEPT);
         self.words = 0;
     }
 }

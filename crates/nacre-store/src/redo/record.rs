@@ -63,6 +63,11 @@ impl RedoBuffer {
         self.encoder.truncate(position);
     }
 
+    /// Drops all records; memory beyond `kept_bytes` is given back.
+    pub(crate) fn clear(&mut self, kept_bytes: usize) {
+        self.encoder.clear(kept_bytes);
+    }
+
     /// Adds a new row with the values of all its columns.
     pub fn insert(&mut self, table: TableId, row: RowId, values: &[ValueRef<'_>]) {
         self.put_row(INSERT, table, row);
