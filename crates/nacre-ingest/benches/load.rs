@@ -31,7 +31,7 @@ struct CountingSink(AtomicU64);
 impl ChunkSink for CountingSink {
     type Error = Infallible;
 
-    fn append_chunk(&self, _: u64, columns: &[ColumnBuffer]) -> Result<(), Infallible> {
+    fn append_chunk(&self, _: u64, columns: &mut [ColumnBuffer]) -> Result<(), Infallible> {
         let rows = std::hint::black_box(columns)[0].len() as u64;
         self.0.fetch_add(rows, Ordering::Relaxed);
         Ok(())

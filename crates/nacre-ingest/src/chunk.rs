@@ -67,9 +67,9 @@ impl<'a> ChunkParser<'a> {
         }
     }
 
-    /// Returns the rows of the last chunk parsed.
-    pub(crate) fn columns(&self) -> &[ColumnBuffer] {
-        &self.columns
+    /// Returns the rows of the last chunk parsed; whoever changes them need not change them back.
+    pub(crate) fn columns_mut(&mut self) -> &mut [ColumnBuffer] {
+        &mut self.columns
     }
 
     /// Parses the rows of `plan`.

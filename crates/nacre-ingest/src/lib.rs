@@ -49,7 +49,7 @@ mod scan;
 mod source;
 mod writer;
 
-pub use bulk::copy_from;
+pub use bulk::{ChunkRules, Destination, copy_from};
 pub use error::{Error, ErrorKind, Location, Result, SHOWN_CHARS_MAX, ValueError, shown};
 pub use layout::{Target, TargetColumn};
 pub use load::{ChunkSink, Loader};

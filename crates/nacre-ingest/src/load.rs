@@ -40,14 +40,15 @@ pub trait ChunkSink: Sync {
     /// Why a chunk was not taken.
     type Error: std::error::Error + Send + Sync + 'static;
 
-    /// Takes chunk `index` of the load: one buffer per column of the table, of equal length.
+    /// Takes chunk `index` of the load: one buffer per column of the table, of equal length. It may
+    /// change them.
     ///
     /// # Errors
     /// Ends the load.
     fn append_chunk(
         &self,
         index: u64,
-        columns: &[ColumnBuffer],
+        columns: &mut [ColumnBuffer],
     ) -> std::result::Result<(), Self::Error>;
 }
 
@@ -253,7 +254,7 @@ impl<'a> Shared<'a> {
         let Parsed::Complete { bytes } = parser.parse(plan, &self.watch).map_err(in_chunk)? else {
             return Ok(());
         };
-        sink.append_chunk(plan.index, parser.columns())
+        sink.append_chunk(plan.index, parser.columns_mut())
             .map_err(|error| in_chunk(Error::sink(error)))?;
         self.watch.progress.add(bytes, plan.rows);
         self.lock().rows += plan.rows;

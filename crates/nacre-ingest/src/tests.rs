@@ -44,7 +44,7 @@ impl ChunkSink for MemorySink {
     fn append_chunk(
         &self,
         index: u64,
-        columns: &[ColumnBuffer],
+        columns: &mut [ColumnBuffer],
     ) -> std::result::Result<(), Infallible> {
         let mut chunks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         assert!(chunks.insert(index, columns.to_vec()).is_none(), "chunk {index} came twice");
@@ -316,7 +316,11 @@ fn sink_error_ends_the_load() {
     struct FullSink;
     impl ChunkSink for FullSink {
         type Error = Full;
-        fn append_chunk(&self, index: u64, _: &[ColumnBuffer]) -> std::result::Result<(), Full> {
+        fn append_chunk(
+            &self,
+            index: u64,
+            _: &mut [ColumnBuffer],
+        ) -> std::result::Result<(), Full> {
             if index == 3 { Err(Full) } else { Ok(()) }
         }
     }
@@ -336,7 +340,11 @@ fn panic_in_a_worker_stops_all() {
     struct BrokenSink;
     impl ChunkSink for BrokenSink {
         type Error = Infallible;
-        fn append_chunk(&self, _: u64, _: &[ColumnBuffer]) -> std::result::Result<(), Infallible> {
+        fn append_chunk(
+            &self,
+            _: u64,
+            _: &mut [ColumnBuffer],
+        ) -> std::result::Result<(), Infallible> {
             panic!("broken sink");
         }
     }

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
 use nacre_column::ColumnType;
-use nacre_ingest::{CsvOptions, Error, ErrorKind, Progress, Source, copy_from};
+use nacre_ingest::{CsvOptions, Destination, Error, ErrorKind, Progress, Source, copy_from};
 use nacre_store::{ColumnDef, OpenOptions, Store, Table, TableSchema};
 use std::sync::{Arc, atomic::Ordering};
 
@@ -38,7 +38,8 @@ fn rows_of_several_chunks_become_visible_together() {
     let progress = Progress::default();
     let source = Source::Bytes(lines(0..200_000));
     let options = CsvOptions::default();
-    let rows = copy_from(&store, &table, None, source, &options, 2, &progress).unwrap();
+    let rows =
+        copy_from(&store, Destination::whole(&table), source, &options, 2, &progress).unwrap();
     assert_eq!((rows, table.snapshot().rows()), (200_000, 200_000));
     assert_eq!(progress.rows_done.load(Ordering::Relaxed), 200_000);
     let total = progress.bytes_total.load(Ordering::Relaxed);
@@ -52,7 +53,8 @@ fn faulty_file_leaves_the_table_as_it_was() {
     text.extend_from_slice(b"x,y\n");
     let (options, progress) = (CsvOptions::default(), Progress::default());
     let source = Source::Bytes(text);
-    let error = copy_from(&store, &table, None, source, &options, 2, &progress).unwrap_err();
+    let error =
+        copy_from(&store, Destination::whole(&table), source, &options, 2, &progress).unwrap_err();
     assert_eq!(error.message(), "invalid input syntax for type bigint: \"x\"");
     assert_eq!(error.location().unwrap().line, 200_001);
     assert_eq!(table.snapshot().rows(), 0);
@@ -71,7 +73,7 @@ fn duplicate_key_is_located_in_the_file() {
     let (store, table) = store();
     let (options, progress) = (CsvOptions::default(), Progress::default());
     let load = |rows: Vec<u8>| {
-        copy_from(&store, &table, None, Source::Bytes(rows), &options, 2, &progress)
+        copy_from(&store, Destination::whole(&table), Source::Bytes(rows), &options, 2, &progress)
     };
     // In one chunk, in two chunks of one load, and against an earlier load.
     let twice = |first: u64, again: u64| lines((0..first).chain([again]));
@@ -98,6 +100,7 @@ fn missing_key_column_is_a_null() {
     let (store, table) = store();
     let (options, progress) = (CsvOptions::default(), Progress::default());
     let source = Source::Bytes(b"x\n".to_vec());
-    let error = copy_from(&store, &table, Some(&[1]), source, &options, 2, &progress).unwrap_err();
+    let to = Destination { columns: Some(&[1]), ..Destination::whole(&table) };
+    let error = copy_from(&store, to, source, &options, 2, &progress).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotNullViolation);
 }

@@ -5,22 +5,30 @@ use datafusion::sql::sqlparser::ast::{
     IndexColumn, ObjectName, ObjectType, TableConstraint,
 };
 use nacre_column::ReplicaPolicy;
-use nacre_store::{ColumnDef, Store, TableSchema};
+use nacre_store::{ColumnDef, Store, TableRules, TableSchema};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
 use crate::names::{fold, table_name};
+use crate::planner::Planner;
 use crate::replicas::{check_table, policy};
+use crate::rules::RulesBuilder;
 use crate::types::column_type;
 
 /// Runs `CREATE TABLE`; returns the command tag.
-pub(crate) fn create_table(store: &Store, statement: &CreateTable) -> Result<String> {
-    let schema = table_schema(statement)?;
+pub(crate) fn create_table(
+    store: &Store,
+    planner: &Planner,
+    statement: &CreateTable,
+) -> Result<String> {
+    let (schema, rules) = table_schema(statement)?;
     if statement.if_not_exists && store.table(&schema.name).is_ok() {
         return Ok("CREATE TABLE".into());
     }
     check_table(store, &schema)?;
-    store.create_table(schema).map_err(from_store)?;
+    let is_taken = |name: &str| schema.primary_key.is_some() && name == schema.primary_key_name;
+    let rules = rules.build(planner, &schema, TableRules::default(), is_taken)?;
+    store.create_table_with(schema, rules).map_err(from_store)?;
     Ok("CREATE TABLE".into())
 }
 
@@ -52,13 +60,13 @@ pub(crate) fn drop_tables(
     Ok("DROP TABLE".into())
 }
 
-fn table_schema(statement: &CreateTable) -> Result<TableSchema> {
+fn table_schema(statement: &CreateTable) -> Result<(TableSchema, RulesBuilder)> {
     reject_unsupported(statement)?;
     let name = table_name(&statement.name)?;
-    let mut key = None;
+    let (mut key, mut rules) = (None, RulesBuilder::default());
     let mut columns = Vec::with_capacity(statement.columns.len());
     for column in &statement.columns {
-        columns.push(column_def(column, &name, &mut key)?);
+        columns.push(column_def(column, &name, &mut key, &mut rules)?);
     }
     for constraint in &statement.constraints {
         match constraint {
@@ -66,9 +74,10 @@ fn table_schema(statement: &CreateTable) -> Result<TableSchema> {
                 let members = key_columns(&constraint.columns)?;
                 set_key(&mut key, constraint.name.as_ref(), members, &name)?;
             }
+            TableConstraint::Check(check) => rules.add_check(None, check)?,
             other => {
                 return Err(Error::not_supported(format_args!("constraint {other}")).with_hint(
-                    "PRIMARY KEY and NOT NULL are the constraints that Nacre knows so far.",
+                    "PRIMARY KEY, CHECK and NOT NULL are the constraints that Nacre knows so far.",
                 ));
             }
         }
@@ -90,13 +99,18 @@ fn table_schema(statement: &CreateTable) -> Result<TableSchema> {
         primary_key_name = key_name;
     }
     let replicas = replicas(&statement.table_options)?;
-    Ok(TableSchema { name, columns, primary_key, primary_key_name, replicas })
+    Ok((TableSchema { name, columns, primary_key, primary_key_name, replicas }, rules))
 }
 
 /// The name of a primary key and its columns.
 type Key = (String, Vec<String>);
 
-fn column_def(column: &SqlColumn, table: &str, key: &mut Option<Key>) -> Result<ColumnDef> {
+fn column_def(
+    column: &SqlColumn,
+    table: &str,
+    key: &mut Option<Key>,
+    rules: &mut RulesBuilder,
+) -> Result<ColumnDef> {
     let name = fold(&column.name);
     let column_type = column_type(&name, &column.data_type)?;
     let (mut has_null, mut has_not_null) = (false, false);
@@ -107,6 +121,8 @@ fn column_def(column: &SqlColumn, table: &str, key: &mut Option<Key>) -> Result<
             ColumnOption::PrimaryKey(_) => {
                 set_key(key, option.name.as_ref(), vec![name.clone()], table)?;
             }
+            ColumnOption::Default(expr) => rules.add_default(table, &name, expr)?,
+            ColumnOption::Check(check) => rules.add_check(option.name.as_ref(), check)?,
             other => {
                 return Err(Error::not_supported(format_args!("{other} of column \"{name}\"")));
             }

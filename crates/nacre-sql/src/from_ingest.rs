@@ -8,6 +8,12 @@ use crate::from_store::{kind_of, with_way_out};
 
 /// Converts an error of a load; its place in the file becomes the context.
 pub(crate) fn from_ingest(error: IngestError) -> Error {
+    if let Some(refusal) = refusal(&error) {
+        return match error.location() {
+            Some(location) => refusal.with_context(location.to_string()),
+            None => refusal,
+        };
+    }
     let kind = match error.kind() {
         IngestKind::NotSupported => ErrorKind::NotSupported,
         IngestKind::InvalidOption => ErrorKind::InvalidStatement,
@@ -66,6 +72,14 @@ fn coded(error: Error, kind: IngestKind) -> Error {
         IngestKind::BadCopyFormat => error.with_code("22P04"),
         IngestKind::NotNullViolation => error.with_code("23502"),
         _ => error,
+    }
+}
+
+/// Returns the error of this layer for a row that it refused.
+fn refusal(error: &IngestError) -> Option<Error> {
+    match store_error(error)? {
+        StoreError::RowRefused(refused) => refused.reason.downcast_ref::<Error>().cloned(),
+        _ => None,
     }
 }
 

@@ -42,7 +42,9 @@ pub(crate) fn kind_of(error: &StoreError) -> ErrorKind {
             ErrorKind::UndefinedObject
         }
         StoreKind::InvalidDefinition => ErrorKind::InvalidStatement,
-        StoreKind::NullViolation | StoreKind::DuplicateKey => ErrorKind::ConstraintViolation,
+        StoreKind::NullViolation | StoreKind::DuplicateKey | StoreKind::RowRefused => {
+            ErrorKind::ConstraintViolation
+        }
         StoreKind::InvalidValue => ErrorKind::InvalidData,
         StoreKind::TransactionTooLarge => ErrorKind::OutOfMemory,
         StoreKind::SerializationConflict => ErrorKind::SerializationFailure,

@@ -30,6 +30,7 @@ mod planner;
 mod progress;
 mod replicas;
 mod rewrite;
+mod rules;
 mod scan;
 mod session;
 mod split;

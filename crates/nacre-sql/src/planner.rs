@@ -28,6 +28,14 @@ impl Planner {
         Self { store, state }
     }
 
+    /// Returns a state of the session for a statement that begins now.
+    pub(crate) fn state(&self) -> SessionState {
+        let mut state = self.state.clone();
+        // The moment that now() and the like mean.
+        state.mark_start_execution();
+        state
+    }
+
     /// Parses a statement.
     ///
     /// # Errors
@@ -54,10 +62,8 @@ impl Planner {
         let catalogs = MemoryCatalogProviderList::new();
         let catalog = StoreCatalog::new(self.store.clone(), Arc::clone(moment), tables);
         catalogs.register_catalog(CATALOG.into(), Arc::new(catalog));
-        let mut state = self.state.clone();
+        let mut state = self.state();
         state.register_catalog_list(Arc::new(catalogs));
-        // The moment that now() and the like mean.
-        state.mark_start_execution();
         let names = columns::names(&mut statement);
         rewrite::rewrite(&mut statement)?;
         let explain = explain::verbosity(&statement);

@@ -43,6 +43,12 @@ pub(crate) fn rewrite(statement: &mut ParsedStatement) -> Result<()> {
     Ok(())
 }
 
+/// Rewrites an expression that is part of no statement.
+pub(crate) fn rewrite_expr(expr: &mut Expr) {
+    // As above.
+    let _ = expr.visit(&mut Rewrites);
+}
+
 struct Rewrites;
 
 impl VisitorMut for Rewrites {

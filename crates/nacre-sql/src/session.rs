@@ -265,7 +265,7 @@ impl Session {
         match statement {
             SqlStatement::CreateTable(create) => {
                 require_definable(turn, "CREATE TABLE")?;
-                ddl::create_table(&self.store, create).map(Some)
+                ddl::create_table(&self.store, &self.planner, create).map(Some)
             }
             SqlStatement::Drop { object_type, if_exists, names, .. } => {
                 require_definable(turn, "DROP")?;
@@ -279,7 +279,8 @@ impl Session {
         let progress = io.progress.unwrap_or_default();
         if copy.is_from {
             require_definable(turn, "COPY FROM")?;
-            return copy_from(&self.store, copy, io.copy_in, progress, self.threads).await;
+            let (store, planner) = (&self.store, &self.planner);
+            return copy_from(store, planner, copy, io.copy_in, progress, self.threads).await;
         }
         let statement = copy.query()?;
         let moment = turn.moment(false)?;

@@ -6,6 +6,7 @@
 
 use std::ops::ControlFlow;
 
+use datafusion::arrow::error::ArrowError;
 use datafusion::common::DataFusionError;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::parser::Statement as ParsedStatement;
@@ -235,5 +236,11 @@ pub(crate) fn check_plan(plan: &LogicalPlan) -> Result<()> {
 impl From<DataFusionError> for Error {
     fn from(error: DataFusionError) -> Self {
         from_datafusion(error)
+    }
+}
+
+impl From<ArrowError> for Error {
+    fn from(error: ArrowError) -> Self {
+        from_datafusion(error.into())
     }
 }

@@ -136,3 +136,33 @@ fn chars(name: &str, length: &Option<CharacterLength>) -> Result<Option<u32>> {
 fn invalid(message: String) -> Error {
     Error::new(ErrorKind::InvalidStatement, message)
 }
+
+pub(crate) fn is_text(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
+}
+
+pub(crate) fn is_bytes(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Binary | DataType::LargeBinary | DataType::BinaryView)
+}
+
+/// Returns the name that PostgreSQL has for the type of an expression.
+pub(crate) fn type_name(data_type: &DataType) -> String {
+    match data_type {
+        DataType::Boolean => "boolean".into(),
+        DataType::Int8 | DataType::UInt8 | DataType::Int16 => "smallint".into(),
+        DataType::UInt16 | DataType::Int32 => "integer".into(),
+        DataType::UInt32 | DataType::Int64 => "bigint".into(),
+        data_type if data_type.is_decimal() => "numeric".into(),
+        DataType::UInt64 => "numeric".into(),
+        DataType::Float32 => "real".into(),
+        DataType::Float64 => "double precision".into(),
+        DataType::Date32 | DataType::Date64 => "date".into(),
+        DataType::Timestamp(_, None) => "timestamp without time zone".into(),
+        DataType::Timestamp(_, Some(_)) => "timestamp with time zone".into(),
+        DataType::Interval(_) | DataType::Duration(_) => "interval".into(),
+        DataType::Time32(_) | DataType::Time64(_) => "time without time zone".into(),
+        data_type if is_text(data_type) => "text".into(),
+        data_type if is_bytes(data_type) => "bytea".into(),
+        other => other.to_string(),
+    }
+}

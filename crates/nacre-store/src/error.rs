@@ -30,6 +30,8 @@ pub enum ErrorKind {
     InvalidValue,
     /// Two rows with the same key.
     DuplicateKey,
+    /// A rule of the table refuses a row.
+    RowRefused,
     /// Another transaction changed what this one wrote or read; roll back and try again.
     SerializationConflict,
     /// The row does not exist for this transaction.
@@ -115,6 +117,8 @@ pub enum Error {
         problem: ValueProblem,
     },
     DuplicateKey(Box<DuplicateKey>),
+    /// Whoever evaluates the table's rules refuses a row that is loaded.
+    RowRefused(Box<RowRefused>),
     /// Another transaction, that committed since this one began or has not ended, changed what
     /// this one wants to write or has read.
     SerializationConflict {
@@ -178,6 +182,15 @@ pub struct DuplicateKey {
     pub loaded_at: Option<(u64, u32)>,
 }
 
+/// Why a row that is loaded is refused.
+#[derive(Debug)]
+pub struct RowRefused {
+    /// That of whoever refuses it.
+    pub reason: Box<dyn std::error::Error + Send + Sync>,
+    /// The chunk of the load and the row in it, if it is known.
+    pub loaded_at: Option<(u64, u32)>,
+}
+
 /// Result of the store.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -214,6 +227,7 @@ impl Error {
             Self::TransactionTooLarge { .. } => ErrorKind::TransactionTooLarge,
             Self::TransactionEnded => ErrorKind::TransactionEnded,
             Self::DuplicateKey(_) => ErrorKind::DuplicateKey,
+            Self::RowRefused(_) => ErrorKind::RowRefused,
             Self::ReadOnly => ErrorKind::ReadOnly,
             Self::NotSupported { .. } => ErrorKind::NotSupported,
             Self::Lost { .. } | Self::RedoFailed { .. } => ErrorKind::Io,
@@ -303,6 +317,7 @@ impl fmt::Display for Error {
                 "duplicate key value violates unique constraint \"{}\"",
                 duplicate.constraint
             ),
+            Self::RowRefused(refused) => refused.reason.fmt(f),
             Self::ReadOnly => f.write_str("the database is open read-only"),
             Self::NotSupported { what } => write!(f, "not supported: {what}"),
             Self::Damaged { object, reason, .. } | Self::LoadDamaged { object, reason, .. } => {

@@ -58,7 +58,7 @@ fn manifest_header_is_as_drawn() {
     assert_eq!(bytes_of(heading) as u64, HEADER_BYTES);
     assert_eq!(field(heading, "magic", &header), b"NACREMAN");
     assert!(LAYOUT.contains("characters `NACREMAN`"));
-    assert_eq!(field(heading, "version", &header), 4_u32.to_le_bytes());
+    assert_eq!(field(heading, "version", &header), 5_u32.to_le_bytes());
     assert_eq!(field(heading, "database_id", &header), ID.0);
     assert_eq!(field(heading, "created", &header), 77_u64.to_le_bytes());
     let crc = crc32c::crc32c_append(crc32c::crc32c(&header[..12]), &header[16..64]);

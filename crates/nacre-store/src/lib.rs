@@ -44,6 +44,7 @@ mod recovery;
 #[cfg(test)]
 mod recovery_tests;
 mod redo;
+mod rules;
 mod schema;
 mod store;
 mod stored_load;
@@ -54,7 +55,7 @@ mod waker;
 
 pub use accounting::{ReplicaInfo, ReplicaState, WearInfo};
 pub use chunk::{BlockHandle, BlockLocation, Chunk};
-pub use error::{DuplicateKey, Error, ErrorKind, Result};
+pub use error::{DuplicateKey, Error, ErrorKind, Result, RowRefused};
 pub use hot::HotChunkRef;
 #[doc(hidden)]
 pub use hot::SingleVersion;
@@ -69,6 +70,7 @@ pub use predicate_log::{
     TableLog, ValidationLevel, WORDS_MAX,
 };
 pub use redo::{RedoBuffer, RedoLog, RedoOptions, RedoProblem, RedoReader, RedoRecord};
+pub use rules::{CheckRule, ColumnDefault, Identity, RULE_BYTES_MAX, TableRules};
 pub use schema::{COLUMNS_MAX, ColumnDef, NAME_BYTES_MAX, TableSchema};
 pub use store::{MAIN_DOMAIN, OpenOptions, Store};
 pub use table::{Table, TableSnapshot};

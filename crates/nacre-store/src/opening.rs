@@ -28,6 +28,7 @@ use crate::mvcc::Stamps;
 use crate::part::Part;
 use crate::places::{LiveParts, Places, directory_of, is_same};
 use crate::redo::{RedoLog, RedoOptions, segment_of};
+use crate::rules::TableRules;
 use crate::schema::{TableSchema, check_name};
 use crate::store::{MAIN_DOMAIN, OpenOptions};
 use crate::stored_load::StoredLoad;
@@ -58,6 +59,8 @@ pub(crate) struct Opening {
 struct Replayed {
     domains: BTreeMap<String, PathBuf>,
     tables: BTreeMap<TableId, TableSchema>,
+    /// Of tables that have any.
+    rules: BTreeMap<TableId, TableRules>,
     /// In the order in which they were published, each with the next number of a part.
     loads: Vec<(LoadRecord, u32)>,
     next_table: u64,
@@ -387,6 +390,11 @@ impl Opening {
             .into_iter()
             .map(|(id, schema)| (id, Arc::new(Table::new(id, schema, waker, stamps))))
             .collect();
+        for (id, rules) in std::mem::take(&mut self.replayed.rules) {
+            if let Some(table) = tables.get(&id) {
+                table.set_rules(rules);
+            }
+        }
         for (record, next_part) in std::mem::take(&mut self.replayed.loads) {
             if let Some(table) = tables.get(&record.table) {
                 let names = table.names();
@@ -508,8 +516,16 @@ fn replay(records: &[Record]) -> Result<Replayed> {
                 replayed.next_table = replayed.next_table.max(table.0.saturating_add(1));
                 replayed.tables.insert(*table, schema.clone());
             }
+            Record::TableDefined { table, schema, rules } => {
+                check_schema(*table, schema)?;
+                check_rules(*table, schema, rules)?;
+                replayed.next_table = replayed.next_table.max(table.0.saturating_add(1));
+                replayed.tables.insert(*table, schema.clone());
+                replayed.rules.insert(*table, rules.clone());
+            }
             Record::TableDropped { table } => {
                 replayed.tables.remove(table);
+                replayed.rules.remove(table);
             }
             Record::Load(load) => {
                 replayed.next_load = replayed.next_load.max(load.load.0.saturating_add(1));
@@ -558,6 +574,12 @@ fn change_policy(schema: &mut TableSchema, column: Option<u16>, policy: Option<R
 
 fn check_schema(table: TableId, schema: &TableSchema) -> Result<()> {
     schema.validate().map_err(|reason| Error::ManifestDamaged {
+        reasons: vec![format!("table {}: {reason}", table.0)],
+    })
+}
+
+fn check_rules(table: TableId, schema: &TableSchema, rules: &TableRules) -> Result<()> {
+    rules.validate(schema).map_err(|reason| Error::ManifestDamaged {
         reasons: vec![format!("table {}: {reason}", table.0)],
     })
 }

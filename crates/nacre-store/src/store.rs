@@ -35,6 +35,7 @@ use crate::part::Part;
 use crate::places::LiveParts;
 use crate::recovery::recover;
 use crate::redo::{RedoLog, RedoOptions};
+use crate::rules::TableRules;
 use crate::schema::{TableSchema, named_domains};
 use crate::stored_load::StoredLoad;
 use crate::table::Table;
@@ -237,24 +238,42 @@ impl Store {
         tables.get(name).cloned().ok_or_else(|| Error::UnknownTable { table: name.into() })
     }
 
+    /// Creates a table without rules.
+    ///
+    /// # Errors
+    /// As for [`Store::create_table_with`].
+    pub fn create_table(&self, schema: TableSchema) -> Result<Arc<Table>> {
+        self.create_table_with(schema, TableRules::default())
+    }
+
     /// Creates a table.
     ///
     /// # Errors
     /// [`Error::TableExists`], [`Error::InvalidDefinition`], [`Error::UnknownDomain`],
     /// [`Error::ReadOnly`], no space, I/O.
-    pub fn create_table(&self, schema: TableSchema) -> Result<Arc<Table>> {
+    pub fn create_table_with(&self, schema: TableSchema, rules: TableRules) -> Result<Arc<Table>> {
         self.require_writable()?;
-        schema.validate().map_err(|reason| Error::InvalidDefinition { reason })?;
+        schema
+            .validate()
+            .and_then(|()| rules.validate(&schema))
+            .map_err(|reason| Error::InvalidDefinition { reason })?;
         self.check_domains(&schema.name, schema.named_domains())?;
         let mut state = self.manifest();
         if let Ok(table) = self.table(&schema.name) {
             return Err(Error::TableExists { table: table.schema().name.clone() });
         }
         let id = TableId(state.next_table);
-        self.append(&mut state, &Record::TableCreated { table: id, schema: schema.clone() })?;
+        let record = match rules.is_empty() {
+            true => Record::TableCreated { table: id, schema: schema.clone() },
+            false => {
+                Record::TableDefined { table: id, schema: schema.clone(), rules: rules.clone() }
+            }
+        };
+        self.append(&mut state, &record)?;
         state.next_table += 1;
         let table =
             Arc::new(Table::new(id, schema, &self.shared.waker, self.shared.transactions.stamps()));
+        table.set_rules(rules);
         let mut tables = self.shared.tables.write().unwrap_or_else(PoisonError::into_inner);
         tables.insert(table.schema().name.clone(), Arc::clone(&table));
         Ok(table)

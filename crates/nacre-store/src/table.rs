@@ -20,6 +20,7 @@ use crate::hot::{FrozenDeletes, HotChunkRef, HotList};
 use crate::index::TableIndexes;
 use crate::manifest::{LoadId, TableId};
 use crate::mvcc::{Snapshot, Stamps};
+use crate::rules::TableRules;
 use crate::schema::TableSchema;
 use crate::stored_load::StoredLoad;
 use crate::waker::Waker;
@@ -52,6 +53,7 @@ pub struct Table {
     column_types: Vec<ColumnType>,
     /// Replaced when a policy is set.
     schema: RwLock<Arc<TableSchema>>,
+    rules: RwLock<Arc<TableRules>>,
     /// As the table was created; other policies may hold now.
     definition: Arc<TableSchema>,
     loads: RwLock<Arc<Vec<Arc<StoredLoad>>>>,
@@ -89,6 +91,7 @@ impl Table {
             hot: HotList::new(&column_types, stamps),
             column_types,
             schema: RwLock::new(Arc::clone(&definition)),
+            rules: RwLock::default(),
             indexes: TableIndexes::new(&definition),
             definition,
             loads: RwLock::default(),
@@ -110,6 +113,17 @@ impl Table {
     /// Returns the table's definition as it is now.
     pub fn schema(&self) -> Arc<TableSchema> {
         Arc::clone(&self.schema.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Returns what rows have to meet and what columns hold unless a row says. Whoever inserts
+    /// rows sees to it.
+    pub fn rules(&self) -> Arc<TableRules> {
+        Arc::clone(&self.rules.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Sets the rules, which the manifest has.
+    pub(crate) fn set_rules(&self, rules: TableRules) {
+        *self.rules.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
     }
 
     /// Returns the type of `column`.

@@ -238,7 +238,11 @@ struct ChangingSink<F: Fn() + Sync>(F);
 impl<F: Fn() + Sync> ChunkSink for ChangingSink<F> {
     type Error = Infallible;
 
-    fn append_chunk(&self, index: u64, _: &[ColumnBuffer]) -> std::result::Result<(), Infallible> {
+    fn append_chunk(
+        &self,
+        index: u64,
+        _: &mut [ColumnBuffer],
+    ) -> std::result::Result<(), Infallible> {
         if index == 0 {
             (self.0)();
         }

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use nacre_ingest::{Direction, Progress, Source, TextFormat};
+use nacre_ingest::{ChunkRules, Destination, Direction, Progress, Source, TextFormat};
 use nacre_store::{Store, Table};
 
 use super::options;
@@ -13,7 +13,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::from_ingest::from_ingest;
 use crate::from_store::from_store;
 use crate::names::table_name;
+use crate::planner::Planner;
 use crate::progress::CancelOnDrop;
+use crate::rules::CopyRules;
 
 /// Runs `COPY ... FROM` on blocking threads; returns the number of rows.
 ///
@@ -21,6 +23,7 @@ use crate::progress::CancelOnDrop;
 /// of it becomes visible.
 pub(crate) async fn copy_from(
     store: &Store,
+    planner: &Planner,
     statement: &CopyStatement,
     copy_in: Option<Box<dyn Read + Send>>,
     progress: Arc<Progress>,
@@ -32,6 +35,7 @@ pub(crate) async fn copy_from(
     };
     let table = store.table(&table_name(name)?).map_err(from_store)?;
     let columns = columns.as_deref().map(|names| column_indexes(&table, names)).transpose()?;
+    let rules = CopyRules::of(planner, &table, columns.as_deref())?;
     let has_format = statement.options.iter().any(|option| option.name == "format");
     let target = match &statement.target {
         Target::File(path) => Some(PathBuf::from(path)),
@@ -47,16 +51,9 @@ pub(crate) async fn copy_from(
             Some(path) => Source::File(path),
             None => Source::Bytes(read_all(copy_in)?),
         };
-        nacre_ingest::copy_from(
-            &store,
-            &table,
-            columns.as_deref(),
-            source,
-            &csv,
-            threads,
-            &progress,
-        )
-        .map_err(from_ingest)
+        let rules = rules.as_ref().map(|rules| rules as &dyn ChunkRules);
+        let to = Destination { table: &table, columns: columns.as_deref(), rules };
+        nacre_ingest::copy_from(&store, to, source, &csv, threads, &progress).map_err(from_ingest)
     });
     let loaded = work.await.unwrap_or_else(|error| {
         Err(Error::new(ErrorKind::Internal, format!("internal error: the load ended: {error}")))

@@ -18,6 +18,7 @@ use nacre_store::{ColumnDef, VALUE_BYTES_MAX};
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_ingest::from_value;
 use crate::text::write_text;
+use crate::types::{is_bytes, is_text, type_name};
 
 const DAY_MICROS: i64 = 86_400_000_000;
 
@@ -325,14 +326,6 @@ fn is_number(target: ColumnType) -> bool {
     )
 }
 
-fn is_text(data_type: &DataType) -> bool {
-    matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
-}
-
-fn is_bytes(data_type: &DataType) -> bool {
-    matches!(data_type, DataType::Binary | DataType::LargeBinary | DataType::BinaryView)
-}
-
 fn out_of(target: ColumnType) -> Error {
     out_of_range(&format!("{target} out of range"))
 }
@@ -351,25 +344,4 @@ fn mismatch(data_type: &DataType, column: &ColumnDef) -> Error {
     Error::new(ErrorKind::InvalidStatement, message)
         .with_code("42804")
         .with_hint("You will need to rewrite or cast the expression.")
-}
-
-fn type_name(data_type: &DataType) -> String {
-    match data_type {
-        DataType::Boolean => "boolean".into(),
-        DataType::Int8 | DataType::UInt8 | DataType::Int16 => "smallint".into(),
-        DataType::UInt16 | DataType::Int32 => "integer".into(),
-        DataType::UInt32 | DataType::Int64 => "bigint".into(),
-        data_type if data_type.is_decimal() => "numeric".into(),
-        DataType::UInt64 => "numeric".into(),
-        DataType::Float32 => "real".into(),
-        DataType::Float64 => "double precision".into(),
-        DataType::Date32 | DataType::Date64 => "date".into(),
-        DataType::Timestamp(_, None) => "timestamp without time zone".into(),
-        DataType::Timestamp(_, Some(_)) => "timestamp with time zone".into(),
-        DataType::Interval(_) | DataType::Duration(_) => "interval".into(),
-        DataType::Time32(_) | DataType::Time64(_) => "time without time zone".into(),
-        data_type if is_text(data_type) => "text".into(),
-        data_type if is_bytes(data_type) => "bytea".into(),
-        other => other.to_string(),
-    }
 }

@@ -1,21 +1,26 @@
 //! Where a column's value comes from: a literal, read at once by the syntax of the column's type,
-//! or an output of the statement's query.
+//! an output of the statement's query, or the column's DEFAULT.
 
+use datafusion::arrow::array::RecordBatch;
 use datafusion::sql::sqlparser::ast::{Expr, UnaryOperator, Value};
 use nacre_column::{ColumnBuffer, ColumnType};
+use nacre_store::ColumnDef;
 
-use super::assign::{push_digits, push_syntax};
-use crate::error::Result;
+use super::assign::{self, push_digits, push_syntax};
+use crate::error::{Error, ErrorKind, Result};
+use crate::rules::Drawn;
 
 /// The source of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Cell {
+pub(crate) enum Cell {
     Null,
     /// A text in quotes, of no type yet.
     Text(String),
     /// Digits, perhaps with a point and a sign, for a column of numbers.
     Number(String),
     Boolean(bool),
+    /// The DEFAULT expression of this column, which is no literal.
+    Default(usize),
     /// An output of the query; whether it is a text literal there.
     Output {
         index: usize,
@@ -36,12 +41,6 @@ impl Cell {
                 | ColumnType::Double
         );
         match expr {
-            // Columns have no defaults yet.
-            Expr::Identifier(name)
-                if name.quote_style.is_none() && name.value.eq_ignore_ascii_case("default") =>
-            {
-                Some(Self::Null)
-            }
             Expr::Value(value) => match &value.value {
                 Value::Null => Some(Self::Null),
                 Value::Boolean(value) if target == ColumnType::Boolean => {
@@ -65,13 +64,40 @@ impl Cell {
         }
     }
 
-    /// Appends a literal to the buffer of its column; an output is nobody's literal.
+    /// Appends the value for a row to the buffer of its column: the row of `outputs` that is
+    /// named, or what was drawn for the column.
+    ///
+    /// # Errors
+    /// 22P02, 22003, 22001 and the like, 42804.
+    pub(crate) fn push(
+        &self,
+        outputs: Option<(&RecordBatch, usize)>,
+        drawn: &mut Drawn,
+        column: &ColumnDef,
+        buffer: &mut ColumnBuffer,
+    ) -> Result<()> {
+        let (array, row, is_literal) = match *self {
+            Self::Output { index, is_literal } => {
+                let (batch, row) = outputs.ok_or_else(missing)?;
+                (batch.columns().get(index).ok_or_else(missing)?, row, is_literal)
+            }
+            Self::Default(of) => {
+                let (array, row) = drawn.next(of)?;
+                (array, row, false)
+            }
+            _ => return self.push_literal(buffer),
+        };
+        assign::check(array.data_type(), column, is_literal)?;
+        assign::push(array, row, column, is_literal, buffer)
+    }
+
+    /// Appends a literal to the buffer of its column; anything else is nobody's literal.
     ///
     /// # Errors
     /// 22P02, 22003, 22001 and the like.
-    pub(super) fn push_to(&self, buffer: &mut ColumnBuffer) -> Result<()> {
+    pub(super) fn push_literal(&self, buffer: &mut ColumnBuffer) -> Result<()> {
         match self {
-            Self::Null | Self::Output { .. } => buffer.push_null(),
+            Self::Null | Self::Output { .. } | Self::Default(_) => buffer.push_null(),
             Self::Text(text) => return push_syntax(text, buffer),
             Self::Number(digits) => return push_digits(digits, buffer),
             Self::Boolean(value) => buffer.push_int((*value).into()),
@@ -93,6 +119,10 @@ fn text_literal(value: &Value) -> Option<&str> {
         Value::DollarQuotedString(text) => Some(&text.value),
         _ => None,
     }
+}
+
+pub(super) fn missing() -> Error {
+    Error::new(ErrorKind::Internal, "internal error: a query lacks an output that it was made for")
 }
 
 /// Whether it has neither an exponent, which makes it a double, nor another base.

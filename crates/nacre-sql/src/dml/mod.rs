@@ -1,9 +1,9 @@
 //! Statements that change rows: INSERT, UPDATE, DELETE, TRUNCATE.
 //!
 //! 1. [`statement`] turns the syntax into a [`change::Change`]: the table, a query for the rows
-//!    ([`query`]) and where each column's value comes from ([`cell`]).
+//!    ([`query`]) and where each column's value comes from ([`cell`], [`defaults`]).
 //! 2. [`source`] runs the query over the statement's snapshot and collects its rows, each value
-//!    brought into the type of its column ([`assign`]) in batches ([`rows`]).
+//!    brought into the type of its column ([`assign`]) in batches ([`rows`]), and checks them.
 //! 3. [`returning`] computes what RETURNING asks for.
 //! 4. [`write`] hands the rows to the transaction, on a blocking thread.
 //!
@@ -15,6 +15,7 @@
 mod assign;
 mod cell;
 mod change;
+mod defaults;
 mod query;
 mod returning;
 mod rows;
@@ -22,5 +23,7 @@ mod source;
 mod statement;
 mod write;
 
+pub(crate) use cell::Cell;
 pub(crate) use change::Answer;
+pub(crate) use defaults::check_default;
 pub(crate) use statement::{change_of, writes};

@@ -1,9 +1,11 @@
 //! The rows that a statement writes, in batches of typed columns.
 
 use nacre_column::{ColumnBuffer, VECTOR_ROWS, Values};
-use nacre_store::{ColumnDef, RowId, TableSchema};
+use nacre_store::{ColumnDef, RowId, Table, TableSchema};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::planner::Planner;
+use crate::rules::{Checks, failing_row};
 
 /// Bytes that the rows of one statement may take; they are all there before the first is written.
 const BYTES_MAX: usize = 1 << 30;
@@ -95,6 +97,36 @@ impl Rows {
         Ok(())
     }
 
+    /// Returns all columns of the table, in its order; `None` if the batches do not have all.
+    pub(super) fn whole<'a>(
+        &self,
+        schema: &TableSchema,
+        batch: &'a RowBatch,
+    ) -> Option<Vec<&'a ColumnBuffer>> {
+        let column = |column: usize| {
+            let place = self.columns.iter().position(|&held| held == column)?;
+            batch.columns.get(place)
+        };
+        (0..schema.columns.len()).map(column).collect()
+    }
+
+    /// Refuses a row that a CHECK constraint forbids. Rows without all columns were not changed
+    /// where a constraint looks.
+    ///
+    /// # Errors
+    /// 23514; those of evaluating.
+    pub(super) fn check(&self, planner: &Planner, table: &Table) -> Result<()> {
+        let Some(checks) = Checks::of(planner, table)? else { return Ok(()) };
+        let schema = table.schema();
+        for batch in &self.batches {
+            let Some(columns) = self.whole(&schema, batch) else { return Ok(()) };
+            if let Some((_, error)) = checks.first_failure(&columns)? {
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
     /// Refuses a null in a column that forbids it.
     ///
     /// # Errors
@@ -112,28 +144,14 @@ impl Rows {
                 };
                 let error = crate::from_store::from_store(error);
                 let row = (0..batch.len()).find(|&row| buffer.is_null(row)).unwrap_or_default();
-                let is_whole = self.columns.len() == schema.columns.len();
-                return Err(match is_whole {
-                    true => error.with_detail(failing_row(batch, row)),
-                    false => error,
+                return Err(match self.whole(schema, batch) {
+                    Some(columns) => error.with_detail(failing_row(&columns, row)),
+                    None => error,
                 });
             }
         }
         Ok(())
     }
-}
-
-/// Returns the sentence in which PostgreSQL shows a row that a constraint forbids.
-fn failing_row(batch: &RowBatch, row: usize) -> String {
-    let value = |column: &ColumnBuffer| {
-        let mut text = Vec::new();
-        match nacre_column::text::write_value(column, row, &mut text) {
-            true => nacre_ingest::shown(&text),
-            false => "null".to_owned(),
-        }
-    };
-    let values: Vec<String> = batch.columns.iter().map(value).collect();
-    format!("Failing row contains ({}).", values.join(", "))
 }
 
 fn string_bytes(buffer: &ColumnBuffer) -> usize {

@@ -9,23 +9,26 @@ use datafusion::catalog::TableProvider;
 use datafusion::execution::SendableRecordBatchStream;
 use futures::StreamExt;
 use nacre_ingest::Progress;
-use nacre_store::{ColumnDef, RowId, Table, TableSchema};
+use nacre_store::{RowId, Table, TableSchema};
 
 use super::assign;
-use super::cell::Cell;
+use super::cell::{Cell, missing};
 use super::change::Source;
+use super::defaults::compiled;
 use super::query::TARGET;
 use super::rows::Rows;
 use super::statement::check_count;
 use crate::error::{Error, ErrorKind, Result};
 use crate::planner::Planner;
+use crate::rules::DefaultValues;
 use crate::scan::StoredTable;
 use crate::transaction::Moment;
 
 /// Runs the query of a source and collects its rows, as they are to be written.
 ///
 /// # Errors
-/// Those of the query; 22003 and the like for a value that its column cannot take; 23502; 53200.
+/// Those of the query; 22003 and the like for a value that its column cannot take; 23502, 23514;
+/// 53200.
 pub(super) async fn collect(
     planner: &Planner,
     moment: &Arc<Moment>,
@@ -43,12 +46,13 @@ pub(super) async fn collect(
                     Some(single_row(stream).await?)
                 }
             };
-            values(&schema, &lists, outputs.as_ref())?
+            let defaults = compiled(planner, table, lists.iter().flatten())?;
+            values(&schema, &lists, outputs.as_ref(), &defaults)?
         }
         Source::Query { query, targets, is_listed, literals } => {
             let stream = planner.start(moment, Vec::new(), query).await?;
             check_count(targets.len(), stream.schema().fields().len(), is_listed)?;
-            let mut cells = vec![Cell::Null; schema.columns.len()];
+            let mut cells = Cell::defaults_of(table)?;
             for (index, target) in
                 targets.into_iter().take(stream.schema().fields().len()).enumerate()
             {
@@ -56,18 +60,21 @@ pub(super) async fn collect(
                 cells[target] = Cell::Output { index, is_literal };
             }
             let columns = (0..schema.columns.len()).collect();
-            let form = Form { schema: &schema, cells, has_ids: false };
+            let defaults = compiled(planner, table, cells.iter())?;
+            let form = Form { schema: &schema, cells, defaults, has_ids: false };
             form.collect(stream, Rows::new(columns), progress).await?
         }
         Source::Found { query, columns, cells } => {
             let target = StoredTable::new(table, moment).with_row_ids();
             let target: Arc<dyn TableProvider> = Arc::new(target);
             let stream = planner.start(moment, vec![(TARGET, target)], query).await?;
-            let form = Form { schema: &schema, cells, has_ids: true };
+            let defaults = compiled(planner, table, cells.iter())?;
+            let form = Form { schema: &schema, cells, defaults, has_ids: true };
             form.collect(stream, Rows::new(columns), progress).await?
         }
     };
     rows.check_nulls(&schema)?;
+    rows.check(planner, table)?;
     Ok(rows)
 }
 
@@ -76,6 +83,7 @@ struct Form<'a> {
     schema: &'a TableSchema,
     /// For each column of the rows.
     cells: Vec<Cell>,
+    defaults: DefaultValues,
     /// Whether the first output is the id of a row.
     has_ids: bool,
 }
@@ -120,13 +128,14 @@ impl Form<'_> {
                 _ => return Err(missing()),
             },
         };
+        let mut drawn = self.defaults.draw(|_| batch.num_rows())?;
         for row in 0..batch.num_rows() {
             let id = ids.map(|ids| ids.value(row));
             if id.is_some_and(|id| !seen.insert(id)) {
                 continue;
             }
             rows.push(self.schema, id.map(RowId), |place, column, buffer| {
-                push_cell(&self.cells[place], Some((batch, row)), column, buffer)
+                self.cells[place].push(Some((batch, row)), &mut drawn, column, buffer)
             })?;
         }
         Ok(())
@@ -138,29 +147,19 @@ fn values(
     schema: &TableSchema,
     lists: &[Vec<Cell>],
     outputs: Option<&RecordBatch>,
+    defaults: &DefaultValues,
 ) -> Result<Rows> {
+    let asks = |column: usize| {
+        lists.iter().filter(|cells| cells.get(column) == Some(&Cell::Default(column))).count()
+    };
+    let mut drawn = defaults.draw(asks)?;
     let mut rows = Rows::new((0..schema.columns.len()).collect());
     for cells in lists {
         rows.push(schema, None, |place, column, buffer| {
-            push_cell(&cells[place], outputs.map(|outputs| (outputs, 0)), column, buffer)
+            cells[place].push(outputs.map(|outputs| (outputs, 0)), &mut drawn, column, buffer)
         })?;
     }
     Ok(rows)
-}
-
-fn push_cell(
-    cell: &Cell,
-    outputs: Option<(&RecordBatch, usize)>,
-    column: &ColumnDef,
-    buffer: &mut nacre_column::ColumnBuffer,
-) -> Result<()> {
-    let Cell::Output { index, is_literal } = *cell else {
-        return cell.push_to(buffer);
-    };
-    let (batch, row) = outputs.ok_or_else(missing)?;
-    let array = batch.columns().get(index).ok_or_else(missing)?;
-    assign::check(array.data_type(), column, is_literal)?;
-    assign::push(array, row, column, is_literal, buffer)
 }
 
 /// Reads the one row of the expressions of VALUES.
@@ -179,8 +178,4 @@ async fn single_row(mut stream: SendableRecordBatchStream) -> Result<RecordBatch
 
 pub(super) fn cancelled() -> Error {
     Error::new(ErrorKind::Cancelled, "canceling statement due to user request")
-}
-
-fn missing() -> Error {
-    Error::new(ErrorKind::Internal, "internal error: a query lacks an output that it was made for")
 }

@@ -11,6 +11,7 @@ use nacre_store::{Store, Table, TableSchema};
 
 use super::cell::{Cell, is_text_literal};
 use super::change::{Change, Returning, Source, Write};
+use super::defaults::is_default;
 use super::query::{self, TARGET, column, output, quoted, row_id, select};
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
@@ -89,17 +90,17 @@ fn insert(store: &Store, statement: Insert, with: Option<With>) -> Result<Change
     let source = match statement.source {
         // DEFAULT VALUES
         None => {
-            let lists = vec![vec![Cell::Null; schema.columns.len()]];
+            let lists = vec![Cell::defaults_of(&table)?];
             Source::Values { lists, query: None }
         }
-        Some(query) => insert_source(&schema, targets, is_listed, *query, with)?,
+        Some(query) => insert_source(&table, targets, is_listed, *query, with)?,
     };
     let returning = statement.returning.map(|items| Returning { items, name });
     Ok(Change { table, source, write: Write::Insert, returning, verb: "INSERT" })
 }
 
 fn insert_source(
-    schema: &TableSchema,
+    table: &Table,
     targets: Vec<usize>,
     is_listed: bool,
     query: Query,
@@ -111,7 +112,7 @@ fn insert_source(
         && query.fetch.is_none();
     match query.body.as_ref() {
         SetExpr::Values(values) if is_bare => {
-            values_source(schema, &targets, is_listed, values, with)
+            values_source(table, &targets, is_listed, values, with)
         }
         body => {
             let literals = match body {
@@ -138,7 +139,7 @@ fn literal_items(items: &[SelectItem]) -> Vec<bool> {
 /// Literals are taken as they are; all other expressions become the outputs of one query, each of
 /// its own type.
 fn values_source(
-    schema: &TableSchema,
+    table: &Table,
     targets: &[usize],
     is_listed: bool,
     values: &Values,
@@ -146,14 +147,18 @@ fn values_source(
 ) -> Result<Source> {
     let count = values.rows.first().map_or(0, |row| row.content.len());
     check_count(targets.len(), count, is_listed)?;
+    let (schema, defaults) = (table.schema(), Cell::defaults_of(table)?);
     let (mut lists, mut outputs) = (Vec::with_capacity(values.rows.len()), Vec::new());
     for row in &values.rows {
         if row.content.len() != count {
             let message = "VALUES lists must all be the same length";
             return Err(Error::new(ErrorKind::Syntax, message));
         }
-        let mut cells = vec![Cell::Null; schema.columns.len()];
+        let mut cells = defaults.clone();
         for (&target, expr) in targets.iter().zip(&row.content) {
+            if is_default(expr) {
+                continue;
+            }
             let column_type = schema.columns[target].column_type;
             cells[target] = Cell::literal(expr, column_type).unwrap_or_else(|| {
                 outputs.push(output(outputs.len(), expr.clone()));
@@ -205,13 +210,18 @@ fn update(store: &Store, statement: Update, with: Option<With>) -> Result<Change
     let (mut columns, mut cells) = (Vec::new(), Vec::new());
     for (target, expr) in assigned {
         columns.push(target);
+        if is_default(&expr) {
+            cells.push(Cell::default_of(&table, target)?);
+            continue;
+        }
         let literal = Cell::literal(&expr, schema.columns[target].column_type);
         cells.push(literal.unwrap_or_else(|| {
             items.push(output(items.len(), expr));
             Cell::Output { index: items.len() - 1, is_literal: false }
         }));
     }
-    if returning.is_some() {
+    // Constraints look at whole rows, after the change.
+    if returning.is_some() || !table.rules().checks.is_empty() {
         for (index, definition) in schema.columns.iter().enumerate() {
             if !written.contains(&index) {
                 items.push(column(&name, &definition.name));

@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod definitions;
 mod depth;
 mod faults;
 mod loading;

@@ -7,6 +7,7 @@ use nacre_column::ReplicaPolicy;
 
 use crate::codec::{Decoder, Encoder, Truncated};
 use crate::directory::Layout;
+use crate::rules::TableRules;
 use crate::schema::{TableSchema, decode_policy, encode_policy};
 
 /// Bytes before the payload of a record.
@@ -69,6 +70,12 @@ pub(crate) enum Record {
     },
     TableDropped {
         table: TableId,
+    },
+    /// A table with rules was created, or the definition of one that is there is another one.
+    TableDefined {
+        table: TableId,
+        schema: TableSchema,
+        rules: TableRules,
     },
     Load(LoadRecord),
     /// The policy of a column, or that of the table, is another one.
@@ -193,6 +200,12 @@ impl Record {
                 encoder.put_u64(table.0);
                 3
             }
+            Self::TableDefined { table, schema, rules } => {
+                encoder.put_u64(table.0);
+                schema.encode(encoder);
+                rules.encode(encoder);
+                15
+            }
             Self::Load(load) => {
                 encoder.put_u64(load.load.0);
                 encoder.put_u64(load.table.0);
@@ -226,6 +239,7 @@ impl Record {
         match self {
             Self::Domain { .. } | Self::TableDropped { .. } => 2,
             Self::RedoSegments { .. } => 4,
+            Self::TableDefined { .. } => 5,
             _ => 3,
         }
     }
@@ -258,6 +272,11 @@ impl Record {
                 Self::PartsChanged { load, change: PartsChange { added, removed } }
             }
             9 => Self::RedoSegments { oldest: decoder.u64()? },
+            15 => Self::TableDefined {
+                table: TableId(decoder.u64()?),
+                schema: TableSchema::decode(decoder, false)?,
+                rules: TableRules::decode(decoder)?,
+            },
             _ => return Err(Truncated),
         })
     }

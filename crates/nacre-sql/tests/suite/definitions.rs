@@ -1,0 +1,64 @@
+//! Definitions: codes and details of their errors, and what of them survives a restart.
+
+use nacre_sql::StatementIo;
+
+use crate::support::Connection;
+
+#[test]
+fn rules_carry_postgresqls_codes_and_show_the_row() {
+    let db = Connection::open(None);
+    db.ok("create table t (a integer default 1 check (a > 0), b text, c integer not null)");
+    let codes = [
+        ("insert into t values (0, 'x', 1)", "23514"),
+        ("update t set a = -1", "00000"),
+        ("insert into t (a) values (1)", "23502"),
+        ("create table e (a integer default 'x')", "22P02"),
+        ("create table e (a integer default true)", "42804"),
+        ("create table e (a integer default b)", "0A000"),
+        ("create table e (a integer default (select 1))", "0A000"),
+        ("create table e (a integer default max(1))", "42803"),
+        ("create table e (a integer default 1 default 2)", "42601"),
+        ("create table e (a integer check (b > 1))", "42703"),
+        ("create table e (a integer check (a))", "42804"),
+        ("create table e (a integer check (rank() over () > 1))", "42P20"),
+        (
+            "create table e (a integer, constraint x check (a > 1), constraint x check (a > 2))",
+            "42710",
+        ),
+    ];
+    for (sql, code) in codes {
+        match db.run(sql) {
+            Ok(_) => assert_eq!(code, "00000", "{sql}"),
+            Err(error) => assert_eq!(error.sqlstate(), code, "{sql}: {error}"),
+        }
+    }
+    let error = db.error("insert into t values (1, 'good', 1), (-5, null, 2)");
+    let message = "new row for relation \"t\" violates check constraint \"t_a_check\"";
+    assert_eq!(error.message(), message);
+    assert_eq!(error.detail(), Some("Failing row contains (-5, null, 2)."));
+    db.ok("insert into t values (7, 'b', 3)");
+    let error = db.error("update t set a = -a");
+    assert_eq!(error.detail(), Some("Failing row contains (-7, b, 3)."));
+    let io = StatementIo {
+        copy_in: Some(Box::new(&b"1\tx\t1\n-2\ty\t2\n"[..])),
+        ..StatementIo::default()
+    };
+    let Err(error) = db.run_with("copy t from stdin", io) else { panic!("accepted") };
+    assert_eq!((error.message(), error.sqlstate()), (message, "23514"));
+    assert_eq!(error.detail(), Some("Failing row contains (-2, y, 2)."));
+    assert!(error.context().is_some_and(|place| place.contains("line 2")), "{error:?}");
+}
+
+#[test]
+fn rules_survive_a_restart() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("db");
+    let db = Connection::open(Some(&path));
+    db.ok("create table t (a integer default 40 + 2, b text default 'it''s', check (a <> 13))");
+    db.ok("insert into t default values");
+    drop(db);
+    let db = Connection::open(Some(&path));
+    db.ok("insert into t (b) values ('x')");
+    assert_eq!(db.rows("select a, b from t order by b"), ["42|it's", "42|x"]);
+    assert_eq!(db.error("update t set a = 13").sqlstate(), "23514");
+}
