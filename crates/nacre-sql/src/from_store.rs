@@ -9,6 +9,13 @@ pub(crate) fn from_store(error: StoreError) -> Error {
     let converted = match &error {
         StoreError::UnknownTable { .. } => Error::undefined_table(error.to_string()),
         StoreError::UnknownColumn { .. } => Error::undefined_column(error.to_string()),
+        StoreError::DependentObjects { what, .. } => coded(
+            Error::new(
+                kind_of(&error),
+                format!("cannot drop {what} because other objects depend on it"),
+            ),
+            &error,
+        ),
         _ => coded(Error::new(kind_of(&error), error.to_string()), &error),
     };
     with_way_out(converted, &error)
@@ -19,6 +26,7 @@ fn coded(converted: Error, error: &StoreError) -> Error {
     match error {
         StoreError::NullViolation { .. } => converted.with_code("23502"),
         StoreError::DuplicateKey(_) => converted.with_code("23505"),
+        StoreError::DependentObjects { .. } => converted.with_code("2BP01"),
         StoreError::InvalidValue { problem: ValueProblem::OutOfRange, .. } => {
             converted.with_code("22003")
         }
@@ -41,7 +49,7 @@ pub(crate) fn kind_of(error: &StoreError) -> ErrorKind {
         StoreKind::UnknownTable | StoreKind::UnknownColumn | StoreKind::UnknownIndex => {
             ErrorKind::UndefinedObject
         }
-        StoreKind::InvalidDefinition => ErrorKind::InvalidStatement,
+        StoreKind::InvalidDefinition | StoreKind::DependentObjects => ErrorKind::InvalidStatement,
         StoreKind::NullViolation | StoreKind::DuplicateKey | StoreKind::RowRefused => {
             ErrorKind::ConstraintViolation
         }
@@ -66,6 +74,9 @@ pub(crate) fn with_way_out(converted: Error, error: &StoreError) -> Error {
                 "Key ({})=({}) already exists.",
                 duplicate.columns, duplicate.key
             )),
+        StoreError::DependentObjects { reasons, .. } if converted.detail().is_none() => {
+            converted.with_detail(reasons.join("\n"))
+        }
         _ => converted,
     };
     if converted.hint().is_some() {

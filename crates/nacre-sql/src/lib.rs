@@ -24,6 +24,7 @@ mod explain;
 mod from_datafusion;
 mod from_ingest;
 mod from_store;
+mod indexes;
 mod maintain;
 mod names;
 mod planner;

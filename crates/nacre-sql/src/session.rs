@@ -18,7 +18,7 @@ use datafusion::optimizer::analyzer::resolve_grouping_function::ResolveGroupingF
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
 use datafusion::prelude::SessionConfig;
 use datafusion::sql::parser::Statement as ParsedStatement;
-use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
+use datafusion::sql::sqlparser::ast::{ObjectType, Statement as SqlStatement};
 use nacre_ingest::Progress;
 use nacre_store::Store;
 
@@ -32,7 +32,7 @@ use crate::planner::Planner;
 use crate::replicas::{alter_replicas, parse_alter};
 use crate::transaction::{TransactionStatus, Transactions, Turn, control, tie};
 use crate::upkeep::Upkeep;
-use crate::{ddl, dml, transaction};
+use crate::{ddl, dml, indexes, transaction};
 
 /// How to open a database.
 #[derive(Clone, Debug, Default)]
@@ -192,7 +192,7 @@ impl Session {
             Err(turn) => turn,
         };
         turn.require_sound()?;
-        if let Some(tag) = self.define(&mut turn, &inner)? {
+        if let Some(tag) = self.define(&mut turn, &inner).await? {
             return finish(turn, tag);
         }
         if let SqlStatement::Set(set) = inner.as_ref()
@@ -260,9 +260,17 @@ impl Session {
             .collect()
     }
 
-    /// Runs statements that define or drop tables; `None` if it is another one.
-    fn define(&self, turn: &mut Turn, statement: &SqlStatement) -> Result<Option<String>> {
+    /// Runs statements that define or drop tables and indexes; `None` if it is another one.
+    async fn define(&self, turn: &mut Turn, statement: &SqlStatement) -> Result<Option<String>> {
         match statement {
+            SqlStatement::CreateIndex(create) => {
+                require_definable(turn, "CREATE INDEX")?;
+                indexes::create_index(&self.store, create).await.map(Some)
+            }
+            SqlStatement::Drop { object_type: ObjectType::Index, if_exists, names, .. } => {
+                require_definable(turn, "DROP INDEX")?;
+                indexes::drop_indexes(&self.store, names, *if_exists).map(Some)
+            }
             SqlStatement::CreateTable(create) => {
                 require_definable(turn, "CREATE TABLE")?;
                 ddl::create_table(&self.store, &self.planner, create).map(Some)

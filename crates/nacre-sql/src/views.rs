@@ -1,8 +1,9 @@
-//! Nacre's own views: what the engine knows about its replicas.
+//! Nacre's own views: what the engine knows about its indexes and replicas.
 //!
 //! | view | a row for each |
 //! |---|---|
 //! | `nacre_replicas` | replica of a column: where it lies, in which format, whether it is whole |
+//! | `nacre_indexes` | index: its columns, what it is there for, how large it is |
 //! | `nacre_wear` | domain, column and cause: bytes written since the database was opened |
 //!
 //! A query sees what held when it was planned. The views are in the schema `nacre_catalog` and are
@@ -11,7 +12,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use datafusion::arrow::array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringViewArray};
+use datafusion::arrow::array::{
+    ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, StringViewArray,
+};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::{SchemaProvider, Session, TableProvider};
 use datafusion::common::{DataFusionError, Result};
@@ -24,15 +27,17 @@ use nacre_store::Store;
 /// One of the views.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum View {
+    Indexes,
     Replicas,
     Wear,
 }
 
 impl View {
-    const ALL: [View; 2] = [View::Replicas, View::Wear];
+    const ALL: [View; 3] = [View::Indexes, View::Replicas, View::Wear];
 
     fn name(self) -> &'static str {
         match self {
+            View::Indexes => "nacre_indexes",
             View::Replicas => "nacre_replicas",
             View::Wear => "nacre_wear",
         }
@@ -45,6 +50,16 @@ impl View {
             Field::new(*name, data_type.clone(), nullable.contains(name))
         };
         let columns: &[(&str, DataType)] = match self {
+            View::Indexes => &[
+                ("table_name", DataType::Utf8View),
+                ("index_name", DataType::Utf8View),
+                ("columns", DataType::Utf8View),
+                ("is_unique", DataType::Boolean),
+                ("kind", DataType::Utf8View),
+                ("origin", DataType::Utf8View),
+                ("entries", DataType::Int64),
+                ("bytes", DataType::Int64),
+            ],
             View::Replicas => &[
                 ("table_name", DataType::Utf8View),
                 ("column_name", DataType::Utf8View),
@@ -70,6 +85,21 @@ impl View {
 
     fn columns(self, store: &Store) -> Vec<ArrayRef> {
         match self {
+            View::Indexes => {
+                let rows = store.indexes();
+                vec![
+                    texts(rows.iter().map(|row| Some(row.table.as_str()))),
+                    texts(rows.iter().map(|row| Some(row.definition.name.as_str()))),
+                    texts(rows.iter().map(|row| Some(row.columns.join(", ")))),
+                    Arc::new(BooleanArray::from_iter(
+                        rows.iter().map(|row| Some(row.definition.is_unique)),
+                    )),
+                    texts(rows.iter().map(|row| Some(row.definition.kind.to_string()))),
+                    texts(rows.iter().map(|row| Some(row.definition.origin.to_string()))),
+                    numbers(rows.iter().map(|row| row.entries as u64)),
+                    numbers(rows.iter().map(|row| row.bytes as u64)),
+                ]
+            }
             View::Replicas => {
                 let rows = store.replicas();
                 vec![

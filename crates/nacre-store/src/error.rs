@@ -32,6 +32,8 @@ pub enum ErrorKind {
     DuplicateKey,
     /// A rule of the table refuses a row.
     RowRefused,
+    /// Something else needs what is to be dropped.
+    DependentObjects,
     /// Another transaction changed what this one wrote or read; roll back and try again.
     SerializationConflict,
     /// The row does not exist for this transaction.
@@ -119,6 +121,11 @@ pub enum Error {
     DuplicateKey(Box<DuplicateKey>),
     /// Whoever evaluates the table's rules refuses a row that is loaded.
     RowRefused(Box<RowRefused>),
+    /// `what` cannot be dropped; the reasons name what needs it.
+    DependentObjects {
+        what: String,
+        reasons: Vec<String>,
+    },
     /// Another transaction, that committed since this one began or has not ended, changed what
     /// this one wants to write or has read.
     SerializationConflict {
@@ -228,6 +235,7 @@ impl Error {
             Self::TransactionEnded => ErrorKind::TransactionEnded,
             Self::DuplicateKey(_) => ErrorKind::DuplicateKey,
             Self::RowRefused(_) => ErrorKind::RowRefused,
+            Self::DependentObjects { .. } => ErrorKind::DependentObjects,
             Self::ReadOnly => ErrorKind::ReadOnly,
             Self::NotSupported { .. } => ErrorKind::NotSupported,
             Self::Lost { .. } | Self::RedoFailed { .. } => ErrorKind::Io,
@@ -318,6 +326,9 @@ impl fmt::Display for Error {
                 duplicate.constraint
             ),
             Self::RowRefused(refused) => refused.reason.fmt(f),
+            Self::DependentObjects { what, reasons } => {
+                write!(f, "cannot drop {what} because {}", reasons.join("; "))
+            }
             Self::ReadOnly => f.write_str("the database is open read-only"),
             Self::NotSupported { what } => write!(f, "not supported: {what}"),
             Self::Damaged { object, reason, .. } | Self::LoadDamaged { object, reason, .. } => {

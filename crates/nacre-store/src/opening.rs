@@ -20,6 +20,7 @@ use nacre_pmem::{Access, DirectoryLock, Domain};
 use crate::directory::{POOL_HEADER_BYTES, database_of};
 use crate::domains::{DRAM_DOMAIN, Domains, is_empty_directory};
 use crate::error::{Error, Result};
+use crate::index::IndexDef;
 use crate::manifest::{
     DatabaseId, LoadId, LoadRecord, Manifest, Record, TableId, is_member_file, is_unfinished_file,
     remove_unfinished,
@@ -61,6 +62,8 @@ struct Replayed {
     tables: BTreeMap<TableId, TableSchema>,
     /// Of tables that have any.
     rules: BTreeMap<TableId, TableRules>,
+    /// Indexes other than that of the primary key, in the order of their creation.
+    indexes: BTreeMap<TableId, Vec<IndexDef>>,
     /// In the order in which they were published, each with the next number of a part.
     loads: Vec<(LoadRecord, u32)>,
     next_table: u64,
@@ -395,6 +398,13 @@ impl Opening {
                 table.set_rules(rules);
             }
         }
+        for (id, definitions) in std::mem::take(&mut self.replayed.indexes) {
+            if let Some(table) = tables.get(&id) {
+                for definition in definitions {
+                    table.table_indexes().add_empty(table.definition(), definition);
+                }
+            }
+        }
         for (record, next_part) in std::mem::take(&mut self.replayed.loads) {
             if let Some(table) = tables.get(&record.table) {
                 let names = table.names();
@@ -526,6 +536,7 @@ fn replay(records: &[Record]) -> Result<Replayed> {
             Record::TableDropped { table } => {
                 replayed.tables.remove(table);
                 replayed.rules.remove(table);
+                replayed.indexes.remove(table);
             }
             Record::Load(load) => {
                 replayed.next_load = replayed.next_load.max(load.load.0.saturating_add(1));
@@ -541,6 +552,17 @@ fn replay(records: &[Record]) -> Result<Replayed> {
                 }
             }
             Record::RedoSegments { oldest } => replayed.oldest_segment = Some(*oldest),
+            Record::IndexCreated { table, definition } => {
+                if let Some(schema) = replayed.tables.get(table) {
+                    check_index(*table, schema, definition)?;
+                    replayed.indexes.entry(*table).or_default().push(definition.clone());
+                }
+            }
+            Record::IndexDropped { table, name } => {
+                if let Some(indexes) = replayed.indexes.get_mut(table) {
+                    indexes.retain(|index| index.name != *name);
+                }
+            }
             Record::PartsChanged { load, change } => {
                 let position = positions.get(load);
                 let (record, next) = position
@@ -580,6 +602,12 @@ fn check_schema(table: TableId, schema: &TableSchema) -> Result<()> {
 
 fn check_rules(table: TableId, schema: &TableSchema, rules: &TableRules) -> Result<()> {
     rules.validate(schema).map_err(|reason| Error::ManifestDamaged {
+        reasons: vec![format!("table {}: {reason}", table.0)],
+    })
+}
+
+fn check_index(table: TableId, schema: &TableSchema, index: &IndexDef) -> Result<()> {
+    index.validate(schema).map_err(|reason| Error::ManifestDamaged {
         reasons: vec![format!("table {}: {reason}", table.0)],
     })
 }

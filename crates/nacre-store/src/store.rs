@@ -259,9 +259,7 @@ impl Store {
             .map_err(|reason| Error::InvalidDefinition { reason })?;
         self.check_domains(&schema.name, schema.named_domains())?;
         let mut state = self.manifest();
-        if let Ok(table) = self.table(&schema.name) {
-            return Err(Error::TableExists { table: table.schema().name.clone() });
-        }
+        self.check_new_name(&schema.name)?;
         let id = TableId(state.next_table);
         let record = match rules.is_empty() {
             true => Record::TableCreated { table: id, schema: schema.clone() },
@@ -474,9 +472,27 @@ impl Store {
         Ok(true)
     }
 
-    /// Appends to the manifest and counts what it costs its domains.
+    /// Records what `check` returns, all of it or nothing, and then runs `publish`; nobody changes
+    /// what exists meanwhile.
+    pub(crate) fn record(
+        &self,
+        check: impl FnOnce() -> Result<Vec<Record>>,
+        publish: impl FnOnce(),
+    ) -> Result<()> {
+        let mut state = self.manifest();
+        let records = check()?;
+        self.append_all(&mut state, &records)?;
+        publish();
+        Ok(())
+    }
+
     fn append(&self, state: &mut ManifestState, record: &Record) -> Result<()> {
-        let bytes = state.manifest.append(record)?;
+        self.append_all(state, std::slice::from_ref(record))
+    }
+
+    /// Appends to the manifest and counts what it costs its domains.
+    fn append_all(&self, state: &mut ManifestState, records: &[Record]) -> Result<()> {
+        let bytes = state.manifest.append_all(records)?;
         for domain in self.shared.domains.reachable() {
             let copies = if domain.name() == MAIN_DOMAIN { u64::from(MAIN_COPIES) } else { 1 };
             self.count_wear(domain.name(), None, WearCause::Manifest, bytes * copies);

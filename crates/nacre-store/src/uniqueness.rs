@@ -1,4 +1,4 @@
-//! Keys of a load: is one of them in any other row?
+//! Keys of a load, or of a new index: is one of them in any other row?
 //!
 //! 1. Each chunk's smallest and largest primary key are in its directory. Only keys in a range that
 //!    two chunks share, one of them new, can be doubles; for loads in key order these ranges are
@@ -15,22 +15,25 @@ use std::cmp::Ordering;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use nacre_column::ColumnBuffer;
+use nacre_column::{CHUNK_ROWS, ColumnBuffer};
 
 use crate::chunk::Chunk;
 use crate::directory::KeyRange;
 use crate::error::{Error, Result};
-use crate::hot::KeyClaim;
-use crate::id::{CommitTs, TX_ID_FIRST, TxId};
-use crate::index::TableIndex;
+use crate::hot::{HotRows, KeyClaim};
+use crate::id::{CommitTs, RowId, TX_ID_FIRST, TxId};
+use crate::index::{TableIndex, claimed};
 use crate::load::duplicate_key;
 use crate::mvcc::Snapshot;
 use crate::stored_load::StoredLoad;
 use crate::table::Table;
-use crate::value::ValueRef;
+use crate::value::{Value, ValueRef};
 
 /// Rows held in one pass; with short keys about 64 bytes each, 256 MiB together.
 const PASS_ROWS_MAX: u64 = 4 << 20;
+
+/// Hot rows whose keys are collected before a chunk's latch is given to others.
+const HOT_ROWS: usize = 1_024;
 
 /// What a load sees: all that is committed. No transaction has this id.
 const COMMITTED: Snapshot = Snapshot { start: CommitTs(TX_ID_FIRST - 1), tx: TxId(u64::MAX) };
@@ -65,20 +68,102 @@ fn check_with_limit(table: &Arc<Table>, load: &Arc<StoredLoad>, pass_rows_max: u
         .map(|index| Chunk::new(table, load, &open, index, index as u64))
         .collect();
     for index in unique {
-        check_frozen(table, index, (&old, &new), pass_rows_max)?;
+        if let Some((chunk, row)) = first_double(table, index, (&old, &new), pass_rows_max)? {
+            let columns = key_columns(index, &new[chunk])?;
+            let columns: Vec<&ColumnBuffer> = columns.iter().collect();
+            return Err(duplicate_key(table, index, &columns, (chunk as u64, row)));
+        }
         check_hot(table, index, &new)?;
     }
     Ok(())
 }
 
-/// Checks the keys of new chunks against each other and against those of old ones.
-fn check_frozen(
+/// Checks the keys of all rows of a table against each other, for an index that has the entries of
+/// all hot rows. The caller holds the table's commit lock.
+///
+/// # Errors
+/// [`Error::DuplicateKey`]; [`Error::SerializationConflict`] if it depends on a transaction that
+/// has not ended; a damaged block.
+pub(crate) fn check_all(table: &Arc<Table>, index: &TableIndex) -> Result<()> {
+    let chunks = table.snapshot().chunks()?;
+    if let Some((chunk, row)) = first_double(table, index, (&chunks, &[]), PASS_ROWS_MAX)? {
+        let columns = key_columns(index, &chunks[chunk])?;
+        let key: Vec<ValueRef<'_>> =
+            columns.iter().map(|column| ValueRef::of(column, row)).collect();
+        return Err(claimed(table, index, &key, KeyClaim::Taken));
+    }
+    for hot in table.hot().all().iter() {
+        for start in (0..CHUNK_ROWS).step_by(HOT_ROWS) {
+            let keys = hot.with(|rows| keys_of(index, rows, start..start + HOT_ROWS));
+            for (key, values) in keys {
+                let rows = index.rows_of(&key);
+                if rows.len() > 1 {
+                    check_claims(table, index, &values, &rows)?;
+                }
+            }
+        }
+    }
+    if !index.has_keys((Bound::Unbounded, Bound::Unbounded)) {
+        return Ok(());
+    }
+    for chunk in &chunks {
+        for_each_key(index, chunk, |row, key, columns| {
+            let mut rows = index.rows_of(key);
+            if rows.is_empty() {
+                return Ok(());
+            }
+            rows.extend(chunk.row_id(row as u16));
+            let values: Vec<Value> =
+                columns.iter().map(|column| ValueRef::of(column, row).to_value()).collect();
+            check_claims(table, index, &values, &rows)
+        })?;
+    }
+    Ok(())
+}
+
+/// Checks that at most one of rows with the same key is there for good.
+fn check_claims(table: &Table, index: &TableIndex, key: &[Value], rows: &[RowId]) -> Result<()> {
+    let claims = rows.iter().filter_map(|row| table.claim(*row, COMMITTED));
+    let claims: Vec<KeyClaim> = claims.collect();
+    if claims.len() < 2 {
+        return Ok(());
+    }
+    let there = claims.iter().filter(|claim| **claim == KeyClaim::Taken).count();
+    let claim = if there > 1 { KeyClaim::Taken } else { KeyClaim::Uncommitted };
+    let key: Vec<ValueRef<'_>> = key.iter().map(Value::as_ref).collect();
+    Err(claimed(table, index, &key, claim))
+}
+
+/// Returns the keys of hot rows that somebody may see, with their values; those with a null are
+/// left out.
+fn keys_of(
+    index: &TableIndex,
+    rows: &HotRows,
+    some: std::ops::Range<usize>,
+) -> Vec<(Vec<u8>, Vec<Value>)> {
+    let there = (some.start..some.end.min(rows.len())).filter(|&row| rows.may_be_seen(row));
+    let mut keys = Vec::new();
+    for row in there {
+        let values = || index.key().columns().map(|column| rows.column(column).get(row));
+        let mut key = Vec::new();
+        if !index.key().encode(values(), &mut key) {
+            keys.push((key, values().map(ValueRef::to_value).collect()));
+        }
+    }
+    keys
+}
+
+/// Looks for keys of frozen chunks that are there twice, one of them in a new chunk unless there
+/// are none, and returns the chunk and row of the first of them: the later one of its key.
+fn first_double(
     table: &Arc<Table>,
     index: &TableIndex,
     (old, new): (&[Chunk], &[Chunk]),
     pass_rows_max: u64,
-) -> Result<()> {
+) -> Result<Option<(usize, usize)>> {
     let is_primary = index.is_primary(table);
+    // Keys of old chunks are known to differ only for the primary key.
+    let is_primary = is_primary && !new.is_empty();
     let shared = if is_primary { shared_ranges(old, new) } else { Vec::new() };
     let is_shared = |chunk: &Chunk| match chunk.key_range() {
         Some(range) if is_primary => overlaps(&shared, range),
@@ -112,14 +197,7 @@ fn check_frozen(
         let doubles = later.map(|pair| (pair[1].chunk, pair[1].row));
         first = first.into_iter().chain(doubles).min();
     }
-    match first {
-        None => Ok(()),
-        Some((chunk, row)) => {
-            let columns = key_columns(index, &new[chunk])?;
-            let columns: Vec<&ColumnBuffer> = columns.iter().collect();
-            Err(duplicate_key(table, index, &columns, (chunk as u64, row)))
-        }
-    }
+    Ok(first)
 }
 
 /// Returns what an old row says to another one with its key. Deletes that are not committed count

@@ -233,6 +233,11 @@ impl HotRows {
         self.deleted.get(row / 64).is_some_and(|word| word >> (row % 64) & 1 == 1)
     }
 
+    /// Whether a row exists in some version.
+    pub(crate) fn may_be_seen(&self, row: usize) -> bool {
+        !self.is_deleted(row) || self.versions.head(row) != 0
+    }
+
     fn set_deleted(&mut self, row: usize, is_deleted: bool) {
         let word = row / 64;
         if word >= self.deleted.len() {

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::table::Table;
 
 /// Rows whose keys are collected before a chunk's latch is given to others.
-const FILL_ROWS: usize = 1_024;
+pub(super) const FILL_ROWS: usize = 1_024;
 
 /// Adds the entries of all hot rows of a table, which have no versions, as recovery leaves them.
 ///

@@ -1,8 +1,8 @@
 //! Lookups of a transaction: the rows of a key, or of a range of keys in their order.
 //!
 //! Entries come from the index in batches, each under its latch, and are merged with the frozen
-//! rows of the range, which come chunk by chunk. A row is handed on if the snapshot sees it and its
-//! key is that of the entry.
+//! rows of the range, which come chunk by chunk. A row is handed on if the snapshot sees it; its key
+//! is that of the entry in all versions (`table_index.rs`).
 //!
 //! # Source
 //! [Muehlbauer16 2.2.3, 2.2.5] index accesses are logged as predicates on the key's columns.
@@ -40,10 +40,7 @@ impl Table {
     /// # Errors
     /// [`Error::UnknownIndex`].
     pub fn index(&self, name: &str) -> Result<Arc<TableIndex>> {
-        self.table_indexes().get(name).ok_or_else(|| Error::UnknownIndex {
-            index: name.to_owned(),
-            table: self.definition().name.clone(),
-        })
+        self.table_indexes().get(name).ok_or_else(|| unknown_index(self, name))
     }
 
     /// Returns all indexes, that of the primary key first.
@@ -80,8 +77,7 @@ impl Transaction {
                 },
             );
         }
-        self.require_open()?;
-        table.check_columns(columns)?;
+        self.require_readable(table, index, columns)?;
         let (mut inline, mut spilled) = ([ValueRef::Null; VALUES_INLINE], Vec::new());
         let fitted = slots(key.len(), &mut inline, &mut spilled);
         fit_key(table, index, key, fitted)?;
@@ -102,7 +98,8 @@ impl Transaction {
     /// a latch.
     ///
     /// # Errors
-    /// [`Error::InvalidValue`] if a value is not one of its column; [`Error::InvalidDefinition`] if
+    /// [`Error::UnknownIndex`] if it was dropped; [`Error::InvalidValue`] if a value is not one of
+    /// its column; [`Error::InvalidDefinition`] if
     /// there are more values than the key has columns, or if a hash index is asked for anything
     /// but one key; [`Error::UnknownColumn`], [`Error::TransactionEnded`]; that of a damaged block.
     pub fn range(
@@ -114,8 +111,7 @@ impl Transaction {
         columns: &[usize],
         mut on_row: impl FnMut(RowId, &[ValueRef<'_>]) -> ControlFlow<()>,
     ) -> Result<()> {
-        self.require_open()?;
-        table.check_columns(columns)?;
+        self.require_readable(table, index, columns)?;
         let (lower, upper) = (fit(table, index, bounds.0)?, fit(table, index, bounds.1)?);
         let bounds = (as_slice(&lower), as_slice(&upper));
         let (snapshot, buffer) = self.view_and_key();
@@ -150,6 +146,16 @@ impl Transaction {
         read
     }
 
+    /// Checks that the transaction may read columns of a table through an index.
+    fn require_readable(&self, table: &Table, index: &TableIndex, columns: &[usize]) -> Result<()> {
+        self.require_open()?;
+        table.check_columns(columns)?;
+        match index.is_ready() {
+            true => Ok(()),
+            false => Err(unknown_index(table, &index.definition().name)),
+        }
+    }
+
     /// Logs that keys were looked for, if the transaction logs its reads.
     fn log_keys(
         &mut self,
@@ -172,6 +178,10 @@ impl Transaction {
             }
         }
     }
+}
+
+fn unknown_index(table: &Table, name: &str) -> Error {
+    Error::UnknownIndex { index: name.to_owned(), table: table.definition().name.clone() }
 }
 
 /// Brings the values of a key into the form of their columns.
@@ -240,14 +250,14 @@ impl Reader<'_> {
         let mut is_found = false;
         let mut visit = Visit::new(self, on_row);
         for row in self.index.rows_into(buffer, &mut few, &mut many) {
-            let answer = visit.row(buffer, *row)?;
+            let answer = visit.row(*row)?;
             if answer == Some(ControlFlow::Break(())) {
                 return Ok(());
             }
             is_found |= answer.is_some();
         }
         // No second row with that key is visible.
-        let is_all = is_found && self.index.definition().is_unique && !has_null;
+        let is_all = is_found && !has_null && self.index.is_unique_at(self.snapshot);
         if is_all || !self.table.may_have_frozen() {
             return Ok(());
         }
@@ -281,7 +291,7 @@ impl Reader<'_> {
             let is_all = self.index.batch(rest, direction, keys_max, &mut batch);
             for (key, row) in batch.iter() {
                 if visit.frozen_before(Some(key), &mut frozen)?.is_break()
-                    || visit.row(key, row)? == Some(ControlFlow::Break(()))
+                    || visit.row(row)? == Some(ControlFlow::Break(()))
                 {
                     return Ok(());
                 }
@@ -318,19 +328,12 @@ impl Reader<'_> {
 /// Hands rows on.
 struct Visit<'a> {
     reader: &'a Reader<'a>,
-    /// The key's columns, if they are to be looked at, before those to hand on; else empty.
-    all: Vec<usize>,
-    own_key: Vec<u8>,
     on_row: &'a mut OnRow<'a>,
 }
 
 impl<'a> Visit<'a> {
     fn new<'b: 'a>(reader: &'a Reader<'a>, on_row: &'a mut OnRow<'b>) -> Self {
-        let mut all = Vec::new();
-        if !reader.index.is_exact() {
-            all.extend(reader.index.key().columns().chain(reader.columns.iter().copied()));
-        }
-        Self { reader, all, own_key: Vec::new(), on_row }
+        Self { reader, on_row }
     }
 
     /// Hands on the frozen rows that come before `limit`.
@@ -339,30 +342,20 @@ impl<'a> Visit<'a> {
         limit: Option<&[u8]>,
         frozen: &mut FrozenRows<'_>,
     ) -> Result<ControlFlow<()>> {
-        while let Some((key, row)) = frozen.next_before(limit)? {
-            if self.row(&key, row)? == Some(ControlFlow::Break(())) {
+        while let Some((_, row)) = frozen.next_before(limit)? {
+            if self.row(row)? == Some(ControlFlow::Break(())) {
                 return Ok(ControlFlow::Break(()));
             }
         }
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Hands on a row if it is visible and has that key; returns the answer if so.
+    /// Hands on a row if it is visible; returns the answer if so.
     #[inline]
-    fn row(&mut self, key: &[u8], row: RowId) -> Result<Option<ControlFlow<()>>> {
-        let Reader { table, index, snapshot, columns } = *self.reader;
+    fn row(&mut self, row: RowId) -> Result<Option<ControlFlow<()>>> {
+        let Reader { table, snapshot, columns, .. } = *self.reader;
         let on_row = &mut *self.on_row;
-        if index.is_exact() {
-            return table.read_at(row, snapshot, columns, |values| on_row(row, values));
-        }
-        let (own_key, key_columns) = (&mut self.own_key, index.key());
-        let answer = table.read_at(row, snapshot, &self.all, |values| {
-            let (own, wanted) = values.split_at(key_columns.columns().len());
-            own_key.clear();
-            key_columns.encode(own.iter().copied(), own_key);
-            (own_key == key).then(|| on_row(row, wanted))
-        })?;
-        Ok(answer.flatten())
+        table.read_at(row, snapshot, columns, |values| on_row(row, values))
     }
 }
 

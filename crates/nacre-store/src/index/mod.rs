@@ -16,6 +16,9 @@
 //! [Muehlbauer16 2.2.5] indexes refer to all records that a transaction may see.
 
 mod art;
+mod build;
+mod choose;
+mod definition;
 mod fill;
 mod frozen;
 mod hash;
@@ -28,12 +31,17 @@ mod table_index;
 mod unique;
 
 pub use art::{ArtIndex, Direction};
+pub use build::IndexInfo;
+pub use choose::IndexChoice;
+pub use definition::{INDEX_COLUMNS_MAX, IndexDef, IndexKind, IndexOrigin};
 pub(crate) use fill::add_hot_rows;
 pub use hash::HashIndex;
 pub use limits::{IndexFull, KEYS_MAX};
 pub(crate) use lookup::Reader;
 pub use lookup::ValueBounds;
 pub use row_set::Rows;
-pub use table_index::{IndexDef, IndexKind, TableIndex};
-pub(crate) use table_index::{TableIndexes, add_entries, insert_entries, keys_in, remove_entries};
-pub(crate) use unique::{check_frozen, check_rows};
+pub use table_index::TableIndex;
+pub(crate) use table_index::{
+    IndexState, TableIndexes, add_entries, insert_entries, keys_in, remove_entries,
+};
+pub(crate) use unique::{check_frozen, check_rows, claimed};

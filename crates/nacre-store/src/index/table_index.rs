@@ -8,9 +8,10 @@
 //!    aggregates, and on the encoded values (`frozen.rs`).
 //!
 //! # Invariants
-//! 1. Whoever reads checks that a row is visible and has the key; an entry too many does no harm.
-//! 2. A write holds the list of indexes for reading, so an index that is published sees all writes
-//!    that do not see it.
+//! 1. An entry has the key that its row has in all versions. Whoever reads checks that the row is
+//!    visible; an entry of a row that nobody sees any more does no harm.
+//! 2. A write holds the list of indexes for reading, so an index that is added sees all writes
+//!    that do not see it (`build.rs`).
 //! # Concurrency
 //! One latch for each index. Lock order: the list of indexes, the latches in its order, the latch
 //! of a chunk; nobody takes a latch of an index while holding that of a chunk.
@@ -19,15 +20,19 @@
 //! versions do.
 
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use nacre_column::ColumnBuffer;
 use nacre_pmem::structure::KeyBounds;
 
-use super::{ArtIndex, Direction, HashIndex, IndexFull, Rows};
+use super::{ArtIndex, Direction, HashIndex, IndexDef, IndexFull, IndexKind, IndexOrigin, Rows};
 use crate::error::{Error, Result};
 use crate::hot::HotRows;
-use crate::id::RowId;
+use crate::id::{CommitTs, RowId};
 use crate::key::KeyColumns;
+use crate::load::key_text;
+use crate::mvcc::Snapshot;
 use crate::schema::TableSchema;
 use crate::table::Table;
 use crate::value::ValueRef;
@@ -37,36 +42,30 @@ use crate::value::ValueRef;
 pub(super) const BATCH_KEYS_FIRST: usize = 8;
 pub(super) const BATCH_KEYS: usize = 256;
 
-/// What an index is made of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum IndexKind {
-    /// An adaptive radix tree: points and ranges.
-    #[default]
-    Art,
-    /// A chained hash table: points only.
-    Hash,
-}
-
-/// The definition of an index.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct IndexDef {
-    pub name: String,
-    /// Columns of the table, by index and in key order.
-    pub columns: Vec<usize>,
-    /// Whether no two rows may have the same key; keys with a null are never the same.
-    pub is_unique: bool,
-    pub kind: IndexKind,
-}
-
 /// One index of a table.
 #[derive(Debug)]
 pub struct TableIndex {
     definition: IndexDef,
     key: KeyColumns,
     entries: RwLock<Entries>,
-    /// Whether the index is as old as its table: then each entry has the key of its row. Others
-    /// may have entries from before their time, for versions that nobody sees any more.
-    is_exact: bool,
+    /// An [`IndexState`]; changes while the list of indexes is held for writing.
+    state: AtomicU8,
+    /// The first commit from which on keys are unique, if they are to be; changes as the state.
+    unique_from: AtomicU64,
+}
+
+/// How far an index is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum IndexState {
+    /// Writes add their entries; those of older rows are being added.
+    Filling,
+    /// All entries are there and writes check their keys, if it is unique; whether older rows have
+    /// the same key is not known yet.
+    Checked,
+    /// Whoever wants may use it.
+    Ready,
+    /// Nobody adds entries any more.
+    Dropped,
 }
 
 /// Entries of some keys, one behind the other in few allocations.
@@ -147,10 +146,11 @@ impl Entries {
 
 impl TableIndex {
     /// Makes an empty index of a definition that is valid.
-    pub(crate) fn new(schema: &TableSchema, definition: IndexDef) -> Self {
+    pub(crate) fn new(schema: &TableSchema, definition: IndexDef, state: IndexState) -> Self {
         let key = KeyColumns::new(schema, &definition.columns);
         let entries = RwLock::new(Entries::new(definition.kind));
-        Self { definition, key, entries, is_exact: false }
+        let (state, unique_from) = (AtomicU8::new(state as u8), AtomicU64::new(0));
+        Self { definition, key, entries, state, unique_from }
     }
 
     /// Makes that of a table's primary key, if it has one.
@@ -160,8 +160,9 @@ impl TableIndex {
             columns: schema.primary_key.clone()?,
             is_unique: true,
             kind: IndexKind::Art,
+            origin: IndexOrigin::PrimaryKey,
         };
-        Some(Self { is_exact: true, ..Self::new(schema, definition) })
+        Some(Self::new(schema, definition, IndexState::Ready))
     }
 
     /// Returns what the index is.
@@ -185,6 +186,32 @@ impl TableIndex {
         }
     }
 
+    /// Whether all that it is to have is there, and nothing that it is not to have.
+    pub(crate) fn is_ready(&self) -> bool {
+        // ORDERING: pairs with the store in `TableIndexes::set_state`.
+        self.state.load(Ordering::Acquire) == IndexState::Ready as u8
+    }
+
+    /// Whether an insert has to ask for rows with its key.
+    #[inline]
+    pub(crate) fn checks_keys(&self) -> bool {
+        // ORDERING: as in `is_ready`.
+        self.definition.is_unique && self.state.load(Ordering::Acquire) != IndexState::Filling as u8
+    }
+
+    /// Whether a snapshot sees at most one row of a key without nulls.
+    #[inline]
+    pub(crate) fn is_unique_at(&self, snapshot: Snapshot) -> bool {
+        // ORDERING: written before the state that lets anybody use the index.
+        self.definition.is_unique && self.unique_from.load(Ordering::Relaxed) <= snapshot.start().0
+    }
+
+    /// Notes that keys have been unique since a commit.
+    pub(super) fn set_unique_from(&self, commit: CommitTs) {
+        // ORDERING: as in `is_unique_at`.
+        self.unique_from.store(commit.0, Ordering::Relaxed);
+    }
+
     /// Whether chunks' key ranges are of this index.
     pub(crate) fn is_primary(&self, table: &Table) -> bool {
         table.definition().primary_key.as_ref() == Some(&self.definition.columns)
@@ -196,13 +223,19 @@ impl TableIndex {
         self.key.columns().map(name).collect::<Vec<_>>().join(", ")
     }
 
-    pub(crate) fn key(&self) -> &KeyColumns {
-        &self.key
+    /// Returns the values of a key as text, such as `1, x`.
+    pub(crate) fn key_text(&self, table: &Table, key: &[ValueRef<'_>]) -> String {
+        let one_row = |(column, value): (usize, &ValueRef<'_>)| {
+            let mut buffer = ColumnBuffer::new(table.column_type(column));
+            value.push_to(&mut buffer);
+            buffer
+        };
+        let buffers: Vec<ColumnBuffer> = self.key.columns().zip(key).map(one_row).collect();
+        key_text(&buffers.iter().collect::<Vec<_>>(), 0)
     }
 
-    /// Whether each entry has the key of its row.
-    pub(super) fn is_exact(&self) -> bool {
-        self.is_exact
+    pub(crate) fn key(&self) -> &KeyColumns {
+        &self.key
     }
 
     pub(super) fn read(&self) -> RwLockReadGuard<'_, Entries> {
@@ -324,14 +357,45 @@ impl TableIndexes {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns all indexes.
+    /// Returns all indexes that may be used.
     pub(crate) fn all(&self) -> Vec<Arc<TableIndex>> {
-        self.hold().clone()
+        self.hold().iter().filter(|index| index.is_ready()).cloned().collect()
     }
 
-    /// Returns the index called `name`.
+    /// Returns the index called `name`, if it may be used.
     pub(crate) fn get(&self, name: &str) -> Option<Arc<TableIndex>> {
-        self.hold().iter().find(|index| index.definition.name == name).cloned()
+        let is_it = |index: &&Arc<TableIndex>| index.definition.name == name && index.is_ready();
+        self.hold().iter().find(is_it).cloned()
+    }
+
+    /// Adds an index: writes that begin from now on add their entries to it, and those before are
+    /// done when it returns.
+    pub(crate) fn add(&self, index: &Arc<TableIndex>) {
+        self.change().push(Arc::clone(index));
+    }
+
+    /// Adds an index of a table without hot rows.
+    pub(crate) fn add_empty(&self, schema: &TableSchema, definition: IndexDef) {
+        self.add(&Arc::new(TableIndex::new(schema, definition, IndexState::Ready)));
+    }
+
+    /// Takes an index out.
+    pub(crate) fn remove(&self, index: &Arc<TableIndex>) {
+        let mut list = self.change();
+        list.retain(|other| !Arc::ptr_eq(other, index));
+        // ORDERING: as in `set_state`.
+        index.state.store(IndexState::Dropped as u8, Ordering::Release);
+    }
+
+    /// Says how far an index is; writes that began before are done when it returns.
+    pub(crate) fn set_state(&self, index: &TableIndex, state: IndexState) {
+        let _writes_wait = self.change();
+        // ORDERING: pairs with the loads in `TableIndex`: who sees the state sees the entries.
+        index.state.store(state as u8, Ordering::Release);
+    }
+
+    fn change(&self) -> RwLockWriteGuard<'_, Vec<Arc<TableIndex>>> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -360,7 +424,7 @@ pub(crate) fn insert_entries(
     if latched.keys() >= super::KEYS_MAX {
         return Err(index.full());
     }
-    if index.definition.is_unique && !has_null {
+    if index.checks_keys() && !has_null {
         check(index, latched.get(&key[start..end]))?;
     }
     let row = insert_entries(others, values, key, check, insert)?;

@@ -22,14 +22,11 @@
 
 use std::sync::Arc;
 
-use nacre_column::ColumnBuffer;
-
 use super::frozen::KeySearch;
 use super::{Rows, TableIndex};
 use crate::error::{DuplicateKey, Error, Result};
 use crate::hot::KeyClaim;
 use crate::id::{RowId, RowPlace};
-use crate::load::key_text;
 use crate::mvcc::Snapshot;
 use crate::table::Table;
 use crate::value::ValueRef;
@@ -62,7 +59,7 @@ pub(crate) fn check_rows(
     snapshot: Snapshot,
 ) -> Result<()> {
     match rows.find_map(|row| table.claim(row, snapshot)) {
-        Some(claim) => Err(claimed(table, index, values, claim)),
+        Some(claim) => Err(claimed_by(table, index, values, claim)),
         None => Ok(()),
     }
 }
@@ -81,7 +78,8 @@ pub(crate) fn check_frozen(
     if loads.is_empty() && pending.is_empty() {
         return Ok(());
     }
-    for index in table.table_indexes().all().iter().filter(|index| index.definition().is_unique) {
+    let indexes: Vec<Arc<TableIndex>> = table.table_indexes().hold().clone();
+    for index in indexes.iter().filter(|index| index.checks_keys()) {
         let key: Vec<ValueRef<'_>> = index.key().columns().map(|column| values[column]).collect();
         if key.iter().any(|value| value.is_null()) {
             continue;
@@ -96,7 +94,7 @@ pub(crate) fn check_frozen(
                     false => rows.iter().find_map(|(_, row)| table.claim(*row, snapshot)),
                 };
                 if let Some(claim) = claim {
-                    return Err(claimed(table, index, values, claim));
+                    return Err(claimed(table, index, &key, claim));
                 }
             }
         }
@@ -104,17 +102,28 @@ pub(crate) fn check_frozen(
     Ok(())
 }
 
-/// Makes the error for a key of `values` that a row claims.
+/// Makes the error for the key of a row's `values` that another row claims.
 #[cold]
-fn claimed(table: &Table, index: &TableIndex, values: &[ValueRef<'_>], claim: KeyClaim) -> Error {
-    let one_row = |column: usize| {
-        let mut buffer = ColumnBuffer::new(table.column_type(column));
-        values[column].push_to(&mut buffer);
-        buffer
-    };
-    let buffers: Vec<ColumnBuffer> = index.key().columns().map(one_row).collect();
+fn claimed_by(
+    table: &Table,
+    index: &TableIndex,
+    values: &[ValueRef<'_>],
+    claim: KeyClaim,
+) -> Error {
+    let key: Vec<ValueRef<'_>> = index.key().columns().map(|column| values[column]).collect();
+    claimed(table, index, &key, claim)
+}
+
+/// Makes the error for a key that a row claims.
+#[cold]
+pub(crate) fn claimed(
+    table: &Table,
+    index: &TableIndex,
+    key: &[ValueRef<'_>],
+    claim: KeyClaim,
+) -> Error {
+    let key = index.key_text(table, key);
     let schema = table.definition();
-    let key = key_text(&buffers.iter().collect::<Vec<_>>(), 0);
     let columns = index.columns_text(schema);
     let (table, constraint) = (schema.name.clone(), index.definition().name.clone());
     let reason = match claim {

@@ -112,36 +112,42 @@ impl Manifest {
         self.is_in_doubt
     }
 
-    /// Appends `record`, publishes it and returns its bytes; what it names must be durable. A
-    /// member that fails is left behind and noted; one good member is enough.
+    /// Appends one record, see [`Manifest::append_all`].
+    pub(crate) fn append(&mut self, record: &Record) -> Result<u64> {
+        self.append_all(std::slice::from_ref(record))
+    }
+
+    /// Appends `records`, publishes them together and returns their bytes; what they name must be
+    /// durable. A member that fails is left behind and noted; one good member is enough.
     ///
     /// # Errors
-    /// No space or an I/O failure before the record is published: nothing has changed. If
-    /// publishing itself fails in every member, the record may or may not be there after a
+    /// No space or an I/O failure before the records are published: nothing has changed. If
+    /// publishing itself fails in every member, the records may or may not be there after a
     /// restart; [`Manifest::is_in_doubt`] tells, and no further record is taken.
-    pub(crate) fn append(&mut self, record: &Record) -> Result<u64> {
+    pub(crate) fn append_all(&mut self, records: &[Record]) -> Result<u64> {
         if self.is_in_doubt {
             let reason = "an earlier write to it failed; open the database again".into();
             return Err(Error::ManifestDamaged { reasons: vec![reason] });
         }
-        if record.version() > self.version {
+        if records.iter().any(|record| record.version() > self.version) {
             self.upgrade()?;
         }
         let copies = self.set.copy_count();
-        let bytes = record.to_bytes(self.next_sequence);
+        let numbered = (self.next_sequence..).zip(records);
+        let bytes: Vec<u8> = numbered.flat_map(|(number, one)| one.to_bytes(number)).collect();
         let end_offset = self.end_offset + bytes.len() as u64;
         while self.set.end_offset() < end_offset {
             let data_bytes = self.set.end_offset() - self.set.data_offset();
             self.set.grow(data_bytes.saturating_mul(2).max(INITIAL_BYTES))?;
         }
-        // PERSIST: the record is durable in all good members before any publishes it.
+        // PERSIST: the records are durable in all good members before any publishes them.
         self.set.update(self.end_offset, &bytes)?;
         #[cfg(test)]
         if let Some(inject) = &mut self.before_publish {
             (inject.0)();
         }
         let published = self.set.data_offset() + PUBLISHED_OFFSET;
-        // PERSIST: the record is durable (above); this 8-byte store makes it reachable.
+        // PERSIST: the records are durable (above); this 8-byte store makes them reachable.
         if let Err(error) = self.set.publish_u64(published, end_offset) {
             self.is_in_doubt = true;
             return Err(error.into());
@@ -152,7 +158,7 @@ impl Manifest {
             return Err(error.into());
         }
         self.end_offset = end_offset;
-        self.next_sequence += 1;
+        self.next_sequence += records.len() as u64;
         if self.set.copy_count() < copies {
             self.note_failures();
         }

@@ -7,6 +7,7 @@ use nacre_column::ReplicaPolicy;
 
 use crate::codec::{Decoder, Encoder, Truncated};
 use crate::directory::Layout;
+use crate::index::IndexDef;
 use crate::rules::TableRules;
 use crate::schema::{TableSchema, decode_policy, encode_policy};
 
@@ -92,6 +93,14 @@ pub(crate) enum Record {
     PartsChanged {
         load: LoadId,
         change: PartsChange,
+    },
+    IndexCreated {
+        table: TableId,
+        definition: IndexDef,
+    },
+    IndexDropped {
+        table: TableId,
+        name: String,
     },
 }
 
@@ -231,6 +240,16 @@ impl Record {
                 encoder.put_u64(*oldest);
                 9
             }
+            Self::IndexCreated { table, definition } => {
+                encoder.put_u64(table.0);
+                definition.encode(encoder);
+                12
+            }
+            Self::IndexDropped { table, name } => {
+                encoder.put_u64(table.0);
+                encoder.put_str(name);
+                13
+            }
         }
     }
 
@@ -240,6 +259,7 @@ impl Record {
             Self::Domain { .. } | Self::TableDropped { .. } => 2,
             Self::RedoSegments { .. } => 4,
             Self::TableDefined { .. } => 5,
+            Self::IndexCreated { .. } | Self::IndexDropped { .. } => 5,
             _ => 3,
         }
     }
@@ -277,6 +297,11 @@ impl Record {
                 schema: TableSchema::decode(decoder, false)?,
                 rules: TableRules::decode(decoder)?,
             },
+            12 => Self::IndexCreated {
+                table: TableId(decoder.u64()?),
+                definition: IndexDef::decode(decoder)?,
+            },
+            13 => Self::IndexDropped { table: TableId(decoder.u64()?), name: decoder.string()? },
             _ => return Err(Truncated),
         })
     }
@@ -336,6 +361,7 @@ fn record_crc32c(unpadded: &[u8]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::index::{IndexKind, IndexOrigin};
 
     fn part(number: u32) -> PartRecord {
         PartRecord {
@@ -374,6 +400,17 @@ mod tests {
                 load: LoadId(7),
                 change: PartsChange { added: vec![part(2)], removed: vec![0, 1] },
             },
+            Record::IndexCreated {
+                table: TableId(3),
+                definition: IndexDef {
+                    name: "t_a_key".into(),
+                    columns: vec![4, 0],
+                    is_unique: true,
+                    kind: IndexKind::Hash,
+                    origin: IndexOrigin::Unique,
+                },
+            },
+            Record::IndexDropped { table: TableId(3), name: "i".into() },
         ];
         for record in records {
             let bytes = record.to_bytes(5);

@@ -1,0 +1,190 @@
+//! `CREATE INDEX` and `DROP INDEX`, and what indexes and constraints are called that have no name.
+
+use std::sync::Arc;
+
+use datafusion::sql::sqlparser::ast::{CreateIndex, Expr, IndexColumn, IndexType, ObjectName};
+use nacre_store::index::{IndexDef, IndexKind, IndexOrigin};
+use nacre_store::{Error as StoreError, NAME_BYTES_MAX, Store, Table, TableSchema};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::from_store::from_store;
+use crate::names::{fold, table_name};
+
+/// Runs `CREATE INDEX`, which may take as long as reading the table; returns the command tag.
+///
+/// # Errors
+/// 42P01, 42703, 42P07; 23505 if the index is to be unique and is not; 40001.
+pub(crate) async fn create_index(store: &Store, statement: &CreateIndex) -> Result<String> {
+    const TAG: &str = "CREATE INDEX";
+    reject_unsupported(statement)?;
+    let name = table_name(&statement.table_name)?;
+    let table = store.table(&name).map_err(from_store)?;
+    let schema = table.schema();
+    let columns = index_columns(&schema, &statement.columns)?;
+    let named = statement.name.as_ref().map(table_name).transpose()?;
+    if statement.if_not_exists
+        && let Some(name) = &named
+        && is_taken(store, name)
+    {
+        return Ok(TAG.into());
+    }
+    let name = named.unwrap_or_else(|| free_name(store, &[], &schema, &columns, "idx"));
+    let definition = IndexDef {
+        name,
+        columns,
+        is_unique: statement.unique,
+        kind: index_kind(statement.using.as_ref())?,
+        origin: IndexOrigin::Statement,
+    };
+    let store = store.clone();
+    let work = tokio::task::spawn_blocking(move || store.create_index(&table, definition));
+    let created = work.await.map_err(|error| {
+        Error::new(ErrorKind::Internal, format!("internal error: creating an index ended: {error}"))
+    })?;
+    created.map_err(not_created)?;
+    Ok(TAG.into())
+}
+
+/// Runs `DROP INDEX`; either all named indexes go or, if one is missing, none.
+///
+/// # Errors
+/// 42704; 2BP01 if an index belongs to a constraint.
+pub(crate) fn drop_indexes(store: &Store, names: &[ObjectName], if_exists: bool) -> Result<String> {
+    let mut present: Vec<(Arc<Table>, String)> = Vec::new();
+    for name in names {
+        let name = table_name(name)?;
+        match store.find_index(&name) {
+            Some((table, _)) => present.push((table, name)),
+            None if store.table(&name).is_ok() => {
+                let message = format!("\"{name}\" is not an index");
+                let error = Error::new(ErrorKind::InvalidStatement, message).with_code("42809");
+                return Err(error.with_hint("Use DROP TABLE to remove a table."));
+            }
+            None if if_exists => {}
+            None => {
+                let message = format!("index \"{name}\" does not exist");
+                return Err(Error::new(ErrorKind::UndefinedObject, message));
+            }
+        }
+    }
+    for (table, name) in present {
+        store.drop_index(&table, &name).map_err(from_store)?;
+    }
+    Ok("DROP INDEX".into())
+}
+
+/// Says of a key that is there twice what it keeps from being.
+fn not_created(error: StoreError) -> Error {
+    let StoreError::DuplicateKey(duplicate) = &error else {
+        return from_store(error);
+    };
+    let message = format!("could not create unique index \"{}\"", duplicate.constraint);
+    let detail = format!("Key ({})=({}) is duplicated.", duplicate.columns, duplicate.key);
+    Error::new(ErrorKind::ConstraintViolation, message).with_code("23505").with_detail(detail)
+}
+
+fn index_kind(using: Option<&IndexType>) -> Result<IndexKind> {
+    let name = match using {
+        None | Some(IndexType::BTree) => return Ok(IndexKind::Art),
+        Some(IndexType::Hash) => return Ok(IndexKind::Hash),
+        Some(IndexType::Custom(name)) if fold(name) == "art" => return Ok(IndexKind::Art),
+        Some(IndexType::Custom(name)) => {
+            let message = format!("access method \"{}\" does not exist", fold(name));
+            return Err(Error::new(ErrorKind::UndefinedObject, message));
+        }
+        Some(other) => other.to_string().to_lowercase(),
+    };
+    let error = Error::not_supported(format_args!("indexes of access method {name}"));
+    Err(error.with_hint("Use art (which btree stands for) or hash."))
+}
+
+/// Returns the columns of an index or constraint. The direction of a column makes no difference:
+/// an index is read either way.
+///
+/// # Errors
+/// 42703; 0A000 for expressions and operator classes.
+pub(crate) fn index_columns(schema: &TableSchema, columns: &[IndexColumn]) -> Result<Vec<usize>> {
+    let index = |column: &IndexColumn| {
+        if let Some(class) = &column.operator_class {
+            return Err(Error::not_supported(format_args!("operator class {class}")));
+        }
+        match &column.column.expr {
+            Expr::Identifier(ident) => {
+                let name = fold(ident);
+                schema.column_index(&name).ok_or_else(|| {
+                    Error::undefined_column(format!("column \"{name}\" does not exist"))
+                })
+            }
+            other => Err(Error::not_supported(format_args!("an index over {other}"))),
+        }
+    };
+    columns.iter().map(index).collect()
+}
+
+fn reject_unsupported(statement: &CreateIndex) -> Result<()> {
+    let refusals = [
+        (!statement.include.is_empty(), "INCLUDE columns of an index"),
+        (statement.predicate.is_some(), "indexes with WHERE"),
+        (statement.nulls_distinct == Some(false), "NULLS NOT DISTINCT"),
+        (!statement.with.is_empty(), "storage parameters of an index"),
+        (!statement.index_options.is_empty(), "options of an index"),
+        (!statement.alter_options.is_empty(), "options of an index"),
+    ];
+    match refusals.iter().find(|(is_there, _)| *is_there) {
+        Some((_, what)) => Err(Error::not_supported(what)),
+        None => Ok(()),
+    }
+}
+
+/// Whether a table or index has that name.
+fn is_taken(store: &Store, name: &str) -> bool {
+    store.table(name).is_ok() || store.find_index(name).is_some()
+}
+
+/// Returns what PostgreSQL calls an index or constraint without a name, such as `t_a_b_key`; if
+/// that is taken, in the database or by `others`, with the first number behind it that is not.
+pub(crate) fn free_name(
+    store: &Store,
+    others: &[&str],
+    schema: &TableSchema,
+    columns: &[usize],
+    label: &str,
+) -> String {
+    let names: Vec<&str> =
+        columns.iter().map(|&column| schema.columns[column].name.as_str()).collect();
+    let is_free = |name: &String| !others.contains(&name.as_str()) && !is_taken(store, name);
+    let first = composed(&schema.name, &names.join("_"), label);
+    if is_free(&first) {
+        return first;
+    }
+    // Ends, since the database has finitely many names.
+    let numbered = (1_u64..)
+        .map(|number| composed(&schema.name, &names.join("_"), &format!("{label}{number}")));
+    numbered.into_iter().find(is_free).unwrap_or(first)
+}
+
+/// Joins names, the longer one of the first two cut until they fit.
+fn composed(table: &str, columns: &str, label: &str) -> String {
+    let (mut table, mut columns) = (table.to_owned(), columns.to_owned());
+    while table.len() + columns.len() + label.len() + 2 > NAME_BYTES_MAX {
+        let longer = if table.len() > columns.len() { &mut table } else { &mut columns };
+        if longer.pop().is_none() {
+            break;
+        }
+    }
+    format!("{table}_{columns}_{label}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::composed;
+
+    #[test]
+    fn names_that_are_too_long_are_cut_where_they_are_longest() {
+        assert_eq!(composed("t", "a_b", "idx"), "t_a_b_idx");
+        let (table, columns) = ("t".repeat(60), "c".repeat(10));
+        let name = composed(&table, &columns, "fkey");
+        assert_eq!(name.len(), 63);
+        assert!(name.ends_with("_cccccccccc_fkey"), "{name}");
+    }
+}

@@ -1,0 +1,246 @@
+//! Creating and dropping indexes while transactions go on.
+//!
+//! 1. The empty index is added to the table's list: writes from then on add their entries, and
+//!    delete and re-insert a row instead of changing its key in place; those before are done.
+//! 2. The entries of all hot rows that somebody may see are added. Rows whose key was changed in
+//!    place have another key in an older version; they are left until no snapshot needs that.
+//! 3. If the index is unique, writes begin to check their keys; then all keys are compared.
+//! 4. One record makes the index last, and from then on it is used.
+//!
+//! # Invariants
+//! 1. Whatever fails, the table's list is without the index afterwards and the manifest too.
+//! 2. The entries of an index that is ready are right for every snapshot, also for older ones.
+//! # Concurrency
+//! The table's commit lock is held all the while, so loads wait to be published, and frozen and
+//! hot rows stay what they are. Transactions never wait.
+//! # Source
+//! [Muehlbauer16 2.2.5] indexes refer to all records that a transaction may see.
+
+use std::sync::{Arc, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nacre_column::CHUNK_ROWS;
+
+use super::fill::FILL_ROWS;
+use super::{IndexDef, IndexOrigin, IndexState, TableIndex, keys_in};
+use crate::error::{Error, Result};
+use crate::hot::{HotChunk, HotRows, VersionKind};
+use crate::manifest::Record;
+use crate::mvcc::IsolationLevel;
+use crate::store::Store;
+use crate::table::Table;
+use crate::uniqueness;
+
+/// How long a new index waits for transactions that have not ended, before it gives up: enough for
+/// those that are short.
+const WAIT: Duration = Duration::from_secs(2);
+
+/// Time between two looks at them.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// What [`Store::indexes`] tells of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexInfo {
+    pub table: String,
+    /// Names of the columns in key order.
+    pub columns: Vec<String>,
+    pub definition: IndexDef,
+    /// Entries, those included of rows that only old snapshots see.
+    pub entries: usize,
+    /// Bytes of memory that they take.
+    pub bytes: usize,
+}
+
+impl Store {
+    /// Creates an index of a table, while others read and write it.
+    ///
+    /// # Errors
+    /// [`Error::DuplicateKey`] if it is to be unique and is not; [`Error::SerializationConflict`]
+    /// if transactions that have not ended see older keys, or decide whether it is unique;
+    /// [`Error::TableExists`] if a table or index has the name; [`Error::InvalidDefinition`],
+    /// [`Error::UnknownTable`], [`Error::ReadOnly`]; that of a damaged block; no space, I/O.
+    pub fn create_index(&self, table: &Arc<Table>, definition: IndexDef) -> Result<()> {
+        self.require_writable()?;
+        let schema = table.definition();
+        definition.validate(schema).map_err(|reason| Error::InvalidDefinition { reason })?;
+        let _commit = table.commit_lock.lock().unwrap_or_else(PoisonError::into_inner);
+        self.check_new_name(&definition.name)?;
+        let index = Arc::new(TableIndex::new(schema, definition, IndexState::Filling));
+        table.table_indexes().add(&index);
+        let built = build(self, table, &index).and_then(|()| self.publish_index(table, &index));
+        if built.is_err() {
+            table.table_indexes().remove(&index);
+        }
+        built
+    }
+
+    fn publish_index(&self, table: &Arc<Table>, index: &TableIndex) -> Result<()> {
+        let definition = index.definition();
+        let check = || {
+            require_table(table)?;
+            self.check_new_name(&definition.name)?;
+            Ok(vec![Record::IndexCreated { table: table.id(), definition: definition.clone() }])
+        };
+        self.record(check, || table.table_indexes().set_state(index, IndexState::Ready))
+    }
+
+    /// Returns the index called `name` with its table.
+    pub fn find_index(&self, name: &str) -> Option<(Arc<Table>, Arc<TableIndex>)> {
+        self.tables().into_iter().find_map(|table| {
+            let index = table.table_indexes().get(name)?;
+            Some((table, index))
+        })
+    }
+
+    /// Lists all indexes, those of a table together, tables in name order.
+    pub fn indexes(&self) -> Vec<IndexInfo> {
+        let of_table = |table: Arc<Table>| {
+            let schema = Arc::clone(table.definition());
+            let info = move |index: Arc<TableIndex>| IndexInfo {
+                table: schema.name.clone(),
+                columns: index.key().columns().map(|at| schema.columns[at].name.clone()).collect(),
+                definition: index.definition().clone(),
+                entries: index.entries(),
+                bytes: index.bytes(),
+            };
+            table.indexes().into_iter().map(info)
+        };
+        self.tables().into_iter().flat_map(of_table).collect()
+    }
+
+    /// Checks that no table and no index is called `name`: they share their names.
+    pub(crate) fn check_new_name(&self, name: &str) -> Result<()> {
+        match self.table(name).is_ok() || self.find_index(name).is_some() {
+            true => Err(Error::TableExists { table: name.to_owned() }),
+            false => Ok(()),
+        }
+    }
+
+    /// Drops an index that a statement created.
+    ///
+    /// # Errors
+    /// [`Error::UnknownIndex`]; [`Error::DependentObjects`] if it belongs to a constraint;
+    /// [`Error::ReadOnly`], I/O.
+    pub fn drop_index(&self, table: &Arc<Table>, name: &str) -> Result<()> {
+        self.require_writable()?;
+        let index = table.index(name)?;
+        if index.definition().origin != IndexOrigin::Statement {
+            let what = format!("index {name}");
+            let table = &table.definition().name;
+            let reasons = vec![format!("constraint {name} on table {table} requires index {name}")];
+            return Err(Error::DependentObjects { what, reasons });
+        }
+        let check = || {
+            require_table(table)?;
+            // Another statement may have dropped it meanwhile.
+            table.index(name)?;
+            Ok(vec![Record::IndexDropped { table: table.id(), name: name.to_owned() }])
+        };
+        self.record(check, || table.table_indexes().remove(&index))
+    }
+}
+
+fn require_table(table: &Table) -> Result<()> {
+    match table.is_dropped() {
+        true => Err(Error::UnknownTable { table: table.definition().name.clone() }),
+        false => Ok(()),
+    }
+}
+
+/// Gives an index all entries that it is to have, and checks that it may have them.
+fn build(store: &Store, table: &Arc<Table>, index: &Arc<TableIndex>) -> Result<()> {
+    let deadline = Instant::now() + WAIT;
+    let mut left = fill(table, index)?;
+    loop {
+        left = add_settled(index, left)?;
+        if left.is_empty() {
+            break;
+        }
+        let others = "transactions that have not ended see or made other keys of rows";
+        pause(store, deadline, conflict(table, index, others))?;
+    }
+    if !index.definition().is_unique {
+        return Ok(());
+    }
+    table.table_indexes().set_state(index, IndexState::Checked);
+    loop {
+        match uniqueness::check_all(table, index) {
+            Err(error @ Error::SerializationConflict { .. }) => pause(store, deadline, error)?,
+            checked => {
+                checked?;
+                index.set_unique_from(
+                    store.begin(IsolationLevel::RepeatableRead).snapshot().start(),
+                );
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// A row of a hot chunk.
+type Place = (Arc<HotChunk>, u16);
+
+/// Adds the entries of hot rows and returns the rows that have older keys.
+fn fill(table: &Table, index: &Arc<TableIndex>) -> Result<Vec<Place>> {
+    let mut left = Vec::new();
+    for chunk in table.hot().all().iter() {
+        for start in (0..CHUNK_ROWS).step_by(FILL_ROWS) {
+            let entries = chunk.with(|rows| {
+                let end = (start + FILL_ROWS).min(rows.len());
+                let mut some = Vec::new();
+                for row in (start..end).filter(|&row| rows.may_be_seen(row)) {
+                    match has_other_keys(index, rows, row) {
+                        false => some.push(row as u16),
+                        true => left.push((Arc::clone(chunk), row as u16)),
+                    }
+                }
+                keys_in(std::slice::from_ref(index), rows, (chunk.id(), &some))
+            });
+            entries.iter().try_for_each(|entries| index.add(entries))?;
+        }
+    }
+    Ok(left)
+}
+
+/// Adds the entries of rows that have one key by now, and returns the other rows.
+fn add_settled(index: &Arc<TableIndex>, places: Vec<Place>) -> Result<Vec<Place>> {
+    let mut left = Vec::new();
+    for (chunk, row) in places {
+        let entries = chunk.with(|rows| {
+            let at = usize::from(row);
+            if has_other_keys(index, rows, at) {
+                return None;
+            }
+            let some: &[u16] = if rows.may_be_seen(at) { &[row] } else { &[] };
+            Some(keys_in(std::slice::from_ref(index), rows, (chunk.id(), some)))
+        });
+        match entries {
+            Some(entries) => entries.iter().try_for_each(|entries| index.add(entries))?,
+            None => left.push((chunk, row)),
+        }
+    }
+    Ok(left)
+}
+
+/// Whether a row has another key in an older version.
+fn has_other_keys(index: &TableIndex, rows: &HotRows, row: usize) -> bool {
+    rows.changes(row)
+        .any(|entry| entry.kind == VersionKind::Update && index.key().contains(entry.column.into()))
+}
+
+/// Lets others end, and versions go that nobody needs; after the deadline returns `error`.
+fn pause(store: &Store, deadline: Instant, error: Error) -> Result<()> {
+    if Instant::now() >= deadline {
+        return Err(error);
+    }
+    thread::sleep(PAUSE);
+    // Whoever ends collects versions.
+    store.begin(IsolationLevel::RepeatableRead).rollback();
+    Ok(())
+}
+
+fn conflict(table: &Table, index: &TableIndex, others: &str) -> Error {
+    let reason = format!("{others} that index \"{}\" is to have", index.definition().name);
+    Error::SerializationConflict { table: table.definition().name.clone(), reason }
+}
