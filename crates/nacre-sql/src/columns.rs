@@ -86,9 +86,21 @@ pub(crate) fn rename(
     stream: SendableRecordBatchStream,
     names: &[Option<String>],
 ) -> SendableRecordBatchStream {
-    let schema = stream.schema();
+    let schema = renamed(&stream.schema(), names);
+    let renamed = Arc::clone(&schema);
+    let batches = stream.map(move |batch| {
+        let batch: RecordBatch = batch?;
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        let columns = batch.columns().to_vec();
+        Ok(RecordBatch::try_new_with_options(Arc::clone(&renamed), columns, &options)?)
+    });
+    Box::pin(RecordBatchStreamAdapter::new(schema, batches))
+}
+
+/// Gives the fields of a schema the `names`, if there are as many.
+pub(crate) fn renamed(schema: &SchemaRef, names: &[Option<String>]) -> SchemaRef {
     if schema.fields().len() != names.len() {
-        return stream;
+        return Arc::clone(schema);
     }
     let fields: Vec<Field> = schema
         .fields()
@@ -99,13 +111,5 @@ pub(crate) fn rename(
             None => field.as_ref().clone(),
         })
         .collect();
-    let schema: SchemaRef = Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()));
-    let renamed = Arc::clone(&schema);
-    let batches = stream.map(move |batch| {
-        let batch: RecordBatch = batch?;
-        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        let columns = batch.columns().to_vec();
-        Ok(RecordBatch::try_new_with_options(Arc::clone(&renamed), columns, &options)?)
-    });
-    Box::pin(RecordBatchStreamAdapter::new(schema, batches))
+    Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{CatalogProviderList, MemoryCatalogProviderList, TableProvider};
 use datafusion::execution::{SendableRecordBatchStream, SessionState};
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::parser::Statement as ParsedStatement;
 use nacre_store::Store;
 
@@ -56,8 +58,42 @@ impl Planner {
         &self,
         moment: &Arc<Moment>,
         tables: Vec<(&'static str, Arc<dyn TableProvider>)>,
-        mut statement: ParsedStatement,
+        statement: ParsedStatement,
     ) -> Result<SendableRecordBatchStream> {
+        let explain = explain::verbosity(&statement);
+        let (state, plan, names) = self.plan(moment, tables, statement).await?;
+        let stream = answer(state, plan).await.map_err(from_datafusion)?;
+        Ok(match (names, explain) {
+            (Some(names), _) => columns::rename(stream, &names),
+            (None, Some(is_verbose)) => explain::as_lines(stream, is_verbose),
+            (None, None) => stream,
+        })
+    }
+
+    /// Returns the output columns of a query.
+    ///
+    /// # Errors
+    /// As [`Planner::start`].
+    pub(crate) async fn describe(
+        &self,
+        moment: &Arc<Moment>,
+        statement: ParsedStatement,
+    ) -> Result<SchemaRef> {
+        let (_, plan, names) = self.plan(moment, Vec::new(), statement).await?;
+        let schema = Arc::clone(plan.schema().inner());
+        Ok(match names {
+            Some(names) => columns::renamed(&schema, &names),
+            None => schema,
+        })
+    }
+
+    /// Plans a statement; also returns the state to run it with, and the names of its columns.
+    async fn plan(
+        &self,
+        moment: &Arc<Moment>,
+        tables: Vec<(&'static str, Arc<dyn TableProvider>)>,
+        mut statement: ParsedStatement,
+    ) -> Result<(SessionState, LogicalPlan, Option<Vec<Option<String>>>)> {
         support::check(&statement)?;
         let catalogs = MemoryCatalogProviderList::new();
         let catalog = StoreCatalog::new(self.store.clone(), Arc::clone(moment), tables);
@@ -66,14 +102,8 @@ impl Planner {
         state.register_catalog_list(Arc::new(catalogs));
         let names = columns::names(&mut statement);
         rewrite::rewrite(&mut statement)?;
-        let explain = explain::verbosity(&statement);
         let plan = state.statement_to_plan(statement).await.map_err(from_datafusion)?;
         support::check_plan(&plan)?;
-        let stream = answer(state, plan).await.map_err(from_datafusion)?;
-        Ok(match (names, explain) {
-            (Some(names), _) => columns::rename(stream, &names),
-            (None, Some(is_verbose)) => explain::as_lines(stream, is_verbose),
-            (None, None) => stream,
-        })
+        Ok((state, plan, names))
     }
 }

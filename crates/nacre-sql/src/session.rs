@@ -19,8 +19,9 @@ use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
 use datafusion::prelude::SessionConfig;
 use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::ast::{ObjectType, Statement as SqlStatement};
+use nacre_column::ColumnType;
 use nacre_ingest::Progress;
-use nacre_store::Store;
+use nacre_store::{Store, Value};
 
 use crate::coerce::DecimalsMeetFloats;
 use crate::copy::{CopyStatement, copy_from, copy_to, parse_copy};
@@ -29,7 +30,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
 use crate::names::{CATALOG, SCHEMA};
 use crate::planner::Planner;
+use crate::prepared::{Command, PreparedStatements, Statement};
 use crate::replicas::{alter_replicas, parse_alter};
+use crate::short::{Candidate, ShortStatements, scan};
 use crate::transaction::{TransactionStatus, Transactions, Turn, control, tie};
 use crate::upkeep::Upkeep;
 use crate::{ddl, dml, indexes, transaction};
@@ -131,7 +134,15 @@ impl Database {
         let (store, upkeep) = (self.store.clone(), self.upkeep.clone());
         let planner = Planner::new(store.clone(), state);
         let transactions = Transactions::new(store.clone());
-        Session { store, planner, transactions, threads: self.threads, _upkeep: upkeep }
+        Session {
+            store,
+            planner,
+            transactions,
+            short: ShortStatements::new(),
+            prepared: PreparedStatements::default(),
+            threads: self.threads,
+            _upkeep: upkeep,
+        }
     }
 
     /// Returns the storage engine below.
@@ -150,6 +161,8 @@ pub struct Session {
     store: Store,
     planner: Planner,
     transactions: Transactions,
+    short: ShortStatements,
+    prepared: PreparedStatements,
     threads: usize,
     /// A session may outlive the handle that started it.
     _upkeep: Option<Arc<Upkeep>>,
@@ -168,8 +181,118 @@ impl Session {
         self.run(turn, sql, io).await.map_err(|error| error.located_in(sql))
     }
 
+    /// Prepares a statement with parameters `$1`, `$2` and so on. `types` are those of the first
+    /// ones where they are known; the others have that of what they are compared with or assigned
+    /// to, or else are text.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Syntax`] and the like; what the statement means is looked at when it runs.
+    pub fn prepare(&self, sql: &str, types: &[Option<ColumnType>]) -> Result<Statement> {
+        // These have a syntax, but no parameters, of their own.
+        let is_own = parse_copy(sql)?.is_some() || parse_alter(sql)?.is_some();
+        let parsed = if is_own { Ok(None) } else { self.planner.parse(sql).map(Some) };
+        let parsed = parsed.map_err(|error| error.located_in(sql))?;
+        Statement::new(&self.store, sql, parsed, types)
+    }
+
+    /// Runs a prepared statement as [`Statement::execute`] does.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn execute_prepared(
+        &self,
+        statement: &Statement,
+        values: &[Value],
+        io: StatementIo,
+    ) -> Result<Outcome> {
+        let turn = self.transactions.turn().await;
+        let outcome = self.run_prepared(turn, statement, values, io).await;
+        outcome.map_err(|error| error.located_in(statement.sql()))
+    }
+
+    async fn run_prepared(
+        &self,
+        mut turn: Turn,
+        statement: &Statement,
+        values: &[Value],
+        io: StatementIo,
+    ) -> Result<Outcome> {
+        let values = statement.fit(values)?;
+        if let Some(scanned) = statement.scanned() {
+            let (parameters, types) = (values.as_slice(), statement.types());
+            let candidate = Candidate { sql: statement.sql(), scanned, parameters, types };
+            if let Some(outcome) = self.run_short(&mut turn, candidate).await? {
+                turn.done(false);
+                return Ok(outcome);
+            }
+        }
+        match statement.with_values(&values)? {
+            // Boxed, since what is run may be an EXECUTE, which comes back here.
+            Some(parsed) => Box::pin(self.run_parsed(turn, parsed, io)).await,
+            None => Box::pin(self.run_general(turn, statement.sql(), io)).await,
+        }
+    }
+
+    /// Returns the output columns of a query.
+    pub(crate) async fn describe(&self, query: ParsedStatement) -> Result<SchemaRef> {
+        let mut turn = self.transactions.turn().await;
+        let moment = turn.moment(false)?;
+        let described = self.planner.describe(&moment, query).await?;
+        turn.done(false);
+        Ok(described)
+    }
+
+    async fn run_short(
+        &self,
+        turn: &mut Turn,
+        candidate: Candidate<'_>,
+    ) -> Result<Option<Outcome>> {
+        self.short.run(&self.store, &self.planner, turn, candidate).await
+    }
+
+    /// Runs PREPARE, EXECUTE or DEALLOCATE.
+    async fn command(
+        &self,
+        mut turn: Turn,
+        command: Command<'_>,
+        io: StatementIo,
+    ) -> Result<Outcome> {
+        turn.require_sound()?;
+        match command {
+            Command::Prepare { name, types, statement } => {
+                self.prepared.prepare(&self.store, name, &types, statement)?;
+                finish(turn, "PREPARE".into())
+            }
+            Command::Deallocate(name) => {
+                let tag = self.prepared.deallocate(name.as_deref())?;
+                finish(turn, tag.into())
+            }
+            Command::Execute { name, parameters } => {
+                let statement = self.prepared.named(&name)?;
+                statement.check_count(parameters.len(), Some(&name))?;
+                let schema = statement.parameters();
+                let moment = || turn.moment(true);
+                let values = dml::constants(&self.planner, moment, schema, parameters).await?;
+                self.run_prepared(turn, &statement, &values, io).await
+            }
+        }
+    }
+
     /// Runs a statement. An error drops the turn, which leaves its block failed.
     async fn run(&self, mut turn: Turn, sql: &str, io: StatementIo) -> Result<Outcome> {
+        let is_cancelled = io.progress.as_ref().is_some_and(|one| one.is_cancelled());
+        if let Some(scanned) = scan(sql).filter(|_| !is_cancelled) {
+            let candidate = Candidate { sql, scanned: &scanned, parameters: &[], types: &[] };
+            if let Some(outcome) = self.run_short(&mut turn, candidate).await? {
+                turn.done(false);
+                return Ok(outcome);
+            }
+        }
+        self.run_general(turn, sql, io).await
+    }
+
+    /// Runs a statement that is no short one.
+    async fn run_general(&self, mut turn: Turn, sql: &str, io: StatementIo) -> Result<Outcome> {
         if let Some(copy) = parse_copy(sql)? {
             turn.require_sound()?;
             let rows = self.copy(&mut turn, &copy, io).await?;
@@ -180,6 +303,16 @@ impl Session {
             return finish(turn, alter_replicas(&self.store, alter)?);
         }
         let statement = self.planner.parse(sql)?;
+        self.run_parsed(turn, statement, io).await
+    }
+
+    /// Runs a statement that the parser read.
+    async fn run_parsed(
+        &self,
+        mut turn: Turn,
+        statement: ParsedStatement,
+        io: StatementIo,
+    ) -> Result<Outcome> {
         let inner = match statement {
             ParsedStatement::Statement(inner) => inner,
             other => {
@@ -191,6 +324,9 @@ impl Session {
             Ok(answer) => return answer.map(|(tag, warning)| Outcome::Command { tag, warning }),
             Err(turn) => turn,
         };
+        if let Some(command) = Command::of(&inner) {
+            return self.command(turn, command?, io).await;
+        }
         turn.require_sound()?;
         if let Some(tag) = self.define(&mut turn, &inner).await? {
             return finish(turn, tag);

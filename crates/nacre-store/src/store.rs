@@ -358,6 +358,12 @@ impl Store {
         !self.shared.is_volatile
     }
 
+    /// Whether making a commit durable waits for a device.
+    pub fn commits_wait(&self) -> bool {
+        let is_file = |domain: &Domain| domain.kind() == nacre_pmem::DomainKind::File;
+        self.is_durable() && self.domains().iter().any(is_file)
+    }
+
     /// Returns the redo log, creating it if there is none yet; `None` if nothing is to be durable.
     ///
     /// # Errors

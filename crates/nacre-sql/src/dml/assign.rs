@@ -111,7 +111,7 @@ pub(super) fn push(
 ///
 /// # Errors
 /// 22P02, 22003, 22001 and the like.
-pub(super) fn push_syntax(value: &str, buffer: &mut ColumnBuffer) -> Result<()> {
+pub(crate) fn push_syntax(value: &str, buffer: &mut ColumnBuffer) -> Result<()> {
     check_length(value.as_bytes())?;
     if value.contains('\0') {
         let message = "invalid byte sequence for encoding \"UTF8\": 0x00";
@@ -124,7 +124,7 @@ pub(super) fn push_syntax(value: &str, buffer: &mut ColumnBuffer) -> Result<()> 
 ///
 /// # Errors
 /// 22003.
-pub(super) fn push_digits(digits: &str, buffer: &mut ColumnBuffer) -> Result<()> {
+pub(crate) fn push_digits(digits: &str, buffer: &mut ColumnBuffer) -> Result<()> {
     match buffer.column_type() {
         target @ (ColumnType::SmallInt | ColumnType::Integer | ColumnType::BigInt) => {
             // Rounds; what does not even fit here does not fit there.

@@ -30,7 +30,7 @@ pub(crate) enum Cell {
 
 impl Cell {
     /// Returns the cell for an expression that is a literal for a column of type `target`.
-    pub(super) fn literal(expr: &Expr, target: ColumnType) -> Option<Self> {
+    pub(crate) fn literal(expr: &Expr, target: ColumnType) -> Option<Self> {
         let is_number = matches!(
             target,
             ColumnType::SmallInt
@@ -95,7 +95,7 @@ impl Cell {
     ///
     /// # Errors
     /// 22P02, 22003, 22001 and the like.
-    pub(super) fn push_literal(&self, buffer: &mut ColumnBuffer) -> Result<()> {
+    pub(crate) fn push_literal(&self, buffer: &mut ColumnBuffer) -> Result<()> {
         match self {
             Self::Null | Self::Output { .. } | Self::Default(_) => buffer.push_null(),
             Self::Text(text) => return push_syntax(text, buffer),

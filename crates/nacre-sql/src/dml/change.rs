@@ -35,7 +35,7 @@ pub(super) enum Source {
 
 /// What is done with each row.
 #[derive(Debug)]
-pub(super) enum Write {
+pub(crate) enum Write {
     Insert,
     /// The columns of the table that change.
     Update(Vec<usize>),

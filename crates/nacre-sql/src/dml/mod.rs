@@ -23,7 +23,11 @@ mod source;
 mod statement;
 mod write;
 
+pub(crate) use assign::{push_digits, push_syntax};
 pub(crate) use cell::Cell;
-pub(crate) use change::Answer;
+pub(crate) use change::{Answer, Write};
 pub(crate) use defaults::check_default;
+pub(crate) use rows::Rows;
+pub(crate) use source::constants;
 pub(crate) use statement::{change_of, writes};
+pub(crate) use write::{apply, apply_now, tag};

@@ -25,7 +25,7 @@ pub(super) struct RowBatch {
 
 /// Rows that are being collected.
 #[derive(Debug)]
-pub(super) struct Rows {
+pub(crate) struct Rows {
     /// Columns of the table that the batches hold.
     columns: Vec<usize>,
     batches: Vec<RowBatch>,
@@ -41,7 +41,7 @@ impl RowBatch {
 
 impl Rows {
     /// Collects rows with values for `columns` of a table.
-    pub(super) fn new(columns: Vec<usize>) -> Self {
+    pub(crate) fn new(columns: Vec<usize>) -> Self {
         Self { columns, batches: Vec::new(), bytes: 0 }
     }
 
@@ -55,7 +55,7 @@ impl Rows {
     }
 
     /// Returns the number of rows.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.batches.iter().map(RowBatch::len).sum()
     }
 
@@ -64,7 +64,7 @@ impl Rows {
     ///
     /// # Errors
     /// Those of `push`; 23502; 53200 if the statement has too many rows.
-    pub(super) fn push(
+    pub(crate) fn push(
         &mut self,
         schema: &TableSchema,
         id: Option<RowId>,
@@ -131,7 +131,7 @@ impl Rows {
     ///
     /// # Errors
     /// 23502.
-    pub(super) fn check_nulls(&self, schema: &TableSchema) -> Result<()> {
+    pub(crate) fn check_nulls(&self, schema: &TableSchema) -> Result<()> {
         for batch in &self.batches {
             for (&column, buffer) in self.columns.iter().zip(&batch.columns) {
                 let definition = &schema.columns[column];

@@ -7,20 +7,21 @@ use datafusion::arrow::array::{Array, AsArray, RecordBatch};
 use datafusion::arrow::datatypes::{DataType, SchemaRef, UInt64Type};
 use datafusion::catalog::TableProvider;
 use datafusion::execution::SendableRecordBatchStream;
+use datafusion::sql::sqlparser::ast::Expr;
 use futures::StreamExt;
 use nacre_ingest::Progress;
-use nacre_store::{RowId, Table, TableSchema};
+use nacre_store::{ColumnDef, RowId, Table, TableSchema, Value, ValueRef};
 
 use super::assign;
 use super::cell::{Cell, missing};
 use super::change::Source;
 use super::defaults::compiled;
-use super::query::TARGET;
+use super::query::{TARGET, output, select, statement};
 use super::rows::Rows;
 use super::statement::check_count;
 use crate::error::{Error, ErrorKind, Result};
 use crate::planner::Planner;
-use crate::rules::DefaultValues;
+use crate::rules::{DefaultValues, Drawn};
 use crate::scan::StoredTable;
 use crate::transaction::Moment;
 
@@ -47,7 +48,11 @@ pub(super) async fn collect(
                 }
             };
             let defaults = compiled(planner, table, lists.iter().flatten())?;
-            values(&schema, &lists, outputs.as_ref(), &defaults)?
+            let asks = |column: usize| {
+                let asks = |cells: &&Vec<Cell>| cells.get(column) == Some(&Cell::Default(column));
+                lists.iter().filter(asks).count()
+            };
+            values(&schema, &lists, outputs.as_ref(), &mut defaults.draw(asks)?)?
         }
         Source::Query { query, targets, is_listed, literals } => {
             let stream = planner.start(moment, Vec::new(), query).await?;
@@ -142,21 +147,47 @@ impl Form<'_> {
     }
 }
 
+/// Computes a value for each column of `schema`; `moment` is asked for if there is something to do.
+///
+/// # Errors
+/// Those of the expressions; 22P02, 22003, 42804 and the like.
+pub(crate) async fn constants(
+    planner: &Planner,
+    moment: impl FnOnce() -> Result<Arc<Moment>>,
+    schema: &TableSchema,
+    exprs: &[Expr],
+) -> Result<Vec<Value>> {
+    let mut outputs = Vec::new();
+    let cell = |(column, expr): (&ColumnDef, &Expr)| {
+        Cell::literal(expr, column.column_type).unwrap_or_else(|| {
+            outputs.push(output(outputs.len(), expr.clone()));
+            Cell::Output { index: outputs.len() - 1, is_literal: false }
+        })
+    };
+    let cells: Vec<Cell> = schema.columns.iter().zip(exprs).map(cell).collect();
+    let computed = match outputs.is_empty() {
+        true => None,
+        false => {
+            let query = statement(select(outputs, None, Vec::new(), None)?, None)?;
+            Some(single_row(planner.start(&moment()?, Vec::new(), query).await?).await?)
+        }
+    };
+    let rows = values(schema, &[cells], computed.as_ref(), &mut Drawn::default())?;
+    let columns = rows.batches().first().map_or(&[][..], |batch| &batch.columns);
+    Ok(columns.iter().map(|column| ValueRef::of(column, 0).to_value()).collect())
+}
+
 /// Makes the rows of VALUES.
 fn values(
     schema: &TableSchema,
     lists: &[Vec<Cell>],
     outputs: Option<&RecordBatch>,
-    defaults: &DefaultValues,
+    drawn: &mut Drawn,
 ) -> Result<Rows> {
-    let asks = |column: usize| {
-        lists.iter().filter(|cells| cells.get(column) == Some(&Cell::Default(column))).count()
-    };
-    let mut drawn = defaults.draw(asks)?;
     let mut rows = Rows::new((0..schema.columns.len()).collect());
     for cells in lists {
         rows.push(schema, None, |place, column, buffer| {
-            cells[place].push(outputs.map(|outputs| (outputs, 0)), &mut drawn, column, buffer)
+            cells[place].push(outputs.map(|outputs| (outputs, 0)), drawn, column, buffer)
         })?;
     }
     Ok(rows)

@@ -39,25 +39,54 @@ impl Change {
             }
         };
         turn.log(&moment)?;
-        let mut hold = turn.lend()?;
-        let cancel = CancelOnDrop::new(&progress);
-        let (table, write) = (self.table, self.write);
-        let work = tokio::task::spawn_blocking(move || {
-            let written = write_and_commit(&mut hold, &table, &write, &rows, &progress);
-            (hold, written)
-        });
-        let (hold, written) = work.await.map_err(|error| {
-            Error::new(ErrorKind::Internal, format!("internal error: writing ended: {error}"))
-        })?;
-        cancel.disarm();
-        turn.restore(hold);
-        written?;
+        apply(turn, self.table, self.write, rows, progress).await?;
         Ok(Answer { tag, rows: answer })
     }
 }
 
+/// Writes rows on a blocking thread, and commits them if the statement is its own transaction.
+///
+/// # Errors
+/// 23505; 40001; those of committing.
+pub(crate) async fn apply(
+    turn: &mut Turn,
+    table: Arc<Table>,
+    write: Write,
+    rows: Rows,
+    progress: Arc<Progress>,
+) -> Result<()> {
+    let mut hold = turn.lend()?;
+    let cancel = CancelOnDrop::new(&progress);
+    let work = tokio::task::spawn_blocking(move || {
+        let written = write_and_commit(&mut hold, &table, &write, &rows, &progress);
+        (hold, written)
+    });
+    let (hold, written) = work.await.map_err(|error| {
+        Error::new(ErrorKind::Internal, format!("internal error: writing ended: {error}"))
+    })?;
+    cancel.disarm();
+    turn.restore(hold);
+    written
+}
+
+/// Writes a few rows at once. Whoever calls this knows that committing waits for no disk.
+///
+/// # Errors
+/// As [`apply`].
+pub(crate) fn apply_now(
+    turn: &mut Turn,
+    table: &Arc<Table>,
+    write: &Write,
+    rows: &Rows,
+) -> Result<()> {
+    let mut hold = turn.lend()?;
+    let written = write_and_commit(&mut hold, table, write, rows, &Progress::default());
+    turn.restore(hold);
+    written
+}
+
 /// Returns the command tag of a statement that changed `rows` rows.
-fn tag(verb: &str, rows: usize) -> String {
+pub(crate) fn tag(verb: &str, rows: usize) -> String {
     match verb {
         "INSERT" => format!("INSERT 0 {rows}"),
         "TRUNCATE" => "TRUNCATE TABLE".into(),

@@ -27,4 +27,5 @@ mod vectors;
 
 pub(crate) use answer::answer;
 pub(crate) use buffer_array::buffer_array;
+pub(crate) use restriction::flip;
 pub(crate) use table::{ROW_ID_COLUMN, StoredTable};

@@ -71,7 +71,7 @@ fn compare_op(op: Operator) -> Option<CompareOp> {
 }
 
 /// Returns the operator for exchanged sides.
-fn flip(op: CompareOp) -> CompareOp {
+pub(crate) fn flip(op: CompareOp) -> CompareOp {
     match op {
         CompareOp::Lt => CompareOp::Gt,
         CompareOp::Le => CompareOp::Ge,

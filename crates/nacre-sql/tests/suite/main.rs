@@ -9,6 +9,7 @@ mod depth;
 mod faults;
 mod loading;
 mod pruning;
+mod short;
 mod sqllogic;
 mod support;
 mod transactions;

@@ -1,0 +1,170 @@
+//! A prepared statement.
+
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::sql::parser::Statement as ParsedStatement;
+use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
+use nacre_column::{ColumnBuffer, ColumnType};
+use nacre_store::{ColumnDef, Store, TableSchema, Value, ValueRef};
+
+use super::substitute::substitute;
+use super::types::{infer, parameter_count};
+use crate::dml::push_syntax;
+use crate::error::{Error, ErrorKind, Result};
+use crate::from_store::from_store;
+use crate::session::{Outcome, Session, StatementIo};
+use crate::short::{Scanned, scan};
+
+/// A statement of a session that is parsed and can be run many times with different parameters.
+/// Clones share it.
+///
+/// Statements over one table that find their rows by an index, and INSERT of single rows, are
+/// planned once, too.
+#[derive(Clone, Debug)]
+pub struct Statement(Arc<Prepared>);
+
+#[derive(Debug)]
+struct Prepared {
+    sql: String,
+    /// `None` if it has a syntax of its own.
+    parsed: Option<ParsedStatement>,
+    /// `None` if it is no short statement.
+    scanned: Option<Scanned<'static>>,
+    types: Vec<Option<ColumnType>>,
+    /// The parameters as the columns of a table, which values have to fit.
+    parameters: TableSchema,
+}
+
+impl Statement {
+    /// Prepares a statement that was parsed from `sql`.
+    pub(crate) fn new(
+        store: &Store,
+        sql: &str,
+        parsed: Option<ParsedStatement>,
+        declared: &[Option<ColumnType>],
+    ) -> Result<Self> {
+        let types = match &parsed {
+            Some(ParsedStatement::Statement(inner)) => {
+                let count = parameter_count(inner)?;
+                infer(store, inner, declared, count)
+            }
+            _ => Vec::new(),
+        };
+        let column = |(index, column_type): (usize, &ColumnType)| ColumnDef {
+            name: format!("${}", index + 1),
+            column_type: *column_type,
+            is_nullable: true,
+            replicas: None,
+        };
+        let parameters = TableSchema {
+            name: "parameters".into(),
+            columns: types.iter().enumerate().map(column).collect(),
+            primary_key: None,
+            primary_key_name: String::new(),
+            replicas: None,
+        };
+        let scanned = scan(sql).map(Scanned::into_owned);
+        let types = types.into_iter().map(Some).collect();
+        Ok(Self(Arc::new(Prepared { sql: sql.into(), parsed, scanned, types, parameters })))
+    }
+
+    /// Returns the statement's text.
+    pub fn sql(&self) -> &str {
+        &self.0.sql
+    }
+
+    /// Returns the types of the parameters.
+    pub fn parameter_types(&self) -> Vec<ColumnType> {
+        self.0.parameters.columns.iter().map(|column| column.column_type).collect()
+    }
+
+    /// Returns the value that a text stands for as the parameter of that number from 0; `None` is
+    /// null.
+    ///
+    /// # Errors
+    /// 22P02, 22003 and the like; 42P02 if there is no such parameter.
+    pub fn parse_parameter(&self, index: usize, text: Option<&str>) -> Result<Value> {
+        let Some(column) = self.0.parameters.columns.get(index) else {
+            let message = format!("there is no parameter ${}", index + 1);
+            return Err(Error::new(ErrorKind::UndefinedObject, message).with_code("42P02"));
+        };
+        let Some(text) = text else { return Ok(Value::Null) };
+        let mut buffer = ColumnBuffer::new(column.column_type);
+        push_syntax(text, &mut buffer)?;
+        Ok(ValueRef::of(&buffer, 0).to_value())
+    }
+
+    /// Runs the statement in the session that prepared it. Values are in the form in which columns
+    /// of the parameters' types store them ([`Statement::parse_parameter`]).
+    ///
+    /// # Errors
+    /// 42601 if there are more or fewer values than parameters, 22003 and the like for values that
+    /// are none of the parameters' types; those of the statement.
+    pub async fn execute(&self, session: &Session, values: &[Value]) -> Result<Outcome> {
+        session.execute_prepared(self, values, StatementIo::default()).await
+    }
+
+    /// Returns the columns of the rows that the statement answers; `None` if it gives none, or if
+    /// only running it tells.
+    ///
+    /// # Errors
+    /// Those of planning it.
+    pub async fn columns(&self, session: &Session) -> Result<Option<SchemaRef>> {
+        let Some(ParsedStatement::Statement(inner)) = &self.0.parsed else { return Ok(None) };
+        if !matches!(inner.as_ref(), SqlStatement::Query(_)) {
+            return Ok(None);
+        }
+        let nulls = vec![Value::Null; self.0.types.len()];
+        match self.with_values(&nulls)? {
+            Some(query) => session.describe(query).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    pub(crate) fn types(&self) -> &[Option<ColumnType>] {
+        &self.0.types
+    }
+
+    pub(crate) fn scanned(&self) -> Option<&Scanned<'static>> {
+        self.0.scanned.as_ref()
+    }
+
+    /// The parameters as the columns of a table.
+    pub(crate) fn parameters(&self) -> &TableSchema {
+        &self.0.parameters
+    }
+
+    /// Refuses more or fewer values than parameters.
+    pub(crate) fn check_count(&self, count: usize, name: Option<&str>) -> Result<()> {
+        let expected = self.0.parameters.columns.len();
+        if count == expected {
+            return Ok(());
+        }
+        let name = name.map_or_else(String::new, |name| format!(" \"{name}\""));
+        let message = format!("wrong number of parameters for prepared statement{name}");
+        let detail = format!("Expected {expected} parameters but got {count}.");
+        Err(Error::new(ErrorKind::Syntax, message).with_detail(detail))
+    }
+
+    /// Checks values and brings them into the form of the parameters.
+    pub(crate) fn fit(&self, values: &[Value]) -> Result<Vec<Value>> {
+        self.check_count(values.len(), None)?;
+        let fit = |(index, value): (usize, &Value)| {
+            value.as_ref().fit(&self.0.parameters, index).map(ValueRef::to_value)
+        };
+        let fitted: nacre_store::Result<Vec<Value>> = values.iter().enumerate().map(fit).collect();
+        fitted.map_err(from_store)
+    }
+
+    /// Returns the statement with values, which fit, in the place of its parameters; `None` if it
+    /// has a syntax of its own.
+    pub(crate) fn with_values(&self, values: &[Value]) -> Result<Option<ParsedStatement>> {
+        let mut parsed = self.0.parsed.clone();
+        if let (Some(ParsedStatement::Statement(inner)), false) = (&mut parsed, values.is_empty()) {
+            let types: Vec<ColumnType> = self.parameter_types();
+            substitute(inner, &types, values)?;
+        }
+        Ok(parsed)
+    }
+}

@@ -1,0 +1,165 @@
+//! The plans of a session's short statements, by their text without literals.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use datafusion::sql::parser::Statement as ParsedStatement;
+use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
+use nacre_column::ColumnType;
+use nacre_store::{Store, Value};
+
+use super::operand::Inputs;
+use super::plan::{Plan, Subject};
+use super::recognise::{Named, recognise};
+use super::text::Scanned;
+use crate::error::Result;
+use crate::planner::Planner;
+use crate::session::Outcome;
+use crate::transaction::Turn;
+
+/// Texts that are kept; the oldest go first. At about 2 KiB each they take 2 MiB.
+const TEXTS_MAX: usize = 1_024;
+
+/// What is known of a text.
+enum Known {
+    /// It goes the general way, for as long as its table is that, or always.
+    General(Option<Subject>),
+    Short(Box<Plan>),
+}
+
+impl Known {
+    fn is_current(&self, store: &Store) -> bool {
+        match self {
+            Self::General(None) => true,
+            Self::General(Some(subject)) => subject.current(store).is_some(),
+            Self::Short(plan) => plan.subject.current(store).is_some(),
+        }
+    }
+}
+
+#[derive(Default)]
+struct Texts {
+    known: HashMap<String, Arc<Known>>,
+    /// In the order in which they came.
+    order: VecDeque<String>,
+}
+
+/// The short statements of a session.
+pub(crate) struct ShortStatements {
+    texts: Mutex<Texts>,
+}
+
+/// A statement that may be a short one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Candidate<'a> {
+    /// Its whole text.
+    pub(crate) sql: &'a str,
+    pub(crate) scanned: &'a Scanned<'a>,
+    /// The parameters, and their types as far as they are known.
+    pub(crate) parameters: &'a [Value],
+    pub(crate) types: &'a [Option<ColumnType>],
+}
+
+impl ShortStatements {
+    pub(crate) fn new() -> Self {
+        Self { texts: Mutex::default() }
+    }
+
+    /// Runs a statement if it is a short one; `None` if it has to go the general way.
+    ///
+    /// # Errors
+    /// 25006; those of writing rows.
+    pub(crate) async fn run(
+        &self,
+        store: &Store,
+        planner: &Planner,
+        turn: &mut Turn,
+        candidate: Candidate<'_>,
+    ) -> Result<Option<Outcome>> {
+        // What the error is, is told in the order of the general way.
+        if turn.require_sound().is_err() {
+            return Ok(None);
+        }
+        let key = key(&candidate);
+        let known = self.texts().known.get(key.as_ref()).map(Arc::clone);
+        let known = match known.filter(|known| known.is_current(store)) {
+            Some(known) => known,
+            None => {
+                let Some(known) = look_at(store, planner, turn, candidate).await? else {
+                    return Ok(None);
+                };
+                let known = Arc::new(known);
+                self.keep(key.into_owned(), &known);
+                known
+            }
+        };
+        let inputs =
+            Inputs { literals: &candidate.scanned.literals, parameters: candidate.parameters };
+        match known.as_ref() {
+            Known::General(_) => Ok(None),
+            Known::Short(plan) => plan.run(store, turn, inputs).await,
+        }
+    }
+
+    fn keep(&self, key: String, known: &Arc<Known>) {
+        let mut texts = self.texts();
+        if texts.known.insert(key.clone(), Arc::clone(known)).is_some() {
+            return;
+        }
+        texts.order.push_back(key);
+        if texts.order.len() > TEXTS_MAX
+            && let Some(oldest) = texts.order.pop_front()
+        {
+            texts.known.remove(&oldest);
+        }
+    }
+
+    fn texts(&self) -> MutexGuard<'_, Texts> {
+        self.texts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns what a statement's plan is kept under: with types, one text may have several.
+fn key<'a>(candidate: &Candidate<'a>) -> std::borrow::Cow<'a, str> {
+    let key = candidate.scanned.key.as_str();
+    match candidate.types {
+        [] => key.into(),
+        types => format!("{key}\0{types:?}").into(),
+    }
+}
+
+/// Looks at a statement that was not seen before; `None` if nothing is to be remembered of it.
+async fn look_at(
+    store: &Store,
+    planner: &Planner,
+    turn: &mut Turn,
+    candidate: Candidate<'_>,
+) -> Result<Option<Known>> {
+    let Ok(ParsedStatement::Statement(statement)) = planner.parse(&candidate.scanned.key) else {
+        return Ok(Some(Known::General(None)));
+    };
+    let Some(named) = Named::of(&statement) else {
+        return Ok(Some(Known::General(None)));
+    };
+    // The definition is looked up before the outputs are described: should it change meanwhile,
+    // the plan is not current.
+    let Some((table, subject)) = named.resolve(store) else { return Ok(None) };
+    let described = match statement.as_ref() {
+        SqlStatement::Query(_) => {
+            let moment = turn.moment(false)?;
+            let Ok(original) = planner.parse(candidate.sql) else { return Ok(None) };
+            // What cannot be planned fails on the general way, perhaps because of its literals.
+            match planner.describe(&moment, original).await {
+                Ok(described) => Some(described),
+                Err(_) => return Ok(None),
+            }
+        }
+        _ => None,
+    };
+    let action =
+        recognise(&table, subject.schema(), named.alias, &statement, candidate.types, described);
+    Ok(Some(match action {
+        Some(action) => Known::Short(Box::new(Plan { subject, action })),
+        None => Known::General(Some(subject)),
+    }))
+}

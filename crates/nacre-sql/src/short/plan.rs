@@ -1,0 +1,161 @@
+//! What a short statement does.
+
+use std::ops::Bound;
+use std::sync::{Arc, Weak};
+
+use datafusion::arrow::datatypes::SchemaRef;
+use nacre_column::CompareOp;
+use nacre_store::index::{Direction, TableIndex};
+use nacre_store::{Store, Table, TableSchema};
+
+use super::compute::Compute;
+use super::operand::Operand;
+use crate::dml::Cell;
+
+/// A statement that is ready to run.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) subject: Subject,
+    pub(super) action: Action,
+}
+
+/// The table that a plan was made for, as it was then.
+#[derive(Debug)]
+pub(super) struct Subject {
+    name: String,
+    table: Weak<Table>,
+    schema: Arc<TableSchema>,
+    /// The indexes that there were to choose from.
+    indexes: Vec<Weak<TableIndex>>,
+}
+
+/// The table of a plan that is still the same.
+#[derive(Debug)]
+pub(super) struct Current {
+    pub(super) table: Arc<Table>,
+    pub(super) indexes: Vec<Arc<TableIndex>>,
+}
+
+impl Subject {
+    pub(super) fn new(table: &Arc<Table>, schema: &Arc<TableSchema>) -> Self {
+        Self {
+            name: schema.name.clone(),
+            table: Arc::downgrade(table),
+            schema: Arc::clone(schema),
+            indexes: table.indexes().iter().map(Arc::downgrade).collect(),
+        }
+    }
+
+    pub(super) fn schema(&self) -> &Arc<TableSchema> {
+        &self.schema
+    }
+
+    /// Returns the table if it, its definition and its indexes are still the same.
+    pub(super) fn current(&self, store: &Store) -> Option<Current> {
+        let table = store.table(&self.name).ok()?;
+        let indexes = table.indexes();
+        let is_same = std::ptr::eq(self.table.as_ptr(), Arc::as_ptr(&table))
+            && Arc::ptr_eq(&self.schema, &table.schema())
+            && self.indexes.len() == indexes.len()
+            && self
+                .indexes
+                .iter()
+                .zip(&indexes)
+                .all(|(known, index)| std::ptr::eq(known.as_ptr(), Arc::as_ptr(index)));
+        is_same.then_some(Current { table, indexes })
+    }
+}
+
+/// What is done.
+#[derive(Debug)]
+pub(super) enum Action {
+    Select {
+        find: Find,
+        items: Vec<Item>,
+        limit: Option<Operand>,
+        schema: SchemaRef,
+    },
+    /// The assigned columns with their values.
+    Update {
+        find: Find,
+        assignments: Vec<(usize, Scalar)>,
+    },
+    Delete {
+        find: Find,
+    },
+    /// Rows with a value for each column of the table.
+    Insert {
+        rows: Vec<Vec<Scalar>>,
+    },
+}
+
+impl Action {
+    /// Returns the name of the statement as errors give it, unless it only reads.
+    pub(super) fn verb(&self) -> Option<&'static str> {
+        match self {
+            Self::Select { .. } => None,
+            Self::Update { .. } => Some("UPDATE"),
+            Self::Delete { .. } => Some("DELETE"),
+            Self::Insert { .. } => Some("INSERT"),
+        }
+    }
+}
+
+/// The way to the rows of a statement.
+#[derive(Debug)]
+pub(super) struct Find {
+    /// The place of the index among those of the table.
+    pub(super) index: usize,
+    /// What the first columns of the key are equal to.
+    pub(super) prefix: Vec<Operand>,
+    /// What is known of the next one.
+    pub(super) rest: KeyRest,
+    pub(super) direction: Direction,
+    /// What holds for every row, that of the key included.
+    pub(super) conditions: Vec<Condition>,
+    /// Columns of the table that are read; others are meant by their places in here.
+    pub(super) columns: Vec<usize>,
+}
+
+/// A condition on the first key column that is not equal to one value.
+#[derive(Debug)]
+pub(super) enum KeyRest {
+    OneOf(Vec<Operand>),
+    /// Unbounded on both sides if nothing is known.
+    Within(Bound<Operand>, Bound<Operand>),
+}
+
+/// A condition on one column.
+#[derive(Clone, Debug)]
+pub(super) struct Condition {
+    /// The column of the table.
+    pub(super) column: usize,
+    pub(super) test: Test,
+}
+
+/// What is asked of a column.
+#[derive(Clone, Debug)]
+pub(super) enum Test {
+    Compare(CompareOp, Operand),
+    Between(Operand, Operand),
+    OneOf(Vec<Operand>),
+    IsNull,
+    IsNotNull,
+}
+
+/// An output column.
+#[derive(Debug)]
+pub(super) enum Item {
+    /// By its place among the columns that are read.
+    Column(usize),
+    Computed(Compute),
+}
+
+/// A value that is assigned.
+#[derive(Debug)]
+pub(super) enum Scalar {
+    /// One that is written without a literal that could differ, such as NULL.
+    Fixed(Cell),
+    Given(Operand),
+    Computed(Compute),
+}

@@ -1,0 +1,563 @@
+//! From the syntax of a statement without literals to its [`Plan`], if it is a short one.
+//!
+//! Only what is known here is taken: each statement is compared with a bare one of its kind, so a
+//! clause that nobody thought of makes it go the general way.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::sql::sqlparser::ast::{
+    AssignmentTarget, BinaryOperator, Delete, Expr, FromTable, Insert, LimitClause, ObjectName,
+    OrderBy, OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr,
+    Statement, TableFactor, TableObject, TableWithJoins, Update,
+};
+use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
+use datafusion::sql::sqlparser::parser::Parser;
+use nacre_column::{ColumnType, CompareOp};
+use nacre_store::index::{Direction, IndexDef, IndexKind, TableIndex};
+use nacre_store::{ColumnDef, Store, Table, TableRules, TableSchema};
+
+use super::compute::Compute;
+use super::operand::Operand;
+use super::plan::{Action, Condition, Find, Item, KeyRest, Scalar, Subject, Test};
+use crate::dml::Cell;
+use crate::names::{fold, table_name};
+use crate::scan::flip;
+use crate::types::arrow_type;
+
+/// The one table that a statement names, and what it calls it.
+pub(super) struct Named<'a> {
+    name: &'a ObjectName,
+    pub(super) alias: Option<String>,
+}
+
+impl<'a> Named<'a> {
+    /// Looks for the table of a statement without literals; `None` if it is never a short one.
+    pub(super) fn of(statement: &'a Statement) -> Option<Self> {
+        let (name, alias) = subject_of(statement)?;
+        Some(Self { name, alias })
+    }
+
+    pub(super) fn resolve(&self, store: &Store) -> Option<(Arc<Table>, Subject)> {
+        let table = store.table(&table_name(self.name).ok()?).ok()?;
+        let subject = Subject::new(&table, &table.schema());
+        Some((table, subject))
+    }
+}
+
+/// Reads a statement without literals over one table; `None` if it is no short one. `types` are
+/// those of its parameters; `described` are the output columns that a query has on the general way.
+pub(super) fn recognise(
+    table: &Arc<Table>,
+    schema: &Arc<TableSchema>,
+    alias: Option<String>,
+    statement: &Statement,
+    types: &[Option<ColumnType>],
+    described: Option<SchemaRef>,
+) -> Option<Action> {
+    let alias = alias.unwrap_or_else(|| schema.name.clone());
+    let mut reader = Reader { table, schema, alias, types, columns: Vec::new() };
+    reader.statement(statement, described)
+}
+
+/// Returns the one table of a statement and its alias, if it is of a kind that may be short.
+fn subject_of(statement: &Statement) -> Option<(&ObjectName, Option<String>)> {
+    match statement {
+        Statement::Query(query) => match query.body.as_ref() {
+            SetExpr::Select(select) => match select.from.as_slice() {
+                [from] => single_table(from),
+                _ => None,
+            },
+            _ => None,
+        },
+        Statement::Update(update) => single_table(&update.table),
+        Statement::Delete(delete) => {
+            let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &delete.from;
+            match from.as_slice() {
+                [from] => single_table(from),
+                _ => None,
+            }
+        }
+        Statement::Insert(insert) => match &insert.table {
+            TableObject::TableName(name) => Some((name, None)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn single_table(from: &TableWithJoins) -> Option<(&ObjectName, Option<String>)> {
+    let TableFactor::Table { name, alias, .. } = &from.relation else { return None };
+    let Some(SetExpr::Select(bare)) = bare("SELECT 1 FROM t").and_then(body) else { return None };
+    // The same table without its name is that of a bare statement.
+    let mut blank = from.clone();
+    let mut known = bare.from.into_iter().next()?;
+    for one in [&mut blank, &mut known] {
+        if let TableFactor::Table { name, alias, .. } = &mut one.relation {
+            (*name, *alias) = (ObjectName(Vec::new()), None);
+        }
+    }
+    let alias = match alias {
+        None => None,
+        Some(alias) if alias.columns.is_empty() => Some(fold(&alias.name)),
+        Some(_) => return None,
+    };
+    (blank == known).then_some((name, alias))
+}
+
+fn bare(sql: &str) -> Option<Statement> {
+    Parser::new(&PostgreSqlDialect {}).try_with_sql(sql).ok()?.parse_statement().ok()
+}
+
+fn body(statement: Statement) -> Option<SetExpr> {
+    match statement {
+        Statement::Query(query) => Some(*query.body),
+        _ => None,
+    }
+}
+
+/// Whether a table has nothing that a write has to look after beyond types, nulls and keys. The
+/// definitions are taken apart so that a new part of them has to be thought of here.
+pub(super) fn is_plain(table: &Table) -> bool {
+    let TableRules { defaults, checks } = &*table.rules();
+    let schema = table.schema();
+    let TableSchema { name: _, columns, primary_key: _, primary_key_name: _, replicas: _ } =
+        schema.as_ref();
+    let has_plain_columns = columns.iter().all(|column| {
+        let ColumnDef { name: _, column_type: _, is_nullable: _, replicas: _ } = column;
+        true
+    });
+    has_plain_columns && defaults.is_empty() && checks.is_empty()
+}
+
+/// Reads the parts of a statement over one table.
+struct Reader<'a> {
+    table: &'a Arc<Table>,
+    schema: &'a Arc<TableSchema>,
+    /// What the statement calls the table.
+    alias: String,
+    types: &'a [Option<ColumnType>],
+    /// Columns that are read.
+    columns: Vec<usize>,
+}
+
+impl Reader<'_> {
+    fn statement(&mut self, statement: &Statement, described: Option<SchemaRef>) -> Option<Action> {
+        match statement {
+            Statement::Query(query) => self.query(query, described?),
+            Statement::Update(update) => self.update(update),
+            Statement::Delete(delete) => self.delete(delete),
+            Statement::Insert(insert) => self.insert(insert),
+            _ => None,
+        }
+    }
+
+    fn query(&mut self, query: &Query, described: SchemaRef) -> Option<Action> {
+        let SetExpr::Select(select) = query.body.as_ref() else { return None };
+        let Some(Statement::Query(known)) = bare("SELECT 1") else { return None };
+        let SetExpr::Select(known_select) = *known.body.clone() else { return None };
+        let mut blank_query = query.clone();
+        (blank_query.order_by, blank_query.limit_clause) = (None, None);
+        blank_query.body = known.body.clone();
+        let mut blank_select: Select = (**select).clone();
+        blank_select.projection = known_select.projection.clone();
+        (blank_select.from, blank_select.selection) = (Vec::new(), None);
+        if blank_query != *known || blank_select != *known_select {
+            return None;
+        }
+        let items = self.items(&select.projection, &described)?;
+        let order = self.order(query.order_by.as_ref())?;
+        // ORDER BY means the outputs first.
+        let is_alias = |item: &SelectItem| matches!(item, SelectItem::ExprWithAlias { .. });
+        if order.is_some() && select.projection.iter().any(is_alias) {
+            return None;
+        }
+        let limit = self.limit(query.limit_clause.as_ref())?;
+        let conditions = self.conditions(select.selection.as_ref())?;
+        // Without either, all rows are asked for.
+        if conditions.is_empty() && (order.is_none() || limit.is_none()) {
+            return None;
+        }
+        let find = self.find(conditions, order)?;
+        Some(Action::Select { find, items, limit, schema: described })
+    }
+
+    fn update(&mut self, update: &Update) -> Option<Action> {
+        let Some(Statement::Update(mut known)) = bare("UPDATE t SET a = 1") else { return None };
+        known.table = update.table.clone();
+        known.assignments = update.assignments.clone();
+        known.selection = update.selection.clone();
+        if known != *update || !is_plain(self.table) {
+            return None;
+        }
+        let mut assignments: Vec<(usize, Scalar)> = Vec::new();
+        for assignment in &update.assignments {
+            let AssignmentTarget::ColumnName(name) = &assignment.target else { return None };
+            let [part] = name.0.as_slice() else { return None };
+            let column = self.schema.column_index(&fold(part.as_ident()?))?;
+            let is_key = |index: &Arc<TableIndex>| index.definition().columns.contains(&column);
+            let is_twice = assignments.iter().any(|(known, _)| *known == column);
+            // The order in which rows get new keys decides whether they meet others.
+            if is_twice || self.table.indexes().iter().any(is_key) {
+                return None;
+            }
+            assignments.push((column, self.scalar(&assignment.value, column)?));
+        }
+        let conditions = self.conditions(update.selection.as_ref())?;
+        let find = self.find(conditions, None)?;
+        Some(Action::Update { find, assignments })
+    }
+
+    fn delete(&mut self, delete: &Delete) -> Option<Action> {
+        let Some(Statement::Delete(mut known)) = bare("DELETE FROM t") else { return None };
+        known.from = delete.from.clone();
+        known.selection = delete.selection.clone();
+        if known != *delete || !is_plain(self.table) {
+            return None;
+        }
+        let conditions = self.conditions(delete.selection.as_ref())?;
+        Some(Action::Delete { find: self.find(conditions, None)? })
+    }
+
+    fn insert(&mut self, insert: &Insert) -> Option<Action> {
+        let Some(Statement::Insert(mut known)) = bare("INSERT INTO t VALUES (1)") else {
+            return None;
+        };
+        let SetExpr::Values(values) = insert.source.as_ref()?.body.as_ref() else { return None };
+        let mut source = known.source.take()?;
+        *source.body = SetExpr::Values(values.clone());
+        known.source = Some(source);
+        known.table = insert.table.clone();
+        known.columns = insert.columns.clone();
+        if known != *insert || !is_plain(self.table) {
+            return None;
+        }
+        let targets: Vec<usize> = match insert.columns.as_slice() {
+            [] => (0..self.schema.columns.len()).collect(),
+            names => names.iter().map(|name| self.target(name)).collect::<Option<_>>()?,
+        };
+        let is_listed = !insert.columns.is_empty();
+        let mut rows = Vec::with_capacity(values.rows.len());
+        for row in &values.rows {
+            let count = row.content.len();
+            if count > targets.len() || (is_listed && count < targets.len()) {
+                return None;
+            }
+            let null = || Scalar::Fixed(Cell::Null);
+            let mut scalars: Vec<Scalar> = self.schema.columns.iter().map(|_| null()).collect();
+            let mut seen = vec![false; scalars.len()];
+            for (&target, expr) in targets.iter().zip(&row.content) {
+                let scalar = self.scalar(expr, target)?;
+                if matches!(scalar, Scalar::Computed(_))
+                    || std::mem::replace(&mut seen[target], true)
+                {
+                    return None;
+                }
+                scalars[target] = scalar;
+            }
+            rows.push(scalars);
+        }
+        let is_even =
+            values.rows.windows(2).all(|two| two[0].content.len() == two[1].content.len());
+        is_even.then_some(Action::Insert { rows })
+    }
+
+    fn target(&self, name: &ObjectName) -> Option<usize> {
+        match name.0.as_slice() {
+            [part] => self.schema.column_index(&fold(part.as_ident()?)),
+            _ => None,
+        }
+    }
+
+    fn items(&mut self, projection: &[SelectItem], described: &SchemaRef) -> Option<Vec<Item>> {
+        let mut items = Vec::with_capacity(described.fields().len());
+        for item in projection {
+            match item {
+                SelectItem::Wildcard(options) if options.to_string().is_empty() => {}
+                SelectItem::QualifiedWildcard(
+                    SelectItemQualifiedWildcardKind::ObjectName(name),
+                    options,
+                ) if options.to_string().is_empty() => match name.0.as_slice() {
+                    [part] if fold(part.as_ident()?) == self.alias => {}
+                    _ => return None,
+                },
+                SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => {
+                    items.push(self.item(expr)?);
+                    continue;
+                }
+                _ => return None,
+            }
+            for column in 0..self.schema.columns.len() {
+                items.push(Item::Column(self.place(column)));
+            }
+        }
+        let is_same = items.len() == described.fields().len()
+            && items.iter().zip(described.fields()).all(|(item, field)| match item {
+                Item::Column(place) => {
+                    let column_type = self.schema.columns[self.columns[*place]].column_type;
+                    *field.data_type() == arrow_type(column_type)
+                }
+                Item::Computed(compute) => compute.has_type(field.data_type()),
+            });
+        is_same.then_some(items)
+    }
+
+    fn item(&mut self, expr: &Expr) -> Option<Item> {
+        match self.column(expr) {
+            Some(column) => Some(Item::Column(self.place(column))),
+            None => self.compute(expr).map(Item::Computed),
+        }
+    }
+
+    fn compute(&mut self, expr: &Expr) -> Option<Compute> {
+        let (schema, types) = (Arc::clone(self.schema), self.types);
+        Compute::of(expr, types, &mut |expr| {
+            let column = self.column(expr)?;
+            Some((self.place(column), schema.columns[column].column_type))
+        })
+    }
+
+    /// Reads a value that is assigned to a column.
+    fn scalar(&mut self, expr: &Expr, target: usize) -> Option<Scalar> {
+        let column_type = self.schema.columns[target].column_type;
+        if let Some(operand) = Operand::of(expr) {
+            return self.is_typed(&operand, column_type).then_some(Scalar::Given(operand));
+        }
+        if let Some(cell) = Cell::literal(expr, column_type) {
+            return Some(Scalar::Fixed(cell));
+        }
+        let compute = self.compute(expr)?;
+        compute.fits(column_type).then_some(Scalar::Computed(compute))
+    }
+
+    /// Whether an operand, if it is a parameter, has the type of a column.
+    fn is_typed(&self, operand: &Operand, column_type: ColumnType) -> bool {
+        use ColumnType::{BigInt, Char, Integer, SmallInt, Varchar};
+        let Operand::Parameter(index) = operand else { return true };
+        match (self.types.get(*index).copied().flatten(), column_type) {
+            (Some(SmallInt | Integer | BigInt), SmallInt | Integer | BigInt) => true,
+            (Some(Varchar { max_chars: None }), Varchar { .. }) => true,
+            (Some(found), Char { .. }) => found == column_type,
+            (Some(found), expected) => found == expected,
+            (None, _) => false,
+        }
+    }
+
+    /// Returns the place of a column among those that are read.
+    fn place(&mut self, column: usize) -> usize {
+        match self.columns.iter().position(|&known| known == column) {
+            Some(place) => place,
+            None => {
+                self.columns.push(column);
+                self.columns.len() - 1
+            }
+        }
+    }
+
+    /// Returns the column that an expression names.
+    fn column(&self, expr: &Expr) -> Option<usize> {
+        match expr {
+            Expr::Identifier(ident) => self.schema.column_index(&fold(ident)),
+            Expr::CompoundIdentifier(parts) => match parts.as_slice() {
+                [table, column] if fold(table) == self.alias => {
+                    self.schema.column_index(&fold(column))
+                }
+                _ => None,
+            },
+            Expr::Nested(inner) => self.column(inner),
+            _ => None,
+        }
+    }
+
+    fn conditions(&mut self, selection: Option<&Expr>) -> Option<Vec<Condition>> {
+        let mut conditions = Vec::new();
+        let mut open: Vec<&Expr> = selection.into_iter().collect();
+        while let Some(expr) = open.pop() {
+            match expr {
+                Expr::BinaryOp { left, op: BinaryOperator::And, right } => {
+                    open.push(right);
+                    open.push(left);
+                }
+                Expr::Nested(inner) => open.push(inner),
+                other => {
+                    let condition = self.condition(other)?;
+                    self.place(condition.column);
+                    conditions.push(condition);
+                }
+            }
+        }
+        Some(conditions)
+    }
+
+    fn condition(&self, expr: &Expr) -> Option<Condition> {
+        let operand = |column: usize, expr: &Expr| {
+            let operand = Operand::of(expr)?;
+            let column_type = self.schema.columns[column].column_type;
+            self.is_typed(&operand, column_type).then_some(operand)
+        };
+        let (column, test) = match expr {
+            Expr::BinaryOp { left, op, right } => {
+                let op = compare_op(op)?;
+                match (self.column(left), self.column(right)) {
+                    (Some(column), None) => (column, Test::Compare(op, operand(column, right)?)),
+                    (None, Some(column)) => {
+                        (column, Test::Compare(flip(op), operand(column, left)?))
+                    }
+                    _ => return None,
+                }
+            }
+            Expr::Between { expr, negated: false, low, high } => {
+                let column = self.column(expr)?;
+                (column, Test::Between(operand(column, low)?, operand(column, high)?))
+            }
+            Expr::InList { expr, list, negated: false } => {
+                let column = self.column(expr)?;
+                let list = list.iter().map(|value| operand(column, value));
+                (column, Test::OneOf(list.collect::<Option<_>>()?))
+            }
+            Expr::IsNull(expr) => (self.column(expr)?, Test::IsNull),
+            Expr::IsNotNull(expr) => (self.column(expr)?, Test::IsNotNull),
+            _ => return None,
+        };
+        Some(Condition { column, test })
+    }
+
+    /// Reads ORDER BY: the columns and the one direction of all; `Some(None)` without one.
+    #[allow(clippy::option_option, reason = "an order that is not known, and none, are two things")]
+    fn order(&self, order: Option<&OrderBy>) -> Option<Option<(Vec<usize>, Direction)>> {
+        let Some(order) = order else { return Some(None) };
+        let OrderByKind::Expressions(items) = &order.kind else { return None };
+        let mut columns = Vec::with_capacity(items.len());
+        let is_descending = items.first()?.options.asc == Some(false);
+        for item in items {
+            let column = self.column(&item.expr)?;
+            let is_known = item.options.nulls_first.is_none()
+                && item.with_fill.is_none()
+                && (item.options.asc == Some(false)) == is_descending
+                && !self.schema.columns[column].is_nullable;
+            if !is_known {
+                return None;
+            }
+            columns.push(column);
+        }
+        let direction = if is_descending { Direction::Descending } else { Direction::Ascending };
+        order.interpolate.is_none().then_some(Some((columns, direction)))
+    }
+
+    #[allow(clippy::option_option, reason = "a limit that is not known, and none, are two things")]
+    fn limit(&self, limit: Option<&LimitClause>) -> Option<Option<Operand>> {
+        match limit {
+            None => Some(None),
+            Some(LimitClause::LimitOffset { limit: Some(limit), offset: None, limit_by })
+                if limit_by.is_empty() =>
+            {
+                let operand = Operand::of(limit)?;
+                self.is_typed(&operand, ColumnType::BigInt).then_some(Some(operand))
+            }
+            Some(_) => None,
+        }
+    }
+
+    /// Chooses the index that knows most of the key.
+    fn find(
+        &self,
+        conditions: Vec<Condition>,
+        order: Option<(Vec<usize>, Direction)>,
+    ) -> Option<Find> {
+        let mut best: Option<(usize, Find)> = None;
+        for (place, index) in self.table.indexes().iter().enumerate() {
+            let found = self.find_by(index.definition(), &conditions, order.as_ref());
+            let Some((rank, find)) =
+                found.map(|(rank, find)| (rank, Find { index: place, ..find }))
+            else {
+                continue;
+            };
+            if best.as_ref().is_none_or(|(known, _)| rank > *known) {
+                best = Some((rank, find));
+            }
+        }
+        best.map(|(_, find)| find)
+    }
+
+    fn find_by(
+        &self,
+        definition: &IndexDef,
+        conditions: &[Condition],
+        order: Option<&(Vec<usize>, Direction)>,
+    ) -> Option<(usize, Find)> {
+        let equal = |column: &usize| {
+            conditions.iter().find_map(|condition| match &condition.test {
+                Test::Compare(CompareOp::Eq, operand) if condition.column == *column => {
+                    Some(operand.clone())
+                }
+                _ => None,
+            })
+        };
+        let prefix: Vec<Operand> = definition.columns.iter().map_while(equal).collect();
+        let next = definition.columns.get(prefix.len());
+        let rest = match next {
+            Some(&column) => key_rest(column, conditions),
+            None => KeyRest::Within(Bound::Unbounded, Bound::Unbounded),
+        };
+        let is_list = matches!(rest, KeyRest::OneOf(_));
+        let is_known = is_list
+            || matches!(&rest, KeyRest::Within(low, high)
+                if !matches!((low, high), (Bound::Unbounded, Bound::Unbounded)));
+        let is_point = next.is_none() || (is_list && prefix.len() + 1 == definition.columns.len());
+        if definition.kind == IndexKind::Hash && !is_point {
+            return None;
+        }
+        let direction = match order {
+            None => Direction::Ascending,
+            Some((columns, direction)) => {
+                // Columns that are equal to one value order nothing.
+                let open: Vec<usize> =
+                    columns.iter().copied().filter(|column| equal(column).is_none()).collect();
+                definition.columns[prefix.len()..].starts_with(&open).then_some(*direction)?
+            }
+        };
+        let rank = prefix.len() * 4 + usize::from(is_known) * 2 + usize::from(is_list);
+        if rank == 0 && order.is_none() {
+            return None;
+        }
+        let (columns, conditions) = (self.columns.clone(), conditions.to_vec());
+        Some((rank, Find { index: 0, prefix, rest, direction, conditions, columns }))
+    }
+}
+
+/// Returns what the conditions say of a key column that is not equal to one value.
+fn key_rest(column: usize, conditions: &[Condition]) -> KeyRest {
+    let (mut low, mut high) = (Bound::Unbounded, Bound::Unbounded);
+    for condition in conditions.iter().filter(|condition| condition.column == column) {
+        let (new_low, new_high) = match condition.test.clone() {
+            Test::OneOf(list) => return KeyRest::OneOf(list),
+            Test::Between(low, high) => (Bound::Included(low), Bound::Included(high)),
+            Test::Compare(CompareOp::Gt, value) => (Bound::Excluded(value), Bound::Unbounded),
+            Test::Compare(CompareOp::Ge, value) => (Bound::Included(value), Bound::Unbounded),
+            Test::Compare(CompareOp::Lt, value) => (Bound::Unbounded, Bound::Excluded(value)),
+            Test::Compare(CompareOp::Le, value) => (Bound::Unbounded, Bound::Included(value)),
+            _ => continue,
+        };
+        // The others hold, too, when each row is looked at.
+        if matches!(low, Bound::Unbounded) {
+            low = new_low;
+        }
+        if matches!(high, Bound::Unbounded) {
+            high = new_high;
+        }
+    }
+    KeyRest::Within(low, high)
+}
+
+fn compare_op(op: &BinaryOperator) -> Option<CompareOp> {
+    Some(match op {
+        BinaryOperator::Eq => CompareOp::Eq,
+        BinaryOperator::NotEq => CompareOp::Ne,
+        BinaryOperator::Lt => CompareOp::Lt,
+        BinaryOperator::LtEq => CompareOp::Le,
+        BinaryOperator::Gt => CompareOp::Gt,
+        BinaryOperator::GtEq => CompareOp::Ge,
+        _ => return None,
+    })
+}
