@@ -15,7 +15,7 @@ use crate::from_datafusion::from_datafusion;
 use crate::names::CATALOG;
 use crate::scan::answer;
 use crate::transaction::Moment;
-use crate::{columns, explain, rewrite, support};
+use crate::{columns, dml, explain, rewrite, support};
 
 /// What planning needs; clones share it.
 #[derive(Clone)]
@@ -44,9 +44,15 @@ impl Planner {
     /// `Syntax`, and `not supported` for statements that the parser does not know.
     pub(crate) fn parse(&self, sql: &str) -> Result<ParsedStatement> {
         let dialect = self.state.config_options().sql_parser.dialect;
-        self.state
-            .sql_to_statement(sql, &dialect)
-            .map_err(|error| support::unsupported(sql).unwrap_or_else(|| from_datafusion(error)))
+        let parsed = self.state.sql_to_statement(sql, &dialect);
+        let parsed = match parsed {
+            Ok(parsed) => return Ok(parsed),
+            Err(error) => match dml::readable(sql) {
+                Some(readable) => self.state.sql_to_statement(&readable, &dialect),
+                None => Err(error),
+            },
+        };
+        parsed.map_err(|error| support::unsupported(sql).unwrap_or_else(|| from_datafusion(error)))
     }
 
     /// Plans a statement that only reads and starts it. `tables` are there for it alone, in

@@ -17,7 +17,7 @@ use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
 use datafusion::optimizer::analyzer::resolve_grouping_function::ResolveGroupingFunction;
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
 use datafusion::prelude::SessionConfig;
-use datafusion::sql::parser::Statement as ParsedStatement;
+use datafusion::sql::parser::{ExplainStatement, Statement as ParsedStatement};
 use datafusion::sql::sqlparser::ast::{ObjectType, Statement as SqlStatement};
 use nacre_column::ColumnType;
 use nacre_ingest::Progress;
@@ -315,6 +315,9 @@ impl Session {
     ) -> Result<Outcome> {
         let inner = match statement {
             ParsedStatement::Statement(inner) => inner,
+            ParsedStatement::Explain(explain) if dml::explains(&explain) => {
+                return self.explain(turn, explain, io).await;
+            }
             other => {
                 turn.require_sound()?;
                 return self.read(turn, other).await;
@@ -367,6 +370,23 @@ impl Session {
                 Ok(Outcome::Rows { schema: stream.schema(), stream })
             }
         }
+    }
+
+    /// Runs EXPLAIN of a statement that changes rows.
+    async fn explain(
+        &self,
+        mut turn: Turn,
+        explain: ExplainStatement,
+        io: StatementIo,
+    ) -> Result<Outcome> {
+        turn.require_sound()?;
+        if explain.options.analyze {
+            turn.require_writable("EXPLAIN ANALYZE")?;
+        }
+        let progress = io.progress.unwrap_or_default();
+        let stream = dml::explain(&self.store, &self.planner, &mut turn, explain, progress).await?;
+        turn.done(false);
+        Ok(Outcome::Rows { schema: stream.schema(), stream })
     }
 
     /// Starts a statement that only reads.

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `nacre_replicas` | replica of a column: where it lies, in which format, whether it is whole |
 //! | `nacre_indexes` | index: its columns, what it is there for, how large it is |
+//! | `nacre_transactions` | transaction that has not ended |
 //! | `nacre_wear` | domain, column and cause: bytes written since the database was opened |
 //!
 //! A query sees what held when it was planned. The views are in the schema `nacre_catalog` and are
@@ -13,7 +14,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use datafusion::arrow::array::{
-    ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, StringViewArray,
+    ArrayRef, BooleanArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringViewArray,
 };
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::{SchemaProvider, Session, TableProvider};
@@ -29,16 +30,18 @@ use nacre_store::Store;
 enum View {
     Indexes,
     Replicas,
+    Transactions,
     Wear,
 }
 
 impl View {
-    const ALL: [View; 3] = [View::Indexes, View::Replicas, View::Wear];
+    const ALL: [View; 4] = [View::Indexes, View::Replicas, View::Transactions, View::Wear];
 
     fn name(self) -> &'static str {
         match self {
             View::Indexes => "nacre_indexes",
             View::Replicas => "nacre_replicas",
+            View::Transactions => "nacre_transactions",
             View::Wear => "nacre_wear",
         }
     }
@@ -71,6 +74,13 @@ impl View {
                 ("bytes", DataType::Int64),
                 ("state", DataType::Utf8View),
                 ("reads", DataType::Int64),
+            ],
+            View::Transactions => &[
+                ("transaction", DataType::Int64),
+                ("isolation_level", DataType::Utf8View),
+                ("snapshot", DataType::Int64),
+                ("commits_since", DataType::Int64),
+                ("age_seconds", DataType::Float64),
             ],
             View::Wear => &[
                 ("domain", DataType::Utf8View),
@@ -117,6 +127,20 @@ impl View {
                     numbers(rows.iter().map(|row| row.bytes)),
                     texts(rows.iter().map(|row| Some(row.state.to_string()))),
                     numbers(rows.iter().map(|row| row.reads)),
+                ]
+            }
+            View::Transactions => {
+                let rows = store.transactions();
+                let last = store.last_commit();
+                vec![
+                    // Ids of transactions begin at 2^63.
+                    numbers(rows.iter().map(|row| row.tx.0 & i64::MAX as u64)),
+                    texts(rows.iter().map(|row| Some(row.level.to_string()))),
+                    numbers(rows.iter().map(|row| row.start.0)),
+                    numbers(rows.iter().map(|row| last.0.saturating_sub(row.start.0))),
+                    Arc::new(Float64Array::from_iter_values(
+                        rows.iter().map(|row| row.age.as_secs_f64()),
+                    )),
                 ]
             }
             View::Wear => {

@@ -24,6 +24,7 @@ use nacre_pmem::{DirectoryLock, Domain};
 use crate::accounting::WearOwner;
 use crate::domains::{DRAM_DOMAIN, Domains};
 use crate::error::{Error, Result};
+use crate::id::CommitTs;
 use crate::load::Load;
 use crate::manifest::{
     DatabaseId, LoadId, LoadRecord, Manifest, PartRecord, PartsChange, Record, TableId,
@@ -395,6 +396,11 @@ impl Store {
 
     pub(crate) fn wake(&self) {
         self.shared.waker.wake();
+    }
+
+    /// Returns the last commit that transactions see which begin now.
+    pub fn last_commit(&self) -> CommitTs {
+        self.shared.transactions.now()
     }
 
     /// Lists the transactions that have not ended, the oldest snapshot first.

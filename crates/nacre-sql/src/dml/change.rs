@@ -8,6 +8,10 @@ use datafusion::sql::sqlparser::ast::{Ident, SelectItem};
 use nacre_store::Table;
 
 use super::cell::Cell;
+use super::conflict::OnConflict;
+use super::merge::MergeClause;
+use super::others::Others;
+use super::rows::Rows;
 
 /// A statement that changes rows of a table.
 #[derive(Debug)]
@@ -16,6 +20,8 @@ pub(crate) struct Change {
     pub(super) source: Source,
     pub(super) write: Write,
     pub(super) returning: Option<Returning>,
+    /// What an INSERT does about keys that are there already.
+    pub(super) on_conflict: Option<OnConflict>,
     /// `INSERT` and so on, as errors name it.
     pub(crate) verb: &'static str,
 }
@@ -31,12 +37,26 @@ pub(super) enum Source {
     /// Rows that are there: the first output is the row's id. `columns` of the table get a value
     /// each.
     Found { query: ParsedStatement, columns: Vec<usize>, cells: Vec<Cell> },
+    /// The rows of these and the statement's table, all of them.
+    Whole { query: ParsedStatement, others: Vec<Change> },
+    /// Pairs of a row, or none, and what it is merged with; see [`super::merge`].
+    Merged { query: ParsedStatement, clauses: Vec<MergeClause> },
+}
+
+/// What is done with rows of a table.
+#[derive(Debug)]
+pub(crate) struct Step {
+    pub(crate) table: Arc<Table>,
+    pub(crate) write: Write,
+    pub(crate) rows: Rows,
 }
 
 /// What is done with each row.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Write {
     Insert,
+    /// Rows of which no key of these constraints was there a moment ago.
+    InsertUnlessRaced(Vec<String>),
     /// The columns of the table that change.
     Update(Vec<usize>),
     Delete,
@@ -47,10 +67,19 @@ pub(crate) enum Write {
 pub(super) struct Returning {
     pub(super) items: Vec<SelectItem>,
     pub(super) name: Ident,
+    /// The tables of FROM or USING.
+    pub(super) others: Option<Others>,
 }
 
 /// What a statement that changed rows answers.
 pub(crate) struct Answer {
     pub(crate) tag: String,
     pub(crate) rows: Option<SendableRecordBatchStream>,
+}
+
+impl Returning {
+    /// Returns the outputs that the query for the rows has for RETURNING of other tables.
+    pub(super) fn items_of_others(&self) -> Vec<SelectItem> {
+        self.others.as_ref().map(Others::items).unwrap_or_default()
+    }
 }

@@ -1,10 +1,11 @@
-//! Statements that change rows: INSERT, UPDATE, DELETE, TRUNCATE.
+//! Statements that change rows: INSERT, UPDATE, DELETE, MERGE, TRUNCATE.
 //!
 //! 1. [`statement`] turns the syntax into a [`change::Change`]: the table, a query for the rows
 //!    ([`query`]) and where each column's value comes from ([`cell`], [`defaults`]).
 //! 2. [`source`] runs the query over the statement's snapshot and collects its rows, each value
 //!    brought into the type of its column ([`assign`]) in batches ([`rows`]), and checks them.
-//! 3. [`returning`] computes what RETURNING asks for.
+//! 3. [`conflict`] sorts the rows of ON CONFLICT, [`merge`] those of MERGE, by what is to be done
+//!    with them; [`returning`] computes what RETURNING asks for, [`others`] of further tables.
 //! 4. [`write`] hands the rows to the transaction, on a blocking thread.
 //!
 //! # Invariants
@@ -15,7 +16,11 @@
 mod assign;
 mod cell;
 mod change;
+mod conflict;
 mod defaults;
+mod explain;
+mod merge;
+mod others;
 mod query;
 mod returning;
 mod rows;
@@ -25,8 +30,10 @@ mod write;
 
 pub(crate) use assign::{push_digits, push_syntax};
 pub(crate) use cell::Cell;
-pub(crate) use change::{Answer, Write};
+pub(crate) use change::{Answer, Step, Write};
 pub(crate) use defaults::check_default;
+pub(crate) use explain::{explain, explains};
+pub(crate) use merge::readable;
 pub(crate) use rows::Rows;
 pub(crate) use source::constants;
 pub(crate) use statement::{change_of, writes};

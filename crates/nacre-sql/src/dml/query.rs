@@ -32,18 +32,50 @@ pub(super) fn select(
             format!("SELECT 1 FROM {STATEMENT_SCHEMA}.{table} AS {name}")
         }
     };
-    let parsed = Parser::new(&PostgreSqlDialect {})
-        .try_with_sql(&sql)
-        .and_then(|mut parser| parser.parse_query());
-    let mut query = *parsed.map_err(|error| from_parser(&error))?;
-    let SetExpr::Select(body) = query.body.as_mut() else {
-        return Err(Error::new(ErrorKind::Internal, "internal error: SELECT 1 is no SELECT"));
-    };
-    let body: &mut Select = body;
+    let (mut query, mut body) = parsed(&sql)?;
     body.projection = projection;
     body.from.extend(others);
     body.selection = selection;
+    *query.body = SetExpr::Select(body);
     Ok(query)
+}
+
+/// Makes `SELECT projection` from a table of the statement and others that have the same number in
+/// `column`.
+pub(super) fn select_joined(
+    projection: Vec<SelectItem>,
+    (table, name): (&str, &Ident),
+    others: &[(&str, &Ident)],
+    column: &str,
+) -> Result<Query> {
+    let name = quoted(name);
+    let mut sql = format!("SELECT 1 FROM {STATEMENT_SCHEMA}.\"{table}\" AS {name}");
+    for (other, other_name) in others {
+        let other_name = quoted(other_name);
+        sql.push_str(&format!(
+            " JOIN {STATEMENT_SCHEMA}.\"{other}\" AS {other_name} \
+             ON {name}.\"{column}\" = {other_name}.\"{column}\""
+        ));
+    }
+    let (mut query, mut body) = parsed(&sql)?;
+    body.projection = projection;
+    *query.body = SetExpr::Select(body);
+    Ok(query)
+}
+
+/// Parses a query that is one SELECT.
+pub(super) fn parsed(sql: &str) -> Result<(Query, Box<Select>)> {
+    let parsed = Parser::new(&PostgreSqlDialect {})
+        .try_with_sql(sql)
+        .and_then(|mut parser| parser.parse_query());
+    let query = *parsed.map_err(|error| from_parser(&error))?;
+    match query.body.as_ref() {
+        SetExpr::Select(body) => {
+            let body = body.clone();
+            Ok((query, body))
+        }
+        _ => Err(Error::new(ErrorKind::Internal, "internal error: SELECT 1 is no SELECT")),
+    }
 }
 
 /// Makes a statement of a query, with the `WITH` that stood before the statement it is part of.
@@ -73,10 +105,12 @@ pub(super) fn column(name: &Ident, column: &str) -> SelectItem {
 
 /// Returns the item for the output of that number.
 pub(super) fn output(number: usize, expr: Expr) -> SelectItem {
-    SelectItem::ExprWithAlias {
-        expr,
-        alias: Ident::with_quote('"', format!("nacre output {number}")),
-    }
+    output_named(&format!("nacre output {number}"), expr)
+}
+
+/// Returns the item for an output of that name.
+pub(super) fn output_named(name: &str, expr: Expr) -> SelectItem {
+    SelectItem::ExprWithAlias { expr, alias: Ident::with_quote('"', name) }
 }
 
 /// Returns a name as it is after folding, so that it means the same wherever it is put.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{ArrayRef, RecordBatch};
-use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::array::{ArrayRef, RecordBatch, UInt64Array};
+use datafusion::arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use datafusion::catalog::TableProvider;
 use datafusion::common::internal_datafusion_err;
 use datafusion::datasource::MemTable;
@@ -13,7 +13,8 @@ use futures::{StreamExt, stream};
 use nacre_store::TableSchema;
 
 use super::change::Returning;
-use super::query::{self, CHANGED, select};
+use super::others::{OtherRows, OtherTable, ROW_COLUMN, expand, row_field, tables};
+use super::query::{self, CHANGED, select_joined};
 use super::rows::{RowBatch, Rows};
 use crate::error::Result;
 use crate::from_datafusion::from_datafusion;
@@ -22,8 +23,9 @@ use crate::scan::buffer_array;
 use crate::transaction::Moment;
 use crate::types::arrow_schema;
 
-/// Computes what RETURNING asks for. Nothing is written yet, so an error in it changes nothing,
-/// and its subqueries see what the statement sees.
+/// Computes what RETURNING asks for of all `rows`; `others` has those of the other tables that the
+/// first of them were found with. Nothing is written yet, so an error in it changes nothing, and
+/// its subqueries see what the statement sees.
 ///
 /// # Errors
 /// Those of the query.
@@ -31,20 +33,36 @@ pub(super) async fn returned(
     planner: &Planner,
     moment: &Arc<Moment>,
     schema: &TableSchema,
-    returning: Returning,
-    rows: &Rows,
+    returning: &Returning,
+    rows: &[&Rows],
+    others: &OtherRows,
 ) -> Result<SendableRecordBatchStream> {
-    let Returning { items, name } = returning;
+    let name = &returning.name;
     let arrow = arrow_schema(schema);
-    let batches: Vec<RecordBatch> = rows
-        .batches()
-        .iter()
-        .map(|batch| record_batch(schema, &arrow, rows.columns(), batch).map_err(from_datafusion))
-        .collect::<Result<_>>()?;
+    let fields: Vec<FieldRef> =
+        arrow.fields().iter().cloned().chain([Arc::new(row_field())]).collect();
+    let arrow = Arc::new(Schema::new(fields));
+    let (mut batches, mut count) = (Vec::new(), 0);
+    for rows in rows {
+        for batch in rows.batches() {
+            let made = record_batch(schema, &arrow, rows.columns(), batch, count);
+            batches.push(made.map_err(from_datafusion)?);
+            count += batch.len() as u64;
+        }
+    }
     let changed: Arc<dyn TableProvider> = Arc::new(MemTable::try_new(arrow, vec![batches])?);
-    let query = select(items, Some((CHANGED, &name)), Vec::new(), None)?;
+    let others: Vec<OtherTable> = match &returning.others {
+        Some(named) => tables(named, others)?,
+        None => Vec::new(),
+    };
+    let columns: Vec<String> = schema.columns.iter().map(|column| column.name.clone()).collect();
+    let items = expand(returning.items.clone(), name, &columns, &others);
+    let joined: Vec<_> = others.iter().map(|other| (other.table, &other.name)).collect();
+    let query = select_joined(items, (CHANGED, name), &joined, ROW_COLUMN)?;
     let query = query::statement(query, None)?;
-    let mut answer = planner.start(moment, vec![(CHANGED, changed)], query).await?;
+    let mut all = vec![(CHANGED, changed)];
+    all.extend(others.into_iter().map(|other| (other.table, other.provider)));
+    let mut answer = planner.start(moment, all, query).await?;
     let schema = answer.schema();
     let mut batches = Vec::new();
     while let Some(batch) = answer.next().await {
@@ -53,12 +71,13 @@ pub(super) async fn returned(
     Ok(Box::pin(RecordBatchStreamAdapter::new(schema, stream::iter(batches))))
 }
 
-/// Returns rows with all columns of the table, in its order.
+/// Returns rows with all columns of the table, in its order, and their numbers from `first`.
 fn record_batch(
     schema: &TableSchema,
     arrow: &SchemaRef,
     columns: &[usize],
     batch: &RowBatch,
+    first: u64,
 ) -> datafusion::common::Result<RecordBatch> {
     let array = |column: usize| -> datafusion::common::Result<ArrayRef> {
         let place = columns.iter().position(|&held| held == column);
@@ -67,6 +86,9 @@ fn record_batch(
             .ok_or_else(|| internal_datafusion_err!("column {column} is not returned"))?;
         Ok(buffer_array(buffer)?)
     };
-    let arrays = (0..schema.columns.len()).map(array).collect::<datafusion::common::Result<_>>()?;
+    let arrays = (0..schema.columns.len()).map(array);
+    let mut arrays = arrays.collect::<datafusion::common::Result<Vec<ArrayRef>>>()?;
+    let numbers = first..first + batch.len() as u64;
+    arrays.push(Arc::new(UInt64Array::from_iter_values(numbers)));
     Ok(RecordBatch::try_new(Arc::clone(arrow), arrays)?)
 }

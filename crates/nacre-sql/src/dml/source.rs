@@ -16,6 +16,7 @@ use super::assign;
 use super::cell::{Cell, missing};
 use super::change::Source;
 use super::defaults::compiled;
+use super::others::OtherRows;
 use super::query::{TARGET, output, select, statement};
 use super::rows::Rows;
 use super::statement::check_count;
@@ -34,8 +35,9 @@ pub(super) async fn collect(
     planner: &Planner,
     moment: &Arc<Moment>,
     table: &Arc<Table>,
-    source: Source,
+    source: &Source,
     progress: &Progress,
+    others: Option<&mut OtherRows>,
 ) -> Result<Rows> {
     let schema = table.schema();
     let rows = match source {
@@ -43,7 +45,7 @@ pub(super) async fn collect(
             let outputs = match query {
                 None => None,
                 Some(query) => {
-                    let stream = planner.start(moment, Vec::new(), query).await?;
+                    let stream = planner.start(moment, Vec::new(), query.clone()).await?;
                     Some(single_row(stream).await?)
                 }
             };
@@ -52,53 +54,93 @@ pub(super) async fn collect(
                 let asks = |cells: &&Vec<Cell>| cells.get(column) == Some(&Cell::Default(column));
                 lists.iter().filter(asks).count()
             };
-            values(&schema, &lists, outputs.as_ref(), &mut defaults.draw(asks)?)?
+            values(&schema, lists, outputs.as_ref(), &mut defaults.draw(asks)?)?
         }
         Source::Query { query, targets, is_listed, literals } => {
-            let stream = planner.start(moment, Vec::new(), query).await?;
-            check_count(targets.len(), stream.schema().fields().len(), is_listed)?;
+            let stream = planner.start(moment, Vec::new(), query.clone()).await?;
+            check_count(targets.len(), stream.schema().fields().len(), *is_listed)?;
             let mut cells = Cell::defaults_of(table)?;
-            for (index, target) in
-                targets.into_iter().take(stream.schema().fields().len()).enumerate()
-            {
+            let count = stream.schema().fields().len();
+            for (index, &target) in targets.iter().take(count).enumerate() {
                 let is_literal = literals.get(index).copied().unwrap_or(false);
                 cells[target] = Cell::Output { index, is_literal };
             }
             let columns = (0..schema.columns.len()).collect();
-            let defaults = compiled(planner, table, cells.iter())?;
-            let form = Form { schema: &schema, cells, defaults, has_ids: false };
+            let form = Form::new(planner, table, &schema, cells, false)?;
             form.collect(stream, Rows::new(columns), progress).await?
         }
         Source::Found { query, columns, cells } => {
-            let target = StoredTable::new(table, moment).with_row_ids();
-            let target: Arc<dyn TableProvider> = Arc::new(target);
-            let stream = planner.start(moment, vec![(TARGET, target)], query).await?;
-            let defaults = compiled(planner, table, cells.iter())?;
-            let form = Form { schema: &schema, cells, defaults, has_ids: true };
-            form.collect(stream, Rows::new(columns), progress).await?
+            let stream = planner.start(moment, target(table, moment), query.clone()).await?;
+            let form = Form::new(planner, table, &schema, cells.clone(), true)?;
+            let rows = Rows::new(columns.clone());
+            form.collect_with(stream, rows, progress, others).await?
         }
+        Source::Whole { query, .. } => {
+            let stream = planner.start(moment, target(table, moment), query.clone()).await?;
+            let form = Form::new(planner, table, &schema, Vec::new(), true)?;
+            form.collect(stream, Rows::new(Vec::new()), progress).await?
+        }
+        Source::Merged { .. } => return Err(missing()),
     };
     rows.check_nulls(&schema)?;
     rows.check(planner, table)?;
     Ok(rows)
 }
 
+/// Returns the table that a statement changes, with the ids of its rows.
+pub(super) fn target(
+    table: &Arc<Table>,
+    moment: &Arc<Moment>,
+) -> Vec<(&'static str, Arc<dyn TableProvider>)> {
+    vec![(TARGET, Arc::new(StoredTable::new(table, moment).with_row_ids()))]
+}
+
 /// How rows are made of the batches of a query.
-struct Form<'a> {
+pub(super) struct Form<'a> {
     schema: &'a TableSchema,
     /// For each column of the rows.
     cells: Vec<Cell>,
     defaults: DefaultValues,
     /// Whether the first output is the id of a row.
     has_ids: bool,
+    pub(super) repeated: Repeated,
 }
 
-impl Form<'_> {
-    async fn collect(
+/// What is done with a row that the query finds another time.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Repeated {
+    Skipped,
+    Refused(fn() -> Error),
+}
+
+impl<'a> Form<'a> {
+    pub(super) fn new(
+        planner: &Planner,
+        table: &Table,
+        schema: &'a TableSchema,
+        cells: Vec<Cell>,
+        has_ids: bool,
+    ) -> Result<Self> {
+        let defaults = compiled(planner, table, cells.iter())?;
+        Ok(Self { schema, cells, defaults, has_ids, repeated: Repeated::Skipped })
+    }
+
+    pub(super) async fn collect(
+        &self,
+        stream: SendableRecordBatchStream,
+        rows: Rows,
+        progress: &Progress,
+    ) -> Result<Rows> {
+        self.collect_with(stream, rows, progress, None).await
+    }
+
+    /// As [`Form::collect`]; also hands the other tables' values of the rows to `others`.
+    async fn collect_with(
         &self,
         mut stream: SendableRecordBatchStream,
         mut rows: Rows,
         progress: &Progress,
+        mut others: Option<&mut OtherRows>,
     ) -> Result<Rows> {
         self.check(&stream.schema(), rows.columns())?;
         let mut seen = HashSet::new();
@@ -106,13 +148,17 @@ impl Form<'_> {
             if progress.is_cancelled() {
                 return Err(cancelled());
             }
-            self.take(&batch?, &mut rows, &mut seen)?;
+            let batch = batch?;
+            let kept = self.take(&batch, &mut rows, &mut seen)?;
+            if let Some(others) = &mut others {
+                others.push(&batch, kept)?;
+            }
         }
         Ok(rows)
     }
 
     /// Refuses outputs that can never be assigned to their columns.
-    fn check(&self, outputs: &SchemaRef, columns: &[usize]) -> Result<()> {
+    pub(super) fn check(&self, outputs: &SchemaRef, columns: &[usize]) -> Result<()> {
         for (cell, &column) in self.cells.iter().zip(columns) {
             if let Cell::Output { index, is_literal } = *cell {
                 let data_type = outputs.fields().get(index).map(|field| field.data_type());
@@ -123,7 +169,14 @@ impl Form<'_> {
         Ok(())
     }
 
-    fn take(&self, batch: &RecordBatch, rows: &mut Rows, seen: &mut HashSet<u64>) -> Result<()> {
+    /// Takes the rows of a batch, and returns which of its rows they are.
+    fn take(
+        &self,
+        batch: &RecordBatch,
+        rows: &mut Rows,
+        seen: &mut HashSet<u64>,
+    ) -> Result<Vec<u32>> {
+        let mut kept = Vec::with_capacity(batch.num_rows());
         let ids = match self.has_ids {
             false => None,
             true => match batch.columns().first() {
@@ -137,13 +190,17 @@ impl Form<'_> {
         for row in 0..batch.num_rows() {
             let id = ids.map(|ids| ids.value(row));
             if id.is_some_and(|id| !seen.insert(id)) {
-                continue;
+                match self.repeated {
+                    Repeated::Skipped => continue,
+                    Repeated::Refused(error) => return Err(error()),
+                }
             }
+            kept.push(row as u32);
             rows.push(self.schema, id.map(RowId), |place, column, buffer| {
                 self.cells[place].push(Some((batch, row)), &mut drawn, column, buffer)
             })?;
         }
-        Ok(())
+        Ok(kept)
     }
 }
 

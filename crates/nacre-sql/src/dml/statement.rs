@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use datafusion::sql::sqlparser::ast::{
-    Assignment, AssignmentTarget, Delete, Expr, FromTable, Ident, Insert, ObjectName, Query,
-    SelectItem, SetExpr, Statement, TableFactor, TableObject, TableWithJoins, Truncate, Update,
-    UpdateTableFromKind, Values, With,
+    Assignment, AssignmentTarget, Delete, Expr, FromTable, Ident, Insert, ObjectName, OnInsert,
+    Query, SelectItem, SetExpr, Statement, TableFactor, TableObject, TableWithJoins, Truncate,
+    Update, UpdateTableFromKind, Values, With,
 };
 use nacre_store::{Store, Table, TableSchema};
 
 use super::cell::{Cell, is_text_literal};
 use super::change::{Change, Returning, Source, Write};
+use super::conflict::OnConflict;
 use super::defaults::is_default;
+use super::others::Others;
 use super::query::{self, TARGET, column, output, quoted, row_id, select};
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
@@ -24,10 +26,12 @@ pub(crate) fn writes(statement: &Statement) -> Option<&'static str> {
         Statement::Update(_) => Some("UPDATE"),
         Statement::Delete(_) => Some("DELETE"),
         Statement::Truncate(_) => Some("TRUNCATE"),
+        Statement::Merge(_) => Some("MERGE"),
         Statement::Query(query) => match query.body.as_ref() {
-            SetExpr::Insert(inner) | SetExpr::Update(inner) | SetExpr::Delete(inner) => {
-                writes(inner)
-            }
+            SetExpr::Insert(inner)
+            | SetExpr::Update(inner)
+            | SetExpr::Delete(inner)
+            | SetExpr::Merge(inner) => writes(inner),
             _ => None,
         },
         _ => None,
@@ -43,9 +47,10 @@ pub(crate) fn change_of(store: &Store, statement: Statement) -> Result<Change> {
         Statement::Query(query) => {
             let Query { with, body, .. } = *query;
             match *body {
-                SetExpr::Insert(inner) | SetExpr::Update(inner) | SetExpr::Delete(inner) => {
-                    change_with(store, inner, with)
-                }
+                SetExpr::Insert(inner)
+                | SetExpr::Update(inner)
+                | SetExpr::Delete(inner)
+                | SetExpr::Merge(inner) => change_with(store, inner, with),
                 _ => Err(Error::new(ErrorKind::Internal, "internal error: a query only reads")),
             }
         }
@@ -59,13 +64,13 @@ fn change_with(store: &Store, statement: Statement, with: Option<With>) -> Resul
         Statement::Update(update) => self::update(store, update, with),
         Statement::Delete(delete) => self::delete(store, delete, with),
         Statement::Truncate(truncate) => self::truncate(store, truncate),
+        Statement::Merge(merge) => super::merge::change(store, merge, with),
         _ => Err(Error::new(ErrorKind::Internal, "internal error: the statement only reads")),
     }
 }
 
 fn insert(store: &Store, statement: Insert, with: Option<With>) -> Result<Change> {
     let refusals = [
-        (statement.on.is_some(), "INSERT ... ON CONFLICT"),
         (statement.or.is_some() || statement.replace_into, "INSERT OR ..."),
         (statement.overwrite, "INSERT OVERWRITE"),
         (statement.partitioned.is_some(), "INSERT ... PARTITION"),
@@ -95,8 +100,15 @@ fn insert(store: &Store, statement: Insert, with: Option<With>) -> Result<Change
         }
         Some(query) => insert_source(&table, targets, is_listed, *query, with)?,
     };
-    let returning = statement.returning.map(|items| Returning { items, name });
-    Ok(Change { table, source, write: Write::Insert, returning, verb: "INSERT" })
+    let on_conflict = match statement.on {
+        None => None,
+        Some(OnInsert::OnConflict(syntax)) => {
+            Some(OnConflict::of(&table, &name, syntax, statement.returning.is_some())?)
+        }
+        Some(_) => return Err(Error::not_supported("INSERT ... ON DUPLICATE KEY")),
+    };
+    let returning = statement.returning.map(|items| Returning { items, name, others: None });
+    Ok(Change { table, source, write: Write::Insert, returning, on_conflict, verb: "INSERT" })
 }
 
 fn insert_source(
@@ -203,7 +215,7 @@ fn update(store: &Store, statement: Update, with: Option<With>) -> Result<Change
             return Err(Error::not_supported("UPDATE ... FROM before SET"));
         }
     };
-    let returning = returning(statement.returning, &name, others.is_empty())?;
+    let returning = returning(statement.returning, &name, &others)?;
     let assigned = assignments(&schema, statement.assignments)?;
     let written: Vec<usize> = assigned.iter().map(|(column, _)| *column).collect();
     let mut items = vec![row_id(&name)];
@@ -230,10 +242,12 @@ fn update(store: &Store, statement: Update, with: Option<With>) -> Result<Change
             }
         }
     }
+    items.extend(returning.iter().flat_map(Returning::items_of_others));
     let query = select(items, Some((TARGET, &name)), others, statement.selection)?;
     let query = query::statement(query, with)?;
     let source = Source::Found { query, columns, cells };
-    Ok(Change { table, source, write: Write::Update(written), returning, verb: "UPDATE" })
+    let (write, on_conflict) = (Write::Update(written), None);
+    Ok(Change { table, source, write, returning, on_conflict, verb: "UPDATE" })
 }
 
 fn delete(store: &Store, statement: Delete, with: Option<With>) -> Result<Change> {
@@ -249,7 +263,7 @@ fn delete(store: &Store, statement: Delete, with: Option<With>) -> Result<Change
     };
     let (table, name) = target(store, from, "DELETE")?;
     let others = statement.using.unwrap_or_default();
-    let returning = returning(statement.returning, &name, others.is_empty())?;
+    let returning = returning(statement.returning, &name, &others)?;
     let schema = table.schema();
     let mut items = vec![row_id(&name)];
     let (mut columns, mut cells) = (Vec::new(), Vec::new());
@@ -260,10 +274,12 @@ fn delete(store: &Store, statement: Delete, with: Option<With>) -> Result<Change
             cells.push(Cell::Output { index: items.len() - 1, is_literal: false });
         }
     }
+    items.extend(returning.iter().flat_map(Returning::items_of_others));
     let query = select(items, Some((TARGET, &name)), others, statement.selection)?;
     let query = query::statement(query, with)?;
     let source = Source::Found { query, columns, cells };
-    Ok(Change { table, source, write: Write::Delete, returning, verb: "DELETE" })
+    let (write, on_conflict) = (Write::Delete, None);
+    Ok(Change { table, source, write, returning, on_conflict, verb: "DELETE" })
 }
 
 fn truncate(store: &Store, statement: Truncate) -> Result<Change> {
@@ -273,22 +289,41 @@ fn truncate(store: &Store, statement: Truncate) -> Result<Change> {
         (statement.partitions.is_some(), "TRUNCATE ... PARTITION"),
         (statement.on_cluster.is_some(), "TRUNCATE ... ON CLUSTER"),
         (statement.if_exists, "TRUNCATE IF EXISTS"),
-        (statement.table_names.len() != 1, "TRUNCATE of several tables"),
     ];
     refuse(&refusals)?;
-    let [target] = statement.table_names.as_slice() else {
-        return Err(Error::not_supported("TRUNCATE of several tables"));
-    };
-    let table = store.table(&table_name(&target.name)?).map_err(from_store)?;
+    let mut changes: Vec<Change> = Vec::with_capacity(statement.table_names.len());
+    for target in &statement.table_names {
+        let table = store.table(&table_name(&target.name)?).map_err(from_store)?;
+        if !changes.iter().any(|known| Arc::ptr_eq(&known.table, &table)) {
+            changes.push(truncated(table)?);
+        }
+    }
+    let mut changes = changes.into_iter();
+    let first = changes.next().map(|mut first| {
+        if let Source::Whole { others, .. } = &mut first.source {
+            others.extend(changes);
+        }
+        first
+    });
+    first.ok_or_else(|| Error::new(ErrorKind::Syntax, "TRUNCATE names no table"))
+}
+
+/// Reads TRUNCATE of one table.
+fn truncated(table: Arc<Table>) -> Result<Change> {
     let name = Ident::with_quote('"', &table.schema().name);
     let query = select(vec![row_id(&name)], Some((TARGET, &name)), Vec::new(), None)?;
     let query = query::statement(query, None)?;
-    let source = Source::Found { query, columns: Vec::new(), cells: Vec::new() };
-    Ok(Change { table, source, write: Write::Delete, returning: None, verb: "TRUNCATE" })
+    let source = Source::Whole { query, others: Vec::new() };
+    let (returning, on_conflict) = (None, None);
+    Ok(Change { table, source, write: Write::Delete, returning, on_conflict, verb: "TRUNCATE" })
 }
 
 /// Returns the table that is changed and what the statement calls it.
-fn target(store: &Store, from: &TableWithJoins, verb: &str) -> Result<(Arc<Table>, Ident)> {
+pub(super) fn target(
+    store: &Store,
+    from: &TableWithJoins,
+    verb: &str,
+) -> Result<(Arc<Table>, Ident)> {
     let TableFactor::Table { name, alias, args: None, sample: None, .. } = &from.relation else {
         return Err(Error::not_supported(format_args!("{verb} of something else than a table")));
     };
@@ -307,17 +342,18 @@ fn target(store: &Store, from: &TableWithJoins, verb: &str) -> Result<(Arc<Table
 fn returning(
     items: Option<Vec<SelectItem>>,
     name: &Ident,
-    is_single: bool,
+    others: &[TableWithJoins],
 ) -> Result<Option<Returning>> {
-    match items {
-        None => Ok(None),
-        Some(items) if is_single => Ok(Some(Returning { items, name: name.clone() })),
-        Some(_) => Err(Error::not_supported("RETURNING with FROM or USING")),
-    }
+    let Some(items) = items else { return Ok(None) };
+    let others = if others.is_empty() { None } else { Some(Others::of(others)?) };
+    Ok(Some(Returning { items, name: name.clone(), others }))
 }
 
 /// Returns the columns that are assigned and the expressions for them.
-fn assignments(schema: &TableSchema, list: Vec<Assignment>) -> Result<Vec<(usize, Expr)>> {
+pub(super) fn assignments(
+    schema: &TableSchema,
+    list: Vec<Assignment>,
+) -> Result<Vec<(usize, Expr)>> {
     let mut assigned: Vec<(usize, Expr)> = Vec::with_capacity(list.len());
     for Assignment { target, value } in list {
         let pairs = match (target, value) {
@@ -331,6 +367,10 @@ fn assignments(schema: &TableSchema, list: Vec<Assignment>) -> Result<Vec<(usize
             }
             (AssignmentTarget::Tuple(names), value) if names.len() == 1 => {
                 names.into_iter().zip([value]).collect()
+            }
+            (AssignmentTarget::Tuple(names), Expr::Subquery(query)) => {
+                let values = single_columns(&query, names.len())?;
+                names.into_iter().zip(values).collect()
             }
             (AssignmentTarget::Tuple(_), _) => {
                 return Err(Error::not_supported("SET (columns) = something else than values"));
@@ -349,7 +389,33 @@ fn assignments(schema: &TableSchema, list: Vec<Assignment>) -> Result<Vec<(usize
     Ok(assigned)
 }
 
-fn columns_named(schema: &TableSchema, names: &[ObjectName]) -> Result<Vec<usize>> {
+/// Makes a query for each of the columns of one that is assigned to `count` columns.
+fn single_columns(query: &Query, count: usize) -> Result<Vec<Expr>> {
+    let what = "SET (columns) = a query other than SELECT of as many expressions";
+    let SetExpr::Select(select) = query.body.as_ref() else {
+        return Err(Error::not_supported(what));
+    };
+    let is_one = |item: &SelectItem| {
+        matches!(item, SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. })
+    };
+    // What is computed twice has to be the same, whichever row comes first.
+    if !select.projection.iter().all(is_one) || select.distinct.is_some() {
+        return Err(Error::not_supported(what));
+    }
+    if select.projection.len() != count {
+        let message = "number of columns does not match number of values";
+        return Err(Error::new(ErrorKind::Syntax, message));
+    }
+    let single = |item: &SelectItem| {
+        let (mut query, mut select) = (query.clone(), select.clone());
+        select.projection = vec![item.clone()];
+        *query.body = SetExpr::Select(select);
+        Expr::Subquery(Box::new(query))
+    };
+    Ok(select.projection.iter().map(single).collect())
+}
+
+pub(super) fn columns_named(schema: &TableSchema, names: &[ObjectName]) -> Result<Vec<usize>> {
     let mut columns = Vec::with_capacity(names.len());
     for name in names {
         let column = column_named(schema, name)?;
@@ -378,7 +444,7 @@ fn column_named(schema: &TableSchema, name: &ObjectName) -> Result<usize> {
     }
 }
 
-fn refuse(refusals: &[(bool, &str)]) -> Result<()> {
+pub(super) fn refuse(refusals: &[(bool, &str)]) -> Result<()> {
     match refusals.iter().find(|(is_there, _)| *is_there) {
         Some((_, what)) => Err(Error::not_supported(what)),
         None => Ok(()),

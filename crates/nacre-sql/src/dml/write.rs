@@ -1,11 +1,14 @@
 //! Hands the rows of a statement to its transaction.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use nacre_ingest::Progress;
-use nacre_store::{Table, Transaction, ValueRef};
+use nacre_store::{Error as StoreError, Table, Transaction, ValueRef};
 
-use super::change::{Answer, Change, Write};
+use super::change::{Answer, Change, Source, Step, Write};
+use super::merge;
+use super::others::OtherRows;
 use super::returning::returned;
 use super::rows::{RowBatch, Rows};
 use super::source::{cancelled, collect};
@@ -13,10 +16,18 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
 use crate::planner::Planner;
 use crate::progress::CancelOnDrop;
-use crate::transaction::{Hold, Turn};
+use crate::transaction::{Hold, Moment, Turn};
+
+/// Times that a statement of a READ COMMITTED transaction is begun again because another one is in
+/// its way. The waits between them double from 1 ms to 64 ms, about a second together.
+const RESTARTS_MAX: u32 = 22;
 
 impl Change {
     /// Runs the statement; commits it if it is its own transaction.
+    ///
+    /// Under READ COMMITTED a statement that meets a row which another transaction changed is begun
+    /// again with a new snapshot, as long as the other one takes to end but not much longer than a
+    /// second.
     ///
     /// # Errors
     /// Those of its query; 22003 and the like, 23502, 23505; 40001 if another transaction is in the
@@ -27,20 +38,81 @@ impl Change {
         turn: &mut Turn,
         progress: Arc<Progress>,
     ) -> Result<Answer> {
+        let mut restarts = 0;
+        loop {
+            let answer = self.attempt(planner, turn, &progress).await;
+            match answer {
+                Err(error)
+                    if error.kind() == ErrorKind::SerializationFailure
+                        && restarts < RESTARTS_MAX
+                        && turn.is_read_committed() =>
+                {
+                    // The first time at once: the other one may have committed long ago.
+                    if let Some(doubled) = restarts.checked_sub(1) {
+                        tokio::time::sleep(Duration::from_millis(1 << doubled.min(6))).await;
+                    }
+                    restarts += 1;
+                }
+                answer => return answer,
+            }
+        }
+    }
+
+    async fn attempt(
+        &self,
+        planner: &Planner,
+        turn: &mut Turn,
+        progress: &Arc<Progress>,
+    ) -> Result<Answer> {
         let moment = turn.moment(true)?;
-        let rows = collect(planner, &moment, &self.table, self.source, &progress).await?;
-        let count = rows.len();
-        let tag = tag(self.verb, count);
-        let answer = match self.returning {
+        let mut others = OtherRows::default();
+        let steps = self.steps(planner, turn, &moment, progress, &mut others).await?;
+        let tag = tag(self.verb, steps.iter().map(|step| step.rows.len()).sum());
+        let rows = match &self.returning {
             None => None,
             Some(returning) => {
                 let schema = self.table.schema();
-                Some(returned(planner, &moment, &schema, returning, &rows).await?)
+                let changed: Vec<&Rows> = steps.iter().map(|step| &step.rows).collect();
+                Some(returned(planner, &moment, &schema, returning, &changed, &others).await?)
             }
         };
         turn.log(&moment)?;
-        apply(turn, self.table, self.write, rows, progress).await?;
-        Ok(Answer { tag, rows: answer })
+        apply(turn, steps, Arc::clone(progress)).await?;
+        Ok(Answer { tag, rows })
+    }
+
+    /// Finds and computes all that is to be written.
+    async fn steps(
+        &self,
+        planner: &Planner,
+        turn: &mut Turn,
+        moment: &Arc<Moment>,
+        progress: &Progress,
+        others: &mut OtherRows,
+    ) -> Result<Vec<Step>> {
+        if let Source::Merged { query, clauses } = &self.source {
+            let (table, query) = (&self.table, query.clone());
+            return merge::steps(planner, moment, table, query, clauses, progress).await;
+        }
+        let others = self.returning.as_ref().and_then(|one| one.others.as_ref()).map(|_| others);
+        let rows = collect(planner, moment, &self.table, &self.source, progress, others).await?;
+        if let Some(conflict) = &self.on_conflict {
+            return conflict.steps(planner, turn, moment, &self.table, rows, progress).await;
+        }
+        let step = |change: &Change, rows| Step {
+            table: Arc::clone(&change.table),
+            write: change.write.clone(),
+            rows,
+        };
+        let mut steps = vec![step(self, rows)];
+        if let Source::Whole { others, .. } = &self.source {
+            for other in others {
+                let (table, source) = (&other.table, &other.source);
+                let rows = collect(planner, moment, table, source, progress, None).await?;
+                steps.push(step(other, rows));
+            }
+        }
+        Ok(steps)
     }
 }
 
@@ -50,15 +122,13 @@ impl Change {
 /// 23505; 40001; those of committing.
 pub(crate) async fn apply(
     turn: &mut Turn,
-    table: Arc<Table>,
-    write: Write,
-    rows: Rows,
+    steps: Vec<Step>,
     progress: Arc<Progress>,
 ) -> Result<()> {
     let mut hold = turn.lend()?;
     let cancel = CancelOnDrop::new(&progress);
     let work = tokio::task::spawn_blocking(move || {
-        let written = write_and_commit(&mut hold, &table, &write, &rows, &progress);
+        let written = write_and_commit(&mut hold, &steps, &progress);
         (hold, written)
     });
     let (hold, written) = work.await.map_err(|error| {
@@ -73,14 +143,9 @@ pub(crate) async fn apply(
 ///
 /// # Errors
 /// As [`apply`].
-pub(crate) fn apply_now(
-    turn: &mut Turn,
-    table: &Arc<Table>,
-    write: &Write,
-    rows: &Rows,
-) -> Result<()> {
+pub(crate) fn apply_now(turn: &mut Turn, steps: &[Step]) -> Result<()> {
     let mut hold = turn.lend()?;
-    let written = write_and_commit(&mut hold, table, write, rows, &Progress::default());
+    let written = write_and_commit(&mut hold, steps, &Progress::default());
     turn.restore(hold);
     written
 }
@@ -94,16 +159,10 @@ pub(crate) fn tag(verb: &str, rows: usize) -> String {
     }
 }
 
-fn write_and_commit(
-    hold: &mut Hold,
-    table: &Arc<Table>,
-    write: &Write,
-    rows: &Rows,
-    progress: &Progress,
-) -> Result<()> {
+fn write_and_commit(hold: &mut Hold, steps: &[Step], progress: &Progress) -> Result<()> {
     let transaction = hold.transaction();
     let begin = transaction.savepoint();
-    let written = write_rows(transaction, table, write, rows, progress);
+    let written = steps.iter().try_for_each(|step| write_rows(transaction, step, progress));
     let written = written.and_then(|()| match progress.is_cancelled() {
         true => Err(cancelled()),
         false => Ok(()),
@@ -116,18 +175,17 @@ fn write_and_commit(
     hold.commit_own()
 }
 
-fn write_rows(
-    transaction: &mut Transaction,
-    table: &Arc<Table>,
-    write: &Write,
-    rows: &Rows,
-    progress: &Progress,
-) -> Result<()> {
+fn write_rows(transaction: &mut Transaction, step: &Step, progress: &Progress) -> Result<()> {
+    let Step { table, write, rows } = step;
     for batch in rows.batches() {
         if progress.is_cancelled() {
             return Err(cancelled());
         }
-        write_batch(transaction, table, write, rows.columns(), batch).map_err(from_store)?;
+        let written = write_batch(transaction, table, write, rows.columns(), batch);
+        written.map_err(|error| match write {
+            Write::InsertUnlessRaced(constraints) => from_store(raced(error, constraints)),
+            _ => from_store(error),
+        })?;
     }
     Ok(())
 }
@@ -140,7 +198,7 @@ fn write_batch(
     batch: &RowBatch,
 ) -> nacre_store::Result<()> {
     match write {
-        Write::Insert => {
+        Write::Insert | Write::InsertUnlessRaced(_) => {
             let mut values = Vec::with_capacity(columns.len());
             for row in 0..batch.len() {
                 values.clear();
@@ -165,4 +223,19 @@ fn write_batch(
         }
     }
     Ok(())
+}
+
+/// A key that was not there a moment ago was committed meanwhile.
+fn raced(error: StoreError, constraints: &[String]) -> StoreError {
+    match error {
+        StoreError::DuplicateKey(found) if constraints.contains(&found.constraint) => {
+            let (columns, key, constraint) = (&found.columns, &found.key, &found.constraint);
+            let reason = format!(
+                "a transaction that committed since inserted the key ({columns})=({key}) of \
+                 constraint \"{constraint}\""
+            );
+            StoreError::SerializationConflict { table: found.table, reason }
+        }
+        other => other,
+    }
 }

@@ -15,7 +15,7 @@ use super::find::Found;
 use super::operand::Inputs;
 use super::plan::{Action, Current, Find, Item, Plan, Scalar};
 use super::recognise::is_plain;
-use crate::dml::{self, Rows, Write};
+use crate::dml::{self, Rows, Step, Write};
 use crate::error::{Error, ErrorKind, Result};
 use crate::scan::buffer_array;
 use crate::session::Outcome;
@@ -78,10 +78,19 @@ impl Plan {
             return Ok(None);
         };
         let tag = dml::tag(self.action.verb().unwrap_or_default(), rows.len());
-        if turn.is_in_block() || !store.commits_wait() {
-            dml::apply_now(turn, &current.table, &write, &rows)?;
-        } else {
-            dml::apply(turn, current.table, write, rows, Arc::default()).await?;
+        let steps = vec![Step { table: current.table, write, rows }];
+        let applied = match turn.is_in_block() || !store.commits_wait() {
+            true => dml::apply_now(turn, &steps),
+            false => dml::apply(turn, steps, Arc::default()).await,
+        };
+        match applied {
+            // There it is begun again with a new snapshot.
+            Err(error)
+                if error.kind() == ErrorKind::SerializationFailure && turn.is_read_committed() =>
+            {
+                return Ok(None);
+            }
+            applied => applied?,
         }
         Ok(Some(Outcome::Command { tag, warning: None }))
     }

@@ -156,6 +156,12 @@ impl Turn {
         Ok(())
     }
 
+    /// Whether each statement of the transaction has a snapshot of its own.
+    pub(crate) fn is_read_committed(&mut self) -> bool {
+        let level = self.core().map(|core| core.characteristics.level);
+        level.is_ok_and(|level| level == IsolationLevel::ReadCommitted)
+    }
+
     /// Returns the moment that a statement reads at; `writes` says whether it is to change rows.
     ///
     /// # Errors

@@ -232,3 +232,31 @@ fn committed_changes_are_there_after_a_restart_and_others_are_not() {
     assert_eq!(rows(), ["2|B", "3|NULL"]);
     assert_eq!(rows(), ["2|B", "3|NULL"]);
 }
+
+#[test]
+fn read_committed_updates_of_one_row_all_happen() {
+    const CLIENTS: usize = 3;
+    const UPDATES: usize = 20;
+    let (one, _) = pair(1);
+    one.ok("create table k (id integer primary key, v integer)");
+    one.ok("insert into k values (1, 0)");
+    // By a scan, by the index, and by ON CONFLICT.
+    let statements = [
+        "update t set v = v + 1",
+        "update k set v = v + 1 where id = 1",
+        "insert into k values (1, 0) on conflict (id) do update set v = k.v + 1",
+    ];
+    for sql in statements {
+        std::thread::scope(|scope| {
+            for _ in 0..CLIENTS {
+                let session = one.another();
+                scope.spawn(move || {
+                    session.ok("set default_transaction_isolation = 'read committed'");
+                    (0..UPDATES).for_each(|_| drop(session.ok(sql)));
+                });
+            }
+        });
+    }
+    assert_eq!(one.rows("select v from t"), [(CLIENTS * UPDATES).to_string()]);
+    assert_eq!(one.rows("select v from k"), [(2 * CLIENTS * UPDATES).to_string()]);
+}

@@ -324,7 +324,8 @@ impl Transactions {
         self.recent().len()
     }
 
-    fn now(&self) -> CommitTs {
+    /// Returns the last commit that new snapshots see.
+    pub(crate) fn now(&self) -> CommitTs {
         // ORDERING: pairs with the store in `publish`: who reads a timestamp sees what was stamped
         // with it.
         CommitTs(self.clock.load(Ordering::Acquire))

@@ -1,0 +1,430 @@
+//! MERGE: rows of a table are changed, and others inserted, by what they are paired with.
+//!
+//! The query joins the source to the target and gives for each pair the id of the row, the number
+//! of the first clause that applies, and the values of all clauses' expressions, each computed for
+//! its own clause only. The pairs are sorted by clause, and written clause by clause: deletes
+//! first, so that their keys are free, then updates, then inserts.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, AsArray, PrimitiveArray, RecordBatch};
+use datafusion::arrow::datatypes::{DataType, Int64Type, SchemaRef, UInt64Type};
+use datafusion::sql::parser::Statement as ParsedStatement;
+use datafusion::sql::sqlparser::ast::{
+    Assignment, AssignmentTarget, Expr, Ident, Merge, MergeAction, MergeClauseKind,
+    MergeInsertKind, SelectItem, SetExpr, TableWithJoins, With,
+};
+use futures::StreamExt;
+use nacre_ingest::Progress;
+use nacre_store::{RowId, Store, Table, TableSchema};
+
+use super::assign;
+use super::cell::{Cell, missing};
+use super::change::{Change, Source, Step, Write};
+use super::defaults::{compiled, is_default};
+use super::query::{self, TARGET, output, parsed, quoted, row_id};
+use super::rows::Rows;
+use super::source::{cancelled, target as target_of};
+use super::statement::{assignments, check_count, columns_named, refuse, target};
+use crate::error::{Error, ErrorKind, Result};
+use crate::names::STATEMENT_SCHEMA;
+use crate::planner::Planner;
+use crate::rules::{DefaultValues, Drawn};
+use crate::scan::ROW_ID_COLUMN;
+use crate::transaction::Moment;
+
+/// Stands for DO NOTHING where the parser wants a column.
+const DO_NOTHING: &str = "nacre do nothing";
+
+/// What a clause does with the pairs that it applies to.
+#[derive(Debug)]
+pub(super) enum MergeClause {
+    Nothing,
+    Delete,
+    Update {
+        columns: Vec<usize>,
+        cells: Vec<Cell>,
+        /// The columns that change; others are there for constraints to look at.
+        written: Vec<usize>,
+    },
+    /// A value for each column of the table.
+    Insert(Vec<Cell>),
+}
+
+/// Replaces the words DO NOTHING of a MERGE, which the parser does not know, by something that it
+/// does and that [`change`] recognises; `None` if there are none.
+pub(crate) fn readable(sql: &str) -> Option<String> {
+    use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
+    use datafusion::sql::sqlparser::keywords::Keyword;
+    use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
+    let tokens = Tokenizer::new(&PostgreSqlDialect {}, sql).tokenize().ok()?;
+    let keyword = |at: usize| match tokens.get(at) {
+        Some(Token::Word(word)) if word.quote_style.is_none() => Some(word.keyword),
+        _ => None,
+    };
+    if !(0..tokens.len()).any(|at| keyword(at) == Some(Keyword::MERGE)) {
+        return None;
+    }
+    // Words only, with their places.
+    let words: Vec<usize> =
+        (0..tokens.len()).filter(|&at| !matches!(tokens[at], Token::Whitespace(_))).collect();
+    let mut text = String::with_capacity(sql.len() + 64);
+    let (mut is_matched, mut is_found, mut skip) = (true, false, None);
+    for (place, &at) in words.iter().enumerate() {
+        if skip == Some(at) {
+            continue;
+        }
+        let next = |ahead: usize| words.get(place + ahead).and_then(|&at| keyword(at));
+        if keyword(at) == Some(Keyword::WHEN) {
+            is_matched = next(1) != Some(Keyword::NOT);
+        }
+        if keyword(at) == Some(Keyword::DO) && next(1) == Some(Keyword::NOTHING) {
+            (is_found, skip) = (true, words.get(place + 1).copied());
+            text.push_str(&match is_matched {
+                true => format!("UPDATE SET \"{DO_NOTHING}\" = NULL "),
+                false => format!("INSERT (\"{DO_NOTHING}\") VALUES (NULL) "),
+            });
+            continue;
+        }
+        text.push_str(&tokens[at].to_string());
+        // Blanks stay where they were, since some tokens must not be taken apart.
+        if matches!(tokens.get(at + 1), Some(Token::Whitespace(_))) {
+            text.push(' ');
+        }
+    }
+    is_found.then_some(text)
+}
+
+/// Reads MERGE.
+///
+/// # Errors
+/// As for the other statements.
+pub(super) fn change(store: &Store, statement: Merge, with: Option<With>) -> Result<Change> {
+    refuse(&[(statement.output.is_some(), "MERGE ... RETURNING")])?;
+    let from = TableWithJoins { relation: statement.table, joins: Vec::new() };
+    let (table, name) = target(store, &from, "MERGE")?;
+    let schema = table.schema();
+    let row = Expr::CompoundIdentifier(vec![quoted(&name), Ident::with_quote('"', ROW_ID_COLUMN)]);
+    let inserts = |kind: &MergeClauseKind| match kind {
+        MergeClauseKind::Matched => Ok(false),
+        MergeClauseKind::NotMatched => Ok(true),
+        other => Err(Error::not_supported(format_args!("WHEN {other}"))),
+    };
+    // The number of the first clause that applies.
+    let mut conditions = Vec::with_capacity(statement.clauses.len());
+    let mut has_inserts = false;
+    for clause in &statement.clauses {
+        let is_insert = inserts(&clause.clause_kind)?;
+        has_inserts |= is_insert;
+        let is_there = match is_insert {
+            true => Expr::IsNull(Box::new(row.clone())),
+            false => Expr::IsNotNull(Box::new(row.clone())),
+        };
+        conditions.push(match &clause.predicate {
+            None => is_there.to_string(),
+            Some(predicate) => format!("{is_there} AND ({predicate})"),
+        });
+    }
+    let mut chosen = String::from("CASE");
+    for (number, condition) in conditions.iter().enumerate() {
+        chosen.push_str(&format!(" WHEN {condition} THEN {number}"));
+    }
+    let chosen = expression(&format!("CAST({chosen} END AS BIGINT)"))?;
+    let items = vec![row_id(&name)];
+    let mut outputs = Outputs { chosen, table: &table, name: &name, items };
+    outputs.items.push(output(1, outputs.chosen.clone()));
+    let mut clauses = Vec::with_capacity(statement.clauses.len());
+    for (number, clause) in statement.clauses.into_iter().enumerate() {
+        clauses.push(outputs.clause(&schema, number, clause.action)?);
+    }
+    let kind = if has_inserts { "LEFT JOIN" } else { "JOIN" };
+    let name = quoted(&name);
+    let sql = format!(
+        "SELECT 1 FROM x {kind} {STATEMENT_SCHEMA}.{TARGET} AS {name} ON ({})",
+        statement.on
+    );
+    let (mut query, mut body) = parsed(&sql)?;
+    body.projection = outputs.items;
+    if let Some(from) = body.from.first_mut() {
+        from.relation = statement.source;
+    }
+    *query.body = SetExpr::Select(body);
+    let query = query::statement(query, with)?;
+    let source = Source::Merged { query, clauses };
+    let (write, returning, on_conflict) = (Write::Delete, None, None);
+    Ok(Change { table, source, write, returning, on_conflict, verb: "MERGE" })
+}
+
+fn expression(text: &str) -> Result<Expr> {
+    let (_, body) = parsed(&format!("SELECT {text}"))?;
+    match body.projection.into_iter().next() {
+        Some(SelectItem::UnnamedExpr(expr)) => Ok(expr),
+        _ => Err(Error::new(ErrorKind::Internal, "internal error: an expression is none")),
+    }
+}
+
+/// The outputs of the query.
+struct Outputs<'a> {
+    /// The number of the clause.
+    chosen: Expr,
+    table: &'a Table,
+    /// What the statement calls the table.
+    name: &'a Ident,
+    items: Vec<SelectItem>,
+}
+
+impl Outputs<'_> {
+    fn clause(
+        &mut self,
+        schema: &TableSchema,
+        number: usize,
+        action: MergeAction,
+    ) -> Result<MergeClause> {
+        match action {
+            MergeAction::Delete { .. } => Ok(MergeClause::Delete),
+            MergeAction::Update(update) => {
+                let refusals = [
+                    (update.update_predicate.is_some(), "UPDATE ... WHERE in MERGE"),
+                    (update.delete_predicate.is_some(), "DELETE WHERE in MERGE"),
+                ];
+                refuse(&refusals)?;
+                if is_nothing(&update.assignments) {
+                    return Ok(MergeClause::Nothing);
+                }
+                let (mut columns, mut cells) = (Vec::new(), Vec::new());
+                for (column, expr) in assignments(schema, update.assignments)? {
+                    columns.push(column);
+                    cells.push(self.cell(schema, number, column, expr)?);
+                }
+                let written = columns.clone();
+                if !self.table.rules().checks.is_empty() {
+                    self.add_others(schema, &mut columns, &mut cells);
+                }
+                Ok(MergeClause::Update { columns, cells, written })
+            }
+            MergeAction::Insert(insert) => {
+                refuse(&[(insert.insert_predicate.is_some(), "INSERT ... WHERE in MERGE")])?;
+                let MergeInsertKind::Values(values) = insert.kind else {
+                    return Err(Error::not_supported("INSERT ROW"));
+                };
+                let [row] = values.rows.as_slice() else {
+                    return Err(Error::new(ErrorKind::Syntax, "MERGE inserts one row at a time"));
+                };
+                if insert.columns.len() == 1
+                    && insert.columns[0].to_string() == format!("\"{DO_NOTHING}\"")
+                {
+                    return Ok(MergeClause::Nothing);
+                }
+                let is_listed = !insert.columns.is_empty();
+                let targets = match is_listed {
+                    true => columns_named(schema, &insert.columns)?,
+                    false => (0..schema.columns.len()).collect(),
+                };
+                check_count(targets.len(), row.content.len(), is_listed)?;
+                let mut cells = Cell::defaults_of(self.table)?;
+                for (column, expr) in targets.into_iter().zip(&row.content) {
+                    cells[column] = self.cell(schema, number, column, expr.clone())?;
+                }
+                Ok(MergeClause::Insert(cells))
+            }
+        }
+    }
+
+    /// Adds the columns that an update leaves as they are.
+    fn add_others(
+        &mut self,
+        schema: &TableSchema,
+        columns: &mut Vec<usize>,
+        cells: &mut Vec<Cell>,
+    ) {
+        for (index, definition) in schema.columns.iter().enumerate() {
+            if !columns.contains(&index) {
+                self.items.push(query::column(self.name, &definition.name));
+                columns.push(index);
+                cells.push(Cell::Output { index: self.items.len() - 1, is_literal: false });
+            }
+        }
+    }
+
+    /// Returns the source of a value: a literal, or an output for this clause alone.
+    fn cell(
+        &mut self,
+        schema: &TableSchema,
+        clause: usize,
+        column: usize,
+        expr: Expr,
+    ) -> Result<Cell> {
+        let column_type = schema.columns[column].column_type;
+        if is_default(&expr) {
+            return Cell::default_of(self.table, column);
+        }
+        if let Some(literal) = Cell::literal(&expr, column_type) {
+            return Ok(literal);
+        }
+        let index = self.items.len();
+        let chosen = &self.chosen;
+        let guarded = expression(&format!("CASE WHEN {chosen} = {clause} THEN {expr} END"))?;
+        self.items.push(output(index, guarded));
+        Ok(Cell::Output { index, is_literal: false })
+    }
+}
+
+fn is_nothing(assignments: &[Assignment]) -> bool {
+    match assignments {
+        [Assignment { target: AssignmentTarget::ColumnName(name), .. }] => {
+            name.to_string() == format!("\"{DO_NOTHING}\"")
+        }
+        _ => false,
+    }
+}
+
+/// Runs the query and sorts the pairs into what is to be written.
+///
+/// # Errors
+/// 21000 if a row is changed twice; those of the query and of values.
+pub(super) async fn steps(
+    planner: &Planner,
+    moment: &Arc<Moment>,
+    table: &Arc<Table>,
+    query: ParsedStatement,
+    clauses: &[MergeClause],
+    progress: &Progress,
+) -> Result<Vec<Step>> {
+    let schema = table.schema();
+    let mut stream = planner.start(moment, target_of(table, moment), query).await?;
+    let defaults = clauses.iter().map(|clause| compiled(planner, table, cells(clause).iter()));
+    let defaults = defaults.collect::<Result<Vec<DefaultValues>>>()?;
+    let mut sorted = Sorted::new(&schema, clauses, defaults);
+    sorted.check(&stream.schema())?;
+    while let Some(batch) = stream.next().await {
+        if progress.is_cancelled() {
+            return Err(cancelled());
+        }
+        sorted.take(&batch?)?;
+    }
+    let mut steps = Vec::with_capacity(clauses.len());
+    for (clause, rows) in clauses.iter().zip(sorted.rows) {
+        rows.check_nulls(&schema)?;
+        rows.check(planner, table)?;
+        let (order, write) = match clause {
+            MergeClause::Nothing => continue,
+            MergeClause::Delete => (0, Write::Delete),
+            MergeClause::Update { written, .. } => (1, Write::Update(written.clone())),
+            MergeClause::Insert(_) => (2, Write::Insert),
+        };
+        steps.push((order, Step { table: Arc::clone(table), write, rows }));
+    }
+    steps.sort_by_key(|(order, _)| *order);
+    Ok(steps.into_iter().map(|(_, step)| step).collect())
+}
+
+/// The rows of each clause.
+struct Sorted<'a> {
+    schema: &'a TableSchema,
+    clauses: &'a [MergeClause],
+    /// What its clauses' columns hold that are DEFAULT.
+    defaults: Vec<DefaultValues>,
+    rows: Vec<Rows>,
+    /// Rows that were changed.
+    seen: HashSet<u64>,
+}
+
+impl<'a> Sorted<'a> {
+    fn new(
+        schema: &'a TableSchema,
+        clauses: &'a [MergeClause],
+        defaults: Vec<DefaultValues>,
+    ) -> Self {
+        let rows = |clause: &MergeClause| {
+            Rows::new(match clause {
+                MergeClause::Nothing | MergeClause::Delete => Vec::new(),
+                MergeClause::Update { columns, .. } => columns.clone(),
+                MergeClause::Insert(_) => (0..schema.columns.len()).collect(),
+            })
+        };
+        let rows = clauses.iter().map(rows).collect();
+        Self { schema, clauses, defaults, rows, seen: HashSet::new() }
+    }
+
+    /// Refuses outputs that can never be assigned to their columns.
+    fn check(&self, outputs: &SchemaRef) -> Result<()> {
+        for (clause, rows) in self.clauses.iter().zip(&self.rows) {
+            for (cell, &column) in cells(clause).iter().zip(rows.columns()) {
+                if let Cell::Output { index, is_literal } = *cell {
+                    let data_type = outputs.fields().get(index).map(|field| field.data_type());
+                    let data_type = data_type.ok_or_else(missing)?;
+                    assign::check(data_type, &self.schema.columns[column], is_literal)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, batch: &RecordBatch) -> Result<()> {
+        let [ids, chosen, ..] = batch.columns() else { return Err(missing()) };
+        if *ids.data_type() != DataType::UInt64 || *chosen.data_type() != DataType::Int64 {
+            return Err(missing());
+        }
+        let ids: &PrimitiveArray<UInt64Type> = ids.as_primitive();
+        let chosen: &PrimitiveArray<Int64Type> = chosen.as_primitive();
+        let mut drawn: Vec<Drawn> = self
+            .defaults
+            .iter()
+            .map(|defaults| defaults.draw(|_| batch.num_rows()))
+            .collect::<Result<_>>()?;
+        for row in 0..batch.num_rows() {
+            if chosen.is_null(row) {
+                continue;
+            }
+            let place = usize::try_from(chosen.value(row)).map_err(|_| missing())?;
+            let parts = (self.clauses.get(place), self.rows.get_mut(place), drawn.get_mut(place));
+            let (Some(clause), Some(rows), Some(drawn)) = parts else { return Err(missing()) };
+            let id = match clause {
+                MergeClause::Nothing => continue,
+                MergeClause::Insert(_) => None,
+                MergeClause::Delete | MergeClause::Update { .. } => Some(ids.value(row)),
+            };
+            if id.is_some_and(|id| !self.seen.insert(id)) {
+                let message = "MERGE command cannot affect row a second time";
+                return Err(Error::new(ErrorKind::InvalidStatement, message)
+                    .with_code("21000")
+                    .with_hint(
+                        "Ensure that not more than one source row matches any one target row.",
+                    ));
+            }
+            let cells = cells(clause);
+            rows.push(self.schema, id.map(RowId), |place, column, buffer| {
+                cells[place].push(Some((batch, row)), drawn, column, buffer)
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn cells(clause: &MergeClause) -> &[Cell] {
+    match clause {
+        MergeClause::Nothing | MergeClause::Delete => &[],
+        MergeClause::Update { cells, .. } | MergeClause::Insert(cells) => cells,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn do_nothing_becomes_readable_by_its_kind_of_clause() {
+        let sql = "merge into t using s on t.a=s.a when matched and s.x<>'do nothing' then do \
+                   nothing when not matched then DO NOTHING";
+        let text = readable(sql).unwrap();
+        assert_eq!(
+            text.trim(),
+            "merge into t using s on t.a=s.a when matched and s.x<>'do nothing' then \
+             UPDATE SET \"nacre do nothing\" = NULL when not matched then \
+             INSERT (\"nacre do nothing\") VALUES (NULL)"
+        );
+        assert_eq!(readable("insert into t values (1) on conflict do nothing"), None);
+        assert_eq!(readable("merge into t using s on true when matched then delete"), None);
+    }
+}
