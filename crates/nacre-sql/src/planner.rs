@@ -83,9 +83,10 @@ impl Planner {
     pub(crate) async fn describe(
         &self,
         moment: &Arc<Moment>,
+        tables: Vec<(&'static str, Arc<dyn TableProvider>)>,
         statement: ParsedStatement,
     ) -> Result<SchemaRef> {
-        let (_, plan, names) = self.plan(moment, Vec::new(), statement).await?;
+        let (_, plan, names) = self.plan(moment, tables, statement).await?;
         let schema = Arc::clone(plan.schema().inner());
         Ok(match names {
             Some(names) => columns::renamed(&schema, &names),

@@ -233,11 +233,22 @@ impl Session {
         }
     }
 
-    /// Returns the output columns of a query.
-    pub(crate) async fn describe(&self, query: ParsedStatement) -> Result<SchemaRef> {
+    /// Returns the columns of the rows that a statement answers; `None` if it answers none, or if
+    /// only running it tells.
+    pub(crate) async fn describe(&self, statement: ParsedStatement) -> Result<Option<SchemaRef>> {
         let mut turn = self.transactions.turn().await;
-        let moment = turn.moment(false)?;
-        let described = self.planner.describe(&moment, query).await?;
+        let moment = turn.moment(true)?;
+        let described = match statement {
+            ParsedStatement::Statement(inner) if dml::writes(&inner).is_some() => {
+                let change = dml::change_of(&self.store, *inner)?;
+                change.describe(&self.planner, &moment).await?
+            }
+            ParsedStatement::Statement(inner) if matches!(*inner, SqlStatement::Query(_)) => {
+                let query = ParsedStatement::Statement(inner);
+                Some(self.planner.describe(&moment, Vec::new(), query).await?)
+            }
+            _ => None,
+        };
         turn.done(false);
         Ok(described)
     }

@@ -17,6 +17,7 @@ use datafusion::sql::sqlparser::ast::{
     SelectItemQualifiedWildcardKind, TableFactor, TableWithJoins, Value, WildcardAdditionalOptions,
 };
 
+use super::cell::missing;
 use super::query::{output_named, quoted};
 use crate::error::{Error, Result};
 use crate::names::fold;
@@ -27,6 +28,11 @@ const TABLES: [&str; 8] =
 
 /// Name of the column that says which rows belong together.
 pub(super) const ROW_COLUMN: &str = "nacre row";
+
+/// Returns the name of the output before the columns of a table.
+fn mark(number: usize) -> String {
+    format!("nacre part {number}")
+}
 
 /// The tables, by what the statement calls them.
 #[derive(Debug)]
@@ -53,8 +59,8 @@ impl Others {
     pub(super) fn items(&self) -> Vec<SelectItem> {
         let mut items = Vec::with_capacity(self.0.len() * 2);
         for (number, name) in self.0.iter().enumerate() {
-            let mark = Expr::Value(Value::Number("0".into(), false).into());
-            items.push(output_named(&TABLES[number].replace("other", "nacre part"), mark));
+            let value = Expr::Value(Value::Number("0".into(), false).into());
+            items.push(output_named(&mark(number), value));
             let name = ObjectName::from(quoted(name));
             items.push(SelectItem::QualifiedWildcard(
                 SelectItemQualifiedWildcardKind::ObjectName(name),
@@ -111,15 +117,25 @@ fn nameless() -> Error {
 /// The values of the other tables for the rows that are changed.
 #[derive(Debug, Default)]
 pub(super) struct OtherRows {
+    /// That of the batches; `None` before the query has begun.
+    schema: Option<SchemaRef>,
     batches: Vec<RecordBatch>,
     rows: u64,
 }
 
 impl OtherRows {
+    /// Learns what the query gives.
+    pub(super) fn begin(&mut self, outputs: &SchemaRef) {
+        let first = outputs.index_of(&mark(0)).unwrap_or(outputs.fields().len());
+        let mut fields = outputs.fields()[first..].to_vec();
+        fields.push(Arc::new(row_field()));
+        self.schema = Some(Arc::new(Schema::new(fields)));
+    }
+
     /// Takes rows of a batch of the query.
     pub(super) fn push(&mut self, batch: &RecordBatch, kept: Vec<u32>) -> Result<()> {
-        let schema = batch.schema();
-        let first = schema.index_of("nacre part 0").unwrap_or(batch.num_columns());
+        let Some(schema) = self.schema.clone() else { return Err(missing()) };
+        let first = batch.num_columns() + 1 - schema.fields().len();
         let columns: Vec<usize> = (first..batch.num_columns()).collect();
         let part = batch.project(&columns).map_err(DataFusionError::from)?;
         let count = kept.len() as u64;
@@ -132,9 +148,6 @@ impl OtherRows {
             .map_err(DataFusionError::from)?;
         arrays.push(Arc::new(UInt64Array::from_iter_values(self.rows..self.rows + count)));
         self.rows += count;
-        let mut fields = part.schema().fields().to_vec();
-        fields.push(Arc::new(row_field()));
-        let schema = Arc::new(Schema::new(fields));
         self.batches.push(RecordBatch::try_new(schema, arrays).map_err(DataFusionError::from)?);
         Ok(())
     }
@@ -155,15 +168,14 @@ pub(super) struct OtherTable {
 
 /// Makes tables of the rows.
 pub(super) fn tables(others: &Others, rows: &OtherRows) -> Result<Vec<OtherTable>> {
-    let Some(first) = rows.batches.first() else { return Ok(Vec::new()) };
-    let schema = first.schema();
-    let place = |mark: &str| schema.index_of(mark).map_err(DataFusionError::from);
+    let Some(schema) = &rows.schema else { return Err(missing()) };
+    let place = |name: &str| schema.index_of(name).map_err(DataFusionError::from);
     let mut made = Vec::with_capacity(others.0.len());
     for (number, name) in others.0.iter().enumerate() {
-        let begin = place(&TABLES[number].replace("other", "nacre part"))? + 1;
-        let end = match TABLES.get(number + 1).filter(|_| number + 1 < others.0.len()) {
-            Some(next) => place(&next.replace("other", "nacre part"))?,
-            None => schema.fields().len() - 1,
+        let begin = place(&mark(number))? + 1;
+        let end = match number + 1 < others.0.len() {
+            true => place(&mark(number + 1))?,
+            false => schema.fields().len() - 1,
         };
         let row = schema.fields().len() - 1;
         let columns: Vec<usize> = (begin..end).chain([row]).collect();

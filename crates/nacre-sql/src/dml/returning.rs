@@ -9,6 +9,7 @@ use datafusion::common::internal_datafusion_err;
 use datafusion::datasource::MemTable;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::sql::parser::Statement as ParsedStatement;
 use futures::{StreamExt, stream};
 use nacre_store::TableSchema;
 
@@ -37,6 +38,39 @@ pub(super) async fn returned(
     rows: &[&Rows],
     others: &OtherRows,
 ) -> Result<SendableRecordBatchStream> {
+    let (query, tables) = query_for(schema, returning, rows, others)?;
+    let mut answer = planner.start(moment, tables, query).await?;
+    let schema = answer.schema();
+    let mut batches = Vec::new();
+    while let Some(batch) = answer.next().await {
+        batches.push(Ok(batch?));
+    }
+    Ok(Box::pin(RecordBatchStreamAdapter::new(schema, stream::iter(batches))))
+}
+
+/// Returns the columns of RETURNING.
+///
+/// # Errors
+/// Those of planning the query.
+pub(super) async fn described(
+    planner: &Planner,
+    moment: &Arc<Moment>,
+    schema: &TableSchema,
+    returning: &Returning,
+) -> Result<SchemaRef> {
+    let (query, tables) = query_for(schema, returning, &[], &OtherRows::default())?;
+    planner.describe(moment, tables, query).await
+}
+
+type Tables = Vec<(&'static str, Arc<dyn TableProvider>)>;
+
+/// Makes the query of RETURNING, and the tables that it is over.
+fn query_for(
+    schema: &TableSchema,
+    returning: &Returning,
+    rows: &[&Rows],
+    others: &OtherRows,
+) -> Result<(ParsedStatement, Tables)> {
     let name = &returning.name;
     let arrow = arrow_schema(schema);
     let fields: Vec<FieldRef> =
@@ -59,16 +93,9 @@ pub(super) async fn returned(
     let items = expand(returning.items.clone(), name, &columns, &others);
     let joined: Vec<_> = others.iter().map(|other| (other.table, &other.name)).collect();
     let query = select_joined(items, (CHANGED, name), &joined, ROW_COLUMN)?;
-    let query = query::statement(query, None)?;
     let mut all = vec![(CHANGED, changed)];
     all.extend(others.into_iter().map(|other| (other.table, other.provider)));
-    let mut answer = planner.start(moment, all, query).await?;
-    let schema = answer.schema();
-    let mut batches = Vec::new();
-    while let Some(batch) = answer.next().await {
-        batches.push(Ok(batch?));
-    }
-    Ok(Box::pin(RecordBatchStreamAdapter::new(schema, stream::iter(batches))))
+    Ok((query::statement(query, None)?, all))
 }
 
 /// Returns rows with all columns of the table, in its order, and their numbers from `first`.

@@ -46,12 +46,20 @@ impl Rows {
     }
 
     /// Returns which columns of the table the batches hold.
-    pub(super) fn columns(&self) -> &[usize] {
+    pub(crate) fn columns(&self) -> &[usize] {
         &self.columns
     }
 
     pub(super) fn batches(&self) -> &[RowBatch] {
         &self.batches
+    }
+
+    /// Returns the columns of all rows, if they are in one batch.
+    pub(crate) fn single_batch(&self) -> Option<&[ColumnBuffer]> {
+        match self.batches.as_slice() {
+            [batch] => Some(&batch.columns),
+            _ => None,
+        }
     }
 
     /// Returns the number of rows.

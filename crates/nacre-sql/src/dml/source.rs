@@ -143,6 +143,9 @@ impl<'a> Form<'a> {
         mut others: Option<&mut OtherRows>,
     ) -> Result<Rows> {
         self.check(&stream.schema(), rows.columns())?;
+        if let Some(others) = &mut others {
+            others.begin(&stream.schema());
+        }
         let mut seen = HashSet::new();
         while let Some(batch) = stream.next().await {
             if progress.is_cancelled() {

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use datafusion::arrow::datatypes::SchemaRef;
 use nacre_ingest::Progress;
 use nacre_store::{Error as StoreError, Table, Transaction, ValueRef};
 
 use super::change::{Answer, Change, Source, Step, Write};
 use super::merge;
 use super::others::OtherRows;
-use super::returning::returned;
+use super::returning::{described, returned};
 use super::rows::{RowBatch, Rows};
 use super::source::{cancelled, collect};
 use crate::error::{Error, ErrorKind, Result};
@@ -23,6 +24,24 @@ use crate::transaction::{Hold, Moment, Turn};
 const RESTARTS_MAX: u32 = 22;
 
 impl Change {
+    /// Returns the columns of the rows that the statement answers; `None` if it answers none, or if
+    /// only running it tells.
+    ///
+    /// # Errors
+    /// Those of planning RETURNING.
+    pub(crate) async fn describe(
+        &self,
+        planner: &Planner,
+        moment: &Arc<Moment>,
+    ) -> Result<Option<SchemaRef>> {
+        match &self.returning {
+            Some(returning) if returning.others.is_none() => {
+                described(planner, moment, &self.table.schema(), returning).await.map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
     /// Runs the statement; commits it if it is its own transaction.
     ///
     /// Under READ COMMITTED a statement that meets a row which another transaction changed is begun

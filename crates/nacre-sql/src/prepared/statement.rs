@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::sql::parser::Statement as ParsedStatement;
-use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
 use nacre_column::{ColumnBuffer, ColumnType};
 use nacre_store::{ColumnDef, Store, TableSchema, Value, ValueRef};
 
@@ -111,13 +110,9 @@ impl Statement {
     /// # Errors
     /// Those of planning it.
     pub async fn columns(&self, session: &Session) -> Result<Option<SchemaRef>> {
-        let Some(ParsedStatement::Statement(inner)) = &self.0.parsed else { return Ok(None) };
-        if !matches!(inner.as_ref(), SqlStatement::Query(_)) {
-            return Ok(None);
-        }
         let nulls = vec![Value::Null; self.0.types.len()];
         match self.with_values(&nulls)? {
-            Some(query) => session.describe(query).await.map(Some),
+            Some(statement) => session.describe(statement).await,
             None => Ok(None),
         }
     }

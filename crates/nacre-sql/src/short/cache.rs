@@ -12,6 +12,7 @@ use super::operand::Inputs;
 use super::plan::{Plan, Subject};
 use super::recognise::{Named, recognise};
 use super::text::Scanned;
+use crate::dml;
 use crate::error::Result;
 use crate::planner::Planner;
 use crate::session::Outcome;
@@ -128,6 +129,16 @@ fn key<'a>(candidate: &Candidate<'a>) -> std::borrow::Cow<'a, str> {
     }
 }
 
+/// Whether a statement has RETURNING.
+fn returns(statement: &SqlStatement) -> bool {
+    match statement {
+        SqlStatement::Insert(insert) => insert.returning.is_some(),
+        SqlStatement::Update(update) => update.returning.is_some(),
+        SqlStatement::Delete(delete) => delete.returning.is_some(),
+        _ => false,
+    }
+}
+
 /// Looks at a statement that was not seen before; `None` if nothing is to be remembered of it.
 async fn look_at(
     store: &Store,
@@ -149,8 +160,16 @@ async fn look_at(
             let moment = turn.moment(false)?;
             let Ok(original) = planner.parse(candidate.sql) else { return Ok(None) };
             // What cannot be planned fails on the general way, perhaps because of its literals.
-            match planner.describe(&moment, original).await {
+            match planner.describe(&moment, Vec::new(), original).await {
                 Ok(described) => Some(described),
+                Err(_) => return Ok(None),
+            }
+        }
+        changed if returns(changed) => {
+            let moment = turn.moment(true)?;
+            let Ok(change) = dml::change_of(store, changed.clone()) else { return Ok(None) };
+            match change.describe(planner, &moment).await {
+                Ok(described) => described,
                 Err(_) => return Ok(None),
             }
         }

@@ -22,19 +22,25 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Passes each row to `with` until it gives nothing.
-    pub(super) fn each(
-        &self,
-        mut with: impl FnMut(RowId, &[ValueRef<'_>]) -> Option<()>,
-    ) -> Option<()> {
-        let mut values = Vec::with_capacity(self.buffers.len());
-        for (row, &id) in self.ids.iter().enumerate() {
-            values.clear();
-            values.extend(self.buffers.iter().map(|buffer| ValueRef::of(buffer, row)));
-            with(id, &values)?;
-        }
-        Some(())
+    /// Returns the columns.
+    pub(super) fn columns(&self) -> Vec<&ColumnBuffer> {
+        self.buffers.iter().collect()
     }
+}
+
+/// Passes each of some rows to `with`, with its number, until that gives nothing.
+pub(super) fn each(
+    columns: &[&ColumnBuffer],
+    rows: usize,
+    mut with: impl FnMut(usize, &[ValueRef<'_>]) -> Option<()>,
+) -> Option<()> {
+    let mut values = Vec::with_capacity(columns.len());
+    for row in 0..rows {
+        values.clear();
+        values.extend(columns.iter().map(|column| ValueRef::of(column, row)));
+        with(row, &values)?;
+    }
+    Some(())
 }
 
 /// A range of keys.

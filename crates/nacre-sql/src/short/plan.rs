@@ -79,13 +79,16 @@ pub(super) enum Action {
     Update {
         find: Find,
         assignments: Vec<(usize, Scalar)>,
+        returning: Option<Returning>,
     },
     Delete {
         find: Find,
+        returning: Option<Returning>,
     },
     /// Rows with a value for each column of the table.
     Insert {
         rows: Vec<Vec<Scalar>>,
+        returning: Option<Returning>,
     },
 }
 
@@ -99,6 +102,15 @@ impl Action {
             Self::Insert { .. } => Some("INSERT"),
         }
     }
+}
+
+/// What RETURNING gives of the rows as they are written.
+#[derive(Debug)]
+pub(super) struct Returning {
+    pub(super) items: Vec<Item>,
+    /// The columns of the table that the places of items mean.
+    pub(super) columns: Vec<usize>,
+    pub(super) schema: SchemaRef,
 }
 
 /// The way to the rows of a statement.

@@ -20,7 +20,7 @@ use nacre_store::{ColumnDef, Store, Table, TableRules, TableSchema};
 
 use super::compute::Compute;
 use super::operand::Operand;
-use super::plan::{Action, Condition, Find, Item, KeyRest, Scalar, Subject, Test};
+use super::plan::{Action, Condition, Find, Item, KeyRest, Returning, Scalar, Subject, Test};
 use crate::dml::Cell;
 use crate::names::{fold, table_name};
 use crate::scan::flip;
@@ -146,9 +146,9 @@ impl Reader<'_> {
     fn statement(&mut self, statement: &Statement, described: Option<SchemaRef>) -> Option<Action> {
         match statement {
             Statement::Query(query) => self.query(query, described?),
-            Statement::Update(update) => self.update(update),
-            Statement::Delete(delete) => self.delete(delete),
-            Statement::Insert(insert) => self.insert(insert),
+            Statement::Update(update) => self.update(update, described),
+            Statement::Delete(delete) => self.delete(delete, described),
+            Statement::Insert(insert) => self.insert(insert, described),
             _ => None,
         }
     }
@@ -183,10 +183,11 @@ impl Reader<'_> {
         Some(Action::Select { find, items, limit, schema: described })
     }
 
-    fn update(&mut self, update: &Update) -> Option<Action> {
+    fn update(&mut self, update: &Update, described: Option<SchemaRef>) -> Option<Action> {
         let Some(Statement::Update(mut known)) = bare("UPDATE t SET a = 1") else { return None };
         known.table = update.table.clone();
         known.assignments = update.assignments.clone();
+        known.returning = update.returning.clone();
         known.selection = update.selection.clone();
         if known != *update || !is_plain(self.table) {
             return None;
@@ -205,22 +206,28 @@ impl Reader<'_> {
             assignments.push((column, self.scalar(&assignment.value, column)?));
         }
         let conditions = self.conditions(update.selection.as_ref())?;
+        let returning = self.returning(update.returning.as_deref(), described)?;
         let find = self.find(conditions, None)?;
-        Some(Action::Update { find, assignments })
+        let returning = returning.map(|one| one.over(&find.columns));
+        Some(Action::Update { find, assignments, returning })
     }
 
-    fn delete(&mut self, delete: &Delete) -> Option<Action> {
+    fn delete(&mut self, delete: &Delete, described: Option<SchemaRef>) -> Option<Action> {
         let Some(Statement::Delete(mut known)) = bare("DELETE FROM t") else { return None };
         known.from = delete.from.clone();
+        known.returning = delete.returning.clone();
         known.selection = delete.selection.clone();
         if known != *delete || !is_plain(self.table) {
             return None;
         }
         let conditions = self.conditions(delete.selection.as_ref())?;
-        Some(Action::Delete { find: self.find(conditions, None)? })
+        let returning = self.returning(delete.returning.as_deref(), described)?;
+        let find = self.find(conditions, None)?;
+        let returning = returning.map(|one| one.over(&find.columns));
+        Some(Action::Delete { find, returning })
     }
 
-    fn insert(&mut self, insert: &Insert) -> Option<Action> {
+    fn insert(&mut self, insert: &Insert, described: Option<SchemaRef>) -> Option<Action> {
         let Some(Statement::Insert(mut known)) = bare("INSERT INTO t VALUES (1)") else {
             return None;
         };
@@ -230,6 +237,7 @@ impl Reader<'_> {
         known.source = Some(source);
         known.table = insert.table.clone();
         known.columns = insert.columns.clone();
+        known.returning = insert.returning.clone();
         if known != *insert || !is_plain(self.table) {
             return None;
         }
@@ -260,7 +268,22 @@ impl Reader<'_> {
         }
         let is_even =
             values.rows.windows(2).all(|two| two[0].content.len() == two[1].content.len());
-        is_even.then_some(Action::Insert { rows })
+        let returning = self.returning(insert.returning.as_deref(), described)?;
+        let returning = returning.map(|one| one.over(&self.columns));
+        is_even.then_some(Action::Insert { rows, returning })
+    }
+
+    /// Reads RETURNING; `Some(None)` without it.
+    #[allow(clippy::option_option, reason = "items that are not known, and none, are two things")]
+    fn returning(
+        &mut self,
+        items: Option<&[SelectItem]>,
+        described: Option<SchemaRef>,
+    ) -> Option<Option<Returning>> {
+        let Some(items) = items else { return Some(None) };
+        let schema = described?;
+        let items = self.items(items, &schema)?;
+        Some(Some(Returning { items, columns: Vec::new(), schema }))
     }
 
     fn target(&self, name: &ObjectName) -> Option<usize> {
@@ -523,6 +546,13 @@ impl Reader<'_> {
         }
         let (columns, conditions) = (self.columns.clone(), conditions.to_vec());
         Some((rank, Find { index: 0, prefix, rest, direction, conditions, columns }))
+    }
+}
+
+impl Returning {
+    /// Says which columns the places of the items mean.
+    fn over(self, columns: &[usize]) -> Self {
+        Self { columns: columns.to_vec(), ..self }
     }
 }
 

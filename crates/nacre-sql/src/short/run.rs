@@ -10,10 +10,10 @@ use futures::stream;
 use nacre_column::ColumnBuffer;
 use nacre_store::{Store, TableSchema};
 
-use super::compute::{Compute, result_type};
-use super::find::Found;
+use super::compute::result_type;
+use super::find::{Found, each};
 use super::operand::Inputs;
-use super::plan::{Action, Current, Find, Item, Plan, Scalar};
+use super::plan::{Action, Current, Find, Item, Plan, Returning, Scalar};
 use super::recognise::is_plain;
 use crate::dml::{self, Rows, Step, Write};
 use crate::error::{Error, ErrorKind, Result};
@@ -34,7 +34,6 @@ impl Plan {
         inputs: Inputs<'_>,
     ) -> Result<Option<Outcome>> {
         let Some(current) = self.subject.current(store) else { return Ok(None) };
-        let schema = self.subject.schema();
         if let Some(verb) = self.action.verb() {
             turn.require_writable(verb)?;
             // Rules may have come since the plan was made.
@@ -42,57 +41,79 @@ impl Plan {
                 return Ok(None);
             }
         }
-        let (rows, write) = match &self.action {
-            Action::Select { find, items, limit, schema: output } => {
-                let limit = match limit {
-                    None => usize::MAX,
-                    Some(limit) => match limit.count(inputs) {
-                        Some(limit) => limit,
-                        None => return Ok(None),
-                    },
-                };
-                let found = self.find(find, turn, &current, inputs, limit)?;
-                let arrays = found.and_then(|found| arrays(items, output, &found, inputs));
-                return arrays.map(|arrays| answer(output, arrays)).transpose();
-            }
-            Action::Update { find, assignments } => {
-                let Some(found) = self.find(find, turn, &current, inputs, usize::MAX)? else {
-                    return Ok(None);
-                };
-                let columns: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
-                let write = Write::Update(columns.clone());
-                (updated(schema, columns, assignments, &found, inputs), write)
-            }
-            Action::Delete { find } => {
-                let Some(found) = self.find(find, turn, &current, inputs, usize::MAX)? else {
-                    return Ok(None);
-                };
-                (updated(schema, Vec::new(), &[], &found, inputs), Write::Delete)
-            }
-            Action::Insert { rows } => {
-                turn.moment(true)?;
-                (inserted(schema, rows, inputs), Write::Insert)
-            }
-        };
-        let Some(rows) = rows.filter(|rows| rows.check_nulls(schema).is_ok()) else {
-            return Ok(None);
-        };
-        let tag = dml::tag(self.action.verb().unwrap_or_default(), rows.len());
+        if let Action::Select { find, items, limit, schema: output } = &self.action {
+            let limit = match limit {
+                None => Some(usize::MAX),
+                Some(limit) => limit.count(inputs),
+            };
+            let Some(limit) = limit else { return Ok(None) };
+            let found = self.find(find, turn, &current, inputs, limit)?;
+            let batch = found
+                .and_then(|found| arrays(items, output, &found.columns(), found.ids.len(), inputs));
+            return batch.map(|arrays| answer(output, arrays)).transpose();
+        }
+        let Some(change) = self.change(turn, &current, inputs)? else { return Ok(None) };
+        let tag = dml::tag(self.action.verb().unwrap_or_default(), change.rows.len());
+        let Change { write, rows, returned } = change;
         let steps = vec![Step { table: current.table, write, rows }];
         let applied = match turn.is_in_block() || !store.commits_wait() {
             true => dml::apply_now(turn, &steps),
             false => dml::apply(turn, steps, Arc::default()).await,
         };
-        match applied {
+        match (applied, returned) {
             // There it is begun again with a new snapshot.
-            Err(error)
+            (Err(error), _)
                 if error.kind() == ErrorKind::SerializationFailure && turn.is_read_committed() =>
             {
-                return Ok(None);
+                Ok(None)
             }
-            applied => applied?,
+            (Err(error), _) => Err(error),
+            (Ok(()), Some(answer)) => Ok(Some(answer)),
+            (Ok(()), None) => Ok(Some(Outcome::Command { tag, warning: None })),
         }
-        Ok(Some(Outcome::Command { tag, warning: None }))
+    }
+
+    /// Computes what is to be written; `None` if the statement has to go the general way.
+    fn change(
+        &self,
+        turn: &mut Turn,
+        current: &Current,
+        inputs: Inputs<'_>,
+    ) -> Result<Option<Change>> {
+        let schema = self.subject.schema();
+        let (found, rows, write, returning) = match &self.action {
+            Action::Select { .. } => return Ok(None),
+            Action::Update { find, assignments, returning } => {
+                let Some(found) = self.find(find, turn, current, inputs, usize::MAX)? else {
+                    return Ok(None);
+                };
+                let columns: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
+                let rows = updated(schema, columns.clone(), assignments, &found, inputs);
+                (Some(found), rows, Write::Update(columns), returning)
+            }
+            Action::Delete { find, returning } => {
+                let Some(found) = self.find(find, turn, current, inputs, usize::MAX)? else {
+                    return Ok(None);
+                };
+                let rows = updated(schema, Vec::new(), &[], &found, inputs);
+                (Some(found), rows, Write::Delete, returning)
+            }
+            Action::Insert { rows, returning } => {
+                turn.moment(true)?;
+                (None, inserted(schema, rows, inputs), Write::Insert, returning)
+            }
+        };
+        let Some(rows) = rows.filter(|rows| rows.check_nulls(schema).is_ok()) else {
+            return Ok(None);
+        };
+        let returned = match returning {
+            None => None,
+            Some(returning) => match returned(returning, found.as_ref(), &rows, inputs) {
+                Some(arrays) => Some(answer(&returning.schema, arrays)?),
+                None => return Ok(None),
+            },
+        };
+        Ok(Some(Change { write, rows, returned }))
     }
 
     fn find(
@@ -112,31 +133,55 @@ impl Plan {
     }
 }
 
+/// What a statement is to write, and what it answers then unless it is a tag.
+struct Change {
+    write: Write,
+    rows: Rows,
+    returned: Option<Outcome>,
+}
+
+/// Computes the columns of RETURNING: of the rows that were found, with what they are assigned.
+fn returned(
+    returning: &Returning,
+    found: Option<&Found>,
+    rows: &Rows,
+    inputs: Inputs<'_>,
+) -> Option<Vec<ArrayRef>> {
+    let empty: Vec<ColumnBuffer>;
+    let written: &[ColumnBuffer] = match rows.len() {
+        0 => {
+            empty = Vec::new();
+            &empty
+        }
+        _ => rows.single_batch()?,
+    };
+    let column = |(place, column): (usize, &usize)| {
+        let assigned = rows.columns().iter().position(|written| written == column);
+        let assigned = assigned.and_then(|place| written.get(place));
+        assigned.or_else(|| found?.buffers.get(place))
+    };
+    let columns: Vec<&ColumnBuffer> =
+        returning.columns.iter().enumerate().map(column).collect::<Option<_>>()?;
+    arrays(&returning.items, &returning.schema, &columns, rows.len(), inputs)
+}
+
 /// Computes the output columns.
 fn arrays(
     items: &[Item],
     output: &SchemaRef,
-    found: &Found,
+    columns: &[&ColumnBuffer],
+    rows: usize,
     inputs: Inputs<'_>,
 ) -> Option<Vec<ArrayRef>> {
     let array = |(item, field): (&Item, &FieldRef)| match item {
-        Item::Column(place) => buffer_array(found.buffers.get(*place)?).ok(),
+        Item::Column(place) => buffer_array(columns.get(*place)?).ok(),
         Item::Computed(compute) => {
             let mut buffer = ColumnBuffer::new(result_type(field.data_type())?);
-            computed(compute, found, inputs, &mut buffer)?;
+            each(columns, rows, |_, row| compute.of_row(row, inputs)?.push_to(&mut buffer))?;
             buffer_array(&buffer).ok()
         }
     };
     items.iter().zip(output.fields()).map(array).collect()
-}
-
-fn computed(
-    compute: &Compute,
-    found: &Found,
-    inputs: Inputs<'_>,
-    buffer: &mut ColumnBuffer,
-) -> Option<()> {
-    found.each(|_, row| compute.of_row(row, inputs)?.push_to(buffer))
 }
 
 fn answer(output: &SchemaRef, arrays: Vec<ArrayRef>) -> Result<Outcome> {
@@ -155,7 +200,7 @@ fn updated(
     inputs: Inputs<'_>,
 ) -> Option<Rows> {
     let mut rows = Rows::new(columns);
-    found.each(|id, row| {
+    each(&found.columns(), found.ids.len(), |number, row| {
         let push = |place: usize, _: &_, buffer: &mut ColumnBuffer| {
             let (_, scalar) = assignments.get(place).ok_or_else(unusual)?;
             match scalar {
@@ -167,7 +212,7 @@ fn updated(
                 }
             }
         };
-        rows.push(schema, Some(id), push).ok()
+        rows.push(schema, Some(*found.ids.get(number)?), push).ok()
     })?;
     Some(rows)
 }

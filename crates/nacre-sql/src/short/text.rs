@@ -1,8 +1,8 @@
 //! A statement's text without its literals.
 //!
 //! Statements that differ in nothing but literals have one key: `a = 7` becomes `a = $i0`. Literals
-//! before the FROM of a SELECT stay, since columns are named after them. Whatever is not plain,
-//! such as comments, escapes and exponents, makes a text that is not looked at.
+//! before the FROM of a SELECT and in RETURNING stay, since columns are named after them. Whatever
+//! is not plain, such as comments, escapes and exponents, makes a text that is not looked at.
 
 use std::borrow::Cow;
 
@@ -118,7 +118,11 @@ impl<'a> Scanner<'a> {
                 if self.peek().is_some_and(|next| matches!(next, b'\'' | b'$') || next >= 0x80) {
                     return None;
                 }
-                self.keeps_literals &= !word.eq_ignore_ascii_case("from");
+                match word {
+                    _ if word.eq_ignore_ascii_case("from") => self.keeps_literals = false,
+                    _ if word.eq_ignore_ascii_case("returning") => self.keeps_literals = true,
+                    _ => {}
+                }
                 self.scanned.key.push_str(word);
             }
             b'0'..=b'9' => self.number()?,

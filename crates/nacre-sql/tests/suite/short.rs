@@ -52,7 +52,9 @@ impl Numbers {
             7 => format!("v {op} {}", self.whole()),
             8 => format!("s {op} {}", self.text()),
             9 => format!("d {op} {}", self.number()),
-            10 => self.one(&["v is null", "s is not null", "f > 1.5", "day = '2026-01-02'"]).into(),
+            10 => self
+                .one(&["v is null", "s is not null", "f > 1.5", "n = 3000", "day = '2026-01-02'"])
+                .into(),
             _ => format!("{} {op} x.id", self.whole()),
         }
     }
@@ -99,6 +101,17 @@ impl Numbers {
     }
 
     fn change(&mut self) -> String {
+        let change = self.plain_change();
+        let returning = match self.below(8) {
+            0 => "*".to_owned(),
+            1 => format!("id, {}, sub", self.expression()),
+            2 => format!("{} as one, s, id", self.expression()),
+            _ => return change,
+        };
+        format!("{change} returning {returning}")
+    }
+
+    fn plain_change(&mut self) -> String {
         let verb = self.below(10);
         if verb == 0 {
             return format!("delete from t x where {}", self.conditions());
@@ -159,6 +172,10 @@ fn said(sql: &str, answer: Result<Answer, Error>) -> String {
 fn both_ways_say_the_same(seed: u64, count: usize) {
     let (short, general) = (Connection::open(None), Connection::open(None));
     [&short, &general].into_iter().for_each(fill);
+    if seed.is_multiple_of(3) {
+        short.ok("create index on t (s, v)");
+        short.ok("create index on t using hash (n)");
+    }
     let mut numbers = Numbers(seed);
     let mut is_in_block = false;
     for step in 0..count {
@@ -283,6 +300,19 @@ fn prepared_statements_take_typed_values() {
     assert_eq!(of(run(insert, &values)), "INSERT 0 1");
     assert_eq!(db.rows("select day, s from t where id = 50"), ["1970-01-02|X"]);
     assert_eq!(of(run(insert, &values)), "23505");
+    let columns = |sql: &str| {
+        let statement = session.prepare(sql, &[]).unwrap();
+        let session = std::sync::Arc::clone(&session);
+        let columns = async move { statement.columns(&session).await };
+        let schema = db.runtime().block_on(columns).unwrap();
+        schema.map(|schema| schema.fields().iter().map(|field| field.name().clone()).collect())
+    };
+    let names = |names: &[&str]| -> Option<Vec<String>> {
+        Some(names.iter().map(|&name| name.to_owned()).collect())
+    };
+    assert_eq!(columns("select v, s as t from t where id = $1"), names(&["v", "t"]));
+    assert_eq!(columns("delete from t where id = $1 returning id, v + 1"), names(&["id", "v + 1"]));
+    assert_eq!(columns(insert), None::<Vec<String>>);
     let types = session.prepare(select, &[]).unwrap().parameter_types();
     assert_eq!(
         types.iter().map(|one| one.to_string()).collect::<Vec<_>>(),
