@@ -13,7 +13,9 @@
 
 #![forbid(unsafe_code)]
 
+mod backup;
 mod catalog;
+mod checkpoint;
 mod coerce;
 mod columns;
 mod copy;

@@ -23,6 +23,8 @@ use nacre_column::ColumnType;
 use nacre_ingest::Progress;
 use nacre_store::{Store, Value};
 
+use crate::backup::{backup, parse_backup};
+use crate::checkpoint::{checkpoint, checkpoint_bytes, is_checkpoint};
 use crate::coerce::DecimalsMeetFloats;
 use crate::copy::{CopyStatement, copy_from, copy_to, parse_copy};
 use crate::dml::Answer;
@@ -98,6 +100,7 @@ impl Database {
             directory: options.directory,
             domains: options.domains,
             is_read_only: options.is_read_only,
+            checkpoint_bytes: checkpoint_bytes()?,
             ..nacre_store::OpenOptions::default()
         })
         .map_err(from_store)?;
@@ -189,7 +192,10 @@ impl Session {
     /// [`ErrorKind::Syntax`] and the like; what the statement means is looked at when it runs.
     pub fn prepare(&self, sql: &str, types: &[Option<ColumnType>]) -> Result<Statement> {
         // These have a syntax, but no parameters, of their own.
-        let is_own = parse_copy(sql)?.is_some() || parse_alter(sql)?.is_some();
+        let is_own = parse_copy(sql)?.is_some()
+            || parse_alter(sql)?.is_some()
+            || is_checkpoint(sql)?
+            || parse_backup(sql)?.is_some();
         let parsed = if is_own { Ok(None) } else { self.planner.parse(sql).map(Some) };
         let parsed = parsed.map_err(|error| error.located_in(sql))?;
         Statement::new(&self.store, sql, parsed, types)
@@ -312,6 +318,18 @@ impl Session {
         if let Some(alter) = parse_alter(sql)? {
             require_definable(&mut turn, "ALTER TABLE")?;
             return finish(turn, alter_replicas(&self.store, alter)?);
+        }
+        if is_checkpoint(sql)? {
+            turn.require_sound()?;
+            turn.require_writable("CHECKPOINT")?;
+            checkpoint(&self.store).await?;
+            return finish(turn, "CHECKPOINT".to_owned());
+        }
+        if let Some(directory) = parse_backup(sql)? {
+            turn.require_sound()?;
+            turn.require_alone("BACKUP DATABASE")?;
+            backup(&self.store, directory).await?;
+            return finish(turn, "BACKUP DATABASE".to_owned());
         }
         let statement = self.planner.parse(sql)?;
         self.run_parsed(turn, statement, io).await

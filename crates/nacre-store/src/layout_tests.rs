@@ -11,8 +11,8 @@ use crate::directory::{
 };
 use crate::id::{CommitTs, Lsn, RowId};
 use crate::manifest::{
-    DatabaseId, HEADER_BYTES, LoadId, LoadRecord, Manifest, PUBLISHED_OFFSET, PartRecord,
-    PartsChange, RECORD_HEADER_BYTES, Record, TableId, header_bytes,
+    DatabaseId, FrozenRecord, HEADER_BYTES, LoadId, LoadRecord, Manifest, PUBLISHED_OFFSET,
+    PartRecord, PartsChange, RECORD_HEADER_BYTES, Record, TableId, header_bytes,
 };
 
 use crate::redo::{
@@ -162,6 +162,16 @@ fn records_of_loads_have_the_fields_in_the_drawn_order() {
         expected.extend_from_slice(&value.to_le_bytes());
     }
     assert_eq!(payload(&Record::PartsChanged { load, change }), expected);
+    let empty = LoadRecord { load, table, rows: 0, chunk_count: 0, parts: Vec::new() };
+    let mut expected = payload(&Record::Load(empty.clone()));
+    expected.extend_from_slice(&1_u32.to_le_bytes());
+    for value in [6_u64, 7] {
+        expected.extend_from_slice(&value.to_le_bytes());
+    }
+    let frozen = FrozenRecord { load: empty, chunks: vec![6], as_of: CommitTs(7) };
+    assert_eq!(payload(&Record::Frozen(frozen)), expected);
+    let checkpoint = Record::Checkpoint { as_of: CommitTs(6), oldest: 7 };
+    assert_eq!(payload(&checkpoint), expected[expected.len() - 16..]);
     assert_eq!(COLUMN_TYPE_BYTES, 8);
 }
 

@@ -16,6 +16,7 @@
 #![deny(unsafe_code)]
 
 mod accounting;
+mod backup;
 mod chunk;
 mod codec;
 #[cfg(test)]
@@ -24,6 +25,7 @@ mod decode;
 mod directory;
 mod domains;
 mod error;
+mod freeze;
 mod hot;
 mod id;
 pub mod index;
@@ -54,8 +56,10 @@ mod value;
 mod waker;
 
 pub use accounting::{ReplicaInfo, ReplicaState, WearInfo};
+pub use backup::BackupReport;
 pub use chunk::{BlockHandle, BlockLocation, Chunk};
 pub use error::{DuplicateKey, Error, ErrorKind, Result, RowRefused};
+pub use freeze::CheckpointReport;
 pub use hot::HotChunkRef;
 #[doc(hidden)]
 pub use hot::SingleVersion;

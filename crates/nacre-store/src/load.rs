@@ -217,6 +217,20 @@ impl Load {
     /// space or I/O if they leave a column without a replica; then nothing of the load is visible
     /// and its files are removed.
     pub fn commit(mut self) -> Result<u64> {
+        let Some((load, record)) = self.finish()? else {
+            return Ok(0);
+        };
+        let published = publish(&self.store, &self.table, &load, &record);
+        self.note_published(&load, published.is_ok());
+        published?;
+        Ok(record.rows)
+    }
+
+    /// Makes all chunks durable and returns what is to be published; `None` if there are none.
+    ///
+    /// # Errors
+    /// As for [`Load::commit`]; then no file is left.
+    pub(crate) fn finish(&mut self) -> Result<Option<(Arc<StoredLoad>, LoadRecord)>> {
         let chunks =
             std::mem::take(&mut *self.chunks.lock().unwrap_or_else(PoisonError::into_inner));
         if let Some((position, _)) = (0..).zip(chunks.keys()).find(|(want, have)| want != *have) {
@@ -228,7 +242,7 @@ impl Load {
             (0..).zip(chunks.into_values().map(Arc::new)).collect();
         let rows = infos.values().map(|info| u64::from(info.rows)).sum();
         if rows == 0 {
-            return Ok(0);
+            return Ok(None);
         }
         let parts = self.finish_parts(&infos)?;
         let record = LoadRecord {
@@ -245,18 +259,29 @@ impl Load {
             self.table.names(),
             self.store.all_domains(),
         ));
-        let is_whole = self.parts.iter().all(|part| part.failure.get().is_none());
-        load.set_needs_care(!is_whole);
-        let published = publish(&self.store, &self.table, &load, &record);
+        load.set_needs_care(!self.is_whole());
+        Ok(Some((load, record)))
+    }
+
+    /// Removes the files of a load that is not published for sure; tells the user what one that is
+    /// did without.
+    pub(crate) fn note_published(&self, load: &StoredLoad, is_published: bool) {
         // If the record may have been published, the files must stay: opening decides.
-        if published.is_err() && !self.store.is_in_doubt() {
+        if !is_published && !self.store.is_in_doubt() {
             load.doom();
         }
-        published?;
-        if !is_whole {
+        if is_published && !self.is_whole() {
             self.note_failures();
         }
-        Ok(rows)
+    }
+
+    fn is_whole(&self) -> bool {
+        self.parts.iter().all(|part| part.failure.get().is_none())
+    }
+
+    /// Returns the load's id.
+    pub(crate) fn id(&self) -> LoadId {
+        self.id
     }
 
     /// Makes the parts durable and returns what the manifest says of them.

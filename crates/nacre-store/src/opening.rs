@@ -20,10 +20,11 @@ use nacre_pmem::{Access, DirectoryLock, Domain};
 use crate::directory::{POOL_HEADER_BYTES, database_of};
 use crate::domains::{DRAM_DOMAIN, Domains, is_empty_directory};
 use crate::error::{Error, Result};
+use crate::freeze::Frozen;
 use crate::index::IndexDef;
 use crate::manifest::{
-    DatabaseId, LoadId, LoadRecord, Manifest, Record, TableId, is_member_file, is_unfinished_file,
-    remove_unfinished,
+    DatabaseId, FrozenRecord, LoadId, LoadRecord, Manifest, PartsChange, Record, TableId,
+    is_member_file, is_unfinished_file, remove_unfinished,
 };
 use crate::mvcc::Stamps;
 use crate::part::Part;
@@ -70,6 +71,7 @@ struct Replayed {
     next_load: u64,
     /// The oldest segment of the redo log that is needed, once there is one.
     oldest_segment: Option<u64>,
+    frozen: Frozen,
 }
 
 impl Opening {
@@ -405,14 +407,25 @@ impl Opening {
                 }
             }
         }
+        for (id, table) in &tables {
+            table.hot().note_used_before(self.replayed.frozen.next_chunk(*id));
+        }
         for (record, next_part) in std::mem::take(&mut self.replayed.loads) {
-            if let Some(table) = tables.get(&record.table) {
+            // One without chunks was taken back, or had no row.
+            if record.chunk_count > 0
+                && let Some(table) = tables.get(&record.table)
+            {
                 let names = table.names();
                 let load = StoredLoad::new(&record, next_part, database, names, domains);
                 table.add_load(Arc::new(load));
             }
         }
         tables.into_values().map(|table| (table.schema().name.clone(), table)).collect()
+    }
+
+    /// Returns which hot chunks were frozen.
+    pub(crate) fn frozen(&mut self) -> Frozen {
+        std::mem::take(&mut self.replayed.frozen)
     }
 
     /// Returns the ids of the next table and the next load.
@@ -563,20 +576,49 @@ fn replay(records: &[Record]) -> Result<Replayed> {
                     indexes.retain(|index| index.name != *name);
                 }
             }
+            Record::Frozen(frozen) => freeze(&mut replayed, &mut positions, frozen),
+            Record::Checkpoint { as_of, oldest } => {
+                replayed.oldest_segment = Some(*oldest);
+                replayed.frozen.checkpoint = *as_of;
+            }
             Record::PartsChanged { load, change } => {
-                let position = positions.get(load);
-                let (record, next) = position
-                    .and_then(|&position| replayed.loads.get_mut(position))
-                    .ok_or_else(|| Error::ManifestDamaged {
-                        reasons: vec![format!("load {} changes before it is there", load.0)],
-                    })?;
-                record.parts.retain(|part| !change.removed.contains(&part.number));
-                record.parts.extend(change.added.iter().cloned());
-                *next = next_part(*next, change.added.iter().map(|part| part.number));
+                change_parts(&mut replayed, positions.get(load), *load, change)?;
             }
         }
     }
     Ok(replayed)
+}
+
+/// Changes the parts of a load.
+fn change_parts(
+    replayed: &mut Replayed,
+    position: Option<&usize>,
+    load: LoadId,
+    change: &PartsChange,
+) -> Result<()> {
+    let found = position.and_then(|&position| replayed.loads.get_mut(position));
+    let (record, next) = found.ok_or_else(|| Error::ManifestDamaged {
+        reasons: vec![format!("load {} changes before it is there", load.0)],
+    })?;
+    record.parts.retain(|part| !change.removed.contains(&part.number));
+    record.parts.extend(change.added.iter().cloned());
+    *next = next_part(*next, change.added.iter().map(|part| part.number));
+    Ok(())
+}
+
+/// Adds hot chunks that were frozen, or takes that back.
+fn freeze(replayed: &mut Replayed, positions: &mut BTreeMap<LoadId, usize>, frozen: &FrozenRecord) {
+    let id = frozen.load.load;
+    replayed.next_load = replayed.next_load.max(id.0.saturating_add(1));
+    match positions.get(&id).and_then(|&at| replayed.loads.get_mut(at)) {
+        Some((load, _)) => *load = frozen.load.clone(),
+        None => {
+            positions.insert(id, replayed.loads.len());
+            let next_part = next_part(0, frozen.load.parts.iter().map(|part| part.number));
+            replayed.loads.push((frozen.load.clone(), next_part));
+        }
+    }
+    replayed.frozen.add(frozen);
 }
 
 fn next_part(least: u32, numbers: impl Iterator<Item = u32>) -> u32 {

@@ -4,11 +4,16 @@
 //! rows were never committed stay holes. Nothing is written, so a crash meanwhile changes nothing,
 //! and memory is that of the rows and of the largest transaction.
 //!
+//! The log is read up to three times: for freezes that were about to be taken back, if one is not
+//! older than the last checkpoint; for the rows of that checkpoint, which come behind commits that
+//! change them; and for all later commits.
+//!
 //! # Invariants
 //! 1. After it, tables hold what the commits in the log left, in their order, and no versions;
 //!    indexes have the entries of their hot rows.
-//! 2. Records of tables that were dropped since are skipped; any other record that does not fit
-//!    what is there is an error, since a change would be lost.
+//! 2. Records of tables that were dropped since, of commits up to the last checkpoint, and of hot
+//!    chunks that were frozen are skipped; any other record that does not fit what is there is an
+//!    error, since a change would be lost.
 //! # Source
 //! [Muehlbauer16 4.3.1] physical redo records are replayed without reads. Differs: rows keep their
 //! places, so no index is needed to find them.
@@ -17,9 +22,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::id::{RowId, RowPlace};
+use crate::freeze::Frozen;
+use crate::id::{CommitTs, RowId, RowPlace};
 use crate::index::add_hot_rows;
-use crate::manifest::TableId;
+use crate::manifest::{FrozenRecord, TableId};
 use crate::redo::{RedoLog, RedoRecord};
 use crate::table::Table;
 use crate::value::ValueRef;
@@ -29,9 +35,13 @@ struct Recovery {
     tables: BTreeMap<TableId, Arc<Table>>,
     /// Tables from this one on were never created.
     next_table: u64,
+    frozen: Frozen,
+    /// The group at hand, and the checkpoint that it is a part of.
+    part: Option<(CommitTs, CommitTs)>,
 }
 
-/// Makes the changes in `log` again; `next_table` is the id that the next table gets.
+/// Makes the changes in `log` again; `next_table` is the id that the next table gets. Returns the
+/// freezes that do not count, whose loads are taken out of their tables.
 ///
 /// # Errors
 /// [`Error::RedoDamaged`].
@@ -39,19 +49,109 @@ pub(crate) fn recover<'a>(
     log: &RedoLog,
     tables: impl Iterator<Item = &'a Arc<Table>>,
     next_table: u64,
-) -> Result<()> {
+    frozen: Frozen,
+) -> Result<Vec<FrozenRecord>> {
     let tables = tables.map(|table| (table.id(), Arc::clone(table))).collect();
-    let recovery = Recovery { tables, next_table };
+    let mut recovery = Recovery { tables, next_table, frozen, part: None };
+    let fail = |commit: CommitTs, reason: String| Error::RedoDamaged {
+        reasons: vec![format!("commit {}: {reason}", commit.0)],
+    };
+    let mut withdrawn = Vec::new();
+    if recovery.frozen.may_be_withdrawn() {
+        log.survey(&mut |commit, record| {
+            recovery.look_for_withdrawn(commit, record, &mut withdrawn);
+            Ok(())
+        })?;
+    }
+    if recovery.frozen.checkpoint > CommitTs::default() {
+        log.survey(&mut |commit, record| {
+            let applied = recovery.apply_checkpoint(commit, record);
+            applied.map_err(|reason| fail(commit, reason))
+        })?;
+    }
     log.replay(&mut |commit, record| {
-        recovery.apply(record).map_err(|reason| Error::RedoDamaged {
-            reasons: vec![format!("commit {}: {reason}", commit.0)],
-        })
+        let applied = recovery.apply_later(commit, record);
+        applied.map_err(|reason| fail(commit, reason))
     })?;
-    recovery.tables.values().try_for_each(|table| add_hot_rows(table))
+    recovery.tables.values().try_for_each(|table| add_hot_rows(table))?;
+    Ok(withdrawn)
+}
+
+/// Returns the table and the hot chunk that a change of a transaction names.
+fn hot_chunk_of(record: RedoRecord<'_>) -> Option<(TableId, u64)> {
+    let (RedoRecord::Insert { table, row, .. }
+    | RedoRecord::Update { table, row, .. }
+    | RedoRecord::Delete { table, row }) = record
+    else {
+        return None;
+    };
+    match row.place() {
+        RowPlace::Hot { chunk, .. } => Some((table, chunk)),
+        RowPlace::Frozen { .. } => None,
+    }
 }
 
 impl Recovery {
+    /// Notes which checkpoint a group belongs to, and returns it if the record is part of one.
+    fn checkpoint_of(&mut self, commit: CommitTs, record: RedoRecord<'_>) -> Option<CommitTs> {
+        if let RedoRecord::Checkpoint { as_of } = record {
+            self.part = Some((commit, as_of));
+        }
+        self.part.filter(|(group, _)| *group == commit).map(|(_, as_of)| as_of)
+    }
+
+    /// Takes out the freeze of a chunk that was changed by a commit that the load does not have.
+    fn look_for_withdrawn(
+        &mut self,
+        commit: CommitTs,
+        record: RedoRecord<'_>,
+        withdrawn: &mut Vec<FrozenRecord>,
+    ) {
+        let is_part = self.checkpoint_of(commit, record).is_some();
+        let freeze = hot_chunk_of(record)
+            .and_then(|(table, chunk)| self.frozen.freeze_of(table, chunk))
+            .filter(|freeze| !is_part && commit > freeze.as_of);
+        let Some(load) = freeze.map(|freeze| freeze.load.load) else {
+            return;
+        };
+        if let Some(record) = self.frozen.withdraw(load) {
+            if let Some(table) = self.tables.get(&record.load.table) {
+                table.remove_load(load);
+            }
+            withdrawn.push(record);
+        }
+    }
+
+    /// Takes the rows of the last checkpoint.
+    fn apply_checkpoint(
+        &mut self,
+        commit: CommitTs,
+        record: RedoRecord<'_>,
+    ) -> std::result::Result<(), String> {
+        match self.checkpoint_of(commit, record) {
+            Some(as_of) if as_of == self.frozen.checkpoint => self.apply(record),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes a change again that is neither in a load nor in the last checkpoint.
+    fn apply_later(
+        &mut self,
+        commit: CommitTs,
+        record: RedoRecord<'_>,
+    ) -> std::result::Result<(), String> {
+        let is_part = self.checkpoint_of(commit, record).is_some();
+        if is_part || commit <= self.frozen.checkpoint {
+            return Ok(());
+        }
+        self.apply(record)
+    }
+
     fn apply(&self, record: RedoRecord<'_>) -> std::result::Result<(), String> {
+        let chunk = hot_chunk_of(record);
+        if chunk.is_some_and(|(table, chunk)| self.frozen.is_frozen(table, chunk)) {
+            return Ok(());
+        }
         match record {
             RedoRecord::Insert { table, row, values } => match self.table(table)? {
                 Some(table) => insert(table, row, values),
@@ -65,6 +165,13 @@ impl Recovery {
                 Some(table) => delete(table, row),
                 None => Ok(()),
             },
+            RedoRecord::Deleted { table, first, rows } => match self.table(table)? {
+                Some(table) => {
+                    rows.iter().try_for_each(|row| delete(table, RowId(first.0 | u64::from(*row))))
+                }
+                None => Ok(()),
+            },
+            RedoRecord::Checkpoint { .. } => Ok(()),
             RedoRecord::Call { procedure, .. } => {
                 Err(format!("procedure {procedure:?} is not known"))
             }

@@ -24,10 +24,12 @@ use nacre_pmem::{DirectoryLock, Domain};
 use crate::accounting::WearOwner;
 use crate::domains::{DRAM_DOMAIN, Domains};
 use crate::error::{Error, Result};
+use crate::freeze::Pace;
 use crate::id::CommitTs;
 use crate::load::Load;
 use crate::manifest::{
-    DatabaseId, LoadId, LoadRecord, Manifest, PartRecord, PartsChange, Record, TableId,
+    DatabaseId, FrozenRecord, LoadId, LoadRecord, Manifest, PartRecord, PartsChange, Record,
+    TableId,
 };
 use crate::members::MAIN_COPIES;
 use crate::mvcc::{Change, IsolationLevel, NOBODY, Transaction, TransactionInfo, Transactions};
@@ -56,6 +58,9 @@ pub struct OpenOptions {
     pub is_read_only: bool,
     /// How the redo log is written.
     pub redo: RedoOptions,
+    /// Bytes by which the redo log may grow before what it holds is frozen or written to it again,
+    /// so that it can be truncated; `None` is 128 MiB, 0 leaves it to [`Store::checkpoint`].
+    pub checkpoint_bytes: Option<u64>,
 }
 
 /// An open database; clones share it.
@@ -86,6 +91,7 @@ struct Shared {
     /// Created by the first commit; stays empty if the database is volatile or read-only.
     redo: OnceLock<RedoLog>,
     redo_options: RedoOptions,
+    pace: Pace,
     /// Dropped last, when all pools are closed.
     _lock: Option<DirectoryLock>,
 }
@@ -95,6 +101,8 @@ struct ManifestState {
     manifest: Manifest,
     next_table: u64,
     next_load: u64,
+    /// Loads of hot chunks that somebody wrote to meanwhile; a record is to take them back.
+    withdrawn: Vec<FrozenRecord>,
 }
 
 impl Store {
@@ -125,10 +133,15 @@ impl Store {
         let tables = opening.tables(database, &domains, &waker, transactions.stamps());
         let (next_table, next_load) = opening.next_ids();
         let redo = OnceLock::new();
+        let mut withdrawn = Vec::new();
+        let pace = Pace::new(options.checkpoint_bytes);
+        let frozen = opening.frozen();
+        transactions.resume(frozen.last_commit());
         if let Some(log) = opening.open_redo(&domains, database, options.redo)? {
-            recover(&log, tables.values(), next_table)?;
-            transactions.resume(log.last_commit());
+            withdrawn = recover(&log, tables.values(), next_table, frozen)?;
+            transactions.resume(log.last_commit().max(transactions.now()));
             opening.notes.extend(log.notes());
+            pace.begin(log.start());
             if !options.is_read_only {
                 redo.get_or_init(|| log);
             }
@@ -139,7 +152,7 @@ impl Store {
             is_volatile,
             domains,
             notes: Mutex::new(opening.notes),
-            manifest: Mutex::new(ManifestState { manifest, next_table, next_load }),
+            manifest: Mutex::new(ManifestState { manifest, next_table, next_load, withdrawn }),
             wear: Wear::default(),
             waker,
             maintenance: Mutex::new(()),
@@ -149,6 +162,7 @@ impl Store {
             transactions,
             redo,
             redo_options: options.redo,
+            pace,
             _lock: opening.lock,
         };
         Ok(Self { shared: Arc::new(shared) })
@@ -430,13 +444,15 @@ impl Store {
     /// without a replica.
     pub fn begin_load(&self, table: &Arc<Table>) -> Result<Load> {
         self.require_writable()?;
-        let id = {
-            let mut state = self.manifest();
-            let id = LoadId(state.next_load);
-            state.next_load += 1;
-            id
-        };
-        Load::new(self.clone(), Arc::clone(table), id)
+        Load::new(self.clone(), Arc::clone(table), self.take_load_id())
+    }
+
+    /// Returns an id that no load has had.
+    pub(crate) fn take_load_id(&self) -> LoadId {
+        let mut state = self.manifest();
+        let id = LoadId(state.next_load);
+        state.next_load += 1;
+        id
     }
 
     /// Publishes a durable load. The caller holds the table's commit lock.
@@ -459,6 +475,67 @@ impl Store {
             Ok((NOBODY, Change::Load(Arc::clone(table)), ()))
         };
         self.shared.transactions.commit(order, |()| Ok(())).map(|_| ())
+    }
+
+    /// Publishes durable rows of hot chunks as a load, and calls `switch`, which makes the chunks
+    /// one in memory unless somebody has written to them since; returns whether it did. The caller
+    /// holds the table's commit lock.
+    pub(crate) fn publish_frozen(
+        &self,
+        table: &Arc<Table>,
+        record: &FrozenRecord,
+        switch: impl FnOnce() -> bool,
+    ) -> Result<bool> {
+        let mut state = self.manifest();
+        if table.is_dropped() {
+            return Err(Error::UnknownTable { table: table.schema().name.clone() });
+        }
+        let mut recorded = record.clone();
+        recorded.load.parts.retain(|part| part.domain != DRAM_DOMAIN);
+        self.append(&mut state, &Record::Frozen(recorded))?;
+        let is_done = switch();
+        if !is_done {
+            state.withdrawn.push(record.clone());
+        }
+        Ok(is_done)
+    }
+
+    /// Records which published loads of hot chunks do not count. Until that is done the log says
+    /// so, by the changes that the chunks had since.
+    pub(crate) fn record_withdrawn(&self) -> Result<()> {
+        let mut state = self.manifest();
+        while let Some(record) = state.withdrawn.last() {
+            let (load, table) = (record.load.load, record.load.table);
+            let load = LoadRecord { load, table, rows: 0, chunk_count: 0, parts: Vec::new() };
+            let (chunks, as_of) = (Vec::new(), record.as_of);
+            let withdrawal = FrozenRecord { load, chunks, as_of };
+            self.append(&mut state, &Record::Frozen(withdrawal))?;
+            if let Some(record) = state.withdrawn.pop() {
+                self.remove_parts(record.load.load, &record.load.parts);
+            }
+        }
+        Ok(())
+    }
+
+    /// Records that the log before a segment is not needed, and removes it.
+    pub(crate) fn truncate_redo(&self, log: &RedoLog, as_of: CommitTs, oldest: u64) -> Result<()> {
+        let mut state = self.manifest();
+        self.append(&mut state, &Record::Checkpoint { as_of, oldest })?;
+        drop(state);
+        log.truncate(oldest)
+    }
+
+    /// Returns all records of the manifest.
+    pub(crate) fn manifest_records(&self) -> Result<Vec<Record>> {
+        self.manifest().manifest.records()
+    }
+
+    pub(crate) fn redo(&self) -> Option<&RedoLog> {
+        self.shared.redo.get()
+    }
+
+    pub(crate) fn pace(&self) -> &Pace {
+        &self.shared.pace
     }
 
     /// Publishes another set of parts, that are durable, for a load; returns whether its table is

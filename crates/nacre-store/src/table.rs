@@ -1,8 +1,9 @@
 //! Tables and the loads they consist of.
 //!
-//! A [`Table`] changes by gaining loads, by transactions that write its hot chunks or delete rows
-//! of frozen ones, and its replica policies can be set; a [`TableSnapshot`] lists what there is at
-//! one moment and stays readable for as long as somebody holds it, also past `DROP TABLE`.
+//! A [`Table`] changes by gaining loads, by hot chunks that become loads, by transactions that
+//! write its hot chunks or delete rows of frozen ones, and its replica policies can be set; a
+//! [`TableSnapshot`] lists what there is at one moment and stays readable for as long as somebody
+//! holds it, also past `DROP TABLE`.
 //!
 //! # Concurrency
 //! Everything here may be used from any thread.
@@ -10,12 +11,13 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use nacre_column::{Bitmap, ColumnType, REPLICAS_MAX, ReplicaPolicy};
 
 use crate::chunk::Chunk;
 use crate::error::{Error, Result};
+use crate::freeze::Forwards;
 use crate::hot::{FrozenDeletes, HotChunkRef, HotList};
 use crate::index::TableIndexes;
 use crate::manifest::{LoadId, TableId};
@@ -58,6 +60,10 @@ pub struct Table {
     definition: Arc<TableSchema>,
     loads: RwLock<Arc<Vec<Arc<StoredLoad>>>>,
     hot: HotList,
+    /// Where the rows of hot chunks are that were frozen.
+    forwards: Forwards,
+    /// Held for writing while hot chunks become a load.
+    layout: RwLock<()>,
     /// Deletes by load and number of the chunk in it; most chunks have none.
     deletes: RwLock<BTreeMap<(LoadId, u32), Arc<FrozenDeletes>>>,
     indexes: TableIndexes,
@@ -89,6 +95,8 @@ impl Table {
             id,
             names: Arc::new(TableNames::of(&definition)),
             hot: HotList::new(&column_types, stamps),
+            forwards: Forwards::default(),
+            layout: RwLock::default(),
             column_types,
             schema: RwLock::new(Arc::clone(&definition)),
             rules: RwLock::default(),
@@ -147,6 +155,7 @@ impl Table {
 
     /// Returns the table as a snapshot sees it.
     pub fn snapshot_at(self: &Arc<Self>, moment: &Snapshot) -> TableSnapshot {
+        let _layout = self.read_layout();
         let mut loads = self.loads();
         let sees = |load: &Arc<StoredLoad>| load.visible_from() <= moment.start;
         if !loads.iter().all(sees) {
@@ -176,6 +185,22 @@ impl Table {
     #[inline]
     pub(crate) fn hot(&self) -> &HotList {
         &self.hot
+    }
+
+    #[inline]
+    pub(crate) fn forwards(&self) -> &Forwards {
+        &self.forwards
+    }
+
+    /// Keeps hot chunks from becoming a load; waits for one that is about to, which takes about a
+    /// microsecond.
+    pub(crate) fn read_layout(&self) -> RwLockReadGuard<'_, ()> {
+        self.layout.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps others from asking what the table consists of.
+    pub(crate) fn write_layout(&self) -> RwLockWriteGuard<'_, ()> {
+        self.layout.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn table_indexes(&self) -> &TableIndexes {
@@ -257,6 +282,12 @@ impl Table {
         all.get(&(load, index)).cloned()
     }
 
+    /// Returns all that was deleted of frozen chunks, by load and number of the chunk in it.
+    pub(crate) fn all_deletes(&self) -> Vec<((LoadId, u32), Arc<FrozenDeletes>)> {
+        let all = self.deletes.read().unwrap_or_else(PoisonError::into_inner);
+        all.iter().map(|(place, deletes)| (*place, Arc::clone(deletes))).collect()
+    }
+
     /// Returns how many versions the table has.
     pub(crate) fn version_count(&self) -> usize {
         let hot: usize = self.hot.all().iter().map(|chunk| chunk.version_count()).sum();
@@ -277,6 +308,13 @@ impl Table {
         self.has_frozen.store(true, Ordering::Release);
         let mut loads = self.loads.write().unwrap_or_else(PoisonError::into_inner);
         Arc::make_mut(&mut loads).push(load);
+    }
+
+    /// Takes a load out whose rows are elsewhere.
+    pub(crate) fn remove_load(&self, id: LoadId) -> Option<Arc<StoredLoad>> {
+        let mut loads = self.loads.write().unwrap_or_else(PoisonError::into_inner);
+        let position = loads.iter().position(|load| load.id() == id)?;
+        Some(Arc::make_mut(&mut loads).remove(position))
     }
 
     /// Changes the policy of a column, or that of the table; all loads are compared with it.

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `NACRE_TEST_ROUNDS` | 20 | kills of the transfer workload |
 //! | `NACRE_TEST_CHILD` | | the database that this process, a child, is to work in |
+//! | `NACRE_TEST_FREEZES` | | whether it freezes and truncates all the time |
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -19,8 +20,8 @@ use std::time::{Duration, Instant};
 
 use nacre_column::ColumnType;
 use nacre_store::{
-    ColumnDef, CommitTs, ErrorKind, IsolationLevel, OpenOptions, RowId, Store, Table, TableSchema,
-    Transaction, ValueRef,
+    ColumnDef, CommitTs, ErrorKind, IsolationLevel, OpenOptions, RedoOptions, RowId, Store, Table,
+    TableSchema, Transaction, ValueRef,
 };
 use support::{load, open, rows};
 
@@ -49,6 +50,26 @@ fn pairs(name: &str) -> TableSchema {
         primary_key_name: String::new(),
         replicas: None,
     }
+}
+
+/// As [`pairs`], with a primary key: rows that are frozen move when they change.
+fn keyed(name: &str) -> TableSchema {
+    TableSchema {
+        primary_key: Some(vec![0]),
+        primary_key_name: format!("{name}_pkey"),
+        ..pairs(name)
+    }
+}
+
+/// Opens a database that freezes and truncates all the time.
+fn open_freezing(directory: &Path) -> Store {
+    Store::open(OpenOptions {
+        directory: Some(directory.to_path_buf()),
+        redo: RedoOptions { segment_bytes: 16 << 10, is_compressed: false },
+        checkpoint_bytes: Some(32 << 10),
+        ..OpenOptions::default()
+    })
+    .unwrap()
 }
 
 fn begin(store: &Store) -> Transaction {
@@ -209,28 +230,43 @@ fn damaged_log_is_mended_from_the_other_replica_and_lost_commits_are_named() {
     }
 }
 
+/// Returns where the row of a key lies, and its value.
+fn row_of(
+    tx: &mut Transaction,
+    table: &Arc<Table>,
+    key: i64,
+) -> Result<(RowId, i64), nacre_store::Error> {
+    let index = table.indexes().remove(0);
+    let mut found = Vec::new();
+    tx.lookup(table, &index, &[ValueRef::Int(key)], &[1], |row, values| {
+        if let ValueRef::Int(value) = values[0] {
+            found.push((row, value));
+        }
+    })?;
+    match found[..] {
+        [only] => Ok(only),
+        _ => panic!("{found:?} for key {key}"),
+    }
+}
+
 /// Moves money between accounts and counts its commits, in the table and after each in a file of
 /// its own, until it is killed.
 fn transfer(store: &Store, client: i64, journal: &Path) {
     let (accounts, clients) = (store.table("accounts").unwrap(), store.table("clients").unwrap());
-    let ids: Vec<RowId> = all(store, "accounts").into_iter().map(|(row, _, _)| row).collect();
-    let (own, _, mut count) =
-        all(store, "clients").into_iter().find(|(_, id, _)| *id == client).unwrap();
+    let (_, mut count) = row_of(&mut begin(store), &clients, client).unwrap();
     let file = File::options().create(true).write(true).truncate(false).open(journal).unwrap();
     let end = Instant::now() + Duration::from_secs(CHILD_SECONDS);
     let mut state = client as u64 + 1 + count as u64;
     while Instant::now() < end {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        let (from, to) = ((state >> 33) as usize % ids.len(), (state >> 48) as usize % ids.len());
+        let accounts_of = [(state >> 33) as i64 % ACCOUNTS, (state >> 48) as i64 % ACCOUNTS];
         let mut tx = begin(store);
         let attempt = |tx: &mut Transaction| {
-            for (account, amount) in [(ids[from], -1), (ids[to], 1)] {
-                let balance = tx.read(&accounts, account, &[1], |values| values[0].to_value())?;
-                let Some(nacre_store::Value::Int(balance)) = balance else {
-                    panic!("{account} is gone");
-                };
-                tx.update(&accounts, account, &[(1, ValueRef::Int(balance + amount))])?;
+            for (account, amount) in accounts_of.into_iter().zip([-1, 1]) {
+                let (row, balance) = row_of(tx, &accounts, account)?;
+                tx.update(&accounts, row, &[(1, ValueRef::Int(balance + amount))])?;
             }
+            let (own, _) = row_of(tx, &clients, client)?;
             tx.update(&clients, own, &[(1, ValueRef::Int(count + 1))]).map(|_| ())
         };
         match attempt(&mut tx).and_then(|()| tx.commit()) {
@@ -243,6 +279,21 @@ fn transfer(store: &Store, client: i64, journal: &Path) {
     }
 }
 
+/// Freezes, truncates and sometimes forces it, until the process is killed.
+fn freeze(store: &Store) {
+    let end = Instant::now() + Duration::from_secs(CHILD_SECONDS);
+    let mut number = 0;
+    while Instant::now() < end {
+        number += 1;
+        match number % 20 {
+            0 => store.checkpoint().map(|_| ()),
+            _ => store.maintain_step().map(|_| ()),
+        }
+        .unwrap();
+        thread::sleep(Duration::from_micros(500));
+    }
+}
+
 /// Not a test by itself: what the children of `kills_lose_nothing_acknowledged` run.
 #[test]
 fn transfers_of_a_child() {
@@ -250,21 +301,30 @@ fn transfers_of_a_child() {
         return;
     };
     let directory = Path::new(&directory);
-    let store = open(&directory.join("db"));
+    let is_freezing = std::env::var_os("NACRE_TEST_FREEZES").is_some();
+    let database = directory.join("db");
+    let store = if is_freezing { open_freezing(&database) } else { open(&database) };
     fs::write(directory.join("ready"), b"").unwrap();
     thread::scope(|scope| {
         for client in 0..CLIENTS {
             let (store, journal) = (&store, directory.join(format!("journal-{client}")));
             scope.spawn(move || transfer(store, client, &journal));
         }
+        if is_freezing {
+            scope.spawn(|| freeze(&store));
+        }
     });
 }
 
 /// Runs a child and kills it about `time` after it has opened the database, or after it began.
-fn run_and_kill(directory: &Path, waits: bool, time: Duration) {
+fn run_and_kill(directory: &Path, (waits, freezes): (bool, bool), time: Duration) {
     let ready = directory.join("ready");
     let _ = fs::remove_file(&ready);
-    let mut child = Command::new(std::env::current_exe().unwrap())
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    if freezes {
+        command.env("NACRE_TEST_FREEZES", "1");
+    }
+    let mut child = command
         .args(["--exact", "transfers_of_a_child", "--test-threads=1"])
         .env("NACRE_TEST_CHILD", directory)
         .stdout(Stdio::null())
@@ -279,14 +339,15 @@ fn run_and_kill(directory: &Path, waits: bool, time: Duration) {
     child.wait().unwrap();
 }
 
-#[test]
-fn kills_lose_nothing_acknowledged() {
+/// Kills children; with `freezes` they freeze and truncate all the time.
+fn kill_rounds(freezes: bool) {
     let directory = directory();
     let database = directory.path().join("db");
+    let reopen = || if freezes { open_freezing(&database) } else { open(&database) };
     {
-        let store = open(&database);
-        let accounts = store.create_table(pairs("accounts")).unwrap();
-        let clients = store.create_table(pairs("clients")).unwrap();
+        let store = reopen();
+        let accounts = store.create_table(keyed("accounts")).unwrap();
+        let clients = store.create_table(keyed("clients")).unwrap();
         let mut tx = begin(&store);
         for id in 0..ACCOUNTS {
             insert(&mut tx, &accounts, id, BALANCE);
@@ -301,8 +362,8 @@ fn kills_lose_nothing_acknowledged() {
     for round in 0..rounds {
         // Each fifth child is killed while it opens the database or a little later.
         let (waits, time) = (round % 5 != 4, Duration::from_micros(round * 7_919 % 60_000));
-        run_and_kill(directory.path(), waits, time);
-        let store = open(&database);
+        run_and_kill(directory.path(), (waits, freezes), time);
+        let store = reopen();
         let sum: i64 = contents(&store, "accounts").iter().map(|(_, balance)| balance).sum();
         assert_eq!(sum, ACCOUNTS * BALANCE, "round {round}");
         total = 0;
@@ -315,6 +376,49 @@ fn kills_lose_nothing_acknowledged() {
             total += count;
         }
     }
-    println!("{total} commits in {rounds} rounds");
+    println!("{total} commits in {rounds} rounds, freezing: {freezes}");
     assert!(total > 0);
+}
+
+#[test]
+fn kills_lose_nothing_acknowledged() {
+    kill_rounds(false);
+}
+
+#[test]
+fn kills_during_freezes_lose_nothing_acknowledged() {
+    kill_rounds(true);
+}
+
+/// The log stays short however much is committed, and rows keep what they had.
+#[test]
+fn log_is_truncated_without_being_asked() {
+    let directory = directory();
+    let store = open_freezing(directory.path());
+    let table = store.create_table(pairs("t")).unwrap();
+    let mut ids = Vec::new();
+    let mut tx = begin(&store);
+    (0..100).for_each(|id| ids.push(insert(&mut tx, &table, id, 0)));
+    tx.commit().unwrap();
+    let log_bytes = || -> u64 {
+        let files = fs::read_dir(directory.path()).unwrap().map(Result::unwrap);
+        let logs = files.filter(|file| file.file_name().to_string_lossy().starts_with("redo-"));
+        logs.map(|file| file.metadata().unwrap().len()).sum()
+    };
+    let mut most = 0;
+    for round in 0..3_000_i64 {
+        let mut tx = begin(&store);
+        let at = round as usize * 7 % ids.len();
+        ids[at] = tx.update(&table, ids[at], &[(1, ValueRef::Int(round))]).unwrap();
+        tx.commit().unwrap();
+        if store.has_work() {
+            store.maintain_step().unwrap();
+        }
+        most = most.max(log_bytes());
+    }
+    // Segments of 80 KiB with their headers, each of two members; untruncated there would be 24.
+    assert!(most < 1 << 20, "{most} bytes");
+    let before = contents(&store, "t");
+    drop((store, table));
+    assert_eq!(contents(&open_freezing(directory.path()), "t"), before);
 }

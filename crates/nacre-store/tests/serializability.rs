@@ -332,6 +332,24 @@ fn threads_on_the_store_are_serializable() {
     tally.assert_contended("threads");
 }
 
+/// Chunks are frozen whenever a transaction begins, beside those of others.
+#[test]
+fn freezes_leave_histories_serializable() {
+    let (mut frozen, mut tally) = (0, Tally::default());
+    for seed in seeds(24) {
+        let (stored, shape) = (Stored::freezing(), shape(seed, Level::Serializable));
+        let history = match seed % 2 {
+            0 => interleave(&stored, seed, shape),
+            _ => run(&stored, seed, shape),
+        };
+        let counts = assert_serializable(&history, &format!("seed {seed}"));
+        tally.add(&history, counts);
+        frozen += stored.frozen_rows();
+    }
+    println!("{frozen} rows were frozen");
+    assert!(frozen > 100);
+}
+
 /// Snapshot isolation of the store lets write skew and phantoms through, and nothing below.
 #[test]
 fn repeatable_read_of_the_store_has_write_skew_only() {

@@ -70,6 +70,12 @@ pub const SETTINGS: &[Setting] = &[
         meaning: "how often a database that stays open is scrubbed",
     },
     Setting {
+        name: "NACRE_CHECKPOINT_MIB",
+        values: "a whole number, 0 for never",
+        default: "128",
+        meaning: "by how much the redo log grows before cold rows are frozen and it is truncated",
+    },
+    Setting {
         name: "NACRE_HISTORY",
         values: "a file, or empty for none",
         default: "$XDG_STATE_HOME/nacre/history",

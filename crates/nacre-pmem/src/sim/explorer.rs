@@ -425,8 +425,12 @@ impl Drop for Registered<'_> {
     }
 }
 
+/// Makes the domains; the first one is called as databases call the directory that they lie in.
 fn domains(plans: &[Plan]) -> Vec<Domain> {
-    let named = |(index, plan): (usize, &Plan)| Domain::simulated(&format!("sim{index}"), *plan);
+    let named = |(index, plan): (usize, &Plan)| match index {
+        0 => Domain::simulated("main", *plan),
+        _ => Domain::simulated(&format!("sim{index}"), *plan),
+    };
     plans.iter().enumerate().map(named).collect()
 }
 

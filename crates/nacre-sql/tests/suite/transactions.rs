@@ -260,3 +260,32 @@ fn read_committed_updates_of_one_row_all_happen() {
     assert_eq!(one.rows("select v from t"), [(CLIENTS * UPDATES).to_string()]);
     assert_eq!(one.rows("select v from k"), [(2 * CLIENTS * UPDATES).to_string()]);
 }
+
+#[test]
+fn backups_and_checkpoints_keep_what_is_committed() {
+    let directory = tempfile::tempdir().unwrap();
+    let (database, copy) = (directory.path().join("db"), directory.path().join("copy"));
+    let backup = format!("backup database to '{}'", copy.display());
+    let expected = ["1|a", "2|B"];
+    {
+        let db = Connection::open(Some(&database));
+        db.ok("create table t (id integer primary key, v text)");
+        db.ok("insert into t values (1, 'a'), (2, 'b'), (3, 'c')");
+        assert_eq!(tag(db.ok("checkpoint")), "CHECKPOINT");
+        db.ok("update t set v = 'B' where id = 2");
+        db.ok("delete from t where id = 3");
+        assert_eq!(tag(db.ok(&backup)), "BACKUP DATABASE");
+        assert_eq!(db.error(&backup).sqlstate(), "42000");
+        db.ok("begin");
+        assert_eq!(db.error(&backup).kind(), ErrorKind::NotSupported);
+        db.ok("rollback");
+        db.ok("checkpoint");
+        assert_eq!(db.rows("select * from t order by id"), expected);
+    }
+    for directory in [&database, &copy] {
+        let db = Connection::open(Some(directory));
+        assert_eq!(db.rows("select * from t order by id"), expected);
+        db.ok("insert into t values (3, 'again')");
+        assert_eq!(db.rows("select count(*) from t"), ["3"]);
+    }
+}

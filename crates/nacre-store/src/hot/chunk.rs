@@ -8,7 +8,7 @@
 //! [Muehlbauer16 2.2.7] short-term latches for the duration of a task.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use nacre_column::{ColumnBuffer, ColumnType};
@@ -29,6 +29,8 @@ pub(crate) struct HotChunk {
     latch: RwLock<HotRows>,
     /// Whether it is noted that memory for versions may be given back later.
     is_retained: AtomicBool,
+    /// What `writes` was when maintenance looked last; written and read by it alone.
+    noted_writes: AtomicU64,
 }
 
 /// Why a row cannot be written.
@@ -42,6 +44,8 @@ pub(crate) enum WriteProblem {
     Committed,
     /// A string does not fit into the chunk any more; the row has to move.
     Full,
+    /// The chunk was frozen, or is about to be: the row lies elsewhere.
+    Frozen,
     Failed(Error),
 }
 
@@ -54,7 +58,8 @@ impl HotChunk {
     ) -> Self {
         let latch = RwLock::new(HotRows::new(types, range_rows));
         let (types, stamps) = (Arc::clone(types), Arc::clone(stamps));
-        Self { id, types, stamps, latch, is_retained: AtomicBool::new(false) }
+        let (is_retained, noted_writes) = (AtomicBool::new(false), AtomicU64::new(u64::MAX));
+        Self { id, types, stamps, latch, is_retained, noted_writes }
     }
 
     pub(crate) fn id(&self) -> u64 {
@@ -69,6 +74,17 @@ impl HotChunk {
     #[inline]
     pub(crate) fn with<T>(&self, with: impl FnOnce(&HotRows) -> T) -> T {
         with(&self.read_latch())
+    }
+
+    /// Returns whether nothing was written since this was asked last.
+    pub(crate) fn note_writes(&self) -> bool {
+        let writes = self.with(HotRows::writes);
+        // ORDERING: maintenance alone reads and writes it, under its own lock.
+        self.noted_writes.swap(writes, Ordering::Relaxed) == writes
+    }
+
+    pub(super) fn types(&self) -> &[ColumnType] {
+        &self.types
     }
 
     /// Runs `change` on the rows under the latch, where there are no transactions.
@@ -95,7 +111,7 @@ impl HotChunk {
         stamp: Option<u32>,
     ) -> Result<Option<u16>> {
         let mut rows = self.write_latch();
-        if !rows.has_room(values) {
+        if rows.is_sealed() || !rows.has_room(values) {
             return Ok(None);
         }
         let row = rows.append(values)?;
@@ -187,6 +203,9 @@ fn check_writable(
     snapshot: Snapshot,
     stamps: &Stamps,
 ) -> std::result::Result<(), WriteProblem> {
+    if rows.is_sealed() {
+        return Err(WriteProblem::Frozen);
+    }
     if row >= rows.len() {
         return Err(WriteProblem::Missing);
     }

@@ -129,6 +129,12 @@ impl FrozenDeletes {
         (bits.count_zeros() < bits.len()).then_some(bits)
     }
 
+    /// Returns the deleted rows.
+    pub(crate) fn rows(&self, snapshot: Snapshot, stamps: &Stamps) -> Vec<u16> {
+        let deleted = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        (0..=u16::MAX).filter(|row| deleted.sees(*row, snapshot, stamps)).collect()
+    }
+
     /// Counts the deleted rows.
     pub(crate) fn count(&self, snapshot: Snapshot, stamps: &Stamps) -> usize {
         let deleted = self.0.read().unwrap_or_else(PoisonError::into_inner);

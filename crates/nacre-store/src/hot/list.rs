@@ -3,7 +3,7 @@
 //! # Invariants
 //! 1. Ids ascend and are never used again; rows are appended to the last chunk only.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use nacre_column::ColumnType;
@@ -23,12 +23,27 @@ pub(crate) struct HotList {
     chunks: RwLock<Arc<Vec<Arc<HotChunk>>>>,
     /// Rows for which new chunks note where versions are.
     range_rows: AtomicUsize,
+    /// Above all ids that were ever given; written under the lock of `chunks`.
+    next_id: AtomicU64,
 }
 
 impl HotList {
     pub(crate) fn new(types: &[ColumnType], stamps: &Arc<Stamps>) -> Self {
         let (types, stamps) = (types.into(), Arc::clone(stamps));
-        Self { types, stamps, chunks: RwLock::default(), range_rows: AtomicUsize::new(RANGE_ROWS) }
+        let (range_rows, next_id) = (AtomicUsize::new(RANGE_ROWS), AtomicU64::new(0));
+        Self { types, stamps, chunks: RwLock::default(), range_rows, next_id }
+    }
+
+    /// Has ids below `next` never be given out again.
+    pub(crate) fn note_used_before(&self, next: u64) {
+        // ORDERING: read and written under the lock of `chunks`, or before there are transactions.
+        self.next_id.fetch_max(next, Ordering::Relaxed);
+    }
+
+    /// Takes frozen chunks out.
+    pub(crate) fn remove(&self, gone: &[u64]) {
+        let mut chunks = self.chunks.write().unwrap_or_else(PoisonError::into_inner);
+        Arc::make_mut(&mut chunks).retain(|chunk| !gone.contains(&chunk.id()));
     }
 
     /// Has chunks that are made from now on note where versions are for so many rows each.
@@ -86,6 +101,7 @@ impl HotList {
         let at = chunks.partition_point(|chunk| chunk.id() < id);
         let chunk = self.new_chunk(id);
         Arc::make_mut(&mut chunks).insert(at, Arc::clone(&chunk));
+        self.note_used_before(id + 1);
         Ok(chunk)
     }
 
@@ -122,12 +138,14 @@ impl HotList {
         if chunks.last().map(|chunk| chunk.id()) != last {
             return Ok(());
         }
-        let id = last.map_or(0, |last| last + 1);
+        // ORDERING: as in `note_used_before`.
+        let id = self.next_id.load(Ordering::Relaxed);
         if id >= HOT_CHUNKS_MAX {
             return Err(Error::Internal { reason: "a table has no more chunk ids".into() });
         }
         let chunk = self.new_chunk(id);
         Arc::make_mut(&mut chunks).push(chunk);
+        self.note_used_before(id + 1);
         Ok(())
     }
 }

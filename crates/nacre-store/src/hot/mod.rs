@@ -3,7 +3,8 @@
 //! [`column`] holds the newest values of one column; [`versions`] the way back to older ones;
 //! [`positions`] says where a chunk has versions at all; [`chunk`] joins them behind one latch,
 //! and [`rows`] is what a reader or writer finds there. [`frozen`] is the little that a frozen
-//! chunk needs, whose rows can only be deleted. [`list`] is the hot end of a table.
+//! chunk needs, whose rows can only be deleted. [`list`] is the hot end of a table, [`settled`]
+//! what is copied of a chunk that is to be frozen.
 
 mod chunk;
 mod claim;
@@ -12,6 +13,7 @@ mod frozen;
 mod list;
 mod positions;
 mod rows;
+mod settled;
 mod single_version;
 mod versions;
 
@@ -21,5 +23,6 @@ pub(crate) use claim::KeyClaim;
 pub(crate) use frozen::FrozenDeletes;
 pub(crate) use list::HotList;
 pub(crate) use rows::{HotRows, RowView};
+pub(crate) use settled::Settled;
 pub use single_version::SingleVersion;
 pub(crate) use versions::VersionKind;

@@ -32,6 +32,10 @@ pub(crate) struct HotRows {
     /// A set bit means that the row does not exist now; empty if all do.
     deleted: Vec<u64>,
     pub(crate) versions: Versions,
+    /// Counts what changed rows, so that whoever copied them knows whether the copy is good.
+    writes: u64,
+    /// Set when the rows were frozen: nothing changes any more.
+    is_sealed: bool,
 }
 
 /// One version of a row.
@@ -73,7 +77,8 @@ impl<'a> RowView<'a> {
 impl HotRows {
     pub(crate) fn new(types: &[ColumnType], range_rows: usize) -> Self {
         let columns = types.iter().copied().map(HotColumn::new).collect();
-        Self { columns, len: 0, deleted: Vec::new(), versions: Versions::new(range_rows) }
+        let (deleted, versions) = (Vec::new(), Versions::new(range_rows));
+        Self { columns, len: 0, deleted, versions, writes: 0, is_sealed: false }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -82,6 +87,19 @@ impl HotRows {
 
     pub(crate) fn column(&self, column: usize) -> &HotColumn {
         &self.columns[column]
+    }
+
+    /// Returns a number that grows with every change of a row.
+    pub(crate) fn writes(&self) -> u64 {
+        self.writes
+    }
+
+    pub(crate) fn is_sealed(&self) -> bool {
+        self.is_sealed
+    }
+
+    pub(crate) fn set_sealed(&mut self, is_sealed: bool) {
+        self.is_sealed = is_sealed;
     }
 
     /// Whether a row of these values may be appended.
@@ -95,6 +113,7 @@ impl HotRows {
     /// # Errors
     /// A value of another class than its column; the row is then a hole.
     pub(crate) fn append(&mut self, values: &[ValueRef<'_>]) -> Result<usize> {
+        self.writes += 1;
         let row = self.len;
         self.len += 1;
         let mut outcome = Ok(());
@@ -115,6 +134,7 @@ impl HotRows {
     /// # Errors
     /// A value of another class than its column; the row is then a hole.
     pub(crate) fn put(&mut self, row: usize, values: &[ValueRef<'_>]) -> Result<()> {
+        self.writes += 1;
         while self.len < row {
             let hole = self.len;
             for column in &mut self.columns {
@@ -145,6 +165,7 @@ impl HotRows {
         if !self.exists(row) || !self.can_hold(changes) {
             return Ok(false);
         }
+        self.writes += 1;
         for (column, value) in changes {
             self.columns[*column].set(row, *value)?;
         }
@@ -176,6 +197,7 @@ impl HotRows {
         stamp: u32,
         (column, value): (usize, ValueRef<'_>),
     ) -> Result<()> {
+        self.writes += 1;
         let image = self.columns[column].image(row);
         self.columns[column].set(row, value)?;
         self.versions.push(row, stamp, VersionKind::Update, column as u16, image);
@@ -188,6 +210,7 @@ impl HotRows {
         row: usize,
         changes: &[(usize, ValueRef<'_>)],
     ) -> Result<()> {
+        self.writes += 1;
         changes.iter().try_for_each(|(column, value)| self.columns[*column].set(row, *value))
     }
 
@@ -198,6 +221,7 @@ impl HotRows {
 
     /// Puts a column of a row back to what it was, without a version.
     pub(super) fn put_back(&mut self, row: usize, column: usize, image: Image) {
+        self.writes += 1;
         self.columns[column].restore(row, image);
     }
 
@@ -208,6 +232,7 @@ impl HotRows {
 
     /// Takes the newest change of a row back.
     pub(crate) fn undo(&mut self, row: usize) {
+        self.writes += 1;
         let Some(entry) = self.versions.pop(row) else {
             return;
         };
@@ -239,6 +264,7 @@ impl HotRows {
     }
 
     fn set_deleted(&mut self, row: usize, is_deleted: bool) {
+        self.writes += 1;
         let word = row / 64;
         if word >= self.deleted.len() {
             self.deleted.resize(word + 1, 0);

@@ -1,8 +1,8 @@
 //! Lookups of a transaction: the rows of a key, or of a range of keys in their order.
 //!
 //! Entries come from the index in batches, each under its latch, and are merged with the frozen
-//! rows of the range, which come chunk by chunk. A row is handed on if the snapshot sees it; its key
-//! is that of the entry in all versions (`table_index.rs`).
+//! rows of the range, which come chunk by chunk. A row is handed on if the snapshot sees it; its
+//! key is that of the entry in all versions (`table_index.rs`).
 //!
 //! # Source
 //! [Muehlbauer16 2.2.3, 2.2.5] index accesses are logged as predicates on the key's columns.
@@ -20,10 +20,11 @@ use super::table_index::{BATCH_KEYS, BATCH_KEYS_FIRST, Batch};
 use super::{Direction, IndexKind, TableIndex};
 use crate::chunk::Chunk;
 use crate::error::{Error, Result};
-use crate::id::RowId;
+use crate::id::{RowId, RowPlace};
 use crate::key::KeyColumns;
 use crate::mvcc::{Snapshot, Transaction};
 use crate::predicate_log::{ColumnSet, Predicate};
+use crate::stored_load::StoredLoad;
 use crate::table::Table;
 use crate::value::{VALUES_INLINE, Value, ValueRef, slots};
 
@@ -246,10 +247,16 @@ impl Reader<'_> {
     ) -> Result<()> {
         buffer.clear();
         let has_null = self.index.key().encode(key.iter().copied(), buffer);
+        let is_unique = !has_null && self.index.is_unique_at(self.snapshot);
+        // Of a row that is frozen now its entry or its load is taken, not both.
+        let loads = if is_unique { None } else { Some(self.loads()) };
         let (mut few, mut many) = ([RowId(0); ROWS_INLINE], Vec::new());
         let mut is_found = false;
         let mut visit = Visit::new(self, on_row);
         for row in self.index.rows_into(buffer, &mut few, &mut many) {
+            if loads.as_ref().is_some_and(|loads| self.is_in(loads, *row)) {
+                continue;
+            }
             let answer = visit.row(*row)?;
             if answer == Some(ControlFlow::Break(())) {
                 return Ok(());
@@ -257,12 +264,12 @@ impl Reader<'_> {
             is_found |= answer.is_some();
         }
         // No second row with that key is visible.
-        let is_all = is_found && !has_null && self.index.is_unique_at(self.snapshot);
-        if is_all || !self.table.may_have_frozen() {
+        if is_unique && is_found || !self.table.may_have_frozen() {
             return Ok(());
         }
         let search = KeySearch::point(self.index.key(), key);
-        let mut frozen = self.frozen(&search, Direction::Ascending)?;
+        let loads = loads.unwrap_or_else(|| self.loads());
+        let mut frozen = self.frozen(&search, &loads, Direction::Ascending)?;
         visit.frozen_before(None, &mut frozen).map(|_| ())
     }
 
@@ -281,7 +288,8 @@ impl Reader<'_> {
         if search.is_empty() {
             return Ok(());
         }
-        let mut frozen = self.frozen(&search, direction)?;
+        let loads = self.loads();
+        let mut frozen = self.frozen(&search, &loads, direction)?;
         let mut visit = Visit::new(self, on_row);
         let mut batch = Batch::default();
         let mut keys_max = BATCH_KEYS_FIRST;
@@ -290,6 +298,9 @@ impl Reader<'_> {
             let rest = behind(search.bounds(), &last, direction);
             let is_all = self.index.batch(rest, direction, keys_max, &mut batch);
             for (key, row) in batch.iter() {
+                if self.is_in(&loads, row) {
+                    continue;
+                }
                 if visit.frozen_before(Some(key), &mut frozen)?.is_break()
                     || visit.row(row)? == Some(ControlFlow::Break(()))
                 {
@@ -312,15 +323,40 @@ impl Reader<'_> {
         })
     }
 
-    /// Returns the frozen rows that may be among those of a search.
-    fn frozen<'a>(&'a self, search: &'a KeySearch, direction: Direction) -> Result<FrozenRows<'a>> {
-        let mut chunks = Vec::new();
-        if self.table.may_have_frozen() {
-            let start = self.snapshot.start();
-            let mut loads = self.table.loads().to_vec();
-            loads.retain(|load| load.visible_from() <= start);
-            chunks = search.chunks(self.table, &loads, self.index.is_primary(self.table))?;
+    /// Returns the loads that the snapshot sees.
+    fn loads(&self) -> Vec<Arc<StoredLoad>> {
+        if !self.table.may_have_frozen() {
+            return Vec::new();
         }
+        let start = self.snapshot.start();
+        let loads = self.table.loads();
+        loads.iter().filter(|load| load.visible_from() <= start).cloned().collect()
+    }
+
+    /// Whether the row of an entry was frozen and is in one of the loads, which are searched.
+    #[inline]
+    fn is_in(&self, loads: &[Arc<StoredLoad>], row: RowId) -> bool {
+        let forwards = self.table.forwards();
+        if !forwards.has_entries() {
+            return false;
+        }
+        match forwards.row(row).map(RowId::place) {
+            Some(RowPlace::Frozen { load, .. }) => loads.iter().any(|one| one.id() == load),
+            _ => false,
+        }
+    }
+
+    /// Returns the frozen rows that may be among those of a search.
+    fn frozen<'a>(
+        &'a self,
+        search: &'a KeySearch,
+        loads: &[Arc<StoredLoad>],
+        direction: Direction,
+    ) -> Result<FrozenRows<'a>> {
+        let chunks = match loads.is_empty() {
+            true => Vec::new(),
+            false => search.chunks(self.table, loads, self.index.is_primary(self.table))?,
+        };
         Ok(FrozenRows::new(search, self.index, chunks, direction))
     }
 }

@@ -36,9 +36,10 @@ impl Table {
     pub(crate) fn claim(&self, row: RowId, snapshot: Snapshot) -> Option<KeyClaim> {
         let stamps = self.hot().stamps();
         match row.place() {
-            RowPlace::Hot { chunk, offset } => {
-                self.hot().get(chunk)?.with(|rows| rows.claim(offset.into(), snapshot, stamps))
-            }
+            RowPlace::Hot { chunk, offset } => match self.hot().get(chunk) {
+                Some(chunk) => chunk.with(|rows| rows.claim(offset.into(), snapshot, stamps)),
+                None => self.claim(self.forwards().row(row)?, snapshot),
+            },
             RowPlace::Frozen { load, chunk, offset } => match self.deletes_of(load, chunk) {
                 Some(deletes) => deletes.claim(offset, snapshot, stamps),
                 None => Some(KeyClaim::Taken),

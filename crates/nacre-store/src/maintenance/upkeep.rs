@@ -14,10 +14,11 @@ use crate::error::{Error, Result};
 use crate::store::Store;
 
 impl Store {
-    /// Does one unit of background work, if there is any: rebuilds lost replicas and those in DRAM,
-    /// and converts replicas to what the policies say. Safe beside readers and loads. A domain
-    /// that is there again is used again; one that was replaced by an empty one only by
-    /// [`Store::repair`].
+    /// Does one unit of background work, if there is any: freezes chunks that are full and cold,
+    /// truncates the redo log when it has grown (`OpenOptions::checkpoint_bytes`), rebuilds lost
+    /// replicas and those in DRAM, and converts replicas to what the policies say. Safe beside
+    /// readers and loads. A domain that is there again is used again; one that was replaced by an
+    /// empty one only by [`Store::repair`].
     ///
     /// # Errors
     /// No space, I/O, if nothing else is left to do: what could be done was done, and nothing is
@@ -27,11 +28,15 @@ impl Store {
         let _turn = self.maintenance_lock().lock().unwrap_or_else(PoisonError::into_inner);
         self.look_for_domains(false);
         self.flush_redo()?;
+        let mut failure = match self.freeze_step() {
+            Ok(progress) if progress.is_idle() => None,
+            Ok(progress) => return Ok(progress),
+            Err(error) => Some(error),
+        };
         let mut jobs = self.jobs();
         // After a failure the next call begins behind it.
         let from = self.next_job(0) % jobs.len().max(1);
         jobs.rotate_left(from);
-        let mut failure = None;
         let mut failed = 0;
         let mut progress = Progress::default();
         for (number, job) in jobs.into_iter().enumerate() {
@@ -66,6 +71,7 @@ impl Store {
         // ORDERING: pairs with the release stores of whoever finds a reason.
         let mut jobs = self.jobs().into_iter();
         self.has_unflushed_commits()
+            || self.is_freeze_due()
             || jobs.any(|job| job.load.needs_care().load(Ordering::Acquire))
     }
 

@@ -117,6 +117,11 @@ impl Manifest {
         self.notes.extend(notes);
     }
 
+    /// Returns all records.
+    pub(crate) fn records(&self) -> Result<Vec<Record>> {
+        inspect(&self.set).map(|(content, _)| content.records)
+    }
+
     /// Removes the member in a further domain that is forgotten; `are_others_here` says that no
     /// other one is absent, so that one that is missing was there. Notes what it could not do.
     pub(crate) fn forget(&mut self, domain: &str, are_others_here: bool) {

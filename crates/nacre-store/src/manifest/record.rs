@@ -7,6 +7,7 @@ use nacre_column::ReplicaPolicy;
 
 use crate::codec::{Decoder, Encoder, Truncated};
 use crate::directory::Layout;
+use crate::id::CommitTs;
 use crate::index::IndexDef;
 use crate::rules::TableRules;
 use crate::schema::{TableSchema, decode_policy, encode_policy};
@@ -47,6 +48,19 @@ pub(crate) struct PartRecord {
     pub(crate) directory_offset: u64,
     pub(crate) directory_bytes: u64,
     pub(crate) directory_crc32c: u32,
+}
+
+/// Hot chunks that became a load, or nothing if no row of them was left. A later record of the same
+/// load without chunks takes it back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FrozenRecord {
+    /// Without parts if there is no row.
+    pub(crate) load: LoadRecord,
+    /// Ids of the hot chunks whose rows these are.
+    pub(crate) chunks: Vec<u64>,
+    /// The load has the changes of all commits up to this one; if the redo log has a later one of
+    /// one of the chunks, the load does not count.
+    pub(crate) as_of: CommitTs,
 }
 
 /// Where a load's parts changed.
@@ -93,6 +107,14 @@ pub(crate) enum Record {
     PartsChanged {
         load: LoadId,
         change: PartsChange,
+    },
+    /// Hot chunks were frozen.
+    Frozen(FrozenRecord),
+    /// The redo log has all that hot chunks held at a commit written again behind the segment
+    /// `oldest`, and changes of later commits there too.
+    Checkpoint {
+        as_of: CommitTs,
+        oldest: u64,
     },
     IndexCreated {
         table: TableId,
@@ -216,11 +238,7 @@ impl Record {
                 15
             }
             Self::Load(load) => {
-                encoder.put_u64(load.load.0);
-                encoder.put_u64(load.table.0);
-                encoder.put_u64(load.rows);
-                encoder.put_u32(load.chunk_count);
-                encode_parts(&load.parts, encoder);
+                encode_load(load, encoder);
                 6
             }
             Self::PolicyChanged { table, column, policy } => {
@@ -240,6 +258,18 @@ impl Record {
                 encoder.put_u64(*oldest);
                 9
             }
+            Self::Frozen(frozen) => {
+                encode_load(&frozen.load, encoder);
+                encoder.put_u32(frozen.chunks.len() as u32);
+                frozen.chunks.iter().for_each(|chunk| encoder.put_u64(*chunk));
+                encoder.put_u64(frozen.as_of.0);
+                10
+            }
+            Self::Checkpoint { as_of, oldest } => {
+                encoder.put_u64(as_of.0);
+                encoder.put_u64(*oldest);
+                11
+            }
             Self::IndexCreated { table, definition } => {
                 encoder.put_u64(table.0);
                 definition.encode(encoder);
@@ -258,7 +288,7 @@ impl Record {
         match self {
             Self::Domain { .. } | Self::TableDropped { .. } => 2,
             Self::RedoSegments { .. } => 4,
-            Self::TableDefined { .. } => 5,
+            Self::TableDefined { .. } | Self::Frozen(_) | Self::Checkpoint { .. } => 5,
             Self::IndexCreated { .. } | Self::IndexDropped { .. } => 5,
             _ => 3,
         }
@@ -273,13 +303,7 @@ impl Record {
             },
             3 => Self::TableDropped { table: TableId(decoder.u64()?) },
             4 => Self::Load(decode_whole_load(decoder)?),
-            6 => Self::Load(LoadRecord {
-                load: LoadId(decoder.u64()?),
-                table: TableId(decoder.u64()?),
-                rows: decoder.u64()?,
-                chunk_count: decoder.u32()?,
-                parts: decode_parts(decoder)?,
-            }),
+            6 => Self::Load(decode_load(decoder)?),
             7 => {
                 let (table, column) = (TableId(decoder.u64()?), decoder.u16()?);
                 let column = (column != NO_COLUMN).then_some(column);
@@ -292,6 +316,12 @@ impl Record {
                 Self::PartsChanged { load, change: PartsChange { added, removed } }
             }
             9 => Self::RedoSegments { oldest: decoder.u64()? },
+            10 => {
+                let (load, count) = (decode_load(decoder)?, decoder.u32()?);
+                let chunks = (0..count).map(|_| decoder.u64()).collect::<Result<_, _>>()?;
+                Self::Frozen(FrozenRecord { load, chunks, as_of: CommitTs(decoder.u64()?) })
+            }
+            11 => Self::Checkpoint { as_of: CommitTs(decoder.u64()?), oldest: decoder.u64()? },
             15 => Self::TableDefined {
                 table: TableId(decoder.u64()?),
                 schema: TableSchema::decode(decoder, false)?,
@@ -305,6 +335,24 @@ impl Record {
             _ => return Err(Truncated),
         })
     }
+}
+
+fn encode_load(load: &LoadRecord, encoder: &mut Encoder) {
+    encoder.put_u64(load.load.0);
+    encoder.put_u64(load.table.0);
+    encoder.put_u64(load.rows);
+    encoder.put_u32(load.chunk_count);
+    encode_parts(&load.parts, encoder);
+}
+
+fn decode_load(decoder: &mut Decoder<'_>) -> Result<LoadRecord, Truncated> {
+    Ok(LoadRecord {
+        load: LoadId(decoder.u64()?),
+        table: TableId(decoder.u64()?),
+        rows: decoder.u64()?,
+        chunk_count: decoder.u32()?,
+        parts: decode_parts(decoder)?,
+    })
 }
 
 fn encode_parts(parts: &[PartRecord], encoder: &mut Encoder) {
@@ -387,6 +435,10 @@ mod tests {
 
     #[test]
     fn record_survives_encoding_and_is_padded() {
+        let Record::Load(frozen) = load() else {
+            panic!("no load");
+        };
+        let frozen = FrozenRecord { load: frozen, chunks: vec![4, 6], as_of: CommitTs(9) };
         let records = [
             load(),
             Record::Domain { name: "pm".into(), path: "/mnt/pm".into() },
@@ -400,6 +452,8 @@ mod tests {
                 load: LoadId(7),
                 change: PartsChange { added: vec![part(2)], removed: vec![0, 1] },
             },
+            Record::Frozen(frozen),
+            Record::Checkpoint { as_of: CommitTs(8), oldest: 3 },
             Record::IndexCreated {
                 table: TableId(3),
                 definition: IndexDef {

@@ -28,7 +28,9 @@ impl Table {
                 with(&values.iter().map(Value::as_ref).collect::<Vec<ValueRef<'_>>>())
             }));
         };
+        let mut with = Some(with);
         let found = self.hot().with(chunk, |chunk| {
+            let with = with.take()?;
             chunk.with(|rows| {
                 let view = rows.view(usize::from(offset), snapshot, chunk.stamps())?;
                 let (mut inline, mut spilled) = ([ValueRef::Null; VALUES_INLINE], Vec::new());
@@ -39,7 +41,13 @@ impl Table {
                 Some(with(values))
             })
         });
-        Ok(found.flatten())
+        let Some(with) = with else {
+            return Ok(found.flatten());
+        };
+        match self.forwards().row(row) {
+            Some(row) => self.read_at(row, snapshot, columns, with),
+            None => Ok(None),
+        }
     }
 
     fn read_frozen(

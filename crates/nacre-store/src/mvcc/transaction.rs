@@ -238,7 +238,10 @@ impl Transaction {
             Ok(())
         });
         drop(indexes);
-        match updated.ok_or_else(|| unknown_row(table, row))? {
+        let Some(updated) = updated else {
+            return self.move_row(table, frozen_row(table, row)?, fitted);
+        };
+        match updated {
             Ok(()) if fitted.is_empty() => {}
             Ok(()) => {
                 if self.store.is_durable() {
@@ -247,6 +250,10 @@ impl Transaction {
                 self.count_bytes(bytes)?;
             }
             Err(WriteProblem::Full) => return self.move_row(table, row, fitted),
+            Err(WriteProblem::Frozen) => {
+                drop(table.read_layout());
+                return self.update(table, row, changes);
+            }
             Err(problem) => return Err(self.write_error(problem, table, row)),
         }
         Ok(row)
@@ -286,7 +293,14 @@ impl Transaction {
                     undo.push_delete(table, row, || TouchedChunk::Hot(Arc::clone(chunk)));
                     Ok(())
                 });
-                deleted.ok_or_else(|| unknown_row(table, row))?
+                match deleted {
+                    None => return self.delete(table, frozen_row(table, row)?),
+                    Some(Err(WriteProblem::Frozen)) => {
+                        drop(table.read_layout());
+                        return self.delete(table, row);
+                    }
+                    Some(deleted) => deleted,
+                }
             }
             RowPlace::Frozen { load, chunk: index, offset } => {
                 require_frozen(table, row, (load, index), snapshot)?;
@@ -368,6 +382,7 @@ impl Transaction {
         let (undo, redo) = (&mut self.undo, &self.scratch.redo);
         let (reads, snapshot, level) = (&self.scratch.reads, self.snapshot, self.validation);
         let transactions = self.store.all_transactions();
+        let mut end = None;
         let order = |ts| {
             if let Some(touched) = undo.touched().iter().find(|one| one.table.is_dropped()) {
                 let table = touched.table.definition().name.clone();
@@ -379,6 +394,7 @@ impl Transaction {
                 others.iter().try_for_each(|other| validator.check(other))?;
             }
             let lsn = log.map(|log| log.append(ts, redo)).transpose()?;
+            end = lsn;
             let undo = std::mem::take(undo);
             Ok((snapshot.tx, Change::Writes(Writes { undo, stamp }), lsn))
         };
@@ -387,7 +403,7 @@ impl Transaction {
             (Some(log), Some(lsn)) if is_synchronous => log.persist(lsn),
             _ => Ok(()),
         });
-        if !is_synchronous {
+        if !is_synchronous || end.is_some_and(|end| self.store.pace().wakes(end)) {
             self.store.wake();
         }
         if self.undo.is_empty() {
@@ -516,6 +532,11 @@ fn value_bytes(value: ValueRef<'_>) -> usize {
     }
 }
 
+/// Returns where a row of a hot chunk is that is none any more.
+fn frozen_row(table: &Table, row: RowId) -> Result<RowId> {
+    table.forwards().row(row).ok_or_else(|| unknown_row(table, row))
+}
+
 fn unknown_row(table: &Table, row: RowId) -> Error {
     Error::UnknownRow { table: table.definition().name.clone(), row }
 }
@@ -524,7 +545,9 @@ fn unknown_row(table: &Table, row: RowId) -> Error {
 fn write_error(problem: WriteProblem, table: &Table, row: RowId) -> Error {
     let reason = match problem {
         WriteProblem::Failed(error) => return error,
-        WriteProblem::Missing | WriteProblem::Full => return unknown_row(table, row),
+        WriteProblem::Missing | WriteProblem::Full | WriteProblem::Frozen => {
+            return unknown_row(table, row);
+        }
         WriteProblem::Uncommitted => "a transaction that has not ended changed the row",
         WriteProblem::Committed => "a transaction that committed since changed the row",
     };

@@ -92,6 +92,8 @@ pub(crate) enum Change {
     Writes(Writes),
     /// A bulk load into a table.
     Load(Arc<Table>),
+    /// Rows were written to the log again; they did not change.
+    Nothing,
 }
 
 /// Commits in their order.
@@ -190,7 +192,7 @@ impl Transactions {
         commit.last = ts;
         let stamp = match &change {
             Change::Writes(writes) => Some(writes.stamp),
-            Change::Load(_) => None,
+            Change::Load(_) | Change::Nothing => None,
         };
         commit.pending.push_back((ts, stamp));
         let committed = Arc::new(Committed { ts, tx, change });
@@ -202,6 +204,25 @@ impl Transactions {
         }
         self.prune(&committed);
         Ok(ts)
+    }
+
+    /// Returns the last commit that has its place, and what `with` returns at that moment.
+    pub(crate) fn last_ordered<T>(&self, with: impl FnOnce() -> T) -> (CommitTs, T) {
+        let commit = self.commit_order();
+        (commit.last, with())
+    }
+
+    /// Whether all commits up to `ts` have settled.
+    pub(crate) fn has_settled(&self, ts: CommitTs) -> bool {
+        self.commit_order().pending.front().is_none_or(|(first, _)| *first > ts)
+    }
+
+    /// Returns the id below which no transaction is active, and that of the next one.
+    pub(crate) fn active_ids(&self) -> (TxId, TxId) {
+        let active = self.active();
+        let oldest = active.list.iter().map(|one| one.snapshot.tx).min();
+        let next = TxId(active.next_tx);
+        (oldest.unwrap_or(next), next)
     }
 
     /// Makes all commits up to `ts` visible, in order.

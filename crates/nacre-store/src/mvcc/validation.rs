@@ -51,6 +51,7 @@ impl<'a> Validator<'a> {
         let writes = match &committed.change {
             Change::Writes(writes) => writes,
             Change::Load(table) => return self.check_load(table),
+            Change::Nothing => return Ok(()),
         };
         for (touched, row) in writes.undo.rows() {
             let (table, start, level) = (&touched.table, self.start, self.level);
@@ -146,8 +147,16 @@ fn check_frozen(
     };
     let columns = 0..table.definition().columns.len();
     let values = columns.map(|column| chunk.value(column, row.into())).collect::<Result<_>>()?;
-    let before = FrozenImage { row: id, values };
-    Ok(tree.conflict(RowChange::Delete(&before), level))
+    let mut before = FrozenImage { row: id, values };
+    let found = tree.conflict(RowChange::Delete(&before), level);
+    // Who read the row before it was frozen knows it by the id that it had.
+    Ok(match (found, table.forwards().origin(id)) {
+        (None, Some(origin)) => {
+            before.row = origin;
+            tree.conflict(RowChange::Delete(&before), level)
+        }
+        _ => found,
+    })
 }
 
 fn conflict(table: &Table, reason: String) -> Error {

@@ -303,6 +303,21 @@ impl RedoLog {
         Err(Error::RedoFailed { reason })
     }
 
+    /// Calls `look` with every record of the log in order, before [`RedoLog::replay`].
+    ///
+    /// # Errors
+    /// [`Error::RedoDamaged`]; those of `look`.
+    pub fn survey(
+        &self,
+        look: &mut dyn FnMut(CommitTs, RedoRecord<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let writer = self.writer();
+        for segment in writer.sealed.iter().filter_map(|sealed| sealed.segment.as_ref()) {
+            replay(segment, look)?;
+        }
+        replay(&writer.last, look)
+    }
+
     /// Calls `apply` with every record of the log in order. Done once, before the first append; a
     /// second time gives the records of the last segment only.
     ///
@@ -335,6 +350,12 @@ impl RedoLog {
     pub fn durable(&self) -> Lsn {
         // ORDERING: Acquire pairs with Release in `note_stored`.
         Lsn(self.durable.load(Ordering::Acquire))
+    }
+
+    /// Returns the position of the first group that is there.
+    pub fn start(&self) -> Lsn {
+        let writer = self.writer();
+        writer.sealed.first().map_or(writer.last.first, |sealed| sealed.first)
     }
 
     /// Returns the number of the oldest segment that has groups from `lsn` on.

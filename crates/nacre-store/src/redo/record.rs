@@ -17,7 +17,7 @@
 use std::fmt;
 
 use crate::codec::{Decoder, Encoder, Truncated};
-use crate::id::RowId;
+use crate::id::{CommitTs, RowId};
 use crate::manifest::TableId;
 use crate::value::ValueRef;
 
@@ -25,6 +25,8 @@ const INSERT: u8 = 1;
 const UPDATE: u8 = 2;
 const DELETE: u8 = 3;
 const CALL: u8 = 4;
+const CHECKPOINT: u8 = 5;
+const DELETED: u8 = 6;
 
 /// First bytes of values. Those of whole numbers have the count of bytes that follow added.
 const NULL: u8 = 0x00;
@@ -96,6 +98,25 @@ impl RedoBuffer {
         self.put_values(arguments);
     }
 
+    /// Begins a group that repeats what rows were at a commit: the records that follow in it count
+    /// if the checkpoint of that commit was completed.
+    pub(crate) fn checkpoint(&mut self, as_of: CommitTs) {
+        self.encoder.put_u8(CHECKPOINT);
+        self.encoder.put_u64(as_of.0);
+    }
+
+    /// Adds all rows of a frozen chunk that are gone; `first` is the id of its first row. There is
+    /// one at least, and they ascend.
+    pub(crate) fn deleted(&mut self, table: TableId, first: RowId, rows: &[u16]) {
+        self.put_row(DELETED, table, first);
+        self.encoder.put_varint(rows.len() as u64);
+        let mut last = 0;
+        for &row in rows {
+            self.encoder.put_varint(u64::from(row - last));
+            last = row;
+        }
+    }
+
     fn put_row(&mut self, kind: u8, table: TableId, row: RowId) {
         self.encoder.put_u8(kind);
         self.encoder.put_varint(table.0);
@@ -156,6 +177,10 @@ pub enum RedoRecord<'a> {
     Update { table: TableId, row: RowId, changes: &'a [(usize, ValueRef<'a>)] },
     /// A row is gone.
     Delete { table: TableId, row: RowId },
+    /// The records behind it in its group say what rows were at that commit.
+    Checkpoint { as_of: CommitTs },
+    /// These rows of a frozen chunk, whose first row is `first`, are gone.
+    Deleted { table: TableId, first: RowId, rows: &'a [u16] },
     /// A procedure is to be run again.
     Call { procedure: &'a str, arguments: &'a [ValueRef<'a>] },
 }
@@ -199,12 +224,14 @@ pub struct RedoReader<'a> {
     rest: Decoder<'a>,
     values: Vec<ValueRef<'a>>,
     changes: Vec<(usize, ValueRef<'a>)>,
+    rows: Vec<u16>,
 }
 
 impl<'a> RedoReader<'a> {
     /// Begins with the first record in `bytes`.
     pub fn new(bytes: &'a [u8]) -> Self {
-        Self { rest: Decoder::new(bytes), values: Vec::new(), changes: Vec::new() }
+        let (values, changes, rows) = (Vec::new(), Vec::new(), Vec::new());
+        Self { rest: Decoder::new(bytes), values, changes, rows }
     }
 
     /// Returns the next record, or `None` behind the last one.
@@ -221,7 +248,10 @@ impl<'a> RedoReader<'a> {
             self.read_values()?;
             return Ok(Some(RedoRecord::Call { procedure, arguments: &self.values }));
         }
-        if !(INSERT..=DELETE).contains(&kind) {
+        if kind == CHECKPOINT {
+            return Ok(Some(RedoRecord::Checkpoint { as_of: CommitTs(self.rest.u64()?) }));
+        }
+        if !matches!(kind, INSERT..=DELETE | DELETED) {
             return Err(RedoProblem::Kind(kind));
         }
         let table = TableId(self.rest.varint()?);
@@ -235,8 +265,23 @@ impl<'a> RedoReader<'a> {
                 self.read_changes()?;
                 RedoRecord::Update { table, row, changes: &self.changes }
             }
+            DELETED => {
+                self.read_rows()?;
+                RedoRecord::Deleted { table, first: row, rows: &self.rows }
+            }
             _ => RedoRecord::Delete { table, row },
         }))
+    }
+
+    fn read_rows(&mut self) -> Result<(), RedoProblem> {
+        self.rows.clear();
+        let mut row = 0_u16;
+        for _ in 0..self.count()? {
+            let step = u16::try_from(self.rest.varint()?).map_err(|_| Truncated)?;
+            row = row.checked_add(step).ok_or(Truncated)?;
+            self.rows.push(row);
+        }
+        Ok(())
     }
 
     fn read_values(&mut self) -> Result<(), RedoProblem> {
@@ -307,6 +352,8 @@ mod tests {
 
     const TABLE: TableId = TableId(300);
 
+    const DELETED_ROWS: [u16; 4] = [0, 1, 700, u16::MAX];
+
     fn values() -> Vec<ValueRef<'static>> {
         let mut values = vec![
             ValueRef::Null,
@@ -333,6 +380,8 @@ mod tests {
         buffer.update(TABLE, row, &[(1_599, ValueRef::Int(-1)), (0, ValueRef::Null)]);
         buffer.delete(TABLE, row);
         buffer.call("transfer", &[ValueRef::Int(5), ValueRef::Bytes(b"x")]);
+        buffer.checkpoint(CommitTs(77));
+        buffer.deleted(TABLE, RowId(3 << 16), &DELETED_ROWS);
         buffer
     }
 
@@ -351,6 +400,11 @@ mod tests {
         let arguments = [ValueRef::Int(5), ValueRef::Bytes(b"x")];
         let call = RedoRecord::Call { procedure: "transfer", arguments: &arguments };
         assert_eq!(reader.next_record(), Ok(Some(call)));
+        let checkpoint = RedoRecord::Checkpoint { as_of: CommitTs(77) };
+        assert_eq!(reader.next_record(), Ok(Some(checkpoint)));
+        let (first, rows) = (RowId(3 << 16), &DELETED_ROWS[..]);
+        let deleted = RedoRecord::Deleted { table: TABLE, first, rows };
+        assert_eq!(reader.next_record(), Ok(Some(deleted)));
         assert_eq!(reader.next_record(), Ok(None));
     }
 
@@ -405,6 +459,10 @@ mod tests {
         assert_eq!(read(&[9]), Some(RedoProblem::Kind(9)));
         assert_eq!(read(&[CALL, 1, 0xff]), Some(RedoProblem::Name));
         assert_eq!(read(&[CALL, 0, 1, 0x99]), Some(RedoProblem::Value(0x99)));
+        let mut overflow = vec![DELETED, 0];
+        overflow.extend_from_slice(&[0; 8]);
+        overflow.extend_from_slice(&[2, 0xff, 0xff, 0x03, 1]);
+        assert_eq!(read(&overflow), Some(RedoProblem::Truncated));
         assert_eq!(read(&[CALL, 0, 0xff, 0xff, 0x03]), Some(RedoProblem::Truncated));
     }
 }

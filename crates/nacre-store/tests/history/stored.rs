@@ -1,6 +1,7 @@
 //! The store as an engine of histories: a volatile database with one table.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use nacre_column::{ColumnBuffer, Restriction};
@@ -17,6 +18,9 @@ pub(crate) struct Stored {
     table: Arc<Table>,
     /// Where rows were inserted; rows of loads are not in it, since they move when they change.
     inserted: Mutex<HashMap<i64, RowId>>,
+    /// Whether rows are frozen whenever a transaction begins; then all move when they change.
+    is_freezing: bool,
+    frozen_rows: AtomicU64,
 }
 
 pub(crate) struct StoredClient<'a> {
@@ -30,7 +34,21 @@ impl Stored {
     pub(crate) fn new() -> Self {
         let store = Store::open(OpenOptions::default()).unwrap();
         let table = store.create_table(schema("t")).unwrap();
-        Self { store, table, inserted: Mutex::default() }
+        let (inserted, frozen_rows) = (Mutex::default(), AtomicU64::new(0));
+        Self { store, table, inserted, is_freezing: false, frozen_rows }
+    }
+
+    pub(crate) fn freezing() -> Self {
+        Self { is_freezing: true, ..Self::new() }
+    }
+
+    pub(crate) fn frozen_rows(&self) -> u64 {
+        self.frozen_rows.load(Ordering::Relaxed)
+    }
+
+    fn freeze(&self) {
+        let frozen = self.store.checkpoint().unwrap().frozen_rows;
+        self.frozen_rows.fetch_add(frozen, Ordering::Relaxed);
     }
 }
 
@@ -79,6 +97,9 @@ impl Engine for Stored {
     type Client<'a> = StoredClient<'a>;
 
     fn begin(&self, level: Level) -> StoredClient<'_> {
+        if self.is_freezing {
+            self.freeze();
+        }
         let transaction = self.store.begin(level_of(level));
         StoredClient { engine: self, transaction, found: HashMap::new() }
     }
@@ -103,6 +124,7 @@ impl StoredClient<'_> {
     fn read_by_id(&mut self, id: i64, columns: Mask) -> Option<Vec<Cells>> {
         let row = match self.found.get(&id) {
             Some(row) => *row,
+            None if self.engine.is_freezing => return None,
             None => *self.engine.inserted.lock().unwrap().get(&id)?,
         };
         let wanted = wanted(columns);
