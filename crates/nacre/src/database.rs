@@ -25,6 +25,8 @@ use nacre_sql::{
 };
 use tokio::runtime::Runtime;
 
+use crate::prepared::Prepared;
+
 /// An open database; clones share it.
 #[derive(Clone)]
 pub struct Database {
@@ -130,11 +132,19 @@ impl Database {
             return Err(Error::new(ErrorKind::InvalidStatement, message)
                 .with_hint("run several statements with Database::execute"));
         };
-        let (schema, stream) = match self.start(&statement)? {
-            Outcome::Rows { schema, stream } => (schema, Some(stream)),
-            Outcome::Command { .. } => (empty_schema(), None),
-        };
-        Ok(Batches { schema, stream, database: self.clone() })
+        Ok(Batches::of(self, self.start(&statement)?))
+    }
+
+    /// Prepares a statement with parameters `$1`, `$2` and so on, to run it many times. One that
+    /// finds its rows by an index is planned once.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Syntax`] and the like; what the statement means is looked at when it runs.
+    pub fn prepare(&self, sql: &str) -> Result<Prepared> {
+        // On a worker, whose stack is large.
+        let (session, sql) = (Arc::clone(&self.inner.session), sql.to_owned());
+        let statement = self.run(async move { session.prepare(&sql, &[]) })??;
+        Ok(Prepared::new(self, statement))
     }
 
     /// Verifies every byte of every replica. What is not whole is in the report, is not read any
@@ -156,7 +166,13 @@ impl Database {
     }
 
     fn execute_one(&self, statement: &SourceStatement<'_>) -> Result<u64> {
-        match self.start(statement)? {
+        let outcome = self.start(statement)?;
+        self.count(outcome)
+    }
+
+    /// Returns the number of rows of an outcome.
+    pub(crate) fn count(&self, outcome: Outcome) -> Result<u64> {
+        match outcome {
             Outcome::Command { tag, .. } => Ok(rows_of_tag(&tag)),
             Outcome::Rows { mut stream, .. } => self.inner.runtime.run(async move {
                 let mut rows = 0;
@@ -171,9 +187,20 @@ impl Database {
     fn start(&self, statement: &SourceStatement<'_>) -> Result<Outcome> {
         let session = Arc::clone(&self.inner.session);
         let text = statement.text.to_owned();
-        self.inner
-            .runtime
-            .run(async move { session.execute(&text, StatementIo::default()).await })?
+        self.run(async move { session.execute(&text, StatementIo::default()).await })?
+    }
+
+    pub(crate) fn session(&self) -> &Arc<Session> {
+        &self.inner.session
+    }
+
+    /// Runs a future on a worker and waits for it.
+    pub(crate) fn run<F>(&self, future: F) -> Result<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.inner.runtime.run(future)
     }
 }
 
@@ -220,6 +247,15 @@ impl Builder {
 }
 
 impl Batches {
+    /// Makes those of an outcome; a command has none.
+    pub(crate) fn of(database: &Database, outcome: Outcome) -> Self {
+        let (schema, stream) = match outcome {
+            Outcome::Rows { schema, stream } => (schema, Some(stream)),
+            Outcome::Command { .. } => (empty_schema(), None),
+        };
+        Self { schema, stream, database: database.clone() }
+    }
+
     /// Returns the names and types of the columns.
     pub fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)

@@ -33,8 +33,12 @@
 #[doc(hidden)]
 pub mod cli;
 mod database;
+mod prepared;
 pub mod settings;
 
 pub use database::{Batches, Builder, Database};
 pub use nacre_sql::datafusion::arrow;
-pub use nacre_sql::{Error, ErrorKind, LostReplica, Position, RepairReport, Result, ScrubReport};
+pub use nacre_sql::{
+    ColumnType, Error, ErrorKind, LostReplica, Position, RepairReport, Result, ScrubReport, Value,
+};
+pub use prepared::Prepared;

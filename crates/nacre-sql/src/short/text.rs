@@ -9,6 +9,9 @@ use std::borrow::Cow;
 /// Longest text that is looked at.
 const TEXT_BYTES_MAX: usize = 8 << 10;
 
+/// Most literals of a statement: a plan keeps a note of each.
+const LITERALS_MAX: usize = 256;
+
 /// Most digits of a whole number: all of these fit a `bigint`.
 const DIGITS_MAX: usize = 18;
 
@@ -68,7 +71,11 @@ pub(crate) fn scan(sql: &str) -> Option<Scanned<'_>> {
     }
     scanner.keeps_literals = is_one(&["select"]);
     scanner.scanned.key.push_str(verb);
-    while scanner.step()? {}
+    while scanner.step()? {
+        if scanner.scanned.literals.len() > LITERALS_MAX {
+            return None;
+        }
+    }
     Some(scanner.scanned)
 }
 
