@@ -5,11 +5,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use datafusion::catalog::{CatalogProvider, SchemaProvider, TableProvider};
 use datafusion::common::DataFusionError;
-use nacre_store::Store;
+use nacre_store::{SEQUENCES_TABLE, Store};
 
+use crate::from_store::from_store;
 use crate::names::{SCHEMA, STATEMENT_SCHEMA, SYSTEM_SCHEMA};
 use crate::scan::StoredTable;
 use crate::transaction::Moment;
+use crate::user_views::PlannedViews;
 use crate::views::SystemSchema;
 
 /// The one catalog, `nacre`, as one statement sees it.
@@ -25,6 +27,7 @@ pub(crate) struct StoreCatalog {
 struct StoreSchema {
     store: Store,
     moment: Arc<Moment>,
+    views: PlannedViews,
     /// Where names are looked for that no table has.
     system: Arc<SystemSchema>,
 }
@@ -37,10 +40,11 @@ impl StoreCatalog {
     pub(crate) fn new(
         store: Store,
         moment: Arc<Moment>,
+        views: PlannedViews,
         own: Vec<(&'static str, Arc<dyn TableProvider>)>,
     ) -> Self {
         let system = Arc::new(SystemSchema::new(store.clone()));
-        let schema = Arc::new(StoreSchema { store, moment, system: Arc::clone(&system) });
+        let schema = Arc::new(StoreSchema { store, moment, views, system: Arc::clone(&system) });
         Self { schema, system, own: Arc::new(StatementSchema(own)) }
     }
 }
@@ -79,17 +83,30 @@ impl SchemaProvider for StatementSchema {
 #[async_trait]
 impl SchemaProvider for StoreSchema {
     fn table_names(&self) -> Vec<String> {
-        self.store.tables().iter().map(|table| table.schema().name.clone()).collect()
+        let tables = self.store.tables();
+        let tables = tables.iter().map(|table| table.schema().name.clone());
+        let views = self.store.views();
+        let views = views.iter().map(|view| view.name.clone());
+        tables.filter(|name| name != SEQUENCES_TABLE).chain(views).collect()
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
         Ok(match self.store.table(name) {
+            Ok(_) if name == SEQUENCES_TABLE => None,
+            Ok(table) if !table.is_visible_to(self.moment.snapshot()) => {
+                let error = from_store(nacre_store::Error::SerializationConflict {
+                    table: name.to_owned(),
+                    reason: "its definition changed".into(),
+                });
+                return Err(DataFusionError::External(Box::new(error)));
+            }
             Ok(table) => Some(Arc::new(StoredTable::new(&table, &self.moment))),
-            Err(_) => self.system.view(name),
+            Err(_) => self.views.get(name).or_else(|| self.system.view(name)),
         })
     }
 
     fn table_exist(&self, name: &str) -> bool {
-        self.store.table(name).is_ok() || self.system.view(name).is_some()
+        let is_table = name != SEQUENCES_TABLE && self.store.table(name).is_ok();
+        is_table || self.store.view(name).is_some() || self.system.view(name).is_some()
     }
 }

@@ -1,19 +1,23 @@
 //! `CREATE TABLE` and `DROP TABLE`.
 
+use std::sync::Arc;
+
 use datafusion::sql::sqlparser::ast::{
-    ColumnDef as SqlColumn, ColumnOption, CreateTable, CreateTableOptions, Expr, Ident,
-    IndexColumn, ObjectName, ObjectType, TableConstraint,
+    ColumnDef as SqlColumn, ColumnOption, CreateTable, CreateTableOptions, DataType, Expr,
+    GeneratedAs, Ident, IndexColumn, ObjectName, ObjectType, TableConstraint,
 };
-use nacre_column::ReplicaPolicy;
-use nacre_store::{ColumnDef, Store, TableRules, TableSchema};
+use nacre_column::{ColumnType, ReplicaPolicy};
+use nacre_store::{ColumnDef, Identity, SequenceDef, Store, Table, TableRules, TableSchema};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
 use crate::names::{fold, table_name};
 use crate::planner::Planner;
+use crate::relations::{own_sequences, require_free};
 use crate::replicas::{check_table, policy};
 use crate::rules::RulesBuilder;
 use crate::types::column_type;
+use crate::user_views::drop_readers;
 
 /// Runs `CREATE TABLE`; returns the command tag.
 pub(crate) fn create_table(
@@ -21,14 +25,16 @@ pub(crate) fn create_table(
     planner: &Planner,
     statement: &CreateTable,
 ) -> Result<String> {
-    let (schema, rules) = table_schema(statement)?;
-    if statement.if_not_exists && store.table(&schema.name).is_ok() {
+    let (schema, mut rules) = table_schema(statement)?;
+    if statement.if_not_exists && require_free(store, &schema.name).is_err() {
         return Ok("CREATE TABLE".into());
     }
+    require_free(store, &schema.name)?;
     check_table(store, &schema)?;
     let is_taken = |name: &str| schema.primary_key.is_some() && name == schema.primary_key_name;
+    let sequences = rules.name_sequences(store, &schema.name)?;
     let rules = rules.build(planner, &schema, TableRules::default(), is_taken)?;
-    store.create_table_with(schema, rules).map_err(from_store)?;
+    create_with_sequences(store, sequences, || store.create_table_with(schema, rules))?;
     Ok("CREATE TABLE".into())
 }
 
@@ -38,6 +44,7 @@ pub(crate) fn drop_tables(
     object_type: &ObjectType,
     names: &[ObjectName],
     if_exists: bool,
+    cascades: bool,
 ) -> Result<String> {
     if *object_type != ObjectType::Table {
         return Err(Error::not_supported(format_args!("DROP {object_type}")));
@@ -47,6 +54,12 @@ pub(crate) fn drop_tables(
         let name = table_name(name)?;
         match store.table(&name) {
             Ok(_) => present.push(name),
+            Err(_) if store.view(&name).is_some() => {
+                let message = format!("\"{name}\" is not a table");
+                return Err(Error::new(ErrorKind::InvalidStatement, message)
+                    .with_code("42809")
+                    .with_hint("Use DROP VIEW to remove a view."));
+            }
             Err(_) if if_exists => {}
             Err(_) => {
                 let message = format!("table \"{name}\" does not exist");
@@ -54,10 +67,46 @@ pub(crate) fn drop_tables(
             }
         }
     }
+    drop_readers(store, "table", &present, cascades)?;
     for name in present {
+        let rules = store.table(&name).map(|table| table.rules()).unwrap_or_default();
         store.drop_table(&name).map_err(from_store)?;
+        for sequence in own_sequences(&rules) {
+            store.drop_sequence(&sequence).map_err(from_store)?;
+        }
     }
     Ok("DROP TABLE".into())
+}
+
+/// Creates sequences, then what draws from them; they go again if that fails.
+fn create_with_sequences(
+    store: &Store,
+    sequences: Vec<SequenceDef>,
+    create: impl FnOnce() -> nacre_store::Result<Arc<Table>>,
+) -> Result<()> {
+    let names: Vec<String> = sequences.iter().map(|sequence| sequence.name.clone()).collect();
+    let mut created =
+        sequences.into_iter().try_for_each(|sequence| store.create_sequence(sequence));
+    if created.is_ok() {
+        created = create().map(|_| ());
+    }
+    if created.is_err() {
+        // One that stays is in nobody's way.
+        names.iter().for_each(|name| drop(store.drop_sequence(name)));
+    }
+    created.map_err(from_store)
+}
+
+/// Returns the type of a column that draws from a sequence of its own.
+fn serial_type(data_type: &DataType) -> Option<ColumnType> {
+    let DataType::Custom(name, modifiers) = data_type else { return None };
+    match name.to_string().to_lowercase().as_str() {
+        _ if !modifiers.is_empty() => None,
+        "smallserial" | "serial2" => Some(ColumnType::SmallInt),
+        "serial" | "serial4" => Some(ColumnType::Integer),
+        "bigserial" | "serial8" => Some(ColumnType::BigInt),
+        _ => None,
+    }
 }
 
 fn table_schema(statement: &CreateTable) -> Result<(TableSchema, RulesBuilder)> {
@@ -103,23 +152,43 @@ fn table_schema(statement: &CreateTable) -> Result<(TableSchema, RulesBuilder)> 
 }
 
 /// The name of a primary key and its columns.
-type Key = (String, Vec<String>);
+pub(crate) type Key = (String, Vec<String>);
 
-fn column_def(
+pub(crate) fn column_def(
     column: &SqlColumn,
     table: &str,
     key: &mut Option<Key>,
     rules: &mut RulesBuilder,
 ) -> Result<ColumnDef> {
     let name = fold(&column.name);
-    let column_type = column_type(&name, &column.data_type)?;
-    let (mut has_null, mut has_not_null) = (false, false);
+    let serial = serial_type(&column.data_type);
+    let column_type = match serial {
+        Some(column_type) => column_type,
+        None => column_type(&name, &column.data_type)?,
+    };
+    let (mut has_null, mut has_not_null) = (false, serial.is_some());
+    if serial.is_some() {
+        rules.add_sequence(table, &name, column_type, None, &[])?;
+    }
     for option in &column.options {
         match &option.option {
             ColumnOption::Null => has_null = true,
             ColumnOption::NotNull => has_not_null = true,
             ColumnOption::PrimaryKey(_) => {
                 set_key(key, option.name.as_ref(), vec![name.clone()], table)?;
+            }
+            ColumnOption::Generated {
+                generated_as,
+                sequence_options: Some(options),
+                generation_expr: None,
+                ..
+            } => {
+                let identity = match generated_as {
+                    GeneratedAs::Always => Identity::Always,
+                    _ => Identity::ByDefault,
+                };
+                has_not_null = true;
+                rules.add_sequence(table, &name, column_type, Some(identity), options)?;
             }
             ColumnOption::Default(expr) => rules.add_default(table, &name, expr)?,
             ColumnOption::Check(check) => rules.add_check(option.name.as_ref(), check)?,

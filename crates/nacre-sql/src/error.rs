@@ -217,8 +217,8 @@ impl Error {
 }
 
 /// Returns the byte that `position` stands for, or the end of `sql`.
-fn offset_of(sql: &str, position: Position) -> usize {
-    let lines = sql.split_inclusive('\n').take(position.line - 1);
+pub(crate) fn offset_of(sql: &str, position: Position) -> usize {
+    let lines = sql.split_inclusive('\n').take(position.line.saturating_sub(1));
     let line_start: usize = lines.map(str::len).sum();
     let line = &sql[line_start..];
     let column = line.char_indices().nth(position.column.saturating_sub(1));

@@ -36,6 +36,7 @@ fn coded(converted: Error, error: &StoreError) -> Error {
         StoreError::InvalidValue { problem: ValueProblem::NotUtf8, .. } => {
             converted.with_code("22021")
         }
+        StoreError::SequenceExhausted(_) => converted.with_code("2200H"),
         StoreError::TransactionEnded => converted.with_code("25P02"),
         _ => converted,
     }
@@ -53,7 +54,7 @@ pub(crate) fn kind_of(error: &StoreError) -> ErrorKind {
         StoreKind::NullViolation | StoreKind::DuplicateKey | StoreKind::RowRefused => {
             ErrorKind::ConstraintViolation
         }
-        StoreKind::InvalidValue => ErrorKind::InvalidData,
+        StoreKind::InvalidValue | StoreKind::SequenceExhausted => ErrorKind::InvalidData,
         StoreKind::TransactionTooLarge => ErrorKind::OutOfMemory,
         StoreKind::SerializationConflict => ErrorKind::SerializationFailure,
         StoreKind::TransactionEnded => ErrorKind::TransactionState,

@@ -13,6 +13,7 @@
 
 #![forbid(unsafe_code)]
 
+mod alter;
 mod backup;
 mod catalog;
 mod checkpoint;
@@ -32,10 +33,12 @@ mod names;
 mod planner;
 mod prepared;
 mod progress;
+mod relations;
 mod replicas;
 mod rewrite;
 mod rules;
 mod scan;
+mod sequences;
 mod session;
 mod short;
 mod split;
@@ -44,6 +47,7 @@ mod text;
 mod transaction;
 mod types;
 mod upkeep;
+mod user_views;
 mod views;
 
 pub use datafusion;

@@ -1,6 +1,7 @@
 //! Names in statements: case folding and the way from a qualified name to a table.
 
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName};
+use nacre_store::SEQUENCES_TABLE;
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -34,6 +35,11 @@ pub(crate) fn table_name(name: &ObjectName) -> Result<String> {
         parts.push(fold(ident));
     }
     match parts.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [SEQUENCES_TABLE] | [SCHEMA, SEQUENCES_TABLE] | [CATALOG, SCHEMA, SEQUENCES_TABLE] => {
+            Err(Error::not_supported(format_args!(
+                "the name \"{SEQUENCES_TABLE}\", which is Nacre's own"
+            )))
+        }
         [table] | [SCHEMA, table] | [CATALOG, SCHEMA, table] => Ok((*table).to_owned()),
         [SYSTEM_SCHEMA, view] | [CATALOG, SYSTEM_SCHEMA, view] => {
             Err(Error::new(ErrorKind::InvalidStatement, format!("\"{view}\" is not a table")))

@@ -1,9 +1,11 @@
 //! Plans a statement over the tables as they are at its moment, and starts it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{CatalogProviderList, MemoryCatalogProviderList, TableProvider};
+use datafusion::common::TableReference;
 use datafusion::execution::{SendableRecordBatchStream, SessionState};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::parser::Statement as ParsedStatement;
@@ -15,6 +17,7 @@ use crate::from_datafusion::from_datafusion;
 use crate::names::CATALOG;
 use crate::scan::answer;
 use crate::transaction::Moment;
+use crate::user_views::PlannedViews;
 use crate::{columns, dml, explain, rewrite, support};
 
 /// What planning needs; clones share it.
@@ -44,8 +47,8 @@ impl Planner {
     /// `Syntax`, and `not supported` for statements that the parser does not know.
     pub(crate) fn parse(&self, sql: &str) -> Result<ParsedStatement> {
         let dialect = self.state.config_options().sql_parser.dialect;
-        let parsed = self.state.sql_to_statement(sql, &dialect);
-        let parsed = match parsed {
+        let parse = |sql: &str| self.state.sql_to_statement(sql, &dialect);
+        let parsed = match dml::parse_overriding(sql, parse) {
             Ok(parsed) => return Ok(parsed),
             Err(error) => match dml::readable(sql) {
                 Some(readable) => self.state.sql_to_statement(&readable, &dialect),
@@ -53,6 +56,53 @@ impl Planner {
             },
         };
         parsed.map_err(|error| support::unsupported(sql).unwrap_or_else(|| from_datafusion(error)))
+    }
+
+    /// Returns a state that finds the tables as they are at a moment, and the views among `read`.
+    ///
+    /// # Errors
+    /// Those of planning the views.
+    pub(crate) async fn state_with_views(
+        &self,
+        moment: &Arc<Moment>,
+        read: BTreeSet<String>,
+    ) -> Result<SessionState> {
+        let (state, views) = self.state_over(moment, Vec::new());
+        views.plan(&self.store, &state, read).await?;
+        Ok(state)
+    }
+
+    /// Returns a state that finds the tables as they are at a moment, and `tables`, and the views
+    /// that are planned in it later.
+    fn state_over(
+        &self,
+        moment: &Arc<Moment>,
+        tables: Vec<(&'static str, Arc<dyn TableProvider>)>,
+    ) -> (SessionState, PlannedViews) {
+        let views = PlannedViews::default();
+        let catalogs = MemoryCatalogProviderList::new();
+        let store = self.store.clone();
+        let catalog = StoreCatalog::new(store, Arc::clone(moment), views.clone(), tables);
+        catalogs.register_catalog(CATALOG.into(), Arc::new(catalog));
+        let mut state = self.state();
+        state.register_catalog_list(Arc::new(catalogs));
+        (state, views)
+    }
+
+    /// Returns the names of what a statement reads; all views for one that looks at the catalog.
+    fn read_by(
+        &self,
+        state: &SessionState,
+        statement: &ParsedStatement,
+    ) -> Result<BTreeSet<String>> {
+        let references = state.resolve_table_references(statement)?;
+        let is_catalog = |reference: &TableReference| {
+            reference.schema().is_some_and(|schema| schema == "information_schema")
+        };
+        if references.iter().any(is_catalog) || is_about_catalog(statement) {
+            return Ok(self.store.views().iter().map(|view| view.name.clone()).collect());
+        }
+        Ok(references.iter().map(|reference| reference.table().to_owned()).collect())
     }
 
     /// Plans a statement that only reads and starts it. `tables` are there for it alone, in
@@ -102,15 +152,27 @@ impl Planner {
         mut statement: ParsedStatement,
     ) -> Result<(SessionState, LogicalPlan, Option<Vec<Option<String>>>)> {
         support::check(&statement)?;
-        let catalogs = MemoryCatalogProviderList::new();
-        let catalog = StoreCatalog::new(self.store.clone(), Arc::clone(moment), tables);
-        catalogs.register_catalog(CATALOG.into(), Arc::new(catalog));
-        let mut state = self.state();
-        state.register_catalog_list(Arc::new(catalogs));
+        let (state, views) = self.state_over(moment, tables);
+        if self.store.has_views() {
+            let read = self.read_by(&state, &statement)?;
+            views.plan(&self.store, &state, read).await?;
+        }
         let names = columns::names(&mut statement);
         rewrite::rewrite(&mut statement)?;
         let plan = state.statement_to_plan(statement).await.map_err(from_datafusion)?;
         support::check_plan(&plan)?;
         Ok((state, plan, names))
     }
+}
+
+/// Whether a statement reads the catalog without naming it.
+fn is_about_catalog(statement: &ParsedStatement) -> bool {
+    use datafusion::sql::sqlparser::ast::Statement;
+    let ParsedStatement::Statement(inner) = statement else { return false };
+    matches!(
+        inner.as_ref(),
+        Statement::ShowTables { .. }
+            | Statement::ShowColumns { .. }
+            | Statement::ExplainTable { .. }
+    )
 }

@@ -3,6 +3,7 @@
 //! - `1e5` is a double, exactly rounded; the planner's decimals have no such exponents.
 //! - `'\x00ff'::bytea` is two bytes.
 //! - `x::varchar(n)` and `x::char(n)` cut to n characters; the planner drops the length.
+//! - `'s'::regclass`, which only functions of sequences take, is the name.
 //! - `SHOW TABLES` lists the user's tables.
 
 use std::ops::ControlFlow;
@@ -73,6 +74,7 @@ fn rewritten(expr: &mut Expr) -> Option<Expr> {
         Expr::Cast { kind: CastKind::Cast | CastKind::DoubleColon, expr, data_type, .. } => {
             match data_type {
                 DataType::Bytea => hex_literal(expr),
+                DataType::Regclass => Some((**expr).clone()),
                 DataType::Varchar(Some(CharacterLength::IntegerLength { length, .. }))
                 | DataType::CharacterVarying(Some(CharacterLength::IntegerLength {
                     length, ..

@@ -13,7 +13,7 @@ use std::thread::available_parallelism;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::config::Dialect;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
-use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
+use datafusion::execution::{FunctionRegistry, SendableRecordBatchStream, SessionStateBuilder};
 use datafusion::optimizer::analyzer::resolve_grouping_function::ResolveGroupingFunction;
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
 use datafusion::prelude::SessionConfig;
@@ -21,8 +21,9 @@ use datafusion::sql::parser::{ExplainStatement, Statement as ParsedStatement};
 use datafusion::sql::sqlparser::ast::{ObjectType, Statement as SqlStatement};
 use nacre_column::ColumnType;
 use nacre_ingest::Progress;
-use nacre_store::{Store, Value};
+use nacre_store::{SEQUENCES_TABLE, Store, Value};
 
+use crate::alter::alter_table;
 use crate::backup::{backup, parse_backup};
 use crate::checkpoint::{checkpoint, checkpoint_bytes, is_checkpoint};
 use crate::coerce::DecimalsMeetFloats;
@@ -34,9 +35,11 @@ use crate::names::{CATALOG, SCHEMA};
 use crate::planner::Planner;
 use crate::prepared::{Command, PreparedStatements, Statement};
 use crate::replicas::{alter_replicas, parse_alter};
+use crate::sequences::{create_sequence, drop_sequences, functions};
 use crate::short::{Candidate, ShortStatements, scan};
 use crate::transaction::{TransactionStatus, Transactions, Turn, control, tie};
 use crate::upkeep::Upkeep;
+use crate::user_views::{create_view, drop_views};
 use crate::{ddl, dml, indexes, transaction};
 
 /// How to open a database.
@@ -124,7 +127,7 @@ impl Database {
         options.sql_parser.parse_float_as_decimal = true;
         options.sql_parser.collect_spans = true;
         let runtime = RuntimeEnvBuilder::new().build_arc().unwrap_or_default();
-        let state = SessionStateBuilder::new()
+        let mut state = SessionStateBuilder::new()
             .with_config(config)
             .with_runtime_env(runtime)
             .with_default_features()
@@ -134,6 +137,10 @@ impl Database {
                 Arc::new(TypeCoercion::new()),
             ])
             .build();
+        for function in functions(&self.store) {
+            // It takes the place of none.
+            let _ = state.register_udf(function);
+        }
         let (store, upkeep) = (self.store.clone(), self.upkeep.clone());
         let planner = Planner::new(store.clone(), state);
         let transactions = Transactions::new(store.clone());
@@ -437,6 +444,7 @@ impl Session {
         self.store
             .tables()
             .iter()
+            .filter(|table| table.schema().name != SEQUENCES_TABLE)
             .map(|table| {
                 let schema = table.schema();
                 let columns = schema.columns.iter().map(|column| column.name.clone()).collect();
@@ -445,7 +453,8 @@ impl Session {
             .collect()
     }
 
-    /// Runs statements that define or drop tables and indexes; `None` if it is another one.
+    /// Runs statements that define or drop tables, indexes, views and sequences; `None` if it is
+    /// another one.
     async fn define(&self, turn: &mut Turn, statement: &SqlStatement) -> Result<Option<String>> {
         match statement {
             SqlStatement::CreateIndex(create) => {
@@ -460,9 +469,28 @@ impl Session {
                 require_definable(turn, "CREATE TABLE")?;
                 ddl::create_table(&self.store, &self.planner, create).map(Some)
             }
-            SqlStatement::Drop { object_type, if_exists, names, .. } => {
+            SqlStatement::Drop { object_type, if_exists, names, cascade, .. } => {
                 require_definable(turn, "DROP")?;
-                ddl::drop_tables(&self.store, object_type, names, *if_exists).map(Some)
+                let (store, if_exists) = (&self.store, *if_exists);
+                match object_type {
+                    ObjectType::View => drop_views(store, names, if_exists, *cascade),
+                    ObjectType::Sequence => drop_sequences(store, names, if_exists, *cascade),
+                    _ => ddl::drop_tables(store, object_type, names, if_exists, *cascade),
+                }
+                .map(Some)
+            }
+            SqlStatement::AlterTable(alter) => {
+                require_definable(turn, "ALTER TABLE")?;
+                alter_table(&self.store, &self.planner, turn, alter).await.map(Some)
+            }
+            SqlStatement::CreateView(create) => {
+                require_definable(turn, "CREATE VIEW")?;
+                let moment = turn.moment(false)?;
+                create_view(&self.store, &self.planner, &moment, create).await.map(Some)
+            }
+            SqlStatement::CreateSequence { .. } => {
+                require_definable(turn, "CREATE SEQUENCE")?;
+                create_sequence(&self.store, statement).map(Some)
             }
             _ => Ok(None),
         }

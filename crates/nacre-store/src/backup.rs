@@ -176,7 +176,9 @@ fn definition_in_copy(mut record: Record) -> Option<Record> {
         | Record::Checkpoint { .. }
         | Record::RedoSegments { .. } => return None,
         Record::PolicyChanged { policy, .. } => forget_domains(policy),
-        Record::TableCreated { schema, .. } | Record::TableDefined { schema, .. } => {
+        Record::TableCreated { schema, .. }
+        | Record::TableDefined { schema, .. }
+        | Record::TableReplaced { schema, .. } => {
             forget_domains(&mut schema.replicas);
             schema.columns.iter_mut().for_each(|column| forget_domains(&mut column.replicas));
         }

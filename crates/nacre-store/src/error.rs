@@ -34,6 +34,8 @@ pub enum ErrorKind {
     RowRefused,
     /// Something else needs what is to be dropped.
     DependentObjects,
+    /// A sequence has given its last value.
+    SequenceExhausted,
     /// Another transaction changed what this one wrote or read; roll back and try again.
     SerializationConflict,
     /// The row does not exist for this transaction.
@@ -126,6 +128,8 @@ pub enum Error {
         what: String,
         reasons: Vec<String>,
     },
+    /// A sequence has given its last value.
+    SequenceExhausted(String),
     /// Another transaction, that committed since this one began or has not ended, changed what
     /// this one wants to write or has read.
     SerializationConflict {
@@ -236,6 +240,7 @@ impl Error {
             Self::DuplicateKey(_) => ErrorKind::DuplicateKey,
             Self::RowRefused(_) => ErrorKind::RowRefused,
             Self::DependentObjects { .. } => ErrorKind::DependentObjects,
+            Self::SequenceExhausted(_) => ErrorKind::SequenceExhausted,
             Self::ReadOnly => ErrorKind::ReadOnly,
             Self::NotSupported { .. } => ErrorKind::NotSupported,
             Self::Lost { .. } | Self::RedoFailed { .. } => ErrorKind::Io,
@@ -299,6 +304,7 @@ impl fmt::Display for Error {
                 write!(f, "memory domain \"{domain}\" of table \"{table}\" is not open")
             }
             Self::InvalidDefinition { reason } => f.write_str(reason),
+            Self::SequenceExhausted(reason) => f.write_str(reason),
             Self::NullViolation { table, column } => write!(
                 f,
                 "null value in column \"{column}\" of relation \"{table}\" violates not-null \

@@ -16,6 +16,7 @@
 #![deny(unsafe_code)]
 
 mod accounting;
+mod alter;
 mod backup;
 mod chunk;
 mod codec;
@@ -48,14 +49,17 @@ mod recovery_tests;
 mod redo;
 mod rules;
 mod schema;
+mod sequences;
 mod store;
 mod stored_load;
 mod table;
 mod uniqueness;
 mod value;
+mod views;
 mod waker;
 
 pub use accounting::{ReplicaInfo, ReplicaState, WearInfo};
+pub use alter::Rewrite;
 pub use backup::BackupReport;
 pub use chunk::{BlockHandle, BlockLocation, Chunk};
 pub use error::{DuplicateKey, Error, ErrorKind, Result, RowRefused};
@@ -76,6 +80,8 @@ pub use predicate_log::{
 pub use redo::{RedoBuffer, RedoLog, RedoOptions, RedoProblem, RedoReader, RedoRecord};
 pub use rules::{CheckRule, ColumnDefault, Identity, RULE_BYTES_MAX, TableRules};
 pub use schema::{COLUMNS_MAX, ColumnDef, NAME_BYTES_MAX, TableSchema};
+pub use sequences::{SEQUENCES_TABLE, Sequence, SequenceDef};
 pub use store::{MAIN_DOMAIN, OpenOptions, Store};
 pub use table::{Table, TableSnapshot};
 pub use value::{VALUE_BYTES_MAX, Value, ValueProblem, ValueRef};
+pub use views::{VIEW_BYTES_MAX, ViewColumn, ViewDef};

@@ -35,6 +35,7 @@ use crate::schema::{TableSchema, check_name};
 use crate::store::{MAIN_DOMAIN, OpenOptions};
 use crate::stored_load::StoredLoad;
 use crate::table::Table;
+use crate::views::ViewDef;
 use crate::waker::Waker;
 
 /// A database that is being opened, and in the end what is known of it.
@@ -65,6 +66,7 @@ struct Replayed {
     rules: BTreeMap<TableId, TableRules>,
     /// Indexes other than that of the primary key, in the order of their creation.
     indexes: BTreeMap<TableId, Vec<IndexDef>>,
+    views: BTreeMap<String, Arc<ViewDef>>,
     /// In the order in which they were published, each with the next number of a part.
     loads: Vec<(LoadRecord, u32)>,
     next_table: u64,
@@ -428,6 +430,11 @@ impl Opening {
         std::mem::take(&mut self.replayed.frozen)
     }
 
+    /// Hands out the views.
+    pub(crate) fn views(&mut self) -> BTreeMap<String, Arc<ViewDef>> {
+        std::mem::take(&mut self.replayed.views)
+    }
+
     /// Returns the ids of the next table and the next load.
     pub(crate) fn next_ids(&self) -> (u64, u64) {
         (self.replayed.next_table, self.replayed.next_load)
@@ -521,6 +528,42 @@ fn is_pool(file_name: &str) -> bool {
     Part::is_file_name(file_name) || segment_of(file_name).is_some()
 }
 
+impl Replayed {
+    fn add_load(&mut self, load: &LoadRecord) {
+        self.next_load = self.next_load.max(load.load.0.saturating_add(1));
+        // It may be for a table that a rewrite was to make.
+        self.next_table = self.next_table.max(load.table.0.saturating_add(1));
+        let next_part = next_part(0, load.parts.iter().map(|part| part.number));
+        self.loads.push((load.clone(), next_part));
+    }
+
+    /// Drops a table.
+    fn forget(&mut self, table: TableId) {
+        self.tables.remove(&table);
+        self.rules.remove(&table);
+        self.indexes.remove(&table);
+    }
+
+    /// Creates a view, or replaces it.
+    fn define_view(&mut self, view: &ViewDef) -> Result<()> {
+        view.validate().map_err(|reason| Error::ManifestDamaged {
+            reasons: vec![format!("view {:?}: {reason}", view.name)],
+        })?;
+        self.views.insert(view.name.clone(), Arc::new(view.clone()));
+        Ok(())
+    }
+
+    /// Creates a table, or replaces its definition.
+    fn define(&mut self, table: TableId, schema: &TableSchema, rules: &TableRules) -> Result<()> {
+        check_schema(table, schema)?;
+        check_rules(table, schema, rules)?;
+        self.next_table = self.next_table.max(table.0.saturating_add(1));
+        self.tables.insert(table, schema.clone());
+        self.rules.insert(table, rules.clone());
+        Ok(())
+    }
+}
+
 /// Adds up the manifest's records.
 fn replay(records: &[Record]) -> Result<Replayed> {
     let mut replayed = Replayed { next_table: 1, next_load: 1, ..Replayed::default() };
@@ -539,23 +582,21 @@ fn replay(records: &[Record]) -> Result<Replayed> {
                 replayed.next_table = replayed.next_table.max(table.0.saturating_add(1));
                 replayed.tables.insert(*table, schema.clone());
             }
+            Record::TableReplaced { old, table, schema, rules } => {
+                replayed.define(*table, schema, rules)?;
+                replayed.forget(*old);
+            }
             Record::TableDefined { table, schema, rules } => {
-                check_schema(*table, schema)?;
-                check_rules(*table, schema, rules)?;
-                replayed.next_table = replayed.next_table.max(table.0.saturating_add(1));
-                replayed.tables.insert(*table, schema.clone());
-                replayed.rules.insert(*table, rules.clone());
+                replayed.define(*table, schema, rules)?;
             }
-            Record::TableDropped { table } => {
-                replayed.tables.remove(table);
-                replayed.rules.remove(table);
-                replayed.indexes.remove(table);
+            Record::ViewDefined(view) => replayed.define_view(view)?,
+            Record::ViewDropped { name } => {
+                replayed.views.remove(name);
             }
+            Record::TableDropped { table } => replayed.forget(*table),
             Record::Load(load) => {
-                replayed.next_load = replayed.next_load.max(load.load.0.saturating_add(1));
                 positions.insert(load.load, replayed.loads.len());
-                let next_part = next_part(0, load.parts.iter().map(|part| part.number));
-                replayed.loads.push((load.clone(), next_part));
+                replayed.add_load(load);
             }
             Record::PolicyChanged { table, column, policy } => {
                 // A table that is dropped later may be gone already.

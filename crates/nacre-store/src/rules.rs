@@ -33,6 +33,8 @@ pub struct ColumnDefault {
     pub text: String,
     /// Set if the column is an identity column; the expression then draws from its sequence.
     pub identity: Option<Identity>,
+    /// The sequence that goes with the column: it is dropped with it.
+    pub sequence: Option<String>,
 }
 
 /// A condition that no row may fail.
@@ -99,6 +101,7 @@ impl TableRules {
                 Some(Identity::ByDefault) => 2,
             });
             encoder.put_str(&default.text);
+            encoder.put_str(default.sequence.as_deref().unwrap_or_default());
         }
         encoder.put_u32(self.checks.len() as u32);
         for check in &self.checks {
@@ -117,8 +120,9 @@ impl TableRules {
                 2 => Some(Identity::ByDefault),
                 _ => return Err(Truncated),
             };
-            let text = decoder.string()?;
-            rules.defaults.insert(column, ColumnDefault { text, identity });
+            let (text, sequence) = (decoder.string()?, decoder.string()?);
+            let sequence = (!sequence.is_empty()).then_some(sequence);
+            rules.defaults.insert(column, ColumnDefault { text, identity, sequence });
         }
         for _ in 0..decoder.u32()? {
             let (name, text) = (decoder.string()?, decoder.string()?);
@@ -136,7 +140,11 @@ mod tests {
     use crate::schema::ColumnDef;
 
     fn rules() -> TableRules {
-        let default = |text: &str, identity| ColumnDefault { text: text.into(), identity };
+        let default = |text: &str, identity: Option<Identity>| ColumnDefault {
+            text: text.into(),
+            identity,
+            sequence: identity.map(|_| "s".to_owned()),
+        };
         let check = |name: &str| CheckRule { name: name.into(), text: "a > 0".into() };
         TableRules {
             defaults: BTreeMap::from([
@@ -183,7 +191,7 @@ mod tests {
             change(&mut rules);
             rules.validate(&schema()).expect_err("accepted")
         };
-        let default = |text: String| ColumnDefault { text, identity: None };
+        let default = |text: String| ColumnDefault { text, identity: None, sequence: None };
         assert!(broken(|r| r.checks[1].name = "t_a_check".into()).contains("more than once"));
         assert!(broken(|r| r.checks[0].name = String::new()).contains("needs a name"));
         assert!(broken(|r| r.checks[0].text = "x".repeat(20_000)).contains("20000 bytes"));

@@ -9,8 +9,8 @@
 //! `create_table`, `drop_table` and [`crate::Load::commit`] are durable when they return, as far
 //! as the domains' kinds go.
 //! # Concurrency
-//! All calls may come from any thread. Lock order: maintenance, a table's commit lock, the
-//! manifest, the table map, those of `mvcc`, the lists of a table.
+//! All calls may come from any thread. Lock order: the sequences, maintenance, a
+//! table's commit lock, the manifest, the table map, those of `mvcc`, the lists of a table.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -40,8 +40,10 @@ use crate::recovery::recover;
 use crate::redo::{RedoLog, RedoOptions};
 use crate::rules::TableRules;
 use crate::schema::{TableSchema, named_domains};
+use crate::sequences::Sequences;
 use crate::stored_load::StoredLoad;
 use crate::table::Table;
+use crate::views::ViewDef;
 use crate::waker::Waker;
 
 /// Name of the domain that is the database directory itself.
@@ -87,6 +89,8 @@ struct Shared {
     /// Set when maintenance shall end soon.
     is_closing: AtomicBool,
     tables: RwLock<BTreeMap<String, Arc<Table>>>,
+    views: Mutex<BTreeMap<String, Arc<ViewDef>>>,
+    sequences: Sequences,
     transactions: Transactions,
     /// Created by the first commit; stays empty if the database is volatile or read-only.
     redo: OnceLock<RedoLog>,
@@ -132,6 +136,7 @@ impl Store {
         let transactions = Transactions::default();
         let tables = opening.tables(database, &domains, &waker, transactions.stamps());
         let (next_table, next_load) = opening.next_ids();
+        let views = opening.views();
         let redo = OnceLock::new();
         let mut withdrawn = Vec::new();
         let pace = Pace::new(options.checkpoint_bytes);
@@ -159,6 +164,8 @@ impl Store {
             first_job: AtomicUsize::new(0),
             is_closing: AtomicBool::new(false),
             tables: RwLock::new(tables),
+            views: Mutex::new(views),
+            sequences: Sequences::default(),
             transactions,
             redo,
             redo_options: options.redo,
@@ -466,6 +473,7 @@ impl Store {
         if table.is_dropped() {
             return Err(Error::UnknownTable { table: table.schema().name.clone() });
         }
+        table.require_open(CommitTs(u64::MAX))?;
         let mut recorded = record.clone();
         recorded.parts.retain(|part| part.domain != DRAM_DOMAIN);
         self.append(&mut state, &Record::Load(recorded))?;
@@ -573,6 +581,44 @@ impl Store {
         self.append_all(&mut state, &records)?;
         publish();
         Ok(())
+    }
+
+    /// Calls `with` with the views.
+    pub(crate) fn with_views<T>(
+        &self,
+        with: impl FnOnce(&mut BTreeMap<String, Arc<ViewDef>>) -> T,
+    ) -> T {
+        with(&mut self.shared.views.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn all_sequences(&self) -> &Sequences {
+        &self.shared.sequences
+    }
+
+    /// Makes a table that has an id of its own and that nobody finds yet.
+    pub(crate) fn new_table(&self, schema: TableSchema, rules: &TableRules) -> Arc<Table> {
+        let mut state = self.manifest();
+        let id = TableId(state.next_table);
+        state.next_table += 1;
+        drop(state);
+        let stamps = self.shared.transactions.stamps();
+        let table = Arc::new(Table::new(id, schema, &self.shared.waker, stamps));
+        table.set_rules(rules.clone());
+        table
+    }
+
+    /// Calls `with` with the tables by name.
+    pub(crate) fn with_tables<T>(
+        &self,
+        with: impl FnOnce(&mut BTreeMap<String, Arc<Table>>) -> T,
+    ) -> T {
+        with(&mut self.shared.tables.write().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Calls `with` behind all loads that are being published.
+    pub(crate) fn behind_loads<T>(&self, with: impl FnOnce() -> T) -> T {
+        let _state = self.manifest();
+        with()
     }
 
     fn append(&self, state: &mut ManifestState, record: &Record) -> Result<()> {

@@ -19,6 +19,7 @@ use crate::chunk::Chunk;
 use crate::error::{Error, Result};
 use crate::freeze::Forwards;
 use crate::hot::{FrozenDeletes, HotChunkRef, HotList};
+use crate::id::CommitTs;
 use crate::index::TableIndexes;
 use crate::manifest::{LoadId, TableId};
 use crate::mvcc::{Snapshot, Stamps};
@@ -72,6 +73,10 @@ pub struct Table {
     /// Blocks handed out, at `column * REPLICAS_MAX + replica`.
     reads: Vec<AtomicU64>,
     is_dropped: AtomicBool,
+    /// Set while the table is written anew.
+    is_closed: AtomicBool,
+    /// Snapshots before this moment belong to what the table was made from.
+    visible_from: AtomicU64,
     /// Set before the first load is announced or published, and never reset: as long as it is
     /// not, no row is frozen.
     has_frozen: AtomicBool,
@@ -107,6 +112,8 @@ impl Table {
             pending: Mutex::default(),
             reads: (0..counters).map(|_| AtomicU64::new(0)).collect(),
             is_dropped: AtomicBool::new(false),
+            is_closed: AtomicBool::new(false),
+            visible_from: AtomicU64::new(0),
             has_frozen: AtomicBool::new(false),
             waker: Arc::clone(waker),
             commit_lock: Mutex::new(()),
@@ -353,6 +360,68 @@ impl Table {
         // ORDERING: pairs with the release store in `drop_loads`; commits of loads also hold
         // the manifest's mutex, which orders them against drops.
         self.is_dropped.load(Ordering::Acquire)
+    }
+
+    /// Opens the table for writers, or closes it; returns what held before.
+    pub(crate) fn set_closed(&self, is_closed: bool) -> bool {
+        // ORDERING: pairs with the acquire load in `require_open`; the commit that follows it
+        // orders it against other commits.
+        self.is_closed.swap(is_closed, Ordering::AcqRel)
+    }
+
+    /// Refuses to write a table that is being rewritten, or was after `start`.
+    ///
+    /// # Errors
+    /// [`Error::SerializationConflict`].
+    #[inline]
+    pub(crate) fn require_open(&self, start: CommitTs) -> Result<()> {
+        // ORDERING: pairs with `set_closed` and `set_visible_from`.
+        match self.is_closed.load(Ordering::Acquire) || !self.is_visible_at(start) {
+            true => Err(self.closed_error()),
+            false => Ok(()),
+        }
+    }
+
+    /// Returns the error for who comes while the table is rewritten, or with an older snapshot.
+    #[cold]
+    pub(crate) fn closed_error(&self) -> Error {
+        let reason = "its definition changed".to_owned();
+        Error::SerializationConflict { table: self.schema().name.clone(), reason }
+    }
+
+    /// Refuses to read with a snapshot of what the table was made from.
+    ///
+    /// # Errors
+    /// [`Error::SerializationConflict`].
+    #[inline]
+    pub(crate) fn require_visible(&self, snapshot: &Snapshot) -> Result<()> {
+        match self.is_visible_at(snapshot.start) {
+            true => Ok(()),
+            false => Err(self.closed_error()),
+        }
+    }
+
+    /// Whether a snapshot belongs to this table, and not to what it was made from.
+    pub fn is_visible_to(&self, snapshot: &Snapshot) -> bool {
+        self.is_visible_at(snapshot.start)
+    }
+
+    #[inline]
+    fn is_visible_at(&self, start: CommitTs) -> bool {
+        // ORDERING: pairs with `set_visible_from`.
+        self.visible_from.load(Ordering::Acquire) <= start.0
+    }
+
+    /// Sets from when on snapshots belong to this table.
+    pub(crate) fn set_visible_from(&self, moment: CommitTs) {
+        // ORDERING: pairs with `is_visible_at`; the table is not in the map of tables yet.
+        self.visible_from.store(moment.0, Ordering::Release);
+    }
+
+    /// Replaces names and rules, which the manifest has.
+    pub(crate) fn redefine(&self, schema: TableSchema, rules: TableRules) {
+        *self.schema.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(schema);
+        self.set_rules(rules);
     }
 
     /// Marks the table and its files for removal.

@@ -11,10 +11,9 @@ use super::options;
 use super::statement::{CopyStatement, Subject, Target};
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_ingest::from_ingest;
-use crate::from_store::from_store;
-use crate::names::table_name;
 use crate::planner::Planner;
 use crate::progress::CancelOnDrop;
+use crate::relations::table_to_change;
 use crate::rules::CopyRules;
 
 /// Runs `COPY ... FROM` on blocking threads; returns the number of rows.
@@ -33,7 +32,7 @@ pub(crate) async fn copy_from(
     let Subject::Table { name, columns } = &statement.subject else {
         return Err(Error::new(ErrorKind::Syntax, "COPY FROM needs a table"));
     };
-    let table = store.table(&table_name(name)?).map_err(from_store)?;
+    let table = table_to_change(store, name, "COPY")?;
     let columns = columns.as_deref().map(|names| column_indexes(&table, names)).transpose()?;
     let rules = CopyRules::of(planner, &table, columns.as_deref())?;
     let has_format = statement.options.iter().any(|option| option.name == "format");

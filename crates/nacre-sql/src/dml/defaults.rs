@@ -4,7 +4,7 @@
 use datafusion::arrow::datatypes::DataType;
 use datafusion::sql::sqlparser::ast::Expr;
 use nacre_column::ColumnBuffer;
-use nacre_store::{ColumnDef, Table};
+use nacre_store::{ColumnDef, Table, TableRules, TableSchema};
 
 use super::assign;
 use super::cell::Cell;
@@ -24,9 +24,20 @@ impl Cell {
     /// # Errors
     /// `Syntax` if the text that was stored is not read any more.
     pub(crate) fn default_of(table: &Table, column: usize) -> Result<Self> {
-        let rules = table.rules();
+        Self::default_in(&table.rules(), &table.schema(), column)
+    }
+
+    /// As [`Cell::default_of`], for a table that is not there yet.
+    ///
+    /// # Errors
+    /// As for [`Cell::default_of`].
+    pub(crate) fn default_in(
+        rules: &TableRules,
+        schema: &TableSchema,
+        column: usize,
+    ) -> Result<Self> {
         let Some(default) = rules.defaults.get(&column) else { return Ok(Self::Null) };
-        let literal = Self::literal(&parse(&default.text)?, table.column_type(column));
+        let literal = Self::literal(&parse(&default.text)?, schema.columns[column].column_type);
         Ok(literal.unwrap_or(Self::Default(column)))
     }
 

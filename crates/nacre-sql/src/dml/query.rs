@@ -2,7 +2,7 @@
 
 use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, Query, Select, SelectItem, SetExpr, Statement, TableWithJoins, With,
+    Expr, Ident, Query, Select, SelectItem, SetExpr, Statement, TableWithJoins, Value, With,
 };
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
@@ -90,6 +90,21 @@ pub(super) fn statement(mut query: Query, with: Option<With>) -> Result<ParsedSt
         query.with = with;
     }
     Ok(ParsedStatement::Statement(Box::new(Statement::Query(Box::new(query)))))
+}
+
+/// Makes a query for values computed from the rows of the table called `name`, and says what the
+/// statement's own table is to be called.
+pub(crate) fn source_query(
+    name: &Ident,
+    exprs: Vec<Expr>,
+) -> Result<(ParsedStatement, &'static str)> {
+    let mut items: Vec<SelectItem> =
+        exprs.into_iter().enumerate().map(|(number, expr)| output(number, expr)).collect();
+    if items.is_empty() {
+        items.push(output(0, Expr::Value(Value::Null.into())));
+    }
+    let query = select(items, Some((TARGET, name)), Vec::new(), None)?;
+    Ok((statement(query, None)?, TARGET))
 }
 
 /// Returns the item for the id of a row of the table called `name`.

@@ -13,11 +13,12 @@ use super::cell::{Cell, is_text_literal};
 use super::change::{Change, Returning, Source, Write};
 use super::conflict::OnConflict;
 use super::defaults::is_default;
+use super::identity::{Overriding, require_default, takes_value};
 use super::others::Others;
 use super::query::{self, TARGET, column, output, quoted, row_id, select};
 use crate::error::{Error, ErrorKind, Result};
-use crate::from_store::from_store;
-use crate::names::{fold, table_name};
+use crate::names::fold;
+use crate::relations::table_to_change;
 
 /// Tells whether a statement changes rows, and if so how its kind is called.
 pub(crate) fn writes(statement: &Statement) -> Option<&'static str> {
@@ -81,7 +82,7 @@ fn insert(store: &Store, statement: Insert, with: Option<With>) -> Result<Change
     let TableObject::TableName(name) = &statement.table else {
         return Err(Error::not_supported("INSERT into something else than a table"));
     };
-    let table = store.table(&table_name(name)?).map_err(from_store)?;
+    let table = table_to_change(store, name, "INSERT")?;
     let schema = table.schema();
     let is_listed = !statement.columns.is_empty();
     let targets = match is_listed {
@@ -98,7 +99,11 @@ fn insert(store: &Store, statement: Insert, with: Option<With>) -> Result<Change
             let lists = vec![Cell::defaults_of(&table)?];
             Source::Values { lists, query: None }
         }
-        Some(query) => insert_source(&table, targets, is_listed, *query, with)?,
+        Some(query) => {
+            let overriding = Overriding::of(&statement.after_columns);
+            let form = Form { targets, is_listed, overriding };
+            insert_source(&table, form, *query, with)?
+        }
     };
     let on_conflict = match statement.on {
         None => None,
@@ -111,27 +116,32 @@ fn insert(store: &Store, statement: Insert, with: Option<With>) -> Result<Change
     Ok(Change { table, source, write: Write::Insert, returning, on_conflict, verb: "INSERT" })
 }
 
-fn insert_source(
-    table: &Table,
+/// How an INSERT names its columns.
+struct Form {
     targets: Vec<usize>,
     is_listed: bool,
-    query: Query,
-    with: Option<With>,
-) -> Result<Source> {
+    overriding: Option<Overriding>,
+}
+
+fn insert_source(table: &Table, form: Form, query: Query, with: Option<With>) -> Result<Source> {
     let is_bare = query.with.is_none()
         && query.order_by.is_none()
         && query.limit_clause.is_none()
         && query.fetch.is_none();
     match query.body.as_ref() {
-        SetExpr::Values(values) if is_bare => {
-            values_source(table, &targets, is_listed, values, with)
-        }
+        SetExpr::Values(values) if is_bare => values_source(table, &form, values, with),
         body => {
             let literals = match body {
                 SetExpr::Select(select) => literal_items(&select.projection),
                 _ => Vec::new(),
             };
+            for &target in &form.targets {
+                if !takes_value(table, target, form.overriding)? {
+                    return Err(Error::not_supported("OVERRIDING USER VALUE before a query"));
+                }
+            }
             let query = query::statement(query, with)?;
+            let Form { targets, is_listed, .. } = form;
             Ok(Source::Query { query, targets, is_listed, literals })
         }
     }
@@ -152,11 +162,11 @@ fn literal_items(items: &[SelectItem]) -> Vec<bool> {
 /// its own type.
 fn values_source(
     table: &Table,
-    targets: &[usize],
-    is_listed: bool,
+    form: &Form,
     values: &Values,
     with: Option<With>,
 ) -> Result<Source> {
+    let (targets, is_listed) = (form.targets.as_slice(), form.is_listed);
     let count = values.rows.first().map_or(0, |row| row.content.len());
     check_count(targets.len(), count, is_listed)?;
     let (schema, defaults) = (table.schema(), Cell::defaults_of(table)?);
@@ -168,7 +178,7 @@ fn values_source(
         }
         let mut cells = defaults.clone();
         for (&target, expr) in targets.iter().zip(&row.content) {
-            if is_default(expr) {
+            if is_default(expr) || !takes_value(table, target, form.overriding)? {
                 continue;
             }
             let column_type = schema.columns[target].column_type;
@@ -226,6 +236,7 @@ fn update(store: &Store, statement: Update, with: Option<With>) -> Result<Change
             cells.push(Cell::default_of(&table, target)?);
             continue;
         }
+        require_default(&table, target)?;
         let literal = Cell::literal(&expr, schema.columns[target].column_type);
         cells.push(literal.unwrap_or_else(|| {
             items.push(output(items.len(), expr));
@@ -293,7 +304,7 @@ fn truncate(store: &Store, statement: Truncate) -> Result<Change> {
     refuse(&refusals)?;
     let mut changes: Vec<Change> = Vec::with_capacity(statement.table_names.len());
     for target in &statement.table_names {
-        let table = store.table(&table_name(&target.name)?).map_err(from_store)?;
+        let table = table_to_change(store, &target.name, "TRUNCATE")?;
         if !changes.iter().any(|known| Arc::ptr_eq(&known.table, &table)) {
             changes.push(truncated(table)?);
         }
@@ -330,7 +341,7 @@ pub(super) fn target(
     if !from.joins.is_empty() {
         return Err(Error::not_supported(format_args!("{verb} of a join")));
     }
-    let table = store.table(&table_name(name)?).map_err(from_store)?;
+    let table = table_to_change(store, name, verb)?;
     let name = match alias {
         Some(alias) if alias.columns.is_empty() => quoted(&alias.name),
         Some(_) => return Err(Error::not_supported(format_args!("{verb} with names of columns"))),

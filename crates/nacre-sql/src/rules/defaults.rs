@@ -5,7 +5,7 @@ use datafusion::arrow::datatypes::{DataType, Schema};
 use datafusion::common::DFSchema;
 use std::sync::Arc;
 
-use nacre_store::Table;
+use nacre_store::{Table, TableRules};
 
 use super::expressions::{Clause, Expressions, parse};
 use crate::error::{Error, ErrorKind, Result};
@@ -33,7 +33,18 @@ impl DefaultValues {
     /// # Errors
     /// Those of the planner.
     pub(crate) fn of(planner: &Planner, table: &Table, columns: Vec<usize>) -> Result<Self> {
-        let rules = table.rules();
+        Self::in_rules(planner, &table.rules(), columns)
+    }
+
+    /// As [`DefaultValues::of`], for a table that is not there yet.
+    ///
+    /// # Errors
+    /// Those of the planner.
+    pub(crate) fn in_rules(
+        planner: &Planner,
+        rules: &TableRules,
+        columns: Vec<usize>,
+    ) -> Result<Self> {
         let text = |column: &usize| {
             let default = rules.defaults.get(column).ok_or_else(missing)?;
             parse(&default.text)

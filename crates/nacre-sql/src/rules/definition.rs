@@ -1,7 +1,11 @@
 //! Rules as CREATE TABLE and ALTER TABLE give them, checked against the table that they are for.
 
-use datafusion::sql::sqlparser::ast::{CheckConstraint, Expr as SqlExpr, Ident};
-use nacre_store::{CheckRule, ColumnDef, ColumnDefault, NAME_BYTES_MAX, TableRules, TableSchema};
+use datafusion::sql::sqlparser::ast::{CheckConstraint, Expr as SqlExpr, Ident, SequenceOptions};
+use nacre_column::ColumnType;
+use nacre_store::{
+    CheckRule, ColumnDef, ColumnDefault, Identity, NAME_BYTES_MAX, SequenceDef, Store, TableRules,
+    TableSchema,
+};
 
 use super::checks::Checks;
 use super::defaults::DefaultValues;
@@ -9,12 +13,16 @@ use crate::dml::check_default;
 use crate::error::{Error, ErrorKind, Result};
 use crate::names::fold;
 use crate::planner::Planner;
+use crate::relations::require_free;
+use crate::sequences::sequence_def;
 
 /// Rules that are being read.
 #[derive(Debug, Default)]
 pub(crate) struct RulesBuilder {
     /// By the names of their columns.
     defaults: Vec<(String, ColumnDefault)>,
+    /// Columns that draw from a sequence of their own, which has no name yet.
+    sequences: Vec<(String, SequenceDef)>,
     checks: Vec<(Option<String>, String)>,
 }
 
@@ -24,8 +32,57 @@ impl RulesBuilder {
     /// # Errors
     /// 42601 if the column has one.
     pub(crate) fn add_default(&mut self, table: &str, column: &str, expr: &SqlExpr) -> Result<()> {
-        let default = ColumnDefault { text: expr.to_string(), identity: None };
+        let default = ColumnDefault { text: expr.to_string(), identity: None, sequence: None };
         self.put_default(table, column, default)
+    }
+
+    /// Adds a column that draws from a sequence of its own: a serial or an identity column.
+    ///
+    /// # Errors
+    /// 42601 if the column has a default; 22023.
+    pub(crate) fn add_sequence(
+        &mut self,
+        table: &str,
+        column: &str,
+        column_type: ColumnType,
+        identity: Option<Identity>,
+        options: &[SequenceOptions],
+    ) -> Result<()> {
+        let is_integer =
+            matches!(column_type, ColumnType::SmallInt | ColumnType::Integer | ColumnType::BigInt);
+        if !is_integer {
+            let message = "identity column type must be smallint, integer, or bigint";
+            return Err(Error::invalid_parameter(message));
+        }
+        let sequence = sequence_def("", column_type, options)?;
+        let default = ColumnDefault { text: String::new(), identity, sequence: None };
+        self.put_default(table, column, default)?;
+        self.sequences.push((column.to_owned(), sequence));
+        Ok(())
+    }
+
+    /// Gives the sequences names that are free, and returns them, to be created.
+    ///
+    /// # Errors
+    /// That of a damaged block.
+    pub(crate) fn name_sequences(
+        &mut self,
+        store: &Store,
+        table: &str,
+    ) -> Result<Vec<SequenceDef>> {
+        let mut named: Vec<SequenceDef> = Vec::new();
+        for (column, sequence) in std::mem::take(&mut self.sequences) {
+            let is_taken = |name: &str| {
+                require_free(store, name).is_err() || named.iter().any(|other| other.name == name)
+            };
+            let name = free_name(table, Some(&column), "seq", is_taken);
+            for (_, default) in self.defaults.iter_mut().filter(|(known, _)| *known == column) {
+                default.text = nextval_of(&name);
+                default.sequence = Some(name.clone());
+            }
+            named.push(SequenceDef { name, ..sequence });
+        }
+        Ok(named)
     }
 
     fn put_default(&mut self, table: &str, column: &str, default: ColumnDefault) -> Result<()> {
@@ -69,7 +126,9 @@ impl RulesBuilder {
     ) -> Result<TableRules> {
         for (name, default) in self.defaults {
             let Some(column) = schema.column_index(&name) else { continue };
-            require_assignable(planner, &schema.columns[column], &default.text)?;
+            if default.sequence.is_none() {
+                require_assignable(planner, &schema.columns[column], &default.text)?;
+            }
             rules.defaults.insert(column, default);
         }
         for (name, text) in self.checks {
@@ -110,18 +169,38 @@ fn chosen_name(table: &str, columns: &[String], is_taken: impl Fn(&str) -> bool)
         [column] => Some(column.as_str()),
         _ => None,
     };
-    let mut name = object_name(table, column, "check");
+    free_name(table, column, "check", is_taken)
+}
+
+/// Returns a name that the system chooses, with a number if it is taken.
+fn free_name(
+    table: &str,
+    column: Option<&str>,
+    label: &str,
+    is_taken: impl Fn(&str) -> bool,
+) -> String {
+    let mut name = object_name(table, column, label);
     let mut number = 0_u32;
     while is_taken(&name) {
         number += 1;
-        name = object_name(table, column, &format!("check{number}"));
+        name = object_name(table, column, &format!("{label}{number}"));
     }
     name
 }
 
+/// Returns the expression that draws from a sequence.
+fn nextval_of(sequence: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    let name = match sequence.bytes().all(is_plain) {
+        true => sequence.to_owned(),
+        false => Ident::with_quote('"', sequence).to_string(),
+    };
+    format!("nextval('{}')", name.replace('\'', "''"))
+}
+
 /// Joins the parts of a name that the system chooses; what is too long is cut off the longer of
 /// table and column.
-pub(crate) fn object_name(table: &str, column: Option<&str>, label: &str) -> String {
+fn object_name(table: &str, column: Option<&str>, label: &str) -> String {
     let (mut table, mut column) = (table.to_owned(), column.map(str::to_owned));
     loop {
         let name = match &column {

@@ -62,3 +62,59 @@ fn rules_survive_a_restart() {
     assert_eq!(db.rows("select a, b from t order by b"), ["42|it's", "42|x"]);
     assert_eq!(db.error("update t set a = 13").sqlstate(), "23514");
 }
+
+#[test]
+fn sequences_and_views_carry_postgresqls_codes() {
+    let db = Connection::open(None);
+    db.ok("create table t (a integer generated always as identity, b integer)");
+    db.ok("create sequence s maxvalue 2 start 2");
+    db.ok("create view v as select a from t");
+    db.ok("select nextval('s')");
+    let codes = [
+        ("select nextval('s')", "2200H"),
+        ("select nextval('none')", "42P01"),
+        ("select nextval('t')", "42809"),
+        ("select currval('t_a_seq')", "55000"),
+        ("select setval('s', 5)", "22003"),
+        ("create sequence s", "42P07"),
+        ("create sequence e increment 0", "22023"),
+        ("drop sequence t_a_seq", "2BP01"),
+        ("drop sequence none", "42P01"),
+        ("insert into t (a) values (1)", "428C9"),
+        ("update t set a = 1", "428C9"),
+        ("insert into v values (1)", "55000"),
+        ("drop table t", "2BP01"),
+        ("drop view t", "42809"),
+        ("drop view none", "42P01"),
+        ("create view v as select 1", "42P07"),
+        ("create or replace view v as select b from t", "42P16"),
+        ("create view w as select a, b as a from t", "42701"),
+        ("create materialized view w as select 1", "0A000"),
+    ];
+    for (sql, code) in codes {
+        let error = db.error(sql);
+        assert_eq!(error.sqlstate(), code, "{sql}: {error}");
+    }
+    let error = db.error("drop table t");
+    assert_eq!(error.detail(), Some("view v depends on table t"));
+}
+
+#[test]
+fn sequences_and_views_survive_a_restart() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("db");
+    let db = Connection::open(Some(&path));
+    db.ok("create table t (id bigserial, v text)");
+    db.ok("create view v (n, letters) as select id, v from t");
+    db.ok("insert into t (v) values ('a')");
+    drop(db);
+    let db = Connection::open(Some(&path));
+    db.ok("insert into t (v) values ('b')");
+    assert_eq!(db.rows("select n, letters from v order by n"), ["1|a", "2|b"]);
+    assert_eq!(db.error("drop table t").sqlstate(), "2BP01");
+    db.ok("drop table t cascade");
+    drop(db);
+    let db = Connection::open(Some(&path));
+    assert!(db.rows("show tables").is_empty());
+    db.ok("create table t (id serial)");
+}

@@ -150,6 +150,7 @@ impl Transaction {
     /// Checks that the transaction may read columns of a table through an index.
     fn require_readable(&self, table: &Table, index: &TableIndex, columns: &[usize]) -> Result<()> {
         self.require_open()?;
+        table.require_visible(&self.snapshot())?;
         table.check_columns(columns)?;
         match index.is_ready() {
             true => Ok(()),

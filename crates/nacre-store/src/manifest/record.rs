@@ -11,6 +11,7 @@ use crate::id::CommitTs;
 use crate::index::IndexDef;
 use crate::rules::TableRules;
 use crate::schema::{TableSchema, decode_policy, encode_policy};
+use crate::views::ViewDef;
 
 /// Bytes before the payload of a record.
 pub(crate) const RECORD_HEADER_BYTES: usize = 24;
@@ -92,6 +93,18 @@ pub(crate) enum Record {
         schema: TableSchema,
         rules: TableRules,
     },
+    /// A table with other rows takes the place of one that goes.
+    TableReplaced {
+        old: TableId,
+        table: TableId,
+        schema: TableSchema,
+        rules: TableRules,
+    },
+    /// A view was created, or replaced.
+    ViewDefined(ViewDef),
+    ViewDropped {
+        name: String,
+    },
     Load(LoadRecord),
     /// The policy of a column, or that of the table, is another one.
     PolicyChanged {
@@ -165,13 +178,13 @@ impl Record {
     /// Lays the record out as on media, padded to a multiple of 8 bytes.
     pub(crate) fn to_bytes(&self, sequence: u64) -> Vec<u8> {
         let mut payload = Encoder::default();
-        let kind = self.encode_payload(&mut payload);
+        self.encode_payload(&mut payload);
         let payload = payload.into_bytes();
         assert!(payload.len() <= PAYLOAD_BYTES_MAX, "record of {} bytes", payload.len());
         let mut bytes = vec![0; RECORD_HEADER_BYTES];
         bytes[0..4].copy_from_slice(&(payload.len() as u32).to_le_bytes());
         bytes[8..16].copy_from_slice(&sequence.to_le_bytes());
-        bytes[16..18].copy_from_slice(&kind.to_le_bytes());
+        bytes[16..18].copy_from_slice(&self.kind().to_le_bytes());
         bytes.extend_from_slice(&payload);
         let crc = record_crc32c(&bytes);
         bytes[4..8].copy_from_slice(&crc.to_le_bytes());
@@ -215,70 +228,87 @@ impl Record {
         }
     }
 
-    fn encode_payload(&self, encoder: &mut Encoder) -> u16 {
+    /// Returns the number of the record's kind on media.
+    fn kind(&self) -> u16 {
+        match self {
+            Self::Domain { .. } => 1,
+            Self::TableDropped { .. } => 3,
+            Self::TableCreated { .. } => 5,
+            Self::Load(_) => 6,
+            Self::PolicyChanged { .. } => 7,
+            Self::PartsChanged { .. } => 8,
+            Self::RedoSegments { .. } => 9,
+            Self::Frozen(_) => 10,
+            Self::Checkpoint { .. } => 11,
+            Self::IndexCreated { .. } => 12,
+            Self::IndexDropped { .. } => 13,
+            Self::TableDefined { .. } => 15,
+            Self::ViewDefined(_) => 16,
+            Self::ViewDropped { .. } => 17,
+            Self::TableReplaced { .. } => 18,
+        }
+    }
+
+    fn encode_payload(&self, encoder: &mut Encoder) {
         match self {
             Self::Domain { name, path } => {
                 encoder.put_str(name);
                 encoder.put_str(path);
-                1
             }
             Self::TableCreated { table, schema } => {
                 encoder.put_u64(table.0);
                 schema.encode(encoder);
-                5
             }
             Self::TableDropped { table } => {
                 encoder.put_u64(table.0);
-                3
             }
             Self::TableDefined { table, schema, rules } => {
-                encoder.put_u64(table.0);
-                schema.encode(encoder);
-                rules.encode(encoder);
-                15
+                encode_table(*table, schema, rules, encoder);
+            }
+            Self::ViewDefined(view) => {
+                view.encode(encoder);
+            }
+            Self::ViewDropped { name } => {
+                encoder.put_str(name);
+            }
+            Self::TableReplaced { old, table, schema, rules } => {
+                encoder.put_u64(old.0);
+                encode_table(*table, schema, rules, encoder);
             }
             Self::Load(load) => {
                 encode_load(load, encoder);
-                6
             }
             Self::PolicyChanged { table, column, policy } => {
                 encoder.put_u64(table.0);
                 encoder.put_u16(column.unwrap_or(NO_COLUMN));
                 encode_policy(policy.as_ref(), encoder);
-                7
             }
             Self::PartsChanged { load, change } => {
                 encoder.put_u64(load.0);
                 encode_parts(&change.added, encoder);
                 encoder.put_u32(change.removed.len() as u32);
                 change.removed.iter().for_each(|number| encoder.put_u32(*number));
-                8
             }
             Self::RedoSegments { oldest } => {
                 encoder.put_u64(*oldest);
-                9
             }
             Self::Frozen(frozen) => {
                 encode_load(&frozen.load, encoder);
                 encoder.put_u32(frozen.chunks.len() as u32);
                 frozen.chunks.iter().for_each(|chunk| encoder.put_u64(*chunk));
                 encoder.put_u64(frozen.as_of.0);
-                10
             }
             Self::Checkpoint { as_of, oldest } => {
                 encoder.put_u64(as_of.0);
                 encoder.put_u64(*oldest);
-                11
             }
             Self::IndexCreated { table, definition } => {
                 encoder.put_u64(table.0);
                 definition.encode(encoder);
-                12
             }
             Self::IndexDropped { table, name } => {
                 encoder.put_u64(table.0);
                 encoder.put_str(name);
-                13
             }
         }
     }
@@ -288,8 +318,12 @@ impl Record {
         match self {
             Self::Domain { .. } | Self::TableDropped { .. } => 2,
             Self::RedoSegments { .. } => 4,
-            Self::TableDefined { .. } | Self::Frozen(_) | Self::Checkpoint { .. } => 5,
+            Self::Frozen(_) | Self::Checkpoint { .. } => 5,
             Self::IndexCreated { .. } | Self::IndexDropped { .. } => 5,
+            Self::TableDefined { .. }
+            | Self::TableReplaced { .. }
+            | Self::ViewDefined(_)
+            | Self::ViewDropped { .. } => 5,
             _ => 3,
         }
     }
@@ -332,6 +366,14 @@ impl Record {
                 definition: IndexDef::decode(decoder)?,
             },
             13 => Self::IndexDropped { table: TableId(decoder.u64()?), name: decoder.string()? },
+            16 => Self::ViewDefined(ViewDef::decode(decoder)?),
+            17 => Self::ViewDropped { name: decoder.string()? },
+            18 => Self::TableReplaced {
+                old: TableId(decoder.u64()?),
+                table: TableId(decoder.u64()?),
+                schema: TableSchema::decode(decoder, false)?,
+                rules: TableRules::decode(decoder)?,
+            },
             _ => return Err(Truncated),
         })
     }
@@ -353,6 +395,12 @@ fn decode_load(decoder: &mut Decoder<'_>) -> Result<LoadRecord, Truncated> {
         chunk_count: decoder.u32()?,
         parts: decode_parts(decoder)?,
     })
+}
+
+fn encode_table(table: TableId, schema: &TableSchema, rules: &TableRules, encoder: &mut Encoder) {
+    encoder.put_u64(table.0);
+    schema.encode(encoder);
+    rules.encode(encoder);
 }
 
 fn encode_parts(parts: &[PartRecord], encoder: &mut Encoder) {

@@ -30,6 +30,7 @@ impl Transaction {
         mut on_row: impl FnMut(RowId, &[ValueRef<'_>]),
     ) -> Result<()> {
         self.require_open()?;
+        table.require_visible(&self.snapshot())?;
         table.check_columns(columns)?;
         let mut wanted: Vec<usize> = restrictions.iter().map(|(column, _)| *column).collect();
         table.check_columns(&wanted)?;

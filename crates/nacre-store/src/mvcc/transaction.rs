@@ -332,6 +332,7 @@ impl Transaction {
         with: impl FnOnce(&[ValueRef<'_>]) -> T,
     ) -> Result<Option<T>> {
         self.require_open()?;
+        table.require_visible(&self.snapshot)?;
         table.check_columns(columns)?;
         if self.logs_reads() {
             let read = columns.iter().copied().collect();
@@ -388,6 +389,7 @@ impl Transaction {
                 let table = touched.table.definition().name.clone();
                 return Err(Error::UnknownTable { table });
             }
+            undo.touched().iter().try_for_each(|one| one.table.require_open(snapshot.start))?;
             if !reads.is_empty() {
                 let mut validator = Validator::new(reads, snapshot.start, level);
                 let others = transactions.commits_since(snapshot.start);
@@ -464,6 +466,7 @@ impl Transaction {
         if table.is_dropped() || is_foreign {
             return Err(Error::UnknownTable { table: table.definition().name.clone() });
         }
+        table.require_open(self.snapshot.start)?;
         match self.stamp {
             Some(stamp) => Ok(stamp),
             None => {

@@ -1,0 +1,124 @@
+//! What the names of tables, views and sequences stand for, and who depends on whom.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use datafusion::sql::sqlparser::ast::{ObjectName, Query, Visit, Visitor};
+use nacre_store::{Store, Table, TableRules};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::from_store::from_store;
+use crate::names::{fold, table_name};
+use crate::user_views::parse_view;
+
+/// Returns the table that a statement is to change.
+///
+/// # Errors
+/// 42P01; 55000 for a view.
+pub(crate) fn table_to_change(store: &Store, name: &ObjectName, verb: &str) -> Result<Arc<Table>> {
+    let name = table_name(name)?;
+    if store.view(&name).is_some() {
+        let verb = verb.to_lowercase();
+        let preposition = match verb.as_str() {
+            "insert" => " into",
+            "delete" => " from",
+            "copy" => " to",
+            _ => "",
+        };
+        let message = format!("cannot {verb}{preposition} view \"{name}\"");
+        return Err(Error::new(ErrorKind::InvalidStatement, message)
+            .with_code("55000")
+            .with_detail("Views are not updatable.")
+            .with_hint("Change the tables that the view reads."));
+    }
+    if store.table(&name).is_err() && store.sequence(&name).is_ok() {
+        let message = format!("cannot change sequence \"{name}\"");
+        return Err(Error::new(ErrorKind::InvalidStatement, message).with_code("42809"));
+    }
+    store.table(&name).map_err(from_store)
+}
+
+/// Refuses the name of a table, view or sequence that is there.
+///
+/// # Errors
+/// 42P07.
+pub(crate) fn require_free(store: &Store, name: &str) -> Result<()> {
+    let is_taken =
+        store.table(name).is_ok() || store.view(name).is_some() || store.sequence(name).is_ok();
+    match is_taken {
+        true => Err(from_store(nacre_store::Error::TableExists { table: name.to_owned() })),
+        false => Ok(()),
+    }
+}
+
+/// Returns the tables and columns whose defaults draw from a sequence.
+pub(crate) fn dependent_defaults(store: &Store, sequence: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for table in store.tables() {
+        let (schema, rules) = (table.schema(), table.rules());
+        for (column, default) in &rules.defaults {
+            let draws = default.sequence.as_deref() == Some(sequence)
+                || default.text == format!("nextval('{sequence}')");
+            if let Some(column) = schema.columns.get(*column).filter(|_| draws) {
+                found.push((schema.name.clone(), column.name.clone()));
+            }
+        }
+    }
+    found
+}
+
+/// Returns the sequences that go with a table.
+pub(crate) fn own_sequences(rules: &TableRules) -> Vec<String> {
+    rules.defaults.values().filter_map(|default| default.sequence.clone()).collect()
+}
+
+/// Returns the views that read a table or view, not through others.
+pub(crate) fn dependent_views(store: &Store, name: &str) -> Vec<String> {
+    let reads = |view: &Arc<nacre_store::ViewDef>| {
+        parse_view(view).is_ok_and(|query| relations_of(&query).contains(name))
+    };
+    store.views().iter().filter(|view| reads(view)).map(|view| view.name.clone()).collect()
+}
+
+/// Returns the views that read any of `names`, through others too, those that are read last.
+pub(crate) fn all_dependent_views(store: &Store, names: &[String]) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let mut next = names.to_vec();
+    while let Some(name) = next.pop() {
+        for view in dependent_views(store, &name) {
+            if !found.contains(&view) && !names.contains(&view) {
+                found.push(view.clone());
+                next.push(view);
+            }
+        }
+    }
+    found.reverse();
+    found
+}
+
+/// Returns the names of the tables and views that a query reads.
+pub(crate) fn relations_of(query: &Query) -> BTreeSet<String> {
+    struct Relations(BTreeSet<String>);
+    impl Visitor for Relations {
+        type Break = ();
+
+        fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<()> {
+            let last = relation.0.last().and_then(|part| part.as_ident());
+            self.0.extend(last.map(fold));
+            ControlFlow::Continue(())
+        }
+    }
+    let mut relations = Relations(BTreeSet::new());
+    let _ = query.visit(&mut relations);
+    relations.0
+}
+
+/// Returns the error for something that others depend on.
+pub(crate) fn depends(kind: &str, name: &str, detail: String) -> Error {
+    let message = format!("cannot drop {kind} {name} because other objects depend on it");
+    Error::new(ErrorKind::InvalidStatement, message)
+        .with_code("2BP01")
+        .with_detail(detail)
+        .with_hint("Use DROP ... CASCADE to drop the dependent objects too.")
+}

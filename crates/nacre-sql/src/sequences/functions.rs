@@ -1,0 +1,205 @@
+//! `nextval`, `currval`, `setval` and `lastval`.
+//!
+//! What a session was given is the session's: `currval` and `lastval` ask it. Giving a value is not
+//! part of the transaction that asks.
+
+use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int64Array};
+use datafusion::arrow::datatypes::{DataType, Int64Type};
+use datafusion::common::{DataFusionError, Result};
+use datafusion::logical_expr::{
+    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature,
+    Volatility,
+};
+use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
+use datafusion::sql::sqlparser::parser::Parser;
+use nacre_store::{Sequence, Store};
+
+use crate::error::{Error, ErrorKind};
+use crate::from_datafusion::from_parser;
+use crate::from_store::from_store;
+use crate::names::table_name;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Kind {
+    NextVal,
+    CurrVal,
+    SetVal,
+    LastVal,
+}
+
+/// What a session was given last.
+#[derive(Debug, Default)]
+struct Given {
+    values: BTreeMap<String, i64>,
+    last: Option<String>,
+}
+
+/// One of the functions, in one session.
+#[derive(Debug)]
+struct SequenceFunction {
+    kind: Kind,
+    signature: Signature,
+    store: Store,
+    given: Arc<Mutex<Given>>,
+}
+
+/// Makes the functions of a new session.
+pub(crate) fn functions(store: &Store) -> Vec<Arc<ScalarUDF>> {
+    let given = Arc::default();
+    let name = || DataType::Utf8;
+    let signature = |kind| match kind {
+        Kind::NextVal | Kind::CurrVal => Signature::exact(vec![name()], Volatility::Volatile),
+        Kind::SetVal => Signature::one_of(
+            vec![
+                TypeSignature::Exact(vec![name(), DataType::Int64]),
+                TypeSignature::Exact(vec![name(), DataType::Int64, DataType::Boolean]),
+            ],
+            Volatility::Volatile,
+        ),
+        Kind::LastVal => Signature::nullary(Volatility::Volatile),
+    };
+    [Kind::NextVal, Kind::CurrVal, Kind::SetVal, Kind::LastVal]
+        .map(|kind| SequenceFunction {
+            kind,
+            signature: signature(kind),
+            store: store.clone(),
+            given: Arc::clone(&given),
+        })
+        .map(|function| Arc::new(ScalarUDF::new_from_impl(function)))
+        .into()
+}
+
+impl PartialEq for SequenceFunction {
+    fn eq(&self, other: &Self) -> bool {
+        self.kind == other.kind && Arc::ptr_eq(&self.given, &other.given)
+    }
+}
+
+impl Eq for SequenceFunction {}
+
+impl Hash for SequenceFunction {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.kind.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for SequenceFunction {
+    fn name(&self) -> &str {
+        match self.kind {
+            Kind::NextVal => "nextval",
+            Kind::CurrVal => "currval",
+            Kind::SetVal => "setval",
+            Kind::LastVal => "lastval",
+        }
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Int64)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let rows = args.number_rows;
+        let arrays: Vec<ArrayRef> =
+            args.args.into_iter().map(|arg| arg.into_array(rows)).collect::<Result<_>>()?;
+        let mut values = Vec::with_capacity(rows);
+        let mut known: Option<(String, Arc<Sequence>)> = None;
+        for row in 0..rows {
+            if arrays.iter().any(|array| array.is_null(row)) {
+                values.push(None);
+                continue;
+            }
+            let value = self.value(&arrays, row, &mut known);
+            values.push(Some(value.map_err(|error| DataFusionError::External(Box::new(error)))?));
+        }
+        Ok(ColumnarValue::Array(Arc::new(Int64Array::from(values))))
+    }
+}
+
+impl SequenceFunction {
+    fn value(
+        &self,
+        arrays: &[ArrayRef],
+        row: usize,
+        known: &mut Option<(String, Arc<Sequence>)>,
+    ) -> crate::error::Result<i64> {
+        let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(names) = arrays.first() else {
+            return given
+                .last()
+                .ok_or_else(|| undefined("lastval is not yet defined in this session".to_owned()));
+        };
+        let text = names.as_string::<i32>().value(row);
+        let sequence = match known {
+            Some((name, sequence)) if name == text => Arc::clone(sequence),
+            _ => {
+                let sequence = self.find(text)?;
+                *known = Some((text.to_owned(), Arc::clone(&sequence)));
+                sequence
+            }
+        };
+        let name = &sequence.def().name;
+        match self.kind {
+            Kind::NextVal => {
+                let value = sequence.next(&self.store).map_err(from_store)?;
+                given.values.insert(name.clone(), value);
+                given.last = Some(name.clone());
+                Ok(value)
+            }
+            Kind::SetVal => {
+                let value = arrays[1].as_primitive::<Int64Type>().value(row);
+                let is_called = arrays.get(2).is_none_or(|array| array.as_boolean().value(row));
+                let nacre_store::SequenceDef { min, max, .. } = sequence.def();
+                if !(*min..=*max).contains(&value) {
+                    let message = format!(
+                        "setval: value {value} is out of bounds for sequence \"{name}\" \
+                         ({min}..{max})"
+                    );
+                    return Err(Error::new(ErrorKind::InvalidData, message).with_code("22003"));
+                }
+                sequence.set(&self.store, value, is_called).map_err(from_store)?;
+                if is_called {
+                    given.values.insert(name.clone(), value);
+                }
+                Ok(value)
+            }
+            Kind::CurrVal | Kind::LastVal => given.values.get(name).copied().ok_or_else(|| {
+                undefined(format!(
+                    "currval of sequence \"{name}\" is not yet defined in this session"
+                ))
+            }),
+        }
+    }
+
+    fn find(&self, text: &str) -> crate::error::Result<Arc<Sequence>> {
+        let name = Parser::new(&PostgreSqlDialect {})
+            .try_with_sql(text)
+            .and_then(|mut parser| parser.parse_object_name(false))
+            .map_err(|error| from_parser(&error))?;
+        let name = table_name(&name)?;
+        match self.store.sequence(&name) {
+            Err(nacre_store::Error::UnknownTable { .. }) if self.store.table(&name).is_ok() => {
+                let message = format!("\"{name}\" is not a sequence");
+                Err(Error::new(ErrorKind::InvalidStatement, message).with_code("42809"))
+            }
+            found => found.map_err(from_store),
+        }
+    }
+}
+
+impl Given {
+    fn last(&self) -> Option<i64> {
+        self.values.get(self.last.as_ref()?).copied()
+    }
+}
+
+fn undefined(message: String) -> Error {
+    Error::new(ErrorKind::InvalidStatement, message).with_code("55000")
+}
