@@ -3,17 +3,26 @@
 //! | name | question |
 //! |---|---|
 //! | `formats` | how small do the formats make numbers, how fast, next to other people's crates? |
+//! | `mvcc` | what do versions cost those who scan, write and commit? |
 //! | `open` | how soon does a new process answer, and how many bytes lie on the media? |
 //! | `pcr` | what do replicas in other formats give to readers, what do they cost an appender? |
+//! | `recovery` | how soon after a kill is there service, by what was committed before? |
 //! | `ssb` | what do they give to the 13 queries of the star schema benchmark? |
+//! | `tatp` | what do versions cost transactions that mostly read? |
+//! | `tpcc` | what do versions, validation and a log cost transactions that mostly write? |
 //! | `tpch` | how fast are the 22 queries and the load, next to DataFusion over Parquet? |
 
 mod duckdb;
 mod formats;
+mod mvcc;
+mod oltp;
 mod open;
 mod parquet;
 mod pcr;
+pub(crate) mod recovery;
 mod ssb;
+mod tatp;
+mod tpcc;
 mod tpch;
 
 use std::path::PathBuf;
@@ -25,7 +34,11 @@ use crate::report::{Console, Report};
 use crate::workspace::Workspace;
 
 /// The benchmarks that [`run`] knows.
-pub const NAMES: [&str; 5] = ["formats", "open", "pcr", "ssb", "tpch"];
+pub const NAMES: [&str; 9] =
+    ["formats", "mvcc", "open", "pcr", "recovery", "ssb", "tatp", "tpcc", "tpch"];
+
+/// The benchmarks whose data lies in `/dev/shm` unless a directory is named.
+const IN_MEMORY: [&str; 4] = ["pcr", "recovery", "ssb", "tpcc"];
 
 /// Arguments of a benchmark.
 #[derive(Clone, Debug, Default)]
@@ -35,10 +48,11 @@ pub struct BenchArgs {
     /// Scale factor of TPC-H or SSB (`open`: the larger of two, the other is a tenth); default 1,
     /// quick 0.1.
     pub scale_factor: Option<f64>,
-    /// `formats` and `pcr`: values of a data set; default 100 million, or what memory allows.
+    /// `formats` and `pcr`: values of a data set, `mvcc`: rows; default 100 million, or what memory
+    /// allows. `tatp`: subscribers; `tpcc`: transactions of a round; `recovery`: most commits.
     pub values: Option<u64>,
-    /// Where to make the fresh directory for data; `None` is `/dev/shm` for `pcr` and `ssb`, the
-    /// system's temporary directory for the others.
+    /// Where to make the fresh directory for data; `None` is `/dev/shm` for `pcr`, `recovery`,
+    /// `ssb` and `tpcc`, the system's temporary directory for the others.
     pub directory: Option<PathBuf>,
     /// A file for JSON lines.
     pub json: Option<PathBuf>,
@@ -73,7 +87,7 @@ pub fn run(args: BenchArgs) -> Result<()> {
     check(&args, scale_factor)?;
     let mut report = Report::create(args.json.as_deref())?;
     let hardware_threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let in_memory = || memory_directory().filter(|_| matches!(name, "pcr" | "ssb"));
+    let in_memory = || memory_directory().filter(|_| IN_MEMORY.contains(&name));
     let directory = args.directory.clone().or_else(in_memory);
     let mut setup = Setup {
         workspace: Workspace::create(directory.as_deref(), "bench", false)?,
@@ -84,8 +98,15 @@ pub fn run(args: BenchArgs) -> Result<()> {
         console: Console,
         interrupt: Interrupt::default(),
     };
-    if matches!(name, "formats" | "pcr") {
-        let measure = if name == "formats" { formats::run } else { pcr::run };
+    let blocking: Option<fn(&Setup, &mut Report) -> Result<()>> = match name {
+        "formats" => Some(formats::run),
+        "mvcc" => Some(mvcc::run),
+        "pcr" => Some(pcr::run),
+        "tatp" => Some(tatp::run),
+        "tpcc" => Some(tpcc::run),
+        _ => None,
+    };
+    if let Some(measure) = blocking {
         return interrupt::run_blocking(move |interrupt| {
             setup.interrupt = interrupt;
             let outcome = measure(&setup, &mut report);
@@ -97,6 +118,7 @@ pub fn run(args: BenchArgs) -> Result<()> {
         setup.interrupt = interrupt;
         match name {
             "open" => open::run(&setup, &mut report).await,
+            "recovery" => recovery::run(&setup, &mut report).await,
             "ssb" => ssb::run(&setup, &mut report).await,
             _ => tpch::run(&setup, &mut report).await,
         }
@@ -128,7 +150,8 @@ mod tests {
     #[test]
     fn unknown_benchmark_is_told_the_known_ones() {
         let error = run(BenchArgs { name: "speed".into(), ..BenchArgs::default() }).unwrap_err();
-        let message = "there is no benchmark speed: choose one of formats, open, pcr, ssb, tpch";
+        let message = "there is no benchmark speed: choose one of formats, mvcc, open, pcr, \
+                       recovery, ssb, tatp, tpcc, tpch";
         assert_eq!(error.to_string(), message);
     }
 
@@ -189,6 +212,26 @@ mod tests {
         assert_has(&ids, "aggregate/static_bp+dynamic_bp/");
         assert_has(&ids, "wear/static_bp+dynamic_bp+plain/");
         assert_has(&ids, "mixed/static_bp+static_bp@dram/");
+    }
+
+    #[test]
+    fn versions_are_measured_in_all_parts() {
+        let ids = smoke("mvcc", Some(5_000), None, 1);
+        for part in ["scan/oldest/mvcc/rows=5000,dirty=50,versions=4", "positions/", "commit/"] {
+            assert_has(&ids, part);
+        }
+        assert_has(&ids, "write/delete-insert/mvcc/per_transaction=1");
+    }
+
+    #[test]
+    fn transaction_mixes_are_measured_with_and_without_versions() {
+        let ids = smoke("tatp", Some(500), None, 1);
+        for side in ["single-version", "snapshot", "serializable"] {
+            assert_has(&ids, &format!("tatp/mix/{side}/subscribers=500"));
+        }
+        let ids = smoke("tpcc", Some(200), None, 1);
+        assert_has(&ids, "tpcc/mix/serializable+redo/warehouses=1,");
+        assert_has(&ids, "tpcc/refused/serializable-records/warehouses=3,clients=10");
     }
 
     #[test]

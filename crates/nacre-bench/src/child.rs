@@ -6,6 +6,8 @@
 //! | `hello` | nothing: how long a process takes to start | `hello` |
 //! | `query DIR SQL` | opens DIR, runs SQL | `answer CELLS` |
 //! | `hold DIR SQL` | the same, then waits to be killed | `answer CELLS` |
+//! | `transact DIR COUNT` | commits COUNT times, then waits to be killed | what a reader finds |
+//! | `serve DIR COUNT` | opens DIR, reads it, commits an update | what it found, `served` |
 //!
 //! DONE and TOTAL are bytes of the CSV file; DIR is a database and is created if absent.
 
@@ -18,6 +20,7 @@ use std::time::Duration;
 
 use nacre_ingest::Progress;
 
+use crate::bench::recovery;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::process::LINE_PREFIX;
@@ -55,6 +58,18 @@ async fn part(arguments: &[&str]) -> Result<()> {
             let _engine = answer(directory, sql).await?;
             tokio::time::sleep(HOLD_MAX).await;
             Ok(())
+        }
+        ["transact", directory, commits] => {
+            let commits = commits.parse().unwrap_or_default();
+            let (_store, answer) = recovery::transact(Path::new(directory), commits)
+                .map_err(Error::store("commit transactions"))?;
+            tell(&answer)?;
+            tokio::time::sleep(HOLD_MAX).await;
+            Ok(())
+        }
+        ["serve", directory, _] => {
+            recovery::serve(Path::new(directory), tell)?;
+            tell("served")
         }
         _ => Err(Error::Usage("this command is for `nacre demo` and `nacre bench` only".into())),
     }

@@ -29,6 +29,7 @@ mod error;
 mod format;
 mod interrupt;
 mod memory;
+mod oltp;
 pub mod process;
 mod progress;
 pub mod replication;

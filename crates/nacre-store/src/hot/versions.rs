@@ -89,7 +89,11 @@ impl Versions {
 
     #[inline]
     pub(crate) fn head(&self, row: usize) -> EntryId {
-        self.heads.get(row).copied().unwrap_or(0)
+        // Heads that are kept for later would be fetched for nothing.
+        match self.live {
+            0 => 0,
+            _ => self.heads.get(row).copied().unwrap_or(0),
+        }
     }
 
     /// Returns an entry that is in a chain.

@@ -47,24 +47,7 @@ fn run_tool(tool: Tool) -> ExitCode {
         Tool::Demo { scale_factor, directory, keep } => {
             nacre_bench::demo::run(DemoArgs { scale_factor, directory, keep })
         }
-        Tool::Bench { subject: BenchSubject::Formats(given) } => {
-            nacre_bench::bench::run(given.named("formats"))
-        }
-        Tool::Bench { subject: BenchSubject::Open(given) } => {
-            nacre_bench::bench::run(given.named("open"))
-        }
-        Tool::Bench { subject: BenchSubject::Pcr(given) } => {
-            nacre_bench::bench::run(given.named("pcr"))
-        }
-        Tool::Bench { subject: BenchSubject::Ssb(given) } => {
-            nacre_bench::bench::run(given.named("ssb"))
-        }
-        Tool::Bench { subject: BenchSubject::Tpch(given) } => {
-            nacre_bench::bench::run(given.named("tpch"))
-        }
-        Tool::Bench { subject: BenchSubject::Replication(given) } => {
-            nacre_bench::replication::run(&(*given).into())
-        }
+        Tool::Bench { subject } => bench(subject),
         Tool::Calibrate(given) => nacre_bench::calibrate::run(&CalibrateArgs {
             directory: given.directory,
             output: given.output,
@@ -79,6 +62,24 @@ fn run_tool(tool: Tool) -> ExitCode {
             EXIT_UNUSABLE.into()
         }
     }
+}
+
+fn bench(subject: BenchSubject) -> nacre_bench::Result<()> {
+    let args = match subject {
+        BenchSubject::Formats(given) => given.named("formats"),
+        BenchSubject::Mvcc(given) => given.named("mvcc"),
+        BenchSubject::Open(given) => given.named("open"),
+        BenchSubject::Pcr(given) => given.named("pcr"),
+        BenchSubject::Recovery(given) => given.named("recovery"),
+        BenchSubject::Ssb(given) => given.named("ssb"),
+        BenchSubject::Tatp(given) => given.named("tatp"),
+        BenchSubject::Tpcc(given) => given.named("tpcc"),
+        BenchSubject::Tpch(given) => given.named("tpch"),
+        BenchSubject::Replication(given) => {
+            return nacre_bench::replication::run(&(*given).into());
+        }
+    };
+    nacre_bench::bench::run(args)
 }
 
 fn run_database(arguments: Arguments, tasks: &[Task]) -> u8 {

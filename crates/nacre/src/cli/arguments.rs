@@ -209,12 +209,20 @@ pub(super) struct UpkeepArguments {
 pub(super) enum BenchSubject {
     /// Size and speed of the formats of numbers, next to other crates if they are built in.
     Formats(ValueArguments),
+    /// Versions of rows: scans, single operations, durable commits.
+    Mvcc(CountArguments),
     /// From process start to the first answer after a kill; bytes on media.
     Open(DataArguments),
     /// Replicas in several formats against uncompressed ones: operators, appending, both at once.
     Pcr(ValueArguments),
+    /// From kill -9 after many commits to the first answer and to service.
+    Recovery(CountArguments),
     /// The 13 queries of the star schema benchmark by replication scheme.
     Ssb(DataArguments),
+    /// Short transactions that mostly read, with and without versions.
+    Tatp(CountArguments),
+    /// Orders of a wholesale supplier, with and without versions and a redo log.
+    Tpcc(CountArguments),
     /// The 22 TPC-H queries next to DataFusion over Parquet.
     Tpch(DataArguments),
     /// What replicas of persistent memory cost, by mechanism, next to libpmemobj if it is built in.
@@ -240,6 +248,24 @@ pub(super) struct DataArguments {
     /// Worker threads of both contestants [default: one per hardware thread].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) threads: Option<u16>,
+}
+
+/// Arguments of the benchmarks of transactions.
+#[derive(Args, Debug)]
+pub(super) struct CountArguments {
+    /// `mvcc`: rows; `tatp`: subscribers; `tpcc`: transactions a round; `recovery`: most commits
+    /// [default: the subject's own].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) count: Option<u64>,
+    /// Where to work; a fresh subdirectory is made and removed at the end.
+    #[arg(long = "dir", value_name = "D")]
+    pub(super) directory: Option<PathBuf>,
+    /// Also write one JSON object a line to this file.
+    #[arg(long, value_name = "FILE")]
+    pub(super) json: Option<PathBuf>,
+    /// End within 30 seconds.
+    #[arg(long)]
+    pub(super) quick: bool,
 }
 
 /// Arguments of the benchmarks that make columns of numbers.
@@ -364,6 +390,21 @@ impl DataArguments {
             json: self.json,
             is_quick: self.quick,
             threads: self.threads.map(usize::from),
+        }
+    }
+}
+
+impl CountArguments {
+    /// Returns the arguments of the benchmark of this name.
+    pub(super) fn named(self, name: &str) -> BenchArgs {
+        BenchArgs {
+            name: name.to_owned(),
+            scale_factor: None,
+            values: self.count,
+            directory: self.directory,
+            json: self.json,
+            is_quick: self.quick,
+            threads: None,
         }
     }
 }
