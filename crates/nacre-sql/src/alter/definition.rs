@@ -79,7 +79,7 @@ impl<'a> Altered<'a> {
         let name = &schema.name;
         let column = |column: &ColumnDef| {
             let parts = [name, &column.name].map(|part| Ident::with_quote('"', part));
-            Origin::Expr(Expr::CompoundIdentifier(parts.into()))
+            Origin::Expr(Box::new(Expr::CompoundIdentifier(parts.into())))
         };
         Self {
             store,
@@ -362,7 +362,7 @@ impl<'a> Altered<'a> {
         let policy = definition.replicas.take();
         definition.replicas = policy.filter(|policy| policy.check(column_type).is_ok());
         if let Some(using) = using {
-            self.origins[column] = Origin::Expr(using.clone());
+            self.origins[column] = Origin::Expr(Box::new(using.clone()));
         }
         self.is_rewritten = true;
         let table = self.schema.name.clone();

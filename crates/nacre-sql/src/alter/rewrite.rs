@@ -24,7 +24,7 @@ const CHUNK_BYTES_MAX: usize = 1 << 30;
 #[derive(Clone, Debug)]
 pub(super) enum Origin {
     /// An expression over the old table.
-    Expr(Expr),
+    Expr(Box<Expr>),
     /// The column's DEFAULT.
     Default,
 }
@@ -69,7 +69,7 @@ pub(super) async fn rewrite(
     for (column, origin) in origins.into_iter().enumerate() {
         cells.push(match origin {
             Origin::Expr(expr) => {
-                exprs.push(expr);
+                exprs.push(*expr);
                 Cell::Output { index: exprs.len() - 1, is_literal: false }
             }
             Origin::Default => Cell::default_in(&rules, &schema, column)?,
@@ -136,7 +136,7 @@ impl Chunks<'_> {
 
     fn flush(&mut self) -> Result<()> {
         let buffers = std::mem::take(&mut self.buffers);
-        if buffers.first().is_none_or(|buffer| buffer.len() == 0) {
+        if buffers.first().is_none_or(ColumnBuffer::is_empty) {
             return Ok(());
         }
         if let Some(checks) = &self.checks

@@ -25,10 +25,10 @@ use crate::names::table_name;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Kind {
-    NextVal,
-    CurrVal,
-    SetVal,
-    LastVal,
+    Next,
+    Current,
+    Set,
+    Last,
 }
 
 /// What a session was given last.
@@ -52,17 +52,17 @@ pub(crate) fn functions(store: &Store) -> Vec<Arc<ScalarUDF>> {
     let given = Arc::default();
     let name = || DataType::Utf8;
     let signature = |kind| match kind {
-        Kind::NextVal | Kind::CurrVal => Signature::exact(vec![name()], Volatility::Volatile),
-        Kind::SetVal => Signature::one_of(
+        Kind::Next | Kind::Current => Signature::exact(vec![name()], Volatility::Volatile),
+        Kind::Set => Signature::one_of(
             vec![
                 TypeSignature::Exact(vec![name(), DataType::Int64]),
                 TypeSignature::Exact(vec![name(), DataType::Int64, DataType::Boolean]),
             ],
             Volatility::Volatile,
         ),
-        Kind::LastVal => Signature::nullary(Volatility::Volatile),
+        Kind::Last => Signature::nullary(Volatility::Volatile),
     };
-    [Kind::NextVal, Kind::CurrVal, Kind::SetVal, Kind::LastVal]
+    [Kind::Next, Kind::Current, Kind::Set, Kind::Last]
         .map(|kind| SequenceFunction {
             kind,
             signature: signature(kind),
@@ -90,10 +90,10 @@ impl Hash for SequenceFunction {
 impl ScalarUDFImpl for SequenceFunction {
     fn name(&self) -> &str {
         match self.kind {
-            Kind::NextVal => "nextval",
-            Kind::CurrVal => "currval",
-            Kind::SetVal => "setval",
-            Kind::LastVal => "lastval",
+            Kind::Next => "nextval",
+            Kind::Current => "currval",
+            Kind::Set => "setval",
+            Kind::Last => "lastval",
         }
     }
 
@@ -147,13 +147,13 @@ impl SequenceFunction {
         };
         let name = &sequence.def().name;
         match self.kind {
-            Kind::NextVal => {
+            Kind::Next => {
                 let value = sequence.next(&self.store).map_err(from_store)?;
                 given.values.insert(name.clone(), value);
                 given.last = Some(name.clone());
                 Ok(value)
             }
-            Kind::SetVal => {
+            Kind::Set => {
                 let value = arrays[1].as_primitive::<Int64Type>().value(row);
                 let is_called = arrays.get(2).is_none_or(|array| array.as_boolean().value(row));
                 let nacre_store::SequenceDef { min, max, .. } = sequence.def();
@@ -170,7 +170,7 @@ impl SequenceFunction {
                 }
                 Ok(value)
             }
-            Kind::CurrVal | Kind::LastVal => given.values.get(name).copied().ok_or_else(|| {
+            Kind::Current | Kind::Last => given.values.get(name).copied().ok_or_else(|| {
                 undefined(format!(
                     "currval of sequence \"{name}\" is not yet defined in this session"
                 ))
