@@ -7,8 +7,11 @@ use datafusion::sql::sqlparser::ast::{
     GeneratedAs, Ident, IndexColumn, ObjectName, ObjectType, TableConstraint,
 };
 use nacre_column::{ColumnType, ReplicaPolicy};
-use nacre_store::{ColumnDef, Identity, SequenceDef, Store, Table, TableRules, TableSchema};
+use nacre_store::{
+    ColumnDef, Error as StoreError, Identity, SequenceDef, Store, Table, TableRules, TableSchema,
+};
 
+use crate::constraints::{check_actions, table_keys};
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
 use crate::names::{fold, table_name};
@@ -31,14 +34,17 @@ pub(crate) fn create_table(
     }
     require_free(store, &schema.name)?;
     check_table(store, &schema)?;
-    let is_taken = |name: &str| schema.primary_key.is_some() && name == schema.primary_key_name;
+    let keys = table_keys(store, statement, &schema)?;
+    let is_primary = |name: &str| schema.primary_key.is_some() && name == schema.primary_key_name;
+    let is_taken = |name: &str| is_primary(name) || keys.names().any(|taken| taken == name);
     let sequences = rules.name_sequences(store, &schema.name)?;
     let rules = rules.build(planner, &schema, TableRules::default(), is_taken)?;
-    create_with_sequences(store, sequences, || store.create_table_with(schema, rules))?;
+    check_actions(&rules, &keys)?;
+    create_with_sequences(store, sequences, || store.create_table_with(schema, rules, &keys))?;
     Ok("CREATE TABLE".into())
 }
 
-/// Runs `DROP TABLE`; either all named tables go or, if one is missing, none.
+/// Runs `DROP TABLE`; either all named tables go or, if one is missing or referred to, none.
 pub(crate) fn drop_tables(
     store: &Store,
     object_type: &ObjectType,
@@ -67,13 +73,21 @@ pub(crate) fn drop_tables(
             }
         }
     }
+    let of_table = |name: &String| store.table(name).map(|table| own_sequences(&table.rules()));
+    let sequences: Vec<String> = present.iter().flat_map(of_table).flatten().collect();
     drop_readers(store, "table", &present, cascades)?;
-    for name in present {
-        let rules = store.table(&name).map(|table| table.rules()).unwrap_or_default();
-        store.drop_table(&name).map_err(from_store)?;
-        for sequence in own_sequences(&rules) {
-            store.drop_sequence(&sequence).map_err(from_store)?;
+    let names: Vec<&str> = present.iter().map(String::as_str).collect();
+    store.drop_tables(&names, cascades).map_err(|error| {
+        let depends = matches!(error, StoreError::DependentObjects { .. });
+        match (from_store(error), depends) {
+            (error, true) => {
+                error.with_hint("Use DROP ... CASCADE to drop the dependent objects too.")
+            }
+            (error, false) => error,
         }
+    })?;
+    for sequence in sequences {
+        store.drop_sequence(&sequence).map_err(from_store)?;
     }
     Ok("DROP TABLE".into())
 }
@@ -124,9 +138,12 @@ fn table_schema(statement: &CreateTable) -> Result<(TableSchema, RulesBuilder)> 
                 set_key(&mut key, constraint.name.as_ref(), members, &name)?;
             }
             TableConstraint::Check(check) => rules.add_check(None, check)?,
+            // What refers to columns is looked at when all are known.
+            TableConstraint::Unique(_) | TableConstraint::ForeignKey(_) => {}
             other => {
                 return Err(Error::not_supported(format_args!("constraint {other}")).with_hint(
-                    "PRIMARY KEY, CHECK and NOT NULL are the constraints that Nacre knows so far.",
+                    "PRIMARY KEY, UNIQUE, FOREIGN KEY, CHECK and NOT NULL are the constraints that \
+                     Nacre knows so far.",
                 ));
             }
         }
@@ -192,6 +209,7 @@ pub(crate) fn column_def(
             }
             ColumnOption::Default(expr) => rules.add_default(table, &name, expr)?,
             ColumnOption::Check(check) => rules.add_check(option.name.as_ref(), check)?,
+            ColumnOption::Unique(_) | ColumnOption::ForeignKey(_) => {}
             other => {
                 return Err(Error::not_supported(format_args!("{other} of column \"{name}\"")));
             }

@@ -4,7 +4,7 @@ use nacre_ingest::{Error as IngestError, ErrorKind as IngestKind, ValueError};
 use nacre_store::Error as StoreError;
 
 use crate::error::{Error, ErrorKind};
-use crate::from_store::{kind_of, with_way_out};
+use crate::from_store::{coded_store, kind_of, with_way_out};
 
 /// Converts an error of a load; its place in the file becomes the context.
 pub(crate) fn from_ingest(error: IngestError) -> Error {
@@ -39,7 +39,7 @@ pub(crate) fn from_ingest(error: IngestError) -> Error {
         converted = converted.with_hint(hint);
     }
     if let Some(store) = store_error(&error) {
-        converted = with_way_out(converted, store);
+        converted = with_way_out(coded_store(converted, store), store);
     }
     match error.location() {
         Some(location) => converted.with_context(location.to_string()),

@@ -9,23 +9,24 @@ pub(crate) fn from_store(error: StoreError) -> Error {
     let converted = match &error {
         StoreError::UnknownTable { .. } => Error::undefined_table(error.to_string()),
         StoreError::UnknownColumn { .. } => Error::undefined_column(error.to_string()),
-        StoreError::DependentObjects { what, .. } => coded(
+        StoreError::DependentObjects { what, .. } => coded_store(
             Error::new(
                 kind_of(&error),
                 format!("cannot drop {what} because other objects depend on it"),
             ),
             &error,
         ),
-        _ => coded(Error::new(kind_of(&error), error.to_string()), &error),
+        _ => coded_store(Error::new(kind_of(&error), error.to_string()), &error),
     };
     with_way_out(converted, &error)
 }
 
-/// Gives an error about rows its own code.
-fn coded(converted: Error, error: &StoreError) -> Error {
+/// Gives an error about rows or what depends on a table its own code.
+pub(crate) fn coded_store(converted: Error, error: &StoreError) -> Error {
     match error {
         StoreError::NullViolation { .. } => converted.with_code("23502"),
         StoreError::DuplicateKey(_) => converted.with_code("23505"),
+        StoreError::ForeignKeyViolation(_) => converted.with_code("23503"),
         StoreError::DependentObjects { .. } => converted.with_code("2BP01"),
         StoreError::InvalidValue { problem: ValueProblem::OutOfRange, .. } => {
             converted.with_code("22003")
@@ -51,9 +52,10 @@ pub(crate) fn kind_of(error: &StoreError) -> ErrorKind {
             ErrorKind::UndefinedObject
         }
         StoreKind::InvalidDefinition | StoreKind::DependentObjects => ErrorKind::InvalidStatement,
-        StoreKind::NullViolation | StoreKind::DuplicateKey | StoreKind::RowRefused => {
-            ErrorKind::ConstraintViolation
-        }
+        StoreKind::NullViolation
+        | StoreKind::DuplicateKey
+        | StoreKind::RowRefused
+        | StoreKind::ForeignKeyViolation => ErrorKind::ConstraintViolation,
         StoreKind::InvalidValue | StoreKind::SequenceExhausted => ErrorKind::InvalidData,
         StoreKind::TransactionTooLarge => ErrorKind::OutOfMemory,
         StoreKind::SerializationConflict => ErrorKind::SerializationFailure,
@@ -75,6 +77,19 @@ pub(crate) fn with_way_out(converted: Error, error: &StoreError) -> Error {
                 "Key ({})=({}) already exists.",
                 duplicate.columns, duplicate.key
             )),
+        StoreError::ForeignKeyViolation(violation) if converted.detail().is_none() => {
+            let (columns, key) = (&violation.columns, &violation.key);
+            converted.with_detail(match violation.is_parent_changed {
+                true => format!(
+                    "Key ({columns})=({key}) is still referenced from table \"{}\".",
+                    violation.table
+                ),
+                false => format!(
+                    "Key ({columns})=({key}) is not present in table \"{}\".",
+                    violation.referenced
+                ),
+            })
+        }
         StoreError::DependentObjects { reasons, .. } if converted.detail().is_none() => {
             converted.with_detail(reasons.join("\n"))
         }

@@ -19,6 +19,7 @@ mod catalog;
 mod checkpoint;
 mod coerce;
 mod columns;
+mod constraints;
 mod copy;
 mod ddl;
 mod dml;

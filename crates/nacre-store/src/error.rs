@@ -32,6 +32,8 @@ pub enum ErrorKind {
     DuplicateKey,
     /// A rule of the table refuses a row.
     RowRefused,
+    /// A row refers to one that is not there.
+    ForeignKeyViolation,
     /// Something else needs what is to be dropped.
     DependentObjects,
     /// A sequence has given its last value.
@@ -123,6 +125,7 @@ pub enum Error {
     DuplicateKey(Box<DuplicateKey>),
     /// Whoever evaluates the table's rules refuses a row that is loaded.
     RowRefused(Box<RowRefused>),
+    ForeignKeyViolation(Box<ForeignKeyViolation>),
     /// `what` cannot be dropped; the reasons name what needs it.
     DependentObjects {
         what: String,
@@ -202,6 +205,23 @@ pub struct RowRefused {
     pub loaded_at: Option<(u64, u32)>,
 }
 
+/// A row refers to a key that is not there, or no longer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignKeyViolation {
+    /// The table whose rows refer.
+    pub table: String,
+    pub constraint: String,
+    /// The table that they refer to.
+    pub referenced: String,
+    /// Columns as text, such as `a, b`: the referring ones, or the referenced ones if the key was
+    /// taken away.
+    pub columns: String,
+    /// Their values as text, such as `1, x`.
+    pub key: String,
+    /// Whether the key was taken away.
+    pub is_parent_changed: bool,
+}
+
 /// Result of the store.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -239,6 +259,7 @@ impl Error {
             Self::TransactionEnded => ErrorKind::TransactionEnded,
             Self::DuplicateKey(_) => ErrorKind::DuplicateKey,
             Self::RowRefused(_) => ErrorKind::RowRefused,
+            Self::ForeignKeyViolation(_) => ErrorKind::ForeignKeyViolation,
             Self::DependentObjects { .. } => ErrorKind::DependentObjects,
             Self::SequenceExhausted(_) => ErrorKind::SequenceExhausted,
             Self::ReadOnly => ErrorKind::ReadOnly,
@@ -332,9 +353,8 @@ impl fmt::Display for Error {
                 duplicate.constraint
             ),
             Self::RowRefused(refused) => refused.reason.fmt(f),
-            Self::DependentObjects { what, reasons } => {
-                write!(f, "cannot drop {what} because {}", reasons.join("; "))
-            }
+            Self::ForeignKeyViolation(violation) => violation.fmt(f),
+            Self::DependentObjects { what, reasons } => write_dependents(f, what, reasons),
             Self::ReadOnly => f.write_str("the database is open read-only"),
             Self::NotSupported { what } => write!(f, "not supported: {what}"),
             Self::Damaged { object, reason, .. } | Self::LoadDamaged { object, reason, .. } => {
@@ -342,6 +362,28 @@ impl fmt::Display for Error {
             }
             Self::Lost { object, source } => write!(f, "{object}: {source}"),
             Self::Internal { reason } => write!(f, "internal error: {reason}"),
+        }
+    }
+}
+
+fn write_dependents(f: &mut fmt::Formatter<'_>, what: &str, reasons: &[String]) -> fmt::Result {
+    write!(f, "cannot drop {what} because {}", reasons.join("; "))
+}
+
+impl fmt::Display for ForeignKeyViolation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { table, constraint, referenced, .. } = self;
+        match self.is_parent_changed {
+            true => write!(
+                f,
+                "update or delete on table \"{referenced}\" violates foreign key constraint \
+                 \"{constraint}\" on table \"{table}\""
+            ),
+            false => write!(
+                f,
+                "insert or update on table \"{table}\" violates foreign key constraint \
+                 \"{constraint}\""
+            ),
         }
     }
 }

@@ -26,6 +26,7 @@ mod decode;
 mod directory;
 mod domains;
 mod error;
+mod foreign_key;
 mod freeze;
 mod hot;
 mod id;
@@ -62,7 +63,8 @@ pub use accounting::{ReplicaInfo, ReplicaState, WearInfo};
 pub use alter::Rewrite;
 pub use backup::BackupReport;
 pub use chunk::{BlockHandle, BlockLocation, Chunk};
-pub use error::{DuplicateKey, Error, ErrorKind, Result, RowRefused};
+pub use error::{DuplicateKey, Error, ErrorKind, ForeignKeyViolation, Result, RowRefused};
+pub use foreign_key::{ForeignKeyAction, ForeignKeyDef, TableKeys, is_comparable};
 pub use freeze::CheckpointReport;
 pub use hot::HotChunkRef;
 #[doc(hidden)]

@@ -29,6 +29,7 @@ use nacre_simd::Flavour;
 use crate::directory::{ChunkInfo, KeyRange, Layout, PartId};
 use crate::domains::DRAM_DOMAIN;
 use crate::error::{DuplicateKey, Error, Result};
+use crate::foreign_key::check_load;
 use crate::index::TableIndex;
 use crate::key::Keys;
 use crate::manifest::{LoadId, LoadRecord, PartRecord};
@@ -213,7 +214,9 @@ impl Load {
     /// Publishes all chunks at once and returns the number of rows.
     ///
     /// # Errors
-    /// [`Error::DuplicateKey`], [`Error::UnknownTable`] if the table was dropped meanwhile; no
+    /// [`Error::DuplicateKey`], [`Error::ForeignKeyViolation`]; [`Error::SerializationConflict`] if
+    /// it depends on a transaction that has not ended; [`Error::UnknownTable`] if the table was
+    /// dropped meanwhile; no
     /// space or I/O if they leave a column without a replica; then nothing of the load is visible
     /// and its files are removed.
     pub fn commit(mut self) -> Result<u64> {
@@ -366,8 +369,9 @@ fn publish(
     let _commit = table.commit_lock.lock().unwrap_or_else(PoisonError::into_inner);
     // From here on inserts look at the load too.
     table.announce_load(load);
-    let published =
-        uniqueness::check(table, load).and_then(|()| store.publish_load(table, load, record));
+    let published = uniqueness::check(table, load)
+        .and_then(|()| check_load(table, load))
+        .and_then(|()| store.publish_load(table, load, record));
     table.withdraw_load(load);
     published
 }

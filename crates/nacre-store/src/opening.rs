@@ -20,6 +20,7 @@ use nacre_pmem::{Access, DirectoryLock, Domain};
 use crate::directory::{POOL_HEADER_BYTES, database_of};
 use crate::domains::{DRAM_DOMAIN, Domains, is_empty_directory};
 use crate::error::{Error, Result};
+use crate::foreign_key::{ForeignKeyDef, connect_all};
 use crate::freeze::Frozen;
 use crate::index::IndexDef;
 use crate::manifest::{
@@ -66,6 +67,7 @@ struct Replayed {
     rules: BTreeMap<TableId, TableRules>,
     /// Indexes other than that of the primary key, in the order of their creation.
     indexes: BTreeMap<TableId, Vec<IndexDef>>,
+    foreign_keys: BTreeMap<TableId, Vec<ForeignKeyDef>>,
     views: BTreeMap<String, Arc<ViewDef>>,
     /// In the order in which they were published, each with the next number of a part.
     loads: Vec<(LoadRecord, u32)>,
@@ -385,14 +387,17 @@ impl Opening {
         domains
     }
 
-    /// Returns the tables with their loads.
+    /// Returns the tables with their indexes, foreign keys and loads.
+    ///
+    /// # Errors
+    /// [`Error::InvalidDefinition`] if a foreign key has no index.
     pub(crate) fn tables(
         &mut self,
         database: DatabaseId,
         domains: &Arc<Domains>,
         waker: &Arc<Waker>,
         stamps: &Arc<Stamps>,
-    ) -> BTreeMap<String, Arc<Table>> {
+    ) -> Result<BTreeMap<String, Arc<Table>>> {
         let tables: BTreeMap<TableId, Arc<Table>> = std::mem::take(&mut self.replayed.tables)
             .into_iter()
             .map(|(id, schema)| (id, Arc::new(Table::new(id, schema, waker, stamps))))
@@ -412,6 +417,7 @@ impl Opening {
         for (id, table) in &tables {
             table.hot().note_used_before(self.replayed.frozen.next_chunk(*id));
         }
+        connect_all(&tables, std::mem::take(&mut self.replayed.foreign_keys))?;
         for (record, next_part) in std::mem::take(&mut self.replayed.loads) {
             // One without chunks was taken back, or had no row.
             if record.chunk_count > 0
@@ -422,7 +428,7 @@ impl Opening {
                 table.add_load(Arc::new(load));
             }
         }
-        tables.into_values().map(|table| (table.schema().name.clone(), table)).collect()
+        Ok(tables.into_values().map(|table| (table.schema().name.clone(), table)).collect())
     }
 
     /// Returns which hot chunks were frozen.
@@ -542,6 +548,7 @@ impl Replayed {
         self.tables.remove(&table);
         self.rules.remove(&table);
         self.indexes.remove(&table);
+        self.foreign_keys.remove(&table);
     }
 
     /// Creates a view, or replaces it.
@@ -612,6 +619,7 @@ fn replay(records: &[Record]) -> Result<Replayed> {
                     replayed.indexes.entry(*table).or_default().push(definition.clone());
                 }
             }
+            Record::ForeignKeys { table, keys } => set_foreign_keys(&mut replayed, *table, keys)?,
             Record::IndexDropped { table, name } => {
                 if let Some(indexes) = replayed.indexes.get_mut(table) {
                     indexes.retain(|index| index.name != *name);
@@ -693,6 +701,22 @@ fn check_index(table: TableId, schema: &TableSchema, index: &IndexDef) -> Result
     index.validate(schema).map_err(|reason| Error::ManifestDamaged {
         reasons: vec![format!("table {}: {reason}", table.0)],
     })
+}
+
+/// Notes which foreign keys a table has, if it is there.
+fn set_foreign_keys(replayed: &mut Replayed, table: TableId, keys: &[ForeignKeyDef]) -> Result<()> {
+    let Some(schema) = replayed.tables.get(&table) else {
+        return Ok(());
+    };
+    for key in keys {
+        let parent = replayed.tables.get(&key.referenced.unwrap_or(table));
+        let parent = parent.ok_or_else(|| format!("foreign key {:?} has no parent", key.name));
+        parent.and_then(|parent| key.validate(schema, parent)).map_err(|reason| {
+            Error::ManifestDamaged { reasons: vec![format!("table {}: {reason}", table.0)] }
+        })?;
+    }
+    replayed.foreign_keys.insert(table, keys.to_vec());
+    Ok(())
 }
 
 /// Draws a database id from the operating system's random numbers.

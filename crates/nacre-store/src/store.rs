@@ -24,6 +24,7 @@ use nacre_pmem::{DirectoryLock, Domain};
 use crate::accounting::WearOwner;
 use crate::domains::{DRAM_DOMAIN, Domains};
 use crate::error::{Error, Result};
+use crate::foreign_key::{TableKeys, attach};
 use crate::freeze::Pace;
 use crate::id::CommitTs;
 use crate::load::Load;
@@ -134,7 +135,7 @@ impl Store {
         let domains = Arc::new(opening.all_domains(database));
         let waker = Arc::default();
         let transactions = Transactions::default();
-        let tables = opening.tables(database, &domains, &waker, transactions.stamps());
+        let tables = opening.tables(database, &domains, &waker, transactions.stamps())?;
         let (next_table, next_load) = opening.next_ids();
         let views = opening.views();
         let redo = OnceLock::new();
@@ -260,20 +261,26 @@ impl Store {
         tables.get(name).cloned().ok_or_else(|| Error::UnknownTable { table: name.into() })
     }
 
-    /// Creates a table without rules.
+    /// Creates a table without further constraints.
     ///
     /// # Errors
     /// As for [`Store::create_table_with`].
     pub fn create_table(&self, schema: TableSchema) -> Result<Arc<Table>> {
-        self.create_table_with(schema, TableRules::default())
+        self.create_table_with(schema, TableRules::default(), &TableKeys::default())
     }
 
     /// Creates a table.
     ///
     /// # Errors
-    /// [`Error::TableExists`], [`Error::InvalidDefinition`], [`Error::UnknownDomain`],
-    /// [`Error::ReadOnly`], no space, I/O.
-    pub fn create_table_with(&self, schema: TableSchema, rules: TableRules) -> Result<Arc<Table>> {
+    /// [`Error::TableExists`] if a table or index has its name or that of one of its indexes;
+    /// [`Error::UnknownTable`] if a foreign key refers to none; [`Error::InvalidDefinition`],
+    /// [`Error::UnknownDomain`], [`Error::ReadOnly`], no space, I/O.
+    pub fn create_table_with(
+        &self,
+        schema: TableSchema,
+        rules: TableRules,
+        keys: &TableKeys,
+    ) -> Result<Arc<Table>> {
         self.require_writable()?;
         schema
             .validate()
@@ -283,17 +290,22 @@ impl Store {
         let mut state = self.manifest();
         self.check_new_name(&schema.name)?;
         let id = TableId(state.next_table);
-        let record = match rules.is_empty() {
-            true => Record::TableCreated { table: id, schema: schema.clone() },
-            false => {
-                Record::TableDefined { table: id, schema: schema.clone(), rules: rules.clone() }
-            }
-        };
-        self.append(&mut state, &record)?;
+        let table = Arc::new(Table::new(
+            id,
+            schema.clone(),
+            &self.shared.waker,
+            self.shared.transactions.stamps(),
+        ));
+        let attached = attach(self, &table, keys)?;
+        let mut records = vec![match rules.is_empty() {
+            true => Record::TableCreated { table: id, schema },
+            false => Record::TableDefined { table: id, schema, rules: rules.clone() },
+        }];
+        records.extend(attached.records.iter().cloned());
+        self.append_all(&mut state, &records)?;
         state.next_table += 1;
-        let table =
-            Arc::new(Table::new(id, schema, &self.shared.waker, self.shared.transactions.stamps()));
         table.set_rules(rules);
+        attached.connect();
         let mut tables = self.shared.tables.write().unwrap_or_else(PoisonError::into_inner);
         tables.insert(table.schema().name.clone(), Arc::clone(&table));
         Ok(table)
@@ -302,15 +314,15 @@ impl Store {
     /// Drops the table called `name` and, once nobody reads them any more, its pools.
     ///
     /// # Errors
-    /// [`Error::UnknownTable`], [`Error::ReadOnly`], I/O.
+    /// As for [`Store::drop_tables`].
     pub fn drop_table(&self, name: &str) -> Result<()> {
-        self.require_writable()?;
-        let mut state = self.manifest();
-        let table = self.table(name)?;
-        self.append(&mut state, &Record::TableDropped { table: table.id() })?;
-        self.shared.tables.write().unwrap_or_else(PoisonError::into_inner).remove(name);
-        table.drop_loads();
-        Ok(())
+        self.drop_tables(&[name], false)
+    }
+
+    /// Takes a table out of the list. The caller holds the manifest.
+    pub(crate) fn unlist(&self, table: &Table) {
+        let mut tables = self.shared.tables.write().unwrap_or_else(PoisonError::into_inner);
+        tables.retain(|_, other| other.id() != table.id());
     }
 
     /// Sets the replica policy of a column, or of the table if no column is named; `None` resets
@@ -571,15 +583,18 @@ impl Store {
 
     /// Records what `check` returns, all of it or nothing, and then runs `publish`; nobody changes
     /// what exists meanwhile.
-    pub(crate) fn record(
+    ///
+    /// # Errors
+    /// Those of `check`; no space, I/O.
+    pub(crate) fn record_with<T>(
         &self,
-        check: impl FnOnce() -> Result<Vec<Record>>,
-        publish: impl FnOnce(),
+        check: impl FnOnce() -> Result<(Vec<Record>, T)>,
+        publish: impl FnOnce(T),
     ) -> Result<()> {
         let mut state = self.manifest();
-        let records = check()?;
+        let (records, checked) = check()?;
         self.append_all(&mut state, &records)?;
-        publish();
+        publish(checked);
         Ok(())
     }
 
@@ -619,6 +634,15 @@ impl Store {
     pub(crate) fn behind_loads<T>(&self, with: impl FnOnce() -> T) -> T {
         let _state = self.manifest();
         with()
+    }
+
+    /// As [`Store::record_with`], if `check` has nothing to hand to `publish`.
+    pub(crate) fn record(
+        &self,
+        check: impl FnOnce() -> Result<Vec<Record>>,
+        publish: impl FnOnce(),
+    ) -> Result<()> {
+        self.record_with(|| check().map(|records| (records, ())), |()| publish())
     }
 
     fn append(&self, state: &mut ManifestState, record: &Record) -> Result<()> {

@@ -17,6 +17,7 @@ use nacre_column::{Bitmap, ColumnType, REPLICAS_MAX, ReplicaPolicy};
 
 use crate::chunk::Chunk;
 use crate::error::{Error, Result};
+use crate::foreign_key::Links;
 use crate::freeze::Forwards;
 use crate::hot::{FrozenDeletes, HotChunkRef, HotList};
 use crate::id::CommitTs;
@@ -68,6 +69,7 @@ pub struct Table {
     /// Deletes by load and number of the chunk in it; most chunks have none.
     deletes: RwLock<BTreeMap<(LoadId, u32), Arc<FrozenDeletes>>>,
     indexes: TableIndexes,
+    links: Links,
     /// Loads that are about to be published.
     pending: Mutex<Vec<Arc<StoredLoad>>>,
     /// Blocks handed out, at `column * REPLICAS_MAX + replica`.
@@ -106,6 +108,7 @@ impl Table {
             schema: RwLock::new(Arc::clone(&definition)),
             rules: RwLock::default(),
             indexes: TableIndexes::new(&definition),
+            links: Links::default(),
             definition,
             loads: RwLock::default(),
             deletes: RwLock::default(),
@@ -212,6 +215,12 @@ impl Table {
 
     pub(crate) fn table_indexes(&self) -> &TableIndexes {
         &self.indexes
+    }
+
+    /// Returns the foreign keys from and to the table.
+    #[inline]
+    pub(crate) fn links(&self) -> &Links {
+        &self.links
     }
 
     /// Returns the loads that are about to be published. Who wants all loads asks for these first:

@@ -30,13 +30,14 @@ use crate::table::Table;
 use crate::value::{Value, ValueRef};
 
 /// Rows held in one pass; with short keys about 64 bytes each, 256 MiB together.
-const PASS_ROWS_MAX: u64 = 4 << 20;
+pub(crate) const PASS_ROWS_MAX: u64 = 4 << 20;
 
 /// Hot rows whose keys are collected before a chunk's latch is given to others.
 const HOT_ROWS: usize = 1_024;
 
 /// What a load sees: all that is committed. No transaction has this id.
-const COMMITTED: Snapshot = Snapshot { start: CommitTs(TX_ID_FIRST - 1), tx: TxId(u64::MAX) };
+pub(crate) const COMMITTED: Snapshot =
+    Snapshot { start: CommitTs(TX_ID_FIRST - 1), tx: TxId(u64::MAX) };
 
 /// One candidate row. Rows of the table sort before rows of the load.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -250,7 +251,7 @@ fn key_columns(index: &TableIndex, chunk: &Chunk) -> Result<Vec<ColumnBuffer>> {
 
 /// Calls `visit` with the rows of a chunk, their keys and all key columns. Rows with a null in
 /// their key are left out: they are equal to none.
-fn for_each_key(
+pub(crate) fn for_each_key(
     index: &TableIndex,
     chunk: &Chunk,
     mut visit: impl FnMut(usize, &[u8], &[ColumnBuffer]) -> Result<()>,
@@ -332,7 +333,7 @@ fn overlaps(ranges: &[KeyRange], range: &KeyRange) -> bool {
 }
 
 /// Spreads keys over passes: FNV-1a, whose quality is enough to divide work.
-fn hash(key: &[u8]) -> u64 {
+pub(crate) fn hash(key: &[u8]) -> u64 {
     let mixed = key.iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     });

@@ -102,8 +102,9 @@ impl<'a> Altered<'a> {
             store.drop_view(view).map_err(from_store)?;
         }
         if self.is_rewritten {
-            if table.indexes().len() > usize::from(table.schema().primary_key.is_some()) {
-                let what = "this ALTER TABLE of a table with indexes";
+            let own = usize::from(table.schema().primary_key.is_some());
+            if table.indexes().len() > own || table.has_foreign_keys() {
+                let what = "this ALTER TABLE of a table with indexes or foreign keys";
                 return Err(Error::not_supported(what).with_hint("Drop the indexes first."));
             }
             let target = Target { schema: self.schema, rules: self.rules, origins: self.origins };

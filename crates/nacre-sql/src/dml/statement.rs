@@ -309,6 +309,7 @@ fn truncate(store: &Store, statement: Truncate) -> Result<Change> {
             changes.push(truncated(table)?);
         }
     }
+    refuse_referenced(&changes)?;
     let mut changes = changes.into_iter();
     let first = changes.next().map(|mut first| {
         if let Source::Whole { others, .. } = &mut first.source {
@@ -317,6 +318,23 @@ fn truncate(store: &Store, statement: Truncate) -> Result<Change> {
         first
     });
     first.ok_or_else(|| Error::new(ErrorKind::Syntax, "TRUNCATE names no table"))
+}
+
+/// Refuses tables that rows of other tables refer to, unless these go, too.
+fn refuse_referenced(changes: &[Change]) -> Result<()> {
+    let names: Vec<String> =
+        changes.iter().map(|change| change.table.schema().name.clone()).collect();
+    for (change, name) in changes.iter().zip(&names) {
+        let mut others = change.table.referring_tables().into_iter();
+        if let Some(child) = others.find(|child| !names.contains(child)) {
+            let message = "cannot truncate a table referenced in a foreign key constraint";
+            let detail = format!("Table \"{child}\" references \"{name}\".");
+            let hint = format!("Truncate table \"{child}\" at the same time.");
+            let error = Error::new(ErrorKind::NotSupported, message);
+            return Err(error.with_detail(detail).with_hint(hint));
+        }
+    }
+    Ok(())
 }
 
 /// Reads TRUNCATE of one table.

@@ -181,7 +181,10 @@ pub(crate) fn tag(verb: &str, rows: usize) -> String {
 fn write_and_commit(hold: &mut Hold, steps: &[Step], progress: &Progress) -> Result<()> {
     let transaction = hold.transaction();
     let begin = transaction.savepoint();
-    let written = steps.iter().try_for_each(|step| write_rows(transaction, step, progress));
+    let written = steps
+        .iter()
+        .try_for_each(|step| write_rows(transaction, step, progress))
+        .and_then(|()| transaction.check_constraints().map_err(from_store));
     let written = written.and_then(|()| match progress.is_cancelled() {
         true => Err(cancelled()),
         false => Ok(()),

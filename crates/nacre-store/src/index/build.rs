@@ -25,6 +25,7 @@ use nacre_column::CHUNK_ROWS;
 use super::fill::FILL_ROWS;
 use super::{IndexDef, IndexOrigin, IndexState, TableIndex, keys_in};
 use crate::error::{Error, Result};
+use crate::foreign_key::ForeignKey;
 use crate::hot::{HotChunk, HotRows, VersionKind};
 use crate::manifest::Record;
 use crate::mvcc::IsolationLevel;
@@ -80,7 +81,8 @@ impl Store {
         let check = || {
             require_table(table)?;
             self.check_new_name(&definition.name)?;
-            Ok(vec![Record::IndexCreated { table: table.id(), definition: definition.clone() }])
+            let definition = definition.clone();
+            Ok(vec![Record::IndexCreated { table: table.id(), definition }])
         };
         self.record(check, || table.table_indexes().set_state(index, IndexState::Ready))
     }
@@ -131,10 +133,21 @@ impl Store {
             let reasons = vec![format!("constraint {name} on table {table} requires index {name}")];
             return Err(Error::DependentObjects { what, reasons });
         }
+        let reason = |key: &Arc<ForeignKey>| {
+            let (constraint, child) = (&key.definition().name, key.child());
+            let child = child.map_or_else(String::new, |child| child.definition().name.clone());
+            format!("constraint {constraint} on table {child} depends on index {name}")
+        };
         let check = || {
             require_table(table)?;
             // Another statement may have dropped it meanwhile.
             table.index(name)?;
+            let links = table.links().lists();
+            let needs = |key: &&Arc<ForeignKey>| Arc::ptr_eq(key.parent_index(), &index);
+            let reasons: Vec<String> = links.incoming.iter().filter(needs).map(reason).collect();
+            if !reasons.is_empty() {
+                return Err(Error::DependentObjects { what: format!("index {name}"), reasons });
+            }
             Ok(vec![Record::IndexDropped { table: table.id(), name: name.to_owned() }])
         };
         self.record(check, || table.table_indexes().remove(&index))

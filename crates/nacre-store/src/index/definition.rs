@@ -133,13 +133,13 @@ impl IndexDef {
 }
 
 /// Writes which columns of a table, of which there are at most 1,600.
-fn encode_columns(columns: &[usize], encoder: &mut Encoder) {
+pub(crate) fn encode_columns(columns: &[usize], encoder: &mut Encoder) {
     encoder.put_u16(columns.len() as u16);
     for &column in columns {
         encoder.put_u16(column as u16);
     }
 }
 
-fn decode_columns(decoder: &mut Decoder<'_>) -> Result<Vec<usize>, Truncated> {
+pub(crate) fn decode_columns(decoder: &mut Decoder<'_>) -> Result<Vec<usize>, Truncated> {
     (0..decoder.u16()?).map(|_| decoder.u16().map(usize::from)).collect()
 }

@@ -34,7 +34,9 @@ pub use art::{ArtIndex, Direction};
 pub use build::IndexInfo;
 pub use choose::IndexChoice;
 pub use definition::{INDEX_COLUMNS_MAX, IndexDef, IndexKind, IndexOrigin};
+pub(crate) use definition::{decode_columns, encode_columns};
 pub(crate) use fill::add_hot_rows;
+pub(crate) use frozen::KeySearch;
 pub use hash::HashIndex;
 pub use limits::{IndexFull, KEYS_MAX};
 pub(crate) use lookup::Reader;
@@ -42,6 +44,6 @@ pub use lookup::ValueBounds;
 pub use row_set::Rows;
 pub use table_index::TableIndex;
 pub(crate) use table_index::{
-    IndexState, TableIndexes, add_entries, insert_entries, keys_in, remove_entries,
+    IndexState, TableIndexes, add_entries, insert_entries, key_text_of, keys_in, remove_entries,
 };
 pub(crate) use unique::{check_frozen, check_rows, claimed};

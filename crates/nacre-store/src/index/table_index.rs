@@ -225,13 +225,7 @@ impl TableIndex {
 
     /// Returns the values of a key as text, such as `1, x`.
     pub(crate) fn key_text(&self, table: &Table, key: &[ValueRef<'_>]) -> String {
-        let one_row = |(column, value): (usize, &ValueRef<'_>)| {
-            let mut buffer = ColumnBuffer::new(table.column_type(column));
-            value.push_to(&mut buffer);
-            buffer
-        };
-        let buffers: Vec<ColumnBuffer> = self.key.columns().zip(key).map(one_row).collect();
-        key_text(&buffers.iter().collect::<Vec<_>>(), 0)
+        key_text_of(table, &self.definition.columns, key)
     }
 
     pub(crate) fn key(&self) -> &KeyColumns {
@@ -264,6 +258,19 @@ impl TableIndex {
     /// Returns the rows of `key`, visible or not.
     pub(crate) fn rows_of(&self, key: &[u8]) -> Vec<RowId> {
         self.read().get(key).collect()
+    }
+
+    /// Returns the rows of all keys within `bounds`, visible or not. A hash index has no order and
+    /// returns nothing.
+    pub(crate) fn rows_within(&self, bounds: KeyBounds<'_>) -> Vec<RowId> {
+        let mut found = Vec::new();
+        if let Entries::Art(index) = &*self.read() {
+            index.range(bounds, Direction::Ascending, |_, rows| {
+                found.extend(rows);
+                ControlFlow::Continue(())
+            });
+        }
+        found
     }
 
     /// Returns the rows of `key`, visible or not: in `few` if they fit, else in `many`.
@@ -336,6 +343,18 @@ impl TableIndex {
     fn full(&self) -> Error {
         Error::Internal { reason: format!("index \"{}\" is full", self.definition.name) }
     }
+}
+
+/// Returns values of some columns as text, such as `1, x`; they may be those of another table.
+pub(crate) fn key_text_of(table: &Table, columns: &[usize], values: &[ValueRef<'_>]) -> String {
+    let one_row = |(&column, value): (&usize, &ValueRef<'_>)| {
+        let mut buffer = ColumnBuffer::new(table.column_type(column));
+        let fitting = value.fit(table.definition(), column).unwrap_or(ValueRef::Null);
+        fitting.push_to(&mut buffer);
+        buffer
+    };
+    let buffers: Vec<ColumnBuffer> = columns.iter().zip(values).map(one_row).collect();
+    key_text(&buffers.iter().collect::<Vec<_>>(), 0)
 }
 
 /// All indexes of a table, that of the primary key first.

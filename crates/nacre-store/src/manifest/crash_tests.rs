@@ -9,6 +9,9 @@ use super::log::{DatabaseId, Manifest};
 use super::open::is_member_file;
 use super::record::{Record, TableId};
 use crate::crash_support::{explore_share, lines, pages};
+use crate::foreign_key::{ForeignKeyAction, ForeignKeyDef};
+use crate::index::{IndexDef, IndexKind, IndexOrigin};
+use crate::schema::{ColumnDef, TableSchema};
 
 const ID: DatabaseId = DatabaseId(*b"0123456789abcdef");
 
@@ -93,7 +96,7 @@ fn check(crash: &Crash<'_>, script: &[Record]) -> Outcome {
 
 #[test]
 fn acknowledged_records_are_there_after_any_crash() {
-    for (percent, media) in [(20, vec![lines()]), (15, vec![pages()]), (20, vec![lines(), lines()])]
+    for (percent, media) in [(15, vec![lines()]), (10, vec![pages()]), (20, vec![lines(), lines()])]
     {
         explore(&format!("manifest in {} domains", media.len()), percent, |explorer, seed| {
             let script = script(seed, 6, 40 * (seed as usize % 3));
@@ -138,6 +141,85 @@ fn creating_may_be_interrupted() {
                 match crash.marks() {
                     [] => create(crash.domains()),
                     marks => Err(format!("nothing is there after {marks:?}").into()),
+                }
+            },
+        );
+        explored.unwrap_or_else(|violation| panic!("{violation}"))
+    });
+}
+
+/// A table with an index and a foreign key, and then without them.
+fn keyed_table(number: u64) -> [Vec<Record>; 2] {
+    let table = TableId(number);
+    let column = ColumnDef {
+        name: "a".into(),
+        column_type: nacre_column::ColumnType::Integer,
+        is_nullable: false,
+        replicas: None,
+    };
+    let schema = TableSchema {
+        name: format!("t{number}"),
+        columns: vec![column],
+        primary_key: Some(vec![0]),
+        primary_key_name: "p".into(),
+        replicas: None,
+    };
+    let definition = IndexDef {
+        name: format!("i{number}"),
+        columns: vec![0],
+        is_unique: true,
+        kind: IndexKind::Art,
+        origin: IndexOrigin::Statement,
+    };
+    let key = ForeignKeyDef {
+        name: "f".into(),
+        columns: vec![0],
+        referenced: None,
+        referenced_columns: vec![0],
+        on_delete: ForeignKeyAction::Cascade,
+        on_update: ForeignKeyAction::NoAction,
+    };
+    let name = definition.name.clone();
+    [
+        vec![
+            Record::TableCreated { table, schema },
+            Record::IndexCreated { table, definition },
+            Record::ForeignKeys { table, keys: vec![key] },
+        ],
+        vec![
+            Record::ForeignKeys { table, keys: Vec::new() },
+            Record::IndexDropped { table, name },
+            Record::TableDropped { table },
+        ],
+    ]
+}
+
+#[test]
+fn records_that_belong_together_are_there_together() {
+    explore("manifest with records together", 10, |explorer, seed| {
+        let groups: Vec<Vec<Record>> =
+            (1..=2).flat_map(|one| keyed_table(seed * 9 + one)).collect();
+        let script: Vec<Record> = groups.concat();
+        let explored = explorer.media(&[lines(), lines()]).run(
+            create,
+            |domains, marks| {
+                let (mut manifest, _) = open(domains, Access::ReadWrite)?;
+                for (number, group) in groups.iter().enumerate() {
+                    manifest.append_all(group)?;
+                    marks.note(number as u64 + 1);
+                }
+                Ok(())
+            },
+            |crash| {
+                let acknowledged = crash.marks().last().copied().unwrap_or(0) as usize;
+                let (_, found) = open(crash.domains(), Access::ReadWrite)?;
+                crash.recovered();
+                let is_whole = found.len() % 3 == 0 && script.starts_with(&found);
+                match is_whole && (acknowledged..=acknowledged + 1).contains(&(found.len() / 3)) {
+                    true => Ok(()),
+                    false => {
+                        Err(format!("{} records of {acknowledged} groups", found.len()).into())
+                    }
                 }
             },
         );

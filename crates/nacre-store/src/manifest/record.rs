@@ -7,6 +7,7 @@ use nacre_column::ReplicaPolicy;
 
 use crate::codec::{Decoder, Encoder, Truncated};
 use crate::directory::Layout;
+use crate::foreign_key::ForeignKeyDef;
 use crate::id::CommitTs;
 use crate::index::IndexDef;
 use crate::rules::TableRules;
@@ -137,6 +138,11 @@ pub(crate) enum Record {
         table: TableId,
         name: String,
     },
+    /// All foreign keys that a table has from now on.
+    ForeignKeys {
+        table: TableId,
+        keys: Vec<ForeignKeyDef>,
+    },
 }
 
 /// Stands for the table itself where a column is named.
@@ -242,6 +248,7 @@ impl Record {
             Self::Checkpoint { .. } => 11,
             Self::IndexCreated { .. } => 12,
             Self::IndexDropped { .. } => 13,
+            Self::ForeignKeys { .. } => 14,
             Self::TableDefined { .. } => 15,
             Self::ViewDefined(_) => 16,
             Self::ViewDropped { .. } => 17,
@@ -310,6 +317,7 @@ impl Record {
                 encoder.put_u64(table.0);
                 encoder.put_str(name);
             }
+            Self::ForeignKeys { table, keys } => encode_foreign_keys(*table, keys, encoder),
         }
     }
 
@@ -319,7 +327,7 @@ impl Record {
             Self::Domain { .. } | Self::TableDropped { .. } => 2,
             Self::RedoSegments { .. } => 4,
             Self::Frozen(_) | Self::Checkpoint { .. } => 5,
-            Self::IndexCreated { .. } | Self::IndexDropped { .. } => 5,
+            Self::IndexCreated { .. } | Self::IndexDropped { .. } | Self::ForeignKeys { .. } => 5,
             Self::TableDefined { .. }
             | Self::TableReplaced { .. }
             | Self::ViewDefined(_)
@@ -366,6 +374,11 @@ impl Record {
                 definition: IndexDef::decode(decoder)?,
             },
             13 => Self::IndexDropped { table: TableId(decoder.u64()?), name: decoder.string()? },
+            14 => {
+                let (table, count) = (TableId(decoder.u64()?), decoder.u16()?);
+                let keys = (0..count).map(|_| ForeignKeyDef::decode(decoder));
+                Self::ForeignKeys { table, keys: keys.collect::<Result<_, _>>()? }
+            }
             16 => Self::ViewDefined(ViewDef::decode(decoder)?),
             17 => Self::ViewDropped { name: decoder.string()? },
             18 => Self::TableReplaced {
@@ -401,6 +414,12 @@ fn encode_table(table: TableId, schema: &TableSchema, rules: &TableRules, encode
     encoder.put_u64(table.0);
     schema.encode(encoder);
     rules.encode(encoder);
+}
+
+fn encode_foreign_keys(table: TableId, keys: &[ForeignKeyDef], encoder: &mut Encoder) {
+    encoder.put_u64(table.0);
+    encoder.put_u16(keys.len() as u16);
+    keys.iter().for_each(|key| key.encode(encoder));
 }
 
 fn encode_parts(parts: &[PartRecord], encoder: &mut Encoder) {
@@ -457,6 +476,7 @@ fn record_crc32c(unpadded: &[u8]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::foreign_key::ForeignKeyAction;
     use crate::index::{IndexKind, IndexOrigin};
 
     fn part(number: u32) -> PartRecord {
@@ -513,6 +533,17 @@ mod tests {
                 },
             },
             Record::IndexDropped { table: TableId(3), name: "i".into() },
+            Record::ForeignKeys {
+                table: TableId(3),
+                keys: vec![ForeignKeyDef {
+                    name: "t_a_fkey".into(),
+                    columns: vec![1, 0],
+                    referenced: Some(TableId(2)),
+                    referenced_columns: vec![0, 3],
+                    on_delete: ForeignKeyAction::SetNull,
+                    on_update: ForeignKeyAction::Restrict,
+                }],
+            },
         ];
         for record in records {
             let bytes = record.to_bytes(5);

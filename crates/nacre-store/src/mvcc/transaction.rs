@@ -10,6 +10,7 @@
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
+use crate::foreign_key::{Queue, QueueMark};
 use crate::hot::WriteProblem;
 use crate::id::{CommitTs, RowId, RowPlace};
 use crate::index::{Rows, TableIndex, check_frozen, check_rows, insert_entries};
@@ -45,6 +46,8 @@ pub struct Transaction {
     /// Memory that the changes take.
     bytes: u64,
     has_ended: bool,
+    /// Foreign keys that are still to be checked.
+    queue: Queue,
 }
 
 /// A moment of a transaction that it can be rolled back to.
@@ -53,6 +56,7 @@ pub struct Savepoint {
     changes: usize,
     redo_bytes: usize,
     bytes: u64,
+    queue: QueueMark,
 }
 
 impl Transaction {
@@ -69,6 +73,7 @@ impl Transaction {
             validation: ValidationLevel::default(),
             bytes: 0,
             has_ended: false,
+            queue: Queue::default(),
         }
     }
 
@@ -120,6 +125,11 @@ impl Transaction {
         self.logs_reads().then_some(&mut self.scratch.reads)
     }
 
+    /// Returns what is to be checked of foreign keys.
+    pub(crate) fn queue(&mut self) -> &mut Queue {
+        &mut self.queue
+    }
+
     fn logs_reads(&self) -> bool {
         self.level == IsolationLevel::Serializable
     }
@@ -129,15 +139,12 @@ impl Transaction {
         table.snapshot_at(&self.snapshot)
     }
 
-    /// Inserts a row and returns its id.
-    ///
-    /// # Errors
-    /// [`Error::NullViolation`], [`Error::InvalidValue`]; [`Error::DuplicateKey`], or
-    /// [`Error::SerializationConflict`] if it depends on another transaction whether the key is
-    /// there; [`Error::InvalidDefinition`] if there are
-    /// more or fewer values than columns; [`Error::UnknownTable`] if it was dropped;
-    /// [`Error::ReadOnly`], [`Error::TransactionTooLarge`], [`Error::TransactionEnded`].
-    pub fn insert(&mut self, table: &Arc<Table>, values: &[ValueRef<'_>]) -> Result<RowId> {
+    /// As [`Transaction::insert`], without foreign keys.
+    pub(crate) fn insert_row(
+        &mut self,
+        table: &Arc<Table>,
+        values: &[ValueRef<'_>],
+    ) -> Result<RowId> {
         let stamp = self.prepare_write(table)?;
         let schema = table.definition();
         if values.len() != schema.columns.len() {
@@ -194,13 +201,8 @@ impl Transaction {
         insert_entries(&indexes, values, &mut self.scratch.key, &check, &mut insert)
     }
 
-    /// Changes columns of a row and returns its id, which may be another one afterwards.
-    ///
-    /// # Errors
-    /// [`Error::SerializationConflict`] if another transaction changed the row since this one's
-    /// snapshot, or has not ended; [`Error::UnknownRow`] if the row does not exist for this one;
-    /// [`Error::UnknownColumn`]; and as for [`Transaction::insert`].
-    pub fn update(
+    /// As [`Transaction::update`], without foreign keys.
+    pub(crate) fn update_row(
         &mut self,
         table: &Arc<Table>,
         row: RowId,
@@ -279,11 +281,8 @@ impl Transaction {
         Ok(false)
     }
 
-    /// Deletes a row.
-    ///
-    /// # Errors
-    /// As for [`Transaction::update`].
-    pub fn delete(&mut self, table: &Arc<Table>, row: RowId) -> Result<()> {
+    /// As [`Transaction::delete`], without foreign keys.
+    pub(crate) fn delete_row(&mut self, table: &Arc<Table>, row: RowId) -> Result<()> {
         let stamp = self.prepare_write(table)?;
         let (snapshot, undo) = (self.snapshot, &mut self.undo);
         let deleted = match row.place() {
@@ -342,15 +341,16 @@ impl Transaction {
     }
 
     /// Returns a moment that [`Transaction::rollback_to`] goes back to.
-    pub fn savepoint(&self) -> Savepoint {
-        let redo_bytes = self.scratch.redo.position();
-        Savepoint { changes: self.undo.len(), redo_bytes, bytes: self.bytes }
+    pub fn savepoint(&mut self) -> Savepoint {
+        let (redo_bytes, queue) = (self.scratch.redo.position(), self.queue.mark());
+        Savepoint { changes: self.undo.len(), redo_bytes, bytes: self.bytes, queue }
     }
 
     /// Takes back all changes since `savepoint`; later savepoints are gone.
     pub fn rollback_to(&mut self, savepoint: Savepoint) {
         self.undo.undo_to(savepoint.changes);
         self.scratch.redo.truncate(savepoint.redo_bytes);
+        self.queue.back_to(savepoint.queue);
         self.bytes = savepoint.bytes.min(self.bytes);
     }
 
@@ -358,6 +358,7 @@ impl Transaction {
     /// transaction without changes commits at its start.
     ///
     /// # Errors
+    /// Those of [`Transaction::check_constraints`];
     /// [`Error::SerializationConflict`] if the transaction is SERIALIZABLE, has changes, and
     /// another one that committed since its start changed what it read; [`Error::UnknownTable`] if
     /// a table that was changed has been dropped; [`Error::TransactionEnded`]; no space. The
@@ -365,6 +366,7 @@ impl Transaction {
     /// after a restart.
     pub fn commit(mut self) -> Result<CommitTs> {
         self.require_open()?;
+        self.check_constraints()?;
         let ts = match self.stamp.filter(|_| !self.undo.is_empty()) {
             None => self.snapshot.start,
             Some(stamp) => self.commit_writes(stamp)?,
@@ -443,13 +445,13 @@ impl Transaction {
         let before = before.ok_or_else(|| unknown_row(table, row));
         let savepoint = self.savepoint();
         // A conflict explains better than the absence that it causes.
-        self.delete(table, row)?;
+        self.delete_row(table, row)?;
         let before = before?;
         let mut values: Vec<ValueRef<'_>> = before.iter().map(Value::as_ref).collect();
         for (column, value) in changes {
             values[*column] = *value;
         }
-        let inserted = self.insert(table, &values);
+        let inserted = self.insert_row(table, &values);
         if inserted.is_err() && !self.has_ended {
             self.rollback_to(savepoint);
         }

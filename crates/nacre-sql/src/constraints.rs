@@ -1,0 +1,287 @@
+//! UNIQUE and FOREIGN KEY constraints of `CREATE TABLE`.
+
+use std::sync::Arc;
+
+use datafusion::sql::sqlparser::ast::{
+    ColumnOption, ConstraintCharacteristics, ConstraintReferenceMatchKind, CreateTable,
+    DeferrableInitial, ForeignKeyConstraint, Ident, NullsDistinctOption, ReferentialAction,
+    TableConstraint, UniqueConstraint,
+};
+use nacre_store::index::{IndexDef, IndexKind, IndexOrigin};
+use nacre_store::{
+    ForeignKeyAction, ForeignKeyDef, Store, Table, TableKeys, TableRules, TableSchema,
+    is_comparable,
+};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::indexes::{free_name, index_columns};
+use crate::names::{fold, table_name};
+
+/// Returns the unique and foreign keys that a statement gives a table.
+///
+/// # Errors
+/// 42P01, 42703; 42710 for a name that is used twice; 42804 for columns that cannot be compared;
+/// 42830 if what is referred to is no key.
+pub(crate) fn table_keys(
+    store: &Store,
+    statement: &CreateTable,
+    schema: &TableSchema,
+) -> Result<TableKeys> {
+    let mut found = Found { store, schema, keys: TableKeys::default(), others: Vec::new() };
+    let mut foreign: Vec<(Option<&Ident>, Option<usize>, &ForeignKeyConstraint)> = Vec::new();
+    for (index, column) in statement.columns.iter().enumerate() {
+        for option in &column.options {
+            match &option.option {
+                ColumnOption::Unique(unique) => {
+                    found.unique(option.name.as_ref(), vec![index], unique)?;
+                }
+                ColumnOption::ForeignKey(key) => {
+                    foreign.push((option.name.as_ref(), Some(index), key));
+                }
+                _ => {}
+            }
+        }
+    }
+    for constraint in &statement.constraints {
+        match constraint {
+            TableConstraint::Unique(unique) => {
+                let columns = index_columns(schema, &unique.columns)?;
+                found.unique(unique.name.as_ref(), columns, unique)?;
+            }
+            TableConstraint::ForeignKey(key) => foreign.push((key.name.as_ref(), None, key)),
+            _ => {}
+        }
+    }
+    // A foreign key may refer to a unique one of the same table that comes later.
+    for (name, column, key) in foreign {
+        found.foreign(name, column, key)?;
+    }
+    Ok(found.keys)
+}
+
+/// Refuses foreign keys that change rows of a table whose rows have to meet conditions: these are
+/// evaluated for the rows of a statement only.
+///
+/// # Errors
+/// 0A000.
+pub(crate) fn check_actions(rules: &TableRules, keys: &TableKeys) -> Result<()> {
+    use ForeignKeyAction::{Cascade, SetNull};
+    let changes_rows = |key: &&ForeignKeyDef| {
+        key.on_delete == SetNull || matches!(key.on_update, Cascade | SetNull)
+    };
+    match keys.foreign.iter().find(changes_rows).filter(|_| !rules.checks.is_empty()) {
+        None => Ok(()),
+        Some(key) => {
+            let what = format_args!("CHECK in a table whose rows \"{}\" changes", key.name);
+            Err(Error::not_supported(what)
+                .with_hint("Foreign keys with ON DELETE CASCADE, NO ACTION or RESTRICT may do."))
+        }
+    }
+}
+
+/// The constraints found so far.
+struct Found<'a> {
+    store: &'a Store,
+    schema: &'a TableSchema,
+    keys: TableKeys,
+    /// Their names.
+    others: Vec<String>,
+}
+
+impl Found<'_> {
+    /// Returns the name of a constraint.
+    fn name(&mut self, name: Option<&Ident>, columns: &[usize], label: &str) -> Result<String> {
+        let primary = self.schema.primary_key_name.as_str();
+        let mut others: Vec<&str> = self.others.iter().map(String::as_str).collect();
+        others.extend([primary, self.schema.name.as_str()]);
+        let name = match name {
+            None => free_name(self.store, &others, self.schema, columns, label),
+            Some(name) => {
+                let name = fold(name);
+                if others.contains(&name.as_str()) {
+                    let table = &self.schema.name;
+                    let message =
+                        format!("constraint \"{name}\" for relation \"{table}\" already exists");
+                    let error = Error::new(ErrorKind::DuplicateObject, message);
+                    return Err(error.with_code("42710"));
+                }
+                name
+            }
+        };
+        self.others.push(name.clone());
+        Ok(name)
+    }
+
+    fn unique(
+        &mut self,
+        name: Option<&Ident>,
+        columns: Vec<usize>,
+        constraint: &UniqueConstraint,
+    ) -> Result<()> {
+        if constraint.nulls_distinct == NullsDistinctOption::NotDistinct {
+            return Err(Error::not_supported("NULLS NOT DISTINCT"));
+        }
+        if constraint.index_type.is_some() || !constraint.index_options.is_empty() {
+            return Err(Error::not_supported("options of an index"));
+        }
+        check_characteristics(constraint.characteristics.as_ref())?;
+        let keys = self.keys.unique.iter().map(|key| key.columns.as_slice());
+        if keys.chain(self.schema.primary_key.as_deref()).any(|key| key == columns) {
+            // One index is enough for both; an automatic name is not needed either.
+            if name.is_none() {
+                return Ok(());
+            }
+        }
+        let name = self.name(name, &columns, "key")?;
+        let (is_unique, kind, origin) = (true, IndexKind::Art, IndexOrigin::Unique);
+        self.keys.unique.push(IndexDef { name, columns, is_unique, kind, origin });
+        Ok(())
+    }
+
+    /// Adds a foreign key; `column` is the one that a column constraint belongs to.
+    fn foreign(
+        &mut self,
+        name: Option<&Ident>,
+        column: Option<usize>,
+        key: &ForeignKeyConstraint,
+    ) -> Result<()> {
+        check_characteristics(key.characteristics.as_ref())?;
+        match key.match_kind {
+            None | Some(ConstraintReferenceMatchKind::Simple) => {}
+            Some(other) => return Err(Error::not_supported(other)),
+        }
+        let parent_name = table_name(&key.foreign_table)?;
+        let parent = match parent_name == self.schema.name {
+            true => None,
+            false => Some(self.store.table(&parent_name).map_err(crate::from_store::from_store)?),
+        };
+        let columns = match column {
+            Some(column) => vec![column],
+            None => named_columns(self.schema, &key.columns)?,
+        };
+        let parent_schema = match &parent {
+            Some(parent) => parent.schema(),
+            None => Arc::new(self.schema.clone()),
+        };
+        let referenced_columns = self.referenced(&parent_schema, parent.as_ref(), key)?;
+        if columns.len() != referenced_columns.len() {
+            let message = "number of referencing and referenced columns for foreign key disagree";
+            return Err(Error::new(ErrorKind::InvalidStatement, message).with_code("42830"));
+        }
+        let name = self.name(name, &columns, "fkey")?;
+        self.check_types(&name, (&columns, &referenced_columns), &parent_schema)?;
+        self.keys.foreign.push(ForeignKeyDef {
+            name,
+            columns,
+            referenced: parent.map(|parent| parent.id()),
+            referenced_columns,
+            on_delete: action(key.on_delete)?,
+            on_update: action(key.on_update)?,
+        });
+        Ok(())
+    }
+
+    /// Returns the columns that a foreign key refers to, which have to be a key.
+    fn referenced(
+        &self,
+        schema: &TableSchema,
+        parent: Option<&Arc<Table>>,
+        key: &ForeignKeyConstraint,
+    ) -> Result<Vec<usize>> {
+        let invalid = |message: String| {
+            Err(Error::new(ErrorKind::InvalidStatement, message).with_code("42830"))
+        };
+        if key.referred_columns.is_empty() {
+            return match &schema.primary_key {
+                Some(primary) => Ok(primary.clone()),
+                None => {
+                    let table = &schema.name;
+                    let message =
+                        format!("there is no primary key for referenced table \"{table}\"");
+                    Err(Error::new(ErrorKind::UndefinedObject, message))
+                }
+            };
+        }
+        let columns = named_columns(schema, &key.referred_columns)?;
+        let is_same = |unique: &[usize]| {
+            unique.len() == columns.len() && unique.iter().all(|column| columns.contains(column))
+        };
+        let is_key = match parent {
+            Some(parent) => parent
+                .indexes()
+                .iter()
+                .any(|index| index.definition().is_unique && is_same(&index.definition().columns)),
+            None => {
+                let unique = self.keys.unique.iter().map(|key| key.columns.as_slice());
+                unique.chain(schema.primary_key.as_deref()).any(is_same)
+            }
+        };
+        match is_key {
+            true => Ok(columns),
+            false => invalid(format!(
+                "there is no unique constraint matching given keys for referenced table \"{}\"",
+                schema.name
+            )),
+        }
+    }
+
+    /// Refuses columns whose values cannot be compared.
+    fn check_types(
+        &self,
+        name: &str,
+        (columns, referenced): (&[usize], &[usize]),
+        parent: &TableSchema,
+    ) -> Result<()> {
+        for (&own, &other) in columns.iter().zip(referenced) {
+            let (own, other) = (&self.schema.columns[own], &parent.columns[other]);
+            if !is_comparable(own.column_type, other.column_type) {
+                let message = format!("foreign key constraint \"{name}\" cannot be implemented");
+                let error = Error::new(ErrorKind::InvalidStatement, message).with_code("42804");
+                return Err(error.with_detail(format!(
+                    "Key columns \"{}\" of the referencing table and \"{}\" of the referenced \
+                     table are of incompatible types: {} and {}.",
+                    own.name, other.name, own.column_type, other.column_type
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn named_columns(schema: &TableSchema, names: &[Ident]) -> Result<Vec<usize>> {
+    let index = |ident: &Ident| {
+        let name = fold(ident);
+        schema.column_index(&name).ok_or_else(|| {
+            let message =
+                format!("column \"{name}\" referenced in foreign key constraint does not exist");
+            Error::undefined_column(message)
+        })
+    };
+    names.iter().map(index).collect()
+}
+
+fn action(action: Option<ReferentialAction>) -> Result<ForeignKeyAction> {
+    Ok(match action {
+        None | Some(ReferentialAction::NoAction) => ForeignKeyAction::NoAction,
+        Some(ReferentialAction::Restrict) => ForeignKeyAction::Restrict,
+        Some(ReferentialAction::Cascade) => ForeignKeyAction::Cascade,
+        Some(ReferentialAction::SetNull) => ForeignKeyAction::SetNull,
+        Some(ReferentialAction::SetDefault) => {
+            return Err(Error::not_supported("SET DEFAULT of a foreign key"));
+        }
+    })
+}
+
+/// Refuses constraints that are not checked at the end of each statement.
+fn check_characteristics(characteristics: Option<&ConstraintCharacteristics>) -> Result<()> {
+    let Some(given) = characteristics else {
+        return Ok(());
+    };
+    if given.deferrable == Some(true) || given.initially == Some(DeferrableInitial::Deferred) {
+        return Err(Error::not_supported("DEFERRABLE constraints"));
+    }
+    match given.enforced {
+        Some(false) => Err(Error::not_supported("NOT ENFORCED constraints")),
+        _ => Ok(()),
+    }
+}

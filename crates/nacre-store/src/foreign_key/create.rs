@@ -1,0 +1,219 @@
+//! Creating and dropping tables with their unique keys and foreign keys.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::definition::{ForeignKeyDef, TableKeys};
+use super::links::{ForeignKey, connect, disconnect, serves_child};
+use crate::error::{Error, Result};
+use crate::index::{IndexDef, IndexKind, IndexOrigin, TableIndex};
+use crate::manifest::{Record, TableId};
+use crate::schema::NAME_BYTES_MAX;
+use crate::store::Store;
+use crate::table::Table;
+
+/// What belongs to a table that is being created.
+pub(crate) struct Attached {
+    pub(crate) records: Vec<Record>,
+    keys: Vec<Arc<ForeignKey>>,
+}
+
+impl Attached {
+    /// Lets the tables know of their foreign keys.
+    pub(crate) fn connect(&self) {
+        self.keys.iter().for_each(connect);
+    }
+}
+
+/// Gives a table that nobody knows yet its indexes, and says what is to be recorded. The caller
+/// holds the manifest.
+///
+/// # Errors
+/// [`Error::TableExists`], [`Error::UnknownTable`], [`Error::InvalidDefinition`].
+pub(crate) fn attach(store: &Store, table: &Arc<Table>, keys: &TableKeys) -> Result<Attached> {
+    let mut attached = Attached { records: Vec::new(), keys: Vec::new() };
+    let schema = table.definition();
+    for definition in &keys.unique {
+        add_index(store, table, definition.clone(), &mut attached)?;
+    }
+    for definition in &keys.foreign {
+        let parent = match definition.referenced {
+            None => Arc::clone(table),
+            Some(id) => find(store, id)?,
+        };
+        definition
+            .validate(schema, parent.definition())
+            .map_err(|reason| Error::InvalidDefinition { reason })?;
+        if !table.indexes().iter().any(|index| serves_child(index, definition)) {
+            let index = IndexDef {
+                name: free_name(store, table, &definition.name),
+                columns: definition.columns.clone(),
+                is_unique: false,
+                kind: IndexKind::Art,
+                origin: IndexOrigin::ForeignKey,
+            };
+            add_index(store, table, index, &mut attached)?;
+        }
+        let key = ForeignKey::new(definition.clone(), table, &parent)?;
+        attached.keys.push(Arc::new(key));
+    }
+    if !keys.foreign.is_empty() {
+        let record = Record::ForeignKeys { table: table.id(), keys: keys.foreign.clone() };
+        attached.records.push(record);
+    }
+    Ok(attached)
+}
+
+fn add_index(
+    store: &Store,
+    table: &Arc<Table>,
+    definition: IndexDef,
+    attached: &mut Attached,
+) -> Result<()> {
+    let name = &definition.name;
+    let schema = table.definition();
+    definition.validate(schema).map_err(|reason| Error::InvalidDefinition { reason })?;
+    store.check_new_name(name)?;
+    if *name == schema.name || table.index(name).is_ok() {
+        return Err(Error::TableExists { table: name.clone() });
+    }
+    table.table_indexes().add_empty(schema, definition.clone());
+    attached.records.push(Record::IndexCreated { table: table.id(), definition });
+    Ok(())
+}
+
+/// Returns a name for the index of a constraint: its own, or that with a number.
+fn free_name(store: &Store, table: &Table, constraint: &str) -> String {
+    let is_free = |name: &String| store.check_new_name(name).is_ok() && table.index(name).is_err();
+    let cut = constraint.floor_char_boundary(NAME_BYTES_MAX - 8);
+    // Ends, since the database has finitely many names.
+    let numbered = (1_u32..).map(|number| format!("{}{number}", &constraint[..cut]));
+    std::iter::once(constraint.to_owned()).chain(numbered).find(is_free).unwrap_or_default()
+}
+
+fn find(store: &Store, id: TableId) -> Result<Arc<Table>> {
+    let table = store.tables().into_iter().find(|table| table.id() == id);
+    table.ok_or_else(|| Error::UnknownTable { table: format!("with id {}", id.0) })
+}
+
+/// Connects the tables of a database that is being opened.
+///
+/// # Errors
+/// [`Error::InvalidDefinition`] if an index is missing.
+pub(crate) fn connect_all(
+    tables: &BTreeMap<TableId, Arc<Table>>,
+    keys: BTreeMap<TableId, Vec<ForeignKeyDef>>,
+) -> Result<()> {
+    for (child, definition) in
+        keys.iter().flat_map(|(id, keys)| keys.iter().map(move |key| (id, key)))
+    {
+        let parent = definition.referenced.unwrap_or(*child);
+        if let (Some(child), Some(parent)) = (tables.get(child), tables.get(&parent)) {
+            connect(&Arc::new(ForeignKey::new(definition.clone(), child, parent)?));
+        }
+    }
+    Ok(())
+}
+
+/// What goes with tables that are dropped.
+#[derive(Default)]
+struct Dropped {
+    tables: Vec<Arc<Table>>,
+    /// Foreign keys of other tables that refer to them.
+    cut: Vec<Arc<ForeignKey>>,
+    /// Indexes that were there for these.
+    indexes: Vec<(Arc<Table>, Arc<TableIndex>)>,
+}
+
+impl Store {
+    /// Drops tables together and, once nobody reads them any more, their pools; with `cascade`
+    /// also the foreign keys of other tables that refer to them.
+    ///
+    /// # Errors
+    /// [`Error::UnknownTable`]; [`Error::DependentObjects`] if there are such foreign keys;
+    /// [`Error::ReadOnly`], I/O.
+    pub fn drop_tables(&self, names: &[&str], cascade: bool) -> Result<()> {
+        self.require_writable()?;
+        self.record_with(
+            || {
+                let mut dropped = Dropped::default();
+                for name in names {
+                    let table = self.table(name)?;
+                    if !dropped.tables.iter().any(|other| other.id() == table.id()) {
+                        dropped.tables.push(table);
+                    }
+                }
+                let records = dropped.records(cascade)?;
+                Ok((records, dropped))
+            },
+            |dropped| {
+                dropped.cut.iter().for_each(disconnect);
+                for (child, index) in &dropped.indexes {
+                    child.table_indexes().remove(index);
+                }
+                for table in &dropped.tables {
+                    let links = table.links().lists();
+                    links.outgoing.iter().chain(&links.incoming).for_each(disconnect);
+                    self.unlist(table);
+                    table.drop_loads();
+                }
+            },
+        )
+    }
+}
+
+impl Dropped {
+    /// Finds the foreign keys that go, too, and returns what is to be recorded.
+    fn records(&mut self, cascade: bool) -> Result<Vec<Record>> {
+        let mut reasons = Vec::new();
+        for table in &self.tables {
+            for key in &table.links().lists().incoming {
+                let Some(child) = key.child() else {
+                    continue;
+                };
+                if self.tables.iter().any(|dropped| dropped.id() == child.id()) {
+                    continue;
+                }
+                let (constraint, name) = (&key.definition().name, &table.definition().name);
+                reasons.push(format!(
+                    "constraint {constraint} on table {} depends on table {name}",
+                    child.definition().name
+                ));
+                self.cut.push(Arc::clone(key));
+            }
+        }
+        if !cascade && !reasons.is_empty() {
+            let names: Vec<&str> =
+                self.tables.iter().map(|table| table.definition().name.as_str()).collect();
+            return Err(Error::DependentObjects {
+                what: format!("table {}", names.join(", ")),
+                reasons,
+            });
+        }
+        let children: BTreeMap<TableId, Arc<Table>> = self
+            .cut
+            .iter()
+            .filter_map(|key| key.child())
+            .map(|child| (child.id(), child))
+            .collect();
+        let mut records = Vec::new();
+        for (table, child) in children {
+            let mut left = child.links().lists().outgoing.clone();
+            left.retain(|key| !self.cut.iter().any(|cut| Arc::ptr_eq(cut, key)));
+            let keys = left.iter().map(|key| key.definition().clone()).collect();
+            records.push(Record::ForeignKeys { table, keys });
+            for index in child.indexes() {
+                let is_own = index.definition().origin == IndexOrigin::ForeignKey;
+                let is_needed = left.iter().any(|key| Arc::ptr_eq(key.child_index(), &index));
+                if is_own && !is_needed {
+                    let name = index.definition().name.clone();
+                    records.push(Record::IndexDropped { table, name });
+                    self.indexes.push((Arc::clone(&child), index));
+                }
+            }
+        }
+        let dropped = self.tables.iter().map(|table| Record::TableDropped { table: table.id() });
+        records.extend(dropped);
+        Ok(records)
+    }
+}
