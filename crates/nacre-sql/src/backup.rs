@@ -39,7 +39,10 @@ pub(crate) fn parse_backup(sql: &str) -> Result<Option<PathBuf>> {
 
 fn target(parser: &mut Parser<'_>) -> std::result::Result<PathBuf, ParserError> {
     parser.expect_keywords(&[Keyword::DATABASE, Keyword::TO])?;
-    let directory = parser.parse_literal_string()?;
+    let named = parser.next_token();
+    let Token::SingleQuotedString(directory) = named.token else {
+        return parser.expected("a directory in quotes", named);
+    };
     let _ = parser.consume_token(&Token::SemiColon);
     let end = parser.peek_token();
     match end.token {

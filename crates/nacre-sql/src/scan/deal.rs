@@ -31,6 +31,16 @@ pub(super) struct Morsel {
     pub(super) rows: Range<usize>,
 }
 
+impl Morsel {
+    /// Returns the chunk that it is of, if that is frozen.
+    pub(super) fn frozen(&self) -> Option<&Chunk> {
+        match &self.source {
+            Source::Frozen(chunk) => Some(chunk),
+            Source::Hot(_) => None,
+        }
+    }
+}
+
 impl Source {
     fn rows(&self) -> usize {
         match self {

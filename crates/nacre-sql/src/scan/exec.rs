@@ -32,9 +32,9 @@ use nacre_column::ColumnType;
 use nacre_store::{Chunk, HotChunkRef, TableSnapshot};
 
 use super::array::external;
-use super::deal::{self, Morsel};
+use super::deal::{self, Morsel, Source};
 use super::filter::Filters;
-use super::pruning::prune;
+use super::pruning::may_pass;
 use super::reads::Reads;
 use super::statistics::{column_statistics, value_bytes};
 use super::stream::ScanStream;
@@ -116,8 +116,9 @@ impl TableScanExec {
             return Ok(Arc::clone(chunks));
         }
         let all = self.snapshot.chunks().map_err(external)?;
-        let kept: Arc<[Chunk]> =
-            prune(&all, &self.table_schema, &self.column_types(), &self.filters)?.into();
+        let may_pass = may_pass(&all, &self.table_schema, &self.column_types(), &self.filters)?;
+        let kept = all.iter().zip(may_pass).filter(|(_, may_pass)| *may_pass);
+        let kept: Arc<[Chunk]> = kept.map(|(chunk, _)| chunk.clone()).collect();
         Ok(Arc::clone(self.chunks.get_or_init(|| kept)))
     }
 
@@ -130,16 +131,24 @@ impl TableScanExec {
         self.properties.partitioning.partition_count()
     }
 
-    /// Returns the morsels of `partition`.
+    /// Returns the morsels of `partition`. They are dealt before dynamic filters rule any out: what
+    /// those say changes between the calls for two partitions, the shares must not.
     fn morsels(&self, partition: usize) -> Result<Vec<Morsel>> {
         let chunks = self.chunks()?;
-        let chunks = if self.dynamic_filters.is_empty() {
-            chunks
-        } else {
-            prune(&chunks, &self.table_schema, &self.column_types(), &self.dynamic_filters)?.into()
-        };
         let hot = self.snapshot.hot_chunks();
-        Ok(deal::morsels(&chunks, hot, self.partitions(), partition))
+        let dealt = deal::morsels(&chunks, hot, self.partitions(), partition);
+        if self.dynamic_filters.is_empty() {
+            return Ok(dealt);
+        }
+        let frozen: Vec<Chunk> = dealt.iter().filter_map(Morsel::frozen).cloned().collect();
+        let filters = &self.dynamic_filters;
+        let mut may_pass =
+            may_pass(&frozen, &self.table_schema, &self.column_types(), filters)?.into_iter();
+        let mut is_kept = |morsel: &Morsel| match morsel.source {
+            Source::Frozen(_) => may_pass.next().unwrap_or(true),
+            Source::Hot(_) => true,
+        };
+        Ok(dealt.into_iter().filter(|morsel| is_kept(morsel)).collect())
     }
 
     fn estimated_rows(&self) -> Result<Precision<usize>> {
@@ -327,5 +336,68 @@ impl ExecutionPlan for TableScanExec {
         let scan = self.with(|scan| scan.dynamic_filters.extend(filters));
         Ok(FilterPushdownPropagation::with_parent_pushdown_result(answers)
             .with_updated_node(Arc::new(scan) as Arc<dyn ExecutionPlan>))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::logical_expr::Operator;
+    use datafusion::physical_expr::expressions::{
+        BinaryExpr, Column, DynamicFilterPhysicalExpr, lit,
+    };
+    use nacre_store::{
+        ColumnDef, IsolationLevel, OpenOptions, Store, Table, TableSchema, ValueRef,
+    };
+
+    use super::*;
+    use crate::types::arrow_schema;
+
+    fn insert(store: &Store, table: &Arc<Table>, value: i64) {
+        let mut transaction = store.begin(IsolationLevel::RepeatableRead);
+        transaction.insert(table, &[ValueRef::Int(value)]).unwrap();
+        transaction.commit().unwrap();
+    }
+
+    /// A frozen chunk with the value 1 and a hot one with the value 2.
+    fn store() -> (Store, Arc<Table>) {
+        let store = Store::open(OpenOptions::default()).unwrap();
+        let column = ColumnDef {
+            name: "n".into(),
+            column_type: ColumnType::BigInt,
+            is_nullable: true,
+            replicas: None,
+        };
+        let schema = TableSchema {
+            name: "t".into(),
+            columns: vec![column],
+            primary_key: None,
+            primary_key_name: String::new(),
+            replicas: None,
+        };
+        let table = store.create_table(schema).unwrap();
+        insert(&store, &table, 1);
+        assert_eq!(store.checkpoint().unwrap().frozen_rows, 1);
+        insert(&store, &table, 2);
+        (store, table)
+    }
+
+    #[test]
+    fn shares_do_not_depend_on_what_dynamic_filters_say_by_then() {
+        let (store, table) = store();
+        let transaction = store.begin(IsolationLevel::RepeatableRead);
+        let snapshot = transaction.table_snapshot(&table);
+        let schema = arrow_schema(&table.schema());
+        let scan = TableScanExec::try_new(snapshot, schema, vec![0], vec![], None, 2).unwrap();
+        let column: Arc<dyn PhysicalExpr> = Arc::new(Column::new("n", 0));
+        let dynamic =
+            Arc::new(DynamicFilterPhysicalExpr::new(vec![Arc::clone(&column)], lit(true)));
+        let filter: Arc<dyn PhysicalExpr> = Arc::clone(&dynamic) as _;
+        let scan = scan.with(|scan| scan.dynamic_filters.push(filter));
+        let first = scan.morsels(0).unwrap();
+        assert!(matches!(first.as_slice(), [Morsel { source: Source::Frozen(_), .. }]));
+        dynamic.update(Arc::new(BinaryExpr::new(column, Operator::Gt, lit(1_i64)))).unwrap();
+        let second = scan.morsels(1).unwrap();
+        assert!(matches!(second.as_slice(), [Morsel { source: Source::Hot(_), .. }]));
+        assert!(scan.morsels(0).unwrap().is_empty());
     }
 }

@@ -27,13 +27,13 @@ struct ChunkStatistics<'a> {
     chunks: &'a [Chunk],
 }
 
-/// Returns the chunks in which a row may pass all of `filters` (over the table's columns).
-pub(super) fn prune(
+/// Returns for each chunk whether a row of it may pass all of `filters` (over the table's columns).
+pub(super) fn may_pass(
     chunks: &[Chunk],
     schema: &SchemaRef,
     column_types: &[ColumnType],
     filters: &[Arc<dyn PhysicalExpr>],
-) -> Result<Vec<Chunk>> {
+) -> Result<Vec<bool>> {
     let (mut restrictions, mut others) = (Vec::new(), Vec::new());
     for filter in filters {
         match restriction(filter, column_types) {
@@ -41,24 +41,24 @@ pub(super) fn prune(
             None => others.push(Arc::clone(filter)),
         }
     }
-    let may_pass = |chunk: &&Chunk| {
+    let is_within = |chunk: &Chunk| {
         restrictions.iter().all(|(column, restriction)| may_match(chunk.sma(*column), restriction))
     };
-    let chunks: Vec<Chunk> = chunks.iter().filter(may_pass).cloned().collect();
-    if others.is_empty() || chunks.is_empty() {
-        return Ok(chunks);
+    let within: Vec<bool> = chunks.iter().map(is_within).collect();
+    if others.is_empty() || !within.contains(&true) {
+        return Ok(within);
     }
     let builder = PruningPredicateBuilder::new().with_file_schema(Arc::clone(schema));
     // A filter that the rules cannot read skips nothing.
-    let Ok(pruning) = builder.try_build(conjunction(others)) else { return Ok(chunks) };
-    let statistics = ChunkStatistics {
-        schema: Arc::clone(schema),
-        column_count: column_types.len(),
-        chunks: &chunks,
-    };
+    let Ok(pruning) = builder.try_build(conjunction(others)) else { return Ok(within) };
+    let statistics =
+        ChunkStatistics { schema: Arc::clone(schema), column_count: column_types.len(), chunks };
     let may_match = pruning.prune(&statistics)?;
-    let kept = chunks.iter().zip(may_match).filter(|(_, may_match)| *may_match);
-    Ok(kept.map(|(chunk, _)| chunk.clone()).collect())
+    Ok(within
+        .into_iter()
+        .zip(may_match)
+        .map(|(is_within, may_match)| is_within && may_match)
+        .collect())
 }
 
 impl ChunkStatistics<'_> {
