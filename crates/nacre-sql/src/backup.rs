@@ -2,16 +2,15 @@
 
 use std::path::PathBuf;
 
-use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 use nacre_store::Store;
 
-use crate::checkpoint::may_begin_with;
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_datafusion::from_parser;
 use crate::from_store::from_store;
+use crate::own_syntax;
 
 /// Returns where a backup is to be written if `sql` is that statement, which the parser of the
 /// front end does not know.
@@ -19,21 +18,9 @@ use crate::from_store::from_store;
 /// # Errors
 /// `Syntax` with the place.
 pub(crate) fn parse_backup(sql: &str) -> Result<Option<PathBuf>> {
-    if !may_begin_with(sql, "backup") {
-        return Ok(None);
-    }
-    let dialect = PostgreSqlDialect {};
-    let mut parser =
-        Parser::new(&dialect).try_with_sql(sql).map_err(|error| from_parser(&error))?;
-    let is_named = match parser.next_token().token {
-        Token::Word(word) => {
-            word.quote_style.is_none() && word.value.eq_ignore_ascii_case("backup")
-        }
-        _ => false,
-    };
-    match is_named {
-        true => target(&mut parser).map(Some).map_err(|error| from_parser(&error)),
-        false => Ok(None),
+    match own_syntax::begin(sql, &["backup"])? {
+        Some(mut parser) => target(&mut parser).map(Some).map_err(|error| from_parser(&error)),
+        None => Ok(None),
     }
 }
 
@@ -43,12 +30,8 @@ fn target(parser: &mut Parser<'_>) -> std::result::Result<PathBuf, ParserError> 
     let Token::SingleQuotedString(directory) = named.token else {
         return parser.expected("a directory in quotes", named);
     };
-    let _ = parser.consume_token(&Token::SemiColon);
-    let end = parser.peek_token();
-    match end.token {
-        Token::EOF => Ok(PathBuf::from(directory)),
-        _ => parser.expected("end of statement", end),
-    }
+    own_syntax::end(parser)?;
+    Ok(PathBuf::from(directory))
 }
 
 /// Writes the backup on a thread that may wait for a device.

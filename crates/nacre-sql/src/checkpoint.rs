@@ -2,14 +2,12 @@
 //!
 //! Nothing that a query can see changes, so it may stand in a transaction block.
 
-use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
-use datafusion::sql::sqlparser::parser::Parser;
-use datafusion::sql::sqlparser::tokenizer::Token;
 use nacre_store::Store;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_datafusion::from_parser;
 use crate::from_store::from_store;
+use crate::own_syntax;
 
 /// MiB by which the redo log grows before it is truncated unasked; 0 turns that off.
 const CHECKPOINT_MIB_VARIABLE: &str = "NACRE_CHECKPOINT_MIB";
@@ -19,35 +17,10 @@ const CHECKPOINT_MIB_VARIABLE: &str = "NACRE_CHECKPOINT_MIB";
 /// # Errors
 /// `Syntax` with the place.
 pub(crate) fn is_checkpoint(sql: &str) -> Result<bool> {
-    if !may_begin_with(sql, "checkpoint") {
+    let Some(mut parser) = own_syntax::begin(sql, &["checkpoint"])? else {
         return Ok(false);
-    }
-    let dialect = PostgreSqlDialect {};
-    let mut parser =
-        Parser::new(&dialect).try_with_sql(sql).map_err(|error| from_parser(&error))?;
-    let is_named = match parser.next_token().token {
-        Token::Word(word) => {
-            word.quote_style.is_none() && word.value.eq_ignore_ascii_case("checkpoint")
-        }
-        _ => false,
     };
-    if !is_named {
-        return Ok(false);
-    }
-    let _ = parser.consume_token(&Token::SemiColon);
-    let end = parser.peek_token();
-    match end.token {
-        Token::EOF => Ok(true),
-        _ => parser.expected("end of statement", end).map_err(|error| from_parser(&error)),
-    }
-}
-
-/// Whether the first word of `sql` may be `word`, which comments may stand before; looks at no more
-/// than that, so that long statements are not taken apart for it.
-pub(crate) fn may_begin_with(sql: &str, word: &str) -> bool {
-    let start = sql.trim_start();
-    let first = start.get(..word.len());
-    start.starts_with(['-', '/']) || first.is_some_and(|first| first.eq_ignore_ascii_case(word))
+    own_syntax::end(&mut parser).map(|()| true).map_err(|error| from_parser(&error))
 }
 
 /// Runs the statement on a thread that may wait for a device.

@@ -31,6 +31,7 @@ mod from_store;
 mod indexes;
 mod maintain;
 mod names;
+mod own_syntax;
 mod planner;
 mod prepared;
 mod progress;

@@ -5,7 +5,6 @@
 //! and that its formats hold the types of the columns it is for.
 
 use datafusion::sql::sqlparser::ast::{Expr, ObjectName, SqlOption, Value};
-use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
@@ -16,6 +15,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::from_datafusion::from_parser;
 use crate::from_store::from_store;
 use crate::names::{fold, table_name};
+use crate::own_syntax;
 
 /// The only option of a table or column.
 const REPLICAS: &str = "replicas";
@@ -36,12 +36,9 @@ pub(crate) struct AlterReplicas {
 /// # Errors
 /// `Syntax` with the place, or [`Error::invalid_parameter`].
 pub(crate) fn parse_alter(sql: &str) -> Result<Option<AlterReplicas>> {
-    let dialect = PostgreSqlDialect {};
-    let mut parser =
-        Parser::new(&dialect).try_with_sql(sql).map_err(|error| from_parser(&error))?;
-    if !parser.parse_keywords(&[Keyword::ALTER, Keyword::TABLE]) {
+    let Some(mut parser) = own_syntax::begin(sql, &["alter", "table"])? else {
         return Ok(None);
-    }
+    };
     alter(&mut parser).map_err(|error| from_parser(&error))?.transpose()
 }
 

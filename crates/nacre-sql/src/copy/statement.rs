@@ -11,6 +11,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use crate::error::{Error, Position, Result};
 use crate::from_datafusion::from_parser;
 use crate::names::fold;
+use crate::own_syntax;
 
 /// What is copied.
 #[derive(Debug)]
@@ -87,12 +88,9 @@ impl CopyStatement {
 /// # Errors
 /// `Syntax` with the place, or `NotSupported`.
 pub(crate) fn parse_copy(sql: &str) -> Result<Option<CopyStatement>> {
-    let dialect = PostgreSqlDialect {};
-    let mut parser =
-        Parser::new(&dialect).try_with_sql(sql).map_err(|error| from_parser(&error))?;
-    if !parser.parse_keyword(Keyword::COPY) {
+    let Some(mut parser) = own_syntax::begin(sql, &["copy"])? else {
         return Ok(None);
-    }
+    };
     match copy(&mut parser) {
         Ok(statement) => statement.map(Some),
         Err(error) => Err(from_parser(&error)),

@@ -314,7 +314,7 @@ fn check_length(value: &[u8]) -> Result<()> {
     Ok(())
 }
 
-fn is_number(target: ColumnType) -> bool {
+pub(super) fn is_number(target: ColumnType) -> bool {
     matches!(
         target,
         ColumnType::SmallInt

@@ -31,15 +31,7 @@ pub(crate) enum Cell {
 impl Cell {
     /// Returns the cell for an expression that is a literal for a column of type `target`.
     pub(crate) fn literal(expr: &Expr, target: ColumnType) -> Option<Self> {
-        let is_number = matches!(
-            target,
-            ColumnType::SmallInt
-                | ColumnType::Integer
-                | ColumnType::BigInt
-                | ColumnType::Decimal { .. }
-                | ColumnType::Real
-                | ColumnType::Double
-        );
+        let is_number = assign::is_number(target);
         match expr {
             Expr::Value(value) => match &value.value {
                 Value::Null => Some(Self::Null),
