@@ -143,8 +143,8 @@ impl Store {
         // Who wrote the table and looked before it was closed has a place among the commits by
         // now, or one among the loads; a commit behind them waits until they are seen.
         self.behind_loads(|| {
-            let order = |_| Ok((NOBODY, Change::Load(Arc::clone(table)), ()));
-            self.all_transactions().commit(order, |()| Ok(()))
+            let order = |_| Ok((NOBODY, Change::Load(Arc::clone(table)), None));
+            self.all_transactions().commit(None, order, |()| Ok(()))
         })?;
         match table.is_dropped() {
             true => Err(Error::UnknownTable { table: table.schema().name.clone() }),

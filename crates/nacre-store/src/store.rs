@@ -492,9 +492,9 @@ impl Store {
         let order = |ts| {
             load.set_visible_from(ts);
             table.add_load(Arc::clone(load));
-            Ok((NOBODY, Change::Load(Arc::clone(table)), ()))
+            Ok((NOBODY, Change::Load(Arc::clone(table)), None))
         };
-        self.shared.transactions.commit(order, |()| Ok(())).map(|_| ())
+        self.shared.transactions.commit(None, order, |()| Ok(())).map(|_| ())
     }
 
     /// Publishes durable rows of hot chunks as a load, and calls `switch`, which makes the chunks

@@ -41,6 +41,13 @@ impl Queue {
         self.events.push(event);
     }
 
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        self.events.clear();
+        self.checked = 0;
+        self.is_marked = false;
+    }
+
     /// Whether all was checked.
     #[inline]
     pub(crate) fn is_settled(&self) -> bool {

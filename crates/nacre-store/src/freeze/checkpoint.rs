@@ -154,8 +154,8 @@ impl Store {
         let reader = self.begin(IsolationLevel::RepeatableRead);
         let snapshot = reader.snapshot();
         let order = |group: &RedoBuffer| {
-            let order = |ts| Ok((NOBODY, Change::Nothing, log.append(ts, group)?));
-            self.all_transactions().commit(order, |lsn| log.persist(lsn)).map(|_| ())
+            let order = |ts| Ok((NOBODY, Change::Nothing, Some(log.append(ts, group)?)));
+            self.all_transactions().commit(None, order, |lsn| log.persist(lsn)).map(|_| ())
         };
         let mut writer = HotWriter::new(Some(snapshot.start()), order);
         for table in self.tables() {

@@ -12,10 +12,11 @@
 //!    gets an error at once. Nobody waits for another transaction, so there is no deadlock.
 //! 3. Timestamps are published in order: who sees a commit sees all earlier ones.
 //! # Concurrency
-//! Lock order: commit, active, recent; each of them before the latch of a chunk.
+//! Lock order: commit, recent; each of them before the latch of a chunk.
 //! # Source
 //! [Muehlbauer16 chapter 2]
 
+mod active;
 mod read;
 mod scan;
 mod scratch;

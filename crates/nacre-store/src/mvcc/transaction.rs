@@ -17,7 +17,7 @@ use crate::index::{Rows, TableIndex, check_frozen, check_rows, insert_entries};
 use crate::manifest::LoadId;
 use crate::mvcc::scratch::Scratch;
 use crate::mvcc::transactions::Change;
-use crate::mvcc::undo::{TouchedChunk, UNDO_RECORD_BYTES, UndoBuffer, Writes};
+use crate::mvcc::undo::{TouchedChunk, UNDO_RECORD_BYTES, Writes};
 use crate::mvcc::validation::Validator;
 use crate::mvcc::{IsolationLevel, Snapshot};
 use crate::predicate_log::{ColumnSet, Predicate, PredicateLog, ValidationLevel};
@@ -34,11 +34,12 @@ pub struct Transaction {
     store: Store,
     level: IsolationLevel,
     snapshot: Snapshot,
+    /// Where it is noted that the transaction is active.
+    slot: usize,
     /// Drawn with the first change.
     stamp: Option<u32>,
-    undo: UndoBuffer,
-    /// Redo records and reads, in memory that goes to the next transaction.
-    scratch: Scratch,
+    /// What it changed and read, in memory that goes to the next transaction; there until it ends.
+    scratch: Option<Box<Scratch>>,
     /// Whether commit waits until it is durable.
     is_synchronous: bool,
     /// How closely what was read is compared with what others wrote.
@@ -46,8 +47,6 @@ pub struct Transaction {
     /// Memory that the changes take.
     bytes: u64,
     has_ended: bool,
-    /// Foreign keys that are still to be checked.
-    queue: Queue,
 }
 
 /// A moment of a transaction that it can be rolled back to.
@@ -61,19 +60,18 @@ pub struct Savepoint {
 
 impl Transaction {
     pub(crate) fn new(store: &Store, level: IsolationLevel) -> Self {
-        let (snapshot, scratch) = store.all_transactions().begin(level);
+        let (slot, snapshot) = store.all_transactions().begin(level);
         Self {
             store: store.clone(),
             level,
             snapshot,
+            slot,
             stamp: None,
-            undo: UndoBuffer::default(),
-            scratch,
+            scratch: Some(Scratch::take()),
             is_synchronous: true,
             validation: ValidationLevel::default(),
             bytes: 0,
             has_ended: false,
-            queue: Queue::default(),
         }
     }
 
@@ -89,7 +87,7 @@ impl Transaction {
 
     /// Whether it has changed anything.
     pub fn has_writes(&self) -> bool {
-        !self.undo.is_empty()
+        self.scratch.as_ref().is_some_and(|scratch| !scratch.undo.is_empty())
     }
 
     /// Sets whether commit returns only when the changes are durable, as it does unless set. If
@@ -108,7 +106,7 @@ impl Transaction {
     /// at the other levels.
     pub fn refresh(&mut self) {
         if self.level == IsolationLevel::ReadCommitted && !self.has_ended {
-            self.snapshot = self.store.all_transactions().refresh(self.snapshot);
+            self.snapshot = self.store.all_transactions().refresh(self.slot, self.snapshot);
         }
     }
 
@@ -116,18 +114,18 @@ impl Transaction {
     /// scan of its [`Transaction::table_snapshot`].
     pub fn log_predicate(&mut self, table: &Arc<Table>, predicate: Predicate) {
         if self.logs_reads() {
-            self.scratch.reads.log(table.id(), predicate);
+            room(&mut self.scratch).reads.log(table.id(), predicate);
         }
     }
 
     /// Returns the log of what was read, if the transaction keeps one.
     pub fn predicate_log(&mut self) -> Option<&mut PredicateLog> {
-        self.logs_reads().then_some(&mut self.scratch.reads)
+        self.logs_reads().then(|| &mut room(&mut self.scratch).reads)
     }
 
     /// Returns what is to be checked of foreign keys.
     pub(crate) fn queue(&mut self) -> &mut Queue {
-        &mut self.queue
+        &mut room(&mut self.scratch).queue
     }
 
     fn logs_reads(&self) -> bool {
@@ -168,11 +166,12 @@ impl Transaction {
         if table.may_have_frozen()
             && let Err(error) = check_frozen(table, fitted, self.snapshot)
         {
-            self.undo.undo_to(self.undo.len() - 1);
+            let undo = &mut room(&mut self.scratch).undo;
+            undo.undo_to(undo.len() - 1);
             return Err(error);
         }
         if self.store.is_durable() {
-            self.scratch.redo.insert(table.id(), id, fitted);
+            room(&mut self.scratch).redo.insert(table.id(), id, fitted);
         }
         self.count_bytes(bytes)?;
         Ok(id)
@@ -186,7 +185,7 @@ impl Transaction {
         stamp: u32,
     ) -> Result<RowId> {
         let snapshot = self.snapshot;
-        let undo = &mut self.undo;
+        let Scratch { undo, key, .. } = room(&mut self.scratch);
         let indexes = table.table_indexes().hold();
         let check =
             |index: &TableIndex, rows: Rows<'_>| check_rows(table, index, values, rows, snapshot);
@@ -197,8 +196,8 @@ impl Transaction {
                 id
             })
         };
-        self.scratch.key.clear();
-        insert_entries(&indexes, values, &mut self.scratch.key, &check, &mut insert)
+        key.clear();
+        insert_entries(&indexes, values, key, &check, &mut insert)
     }
 
     /// As [`Transaction::update`], without foreign keys.
@@ -231,7 +230,7 @@ impl Transaction {
             drop(indexes);
             return self.move_row(table, row, fitted);
         }
-        let (snapshot, undo) = (self.snapshot, &mut self.undo);
+        let (snapshot, undo) = (self.snapshot, &mut room(&mut self.scratch).undo);
         let updated = table.hot().with(chunk, |chunk| {
             chunk.update(offset, (snapshot, stamp), fitted)?;
             if !fitted.is_empty() {
@@ -247,7 +246,7 @@ impl Transaction {
             Ok(()) if fitted.is_empty() => {}
             Ok(()) => {
                 if self.store.is_durable() {
-                    self.scratch.redo.update(table.id(), row, fitted);
+                    room(&mut self.scratch).redo.update(table.id(), row, fitted);
                 }
                 self.count_bytes(bytes)?;
             }
@@ -284,7 +283,7 @@ impl Transaction {
     /// As [`Transaction::delete`], without foreign keys.
     pub(crate) fn delete_row(&mut self, table: &Arc<Table>, row: RowId) -> Result<()> {
         let stamp = self.prepare_write(table)?;
-        let (snapshot, undo) = (self.snapshot, &mut self.undo);
+        let (snapshot, undo) = (self.snapshot, &mut room(&mut self.scratch).undo);
         let deleted = match row.place() {
             RowPlace::Hot { chunk, offset } => {
                 let deleted = table.hot().with(chunk, |chunk| {
@@ -313,7 +312,7 @@ impl Transaction {
         };
         deleted.map_err(|problem| self.write_error(problem, table, row))?;
         if self.store.is_durable() {
-            self.scratch.redo.delete(table.id(), row);
+            room(&mut self.scratch).redo.delete(table.id(), row);
         }
         self.count_bytes(VERSION_BYTES + UNDO_RECORD_BYTES)
     }
@@ -335,22 +334,28 @@ impl Transaction {
         table.check_columns(columns)?;
         if self.logs_reads() {
             let read = columns.iter().copied().collect();
-            self.scratch.reads.log_row(table.id(), row, &read);
+            room(&mut self.scratch).reads.log_row(table.id(), row, &read);
         }
         table.read_at(row, self.snapshot, columns, with)
     }
 
     /// Returns a moment that [`Transaction::rollback_to`] goes back to.
     pub fn savepoint(&mut self) -> Savepoint {
-        let (redo_bytes, queue) = (self.scratch.redo.position(), self.queue.mark());
-        Savepoint { changes: self.undo.len(), redo_bytes, bytes: self.bytes, queue }
+        let (redo_bytes, queue) =
+            (room(&mut self.scratch).redo.position(), room(&mut self.scratch).queue.mark());
+        Savepoint {
+            changes: room(&mut self.scratch).undo.len(),
+            redo_bytes,
+            bytes: self.bytes,
+            queue,
+        }
     }
 
     /// Takes back all changes since `savepoint`; later savepoints are gone.
     pub fn rollback_to(&mut self, savepoint: Savepoint) {
-        self.undo.undo_to(savepoint.changes);
-        self.scratch.redo.truncate(savepoint.redo_bytes);
-        self.queue.back_to(savepoint.queue);
+        room(&mut self.scratch).undo.undo_to(savepoint.changes);
+        room(&mut self.scratch).redo.truncate(savepoint.redo_bytes);
+        room(&mut self.scratch).queue.back_to(savepoint.queue);
         self.bytes = savepoint.bytes.min(self.bytes);
     }
 
@@ -367,7 +372,7 @@ impl Transaction {
     pub fn commit(mut self) -> Result<CommitTs> {
         self.require_open()?;
         self.check_constraints()?;
-        let ts = match self.stamp.filter(|_| !self.undo.is_empty()) {
+        let ts = match self.stamp.filter(|_| !room(&mut self.scratch).undo.is_empty()) {
             None => self.snapshot.start,
             Some(stamp) => self.commit_writes(stamp)?,
         };
@@ -382,8 +387,9 @@ impl Transaction {
 
     fn commit_writes(&mut self, stamp: u32) -> Result<CommitTs> {
         let log = self.store.redo_log()?;
-        let (undo, redo) = (&mut self.undo, &self.scratch.redo);
-        let (reads, snapshot, level) = (&self.scratch.reads, self.snapshot, self.validation);
+        let Scratch { undo, redo, reads, .. } = room(&mut self.scratch);
+        let (snapshot, level, is_synchronous) =
+            (self.snapshot, self.validation, self.is_synchronous);
         let transactions = self.store.all_transactions();
         let mut end = None;
         let order = |ts| {
@@ -400,21 +406,20 @@ impl Transaction {
             let lsn = log.map(|log| log.append(ts, redo)).transpose()?;
             end = lsn;
             let undo = std::mem::take(undo);
-            Ok((snapshot.tx, Change::Writes(Writes { undo, stamp }), lsn))
+            let waits = log.zip(lsn).filter(|_| is_synchronous);
+            Ok((snapshot.tx, Change::Writes(Writes { undo, stamp }), waits))
         };
-        let is_synchronous = self.is_synchronous;
-        let outcome = transactions.commit(order, |lsn| match (log, lsn) {
-            (Some(log), Some(lsn)) if is_synchronous => log.persist(lsn),
-            _ => Ok(()),
-        });
+        let outcome = transactions.commit(Some(self.slot), order, |(log, lsn)| log.persist(lsn));
         if !is_synchronous || end.is_some_and(|end| self.store.pace().wakes(end)) {
             self.store.wake();
         }
-        if self.undo.is_empty() {
+        if room(&mut self.scratch).undo.is_empty() {
             // The stamp went with the versions.
             self.stamp = None;
         }
-        outcome
+        let (ts, spare) = outcome?;
+        room(&mut self.scratch).undo.take_memory(spare);
+        Ok(ts)
     }
 
     /// Takes back what is not committed and leaves the list of active transactions.
@@ -422,12 +427,19 @@ impl Transaction {
         if std::mem::replace(&mut self.has_ended, true) {
             return;
         }
-        self.undo.undo_to(0);
         let transactions = self.store.all_transactions();
+        let mut scratch = self.scratch.take();
+        if let Some(scratch) = &mut scratch {
+            scratch.undo.undo_to(0);
+        }
         if let Some(stamp) = self.stamp.take() {
             transactions.stamps().give_back(stamp);
         }
-        transactions.end(self.snapshot, std::mem::take(&mut self.scratch));
+        let spare = transactions.end(self.slot);
+        if let Some(mut scratch) = scratch {
+            scratch.undo.take_memory(spare);
+            scratch.give_back();
+        }
     }
 
     /// Deletes a row and inserts it with changes elsewhere.
@@ -482,7 +494,7 @@ impl Transaction {
 
     /// Returns what is seen, and room for a key.
     pub(crate) fn view_and_key(&mut self) -> (Snapshot, &mut Vec<u8>) {
-        (self.snapshot, &mut self.scratch.key)
+        (self.snapshot, &mut room(&mut self.scratch).key)
     }
 
     pub(crate) fn require_open(&self) -> Result<()> {
@@ -493,7 +505,7 @@ impl Transaction {
     fn write_error(&mut self, problem: WriteProblem, table: &Table, row: RowId) -> Error {
         if matches!(problem, WriteProblem::Missing) && self.logs_reads() {
             // Who is told that a row does not exist has read that.
-            self.scratch.reads.log_row(table.id(), row, &ColumnSet::default());
+            room(&mut self.scratch).reads.log_row(table.id(), row, &ColumnSet::default());
         }
         write_error(problem, table, row)
     }
@@ -508,6 +520,12 @@ impl Transaction {
         self.end();
         Err(Error::TransactionTooLarge { bytes_max })
     }
+}
+
+/// Returns the buffers of a transaction, which are there until it ends.
+#[inline]
+fn room(scratch: &mut Option<Box<Scratch>>) -> &mut Scratch {
+    scratch.get_or_insert_default()
 }
 
 impl Drop for Transaction {

@@ -1,9 +1,11 @@
 //! All transactions of a database: who is active, what committed of late, and the clock.
 //!
 //! # Invariants
-//! 1. `clock` is the timestamp of the last commit that new snapshots see. It is read for a start
-//!    and the start noted under one lock, so no version is dropped that a new snapshot needs.
-//! 2. `recent` is in commit order and holds every commit that an active snapshot does not see.
+//! 1. `clock` is the timestamp of the last commit that new snapshots see. Who decides what nobody
+//!    needs any more reads it first and then who is active (`active.rs`), so no version is dropped
+//!    that a new snapshot needs.
+//! 2. `recent` is in commit order and holds every commit that an active snapshot does not see. One
+//!    that all see when it becomes visible never gets there: its versions go at once.
 //! 3. A commit is ordered under the lock: it gets its timestamp and is validated against all before
 //!    it. It settles, that is becomes durable, outside of it, so that several can do so together,
 //!    and is visible after that. When a commit has settled, all before it have.
@@ -14,15 +16,15 @@
 //! long reader does not make chains grow.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::hot::HotChunk;
-use crate::id::{CommitTs, TX_ID_FIRST, TxId};
-use crate::mvcc::scratch::{Scratch, Spares};
-use crate::mvcc::undo::Writes;
+use crate::id::{CommitTs, TxId};
+use crate::mvcc::active::{Active, ActiveInfo};
+use crate::mvcc::undo::{UndoBuffer, Writes};
 use crate::mvcc::{IsolationLevel, Snapshot, Stamps};
 use crate::table::Table;
 
@@ -49,33 +51,6 @@ pub struct TransactionInfo {
     pub level: IsolationLevel,
     /// How long it has been running.
     pub age: Duration,
-}
-
-/// An active transaction.
-#[derive(Debug)]
-struct Active {
-    snapshot: Snapshot,
-    level: IsolationLevel,
-    began: Instant,
-}
-
-/// Active transactions in the order of their snapshots.
-#[derive(Debug)]
-struct ActiveList {
-    next_tx: u64,
-    list: VecDeque<Active>,
-    spares: Spares,
-}
-
-impl ActiveList {
-    fn position(&self, snapshot: Snapshot) -> Option<usize> {
-        let first = self.list.partition_point(|active| active.snapshot.start < snapshot.start);
-        let equal = self.list.range(first..);
-        let at = equal
-            .take_while(|active| active.snapshot.start == snapshot.start)
-            .position(|active| active.snapshot.tx == snapshot.tx)?;
-        Some(first + at)
-    }
 }
 
 /// A commit that some active snapshot may not see.
@@ -110,9 +85,11 @@ struct CommitOrder {
 pub(crate) struct Transactions {
     stamps: Arc<Stamps>,
     clock: AtomicU64,
-    active: Mutex<ActiveList>,
+    active: Active,
     commit: Mutex<CommitOrder>,
     recent: Mutex<VecDeque<Arc<Committed>>>,
+    /// How many there are in `recent`; written under its lock.
+    recent_count: AtomicUsize,
     retained: Mutex<VecDeque<Arc<HotChunk>>>,
     bytes_max: AtomicU64,
 }
@@ -122,13 +99,10 @@ impl Default for Transactions {
         Self {
             stamps: Arc::default(),
             clock: AtomicU64::new(0),
-            active: Mutex::new(ActiveList {
-                next_tx: TX_ID_FIRST,
-                list: VecDeque::new(),
-                spares: Spares::default(),
-            }),
+            active: Active::default(),
             commit: Mutex::default(),
             recent: Mutex::default(),
+            recent_count: AtomicUsize::new(0),
             retained: Mutex::default(),
             bytes_max: AtomicU64::new(TRANSACTION_BYTES_MAX),
         }
@@ -139,8 +113,7 @@ impl Transactions {
     /// Lets timestamps go on behind `last`, before there are transactions.
     pub(crate) fn resume(&self, last: CommitTs) {
         self.commit_order().last = last;
-        // ORDERING: as in `publish`.
-        self.clock.store(last.0, Ordering::Release);
+        self.clock.store(last.0, Ordering::SeqCst);
     }
 
     pub(crate) fn stamps(&self) -> &Arc<Stamps> {
@@ -158,34 +131,26 @@ impl Transactions {
         self.bytes_max.store(bytes_max, Ordering::Relaxed);
     }
 
-    /// Begins a transaction; returns also memory for it.
-    pub(crate) fn begin(&self, level: IsolationLevel) -> (Snapshot, Scratch) {
-        let began = Instant::now();
-        let mut active = self.active();
-        let snapshot = Snapshot { start: self.now(), tx: TxId(active.next_tx) };
-        active.next_tx += 1;
-        active.list.push_back(Active { snapshot, level, began });
-        (snapshot, active.spares.take())
+    /// Begins a transaction; returns also the slot that it is noted in.
+    #[inline]
+    pub(crate) fn begin(&self, level: IsolationLevel) -> (usize, Snapshot) {
+        self.active.begin(level, &self.clock)
     }
 
     /// Gives a transaction a new snapshot.
-    pub(crate) fn refresh(&self, old: Snapshot) -> Snapshot {
-        let mut active = self.active();
-        let snapshot = Snapshot { start: self.now(), tx: old.tx };
-        let position = active.position(old);
-        if let Some(entry) = position.and_then(|position| active.list.remove(position)) {
-            active.list.push_back(Active { snapshot, ..entry });
-        }
-        snapshot
+    pub(crate) fn refresh(&self, slot: usize, old: Snapshot) -> Snapshot {
+        self.active.refresh(slot, old, &self.clock)
     }
 
-    /// Commits: `order` gets the timestamp and refuses or says what changes and whose it is;
-    /// `settle` makes that and all before it durable.
+    /// Commits: `order` gets the timestamp and refuses or says what changes, whose it is, and what
+    /// has to settle; `settle` makes that and all before it durable. Nothing that has to settle
+    /// means that the commit is visible at once. `slot` is that of the transaction, if it is one.
     pub(crate) fn commit<T>(
         &self,
-        order: impl FnOnce(CommitTs) -> Result<(TxId, Change, T)>,
+        slot: Option<usize>,
+        order: impl FnOnce(CommitTs) -> Result<(TxId, Change, Option<T>)>,
         settle: impl FnOnce(T) -> Result<()>,
-    ) -> Result<CommitTs> {
+    ) -> Result<(CommitTs, Option<UndoBuffer>)> {
         let mut commit = self.commit_order();
         let ts = CommitTs(commit.last.0 + 1);
         let (tx, change, settled) = order(ts)?;
@@ -195,15 +160,27 @@ impl Transactions {
             Change::Load(_) | Change::Nothing => None,
         };
         commit.pending.push_back((ts, stamp));
+        let Some(settled) = settled else {
+            self.publish(&mut commit, ts);
+            if self.is_seen_by_all(ts, slot) {
+                drop(commit);
+                return Ok((ts, self.release(change)));
+            }
+            let committed = Arc::new(Committed { ts, tx, change });
+            self.push_recent(&committed);
+            drop(commit);
+            self.prune(&committed, slot);
+            return Ok((ts, None));
+        };
         let committed = Arc::new(Committed { ts, tx, change });
-        self.recent().push_back(Arc::clone(&committed));
+        self.push_recent(&committed);
         drop(commit);
         match settle(settled) {
-            Ok(()) => self.publish(ts),
+            Ok(()) => self.publish(&mut self.commit_order(), ts),
             Err(error) => self.withdraw(ts, error)?,
         }
-        self.prune(&committed);
-        Ok(ts)
+        self.prune(&committed, slot);
+        Ok((ts, None))
     }
 
     /// Returns the last commit that has its place, and what `with` returns at that moment.
@@ -219,23 +196,39 @@ impl Transactions {
 
     /// Returns the id below which no transaction is active, and that of the next one.
     pub(crate) fn active_ids(&self) -> (TxId, TxId) {
-        let active = self.active();
-        let oldest = active.list.iter().map(|one| one.snapshot.tx).min();
-        let next = TxId(active.next_tx);
-        (oldest.unwrap_or(next), next)
+        self.active.ids()
     }
 
     /// Makes all commits up to `ts` visible, in order.
-    fn publish(&self, ts: CommitTs) {
-        let mut commit = self.commit_order();
+    fn publish(&self, commit: &mut CommitOrder, ts: CommitTs) {
         while let Some(&(next, stamp)) = commit.pending.front().filter(|(next, _)| *next <= ts) {
             if let Some(stamp) = stamp {
                 self.stamps.commit(stamp, next);
             }
-            // ORDERING: pairs with the load in `now`; only the holder of the commit lock stores.
-            self.clock.store(next.0, Ordering::Release);
+            // ORDERING: sequentially consistent: who begins stores a slot and then reads the
+            // clock, and this is followed by looks at the slots; one of both sees the other.
+            self.clock.store(next.0, Ordering::SeqCst);
             commit.pending.pop_front();
         }
+    }
+
+    /// Whether all that are active, but for that of `slot`, see a commit that is visible.
+    fn is_seen_by_all(&self, ts: CommitTs, slot: Option<usize>) -> bool {
+        let mut is_seen = true;
+        self.active.each_start(slot, |start| is_seen &= start >= ts);
+        is_seen
+    }
+
+    fn push_recent(&self, committed: &Arc<Committed>) {
+        let mut recent = self.recent();
+        recent.push_back(Arc::clone(committed));
+        self.note_recent(&recent);
+    }
+
+    /// Notes how many recent commits there are.
+    fn note_recent(&self, recent: &VecDeque<Arc<Committed>>) {
+        // ORDERING: sequentially consistent; see `end`.
+        self.recent_count.store(recent.len(), Ordering::SeqCst);
     }
 
     /// Takes a commit back that could not be made durable, unless a later one took it along.
@@ -248,7 +241,9 @@ impl Transactions {
         let withdrawn = {
             let mut recent = self.recent();
             let position = recent.iter().position(|committed| committed.ts == ts);
-            position.and_then(|position| recent.remove(position))
+            let withdrawn = position.and_then(|position| recent.remove(position));
+            self.note_recent(&recent);
+            withdrawn
         };
         drop(commit);
         if let Some(Change::Writes(writes)) = withdrawn.as_ref().map(|one| &one.change) {
@@ -260,15 +255,15 @@ impl Transactions {
 
     /// Drops versions of the rows of a commit that a long reader keeps from being collected, but
     /// that it does not see.
-    fn prune(&self, committed: &Committed) {
+    fn prune(&self, committed: &Committed, slot: Option<usize>) {
         let Change::Writes(writes) = &committed.change else {
             return;
         };
-        let active = self.active();
+        // Before the starts: none that is missed lies before it.
         let now = self.now();
-        let others = active.list.iter().filter(|one| one.snapshot.tx != committed.tx);
-        let mut starts: Vec<CommitTs> = others.map(|one| one.snapshot.start).collect();
-        drop(active);
+        let mut starts = Vec::new();
+        self.active.each_start(slot, |start| starts.push(start));
+        starts.sort_unstable();
         starts.dedup();
         if starts.first().is_some_and(|oldest| *oldest < committed.ts) {
             writes.undo.prune(&starts, now);
@@ -283,34 +278,60 @@ impl Transactions {
     }
 
     /// Ends a transaction whose changes, if it has any, are committed or taken back, and drops what
-    /// nobody needs any more.
-    pub(crate) fn end(&self, snapshot: Snapshot, scratch: Scratch) {
-        let mut active = self.active();
-        active.spares.give_back(scratch);
-        let position = active.position(snapshot);
-        if let Some(position) = position {
-            active.list.remove(position);
+    /// nobody needs any more. May return buffers that nobody uses.
+    #[inline]
+    pub(crate) fn end(&self, slot: usize) -> Option<UndoBuffer> {
+        self.active.end(slot);
+        // ORDERING: sequentially consistent: who commits puts it among the recent ones and ends
+        // later, so the last one who ends sees that others have, and all recent commits.
+        match self.recent_count.load(Ordering::SeqCst) {
+            0 => None,
+            _ => self.collect(),
         }
-        let (horizon, is_idle) = match active.list.front() {
-            Some(oldest) => (oldest.snapshot.start, false),
-            None => (self.now(), true),
-        };
-        drop(active);
-        self.collect(horizon, if is_idle { usize::MAX } else { COLLECTED_AT_ONCE });
     }
 
-    /// Drops the versions of at most `count` commits up to `horizon`.
-    fn collect(&self, horizon: CommitTs, count: usize) {
-        let old: Vec<Arc<Committed>> = {
-            let mut recent = self.recent();
-            let end = recent.partition_point(|committed| committed.ts <= horizon).min(count);
-            recent.drain(..end).collect()
-        };
-        for committed in old {
-            if let Change::Writes(writes) = &committed.change {
-                let emptied = writes.release(&self.stamps);
-                self.retain(emptied);
+    /// Drops versions that no active snapshot needs to undo, of some commits unless there is none.
+    fn collect(&self) -> Option<UndoBuffer> {
+        // Before the starts: none that is missed lies before it.
+        let now = self.now();
+        let (mut horizon, mut count) = (now, usize::MAX);
+        self.active.each_start(None, |start| {
+            horizon = horizon.min(start);
+            count = COLLECTED_AT_ONCE;
+        });
+        let mut spare = None;
+        for _ in 0..count {
+            let committed = {
+                let mut recent = self.recent();
+                let oldest = recent.pop_front_if(|committed| committed.ts <= horizon);
+                self.note_recent(&recent);
+                oldest
+            };
+            let Some(committed) = committed else {
+                break;
+            };
+            match Arc::try_unwrap(committed) {
+                Ok(committed) => spare = self.release(committed.change).or(spare),
+                // Somebody is still comparing with it.
+                Err(committed) => self.release_shared(&committed.change),
             }
+        }
+        spare
+    }
+
+    /// Drops the versions of a change, and returns its buffers.
+    fn release(&self, change: Change) -> Option<UndoBuffer> {
+        self.release_shared(&change);
+        match change {
+            Change::Writes(writes) => Some(writes.undo),
+            Change::Load(_) | Change::Nothing => None,
+        }
+    }
+
+    fn release_shared(&self, change: &Change) {
+        if let Change::Writes(writes) = change {
+            let emptied = writes.release(&self.stamps);
+            self.retain(emptied);
         }
     }
 
@@ -330,13 +351,13 @@ impl Transactions {
 
     /// Lists the active transactions, the oldest snapshot first.
     pub(crate) fn list(&self) -> Vec<TransactionInfo> {
-        let info = |active: &Active| TransactionInfo {
-            tx: active.snapshot.tx,
-            start: active.snapshot.start,
-            level: active.level,
-            age: active.began.elapsed(),
+        let info = |info: ActiveInfo| TransactionInfo {
+            tx: info.snapshot.tx,
+            start: info.snapshot.start,
+            level: info.level,
+            age: info.age,
         };
-        self.active().list.iter().map(info).collect()
+        self.active.list().into_iter().map(info).collect()
     }
 
     /// Returns how many commits have versions.
@@ -347,17 +368,13 @@ impl Transactions {
 
     /// Returns the last commit that new snapshots see.
     pub(crate) fn now(&self) -> CommitTs {
-        // ORDERING: pairs with the store in `publish`: who reads a timestamp sees what was stamped
-        // with it.
-        CommitTs(self.clock.load(Ordering::Acquire))
+        // ORDERING: sequentially consistent; see `publish`. Who reads a timestamp sees what was
+        // stamped with it.
+        CommitTs(self.clock.load(Ordering::SeqCst))
     }
 
     fn commit_order(&self) -> MutexGuard<'_, CommitOrder> {
         self.commit.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn active(&self) -> MutexGuard<'_, ActiveList> {
-        self.active.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn recent(&self) -> MutexGuard<'_, VecDeque<Arc<Committed>>> {

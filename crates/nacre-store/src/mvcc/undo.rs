@@ -3,7 +3,7 @@
 //! What the rows were is in the versions of their chunks; the buffer says where these are, to take
 //! them back, to drop them when nobody needs them, and to validate others against them.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::hot::{FrozenDeletes, HotChunk, VersionKind};
@@ -18,6 +18,9 @@ const RELEASE_ROWS: usize = 1_024;
 
 /// Chunks that are found by looking at each, 512 bytes of keys: most transactions touch no more.
 const TOUCHED_FEW: usize = 32;
+
+/// Records whose memory goes to the next transaction: 16 KiB.
+const RECORDS_KEPT: usize = 2_048;
 
 /// Room that the first change makes, so that short transactions do not grow it step by step.
 const RECORDS_FIRST: usize = 32;
@@ -36,7 +39,7 @@ pub(crate) enum TouchedChunk {
 }
 
 /// Identifies a chunk among all tables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct ChunkKey(TableId, u64);
 
 impl ChunkKey {
@@ -66,7 +69,7 @@ pub(crate) struct UndoBuffer {
     /// Which chunks the first few are.
     few: Vec<ChunkKey>,
     /// Numbers of all others.
-    numbers: HashMap<ChunkKey, u32>,
+    numbers: BTreeMap<ChunkKey, u32>,
     records: Vec<UndoRecord>,
     /// Whether rows were deleted, whose index entries go with the versions.
     has_deletes: bool,
@@ -129,6 +132,28 @@ impl UndoBuffer {
         }
         self.touched.push(Touched { table: Arc::clone(table), chunk: chunk() });
         number
+    }
+
+    /// Forgets all changes and keeps the memory that a short transaction needs.
+    pub(crate) fn clear(&mut self) {
+        self.touched.clear();
+        self.few.clear();
+        self.numbers.clear();
+        self.records.clear();
+        self.records.shrink_to(RECORDS_KEPT);
+        self.touched.shrink_to(TOUCHED_FEW);
+        self.has_deletes = false;
+    }
+
+    /// Takes over the memory of a buffer whose changes nobody needs, if there is one and this one
+    /// has none.
+    pub(crate) fn take_memory(&mut self, spare: Option<Self>) {
+        if let Some(mut spare) = spare
+            && self.touched.capacity() == 0
+        {
+            spare.clear();
+            *self = spare;
+        }
     }
 
     /// Returns the chunks that were changed, also those whose changes were taken back.
