@@ -112,6 +112,11 @@ impl Mechanism {
         self.steps().has_workers
     }
 
+    /// Whether all members are stored past the cache.
+    pub fn streams_master(self) -> bool {
+        self.steps().streams_master
+    }
+
     /// Returns how many parts the name has; the basic algorithm has none.
     pub fn part_count(self) -> usize {
         present(self.steps()).into_iter().filter(|&is_present| is_present).count()

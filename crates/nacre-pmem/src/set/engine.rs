@@ -29,9 +29,6 @@ pub(crate) const NEAR_BYTES_MAX: usize = 256;
 pub(crate) struct Engine {
     targets: Targets,
     switch: Switch,
-    /// The code for the transaction log. It is never read but by recovery, so unless a mechanism
-    /// is asked for it is streamed to all members.
-    log: Routines,
     /// The code for near updates: what the switch takes for a word, since longer ones too begin and
     /// end within lines, which are slow to stream; the master is stored through the cache.
     near: Routines,
@@ -66,15 +63,18 @@ impl Engine {
     }
 
     /// As [`Engine::write`] for bytes of the transaction log, whose place says nothing about the
-    /// updates to come.
+    /// updates to come. It takes what such an update takes: one fence waits for a record and the
+    /// update before it, and it waits longest for some of each kind.
     ///
     /// # Safety
     /// As for [`Engine::write`].
     #[inline(always)]
     pub(crate) unsafe fn write_log(&self, offset: u64, source: &[u8]) -> Routines {
+        // About half of a record of one or two lines is the update.
+        let code = self.switch.choose(self.is_sequential, true, source.len() / 2);
         // SAFETY: as in `write`.
-        unsafe { (self.log.write)(&self.targets, offset as usize, source.as_ptr(), source.len()) };
-        self.log
+        unsafe { (code.write)(&self.targets, offset as usize, source.as_ptr(), source.len()) };
+        code
     }
 
     /// As [`Engine::write`] for up to [`NEAR_BYTES_MAX`] bytes that are read back soon: the lines
@@ -195,11 +195,9 @@ impl Engine {
         if switch.needs_workers() {
             targets.start_workers()?;
         }
-        let log = forced.unwrap_or(Mechanism::MOVNT_SF_SM);
         let word = switch.mechanism(false, false, size_of::<u64>()).with_cached_master();
         let near = routines(forced.unwrap_or(word), flush, replicas.len())?;
         Ok(Some(Engine {
-            log: routines(log, flush, replicas.len())?,
             near,
             stores_words_whole: !hands_words_over(&switch),
             switch,

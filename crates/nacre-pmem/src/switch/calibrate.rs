@@ -14,8 +14,7 @@
 //!
 //! A transactional update is measured as the transaction log stores: the update's lines are asked
 //! for if they go through the cache, a record of the new bytes, a fence, the update, for which the
-//! next fence waits; the log is streamed, the update takes the mechanism. One word is stored
-//! without a log.
+//! next fence waits; both take the mechanism. One word is stored without a log.
 
 use std::time::{Duration, Instant};
 
@@ -180,8 +179,8 @@ struct Places {
 struct Task<'a> {
     targets: &'a Targets,
     code: Routines,
-    /// The code for the transaction log if one is written.
-    log: Option<Routines>,
+    /// Whether a transaction log is written.
+    needs_log: bool,
     pattern: Pattern,
     update_bytes: usize,
 }
@@ -236,8 +235,6 @@ impl<'a> Site<'a> {
         let mut runs = Vec::new();
         let flush = self.domain.flush_flavour();
         let needs_log = situation.is_transactional && !WORD_BYTES.contains(&update_bytes);
-        let log = routines(Mechanism::MOVNT_SF_SM, flush, situation.replica_count)?;
-        let log = needs_log.then_some(log);
         let all = &self.calibration.mechanisms[..];
         // Without replicas the others are the same as these.
         let masters = [Mechanism::SF_PF, Mechanism::MOVNT_SF_SM];
@@ -250,7 +247,7 @@ impl<'a> Site<'a> {
             for index in order(runs.len(), round) {
                 let (_, code, times) = &mut runs[index];
                 let (code, pattern) = (*code, situation.pattern);
-                let task = Task { targets, code, log, pattern, update_bytes };
+                let task = Task { targets, code, needs_log, pattern, update_bytes };
                 times.push(self.run(&task));
             }
             if round == 1 {
@@ -281,7 +278,7 @@ impl<'a> Site<'a> {
         source: &mut [u8],
         record: &mut [u8],
     ) -> f64 {
-        let Task { targets, code, log, pattern, update_bytes: bytes } = *task;
+        let Task { targets, code, needs_log, pattern, update_bytes: bytes } = *task;
         let slots = (self.calibration.member_bytes as usize - LOG_BYTES) / bytes;
         let mut count = 0usize;
         let piece_updates = (PIECE_BYTES / bytes).clamp(1, PIECE_UPDATES_MAX);
@@ -292,7 +289,7 @@ impl<'a> Site<'a> {
             for _ in 0..piece_updates {
                 source[0] = count as u8;
                 let offset = LOG_BYTES + self.places.next(pattern, slots) * bytes;
-                if let Some(log) = log {
+                if needs_log {
                     targets.prefetch(offset, bytes, code.cached);
                     record[RECORD_BYTES..RECORD_BYTES + bytes].copy_from_slice(source);
                     let slot_bytes = LOG_BYTES / 2;
@@ -300,15 +297,15 @@ impl<'a> Site<'a> {
                     // SAFETY: as below; the record lies in front of the data: the second slot ends
                     // at `LOG_BYTES`.
                     unsafe {
-                        (log.write)(targets, count % 2 * slot_bytes, record.as_ptr(), length)
+                        (code.write)(targets, count % 2 * slot_bytes, record.as_ptr(), length)
                     };
-                    (log.drain)();
+                    (code.drain)();
                 }
                 // SAFETY: the members of `targets` are mapped writable while `self` is borrowed,
                 // `offset + bytes` is at most their size, and nobody else has them; the code is for
                 // this flush flavour and number of replicas; `source` is long enough and apart.
                 unsafe { (code.write)(targets, offset, source.as_ptr(), bytes) };
-                if log.is_none() {
+                if !needs_log {
                     (code.drain)();
                 }
                 count += 1;

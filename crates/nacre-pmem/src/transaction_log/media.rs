@@ -12,9 +12,10 @@ pub(super) fn store(set: &mut PoolSet, offset: u64, source: &[u8]) -> Result<()>
     set.store_in_transaction(offset, source)
 }
 
-/// As [`store`] for a word that is a whole transaction: written as any update is.
+/// As [`store`] for what no record speaks of, a word that is a whole transaction or bytes that
+/// nothing refers to yet: written as any update is.
 #[inline]
-pub(super) fn store_word(set: &mut PoolSet, offset: u64, source: &[u8]) -> Result<()> {
+pub(super) fn store_unlogged(set: &mut PoolSet, offset: u64, source: &[u8]) -> Result<()> {
     #[cfg(test)]
     trace::note(trace::Event::Store { offset, bytes: source.to_vec() });
     set.prepare(offset, source.len() as u64)?;

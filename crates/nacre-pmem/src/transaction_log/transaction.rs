@@ -170,7 +170,7 @@ impl<'a> Transaction<'a> {
             log::settle(self.set)?;
         }
         self.has_fresh = true;
-        media::store(self.set, offset, source)
+        media::store_unlogged(self.set, offset, source)
             .inspect_err(|error| self.failure = Some(error.kind()))
     }
 
@@ -334,7 +334,7 @@ fn is_word(set: &PoolSet, offset: u64, bytes: usize) -> bool {
 /// Stores a word that is a transaction by itself.
 #[inline(always)]
 fn store_word(set: &mut PoolSet, offset: u64, source: &[u8]) -> Result<()> {
-    media::store_word(set, offset, source)?;
+    media::store_unlogged(set, offset, source)?;
     // PERSIST: the word is durable in every member; the transaction is acknowledged.
     media::fence(set)
 }
