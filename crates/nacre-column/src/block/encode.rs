@@ -277,13 +277,14 @@ impl<'a> Source<'a> {
     pub(super) fn open<'b>(&self, block: &'b EncodedBlock) -> Result<Block<'b>, BlockError> {
         let opened = Block::open(&block.bytes, self.column_type)?;
         opened.check_contents(self.flavour)?;
-        let is_right_validity = (0..self.rows.div_ceil(64)).all(|word| {
-            let expected = self.validity.map_or_else(
-                || u64::MAX >> (64 * (word + 1)).saturating_sub(self.rows),
-                |bits| bits.words()[word],
-            );
-            opened.validity_word(word) == expected
-        });
+        let is_right_validity = match self.validity {
+            None => opened.header().null_count == 0,
+            Some(bits) => bits
+                .words()
+                .iter()
+                .enumerate()
+                .all(|(word, expected)| opened.validity_word(word) == *expected),
+        };
         if is_right_validity { Ok(opened) } else { Err(self.wrong_row(block, 0)) }
     }
 

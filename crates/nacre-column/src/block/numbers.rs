@@ -1,13 +1,16 @@
 //! Encodes columns of numbers: plain, or as keys in one of the key formats.
 
 use std::cell::OnceCell;
+use std::mem::MaybeUninit;
 
-use nacre_simd::{Fill, Simd};
+use nacre_simd::{Fill, Flavour, Kernel, Simd};
 
 use super::choose;
 use super::encode::{EncodedBlock, Source};
 use super::read::Block;
 use crate::buffer::Bitmap;
+use crate::format::integer::Key;
+use crate::format::keys::Keys;
 use crate::format::{keys, lanes, plain};
 use crate::kernel::aggregate::{self, IntAggregates};
 use crate::{BlockError, Bound, Format, Sma, Values};
@@ -56,12 +59,7 @@ impl<'s, 'a> Numbers<'s, 'a> {
         self.keys.get_or_init(|| {
             let base = self.base;
             let mut keys: Vec<u64> = match self.values {
-                Values::Int64(values) => {
-                    let mut keys = vec![0; values.len()];
-                    let base = base as i64;
-                    self.source.flavour.fill(Subtract { values, base }, &mut keys);
-                    keys
-                }
+                Values::Int64(values) => subtract(self.source.flavour, values, base as i64),
                 Values::Int128(values) => {
                     values.iter().map(|value| value.wrapping_sub(base) as u64).collect()
                 }
@@ -137,17 +135,11 @@ impl<'s, 'a> Numbers<'s, 'a> {
                 return Ok(Some(0));
             }
             // Null rows have keys too: they are the same in every format.
-            let mut rest = self.keys();
-            let mut wrong = None;
-            keys.for_each_run::<u64>(flavour, 0..self.source.rows, |found| {
-                let (expected, later) = rest.split_at(found.len());
-                if wrong.is_none() && found != expected {
-                    let differs = found.iter().zip(expected).position(|(a, b)| a != b);
-                    wrong = differs.map(|row| self.source.rows - rest.len() + row);
-                }
-                rest = later;
+            let is_narrow = self.width.is_some_and(|width| width <= lanes::NARROW_WIDTH_MAX);
+            return Ok(match is_narrow {
+                true => first_wrong_key::<u32>(keys, flavour, self.keys()),
+                false => first_wrong_key::<u64>(keys, flavour, self.keys()),
             });
-            return Ok(wrong);
         }
         let is_null = |row: usize| self.source.validity.is_some_and(|bits| !bits.get(row));
         match self.values {
@@ -202,19 +194,61 @@ fn float_sma(source: &Source<'_>, values: impl Iterator<Item = f64>) -> Sma {
     Sma { min, max, has_nan, ..source.sma() }
 }
 
+/// Returns the keys of `values`.
+#[allow(unsafe_code, reason = "zeroing the vector first would write every key twice")]
+fn subtract(flavour: Flavour, values: &[i64], base: i64) -> Vec<u64> {
+    let mut keys = Vec::with_capacity(values.len());
+    flavour.fill(Subtract { values, base }, &mut keys.spare_capacity_mut()[..values.len()]);
+    // SAFETY: there is room for one key for each value, and `Subtract` wrote them.
+    unsafe { keys.set_len(values.len()) };
+    keys
+}
+
 struct Subtract<'a> {
     values: &'a [i64],
     base: i64,
 }
 
 impl Fill for Subtract<'_> {
-    type Out = [u64];
+    type Out = [MaybeUninit<u64>];
 
     #[inline(always)]
-    fn fill<S: Simd>(self, _: S, out: &mut [u64]) {
+    fn fill<S: Simd>(self, _: S, out: &mut [MaybeUninit<u64>]) {
+        assert_eq!(self.values.len(), out.len());
         for (out, value) in out.iter_mut().zip(self.values) {
-            *out = value.wrapping_sub(self.base) as u64;
+            out.write(value.wrapping_sub(self.base) as u64);
         }
+    }
+}
+
+/// Returns the first row whose key is not the one expected.
+fn first_wrong_key<K: Key>(keys: &Keys<'_>, flavour: Flavour, expected: &[u64]) -> Option<usize> {
+    let mut rest = expected;
+    let mut wrong = None;
+    keys.for_each_run::<K>(flavour, 0..expected.len(), |found| {
+        let (now, later) = rest.split_at(found.len());
+        if wrong.is_none() && flavour.run(Differ { found, expected: now }) {
+            let differs = found.iter().zip(now).position(|(found, key)| found.to_u64() != *key);
+            wrong = differs.map(|row| expected.len() - rest.len() + row);
+        }
+        rest = later;
+    });
+    wrong
+}
+
+/// Tells whether any key is not the one expected.
+struct Differ<'a, K> {
+    found: &'a [K],
+    expected: &'a [u64],
+}
+
+impl<K: Key> Kernel for Differ<'_, K> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) -> bool {
+        let pairs = self.found.iter().zip(self.expected);
+        pairs.fold(0, |bits, (found, expected)| bits | (found.to_u64() ^ expected)) != 0
     }
 }
 

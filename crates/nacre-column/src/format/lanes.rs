@@ -251,14 +251,15 @@ impl Groups128<'_> {
         first: usize,
         out: &mut [MaybeUninit<K>],
     ) {
+        let narrow_flavour = if flavour == Flavour::Avx512 { Flavour::Avx2 } else { flavour };
         match K::as_keys(out) {
             KeySlots::Narrow(out) => {
                 let base = base.to_u64() as u32;
-                flavour.fill(UnpackNarrow { groups: self, base, first }, out);
+                narrow_flavour.fill(UnpackNarrow { groups: self, base, first }, out);
             }
             KeySlots::Wide(out) if width_max <= NARROW_WIDTH_MAX => {
                 let base = base.to_u64();
-                flavour.fill(UnpackWidening { groups: self, base, first, flavour }, out);
+                flavour.fill(UnpackWidening { groups: self, base, first, narrow_flavour }, out);
             }
             KeySlots::Wide(out) => {
                 self.unpack_shifting(flavour, base.to_u64(), first, out);
@@ -342,8 +343,11 @@ fn shift_wide<K: Key, const LANES: usize>(
 }
 
 /// Unpacks groups of 128 rows and at most 32 bits, the one kernel that is worth much code; others
-/// go by way of it. Where a register is one line, that is straight-line code for each width, twice
-/// as fast as shifts by what is known at run time; where it is several, tables for each width.
+/// go by way of it: straight-line code for each width, twice as fast as shifts by what is known at
+/// run time.
+///
+/// Registers of two lines are the best: those of four cross a cache line with most of their loads
+/// and stores, and took half as long again.
 struct UnpackNarrow<'g, 'a> {
     groups: &'g Groups128<'a>,
     base: u32,
@@ -370,7 +374,7 @@ struct UnpackWidening<'g, 'a> {
     groups: &'g Groups128<'a>,
     base: u64,
     first: usize,
-    flavour: Flavour,
+    narrow_flavour: Flavour,
 }
 
 impl Fill for UnpackWidening<'_, '_> {
@@ -378,12 +382,12 @@ impl Fill for UnpackWidening<'_, '_> {
 
     #[inline(always)]
     fn fill<S: Simd>(self, _: S, out: &mut [MaybeUninit<u64>]) {
-        let Self { groups, base, first, flavour } = self;
+        let Self { groups, base, first, narrow_flavour } = self;
         // Eight groups at a time: they stay in the L1 cache.
         let mut keys = [MaybeUninit::new(0_u32); 8 * Groups128::ROWS];
         for (index, out) in out.chunks_mut(keys.len()).enumerate() {
             let keys = &mut keys[..out.len()];
-            flavour.fill(UnpackNarrow { groups, base: 0, first: first + index * 8 }, keys);
+            narrow_flavour.fill(UnpackNarrow { groups, base: 0, first: first + index * 8 }, keys);
             for (out, key) in out.iter_mut().zip(initialized(keys)) {
                 out.write(base.wrapping_add(u64::from(*key)));
             }
@@ -391,6 +395,7 @@ impl Fill for UnpackWidening<'_, '_> {
     }
 }
 
+/// Calls the code for a width; without bits every key is `base`.
 #[inline(always)]
 fn unpack_narrow_group<S: Simd>(
     simd: S,
@@ -399,28 +404,15 @@ fn unpack_narrow_group<S: Simd>(
     base: u32,
     out: &mut [MaybeUninit<u32>; Groups128::ROWS],
 ) {
-    // Constants, so that for each flavour only its own code is compiled.
-    if const { S::BYTES == 64 } {
-        unpack_lines(simd, &MOVES_OF_FOUR_LINES, bytes, width, base, out);
-    } else if const { S::BYTES == 32 } {
-        unpack_lines(simd, &MOVES_OF_TWO_LINES, bytes, width, base, out);
-    } else {
-        unpack_line_by_line(bytes, width, base, out);
-    }
-}
-
-/// Unpacks line by line, by straight-line code for each width.
-#[inline(always)]
-fn unpack_line_by_line(
-    bytes: &[u8],
-    width: usize,
-    base: u32,
-    out: &mut [MaybeUninit<u32>; Groups128::ROWS],
-) {
     macro_rules! by_width {
         ($($width:literal)*) => {
             match width {
-                $($width => unpack_lines_of_width::<$width>(bytes, base, out),)*
+                // A constant, so that for each flavour only its own code is compiled.
+                $($width => if const { S::BYTES == size_of::<[u32; PAIR_LANES]>() } {
+                    unpack_pairs::<S, $width>(simd, bytes, base, out);
+                } else {
+                    unpack_lines_of_width::<$width>(bytes, base, out);
+                },)*
                 _ => out.fill(MaybeUninit::new(base)),
             }
         };
@@ -454,82 +446,66 @@ fn unpack_lines_of_width<const WIDTH: usize>(
     steps!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31);
 }
 
-/// Unpacks with registers of several lines: one holds as many positions, each moved to its place
-/// and shifted by its own amount.
+/// Lanes of a register of two lines.
+const PAIR_LANES: usize = 8;
+
+/// Unpacks with registers of two lines: one holds two positions, each moved to its place and
+/// shifted by its own amount.
 #[inline(always)]
-fn unpack_lines<S: Simd, const LANES: usize, const STEPS: usize>(
+fn unpack_pairs<S: Simd, const WIDTH: usize>(
     simd: S,
-    moves: &'static [[Moves<LANES>; STEPS]; NARROW_WIDTH_MAX + 1],
     bytes: &[u8],
-    width: usize,
     base: u32,
     out: &mut [MaybeUninit<u32>; Groups128::ROWS],
 ) {
-    let Some(moves) = moves.get(width).filter(|_| width > 0) else {
-        return out.fill(MaybeUninit::new(base));
-    };
+    let bytes = &bytes[..WIDTH * Groups128::LINE_BYTES];
+    let out = out.as_chunks_mut::<PAIR_LANES>().0;
     let base = simd.splat(base);
-    let kept = simd.splat(mask(width) as u32);
-    for (moves, out) in moves.iter().zip(out.as_chunks_mut::<LANES>().0) {
-        let low = moves.low.take(simd, bytes).shr_each(simd.load(&moves.low.shifts));
-        let high = moves.high.take(simd, bytes).shl_each(simd.load(&moves.high.shifts));
-        (((low | high) & kept) + base).store_uninit(out);
+    let kept = simd.splat(mask(WIDTH) as u32);
+    macro_rules! steps {
+        ($($step:literal)*) => {$({
+            let moves = const { &Moves::new(WIDTH, $step * 2) };
+            let mut keys = moves.low.take(simd, bytes).shr_each(simd.load(&moves.low.shifts));
+            if const { Moves::new(WIDTH, $step * 2).straddles } {
+                let high = moves.high.take(simd, bytes);
+                keys = keys | high.shl_each(simd.load(&moves.high.shifts));
+            }
+            ((keys & kept) + base).store_uninit(&mut out[$step]);
+        })*};
     }
+    steps!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
 }
 
-/// What [`unpack_lines`] does for the positions that share a register, for every width.
-static MOVES_OF_FOUR_LINES: [[Moves<16>; 8]; NARROW_WIDTH_MAX + 1] = Moves::of_every_width();
-
-/// As [`MOVES_OF_FOUR_LINES`].
-static MOVES_OF_TWO_LINES: [[Moves<8>; 16]; NARROW_WIDTH_MAX + 1] = Moves::of_every_width();
-
 #[derive(Clone, Copy)]
-struct Moves<const LANES: usize> {
+struct Moves {
     /// Where the lowest bits of the keys come from.
-    low: Half<LANES>,
+    low: Half,
     /// Where the bits that lie in the next line come from.
-    high: Half<LANES>,
+    high: Half,
+    /// Whether there are such bits.
+    straddles: bool,
 }
 
 /// Words of neighbouring lines, each to be moved to the lane of its key and shifted there.
 #[derive(Clone, Copy)]
-struct Half<const LANES: usize> {
+struct Half {
     /// For each lane, the word counted from the first line read.
-    words: [u32; LANES],
-    shifts: [u32; LANES],
+    words: [u32; PAIR_LANES],
+    shifts: [u32; PAIR_LANES],
     /// Where the first line read begins.
     offset: usize,
 }
 
-impl<const LANES: usize> Moves<LANES> {
-    const NONE: Self = {
-        let none = Half { words: [0; LANES], shifts: [0; LANES], offset: 0 };
-        Self { low: none, high: none }
-    };
-
-    const fn of_every_width<const STEPS: usize>() -> [[Self; STEPS]; NARROW_WIDTH_MAX + 1] {
-        assert!(LANES * STEPS == Groups128::ROWS);
-        let mut all = [[Self::NONE; STEPS]; NARROW_WIDTH_MAX + 1];
-        let mut width = 1;
-        while width <= NARROW_WIDTH_MAX {
-            let mut step = 0;
-            while step < STEPS {
-                all[width][step] = Self::new(width, step * LANES / 4);
-                step += 1;
-            }
-            width += 1;
-        }
-        all
-    }
-
+impl Moves {
     /// Plans the positions from `position` on, as many as a register holds.
     const fn new(width: usize, position: usize) -> Self {
-        let (mut low, mut high) = ([0; LANES], [0; LANES]);
-        let (mut right, mut left) = ([0; LANES], [0; LANES]);
+        let (mut low, mut high) = ([0; PAIR_LANES], [0; PAIR_LANES]);
+        let (mut right, mut left) = ([0; PAIR_LANES], [0; PAIR_LANES]);
         // From the last lane on, so that one whose key does not straddle takes the line of the next
         // that does, or any.
         let mut next = 0;
-        let mut lane = LANES;
+        let mut straddles = false;
+        let mut lane = PAIR_LANES;
         while lane > 0 {
             lane -= 1;
             let bit = (position + lane / 4) * width;
@@ -540,27 +516,29 @@ impl<const LANES: usize> Moves<LANES> {
             if bit % 32 + width > 32 {
                 next = bit / 32 + 1;
                 left[lane] = 32 - right[lane];
+                straddles = true;
             }
             high[lane] = next;
         }
-        Self { low: Half::new(low, right, width), high: Half::new(high, left, width) }
+        let (low, high) = (Half::new(low, right, width), Half::new(high, left, width));
+        Self { low, high, straddles }
     }
 }
 
-impl<const LANES: usize> Half<LANES> {
+impl Half {
     /// Reads the words into the lanes of their keys.
     #[inline(always)]
     fn take<S: Simd>(&self, simd: S, bytes: &[u8]) -> Register<S, u32> {
         simd.load_front_le::<u32>(&bytes[self.offset..]).permute(simd.load(&self.words))
     }
 
-    const fn new(lines: [usize; LANES], shifts: [u32; LANES], width: usize) -> Self {
+    const fn new(lines: [usize; PAIR_LANES], shifts: [u32; PAIR_LANES], width: usize) -> Self {
         // The last lines are read by the register that ends with them.
-        let last = width.saturating_sub(LANES / 4);
+        let last = width.saturating_sub(PAIR_LANES / 4);
         let line = if lines[0] < last { lines[0] } else { last };
-        let mut words = [0; LANES];
+        let mut words = [0; PAIR_LANES];
         let mut lane = 0;
-        while lane < LANES {
+        while lane < PAIR_LANES {
             words[lane] = (lines[lane].saturating_sub(line) * 4 + lane % 4) as u32;
             lane += 1;
         }

@@ -3,7 +3,7 @@
 //! | effort | match search |
 //! |---|---|
 //! | fast | one candidate, tried only where a key begins; steps grow soon after misses |
-//! | standard | that of the crate `lz4_flex`: one candidate, tried at every byte |
+//! | standard | one candidate, tried at every byte |
 //! | high | hash chains with up to [`CHAIN_MAX`] candidates, one byte of look-ahead |
 //!
 //! A piece compressed at a time has at most [`PIECE_BYTES`], so every earlier byte is in reach.
@@ -20,7 +20,7 @@
 
 use std::ops::Range;
 
-use lz4_flex::block::{CompressTable, compress_into_with_table, get_maximum_output_size};
+use lz4_flex::block::get_maximum_output_size;
 
 /// Most bytes of a piece.
 pub(crate) const PIECE_BYTES: usize = 65_536;
@@ -43,11 +43,8 @@ const MATCH_GOOD: usize = 256;
 /// The fast search steps at least this far, also through bytes and strings.
 const FAST_STEP_MIN: usize = 2;
 
-const FAST_HASH_BITS: u32 = 12;
+const SINGLE_HASH_BITS: u32 = 12;
 const HIGH_HASH_BITS: u32 = 15;
-
-/// After this many misses in a row, as a power of two, the fast search steps one key further.
-const FAST_SKIP_BITS: usize = 4;
 
 /// How much work goes into the search for matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,8 +61,7 @@ pub(crate) struct Compressor {
 }
 
 enum Search {
-    Fast { step: usize, last: Vec<u16> },
-    Standard(Box<CompressTable>),
+    Single(SingleCandidate),
     High(Chains),
 }
 
@@ -73,10 +69,8 @@ impl Compressor {
     /// Makes a compressor of pieces that consist of keys of `stride` bytes.
     pub(crate) fn new(effort: Effort, stride: usize) -> Self {
         let search = match effort {
-            Effort::Fast => {
-                Search::Fast { step: stride.max(FAST_STEP_MIN), last: vec![0; 1 << FAST_HASH_BITS] }
-            }
-            Effort::Standard => Search::Standard(Box::default()),
+            Effort::Fast => Search::Single(SingleCandidate::new(stride.max(FAST_STEP_MIN), 6, 4)),
+            Effort::Standard => Search::Single(SingleCandidate::new(1, 5, 6)),
             Effort::High => Search::High(Chains::new()),
         };
         Self { search, buffer: vec![0; get_maximum_output_size(PIECE_BYTES)] }
@@ -87,11 +81,7 @@ impl Compressor {
         debug_assert!(piece.len() <= PIECE_BYTES);
         let sequences = Sequences { out: &mut self.buffer, bytes: 0 };
         let bytes = match &mut self.search {
-            Search::Fast { step, last } => compress_fast(piece, *step, last, sequences),
-            // The buffer has the size that the crate asks for, so there is no other outcome.
-            Search::Standard(table) => {
-                compress_into_with_table(piece, &mut self.buffer, table).unwrap_or(0)
-            }
+            Search::Single(search) => search.compress(piece, sequences),
             Search::High(chains) => compress_high(piece, chains, sequences),
         };
         &self.buffer[..bytes]
@@ -196,47 +186,69 @@ impl Sequences<'_> {
     }
 }
 
-/// Hashes six bytes: matches of four or five bytes cost the fast search more than they save.
-#[inline]
-fn fast_hash(piece: &[u8], at: usize) -> usize {
-    let word = piece[at..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
-    ((word << 16).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - FAST_HASH_BITS)) as usize
+/// The latest position with each hash is the one candidate for a match.
+struct SingleCandidate {
+    /// Bytes from one position that is tried to the next.
+    step: usize,
+    /// By how many bits a word is shifted so that only the bytes that are hashed are left. More
+    /// than [`MATCH_MIN`] of them: shorter matches cost more than they save.
+    unhashed_bits: u32,
+    /// After this many misses in a row, as a power of two, the search steps one step further.
+    skip_bits: usize,
+    /// Latest position by hash.
+    last: Box<[u16; 1 << SINGLE_HASH_BITS]>,
 }
 
-fn compress_fast(piece: &[u8], step: usize, last: &mut [u16], mut out: Sequences<'_>) -> usize {
-    let Some(start_max) = piece.len().checked_sub(MATCH_START_MARGIN + 1) else {
-        return out.finish(piece, 0..piece.len());
-    };
-    // All slots hold position 0, which is as good as any other: what lies there is compared.
-    last.fill(0);
-    let end = piece.len() - LITERALS_LAST;
-    let (mut anchor, mut at, mut misses) = (0, step, 0);
-    while at <= start_max {
-        let here = word(piece, at);
-        let slot = &mut last[fast_hash(piece, at)];
-        let mut earlier = usize::from(*slot);
-        *slot = at as u16;
-        if word(piece, earlier) != here {
-            misses += 1;
-            at += step * (1 + (misses >> FAST_SKIP_BITS));
-            continue;
-        }
-        misses = 0;
-        let mut start = at;
-        while start > anchor && earlier > 0 && piece[start - 1] == piece[earlier - 1] {
-            start -= 1;
-            earlier -= 1;
-        }
-        let length = equal_bytes(piece, earlier, start, end);
-        out.put(piece, anchor..start, start - earlier, length);
-        anchor = start + length;
-        at = anchor.next_multiple_of(step);
-        let inside = at - step;
-        if inside > 0 && inside <= start_max {
-            last[fast_hash(piece, inside)] = inside as u16;
-        }
+impl SingleCandidate {
+    fn new(step: usize, hashed_bytes: u32, skip_bits: usize) -> Self {
+        let unhashed_bits = 64 - hashed_bytes * 8;
+        Self { step, unhashed_bits, skip_bits, last: Box::new([0; 1 << SINGLE_HASH_BITS]) }
     }
-    out.finish(piece, anchor..piece.len())
+
+    /// Returns the hash and the first four bytes of what begins at `at`.
+    #[inline(always)]
+    fn look(&self, piece: &[u8], at: usize) -> (usize, u32) {
+        let word = piece[at..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        let product = (word << self.unhashed_bits).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        ((product >> (64 - SINGLE_HASH_BITS)) as usize, word as u32)
+    }
+
+    fn compress(&mut self, piece: &[u8], mut out: Sequences<'_>) -> usize {
+        let Some(start_max) = piece.len().checked_sub(MATCH_START_MARGIN + 1) else {
+            return out.finish(piece, 0..piece.len());
+        };
+        // All slots hold position 0, which is as good as any other: what lies there is compared.
+        self.last.fill(0);
+        let (step, skip_bits) = (self.step, self.skip_bits);
+        let end = piece.len() - LITERALS_LAST;
+        let (mut anchor, mut at, mut misses) = (0, step, 0);
+        while at <= start_max {
+            let (slot, here) = self.look(piece, at);
+            let mut earlier = usize::from(self.last[slot]);
+            self.last[slot] = at as u16;
+            if word(piece, earlier) != here {
+                misses += 1;
+                at += step * (1 + (misses >> skip_bits));
+                continue;
+            }
+            misses = 0;
+            let mut start = at;
+            while start > anchor && earlier > 0 && piece[start - 1] == piece[earlier - 1] {
+                start -= 1;
+                earlier -= 1;
+            }
+            let length = equal_bytes(piece, earlier, start, end);
+            out.put(piece, anchor..start, start - earlier, length);
+            anchor = start + length;
+            at = anchor.next_multiple_of(step);
+            let inside = at - step;
+            if inside > 0 && inside <= start_max {
+                let (slot, _) = self.look(piece, inside);
+                self.last[slot] = inside as u16;
+            }
+        }
+        out.finish(piece, anchor..piece.len())
+    }
 }
 
 /// Positions with the same hash, latest first.

@@ -107,6 +107,15 @@ fn visit_group<S: Simd, V: VisitState<S>>(simd: S, bytes: &[u8], width: usize, s
     const LANES: usize = Groups512::ROWS / 32;
 
     let lines = &bytes.as_chunks::<4>().0.as_chunks::<LANES>().0[..width];
+    if width == NARROW_WIDTH_MAX {
+        // The words are the keys, and memory is the limit only if they are read as they lie.
+        for (position, line) in lines.iter().enumerate() {
+            for lane in (0..LANES).step_by(S::lanes::<u32>()) {
+                state.keys(position * LANES + lane, simd.load_le(&line.as_flattened()[lane * 4..]));
+            }
+        }
+        return;
+    }
     let kept = simd.splat(mask(width) as u32);
     let mut bit = 0;
     for position in 0..32 {
