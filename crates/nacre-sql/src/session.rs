@@ -146,11 +146,12 @@ impl Database {
                 Arc::new(TypeCoercion::new()),
             ])
             .build();
-        for function in functions(&self.store) {
+        let store = self.store.for_session();
+        for function in functions(&store) {
             // It takes the place of none.
             let _ = state.register_udf(function);
         }
-        let (store, upkeep) = (self.store.clone(), self.upkeep.clone());
+        let upkeep = self.upkeep.clone();
         let planner = Planner::new(store.clone(), state);
         let transactions = Transactions::new(store.clone());
         Session {
@@ -467,19 +468,19 @@ impl Session {
     async fn define(&self, turn: &mut Turn, statement: &SqlStatement) -> Result<Option<String>> {
         match statement {
             SqlStatement::CreateIndex(create) => {
-                require_definable(turn, "CREATE INDEX")?;
+                turn.define("CREATE INDEX")?;
                 indexes::create_index(&self.store, create).await.map(Some)
             }
             SqlStatement::Drop { object_type: ObjectType::Index, if_exists, names, .. } => {
-                require_definable(turn, "DROP INDEX")?;
+                turn.define("DROP INDEX")?;
                 indexes::drop_indexes(&self.store, names, *if_exists).map(Some)
             }
             SqlStatement::CreateTable(create) => {
-                require_definable(turn, "CREATE TABLE")?;
+                turn.define("CREATE TABLE")?;
                 ddl::create_table(&self.store, &self.planner, create).map(Some)
             }
             SqlStatement::Drop { object_type, if_exists, names, cascade, .. } => {
-                require_definable(turn, "DROP")?;
+                turn.define("DROP")?;
                 let (store, if_exists) = (&self.store, *if_exists);
                 match object_type {
                     ObjectType::View => drop_views(store, names, if_exists, *cascade),
@@ -493,12 +494,12 @@ impl Session {
                 alter_table(&self.store, &self.planner, turn, alter).await.map(Some)
             }
             SqlStatement::CreateView(create) => {
-                require_definable(turn, "CREATE VIEW")?;
+                turn.define("CREATE VIEW")?;
                 let moment = turn.moment(false)?;
                 create_view(&self.store, &self.planner, &moment, create).await.map(Some)
             }
             SqlStatement::CreateSequence { .. } => {
-                require_definable(turn, "CREATE SEQUENCE")?;
+                turn.define("CREATE SEQUENCE")?;
                 create_sequence(&self.store, statement).map(Some)
             }
             _ => Ok(None),

@@ -107,7 +107,7 @@ impl Store {
         let check = || match self.table(&schema.name) {
             Ok(_) if is_renamed => Err(Error::TableExists { table: schema.name.clone() }),
             _ if table.is_dropped() => Err(Error::UnknownTable { table: old.name.clone() }),
-            _ => Ok(vec![record]),
+            _ => table.require_unclaimed().map(|()| vec![record]),
         };
         self.record(check, || {
             self.with_tables(|tables| {
@@ -135,6 +135,7 @@ impl Store {
             .validate()
             .and_then(|()| rules.validate(&schema))
             .map_err(|reason| Error::InvalidDefinition { reason })?;
+        table.require_unclaimed()?;
         let new = self.new_table(schema, &rules);
         if table.set_closed(true) {
             return Err(table.closed_error());

@@ -74,7 +74,7 @@ impl Store {
         let mut report = BackupReport::default();
         let mut records: Vec<Record> =
             self.manifest_records()?.into_iter().filter_map(definition_in_copy).collect();
-        let tables = self.tables();
+        let tables = self.listed_tables();
         for table in &tables {
             for load in table.loads().iter().filter(|load| load.visible_from() <= snapshot.start())
             {
@@ -174,6 +174,7 @@ fn definition_in_copy(mut record: Record) -> Option<Record> {
         | Record::PartsChanged { .. }
         | Record::Frozen(_)
         | Record::Checkpoint { .. }
+        | Record::DefinitionsCommitted { .. }
         | Record::RedoSegments { .. } => return None,
         Record::PolicyChanged { policy, .. } => forget_domains(policy),
         Record::TableCreated { schema, .. }

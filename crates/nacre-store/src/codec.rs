@@ -19,6 +19,11 @@ impl Encoder {
         self.bytes.push(value);
     }
 
+    /// Puts a byte before all that are there.
+    pub(crate) fn put_first(&mut self, value: u8) {
+        self.bytes.insert(0, value);
+    }
+
     pub(crate) fn put_u16(&mut self, value: u16) {
         self.bytes.extend_from_slice(&value.to_le_bytes());
     }

@@ -25,6 +25,7 @@ mod crash_support;
 mod decode;
 mod directory;
 mod domains;
+mod drafts;
 mod error;
 mod foreign_key;
 mod freeze;

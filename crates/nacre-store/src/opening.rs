@@ -9,7 +9,7 @@
 //! If the main domain lost its manifest but still has pools, these name the database, and the
 //! members in the further domains that the user names stand in.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -22,6 +22,7 @@ use crate::domains::{DRAM_DOMAIN, Domains, is_empty_directory};
 use crate::error::{Error, Result};
 use crate::foreign_key::{ForeignKeyDef, connect_all};
 use crate::freeze::Frozen;
+use crate::id::CommitTs;
 use crate::index::IndexDef;
 use crate::manifest::{
     DatabaseId, FrozenRecord, LoadId, LoadRecord, Manifest, PartsChange, Record, TableId,
@@ -76,6 +77,8 @@ struct Replayed {
     /// The oldest segment of the redo log that is needed, once there is one.
     oldest_segment: Option<u64>,
     frozen: Frozen,
+    /// Commits of the redo log that defined something.
+    defined: BTreeSet<CommitTs>,
 }
 
 impl Opening {
@@ -436,6 +439,11 @@ impl Opening {
         std::mem::take(&mut self.replayed.frozen)
     }
 
+    /// Returns the commits of the redo log that count although they defined something.
+    pub(crate) fn defined(&mut self) -> BTreeSet<CommitTs> {
+        std::mem::take(&mut self.replayed.defined)
+    }
+
     /// Hands out the views.
     pub(crate) fn views(&mut self) -> BTreeMap<String, Arc<ViewDef>> {
         std::mem::take(&mut self.replayed.views)
@@ -601,6 +609,10 @@ fn replay(records: &[Record]) -> Result<Replayed> {
                 replayed.views.remove(name);
             }
             Record::TableDropped { table } => replayed.forget(*table),
+            Record::DefinitionsCommitted { commit, next_table } => {
+                replayed.next_table = replayed.next_table.max(*next_table);
+                replayed.defined.insert(*commit);
+            }
             Record::Load(load) => {
                 positions.insert(load.load, replayed.loads.len());
                 replayed.add_load(load);

@@ -11,14 +11,15 @@
 //! # Invariants
 //! 1. After it, tables hold what the commits in the log left, in their order, and no versions;
 //!    indexes have the entries of their hot rows.
-//! 2. Records of tables that were dropped since, of commits up to the last checkpoint, and of hot
-//!    chunks that were frozen are skipped; any other record that does not fit what is there is an
-//!    error, since a change would be lost.
+//! 2. Groups of transactions that defined something, of which the manifest has no record, were
+//!    never committed and are skipped. So are records of tables that were dropped since, of commits
+//!    up to the last checkpoint, and of hot chunks that were frozen; any other record that does not
+//!    fit what is there is an error, since a change would be lost.
 //! # Source
 //! [Muehlbauer16 4.3.1] physical redo records are replayed without reads. Differs: rows keep their
 //! places, so no index is needed to find them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
@@ -36,6 +37,10 @@ struct Recovery {
     /// Tables from this one on were never created.
     next_table: u64,
     frozen: Frozen,
+    /// Commits that defined something of which the manifest knows.
+    defined: BTreeSet<CommitTs>,
+    /// A commit of whose definitions the manifest does not know: its group does not count.
+    void: Option<CommitTs>,
     /// The group at hand, and the checkpoint that it is a part of.
     part: Option<(CommitTs, CommitTs)>,
 }
@@ -49,10 +54,10 @@ pub(crate) fn recover<'a>(
     log: &RedoLog,
     tables: impl Iterator<Item = &'a Arc<Table>>,
     next_table: u64,
-    frozen: Frozen,
+    (frozen, defined): (Frozen, BTreeSet<CommitTs>),
 ) -> Result<Vec<FrozenRecord>> {
     let tables = tables.map(|table| (table.id(), Arc::clone(table))).collect();
-    let mut recovery = Recovery { tables, next_table, frozen, part: None };
+    let mut recovery = Recovery { tables, next_table, frozen, defined, void: None, part: None };
     let fail = |commit: CommitTs, reason: String| Error::RedoDamaged {
         reasons: vec![format!("commit {}: {reason}", commit.0)],
     };
@@ -100,6 +105,14 @@ impl Recovery {
         self.part.filter(|(group, _)| *group == commit).map(|(_, as_of)| as_of)
     }
 
+    /// Whether a record is of a commit that happened.
+    fn counts(&mut self, commit: CommitTs, record: RedoRecord<'_>) -> bool {
+        if matches!(record, RedoRecord::Definitions) && !self.defined.contains(&commit) {
+            self.void = Some(commit);
+        }
+        self.void != Some(commit)
+    }
+
     /// Takes out the freeze of a chunk that was changed by a commit that the load does not have.
     fn look_for_withdrawn(
         &mut self,
@@ -107,10 +120,11 @@ impl Recovery {
         record: RedoRecord<'_>,
         withdrawn: &mut Vec<FrozenRecord>,
     ) {
+        let counts = self.counts(commit, record);
         let is_part = self.checkpoint_of(commit, record).is_some();
         let freeze = hot_chunk_of(record)
             .and_then(|(table, chunk)| self.frozen.freeze_of(table, chunk))
-            .filter(|freeze| !is_part && commit > freeze.as_of);
+            .filter(|freeze| counts && !is_part && commit > freeze.as_of);
         let Some(load) = freeze.map(|freeze| freeze.load.load) else {
             return;
         };
@@ -140,8 +154,9 @@ impl Recovery {
         commit: CommitTs,
         record: RedoRecord<'_>,
     ) -> std::result::Result<(), String> {
+        let counts = self.counts(commit, record);
         let is_part = self.checkpoint_of(commit, record).is_some();
-        if is_part || commit <= self.frozen.checkpoint {
+        if !counts || is_part || commit <= self.frozen.checkpoint {
             return Ok(());
         }
         self.apply(record)
@@ -171,7 +186,7 @@ impl Recovery {
                 }
                 None => Ok(()),
             },
-            RedoRecord::Checkpoint { .. } => Ok(()),
+            RedoRecord::Checkpoint { .. } | RedoRecord::Definitions => Ok(()),
             RedoRecord::Call { procedure, .. } => {
                 Err(format!("procedure {procedure:?} is not known"))
             }

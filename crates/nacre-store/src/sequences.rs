@@ -17,13 +17,13 @@
 //! `tests/sequences.rs`: kills between reservation and use.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nacre_column::ColumnType;
 
 use crate::error::{Error, Result};
 use crate::id::RowId;
-use crate::mvcc::{IsolationLevel, Transaction};
+use crate::mvcc::{IsolationLevel, Snapshot, Transaction};
 use crate::schema::{ColumnDef, TableSchema, check_name};
 use crate::store::Store;
 use crate::table::Table;
@@ -75,7 +75,7 @@ pub struct Sequence {
 
 /// How far a sequence has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct State {
+pub(crate) struct State {
     /// The last value that was given, or the next one.
     value: i64,
     is_called: bool,
@@ -84,6 +84,9 @@ struct State {
     /// Values that the next reservation takes.
     batch: u32,
     is_dropped: bool,
+    /// Whether the transaction that created it has not committed: values are not reserved then, its
+    /// commit writes how far it has come.
+    is_draft: bool,
 }
 
 /// The sequences of a store, read when somebody first asks for one.
@@ -116,7 +119,17 @@ impl SequenceDef {
 
 impl State {
     fn new(value: i64, is_called: bool) -> Self {
-        Self { value, is_called, left: 0, batch: 1, is_dropped: false }
+        Self { value, is_called, left: 0, batch: 1, is_dropped: false, is_draft: false }
+    }
+
+    /// Has the sequence give nothing more.
+    pub(crate) fn drop_sequence(&mut self) {
+        self.is_dropped = true;
+    }
+
+    /// Notes that the row of the sequence is committed.
+    pub(crate) fn settle(&mut self) {
+        self.is_draft = false;
     }
 
     /// Moves on by one value; `None` if there is none.
@@ -127,6 +140,17 @@ impl State {
 }
 
 impl Sequence {
+    /// Makes one that nobody has drawn from.
+    fn new(def: SequenceDef, is_draft: bool) -> Self {
+        let state = Mutex::new(State { is_draft, ..State::new(def.start, false) });
+        Self { def, state }
+    }
+
+    /// Keeps others from drawing values.
+    pub(crate) fn hold(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Returns the definition.
     pub fn def(&self) -> &SequenceDef {
         &self.def
@@ -138,9 +162,13 @@ impl Sequence {
     /// [`Error::SequenceExhausted`], [`Error::UnknownTable`] if it was dropped,
     /// [`Error::ReadOnly`], no space, I/O.
     pub fn next(&self, store: &Store) -> Result<i64> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.hold();
         self.require_present(&state)?;
         let next = state.step(&self.def).ok_or_else(|| self.exhausted())?;
+        if state.is_draft {
+            *state = next;
+            return Ok(next.value);
+        }
         if state.left > 0 {
             *state = State { left: state.left - 1, ..next };
             return Ok(next.value);
@@ -168,10 +196,13 @@ impl Sequence {
             );
             return Err(Error::InvalidDefinition { reason });
         }
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.hold();
         self.require_present(&state)?;
-        write_row(store, name, value, is_called)?;
-        *state = State::new(value, is_called);
+        let is_draft = state.is_draft;
+        if !is_draft {
+            write_row(store, name, value, is_called)?;
+        }
+        *state = State { is_draft, ..State::new(value, is_called) };
         Ok(())
     }
 
@@ -196,7 +227,10 @@ impl Store {
     /// # Errors
     /// [`Error::UnknownTable`]; that of a damaged block.
     pub fn sequence(&self, name: &str) -> Result<Arc<Sequence>> {
-        let found = self.with_sequences(|all| Ok(all.get(name).cloned()))?;
+        let found = match self.definitions().and_then(|definitions| definitions.sequence(name)) {
+            Some(found) => found,
+            None => self.with_sequences(|all| Ok(all.get(name).cloned()))?,
+        };
         found.ok_or_else(|| Error::UnknownTable { table: name.to_owned() })
     }
 
@@ -205,7 +239,11 @@ impl Store {
     /// # Errors
     /// That of a damaged block.
     pub fn sequences(&self) -> Result<Vec<Arc<Sequence>>> {
-        self.with_sequences(|all| Ok(all.values().cloned().collect()))
+        let mut all = self.with_sequences(|all| Ok(all.clone()))?;
+        if let Some(definitions) = self.definitions() {
+            definitions.change_sequences(&mut all);
+        }
+        Ok(all.into_values().collect())
     }
 
     /// Creates a sequence.
@@ -215,29 +253,22 @@ impl Store {
     pub fn create_sequence(&self, def: SequenceDef) -> Result<()> {
         self.require_writable()?;
         def.validate().map_err(|reason| Error::InvalidDefinition { reason })?;
+        if let Some((tx, _)) = self.draft() {
+            if self.sequence(&def.name).is_ok() || self.table(&def.name).is_ok() {
+                return Err(Error::TableExists { table: def.name });
+            }
+            self.draft_sequence(tx, Sequence::new(def, true));
+            return Ok(());
+        }
         self.with_sequences(|all| {
             if all.contains_key(&def.name) || self.table(&def.name).is_ok() {
                 return Err(Error::TableExists { table: def.name.clone() });
             }
-            let table = match self.table(SEQUENCES_TABLE) {
-                Ok(table) => table,
-                Err(_) => self.create_table(table_schema())?,
-            };
-            let values = [
-                ValueRef::Bytes(def.name.as_bytes()),
-                ValueRef::Int(def.start),
-                ValueRef::Int(def.increment),
-                ValueRef::Int(def.min),
-                ValueRef::Int(def.max),
-                ValueRef::Int(def.cycles.into()),
-                ValueRef::Int(def.start),
-                ValueRef::Int(0),
-            ];
+            let sequence = Sequence::new(def, false);
             let mut transaction = self.begin(IsolationLevel::RepeatableRead);
-            transaction.insert(&table, &values)?;
+            insert_row(self, &mut transaction, &sequence)?;
             transaction.commit()?;
-            let state = Mutex::new(State::new(def.start, false));
-            all.insert(def.name.clone(), Arc::new(Sequence { def, state }));
+            all.insert(sequence.def.name.clone(), Arc::new(sequence));
             Ok(())
         })
     }
@@ -248,10 +279,14 @@ impl Store {
     /// [`Error::UnknownTable`], [`Error::ReadOnly`], no space, I/O.
     pub fn drop_sequence(&self, name: &str) -> Result<()> {
         self.require_writable()?;
+        if let Some((tx, _)) = self.draft() {
+            self.draft_drop_sequence(tx, &self.sequence(name)?);
+            return Ok(());
+        }
         self.with_sequences(|all| {
             let unknown = || Error::UnknownTable { table: name.to_owned() };
             let sequence = all.get(name).ok_or_else(unknown)?;
-            let mut state = sequence.state.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut state = sequence.hold();
             in_row(self, name, |transaction, table, row| transaction.delete(table, row))?;
             state.is_dropped = true;
             drop(state);
@@ -261,7 +296,7 @@ impl Store {
     }
 
     /// Calls `with` with the sequences, which are read if nobody did yet.
-    fn with_sequences<T>(
+    pub(crate) fn with_sequences<T>(
         &self,
         with: impl FnOnce(&mut BTreeMap<String, Arc<Sequence>>) -> Result<T>,
     ) -> Result<T> {
@@ -333,6 +368,43 @@ fn sequence_of(values: &[ValueRef<'_>]) -> Option<Sequence> {
     Some(Sequence { def, state })
 }
 
+/// Writes the row of a new sequence; the table comes into being with the first one.
+pub(crate) fn insert_row(
+    store: &Store,
+    transaction: &mut Transaction,
+    sequence: &Sequence,
+) -> Result<()> {
+    let table = match store.table(SEQUENCES_TABLE) {
+        Ok(table) => table,
+        Err(_) => store.create_table(table_schema())?,
+    };
+    let (def, state) = (&sequence.def, *sequence.hold());
+    let values = [
+        ValueRef::Bytes(def.name.as_bytes()),
+        ValueRef::Int(def.start),
+        ValueRef::Int(def.increment),
+        ValueRef::Int(def.min),
+        ValueRef::Int(def.max),
+        ValueRef::Int(def.cycles.into()),
+        ValueRef::Int(state.value),
+        ValueRef::Int(state.is_called.into()),
+    ];
+    transaction.insert(&table, &values).map(|_| ())
+}
+
+/// Deletes the row of a sequence that nobody draws from meanwhile, as it is now.
+pub(crate) fn delete_row(
+    store: &Store,
+    transaction: &mut Transaction,
+    def: &SequenceDef,
+) -> Result<()> {
+    let table = store.table(SEQUENCES_TABLE)?;
+    let mut reader = store.begin(IsolationLevel::RepeatableRead);
+    let row = row_of(&mut reader, &table, &def.name)?;
+    let snapshot = Snapshot { tx: transaction.snapshot().tx, ..reader.snapshot() };
+    transaction.delete_row_at(&table, row, snapshot)
+}
+
 /// Writes how far a sequence is reserved; durable when it returns.
 fn write_row(store: &Store, name: &str, value: i64, is_called: bool) -> Result<()> {
     let changes = [(VALUE, ValueRef::Int(value)), (IS_CALLED, ValueRef::Int(is_called.into()))];
@@ -348,17 +420,13 @@ fn in_row(
     change: impl Fn(&mut Transaction, &Arc<Table>, RowId) -> Result<()>,
 ) -> Result<()> {
     let table = store.table(SEQUENCES_TABLE)?;
-    let indexes = table.indexes();
-    let unknown = || Error::UnknownTable { table: name.to_owned() };
-    let index = indexes.first().ok_or_else(unknown)?;
     let mut attempts = 0;
     loop {
         attempts += 1;
         let mut transaction = store.begin(IsolationLevel::RepeatableRead);
-        let (key, mut found) = ([ValueRef::Bytes(name.as_bytes())], None);
-        transaction.lookup(&table, index, &key, &[], |row, _| found = Some(row))?;
-        let done = change(&mut transaction, &table, found.ok_or_else(unknown)?)
-            .and_then(|()| transaction.commit().map(|_| ()));
+        let row = row_of(&mut transaction, &table, name)?;
+        let done =
+            change(&mut transaction, &table, row).and_then(|()| transaction.commit().map(|_| ()));
         match done {
             Err(Error::SerializationConflict { .. }) if attempts < ATTEMPTS_MAX => {
                 std::thread::yield_now();
@@ -366,6 +434,16 @@ fn in_row(
             done => return done,
         }
     }
+}
+
+/// Returns the row of a sequence.
+fn row_of(transaction: &mut Transaction, table: &Arc<Table>, name: &str) -> Result<RowId> {
+    let unknown = || Error::UnknownTable { table: name.to_owned() };
+    let indexes = table.indexes();
+    let index = indexes.first().ok_or_else(unknown)?;
+    let (key, mut found) = ([ValueRef::Bytes(name.as_bytes())], None);
+    transaction.lookup(table, index, &key, &[], |row, _| found = Some(row))?;
+    found.ok_or_else(unknown)
 }
 
 #[cfg(test)]

@@ -9,8 +9,9 @@
 //! `create_table`, `drop_table` and [`crate::Load::commit`] are durable when they return, as far
 //! as the domains' kinds go.
 //! # Concurrency
-//! All calls may come from any thread. Lock order: the sequences, maintenance, a
-//! table's commit lock, the manifest, the table map, those of `mvcc`, the lists of a table.
+//! All calls may come from any thread. Lock order: the sequences, maintenance, the
+//! commit locks of tables by their ids, the manifest, those of `mvcc`, the table map and the views,
+//! the lists of a table.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -23,6 +24,7 @@ use nacre_pmem::{DirectoryLock, Domain};
 
 use crate::accounting::WearOwner;
 use crate::domains::{DRAM_DOMAIN, Domains};
+use crate::drafts::{Definitions, DraftSlot};
 use crate::error::{Error, Result};
 use crate::foreign_key::{TableKeys, attach};
 use crate::freeze::Pace;
@@ -70,7 +72,13 @@ pub struct OpenOptions {
 #[derive(Clone, Debug)]
 pub struct Store {
     shared: Arc<Shared>,
+    /// What the transaction of a session defines; `None` if this is no handle of a session.
+    draft: Option<Arc<DraftSlot>>,
 }
+
+/// Records what a transaction has defined, and shows it to everybody; gets its commit if it has
+/// changed rows.
+pub(crate) type Define<'a> = &'a mut dyn FnMut(Option<CommitTs>) -> Result<()>;
 
 #[derive(Debug)]
 struct Shared {
@@ -141,10 +149,10 @@ impl Store {
         let redo = OnceLock::new();
         let mut withdrawn = Vec::new();
         let pace = Pace::new(options.checkpoint_bytes);
-        let frozen = opening.frozen();
+        let (frozen, defined) = (opening.frozen(), opening.defined());
         transactions.resume(frozen.last_commit());
         if let Some(log) = opening.open_redo(&domains, database, options.redo)? {
-            withdrawn = recover(&log, tables.values(), next_table, frozen)?;
+            withdrawn = recover(&log, tables.values(), next_table, (frozen, defined))?;
             transactions.resume(log.last_commit().max(transactions.now()));
             opening.notes.extend(log.notes());
             pace.begin(log.start());
@@ -173,7 +181,22 @@ impl Store {
             pace,
             _lock: opening.lock,
         };
-        Ok(Self { shared: Arc::new(shared) })
+        Ok(Self { shared: Arc::new(shared), draft: None })
+    }
+
+    /// Returns a handle for one session: what it and its clones define while a transaction of it
+    /// is at that ([`Transaction::define`]) belongs to the transaction.
+    pub fn for_session(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared), draft: Some(Arc::default()) }
+    }
+
+    /// Returns a handle that sees what everybody sees.
+    pub(crate) fn for_everybody(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared), draft: None }
+    }
+
+    pub(crate) fn draft_slot(&self) -> Option<&DraftSlot> {
+        self.draft.as_deref()
     }
 
     /// Returns what opening repaired or found missing, and what failed since, for the user to read.
@@ -248,6 +271,15 @@ impl Store {
 
     /// Returns all tables in name order.
     pub fn tables(&self) -> Vec<Arc<Table>> {
+        let listed = self.listed_tables();
+        match self.definitions() {
+            Some(definitions) => definitions.all_tables(listed),
+            None => listed,
+        }
+    }
+
+    /// Returns all tables that everybody sees, in name order.
+    pub(crate) fn listed_tables(&self) -> Vec<Arc<Table>> {
         let tables = self.shared.tables.read().unwrap_or_else(PoisonError::into_inner);
         tables.values().cloned().collect()
     }
@@ -257,8 +289,15 @@ impl Store {
     /// # Errors
     /// [`Error::UnknownTable`].
     pub fn table(&self, name: &str) -> Result<Arc<Table>> {
-        let tables = self.shared.tables.read().unwrap_or_else(PoisonError::into_inner);
-        tables.get(name).cloned().ok_or_else(|| Error::UnknownTable { table: name.into() })
+        let listed = || {
+            let tables = self.shared.tables.read().unwrap_or_else(PoisonError::into_inner);
+            tables.get(name).cloned()
+        };
+        let found = match self.definitions() {
+            Some(definitions) => definitions.table(name, listed),
+            None => listed(),
+        };
+        found.ok_or_else(|| Error::UnknownTable { table: name.into() })
     }
 
     /// Creates a table without further constraints.
@@ -287,6 +326,9 @@ impl Store {
             .and_then(|()| rules.validate(&schema))
             .map_err(|reason| Error::InvalidDefinition { reason })?;
         self.check_domains(&schema.name, schema.named_domains())?;
+        if let Some((tx, _)) = self.draft() {
+            return self.draft_table(tx, schema, &rules, keys);
+        }
         let mut state = self.manifest();
         self.check_new_name(&schema.name)?;
         let id = TableId(state.next_table);
@@ -297,10 +339,7 @@ impl Store {
             self.shared.transactions.stamps(),
         ));
         let attached = attach(self, &table, keys)?;
-        let mut records = vec![match rules.is_empty() {
-            true => Record::TableCreated { table: id, schema },
-            false => Record::TableDefined { table: id, schema, rules: rules.clone() },
-        }];
+        let mut records = vec![Record::of_table(id, schema, rules.clone())];
         records.extend(attached.records.iter().cloned());
         self.append_all(&mut state, &records)?;
         state.next_table += 1;
@@ -449,7 +488,7 @@ impl Store {
 
     /// Returns how many versions of rows are kept for snapshots.
     pub fn version_count(&self) -> usize {
-        self.tables().iter().map(|table| table.version_count()).sum()
+        self.listed_tables().iter().map(|table| table.version_count()).sum()
     }
 
     pub(crate) fn all_transactions(&self) -> &Transactions {
@@ -598,6 +637,33 @@ impl Store {
         Ok(())
     }
 
+    /// Compares what a transaction has defined with what there is, and has `commit` record it with
+    /// its rows, if there are any. Nobody else changes what exists meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::SerializationConflict`]; those of `commit`; no space, I/O.
+    pub(crate) fn record_in_commit(
+        &self,
+        definitions: &Definitions,
+        commit: impl FnOnce(Define<'_>) -> Result<CommitTs>,
+    ) -> Result<CommitTs> {
+        let mut state = self.manifest();
+        let mut records = definitions.records(self)?;
+        let next_table = state.next_table;
+        let ts = commit(&mut |commit| {
+            records
+                .extend(commit.map(|commit| Record::DefinitionsCommitted { commit, next_table }));
+            if !records.is_empty() {
+                self.append_all(&mut state, &records)?;
+            }
+            definitions.show(self);
+            Ok(())
+        })?;
+        definitions.finish();
+        drop(state);
+        Ok(ts)
+    }
+
     /// Calls `with` with the views.
     pub(crate) fn with_views<T>(
         &self,
@@ -693,7 +759,7 @@ impl Store {
         }
         self.repair_manifest();
         self.repair_redo();
-        for table in self.tables() {
+        for table in self.listed_tables() {
             table.loads().iter().for_each(|load| load.set_needs_care(true));
         }
     }
@@ -753,7 +819,7 @@ impl Store {
     /// Returns the files of all parts that records name.
     fn live_parts(&self) -> LiveParts {
         let mut live = LiveParts::default();
-        for load in self.tables().iter().flat_map(|table| table.loads().to_vec()) {
+        for load in self.listed_tables().iter().flat_map(|table| table.loads().to_vec()) {
             load.parts().iter().for_each(|part| live.add(load.id(), part.record()));
         }
         live

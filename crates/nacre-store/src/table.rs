@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::foreign_key::Links;
 use crate::freeze::Forwards;
 use crate::hot::{FrozenDeletes, HotChunkRef, HotList};
-use crate::id::CommitTs;
+use crate::id::{CommitTs, TxId};
 use crate::index::TableIndexes;
 use crate::manifest::{LoadId, TableId};
 use crate::mvcc::{Snapshot, Stamps};
@@ -75,6 +75,10 @@ pub struct Table {
     /// Blocks handed out, at `column * REPLICAS_MAX + replica`.
     reads: Vec<AtomicU64>,
     is_dropped: AtomicBool,
+    /// The transaction that made the table, until it commits; else 0.
+    draft_of: AtomicU64,
+    /// The transaction that is about to drop the table, or 0.
+    dropped_by: AtomicU64,
     /// Set while the table is written anew.
     is_closed: AtomicBool,
     /// Snapshots before this moment belong to what the table was made from.
@@ -115,6 +119,8 @@ impl Table {
             pending: Mutex::default(),
             reads: (0..counters).map(|_| AtomicU64::new(0)).collect(),
             is_dropped: AtomicBool::new(false),
+            draft_of: AtomicU64::new(0),
+            dropped_by: AtomicU64::new(0),
             is_closed: AtomicBool::new(false),
             visible_from: AtomicU64::new(0),
             has_frozen: AtomicBool::new(false),
@@ -369,6 +375,71 @@ impl Table {
         // ORDERING: pairs with the release store in `drop_loads`; commits of loads also hold
         // the manifest's mutex, which orders them against drops.
         self.is_dropped.load(Ordering::Acquire)
+    }
+
+    /// Has nobody but a transaction write the table, until it commits.
+    pub(crate) fn set_draft_of(&self, tx: TxId) {
+        // ORDERING: nobody else has the table yet.
+        self.draft_of.store(tx.0, Ordering::Relaxed);
+    }
+
+    /// Lets everybody write the table, which is committed.
+    pub(crate) fn publish(&self) {
+        // ORDERING: pairs with the load in `is_hidden_from`.
+        self.draft_of.store(0, Ordering::Release);
+    }
+
+    /// Whether the transaction that made the table has not committed.
+    pub(crate) fn is_draft(&self) -> bool {
+        // ORDERING: as in `is_hidden_from`.
+        self.draft_of.load(Ordering::Acquire) != 0
+    }
+
+    /// Whether another transaction than `tx` made the table and has not committed.
+    #[inline]
+    pub(crate) fn is_hidden_from(&self, tx: TxId) -> bool {
+        // ORDERING: pairs with the store in `publish`.
+        let draft_of = self.draft_of.load(Ordering::Acquire);
+        draft_of != 0 && draft_of != tx.0
+    }
+
+    /// Has `tx` be the one that is about to drop the table.
+    ///
+    /// # Errors
+    /// [`Error::SerializationConflict`] if another transaction is.
+    pub(crate) fn claim_drop(&self, tx: TxId) -> Result<()> {
+        // ORDERING: who is refused does nothing; the commit that follows orders the rest.
+        let claimed =
+            self.dropped_by.compare_exchange(0, tx.0, Ordering::AcqRel, Ordering::Acquire);
+        match claimed {
+            Err(other) if other != tx.0 => Err(self.closed_error()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses to change the definition of a table that another transaction is about to drop.
+    ///
+    /// # Errors
+    /// [`Error::SerializationConflict`].
+    pub(crate) fn require_unclaimed(&self) -> Result<()> {
+        // ORDERING: as in `claim_drop`.
+        match self.dropped_by.load(Ordering::Acquire) {
+            0 => Ok(()),
+            _ => Err(self.closed_error()),
+        }
+    }
+
+    /// Whether a transaction is about to drop the table.
+    #[inline]
+    pub(crate) fn is_dropped_by(&self, tx: TxId) -> bool {
+        // ORDERING: only the transaction itself sets and resets it.
+        self.dropped_by.load(Ordering::Relaxed) == tx.0
+    }
+
+    /// Has a transaction not drop the table after all.
+    pub(crate) fn give_up_drop(&self, tx: TxId) {
+        // ORDERING: as in `claim_drop`.
+        let _ = self.dropped_by.compare_exchange(tx.0, 0, Ordering::AcqRel, Ordering::Acquire);
     }
 
     /// Opens the table for writers, or closes it; returns what held before.

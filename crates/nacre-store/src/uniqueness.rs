@@ -85,7 +85,8 @@ fn check_with_limit(table: &Arc<Table>, load: &Arc<StoredLoad>, pass_rows_max: u
 /// # Errors
 /// [`Error::DuplicateKey`]; [`Error::SerializationConflict`] if it depends on a transaction that
 /// has not ended; a damaged block.
-pub(crate) fn check_all(table: &Arc<Table>, index: &TableIndex) -> Result<()> {
+pub(crate) fn check_all(table: &Arc<Table>, index: &TableIndex, tx: TxId) -> Result<()> {
+    let snapshot = Snapshot { tx, ..COMMITTED };
     let chunks = table.snapshot().chunks()?;
     if let Some((chunk, row)) = first_double(table, index, (&chunks, &[]), PASS_ROWS_MAX)? {
         let columns = key_columns(index, &chunks[chunk])?;
@@ -99,7 +100,7 @@ pub(crate) fn check_all(table: &Arc<Table>, index: &TableIndex) -> Result<()> {
             for (key, values) in keys {
                 let rows = index.rows_of(&key);
                 if rows.len() > 1 {
-                    check_claims(table, index, &values, &rows)?;
+                    check_claims(table, index, &values, (&rows, snapshot))?;
                 }
             }
         }
@@ -116,15 +117,20 @@ pub(crate) fn check_all(table: &Arc<Table>, index: &TableIndex) -> Result<()> {
             rows.extend(chunk.row_id(row as u16));
             let values: Vec<Value> =
                 columns.iter().map(|column| ValueRef::of(column, row).to_value()).collect();
-            check_claims(table, index, &values, &rows)
+            check_claims(table, index, &values, (&rows, snapshot))
         })?;
     }
     Ok(())
 }
 
 /// Checks that at most one of rows with the same key is there for good.
-fn check_claims(table: &Table, index: &TableIndex, key: &[Value], rows: &[RowId]) -> Result<()> {
-    let claims = rows.iter().filter_map(|row| table.claim(*row, COMMITTED));
+fn check_claims(
+    table: &Table,
+    index: &TableIndex,
+    key: &[Value],
+    (rows, snapshot): (&[RowId], Snapshot),
+) -> Result<()> {
+    let claims = rows.iter().filter_map(|row| table.claim(*row, snapshot));
     let claims: Vec<KeyClaim> = claims.collect();
     if claims.len() < 2 {
         return Ok(());

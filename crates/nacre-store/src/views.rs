@@ -5,6 +5,7 @@
 //! # Layout
 //! Drawn in `docs/layout.md`, section "Manifest record", kinds 16 and 17.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::codec::{Decoder, Encoder, Truncated};
@@ -78,17 +79,31 @@ impl ViewDef {
 impl Store {
     /// Returns the view called `name`.
     pub fn view(&self, name: &str) -> Option<Arc<ViewDef>> {
-        self.with_views(|views| views.get(name).cloned())
+        match self.definitions().and_then(|definitions| definitions.view(name)) {
+            Some(view) => view,
+            None => self.with_views(|views| views.get(name).cloned()),
+        }
     }
 
     /// Returns all views in name order.
     pub fn views(&self) -> Vec<Arc<ViewDef>> {
-        self.with_views(|views| views.values().cloned().collect())
+        self.views_by_name().into_values().collect()
+    }
+
+    fn views_by_name(&self) -> BTreeMap<String, Arc<ViewDef>> {
+        let mut all = self.with_views(|views| views.clone());
+        if let Some(definitions) = self.definitions() {
+            definitions.change_views(&mut all);
+        }
+        all
     }
 
     /// Whether there is any view.
     pub fn has_views(&self) -> bool {
-        self.with_views(|views| !views.is_empty())
+        match self.definitions() {
+            Some(_) => !self.views_by_name().is_empty(),
+            None => self.with_views(|views| !views.is_empty()),
+        }
     }
 
     /// Creates a view, or replaces one that is there.
@@ -102,6 +117,12 @@ impl Store {
             Ok(_) => Err(Error::TableExists { table: view.name.clone() }),
             Err(_) => Ok(vec![Record::ViewDefined(view.clone())]),
         };
+        if let Some((tx, _)) = self.draft() {
+            check()?;
+            let before = self.for_everybody().view(&view.name);
+            self.draft_view(tx, &view.name, before, Some(view.clone()));
+            return Ok(());
+        }
         self.record(check, || {
             self.with_views(|views| views.insert(view.name.clone(), Arc::new(view.clone())));
         })
@@ -117,6 +138,11 @@ impl Store {
             Some(_) => Ok(vec![Record::ViewDropped { name: name.to_owned() }]),
             None => Err(Error::UnknownTable { table: name.to_owned() }),
         };
+        if let Some((tx, _)) = self.draft() {
+            check()?;
+            self.draft_view(tx, name, self.for_everybody().view(name), None);
+            return Ok(());
+        }
         self.record(check, || {
             self.with_views(|views| views.remove(name));
         })

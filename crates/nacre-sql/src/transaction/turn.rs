@@ -156,6 +156,19 @@ impl Turn {
         Ok(())
     }
 
+    /// Has what the statement defines be a part of the block, if it is in one.
+    ///
+    /// # Errors
+    /// 25P02, 25006.
+    pub(crate) fn define(&mut self, what: &str) -> Result<()> {
+        self.require_sound()?;
+        self.require_writable(what)?;
+        match self.is_in_block() {
+            true => self.core()?.transaction().define().map_err(from_store),
+            false => Ok(()),
+        }
+    }
+
     /// Whether each statement of the transaction has a snapshot of its own.
     pub(crate) fn is_read_committed(&mut self) -> bool {
         let level = self.core().map(|core| core.characteristics.level);

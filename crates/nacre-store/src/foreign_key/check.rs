@@ -78,7 +78,7 @@ impl Transaction {
         if matches!(action, ForeignKeyAction::NoAction | ForeignKeyAction::Restrict) {
             return Ok(());
         }
-        let Some(child) = key.child() else {
+        let Some((child, _)) = self.tables_of(key) else {
             return Ok(());
         };
         for row in self.children(key, &child, old)? {
@@ -97,9 +97,18 @@ impl Transaction {
         Ok(())
     }
 
+    /// Returns the child and the parent of a foreign key, unless one of them is gone for the
+    /// transaction.
+    fn tables_of(&self, key: &ForeignKey) -> Option<(Arc<Table>, Arc<Table>)> {
+        let (child, parent) = (key.child()?, key.parent()?);
+        let tx = self.snapshot().tx;
+        let is_gone = child.is_dropped_by(tx) || parent.is_dropped_by(tx);
+        (!is_gone).then_some((child, parent))
+    }
+
     /// Checks that nobody refers to a key that is gone, unless it is there again.
     fn check_parent(&self, key: &ForeignKey, old: &[Value], is_update: bool) -> Result<()> {
-        let (Some(child), Some(parent)) = (key.child(), key.parent()) else {
+        let Some((child, parent)) = self.tables_of(key) else {
             return Ok(());
         };
         let definition = key.definition();
@@ -118,7 +127,7 @@ impl Transaction {
 
     /// Checks that a row of the child, if it is there, has its parent.
     fn check_child(&self, key: &ForeignKey, row: RowId) -> Result<()> {
-        let (Some(child), Some(parent)) = (key.child(), key.parent()) else {
+        let Some((child, parent)) = self.tables_of(key) else {
             return Ok(());
         };
         let columns = &key.definition().columns;

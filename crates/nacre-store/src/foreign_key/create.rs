@@ -134,17 +134,17 @@ impl Store {
     /// [`Error::ReadOnly`], I/O.
     pub fn drop_tables(&self, names: &[&str], cascade: bool) -> Result<()> {
         self.require_writable()?;
+        if let Some((tx, definitions)) = self.draft() {
+            let mut dropped = Dropped::of(self, names)?;
+            dropped.find_cut(cascade, |key| definitions.cuts(key))?;
+            return self.draft_drop(tx, &dropped.tables, &dropped.cut);
+        }
         self.record_with(
             || {
-                let mut dropped = Dropped::default();
-                for name in names {
-                    let table = self.table(name)?;
-                    if !dropped.tables.iter().any(|other| other.id() == table.id()) {
-                        dropped.tables.push(table);
-                    }
-                }
-                let records = dropped.records(cascade)?;
-                Ok((records, dropped))
+                let mut dropped = Dropped::of(self, names)?;
+                dropped.find_cut(cascade, |key| key.child().is_none())?;
+                dropped.tables.iter().try_for_each(|table| table.require_unclaimed())?;
+                Ok((dropped.records(), dropped))
             },
             |dropped| {
                 dropped.cut.iter().for_each(disconnect);
@@ -163,11 +163,30 @@ impl Store {
 }
 
 impl Dropped {
-    /// Finds the foreign keys that go, too, and returns what is to be recorded.
-    fn records(&mut self, cascade: bool) -> Result<Vec<Record>> {
+    /// Finds the tables called `names`, each once.
+    fn of(store: &Store, names: &[&str]) -> Result<Self> {
+        let mut dropped = Self::default();
+        for name in names {
+            let table = store.table(name)?;
+            if !dropped.tables.iter().any(|other| other.id() == table.id()) {
+                dropped.tables.push(table);
+            }
+        }
+        Ok(dropped)
+    }
+
+    /// Finds the foreign keys that go, too, except those that are `gone` already.
+    ///
+    /// # Errors
+    /// [`Error::DependentObjects`] if there are any, unless it is a `cascade`.
+    fn find_cut(
+        &mut self,
+        cascade: bool,
+        is_gone: impl Fn(&Arc<ForeignKey>) -> bool,
+    ) -> Result<()> {
         let mut reasons = Vec::new();
         for table in &self.tables {
-            for key in &table.links().lists().incoming {
+            for key in table.links().lists().incoming.iter().filter(|key| !is_gone(key)) {
                 let Some(child) = key.child() else {
                     continue;
                 };
@@ -190,6 +209,11 @@ impl Dropped {
                 reasons,
             });
         }
+        Ok(())
+    }
+
+    /// Returns what is to be recorded.
+    fn records(&mut self) -> Vec<Record> {
         let children: BTreeMap<TableId, Arc<Table>> = self
             .cut
             .iter()
@@ -202,18 +226,24 @@ impl Dropped {
             left.retain(|key| !self.cut.iter().any(|cut| Arc::ptr_eq(cut, key)));
             let keys = left.iter().map(|key| key.definition().clone()).collect();
             records.push(Record::ForeignKeys { table, keys });
-            for index in child.indexes() {
-                let is_own = index.definition().origin == IndexOrigin::ForeignKey;
-                let is_needed = left.iter().any(|key| Arc::ptr_eq(key.child_index(), &index));
-                if is_own && !is_needed {
-                    let name = index.definition().name.clone();
-                    records.push(Record::IndexDropped { table, name });
-                    self.indexes.push((Arc::clone(&child), index));
-                }
+            for index in leftover_indexes(&child, &left) {
+                let name = index.definition().name.clone();
+                records.push(Record::IndexDropped { table, name });
+                self.indexes.push((Arc::clone(&child), index));
             }
         }
         let dropped = self.tables.iter().map(|table| Record::TableDropped { table: table.id() });
         records.extend(dropped);
-        Ok(records)
+        records
     }
+}
+
+/// Returns the indexes of a table that were there for foreign keys other than those that are left.
+pub(crate) fn leftover_indexes(child: &Table, left: &[Arc<ForeignKey>]) -> Vec<Arc<TableIndex>> {
+    let mut indexes = child.indexes();
+    indexes.retain(|index| {
+        let is_own = index.definition().origin == IndexOrigin::ForeignKey;
+        is_own && !left.iter().any(|key| Arc::ptr_eq(key.child_index(), index))
+    });
+    indexes
 }

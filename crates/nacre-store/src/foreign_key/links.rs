@@ -194,7 +194,7 @@ pub(super) fn connect(key: &Arc<ForeignKey>) {
 }
 
 /// Takes a key out of the lists of its tables, also of one that is being dropped.
-pub(super) fn disconnect(key: &Arc<ForeignKey>) {
+pub(crate) fn disconnect(key: &Arc<ForeignKey>) {
     let is_other = |other: &Arc<ForeignKey>| !Arc::ptr_eq(other, key);
     if let Some(child) = key.child.upgrade() {
         child.links().change(|lists| lists.outgoing.retain(is_other));

@@ -107,7 +107,7 @@ impl Store {
     /// Freezes chunks of all tables; a table that fails does not keep others from it.
     fn freeze_chunks(&self, choice: Choice, report: &mut CheckpointReport) -> Result<()> {
         let mut outcome = Ok(());
-        for table in self.tables() {
+        for table in self.listed_tables() {
             let all = table.hot().all();
             let (last, others) = match all.split_last() {
                 None => continue,
@@ -158,7 +158,7 @@ impl Store {
             self.all_transactions().commit(None, order, |lsn| log.persist(lsn)).map(|_| ())
         };
         let mut writer = HotWriter::new(Some(snapshot.start()), order);
-        for table in self.tables() {
+        for table in self.listed_tables() {
             if !writer.table(&table, snapshot, &|| !self.is_closing())? {
                 return Ok(false);
             }

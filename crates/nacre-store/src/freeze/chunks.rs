@@ -169,7 +169,7 @@ fn switch(
 /// Drops what is left of frozen chunks that no active transaction looks for.
 pub(super) fn forget(store: &Store) {
     let (oldest, _) = store.all_transactions().active_ids();
-    for table in store.tables() {
+    for table in store.listed_tables() {
         for (forward, chunk) in table.forwards().unneeded(oldest) {
             remove_all_entries(&table, &chunk);
             table.forwards().drop_chunk(&forward);

@@ -16,6 +16,7 @@
 //! # Source
 //! [Muehlbauer16 2.2.5] indexes refer to all records that a transaction may see.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -27,8 +28,9 @@ use super::{IndexDef, IndexOrigin, IndexState, TableIndex, keys_in};
 use crate::error::{Error, Result};
 use crate::foreign_key::ForeignKey;
 use crate::hot::{HotChunk, HotRows, VersionKind};
+use crate::id::TxId;
 use crate::manifest::Record;
-use crate::mvcc::IsolationLevel;
+use crate::mvcc::{IsolationLevel, NOBODY};
 use crate::store::Store;
 use crate::table::Table;
 use crate::uniqueness;
@@ -65,15 +67,48 @@ impl Store {
         self.require_writable()?;
         let schema = table.definition();
         definition.validate(schema).map_err(|reason| Error::InvalidDefinition { reason })?;
+        if let Some((tx, _)) = self.draft() {
+            return self.draft_index(tx, table, definition);
+        }
         let _commit = table.commit_lock.lock().unwrap_or_else(PoisonError::into_inner);
         self.check_new_name(&definition.name)?;
         let index = Arc::new(TableIndex::new(schema, definition, IndexState::Filling));
         table.table_indexes().add(&index);
-        let built = build(self, table, &index).and_then(|()| self.publish_index(table, &index));
+        let built =
+            build(self, table, &index, NOBODY).and_then(|()| self.publish_index(table, &index));
         if built.is_err() {
             table.table_indexes().remove(&index);
         }
         built
+    }
+
+    /// Builds new indexes for a transaction, which may have written their tables, runs `with`, and
+    /// has the indexes be ready then. Loads into the tables wait to be published meanwhile.
+    ///
+    /// # Errors
+    /// As for [`Store::create_index`], and those of `with`: then the indexes are gone.
+    pub(crate) fn with_indexes<T>(
+        &self,
+        indexes: &[(Arc<Table>, Arc<TableIndex>)],
+        tx: TxId,
+        with: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        let tables: BTreeMap<_, _> = indexes.iter().map(|(table, _)| (table.id(), table)).collect();
+        let mut loads_wait = Vec::with_capacity(tables.len());
+        for table in tables.values() {
+            loads_wait.push(table.commit_lock.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+        indexes.iter().for_each(|(table, index)| table.table_indexes().add(index));
+        let built = indexes.iter().try_for_each(|(table, index)| build(self, table, index, tx));
+        let done = built.and_then(|()| with());
+        for (table, index) in indexes {
+            match done.is_ok() {
+                true => table.table_indexes().set_state(index, IndexState::Ready),
+                false => table.table_indexes().remove(index),
+            }
+        }
+        drop(loads_wait);
+        done
     }
 
     fn publish_index(&self, table: &Arc<Table>, index: &TableIndex) -> Result<()> {
@@ -89,16 +124,34 @@ impl Store {
 
     /// Returns the index called `name` with its table.
     pub fn find_index(&self, name: &str) -> Option<(Arc<Table>, Arc<TableIndex>)> {
-        self.tables().into_iter().find_map(|table| {
-            let index = table.table_indexes().get(name)?;
-            Some((table, index))
+        let Some(definitions) = self.definitions() else {
+            return self.tables().into_iter().find_map(|table| {
+                let index = table.table_indexes().get(name)?;
+                Some((table, index))
+            });
+        };
+        let mut new = definitions.new_indexes().iter();
+        let found = new.find(|(_, index)| index.definition().name == name);
+        found.cloned().or_else(|| {
+            self.tables().into_iter().find_map(|table| {
+                let is_it = |index: &Arc<TableIndex>| {
+                    index.definition().name == name && !definitions.drops_index(index)
+                };
+                let index = table.indexes().into_iter().find(is_it)?;
+                Some((table, index))
+            })
         })
     }
 
     /// Lists all indexes, those of a table together, tables in name order.
     pub fn indexes(&self) -> Vec<IndexInfo> {
+        let definitions = self.definitions().unwrap_or_default();
         let of_table = |table: Arc<Table>| {
             let schema = Arc::clone(table.definition());
+            let mut indexes = table.indexes();
+            indexes.retain(|index| !definitions.drops_index(index));
+            let new = definitions.new_indexes().iter().filter(|(of, _)| of.id() == table.id());
+            indexes.extend(new.map(|(_, index)| Arc::clone(index)));
             let info = move |index: Arc<TableIndex>| IndexInfo {
                 table: schema.name.clone(),
                 columns: index.key().columns().map(|at| schema.columns[at].name.clone()).collect(),
@@ -106,7 +159,7 @@ impl Store {
                 entries: index.entries(),
                 bytes: index.bytes(),
             };
-            table.indexes().into_iter().map(info)
+            indexes.into_iter().map(info)
         };
         self.tables().into_iter().flat_map(of_table).collect()
     }
@@ -126,7 +179,10 @@ impl Store {
     /// [`Error::ReadOnly`], I/O.
     pub fn drop_index(&self, table: &Arc<Table>, name: &str) -> Result<()> {
         self.require_writable()?;
-        let index = table.index(name)?;
+        let index = match self.find_index(name) {
+            Some((of, index)) if of.id() == table.id() => index,
+            _ => table.index(name)?,
+        };
         if index.definition().origin != IndexOrigin::Statement {
             let what = format!("index {name}");
             let table = &table.definition().name;
@@ -139,9 +195,6 @@ impl Store {
             format!("constraint {constraint} on table {child} depends on index {name}")
         };
         let check = || {
-            require_table(table)?;
-            // Another statement may have dropped it meanwhile.
-            table.index(name)?;
             let links = table.links().lists();
             let needs = |key: &&Arc<ForeignKey>| Arc::ptr_eq(key.parent_index(), &index);
             let reasons: Vec<String> = links.incoming.iter().filter(needs).map(reason).collect();
@@ -149,6 +202,17 @@ impl Store {
                 return Err(Error::DependentObjects { what: format!("index {name}"), reasons });
             }
             Ok(vec![Record::IndexDropped { table: table.id(), name: name.to_owned() }])
+        };
+        if let Some((tx, _)) = self.draft() {
+            check()?;
+            self.draft_drop_index(tx, table, &index);
+            return Ok(());
+        }
+        let check = || {
+            require_table(table)?;
+            // Another statement may have dropped it meanwhile.
+            table.index(name)?;
+            check()
         };
         self.record(check, || table.table_indexes().remove(&index))
     }
@@ -161,8 +225,9 @@ fn require_table(table: &Table) -> Result<()> {
     }
 }
 
-/// Gives an index all entries that it is to have, and checks that it may have them.
-fn build(store: &Store, table: &Arc<Table>, index: &Arc<TableIndex>) -> Result<()> {
+/// Gives an index all entries that it is to have, and checks that it may have them, for a
+/// transaction or [`NOBODY`].
+fn build(store: &Store, table: &Arc<Table>, index: &Arc<TableIndex>, tx: TxId) -> Result<()> {
     let deadline = Instant::now() + WAIT;
     let mut left = fill(table, index)?;
     loop {
@@ -178,7 +243,7 @@ fn build(store: &Store, table: &Arc<Table>, index: &Arc<TableIndex>) -> Result<(
     }
     table.table_indexes().set_state(index, IndexState::Checked);
     loop {
-        match uniqueness::check_all(table, index) {
+        match uniqueness::check_all(table, index, tx) {
             Err(error @ Error::SerializationConflict { .. }) => pause(store, deadline, error)?,
             checked => {
                 checked?;

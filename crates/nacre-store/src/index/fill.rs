@@ -16,7 +16,14 @@ pub(super) const FILL_ROWS: usize = 1_024;
 /// # Errors
 /// [`crate::Error::Internal`] if an index is full.
 pub(crate) fn add_hot_rows(table: &Table) -> Result<()> {
-    let indexes: Vec<Arc<TableIndex>> = table.table_indexes().all();
+    add_hot_rows_to(table, &table.table_indexes().all())
+}
+
+/// As [`add_hot_rows`], to some indexes. Rows may have versions that nobody sees through these.
+///
+/// # Errors
+/// [`crate::Error::Internal`] if an index is full.
+pub(crate) fn add_hot_rows_to(table: &Table, indexes: &[Arc<TableIndex>]) -> Result<()> {
     if indexes.is_empty() {
         return Ok(());
     }
@@ -26,7 +33,7 @@ pub(crate) fn add_hot_rows(table: &Table) -> Result<()> {
                 let end = (start + FILL_ROWS).min(rows.len());
                 let there = (start..end).filter(|&row| !rows.is_deleted(row));
                 let some: Vec<u16> = there.map(|row| row as u16).collect();
-                keys_in(&indexes, rows, (chunk.id(), &some))
+                keys_in(indexes, rows, (chunk.id(), &some))
             });
             for (index, entries) in indexes.iter().zip(&entries) {
                 index.add(entries)?;

@@ -35,7 +35,7 @@ pub use build::IndexInfo;
 pub use choose::IndexChoice;
 pub use definition::{INDEX_COLUMNS_MAX, IndexDef, IndexKind, IndexOrigin};
 pub(crate) use definition::{decode_columns, encode_columns};
-pub(crate) use fill::add_hot_rows;
+pub(crate) use fill::{add_hot_rows, add_hot_rows_to};
 pub(crate) use frozen::KeySearch;
 pub use hash::HashIndex;
 pub use limits::{IndexFull, KEYS_MAX};

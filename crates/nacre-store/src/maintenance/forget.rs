@@ -46,7 +46,7 @@ impl Store {
 
     /// Refuses if policies name a domain, and lists them.
     pub(crate) fn check_unnamed(&self, name: &str) -> Result<()> {
-        let tables = self.tables().into_iter().map(|table| table.schema());
+        let tables = self.listed_tables().into_iter().map(|table| table.schema());
         let naming: Vec<String> = tables
             .filter(|schema| schema.named_domains().contains(&name))
             .map(|schema| format!("\"{}\"", schema.name))

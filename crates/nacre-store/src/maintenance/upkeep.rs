@@ -180,7 +180,7 @@ impl Store {
     /// Returns all loads of all tables.
     pub(super) fn jobs(&self) -> Vec<Job> {
         let mut jobs = Vec::new();
-        for table in self.tables() {
+        for table in self.listed_tables() {
             let mut first_chunk = 0;
             for load in table.loads().iter() {
                 let (table, load) = (table.clone(), load.clone());

@@ -143,6 +143,12 @@ pub(crate) enum Record {
         table: TableId,
         keys: Vec<ForeignKeyDef>,
     },
+    /// The records appended with this one, and the group of that commit, are one transaction. All
+    /// ids of tables that the group names are below `next_table`.
+    DefinitionsCommitted {
+        commit: CommitTs,
+        next_table: u64,
+    },
 }
 
 /// Stands for the table itself where a column is named.
@@ -253,6 +259,7 @@ impl Record {
             Self::ViewDefined(_) => 16,
             Self::ViewDropped { .. } => 17,
             Self::TableReplaced { .. } => 18,
+            Self::DefinitionsCommitted { .. } => 24,
         }
     }
 
@@ -318,6 +325,9 @@ impl Record {
                 encoder.put_str(name);
             }
             Self::ForeignKeys { table, keys } => encode_foreign_keys(*table, keys, encoder),
+            Self::DefinitionsCommitted { commit, next_table } => {
+                [commit.0, *next_table].into_iter().for_each(|number| encoder.put_u64(number));
+            }
         }
     }
 
@@ -331,7 +341,8 @@ impl Record {
             Self::TableDefined { .. }
             | Self::TableReplaced { .. }
             | Self::ViewDefined(_)
-            | Self::ViewDropped { .. } => 5,
+            | Self::ViewDropped { .. }
+            | Self::DefinitionsCommitted { .. } => 5,
             _ => 3,
         }
     }
@@ -387,8 +398,20 @@ impl Record {
                 schema: TableSchema::decode(decoder, false)?,
                 rules: TableRules::decode(decoder)?,
             },
+            24 => Self::DefinitionsCommitted {
+                commit: CommitTs(decoder.u64()?),
+                next_table: decoder.u64()?,
+            },
             _ => return Err(Truncated),
         })
+    }
+
+    /// Returns the record that creates a table.
+    pub(crate) fn of_table(table: TableId, schema: TableSchema, rules: TableRules) -> Self {
+        match rules.is_empty() {
+            true => Self::TableCreated { table, schema },
+            false => Self::TableDefined { table, schema, rules },
+        }
     }
 }
 

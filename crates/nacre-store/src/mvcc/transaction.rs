@@ -21,7 +21,7 @@ use crate::mvcc::undo::{TouchedChunk, UNDO_RECORD_BYTES, Writes};
 use crate::mvcc::validation::Validator;
 use crate::mvcc::{IsolationLevel, Snapshot};
 use crate::predicate_log::{ColumnSet, Predicate, PredicateLog, ValidationLevel};
-use crate::store::Store;
+use crate::store::{Define, Store};
 use crate::table::{Table, TableSnapshot};
 use crate::value::{VALUES_INLINE, Value, ValueRef, slots};
 
@@ -47,6 +47,8 @@ pub struct Transaction {
     /// Memory that the changes take.
     bytes: u64,
     has_ended: bool,
+    /// Whether what the store's handle defines belongs to the transaction.
+    defines: bool,
 }
 
 /// A moment of a transaction that it can be rolled back to.
@@ -56,6 +58,8 @@ pub struct Savepoint {
     redo_bytes: usize,
     bytes: u64,
     queue: QueueMark,
+    /// Number of a note of what was defined; 0 if nothing was.
+    draft: usize,
 }
 
 impl Transaction {
@@ -72,6 +76,7 @@ impl Transaction {
             validation: ValidationLevel::default(),
             bytes: 0,
             has_ended: false,
+            defines: false,
         }
     }
 
@@ -126,6 +131,15 @@ impl Transaction {
     /// Returns what is to be checked of foreign keys.
     pub(crate) fn queue(&mut self) -> &mut Queue {
         &mut room(&mut self.scratch).queue
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Has what the store's handle defines belong to the transaction.
+    pub(crate) fn set_defines(&mut self) {
+        self.defines = true;
     }
 
     fn logs_reads(&self) -> bool {
@@ -282,8 +296,18 @@ impl Transaction {
 
     /// As [`Transaction::delete`], without foreign keys.
     pub(crate) fn delete_row(&mut self, table: &Arc<Table>, row: RowId) -> Result<()> {
+        self.delete_row_at(table, row, self.snapshot)
+    }
+
+    /// As [`Transaction::delete_row`], for a row as another snapshot of the transaction sees it.
+    pub(crate) fn delete_row_at(
+        &mut self,
+        table: &Arc<Table>,
+        row: RowId,
+        snapshot: Snapshot,
+    ) -> Result<()> {
         let stamp = self.prepare_write(table)?;
-        let (snapshot, undo) = (self.snapshot, &mut room(&mut self.scratch).undo);
+        let undo = &mut room(&mut self.scratch).undo;
         let deleted = match row.place() {
             RowPlace::Hot { chunk, offset } => {
                 let deleted = table.hot().with(chunk, |chunk| {
@@ -292,10 +316,12 @@ impl Transaction {
                     Ok(())
                 });
                 match deleted {
-                    None => return self.delete(table, frozen_row(table, row)?),
+                    None => {
+                        return self.delete_row_at(table, frozen_row(table, row)?, snapshot);
+                    }
                     Some(Err(WriteProblem::Frozen)) => {
                         drop(table.read_layout());
-                        return self.delete(table, row);
+                        return self.delete_row_at(table, row, snapshot);
                     }
                     Some(deleted) => deleted,
                 }
@@ -341,13 +367,14 @@ impl Transaction {
 
     /// Returns a moment that [`Transaction::rollback_to`] goes back to.
     pub fn savepoint(&mut self) -> Savepoint {
-        let (redo_bytes, queue) =
-            (room(&mut self.scratch).redo.position(), room(&mut self.scratch).queue.mark());
+        let draft = if self.defines { self.store.save_draft(self.snapshot.tx) } else { 0 };
+        let Scratch { undo, redo, queue, .. } = room(&mut self.scratch);
         Savepoint {
-            changes: room(&mut self.scratch).undo.len(),
-            redo_bytes,
+            changes: undo.len(),
+            redo_bytes: redo.position(),
             bytes: self.bytes,
-            queue,
+            queue: queue.mark(),
+            draft,
         }
     }
 
@@ -357,6 +384,9 @@ impl Transaction {
         room(&mut self.scratch).redo.truncate(savepoint.redo_bytes);
         room(&mut self.scratch).queue.back_to(savepoint.queue);
         self.bytes = savepoint.bytes.min(self.bytes);
+        if self.defines {
+            self.store.restore_draft(self.snapshot.tx, savepoint.draft);
+        }
     }
 
     /// Makes the changes visible to transactions that begin from now on, and returns the moment; a
@@ -372,10 +402,7 @@ impl Transaction {
     pub fn commit(mut self) -> Result<CommitTs> {
         self.require_open()?;
         self.check_constraints()?;
-        let ts = match self.stamp.filter(|_| !room(&mut self.scratch).undo.is_empty()) {
-            None => self.snapshot.start,
-            Some(stamp) => self.commit_writes(stamp)?,
-        };
+        let ts = if self.defines { self.commit_definitions()? } else { self.commit_rows(None)? };
         self.end();
         Ok(ts)
     }
@@ -385,9 +412,23 @@ impl Transaction {
         self.end();
     }
 
-    fn commit_writes(&mut self, stamp: u32) -> Result<CommitTs> {
+    /// Commits the rows that were changed, if there are any, and has `define` record what was
+    /// defined.
+    pub(crate) fn commit_rows(&mut self, define: Option<Define<'_>>) -> Result<CommitTs> {
+        let has_rows = self.has_writes();
+        match (self.stamp.filter(|_| has_rows), define) {
+            (Some(stamp), define) => self.commit_writes(stamp, define),
+            (None, Some(define)) => define(None).map(|()| self.snapshot.start),
+            (None, None) => Ok(self.snapshot.start),
+        }
+    }
+
+    fn commit_writes(&mut self, stamp: u32, define: Option<Define<'_>>) -> Result<CommitTs> {
         let log = self.store.redo_log()?;
         let Scratch { undo, redo, reads, .. } = room(&mut self.scratch);
+        if define.is_some() {
+            redo.mark_definitions();
+        }
         let (snapshot, level, is_synchronous) =
             (self.snapshot, self.validation, self.is_synchronous);
         let transactions = self.store.all_transactions();
@@ -405,6 +446,13 @@ impl Transaction {
             }
             let lsn = log.map(|log| log.append(ts, redo)).transpose()?;
             end = lsn;
+            if let Some(define) = define {
+                if let (Some(log), Some(lsn)) = (log, lsn) {
+                    // PERSIST: the group is durable before the record that lets it count.
+                    log.persist(lsn)?;
+                }
+                define(Some(ts))?;
+            }
             let undo = std::mem::take(undo);
             let waits = log.zip(lsn).filter(|_| is_synchronous);
             Ok((snapshot.tx, Change::Writes(Writes { undo, stamp }), waits))
@@ -431,6 +479,9 @@ impl Transaction {
         let mut scratch = self.scratch.take();
         if let Some(scratch) = &mut scratch {
             scratch.undo.undo_to(0);
+        }
+        if self.defines {
+            self.store.discard_draft(self.snapshot.tx);
         }
         if let Some(stamp) = self.stamp.take() {
             transactions.stamps().give_back(stamp);
@@ -477,7 +528,7 @@ impl Transaction {
         let transactions = self.store.all_transactions();
         // The stamps of another database mean something else.
         let is_foreign = !Arc::ptr_eq(table.hot().stamps(), transactions.stamps());
-        if table.is_dropped() || is_foreign {
+        if table.is_dropped() || is_foreign || table.is_hidden_from(self.snapshot.tx) {
             return Err(Error::UnknownTable { table: table.definition().name.clone() });
         }
         table.require_open(self.snapshot.start)?;

@@ -153,8 +153,9 @@ impl Transactions {
     ) -> Result<(CommitTs, Option<UndoBuffer>)> {
         let mut commit = self.commit_order();
         let ts = CommitTs(commit.last.0 + 1);
-        let (tx, change, settled) = order(ts)?;
+        // One that is refused may have left its group in the log: nobody else gets its timestamp.
         commit.last = ts;
+        let (tx, change, settled) = order(ts)?;
         let stamp = match &change {
             Change::Writes(writes) => Some(writes.stamp),
             Change::Load(_) | Change::Nothing => None,

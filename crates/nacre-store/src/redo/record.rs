@@ -27,6 +27,7 @@ const DELETE: u8 = 3;
 const CALL: u8 = 4;
 const CHECKPOINT: u8 = 5;
 const DELETED: u8 = 6;
+const DEFINITIONS: u8 = 15;
 
 /// First bytes of values. Those of whole numbers have the count of bytes that follow added.
 const NULL: u8 = 0x00;
@@ -105,6 +106,11 @@ impl RedoBuffer {
         self.encoder.put_u64(as_of.0);
     }
 
+    /// Puts before all records that the group counts if the manifest says so.
+    pub(crate) fn mark_definitions(&mut self) {
+        self.encoder.put_first(DEFINITIONS);
+    }
+
     /// Adds all rows of a frozen chunk that are gone; `first` is the id of its first row. There is
     /// one at least, and they ascend.
     pub(crate) fn deleted(&mut self, table: TableId, first: RowId, rows: &[u16]) {
@@ -179,6 +185,9 @@ pub enum RedoRecord<'a> {
     Delete { table: TableId, row: RowId },
     /// The records behind it in its group say what rows were at that commit.
     Checkpoint { as_of: CommitTs },
+    /// The group counts if a record of the manifest names its commit: the transaction has defined
+    /// something, too.
+    Definitions,
     /// These rows of a frozen chunk, whose first row is `first`, are gone.
     Deleted { table: TableId, first: RowId, rows: &'a [u16] },
     /// A procedure is to be run again.
@@ -250,6 +259,9 @@ impl<'a> RedoReader<'a> {
         }
         if kind == CHECKPOINT {
             return Ok(Some(RedoRecord::Checkpoint { as_of: CommitTs(self.rest.u64()?) }));
+        }
+        if kind == DEFINITIONS {
+            return Ok(Some(RedoRecord::Definitions));
         }
         if !matches!(kind, INSERT..=DELETE | DELETED) {
             return Err(RedoProblem::Kind(kind));
@@ -382,6 +394,7 @@ mod tests {
         buffer.call("transfer", &[ValueRef::Int(5), ValueRef::Bytes(b"x")]);
         buffer.checkpoint(CommitTs(77));
         buffer.deleted(TABLE, RowId(3 << 16), &DELETED_ROWS);
+        buffer.mark_definitions();
         buffer
     }
 
@@ -391,6 +404,7 @@ mod tests {
         let mut reader = RedoReader::new(buffer.bytes());
         let row = RowId::hot(7, 9);
         let values = values();
+        assert_eq!(reader.next_record(), Ok(Some(RedoRecord::Definitions)));
         let insert = RedoRecord::Insert { table: TABLE, row, values: &values };
         assert_eq!(reader.next_record(), Ok(Some(insert)));
         let changes = [(1_599, ValueRef::Int(-1)), (0, ValueRef::Null)];
