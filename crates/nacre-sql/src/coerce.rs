@@ -2,18 +2,24 @@
 //!
 //! The planner's own rule makes both decimals, which loses small values and fails on large ones,
 //! NaN and infinity. Literals become the float nearest to their text; casting goes through a
-//! power of ten that no float is. Texts such as `'\x00ff'` that meet bytes become bytes here too.
+//! power of ten that no float is. Texts such as `'\x00ff'` that meet bytes become bytes here too,
+//! and `'yes'` that meets a boolean becomes true.
+//!
+//! Joins and lists tell -0 from 0. So 0 is added to floats where two columns or expressions are to
+//! be equal, and where one is to be in a list or subquery; comparisons with a literal need not.
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRewriter};
 use datafusion::common::{DFSchema, Result, ScalarValue};
-use datafusion::logical_expr::expr::{Between, Case, Cast, InList, ScalarFunction};
+use datafusion::logical_expr::expr::{Between, Case, Cast, InList, InSubquery, ScalarFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan};
+use datafusion::logical_expr::{
+    BinaryExpr, Expr, ExprSchemable, Join, LogicalPlan, LogicalPlanBuilder, Operator, Subquery,
+};
 use datafusion::optimizer::AnalyzerRule;
-use nacre_ingest::parse::parse_bytea;
+use nacre_ingest::parse::{parse_boolean, parse_bytea};
 
 /// Functions whose arguments all get one type.
 const UNIFYING_FUNCTIONS: [&str; 4] = ["coalesce", "greatest", "least", "nullif"];
@@ -29,6 +35,10 @@ impl AnalyzerRule for DecimalsMeetFloats {
             if let LogicalPlan::TableScan(scan) = &plan {
                 schema.merge(&scan.projected_schema);
             }
+            let plan = match plan {
+                LogicalPlan::Join(join) => LogicalPlan::Join(keys_without_sign(join)),
+                other => other,
+            };
             let mut coercion = Coercion { schema };
             let names = NamePreserver::new(&plan);
             plan.map_expressions(|expr| {
@@ -55,8 +65,15 @@ impl TreeNodeRewriter for Coercion {
     fn f_up(&mut self, expr: Expr) -> Result<Transformed<Expr>> {
         Ok(match expr {
             Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
-                let (sides, is_changed) = self.unify(vec![*left, *right]);
-                let [left, right]: [Expr; 2] = parts_of(sides)?;
+                let (sides, is_changed) = self.unify_sides(vec![*left, *right], op);
+                let [mut left, mut right]: [Expr; 2] = parts_of(sides)?;
+                let mut is_changed = is_changed;
+                if matches!(op, Operator::Eq | Operator::NotEq)
+                    && ![&left, &right].iter().any(|side| matches!(side, Expr::Literal(..)))
+                {
+                    (left, right) = (self.without_sign(left), self.without_sign(right));
+                    is_changed = true;
+                }
                 let expr = Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, Box::new(right)));
                 Transformed::new_transformed(expr, is_changed)
             }
@@ -68,10 +85,16 @@ impl TreeNodeRewriter for Coercion {
             }
             Expr::InList(InList { expr, list, negated }) => {
                 let parts = std::iter::once(*expr).chain(list).collect();
-                let (mut parts, is_changed) = self.unify(parts);
-                let expr = Box::new(parts.remove(0));
-                let list = InList { expr, list: parts, negated };
-                Transformed::new_transformed(Expr::InList(list), is_changed)
+                let (parts, _) = self.unify(parts);
+                let mut parts = parts.into_iter().map(|part| self.without_sign(part));
+                let [expr] = parts_of(parts.by_ref().take(1).collect())?;
+                let list = InList { expr: Box::new(expr), list: parts.collect(), negated };
+                Transformed::yes(Expr::InList(list))
+            }
+            Expr::InSubquery(InSubquery { expr, subquery, negated }) => {
+                let expr = Box::new(self.without_sign(*expr));
+                let subquery = floats_without_sign(subquery)?;
+                Transformed::yes(Expr::InSubquery(InSubquery { expr, subquery, negated }))
             }
             Expr::Case(case) => self.case(case),
             Expr::ScalarFunction(ScalarFunction { func, args })
@@ -96,25 +119,45 @@ impl TreeNodeRewriter for Coercion {
 }
 
 impl Coercion {
-    /// Makes floats of the decimals among `parts` if there is a float among them.
+    /// As [`Coercion::unify`], for the sides of an operator.
+    fn unify_sides(&self, sides: Vec<Expr>, op: Operator) -> (Vec<Expr>, bool) {
+        self.unify_parts(sides, op == Operator::StringConcat)
+    }
+
+    /// Makes floats of the decimals among `parts` if there is a float among them, and so on.
     fn unify(&self, parts: Vec<Expr>) -> (Vec<Expr>, bool) {
+        self.unify_parts(parts, false)
+    }
+
+    /// As [`Coercion::unify`]; a text `is_joined` to a boolean stays what it is.
+    fn unify_parts(&self, parts: Vec<Expr>, is_joined: bool) -> (Vec<Expr>, bool) {
         let types: Vec<DataType> = parts
             .iter()
             // What has no type here is left to the planner's own rule and its errors.
             .map(|part| part.get_type(&self.schema).unwrap_or(DataType::Null))
             .collect();
         let (has_float, has_bytes) = (types.iter().any(is_float), types.iter().any(is_bytes));
+        let has_boolean = types.contains(&DataType::Boolean);
         let mut is_changed = false;
         let unified = parts.into_iter().zip(&types).map(|(part, data_type)| {
             let new = match data_type {
                 data_type if has_float && is_decimal(data_type) => Some(to_float(&part)),
                 _ if has_bytes => bytes_literal(&part),
+                _ if has_boolean && !is_joined => boolean_literal(&part),
                 _ => None,
             };
             is_changed |= new.is_some();
             new.unwrap_or(part)
         });
         (unified.collect(), is_changed)
+    }
+
+    /// Adds 0 to a float, which makes 0 of -0.
+    fn without_sign(&self, expr: Expr) -> Expr {
+        match expr.get_type(&self.schema) {
+            Ok(data_type) => without_sign(expr, &data_type),
+            Err(_) => expr,
+        }
     }
 
     /// The operand and the WHENs meet each other, and so do the THENs and the ELSE.
@@ -139,6 +182,41 @@ impl Coercion {
         let case = Case { expr, when_then_expr, else_expr };
         Transformed::new_transformed(Expr::Case(case), whens_changed || thens_changed)
     }
+}
+
+fn without_sign(expr: Expr, data_type: &DataType) -> Expr {
+    let zero = match data_type {
+        DataType::Float32 => ScalarValue::Float32(Some(0.0)),
+        DataType::Float64 => ScalarValue::Float64(Some(0.0)),
+        _ => return expr,
+    };
+    expr + Expr::Literal(zero, None)
+}
+
+/// Adds 0 to the floats of a subquery with one column.
+fn floats_without_sign(subquery: Subquery) -> Result<Subquery> {
+    let plan = &subquery.subquery;
+    let [column] = &plan.schema().columns()[..] else { return Ok(subquery) };
+    let data_type = plan.schema().field(0).data_type();
+    if !is_float(data_type) {
+        return Ok(subquery);
+    }
+    let value = without_sign(Expr::Column(column.clone()), data_type);
+    let value = value.alias_qualified(column.relation.clone(), column.name.as_str());
+    let plan = LogicalPlanBuilder::from(plan.as_ref().clone()).project(vec![value])?.build()?;
+    Ok(Subquery { subquery: plan.into(), ..subquery })
+}
+
+/// Adds 0 to the floats by which a join pairs rows.
+fn keys_without_sign(mut join: Join) -> Join {
+    let key = |expr: Expr, schema: &DFSchema| match expr.get_type(schema) {
+        Ok(data_type) => without_sign(expr, &data_type),
+        Err(_) => expr,
+    };
+    let (left, right) = (join.left.schema(), join.right.schema());
+    let pairs = join.on.into_iter();
+    join.on = pairs.map(|(one, other)| (key(one, left), key(other, right))).collect();
+    join
 }
 
 /// Turns a list back into as many parts as it was made of.
@@ -175,6 +253,14 @@ fn float_literal(expr: &Expr) -> Option<Expr> {
     };
     let float: f64 = text.parse().ok()?;
     Some(Expr::Literal(ScalarValue::Float64(Some(float)), metadata.clone()))
+}
+
+/// Returns the truth value that a text literal stands for.
+fn boolean_literal(expr: &Expr) -> Option<Expr> {
+    let Expr::Literal(value, metadata) = expr else { return None };
+    let text = value.try_as_str().flatten()?;
+    let value = parse_boolean(text.as_bytes()).ok()?;
+    Some(Expr::Literal(ScalarValue::Boolean(Some(value)), metadata.clone()))
 }
 
 /// Returns the bytes that a text literal stands for.

@@ -4,6 +4,7 @@
 //! that the user gave, and those of columns that `*` stands for, are left alone.
 
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
@@ -11,7 +12,9 @@ use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::sql::parser::Statement as ParsedStatement;
-use datafusion::sql::sqlparser::ast::{Expr, Ident, Query, SelectItem, SetExpr, Statement};
+use datafusion::sql::sqlparser::ast::{
+    Expr, Ident, Query, SelectItem, SetExpr, Statement, Visit, Visitor,
+};
 use futures::StreamExt;
 
 use crate::names::fold;
@@ -22,8 +25,9 @@ const NAME_CHARS_MAX: usize = 60;
 /// Returns the names of the result columns of `statement`, where they differ from the planner's;
 /// `None` if they cannot be told from the text.
 ///
-/// The planner wants different names. Where the text has two alike, or a subquery, whose name the
-/// planner does not take from its text, the statement gets aliases that [`rename`] takes off again.
+/// The planner wants different names. Where the text has two alike, or a subquery or a cast, whose
+/// name the planner does not take from its text, the statement gets aliases that [`rename`] takes
+/// off again.
 pub(crate) fn names(statement: &mut ParsedStatement) -> Option<Vec<Option<String>>> {
     let ParsedStatement::Statement(statement) = statement else { return None };
     let Statement::Query(query) = statement.as_mut() else { return None };
@@ -41,13 +45,19 @@ fn query_names(query: &mut Query) -> Option<Vec<Option<String>>> {
             _ => return None,
         }
     };
+    // DISTINCT wants to find the expressions of ORDER BY again.
+    let aliases_casts = select.projection.len() > 1 && select.distinct.is_none();
     let mut names: Vec<Option<String>> = Vec::with_capacity(select.projection.len());
     let mut seen = HashSet::new();
     for index in 0..select.projection.len() {
         let item = &mut select.projection[index];
         let (shown, is_given) = item_name(item)?;
-        let is_subquery = matches!(item, SelectItem::UnnamedExpr(Expr::Subquery(_)));
-        if seen.insert(shown.clone()) && !is_subquery {
+        let has_own_name = match item {
+            SelectItem::UnnamedExpr(Expr::Subquery(_)) => true,
+            SelectItem::UnnamedExpr(expr) => aliases_casts && has_cast(expr),
+            _ => false,
+        };
+        if seen.insert(shown.clone()) && !has_own_name {
             names.push((!is_given).then_some(shown));
             continue;
         }
@@ -60,6 +70,22 @@ fn query_names(query: &mut Query) -> Option<Vec<Option<String>>> {
         names.push(Some(shown));
     }
     Some(names)
+}
+
+/// Whether a part of an expression is a cast.
+fn has_cast(expr: &Expr) -> bool {
+    struct Casts;
+    impl Visitor for Casts {
+        type Break = ();
+
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            match expr {
+                Expr::Cast { .. } => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        }
+    }
+    expr.visit(&mut Casts).is_break()
 }
 
 /// Returns the name of an item and whether the planner gives it that name by itself; `None` for

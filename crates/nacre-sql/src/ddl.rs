@@ -14,6 +14,7 @@ use nacre_store::{
 use crate::constraints::{check_actions, table_keys};
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
+use crate::indexes::primary_key_name;
 use crate::names::{fold, table_name};
 use crate::planner::Planner;
 use crate::relations::{own_sequences, require_free};
@@ -28,12 +29,15 @@ pub(crate) fn create_table(
     planner: &Planner,
     statement: &CreateTable,
 ) -> Result<String> {
-    let (schema, mut rules) = table_schema(statement)?;
+    let (mut schema, mut rules) = table_schema(statement)?;
     if statement.if_not_exists && require_free(store, &schema.name).is_err() {
         return Ok("CREATE TABLE".into());
     }
     require_free(store, &schema.name)?;
     check_table(store, &schema)?;
+    if schema.primary_key.is_some() {
+        schema.primary_key_name = primary_key_name(store, &schema)?;
+    }
     let keys = table_keys(store, statement, &schema)?;
     let is_primary = |name: &str| schema.primary_key.is_some() && name == schema.primary_key_name;
     let is_taken = |name: &str| is_primary(name) || keys.names().any(|taken| taken == name);

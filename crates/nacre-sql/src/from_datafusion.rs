@@ -1,9 +1,14 @@
 //! Errors of the SQL front end as errors of the SQL layer, worded as PostgreSQL words them.
 
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{DataFusionError, SchemaError};
 use datafusion::sql::sqlparser::parser::ParserError;
+use nacre_column::{ColumnBuffer, ColumnType};
 
+use crate::dml::push_syntax;
 use crate::error::{Error, ErrorKind, Position};
+use crate::single_rows::several_rows;
+use crate::types::type_name;
 
 /// Converts an error of the front end; one of ours that travelled through it comes out unchanged.
 pub(crate) fn from_datafusion(error: DataFusionError) -> Error {
@@ -23,9 +28,7 @@ fn convert(error: &DataFusionError) -> Error {
         DataFusionError::SQL(error, _) => from_parser(error),
         DataFusionError::SchemaError(error, _) => from_schema(error),
         DataFusionError::Plan(message) => from_plan(message),
-        DataFusionError::NotImplemented(message) => {
-            Error::not_supported(message.trim_end_matches('.'))
-        }
+        DataFusionError::NotImplemented(message) => from_not_implemented(message),
         DataFusionError::Configuration(message) => {
             Error::new(ErrorKind::InvalidStatement, message.clone())
         }
@@ -120,6 +123,17 @@ fn from_schema(error: &SchemaError) -> Error {
     }
 }
 
+fn from_not_implemented(message: &str) -> Error {
+    let part = message.strip_prefix("Physical plan does not support logical expression ");
+    let what = match part.and_then(|part| part.split(['(', ' ']).next()) {
+        Some("InSubquery") => "IN (query) as a value",
+        Some("Exists") => "EXISTS as a value",
+        Some("ScalarSubquery") => "this subquery, which refers to the outer query,",
+        _ => return Error::not_supported(message.trim_end_matches('.')),
+    };
+    Error::not_supported(what).with_hint("Write it as a condition of WHERE, or as a join.")
+}
+
 fn from_plan(message: &str) -> Error {
     if let Some(name) = quoted_in(message, "table '", "' not found") {
         let name = name.strip_prefix("nacre.public.").unwrap_or(name);
@@ -155,11 +169,45 @@ fn from_arrow(message: &str) -> Error {
     if lower.contains("divide by zero") {
         return Error::new(ErrorKind::InvalidData, "division by zero");
     }
+    if lower.contains("scalar subquery returned more than one row") {
+        return several_rows();
+    }
     let message = ["Cast error: ", "Arithmetic overflow: ", "Parser error: ", "Compute error: "]
         .into_iter()
         .find_map(|prefix| message.strip_prefix(prefix))
         .unwrap_or(message);
-    Error::new(ErrorKind::InvalidData, message)
+    from_cast(message).unwrap_or_else(|| Error::new(ErrorKind::InvalidData, message))
+}
+
+/// Words the messages of casts whose value does not fit.
+fn from_cast(message: &str) -> Option<Error> {
+    let out_of_range =
+        |message: String| Some(Error::new(ErrorKind::InvalidData, message).with_code("22003"));
+    if message.contains(" is too large to store in a Decimal")
+        || message.contains(" is too small to store in a Decimal")
+    {
+        return out_of_range("numeric field overflow".into());
+    }
+    if let Some((_, name)) =
+        message.strip_prefix("Can't cast value ").and_then(|rest| rest.rsplit_once(" to type "))
+    {
+        let data_type: DataType = name.parse().ok()?;
+        return out_of_range(format!("{} out of range", type_name(&data_type)));
+    }
+    let rest = message.strip_prefix("Cannot cast string '")?;
+    let (text, name) = rest.rsplit_once("' to value of ")?;
+    let data_type: DataType = name.strip_suffix(" type")?.parse().ok()?;
+    let column_type = match data_type {
+        DataType::Int16 => ColumnType::SmallInt,
+        DataType::Int32 => ColumnType::Integer,
+        DataType::Int64 => ColumnType::BigInt,
+        DataType::Float32 => ColumnType::Real,
+        DataType::Float64 => ColumnType::Double,
+        DataType::Boolean => ColumnType::Boolean,
+        DataType::Date32 => ColumnType::Date,
+        _ => return None,
+    };
+    push_syntax(text, &mut ColumnBuffer::new(column_type)).err()
 }
 
 fn quoted_in<'a>(message: &'a str, before: &str, after: &str) -> Option<&'a str> {

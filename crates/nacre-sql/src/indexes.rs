@@ -9,6 +9,7 @@ use nacre_store::{Error as StoreError, NAME_BYTES_MAX, Store, Table, TableSchema
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
 use crate::names::{fold, table_name};
+use crate::relations::require_free;
 
 /// Runs `CREATE INDEX`, which may take as long as reading the table; returns the command tag.
 ///
@@ -27,6 +28,9 @@ pub(crate) async fn create_index(store: &Store, statement: &CreateIndex) -> Resu
         && is_taken(store, name)
     {
         return Ok(TAG.into());
+    }
+    if let Some(name) = &named {
+        require_free(store, name)?;
     }
     let name = named.unwrap_or_else(|| free_name(store, &[], &schema, &columns, "idx"));
     let definition = IndexDef {
@@ -136,9 +140,29 @@ fn reject_unsupported(statement: &CreateIndex) -> Result<()> {
     }
 }
 
-/// Whether a table or index has that name.
+/// Whether something has that name.
 fn is_taken(store: &Store, name: &str) -> bool {
-    store.table(name).is_ok() || store.find_index(name).is_some()
+    require_free(store, name).is_err()
+}
+
+/// Returns the name of the primary key of a new table: the one that it was given, or PostgreSQL's.
+///
+/// # Errors
+/// 42P07 if another index has the name that it was given.
+pub(crate) fn primary_key_name(store: &Store, schema: &TableSchema) -> Result<String> {
+    let (table, given) = (&schema.name, &schema.primary_key_name);
+    if *given != format!("{table}_pkey") {
+        require_free(store, given)?;
+        return Ok(given.clone());
+    }
+    let name = |number: Option<u64>| {
+        let label = format!("_pkey{}", number.map_or_else(String::new, |one| one.to_string()));
+        let cut = table.floor_char_boundary(NAME_BYTES_MAX - label.len());
+        format!("{}{label}", &table[..cut])
+    };
+    // Ends, since the database has finitely many names.
+    let mut names = std::iter::once(None).chain((1..).map(Some)).map(name);
+    Ok(names.find(|name| name != table && !is_taken(store, name)).unwrap_or_default())
 }
 
 /// Returns what PostgreSQL calls an index or constraint without a name, such as `t_a_b_key`; if

@@ -43,6 +43,7 @@ mod scan;
 mod sequences;
 mod session;
 mod short;
+mod single_rows;
 mod split;
 mod support;
 mod text;

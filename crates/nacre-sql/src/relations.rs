@@ -39,13 +39,14 @@ pub(crate) fn table_to_change(store: &Store, name: &ObjectName, verb: &str) -> R
     store.table(&name).map_err(from_store)
 }
 
-/// Refuses the name of a table, view or sequence that is there.
+/// Refuses the name of a table, view, sequence or index that is there.
 ///
 /// # Errors
 /// 42P07.
 pub(crate) fn require_free(store: &Store, name: &str) -> Result<()> {
     let is_taken =
         store.table(name).is_ok() || store.view(name).is_some() || store.sequence(name).is_ok();
+    let is_taken = is_taken || store.find_index(name).is_some();
     match is_taken {
         true => Err(from_store(nacre_store::Error::TableExists { table: name.to_owned() })),
         false => Ok(()),

@@ -4,21 +4,24 @@
 //! - `'\x00ff'::bytea` is two bytes.
 //! - `x::varchar(n)` and `x::char(n)` cut to n characters; the planner drops the length.
 //! - `'s'::regclass`, which only functions of sequences take, is the name.
+//! - The query of `x > ALL (query)` and of ANY and SOME has names of its own; the planner would take
+//!   a column of the outer query for one of the inner query that is called the same.
+//! - The column of `generate_series(1, 3) AS g` is called `g`, and without an alias like the function.
 //! - `SHOW TABLES` lists the user's tables.
 
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::ast::{
-    CastKind, CharacterLength, DataType, Expr, Statement, TrimWhereField, Value, VisitMut,
-    VisitorMut,
+    CastKind, CharacterLength, DataType, Expr, Ident, Query, SelectItem, SetExpr, Statement,
+    TableAlias, TableAliasColumnDef, TableFactor, TrimWhereField, Value, VisitMut, VisitorMut,
 };
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 
 use crate::error::Result;
 use crate::from_datafusion::from_parser;
-use crate::names::SCHEMA;
+use crate::names::{SCHEMA, fold};
 
 /// Rewrites all expressions of `statement`.
 pub(crate) fn rewrite(statement: &mut ParsedStatement) -> Result<()> {
@@ -55,6 +58,25 @@ struct Rewrites;
 impl VisitorMut for Rewrites {
     type Break = ();
 
+    fn post_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
+        if let TableFactor::Table { name, alias, args: Some(_), .. } = factor
+            && let Some(ident) = name.0.last().and_then(|part| part.as_ident())
+            && fold(ident) == "generate_series"
+        {
+            let alias = alias.get_or_insert_with(|| TableAlias {
+                explicit: true,
+                name: ident.clone(),
+                columns: Vec::new(),
+                at: None,
+            });
+            if alias.columns.is_empty() {
+                let name = alias.name.clone();
+                alias.columns.push(TableAliasColumnDef { name, data_type: None });
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         if let Some(new) = rewritten(expr) {
             *expr = new;
@@ -65,6 +87,12 @@ impl VisitorMut for Rewrites {
 
 fn rewritten(expr: &mut Expr) -> Option<Expr> {
     match expr {
+        Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } => {
+            if let Expr::Subquery(query) = right.as_mut() {
+                enclose(query);
+            }
+            None
+        }
         Expr::Value(value) => match &value.value {
             Value::Number(text, _) if text.contains(['e', 'E']) => {
                 Some(cast(string(text), DataType::DoublePrecision))
@@ -95,6 +123,39 @@ fn rewritten(expr: &mut Expr) -> Option<Expr> {
             }
         }
         _ => None,
+    }
+}
+
+/// Gives the only column of a query a name that no other query has. One that is not simply a
+/// SELECT of an expression becomes the table of one that is. A query of several columns stays as
+/// it is, and is refused.
+fn enclose(query: &mut Query) {
+    let has_order = query.order_by.is_some();
+    if let SetExpr::Select(select) = query.body.as_mut()
+        && let [item] = select.projection.as_mut_slice()
+    {
+        let expr = match item {
+            SelectItem::UnnamedExpr(expr) => Some(expr.clone()),
+            SelectItem::ExprWithAlias { expr, .. } if !has_order => Some(expr.clone()),
+            _ => None,
+        };
+        if let Some(expr) = expr {
+            let alias = Ident::with_quote('"', "nacre member");
+            *item = SelectItem::ExprWithAlias { expr, alias };
+            return;
+        }
+    }
+    let sql = "SELECT \"nacre member\" FROM (SELECT 1) AS \"nacre set\" (\"nacre member\")";
+    let parsed = Parser::new(&PostgreSqlDialect {})
+        .try_with_sql(sql)
+        .and_then(|mut parser| parser.parse_query());
+    let Ok(mut outer) = parsed else { return };
+    if let SetExpr::Select(select) = outer.body.as_mut()
+        && let Some(from) = select.from.first_mut()
+        && let TableFactor::Derived { subquery, .. } = &mut from.relation
+    {
+        std::mem::swap(subquery.as_mut(), query);
+        *query = *outer;
     }
 }
 

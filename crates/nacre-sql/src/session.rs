@@ -37,6 +37,7 @@ use crate::prepared::{Command, PreparedStatements, Statement};
 use crate::replicas::{alter_replicas, parse_alter};
 use crate::sequences::{create_sequence, drop_sequences, functions};
 use crate::short::{Candidate, ShortStatements, scan};
+use crate::single_rows::SingleRows;
 use crate::transaction::{TransactionStatus, Transactions, Turn, control, tie};
 use crate::upkeep::Upkeep;
 use crate::user_views::{create_view, drop_views};
@@ -142,6 +143,7 @@ impl Database {
             .with_default_features()
             .with_analyzer_rules(vec![
                 Arc::new(ResolveGroupingFunction::new()),
+                Arc::new(SingleRows),
                 Arc::new(DecimalsMeetFloats),
                 Arc::new(TypeCoercion::new()),
             ])

@@ -200,8 +200,12 @@ impl<'a> ValueRef<'a> {
                 check_int(value, column_type)?;
                 Ok(self)
             }
-            (Self::Float32(_), Physical::Float32) | (Self::Float64(_), Physical::Float64) => {
-                Ok(self)
+            // There is one NaN; that of arithmetic may have a sign, which comparisons look at.
+            (Self::Float32(value), Physical::Float32) => {
+                Ok(if value.is_nan() { Self::Float32(f32::NAN) } else { self })
+            }
+            (Self::Float64(value), Physical::Float64) => {
+                Ok(if value.is_nan() { Self::Float64(f64::NAN) } else { self })
             }
             (Self::Bytes(value), Physical::Bytes) => fit_bytes(value, column_type).map(Self::Bytes),
             _ => Err(ValueProblem::WrongClass),

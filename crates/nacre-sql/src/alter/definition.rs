@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use datafusion::sql::sqlparser::ast::{
     AlterColumnOperation, AlterTable, AlterTableOperation, ColumnDef as SqlColumn, DropBehavior,
-    Expr, Ident, ObjectName, RenameTableNameKind, SelectItem, TableConstraint, Visit, VisitMut,
-    Visitor, VisitorMut,
+    Expr, Ident, JoinConstraint, JoinOperator, ObjectName, RenameTableNameKind, SelectItem,
+    TableConstraint, TableFactor, TableWithJoins, Visit, VisitMut, Visitor, VisitorMut,
 };
 use nacre_store::{ColumnDef, Store, Table, TableRules, TableSchema};
 
@@ -98,9 +98,6 @@ impl<'a> Altered<'a> {
     /// Makes the changes.
     async fn finish(self, turn: &mut Turn, table: &Arc<Table>) -> Result<()> {
         let store = self.store;
-        for view in &self.dropped_views {
-            store.drop_view(view).map_err(from_store)?;
-        }
         if self.is_rewritten {
             let own = usize::from(table.schema().primary_key.is_some());
             if table.indexes().len() > own || table.has_foreign_keys() {
@@ -111,6 +108,10 @@ impl<'a> Altered<'a> {
             rewrite(store, self.planner, turn, table, target).await?;
         } else {
             store.redefine_table(table, self.schema, self.rules).map_err(from_store)?;
+        }
+        // What went with a column goes when that is gone: until then all this may fail.
+        for view in &self.dropped_views {
+            store.drop_view(view).map_err(from_store)?;
         }
         for sequence in &self.dropped_sequences {
             store.drop_sequence(sequence).map_err(from_store)?;
@@ -444,9 +445,36 @@ impl VisitorMut for Rename<'_> {
     }
 }
 
+/// Returns what a join pairs rows by.
+fn join_constraint(operator: &JoinOperator) -> Option<&JoinConstraint> {
+    match operator {
+        JoinOperator::Join(constraint)
+        | JoinOperator::Inner(constraint)
+        | JoinOperator::Left(constraint)
+        | JoinOperator::LeftOuter(constraint)
+        | JoinOperator::Right(constraint)
+        | JoinOperator::RightOuter(constraint)
+        | JoinOperator::FullOuter(constraint) => Some(constraint),
+        _ => None,
+    }
+}
+
 /// Whether a query or expression names a column, or asks for all.
 fn mentions(part: &impl Visit, column: &str) -> bool {
     struct Mentions<'a>(&'a str);
+    impl Mentions<'_> {
+        /// Whether joins are made by the column.
+        fn is_common(&self, from: &TableWithJoins) -> bool {
+            let is_it = |name: &ObjectName| {
+                name.0.last().and_then(|part| part.as_ident()).is_some_and(|n| fold(n) == self.0)
+            };
+            from.joins.iter().any(|join| match join_constraint(&join.join_operator) {
+                Some(JoinConstraint::Using(names)) => names.iter().any(is_it),
+                Some(JoinConstraint::Natural) => true,
+                _ => false,
+            })
+        }
+    }
     impl Visitor for Mentions<'_> {
         type Break = ();
 
@@ -468,9 +496,22 @@ fn mentions(part: &impl Visit, column: &str) -> bool {
             let is_all = |item: &SelectItem| {
                 matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..))
             };
-            match select.projection.iter().any(is_all) {
+            match select.projection.iter().any(is_all)
+                || select.from.iter().any(|from| self.is_common(from))
+            {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
+            }
+        }
+
+        fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
+            match factor {
+                TableFactor::NestedJoin { table_with_joins, .. }
+                    if self.is_common(table_with_joins) =>
+                {
+                    ControlFlow::Break(())
+                }
+                _ => ControlFlow::Continue(()),
             }
         }
     }

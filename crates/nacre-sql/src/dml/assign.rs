@@ -216,7 +216,8 @@ fn push_number(
         (Source::Decimal, _) => push_digits(&text_of(array, row)?, buffer),
         (Source::Int(_), _) => push_syntax(&text_of(array, row)?, buffer),
         (Source::Real(value), ColumnType::Real) => {
-            buffer.push_float32(value);
+            // There is one NaN; that of arithmetic may have a sign, which comparisons look at.
+            buffer.push_float32(if value.is_nan() { f32::NAN } else { value });
             Ok(())
         }
         (Source::Double(value), ColumnType::Real) => {
@@ -224,11 +225,11 @@ fn push_number(
             if narrow.is_infinite() && value.is_finite() {
                 return Err(out_of_range("value out of range: overflow"));
             }
-            buffer.push_float32(narrow);
+            buffer.push_float32(if narrow.is_nan() { f32::NAN } else { narrow });
             Ok(())
         }
         (Source::Real(_) | Source::Double(_), ColumnType::Double) => {
-            buffer.push_float64(double(source).unwrap_or(f64::NAN));
+            buffer.push_float64(double(source).filter(|value| !value.is_nan()).unwrap_or(f64::NAN));
             Ok(())
         }
         // As many digits as the type surely keeps, as PostgreSQL takes them.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use datafusion::sql::parser::Statement as ParsedStatement;
-use datafusion::sql::sqlparser::ast::{Ident, SetExpr, Statement};
+use datafusion::sql::sqlparser::ast::{Ident, Insert, SetExpr, Statement};
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Word};
 use nacre_store::{Identity, Table};
@@ -45,19 +45,31 @@ pub(crate) fn parse_overriding<E>(
 ) -> std::result::Result<ParsedStatement, E> {
     let (rest, overriding) = take_overriding(sql);
     let mut parsed = parse(&rest)?;
-    if let (Some(overriding), ParsedStatement::Statement(inner)) = (overriding, &mut parsed) {
-        let inner = match inner.as_mut() {
-            Statement::Query(query) => match query.body.as_mut() {
-                SetExpr::Insert(inner) => inner,
-                _ => return Ok(parsed),
-            },
-            inner => inner,
-        };
-        if let Statement::Insert(insert) = inner {
-            insert.after_columns = overriding.mark();
-        }
+    if let (Some(overriding), Some(insert)) = (overriding, insert_of_parsed(&mut parsed)) {
+        insert.after_columns = overriding.mark();
     }
     Ok(parsed)
+}
+
+/// Returns the INSERT of a statement, which may be explained or prepared.
+fn insert_of_parsed(parsed: &mut ParsedStatement) -> Option<&mut Insert> {
+    match parsed {
+        ParsedStatement::Statement(inner) => insert_of(inner),
+        ParsedStatement::Explain(explain) => insert_of_parsed(&mut explain.statement),
+        _ => None,
+    }
+}
+
+fn insert_of(statement: &mut Statement) -> Option<&mut Insert> {
+    match statement {
+        Statement::Insert(insert) => Some(insert),
+        Statement::Prepare { statement, .. } => insert_of(statement),
+        Statement::Query(query) => match query.body.as_mut() {
+            SetExpr::Insert(inner) => insert_of(inner),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// Takes `OVERRIDING { SYSTEM | USER } VALUE` out of a statement. Blanks take its place, so that

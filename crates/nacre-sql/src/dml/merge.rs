@@ -15,6 +15,9 @@ use datafusion::sql::sqlparser::ast::{
     Assignment, AssignmentTarget, Expr, Ident, Merge, MergeAction, MergeClauseKind,
     MergeInsertKind, SelectItem, SetExpr, TableWithJoins, With,
 };
+use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 use futures::StreamExt;
 use nacre_ingest::Progress;
 use nacre_store::{RowId, Store, Table, TableSchema};
@@ -27,7 +30,7 @@ use super::query::{self, TARGET, output, parsed, quoted, row_id};
 use super::rows::Rows;
 use super::source::{cancelled, target as target_of};
 use super::statement::{assignments, check_count, columns_named, refuse, target};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Position, Result, offset_of};
 use crate::names::STATEMENT_SCHEMA;
 use crate::planner::Planner;
 use crate::rules::{DefaultValues, Drawn};
@@ -55,45 +58,40 @@ pub(super) enum MergeClause {
 /// Replaces the words DO NOTHING of a MERGE, which the parser does not know, by something that it
 /// does and that [`change`] recognises; `None` if there are none.
 pub(crate) fn readable(sql: &str) -> Option<String> {
-    use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
-    use datafusion::sql::sqlparser::keywords::Keyword;
-    use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
-    let tokens = Tokenizer::new(&PostgreSqlDialect {}, sql).tokenize().ok()?;
-    let keyword = |at: usize| match tokens.get(at) {
+    let tokens = Tokenizer::new(&PostgreSqlDialect {}, sql).tokenize_with_location().ok()?;
+    let words: Vec<&TokenWithSpan> =
+        tokens.iter().filter(|token| !matches!(token.token, Token::Whitespace(_))).collect();
+    let keyword = |at: usize| match words.get(at).map(|word| &word.token) {
         Some(Token::Word(word)) if word.quote_style.is_none() => Some(word.keyword),
         _ => None,
     };
-    if !(0..tokens.len()).any(|at| keyword(at) == Some(Keyword::MERGE)) {
+    if !(0..words.len()).any(|at| keyword(at) == Some(Keyword::MERGE)) {
         return None;
     }
-    // Words only, with their places.
-    let words: Vec<usize> =
-        (0..tokens.len()).filter(|&at| !matches!(tokens[at], Token::Whitespace(_))).collect();
-    let mut text = String::with_capacity(sql.len() + 64);
-    let (mut is_matched, mut is_found, mut skip) = (true, false, None);
-    for (place, &at) in words.iter().enumerate() {
-        if skip == Some(at) {
-            continue;
-        }
-        let next = |ahead: usize| words.get(place + ahead).and_then(|&at| keyword(at));
-        if keyword(at) == Some(Keyword::WHEN) {
-            is_matched = next(1) != Some(Keyword::NOT);
-        }
-        if keyword(at) == Some(Keyword::DO) && next(1) == Some(Keyword::NOTHING) {
-            (is_found, skip) = (true, words.get(place + 1).copied());
-            text.push_str(&match is_matched {
-                true => format!("UPDATE SET \"{DO_NOTHING}\" = NULL "),
-                false => format!("INSERT (\"{DO_NOTHING}\") VALUES (NULL) "),
-            });
-            continue;
-        }
-        text.push_str(&tokens[at].to_string());
-        // Blanks stay where they were, since some tokens must not be taken apart.
-        if matches!(tokens.get(at + 1), Some(Token::Whitespace(_))) {
-            text.push(' ');
+    let offset = |at: Location| {
+        offset_of(sql, Position { line: at.line as usize, column: at.column as usize })
+    };
+    let (mut text, mut copied) = (String::with_capacity(sql.len() + 64), 0);
+    let mut is_matched = true;
+    for (at, word) in words.iter().enumerate() {
+        match (keyword(at), keyword(at + 1)) {
+            (Some(Keyword::WHEN), next) => is_matched = next != Some(Keyword::NOT),
+            (Some(Keyword::DO), Some(Keyword::NOTHING)) => {
+                text.push_str(sql.get(copied..offset(word.span.start))?);
+                copied = offset(words[at + 1].span.end);
+                text.push_str(&match is_matched {
+                    true => format!("UPDATE SET \"{DO_NOTHING}\" = NULL"),
+                    false => format!("INSERT (\"{DO_NOTHING}\") VALUES (NULL)"),
+                });
+            }
+            _ => {}
         }
     }
-    is_found.then_some(text)
+    if copied == 0 {
+        return None;
+    }
+    text.push_str(sql.get(copied..)?);
+    Some(text)
 }
 
 /// Reads MERGE.
@@ -415,12 +413,12 @@ mod tests {
 
     #[test]
     fn do_nothing_becomes_readable_by_its_kind_of_clause() {
-        let sql = "merge into t using s on t.a=s.a when matched and s.x<>'do nothing' then do \
+        let sql = "merge into t using s on t.a=s.a when matched and s.x<>'do not''hing' then do \
                    nothing when not matched then DO NOTHING";
         let text = readable(sql).unwrap();
         assert_eq!(
-            text.trim(),
-            "merge into t using s on t.a=s.a when matched and s.x<>'do nothing' then \
+            text,
+            "merge into t using s on t.a=s.a when matched and s.x<>'do not''hing' then \
              UPDATE SET \"nacre do nothing\" = NULL when not matched then \
              INSERT (\"nacre do nothing\") VALUES (NULL)"
         );

@@ -246,7 +246,9 @@ impl Number {
                     _ => buffer.push_int128(value),
                 }
             }
-            (Self::Double(value), ColumnType::Double) => buffer.push_float64(value),
+            (Self::Double(value), ColumnType::Double) if !value.is_nan() => {
+                buffer.push_float64(value);
+            }
             _ => return None,
         }
         Some(())

@@ -7,6 +7,7 @@
 mod definitions;
 mod depth;
 mod faults;
+mod interleavings;
 mod loading;
 mod pruning;
 mod short;

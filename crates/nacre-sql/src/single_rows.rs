@@ -1,0 +1,133 @@
+//! An analyzer rule: a scalar subquery that refers to the outer query gives the value of its one
+//! row, or null without one, as in PostgreSQL.
+//!
+//! The planner takes only such subqueries of this kind that aggregate, since it runs them as
+//! joins. So the values of all rows are gathered in a list, which is an aggregate, and the outer
+//! query takes the one value out of the list; more than one are an error, but only for a row that
+//! asks for them.
+
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, LazyLock};
+
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
+use datafusion::arrow::compute::take;
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DataFusionError, Result, internal_err};
+use datafusion::functions_aggregate::expr_fn::array_agg;
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, LogicalPlan, LogicalPlanBuilder, ScalarFunctionArgs, ScalarUDF,
+    ScalarUDFImpl, Signature, Subquery, Volatility,
+};
+use datafusion::optimizer::AnalyzerRule;
+
+use crate::error::{Error, ErrorKind};
+
+static ONLY_VALUE: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
+    let signature = Signature::any(1, Volatility::Immutable);
+    Arc::new(ScalarUDF::new_from_impl(OnlyValue { signature }))
+});
+
+/// The rule; it runs before types are brought together.
+#[derive(Debug)]
+pub(crate) struct SingleRows;
+
+impl AnalyzerRule for SingleRows {
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        plan.transform_up_with_subqueries(|plan| {
+            let names = NamePreserver::new(&plan);
+            plan.map_expressions(|expr| {
+                let name = names.save(&expr);
+                Ok(expr.transform_up(single)?.update_data(|expr| name.restore(expr)))
+            })?
+            .map_data(LogicalPlan::recompute_schema)
+        })
+        .map(|transformed| transformed.data)
+    }
+
+    fn name(&self) -> &str {
+        "single_rows"
+    }
+}
+
+/// Returns the error for a subquery that gives several rows where one value is wanted.
+pub(crate) fn several_rows() -> Error {
+    let message = "more than one row returned by a subquery used as an expression";
+    Error::new(ErrorKind::InvalidStatement, message).with_code("21000")
+}
+
+/// Gathers the rows of a scalar subquery that may have several.
+fn single(expr: Expr) -> Result<Transformed<Expr>> {
+    let Expr::ScalarSubquery(subquery) = expr else { return Ok(Transformed::no(expr)) };
+    let plan = &subquery.subquery;
+    let is_single = plan.max_rows().is_some_and(|rows| rows <= 1);
+    let [column] = &plan.schema().columns()[..] else {
+        return Ok(Transformed::no(Expr::ScalarSubquery(subquery)));
+    };
+    if is_single || subquery.outer_ref_columns.is_empty() {
+        return Ok(Transformed::no(Expr::ScalarSubquery(subquery)));
+    }
+    let values = array_agg(Expr::Column(column.clone())).alias(column.name.as_str());
+    let gathered = LogicalPlanBuilder::from(plan.as_ref().clone())
+        .aggregate(Vec::<Expr>::new(), vec![values])?
+        .build()?;
+    let subquery = Subquery { subquery: Arc::new(gathered), ..subquery };
+    let only = ONLY_VALUE.call(vec![Expr::ScalarSubquery(subquery)]);
+    Ok(Transformed::yes(only))
+}
+
+/// Takes the value out of a list of at most one.
+#[derive(Debug)]
+struct OnlyValue {
+    signature: Signature,
+}
+
+// There is one such function.
+impl PartialEq for OnlyValue {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for OnlyValue {}
+
+impl Hash for OnlyValue {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}
+
+impl ScalarUDFImpl for OnlyValue {
+    fn name(&self) -> &str {
+        "only_value"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        match types {
+            [DataType::List(field)] => Ok(field.data_type().clone()),
+            _ => internal_err!("only_value of something else than a list"),
+        }
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let Some(lists) = args.args.first() else {
+            return internal_err!("only_value without a list");
+        };
+        let lists: ArrayRef = lists.to_array(args.number_rows)?;
+        let lists = lists.as_list::<i32>();
+        let place = |row: usize| match lists.is_null(row) {
+            true => Ok(None),
+            false => match lists.value_length(row) {
+                0 => Ok(None),
+                1 => Ok(u32::try_from(lists.value_offsets()[row]).ok()),
+                _ => Err(DataFusionError::External(Box::new(several_rows()))),
+            },
+        };
+        let places = (0..lists.len()).map(place).collect::<Result<UInt32Array>>()?;
+        Ok(ColumnarValue::Array(take(lists.values(), &places, None)?))
+    }
+}
