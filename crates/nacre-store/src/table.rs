@@ -284,9 +284,15 @@ impl Table {
         if found.visible_from() > moment.start || index >= found.chunk_count() {
             return Ok(None);
         }
-        let before: u64 = loads[..position].iter().map(|load| u64::from(load.chunk_count())).sum();
-        let number = before + u64::from(index);
+        let number = chunks_in(&loads[..position]) + u64::from(index);
         Ok(Some(Chunk::new(self, found, &found.open()?, index as usize, number)))
+    }
+
+    /// Returns how many chunks come before those of a load.
+    pub(crate) fn chunks_before(&self, load: LoadId) -> u64 {
+        let loads = self.loads();
+        let position = loads.iter().position(|one| one.id() == load);
+        position.map_or(0, |position| chunks_in(&loads[..position]))
     }
 
     /// Returns where the deletes of a frozen chunk are noted.
@@ -325,7 +331,14 @@ impl Table {
         &self.names
     }
 
+    /// Adds a load that the indexes have no entries of.
     pub(crate) fn add_load(&self, load: Arc<StoredLoad>) {
+        self.indexes.add_searched(&load);
+        self.add_frozen(load);
+    }
+
+    /// Adds a load of hot chunks, whose entries are there.
+    pub(crate) fn add_frozen(&self, load: Arc<StoredLoad>) {
         // ORDERING: as in `announce_load`.
         self.has_frozen.store(true, Ordering::Release);
         let mut loads = self.loads.write().unwrap_or_else(PoisonError::into_inner);
@@ -334,6 +347,7 @@ impl Table {
 
     /// Takes a load out whose rows are elsewhere.
     pub(crate) fn remove_load(&self, id: LoadId) -> Option<Arc<StoredLoad>> {
+        self.indexes.remove_searched(id);
         let mut loads = self.loads.write().unwrap_or_else(PoisonError::into_inner);
         let position = loads.iter().position(|load| load.id() == id)?;
         Some(Arc::make_mut(&mut loads).remove(position))
@@ -512,8 +526,13 @@ impl Table {
         let gone = std::mem::take(&mut *loads);
         // Files are removed without the lock.
         drop(loads);
+        self.indexes.clear_searched();
         gone.iter().for_each(|load| load.doom());
     }
+}
+
+fn chunks_in(loads: &[Arc<StoredLoad>]) -> u64 {
+    loads.iter().map(|load| u64::from(load.chunk_count())).sum()
 }
 
 /// What a table consists of at one moment.

@@ -380,6 +380,7 @@ fn change(tx: &mut Transaction, table: &Arc<Table>, random: &mut Random, key: i6
 fn random_history(seed: u64) {
     let (store, table) = volatile();
     let mut random = Random(seed);
+    let has_upkeep = seed.is_multiple_of(2);
     load(&store, &table, &(0..20).map(|key| key * 2).collect::<Vec<_>>()).unwrap();
     let mut open: Vec<Transaction> = Vec::new();
     for step in 0..150 {
@@ -417,6 +418,10 @@ fn random_history(seed: u64) {
         for tx in &mut open {
             assert_index_is_right(tx, &table, &mut random);
         }
+        // The load gets entries, after enough lookups.
+        if has_upkeep && step % 10 == 9 {
+            store.maintain_step().unwrap();
+        }
     }
     open.clear();
     let mut last = begin(&store);
@@ -428,7 +433,9 @@ fn random_history(seed: u64) {
         .iter()
         .map(|chunk| chunk.count())
         .sum();
-    assert_eq!(table.index("t_pkey").unwrap().entries(), hot, "seed {seed}");
+    let entries = table.index("t_pkey").unwrap().entries();
+    let frozen = if has_upkeep { 20 } else { 0 };
+    assert!((hot..=hot + frozen).contains(&entries), "seed {seed}: {entries} of {hot} hot rows");
 }
 
 #[test]

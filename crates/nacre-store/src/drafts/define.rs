@@ -83,6 +83,7 @@ impl Store {
         }
         // Nobody writes the table meanwhile, and older versions of its rows are for nobody.
         let index = Arc::new(TableIndex::new(schema, definition, IndexState::Ready));
+        index.set_searched(&table.loads());
         add_hot_rows_to(table, std::slice::from_ref(&index))?;
         if index.definition().is_unique {
             uniqueness::check_all(table, &index, tx)?;

@@ -17,7 +17,7 @@ use super::queue::Event;
 use crate::error::{Error, ForeignKeyViolation, Result};
 use crate::hot::KeyClaim;
 use crate::id::RowId;
-use crate::index::KeySearch;
+use crate::index::{KeySearch, SearchedLoads};
 use crate::mvcc::Transaction;
 use crate::table::Table;
 use crate::value::{Value, ValueRef};
@@ -160,9 +160,11 @@ impl Transaction {
         };
         let index = key.parent_index();
         let search = KeySearch::point(index.key(), &values);
-        let mut presence = Presence::Absent;
+        let (mut presence, mut searched) = (Presence::Absent, SearchedLoads::default());
         if let (Bound::Included(bytes), _) = search.bounds() {
-            for row in index.rows_of(bytes) {
+            let rows;
+            (rows, searched) = index.rows_and_searched(bytes);
+            for row in rows {
                 match self.presence_of(parent, row)? {
                     Presence::Present => return Ok(Presence::Present),
                     Presence::Going => presence = Presence::Going,
@@ -170,7 +172,7 @@ impl Transaction {
                 }
             }
         }
-        for chunk in search.chunks(parent, &parent.loads(), index.is_primary(parent))? {
+        for chunk in search.chunks_of(parent, searched.iter(), index.is_primary(parent))? {
             for (_, row) in search.rows_in(&chunk, index.key())? {
                 match self.presence_of(parent, row)? {
                     Presence::Present => return Ok(Presence::Present),
@@ -216,25 +218,24 @@ impl Transaction {
         let index = key.child_index();
         let search = KeySearch::point(index.key(), &values);
         let mut found = Vec::new();
-        for row in index.rows_within(search.bounds()) {
+        // A load that is not pending any more is published.
+        let pending = child.pending_loads();
+        let (rows, searched) = index.rows_within(search.bounds());
+        for row in rows {
             self.take_child(key, child, row, &mut found)?;
         }
-        // Hot rows come before loads, into which they may be frozen meanwhile. A load that is not
-        // pending any more is published.
-        let pending = child.pending_loads();
-        let loads = child.loads();
         let is_primary = index.is_primary(child);
-        for chunk in search.chunks(child, &loads, is_primary)? {
+        for chunk in search.chunks_of(child, searched.iter(), is_primary)? {
             for (_, row) in search.rows_in(&chunk, index.key())? {
                 self.take_child(key, child, row, &mut found)?;
             }
         }
-        for chunk in search.chunks(child, &pending, is_primary)? {
+        for chunk in search.pending_chunks(child, &pending, is_primary)? {
             if !search.rows_in(&chunk, index.key())?.is_empty() {
                 return Err(conflict(key, child, "is loading rows that refer to the key"));
             }
         }
-        // One that was being frozen was found twice.
+        // One whose entries are being made was found twice.
         found.sort_unstable();
         found.dedup();
         Ok(found)

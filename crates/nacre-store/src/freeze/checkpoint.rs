@@ -17,7 +17,7 @@ use std::sync::{Arc, PoisonError};
 use std::thread::sleep;
 use std::time::Duration;
 
-use super::chunks::{forget, freeze};
+use super::chunks::{freeze, rename_entries};
 use crate::error::{Error, Result};
 use crate::hot::{HotChunk, HotChunkRef};
 use crate::id::{CommitTs, Lsn, RowId};
@@ -76,14 +76,14 @@ impl Store {
         let mut report = CheckpointReport::default();
         let frozen = self.freeze_chunks(Choice::All, &mut report);
         let truncated = self.redo().map_or(Ok(()), |log| self.shorten(log, &mut report));
-        forget(self);
+        rename_entries(self);
         frozen.and(truncated).map(|()| report)
     }
 
     /// Does what is due. The caller holds the maintenance lock.
     pub(crate) fn freeze_step(&self) -> Result<Progress> {
         self.record_withdrawn()?;
-        forget(self);
+        rename_entries(self);
         let Some(log) = self.redo().filter(|log| self.pace().is_due(log.end())) else {
             return Ok(Progress::default());
         };
@@ -94,7 +94,7 @@ impl Store {
         if is_checkpoint {
             done = done.and(self.shorten(log, &mut report));
         }
-        forget(self);
+        rename_entries(self);
         done?;
         let done_bytes = report.hot_bytes + report.frozen_rows;
         Ok(Progress { done_bytes, total_bytes: done_bytes })

@@ -6,15 +6,15 @@ use super::forward::Forward;
 use crate::error::{Error, Result};
 use crate::hot::{HotChunk, Settled};
 use crate::id::RowId;
-use crate::index::{keys_in, remove_entries};
+use crate::index::keys_in;
 use crate::load::Load;
 use crate::manifest::{FrozenRecord, LoadRecord};
 use crate::store::Store;
 use crate::stored_load::StoredLoad;
 use crate::table::Table;
 
-/// Rows whose index entries are removed before others get the index: some 50 microseconds.
-const REMOVED_ROWS: usize = 256;
+/// Rows whose index entries get other ids before others get the index: some 50 microseconds.
+const RENAMED_ROWS: usize = 128;
 
 /// A chunk that was copied.
 #[derive(Debug)]
@@ -131,17 +131,12 @@ fn publish(
     let record = FrozenRecord { load: load.clone(), chunks, as_of };
     // A load that checks its keys sees the rows here or there.
     let _commit = table.commit_lock.lock().unwrap_or_else(PoisonError::into_inner);
-    let switched = store.publish_frozen(table, &record, || switch(store, table, copied, stored))?;
+    let switched = store.publish_frozen(table, &record, || switch(table, copied, stored))?;
     Ok(if switched { Outcome::Frozen } else { Outcome::Withdrawn })
 }
 
 /// Puts the load in the place of its chunks, unless somebody wrote to one.
-fn switch(
-    store: &Store,
-    table: &Table,
-    copied: Vec<Copied>,
-    stored: Option<&Arc<StoredLoad>>,
-) -> bool {
+fn switch(table: &Table, copied: Vec<Copied>, stored: Option<&Arc<StoredLoad>>) -> bool {
     let layout = table.write_layout();
     let sealed = copied.iter().take_while(|one| one.chunk.seal(&one.settled)).count();
     if sealed < copied.len() {
@@ -157,40 +152,40 @@ fn switch(
     // Readers of indexes take no lock: they find a row here, there, or by the way between.
     forwards.iter().for_each(|forward| table.forwards().add(forward));
     if let Some(stored) = stored {
-        table.add_load(Arc::clone(stored));
+        table.add_frozen(Arc::clone(stored));
     }
     table.hot().remove(&ids);
     drop(layout);
-    let (_, next) = store.all_transactions().active_ids();
-    forwards.iter().for_each(|forward| forward.close(next));
     true
 }
 
-/// Drops what is left of frozen chunks that no active transaction looks for.
-pub(super) fn forget(store: &Store) {
-    let (oldest, _) = store.all_transactions().active_ids();
+/// Gives the index entries of frozen chunks the ids that their rows have now, and drops what is
+/// left of these chunks. Nobody waits for it: both ids lead to a row.
+pub(super) fn rename_entries(store: &Store) {
     for table in store.listed_tables() {
-        for (forward, chunk) in table.forwards().unneeded(oldest) {
-            remove_all_entries(&table, &chunk);
-            table.forwards().drop_chunk(&forward);
+        for (forward, chunk) in table.forwards().unnamed() {
+            rename_all(&table, &chunk);
+            forward.drop_chunk();
         }
     }
 }
 
-/// Takes the rows of a chunk out of the indexes.
-fn remove_all_entries(table: &Table, chunk: &HotChunk) {
+/// Gives the entries of a chunk's rows their new ids.
+fn rename_all(table: &Table, chunk: &HotChunk) {
     let rows = chunk.with(|rows| rows.len());
-    for start in (0..rows).step_by(REMOVED_ROWS) {
+    for start in (0..rows).step_by(RENAMED_ROWS) {
         let indexes = table.table_indexes().hold();
         if indexes.is_empty() {
             return;
         }
         let entries = chunk.with(|latched| {
-            let there = start..(start + REMOVED_ROWS).min(rows);
+            let there = start..(start + RENAMED_ROWS).min(rows);
             let there = there.filter(|row| !latched.is_deleted(*row));
             let some: Vec<u16> = there.map(|row| row as u16).collect();
             keys_in(&indexes, latched, (chunk.id(), &some))
         });
-        remove_entries(&indexes, &entries);
+        for (index, entries) in indexes.iter().zip(&entries) {
+            index.rename(entries, |row| table.forwards().row(row));
+        }
     }
 }

@@ -3,17 +3,16 @@
 //! Ids of such rows may be held by transactions that were active when their chunk was frozen, by
 //! entries of indexes, and by programs that keep ids while the database is open. The n-th row that
 //! existed became the n-th of the frozen chunk, so a bit for each row is enough to find it. Entries
-//! go when no transaction is left that may look for them.
+//! get the new ids by and by; until then the chunk is kept, which tells their keys.
 //!
 //! # Concurrency
 //! Any thread asks; maintenance alone adds and changes.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 use crate::hot::HotChunk;
-use crate::id::{RowId, RowPlace, TxId};
+use crate::id::{RowId, RowPlace};
 use crate::manifest::LoadId;
 
 /// A hot chunk that was frozen.
@@ -24,22 +23,13 @@ pub(crate) struct Forward {
     place: Option<(LoadId, u32)>,
     /// A set bit means that the row was there.
     live: Vec<u64>,
-    /// Transactions below may look for entries of the chunk; set when no others can.
-    barrier: AtomicU64,
-    /// The chunk as it was, until its entries are gone.
+    /// The chunk as it was, until its entries have the new ids.
     chunk: Mutex<Option<Arc<HotChunk>>>,
 }
 
 impl Forward {
     pub(super) fn new(chunk: Arc<HotChunk>, place: Option<(LoadId, u32)>, live: Vec<u64>) -> Self {
-        let (id, barrier) = (chunk.id(), AtomicU64::new(u64::MAX));
-        Self { id, place, live, barrier, chunk: Mutex::new(Some(chunk)) }
-    }
-
-    /// Says that transactions from `barrier` on find the rows in their load.
-    pub(super) fn close(&self, barrier: TxId) {
-        // ORDERING: maintenance alone reads and writes it, under its own lock.
-        self.barrier.store(barrier.0, Ordering::Relaxed);
+        Self { id: chunk.id(), place, live, chunk: Mutex::new(Some(chunk)) }
     }
 
     fn row(&self, offset: u16) -> Option<RowId> {
@@ -72,13 +62,17 @@ impl Forward {
     fn chunk(&self) -> Option<Arc<HotChunk>> {
         self.chunk.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
+
+    /// Notes that the entries have the new ids.
+    pub(super) fn drop_chunk(&self) {
+        *self.chunk.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
 }
 
 /// All of a table.
 #[derive(Debug, Default)]
 pub(crate) struct Forwards {
     maps: RwLock<Maps>,
-    has_entries: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -89,14 +83,6 @@ struct Maps {
 }
 
 impl Forwards {
-    /// Whether indexes may have entries of frozen rows, for whoever has seen their loads.
-    #[inline]
-    pub(crate) fn has_entries(&self) -> bool {
-        // ORDERING: set before the load joins its table's list, whose lock orders it, and reset
-        // after the entries are gone.
-        self.has_entries.load(Ordering::Acquire)
-    }
-
     /// Returns where a row of a hot chunk is now, if the chunk was frozen and the row was there.
     pub(crate) fn row(&self, row: RowId) -> Option<RowId> {
         match row.place() {
@@ -121,30 +107,13 @@ impl Forwards {
         if let Some(place) = forward.place {
             maps.by_place.insert(place, Arc::clone(forward));
         }
-        // ORDERING: as in `has_entries`.
-        self.has_entries.store(true, Ordering::Release);
     }
 
-    /// Returns the chunks whose entries no transaction from `oldest` on looks for.
-    pub(super) fn unneeded(&self, oldest: TxId) -> Vec<(Arc<Forward>, Arc<HotChunk>)> {
-        if !self.has_entries() {
-            return Vec::new();
-        }
-        // ORDERING: as in `close`.
-        let is_unneeded =
-            |forward: &&Arc<Forward>| forward.barrier.load(Ordering::Relaxed) <= oldest.0;
+    /// Returns the chunks whose entries may have the old ids.
+    pub(super) fn unnamed(&self) -> Vec<(Arc<Forward>, Arc<HotChunk>)> {
         let maps = self.read();
-        let unneeded = maps.by_chunk.values().filter(is_unneeded);
-        unneeded.filter_map(|one| Some((Arc::clone(one), one.chunk()?))).collect()
-    }
-
-    /// Notes that the entries of a chunk are gone.
-    pub(super) fn drop_chunk(&self, forward: &Forward) {
-        *forward.chunk.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        if self.read().by_chunk.values().all(|forward| forward.chunk().is_none()) {
-            // ORDERING: as in `has_entries`.
-            self.has_entries.store(false, Ordering::Release);
-        }
+        let all = maps.by_chunk.values();
+        all.filter_map(|one| Some((Arc::clone(one), one.chunk()?))).collect()
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Maps> {
@@ -165,13 +134,9 @@ mod tests {
         assert_eq!(forwards.row(RowId::hot(5, 0)), None);
         let forward = Arc::new(Forward::new(chunk, place, live));
         forwards.add(&forward);
-        assert!(forwards.unneeded(TxId(u64::MAX - 1)).is_empty());
-        forward.close(TxId(9));
-        assert!(forwards.unneeded(TxId(8)).is_empty() && forwards.has_entries());
-        for (forward, _) in forwards.unneeded(TxId(9)) {
-            forwards.drop_chunk(&forward);
-        }
-        assert!(!forwards.has_entries());
+        assert_eq!(forwards.unnamed().len(), 1);
+        forward.drop_chunk();
+        assert!(forwards.unnamed().is_empty());
         for (hot, frozen) in [(0, 0), (1, 1), (3, 2), (191, 3)] {
             let (hot, frozen) = (RowId::hot(5, hot), RowId::frozen(LoadId(2), 3, frozen).unwrap());
             assert_eq!(forwards.row(hot), Some(frozen));

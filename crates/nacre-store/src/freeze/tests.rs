@@ -1,9 +1,11 @@
 //! Freezing beside transactions that read and write.
 
+use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
 use proptest::prelude::*;
 
+use crate::index::{Direction, IndexDef, IndexKind, IndexOrigin};
 use crate::mvcc::{IsolationLevel, Transaction};
 use crate::redo::RedoOptions;
 use crate::schema::{ColumnDef, TableSchema};
@@ -75,6 +77,83 @@ fn begin(store: &Store) -> Transaction {
     store.begin(IsolationLevel::Serializable)
 }
 
+/// Returns the keys of all rows in the order of an index.
+fn ordered(tx: &mut Transaction, table: &Arc<Table>, name: &str) -> Vec<Value> {
+    let (index, mut keys) = (table.index(name).unwrap(), Vec::new());
+    let all = (Bound::Unbounded, Bound::Unbounded);
+    tx.range(table, &index, all, Direction::Ascending, &[0], |_, values| {
+        keys.push(values[0].to_value());
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    keys
+}
+
+/// Does all background work that is due.
+fn maintain(store: &Store) {
+    // Each step is of use, or nothing is left to do.
+    for _ in 0..100 {
+        if !store.has_work() {
+            break;
+        }
+        store.maintain_step().unwrap();
+    }
+}
+
+#[test]
+fn loads_that_are_searched_often_get_entries() {
+    let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+    let store = open(directory.path());
+    let table = store.create_table(schema()).unwrap();
+    for start in 0..5 {
+        fill(&store, &table, (start..500).step_by(5));
+        store.checkpoint().unwrap();
+    }
+    let mut tx = begin(&store);
+    let rows: Vec<RowId> = (0..20).map(|key| looked_up(&mut tx, &table, key)[0].0).collect();
+    rows.iter().for_each(|row| tx.delete(&table, *row).unwrap());
+    tx.commit().unwrap();
+    drop((store, table));
+    let store = open(directory.path());
+    let table = store.table("t").unwrap();
+    let index = table.index("t_pkey").unwrap();
+    assert_eq!((index.entries(), index.searched().len()), (0, 5), "opening reads no row");
+    let mut old = begin(&store);
+    for _ in 0..40 {
+        assert_eq!(looked_up(&mut old, &table, 333).len(), 1);
+        assert_eq!(looked_up(&mut old, &table, 7), []);
+    }
+    maintain(&store);
+    assert_eq!((index.entries(), index.searched().len()), (480, 0), "deleted rows have none");
+    assert_eq!(looked_up(&mut old, &table, 333)[0].1, Value::Int(333));
+    assert_eq!(looked_up(&mut old, &table, 7), []);
+    let keys: Vec<Value> = (20..500).map(Value::Int).collect();
+    assert_eq!(ordered(&mut old, &table, "t_pkey"), keys);
+    let taken = old.insert(&table, &[ValueRef::Int(333), ValueRef::Int(0), ValueRef::Null]);
+    assert!(matches!(taken, Err(Error::DuplicateKey(_))), "{taken:?}");
+    insert(&mut old, &table, 7, 70);
+    let row = looked_up(&mut old, &table, 40)[0].0;
+    old.delete(&table, row).unwrap();
+    old.commit().unwrap();
+    assert_eq!(index.entries(), 480, "one came and one went");
+}
+
+#[test]
+fn key_that_changes_often_has_few_entries() {
+    let (store, table) = volatile();
+    fill(&store, &table, 0..10);
+    for n in 0..20 {
+        store.checkpoint().unwrap();
+        let mut tx = begin(&store);
+        let row = looked_up(&mut tx, &table, 5)[0].0;
+        assert!(!row.is_hot(), "the entry leads to where the row is");
+        tx.update(&table, row, &[(1, ValueRef::Int(n))]).unwrap();
+        tx.commit().unwrap();
+    }
+    assert_eq!(table.index("t_pkey").unwrap().entries(), 10);
+    assert_eq!(looked_up(&mut begin(&store), &table, 5)[0].1, Value::Int(19));
+}
+
 #[test]
 fn frozen_rows_answer_to_the_ids_that_they_had() {
     let (store, table) = volatile();
@@ -110,7 +189,7 @@ fn frozen_rows_answer_to_the_ids_that_they_had() {
     assert_eq!(store.checkpoint().unwrap().frozen_rows, 1);
     let mut tx = begin(&store);
     assert_eq!(looked_up(&mut tx, &table, 50).len(), 1);
-    assert_eq!(table.indexes()[0].entries(), 0, "frozen rows have no entries");
+    assert_eq!(table.indexes()[0].entries(), 98, "entries of frozen rows stay, those of others go");
     let taken = tx.insert(&table, &[ValueRef::Int(49), ValueRef::Int(0), ValueRef::Null]);
     assert!(matches!(taken, Err(Error::DuplicateKey(_))), "{taken:?}");
     insert(&mut tx, &table, 51, 1);
@@ -280,6 +359,12 @@ proptest! {
         let (expected, plain) = volatile();
         let mut store = open(directory.path());
         let mut table = store.create_table(schema()).unwrap();
+        for (store, table) in [(&store, &table), (&expected, &plain)] {
+            let name = "t_n".into();
+            let (kind, origin) = (IndexKind::Art, IndexOrigin::Statement);
+            let by_n = IndexDef { name, columns: vec![1, 0], is_unique: false, kind, origin };
+            store.create_index(table, by_n).unwrap();
+        }
         // A reader that stays keeps versions from going, now and then.
         let mut reader = None;
         for (number, &step) in steps.iter().enumerate() {
@@ -287,9 +372,7 @@ proptest! {
                 Step::Checkpoint => {
                     store.checkpoint().unwrap();
                 }
-                Step::Upkeep => {
-                    store.maintain_step().unwrap();
-                }
+                Step::Upkeep => maintain(&store),
                 Step::Restart => {
                     drop(reader.take());
                     drop((store, table));
@@ -312,6 +395,18 @@ proptest! {
             }
             let (mut one, mut other) = (begin(&store), begin(&expected));
             prop_assert_eq!(pairs(&mut one, &table), pairs(&mut other, &plain));
+            for name in ["t_pkey", "t_n"] {
+                let (one, other) = (&mut one, &mut other);
+                prop_assert_eq!(ordered(one, &table, name), ordered(other, &plain, name));
+            }
+            for key in 0..40 {
+                let (one, other) = (&mut one, &mut other);
+                let numbers = |tx: &mut Transaction, table: &Arc<Table>| -> Vec<Value> {
+                    looked_up(tx, table, key).into_iter().map(|(_, n)| n).collect()
+                };
+                let (one, other) = (numbers(one, &table), numbers(other, &plain));
+                prop_assert_eq!(one, other);
+            }
             prop_assert_eq!(store.notes(), Vec::<String>::new());
         }
     }

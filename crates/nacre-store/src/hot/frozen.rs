@@ -105,6 +105,11 @@ impl FrozenDeletes {
         (deleted.pending.get(&row).copied(), deleted.is_settled(row))
     }
 
+    /// Whether everybody sees that a row is deleted.
+    pub(crate) fn is_gone(&self, row: u16) -> bool {
+        self.state(row).1
+    }
+
     /// Whether a row is deleted for a snapshot.
     pub(crate) fn is_deleted(&self, row: u16, snapshot: Snapshot, stamps: &Stamps) -> bool {
         let deleted = self.0.read().unwrap_or_else(PoisonError::into_inner);

@@ -73,6 +73,8 @@ impl Store {
         let _commit = table.commit_lock.lock().unwrap_or_else(PoisonError::into_inner);
         self.check_new_name(&definition.name)?;
         let index = Arc::new(TableIndex::new(schema, definition, IndexState::Filling));
+        // Under the commit lock no other loads come.
+        index.set_searched(&table.loads());
         table.table_indexes().add(&index);
         let built =
             build(self, table, &index, NOBODY).and_then(|()| self.publish_index(table, &index));
@@ -98,7 +100,10 @@ impl Store {
         for table in tables.values() {
             loads_wait.push(table.commit_lock.lock().unwrap_or_else(PoisonError::into_inner));
         }
-        indexes.iter().for_each(|(table, index)| table.table_indexes().add(index));
+        for (table, index) in indexes {
+            index.set_searched(&table.loads());
+            table.table_indexes().add(index);
+        }
         let built = indexes.iter().try_for_each(|(table, index)| build(self, table, index, tx));
         let done = built.and_then(|()| with());
         for (table, index) in indexes {

@@ -1,4 +1,4 @@
-//! Keys of rows that have no entries: those of frozen chunks.
+//! Keys of frozen rows: of loads that an index has no entries of (`searched.rs`).
 //!
 //! 1. Chunks whose key range (of the primary key) or aggregates rule a match out are skipped.
 //! 2. What the key says about single columns is evaluated on the encoded values, which leaves few
@@ -15,10 +15,14 @@ use nacre_column::replicated::AccessHint;
 use nacre_column::{ColumnBuffer, CompareOp, Constant, Flavour, Restriction, kernel, may_match};
 use nacre_pmem::structure::KeyBounds;
 
+use super::searched::SearchedLoad;
+use super::{TableIndex, remove_entries};
 use crate::chunk::Chunk;
 use crate::error::{Error, Result};
-use crate::id::RowId;
+use crate::id::{CommitTs, RowId};
 use crate::key::{KeyColumns, end_of_prefix};
+use crate::manifest::LoadId;
+use crate::mvcc::{NOBODY, Snapshot};
 use crate::stored_load::StoredLoad;
 use crate::table::Table;
 use crate::value::{Value, ValueRef};
@@ -92,35 +96,63 @@ impl KeySearch {
         self.is_empty
     }
 
-    /// Returns the chunks of `loads` that may hold such keys.
+    /// Returns the chunks of some loads that may hold such keys, and notes that these are searched.
     ///
     /// # Errors
     /// [`Error::LoadDamaged`].
-    pub(crate) fn chunks(
+    pub(crate) fn chunks_of<'a>(
+        &self,
+        table: &Arc<Table>,
+        searched: impl IntoIterator<Item = &'a Arc<SearchedLoad>>,
+        is_primary: bool,
+    ) -> Result<Vec<Chunk>> {
+        let mut found = Vec::new();
+        for one in searched {
+            let before = found.len();
+            self.add_chunks(table, one.load(), is_primary, &mut found)?;
+            one.note(table, (found.len() - before) as u32);
+        }
+        Ok(found)
+    }
+
+    /// As [`KeySearch::chunks_of`], for loads that are not published.
+    pub(crate) fn pending_chunks(
         &self,
         table: &Arc<Table>,
         loads: &[Arc<StoredLoad>],
         is_primary: bool,
     ) -> Result<Vec<Chunk>> {
-        let (mut found, mut number) = (Vec::new(), 0);
+        let mut found = Vec::new();
         for load in loads {
-            let open = load.open()?;
-            for (index, info) in open.chunks.iter().enumerate() {
-                let may_have = match &info.key_range {
-                    Some(range) if is_primary => {
-                        is_above(&range.max, &self.lower) && is_below(&range.min, &self.upper)
-                    }
-                    _ => self.restrictions.iter().all(|(column, restriction)| {
-                        may_match(open.sma(index, *column), restriction)
-                    }),
-                };
-                if may_have {
-                    found.push(Chunk::new(table, load, &open, index, number + index as u64));
-                }
-            }
-            number += open.chunks.len() as u64;
+            self.add_chunks(table, load, is_primary, &mut found)?;
         }
         Ok(found)
+    }
+
+    fn add_chunks(
+        &self,
+        table: &Arc<Table>,
+        load: &Arc<StoredLoad>,
+        is_primary: bool,
+        found: &mut Vec<Chunk>,
+    ) -> Result<()> {
+        let open = load.open()?;
+        for (index, info) in open.chunks.iter().enumerate() {
+            let may_have = match &info.key_range {
+                Some(range) if is_primary => {
+                    is_above(&range.max, &self.lower) && is_below(&range.min, &self.upper)
+                }
+                _ => self
+                    .restrictions
+                    .iter()
+                    .all(|(column, restriction)| may_match(open.sma(index, *column), restriction)),
+            };
+            if may_have {
+                let number = table.chunks_before(load.id()) + index as u64;
+                found.push(Chunk::new(table, load, &open, index, number));
+            }
+        }
+        Ok(())
     }
 
     /// Returns the rows of a chunk with such keys, with these, in row order.
@@ -221,6 +253,36 @@ fn select(chunk: &Chunk, column: usize, restriction: &Restriction) -> Result<Vec
             (Ok(()), Ok(())) => return Ok(bits),
             _ => chunk.report_lost(column, &handle),
         }
+    }
+}
+
+/// Takes rows of a frozen chunk, which nobody sees any more, out of the indexes. An entry that
+/// stays because a block is damaged does no harm.
+pub(crate) fn remove_frozen_entries(table: &Arc<Table>, chunk: (LoadId, u32), rows: &[u16]) {
+    let (load, number) = chunk;
+    let indexes: Vec<Arc<TableIndex>> = table.table_indexes().hold().clone();
+    let has_entries =
+        |index: &Arc<TableIndex>| !index.searched().iter().any(|one| one.load().id() == load);
+    let indexes: Vec<Arc<TableIndex>> = indexes.into_iter().filter(has_entries).collect();
+    let everything = Snapshot { start: CommitTs(u64::MAX), tx: NOBODY };
+    let found = if indexes.is_empty() {
+        None
+    } else {
+        table.frozen_chunk(load, number, &everything).ok().flatten()
+    };
+    let Some(found) = found else {
+        return;
+    };
+    for index in &indexes {
+        let mut entries = Vec::with_capacity(2 * rows.len());
+        for (key, row) in keys_of(&found, index.key(), rows).unwrap_or_default() {
+            if let Some(id) = found.row_id(row) {
+                let origin = table.forwards().origin(id);
+                entries.extend(origin.map(|origin| (key.clone(), origin)));
+                entries.push((key, id));
+            }
+        }
+        remove_entries(std::slice::from_ref(index), &[entries]);
     }
 }
 

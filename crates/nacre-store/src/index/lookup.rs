@@ -17,14 +17,13 @@ use nacre_pmem::structure::KeyBounds;
 
 use super::frozen::KeySearch;
 use super::table_index::{BATCH_KEYS, BATCH_KEYS_FIRST, Batch};
-use super::{Direction, IndexKind, TableIndex};
+use super::{Direction, IndexKind, SearchedLoad, TableIndex};
 use crate::chunk::Chunk;
 use crate::error::{Error, Result};
 use crate::id::{RowId, RowPlace};
 use crate::key::KeyColumns;
 use crate::mvcc::{Snapshot, Transaction};
 use crate::predicate_log::{ColumnSet, Predicate};
-use crate::stored_load::StoredLoad;
 use crate::table::Table;
 use crate::value::{VALUES_INLINE, Value, ValueRef, slots};
 
@@ -249,13 +248,13 @@ impl Reader<'_> {
         buffer.clear();
         let has_null = self.index.key().encode(key.iter().copied(), buffer);
         let is_unique = !has_null && self.index.is_unique_at(self.snapshot);
-        // Of a row that is frozen now its entry or its load is taken, not both.
-        let loads = if is_unique { None } else { Some(self.loads()) };
         let (mut few, mut many) = ([RowId(0); ROWS_INLINE], Vec::new());
         let mut is_found = false;
         let mut visit = Visit::new(self, on_row);
-        for row in self.index.rows_into(buffer, &mut few, &mut many) {
-            if loads.as_ref().is_some_and(|loads| self.is_in(loads, *row)) {
+        let (rows, searched) = self.index.rows_into(buffer, &mut few, &mut many);
+        for row in rows {
+            // Of a load that is searched some entries may be there already.
+            if searched.as_ref().is_some_and(|searched| is_in(searched, *row)) {
                 continue;
             }
             let answer = visit.row(*row)?;
@@ -265,12 +264,11 @@ impl Reader<'_> {
             is_found |= answer.is_some();
         }
         // No second row with that key is visible.
-        if is_unique && is_found || !self.table.may_have_frozen() {
+        let Some(searched) = searched.filter(|_| !(is_unique && is_found)) else {
             return Ok(());
-        }
+        };
         let search = KeySearch::point(self.index.key(), key);
-        let loads = loads.unwrap_or_else(|| self.loads());
-        let mut frozen = self.frozen(&search, &loads, Direction::Ascending)?;
+        let mut frozen = self.frozen(&search, &searched, Direction::Ascending)?;
         visit.frozen_before(None, &mut frozen).map(|_| ())
     }
 
@@ -289,8 +287,9 @@ impl Reader<'_> {
         if search.is_empty() {
             return Ok(());
         }
-        let loads = self.loads();
-        let mut frozen = self.frozen(&search, &loads, direction)?;
+        // A load whose entries come meanwhile is searched all the same.
+        let searched = self.index.searched();
+        let mut frozen = self.frozen(&search, &searched, direction)?;
         let mut visit = Visit::new(self, on_row);
         let mut batch = Batch::default();
         let mut keys_max = BATCH_KEYS_FIRST;
@@ -299,7 +298,7 @@ impl Reader<'_> {
             let rest = behind(search.bounds(), &last, direction);
             let is_all = self.index.batch(rest, direction, keys_max, &mut batch);
             for (key, row) in batch.iter() {
-                if self.is_in(&loads, row) {
+                if is_in(&searched, row) {
                     continue;
                 }
                 if visit.frozen_before(Some(key), &mut frozen)?.is_break()
@@ -324,41 +323,26 @@ impl Reader<'_> {
         })
     }
 
-    /// Returns the loads that the snapshot sees.
-    fn loads(&self) -> Vec<Arc<StoredLoad>> {
-        if !self.table.may_have_frozen() {
-            return Vec::new();
-        }
-        let start = self.snapshot.start();
-        let loads = self.table.loads();
-        loads.iter().filter(|load| load.visible_from() <= start).cloned().collect()
-    }
-
-    /// Whether the row of an entry was frozen and is in one of the loads, which are searched.
-    #[inline]
-    fn is_in(&self, loads: &[Arc<StoredLoad>], row: RowId) -> bool {
-        let forwards = self.table.forwards();
-        if !forwards.has_entries() {
-            return false;
-        }
-        match forwards.row(row).map(RowId::place) {
-            Some(RowPlace::Frozen { load, .. }) => loads.iter().any(|one| one.id() == load),
-            _ => false,
-        }
-    }
-
     /// Returns the frozen rows that may be among those of a search.
     fn frozen<'a>(
         &'a self,
         search: &'a KeySearch,
-        loads: &[Arc<StoredLoad>],
+        searched: &[Arc<SearchedLoad>],
         direction: Direction,
     ) -> Result<FrozenRows<'a>> {
-        let chunks = match loads.is_empty() {
-            true => Vec::new(),
-            false => search.chunks(self.table, loads, self.index.is_primary(self.table))?,
-        };
+        let start = self.snapshot.start();
+        let visible = searched.iter().filter(|one| one.load().visible_from() <= start);
+        let chunks = search.chunks_of(self.table, visible, self.index.is_primary(self.table))?;
         Ok(FrozenRows::new(search, self.index, chunks, direction))
+    }
+}
+
+/// Whether the row of an entry is in one of the loads that are searched.
+#[inline]
+fn is_in(searched: &[Arc<SearchedLoad>], row: RowId) -> bool {
+    match row.place() {
+        RowPlace::Frozen { load, .. } => searched.iter().any(|one| one.load().id() == load),
+        RowPlace::Hot { .. } => false,
     }
 }
 

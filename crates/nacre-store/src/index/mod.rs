@@ -25,6 +25,7 @@ mod hash;
 mod limits;
 mod lookup;
 mod row_set;
+mod searched;
 mod short;
 mod slab;
 mod table_index;
@@ -36,12 +37,13 @@ pub use choose::IndexChoice;
 pub use definition::{INDEX_COLUMNS_MAX, IndexDef, IndexKind, IndexOrigin};
 pub(crate) use definition::{decode_columns, encode_columns};
 pub(crate) use fill::{add_hot_rows, add_hot_rows_to};
-pub(crate) use frozen::KeySearch;
+pub(crate) use frozen::{KeySearch, remove_frozen_entries};
 pub use hash::HashIndex;
 pub use limits::{IndexFull, KEYS_MAX};
 pub(crate) use lookup::Reader;
 pub use lookup::ValueBounds;
 pub use row_set::Rows;
+pub(crate) use searched::{SearchedLoad, SearchedLoads};
 pub use table_index::TableIndex;
 pub(crate) use table_index::{
     IndexState, TableIndexes, add_entries, insert_entries, key_text_of, keys_in, remove_entries,

@@ -4,8 +4,9 @@
 //!    before its insert is known to anybody until nobody sees its delete any more.
 //! 2. A row's key never changes: an update of an indexed column deletes the row and inserts it
 //!    elsewhere. So an entry stays right as long as its row exists.
-//! 3. Rows of frozen chunks have no entries. They are searched by the chunks' key ranges and
-//!    aggregates, and on the encoded values (`frozen.rs`).
+//! 3. So do rows of chunks that were frozen while the database is open, under the id that they had
+//!    before or the one that they have now. Rows of other loads have entries once there was reason
+//!    to make them (`searched.rs`); until then their loads are searched (`frozen.rs`).
 //!
 //! # Invariants
 //! 1. An entry has the key that its row has in all versions. Whoever reads checks that the row is
@@ -26,14 +27,17 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use nacre_column::ColumnBuffer;
 use nacre_pmem::structure::KeyBounds;
 
+use super::searched::{SearchedLoad, SearchedLoads};
 use super::{ArtIndex, Direction, HashIndex, IndexDef, IndexFull, IndexKind, IndexOrigin, Rows};
 use crate::error::{Error, Result};
 use crate::hot::HotRows;
 use crate::id::{CommitTs, RowId};
 use crate::key::KeyColumns;
 use crate::load::key_text;
+use crate::manifest::LoadId;
 use crate::mvcc::Snapshot;
 use crate::schema::TableSchema;
+use crate::stored_load::StoredLoad;
 use crate::table::Table;
 use crate::value::ValueRef;
 
@@ -47,7 +51,7 @@ pub(super) const BATCH_KEYS: usize = 256;
 pub struct TableIndex {
     definition: IndexDef,
     key: KeyColumns,
-    entries: RwLock<Entries>,
+    latched: RwLock<Latched>,
     /// An [`IndexState`]; changes while the list of indexes is held for writing.
     state: AtomicU8,
     /// The first commit from which on keys are unique, if they are to be; changes as the state.
@@ -100,9 +104,17 @@ impl Batch {
     }
 }
 
+/// What the latch of an index protects.
+#[derive(Debug)]
+struct Latched {
+    entries: Entries,
+    /// Loads without entries.
+    searched: SearchedLoads,
+}
+
 /// The index itself.
 #[derive(Debug)]
-pub(super) enum Entries {
+enum Entries {
     Art(ArtIndex),
     Hash(HashIndex),
 }
@@ -115,7 +127,7 @@ impl Entries {
         }
     }
 
-    pub(super) fn get(&self, key: &[u8]) -> Rows<'_> {
+    fn get(&self, key: &[u8]) -> Rows<'_> {
         match self {
             Self::Art(index) => index.get(key),
             Self::Hash(index) => index.get(key),
@@ -148,9 +160,10 @@ impl TableIndex {
     /// Makes an empty index of a definition that is valid.
     pub(crate) fn new(schema: &TableSchema, definition: IndexDef, state: IndexState) -> Self {
         let key = KeyColumns::new(schema, &definition.columns);
-        let entries = RwLock::new(Entries::new(definition.kind));
+        let entries = Entries::new(definition.kind);
+        let latched = RwLock::new(Latched { entries, searched: Arc::default() });
         let (state, unique_from) = (AtomicU8::new(state as u8), AtomicU64::new(0));
-        Self { definition, key, entries, state, unique_from }
+        Self { definition, key, latched, state, unique_from }
     }
 
     /// Makes that of a table's primary key, if it has one.
@@ -172,7 +185,7 @@ impl TableIndex {
 
     /// Returns the bytes of memory that the index takes.
     pub fn bytes(&self) -> usize {
-        match &*self.read() {
+        match &self.read().entries {
             Entries::Art(index) => index.bytes(),
             Entries::Hash(index) => index.bytes(),
         }
@@ -180,7 +193,7 @@ impl TableIndex {
 
     /// Returns the number of entries, those included of rows that only old snapshots see.
     pub fn entries(&self) -> usize {
-        match &*self.read() {
+        match &self.read().entries {
             Entries::Art(index) => index.len(),
             Entries::Hash(index) => index.len(),
         }
@@ -232,17 +245,40 @@ impl TableIndex {
         &self.key
     }
 
-    pub(super) fn read(&self) -> RwLockReadGuard<'_, Entries> {
-        self.entries.read().unwrap_or_else(PoisonError::into_inner)
+    fn read(&self) -> RwLockReadGuard<'_, Latched> {
+        self.latched.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, Entries> {
-        self.entries.write().unwrap_or_else(PoisonError::into_inner)
+    fn write(&self) -> RwLockWriteGuard<'_, Latched> {
+        self.latched.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the loads that the index has no entries of.
+    pub(crate) fn searched(&self) -> SearchedLoads {
+        Arc::clone(&self.read().searched)
+    }
+
+    /// Notes which loads a new index has no entries of, or, of a table that is dropped, none so
+    /// that their files can go.
+    pub(crate) fn set_searched(&self, loads: &[Arc<StoredLoad>]) {
+        self.write().searched = Arc::new(loads.iter().map(SearchedLoad::new).collect());
+    }
+
+    /// Notes a load that there are no entries of.
+    fn add_searched(&self, load: &Arc<StoredLoad>) {
+        let mut latched = self.write();
+        Arc::make_mut(&mut latched.searched).push(SearchedLoad::new(load));
+    }
+
+    /// Notes that all entries of a load are there, or that it is none of the table any more.
+    pub(crate) fn remove_searched(&self, load: LoadId) {
+        let mut latched = self.write();
+        Arc::make_mut(&mut latched.searched).retain(|one| one.id() != load);
     }
 
     /// Whether there are entries within `bounds`; for a hash index, whether there are any.
     pub(crate) fn has_keys(&self, bounds: KeyBounds<'_>) -> bool {
-        match &*self.read() {
+        match &self.read().entries {
             Entries::Art(index) => {
                 let mut has_keys = false;
                 index.range(bounds, Direction::Ascending, |_, _| {
@@ -257,33 +293,42 @@ impl TableIndex {
 
     /// Returns the rows of `key`, visible or not.
     pub(crate) fn rows_of(&self, key: &[u8]) -> Vec<RowId> {
-        self.read().get(key).collect()
+        self.read().entries.get(key).collect()
     }
 
-    /// Returns the rows of all keys within `bounds`, visible or not. A hash index has no order and
-    /// returns nothing.
-    pub(crate) fn rows_within(&self, bounds: KeyBounds<'_>) -> Vec<RowId> {
+    /// As [`TableIndex::rows_of`], with the loads that have to be searched besides.
+    pub(crate) fn rows_and_searched(&self, key: &[u8]) -> (Vec<RowId>, SearchedLoads) {
+        let latched = self.read();
+        (latched.entries.get(key).collect(), Arc::clone(&latched.searched))
+    }
+
+    /// Returns the rows of all keys within `bounds`, visible or not, and the loads that have to be
+    /// searched besides. A hash index has no order and returns no rows.
+    pub(crate) fn rows_within(&self, bounds: KeyBounds<'_>) -> (Vec<RowId>, SearchedLoads) {
         let mut found = Vec::new();
-        if let Entries::Art(index) = &*self.read() {
+        let latched = self.read();
+        if let Entries::Art(index) = &latched.entries {
             index.range(bounds, Direction::Ascending, |_, rows| {
                 found.extend(rows);
                 ControlFlow::Continue(())
             });
         }
-        found
+        (found, Arc::clone(&latched.searched))
     }
 
-    /// Returns the rows of `key`, visible or not: in `few` if they fit, else in `many`.
+    /// Returns the rows of `key`, visible or not: in `few` if they fit, else in `many`; and the
+    /// loads that have to be searched besides, if there are any.
     #[inline]
     pub(super) fn rows_into<'a>(
         &self,
         key: &[u8],
         few: &'a mut [RowId],
         many: &'a mut Vec<RowId>,
-    ) -> &'a [RowId] {
-        let entries = self.read();
+    ) -> (&'a [RowId], Option<SearchedLoads>) {
+        let latched = self.read();
+        let searched = (!latched.searched.is_empty()).then(|| Arc::clone(&latched.searched));
         let mut count = 0;
-        for row in entries.get(key) {
+        for row in latched.entries.get(key) {
             match few.get_mut(count) {
                 Some(slot) => *slot = row,
                 None => {
@@ -295,7 +340,7 @@ impl TableIndex {
             }
             count += 1;
         }
-        if many.is_empty() { &few[..count] } else { many }
+        (if many.is_empty() { &few[..count] } else { many }, searched)
     }
 
     /// Replaces `out` by the entries of the first `keys_max` keys within `bounds` in `direction`
@@ -308,8 +353,8 @@ impl TableIndex {
         out: &mut Batch,
     ) -> bool {
         out.clear();
-        let entries = self.read();
-        let Entries::Art(index) = &*entries else {
+        let latched = self.read();
+        let Entries::Art(index) = &latched.entries else {
             return true;
         };
         let (mut keys, mut is_all) = (0, true);
@@ -334,9 +379,23 @@ impl TableIndex {
     pub(super) fn add(&self, entries: &[(Vec<u8>, RowId)]) -> Result<()> {
         let mut latched = self.write();
         for (key, row) in entries {
-            latched.insert(key, *row).map_err(|IndexFull| self.full())?;
+            latched.entries.insert(key, *row).map_err(|IndexFull| self.full())?;
         }
         Ok(())
+    }
+
+    /// Gives entries that are there the ids that their rows have now.
+    pub(crate) fn rename(&self, entries: &[(Vec<u8>, RowId)], id: impl Fn(RowId) -> Option<RowId>) {
+        let Latched { entries: index, .. } = &mut *self.write();
+        for (key, row) in entries {
+            // Under its old id the row is found all the same.
+            if index.get(key).any(|there| there == *row)
+                && let Some(id) = id(*row)
+                && index.insert(key, id).is_ok()
+            {
+                index.remove(key, *row);
+            }
+        }
     }
 
     #[cold]
@@ -393,7 +452,22 @@ impl TableIndexes {
         self.change().push(Arc::clone(index));
     }
 
-    /// Adds an index of a table without hot rows.
+    /// Notes a load that no index has entries of.
+    pub(crate) fn add_searched(&self, load: &Arc<StoredLoad>) {
+        self.hold().iter().for_each(|index| index.add_searched(load));
+    }
+
+    /// Notes that a load is none of the table any more.
+    pub(crate) fn remove_searched(&self, load: LoadId) {
+        self.hold().iter().for_each(|index| index.remove_searched(load));
+    }
+
+    /// Forgets all loads of a table that is dropped.
+    pub(crate) fn clear_searched(&self) {
+        self.hold().iter().for_each(|index| index.set_searched(&[]));
+    }
+
+    /// Adds an index of a table without rows.
     pub(crate) fn add_empty(&self, schema: &TableSchema, definition: IndexDef) {
         self.add(&Arc::new(TableIndex::new(schema, definition, IndexState::Ready)));
     }
@@ -439,7 +513,7 @@ pub(crate) fn insert_entries(
     let start = key.len();
     let has_null = index.key.encode(index.key.columns().map(|column| values[column]), key);
     let end = key.len();
-    let mut latched = index.write();
+    let Latched { entries: latched, .. } = &mut *index.write();
     if latched.keys() >= super::KEYS_MAX {
         return Err(index.full());
     }
@@ -472,7 +546,7 @@ pub(crate) fn remove_entries(indexes: &[Arc<TableIndex>], entries: &[Vec<(Vec<u8
         if !entries.is_empty() {
             let mut latched = index.write();
             for (key, row) in entries {
-                latched.remove(key, *row);
+                latched.entries.remove(key, *row);
             }
         }
     }

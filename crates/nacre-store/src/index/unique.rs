@@ -10,10 +10,11 @@
 //! snapshot, or the outcome depends on a transaction that has not ended, it is a serialization
 //! conflict, and the same transaction may succeed when it is tried again.
 //!
-//! Hot rows are asked under the latch of the index, which the insert keeps until its own entry is
-//! there. Frozen rows are asked afterwards, a load that is about to commit included: a load
-//! announces itself before it looks at the index, so of an insert and a load with the same key at
-//! least one sees the other.
+//! Rows with entries are asked under the latch of the index, which the insert keeps until its own
+//! entry is there. Rows of loads without entries are asked afterwards, a load that is about to
+//! commit included: a load announces itself before it looks at the index, so of an insert and a
+//! load with the same key at least one sees the other. Entries of frozen rows are looked at then
+//! once more, since they may have come in between.
 //!
 //! # Source
 //! [Muehlbauer16 2.2.5] the three cases. Differs: they are reported as two kinds of errors.
@@ -23,11 +24,12 @@
 use std::sync::Arc;
 
 use super::frozen::KeySearch;
-use super::{Rows, TableIndex};
+use super::{Rows, SearchedLoads, TableIndex};
 use crate::error::{DuplicateKey, Error, Result};
 use crate::hot::KeyClaim;
 use crate::id::{RowId, RowPlace};
 use crate::mvcc::Snapshot;
+use crate::stored_load::StoredLoad;
 use crate::table::Table;
 use crate::value::ValueRef;
 
@@ -75,32 +77,49 @@ pub(crate) fn check_frozen(
     snapshot: Snapshot,
 ) -> Result<()> {
     let pending = table.pending_loads();
-    let loads = table.loads();
-    if loads.is_empty() && pending.is_empty() {
-        return Ok(());
-    }
     let indexes: Vec<Arc<TableIndex>> = table.table_indexes().hold().clone();
     for index in indexes.iter().filter(|index| index.checks_keys()) {
         let key: Vec<ValueRef<'_>> = index.key().columns().map(|column| values[column]).collect();
-        if key.iter().any(|value| value.is_null()) {
+        let mut bytes = Vec::new();
+        if index.key().encode(key.iter().copied(), &mut bytes) {
             continue;
         }
-        let search = KeySearch::point(index.key(), &key);
-        let is_primary = index.is_primary(table);
-        for (loads, is_pending) in [(&loads[..], false), (&pending[..], true)] {
-            for chunk in search.chunks(table, loads, is_primary)? {
-                let rows = search.rows_in(&chunk, index.key())?;
-                let claim = match is_pending {
-                    true => rows.first().map(|_| KeyClaim::Uncommitted),
-                    false => rows.iter().find_map(|(_, row)| table.claim(*row, snapshot)),
-                };
-                if let Some(claim) = claim {
-                    return Err(claimed(table, index, &key, claim));
-                }
-            }
+        let (rows, searched) = index.rows_and_searched(&bytes);
+        let mut frozen = rows.into_iter().filter(|row| !row.is_hot());
+        let claim = match frozen.find_map(|row| table.claim(row, snapshot)) {
+            None if searched.is_empty() && pending.is_empty() => None,
+            None => search_claim(table, index, &key, (&searched, &pending), snapshot)?,
+            claim => claim,
+        };
+        if let Some(claim) = claim {
+            return Err(claimed(table, index, &key, claim));
         }
     }
     Ok(())
+}
+
+/// Returns in what way a row of a load without entries keeps others from having a key.
+fn search_claim(
+    table: &Arc<Table>,
+    index: &TableIndex,
+    key: &[ValueRef<'_>],
+    (searched, pending): (&SearchedLoads, &[Arc<StoredLoad>]),
+    snapshot: Snapshot,
+) -> Result<Option<KeyClaim>> {
+    let search = KeySearch::point(index.key(), key);
+    let is_primary = index.is_primary(table);
+    for chunk in search.chunks_of(table, searched.iter(), is_primary)? {
+        let rows = search.rows_in(&chunk, index.key())?;
+        if let Some(claim) = rows.iter().find_map(|(_, row)| table.claim(*row, snapshot)) {
+            return Ok(Some(claim));
+        }
+    }
+    for chunk in search.pending_chunks(table, pending, is_primary)? {
+        if !search.rows_in(&chunk, index.key())?.is_empty() {
+            return Ok(Some(KeyClaim::Uncommitted));
+        }
+    }
+    Ok(None)
 }
 
 /// Makes the error for the key of a row's `values` that another row claims.

@@ -15,7 +15,8 @@ use crate::store::Store;
 
 impl Store {
     /// Does one unit of background work, if there is any: freezes chunks that are full and cold,
-    /// truncates the redo log when it has grown (`OpenOptions::checkpoint_bytes`), rebuilds lost
+    /// truncates the redo log when it has grown (`OpenOptions::checkpoint_bytes`), adds frozen rows
+    /// that are looked for often to indexes, rebuilds lost
     /// replicas and those in DRAM, and converts replicas to what the policies say. Safe beside
     /// readers and loads. A domain that is there again is used again; one that was replaced by an
     /// empty one only by [`Store::repair`].
@@ -28,11 +29,14 @@ impl Store {
         let _turn = self.maintenance_lock().lock().unwrap_or_else(PoisonError::into_inner);
         self.look_for_domains(false);
         self.flush_redo()?;
-        let mut failure = match self.freeze_step() {
-            Ok(progress) if progress.is_idle() => None,
-            Ok(progress) => return Ok(progress),
-            Err(error) => Some(error),
-        };
+        let mut failure = None;
+        for step in [Self::freeze_step, Self::index_step] {
+            match step(self) {
+                Ok(progress) if progress.is_idle() => {}
+                Ok(progress) => return Ok(progress),
+                Err(error) => drop(failure.get_or_insert(error)),
+            }
+        }
         let mut jobs = self.jobs();
         // After a failure the next call begins behind it.
         let from = self.next_job(0) % jobs.len().max(1);
@@ -72,6 +76,7 @@ impl Store {
         let mut jobs = self.jobs().into_iter();
         self.has_unflushed_commits()
             || self.is_freeze_due()
+            || self.is_index_due()
             || jobs.any(|job| job.load.needs_care().load(Ordering::Acquire))
     }
 

@@ -18,8 +18,9 @@
 //! list of active transactions that all would have to latch.
 
 use std::cell::Cell;
+use std::cmp::Reverse;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::id::{CommitTs, TX_ID_FIRST, TxId};
@@ -30,6 +31,14 @@ const FIRST_SLOTS: usize = 16;
 
 /// Segments: more slots than there can be transactions.
 const SEGMENTS: usize = 20;
+
+/// Bits of a transaction's id that are the number of its slot.
+const SLOT_BITS: u32 = 24;
+
+const _: () = assert!(slot_count(SEGMENTS) <= 1 << SLOT_BITS);
+
+/// No stamp.
+const NO_STAMP: u32 = u32::MAX;
 
 /// Start of a slot that is free.
 const FREE: u64 = u64::MAX;
@@ -45,8 +54,11 @@ thread_local! {
 struct Slot {
     /// [`FREE`], or the last commit that its transaction sees. All else is the owner's.
     start: AtomicU64,
+    /// The id of its transaction, or of the next one.
     tx: AtomicU64,
     level: AtomicU8,
+    /// The stamp that its last transaction left to the next one, or [`NO_STAMP`].
+    stamp: AtomicU32,
     /// Nanoseconds from the making of the list to the transaction's begin.
     began: AtomicU64,
 }
@@ -65,19 +77,12 @@ pub(super) struct Active {
     segments: [OnceLock<Box<[Slot]>>; SEGMENTS],
     /// Slots from here on were never taken.
     used: AtomicUsize,
-    /// The id of the next transaction.
-    next_tx: AtomicU64,
     made: Instant,
 }
 
 impl Default for Active {
     fn default() -> Self {
-        Self {
-            segments: Default::default(),
-            used: AtomicUsize::new(0),
-            next_tx: AtomicU64::new(TX_ID_FIRST),
-            made: Instant::now(),
-        }
+        Self { segments: Default::default(), used: AtomicUsize::new(0), made: Instant::now() }
     }
 }
 
@@ -85,12 +90,11 @@ impl Active {
     /// Takes a slot for a transaction that begins, and returns its number and what it sees.
     pub(super) fn begin(&self, level: IsolationLevel, clock: &AtomicU64) -> (usize, Snapshot) {
         let began = self.made.elapsed().as_nanos() as u64;
-        // ORDERING: only the numbers themselves must differ.
-        let tx = self.next_tx.fetch_add(1, Ordering::Relaxed);
         // ORDERING: the first guess; `settle` reads it again.
         let (number, slot) = self.take(clock.load(Ordering::Relaxed));
+        // ORDERING: whoever had the slot before stored it before giving the slot back.
+        let tx = slot.tx.load(Ordering::Relaxed);
         // ORDERING: `list` alone reads these, and may see those of the slot's last transaction.
-        slot.tx.store(tx, Ordering::Relaxed);
         slot.level.store(level as u8, Ordering::Relaxed);
         slot.began.store(began, Ordering::Relaxed);
         (number, Snapshot { start: slot.settle(clock), tx: TxId(tx) })
@@ -107,10 +111,42 @@ impl Active {
     /// Gives a slot back.
     pub(super) fn end(&self, number: usize) {
         if let Some(slot) = self.slot(number) {
+            // ORDERING: only the owner writes it; the next one comes after the store below.
+            slot.tx.store(next_id(slot.tx.load(Ordering::Relaxed)), Ordering::Relaxed);
             // ORDERING: sequentially consistent, so that who ends and who commits, each of whom
             // looks afterwards whether the other has left something to do, do not both miss it.
             slot.start.store(FREE, Ordering::SeqCst);
         }
+    }
+
+    /// Takes the stamp that the last transaction of a slot left; the caller has the slot.
+    #[inline]
+    pub(super) fn take_stamp(&self, number: usize) -> Option<u32> {
+        let slot = self.slot(number)?;
+        // ORDERING: whoever has the slot alone reads and writes it.
+        let stamp = slot.stamp.load(Ordering::Relaxed);
+        slot.stamp.store(NO_STAMP, Ordering::Relaxed);
+        Some(stamp).filter(|stamp| *stamp != NO_STAMP)
+    }
+
+    /// Leaves a stamp to the next transaction of a slot, which the caller has; returns whether it
+    /// could.
+    #[inline]
+    pub(super) fn leave_stamp(&self, number: usize, stamp: u32) -> bool {
+        // ORDERING: as in `take_stamp`.
+        let free = |slot: &&Slot| slot.stamp.load(Ordering::Relaxed) == NO_STAMP;
+        let slot = self.slot(number).filter(free);
+        slot.is_some_and(|slot| {
+            slot.stamp.store(stamp, Ordering::Relaxed);
+            true
+        })
+    }
+
+    /// Returns how many stamps are left to next transactions.
+    #[cfg(test)]
+    pub(super) fn stamps_left(&self) -> usize {
+        let has_one = |(_, slot): &(usize, &Slot)| slot.stamp.load(Ordering::SeqCst) != NO_STAMP;
+        self.slots().filter(has_one).count()
     }
 
     /// Calls `visit` with the start of each active transaction but that of slot `except`. Whoever
@@ -123,14 +159,6 @@ impl Active {
                 visit(CommitTs(start));
             }
         }
-    }
-
-    /// Returns the id below which no transaction is active, and that of the next one.
-    pub(super) fn ids(&self) -> (TxId, TxId) {
-        let next = self.next_tx.load(Ordering::SeqCst);
-        let taken = self.slots().filter(|(_, slot)| slot.start.load(Ordering::SeqCst) != FREE);
-        let oldest = taken.map(|(_, slot)| slot.tx.load(Ordering::SeqCst)).min();
-        (TxId(oldest.unwrap_or(next)), TxId(next))
     }
 
     /// Lists the active transactions, the oldest snapshot first.
@@ -147,7 +175,7 @@ impl Active {
             (start != FREE).then_some(ActiveInfo { snapshot, level, age })
         };
         let mut list: Vec<ActiveInfo> = self.slots().filter_map(info).collect();
-        list.sort_by_key(|info| (info.snapshot.start, info.snapshot.tx));
+        list.sort_by_key(|info| (info.snapshot.start, Reverse(info.age)));
         list
     }
 
@@ -228,13 +256,20 @@ impl Slot {
 }
 
 fn new_slots(segment: usize) -> Box<[Slot]> {
-    let slot = |_| Slot {
+    let slot = |at: usize| Slot {
         start: AtomicU64::new(FREE),
-        tx: AtomicU64::new(0),
+        tx: AtomicU64::new(TX_ID_FIRST | (slot_count(segment) + at) as u64),
         level: AtomicU8::new(0),
+        stamp: AtomicU32::new(NO_STAMP),
         began: AtomicU64::new(0),
     };
     (0..FIRST_SLOTS << segment).map(slot).collect()
+}
+
+/// Returns the id of the next transaction of a slot. After 2^39 of them the first id comes again,
+/// when nothing is left that bears it.
+fn next_id(tx: u64) -> u64 {
+    TX_ID_FIRST | (tx + (1 << SLOT_BITS)) & !TX_ID_FIRST
 }
 
 /// Returns how many slots the first `segments` have.

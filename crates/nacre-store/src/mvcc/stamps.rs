@@ -50,8 +50,13 @@ impl Stamps {
         }
         let slot = free.slots.pop().ok_or_else(no_slot)?;
         drop(free);
-        self.set(slot, tx.0);
+        self.begin(slot, tx);
         Ok(slot)
+    }
+
+    /// Marks a slot that no version bears as that of a transaction that runs.
+    pub(crate) fn begin(&self, slot: u32, tx: TxId) {
+        self.set(slot, tx.0);
     }
 
     #[cold]

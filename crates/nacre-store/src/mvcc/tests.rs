@@ -91,6 +91,6 @@ fn load(store: &Store, table: &Arc<Table>, numbers: impl IntoIterator<Item = i64
 fn assert_clean(store: &Store) {
     assert_eq!(store.transactions(), []);
     assert_eq!(store.version_count(), 0);
-    assert_eq!(store.all_transactions().stamps().in_use(), 0);
+    assert_eq!(store.all_transactions().stamps_in_use(), 0);
     assert_eq!(store.all_transactions().recent_count(), 0);
 }

@@ -484,7 +484,7 @@ impl Transaction {
             self.store.discard_draft(self.snapshot.tx);
         }
         if let Some(stamp) = self.stamp.take() {
-            transactions.stamps().give_back(stamp);
+            transactions.give_back_stamp(Some(self.slot), stamp);
         }
         let spare = transactions.end(self.slot);
         if let Some(mut scratch) = scratch {
@@ -536,7 +536,7 @@ impl Transaction {
             Some(stamp) => Ok(stamp),
             None => {
                 self.store.require_writable()?;
-                let stamp = transactions.stamps().take(self.snapshot.tx)?;
+                let stamp = transactions.take_stamp(self.slot, self.snapshot.tx)?;
                 self.stamp = Some(stamp);
                 Ok(stamp)
             }

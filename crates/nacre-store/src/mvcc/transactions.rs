@@ -137,6 +137,34 @@ impl Transactions {
         self.active.begin(level, &self.clock)
     }
 
+    /// Returns a stamp for the versions of the transaction of a slot.
+    ///
+    /// # Errors
+    /// Those of [`Stamps::take`].
+    #[inline]
+    pub(crate) fn take_stamp(&self, slot: usize, tx: TxId) -> Result<u32> {
+        match self.active.take_stamp(slot) {
+            Some(stamp) => {
+                self.stamps.begin(stamp, tx);
+                Ok(stamp)
+            }
+            None => self.stamps.take(tx),
+        }
+    }
+
+    /// Takes a stamp back that no version bears, from the transaction of a slot if there is one.
+    pub(crate) fn give_back_stamp(&self, slot: Option<usize>, stamp: u32) {
+        if !slot.is_some_and(|slot| self.active.leave_stamp(slot, stamp)) {
+            self.stamps.give_back(stamp);
+        }
+    }
+
+    /// Returns how many stamps versions bear.
+    #[cfg(test)]
+    pub(crate) fn stamps_in_use(&self) -> usize {
+        self.stamps.in_use() - self.active.stamps_left()
+    }
+
     /// Gives a transaction a new snapshot.
     pub(crate) fn refresh(&self, slot: usize, old: Snapshot) -> Snapshot {
         self.active.refresh(slot, old, &self.clock)
@@ -165,7 +193,7 @@ impl Transactions {
             self.publish(&mut commit, ts);
             if self.is_seen_by_all(ts, slot) {
                 drop(commit);
-                return Ok((ts, self.release(change)));
+                return Ok((ts, self.release(change, slot)));
             }
             let committed = Arc::new(Committed { ts, tx, change });
             self.push_recent(&committed);
@@ -193,11 +221,6 @@ impl Transactions {
     /// Whether all commits up to `ts` have settled.
     pub(crate) fn has_settled(&self, ts: CommitTs) -> bool {
         self.commit_order().pending.front().is_none_or(|(first, _)| *first > ts)
-    }
-
-    /// Returns the id below which no transaction is active, and that of the next one.
-    pub(crate) fn active_ids(&self) -> (TxId, TxId) {
-        self.active.ids()
     }
 
     /// Makes all commits up to `ts` visible, in order.
@@ -312,26 +335,27 @@ impl Transactions {
                 break;
             };
             match Arc::try_unwrap(committed) {
-                Ok(committed) => spare = self.release(committed.change).or(spare),
+                Ok(committed) => spare = self.release(committed.change, None).or(spare),
                 // Somebody is still comparing with it.
-                Err(committed) => self.release_shared(&committed.change),
+                Err(committed) => self.release_shared(&committed.change, None),
             }
         }
         spare
     }
 
     /// Drops the versions of a change, and returns its buffers.
-    fn release(&self, change: Change) -> Option<UndoBuffer> {
-        self.release_shared(&change);
+    fn release(&self, change: Change, slot: Option<usize>) -> Option<UndoBuffer> {
+        self.release_shared(&change, slot);
         match change {
             Change::Writes(writes) => Some(writes.undo),
             Change::Load(_) | Change::Nothing => None,
         }
     }
 
-    fn release_shared(&self, change: &Change) {
+    fn release_shared(&self, change: &Change, slot: Option<usize>) {
         if let Change::Writes(writes) = change {
-            let emptied = writes.release(&self.stamps);
+            let emptied = writes.undo.release(writes.stamp);
+            self.give_back_stamp(slot, writes.stamp);
             self.retain(emptied);
         }
     }

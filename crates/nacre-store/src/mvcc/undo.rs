@@ -8,9 +8,8 @@ use std::sync::Arc;
 
 use crate::hot::{FrozenDeletes, HotChunk, VersionKind};
 use crate::id::{CommitTs, RowId};
-use crate::index::{keys_in, remove_entries};
+use crate::index::{keys_in, remove_entries, remove_frozen_entries};
 use crate::manifest::{LoadId, TableId};
-use crate::mvcc::Stamps;
 use crate::table::Table;
 
 /// Rows whose versions are dropped before a chunk's latch is given to others.
@@ -219,7 +218,11 @@ impl UndoBuffer {
                             retained.push(Arc::clone(chunk));
                         }
                     }
-                    TouchedChunk::Frozen { deletes, .. } => deletes.release(rows, stamp),
+                    TouchedChunk::Frozen { load, index, deletes } => {
+                        let some: Vec<u16> = rows.clone().collect();
+                        remove_frozen_entries(&touched.table, (*load, *index), &some);
+                        deletes.release(rows, stamp);
+                    }
                 }
             }
         }
@@ -262,13 +265,4 @@ fn drop_entries(table: &Table, chunk: &HotChunk, rows: impl Iterator<Item = u16>
 pub(crate) struct Writes {
     pub(crate) undo: UndoBuffer,
     pub(crate) stamp: u32,
-}
-
-impl Writes {
-    /// Drops the versions and gives the stamp back.
-    pub(crate) fn release(&self, stamps: &Stamps) -> Vec<Arc<HotChunk>> {
-        let retained = self.undo.release(self.stamp);
-        stamps.give_back(self.stamp);
-        retained
-    }
 }
