@@ -96,7 +96,7 @@ impl Engine {
         let run = async {
             match self.session.execute(sql, StatementIo::default()).await? {
                 Outcome::Command { .. } => Ok(None),
-                Outcome::Rows { schema, stream } => {
+                Outcome::Rows { schema, stream, .. } => {
                     let batches: Vec<_> = stream.try_collect().await?;
                     Ok(Some((schema, batches)))
                 }

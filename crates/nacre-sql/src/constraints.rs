@@ -14,7 +14,8 @@ use nacre_store::{
 };
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::indexes::{free_name, index_columns};
+use crate::from_store::from_store;
+use crate::indexes::{free_name, index_columns, is_taken};
 use crate::names::{fold, table_name};
 
 /// Returns the unique and foreign keys that a statement gives a table.
@@ -57,6 +58,51 @@ pub(crate) fn table_keys(
         found.foreign(name, column, key)?;
     }
     Ok(found.keys)
+}
+
+/// Returns the index of a UNIQUE constraint that a table gets which has `others`; `None` if its
+/// primary key does as well.
+///
+/// # Errors
+/// 42703; 42P07 for a name that is used; 0A000.
+pub(crate) fn unique_key(
+    store: &Store,
+    schema: &TableSchema,
+    others: &[IndexDef],
+    constraint: &UniqueConstraint,
+) -> Result<Option<IndexDef>> {
+    let names = others.iter().map(|other| other.name.clone()).collect();
+    let mut found = Found { store, schema, keys: TableKeys::default(), others: names };
+    let columns = index_columns(schema, &constraint.columns)?;
+    found.unique(constraint.name.as_ref(), columns, constraint)?;
+    let key = found.keys.unique.pop();
+    match key.as_ref().filter(|key| is_taken(store, &key.name)) {
+        Some(key) => Err(from_store(nacre_store::Error::TableExists { table: key.name.clone() })),
+        None => Ok(key),
+    }
+}
+
+/// Returns a foreign key that a table gets which has `others`, by name.
+///
+/// # Errors
+/// As for [`table_keys`].
+pub(crate) fn foreign_key(
+    store: &Store,
+    schema: &TableSchema,
+    (indexes, others): (&[IndexDef], &[ForeignKeyDef]),
+    constraint: &ForeignKeyConstraint,
+) -> Result<ForeignKeyDef> {
+    let names = indexes.iter().map(|index| &index.name);
+    let names = names.chain(others.iter().map(|key| &key.name)).cloned().collect();
+    let unique = indexes.iter().filter(|index| index.is_unique).cloned().collect();
+    let keys = TableKeys { unique, foreign: Vec::new() };
+    let mut found = Found { store, schema, keys, others: names };
+    found.foreign(constraint.name.as_ref(), None, constraint)?;
+    found
+        .keys
+        .foreign
+        .pop()
+        .ok_or_else(|| Error::new(ErrorKind::Internal, "internal error: a foreign key is lost"))
 }
 
 /// Refuses foreign keys that change rows of a table whose rows have to meet conditions: these are
@@ -153,7 +199,7 @@ impl Found<'_> {
         let parent_name = table_name(&key.foreign_table)?;
         let parent = match parent_name == self.schema.name {
             true => None,
-            false => Some(self.store.table(&parent_name).map_err(crate::from_store::from_store)?),
+            false => Some(self.store.table(&parent_name).map_err(from_store)?),
         };
         let columns = match column {
             Some(column) => vec![column],

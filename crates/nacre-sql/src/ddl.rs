@@ -17,7 +17,7 @@ use crate::from_store::from_store;
 use crate::indexes::primary_key_name;
 use crate::names::{fold, table_name};
 use crate::planner::Planner;
-use crate::relations::{own_sequences, require_free};
+use crate::relations::{own_sequences, require_free, to_drop, wrong_kind};
 use crate::replicas::{check_table, policy};
 use crate::rules::RulesBuilder;
 use crate::types::column_type;
@@ -59,26 +59,15 @@ pub(crate) fn drop_tables(
     if *object_type != ObjectType::Table {
         return Err(Error::not_supported(format_args!("DROP {object_type}")));
     }
-    let mut present = Vec::new();
-    for name in names {
-        let name = table_name(name)?;
-        match store.table(&name) {
-            Ok(_) => present.push(name),
-            Err(_) if store.view(&name).is_some() => {
-                let message = format!("\"{name}\" is not a table");
-                return Err(Error::new(ErrorKind::InvalidStatement, message)
-                    .with_code("42809")
-                    .with_hint("Use DROP VIEW to remove a view."));
-            }
-            Err(_) if if_exists => {}
-            Err(_) => {
-                let message = format!("table \"{name}\" does not exist");
-                return Err(Error::undefined_table(message));
-            }
-        }
-    }
-    let of_table = |name: &String| store.table(name).map(|table| own_sequences(&table.rules()));
-    let sequences: Vec<String> = present.iter().flat_map(of_table).flatten().collect();
+    let find = |name: &str| match store.table(name) {
+        Ok(table) => Ok(Some(table)),
+        Err(_) if store.view(name).is_some() => Err(wrong_kind(name, "a table", "view")),
+        Err(_) => Ok(None),
+    };
+    let (present, tables): (Vec<String>, Vec<Arc<Table>>) =
+        to_drop(names, ("table", if_exists), find)?.into_iter().unzip();
+    let sequences: Vec<String> =
+        tables.iter().flat_map(|table| own_sequences(&table.rules())).collect();
     drop_readers(store, "table", &present, cascades)?;
     let names: Vec<&str> = present.iter().map(String::as_str).collect();
     store.drop_tables(&names, cascades).map_err(|error| {
@@ -242,7 +231,7 @@ fn set_key(
     Ok(())
 }
 
-fn key_columns(columns: &[IndexColumn]) -> Result<Vec<String>> {
+pub(crate) fn key_columns(columns: &[IndexColumn]) -> Result<Vec<String>> {
     columns
         .iter()
         .map(|column| match &column.column.expr {
@@ -253,7 +242,7 @@ fn key_columns(columns: &[IndexColumn]) -> Result<Vec<String>> {
 }
 
 /// Reads `WITH (replicas = '...')`.
-fn replicas(options: &CreateTableOptions) -> Result<Option<ReplicaPolicy>> {
+pub(crate) fn replicas(options: &CreateTableOptions) -> Result<Option<ReplicaPolicy>> {
     match options {
         CreateTableOptions::None => Ok(None),
         CreateTableOptions::With(options) => policy(options),
@@ -261,12 +250,12 @@ fn replicas(options: &CreateTableOptions) -> Result<Option<ReplicaPolicy>> {
     }
 }
 
-fn reject_unsupported(statement: &CreateTable) -> Result<()> {
+/// Refuses what neither a list of columns nor a query goes with.
+pub(crate) fn reject_unsupported(statement: &CreateTable) -> Result<()> {
     let refusals = [
         (statement.or_replace, "CREATE OR REPLACE TABLE"),
         (statement.temporary, "CREATE TEMPORARY TABLE"),
         (statement.external, "CREATE EXTERNAL TABLE"),
-        (statement.query.is_some(), "CREATE TABLE AS"),
         (statement.like.is_some(), "CREATE TABLE LIKE"),
         (statement.clone.is_some(), "CREATE TABLE CLONE"),
         (statement.inherits.is_some(), "INHERITS"),

@@ -9,7 +9,7 @@ use nacre_store::{Error as StoreError, NAME_BYTES_MAX, Store, Table, TableSchema
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
 use crate::names::{fold, table_name};
-use crate::relations::require_free;
+use crate::relations::{require_free, to_drop, wrong_kind};
 
 /// Runs `CREATE INDEX`, which may take as long as reading the table; returns the command tag.
 ///
@@ -40,13 +40,21 @@ pub(crate) async fn create_index(store: &Store, statement: &CreateIndex) -> Resu
         kind: index_kind(statement.using.as_ref())?,
         origin: IndexOrigin::Statement,
     };
+    build(store, table, definition).await?;
+    Ok(TAG.into())
+}
+
+/// Creates an index, on a thread that may wait.
+///
+/// # Errors
+/// 42P07; 23505 if the index is to be unique and is not; 40001.
+pub(crate) async fn build(store: &Store, table: Arc<Table>, definition: IndexDef) -> Result<()> {
     let store = store.clone();
     let work = tokio::task::spawn_blocking(move || store.create_index(&table, definition));
     let created = work.await.map_err(|error| {
         Error::new(ErrorKind::Internal, format!("internal error: creating an index ended: {error}"))
     })?;
-    created.map_err(not_created)?;
-    Ok(TAG.into())
+    created.map_err(not_created)
 }
 
 /// Runs `DROP INDEX`; either all named indexes go or, if one is missing, none.
@@ -54,24 +62,12 @@ pub(crate) async fn create_index(store: &Store, statement: &CreateIndex) -> Resu
 /// # Errors
 /// 42704; 2BP01 if an index belongs to a constraint.
 pub(crate) fn drop_indexes(store: &Store, names: &[ObjectName], if_exists: bool) -> Result<String> {
-    let mut present: Vec<(Arc<Table>, String)> = Vec::new();
-    for name in names {
-        let name = table_name(name)?;
-        match store.find_index(&name) {
-            Some((table, _)) => present.push((table, name)),
-            None if store.table(&name).is_ok() => {
-                let message = format!("\"{name}\" is not an index");
-                let error = Error::new(ErrorKind::InvalidStatement, message).with_code("42809");
-                return Err(error.with_hint("Use DROP TABLE to remove a table."));
-            }
-            None if if_exists => {}
-            None => {
-                let message = format!("index \"{name}\" does not exist");
-                return Err(Error::new(ErrorKind::UndefinedObject, message));
-            }
-        }
-    }
-    for (table, name) in present {
+    let find = |name: &str| match store.find_index(name) {
+        Some((table, _)) => Ok(Some(table)),
+        None if store.table(name).is_ok() => Err(wrong_kind(name, "an index", "table")),
+        None => Ok(None),
+    };
+    for (name, table) in to_drop(names, ("index", if_exists), find)? {
         store.drop_index(&table, &name).map_err(from_store)?;
     }
     Ok("DROP INDEX".into())
@@ -141,7 +137,7 @@ fn reject_unsupported(statement: &CreateIndex) -> Result<()> {
 }
 
 /// Whether something has that name.
-fn is_taken(store: &Store, name: &str) -> bool {
+pub(crate) fn is_taken(store: &Store, name: &str) -> bool {
     require_free(store, name).is_err()
 }
 

@@ -46,6 +46,7 @@ mod short;
 mod single_rows;
 mod split;
 mod support;
+mod table_as;
 mod text;
 mod transaction;
 mod types;

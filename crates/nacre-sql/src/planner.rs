@@ -33,6 +33,11 @@ impl Planner {
         Self { store, state }
     }
 
+    /// Returns a planner over another handle of the store.
+    pub(crate) fn over(&self, store: Store) -> Self {
+        Self { store, state: self.state.clone() }
+    }
+
     /// Returns a state of the session for a statement that begins now.
     pub(crate) fn state(&self) -> SessionState {
         let mut state = self.state.clone();
@@ -161,6 +166,9 @@ impl Planner {
         rewrite::rewrite(&mut statement)?;
         let plan = state.statement_to_plan(statement).await.map_err(from_datafusion)?;
         support::check_plan(&plan)?;
+        if moment.is_read_only() {
+            support::check_unchanging(&plan)?;
+        }
         Ok((state, plan, names))
     }
 }

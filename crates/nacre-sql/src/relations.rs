@@ -53,6 +53,42 @@ pub(crate) fn require_free(store: &Store, name: &str) -> Result<()> {
     }
 }
 
+/// Returns what `find` finds of the objects that a DROP names, with their names; `kind` is what
+/// these are called.
+///
+/// # Errors
+/// 42P01, for an index 42704, if one is not there, unless it may be so; those of `find`.
+pub(crate) fn to_drop<T>(
+    names: &[ObjectName],
+    (kind, if_exists): (&str, bool),
+    find: impl Fn(&str) -> Result<Option<T>>,
+) -> Result<Vec<(String, T)>> {
+    let mut found = Vec::with_capacity(names.len());
+    for name in names {
+        let name = table_name(name)?;
+        match find(&name)? {
+            Some(one) => found.push((name, one)),
+            None if if_exists => {}
+            None => {
+                let message = format!("{kind} \"{name}\" does not exist");
+                return Err(match kind {
+                    "index" => Error::new(ErrorKind::UndefinedObject, message),
+                    _ => Error::undefined_table(message),
+                });
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the error for an object of another kind than a DROP is for.
+pub(crate) fn wrong_kind(name: &str, wanted: &str, is: &str) -> Error {
+    let message = format!("\"{name}\" is not {wanted}");
+    Error::new(ErrorKind::InvalidStatement, message)
+        .with_code("42809")
+        .with_hint(format!("Use DROP {} to remove a {is}.", is.to_uppercase()))
+}
+
 /// Returns the tables and columns whose defaults draw from a sequence.
 pub(crate) fn dependent_defaults(store: &Store, sequence: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();

@@ -35,9 +35,10 @@ use crate::names::{CATALOG, SCHEMA};
 use crate::planner::Planner;
 use crate::prepared::{Command, PreparedStatements, Statement};
 use crate::replicas::{alter_replicas, parse_alter};
-use crate::sequences::{create_sequence, drop_sequences, functions};
+use crate::sequences::{create_sequence, drop_sequences, functions, restart_sequences};
 use crate::short::{Candidate, ShortStatements, scan};
 use crate::single_rows::SingleRows;
+use crate::table_as::TableAs;
 use crate::transaction::{TransactionStatus, Transactions, Turn, control, tie};
 use crate::upkeep::Upkeep;
 use crate::user_views::{create_view, drop_views};
@@ -75,7 +76,8 @@ pub struct StatementIo {
 /// What a statement answers.
 pub enum Outcome {
     /// Rows, computed while the stream is read. Convert its errors with [`Error::from`].
-    Rows { schema: SchemaRef, stream: SendableRecordBatchStream },
+    /// A statement that changed rows, too, has a command tag.
+    Rows { schema: SchemaRef, stream: SendableRecordBatchStream, tag: Option<String> },
     /// A command tag as PostgreSQL gives it, such as `CREATE TABLE` or `COPY 25`.
     /// The warning, if there is one, says what the statement did not do.
     Command { tag: String, warning: Option<String> },
@@ -379,6 +381,12 @@ impl Session {
             return self.command(turn, command?, io).await;
         }
         turn.require_sound()?;
+        if let Some(table_as) = TableAs::of(&inner)? {
+            let (mut turn, store, planner) = self.defining(turn, "CREATE TABLE AS")?;
+            let progress = io.progress.unwrap_or_default();
+            let tag = table_as.run(&store, &planner, &mut turn, progress).await?;
+            return finish(turn, tag);
+        }
         if let Some(tag) = self.define(&mut turn, &inner).await? {
             return finish(turn, tag);
         }
@@ -392,30 +400,53 @@ impl Session {
             && let Some(rows) = transaction::show(&self.transactions, &mut turn, variable)?
         {
             turn.done(false);
-            return Ok(Outcome::Rows { schema: rows.schema(), stream: rows });
+            return Ok(Outcome::Rows { schema: rows.schema(), stream: rows, tag: None });
         }
         if let Some(verb) = dml::writes(&inner) {
             turn.require_writable(verb)?;
-            return self.change(turn, *inner, io).await;
+            let restarted = dml::restarted(&self.store, &inner)?;
+            if restarted.is_empty() {
+                return self.change(&self.store, &self.planner, turn, *inner, io).await;
+            }
+            let (turn, store, planner) = self.defining(turn, verb)?;
+            restart_sequences(&store, &restarted)?;
+            return self.change(&store, &planner, turn, *inner, io).await;
         }
         self.read(turn, ParsedStatement::Statement(inner)).await
+    }
+
+    /// Returns what a statement needs that defines something and changes rows, in one transaction:
+    /// that of the block, or one of its own, of which other statements of the session see nothing.
+    fn defining(&self, mut turn: Turn, what: &str) -> Result<(Turn, Store, Planner)> {
+        turn.require_writable(what)?;
+        if turn.is_in_block() {
+            turn.define(what)?;
+            return Ok((turn, self.store.clone(), self.planner.clone()));
+        }
+        let store = self.store.for_session();
+        let mut own = self.transactions.alone_with(store.clone());
+        own.begin_defining()?;
+        let planner = self.planner.over(store.clone());
+        Ok((own, store, planner))
     }
 
     /// Runs a statement that changes rows.
     async fn change(
         &self,
+        store: &Store,
+        planner: &Planner,
         mut turn: Turn,
         statement: SqlStatement,
         io: StatementIo,
     ) -> Result<Outcome> {
-        let change = dml::change_of(&self.store, statement)?;
+        let change = dml::change_of(store, statement)?;
         let progress = io.progress.unwrap_or_default();
-        let Answer { tag, rows } = change.run(&self.planner, &mut turn, progress).await?;
+        let Answer { tag, rows } = change.run(planner, &mut turn, progress).await?;
         match rows {
             None => finish(turn, tag),
             Some(stream) => {
                 turn.done(false);
-                Ok(Outcome::Rows { schema: stream.schema(), stream })
+                Ok(Outcome::Rows { schema: stream.schema(), stream, tag: Some(tag) })
             }
         }
     }
@@ -434,7 +465,7 @@ impl Session {
         let progress = io.progress.unwrap_or_default();
         let stream = dml::explain(&self.store, &self.planner, &mut turn, explain, progress).await?;
         turn.done(false);
-        Ok(Outcome::Rows { schema: stream.schema(), stream })
+        Ok(Outcome::Rows { schema: stream.schema(), stream, tag: None })
     }
 
     /// Starts a statement that only reads.
@@ -443,7 +474,7 @@ impl Session {
         let stream = self.planner.start(&moment, Vec::new(), statement).await?;
         turn.log(&moment)?;
         let stream = tie(turn, stream)?;
-        Ok(Outcome::Rows { schema: stream.schema(), stream })
+        Ok(Outcome::Rows { schema: stream.schema(), stream, tag: None })
     }
 
     /// Tells whether a transaction block is open.
@@ -492,7 +523,7 @@ impl Session {
                 .map(Some)
             }
             SqlStatement::AlterTable(alter) => {
-                require_definable(turn, "ALTER TABLE")?;
+                turn.define("ALTER TABLE")?;
                 alter_table(&self.store, &self.planner, turn, alter).await.map(Some)
             }
             SqlStatement::CreateView(create) => {

@@ -8,7 +8,8 @@ use std::ops::ControlFlow;
 
 use datafusion::arrow::error::ArrowError;
 use datafusion::common::DataFusionError;
-use datafusion::logical_expr::LogicalPlan;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::logical_expr::{Expr as PlannedExpr, LogicalPlan};
 use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, JoinConstraint, JoinOperator, LockType, Query, Select, SetExpr,
@@ -230,6 +231,35 @@ pub(crate) fn check_plan(plan: &LogicalPlan) -> Result<()> {
         }
         LogicalPlan::Statement(_) => Err(Error::not_supported("statements of this kind")),
         _ => Ok(()),
+    }
+}
+
+/// Refuses functions that change something.
+///
+/// # Errors
+/// 25006.
+pub(crate) fn check_unchanging(plan: &LogicalPlan) -> Result<()> {
+    let mut found = None;
+    plan.apply_with_subqueries(|node| {
+        node.apply_expressions(|expr| {
+            expr.apply(|part| {
+                if let PlannedExpr::ScalarFunction(call) = part
+                    && matches!(call.name(), "nextval" | "setval")
+                {
+                    found = Some(call.name().to_owned());
+                    return Ok(TreeNodeRecursion::Stop);
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })
+    })
+    .map_err(from_datafusion)?;
+    match found {
+        None => Ok(()),
+        Some(name) => {
+            let message = format!("cannot execute {name}() in a read-only transaction");
+            Err(Error::new(ErrorKind::ReadOnly, message))
+        }
     }
 }
 

@@ -32,6 +32,31 @@ pub(crate) fn arrow_type(column_type: ColumnType) -> DataType {
     }
 }
 
+/// Returns the type of a column that keeps values of an Arrow type; `None` if there is none.
+pub(crate) fn stored_type(data_type: &DataType) -> Option<ColumnType> {
+    Some(match data_type {
+        DataType::Boolean => ColumnType::Boolean,
+        DataType::Int8 | DataType::UInt8 | DataType::Int16 => ColumnType::SmallInt,
+        DataType::UInt16 | DataType::Int32 => ColumnType::Integer,
+        DataType::UInt32 | DataType::Int64 => ColumnType::BigInt,
+        // 2^64 has 20 digits.
+        DataType::UInt64 => ColumnType::Decimal { precision: 20, scale: 0 },
+        DataType::Decimal128(precision, scale) => {
+            let scale = u8::try_from(*scale).ok()?;
+            ColumnType::Decimal { precision: *precision, scale }
+        }
+        DataType::Float32 => ColumnType::Real,
+        DataType::Float64 => ColumnType::Double,
+        DataType::Date32 => ColumnType::Date,
+        DataType::Timestamp(_, None) => ColumnType::Timestamp,
+        // A null without a type is a text.
+        DataType::Null => ColumnType::Varchar { max_chars: None },
+        _ if is_text(data_type) => ColumnType::Varchar { max_chars: None },
+        _ if is_bytes(data_type) => ColumnType::Bytea,
+        _ => return None,
+    })
+}
+
 /// Returns the Arrow schema of a table.
 pub(crate) fn arrow_schema(table: &TableSchema) -> SchemaRef {
     let fields: Vec<Field> = table

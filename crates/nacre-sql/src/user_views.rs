@@ -27,7 +27,9 @@ use crate::from_datafusion::{from_datafusion, from_parser};
 use crate::from_store::from_store;
 use crate::names::{fold, table_name};
 use crate::planner::Planner;
-use crate::relations::{all_dependent_views, dependent_views, depends, relations_of, require_free};
+use crate::relations::{
+    all_dependent_views, dependent_views, depends, relations_of, require_free, to_drop, wrong_kind,
+};
 use crate::transaction::Moment;
 use crate::{columns, rewrite, support};
 
@@ -226,20 +228,13 @@ pub(crate) fn drop_views(
     if_exists: bool,
     cascades: bool,
 ) -> Result<String> {
-    let mut present = Vec::new();
-    for name in names {
-        let name = table_name(name)?;
-        if store.view(&name).is_some() {
-            present.push(name);
-        } else if store.table(&name).is_ok() {
-            let message = format!("\"{name}\" is not a view");
-            return Err(Error::new(ErrorKind::InvalidStatement, message)
-                .with_code("42809")
-                .with_hint("Use DROP TABLE to remove a table."));
-        } else if !if_exists {
-            return Err(Error::undefined_table(format!("view \"{name}\" does not exist")));
-        }
-    }
+    let find = |name: &str| match store.view(name) {
+        Some(_) => Ok(Some(())),
+        None if store.table(name).is_ok() => Err(wrong_kind(name, "a view", "table")),
+        None => Ok(None),
+    };
+    let present: Vec<String> =
+        to_drop(names, ("view", if_exists), find)?.into_iter().map(|(name, ())| name).collect();
     drop_readers(store, "view", &present, cascades)?;
     for name in present {
         store.drop_view(&name).map_err(from_store)?;

@@ -15,6 +15,9 @@
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
+use crate::foreign_key::{ForeignKey, ForeignKeyDef, attach_again, connect, disconnect};
+use crate::id::TxId;
+use crate::index::IndexDef;
 use crate::load::Load;
 use crate::manifest::Record;
 use crate::mvcc::{Change, NOBODY};
@@ -30,6 +33,15 @@ pub struct Rewrite {
     old: Arc<Table>,
     new: Arc<Table>,
     rules: TableRules,
+    /// The transaction that it is a part of, if it is of one.
+    tx: Option<TxId>,
+    /// What is to be recorded of indexes.
+    attached: Vec<Record>,
+    /// Where the columns of the old table are in the new one.
+    places: Vec<Option<usize>>,
+    /// Whether the old table is to take writes again if nothing comes of it.
+    reopens: bool,
+    is_published: bool,
 }
 
 impl Rewrite {
@@ -44,37 +56,143 @@ impl Rewrite {
     /// Puts the new table, whose load is committed, in the place of the old one.
     ///
     /// # Errors
-    /// [`Error::UnknownTable`] if the old one was dropped meanwhile; no space, I/O.
-    pub fn publish(self) -> Result<()> {
-        let Self { store, old, new, rules } = &self;
-        let schema = TableSchema::clone(&new.schema());
-        let record = Record::TableReplaced {
+    /// [`Error::UnknownTable`] if the old one was dropped meanwhile; [`Error::DependentObjects`] if
+    /// a foreign key of another table refers to a column that goes; [`Error::InvalidDefinition`] if
+    /// it cannot refer to what the column becomes; no space, I/O.
+    pub fn publish(mut self) -> Result<()> {
+        if let Some(tx) = self.tx {
+            let moved = Moved::of(&self.old, &self.new, &self.places)?;
+            moved.connect();
+            self.store.draft_replacement(tx, (&self.old, &self.new), self.reopens, &moved);
+            // That is up to whoever ends the transaction.
+            self.reopens = false;
+            self.tx = None;
+            self.is_published = true;
+            return Ok(());
+        }
+        let Self { store, old, new, .. } = &self;
+        store.record_with(
+            || match old.is_dropped() {
+                true => Err(Error::UnknownTable { table: new.schema().name.clone() }),
+                false => {
+                    let moved = Moved::of(old, new, &self.places)?;
+                    Ok((self.records(&moved), moved))
+                }
+            },
+            |moved| {
+                // Whoever has an older snapshot does not see its load either.
+                new.set_visible_from(store.all_transactions().now());
+                store.with_tables(|tables| {
+                    tables.remove(&old.schema().name);
+                    tables.insert(new.schema().name.clone(), Arc::clone(new));
+                });
+                moved.connect();
+                let links = old.links().lists();
+                links.outgoing.iter().chain(&links.incoming).for_each(disconnect);
+                old.drop_loads();
+            },
+        )?;
+        self.is_published = true;
+        Ok(())
+    }
+
+    /// Returns what is to be recorded. The caller holds the manifest, so foreign keys stay as they
+    /// are.
+    fn records(&self, moved: &Moved) -> Vec<Record> {
+        let Self { old, new, rules, .. } = self;
+        let mut records = vec![Record::TableReplaced {
             old: old.id(),
             table: new.id(),
-            schema: schema.clone(),
+            schema: TableSchema::clone(&new.schema()),
             rules: rules.clone(),
-        };
-        let unknown = || Error::UnknownTable { table: schema.name.clone() };
-        let check = || match old.is_dropped() {
-            true => Err(unknown()),
-            false => Ok(vec![record]),
-        };
-        store.record(check, || {
-            // Whoever has an older snapshot does not see its load either.
-            new.set_visible_from(store.all_transactions().now());
-            store.with_tables(|tables| {
-                tables.remove(&old.schema().name);
-                tables.insert(schema.name.clone(), Arc::clone(new));
-            });
-            old.drop_loads();
-        })
+        }];
+        records.extend(self.attached.iter().cloned());
+        let keys = new.foreign_keys();
+        if !keys.is_empty() {
+            records.push(Record::ForeignKeys { table: new.id(), keys });
+        }
+        for child in moved.children() {
+            let is_gone = |key: &Arc<ForeignKey>| moved.old.iter().any(|old| Arc::ptr_eq(old, key));
+            let mut keys: Vec<ForeignKeyDef> = Vec::new();
+            let links = child.links().lists();
+            keys.extend(
+                links.outgoing.iter().filter(|k| !is_gone(k)).map(|k| k.definition().clone()),
+            );
+            keys.extend(moved.of_child(&child).map(|key| key.definition().clone()));
+            records.push(Record::ForeignKeys { table: child.id(), keys });
+        }
+        records
+    }
+}
+
+/// Foreign keys of other tables that refer to a table that is replaced.
+#[derive(Debug, Default)]
+pub(crate) struct Moved {
+    pub(crate) old: Vec<Arc<ForeignKey>>,
+    /// What takes their places, in the same order.
+    new: Vec<Arc<ForeignKey>>,
+}
+
+impl Moved {
+    /// Makes the foreign keys to a new table; `places` are those of the old columns in it.
+    fn of(old: &Arc<Table>, new: &Arc<Table>, places: &[Option<usize>]) -> Result<Self> {
+        let mut moved = Self::default();
+        for key in &old.links().lists().incoming {
+            let Some(child) = key.child().filter(|child| child.id() != old.id()) else {
+                continue;
+            };
+            let mut definition = key.definition().clone();
+            definition.referenced = Some(new.id());
+            for column in &mut definition.referenced_columns {
+                let place = places.get(*column).copied().flatten();
+                *column = place.ok_or_else(|| Error::DependentObjects {
+                    what: format!("column of table {}", old.schema().name),
+                    reasons: vec![format!(
+                        "constraint {} on table {} depends on it",
+                        definition.name,
+                        child.schema().name
+                    )],
+                })?;
+            }
+            let check = definition.validate(child.definition(), new.definition());
+            check.map_err(|reason| Error::InvalidDefinition { reason })?;
+            moved.new.push(Arc::new(ForeignKey::new(definition, &child, new)?));
+            moved.old.push(Arc::clone(key));
+        }
+        Ok(moved)
+    }
+
+    /// Lets the tables know of the new ones.
+    fn connect(&self) {
+        self.new.iter().for_each(connect);
+    }
+
+    /// Returns the tables that refer to the table.
+    fn children(&self) -> Vec<Arc<Table>> {
+        let mut children: Vec<Arc<Table>> = self.new.iter().filter_map(|key| key.child()).collect();
+        children.sort_by_key(|child| child.id());
+        children.dedup_by_key(|child| child.id());
+        children
+    }
+
+    fn of_child(&self, child: &Table) -> impl Iterator<Item = &Arc<ForeignKey>> {
+        let id = child.id();
+        self.new.iter().filter(move |key| key.child().is_some_and(|child| child.id() == id))
     }
 }
 
 impl Drop for Rewrite {
     fn drop(&mut self) {
-        // One that was replaced is dropped by now, and takes no writes for that.
-        self.old.set_closed(false);
+        if let Some(tx) = self.tx {
+            self.old.give_up_drop(tx);
+        }
+        if !self.is_published {
+            self.new.links().lists().outgoing.iter().for_each(disconnect);
+        }
+        if self.reopens {
+            // One that was replaced is dropped by now, and takes no writes for that.
+            self.old.set_closed(false);
+        }
     }
 }
 
@@ -104,6 +222,17 @@ impl Store {
             rules: rules.clone(),
         };
         let is_renamed = old.name != schema.name;
+        if let Some((tx, _)) = self.draft() {
+            if !table.is_draft() {
+                let name = &old.name;
+                return Err(invalid(format!("table {name:?} is to be written anew in a block")));
+            }
+            if is_renamed {
+                self.check_new_name(&schema.name)?;
+            }
+            self.draft_redefinition(tx, table, schema, rules);
+            return Ok(());
+        }
         let check = || match self.table(&schema.name) {
             Ok(_) if is_renamed => Err(Error::TableExists { table: schema.name.clone() }),
             _ if table.is_dropped() => Err(Error::UnknownTable { table: old.name.clone() }),
@@ -118,8 +247,10 @@ impl Store {
         })
     }
 
-    /// Begins to write a table anew, with another definition. From now on until it ends the table
-    /// takes no writes; what a transaction that begins now sees of it is all there is.
+    /// Begins to write a table anew, with another definition, these indexes beside that of the
+    /// primary key, and these foreign keys; `places` says where the columns of the old table are in
+    /// the new one. From now on until it ends the table takes no writes; what a transaction that
+    /// begins now sees of it is all there is, and what the transaction changed that it belongs to.
     ///
     /// # Errors
     /// [`Error::SerializationConflict`] if it is being rewritten; [`Error::UnknownTable`],
@@ -129,18 +260,40 @@ impl Store {
         table: &Arc<Table>,
         schema: TableSchema,
         rules: TableRules,
+        (indexes, keys): (Vec<IndexDef>, &[ForeignKeyDef]),
+        places: Vec<Option<usize>>,
     ) -> Result<Rewrite> {
         self.require_writable()?;
         schema
             .validate()
             .and_then(|()| rules.validate(&schema))
             .map_err(|reason| Error::InvalidDefinition { reason })?;
-        table.require_unclaimed()?;
         let new = self.new_table(schema, &rules);
+        let attached = attach_again(self, &new, indexes, keys)?;
+        let tx = self.draft().map(|(tx, _)| tx);
+        match tx {
+            None => table.require_unclaimed()?,
+            Some(tx) => {
+                new.set_draft_of(tx);
+                table.claim_drop(tx)?;
+            }
+        }
+        let (store, old) = (self.clone(), Arc::clone(table));
+        // Whoever deletes a row that is referred to shall notice.
+        attached.connect();
+        let mut attached = attached.records;
+        // Those are looked at when it is published.
+        attached.retain(|record| !matches!(record, Record::ForeignKeys { .. }));
+        let (reopens, is_published) = (false, false);
+        let mut rewrite =
+            Rewrite { store, old, new, rules, tx, attached, places, reopens, is_published };
+        if table.is_draft() {
+            return Ok(rewrite);
+        }
         if table.set_closed(true) {
             return Err(table.closed_error());
         }
-        let rewrite = Rewrite { store: self.clone(), old: Arc::clone(table), new, rules };
+        rewrite.reopens = true;
         // Who wrote the table and looked before it was closed has a place among the commits by
         // now, or one among the loads; a commit behind them waits until they are seen.
         self.behind_loads(|| {

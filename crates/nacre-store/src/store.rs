@@ -529,7 +529,8 @@ impl Store {
         recorded.parts.retain(|part| part.domain != DRAM_DOMAIN);
         self.append(&mut state, &Record::Load(recorded))?;
         let order = |ts| {
-            load.set_visible_from(ts);
+            // That of a table of a transaction is seen by its snapshot, which is older.
+            load.set_visible_from(if table.is_draft() { CommitTs::default() } else { ts });
             table.add_load(Arc::clone(load));
             Ok((NOBODY, Change::Load(Arc::clone(table)), None))
         };
@@ -656,7 +657,7 @@ impl Store {
             if !records.is_empty() {
                 self.append_all(&mut state, &records)?;
             }
-            definitions.show(self);
+            definitions.show(self, commit);
             Ok(())
         })?;
         definitions.finish();

@@ -27,6 +27,7 @@ use crate::mvcc::{Snapshot, Stamps};
 use crate::rules::TableRules;
 use crate::schema::TableSchema;
 use crate::stored_load::StoredLoad;
+use crate::uniqueness::COMMITTED;
 use crate::waker::Waker;
 
 /// What messages call a table and its columns.
@@ -404,9 +405,19 @@ impl Table {
     }
 
     /// Whether the transaction that made the table has not committed.
-    pub(crate) fn is_draft(&self) -> bool {
+    pub fn is_draft(&self) -> bool {
         // ORDERING: as in `is_hidden_from`.
         self.draft_of.load(Ordering::Acquire) != 0
+    }
+
+    /// Returns what a load into the table sees of others: what is committed, and what the
+    /// transaction did that made the table.
+    pub(crate) fn load_view(&self) -> Snapshot {
+        // ORDERING: as in `is_hidden_from`.
+        match self.draft_of.load(Ordering::Acquire) {
+            0 => COMMITTED,
+            tx => Snapshot { tx: TxId(tx), ..COMMITTED },
+        }
     }
 
     /// Whether another transaction than `tx` made the table and has not committed.

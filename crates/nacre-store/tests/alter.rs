@@ -22,7 +22,9 @@ fn insert(store: &Store, table: &Arc<Table>, key: i64) -> Result<(), ErrorKind> 
 /// Begins to write a table anew, with half of its keys.
 fn begin(store: &Store, table: &Arc<Table>) -> Rewrite {
     let schema = TableSchema::clone(&table.schema());
-    let rewrite = store.begin_rewrite(table, schema, TableRules::default()).unwrap();
+    let rewrite = store
+        .begin_rewrite(table, schema, TableRules::default(), (Vec::new(), &[]), Vec::new())
+        .unwrap();
     let load = rewrite.begin_load().unwrap();
     load.append_chunk(0, &rows(0..12)).unwrap();
     load.commit().unwrap();
@@ -122,7 +124,8 @@ fn writers_that_have_not_committed_are_refused() {
     let error = transaction.commit().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::SerializationConflict);
     let schema = TableSchema::clone(&old.schema());
-    let second = store.begin_rewrite(&old, schema, TableRules::default());
+    let second =
+        store.begin_rewrite(&old, schema, TableRules::default(), (Vec::new(), &[]), Vec::new());
     assert_eq!(second.unwrap_err().kind(), ErrorKind::SerializationConflict);
     let load = store.begin_load(&old).unwrap();
     load.append_chunk(0, &rows(200..210)).unwrap();

@@ -250,7 +250,7 @@ impl Batches {
     /// Makes those of an outcome; a command has none.
     pub(crate) fn of(database: &Database, outcome: Outcome) -> Self {
         let (schema, stream) = match outcome {
-            Outcome::Rows { schema, stream } => (schema, Some(stream)),
+            Outcome::Rows { schema, stream, .. } => (schema, Some(stream)),
             Outcome::Command { .. } => (empty_schema(), None),
         };
         Self { schema, stream, database: database.clone() }

@@ -4,16 +4,22 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use datafusion::sql::sqlparser::ast::{
-    AlterColumnOperation, AlterTable, AlterTableOperation, ColumnDef as SqlColumn, DropBehavior,
-    Expr, Ident, JoinConstraint, JoinOperator, ObjectName, RenameTableNameKind, SelectItem,
-    TableConstraint, TableFactor, TableWithJoins, Visit, VisitMut, Visitor, VisitorMut,
+    AlterColumnOperation, AlterTable, AlterTableOperation, ColumnDef as SqlColumn, ColumnOption,
+    ColumnOptionDef, DropBehavior, Expr, Ident, JoinConstraint, JoinOperator, ObjectName,
+    RenameTableNameKind, SelectItem, TableConstraint, TableFactor, TableWithJoins, Visit, VisitMut,
+    Visitor, VisitorMut,
 };
-use nacre_store::{ColumnDef, Store, Table, TableRules, TableSchema};
+use nacre_store::index::{IndexDef, IndexOrigin};
+use nacre_store::{
+    ColumnDef, Error as StoreError, ForeignKeyDef, Store, Table, TableKeys, TableRules, TableSchema,
+};
 
 use super::rewrite::{Origin, Target, rewrite};
-use crate::ddl::{Key, column_def};
+use crate::constraints::{check_actions, foreign_key, unique_key};
+use crate::ddl::{Key, column_def, key_columns};
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
+use crate::indexes;
 use crate::names::{fold, table_name};
 use crate::planner::Planner;
 use crate::relations::{
@@ -32,11 +38,26 @@ struct Altered<'a> {
     schema: TableSchema,
     rules: TableRules,
     origins: Vec<Origin>,
+    /// Beside that of the primary key.
+    indexes: Vec<IndexDef>,
+    keys: Vec<ForeignKeyDef>,
+    /// Where the columns of the table are.
+    places: Vec<Option<usize>>,
     /// Whether rows, or what they have to meet, are others.
     is_rewritten: bool,
+    /// Whether the statement has one operation.
+    is_single: bool,
+    /// What the statement does if it is no more than that.
+    index_change: Option<IndexChange>,
     created_sequences: Vec<String>,
     dropped_sequences: Vec<String>,
     dropped_views: Vec<String>,
+}
+
+/// An index that comes or goes with a UNIQUE constraint, while others use the table.
+enum IndexChange {
+    Created(IndexDef),
+    Dropped(String),
 }
 
 /// Runs `ALTER TABLE`; returns the command tag.
@@ -60,6 +81,7 @@ pub(crate) async fn alter_table(
     }
     let table = table_to_change(store, &statement.name, "ALTER")?;
     let mut altered = Altered::new(store, planner, &table);
+    altered.is_single = statement.operations.len() == 1;
     let applied = statement.operations.iter().try_for_each(|operation| altered.apply(operation));
     let created = std::mem::take(&mut altered.created_sequences);
     let done = match applied {
@@ -87,8 +109,14 @@ impl<'a> Altered<'a> {
             old_name: name.clone(),
             origins: schema.columns.iter().map(column).collect(),
             rules: TableRules::clone(&table.rules()),
+            places: (0..schema.columns.len()).map(Some).collect(),
             schema,
-            is_rewritten: false,
+            indexes: secondary_indexes(store, table),
+            keys: table.foreign_keys(),
+            // Others go on with a table as it is until a block commits.
+            is_rewritten: store.is_drafting() && !table.is_draft(),
+            is_single: false,
+            index_change: None,
             created_sequences: Vec::new(),
             dropped_sequences: Vec::new(),
             dropped_views: Vec::new(),
@@ -98,16 +126,22 @@ impl<'a> Altered<'a> {
     /// Makes the changes.
     async fn finish(self, turn: &mut Turn, table: &Arc<Table>) -> Result<()> {
         let store = self.store;
-        if self.is_rewritten {
-            let own = usize::from(table.schema().primary_key.is_some());
-            if table.indexes().len() > own || table.has_foreign_keys() {
-                let what = "this ALTER TABLE of a table with indexes or foreign keys";
-                return Err(Error::not_supported(what).with_hint("Drop the indexes first."));
+        match self.index_change {
+            None => {}
+            Some(IndexChange::Created(index)) => {
+                return indexes::build(store, Arc::clone(table), index).await;
             }
-            let target = Target { schema: self.schema, rules: self.rules, origins: self.origins };
-            rewrite(store, self.planner, turn, table, target).await?;
+            Some(IndexChange::Dropped(name)) => {
+                return store.drop_constraint_index(table, &name).map_err(from_store);
+            }
+        }
+        let Self { planner, schema, rules, indexes, keys, places, origins, .. } = self;
+        if self.is_rewritten {
+            check_actions(&rules, &TableKeys { unique: Vec::new(), foreign: keys.clone() })?;
+            let target = Target { schema, rules, indexes, keys, places, origins };
+            rewrite(store, planner, turn, table, target).await?;
         } else {
-            store.redefine_table(table, self.schema, self.rules).map_err(from_store)?;
+            store.redefine_table(table, schema, rules).map_err(from_store)?;
         }
         // What went with a column goes when that is gone: until then all this may fail.
         for view in &self.dropped_views {
@@ -152,11 +186,77 @@ impl<'a> Altered<'a> {
                 self.is_rewritten = true;
                 Ok(())
             }
+            AlterTableOperation::AddConstraint {
+                constraint: TableConstraint::Unique(unique),
+                not_valid: false,
+            } => {
+                if let Some(key) = unique_key(self.store, &self.schema, &self.indexes, unique)? {
+                    match self.is_single {
+                        true => self.index_change = Some(IndexChange::Created(key)),
+                        false => self.add_index(key),
+                    }
+                }
+                Ok(())
+            }
+            AlterTableOperation::AddConstraint {
+                constraint: TableConstraint::PrimaryKey(key),
+                not_valid: false,
+            } => {
+                let name = key.name.as_ref().map(fold);
+                let name = name.unwrap_or_else(|| format!("{}_pkey", self.schema.name));
+                self.add_primary_key(name, key_columns(&key.columns)?)
+            }
+            AlterTableOperation::AddConstraint {
+                constraint: TableConstraint::ForeignKey(key),
+                not_valid: false,
+            } => {
+                let others = (self.indexes.as_slice(), self.keys.as_slice());
+                let key = foreign_key(self.store, &self.schema, others, key)?;
+                self.keys.push(key);
+                self.is_rewritten = true;
+                Ok(())
+            }
             AlterTableOperation::DropConstraint { if_exists, name, .. } => {
                 self.drop_constraint(&fold(name), *if_exists)
             }
             other => Err(Error::not_supported(format_args!("ALTER TABLE ... {other}"))),
         }
+    }
+
+    fn add_index(&mut self, index: IndexDef) {
+        self.indexes.push(index);
+        self.is_rewritten = true;
+    }
+
+    fn add_primary_key(&mut self, name: String, columns: Vec<String>) -> Result<()> {
+        if self.schema.primary_key.is_some() {
+            let table = &self.schema.name;
+            let message = format!("multiple primary keys for table \"{table}\" are not allowed");
+            return Err(Error::new(ErrorKind::InvalidStatement, message).with_code("42P16"));
+        }
+        let is_own = self.indexes.iter().any(|index| index.name == name);
+        if is_own || indexes::is_taken(self.store, &name) {
+            return Err(from_store(StoreError::TableExists { table: name }));
+        }
+        let mut key = Vec::with_capacity(columns.len());
+        for column in columns {
+            let column = self.column(&column)?;
+            self.schema.columns[column].is_nullable = false;
+            key.push(column);
+        }
+        self.schema.primary_key = Some(key);
+        self.schema.primary_key_name = name;
+        self.is_rewritten = true;
+        Ok(())
+    }
+
+    /// Drops the indexes that were there for foreign keys that are gone.
+    fn drop_key_indexes(&mut self) {
+        let keys = &self.keys;
+        self.indexes.retain(|index| {
+            let is_needed = keys.iter().any(|key| key.columns == index.columns);
+            index.origin != IndexOrigin::ForeignKey || is_needed
+        });
     }
 
     fn column(&self, name: &str) -> Result<usize> {
@@ -232,8 +332,13 @@ impl<'a> Altered<'a> {
         self.require_new(&name)?;
         let (mut key, mut builder): (Option<Key>, _) = (None, RulesBuilder::default());
         let definition = column_def(column, &self.schema.name, &mut key, &mut builder)?;
-        if key.is_some() {
-            return Err(Error::not_supported("ADD COLUMN ... PRIMARY KEY"));
+        let is_key = |option: &&ColumnOptionDef| {
+            matches!(option.option, ColumnOption::Unique(_) | ColumnOption::ForeignKey(_))
+        };
+        if let Some(option) = column.options.iter().find(is_key) {
+            let what = format_args!("ADD COLUMN ... {}", option.option);
+            return Err(Error::not_supported(what)
+                .with_hint("Add the constraint by an operation of its own."));
         }
         for sequence in builder.name_sequences(self.store, &self.schema.name)? {
             self.created_sequences.push(sequence.name.clone());
@@ -242,7 +347,11 @@ impl<'a> Altered<'a> {
         self.schema.columns.push(definition);
         self.origins.push(Origin::Default);
         self.is_rewritten = true;
-        self.add_rules(builder)
+        self.add_rules(builder)?;
+        match key {
+            Some((name, columns)) => self.add_primary_key(name, columns),
+            None => Ok(()),
+        }
     }
 
     fn drop_column(&mut self, name: &str, if_exists: bool, cascades: bool) -> Result<()> {
@@ -271,6 +380,9 @@ impl<'a> Altered<'a> {
         self.origins.remove(column);
         self.is_rewritten = true;
         let lower = |other: usize| if other > column { other - 1 } else { other };
+        for place in &mut self.places {
+            *place = place.filter(|place| *place != column).map(lower);
+        }
         match &mut self.schema.primary_key {
             Some(key) if key.contains(&column) => {
                 self.schema.primary_key = None;
@@ -278,6 +390,21 @@ impl<'a> Altered<'a> {
             }
             Some(key) => key.iter_mut().for_each(|member| *member = lower(*member)),
             None => {}
+        }
+        self.indexes.retain(|index| !index.columns.contains(&column));
+        let is_own = |key: &ForeignKeyDef| {
+            key.referenced.is_none() && key.referenced_columns.contains(&column)
+        };
+        self.keys.retain(|key| !key.columns.contains(&column) && !is_own(key));
+        self.drop_key_indexes();
+        for member in self.indexes.iter_mut().flat_map(|index| &mut index.columns) {
+            *member = lower(*member);
+        }
+        for key in &mut self.keys {
+            key.columns.iter_mut().for_each(|member| *member = lower(*member));
+            if key.referenced.is_none() {
+                key.referenced_columns.iter_mut().for_each(|member| *member = lower(*member));
+            }
         }
         let defaults = std::mem::take(&mut self.rules.defaults);
         for (other, default) in defaults {
@@ -401,7 +528,7 @@ impl<'a> Altered<'a> {
     fn drop_constraint(&mut self, name: &str, if_exists: bool) -> Result<()> {
         let before = self.rules.checks.len();
         self.rules.checks.retain(|check| check.name != name);
-        if self.rules.checks.len() < before || if_exists {
+        if self.rules.checks.len() < before {
             return Ok(());
         }
         if self.schema.primary_key.is_some() && self.schema.primary_key_name == name {
@@ -410,10 +537,37 @@ impl<'a> Altered<'a> {
             self.is_rewritten = true;
             return Ok(());
         }
+        let is_it = |index: &IndexDef| index.origin == IndexOrigin::Unique && index.name == name;
+        if self.indexes.iter().any(is_it) {
+            if self.is_single {
+                self.index_change = Some(IndexChange::Dropped(name.to_owned()));
+            } else {
+                self.indexes.retain(|index| !is_it(index));
+                self.is_rewritten = true;
+            }
+            return Ok(());
+        }
+        let before = self.keys.len();
+        self.keys.retain(|key| key.name != name);
+        if self.keys.len() < before {
+            self.drop_key_indexes();
+            self.is_rewritten = true;
+            return Ok(());
+        }
+        if if_exists {
+            return Ok(());
+        }
         let table = &self.schema.name;
         let message = format!("constraint \"{name}\" of relation \"{table}\" does not exist");
         Err(Error::new(ErrorKind::UndefinedObject, message).with_code("42704"))
     }
+}
+
+/// Returns the indexes of a table other than that of its primary key.
+fn secondary_indexes(store: &Store, table: &Table) -> Vec<IndexDef> {
+    let indexes = store.indexes_of(table);
+    let definitions = indexes.iter().map(|index| index.definition().clone());
+    definitions.filter(|definition| definition.origin != IndexOrigin::PrimaryKey).collect()
 }
 
 /// Renames a column, or the table that columns are named with.

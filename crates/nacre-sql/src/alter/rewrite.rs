@@ -7,7 +7,10 @@ use datafusion::catalog::TableProvider;
 use datafusion::sql::sqlparser::ast::{Expr, Ident};
 use futures::StreamExt;
 use nacre_column::{CHUNK_ROWS, ColumnBuffer, Values};
-use nacre_store::{Error as StoreError, Load, Store, Table, TableRules, TableSchema};
+use nacre_store::index::IndexDef;
+use nacre_store::{
+    Error as StoreError, ForeignKeyDef, Load, Store, Table, TableRules, TableSchema,
+};
 
 use crate::dml::{Cell, source_query};
 use crate::error::{Error, Result};
@@ -33,6 +36,11 @@ pub(super) enum Origin {
 pub(super) struct Target {
     pub(super) schema: TableSchema,
     pub(super) rules: TableRules,
+    /// Beside that of the primary key.
+    pub(super) indexes: Vec<IndexDef>,
+    pub(super) keys: Vec<ForeignKeyDef>,
+    /// Where the columns of the old table are.
+    pub(super) places: Vec<Option<usize>>,
     /// For each column of the new table.
     pub(super) origins: Vec<Origin>,
 }
@@ -60,11 +68,12 @@ pub(super) async fn rewrite(
     table: &Arc<Table>,
     target: Target,
 ) -> Result<()> {
-    let Target { schema, rules, origins } = target;
+    let Target { schema, rules, indexes, keys, places, origins } = target;
     // Closed to writers from here on.
-    let rewriting =
-        store.begin_rewrite(table, schema.clone(), rules.clone()).map_err(from_store)?;
-    let moment = turn.moment(false)?;
+    let rewriting = store
+        .begin_rewrite(table, schema.clone(), rules.clone(), (indexes, &keys), places)
+        .map_err(from_store)?;
+    let moment = turn.latest_moment()?;
     let (mut cells, mut exprs) = (Vec::with_capacity(origins.len()), Vec::new());
     for (column, origin) in origins.into_iter().enumerate() {
         cells.push(match origin {

@@ -23,16 +23,16 @@ use datafusion::sql::sqlparser::ast::{
 };
 use nacre_column::ColumnBuffer;
 use nacre_ingest::Progress;
-use nacre_store::index::TableIndex;
+use nacre_store::index::{IndexOrigin, TableIndex};
 use nacre_store::{RowId, Table, TableSchema, Transaction, Value, ValueRef};
 
 use super::cell::Cell;
 use super::change::{Step, Write};
 use super::defaults::is_default;
-use super::query::{self, column, output, row_id, select_joined};
+use super::query::{self, output, row_id, select_joined};
 use super::rows::{RowBatch, Rows};
 use super::source::{Form, Repeated};
-use super::statement::assignments;
+use super::statement::{assignments, other_columns};
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
 use crate::names::fold;
@@ -292,7 +292,11 @@ fn arbiters(
         Some(ConflictTarget::OnConstraint(name)) => {
             let ident = name.0.first().and_then(|part| part.as_ident()).map(fold);
             let ident = ident.unwrap_or_else(|| name.to_string());
-            unique.retain(|index| index.definition().name == ident);
+            // A unique index that no constraint made does not count.
+            unique.retain(|index| {
+                let definition = index.definition();
+                definition.name == ident && definition.origin != IndexOrigin::Statement
+            });
             if unique.is_empty() {
                 let table = &schema.name;
                 let message =
@@ -330,13 +334,7 @@ impl DoUpdate {
         let written = columns.clone();
         // Constraints look at whole rows, after the change.
         if returns || !table.rules().checks.is_empty() {
-            for (index, definition) in schema.columns.iter().enumerate() {
-                if !written.contains(&index) {
-                    items.push(column(name, &definition.name));
-                    columns.push(index);
-                    cells.push(Cell::Output { index: items.len() - 1, is_literal: false });
-                }
-            }
+            other_columns(&schema, name, &mut items, (&mut columns, &mut cells));
         }
         Ok(Self { name: name.clone(), items, columns, cells, written, selection })
     }

@@ -39,5 +39,5 @@ pub(crate) use merge::readable;
 pub(crate) use query::source_query;
 pub(crate) use rows::Rows;
 pub(crate) use source::constants;
-pub(crate) use statement::{change_of, writes};
+pub(crate) use statement::{change_of, restarted, writes};
 pub(crate) use write::{apply, apply_now, tag};

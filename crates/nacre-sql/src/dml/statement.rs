@@ -5,7 +5,7 @@ use std::sync::Arc;
 use datafusion::sql::sqlparser::ast::{
     Assignment, AssignmentTarget, Delete, Expr, FromTable, Ident, Insert, ObjectName, OnInsert,
     Query, SelectItem, SetExpr, Statement, TableFactor, TableObject, TableWithJoins, Truncate,
-    Update, UpdateTableFromKind, Values, With,
+    TruncateIdentityOption, Update, UpdateTableFromKind, Values, With,
 };
 use nacre_store::{Store, Table, TableSchema};
 
@@ -245,13 +245,7 @@ fn update(store: &Store, statement: Update, with: Option<With>) -> Result<Change
     }
     // Constraints look at whole rows, after the change.
     if returning.is_some() || !table.rules().checks.is_empty() {
-        for (index, definition) in schema.columns.iter().enumerate() {
-            if !written.contains(&index) {
-                items.push(column(&name, &definition.name));
-                columns.push(index);
-                cells.push(Cell::Output { index: items.len() - 1, is_literal: false });
-            }
-        }
+        other_columns(&schema, &name, &mut items, (&mut columns, &mut cells));
     }
     items.extend(returning.iter().flat_map(Returning::items_of_others));
     let query = select(items, Some((TARGET, &name)), others, statement.selection)?;
@@ -279,11 +273,7 @@ fn delete(store: &Store, statement: Delete, with: Option<With>) -> Result<Change
     let mut items = vec![row_id(&name)];
     let (mut columns, mut cells) = (Vec::new(), Vec::new());
     if returning.is_some() {
-        for (index, definition) in schema.columns.iter().enumerate() {
-            items.push(column(&name, &definition.name));
-            columns.push(index);
-            cells.push(Cell::Output { index: items.len() - 1, is_literal: false });
-        }
+        other_columns(&schema, &name, &mut items, (&mut columns, &mut cells));
     }
     items.extend(returning.iter().flat_map(Returning::items_of_others));
     let query = select(items, Some((TARGET, &name)), others, statement.selection)?;
@@ -295,7 +285,6 @@ fn delete(store: &Store, statement: Delete, with: Option<With>) -> Result<Change
 
 fn truncate(store: &Store, statement: Truncate) -> Result<Change> {
     let refusals = [
-        (statement.identity.is_some(), "TRUNCATE ... IDENTITY"),
         (statement.cascade.is_some(), "TRUNCATE ... CASCADE"),
         (statement.partitions.is_some(), "TRUNCATE ... PARTITION"),
         (statement.on_cluster.is_some(), "TRUNCATE ... ON CLUSTER"),
@@ -318,6 +307,22 @@ fn truncate(store: &Store, statement: Truncate) -> Result<Change> {
         first
     });
     first.ok_or_else(|| Error::new(ErrorKind::Syntax, "TRUNCATE names no table"))
+}
+
+/// Tells whether a statement begins the sequences of tables anew, and returns these.
+///
+/// # Errors
+/// 42P01.
+pub(crate) fn restarted(store: &Store, statement: &Statement) -> Result<Vec<Arc<Table>>> {
+    match statement {
+        Statement::Truncate(truncate)
+            if truncate.identity == Some(TruncateIdentityOption::Restart) =>
+        {
+            let tables = truncate.table_names.iter();
+            tables.map(|target| table_to_change(store, &target.name, "TRUNCATE")).collect()
+        }
+        _ => Ok(Vec::new()),
+    }
 }
 
 /// Refuses tables that rows of other tables refer to, unless these go, too.
@@ -345,6 +350,23 @@ fn truncated(table: Arc<Table>) -> Result<Change> {
     let source = Source::Whole { query, others: Vec::new() };
     let (returning, on_conflict) = (None, None);
     Ok(Change { table, source, write: Write::Delete, returning, on_conflict, verb: "TRUNCATE" })
+}
+
+/// Adds the columns of the table that are not among `columns` to what the query for its rows gives,
+/// which is what they hold afterwards.
+pub(super) fn other_columns(
+    schema: &TableSchema,
+    table: &Ident,
+    items: &mut Vec<SelectItem>,
+    (columns, cells): (&mut Vec<usize>, &mut Vec<Cell>),
+) {
+    let written = columns.clone();
+    let others = schema.columns.iter().enumerate().filter(|(index, _)| !written.contains(index));
+    for (index, definition) in others {
+        items.push(column(table, &definition.name));
+        columns.push(index);
+        cells.push(Cell::Output { index: items.len() - 1, is_literal: false });
+    }
 }
 
 /// Returns the table that is changed and what the statement calls it.

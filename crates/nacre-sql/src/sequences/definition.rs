@@ -1,15 +1,17 @@
 //! CREATE and DROP SEQUENCE, and the options of sequences.
 
+use std::sync::Arc;
+
 use datafusion::sql::sqlparser::ast::{
     DataType, Expr, ObjectName, SequenceOptions, Statement, UnaryOperator, Value,
 };
 use nacre_column::ColumnType;
-use nacre_store::{SequenceDef, Store};
+use nacre_store::{SequenceDef, Store, Table};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
 use crate::names::table_name;
-use crate::relations::{dependent_defaults, depends, require_free};
+use crate::relations::{dependent_defaults, depends, own_sequences, require_free, to_drop};
 use crate::types::column_type;
 
 /// Runs `CREATE SEQUENCE`; returns the command tag.
@@ -58,20 +60,13 @@ pub(crate) fn drop_sequences(
     if_exists: bool,
     cascades: bool,
 ) -> Result<String> {
-    let mut present = Vec::new();
-    for name in names {
-        let name = table_name(name)?;
-        match store.sequence(&name) {
-            Ok(_) => present.push(name),
-            Err(nacre_store::Error::UnknownTable { .. }) if if_exists => {}
-            Err(nacre_store::Error::UnknownTable { .. }) => {
-                let message = format!("sequence \"{name}\" does not exist");
-                return Err(Error::undefined_table(message));
-            }
-            Err(error) => return Err(from_store(error)),
-        }
-    }
-    for name in &present {
+    let find = |name: &str| match store.sequence(name) {
+        Ok(_) => Ok(Some(())),
+        Err(nacre_store::Error::UnknownTable { .. }) => Ok(None),
+        Err(error) => Err(from_store(error)),
+    };
+    let present = to_drop(names, ("sequence", if_exists), find)?;
+    for (name, ()) in &present {
         if let Some((table, column)) = dependent_defaults(store, name).first() {
             if cascades {
                 return Err(Error::not_supported("DROP SEQUENCE ... CASCADE of a default"));
@@ -82,10 +77,23 @@ pub(crate) fn drop_sequences(
             return Err(depends("sequence", name, detail));
         }
     }
-    for name in present {
+    for (name, ()) in present {
         store.drop_sequence(&name).map_err(from_store)?;
     }
     Ok("DROP SEQUENCE".into())
+}
+
+/// Has the sequences that go with tables begin anew, in the transaction at work.
+///
+/// # Errors
+/// 42P01.
+pub(crate) fn restart_sequences(store: &Store, tables: &[Arc<Table>]) -> Result<()> {
+    for sequence in tables.iter().flat_map(|table| own_sequences(&table.rules())) {
+        let def = store.sequence(&sequence).map_err(from_store)?.def().clone();
+        store.drop_sequence(&sequence).map_err(from_store)?;
+        store.create_sequence(def).map_err(from_store)?;
+    }
+    Ok(())
 }
 
 fn integer_type(name: &str, data_type: &DataType) -> Result<ColumnType> {

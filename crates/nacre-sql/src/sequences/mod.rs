@@ -4,5 +4,5 @@
 mod definition;
 mod functions;
 
-pub(crate) use definition::{create_sequence, drop_sequences, sequence_def};
+pub(crate) use definition::{create_sequence, drop_sequences, restart_sequences, sequence_def};
 pub(crate) use functions::functions;

@@ -50,10 +50,10 @@ impl Plan {
             let found = self.find(find, turn, &current, inputs, limit)?;
             let batch = found
                 .and_then(|found| arrays(items, output, &found.columns(), found.ids.len(), inputs));
-            return batch.map(|arrays| answer(output, arrays)).transpose();
+            return batch.map(|arrays| answer(output, arrays, None)).transpose();
         }
         let Some(change) = self.change(turn, &current, inputs)? else { return Ok(None) };
-        let tag = dml::tag(self.action.verb().unwrap_or_default(), change.rows.len());
+        let tag = self.tag(change.rows.len());
         let Change { write, rows, returned } = change;
         let steps = vec![Step { table: current.table, write, rows }];
         let applied = match turn.is_in_block() || !store.commits_wait() {
@@ -71,6 +71,10 @@ impl Plan {
             (Ok(()), Some(answer)) => Ok(Some(answer)),
             (Ok(()), None) => Ok(Some(Outcome::Command { tag, warning: None })),
         }
+    }
+
+    fn tag(&self, rows: usize) -> String {
+        dml::tag(self.action.verb().unwrap_or_default(), rows)
     }
 
     /// Computes what is to be written; `None` if the statement has to go the general way.
@@ -109,7 +113,10 @@ impl Plan {
         let returned = match returning {
             None => None,
             Some(returning) => match returned(returning, found.as_ref(), &rows, inputs) {
-                Some(arrays) => Some(answer(&returning.schema, arrays)?),
+                Some(arrays) => {
+                    let tag = self.tag(rows.len());
+                    Some(answer(&returning.schema, arrays, Some(tag))?)
+                }
                 None => return Ok(None),
             },
         };
@@ -184,11 +191,11 @@ fn arrays(
     items.iter().zip(output.fields()).map(array).collect()
 }
 
-fn answer(output: &SchemaRef, arrays: Vec<ArrayRef>) -> Result<Outcome> {
+fn answer(output: &SchemaRef, arrays: Vec<ArrayRef>, tag: Option<String>) -> Result<Outcome> {
     let batch = RecordBatch::try_new(Arc::clone(output), arrays).map_err(DataFusionError::from)?;
     let batches = (batch.num_rows() > 0).then_some(Ok(batch));
     let rows = RecordBatchStreamAdapter::new(Arc::clone(output), stream::iter(batches));
-    Ok(Outcome::Rows { schema: Arc::clone(output), stream: Box::pin(rows) })
+    Ok(Outcome::Rows { schema: Arc::clone(output), stream: Box::pin(rows), tag })
 }
 
 /// Computes the new values of rows.

@@ -13,12 +13,23 @@ pub(crate) struct Moment {
     snapshot: Snapshot,
     /// What the scans read, for whoever validates it; `None` if nobody will.
     reads: Option<Mutex<Vec<Read>>>,
+    /// Whether the transaction may change nothing.
+    is_read_only: bool,
 }
 
 impl Moment {
     /// Makes the moment of a statement whose reads are validated at commit, or not.
     pub(crate) fn new(snapshot: Snapshot, is_validated: bool) -> Self {
-        Self { snapshot, reads: is_validated.then(Mutex::default) }
+        Self { snapshot, reads: is_validated.then(Mutex::default), is_read_only: false }
+    }
+
+    /// Says whether the transaction may change nothing.
+    pub(crate) fn with_read_only(self, is_read_only: bool) -> Self {
+        Self { is_read_only, ..self }
+    }
+
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.is_read_only
     }
 
     pub(crate) fn snapshot(&self) -> &Snapshot {

@@ -110,6 +110,11 @@ impl Transactions {
         }
     }
 
+    /// Returns the turn of a statement that is its own transaction, begun through another handle.
+    pub(crate) fn alone_with(&self, store: Store) -> Turn {
+        Turn::alone(Core::new(store, self.defaults()))
+    }
+
     pub(super) fn defaults(&self) -> Characteristics {
         *self.defaults.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -156,6 +156,14 @@ impl Turn {
         Ok(())
     }
 
+    /// Has what is defined through the handle that the transaction was begun with be a part of it.
+    ///
+    /// # Errors
+    /// 25006 for a database that is read-only.
+    pub(crate) fn begin_defining(&mut self) -> Result<()> {
+        self.core()?.transaction().define().map_err(from_store)
+    }
+
     /// Has what the statement defines be a part of the block, if it is in one.
     ///
     /// # Errors
@@ -164,7 +172,7 @@ impl Turn {
         self.require_sound()?;
         self.require_writable(what)?;
         match self.is_in_block() {
-            true => self.core()?.transaction().define().map_err(from_store),
+            true => self.begin_defining(),
             false => Ok(()),
         }
     }
@@ -186,14 +194,25 @@ impl Turn {
             // One statement that only reads is serializable at its snapshot.
             core.characteristics.level = IsolationLevel::RepeatableRead;
         }
-        let level = core.characteristics.level;
+        let (level, is_read_only) = (core.characteristics.level, core.characteristics.is_read_only);
         let is_begun = core.transaction.is_some();
         let transaction = core.transaction();
         if is_begun {
             transaction.refresh();
         }
         let snapshot: Snapshot = transaction.snapshot();
-        Ok(Arc::new(Moment::new(snapshot, level == IsolationLevel::Serializable)))
+        let moment = Moment::new(snapshot, level == IsolationLevel::Serializable);
+        Ok(Arc::new(moment.with_read_only(is_read_only)))
+    }
+
+    /// Returns a moment at which all that is committed is seen, for tables that nobody else writes
+    /// meanwhile.
+    ///
+    /// # Errors
+    /// None but those of a turn that was lent.
+    pub(crate) fn latest_moment(&mut self) -> Result<Arc<Moment>> {
+        let snapshot = self.core()?.transaction().latest_snapshot();
+        Ok(Arc::new(Moment::new(snapshot, false)))
     }
 
     /// Has what a statement read validated when the transaction commits.

@@ -118,3 +118,47 @@ fn sequences_and_views_survive_a_restart() {
     assert!(db.rows("show tables").is_empty());
     db.ok("create table t (id serial)");
 }
+
+/// What a block defined is there after a restart if it was committed, with the rows, and else not.
+#[test]
+fn definitions_of_a_block_survive_a_restart_with_its_rows() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("db");
+    let db = Connection::open(Some(&path));
+    db.ok("create table old (a integer primary key)");
+    db.ok("insert into old values (1), (2)");
+    db.ok("begin");
+    db.ok("create table t (id serial primary key, a integer references old, b text unique)");
+    db.ok("insert into t (a, b) values (1, 'x'), (2, 'y')");
+    db.ok("create index t_a on t (a)");
+    db.ok("create view v as select b from t where a = 2");
+    db.ok("update old set a = a where a = 1");
+    db.ok("commit");
+    db.ok("begin");
+    db.ok("alter table t add column c integer default 7");
+    db.ok("insert into t (a, b) values (1, 'z')");
+    db.ok("commit");
+    db.ok("begin");
+    db.ok("create table lost (a integer)");
+    db.ok("insert into lost values (1)");
+    db.ok("insert into old values (3)");
+    db.ok("alter table t drop column c");
+    db.ok("drop view v");
+    drop(db);
+    let db = Connection::open(Some(&path));
+    assert_eq!(db.rows("select id, a, b, c from t order by id"), ["1|1|x|7", "2|2|y|7", "3|1|z|7"]);
+    assert_eq!(db.rows("select b from v"), ["y"]);
+    assert_eq!(db.rows("select a from old order by a"), ["1", "2"]);
+    assert_eq!(db.error("select * from lost").sqlstate(), "42P01");
+    assert_eq!(db.error("insert into t (a, b) values (1, 'x')").sqlstate(), "23505");
+    assert_eq!(db.error("insert into t (a, b) values (9, 'w')").sqlstate(), "23503");
+    assert_eq!(db.error("delete from old where a = 1").sqlstate(), "23503");
+    let names = db.rows("select index_name from nacre_indexes where table_name = 't' order by 1");
+    assert_eq!(names, ["t_a", "t_a_fkey", "t_b_key", "t_pkey"]);
+    db.ok("create table lost (b text)");
+    db.ok("checkpoint");
+    drop(db);
+    let db = Connection::open(Some(&path));
+    assert_eq!(db.rows("select count(*), max(id) from t"), ["3|3"]);
+    assert!(db.rows("select * from lost").is_empty());
+}

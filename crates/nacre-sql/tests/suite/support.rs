@@ -68,7 +68,7 @@ impl Connection {
         let answer = self.runtime.spawn(async move {
             match session.execute(&sql, io).await? {
                 Outcome::Command { tag, .. } => Ok(Answer::Tag(tag)),
-                Outcome::Rows { schema, stream } => {
+                Outcome::Rows { schema, stream, .. } => {
                     let batches: Vec<RecordBatch> = stream.try_collect().await?;
                     let types = schema.fields().iter().map(|field| letter(field.data_type()));
                     let rows = batches.iter().map(rows_of).collect::<Result<Vec<_>, _>>()?;

@@ -78,7 +78,7 @@ impl Definitions {
     /// holds the manifest.
     pub(crate) fn records(&self, store: &Store) -> Result<Vec<Record>> {
         let mut records = Vec::new();
-        self.record_dropped(&mut records)?;
+        self.record_dropped_indexes(&mut records)?;
         for (name, table) in &self.tables {
             self.require_free(store, name)?;
             let (schema, rules) = (TableSchema::clone(&table.schema()), table.rules());
@@ -87,6 +87,7 @@ impl Definitions {
         for table in self.tables.values() {
             self.record_attached(store, table, &mut records)?;
         }
+        self.record_dropped(&mut records)?;
         for (table, index) in &self.indexes {
             let definition = index.definition().clone();
             if table.is_dropped() {
@@ -117,8 +118,7 @@ impl Definitions {
         Ok(records)
     }
 
-    /// Records what goes: foreign keys and indexes of tables that stay, then tables.
-    fn record_dropped(&self, records: &mut Vec<Record>) -> Result<()> {
+    fn record_dropped_indexes(&self, records: &mut Vec<Record>) -> Result<()> {
         for (table, index) in &self.dropped_indexes {
             if table.is_draft() || self.drops(table) {
                 continue;
@@ -129,6 +129,12 @@ impl Definitions {
             }
             records.push(Record::IndexDropped { table: table.id(), name });
         }
+        Ok(())
+    }
+
+    /// Records what goes: foreign keys of tables that stay and what was there for them, then
+    /// tables.
+    fn record_dropped(&self, records: &mut Vec<Record>) -> Result<()> {
         for (table, (child, left)) in self.children() {
             let keys = left.iter().map(|key| key.definition().clone()).collect();
             records.push(Record::ForeignKeys { table, keys });
@@ -204,10 +210,15 @@ impl Definitions {
     }
 
     /// Lets everybody find what is defined.
-    pub(crate) fn show(&self, store: &Store) {
+    pub(crate) fn show(&self, store: &Store, commit: Option<CommitTs>) {
+        let commit = commit.unwrap_or_else(|| store.last_commit());
         store.with_tables(|tables| {
             tables.retain(|_, table| !self.drops(table));
             for (name, table) in &self.tables {
+                if !table.loads().is_empty() {
+                    // Its loads have no commit of their own.
+                    table.set_visible_from(commit);
+                }
                 tables.insert(name.clone(), Arc::clone(table));
                 table.publish();
             }

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use crate::alter::Moved;
 use crate::error::Result;
 use crate::foreign_key::{ForeignKey, TableKeys, attach};
 use crate::id::TxId;
@@ -61,6 +62,43 @@ impl Store {
         }
         self.change_draft(tx, |draft| draft.cut.extend_from_slice(cut));
         Ok(())
+    }
+
+    /// Puts a table that was written anew in the place of the one that it was made from, which
+    /// `is_closed` to others unless `tx` made it, too. Foreign keys of others are `moved` to it.
+    pub(crate) fn draft_replacement(
+        &self,
+        tx: TxId,
+        (old, new): (&Arc<Table>, &Arc<Table>),
+        is_closed: bool,
+        moved: &Moved,
+    ) {
+        self.change_draft(tx, |draft| {
+            draft.tables.retain(|_, other| other.id() != old.id());
+            draft.indexes.retain(|(of, _)| of.id() != old.id());
+            draft.dropped.insert(old.id(), Arc::clone(old));
+            draft.cut.extend(moved.old.iter().cloned());
+            draft.tables.insert(new.schema().name.clone(), Arc::clone(new));
+            if is_closed {
+                draft.closed.insert(old.id());
+            }
+        });
+    }
+
+    /// Changes names and rules of a table that `tx` made.
+    pub(crate) fn draft_redefinition(
+        &self,
+        tx: TxId,
+        table: &Arc<Table>,
+        schema: TableSchema,
+        rules: TableRules,
+    ) {
+        self.change_draft(tx, |draft| {
+            draft.redefined.push((Arc::clone(table), table.schema(), table.rules()));
+            draft.tables.retain(|_, other| other.id() != table.id());
+            draft.tables.insert(schema.name.clone(), Arc::clone(table));
+            table.redefine(schema, rules);
+        });
     }
 
     /// Creates an index, which is valid: that of a new table at once, another one when `tx`

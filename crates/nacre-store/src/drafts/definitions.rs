@@ -1,12 +1,14 @@
 //! The definitions of one transaction, and how they change what is found.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::foreign_key::{ForeignKey, disconnect};
 use crate::id::TxId;
 use crate::index::TableIndex;
 use crate::manifest::TableId;
+use crate::rules::TableRules;
+use crate::schema::TableSchema;
 use crate::sequences::Sequence;
 use crate::table::Table;
 use crate::views::ViewDef;
@@ -29,6 +31,10 @@ pub(crate) struct Definitions {
     pub(super) tables: BTreeMap<String, Arc<Table>>,
     /// Tables that are gone, those included that were new.
     pub(super) dropped: BTreeMap<TableId, Arc<Table>>,
+    /// Those of them that are replaced, and take no writes of others.
+    pub(super) closed: BTreeSet<TableId>,
+    /// New tables that were redefined, as they were before, in that order.
+    pub(super) redefined: Vec<(Arc<Table>, Arc<TableSchema>, Arc<TableRules>)>,
     /// Foreign keys of other tables that go with them.
     pub(super) cut: Vec<Arc<ForeignKey>>,
     /// New indexes of tables that others see.
@@ -140,9 +146,16 @@ impl Definitions {
         for table in self.made().filter(|table| !stays(table)) {
             let links = table.links().lists();
             links.outgoing.iter().chain(&links.incoming).for_each(disconnect);
+            table.drop_loads();
+        }
+        for (table, schema, rules) in self.redefined.iter().skip(kept.redefined.len()).rev() {
+            table.redefine(TableSchema::clone(schema), TableRules::clone(rules));
         }
         for table in self.dropped.values().filter(|table| !kept.drops(table)) {
             table.give_up_drop(tx);
+            if self.closed.contains(&table.id()) {
+                table.set_closed(false);
+            }
         }
         for (table, index) in &self.built {
             if !kept.built.iter().any(|(_, built)| Arc::ptr_eq(built, index)) {

@@ -69,6 +69,11 @@ impl Store {
         self.draft().map(|(_, definitions)| definitions)
     }
 
+    /// Whether what is defined through this handle belongs to a transaction.
+    pub fn is_drafting(&self) -> bool {
+        self.draft().is_some()
+    }
+
     /// Changes what `tx` has defined.
     pub(super) fn change_draft(&self, tx: TxId, change: impl FnOnce(&mut Definitions)) {
         if let Some(slot) = self.draft_slot() {

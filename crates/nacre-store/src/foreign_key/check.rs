@@ -127,6 +127,8 @@ impl Transaction {
 
     /// Checks that a row of the child, if it is there, has its parent.
     fn check_child(&self, key: &ForeignKey, row: RowId) -> Result<()> {
+        let replacement = key.replacement();
+        let key = replacement.as_deref().unwrap_or(key);
         let Some((child, parent)) = self.tables_of(key) else {
             return Ok(());
         };

@@ -32,11 +32,42 @@ impl Attached {
 /// [`Error::TableExists`], [`Error::UnknownTable`], [`Error::InvalidDefinition`].
 pub(crate) fn attach(store: &Store, table: &Arc<Table>, keys: &TableKeys) -> Result<Attached> {
     let mut attached = Attached { records: Vec::new(), keys: Vec::new() };
-    let schema = table.definition();
     for definition in &keys.unique {
         add_index(store, table, definition.clone(), &mut attached)?;
     }
-    for definition in &keys.foreign {
+    attach_foreign(store, table, &keys.foreign, &mut attached)?;
+    Ok(attached)
+}
+
+/// As [`attach`], for a table that is to take the place of another one, whose indexes it has.
+///
+/// # Errors
+/// As for [`attach`].
+pub(crate) fn attach_again(
+    store: &Store,
+    table: &Arc<Table>,
+    indexes: Vec<IndexDef>,
+    keys: &[ForeignKeyDef],
+) -> Result<Attached> {
+    let mut attached = Attached { records: Vec::new(), keys: Vec::new() };
+    let schema = table.definition();
+    for definition in indexes {
+        definition.validate(schema).map_err(|reason| Error::InvalidDefinition { reason })?;
+        table.table_indexes().add_empty(schema, definition.clone());
+        attached.records.push(Record::IndexCreated { table: table.id(), definition });
+    }
+    attach_foreign(store, table, keys, &mut attached)?;
+    Ok(attached)
+}
+
+fn attach_foreign(
+    store: &Store,
+    table: &Arc<Table>,
+    keys: &[ForeignKeyDef],
+    attached: &mut Attached,
+) -> Result<()> {
+    let schema = table.definition();
+    for definition in keys {
         let parent = match definition.referenced {
             None => Arc::clone(table),
             Some(id) => find(store, id)?,
@@ -52,16 +83,16 @@ pub(crate) fn attach(store: &Store, table: &Arc<Table>, keys: &TableKeys) -> Res
                 kind: IndexKind::Art,
                 origin: IndexOrigin::ForeignKey,
             };
-            add_index(store, table, index, &mut attached)?;
+            add_index(store, table, index, attached)?;
         }
         let key = ForeignKey::new(definition.clone(), table, &parent)?;
         attached.keys.push(Arc::new(key));
     }
-    if !keys.foreign.is_empty() {
-        let record = Record::ForeignKeys { table: table.id(), keys: keys.foreign.clone() };
+    if !keys.is_empty() {
+        let record = Record::ForeignKeys { table: table.id(), keys: keys.to_vec() };
         attached.records.push(record);
     }
-    Ok(attached)
+    Ok(())
 }
 
 fn add_index(

@@ -70,6 +70,16 @@ impl ForeignKey {
         self.parent.upgrade().filter(|table| !table.is_dropped())
     }
 
+    /// Returns the foreign key that took the place of this one when its parent was written anew.
+    pub(crate) fn replacement(&self) -> Option<Arc<ForeignKey>> {
+        if self.parent().is_some() {
+            return None;
+        }
+        let links = self.child()?.links().lists();
+        let name = &self.definition.name;
+        links.outgoing.iter().find(|key| key.definition.name == *name).cloned()
+    }
+
     pub(crate) fn child_index(&self) -> &Arc<TableIndex> {
         &self.child_index
     }
@@ -174,6 +184,12 @@ impl Table {
         self.links().get().is_some()
     }
 
+    /// Returns the foreign keys whose child the table is.
+    pub fn foreign_keys(&self) -> Vec<ForeignKeyDef> {
+        let links = self.links().lists();
+        links.outgoing.iter().map(|key| key.definition().clone()).collect()
+    }
+
     /// Returns the names of the other tables whose rows refer to rows of this one.
     pub fn referring_tables(&self) -> Vec<String> {
         let links = self.links().lists();
@@ -184,7 +200,7 @@ impl Table {
 }
 
 /// Puts a key into the lists of its tables.
-pub(super) fn connect(key: &Arc<ForeignKey>) {
+pub(crate) fn connect(key: &Arc<ForeignKey>) {
     if let Some(child) = key.child() {
         child.links().change(|lists| lists.outgoing.push(Arc::clone(key)));
     }

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::hot::KeyClaim;
 use crate::stored_load::StoredLoad;
 use crate::table::Table;
-use crate::uniqueness::{COMMITTED, PASS_ROWS_MAX, for_each_key, hash};
+use crate::uniqueness::{PASS_ROWS_MAX, for_each_key, hash};
 use crate::value::ValueRef;
 
 /// Keys of the parent, with the first row of the load that refers to each.
@@ -60,7 +60,7 @@ fn check_pass(
     for (number, chunk) in chunks.iter().enumerate() {
         collect(key, (child, parent), (number, chunk), (pass, passes), &mut wanted)?;
     }
-    let index = key.parent_index();
+    let (index, view) = (key.parent_index(), child.load_view());
     let others = parent.snapshot().chunks()?;
     if Arc::ptr_eq(child, parent) {
         // The load itself may have what it refers to.
@@ -87,7 +87,7 @@ fn check_pass(
         for_each_key(index, chunk, |row, bytes, _| {
             if wanted.contains_key(bytes) {
                 let id = chunk.row_id(row as u16);
-                match id.map_or(Some(KeyClaim::Taken), |id| parent.claim(id, COMMITTED)) {
+                match id.map_or(Some(KeyClaim::Taken), |id| parent.claim(id, view)) {
                     Some(KeyClaim::Taken) => drop(wanted.remove(bytes)),
                     Some(_) => is_pending = true,
                     None => {}
@@ -98,7 +98,7 @@ fn check_pass(
     }
     wanted.retain(|bytes, _| {
         let claims = index.rows_of(bytes).into_iter();
-        let claims: Vec<KeyClaim> = claims.filter_map(|row| parent.claim(row, COMMITTED)).collect();
+        let claims: Vec<KeyClaim> = claims.filter_map(|row| parent.claim(row, view)).collect();
         let is_there = claims.contains(&KeyClaim::Taken);
         is_pending |= !is_there && !claims.is_empty();
         !is_there

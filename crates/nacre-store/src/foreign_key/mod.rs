@@ -26,8 +26,8 @@ mod load;
 mod queue;
 mod write;
 
-pub(crate) use create::{attach, connect_all, leftover_indexes};
+pub(crate) use create::{attach, attach_again, connect_all, leftover_indexes};
 pub use definition::{ForeignKeyAction, ForeignKeyDef, TableKeys, is_comparable};
-pub(crate) use links::{ForeignKey, Links, disconnect};
+pub(crate) use links::{ForeignKey, Links, connect, disconnect};
 pub(crate) use load::check_load;
 pub(crate) use queue::{Queue, QueueMark};

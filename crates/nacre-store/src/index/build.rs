@@ -70,6 +70,7 @@ impl Store {
         if let Some((tx, _)) = self.draft() {
             return self.draft_index(tx, table, definition);
         }
+        table.require_unclaimed()?;
         let _commit = table.commit_lock.lock().unwrap_or_else(PoisonError::into_inner);
         self.check_new_name(&definition.name)?;
         let index = Arc::new(TableIndex::new(schema, definition, IndexState::Filling));
@@ -150,13 +151,9 @@ impl Store {
 
     /// Lists all indexes, those of a table together, tables in name order.
     pub fn indexes(&self) -> Vec<IndexInfo> {
-        let definitions = self.definitions().unwrap_or_default();
         let of_table = |table: Arc<Table>| {
             let schema = Arc::clone(table.definition());
-            let mut indexes = table.indexes();
-            indexes.retain(|index| !definitions.drops_index(index));
-            let new = definitions.new_indexes().iter().filter(|(of, _)| of.id() == table.id());
-            indexes.extend(new.map(|(_, index)| Arc::clone(index)));
+            let indexes = self.indexes_of(&table);
             let info = move |index: Arc<TableIndex>| IndexInfo {
                 table: schema.name.clone(),
                 columns: index.key().columns().map(|at| schema.columns[at].name.clone()).collect(),
@@ -167,6 +164,17 @@ impl Store {
             indexes.into_iter().map(info)
         };
         self.tables().into_iter().flat_map(of_table).collect()
+    }
+
+    /// Returns the indexes of a table, those included that the transaction at work is to build.
+    pub fn indexes_of(&self, table: &Table) -> Vec<Arc<TableIndex>> {
+        let mut indexes = table.indexes();
+        if let Some(definitions) = self.definitions() {
+            indexes.retain(|index| !definitions.drops_index(index));
+            let new = definitions.new_indexes().iter().filter(|(of, _)| of.id() == table.id());
+            indexes.extend(new.map(|(_, index)| Arc::clone(index)));
+        }
+        indexes
     }
 
     /// Checks that no table and no index is called `name`: they share their names.
@@ -184,16 +192,43 @@ impl Store {
     /// [`Error::ReadOnly`], I/O.
     pub fn drop_index(&self, table: &Arc<Table>, name: &str) -> Result<()> {
         self.require_writable()?;
-        let index = match self.find_index(name) {
-            Some((of, index)) if of.id() == table.id() => index,
-            _ => table.index(name)?,
-        };
+        let index = self.index_of(table, name)?;
         if index.definition().origin != IndexOrigin::Statement {
             let what = format!("index {name}");
             let table = &table.definition().name;
             let reasons = vec![format!("constraint {name} on table {table} requires index {name}")];
             return Err(Error::DependentObjects { what, reasons });
         }
+        self.drop_index_of(table, &index)
+    }
+
+    /// Drops the index of a UNIQUE constraint, and so the constraint.
+    ///
+    /// # Errors
+    /// [`Error::UnknownIndex`]; [`Error::DependentObjects`] if a foreign key needs it;
+    /// [`Error::ReadOnly`], I/O.
+    pub fn drop_constraint_index(&self, table: &Arc<Table>, name: &str) -> Result<()> {
+        self.require_writable()?;
+        let index = self.index_of(table, name)?;
+        match index.definition().origin {
+            IndexOrigin::Unique => self.drop_index_of(table, &index),
+            _ => Err(Error::UnknownIndex {
+                index: name.to_owned(),
+                table: table.schema().name.clone(),
+            }),
+        }
+    }
+
+    /// Returns the index of a table called `name`.
+    fn index_of(&self, table: &Table, name: &str) -> Result<Arc<TableIndex>> {
+        match self.find_index(name) {
+            Some((of, index)) if of.id() == table.id() => Ok(index),
+            _ => table.index(name),
+        }
+    }
+
+    fn drop_index_of(&self, table: &Arc<Table>, index: &Arc<TableIndex>) -> Result<()> {
+        let name = index.definition().name.as_str();
         let reason = |key: &Arc<ForeignKey>| {
             let (constraint, child) = (&key.definition().name, key.child());
             let child = child.map_or_else(String::new, |child| child.definition().name.clone());
@@ -201,7 +236,7 @@ impl Store {
         };
         let check = || {
             let links = table.links().lists();
-            let needs = |key: &&Arc<ForeignKey>| Arc::ptr_eq(key.parent_index(), &index);
+            let needs = |key: &&Arc<ForeignKey>| Arc::ptr_eq(key.parent_index(), index);
             let reasons: Vec<String> = links.incoming.iter().filter(needs).map(reason).collect();
             if !reasons.is_empty() {
                 return Err(Error::DependentObjects { what: format!("index {name}"), reasons });
@@ -210,16 +245,17 @@ impl Store {
         };
         if let Some((tx, _)) = self.draft() {
             check()?;
-            self.draft_drop_index(tx, table, &index);
+            self.draft_drop_index(tx, table, index);
             return Ok(());
         }
         let check = || {
             require_table(table)?;
+            table.require_unclaimed()?;
             // Another statement may have dropped it meanwhile.
             table.index(name)?;
             check()
         };
-        self.record(check, || table.table_indexes().remove(&index))
+        self.record(check, || table.table_indexes().remove(index))
     }
 }
 

@@ -17,7 +17,7 @@ use crate::index::{Rows, TableIndex, check_frozen, check_rows, insert_entries};
 use crate::manifest::LoadId;
 use crate::mvcc::scratch::Scratch;
 use crate::mvcc::transactions::Change;
-use crate::mvcc::undo::{TouchedChunk, UNDO_RECORD_BYTES, Writes};
+use crate::mvcc::undo::{Touched, TouchedChunk, UNDO_RECORD_BYTES, Writes};
 use crate::mvcc::validation::Validator;
 use crate::mvcc::{IsolationLevel, Snapshot};
 use crate::predicate_log::{ColumnSet, Predicate, PredicateLog, ValidationLevel};
@@ -83,6 +83,12 @@ impl Transaction {
     /// Returns what the transaction sees.
     pub fn snapshot(&self) -> Snapshot {
         self.snapshot
+    }
+
+    /// Returns a snapshot of all that is committed and of the transaction's own changes. Versions
+    /// that it sees are kept only of tables that nobody else writes meanwhile.
+    pub fn latest_snapshot(&self) -> Snapshot {
+        Snapshot { start: self.store.last_commit(), ..self.snapshot }
     }
 
     /// Returns the transaction's isolation level.
@@ -434,11 +440,15 @@ impl Transaction {
         let transactions = self.store.all_transactions();
         let mut end = None;
         let order = |ts| {
-            if let Some(touched) = undo.touched().iter().find(|one| one.table.is_dropped()) {
+            // What the transaction made or drops itself, nobody else changes.
+            let is_others =
+                |one: &&Touched| !one.table.is_draft() && !one.table.is_dropped_by(snapshot.tx);
+            let touched = || undo.touched().iter().filter(is_others);
+            if let Some(touched) = touched().find(|one| one.table.is_dropped()) {
                 let table = touched.table.definition().name.clone();
                 return Err(Error::UnknownTable { table });
             }
-            undo.touched().iter().try_for_each(|one| one.table.require_open(snapshot.start))?;
+            touched().try_for_each(|one| one.table.require_open(snapshot.start))?;
             if !reads.is_empty() {
                 let mut validator = Validator::new(reads, snapshot.start, level);
                 let others = transactions.commits_since(snapshot.start);

@@ -341,7 +341,12 @@ impl Running<'_> {
                 }
                 Ended::Tag(tag, false)
             }
-            Ok(Ok(Outcome::Rows { schema, stream })) => self.print_rows(&schema, stream).await,
+            Ok(Ok(Outcome::Rows { schema, stream, tag })) => {
+                match (self.print_rows(&schema, stream).await, tag) {
+                    (Ended::Rows, Some(tag)) => Ended::Tag(tag, false),
+                    (ended, _) => ended,
+                }
+            }
             Ok(Err(error)) => Ended::Error(error),
             Err(error) => Ended::Error(panicked(&error)),
         }
