@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod alter;
+mod archive;
 mod backup;
 mod catalog;
 mod checkpoint;

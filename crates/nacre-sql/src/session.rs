@@ -24,6 +24,7 @@ use nacre_ingest::Progress;
 use nacre_store::{SEQUENCES_TABLE, Store, Value};
 
 use crate::alter::alter_table;
+use crate::archive::{archive, parse_archive};
 use crate::backup::{backup, parse_backup};
 use crate::checkpoint::{checkpoint, checkpoint_bytes, is_checkpoint};
 use crate::coerce::DecimalsMeetFloats;
@@ -216,7 +217,8 @@ impl Session {
         let is_own = parse_copy(sql)?.is_some()
             || parse_alter(sql)?.is_some()
             || is_checkpoint(sql)?
-            || parse_backup(sql)?.is_some();
+            || parse_backup(sql)?.is_some()
+            || parse_archive(sql)?.is_some();
         let parsed = if is_own { Ok(None) } else { self.planner.parse(sql).map(Some) };
         let parsed = parsed.map_err(|error| error.located_in(sql))?;
         Statement::new(&self.store, sql, parsed, types)
@@ -351,6 +353,12 @@ impl Session {
             turn.require_alone("BACKUP DATABASE")?;
             backup(&self.store, directory).await?;
             return finish(turn, "BACKUP DATABASE".to_owned());
+        }
+        if let Some(target) = parse_archive(sql)? {
+            turn.require_sound()?;
+            turn.require_alone("ARCHIVE DATABASE")?;
+            archive(&self.store, target).await?;
+            return finish(turn, "ARCHIVE DATABASE".to_owned());
         }
         let statement = self.planner.parse(sql)?;
         self.run_parsed(turn, statement, io).await

@@ -28,6 +28,9 @@ const SCRUB_HOURS_VARIABLE: &str = "NACRE_SCRUB_HOURS";
 /// half of 10 GB/s that it allows itself takes 20 seconds.
 const SCRUB_HOURS: u32 = 168;
 
+/// How often what was committed is archived, also if it is little.
+const ARCHIVE_INTERVAL: Duration = Duration::from_secs(60);
+
 /// When a step that failed is tried again.
 const RETRY: Duration = Duration::from_secs(60);
 
@@ -81,6 +84,8 @@ impl Drop for Upkeep {
             // A panic of the thread was printed when it happened; nothing depends on it.
             let _ = thread.join();
         }
+        // The archive ends where the database does; what cannot be copied is at the next opening.
+        let _ = self.store.archive();
     }
 }
 
@@ -128,8 +133,12 @@ impl Worker {
         let next = |interval: Option<Duration>| Instant::now().checked_add(interval?);
         let mut scrub_at = next(self.interval);
         let mut retry_at: Option<Instant> = None;
+        let mut archive_at: Option<Instant> = None;
         loop {
-            let until = scrub_at.into_iter().chain(retry_at).min();
+            if archive_at.is_none() && self.store.is_archived() {
+                archive_at = next(Some(ARCHIVE_INTERVAL));
+            }
+            let until = scrub_at.into_iter().chain(retry_at).chain(archive_at).min();
             let rung = self.bell.wait(until, |rung| rung.is_stopped || rung.has_work);
             if rung.is_stopped {
                 return;
@@ -138,6 +147,11 @@ impl Worker {
             if rung.has_work || is_due(retry_at) {
                 self.bell.lock().has_work = false;
                 retry_at = if self.work() { None } else { next(Some(RETRY)) };
+            }
+            if is_due(archive_at) {
+                // Why it failed is seen in `nacre_archive`.
+                let _ = self.store.archive();
+                archive_at = None;
             }
             if is_due(scrub_at) {
                 self.scrub();

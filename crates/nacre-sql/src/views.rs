@@ -2,6 +2,7 @@
 //!
 //! | view | a row for each |
 //! |---|---|
+//! | `nacre_archive` | database that is archived: where, and how far |
 //! | `nacre_replicas` | replica of a column: where it lies, in which format, whether it is whole |
 //! | `nacre_indexes` | index: its columns, what it is there for, how large it is |
 //! | `nacre_transactions` | transaction that has not ended |
@@ -15,19 +16,21 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use datafusion::arrow::array::{
     ArrayRef, BooleanArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringViewArray,
+    TimestampMicrosecondArray,
 };
-use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use datafusion::catalog::{SchemaProvider, Session, TableProvider};
 use datafusion::common::{DataFusionError, Result};
 use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use nacre_column::Format;
-use nacre_store::Store;
+use nacre_store::{ArchiveStatus, Store};
 
 /// One of the views.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum View {
+    Archive,
     Indexes,
     Replicas,
     Transactions,
@@ -35,10 +38,12 @@ enum View {
 }
 
 impl View {
-    const ALL: [View; 4] = [View::Indexes, View::Replicas, View::Transactions, View::Wear];
+    const ALL: [View; 5] =
+        [View::Archive, View::Indexes, View::Replicas, View::Transactions, View::Wear];
 
     fn name(self) -> &'static str {
         match self {
+            View::Archive => "nacre_archive",
             View::Indexes => "nacre_indexes",
             View::Replicas => "nacre_replicas",
             View::Transactions => "nacre_transactions",
@@ -49,10 +54,18 @@ impl View {
     fn schema(self) -> SchemaRef {
         let field = |(name, data_type): &(&str, DataType)| {
             // A domain may be away, its node unknown, and some bytes belong to no column.
-            let nullable = ["kind", "node", "table_name", "column_name"];
+            let nullable =
+                ["kind", "node", "table_name", "column_name", "archived_until", "problem"];
             Field::new(*name, data_type.clone(), nullable.contains(name))
         };
         let columns: &[(&str, DataType)] = match self {
+            View::Archive => &[
+                ("directory", DataType::Utf8View),
+                ("archived_lsn", DataType::Int64),
+                ("end_lsn", DataType::Int64),
+                ("archived_until", DataType::Timestamp(TimeUnit::Microsecond, None)),
+                ("problem", DataType::Utf8View),
+            ],
             View::Indexes => &[
                 ("table_name", DataType::Utf8View),
                 ("index_name", DataType::Utf8View),
@@ -95,6 +108,17 @@ impl View {
 
     fn columns(self, store: &Store) -> Vec<ArrayRef> {
         match self {
+            View::Archive => {
+                let rows: Vec<ArchiveStatus> = store.archive_status().into_iter().collect();
+                let time = |row: &ArchiveStatus| (row.time > 0).then_some(row.time as i64);
+                vec![
+                    texts(rows.iter().map(|row| Some(row.directory.display().to_string()))),
+                    numbers(rows.iter().map(|row| row.archived.0)),
+                    numbers(rows.iter().map(|row| row.end.0)),
+                    Arc::new(TimestampMicrosecondArray::from_iter(rows.iter().map(time))),
+                    texts(rows.iter().map(|row| row.problem.as_deref())),
+                ]
+            }
             View::Indexes => {
                 let rows = store.indexes();
                 vec![

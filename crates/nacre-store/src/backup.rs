@@ -59,6 +59,8 @@ impl Store {
             synced.map_err(|error| refusal(&parent, &error))?;
             Ok(report)
         });
+        // A restore needs the archive up to the backup's end; why it cannot be had is noted.
+        let _ = self.archive_step();
         if written.is_err() {
             // What stays is named by the next backup to the same place.
             let _ = fs::remove_dir_all(&partial);
@@ -100,13 +102,20 @@ impl Store {
         log.flush()?;
         drop(log);
         records.push(Record::RedoSegments { oldest: 1 });
+        // A restore begins behind it.
+        records.push(Record::Moment(self.moment()));
         let mut manifest = Manifest::create(self.database(), 0, &target)?;
         records.iter().try_for_each(|record| manifest.append(record).map(|_| ()))?;
         Ok(report)
     }
 
     /// Copies the parts of a load that last.
-    fn copy_load(&self, table: &Table, load: &StoredLoad, target: &Domain) -> Result<LoadRecord> {
+    pub(crate) fn copy_load(
+        &self,
+        table: &Table,
+        load: &StoredLoad,
+        target: &Domain,
+    ) -> Result<LoadRecord> {
         let mut parts = Vec::new();
         for part in load.parts().iter().filter(|part| !part.is_volatile()) {
             parts.push(self.copy_part(table, part, target)?);
@@ -121,23 +130,33 @@ impl Store {
             domain: record.domain.clone(),
             table: table.names().table.clone(),
         })?;
-        let pool = source.open_pool(&name, Access::ReadOnly)?;
-        let copy = target.append_pool(&name)?;
-        let mut offset = 0;
-        while offset < record.pool_bytes {
-            let bytes = PIECE_BYTES.min(record.pool_bytes - offset);
-            copy.append(pool.read(offset, bytes)?, 1)?;
-            pool.check_range(offset, bytes)?;
-            offset += bytes;
-        }
-        // PERSIST: the pool is durable before the manifest of the copy names it.
-        copy.finish()?;
+        copy_pool(&source, &name, record.pool_bytes, target)?;
         Ok(PartRecord { domain: MAIN_DOMAIN.to_owned(), ..record.clone() })
     }
 }
 
-/// Returns the parent of a backup's directory, and where it is written before it has its name.
-fn places(directory: &Path) -> Result<(PathBuf, PathBuf)> {
+/// Copies a pool and makes the copy durable.
+pub(crate) fn copy_pool(
+    source: &Domain,
+    name: &str,
+    pool_bytes: u64,
+    target: &Domain,
+) -> Result<()> {
+    let pool = source.open_pool(name, Access::ReadOnly)?;
+    let copy = target.append_pool(name)?;
+    let mut offset = 0;
+    while offset < pool_bytes {
+        let bytes = PIECE_BYTES.min(pool_bytes - offset);
+        copy.append(pool.read(offset, bytes)?, 1)?;
+        pool.check_range(offset, bytes)?;
+        offset += bytes;
+    }
+    // PERSIST: the pool is durable before a manifest names it.
+    Ok(copy.finish().map(|_| ())?)
+}
+
+/// Returns the parent of a copy's directory, and where it is written before it has its name.
+pub(crate) fn places(directory: &Path) -> Result<(PathBuf, PathBuf)> {
     let directory = std::path::absolute(directory).map_err(|error| refusal(directory, &error))?;
     let (Some(parent), Some(name)) = (directory.parent(), directory.file_name()) else {
         return Err(refusal(&directory, &"it has no name"));
@@ -156,18 +175,18 @@ fn places(directory: &Path) -> Result<(PathBuf, PathBuf)> {
     partial.push(".partial");
     let partial = parent.join(partial);
     match partial.exists() {
-        true => Err(refusal(&partial, &"it is there, maybe from a backup that was cut off")),
+        true => Err(refusal(&partial, &"it is there, maybe from a copy that was cut off")),
         false => Ok((parent.to_path_buf(), partial)),
     }
 }
 
 fn refusal(path: &Path, reason: &dyn std::fmt::Display) -> Error {
-    let reason = format!("a backup to {} is not possible: {reason}", path.display());
+    let reason = format!("a copy to {} is not possible: {reason}", path.display());
     Error::InvalidDefinition { reason }
 }
 
 /// Returns what a copy records in the place of a record, if it is one of a definition.
-fn definition_in_copy(mut record: Record) -> Option<Record> {
+pub(crate) fn definition_in_copy(mut record: Record) -> Option<Record> {
     match &mut record {
         Record::Domain { .. }
         | Record::Load(_)
@@ -175,7 +194,9 @@ fn definition_in_copy(mut record: Record) -> Option<Record> {
         | Record::Frozen(_)
         | Record::Checkpoint { .. }
         | Record::DefinitionsCommitted { .. }
-        | Record::RedoSegments { .. } => return None,
+        | Record::RedoSegments { .. }
+        | Record::Moment(_)
+        | Record::Archive { .. } => return None,
         Record::PolicyChanged { policy, .. } => forget_domains(policy),
         Record::TableCreated { schema, .. }
         | Record::TableDefined { schema, .. }

@@ -84,6 +84,12 @@ pub enum Error {
     RedoFailed {
         reason: String,
     },
+    /// An archive or a backup is not what is needed, or the system refuses what is to be done there.
+    Archive {
+        path: PathBuf,
+        reason: String,
+        kind: ErrorKind,
+    },
     /// The media layout is of a version this program does not know.
     UnsupportedVersion {
         object: String,
@@ -240,6 +246,7 @@ impl Error {
                 _ => ErrorKind::Io,
             },
             Self::NotADatabase { .. } | Self::UnsupportedVersion { .. } => ErrorKind::Open,
+            Self::Archive { kind, .. } => *kind,
             Self::ManifestDamaged { .. }
             | Self::RedoDamaged { .. }
             | Self::Damaged { .. }
@@ -304,6 +311,7 @@ impl fmt::Display for Error {
             Self::ManifestDamaged { reasons } => {
                 write!(f, "no replica of the manifest can be used: {}", reasons.join("; "))
             }
+            Self::Archive { path, reason, .. } => write!(f, "{}: {reason}", path.display()),
             Self::RedoDamaged { reasons } => write!(f, "redo log: {}", reasons.join("; ")),
             Self::RedoFailed { reason } => {
                 write!(f, "the redo log failed, open the database again: {reason}")

@@ -13,6 +13,7 @@
 //! | 0..16 | row in the chunk | row in the chunk |
 
 use std::fmt;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::manifest::LoadId;
 
@@ -123,6 +124,22 @@ pub struct TxId(pub u64);
 /// A position in the redo log, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lsn(pub u64);
+
+/// A place in the history of a database: between two groups of the redo log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moment {
+    /// The last commit in the log.
+    pub commit: CommitTs,
+    /// The position behind it.
+    pub lsn: Lsn,
+    /// Microseconds since 1970, never less than those of an earlier moment.
+    pub time: u64,
+}
+
+/// Returns the time of the system's clock, in microseconds since 1970.
+pub(crate) fn now_micros() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
+}
 
 #[cfg(test)]
 mod tests {

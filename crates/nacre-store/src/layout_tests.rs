@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use nacre_column::{Format, FormatChoice};
 
+use crate::archive::catalog_header;
 use crate::directory::{
     self, BlockEntry, Bounds, ChunkInfo, KeyRange, Layout, POOL_HEADER_BYTES, PartChunk, PartId,
 };
-use crate::id::{CommitTs, Lsn, RowId};
+use crate::id::{CommitTs, Lsn, Moment, RowId};
 use crate::manifest::{
     DatabaseId, FrozenRecord, HEADER_BYTES, LoadId, LoadRecord, Manifest, PUBLISHED_OFFSET,
     PartRecord, PartsChange, RECORD_HEADER_BYTES, Record, TableId, header_bytes,
@@ -17,7 +18,7 @@ use crate::manifest::{
 
 use crate::redo::{
     GROUP_HEADER_BYTES, GROUP_MAGIC, GroupStart, RedoBuffer, RedoLog, RedoOptions,
-    SEGMENT_HEADER_BYTES, SEGMENT_MAGIC, pack, put_group,
+    SEGMENT_HEADER_BYTES, SEGMENT_MAGIC, STATE_OFFSET, archived_header, pack, put_group,
 };
 use crate::value::ValueRef;
 
@@ -172,7 +173,25 @@ fn records_of_loads_have_the_fields_in_the_drawn_order() {
     assert_eq!(payload(&Record::Frozen(frozen)), expected);
     let checkpoint = Record::Checkpoint { as_of: CommitTs(6), oldest: 7 };
     assert_eq!(payload(&checkpoint), expected[expected.len() - 16..]);
+    let moment = Record::Moment(Moment { commit: CommitTs(1), lsn: Lsn(2), time: 3 });
+    assert_eq!(payload(&moment), [1_u64, 2, 3].map(u64::to_le_bytes).concat());
+    let archive = Record::Archive { path: "/a".into() };
+    assert_eq!(payload(&archive), b"\x02\0\0\0/a");
     assert_eq!(COLUMN_TYPE_BYTES, 8);
+}
+
+#[test]
+fn archive_is_as_drawn() {
+    let heading = "### Archive catalog header";
+    let header = catalog_header(ID);
+    assert_eq!(bytes_of(heading), header.len());
+    assert_eq!(field(heading, "magic", &header), b"NACREARC");
+    assert!(LAYOUT.contains("ASCII characters `NACREARC`"));
+    assert_eq!(field(heading, "version", &header), 1_u32.to_le_bytes());
+    assert_eq!(field(heading, "database_id", &header), ID.0);
+    let crc = crc32c::crc32c_append(crc32c::crc32c(&header[..12]), &header[16..64]);
+    assert_eq!(field(heading, "crc32c", &header), crc.to_le_bytes());
+    assert_eq!(archived_header(ID, 3, Lsn(64)).len() as u64, STATE_OFFSET);
 }
 
 #[test]
@@ -267,7 +286,7 @@ fn redo_segment_is_as_drawn() {
         assert_eq!(bytes_of(heading) as u64, SEGMENT_HEADER_BYTES);
         assert_eq!(field(heading, "magic", area), SEGMENT_MAGIC);
         assert!(LAYOUT.contains("ASCII characters `NACRERED`"));
-        assert_eq!(field(heading, "version", area), 1_u32.to_le_bytes());
+        assert_eq!(field(heading, "version", area), 2_u32.to_le_bytes());
         let crc = crc32c::crc32c_append(crc32c::crc32c(&area[..12]), &area[16..64]);
         assert_eq!(field(heading, "crc32c", area), crc.to_le_bytes());
         assert_eq!(field(heading, "database_id", area), ID.0);
@@ -289,7 +308,7 @@ fn redo_group_is_as_drawn() {
     for is_compressed in [false, true] {
         let (mut bytes, mut scratch) = (Vec::new(), Vec::new());
         let stored = pack(&records, is_compressed, &mut scratch).unwrap();
-        let start = GroupStart { lsn: Lsn(640), commit: CommitTs(7), durable: Lsn(128) };
+        let start = GroupStart { lsn: Lsn(640), commit: CommitTs(7), durable: Lsn(128), time: 9 };
         put_group(&mut bytes, start, stored, records.len());
         assert_eq!(bytes_of(heading), GROUP_HEADER_BYTES);
         assert_eq!(field(heading, "magic", &bytes), GROUP_MAGIC);
@@ -299,6 +318,7 @@ fn redo_group_is_as_drawn() {
         assert_eq!(field(heading, "position", &bytes), 640_u64.to_le_bytes());
         assert_eq!(field(heading, "commit", &bytes), 7_u64.to_le_bytes());
         assert_eq!(field(heading, "durable", &bytes), 128_u64.to_le_bytes());
+        assert_eq!(field(heading, "time", &bytes), 9_u64.to_le_bytes());
         assert_eq!(field(heading, "stored_bytes", &bytes), (stored.len() as u32).to_le_bytes());
         assert_eq!(field(heading, "raw_bytes", &bytes), 1_000_u32.to_le_bytes());
         assert_eq!(&bytes[GROUP_HEADER_BYTES..end], stored);

@@ -17,6 +17,7 @@
 
 mod accounting;
 mod alter;
+mod archive;
 mod backup;
 mod chunk;
 mod codec;
@@ -62,6 +63,7 @@ mod waker;
 
 pub use accounting::{ReplicaInfo, ReplicaState, WearInfo};
 pub use alter::Rewrite;
+pub use archive::{ArchiveStatus, RestoreOptions, RestoreReport, RestoreTarget, restore};
 pub use backup::BackupReport;
 pub use chunk::{BlockHandle, BlockLocation, Chunk};
 pub use error::{DuplicateKey, Error, ErrorKind, ForeignKeyViolation, Result, RowRefused};
@@ -70,7 +72,7 @@ pub use freeze::CheckpointReport;
 pub use hot::HotChunkRef;
 #[doc(hidden)]
 pub use hot::SingleVersion;
-pub use id::{CommitTs, Lsn, RowId, RowPlace, TxId};
+pub use id::{CommitTs, Lsn, Moment, RowId, RowPlace, TxId};
 pub use load::Load;
 pub use maintenance::{LostReplica, Progress, RepairReport, ScrubReport};
 pub use manifest::{DatabaseId, LoadId, TableId};

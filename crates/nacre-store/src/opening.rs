@@ -12,7 +12,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use nacre_column::ReplicaPolicy;
 use nacre_pmem::{Access, DirectoryLock, Domain};
@@ -22,7 +21,7 @@ use crate::domains::{DRAM_DOMAIN, Domains, is_empty_directory};
 use crate::error::{Error, Result};
 use crate::foreign_key::{ForeignKeyDef, connect_all};
 use crate::freeze::Frozen;
-use crate::id::CommitTs;
+use crate::id::{CommitTs, now_micros};
 use crate::index::IndexDef;
 use crate::manifest::{
     DatabaseId, FrozenRecord, LoadId, LoadRecord, Manifest, PartsChange, Record, TableId,
@@ -79,6 +78,8 @@ struct Replayed {
     frozen: Frozen,
     /// Commits of the redo log that defined something.
     defined: BTreeSet<CommitTs>,
+    /// Where the log is archived, empty if it is not.
+    archive: String,
 }
 
 impl Opening {
@@ -434,6 +435,12 @@ impl Opening {
         Ok(tables.into_values().map(|table| (table.schema().name.clone(), table)).collect())
     }
 
+    /// Returns where the redo log is archived, if it is.
+    pub(crate) fn archive(&mut self) -> Option<PathBuf> {
+        let path = std::mem::take(&mut self.replayed.archive);
+        (!path.is_empty()).then(|| PathBuf::from(path))
+    }
+
     /// Returns which hot chunks were frozen.
     pub(crate) fn frozen(&mut self) -> Frozen {
         std::mem::take(&mut self.replayed.frozen)
@@ -642,6 +649,8 @@ fn replay(records: &[Record]) -> Result<Replayed> {
                 replayed.oldest_segment = Some(*oldest);
                 replayed.frozen.checkpoint = *as_of;
             }
+            Record::Archive { path } => replayed.archive = path.clone(),
+            Record::Moment(_) => {}
             Record::PartsChanged { load, change } => {
                 change_parts(&mut replayed, positions.get(load), *load, change)?;
             }
@@ -738,8 +747,4 @@ fn new_database_id() -> Result<DatabaseId> {
         reason: format!("the system gives no random numbers: {error}"),
     })?;
     Ok(DatabaseId(id))
-}
-
-fn now_micros() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
 }

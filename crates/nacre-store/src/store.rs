@@ -23,12 +23,13 @@ use nacre_column::replicated::{Wear, WearCause};
 use nacre_pmem::{DirectoryLock, Domain};
 
 use crate::accounting::WearOwner;
+use crate::archive::Keeper;
 use crate::domains::{DRAM_DOMAIN, Domains};
 use crate::drafts::{Definitions, DraftSlot};
 use crate::error::{Error, Result};
 use crate::foreign_key::{TableKeys, attach};
 use crate::freeze::Pace;
-use crate::id::CommitTs;
+use crate::id::{CommitTs, Lsn, Moment, now_micros};
 use crate::load::Load;
 use crate::manifest::{
     DatabaseId, FrozenRecord, LoadId, LoadRecord, Manifest, PartRecord, PartsChange, Record,
@@ -105,6 +106,7 @@ struct Shared {
     redo: OnceLock<RedoLog>,
     redo_options: RedoOptions,
     pace: Pace,
+    keeper: Keeper,
     /// Dropped last, when all pools are closed.
     _lock: Option<DirectoryLock>,
 }
@@ -147,6 +149,7 @@ impl Store {
         let (next_table, next_load) = opening.next_ids();
         let views = opening.views();
         let redo = OnceLock::new();
+        let keeper = Keeper::new(opening.archive());
         let mut withdrawn = Vec::new();
         let pace = Pace::new(options.checkpoint_bytes);
         let (frozen, defined) = (opening.frozen(), opening.defined());
@@ -179,6 +182,7 @@ impl Store {
             redo,
             redo_options: options.redo,
             pace,
+            keeper,
             _lock: opening.lock,
         };
         Ok(Self { shared: Arc::new(shared), draft: None })
@@ -577,8 +581,14 @@ impl Store {
         Ok(())
     }
 
-    /// Records that the log before a segment is not needed, and removes it.
+    /// Records that the log before a segment is not needed, and removes what of it is in the
+    /// archive, if there is to be one.
     pub(crate) fn truncate_redo(&self, log: &RedoLog, as_of: CommitTs, oldest: u64) -> Result<()> {
+        // A checkpoint after a freeze that does not count is to come after that is recorded.
+        self.record_withdrawn()?;
+        // What cannot be archived stays; why is noted.
+        let _ = self.archive_step();
+        let oldest = self.oldest_unarchived(log).map_or(oldest, |kept| kept.min(oldest));
         let mut state = self.manifest();
         self.append(&mut state, &Record::Checkpoint { as_of, oldest })?;
         drop(state);
@@ -592,6 +602,33 @@ impl Store {
 
     pub(crate) fn redo(&self) -> Option<&RedoLog> {
         self.shared.redo.get()
+    }
+
+    /// Returns where the log is now, or would be.
+    pub(crate) fn moment(&self) -> Moment {
+        let without = || Moment { time: now_micros(), ..Moment::default() };
+        self.redo().map_or_else(without, RedoLog::moment)
+    }
+
+    /// Returns a moment, and how many records the manifest had then.
+    pub(crate) fn archive_point(&self) -> (Moment, u64) {
+        let state = self.manifest();
+        (self.moment(), state.manifest.record_count())
+    }
+
+    /// Records where the database is archived from now on; `switch` is called meanwhile.
+    pub(crate) fn record_archive(&self, record: Record, switch: impl FnOnce()) -> Result<()> {
+        self.record(|| Ok(vec![record]), switch)
+    }
+
+    pub(crate) fn keeper(&self) -> &Keeper {
+        &self.shared.keeper
+    }
+
+    /// Whether whoever has brought the log to `end` is to wake maintenance.
+    #[inline]
+    pub(crate) fn wakes_upkeep(&self, end: Lsn) -> bool {
+        self.shared.pace.wakes(end) | self.shared.keeper.wakes(end)
     }
 
     pub(crate) fn pace(&self) -> &Pace {
@@ -718,7 +755,16 @@ impl Store {
 
     /// Appends to the manifest and counts what it costs its domains.
     fn append_all(&self, state: &mut ManifestState, records: &[Record]) -> Result<()> {
-        let bytes = state.manifest.append_all(records)?;
+        let bytes = match self.shared.keeper.is_on() {
+            true => {
+                let moment = [Record::Moment(self.moment())];
+                let bytes = state.manifest.append_all(&[&moment, records].concat())?;
+                self.shared.keeper.hurry();
+                self.shared.waker.wake();
+                bytes
+            }
+            false => state.manifest.append_all(records)?,
+        };
         for domain in self.shared.domains.reachable() {
             let copies = if domain.name() == MAIN_DOMAIN { u64::from(MAIN_COPIES) } else { 1 };
             self.count_wear(domain.name(), None, WearCause::Manifest, bytes * copies);

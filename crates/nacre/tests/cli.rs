@@ -671,3 +671,40 @@ fn missing_domain_is_told_with_the_way_out() {
     let ran = run(at, &["repair", "-q", "db", "--forget-domain", "fast"]);
     assert_eq!((ran.code, ran.out.as_str()), (0, ""), "{}", ran.err);
 }
+
+#[test]
+fn database_is_restored_of_a_backup_and_an_archive() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = directory.path();
+    let script = "create table t (a integer); insert into t values (1); \
+                  archive database to 'archive'; backup database to 'backup'; \
+                  insert into t values (2); create table late (b integer);";
+    let ran = run(at, &["db", "-c", script]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    // Between the runs the archive is whole.
+    let end = "select archived_lsn from nacre_archive";
+    let ran = run(at, &["db", "--csv", "--no-header", "-c", end]);
+    let end = ran.out.trim().to_owned();
+    let ran = run(at, &["db", "-c", "insert into t values (3); drop table late"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let restore = |to: &[&str], into: &str| {
+        let arguments = ["restore", "backup", "--archive", "archive", "--into", into];
+        run(at, &[&arguments, to].concat())
+    };
+    let ran = restore(&["--to", &end], "then");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.out.starts_with("restored up to commit"), "{}", ran.out);
+    let count = "select sum(a) as a from t; select count(*) as n from late";
+    let ran = run(at, &["then", "--csv", "--no-header", "-c", count]);
+    assert_eq!(ran.out, "3\n0\n", "{}", ran.err);
+    let ran = restore(&[], "now");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let ran = run(at, &["now", "--csv", "--no-header", "-c", "select sum(a) as a from t"]);
+    assert_eq!(ran.out, "6\n", "{}", ran.err);
+    let ran = restore(&["--to", "2020-01-01"], "never");
+    assert_eq!(ran.code, 1);
+    assert!(ran.err.contains("before the end of the backup"), "{}", ran.err);
+    assert!(!at.join("never").exists());
+    let ran = run(at, &["doctor", "db"]);
+    assert!(ran.out.contains("archive, up to byte"), "{}", ran.out);
+}

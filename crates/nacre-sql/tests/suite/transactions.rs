@@ -289,3 +289,33 @@ fn backups_and_checkpoints_keep_what_is_committed() {
         assert_eq!(db.rows("select count(*) from t"), ["3"]);
     }
 }
+
+#[test]
+fn archives_are_begun_shown_and_ended() {
+    let directory = tempfile::tempdir().unwrap();
+    let (database, place) = (directory.path().join("db"), directory.path().join("archive"));
+    let begin = format!("archive database to '{}'", place.display());
+    let all =
+        "select archived_lsn = end_lsn, archived_until is not null, problem from nacre_archive";
+    {
+        let db = Connection::open(Some(&database));
+        db.ok("create table t (id integer primary key)");
+        assert_eq!(db.rows("select * from nacre_archive"), [""; 0]);
+        assert_eq!(tag(db.ok(&begin)), "ARCHIVE DATABASE");
+        db.ok("insert into t values (1), (2)");
+        // A checkpoint archives what it truncates.
+        db.ok("checkpoint");
+        assert_eq!(db.rows(all).len(), 1);
+        assert_eq!(db.rows("select problem is null from nacre_archive"), ["true"]);
+        let error = db.error(&begin);
+        assert!(error.message().contains("name an empty directory"), "{error}");
+        db.ok("begin");
+        assert_eq!(db.error("archive database off").kind(), ErrorKind::NotSupported);
+        db.ok("rollback");
+    }
+    let db = Connection::open(Some(&database));
+    let expected = place.display().to_string();
+    assert_eq!(db.rows("select directory from nacre_archive"), [expected.as_str()]);
+    db.ok("archive database off");
+    assert_eq!(db.rows("select * from nacre_archive"), [""; 0]);
+}

@@ -37,6 +37,9 @@ impl Store {
                 Err(error) => drop(failure.get_or_insert(error)),
             }
         }
+        if let Err(error) = self.archive_if_due() {
+            failure.get_or_insert(error);
+        }
         let mut jobs = self.jobs();
         // After a failure the next call begins behind it.
         let from = self.next_job(0) % jobs.len().max(1);
@@ -77,6 +80,7 @@ impl Store {
         self.has_unflushed_commits()
             || self.is_freeze_due()
             || self.is_index_due()
+            || self.is_archive_due()
             || jobs.any(|job| job.load.needs_care().load(Ordering::Acquire))
     }
 

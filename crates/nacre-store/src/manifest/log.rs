@@ -102,6 +102,11 @@ impl Manifest {
         self.database
     }
 
+    /// Returns how many records there are.
+    pub(crate) fn record_count(&self) -> u64 {
+        self.next_sequence - 1
+    }
+
     /// Returns what to tell the user.
     pub(crate) fn notes(&self) -> &[String] {
         &self.notes

@@ -8,7 +8,7 @@ use nacre_column::ReplicaPolicy;
 use crate::codec::{Decoder, Encoder, Truncated};
 use crate::directory::Layout;
 use crate::foreign_key::ForeignKeyDef;
-use crate::id::CommitTs;
+use crate::id::{CommitTs, Lsn, Moment};
 use crate::index::IndexDef;
 use crate::rules::TableRules;
 use crate::schema::{TableSchema, decode_policy, encode_policy};
@@ -149,6 +149,13 @@ pub(crate) enum Record {
         commit: CommitTs,
         next_table: u64,
     },
+    /// When the records up to the next one of this kind were made.
+    Moment(Moment),
+    /// From now on the redo log, loads and these records are copied to a directory; to none if the
+    /// path is empty.
+    Archive {
+        path: String,
+    },
 }
 
 /// Stands for the table itself where a column is named.
@@ -260,6 +267,8 @@ impl Record {
             Self::ViewDropped { .. } => 17,
             Self::TableReplaced { .. } => 18,
             Self::DefinitionsCommitted { .. } => 24,
+            Self::Moment(_) => 20,
+            Self::Archive { .. } => 21,
         }
     }
 
@@ -328,6 +337,14 @@ impl Record {
             Self::DefinitionsCommitted { commit, next_table } => {
                 [commit.0, *next_table].into_iter().for_each(|number| encoder.put_u64(number));
             }
+            Self::Moment(moment) => {
+                encoder.put_u64(moment.commit.0);
+                encoder.put_u64(moment.lsn.0);
+                encoder.put_u64(moment.time);
+            }
+            Self::Archive { path } => {
+                encoder.put_str(path);
+            }
         }
     }
 
@@ -340,6 +357,8 @@ impl Record {
             Self::IndexCreated { .. } | Self::IndexDropped { .. } | Self::ForeignKeys { .. } => 5,
             Self::TableDefined { .. }
             | Self::TableReplaced { .. }
+            | Self::Moment(_)
+            | Self::Archive { .. }
             | Self::ViewDefined(_)
             | Self::ViewDropped { .. }
             | Self::DefinitionsCommitted { .. } => 5,
@@ -402,6 +421,12 @@ impl Record {
                 commit: CommitTs(decoder.u64()?),
                 next_table: decoder.u64()?,
             },
+            20 => Self::Moment(Moment {
+                commit: CommitTs(decoder.u64()?),
+                lsn: Lsn(decoder.u64()?),
+                time: decoder.u64()?,
+            }),
+            21 => Self::Archive { path: decoder.string()? },
             _ => return Err(Truncated),
         })
     }
@@ -556,6 +581,8 @@ mod tests {
                 },
             },
             Record::IndexDropped { table: TableId(3), name: "i".into() },
+            Record::Moment(Moment { commit: CommitTs(5), lsn: Lsn(640), time: 7 }),
+            Record::Archive { path: "/mnt/archive".into() },
             Record::ForeignKeys {
                 table: TableId(3),
                 keys: vec![ForeignKeyDef {

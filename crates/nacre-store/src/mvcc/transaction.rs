@@ -468,7 +468,7 @@ impl Transaction {
             Ok((snapshot.tx, Change::Writes(Writes { undo, stamp }), waits))
         };
         let outcome = transactions.commit(Some(self.slot), order, |(log, lsn)| log.persist(lsn));
-        if !is_synchronous || end.is_some_and(|end| self.store.pace().wakes(end)) {
+        if !is_synchronous || end.is_some_and(|end| self.store.wakes_upkeep(end)) {
             self.store.wake();
         }
         if room(&mut self.scratch).undo.is_empty() {

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::id::{CommitTs, Lsn};
 
 /// Bytes before the records.
-pub(crate) const GROUP_HEADER_BYTES: usize = 40;
+pub(crate) const GROUP_HEADER_BYTES: usize = 48;
 
 /// Groups begin on multiples of this.
 pub(crate) const GROUP_ALIGN: u64 = 64;
@@ -38,6 +38,8 @@ pub(crate) struct GroupStart {
     pub(crate) lsn: Lsn,
     pub(crate) commit: CommitTs,
     pub(crate) durable: Lsn,
+    /// When it was committed, in microseconds since 1970; never less than that of the group before.
+    pub(crate) time: u64,
 }
 
 /// A group whose checksum is right.
@@ -118,10 +120,10 @@ pub(crate) fn pack<'a>(
 /// Appends a group with its padding to `target`.
 pub(crate) fn put_group(target: &mut Vec<u8>, start: GroupStart, stored: &[u8], raw_bytes: usize) {
     let at = target.len();
-    let GroupStart { lsn, commit, durable } = start;
+    let GroupStart { lsn, commit, durable, time } = start;
     target.extend_from_slice(GROUP_MAGIC);
     target.extend_from_slice(&[0; 4]);
-    for word in [lsn.0, commit.0, durable.0] {
+    for word in [lsn.0, commit.0, durable.0, time] {
         target.extend_from_slice(&word.to_le_bytes());
     }
     target.extend_from_slice(&(stored.len() as u32).to_le_bytes());
@@ -150,6 +152,7 @@ impl<'a> Group<'a> {
         }
         let commit = CommitTs(header.u64().map_err(short)?);
         let durable = Lsn(header.u64().map_err(short)?);
+        let time = header.u64().map_err(short)?;
         let stored_bytes = header.u32().map_err(short)? as usize;
         let raw_bytes = header.u32().map_err(short)?;
         let needed = group_bytes(stored_bytes);
@@ -165,14 +168,14 @@ impl<'a> Group<'a> {
         if durable > lsn || raw < stored || raw > stored.saturating_mul(EXPANSION_MAX) {
             return Err(GroupProblem::Sizes);
         }
-        let start = GroupStart { lsn, commit, durable };
+        let start = GroupStart { lsn, commit, durable, time };
         Ok(Self { start, stored: &checked[GROUP_HEADER_BYTES - 8..], raw_bytes })
     }
 
     /// Returns how many bytes the group with this header says that it takes; the header is not
     /// checked.
     pub(crate) fn claimed_bytes(header: &[u8]) -> u64 {
-        let stored = header.get(32..36).and_then(|bytes| bytes.first_chunk());
+        let stored = header.get(40..44).and_then(|bytes| bytes.first_chunk());
         group_bytes(stored.map_or(0, |bytes| u32::from_le_bytes(*bytes) as usize))
     }
 
@@ -208,7 +211,8 @@ impl<'a> Group<'a> {
 mod tests {
     use super::*;
 
-    const START: GroupStart = GroupStart { lsn: Lsn(640), commit: CommitTs(7), durable: Lsn(64) };
+    const START: GroupStart =
+        GroupStart { lsn: Lsn(640), commit: CommitTs(7), durable: Lsn(64), time: 8 };
 
     fn group(records: &[u8], is_compressed: bool) -> Vec<u8> {
         let (mut bytes, mut scratch) = (Vec::new(), Vec::new());
@@ -219,7 +223,7 @@ mod tests {
 
     #[test]
     fn group_gives_back_its_records() {
-        for count in [0, 1, 23, 24, 25, 127, 128, 5_000] {
+        for count in [0, 1, 15, 16, 17, 127, 128, 5_000] {
             let records: Vec<u8> = (0..count).map(|byte| (byte % 50) as u8).collect();
             for is_compressed in [false, true] {
                 let bytes = group(&records, is_compressed);

@@ -29,12 +29,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use nacre_pmem::{Access, Domain};
 
+use super::archived::{Piece, copy_piece};
 use super::group::{GroupStart, group_bytes, pack, put_group};
 use super::record::{RedoBuffer, RedoRecord};
 use super::replay::replay;
 use super::segment::{SEGMENT_HEADER_BYTES, Segment, State, remove_files};
 use crate::error::{Error, Result};
-use crate::id::{CommitTs, Lsn};
+use crate::id::{CommitTs, Lsn, Moment, now_micros};
 use crate::manifest::DatabaseId;
 use crate::members;
 
@@ -109,6 +110,8 @@ struct Pending {
     /// Position up to which there is room.
     room_end: Lsn,
     last_commit: CommitTs,
+    /// Time of the last group or moment, in microseconds since 1970.
+    last_time: u64,
     /// Why nothing more is taken.
     failure: Option<String>,
     scratch: Vec<u8>,
@@ -145,11 +148,12 @@ impl RedoLog {
     ) -> Result<RedoLog> {
         let (mut sealed, mut notes): (Vec<Sealed>, Vec<String>) = Default::default();
         let (mut number, mut first) = (oldest, None);
-        let mut last_commit = CommitTs::default();
+        let (mut last_commit, mut last_time) = (CommitTs::default(), 0);
         let last = loop {
             let mut opened = Segment::open(number, first, database, domains, access)?;
             notes.append(&mut opened.notes);
             last_commit = opened.last_commit.unwrap_or(last_commit);
+            last_time = opened.last_time.max(last_time);
             let segment = opened.segment;
             match segment.state {
                 State::Sealed(end) => {
@@ -165,7 +169,10 @@ impl RedoLog {
             remove_files(domains, |other| other < oldest || other > number)?;
         }
         let log = RedoLog::with(domains, access, database, options, sealed, last, notes);
-        log.pending().last_commit = last_commit;
+        {
+            let mut pending = log.pending();
+            (pending.last_commit, pending.last_time) = (last_commit, last_time);
+        }
         Ok(log)
     }
 
@@ -191,6 +198,7 @@ impl RedoLog {
                 // The first group takes the slow path, which opens the segment.
                 room_end: end,
                 last_commit: CommitTs::default(),
+                last_time: 0,
                 failure: None,
                 scratch: Vec::new(),
             }),
@@ -335,9 +343,61 @@ impl RedoLog {
         replay(last, apply)
     }
 
+    /// Calls `put` with the groups between two positions, up to [`PIECE_BYTES`] or one group at a
+    /// time; those before `to` are durable. Others append meanwhile, but while a piece of the last
+    /// segment is copied. One at a time, and not beside [`RedoLog::repair`].
+    ///
+    /// # Errors
+    /// [`Error::RedoDamaged`]; those of `put`; [`Error::Internal`] if the log begins later.
+    pub(crate) fn copy_groups(
+        &self,
+        from: Lsn,
+        to: Lsn,
+        put: &mut dyn FnMut(Piece<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let mut at = from;
+        while at < to {
+            let mut writer = self.writer();
+            let Writer { sealed, last, domains, .. } = &mut *writer;
+            if let Some(found) = sealed.iter_mut().find(|sealed| sealed.end > at) {
+                let (number, first, end) = (found.number, found.first, found.end);
+                let (kept, domains) = (found.segment.take(), domains.clone());
+                drop(writer);
+                let segment = match kept {
+                    Some(segment) => segment,
+                    // What is wrong with it is mended by those who open it for writing.
+                    None => {
+                        let access = Access::ReadOnly;
+                        Segment::open(number, Some(first), self.database, &domains, access)?.segment
+                    }
+                };
+                while at < end.min(to) {
+                    at = copy_piece(&segment, at, end.min(to), put)?;
+                }
+                continue;
+            }
+            let mut groups = Vec::new();
+            let (number, first, start) = (last.number, last.first, at);
+            at = copy_piece(last, at, last.end.min(to), &mut |piece| {
+                groups.extend_from_slice(piece.groups);
+                Ok(())
+            })?;
+            drop(writer);
+            put(Piece { number, first, start, groups: &groups })?;
+        }
+        Ok(())
+    }
+
     /// Returns the commit timestamp of the last group, 0 if there is none.
     pub fn last_commit(&self) -> CommitTs {
         self.pending().last_commit
+    }
+
+    /// Returns where the log is now; groups that come later are of later moments.
+    pub fn moment(&self) -> Moment {
+        let mut pending = self.pending();
+        pending.last_time = now_micros().max(pending.last_time);
+        Moment { commit: pending.last_commit, lsn: pending.end, time: pending.last_time }
     }
 
     /// Returns the position behind the last group.
@@ -455,13 +515,14 @@ impl Pending {
             let reason = format!("commit {} after {}", commit.0, self.last_commit.0);
             return Err(Error::Internal { reason });
         }
-        let Pending { groups, end, room_end, last_commit, scratch, .. } = self;
+        let Pending { groups, end, room_end, last_commit, last_time, scratch, .. } = self;
         let stored = pack(records.bytes(), options.is_compressed, scratch)?;
         let behind = Lsn(end.0 + group_bytes(stored.len()));
         if behind > *room_end {
             return Ok(None);
         }
-        let start = GroupStart { lsn: *end, commit, durable };
+        *last_time = now_micros().max(*last_time);
+        let start = GroupStart { lsn: *end, commit, durable, time: *last_time };
         put_group(groups, start, stored, records.bytes().len());
         (*end, *last_commit) = (behind, commit);
         Ok(Some(behind))

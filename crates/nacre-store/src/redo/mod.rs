@@ -2,8 +2,9 @@
 //!
 //! [`record`] says what a transaction records of its changes, [`group`] how that lies in the log,
 //! [`segment`] in which pool sets the log lies. [`log`] appends, [`survey`] finds out at opening
-//! what is there, [`replay`] reads it.
+//! what is there, [`replay`] reads it, [`archived`] copies it elsewhere and makes a log of copies.
 
+mod archived;
 #[cfg(test)]
 mod crash_tests;
 mod group;
@@ -15,10 +16,11 @@ mod survey;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use archived::{Archived, ArchivedGroup, Piece, archived_header, write_segment};
 #[cfg(test)]
 pub(crate) use group::{GROUP_HEADER_BYTES, GROUP_MAGIC, GroupStart, pack, put_group};
 pub use log::{RedoLog, RedoOptions};
 pub use record::{RedoBuffer, RedoProblem, RedoReader, RedoRecord};
 pub(crate) use segment::segment_of;
 #[cfg(test)]
-pub(crate) use segment::{SEGMENT_HEADER_BYTES, SEGMENT_MAGIC};
+pub(crate) use segment::{SEGMENT_HEADER_BYTES, SEGMENT_MAGIC, STATE_OFFSET};

@@ -21,7 +21,7 @@ use crate::manifest::DatabaseId;
 use crate::members::{MAIN_COPIES, member_index};
 
 pub(crate) const SEGMENT_MAGIC: &[u8; 8] = b"NACRERED";
-pub(crate) const SEGMENT_VERSION: u32 = 1;
+pub(crate) const SEGMENT_VERSION: u32 = 2;
 
 /// Bytes before the first group.
 pub(crate) const SEGMENT_HEADER_BYTES: u64 = 128;

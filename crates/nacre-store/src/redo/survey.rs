@@ -30,6 +30,8 @@ pub(super) struct Opened {
     pub(super) segment: Segment,
     /// That of the last group, if there is one.
     pub(super) last_commit: Option<CommitTs>,
+    /// The time of the last group, 0 if there is none.
+    pub(super) last_time: u64,
     pub(super) notes: Vec<String>,
 }
 
@@ -50,6 +52,7 @@ struct Gap {
 struct Walk {
     end: Lsn,
     last_commit: Option<CommitTs>,
+    last_time: u64,
     /// Proven by a group to have been durable.
     durable: Lsn,
     gaps: Vec<Gap>,
@@ -109,7 +112,8 @@ impl Segment {
                 segment.publish(state)?;
             }
         }
-        Ok(Opened { segment, last_commit: walk.last_commit, notes })
+        let Walk { last_commit, last_time, .. } = walk;
+        Ok(Opened { segment, last_commit, last_time, notes })
     }
 }
 
@@ -168,7 +172,8 @@ fn survey(
 
 /// Reads group after group, each from any member that has it.
 fn walk(areas: &[Area<'_>], first: Lsn) -> Walk {
-    let mut walk = Walk { end: first, last_commit: None, durable: first, gaps: Vec::new() };
+    let (last_commit, last_time) = (None, 0);
+    let mut walk = Walk { end: first, last_commit, last_time, durable: first, gaps: Vec::new() };
     loop {
         let mut gaps = Vec::new();
         let mut found = None;
@@ -184,6 +189,7 @@ fn walk(areas: &[Area<'_>], first: Lsn) -> Walk {
         walk.gaps.append(&mut gaps);
         walk.end = group.end();
         walk.last_commit = Some(group.start.commit);
+        walk.last_time = group.start.time;
         walk.durable = walk.durable.max(group.start.durable);
     }
 }

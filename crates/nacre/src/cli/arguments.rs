@@ -6,8 +6,10 @@ use std::path::PathBuf;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use nacre_bench::bench::BenchArgs;
 use nacre_bench::replication::{AccessPattern, PageSize, ReplicationArgs, Workload, parse_bytes};
+use nacre_store::RestoreTarget;
 
 use super::render::Mode;
+use super::restore::parse_target;
 use crate::settings;
 
 const EXAMPLES: &str = "\
@@ -33,6 +35,14 @@ Exit codes: 0 all is whole, or was mended; 1 wrong usage, or the database cannot
 something stays lost or is in fewer replicas than its policy says: standard output names it. A
 database that is open for writing mends itself and is scrubbed every NACRE_SCRUB_HOURS; these
 commands do it now.";
+
+const RESTORE_NOTES: &str = "\
+Examples:
+  nacre shells -c \"archive database to '/mnt/archive'\" -c \"backup database to '/mnt/monday'\"
+  nacre restore /mnt/monday --archive /mnt/archive --to '2026-03-04 11:59:59' --into shells-then
+
+Nothing of the backup or the archive is changed. The new database is not archived: have it archived
+to a directory of its own. Exit codes: 0 restored, 1 not, and nothing is left.";
 
 const REPLICATION_NOTES: &str = "\
 Examples:
@@ -162,6 +172,9 @@ pub(super) enum Tool {
         #[arg(long = "forget-domain", value_name = "NAME")]
         forgotten: Vec<String>,
     },
+    /// Make a database that is what another one was at a moment, of a backup and an archive.
+    #[command(after_long_help = RESTORE_NOTES)]
+    Restore(RestoreArguments),
     /// Generate TPC-H, load and query it, kill the process, reopen, prove that nothing is lost.
     Demo {
         /// Scale factor: 1 is about 1 GB of CSV.
@@ -202,6 +215,24 @@ pub(super) struct UpkeepArguments {
     /// No progress bar and no summary: only what stays lost.
     #[arg(short, long)]
     pub(super) quiet: bool,
+}
+
+/// What to restore, and where.
+#[derive(Args, Debug)]
+pub(super) struct RestoreArguments {
+    /// A backup that BACKUP DATABASE made.
+    #[arg(value_name = "BACKUP")]
+    pub(super) backup: PathBuf,
+    /// The directory that ARCHIVE DATABASE TO named.
+    #[arg(long, value_name = "DIR")]
+    pub(super) archive: PathBuf,
+    /// The moment: a time such as '2026-03-01 12:00:00' (UTC unless it says otherwise; commits up to
+    /// it are there), or a position of the redo log as in `nacre_archive` [default: the end].
+    #[arg(long, value_name = "TIME|LSN", value_parser = parse_target)]
+    pub(super) to: Option<RestoreTarget>,
+    /// The directory of the new database, absent or empty.
+    #[arg(long, value_name = "DIR")]
+    pub(super) into: PathBuf,
 }
 
 /// What `nacre bench` measures.

@@ -201,6 +201,7 @@ fn push_database(directory: &Path, text: &mut String) {
             store.domain_path(&name).map_or(String::new(), |path| path.display().to_string());
         push_line(text, &format!("domain {name}"), format!("missing, its path is {path}"));
     }
+    push_archive(&store, text);
     push_line(text, "written", "what a process writes is in its view nacre_wear, while it runs");
     for replica in replicas.iter().filter(|replica| replica.state != ReplicaState::Good) {
         let ReplicaInfo { table, column, replica, domain, state, .. } = replica;
@@ -208,6 +209,19 @@ fn push_database(directory: &Path, text: &mut String) {
             "table \"{table}\", column \"{column}\", replica {replica} in domain {domain}: {state}"
         );
         push_line(text, "not whole", what);
+    }
+}
+
+/// Appends where a database is archived and how far, if it is.
+fn push_archive(store: &Store, text: &mut String) {
+    let Some(status) = store.archive_status() else {
+        return;
+    };
+    let (directory, archived) = (status.directory.display(), status.archived.0);
+    let what = format!("{directory}, up to byte {archived} of the redo log");
+    push_line(text, "archive", what);
+    if let Some(problem) = status.problem {
+        push_line(text, "NOT ARCHIVED", problem);
     }
 }
 

@@ -34,6 +34,7 @@ mod place;
 mod progress;
 mod render;
 mod report;
+mod restore;
 mod script;
 mod shell;
 mod sniff;
