@@ -52,7 +52,8 @@ impl Store {
     pub fn backup(&self, directory: &Path) -> Result<BackupReport> {
         let (parent, partial) = places(directory)?;
         let _turn = self.maintenance_lock().lock().unwrap_or_else(PoisonError::into_inner);
-        let written = self.write_backup(&partial).and_then(|report| {
+        let target = Domain::create(MAIN_DOMAIN, &partial)?;
+        let written = self.write_backup(&target).and_then(|report| {
             // An empty directory is replaced.
             fs::rename(&partial, directory).map_err(|error| refusal(directory, &error))?;
             let synced = File::open(&parent).and_then(|parent| parent.sync_all());
@@ -68,8 +69,8 @@ impl Store {
         written
     }
 
-    fn write_backup(&self, directory: &Path) -> Result<BackupReport> {
-        let target = Domain::create(MAIN_DOMAIN, directory)?;
+    /// Writes a backup to an empty domain; it is one when this returns.
+    pub(crate) fn write_backup(&self, target: &Domain) -> Result<BackupReport> {
         let domains = [target.clone()];
         let reader = self.begin(IsolationLevel::RepeatableRead);
         let snapshot = reader.snapshot();
@@ -80,7 +81,7 @@ impl Store {
         for table in &tables {
             for load in table.loads().iter().filter(|load| load.visible_from() <= snapshot.start())
             {
-                let load = self.copy_load(table, load, &target)?;
+                let load = self.copy_load(table, load, target)?;
                 report.bytes += load.parts.iter().map(|part| part.pool_bytes).sum::<u64>();
                 records.push(Record::Load(load));
             }
@@ -93,6 +94,7 @@ impl Store {
         });
         for table in &tables {
             if !writer.table(table, snapshot, &|| !self.is_closing())? {
+                let directory = target.path().unwrap_or(Path::new(MAIN_DOMAIN));
                 return Err(refusal(directory, &"the database is being closed"));
             }
         }
@@ -104,7 +106,7 @@ impl Store {
         records.push(Record::RedoSegments { oldest: 1 });
         // A restore begins behind it.
         records.push(Record::Moment(self.moment()));
-        let mut manifest = Manifest::create(self.database(), 0, &target)?;
+        let mut manifest = Manifest::create(self.database(), 0, target)?;
         records.iter().try_for_each(|record| manifest.append(record).map(|_| ()))?;
         Ok(report)
     }

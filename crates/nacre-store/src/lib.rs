@@ -19,6 +19,8 @@ mod accounting;
 mod alter;
 mod archive;
 mod backup;
+#[cfg(test)]
+mod backup_tests;
 mod chunk;
 mod codec;
 #[cfg(test)]

@@ -10,7 +10,8 @@ use mounts::Mount;
 use nacre_column::{ColumnBuffer, ColumnType};
 use nacre_pmem::{Access, Domain};
 use nacre_store::{
-    CommitTs, DatabaseId, ErrorKind, RedoBuffer, RedoLog, RedoOptions, RedoRecord, Store, ValueRef,
+    CommitTs, DatabaseId, ErrorKind, IsolationLevel, OpenOptions, RedoBuffer, RedoLog, RedoOptions,
+    RedoRecord, Store, ValueRef,
 };
 use support::{inner, load, maintain, open_with, pools, repair, schema, scrub};
 
@@ -141,4 +142,97 @@ fn full_domain_does_not_keep_other_tables_from_being_repaired() {
     assert!(store.maintain_step().unwrap().done_bytes > 0);
     assert_eq!(pools(&inner(&other)).len(), 1);
     assert_eq!(store.maintain_step().unwrap_err().kind(), ErrorKind::NoSpace);
+}
+
+/// Rows of the table, which must be those of whole commits.
+fn committed(store: &Store) -> Vec<i64> {
+    let (table, mut found) = (store.table("t").unwrap(), Vec::new());
+    let mut tx = store.begin(IsolationLevel::RepeatableRead);
+    tx.scan(&table, &[], &[0], |_, values| {
+        if let ValueRef::Int(key) = values[0] {
+            found.push(key);
+        }
+    })
+    .unwrap();
+    found.sort_unstable();
+    found
+}
+
+/// Inserts rows that do not compress, and commits.
+fn commit(store: &Store, number: i64) -> nacre_store::Result<CommitTs> {
+    let table = store.table("t").unwrap();
+    let mut tx = store.begin(IsolationLevel::Serializable);
+    for key in number * 100..number * 100 + 100 {
+        let noise = (key as u128 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+        let text = format!("{noise:032x}");
+        tx.insert(&table, &[ValueRef::Int(key), ValueRef::Bytes(text.as_bytes())])?;
+    }
+    tx.commit()
+}
+
+/// Leaves no byte free in a directory.
+fn fill(path: &std::path::Path) {
+    let mut file = std::fs::File::create(path).unwrap();
+    for bytes in [1 << 16, 1 << 12, 1] {
+        while std::io::Write::write_all(&mut file, &vec![0; bytes]).is_ok() {}
+    }
+}
+
+#[test]
+fn full_domain_rolls_back_commits_freezes_and_checkpoints() {
+    let Some(mount) = Mount::tmpfs("size=4m") else {
+        return;
+    };
+    let open = || {
+        Store::open(OpenOptions {
+            directory: Some(mount.path().join("db")),
+            redo: RedoOptions { segment_bytes: 128 << 10, ..Default::default() },
+            checkpoint_bytes: Some(0),
+            ..OpenOptions::default()
+        })
+        .unwrap()
+    };
+    let store = open();
+    store.create_table(schema("t", "")).unwrap();
+    let filler = mount.path().join("filler");
+    let mut expected: Vec<i64> = Vec::new();
+    let (mut number, mut failures) = (0, 0);
+    for round in 0..4 {
+        for _ in 0..20 {
+            number += 1;
+            match commit(&store, number) {
+                Ok(_) => expected.extend(number * 100..number * 100 + 100),
+                Err(error) => assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}"),
+            }
+        }
+        fill(&filler);
+        let error = store.checkpoint().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NoSpace, "round {round}: {error}");
+        assert_eq!(committed(&store), expected, "round {round}");
+        // The log has room for some more at most.
+        for _ in 0..60 {
+            number += 1;
+            match commit(&store, number) {
+                Ok(_) => expected.extend(number * 100..number * 100 + 100),
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
+                    failures += 1;
+                }
+            }
+        }
+        assert_eq!(committed(&store), expected, "round {round}");
+        std::fs::remove_file(&filler).unwrap();
+        commit(&store, number + 1).unwrap();
+        number += 1;
+        expected.extend(number * 100..number * 100 + 100);
+        if round % 2 == 1 {
+            store.checkpoint().unwrap();
+        }
+    }
+    assert!(failures > 40, "{failures}");
+    assert_eq!(committed(&store), expected);
+    drop(store);
+    let store = open();
+    assert_eq!(committed(&store), expected);
+    assert_eq!(store.notes(), [""; 0]);
 }

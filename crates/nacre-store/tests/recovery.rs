@@ -2,7 +2,7 @@
 //!
 //! | variable | default | meaning |
 //! |---|---|---|
-//! | `NACRE_TEST_ROUNDS` | 20 | kills of the transfer workload |
+//! | `NACRE_TEST_ROUNDS` | 20, 200 with `NACRE_TEST_FULL` | kills of the transfer workload |
 //! | `NACRE_TEST_CHILD` | | the database that this process, a child, is to work in |
 //! | `NACRE_TEST_FREEZES` | | whether it freezes and truncates all the time |
 
@@ -357,7 +357,9 @@ fn kill_rounds(freezes: bool) {
         }
         tx.commit().unwrap();
     }
-    let rounds = std::env::var("NACRE_TEST_ROUNDS").map_or(20, |text| text.parse().unwrap());
+    let usual = if std::env::var_os("NACRE_TEST_FULL").is_some() { 200 } else { 20 };
+    let rounds = std::env::var("NACRE_TEST_ROUNDS");
+    let rounds = rounds.map_or(usual, |text| text.parse().unwrap());
     let mut total = 0;
     for round in 0..rounds {
         // Each fifth child is killed while it opens the database or a little later.

@@ -30,6 +30,8 @@
 mod checkpoint;
 mod chunks;
 #[cfg(test)]
+pub(crate) mod crash_script;
+#[cfg(test)]
 mod crash_tests;
 mod forward;
 mod known;

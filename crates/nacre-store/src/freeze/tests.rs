@@ -17,7 +17,7 @@ use crate::{Error, RowId};
 use nacre_column::ColumnType;
 
 /// A key, a number and a string that may be null.
-pub(super) fn schema() -> TableSchema {
+pub(crate) fn schema() -> TableSchema {
     let column = |name: &str, column_type, is_nullable| ColumnDef {
         name: name.into(),
         column_type,
