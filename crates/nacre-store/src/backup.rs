@@ -98,7 +98,7 @@ impl Store {
                 return Err(refusal(directory, &"the database is being closed"));
             }
         }
-        writer.store()?;
+        writer.finish()?;
         report.hot_rows = writer.rows;
         // PERSIST: the log is durable before the manifest of the copy names it.
         log.flush()?;

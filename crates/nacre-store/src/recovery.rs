@@ -4,30 +4,34 @@
 //! rows were never committed stay holes. Nothing is written, so a crash meanwhile changes nothing,
 //! and memory is that of the rows and of the largest transaction.
 //!
-//! The log is read up to three times: for freezes that were about to be taken back, if one is not
-//! older than the last checkpoint; for the rows of that checkpoint, which come behind commits that
-//! change them; and for all later commits.
+//! 1. The rows of the last checkpoint come behind commits that change them. The log is read up to
+//!    the group that ends the checkpoint, and its rows are taken.
+//! 2. Then later commits are made again, from the first of them on: what was committed while the
+//!    checkpoint was written is read twice, the rest of the log once.
+//! 3. A freeze that is not older than the checkpoint may have been about to be taken back: the log
+//!    names one of its chunks later. Rows of such chunks are taken like others, and at the end
+//!    either they go or the load does.
 //!
 //! # Invariants
 //! 1. After it, tables hold what the commits in the log left, in their order, and no versions;
 //!    indexes have the entries of their hot rows.
-//! 2. Groups of transactions that defined something, of which the manifest has no record, were
-//!    never committed and are skipped. So are records of tables that were dropped since, of commits
-//!    up to the last checkpoint, and of hot chunks that were frozen; any other record that does not
-//!    fit what is there is an error, since a change would be lost.
+//! 2. Records of tables that were dropped since, of commits up to the last checkpoint, and of hot
+//!    chunks that were frozen are skipped; any other record that does not fit what is there is an
+//!    error, since a change would be lost.
 //! # Source
 //! [Muehlbauer16 4.3.1] physical redo records are replayed without reads. Differs: rows keep their
 //! places, so no index is needed to find them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::freeze::Frozen;
-use crate::id::{CommitTs, RowId, RowPlace};
+use crate::id::{CommitTs, Lsn, RowId, RowPlace};
 use crate::index::add_hot_rows;
 use crate::manifest::{FrozenRecord, TableId};
-use crate::redo::{RedoLog, RedoRecord};
+use crate::redo::{GroupRecords, RedoLog, RedoRecord};
 use crate::table::Table;
 use crate::value::ValueRef;
 
@@ -39,10 +43,9 @@ struct Recovery {
     frozen: Frozen,
     /// Commits that defined something of which the manifest knows.
     defined: BTreeSet<CommitTs>,
-    /// A commit of whose definitions the manifest does not know: its group does not count.
-    void: Option<CommitTs>,
-    /// The group at hand, and the checkpoint that it is a part of.
-    part: Option<(CommitTs, CommitTs)>,
+    withdrawn: Vec<FrozenRecord>,
+    /// Where the first commit after the checkpoint begins.
+    later: Option<Lsn>,
 }
 
 /// Makes the changes in `log` again; `next_table` is the id that the next table gets. Returns the
@@ -57,29 +60,25 @@ pub(crate) fn recover<'a>(
     (frozen, defined): (Frozen, BTreeSet<CommitTs>),
 ) -> Result<Vec<FrozenRecord>> {
     let tables = tables.map(|table| (table.id(), Arc::clone(table))).collect();
-    let mut recovery = Recovery { tables, next_table, frozen, defined, void: None, part: None };
-    let fail = |commit: CommitTs, reason: String| Error::RedoDamaged {
-        reasons: vec![format!("commit {}: {reason}", commit.0)],
-    };
-    let mut withdrawn = Vec::new();
-    if recovery.frozen.may_be_withdrawn() {
-        log.survey(&mut |commit, record| {
-            recovery.look_for_withdrawn(commit, record, &mut withdrawn);
-            Ok(())
-        })?;
-    }
+    let (withdrawn, later) = (Vec::new(), None);
+    let mut recovery = Recovery { tables, next_table, frozen, defined, withdrawn, later };
     if recovery.frozen.checkpoint > CommitTs::default() {
-        log.survey(&mut |commit, record| {
-            let applied = recovery.apply_checkpoint(commit, record);
-            applied.map_err(|reason| fail(commit, reason))
+        let mut end = Lsn(0);
+        log.visit(Lsn(0), &mut |group| {
+            end = group.end;
+            recovery.take_checkpoint(group)
         })?;
+        recovery.later.get_or_insert(end);
     }
-    log.replay(&mut |commit, record| {
-        let applied = recovery.apply_later(commit, record);
-        applied.map_err(|reason| fail(commit, reason))
-    })?;
+    log.visit(recovery.later.unwrap_or_default(), &mut |group| recovery.take_later(group))?;
+    log.release();
+    recovery.settle_freezes();
     recovery.tables.values().try_for_each(|table| add_hot_rows(table))?;
-    Ok(withdrawn)
+    Ok(recovery.withdrawn)
+}
+
+fn fail(commit: CommitTs, reason: &str) -> Error {
+    Error::RedoDamaged { reasons: vec![format!("commit {}: {reason}", commit.0)] }
 }
 
 /// Returns the table and the hot chunk that a change of a transaction names.
@@ -97,34 +96,55 @@ fn hot_chunk_of(record: RedoRecord<'_>) -> Option<(TableId, u64)> {
 }
 
 impl Recovery {
-    /// Notes which checkpoint a group belongs to, and returns it if the record is part of one.
-    fn checkpoint_of(&mut self, commit: CommitTs, record: RedoRecord<'_>) -> Option<CommitTs> {
-        if let RedoRecord::Checkpoint { as_of } = record {
-            self.part = Some((commit, as_of));
+    /// Takes the rows of the last checkpoint; breaks off behind its last group, which has none.
+    fn take_checkpoint(&mut self, mut group: GroupRecords<'_>) -> Result<ControlFlow<()>> {
+        let commit = group.commit;
+        let part_of = match group.next_record()? {
+            Some(RedoRecord::Checkpoint { as_of }) => Some(as_of),
+            _ => None,
+        };
+        if part_of.is_none() && commit > self.frozen.checkpoint {
+            self.later.get_or_insert(group.start);
         }
-        self.part.filter(|(group, _)| *group == commit).map(|(_, as_of)| as_of)
+        if part_of != Some(self.frozen.checkpoint) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        let mut is_last = true;
+        while let Some(record) = group.next_record()? {
+            is_last = false;
+            self.apply(record).map_err(|reason| fail(commit, &reason))?;
+        }
+        Ok(if is_last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
-    /// Whether a record is of a commit that happened.
-    fn counts(&mut self, commit: CommitTs, record: RedoRecord<'_>) -> bool {
-        if matches!(record, RedoRecord::Definitions) && !self.defined.contains(&commit) {
-            self.void = Some(commit);
+    /// Makes the changes of a commit again that are neither in a load nor in the last checkpoint.
+    fn take_later(&mut self, mut group: GroupRecords<'_>) -> Result<ControlFlow<()>> {
+        let commit = group.commit;
+        if commit <= self.frozen.checkpoint {
+            return Ok(ControlFlow::Continue(()));
         }
-        self.void != Some(commit)
+        while let Some(record) = group.next_record()? {
+            let is_void = match record {
+                // Its rows are those of a snapshot.
+                RedoRecord::Checkpoint { .. } => true,
+                // The manifest does not know what it defined: it did not happen.
+                RedoRecord::Definitions => !self.defined.contains(&commit),
+                _ => false,
+            };
+            if is_void {
+                break;
+            }
+            self.withdraw(commit, record);
+            self.apply(record).map_err(|reason| fail(commit, &reason))?;
+        }
+        Ok(ControlFlow::Continue(()))
     }
 
-    /// Takes out the freeze of a chunk that was changed by a commit that the load does not have.
-    fn look_for_withdrawn(
-        &mut self,
-        commit: CommitTs,
-        record: RedoRecord<'_>,
-        withdrawn: &mut Vec<FrozenRecord>,
-    ) {
-        let counts = self.counts(commit, record);
-        let is_part = self.checkpoint_of(commit, record).is_some();
+    /// Takes out the freeze of a chunk that is changed by a commit that the load does not have.
+    fn withdraw(&mut self, commit: CommitTs, record: RedoRecord<'_>) {
         let freeze = hot_chunk_of(record)
             .and_then(|(table, chunk)| self.frozen.freeze_of(table, chunk))
-            .filter(|freeze| counts && !is_part && commit > freeze.as_of);
+            .filter(|freeze| self.frozen.is_in_doubt(freeze) && commit > freeze.as_of);
         let Some(load) = freeze.map(|freeze| freeze.load.load) else {
             return;
         };
@@ -132,39 +152,23 @@ impl Recovery {
             if let Some(table) = self.tables.get(&record.load.table) {
                 table.remove_load(load);
             }
-            withdrawn.push(record);
+            self.withdrawn.push(record);
         }
     }
 
-    /// Takes the rows of the last checkpoint.
-    fn apply_checkpoint(
-        &mut self,
-        commit: CommitTs,
-        record: RedoRecord<'_>,
-    ) -> std::result::Result<(), String> {
-        match self.checkpoint_of(commit, record) {
-            Some(as_of) if as_of == self.frozen.checkpoint => self.apply(record),
-            _ => Ok(()),
+    /// Drops the rows of chunks whose freezes count after all.
+    fn settle_freezes(&self) {
+        for freeze in self.frozen.doubted() {
+            if let Some(table) = self.tables.get(&freeze.load.table) {
+                table.hot().remove(&freeze.chunks);
+            }
         }
-    }
-
-    /// Makes a change again that is neither in a load nor in the last checkpoint.
-    fn apply_later(
-        &mut self,
-        commit: CommitTs,
-        record: RedoRecord<'_>,
-    ) -> std::result::Result<(), String> {
-        let counts = self.counts(commit, record);
-        let is_part = self.checkpoint_of(commit, record).is_some();
-        if !counts || is_part || commit <= self.frozen.checkpoint {
-            return Ok(());
-        }
-        self.apply(record)
     }
 
     fn apply(&self, record: RedoRecord<'_>) -> std::result::Result<(), String> {
-        let chunk = hot_chunk_of(record);
-        if chunk.is_some_and(|(table, chunk)| self.frozen.is_frozen(table, chunk)) {
+        let freeze =
+            hot_chunk_of(record).and_then(|(table, chunk)| self.frozen.freeze_of(table, chunk));
+        if freeze.is_some_and(|freeze| !self.frozen.is_in_doubt(freeze)) {
             return Ok(());
         }
         match record {

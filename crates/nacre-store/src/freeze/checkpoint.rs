@@ -163,7 +163,7 @@ impl Store {
                 return Ok(false);
             }
         }
-        writer.store()?;
+        writer.finish()?;
         report.hot_rows += writer.rows;
         report.hot_bytes += writer.bytes;
         log.flush()?;
@@ -248,6 +248,13 @@ impl<S: FnMut(&RedoBuffer) -> Result<()>> HotWriter<S> {
         Ok(())
     }
 
+    /// Hands on what is gathered; a checkpoint ends with a group that says so and nothing else.
+    pub(crate) fn finish(&mut self) -> Result<()> {
+        self.store()?;
+        self.begin_record();
+        self.store()
+    }
+
     fn begin_record(&mut self) {
         if let Some(as_of) = self.checkpoint.filter(|_| self.group.is_empty()) {
             self.group.checkpoint(as_of);
@@ -262,7 +269,7 @@ impl<S: FnMut(&RedoBuffer) -> Result<()>> HotWriter<S> {
     }
 
     /// Hands on what is gathered.
-    pub(crate) fn store(&mut self) -> Result<()> {
+    fn store(&mut self) -> Result<()> {
         if self.group.is_empty() {
             return Ok(());
         }

@@ -54,14 +54,14 @@ impl Frozen {
         self.records.get(self.loads.get(&(table, chunk))?)
     }
 
-    pub(crate) fn is_frozen(&self, table: TableId, chunk: u64) -> bool {
-        self.loads.contains_key(&(table, chunk))
+    /// Whether a freeze may not count: checkpoints come when all others were taken back.
+    pub(crate) fn is_in_doubt(&self, freeze: &FrozenRecord) -> bool {
+        freeze.as_of >= self.checkpoint
     }
 
-    /// Whether there is a freeze that may not count: checkpoints come when all others were taken
-    /// back.
-    pub(crate) fn may_be_withdrawn(&self) -> bool {
-        self.records.values().any(|record| record.as_of >= self.checkpoint)
+    /// Returns the freezes that might not have counted, and do.
+    pub(crate) fn doubted(&self) -> impl Iterator<Item = &FrozenRecord> {
+        self.records.values().filter(|freeze| self.is_in_doubt(freeze))
     }
 
     /// Returns an id above those of all chunks of a table that were frozen.

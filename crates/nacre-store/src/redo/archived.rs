@@ -7,6 +7,8 @@
 //! # Layout
 //! Drawn in `docs/layout.md`, section "Archived segment".
 
+use std::ops::ControlFlow;
+
 use nacre_pmem::Domain;
 
 use super::group::Group;
@@ -43,10 +45,11 @@ pub(super) fn copy_piece(
     let (number, first) = (segment.number, segment.first);
     let (mut groups, mut at) = (Vec::new(), from);
     // It ends with the group that fills the piece.
-    visit_groups(segment, from, to.min(Lsn(from.0 + PIECE_BYTES as u64)), &mut |group, bytes| {
+    let to = to.min(Lsn(from.0 + PIECE_BYTES as u64));
+    let _ = visit_groups(segment, from, to, &mut |group, bytes| {
         groups.extend_from_slice(bytes);
         at = group.end();
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     })?;
     if at == from {
         let reason = format!("byte {} of the redo log is not in segment {number}", from.0);

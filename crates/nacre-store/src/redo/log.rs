@@ -24,6 +24,7 @@
 //! [Muehlbauer16 2.4] group commit. Differs: groups are checksummed and the log is replicated,
 //! because media faults are in scope.
 
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -32,7 +33,7 @@ use nacre_pmem::{Access, Domain};
 use super::archived::{Piece, copy_piece};
 use super::group::{GroupStart, group_bytes, pack, put_group};
 use super::record::{RedoBuffer, RedoRecord};
-use super::replay::replay;
+use super::replay::{GroupRecords, visit_records};
 use super::segment::{SEGMENT_HEADER_BYTES, Segment, State, remove_files};
 use crate::error::{Error, Result};
 use crate::id::{CommitTs, Lsn, Moment, now_micros};
@@ -311,19 +312,30 @@ impl RedoLog {
         Err(Error::RedoFailed { reason })
     }
 
-    /// Calls `look` with every record of the log in order, before [`RedoLog::replay`].
+    /// Calls `visit` with the groups from a position on, in order, until it breaks off. Done before
+    /// [`RedoLog::replay`] or [`RedoLog::release`].
     ///
     /// # Errors
-    /// [`Error::RedoDamaged`]; those of `look`.
-    pub fn survey(
+    /// [`Error::RedoDamaged`]; those of `visit`.
+    pub(crate) fn visit(
         &self,
-        look: &mut dyn FnMut(CommitTs, RedoRecord<'_>) -> Result<()>,
+        from: Lsn,
+        visit: &mut dyn FnMut(GroupRecords<'_>) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
         let writer = self.writer();
-        for segment in writer.sealed.iter().filter_map(|sealed| sealed.segment.as_ref()) {
-            replay(segment, look)?;
+        let sealed = writer.sealed.iter().filter(|sealed| sealed.end > from);
+        let segments = sealed.filter_map(|sealed| sealed.segment.as_ref());
+        for segment in segments.chain([&writer.last]) {
+            if visit_records(segment, from, visit)?.is_break() {
+                break;
+            }
         }
-        replay(&writer.last, look)
+        Ok(())
+    }
+
+    /// Unmaps the segments before the last.
+    pub(crate) fn release(&self) {
+        self.writer().sealed.iter_mut().for_each(|sealed| drop(sealed.segment.take()));
     }
 
     /// Calls `apply` with every record of the log in order. Done once, before the first append; a
@@ -335,12 +347,15 @@ impl RedoLog {
         &self,
         apply: &mut dyn FnMut(CommitTs, RedoRecord<'_>) -> Result<()>,
     ) -> Result<()> {
-        let mut writer = self.writer();
-        let Writer { sealed, last, .. } = &mut *writer;
-        for segment in sealed.iter_mut().filter_map(|sealed| sealed.segment.take()) {
-            replay(&segment, apply)?;
-        }
-        replay(last, apply)
+        self.visit(Lsn(0), &mut |mut group| {
+            let commit = group.commit;
+            while let Some(record) = group.next_record()? {
+                apply(commit, record)?;
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        self.release();
+        Ok(())
     }
 
     /// Calls `put` with the groups between two positions, up to [`PIECE_BYTES`] or one group at a

@@ -21,6 +21,7 @@ pub(crate) use archived::{Archived, ArchivedGroup, Piece, archived_header, write
 pub(crate) use group::{GROUP_HEADER_BYTES, GROUP_MAGIC, GroupStart, pack, put_group};
 pub use log::{RedoLog, RedoOptions};
 pub use record::{RedoBuffer, RedoProblem, RedoReader, RedoRecord};
+pub(crate) use replay::GroupRecords;
 pub(crate) use segment::segment_of;
 #[cfg(test)]
 pub(crate) use segment::{SEGMENT_HEADER_BYTES, SEGMENT_MAGIC, STATE_OFFSET};

@@ -4,40 +4,63 @@
 //! is noticed, and the group is taken from another member. Memory is that of the largest group,
 //! twice if it is compressed.
 
+use std::ops::ControlFlow;
+
 use nacre_pmem::MemberCondition;
 
 use super::group::{GROUP_HEADER_BYTES, Group, GroupProblem};
-use super::record::{RedoProblem, RedoReader, RedoRecord};
+use super::record::{RedoReader, RedoRecord};
 use super::segment::{Segment, lost};
 use super::survey::rest;
 use crate::error::{Error, Result};
 use crate::id::{CommitTs, Lsn};
 
-/// Calls `apply` with every record of a segment.
-pub(super) fn replay(
+/// A group whose records are read.
+pub(crate) struct GroupRecords<'a> {
+    pub(crate) commit: CommitTs,
+    /// Where it begins.
+    pub(crate) start: Lsn,
+    /// Where it ends.
+    pub(crate) end: Lsn,
+    segment: u64,
+    reader: RedoReader<'a>,
+}
+
+impl GroupRecords<'_> {
+    /// Returns the next record.
+    ///
+    /// # Errors
+    /// [`Error::RedoDamaged`].
+    pub(crate) fn next_record(&mut self) -> Result<Option<RedoRecord<'_>>> {
+        let (segment, start) = (self.segment, self.start);
+        self.reader.next_record().map_err(|problem| damaged(segment, start, &problem))
+    }
+}
+
+/// Calls `visit` with the groups of a segment from a position on, until it breaks off.
+pub(super) fn visit_records(
     segment: &Segment,
-    apply: &mut dyn FnMut(CommitTs, RedoRecord<'_>) -> Result<()>,
-) -> Result<()> {
-    let mut scratch = Vec::new();
-    visit_groups(segment, segment.first, segment.end, &mut |group, _| {
-        let at = |reason: &dyn std::fmt::Display| damaged(segment, group.start.lsn, reason);
-        let records = group.records(&mut scratch).map_err(|problem| at(&problem))?;
-        let mut reader = RedoReader::new(records);
-        let unreadable = |problem: RedoProblem| at(&problem);
-        while let Some(record) = reader.next_record().map_err(unreadable)? {
-            apply(group.start.commit, record)?;
-        }
-        Ok(())
+    from: Lsn,
+    visit: &mut dyn FnMut(GroupRecords<'_>) -> Result<ControlFlow<()>>,
+) -> Result<ControlFlow<()>> {
+    let (number, mut scratch) = (segment.number, Vec::new());
+    visit_groups(segment, from.max(segment.first), segment.end, &mut |group, _| {
+        let (commit, start) = (group.start.commit, group.start.lsn);
+        let records =
+            group.records(&mut scratch).map_err(|problem| damaged(number, start, &problem))?;
+        let (reader, end) = (RedoReader::new(records), group.end());
+        visit(GroupRecords { commit, start, end, segment: number, reader })
     })
 }
 
-/// Calls `visit` with each whole group of a segment between two positions, and with its bytes.
+/// Calls `visit` with each whole group of a segment between two positions, and with its bytes,
+/// until it breaks off.
 pub(super) fn visit_groups(
     segment: &Segment,
     from: Lsn,
     to: Lsn,
-    visit: &mut dyn FnMut(&Group<'_>, &[u8]) -> Result<()>,
-) -> Result<()> {
+    visit: &mut dyn FnMut(&Group<'_>, &[u8]) -> Result<ControlFlow<()>>,
+) -> Result<ControlFlow<()>> {
     let set = &segment.set;
     let (start, bytes) = (set.data_offset(), set.end_offset() - set.data_offset());
     let mut areas = Vec::new();
@@ -46,7 +69,7 @@ pub(super) fn visit_groups(
             areas.push(set.read_member(index, start, bytes)?);
         }
     }
-    let (mut copy, mut lsn) = (Vec::new(), from);
+    let (number, mut copy, mut lsn) = (segment.number, Vec::new(), from);
     while lsn < to {
         let mut problem = GroupProblem::Nothing;
         let is_copied = areas.iter().any(|area| {
@@ -54,17 +77,19 @@ pub(super) fn visit_groups(
             Group::parse(&copy, lsn).inspect_err(|found| problem = *found).is_ok()
         });
         if !is_copied {
-            return Err(damaged(segment, lsn, &problem));
+            return Err(damaged(number, lsn, &problem));
         }
-        let group = Group::parse(&copy, lsn).map_err(|problem| damaged(segment, lsn, &problem))?;
-        visit(&group, &copy)?;
+        let group = Group::parse(&copy, lsn).map_err(|problem| damaged(number, lsn, &problem))?;
+        if visit(&group, &copy)?.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
         lsn = group.end();
     }
-    Ok(())
+    Ok(ControlFlow::Continue(()))
 }
 
-fn damaged(segment: &Segment, lsn: Lsn, reason: &dyn std::fmt::Display) -> Error {
-    lost(segment.number, format!("group at byte {} of the log: {reason}", lsn.0))
+fn damaged(segment: u64, lsn: Lsn, reason: &dyn std::fmt::Display) -> Error {
+    lost(segment, format!("group at byte {} of the log: {reason}", lsn.0))
 }
 
 /// Copies as many bytes as the group at the front of `bytes` says that it has.
