@@ -1,5 +1,5 @@
-//! `ARCHIVE DATABASE TO 'directory'` and `ARCHIVE DATABASE OFF`: what is committed is also copied to
-//! a directory, or no more.
+//! `ARCHIVE DATABASE TO 'directory'` and `ARCHIVE DATABASE OFF`: what is committed is also copied
+//! to a directory, or no more.
 
 use std::path::PathBuf;
 

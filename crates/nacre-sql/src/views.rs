@@ -108,17 +108,7 @@ impl View {
 
     fn columns(self, store: &Store) -> Vec<ArrayRef> {
         match self {
-            View::Archive => {
-                let rows: Vec<ArchiveStatus> = store.archive_status().into_iter().collect();
-                let time = |row: &ArchiveStatus| (row.time > 0).then_some(row.time as i64);
-                vec![
-                    texts(rows.iter().map(|row| Some(row.directory.display().to_string()))),
-                    numbers(rows.iter().map(|row| row.archived.0)),
-                    numbers(rows.iter().map(|row| row.end.0)),
-                    Arc::new(TimestampMicrosecondArray::from_iter(rows.iter().map(time))),
-                    texts(rows.iter().map(|row| row.problem.as_deref())),
-                ]
-            }
+            View::Archive => archive_columns(store),
             View::Indexes => {
                 let rows = store.indexes();
                 vec![
@@ -179,6 +169,18 @@ impl View {
             }
         }
     }
+}
+
+fn archive_columns(store: &Store) -> Vec<ArrayRef> {
+    let rows: Vec<ArchiveStatus> = store.archive_status().into_iter().collect();
+    let time = |row: &ArchiveStatus| (row.time > 0).then_some(row.time as i64);
+    vec![
+        texts(rows.iter().map(|row| Some(row.directory.display().to_string()))),
+        numbers(rows.iter().map(|row| row.archived.0)),
+        numbers(rows.iter().map(|row| row.end.0)),
+        Arc::new(TimestampMicrosecondArray::from_iter(rows.iter().map(time))),
+        texts(rows.iter().map(|row| row.problem.as_deref())),
+    ]
 }
 
 fn names(formats: &[Format]) -> String {

@@ -84,7 +84,7 @@ pub enum Error {
     RedoFailed {
         reason: String,
     },
-    /// An archive or a backup is not what is needed, or the system refuses what is to be done there.
+    /// An archive or a backup is not what is needed, or the system refuses what is to be done.
     Archive {
         path: PathBuf,
         reason: String,

@@ -558,6 +558,13 @@ impl Replayed {
         self.loads.push((load.clone(), next_part));
     }
 
+    /// Notes where the database is archived, if the record says so.
+    fn note_archive(&mut self, record: &Record) {
+        if let Record::Archive { path } = record {
+            self.archive.clone_from(path);
+        }
+    }
+
     /// Drops a table.
     fn forget(&mut self, table: TableId) {
         self.tables.remove(&table);
@@ -649,8 +656,7 @@ fn replay(records: &[Record]) -> Result<Replayed> {
                 replayed.oldest_segment = Some(*oldest);
                 replayed.frozen.checkpoint = *as_of;
             }
-            Record::Archive { path } => replayed.archive = path.clone(),
-            Record::Moment(_) => {}
+            Record::Archive { .. } | Record::Moment(_) => replayed.note_archive(record),
             Record::PartsChanged { load, change } => {
                 change_parts(&mut replayed, positions.get(load), *load, change)?;
             }

@@ -15,9 +15,10 @@
 //! # Invariants
 //! 1. After it, tables hold what the commits in the log left, in their order, and no versions;
 //!    indexes have the entries of their hot rows.
-//! 2. Records of tables that were dropped since, of commits up to the last checkpoint, and of hot
-//!    chunks that were frozen are skipped; any other record that does not fit what is there is an
-//!    error, since a change would be lost.
+//! 2. Groups of transactions that defined something, of which the manifest has no record, were
+//!    never committed and are skipped. So are records of tables that were dropped since, of commits
+//!    up to the last checkpoint, and of hot chunks that were frozen; any other record that does not
+//!    fit what is there is an error, since a change would be lost.
 //! # Source
 //! [Muehlbauer16 4.3.1] physical redo records are replayed without reads. Differs: rows keep their
 //! places, so no index is needed to find them.

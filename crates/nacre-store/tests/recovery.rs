@@ -20,8 +20,8 @@ use std::time::{Duration, Instant};
 
 use nacre_column::ColumnType;
 use nacre_store::{
-    ColumnDef, CommitTs, ErrorKind, IsolationLevel, OpenOptions, RedoOptions, RowId, Store, Table,
-    TableSchema, Transaction, ValueRef,
+    ColumnDef, CommitTs, ErrorKind, IsolationLevel, OpenOptions, RedoOptions, RestoreOptions,
+    RestoreTarget, RowId, Store, Table, TableSchema, Transaction, ValueRef, restore,
 };
 use support::{load, open, rows};
 
@@ -356,6 +356,10 @@ fn kill_rounds(freezes: bool) {
             insert(&mut tx, &clients, id, 0);
         }
         tx.commit().unwrap();
+        if freezes {
+            store.set_archive(Some(&directory.path().join("archive"))).unwrap();
+            store.backup(&directory.path().join("backup")).unwrap();
+        }
     }
     let usual = if std::env::var_os("NACRE_TEST_FULL").is_some() { 200 } else { 20 };
     let rounds = std::env::var("NACRE_TEST_ROUNDS");
@@ -380,6 +384,26 @@ fn kill_rounds(freezes: bool) {
     }
     println!("{total} commits in {rounds} rounds, freezing: {freezes}");
     assert!(total > 0);
+    if freezes {
+        compare_with_archive(directory.path(), &reopen());
+    }
+}
+
+/// What was killed time and again while it was archived is restored as it is.
+fn compare_with_archive(directory: &Path, store: &Store) {
+    store.archive().unwrap();
+    let place = |name: &str| directory.join(name);
+    let (backup, archive, into) = (place("backup"), place("archive"), place("restored"));
+    restore(&RestoreOptions { backup, archive, target: RestoreTarget::Latest, into }).unwrap();
+    let restored = open(&place("restored"));
+    for table in ["accounts", "clients"] {
+        let sorted = |store| {
+            let mut found = contents(store, table);
+            found.sort_unstable();
+            found
+        };
+        assert_eq!(sorted(&restored), sorted(store), "{table}");
+    }
 }
 
 #[test]

@@ -98,7 +98,7 @@ impl Keeper {
 
 impl Store {
     /// Has the database archived to a directory, which is made if it is absent, until it is told
-    /// otherwise, or no more. What is there is copied by and by; [`Store::archive`] does it at once.
+    /// otherwise, or no more. What is there is copied by and by; [`Store::archive`] does it now.
     ///
     /// # Errors
     /// [`Error::Archive`] if the directory cannot be used; [`Error::ReadOnly`]; no space, I/O.

@@ -337,14 +337,8 @@ impl Record {
             Self::DefinitionsCommitted { commit, next_table } => {
                 [commit.0, *next_table].into_iter().for_each(|number| encoder.put_u64(number));
             }
-            Self::Moment(moment) => {
-                encoder.put_u64(moment.commit.0);
-                encoder.put_u64(moment.lsn.0);
-                encoder.put_u64(moment.time);
-            }
-            Self::Archive { path } => {
-                encoder.put_str(path);
-            }
+            Self::Moment(moment) => encode_moment(moment, encoder),
+            Self::Archive { path } => encoder.put_str(path),
         }
     }
 
@@ -438,6 +432,12 @@ impl Record {
             false => Self::TableDefined { table, schema, rules },
         }
     }
+}
+
+fn encode_moment(moment: &Moment, encoder: &mut Encoder) {
+    encoder.put_u64(moment.commit.0);
+    encoder.put_u64(moment.lsn.0);
+    encoder.put_u64(moment.time);
 }
 
 fn encode_load(load: &LoadRecord, encoder: &mut Encoder) {

@@ -226,8 +226,8 @@ pub(super) struct RestoreArguments {
     /// The directory that ARCHIVE DATABASE TO named.
     #[arg(long, value_name = "DIR")]
     pub(super) archive: PathBuf,
-    /// The moment: a time such as '2026-03-01 12:00:00' (UTC unless it says otherwise; commits up to
-    /// it are there), or a position of the redo log as in `nacre_archive` [default: the end].
+    /// The moment: a time such as '2026-03-01 12:00:00' (UTC unless it says otherwise; commits up
+    /// to it are there), or a position of the redo log as in `nacre_archive` [default: the end].
     #[arg(long, value_name = "TIME|LSN", value_parser = parse_target)]
     pub(super) to: Option<RestoreTarget>,
     /// The directory of the new database, absent or empty.
