@@ -4,9 +4,10 @@
 //! - `'\x00ff'::bytea` is two bytes.
 //! - `x::varchar(n)` and `x::char(n)` cut to n characters; the planner drops the length.
 //! - `'s'::regclass`, which only functions of sequences take, is the name.
-//! - The query of `x > ALL (query)` and of ANY and SOME has names of its own; the planner would take
-//!   a column of the outer query for one of the inner query that is called the same.
-//! - The column of `generate_series(1, 3) AS g` is called `g`, and without an alias like the function.
+//! - The query of `x > ALL (query)` and of ANY and SOME has names of its own; the planner would
+//!   take a column of the outer query for one of the inner query that is called the same.
+//! - The column of `generate_series(1, 3) AS g` is called `g`, and without an alias like the
+//!   function.
 //! - `SHOW TABLES` lists the user's tables.
 
 use std::ops::ControlFlow;
