@@ -199,6 +199,42 @@ fn database_comes_back_as_it_was_after_each_commit() {
     assert_eq!(latest, states.last().unwrap().1);
 }
 
+/// Its rows and what it defined lie in two places.
+#[test]
+fn transactions_that_define_tables_come_back_whole() {
+    let places = Places::new();
+    let (owner, table) = begun(&places);
+    let store = owner.for_session();
+    let mut states = Vec::new();
+    let mut note = || states.push((store.archive_status().unwrap().end, contents(&store)));
+    insert(&store, &table, [500]);
+    note();
+    let mut tx = store.begin(IsolationLevel::Serializable);
+    tx.define().unwrap();
+    let late = store.create_table(schema("late", "")).unwrap();
+    for (table, key) in [(&late, 1), (&table, 501)] {
+        tx.insert(table, &[ValueRef::Int(key), ValueRef::Bytes(b"both")]).unwrap();
+    }
+    tx.commit().unwrap();
+    note();
+    insert(&store, &late, [2]);
+    note();
+    store.archive().unwrap();
+    let mut tx = store.begin(IsolationLevel::Serializable);
+    tx.define().unwrap();
+    tx.insert(&table, &[ValueRef::Int(502), ValueRef::Bytes(b"gone")]).unwrap();
+    store.drop_table("late").unwrap();
+    tx.commit().unwrap();
+    note();
+    insert(&store, &table, [503]);
+    note();
+    store.archive().unwrap();
+    drop((late, table, store, owner));
+    for (lsn, state) in &states {
+        assert_eq!(&places.contents_at(RestoreTarget::Lsn(*lsn)), state, "{lsn:?}");
+    }
+}
+
 #[test]
 fn database_comes_back_as_it_was_at_a_time() {
     let places = Places::new();
