@@ -53,13 +53,16 @@ pub(super) fn visit_records(
     })
 }
 
+/// What is done with a group and its bytes, before the next one or instead of it.
+type Visit<'v> = &'v mut dyn FnMut(&Group<'_>, &[u8]) -> Result<ControlFlow<()>>;
+
 /// Calls `visit` with each whole group of a segment between two positions, and with its bytes,
 /// until it breaks off.
 pub(super) fn visit_groups(
     segment: &Segment,
     from: Lsn,
     to: Lsn,
-    visit: &mut dyn FnMut(&Group<'_>, &[u8]) -> Result<ControlFlow<()>>,
+    visit: Visit<'_>,
 ) -> Result<ControlFlow<()>> {
     let set = &segment.set;
     let (start, bytes) = (set.data_offset(), set.end_offset() - set.data_offset());
