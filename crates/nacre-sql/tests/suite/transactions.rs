@@ -306,7 +306,7 @@ fn archives_are_begun_shown_and_ended() {
         // A checkpoint archives what it truncates.
         db.ok("checkpoint");
         assert_eq!(db.rows(all).len(), 1);
-        assert_eq!(db.rows("select problem is null from nacre_archive"), ["true"]);
+        assert_eq!(db.rows("select problem is null from nacre_archive"), ["t"]);
         let error = db.error(&begin);
         assert!(error.message().contains("name an empty directory"), "{error}");
         db.ok("begin");
