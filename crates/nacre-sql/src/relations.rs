@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use datafusion::sql::sqlparser::ast::{ObjectName, Query, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{
+    JoinConstraint, JoinOperator, ObjectName, Query, Visit, Visitor,
+};
 use nacre_store::{Store, Table, TableRules};
 
 use crate::error::{Error, ErrorKind, Result};
@@ -158,4 +160,19 @@ pub(crate) fn depends(kind: &str, name: &str, detail: String) -> Error {
         .with_code("2BP01")
         .with_detail(detail)
         .with_hint("Use DROP ... CASCADE to drop the dependent objects too.")
+}
+
+/// Returns what a join pairs rows by; `None` for the kinds that have nothing of it.
+pub(crate) fn join_constraint(operator: &JoinOperator) -> Option<&JoinConstraint> {
+    match operator {
+        JoinOperator::Join(constraint)
+        | JoinOperator::Inner(constraint)
+        | JoinOperator::Left(constraint)
+        | JoinOperator::LeftOuter(constraint)
+        | JoinOperator::Right(constraint)
+        | JoinOperator::RightOuter(constraint)
+        | JoinOperator::FullOuter(constraint)
+        | JoinOperator::CrossJoin(constraint) => Some(constraint),
+        _ => None,
+    }
 }

@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use datafusion::sql::sqlparser::ast::{
     AlterColumnOperation, AlterTable, AlterTableOperation, ColumnDef as SqlColumn, ColumnOption,
-    ColumnOptionDef, DropBehavior, Expr, Ident, JoinConstraint, JoinOperator, ObjectName,
-    RenameTableNameKind, SelectItem, TableConstraint, TableFactor, TableWithJoins, Visit, VisitMut,
-    Visitor, VisitorMut,
+    ColumnOptionDef, DropBehavior, Expr, Ident, JoinConstraint, ObjectName, RenameTableNameKind,
+    SelectItem, TableConstraint, TableFactor, TableWithJoins, Visit, VisitMut, Visitor, VisitorMut,
 };
 use nacre_store::index::{IndexDef, IndexOrigin};
 use nacre_store::{
@@ -23,7 +22,7 @@ use crate::indexes;
 use crate::names::{fold, table_name};
 use crate::planner::Planner;
 use crate::relations::{
-    all_dependent_views, dependent_views, depends, require_free, table_to_change,
+    all_dependent_views, dependent_views, depends, join_constraint, require_free, table_to_change,
 };
 use crate::rules::{RulesBuilder, parse};
 use crate::transaction::Turn;
@@ -596,20 +595,6 @@ impl VisitorMut for Rename<'_> {
             _ => {}
         }
         ControlFlow::Continue(())
-    }
-}
-
-/// Returns what a join pairs rows by.
-fn join_constraint(operator: &JoinOperator) -> Option<&JoinConstraint> {
-    match operator {
-        JoinOperator::Join(constraint)
-        | JoinOperator::Inner(constraint)
-        | JoinOperator::Left(constraint)
-        | JoinOperator::LeftOuter(constraint)
-        | JoinOperator::Right(constraint)
-        | JoinOperator::RightOuter(constraint)
-        | JoinOperator::FullOuter(constraint) => Some(constraint),
-        _ => None,
     }
 }
 

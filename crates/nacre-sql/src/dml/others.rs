@@ -13,14 +13,15 @@ use datafusion::catalog::TableProvider;
 use datafusion::common::DataFusionError;
 use datafusion::datasource::MemTable;
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, JoinConstraint, JoinOperator, ObjectName, SelectItem,
-    SelectItemQualifiedWildcardKind, TableFactor, TableWithJoins, Value, WildcardAdditionalOptions,
+    Expr, Ident, JoinConstraint, ObjectName, SelectItem, SelectItemQualifiedWildcardKind,
+    TableFactor, TableWithJoins, Value, WildcardAdditionalOptions,
 };
 
 use super::cell::missing;
 use super::query::{output_named, quoted};
 use crate::error::{Error, Result};
 use crate::names::fold;
+use crate::relations::join_constraint;
 
 /// Names of these tables in [`crate::names::STATEMENT_SCHEMA`]; so many can be returned from.
 const TABLES: [&str; 8] =
@@ -74,16 +75,8 @@ impl Others {
 fn add_names(table: &TableWithJoins, names: &mut Vec<Ident>) -> Result<()> {
     add_name(&table.relation, names)?;
     for join in &table.joins {
-        let constraint = match &join.join_operator {
-            JoinOperator::Join(constraint)
-            | JoinOperator::Inner(constraint)
-            | JoinOperator::Left(constraint)
-            | JoinOperator::LeftOuter(constraint)
-            | JoinOperator::Right(constraint)
-            | JoinOperator::RightOuter(constraint)
-            | JoinOperator::FullOuter(constraint)
-            | JoinOperator::CrossJoin(constraint) => constraint,
-            _ => return Err(Error::not_supported("RETURNING with this kind of join")),
+        let Some(constraint) = join_constraint(&join.join_operator) else {
+            return Err(Error::not_supported("RETURNING with this kind of join"));
         };
         if matches!(constraint, JoinConstraint::Using(_) | JoinConstraint::Natural) {
             return Err(Error::not_supported("RETURNING with a join by USING or NATURAL")
