@@ -396,6 +396,9 @@ impl Fill for UnpackWidening<'_, '_> {
 }
 
 /// Calls the code for a width; without bits every key is `base`.
+///
+/// Flavours with wider registers than [`unpack_pairs`] wants are for callers to avoid, and not worth
+/// code for each width.
 #[inline(always)]
 fn unpack_narrow_group<S: Simd>(
     simd: S,
@@ -404,6 +407,12 @@ fn unpack_narrow_group<S: Simd>(
     base: u32,
     out: &mut [MaybeUninit<u32>; Groups128::ROWS],
 ) {
+    if const { S::BYTES > size_of::<[u32; PAIR_LANES]>() } && width > 0 {
+        for out in out.as_chunks_mut::<4>().0.as_chunks_mut::<32>().0 {
+            shift_narrow(bytes, width, base, out);
+        }
+        return;
+    }
     macro_rules! by_width {
         ($($width:literal)*) => {
             match width {
