@@ -93,7 +93,7 @@ async fn commit(transactions: &Transactions, turn: &mut Turn, chain: bool) -> Re
     if signals.is_failed() {
         return rollback(transactions, turn, chain);
     }
-    let transaction = turn.core()?.transaction.take();
+    let transaction = turn.core()?.take_transaction();
     end(transactions, turn, chain)?;
     if let Some(transaction) = transaction {
         // Making it durable may wait for a disk.

@@ -27,11 +27,13 @@ pub enum TransactionStatus {
 pub(super) struct Characteristics {
     pub(super) level: IsolationLevel,
     pub(super) is_read_only: bool,
+    /// Whether COMMIT returns only when the changes are durable.
+    pub(super) is_synchronous: bool,
 }
 
 impl Default for Characteristics {
     fn default() -> Self {
-        Self { level: IsolationLevel::Serializable, is_read_only: false }
+        Self { level: IsolationLevel::Serializable, is_read_only: false, is_synchronous: true }
     }
 }
 

@@ -24,6 +24,8 @@ enum Setting {
     ReadOnly,
     DefaultIsolation,
     DefaultReadOnly,
+    /// Of the session and of the transaction at once.
+    SynchronousCommit,
 }
 
 impl Setting {
@@ -33,6 +35,7 @@ impl Setting {
             "transaction_read_only" => Self::ReadOnly,
             "default_transaction_isolation" => Self::DefaultIsolation,
             "default_transaction_read_only" => Self::DefaultReadOnly,
+            "synchronous_commit" => Self::SynchronousCommit,
             _ => return None,
         })
     }
@@ -62,7 +65,7 @@ pub(crate) fn set(transactions: &Transactions, turn: &mut Turn, set: &Set) -> Re
             if setting.is_default() && is_local {
                 return Err(Error::not_supported(format_args!("SET LOCAL {variable}")));
             }
-            assign(transactions, turn, setting, variable, values).map(Some)
+            assign(transactions, turn, setting, variable, values, is_local).map(Some)
         }
         _ => Ok(None),
     }
@@ -102,6 +105,7 @@ fn assign(
     setting: Setting,
     variable: &ObjectName,
     values: &[Expr],
+    is_local: bool,
 ) -> Result<Tag> {
     let text = match values {
         [Expr::Value(value)] => match &value.value {
@@ -117,29 +121,13 @@ fn assign(
         true => transactions.defaults(),
         false => turn.core()?.characteristics,
     };
-    let is_known = match setting {
-        Setting::Isolation | Setting::DefaultIsolation => match level_named(&text) {
-            Some(level) => {
-                characteristics.level = level;
-                true
-            }
-            None => false,
-        },
-        Setting::ReadOnly | Setting::DefaultReadOnly => match text.as_str() {
-            "on" | "true" | "yes" | "1" => {
-                characteristics.is_read_only = true;
-                true
-            }
-            "off" | "false" | "no" | "0" => {
-                characteristics.is_read_only = false;
-                true
-            }
-            _ => false,
-        },
-    };
+    let is_known = characteristics.assign(setting, &text);
     if !is_known {
         let message = format!("invalid value for parameter \"{variable}\": \"{text}\"");
         return Err(Error::invalid_parameter(message));
+    }
+    if setting == Setting::SynchronousCommit && !is_local {
+        transactions.set_defaults(|to| to.is_synchronous = characteristics.is_synchronous);
     }
     match (setting.is_default(), turn.is_in_block()) {
         (true, _) => transactions.set_defaults(|to| *to = characteristics),
@@ -148,6 +136,39 @@ fn assign(
         (false, false) => {}
     }
     Ok(("SET".into(), None))
+}
+
+impl Characteristics {
+    /// Gives `setting` the value that `text` names; false if it names none.
+    fn assign(&mut self, setting: Setting, text: &str) -> bool {
+        match setting {
+            Setting::Isolation | Setting::DefaultIsolation => match level_named(text) {
+                Some(level) => self.level = level,
+                None => return false,
+            },
+            Setting::ReadOnly | Setting::DefaultReadOnly => match flag_named(text) {
+                Some(is_read_only) => self.is_read_only = is_read_only,
+                None => return false,
+            },
+            Setting::SynchronousCommit => match text {
+                // Levels of waiting for secondaries; there are none.
+                "local" | "remote_write" | "remote_apply" => self.is_synchronous = true,
+                _ => match flag_named(text) {
+                    Some(is_synchronous) => self.is_synchronous = is_synchronous,
+                    None => return false,
+                },
+            },
+        }
+        true
+    }
+}
+
+fn flag_named(text: &str) -> Option<bool> {
+    match text {
+        "on" | "true" | "yes" | "1" => Some(true),
+        "off" | "false" | "no" | "0" => Some(false),
+        _ => None,
+    }
 }
 
 /// Answers `SHOW transaction_isolation` and its kin; `None` if it is another SHOW.
@@ -168,10 +189,11 @@ pub(crate) fn show(
         true => transactions.defaults(),
         false => turn.core()?.characteristics,
     };
+    let on_or_off = |flag| if flag { "on" } else { "off" };
     let value = match setting {
         Setting::Isolation | Setting::DefaultIsolation => level_name(characteristics.level),
-        _ if characteristics.is_read_only => "on",
-        _ => "off",
+        Setting::ReadOnly | Setting::DefaultReadOnly => on_or_off(characteristics.is_read_only),
+        Setting::SynchronousCommit => on_or_off(characteristics.is_synchronous),
     };
     let field = Field::new(name, DataType::Utf8View, false);
     let schema: SchemaRef = Arc::new(Schema::new(vec![field]));

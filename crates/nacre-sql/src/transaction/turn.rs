@@ -51,6 +51,13 @@ impl Core {
         let (store, level) = (&self.store, self.characteristics.level);
         self.transaction.get_or_insert_with(|| store.begin(level))
     }
+
+    /// Takes the transaction to commit it, if one was begun.
+    pub(super) fn take_transaction(&mut self) -> Option<Transaction> {
+        let mut transaction = self.transaction.take()?;
+        transaction.set_synchronous_commit(self.characteristics.is_synchronous);
+        Some(transaction)
+    }
 }
 
 impl Hold {
@@ -72,7 +79,7 @@ impl Hold {
     /// Those of committing; it is rolled back then.
     pub(crate) fn commit_own(&mut self) -> Result<()> {
         let Access::Own(core) = &mut self.0 else { return Ok(()) };
-        match core.transaction.take() {
+        match core.take_transaction() {
             Some(transaction) => transaction.commit().map(drop).map_err(from_store),
             None => Ok(()),
         }
