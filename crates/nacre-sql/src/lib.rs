@@ -32,6 +32,7 @@ mod from_store;
 mod indexes;
 mod maintain;
 mod names;
+mod on_demand;
 mod own_syntax;
 mod planner;
 mod prepared;

@@ -33,6 +33,7 @@ use crate::dml::Answer;
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
 use crate::names::{CATALOG, SCHEMA};
+use crate::on_demand::BuildOnDemand;
 use crate::planner::Planner;
 use crate::prepared::{Command, PreparedStatements, Statement};
 use crate::replicas::{alter_replicas, parse_alter};
@@ -44,6 +45,11 @@ use crate::transaction::{TransactionStatus, Transactions, Turn, control, tie};
 use crate::upkeep::Upkeep;
 use crate::user_views::{create_view, drop_views};
 use crate::{ddl, dml, indexes, transaction};
+
+/// Estimated bytes and rows up to which the smaller side of a join becomes one table for all
+/// threads.
+const JOIN_TABLE_BYTES_MAX: usize = 64 << 20;
+const JOIN_TABLE_ROWS_MAX: usize = 1 << 20;
 
 /// How to open a database.
 #[derive(Clone, Debug, Default)]
@@ -130,6 +136,10 @@ impl Database {
         // 1.005 is a decimal and not the float next to it.
         options.sql_parser.parse_float_as_decimal = true;
         options.sql_parser.collect_spans = true;
+        // Threads share memory, and the larger side of a join is scanned where it lies: cutting it
+        // by hash so that each thread has a table of its own costs more than one table for all.
+        options.optimizer.hash_join_single_partition_threshold = JOIN_TABLE_BYTES_MAX;
+        options.optimizer.hash_join_single_partition_threshold_rows = JOIN_TABLE_ROWS_MAX;
         let runtime = RuntimeEnvBuilder::new().build_arc().unwrap_or_default();
         let mut state = SessionStateBuilder::new()
             .with_config(config)
@@ -141,6 +151,7 @@ impl Database {
                 Arc::new(DecimalsMeetFloats),
                 Arc::new(TypeCoercion::new()),
             ])
+            .with_physical_optimizer_rule(Arc::new(BuildOnDemand))
             .build();
         let store = self.store.for_session();
         for function in functions(&store) {

@@ -397,8 +397,8 @@ impl Fill for UnpackWidening<'_, '_> {
 
 /// Calls the code for a width; without bits every key is `base`.
 ///
-/// Flavours with wider registers than [`unpack_pairs`] wants are for callers to avoid, and not worth
-/// code for each width.
+/// Flavours with wider registers than [`unpack_pairs`] wants are for callers to avoid, and not
+/// worth code for each width.
 #[inline(always)]
 fn unpack_narrow_group<S: Simd>(
     simd: S,

@@ -3,11 +3,14 @@
 //! For each vector of a morsel: evaluate the filters ([`super::filter`]) until no row is left; if
 //! some are, decode the columns that are asked for and keep those rows. Rows of sparse vectors are
 //! gathered until a batch is full.
+//!
+//! A stream lets others run before each morsel: what it wakes, such as the partitions that wait for
+//! the same join table, is next on this thread and can be taken by no other while it works.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use datafusion::arrow::compute::kernels::coalesce::BatchCoalescer;
@@ -45,6 +48,8 @@ pub(super) struct ScanStream {
     coalescer: BatchCoalescer,
     rows_left: usize,
     is_finished: bool,
+    /// Whether others ran since the last morsel.
+    has_yielded: bool,
     metrics: BaselineMetrics,
     rows_read: Count,
 }
@@ -78,21 +83,22 @@ impl ScanStream {
             open: None,
             rows_left: limit.unwrap_or(usize::MAX),
             is_finished: false,
+            has_yielded: false,
             metrics: BaselineMetrics::new(metrics, partition),
             rows_read: MetricBuilder::new(metrics).counter("rows_read", partition),
         }
     }
 
-    /// Returns the next batch, `None` at the end.
-    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+    /// Returns the next batch, `None` at the end; `Pending` where others should run.
+    fn next_batch(&mut self) -> Poll<Option<Result<RecordBatch>>> {
         while self.rows_left > 0 {
             if let Some(batch) = self.coalescer.next_completed_batch() {
-                return Ok(Some(self.take_limited(batch)));
+                return Poll::Ready(Some(Ok(self.take_limited(batch))));
             }
             if self.is_finished {
                 break;
             }
-            let Some(mut open) = self.next_vector() else {
+            let Some(mut open) = ready!(self.next_vector()) else {
                 self.coalescer.finish_buffered_batch()?;
                 self.is_finished = true;
                 continue;
@@ -101,10 +107,10 @@ impl ScanStream {
             let direct = self.read_vector(&mut open)?;
             self.open = Some(open);
             if let Some(batch) = direct {
-                return Ok(Some(self.take_limited(batch)));
+                return Poll::Ready(Some(Ok(self.take_limited(batch))));
             }
         }
-        Ok(None)
+        Poll::Ready(None)
     }
 
     fn take_limited(&mut self, batch: RecordBatch) -> RecordBatch {
@@ -114,17 +120,24 @@ impl ScanStream {
     }
 
     /// Goes on to the next vector, of the morsel at hand or the next one.
-    fn next_vector(&mut self) -> Option<Vectors> {
+    fn next_vector(&mut self) -> Poll<Option<Vectors>> {
         loop {
             let mut open = match self.open.take() {
                 Some(open) => open,
+                None if self.morsels.len() > 1 && !self.has_yielded => {
+                    self.has_yielded = true;
+                    return Poll::Pending;
+                }
                 None => {
-                    let morsel = self.morsels.pop_front()?;
+                    let Some(morsel) = self.morsels.pop_front() else {
+                        return Poll::Ready(None);
+                    };
+                    self.has_yielded = false;
                     self.open_morsel(morsel)
                 }
             };
             if open.advance(self.vector_rows) {
-                return Some(open);
+                return Poll::Ready(Some(open));
             }
         }
     }
@@ -167,14 +180,16 @@ impl ScanStream {
 impl Stream for ScanStream {
     type Item = Result<RecordBatch>;
 
-    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let timer = self.metrics.elapsed_compute().clone();
         let _timer = timer.timer();
-        let next = self.next_batch().transpose();
-        if matches!(next, None | Some(Err(_))) {
-            self.rows_left = 0;
+        let next = self.next_batch();
+        match next {
+            Poll::Pending => context.waker().wake_by_ref(),
+            Poll::Ready(None | Some(Err(_))) => self.rows_left = 0,
+            Poll::Ready(Some(Ok(_))) => {}
         }
-        self.metrics.record_poll(Poll::Ready(next))
+        self.metrics.record_poll(next)
     }
 }
 

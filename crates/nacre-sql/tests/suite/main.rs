@@ -8,6 +8,7 @@ mod definitions;
 mod depth;
 mod faults;
 mod interleavings;
+mod joins;
 mod loading;
 mod pruning;
 mod short;
