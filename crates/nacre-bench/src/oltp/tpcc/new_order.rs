@@ -125,5 +125,5 @@ fn take_from_stock<W: Work>(
 
 /// Whether a text has the word that tells original goods.
 fn is_original(data: &[u8]) -> bool {
-    data.windows(8).any(|window| window == b"ORIGINAL")
+    memchr::memchr_iter(b'O', data).any(|at| data[at..].starts_with(b"ORIGINAL"))
 }
