@@ -57,6 +57,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 mod append;
+mod clock;
 mod directory;
 mod domain;
 mod durability;
@@ -85,6 +86,7 @@ mod sysfs;
 pub mod transaction_log;
 
 pub use append::PoolAppender;
+pub use clock::coarse_time;
 pub use domain::{Access, Domain};
 pub use durability::Durability;
 pub use error::{Error, ErrorKind, Result};

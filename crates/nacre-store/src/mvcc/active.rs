@@ -21,7 +21,9 @@ use std::cell::Cell;
 use std::cmp::Reverse;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use nacre_pmem::coarse_time;
 
 use crate::id::{CommitTs, TX_ID_FIRST, TxId};
 use crate::mvcc::{IsolationLevel, Snapshot};
@@ -59,7 +61,7 @@ struct Slot {
     level: AtomicU8,
     /// The stamp that its last transaction left to the next one, or [`NO_STAMP`].
     stamp: AtomicU32,
-    /// Nanoseconds from the making of the list to the transaction's begin.
+    /// [`coarse_time`] of the transaction's begin, in nanoseconds.
     began: AtomicU64,
 }
 
@@ -72,24 +74,17 @@ pub(super) struct ActiveInfo {
 }
 
 /// The active transactions.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Active {
     segments: [OnceLock<Box<[Slot]>>; SEGMENTS],
     /// Slots from here on were never taken.
     used: AtomicUsize,
-    made: Instant,
-}
-
-impl Default for Active {
-    fn default() -> Self {
-        Self { segments: Default::default(), used: AtomicUsize::new(0), made: Instant::now() }
-    }
 }
 
 impl Active {
     /// Takes a slot for a transaction that begins, and returns its number and what it sees.
     pub(super) fn begin(&self, level: IsolationLevel, clock: &AtomicU64) -> (usize, Snapshot) {
-        let began = self.made.elapsed().as_nanos() as u64;
+        let began = coarse_time().as_nanos() as u64;
         // ORDERING: the first guess; `settle` reads it again.
         let (number, slot) = self.take(clock.load(Ordering::Relaxed));
         // ORDERING: whoever had the slot before stored it before giving the slot back.
@@ -163,7 +158,7 @@ impl Active {
 
     /// Lists the active transactions, the oldest snapshot first.
     pub(super) fn list(&self) -> Vec<ActiveInfo> {
-        let now = self.made.elapsed().as_nanos() as u64;
+        let now = coarse_time().as_nanos() as u64;
         let info = |(_, slot): (usize, &Slot)| {
             let start = slot.start.load(Ordering::SeqCst);
             // ORDERING: values of a slot that changes hands meanwhile may not belong together.
