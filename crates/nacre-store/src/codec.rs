@@ -15,6 +15,7 @@ pub(crate) struct Encoder {
 }
 
 impl Encoder {
+    #[inline]
     pub(crate) fn put_u8(&mut self, value: u8) {
         self.bytes.push(value);
     }
@@ -28,17 +29,28 @@ impl Encoder {
         self.bytes.extend_from_slice(&value.to_le_bytes());
     }
 
+    #[inline]
     pub(crate) fn put_u32(&mut self, value: u32) {
         self.bytes.extend_from_slice(&value.to_le_bytes());
     }
 
+    #[inline]
     pub(crate) fn put_u64(&mut self, value: u64) {
         self.bytes.extend_from_slice(&value.to_le_bytes());
     }
 
     /// Appends raw bytes without a length.
+    #[inline]
     pub(crate) fn put_raw(&mut self, value: &[u8]) {
         self.bytes.extend_from_slice(value);
+    }
+
+    /// Appends the first `count` of some bytes; they are few, and copying all is what costs least.
+    #[inline]
+    pub(crate) fn put_first_of<const N: usize>(&mut self, bytes: [u8; N], count: usize) {
+        let end = self.bytes.len() + count;
+        self.bytes.extend_from_slice(&bytes);
+        self.bytes.truncate(end);
     }
 
     /// Appends 7 bits a byte, the low ones first; the high bit says that more follow.

@@ -143,7 +143,7 @@ impl RedoBuffer {
                 // One bit more for the sign; zero takes no byte.
                 let count = if value == 0 { 0 } else { (65 - unused as usize).div_ceil(8).min(8) };
                 self.encoder.put_u8(INT + count as u8);
-                self.encoder.put_raw(&value.to_le_bytes()[..count]);
+                self.encoder.put_first_of(value.to_le_bytes(), count);
             }
             ValueRef::Int128(value) => {
                 let unused = value.unsigned_abs().leading_zeros().min(127);
