@@ -72,12 +72,17 @@ impl KeyColumns {
     }
 }
 
-/// Returns the first byte string after all that begin with `prefix`, if there is any.
-pub(crate) fn end_of_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
-    let last = prefix.iter().rposition(|&byte| byte != u8::MAX)?;
-    let mut end = prefix[..=last].to_vec();
-    end[last] += 1;
-    Some(end)
+/// Makes of `prefix` the first byte string after all that begin with it; `false` if there is none.
+pub(crate) fn make_end_of_prefix(prefix: &mut Vec<u8>) -> bool {
+    let last = prefix.iter().rposition(|&byte| byte != u8::MAX);
+    prefix.truncate(last.map_or(0, |last| last + 1));
+    match prefix.last_mut() {
+        Some(byte) => {
+            *byte += 1;
+            true
+        }
+        None => false,
+    }
 }
 
 /// The primary keys of the rows of one chunk, in row order. Their columns are never null.
@@ -140,6 +145,7 @@ fn fixed_bytes(column_type: ColumnType) -> usize {
     }
 }
 
+#[inline]
 fn push_value(value: ValueRef<'_>, column_type: ColumnType, out: &mut Vec<u8>) {
     match value {
         ValueRef::Null => {}
@@ -153,6 +159,7 @@ fn push_value(value: ValueRef<'_>, column_type: ColumnType, out: &mut Vec<u8>) {
     }
 }
 
+#[inline]
 fn push_int(value: i64, column_type: ColumnType, out: &mut Vec<u8>) {
     let ordered = (value ^ i64::MIN).to_be_bytes();
     match column_type.plain_bytes() {
@@ -171,12 +178,13 @@ pub(crate) fn ordered_bits(value: f64) -> u64 {
 }
 
 fn push_bytes(value: &[u8], out: &mut Vec<u8>) {
-    for &byte in value {
-        out.push(byte);
-        if byte == 0 {
-            out.push(0xff);
-        }
+    let mut rest = value;
+    while let Some(zero) = rest.iter().position(|&byte| byte == 0) {
+        out.extend_from_slice(&rest[..=zero]);
+        out.push(0xff);
+        rest = &rest[zero + 1..];
     }
+    out.extend_from_slice(rest);
     out.extend_from_slice(&[0, 0]);
 }
 
@@ -258,17 +266,22 @@ mod tests {
         assert!(keys.is_sorted_by(|a, b| a < b), "{keys:?}");
         let mut prefix = Vec::new();
         columns.encode([text], &mut prefix);
-        let end = end_of_prefix(&prefix).unwrap();
+        let mut end = prefix.clone();
+        assert!(make_end_of_prefix(&mut end));
         assert!(keys[..2].iter().all(|key| *key >= prefix && *key < end) && keys[2] >= end);
         assert!(columns.columns().eq([1, 0]) && columns.contains(0) && !columns.contains(2));
     }
 
     #[test]
     fn end_of_a_prefix_is_past_all_its_keys() {
-        assert_eq!(end_of_prefix(b"a"), Some(b"b".to_vec()));
-        assert_eq!(end_of_prefix(b"a\xff\xff"), Some(b"b".to_vec()));
-        assert_eq!(end_of_prefix(b"\xff"), None);
-        assert_eq!(end_of_prefix(b""), None);
+        let end = |prefix: &[u8]| {
+            let mut end = prefix.to_vec();
+            make_end_of_prefix(&mut end).then_some(end)
+        };
+        assert_eq!(end(b"a"), Some(b"b".to_vec()));
+        assert_eq!(end(b"a\xff\xff"), Some(b"b".to_vec()));
+        assert_eq!(end(b"\xff"), None);
+        assert_eq!(end(b""), None);
     }
 
     #[test]

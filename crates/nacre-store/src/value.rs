@@ -38,8 +38,9 @@ pub(crate) fn slots<'a, T: Copy, const N: usize>(
 }
 
 /// A value that lies elsewhere. Variants match [`Physical`].
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum ValueRef<'a> {
+    #[default]
     Null,
     /// Booleans as 0 and 1, decimals unscaled, dates and timestamps as they are stored.
     Int(i64),
@@ -164,6 +165,14 @@ impl<'a> ValueRef<'a> {
     /// If the table has no such column.
     #[inline]
     pub fn fit(self, schema: &TableSchema, column: usize) -> Result<ValueRef<'a>> {
+        match self {
+            // Most values are such.
+            Self::Int(value) if is_whole(value, schema.columns[column].column_type) => Ok(self),
+            _ => self.fit_any(schema, column),
+        }
+    }
+
+    fn fit_any(self, schema: &TableSchema, column: usize) -> Result<ValueRef<'a>> {
         let definition = &schema.columns[column];
         let problem = match self {
             Self::Null if definition.is_nullable => return Ok(self),
@@ -259,6 +268,12 @@ const POWERS_OF_TEN: [u64; 19] = {
     }
     powers
 };
+
+/// Whether a number fits a type that is stored as whole numbers of at most 64 bits.
+#[inline]
+fn is_whole(value: i64, column_type: ColumnType) -> bool {
+    column_type.physical() == Physical::Int64 && is_in_range(value, column_type)
+}
 
 /// Whether a number is in the range of a type of 64 bits or less; as [`check_int`], in a few
 /// instructions, since every number of every row that is written comes by.

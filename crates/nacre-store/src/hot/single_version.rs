@@ -16,8 +16,8 @@ use crate::hot::HotRows;
 use crate::hot::column::Image;
 use crate::id::{CommitTs, RowId, RowPlace};
 use crate::index::{
-    Direction, Reader, TableIndex, ValueBounds, add_entries, check_rows, insert_entries, keys_in,
-    remove_entries,
+    Direction, Reader, SearchRoom, TableIndex, ValueBounds, add_entries, check_rows,
+    insert_entries, keys_in, remove_entries,
 };
 use crate::mvcc::{NOBODY, Snapshot};
 use crate::table::Table;
@@ -31,7 +31,7 @@ const EVERYTHING: Snapshot = Snapshot { start: CommitTs(u64::MAX), tx: NOBODY };
 pub struct SingleVersion {
     tables: Vec<Arc<Table>>,
     undo: Vec<Undo>,
-    key: Vec<u8>,
+    room: SearchRoom,
 }
 
 /// How to take a change back.
@@ -63,11 +63,11 @@ impl SingleVersion {
         }
         let fitted = &*fitted;
         let indexes = table.table_indexes().hold();
-        self.key.clear();
+        self.room.key.clear();
         let row = insert_entries(
             &indexes,
             fitted,
-            &mut self.key,
+            &mut self.room.key,
             &|index, rows| check_rows(table, index, fitted, rows, EVERYTHING),
             &mut || table.hot().insert(fitted, None, |chunk, row| RowId::hot(chunk.id(), row)),
         )?;
@@ -146,7 +146,7 @@ impl SingleVersion {
             *slot = value.fit(table.definition(), column)?;
         }
         let reader = Reader { table, index, snapshot: EVERYTHING, columns };
-        reader.point(fitted, &mut self.key, &mut |row, values| {
+        reader.point(fitted, &mut self.room.key, &mut |row, values| {
             on_row(row, values);
             ControlFlow::Continue(())
         })
@@ -166,7 +166,7 @@ impl SingleVersion {
         mut on_row: impl FnMut(RowId, &[ValueRef<'_>]) -> ControlFlow<()>,
     ) -> Result<()> {
         let reader = Reader { table, index, snapshot: EVERYTHING, columns };
-        reader.range(bounds, direction, &mut on_row)
+        reader.range(bounds, direction, &mut self.room, &mut on_row)
     }
 
     /// Keeps all changes.

@@ -16,11 +16,11 @@ use nacre_column::{ColumnBuffer, CompareOp, Constant, Flavour, Restriction, kern
 use nacre_pmem::structure::KeyBounds;
 
 use super::searched::SearchedLoad;
-use super::{TableIndex, remove_entries};
+use super::{TableIndex, ValueBounds, remove_entries};
 use crate::chunk::Chunk;
 use crate::error::{Error, Result};
 use crate::id::{CommitTs, RowId};
-use crate::key::{KeyColumns, end_of_prefix};
+use crate::key::{KeyColumns, make_end_of_prefix};
 use crate::manifest::LoadId;
 use crate::mvcc::{NOBODY, Snapshot};
 use crate::stored_load::StoredLoad;
@@ -36,13 +36,56 @@ pub(crate) struct KeySearch {
     lower: Bound<Vec<u8>>,
     upper: Bound<Vec<u8>>,
     restrictions: Vec<(usize, Restriction)>,
-    is_empty: bool,
+}
+
+/// Writes the ends of a range of keys, in the bytes of keys, and returns them; `None` if no key can
+/// be in between. A bound of fewer values than the key has columns stands for all keys that begin
+/// with it.
+pub(crate) fn key_bounds<'a>(
+    columns: &KeyColumns,
+    (lower, upper): ValueBounds<'_>,
+    (low, high): (&'a mut Vec<u8>, &'a mut Vec<u8>),
+) -> Option<KeyBounds<'a>> {
+    let encode = |key: &[ValueRef<'_>], out: &mut Vec<u8>| {
+        out.clear();
+        columns.encode(key.iter().copied(), out);
+    };
+    let low = match lower {
+        Bound::Unbounded => Bound::Unbounded,
+        Bound::Included(key) => {
+            encode(key, low);
+            Bound::Included(low.as_slice())
+        }
+        Bound::Excluded(key) => {
+            encode(key, low);
+            Bound::Included(make_end_of_prefix(low).then_some(low.as_slice())?)
+        }
+    };
+    let high = match upper {
+        Bound::Unbounded => Bound::Unbounded,
+        Bound::Included(key) => {
+            encode(key, high);
+            match make_end_of_prefix(high) {
+                true => Bound::Excluded(high.as_slice()),
+                false => Bound::Unbounded,
+            }
+        }
+        Bound::Excluded(key) => {
+            encode(key, high);
+            Bound::Excluded(high.as_slice())
+        }
+    };
+    Some((low, high))
 }
 
 impl KeySearch {
     /// Searches all keys that begin with the values of `key`, which fit their columns.
     pub(crate) fn point(columns: &KeyColumns, key: &[ValueRef<'_>]) -> Self {
-        let range = Self::range(columns, Bound::Included(key), Bound::Included(key));
+        let values = (Bound::Included(key), Bound::Included(key));
+        let (mut low, mut high) = (Vec::new(), Vec::new());
+        let bounds = key_bounds(columns, values, (&mut low, &mut high));
+        let range =
+            Self::range(columns, values, bounds.unwrap_or((Bound::Unbounded, Bound::Unbounded)));
         let equal = |(column, value): (usize, &ValueRef<'_>)| match constant(*value) {
             Some(value) => (column, Restriction::Compare { op: CompareOp::Eq, value }),
             None => (column, Restriction::IsNull),
@@ -51,49 +94,20 @@ impl KeySearch {
         Self { restrictions, ..range }
     }
 
-    /// Searches the keys between two bounds. A bound of fewer values than the key has columns
-    /// stands for all keys that begin with it.
+    /// Searches a range of keys; `bounds` are what [`key_bounds`] made of the values.
     pub(crate) fn range(
         columns: &KeyColumns,
-        lower: Bound<&[ValueRef<'_>]>,
-        upper: Bound<&[ValueRef<'_>]>,
+        values: ValueBounds<'_>,
+        bounds: KeyBounds<'_>,
     ) -> Self {
-        let encode = |key: &[ValueRef<'_>]| {
-            let mut bytes = Vec::new();
-            columns.encode(key.iter().copied(), &mut bytes);
-            bytes
-        };
-        let mut is_empty = false;
-        let low = match lower {
-            Bound::Unbounded => Bound::Unbounded,
-            Bound::Included(key) => Bound::Included(encode(key)),
-            Bound::Excluded(key) => match end_of_prefix(&encode(key)) {
-                Some(end) => Bound::Included(end),
-                None => {
-                    is_empty = true;
-                    Bound::Unbounded
-                }
-            },
-        };
-        let high = match upper {
-            Bound::Unbounded => Bound::Unbounded,
-            Bound::Included(key) => {
-                end_of_prefix(&encode(key)).map_or(Bound::Unbounded, Bound::Excluded)
-            }
-            Bound::Excluded(key) => Bound::Excluded(encode(key)),
-        };
-        let restrictions = first_column(columns, lower, upper).into_iter().collect();
-        Self { lower: low, upper: high, restrictions, is_empty }
+        let restrictions = first_column(columns, values.0, values.1).into_iter().collect();
+        let (lower, upper) = (bounds.0.map(<[u8]>::to_vec), bounds.1.map(<[u8]>::to_vec));
+        Self { lower, upper, restrictions }
     }
 
     /// Returns the range in the bytes of keys.
     pub(crate) fn bounds(&self) -> KeyBounds<'_> {
         (self.lower.as_ref().map(Vec::as_slice), self.upper.as_ref().map(Vec::as_slice))
-    }
-
-    /// Whether no key can be in the range.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.is_empty
     }
 
     /// Returns the chunks of some loads that may hold such keys, and notes that these are searched.

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use nacre_pmem::structure::KeyBounds;
 
-use super::frozen::KeySearch;
+use super::frozen::{KeySearch, key_bounds};
 use super::table_index::{BATCH_KEYS, BATCH_KEYS_FIRST, Batch};
 use super::{Direction, IndexKind, SearchedLoad, TableIndex};
 use crate::chunk::Chunk;
@@ -33,6 +33,29 @@ const ROWS_INLINE: usize = 4;
 /// Values between which the keys of a range lie; fewer than the key has columns stand for all keys
 /// that begin with them.
 pub type ValueBounds<'a> = (Bound<&'a [ValueRef<'a>]>, Bound<&'a [ValueRef<'a>]>);
+
+/// Memory that one search leaves to the next one.
+#[derive(Debug, Default)]
+pub(crate) struct SearchRoom {
+    /// The key, or the first one.
+    pub(crate) key: Vec<u8>,
+    /// The end of a range.
+    end: Vec<u8>,
+    batch: Batch,
+    /// The last key of the batch before.
+    last: Vec<u8>,
+}
+
+impl SearchRoom {
+    /// Gives back memory beyond some bytes, and that of a large batch.
+    pub(crate) fn shrink(&mut self, kept_bytes: usize) {
+        for bytes in [&mut self.key, &mut self.end, &mut self.last] {
+            bytes.clear();
+            bytes.shrink_to(kept_bytes);
+        }
+        self.batch.shrink(kept_bytes);
+    }
+}
 
 impl Table {
     /// Returns the index called `name`; that of the primary key is called as the constraint.
@@ -82,12 +105,11 @@ impl Transaction {
         let fitted = slots(key.len(), &mut inline, &mut spilled);
         fit_key(table, index, key, fitted)?;
         if let Some(log) = self.predicate_log() {
-            let read: ColumnSet = columns.iter().copied().collect();
-            log.log_key(table.id(), &index.definition().columns, fitted, &read);
+            log.log_key(table.id(), &index.definition().columns, fitted, columns);
         }
-        let (snapshot, buffer) = self.view_and_key();
+        let (snapshot, room) = self.view_and_room();
         let reader = Reader { table, index, snapshot, columns };
-        reader.point(fitted, buffer, &mut |row, values| {
+        reader.point(fitted, &mut room.key, &mut |row, values| {
             on_row(row, values);
             ControlFlow::Continue(())
         })
@@ -112,20 +134,21 @@ impl Transaction {
         mut on_row: impl FnMut(RowId, &[ValueRef<'_>]) -> ControlFlow<()>,
     ) -> Result<()> {
         self.require_readable(table, index, columns)?;
-        let (lower, upper) = (fit(table, index, bounds.0)?, fit(table, index, bounds.1)?);
-        let bounds = (as_slice(&lower), as_slice(&upper));
-        let (snapshot, buffer) = self.view_and_key();
+        let (mut low, mut high) = (KeyRoom::default(), KeyRoom::default());
+        let bounds =
+            (fit(table, index, bounds.0, &mut low)?, fit(table, index, bounds.1, &mut high)?);
+        let (snapshot, room) = self.view_and_room();
         let reader = Reader { table, index, snapshot, columns };
         if let (Bound::Included(low), Bound::Included(high)) = bounds
             && low == high
             && low.len() == index.key().columns().len()
         {
-            let read = reader.point(low, buffer, &mut on_row);
+            let read = reader.point(low, &mut room.key, &mut on_row);
             self.log_keys(table, index, bounds, columns);
             return read;
         }
         let mut last = None;
-        let read = reader.range(bounds, direction, &mut |row, values| {
+        let read = reader.range(bounds, direction, room, &mut |row, values| {
             let answer = on_row(row, values);
             last = answer.is_break().then_some(row);
             answer
@@ -169,12 +192,12 @@ impl Transaction {
             return;
         };
         let columns = &index.definition().columns;
-        let read: ColumnSet = read.iter().copied().collect();
         match bounds {
             (Bound::Included(low), Bound::Included(high)) if low == high => {
-                log.log_key(table.id(), columns, low, &read);
+                log.log_key(table.id(), columns, low, read);
             }
             (low, high) => {
+                let read: ColumnSet = read.iter().copied().collect();
                 log.log(table.id(), Predicate::new(read).with_keys(columns, low, high));
             }
         }
@@ -204,25 +227,26 @@ fn fit_key<'a>(
     Ok(())
 }
 
+/// Room for the values of a bound.
+#[derive(Default)]
+struct KeyRoom<'a> {
+    inline: [ValueRef<'a>; VALUES_INLINE],
+    spilled: Vec<ValueRef<'a>>,
+}
+
 /// As [`fit_key`], for a bound.
-fn fit<'a>(
+fn fit<'a, 'b>(
     table: &Table,
     index: &TableIndex,
     bound: Bound<&[ValueRef<'a>]>,
-) -> Result<Bound<Vec<ValueRef<'a>>>> {
+    room: &'b mut KeyRoom<'a>,
+) -> Result<Bound<&'b [ValueRef<'a>]>> {
     let (Bound::Included(key) | Bound::Excluded(key)) = bound else {
         return Ok(Bound::Unbounded);
     };
-    let mut fitted = vec![ValueRef::Null; key.len()];
-    fit_key(table, index, key, &mut fitted)?;
-    Ok(match bound {
-        Bound::Excluded(_) => Bound::Excluded(fitted),
-        _ => Bound::Included(fitted),
-    })
-}
-
-fn as_slice<'a, 'b>(bound: &'b Bound<Vec<ValueRef<'a>>>) -> Bound<&'b [ValueRef<'a>]> {
-    bound.as_ref().map(Vec::as_slice)
+    let fitted = slots(key.len(), &mut room.inline, &mut room.spilled);
+    fit_key(table, index, key, fitted)?;
+    Ok(bound.map(|_| &*fitted))
 }
 
 /// Whom rows are handed to.
@@ -269,48 +293,53 @@ impl Reader<'_> {
         };
         let search = KeySearch::point(self.index.key(), key);
         let mut frozen = self.frozen(&search, &searched, Direction::Ascending)?;
-        visit.frozen_before(None, &mut frozen).map(|_| ())
+        visit.frozen_before(None, Some(&mut frozen)).map(|_| ())
     }
 
     /// Hands on the rows of a range of keys, whose values fit, in their order.
     pub(crate) fn range(
         &self,
-        bounds: ValueBounds<'_>,
+        values: ValueBounds<'_>,
         direction: Direction,
+        room: &mut SearchRoom,
         on_row: &mut OnRow<'_>,
     ) -> Result<()> {
         if self.index.definition().kind == IndexKind::Hash {
             let reason = format!("hash index \"{}\" has no ranges", self.index.definition().name);
             return Err(Error::InvalidDefinition { reason });
         }
-        let search = KeySearch::range(self.index.key(), bounds.0, bounds.1);
-        if search.is_empty() {
+        let SearchRoom { key, end, batch, last } = room;
+        let Some(bounds) = key_bounds(self.index.key(), values, (key, end)) else {
             return Ok(());
-        }
+        };
         // A load whose entries come meanwhile is searched all the same.
-        let searched = self.index.searched();
-        let mut frozen = self.frozen(&search, &searched, direction)?;
+        let searched = self.index.searched_if_any();
+        let searched = searched.as_ref().map_or(&[][..], |searched| searched.as_slice());
+        let is_searched = !searched.is_empty();
+        let search = is_searched.then(|| KeySearch::range(self.index.key(), values, bounds));
+        let frozen = search.as_ref().map(|search| self.frozen(search, searched, direction));
+        let mut frozen = frozen.transpose()?;
         let mut visit = Visit::new(self, on_row);
-        let mut batch = Batch::default();
         let mut keys_max = BATCH_KEYS_FIRST;
-        let mut last: Option<Vec<u8>> = None;
+        let mut rest = bounds;
         loop {
-            let rest = behind(search.bounds(), &last, direction);
-            let is_all = self.index.batch(rest, direction, keys_max, &mut batch);
+            let is_all = self.index.batch(rest, direction, keys_max, batch);
             for (key, row) in batch.iter() {
-                if is_in(&searched, row) {
+                if is_in(searched, row) {
                     continue;
                 }
-                if visit.frozen_before(Some(key), &mut frozen)?.is_break()
+                if visit.frozen_before(Some(key), frozen.as_mut())?.is_break()
                     || visit.row(row)? == Some(ControlFlow::Break(()))
                 {
                     return Ok(());
                 }
             }
             if is_all {
-                return visit.frozen_before(None, &mut frozen).map(|_| ());
+                return visit.frozen_before(None, frozen.as_mut()).map(|_| ());
             }
-            last = batch.last_key().map(<[u8]>::to_vec);
+            last.clear();
+            last.extend_from_slice(batch.last_key().unwrap_or_default());
+            rest = behind(bounds, last, direction);
             keys_max = BATCH_KEYS.min(keys_max * 4);
         }
     }
@@ -361,8 +390,11 @@ impl<'a> Visit<'a> {
     fn frozen_before(
         &mut self,
         limit: Option<&[u8]>,
-        frozen: &mut FrozenRows<'_>,
+        frozen: Option<&mut FrozenRows<'_>>,
     ) -> Result<ControlFlow<()>> {
+        let Some(frozen) = frozen else {
+            return Ok(ControlFlow::Continue(()));
+        };
         while let Some((_, row)) = frozen.next_before(limit)? {
             if self.row(row)? == Some(ControlFlow::Break(())) {
                 return Ok(ControlFlow::Break(()));
@@ -381,15 +413,10 @@ impl<'a> Visit<'a> {
 }
 
 /// Returns what is left of `bounds` behind a key.
-fn behind<'a>(
-    bounds: KeyBounds<'a>,
-    last: &'a Option<Vec<u8>>,
-    direction: Direction,
-) -> KeyBounds<'a> {
-    match (last, direction) {
-        (None, _) => bounds,
-        (Some(last), Direction::Ascending) => (Bound::Excluded(last), bounds.1),
-        (Some(last), Direction::Descending) => (bounds.0, Bound::Excluded(last)),
+fn behind<'a>(bounds: KeyBounds<'a>, last: &'a [u8], direction: Direction) -> KeyBounds<'a> {
+    match direction {
+        Direction::Ascending => (Bound::Excluded(last), bounds.1),
+        Direction::Descending => (bounds.0, Bound::Excluded(last)),
     }
 }
 

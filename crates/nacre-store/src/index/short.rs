@@ -34,6 +34,21 @@ impl Short {
         let [length, _, _, _, handle @ ..] = self.0;
         (length == ELSEWHERE).then(|| u32::from_le_bytes(handle))
     }
+
+    /// Returns the bytes of a string in place as a number.
+    #[inline]
+    fn word(self) -> u64 {
+        u64::from_le_bytes(self.0) >> 8
+    }
+}
+
+/// Returns the first `length` bytes, up to seven that are there, as a number.
+#[inline]
+fn first_bytes(bytes: &[u8], length: usize) -> u64 {
+    match bytes.first_chunk::<8>() {
+        Some(word) => u64::from_le_bytes(*word) & ((1 << (8 * length)) - 1),
+        None => bytes[..length].iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte)),
+    }
 }
 
 impl Strings {
@@ -74,6 +89,16 @@ impl Strings {
         }
     }
 
+    /// Whether these are the bytes of the string.
+    #[inline]
+    pub(super) fn is(&self, short: &Short, bytes: &[u8]) -> bool {
+        let length = usize::from(short.0[0]);
+        match length <= INLINE_BYTES_MAX {
+            true => bytes.len() == length && first_bytes(bytes, length) == short.word(),
+            false => self.get(short) == bytes,
+        }
+    }
+
     /// Takes the string off the beginning of `bytes`, if it stands there.
     #[inline]
     pub(super) fn strip<'a>(&self, short: &Short, bytes: &'a [u8]) -> Option<&'a [u8]> {
@@ -81,13 +106,9 @@ impl Strings {
         if length == 0 {
             return Some(bytes);
         }
-        if length <= INLINE_BYTES_MAX
-            && let Some(word) = bytes.first_chunk::<8>()
-        {
-            // Both as numbers, without what lies behind the string.
-            let want = u64::from_le_bytes(short.0) >> 8;
-            let have = u64::from_le_bytes(*word) & ((1 << (8 * length)) - 1);
-            return (have == want).then(|| &bytes[length..]);
+        if length <= INLINE_BYTES_MAX {
+            let is_there = length <= bytes.len() && first_bytes(bytes, length) == short.word();
+            return is_there.then(|| &bytes[length..]);
         }
         bytes.strip_prefix(self.get(short))
     }
@@ -132,6 +153,10 @@ mod tests {
             assert_eq!(strings.get(&cut), &whole[length / 3..length]);
             let again = strings.extend_front(&[&whole[..length / 3]], cut);
             assert_eq!(strings.get(&again), &whole[..length]);
+            for other in 0..whole.len() {
+                assert_eq!(strings.is(&again, &whole[..other]), other == length);
+            }
+            assert!(length == 0 || !strings.is(&again, &whole[1..=length]));
             for longer in [length, length + 1, whole.len()] {
                 let bytes = &whole[..longer.min(whole.len())];
                 assert_eq!(strings.strip(&again, bytes), Some(&bytes[length..]));

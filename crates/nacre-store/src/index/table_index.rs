@@ -27,6 +27,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use nacre_column::ColumnBuffer;
 use nacre_pmem::structure::KeyBounds;
 
+use super::art::WalkRoom;
 use super::searched::{SearchedLoad, SearchedLoads};
 use super::{ArtIndex, Direction, HashIndex, IndexDef, IndexFull, IndexKind, IndexOrigin, Rows};
 use crate::error::{Error, Result};
@@ -79,12 +80,21 @@ pub(super) struct Batch {
     /// Where a row's key ends; several rows of one key have the same end, and the first of a batch
     /// begins at 0.
     rows: Vec<(usize, RowId)>,
+    walk: WalkRoom,
 }
 
 impl Batch {
     pub(super) fn clear(&mut self) {
         self.keys.clear();
         self.rows.clear();
+    }
+
+    /// Gives back memory beyond some bytes.
+    pub(super) fn shrink(&mut self, kept_bytes: usize) {
+        self.clear();
+        self.keys.shrink_to(kept_bytes);
+        self.rows.shrink_to(kept_bytes / size_of::<(usize, RowId)>());
+        self.walk.shrink(kept_bytes);
     }
 
     /// Returns the entries in order.
@@ -258,6 +268,12 @@ impl TableIndex {
         Arc::clone(&self.read().searched)
     }
 
+    /// As [`TableIndex::searched`], if there are any.
+    pub(super) fn searched_if_any(&self) -> Option<SearchedLoads> {
+        let latched = self.read();
+        (!latched.searched.is_empty()).then(|| Arc::clone(&latched.searched))
+    }
+
     /// Notes which loads a new index has no entries of, or, of a table that is dropped, none so
     /// that their files can go.
     pub(crate) fn set_searched(&self, loads: &[Arc<StoredLoad>]) {
@@ -358,15 +374,16 @@ impl TableIndex {
             return true;
         };
         let (mut keys, mut is_all) = (0, true);
-        index.range(bounds, direction, |key, rows| {
+        let Batch { keys: key_bytes, rows: found, walk } = out;
+        index.range_in(walk, bounds, direction, |key, rows| {
             if keys == keys_max {
                 is_all = false;
                 return ControlFlow::Break(());
             }
             keys += 1;
-            out.keys.extend_from_slice(key);
-            let end = out.keys.len();
-            out.rows.extend(rows.map(|row| (end, row)));
+            key_bytes.extend_from_slice(key);
+            let end = key_bytes.len();
+            found.extend(rows.map(|row| (end, row)));
             ControlFlow::Continue(())
         });
         is_all

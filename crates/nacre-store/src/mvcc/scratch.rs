@@ -5,6 +5,7 @@
 use std::cell::RefCell;
 
 use crate::foreign_key::Queue;
+use crate::index::SearchRoom;
 use crate::mvcc::undo::UndoBuffer;
 use crate::predicate_log::PredicateLog;
 use crate::redo::RedoBuffer;
@@ -32,8 +33,8 @@ pub(crate) struct Scratch {
     pub(super) reads: PredicateLog,
     /// Foreign keys that are still to be checked.
     pub(super) queue: Queue,
-    /// Room for keys.
-    pub(crate) key: Vec<u8>,
+    /// Room for keys and searches.
+    pub(crate) room: SearchRoom,
 }
 
 impl Scratch {
@@ -49,8 +50,7 @@ impl Scratch {
         self.redo.clear(KEPT_BYTES_MAX);
         self.reads.clear();
         self.queue.clear();
-        self.key.clear();
-        self.key.shrink_to(KEPT_BYTES_MAX);
+        self.room.shrink(KEPT_BYTES_MAX);
         // While a thread ends there is nobody to leave them to.
         let _ = SPARES.try_with(|spares| {
             if let Ok(mut spares) = spares.try_borrow_mut()

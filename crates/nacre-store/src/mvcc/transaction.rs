@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::foreign_key::{Queue, QueueMark};
 use crate::hot::WriteProblem;
 use crate::id::{CommitTs, RowId, RowPlace};
-use crate::index::{Rows, TableIndex, check_frozen, check_rows, insert_entries};
+use crate::index::{Rows, SearchRoom, TableIndex, check_frozen, check_rows, insert_entries};
 use crate::manifest::LoadId;
 use crate::mvcc::scratch::Scratch;
 use crate::mvcc::transactions::Change;
@@ -205,7 +205,7 @@ impl Transaction {
         stamp: u32,
     ) -> Result<RowId> {
         let snapshot = self.snapshot;
-        let Scratch { undo, key, .. } = room(&mut self.scratch);
+        let Scratch { undo, room: SearchRoom { key, .. }, .. } = room(&mut self.scratch);
         let indexes = table.table_indexes().hold();
         let check =
             |index: &TableIndex, rows: Rows<'_>| check_rows(table, index, values, rows, snapshot);
@@ -449,9 +449,12 @@ impl Transaction {
                 return Err(Error::UnknownTable { table });
             }
             touched().try_for_each(|one| one.table.require_open(snapshot.start))?;
-            if !reads.is_empty() {
+            let others = match reads.is_empty() {
+                true => Vec::new(),
+                false => transactions.commits_since(snapshot.start),
+            };
+            if !others.is_empty() {
                 let mut validator = Validator::new(reads, snapshot.start, level);
-                let others = transactions.commits_since(snapshot.start);
                 others.iter().try_for_each(|other| validator.check(other))?;
             }
             let lsn = log.map(|log| log.append(ts, redo)).transpose()?;
@@ -553,9 +556,9 @@ impl Transaction {
         }
     }
 
-    /// Returns what is seen, and room for a key.
-    pub(crate) fn view_and_key(&mut self) -> (Snapshot, &mut Vec<u8>) {
-        (self.snapshot, &mut room(&mut self.scratch).key)
+    /// Returns what is seen, and room for a search.
+    pub(crate) fn view_and_room(&mut self) -> (Snapshot, &mut SearchRoom) {
+        (self.snapshot, &mut room(&mut self.scratch).room)
     }
 
     pub(crate) fn require_open(&self) -> Result<()> {

@@ -38,7 +38,8 @@ pub(crate) struct Validator<'a> {
 }
 
 impl<'a> Validator<'a> {
-    pub(crate) fn new(log: &'a PredicateLog, start: CommitTs, level: ValidationLevel) -> Self {
+    pub(crate) fn new(log: &'a mut PredicateLog, start: CommitTs, level: ValidationLevel) -> Self {
+        log.unfold();
         Self { log, start, level, trees: BTreeMap::new() }
     }
 
@@ -86,7 +87,7 @@ impl<'a> Validator<'a> {
     }
 
     fn check_load(&mut self, table: &Arc<Table>) -> Result<()> {
-        match self.log.table(table.id()).is_some_and(|log| !log.is_empty()) {
+        match self.log.unfolded(table.id()).is_some_and(|log| !log.is_empty()) {
             true => Err(conflict(table, "rows were loaded since this transaction read it".into())),
             false => Ok(()),
         }
@@ -94,7 +95,7 @@ impl<'a> Validator<'a> {
 
     fn tree(&mut self, table: TableId) -> Option<&PredicateTree<'a>> {
         let log = self.log;
-        let build = || log.table(table).filter(|log| !log.is_empty()).map(|log| log.tree());
+        let build = || log.unfolded(table).filter(|log| !log.is_empty()).map(|log| log.tree());
         self.trees.entry(table).or_insert_with(build).as_ref()
     }
 }

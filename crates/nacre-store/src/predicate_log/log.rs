@@ -1,8 +1,12 @@
 //! The log of a transaction: per table, the predicates of its accesses.
+//!
+//! Most accesses are lookups of one key, and most transactions end without anybody having written
+//! meanwhile. So a lookup leaves only a few words, which become a predicate when somebody asks.
 
 use super::coarsen::coarsen;
 use super::column_set::ColumnSet;
 use super::predicate::{Predicate, ROW, Subject, is_never, row_test};
+use super::summary::Summary;
 use super::test::Test;
 use super::tree::PredicateTree;
 use crate::id::RowId;
@@ -18,6 +22,15 @@ pub const WORDS_MAX: usize = 65_536;
 /// Tables, and predicates of each, whose memory a log keeps when it is cleared.
 const TABLES_KEPT: usize = 16;
 const PREDICATES_KEPT: usize = 64;
+
+/// Words of lookups whose memory is kept: 4 KiB.
+const POINT_WORDS_KEPT: usize = 512;
+
+/// Ways of looking keys up that are told apart; further ones are logged as any other access.
+const SHAPES_MAX: usize = 16;
+
+/// Most columns of a key that is logged as words.
+const POINT_COLUMNS_MAX: usize = 4;
 
 /// Bounds of a table's log.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +54,7 @@ impl PredicateLog {
         self.table_mut(table).log(predicate);
     }
 
-    /// Logs a lookup of one key that reads the columns `read`.
+    /// Logs a lookup of one key, of the index over `columns`, that reads the columns `read`.
     ///
     /// # Panics
     /// If there are more values than columns.
@@ -51,10 +64,13 @@ impl PredicateLog {
         table: TableId,
         columns: &[usize],
         key: &[ValueRef<'_>],
-        read: &ColumnSet,
+        read: &[usize],
     ) {
         assert!(key.len() <= columns.len(), "{} values, {} columns", key.len(), columns.len());
-        self.table_mut(table).push_key(columns, key, read);
+        let log = self.table_mut(table);
+        if !log.push_point(&columns[..key.len()], key, read) {
+            log.push_key(columns, key, read);
+        }
     }
 
     /// Logs that a row was read by its id.
@@ -64,7 +80,18 @@ impl PredicateLog {
     }
 
     /// Returns what was logged for a table.
-    pub fn table(&self, table: TableId) -> Option<&TableLog> {
+    pub fn table(&mut self, table: TableId) -> Option<&TableLog> {
+        self.unfold();
+        self.unfolded(table)
+    }
+
+    /// Makes predicates of all that was logged.
+    pub(crate) fn unfold(&mut self) {
+        self.tables.iter_mut().for_each(|(_, log)| log.unfold());
+    }
+
+    /// As [`PredicateLog::table`], after [`PredicateLog::unfold`].
+    pub(crate) fn unfolded(&self, table: TableId) -> Option<&TableLog> {
         self.tables.iter().find(|(id, log)| *id == table && !log.is_empty()).map(|(_, log)| log)
     }
 
@@ -97,6 +124,22 @@ pub struct TableLog {
     entries: Vec<Entry>,
     words: usize,
     limits: Limits,
+    /// Lookups that are no predicates yet: the number of a shape, then the summaries of the key.
+    points: Vec<u64>,
+    point_count: usize,
+    /// Where the last of them begins.
+    last_point: usize,
+    /// Outlives what was logged: the next transaction may look keys up in the same ways.
+    shapes: Vec<Shape>,
+}
+
+/// A way of looking keys up: columns of the key and what is read of its row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Shape {
+    columns: [Subject; POINT_COLUMNS_MAX],
+    count: usize,
+    /// A bit for each column that is read, all below 64.
+    read: u64,
 }
 
 #[derive(Debug)]
@@ -114,7 +157,16 @@ impl Default for TableLog {
 
 impl TableLog {
     pub(super) fn new(limits: Limits) -> Self {
-        Self { tests: Vec::new(), entries: Vec::new(), words: 0, limits }
+        Self {
+            tests: Vec::new(),
+            entries: Vec::new(),
+            words: 0,
+            limits,
+            points: Vec::new(),
+            point_count: 0,
+            last_point: 0,
+            shapes: Vec::new(),
+        }
     }
 
     /// Builds the tree that rows are checked against.
@@ -124,12 +176,12 @@ impl TableLog {
 
     /// Returns how many predicates there are.
     pub fn len(&self) -> usize {
-        self.entries.len()
+        self.entries.len() + self.point_count
     }
 
     /// Tells whether there is no predicate.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.len() == 0
     }
 
     /// Logs an access.
@@ -142,10 +194,98 @@ impl TableLog {
         self.end_entry(start, predicate.touched);
     }
 
+    /// Logs a lookup as words; `false` if that cannot be: nothing is logged then.
     #[inline]
-    fn push_key(&mut self, columns: &[usize], key: &[ValueRef<'_>], read: &ColumnSet) {
+    fn push_point(&mut self, columns: &[usize], key: &[ValueRef<'_>], read: &[usize]) -> bool {
+        let Some(shape) = self.shape(columns, read) else {
+            return false;
+        };
+        let start = self.points.len();
+        self.points.push(shape);
+        for value in key {
+            match Summary::of(*value) {
+                Some(Summary { ordered, is_exact: true }) => self.points.push(ordered),
+                _ => {
+                    self.points.truncate(start);
+                    return false;
+                }
+            }
+        }
+        // One that repeats the last one adds nothing.
+        if self.points[self.last_point..start] == self.points[start..] {
+            self.points.truncate(start);
+            return true;
+        }
+        self.last_point = start;
+        self.point_count += 1;
+        if self.len() > self.limits.predicates {
+            self.unfold();
+        }
+        true
+    }
+
+    /// Returns the number of a shape, which is noted; `None` if it is none or there are too many.
+    #[inline]
+    fn shape(&mut self, columns: &[usize], read: &[usize]) -> Option<u64> {
+        let is_same = |shape: &Shape, bits: u64| {
+            let there = &shape.columns[..shape.count];
+            shape.read == bits
+                && there.len() == columns.len()
+                && there.iter().zip(columns).all(|(one, other)| usize::from(*one) == *other)
+        };
+        let mut bits = 0_u64;
+        for &column in read {
+            bits |= 1_u64.checked_shl(column as u32)?;
+        }
+        match self.shapes.iter().position(|shape| is_same(shape, bits)) {
+            Some(number) => Some(number as u64),
+            None => self.add_shape(columns, bits),
+        }
+    }
+
+    #[cold]
+    fn add_shape(&mut self, columns: &[usize], read: u64) -> Option<u64> {
+        if self.shapes.len() == SHAPES_MAX || columns.len() > POINT_COLUMNS_MAX {
+            return None;
+        }
+        let mut shape = Shape { columns: [0; POINT_COLUMNS_MAX], count: columns.len(), read };
+        for (slot, &column) in shape.columns.iter_mut().zip(columns) {
+            *slot = Subject::try_from(column).ok()?;
+        }
+        self.shapes.push(shape);
+        Some(self.shapes.len() as u64 - 1)
+    }
+
+    /// Makes predicates of the lookups that are none yet.
+    fn unfold(&mut self) {
+        let points = std::mem::take(&mut self.points);
+        // What is unfolded counts as predicates from here on.
+        self.point_count = 0;
+        let mut rest = points.iter();
+        while let Some(&number) = rest.next() {
+            let shape = self.shapes[number as usize];
+            let start = self.tests.len();
+            let mut touched: ColumnSet =
+                (0..64).filter(|column| shape.read >> column & 1 == 1).collect();
+            for (&column, &ordered) in shape.columns[..shape.count].iter().zip(rest.by_ref()) {
+                touched.insert(column.into());
+                let test = Test::Range { low: ordered, high: ordered, or_null: false };
+                self.tests.push((column, test));
+            }
+            self.end_entry(start, touched);
+        }
+        self.points = points;
+        self.clear_points();
+    }
+
+    fn clear_points(&mut self) {
+        self.points.clear();
+        (self.point_count, self.last_point) = (0, 0);
+    }
+
+    fn push_key(&mut self, columns: &[usize], key: &[ValueRef<'_>], read: &[usize]) {
         let start = self.tests.len();
-        let mut touched = read.clone();
+        let mut touched: ColumnSet = read.iter().copied().collect();
         for (&column, &value) in columns.iter().zip(key) {
             touched.insert(column);
             self.tests.push((column as Subject, Test::equal(value)));
@@ -214,5 +354,10 @@ impl TableLog {
         self.entries.clear();
         self.entries.shrink_to(PREDICATES_KEPT);
         self.words = 0;
+        self.clear_points();
+        self.points.shrink_to(POINT_WORDS_KEPT);
+        if self.shapes.len() == SHAPES_MAX {
+            self.shapes.clear();
+        }
     }
 }

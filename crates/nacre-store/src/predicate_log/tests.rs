@@ -290,7 +290,7 @@ fn row_of(values: &[i64]) -> Row {
     Row { id: 0, values: filled.collect() }
 }
 
-fn conflicts(log: &PredicateLog, values: &[i64]) -> bool {
+fn conflicts(log: &mut PredicateLog, values: &[i64]) -> bool {
     let tree = log.table(TableId(1)).unwrap().tree();
     tree.conflict(RowChange::Insert(&row_of(values)), ValidationLevel::Attribute).is_some()
 }
@@ -302,33 +302,74 @@ fn minimum_is_not_changed_by_what_is_above_it() {
     let mut log = PredicateLog::default();
     let district = || Predicate::default().with_value(0, ValueRef::Int(3));
     log.log(TableId(1), district().with_min(1, ValueRef::Int(100)));
-    assert!(!conflicts(&log, &[3, 101]));
-    assert!(!conflicts(&log, &[4, 99]));
-    assert!(conflicts(&log, &[3, 99]));
-    assert!(conflicts(&log, &[3, 100]), "the smallest itself may be deleted");
+    assert!(!conflicts(&mut log, &[3, 101]));
+    assert!(!conflicts(&mut log, &[4, 99]));
+    assert!(conflicts(&mut log, &[3, 99]));
+    assert!(conflicts(&mut log, &[3, 100]), "the smallest itself may be deleted");
     log.clear();
     log.log(TableId(1), district().with_max(1, ValueRef::Null));
-    assert!(conflicts(&log, &[3, 7]), "there was no value, now there is one");
-    assert!(!conflicts(&log, &[3]), "null is not a greatest value");
+    assert!(conflicts(&mut log, &[3, 7]), "there was no value, now there is one");
+    assert!(!conflicts(&mut log, &[3]), "null is not a greatest value");
 }
 
 #[test]
 fn many_lookups_become_ranges_near_the_keys() {
     let mut log = PredicateLog::default();
-    let read = ColumnSet::default();
     for key in 0..100_000 {
         // Two dense stretches far from each other.
         let key = key % 2 * 1_000_000_000 + key / 2;
-        log.log_key(TableId(1), &[0], &[ValueRef::Int(key)], &read);
+        log.log_key(TableId(1), &[0], &[ValueRef::Int(key)], &[]);
     }
     let table = log.table(TableId(1)).unwrap();
     assert!(table.len() <= PREDICATES_MAX);
     for key in [0, 777, 49_999, 1_000_000_000, 1_000_049_999] {
-        assert!(conflicts(&log, &[key]), "{key}");
+        assert!(conflicts(&mut log, &[key]), "{key}");
     }
     for key in [-1, 60_000, 500_000_000, 999_999_999, 1_000_050_000] {
-        assert!(!conflicts(&log, &[key]), "{key}");
+        assert!(!conflicts(&mut log, &[key]), "{key}");
     }
+}
+
+/// Lookups are kept as words until somebody asks for predicates.
+#[test]
+fn lookups_of_all_kinds_conflict_as_predicates_do() {
+    let mut log = PredicateLog::default();
+    let text = |text: &'static str| ValueRef::Bytes(text.as_bytes());
+    let (one, two, null) = (ValueRef::Int(1), ValueRef::Int(2), ValueRef::Null);
+    let lookups: [(&[usize], &[ValueRef<'_>], &[usize]); 8] = [
+        (&[0, 1], &[one, two], &[3]),
+        (&[0, 1], &[one, two], &[3]),
+        (&[0, 1], &[one, two], &[4, 200]),
+        (&[0, 1], &[one, null], &[3]),
+        (&[1], &[one], &[]),
+        // The words of a shorter key are the end of those of the longer one before it.
+        (&[2, 0, 1], &[text(""), one, two], &[]),
+        (&[0, 1], &[one, two], &[5]),
+        (&[2], &[text("longer than a summary")], &[]),
+    ];
+    for (columns, key, read) in lookups {
+        log.log_key(TableId(1), columns, key, read);
+    }
+    assert_eq!(log.table(TableId(1)).unwrap().len(), 7);
+    let conflicts = |log: &mut PredicateLog, values: [ValueRef<'_>; 3]| {
+        let values = values.map(ValueRef::to_value).to_vec();
+        let row = Row { id: 0, values: values.into_iter().chain(vec![Value::Null; 9]).collect() };
+        let tree = log.table(TableId(1)).unwrap().tree();
+        tree.conflict(RowChange::Insert(&row), ValidationLevel::Record).is_some()
+    };
+    for hit in [
+        [one, two, null],
+        [one, null, null],
+        [two, one, null],
+        [two, two, text("longer than a summary")],
+    ] {
+        assert!(conflicts(&mut log, hit), "{hit:?}");
+    }
+    for miss in [[two, two, text("")], [two, null, null], [null, two, text("longer")]] {
+        assert!(!conflicts(&mut log, miss), "{miss:?}");
+    }
+    log.clear();
+    assert!(log.is_empty());
 }
 
 #[test]
@@ -336,11 +377,11 @@ fn merged_keys_keep_their_first_columns_apart() {
     let mut log = PredicateLog::default();
     for key in 0..20_000 {
         let key = [ValueRef::Int(key % 10), ValueRef::Int(key)];
-        log.log_key(TableId(1), &[0, 1], &key, &ColumnSet::default());
+        log.log_key(TableId(1), &[0, 1], &key, &[]);
     }
-    assert!(conflicts(&log, &[7, 777]));
-    assert!(!conflicts(&log, &[10, 777]));
-    assert!(!conflicts(&log, &[7, 30_000]));
+    assert!(conflicts(&mut log, &[7, 777]));
+    assert!(!conflicts(&mut log, &[10, 777]));
+    assert!(!conflicts(&mut log, &[7, 30_000]));
 }
 
 #[test]

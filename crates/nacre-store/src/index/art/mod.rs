@@ -25,3 +25,4 @@ mod walk;
 
 pub use tree::ArtIndex;
 pub use walk::Direction;
+pub(super) use walk::WalkRoom;

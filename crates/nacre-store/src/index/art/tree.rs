@@ -74,7 +74,7 @@ impl ArtIndex {
                 Kind::None => return Rows::none(),
                 Kind::Leaf => {
                     let leaf = self.nodes.leaf(at);
-                    return match self.strings.get(&leaf.suffix) == rest {
+                    return match self.strings.is(&leaf.suffix, rest) {
                         true => self.lists.rows(leaf.rows),
                         false => Rows::none(),
                     };
@@ -146,10 +146,11 @@ impl ArtIndex {
             self.set(slot, leaf);
             return true;
         }
-        let suffix = self.strings.get(&self.nodes.leaf(at).suffix);
-        if suffix == rest {
+        let leaf = self.nodes.leaf(at);
+        if self.strings.is(&leaf.suffix, rest) {
             return self.add_row(at, row);
         }
+        let suffix = self.strings.get(&leaf.suffix);
         let common = common_bytes(suffix, rest);
         self.split_leaf((slot, at), common, rest, row);
         true

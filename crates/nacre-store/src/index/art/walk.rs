@@ -36,8 +36,25 @@ struct Frame {
 struct Walk<'a> {
     index: &'a ArtIndex,
     direction: Direction,
+    frames: &'a mut Vec<Frame>,
+    key: &'a mut Vec<u8>,
+}
+
+/// Memory that one walk leaves to the next one.
+#[derive(Debug, Default)]
+pub(in crate::index) struct WalkRoom {
     frames: Vec<Frame>,
     key: Vec<u8>,
+}
+
+impl WalkRoom {
+    /// Gives back memory beyond some bytes.
+    pub(in crate::index) fn shrink(&mut self, kept_bytes: usize) {
+        self.frames.clear();
+        self.frames.shrink_to(kept_bytes / size_of::<Frame>());
+        self.key.clear();
+        self.key.shrink_to(kept_bytes);
+    }
 }
 
 impl ArtIndex {
@@ -46,14 +63,27 @@ impl ArtIndex {
         &self,
         bounds: KeyBounds<'_>,
         direction: Direction,
+        visit: impl FnMut(&[u8], Rows<'_>) -> ControlFlow<()>,
+    ) {
+        self.range_in(&mut WalkRoom::default(), bounds, direction, visit);
+    }
+
+    /// As [`ArtIndex::range`], in memory that is there.
+    pub(in crate::index) fn range_in(
+        &self,
+        room: &mut WalkRoom,
+        bounds: KeyBounds<'_>,
+        direction: Direction,
         mut visit: impl FnMut(&[u8], Rows<'_>) -> ControlFlow<()>,
     ) {
         let (from, to) = match direction {
             Direction::Ascending => bounds,
             Direction::Descending => (bounds.1, bounds.0),
         };
-        let frames = Vec::new();
-        let mut walk = Walk { index: self, direction, frames, key: Vec::new() };
+        let WalkRoom { frames, key } = room;
+        frames.clear();
+        key.clear();
+        let mut walk = Walk { index: self, direction, frames, key };
         match from {
             Bound::Unbounded => walk.push(self.root),
             Bound::Included(key) | Bound::Excluded(key) => walk.seek(key),
@@ -62,7 +92,7 @@ impl ArtIndex {
             if from == Bound::Excluded(&walk.key[..]) {
                 continue;
             }
-            if walk.is_past(to) || visit(&walk.key, rows).is_break() {
+            if walk.is_past(to) || visit(walk.key, rows).is_break() {
                 return;
             }
         }
