@@ -89,7 +89,9 @@ fn write(buffer: &mut RedoBuffer, record: RedoRecord<'_>) -> bool {
         RedoRecord::Insert { table, row, values } => buffer.insert(table, row, values),
         RedoRecord::Update { table, row, changes } => buffer.update(table, row, changes),
         RedoRecord::Delete { table, row } => buffer.delete(table, row),
-        RedoRecord::Call { procedure, arguments } => buffer.call(procedure, arguments),
+        RedoRecord::Call { procedure, arguments, effects } => {
+            buffer.call(procedure, arguments, effects);
+        }
         _ => return false,
     }
     true

@@ -46,12 +46,16 @@ pub(crate) fn coded_store(converted: Error, error: &StoreError) -> Error {
 /// Returns what the caller can do about an error of the store.
 pub(crate) fn kind_of(error: &StoreError) -> ErrorKind {
     match error.kind() {
-        StoreKind::Open => ErrorKind::Open,
+        StoreKind::Open | StoreKind::UnknownProcedure | StoreKind::ProcedureChanged => {
+            ErrorKind::Open
+        }
         StoreKind::TableExists => ErrorKind::DuplicateObject,
         StoreKind::UnknownTable | StoreKind::UnknownColumn | StoreKind::UnknownIndex => {
             ErrorKind::UndefinedObject
         }
-        StoreKind::InvalidDefinition | StoreKind::DependentObjects => ErrorKind::InvalidStatement,
+        StoreKind::InvalidDefinition | StoreKind::DependentObjects | StoreKind::CallRefused => {
+            ErrorKind::InvalidStatement
+        }
         StoreKind::NullViolation
         | StoreKind::DuplicateKey
         | StoreKind::RowRefused

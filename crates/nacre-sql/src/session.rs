@@ -21,7 +21,7 @@ use datafusion::sql::parser::{ExplainStatement, Statement as ParsedStatement};
 use datafusion::sql::sqlparser::ast::{ObjectType, Statement as SqlStatement};
 use nacre_column::ColumnType;
 use nacre_ingest::Progress;
-use nacre_store::{SEQUENCES_TABLE, Store, Value};
+use nacre_store::{Procedures, SEQUENCES_TABLE, Store, Value};
 
 use crate::alter::alter_table;
 use crate::archive::{archive, parse_archive};
@@ -65,6 +65,8 @@ pub struct OpenOptions {
     /// Leave lost replicas as they are until [`Database::repair`]:
     /// no thread looks after them.
     pub is_unattended: bool,
+    /// What [`Store::call`] of [`Database::store`] can call.
+    pub procedures: Procedures,
 }
 
 /// Where `COPY ... FROM STDIN` reads, where `COPY ... TO STDOUT` writes, and who watches.
@@ -114,6 +116,7 @@ impl Database {
             domains: options.domains,
             is_read_only: options.is_read_only,
             checkpoint_bytes: checkpoint_bytes()?,
+            procedures: options.procedures,
             ..nacre_store::OpenOptions::default()
         })
         .map_err(from_store)?;

@@ -16,7 +16,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use nacre_pmem::{Access, Domain, DomainKind, PoolSet, PoolSetOptions, Settings};
-use nacre_store::{CommitTs, DatabaseId, RedoBuffer, RedoLog, RedoOptions, ValueRef};
+use nacre_store::{CallEffects, CommitTs, DatabaseId, RedoBuffer, RedoLog, RedoOptions, ValueRef};
 use tempfile::TempDir;
 
 const ID: DatabaseId = DatabaseId::from_bytes([7; 16]);
@@ -84,7 +84,8 @@ fn domains(parent: &PathBuf, count: usize, settings: &Settings) -> (Vec<TempDir>
 fn records() -> RedoBuffer {
     let mut buffer = RedoBuffer::default();
     let text = [b'x'; RECORD_BYTES];
-    buffer.call("", &[ValueRef::Bytes(&text[..RECORD_BYTES - 6])]);
+    let arguments = [ValueRef::Bytes(&text[..RECORD_BYTES - 16])];
+    buffer.call("", &arguments, CallEffects::default());
     assert_eq!(buffer.bytes().len(), RECORD_BYTES);
     buffer
 }

@@ -70,6 +70,8 @@ impl Rewrite {
             self.is_published = true;
             return Ok(());
         }
+        let handle = self.store.clone();
+        let _fence = handle.fence_calls()?;
         let Self { store, old, new, .. } = &self;
         store.record_with(
             || match old.is_dropped() {
@@ -233,6 +235,7 @@ impl Store {
             self.draft_redefinition(tx, table, schema, rules);
             return Ok(());
         }
+        let _fence = self.fence_calls()?;
         let check = || match self.table(&schema.name) {
             Ok(_) if is_renamed => Err(Error::TableExists { table: schema.name.clone() }),
             _ if table.is_dropped() => Err(Error::UnknownTable { table: old.name.clone() }),

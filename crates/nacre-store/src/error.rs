@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use nacre_column::ColumnType;
 
-use crate::id::RowId;
+use crate::id::{CommitTs, RowId};
 use crate::value::ValueProblem;
 
 /// Sorts errors by what the caller can do.
@@ -48,6 +48,13 @@ pub enum ErrorKind {
     TransactionEnded,
     /// The database was opened read-only.
     ReadOnly,
+    /// No procedure of that name is registered; open the database by a program that has it.
+    UnknownProcedure,
+    /// A procedure does something else than the redo log has of it; open the database by a program
+    /// that has the procedure as it was.
+    ProcedureChanged,
+    /// A procedure refused its call.
+    CallRefused,
     /// Nacre does not do that yet.
     NotSupported,
     /// Stored bytes are damaged; restore them from a copy.
@@ -157,6 +164,22 @@ pub enum Error {
     /// The transaction was rolled back before.
     TransactionEnded,
     ReadOnly,
+    /// No procedure of that name is registered, and this commit of the redo log calls it, if one
+    /// does. The database is as it was.
+    UnknownProcedure {
+        procedure: String,
+        commit: Option<CommitTs>,
+    },
+    /// A procedure that is run again for a commit of the redo log does not do what it did: it is
+    /// another one now, or what it does depends on more than its arguments and what it reads. The
+    /// database is as it was.
+    ProcedureChanged {
+        procedure: String,
+        commit: CommitTs,
+        reason: String,
+    },
+    /// For procedures: why a call is refused.
+    CallRefused(Box<dyn std::error::Error + Send + Sync>),
     /// Nacre does not do that yet.
     NotSupported {
         what: String,
@@ -269,6 +292,9 @@ impl Error {
             Self::ForeignKeyViolation(_) => ErrorKind::ForeignKeyViolation,
             Self::DependentObjects { .. } => ErrorKind::DependentObjects,
             Self::SequenceExhausted(_) => ErrorKind::SequenceExhausted,
+            Self::UnknownProcedure { .. } => ErrorKind::UnknownProcedure,
+            Self::ProcedureChanged { .. } => ErrorKind::ProcedureChanged,
+            Self::CallRefused(_) => ErrorKind::CallRefused,
             Self::ReadOnly => ErrorKind::ReadOnly,
             Self::NotSupported { .. } => ErrorKind::NotSupported,
             Self::Lost { .. } | Self::RedoFailed { .. } => ErrorKind::Io,
@@ -343,11 +369,7 @@ impl fmt::Display for Error {
                 f,
                 "value {problem} type {column_type} in column \"{column}\" of relation \"{table}\""
             ),
-            Self::SerializationConflict { table, reason } => write!(
-                f,
-                "could not serialize access to relation \"{table}\" due to concurrent update: \
-                 {reason}"
-            ),
+            Self::SerializationConflict { table, reason } => write_conflict(f, table, reason),
             Self::UnknownRow { table, row } => {
                 write!(f, "relation \"{table}\" has no row at {row}")
             }
@@ -355,14 +377,15 @@ impl fmt::Display for Error {
                 write!(f, "the transaction needs more than {bytes_max} bytes and was rolled back")
             }
             Self::TransactionEnded => f.write_str("the transaction was rolled back before"),
-            Self::DuplicateKey(duplicate) => write!(
-                f,
-                "duplicate key value violates unique constraint \"{}\"",
-                duplicate.constraint
-            ),
+            Self::DuplicateKey(duplicate) => duplicate.fmt(f),
             Self::RowRefused(refused) => refused.reason.fmt(f),
             Self::ForeignKeyViolation(violation) => violation.fmt(f),
             Self::DependentObjects { what, reasons } => write_dependents(f, what, reasons),
+            Self::UnknownProcedure { procedure, commit } => write_unknown(f, procedure, *commit),
+            Self::ProcedureChanged { procedure, commit, reason } => {
+                write_changed(f, procedure, *commit, reason)
+            }
+            Self::CallRefused(reason) => reason.fmt(f),
             Self::ReadOnly => f.write_str("the database is open read-only"),
             Self::NotSupported { what } => write!(f, "not supported: {what}"),
             Self::Damaged { object, reason, .. } | Self::LoadDamaged { object, reason, .. } => {
@@ -376,6 +399,51 @@ impl fmt::Display for Error {
 
 fn write_dependents(f: &mut fmt::Formatter<'_>, what: &str, reasons: &[String]) -> fmt::Result {
     write!(f, "cannot drop {what} because {}", reasons.join("; "))
+}
+
+fn write_conflict(f: &mut fmt::Formatter<'_>, table: &str, reason: &str) -> fmt::Result {
+    write!(
+        f,
+        "could not serialize access to relation \"{table}\" due to concurrent update: {reason}"
+    )
+}
+
+fn write_unknown(
+    f: &mut fmt::Formatter<'_>,
+    procedure: &str,
+    commit: Option<CommitTs>,
+) -> fmt::Result {
+    write!(f, "procedure \"{procedure}\" is not registered")?;
+    match commit {
+        None => Ok(()),
+        Some(commit) => write!(
+            f,
+            ", and commit {} of the redo log calls it: open the database by a program that \
+             registers it, and checkpoint there",
+            commit.0
+        ),
+    }
+}
+
+fn write_changed(
+    f: &mut fmt::Formatter<'_>,
+    procedure: &str,
+    commit: CommitTs,
+    reason: &str,
+) -> fmt::Result {
+    write!(
+        f,
+        "procedure \"{procedure}\" does not do again what it did in commit {} of the redo log: \
+         {reason}; open the database by a program that has the procedure as it was, and checkpoint \
+         there",
+        commit.0
+    )
+}
+
+impl fmt::Display for DuplicateKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "duplicate key value violates unique constraint \"{}\"", self.constraint)
+    }
 }
 
 impl fmt::Display for ForeignKeyViolation {
@@ -400,6 +468,7 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Pmem(error) | Self::Lost { source: error, .. } => Some(error),
+            Self::CallRefused(reason) => reason.source(),
             _ => None,
         }
     }

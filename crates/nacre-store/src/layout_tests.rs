@@ -17,8 +17,9 @@ use crate::manifest::{
 };
 
 use crate::redo::{
-    GROUP_HEADER_BYTES, GROUP_MAGIC, GroupStart, RedoBuffer, RedoLog, RedoOptions,
-    SEGMENT_HEADER_BYTES, SEGMENT_MAGIC, STATE_OFFSET, archived_header, pack, put_group,
+    CallEffects, CallPlace, GROUP_HEADER_BYTES, GROUP_MAGIC, GroupStart, RedoBuffer, RedoLog,
+    RedoOptions, SEGMENT_HEADER_BYTES, SEGMENT_MAGIC, STATE_OFFSET, archived_header, pack,
+    put_group,
 };
 use crate::value::ValueRef;
 
@@ -351,13 +352,24 @@ fn redo_records_are_as_drawn() {
         buffer.update(table, row, &[(200, value)]);
         assert_eq!(buffer.bytes(), [&[2][..], &place, &[1, 0xc8, 1], &bytes].concat());
         let mut buffer = RedoBuffer::default();
-        buffer.call("p", &[value]);
-        assert_eq!(buffer.bytes(), [&[4, 1, b'p', 1][..], &bytes].concat());
+        buffer.call("p", &[value], CallEffects::default());
+        assert_eq!(buffer.bytes(), [&[20, 1, b'p', 1][..], &bytes, &[0; 10]].concat());
     }
+    let mut buffer = RedoBuffer::default();
+    let put = |step, offset, is_moved| CallPlace {
+        step,
+        place: Some((table, RowId::hot(5, offset))),
+        is_moved,
+    };
+    let gone = CallPlace { step: 3, place: None, is_moved: false };
+    let places = [put(0, 200, false), gone, put(4, 201, true)];
+    buffer.call("p", &[], CallEffects { chunks: &[(table, 5)], places: &places, checksum: 1 });
+    let effects = [1, 0xac, 0x02, 5, 3, 0, 4, 0xc8, 1, 2, 0, 0, 7, 1, 0, 0, 0, 0, 0, 0, 0];
+    assert_eq!(buffer.bytes(), [&[20, 1, b'p', 0][..], &effects].concat());
     let mut buffer = RedoBuffer::default();
     buffer.delete(table, row);
     assert_eq!(buffer.bytes(), [&[3][..], &place].concat());
-    for text in ["1 insert", "2 update", "3 delete", "4 call"] {
+    for text in ["1 insert", "2 update", "3 delete", "20 call"] {
         assert!(drawn.contains(&format!("| {text} |")), "{text}");
     }
 }

@@ -48,6 +48,7 @@ mod part;
 mod part_writer;
 mod places;
 mod predicate_log;
+mod procedure;
 mod recovery;
 #[cfg(test)]
 mod recovery_tests;
@@ -65,7 +66,9 @@ mod waker;
 
 pub use accounting::{ReplicaInfo, ReplicaState, WearInfo};
 pub use alter::Rewrite;
-pub use archive::{ArchiveStatus, RestoreOptions, RestoreReport, RestoreTarget, restore};
+pub use archive::{
+    ArchiveStatus, RestoreOptions, RestoreReport, RestoreTarget, restore, restore_with,
+};
 pub use backup::BackupReport;
 pub use chunk::{BlockHandle, BlockLocation, Chunk};
 pub use error::{DuplicateKey, Error, ErrorKind, ForeignKeyViolation, Result, RowRefused};
@@ -84,7 +87,11 @@ pub use predicate_log::{
     ColumnSet, PREDICATES_MAX, Predicate, PredicateLog, PredicateTree, RowChange, RowImage,
     TableLog, ValidationLevel, WORDS_MAX,
 };
-pub use redo::{RedoBuffer, RedoLog, RedoOptions, RedoProblem, RedoReader, RedoRecord};
+pub use procedure::{Procedure, Procedures};
+pub use redo::{
+    CallEffects, CallPlace, RedoBuffer, RedoLog, RedoOptions, RedoProblem, RedoReader, RedoRecord,
+    changes_checksum,
+};
 pub use rules::{CheckRule, ColumnDefault, Identity, RULE_BYTES_MAX, TableRules};
 pub use schema::{COLUMNS_MAX, ColumnDef, NAME_BYTES_MAX, TableSchema};
 pub use sequences::{SEQUENCES_TABLE, Sequence, SequenceDef};

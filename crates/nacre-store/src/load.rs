@@ -223,7 +223,8 @@ impl Load {
         let Some((load, record)) = self.finish()? else {
             return Ok(0);
         };
-        let published = publish(&self.store, &self.table, &load, &record);
+        let fence = self.store.fence_calls();
+        let published = fence.and_then(|_fence| publish(&self.store, &self.table, &load, &record));
         self.note_published(&load, published.is_ok());
         published?;
         Ok(record.rows)

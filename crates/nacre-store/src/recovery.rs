@@ -8,7 +8,8 @@
 //!    the group that ends the checkpoint, and its rows are taken.
 //! 2. Then later commits are made again, from the first of them on: what was committed while the
 //!    checkpoint was written is read twice, the rest of the log once.
-//! 3. A freeze that is not older than the checkpoint may have been about to be taken back: the log
+//! 3. A call of a procedure is run again (`procedure/replay.rs`).
+//! 4. A freeze that is not older than the checkpoint may have been about to be taken back: the log
 //!    names one of its chunks later. Rows of such chunks are taken like others, and at the end
 //!    either they go or the load does.
 //!
@@ -20,8 +21,8 @@
 //!    up to the last checkpoint, and of hot chunks that were frozen; any other record that does not
 //!    fit what is there is an error, since a change would be lost.
 //! # Source
-//! [Muehlbauer16 4.3.1] physical redo records are replayed without reads. Differs: rows keep their
-//! places, so no index is needed to find them.
+//! [Muehlbauer16 4.3.1] physical redo records are replayed without reads, logical ones by running
+//! their procedures. Differs: rows keep their places, so no index is needed to find them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -32,12 +33,15 @@ use crate::freeze::Frozen;
 use crate::id::{CommitTs, Lsn, RowId, RowPlace};
 use crate::index::add_hot_rows;
 use crate::manifest::{FrozenRecord, TableId};
+use crate::procedure::{Live, replay_call};
 use crate::redo::{GroupRecords, RedoLog, RedoRecord};
+use crate::store::Store;
 use crate::table::Table;
 use crate::value::ValueRef;
 
 /// What recovery brings its changes to.
-struct Recovery {
+struct Recovery<'a> {
+    store: &'a Store,
     tables: BTreeMap<TableId, Arc<Table>>,
     /// Tables from this one on were never created.
     next_table: u64,
@@ -47,22 +51,28 @@ struct Recovery {
     withdrawn: Vec<FrozenRecord>,
     /// Where the first commit after the checkpoint begins.
     later: Option<Lsn>,
+    /// Where the first call after it is, and its commit.
+    first_call: Option<(Lsn, CommitTs)>,
+    /// From there on.
+    live: Option<Live>,
 }
 
-/// Makes the changes in `log` again; `next_table` is the id that the next table gets. Returns the
-/// freezes that do not count, whose loads are taken out of their tables.
+/// Makes the changes in the log of a store again, before there are transactions; `next_table` is
+/// the id that the next table gets. Returns the freezes that do not count, whose loads are taken
+/// out of their tables.
 ///
 /// # Errors
-/// [`Error::RedoDamaged`].
-pub(crate) fn recover<'a>(
+/// [`Error::RedoDamaged`], [`Error::UnknownProcedure`], [`Error::ProcedureChanged`].
+pub(crate) fn recover(
+    store: &Store,
     log: &RedoLog,
-    tables: impl Iterator<Item = &'a Arc<Table>>,
     next_table: u64,
     (frozen, defined): (Frozen, BTreeSet<CommitTs>),
 ) -> Result<Vec<FrozenRecord>> {
-    let tables = tables.map(|table| (table.id(), Arc::clone(table))).collect();
-    let (withdrawn, later) = (Vec::new(), None);
-    let mut recovery = Recovery { tables, next_table, frozen, defined, withdrawn, later };
+    let tables = store.listed_tables().into_iter().map(|table| (table.id(), table)).collect();
+    let (withdrawn, later, first_call, live) = (Vec::new(), None, None, None);
+    let mut recovery =
+        Recovery { store, tables, next_table, frozen, defined, withdrawn, later, first_call, live };
     if recovery.frozen.checkpoint > CommitTs::default() {
         let mut end = Lsn(0);
         log.visit(Lsn(0), &mut |group| {
@@ -72,9 +82,18 @@ pub(crate) fn recover<'a>(
         recovery.later.get_or_insert(end);
     }
     log.visit(recovery.later.unwrap_or_default(), &mut |group| recovery.take_later(group))?;
+    if let Some((start, commit)) = recovery.first_call {
+        recovery.go_live(log, start, commit)?;
+        log.visit(start, &mut |group| recovery.take_later(group))?;
+    }
     log.release();
-    recovery.settle_freezes();
-    recovery.tables.values().try_for_each(|table| add_hot_rows(table))?;
+    match recovery.live.take() {
+        Some(live) => live.finish(),
+        None => {
+            recovery.settle_freezes();
+            recovery.tables.values().try_for_each(|table| add_hot_rows(table))?;
+        }
+    }
     Ok(recovery.withdrawn)
 }
 
@@ -96,7 +115,7 @@ fn hot_chunk_of(record: RedoRecord<'_>) -> Option<(TableId, u64)> {
     }
 }
 
-impl Recovery {
+impl Recovery<'_> {
     /// Takes the rows of the last checkpoint; breaks off behind its last group, which has none.
     fn take_checkpoint(&mut self, mut group: GroupRecords<'_>) -> Result<ControlFlow<()>> {
         let commit = group.commit;
@@ -118,33 +137,82 @@ impl Recovery {
         Ok(if is_last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
-    /// Makes the changes of a commit again that are neither in a load nor in the last checkpoint.
+    /// Makes the changes of a commit again that are neither in a load nor in the last checkpoint;
+    /// breaks off before the first call of a procedure unless procedures can read.
     fn take_later(&mut self, mut group: GroupRecords<'_>) -> Result<ControlFlow<()>> {
-        let commit = group.commit;
+        let (commit, start) = (group.commit, group.start);
         if commit <= self.frozen.checkpoint {
             return Ok(ControlFlow::Continue(()));
         }
+        if let Some(live) = &mut self.live {
+            live.advance(commit);
+        }
         while let Some(record) = group.next_record()? {
-            let is_void = match record {
-                // Its rows are those of a snapshot.
-                RedoRecord::Checkpoint { .. } => true,
-                // The manifest does not know what it defined: it did not happen.
-                RedoRecord::Definitions => !self.defined.contains(&commit),
-                _ => false,
-            };
-            if is_void {
+            if self.is_void(commit, record) {
                 break;
             }
-            self.withdraw(commit, record);
+            if let RedoRecord::Call { procedure, arguments, effects } = record {
+                if self.live.is_none() {
+                    self.first_call = Some((start, commit));
+                    return Ok(ControlFlow::Break(()));
+                }
+                replay_call(self.store, commit, (procedure, arguments), effects)?;
+                continue;
+            }
+            if let Some((table, chunk)) = hot_chunk_of(record) {
+                self.withdraw(commit, table, chunk);
+            }
             self.apply(record).map_err(|reason| fail(commit, &reason))?;
         }
         Ok(ControlFlow::Continue(()))
     }
 
+    /// Whether a record says that those behind it in its group do not count.
+    fn is_void(&self, commit: CommitTs, record: RedoRecord<'_>) -> bool {
+        match record {
+            // Its rows are those of a snapshot.
+            RedoRecord::Checkpoint { .. } => true,
+            // The manifest does not know what it defined: it did not happen.
+            RedoRecord::Definitions => !self.defined.contains(&commit),
+            _ => false,
+        }
+    }
+
+    /// Finds out which freezes count, and lets procedures read from the first call on.
+    fn go_live(&mut self, log: &RedoLog, start: Lsn, commit: CommitTs) -> Result<()> {
+        if self.frozen.doubted().next().is_some() {
+            log.visit(start, &mut |group| self.find_withdrawn(group))?;
+        }
+        let freezes = self.frozen.doubted();
+        let freezes =
+            freezes.filter_map(|freeze| Some((freeze, self.tables.get(&freeze.load.table)?)));
+        self.live = Some(Live::begin(self.tables.values(), freezes, commit)?);
+        Ok(())
+    }
+
+    /// Takes out the freezes of chunks that a group changes.
+    fn find_withdrawn(&mut self, mut group: GroupRecords<'_>) -> Result<ControlFlow<()>> {
+        let commit = group.commit;
+        while let Some(record) = group.next_record()? {
+            if self.is_void(commit, record) {
+                break;
+            }
+            if let RedoRecord::Call { effects, .. } = record {
+                for (table, chunk) in effects.chunks {
+                    self.withdraw(commit, *table, *chunk);
+                }
+            } else if let Some((table, chunk)) = hot_chunk_of(record) {
+                self.withdraw(commit, table, chunk);
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
     /// Takes out the freeze of a chunk that is changed by a commit that the load does not have.
-    fn withdraw(&mut self, commit: CommitTs, record: RedoRecord<'_>) {
-        let freeze = hot_chunk_of(record)
-            .and_then(|(table, chunk)| self.frozen.freeze_of(table, chunk))
+    fn withdraw(&mut self, commit: CommitTs, table: TableId, chunk: u64) {
+        let freeze = self
+            .frozen
+            .freeze_of(table, chunk)
             .filter(|freeze| self.frozen.is_in_doubt(freeze) && commit > freeze.as_of);
         let Some(load) = freeze.map(|freeze| freeze.load.load) else {
             return;
@@ -174,15 +242,24 @@ impl Recovery {
         }
         match record {
             RedoRecord::Insert { table, row, values } => match self.table(table)? {
-                Some(table) => insert(table, row, values),
+                Some(table) => {
+                    insert(table, row, values)?;
+                    self.add_entries(table, row)
+                }
                 None => Ok(()),
             },
+            // Who changes a key moves the row, so entries stay.
             RedoRecord::Update { table, row, changes } => match self.table(table)? {
                 Some(table) => update(table, row, changes),
                 None => Ok(()),
             },
             RedoRecord::Delete { table, row } => match self.table(table)? {
-                Some(table) => delete(table, row),
+                Some(table) => {
+                    if self.live.is_some() {
+                        Live::remove(table, row);
+                    }
+                    delete(table, row)
+                }
                 None => Ok(()),
             },
             RedoRecord::Deleted { table, first, rows } => match self.table(table)? {
@@ -191,10 +268,17 @@ impl Recovery {
                 }
                 None => Ok(()),
             },
-            RedoRecord::Checkpoint { .. } | RedoRecord::Definitions => Ok(()),
-            RedoRecord::Call { procedure, .. } => {
-                Err(format!("procedure {procedure:?} is not known"))
+            RedoRecord::Checkpoint { .. } | RedoRecord::Definitions | RedoRecord::Call { .. } => {
+                Ok(())
             }
+        }
+    }
+
+    /// Adds the index entries of a new row, if procedures can read.
+    fn add_entries(&self, table: &Table, row: RowId) -> std::result::Result<(), String> {
+        match self.live.is_some() {
+            true => Live::add(table, row).map_err(|error| error.to_string()),
+            false => Ok(()),
         }
     }
 

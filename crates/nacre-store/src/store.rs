@@ -13,7 +13,7 @@
 //! commit locks of tables by their ids, the manifest, those of `mvcc`, the table map and the views,
 //! the lists of a table.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
@@ -28,7 +28,7 @@ use crate::domains::{DRAM_DOMAIN, Domains};
 use crate::drafts::{Definitions, DraftSlot};
 use crate::error::{Error, Result};
 use crate::foreign_key::{TableKeys, attach};
-use crate::freeze::Pace;
+use crate::freeze::{Frozen, Pace};
 use crate::id::{CommitTs, Lsn, Moment, now_micros};
 use crate::load::Load;
 use crate::manifest::{
@@ -40,6 +40,7 @@ use crate::mvcc::{Change, IsolationLevel, NOBODY, Transaction, TransactionInfo, 
 use crate::opening::Opening;
 use crate::part::Part;
 use crate::places::LiveParts;
+use crate::procedure::{Calls, Procedures};
 use crate::recovery::recover;
 use crate::redo::{RedoLog, RedoOptions};
 use crate::rules::TableRules;
@@ -67,6 +68,8 @@ pub struct OpenOptions {
     /// Bytes by which the redo log may grow before what it holds is frozen or written to it again,
     /// so that it can be truncated; `None` is 128 MiB, 0 leaves it to [`Store::checkpoint`].
     pub checkpoint_bytes: Option<u64>,
+    /// What [`Store::call`] can call. Opening runs those again that the redo log has calls of.
+    pub procedures: Procedures,
 }
 
 /// An open database; clones share it.
@@ -107,6 +110,8 @@ struct Shared {
     redo_options: RedoOptions,
     pace: Pace,
     keeper: Keeper,
+    procedures: Procedures,
+    calls: Calls,
     /// Dropped last, when all pools are closed.
     _lock: Option<DirectoryLock>,
 }
@@ -133,8 +138,18 @@ impl Store {
     /// Opens what lies in a main domain that is there, for tests.
     #[cfg(test)]
     pub(crate) fn open_in(main: Domain, redo: RedoOptions) -> Result<Self> {
+        Self::open_in_with(main, redo, Procedures::default())
+    }
+
+    /// As [`Store::open_in`], with procedures.
+    #[cfg(test)]
+    pub(crate) fn open_in_with(
+        main: Domain,
+        redo: RedoOptions,
+        procedures: Procedures,
+    ) -> Result<Self> {
         let is_read_only = main.access() == nacre_pmem::Access::ReadOnly;
-        let options = OpenOptions { is_read_only, redo, ..OpenOptions::default() };
+        let options = OpenOptions { is_read_only, redo, procedures, ..OpenOptions::default() };
         Self::finish_open(Opening::with_main(main, None, BTreeMap::new()), &options, false)
     }
 
@@ -148,28 +163,17 @@ impl Store {
         let tables = opening.tables(database, &domains, &waker, transactions.stamps())?;
         let (next_table, next_load) = opening.next_ids();
         let views = opening.views();
-        let redo = OnceLock::new();
         let keeper = Keeper::new(opening.archive());
-        let mut withdrawn = Vec::new();
-        let pace = Pace::new(options.checkpoint_bytes);
         let (frozen, defined) = (opening.frozen(), opening.defined());
-        transactions.resume(frozen.last_commit());
-        if let Some(log) = opening.open_redo(&domains, database, options.redo)? {
-            withdrawn = recover(&log, tables.values(), next_table, (frozen, defined))?;
-            transactions.resume(log.last_commit().max(transactions.now()));
-            opening.notes.extend(log.notes());
-            pace.begin(log.start());
-            if !options.is_read_only {
-                redo.get_or_init(|| log);
-            }
-        }
+        let log = opening.open_redo(&domains, database, options.redo)?;
+        let state = ManifestState { manifest, next_table, next_load, withdrawn: Vec::new() };
         let shared = Shared {
             database,
             is_read_only: options.is_read_only,
             is_volatile,
             domains,
             notes: Mutex::new(opening.notes),
-            manifest: Mutex::new(ManifestState { manifest, next_table, next_load, withdrawn }),
+            manifest: Mutex::new(state),
             wear: Wear::default(),
             waker,
             maintenance: Mutex::new(()),
@@ -179,13 +183,41 @@ impl Store {
             views: Mutex::new(views),
             sequences: Sequences::default(),
             transactions,
-            redo,
+            redo: OnceLock::new(),
             redo_options: options.redo,
-            pace,
+            pace: Pace::new(options.checkpoint_bytes),
             keeper,
+            procedures: options.procedures.clone(),
+            calls: Calls::default(),
             _lock: opening.lock,
         };
-        Ok(Self { shared: Arc::new(shared), draft: None })
+        let store = Self { shared: Arc::new(shared), draft: None };
+        store.recover_log(log, (frozen, defined))?;
+        Ok(store)
+    }
+
+    /// Makes the changes in the redo log again, if there is one, and goes on behind them.
+    fn recover_log(
+        &self,
+        log: Option<RedoLog>,
+        (frozen, defined): (Frozen, BTreeSet<CommitTs>),
+    ) -> Result<()> {
+        let (transactions, known) = (self.all_transactions(), frozen.last_commit());
+        transactions.resume(known);
+        self.calls().note_checkpoint(frozen.checkpoint);
+        let Some(log) = log else {
+            return Ok(());
+        };
+        let next_table = self.manifest().next_table;
+        let withdrawn = recover(self, &log, next_table, (frozen, defined))?;
+        self.manifest().withdrawn = withdrawn;
+        transactions.resume(log.last_commit().max(known));
+        log.notes().into_iter().for_each(|note| self.note(note));
+        self.pace().begin(log.start());
+        if !self.is_read_only() {
+            self.shared.redo.get_or_init(|| log);
+        }
+        Ok(())
     }
 
     /// Returns a handle for one session: what it and its clones define while a transaction of it
@@ -591,6 +623,7 @@ impl Store {
         let oldest = self.oldest_unarchived(log).map_or(oldest, |kept| kept.min(oldest));
         let mut state = self.manifest();
         self.append(&mut state, &Record::Checkpoint { as_of, oldest })?;
+        self.calls().note_checkpoint(as_of);
         drop(state);
         log.truncate(oldest)
     }
@@ -710,6 +743,14 @@ impl Store {
         with(&mut self.shared.views.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    pub(crate) fn all_procedures(&self) -> &Procedures {
+        &self.shared.procedures
+    }
+
+    pub(crate) fn calls(&self) -> &Calls {
+        &self.shared.calls
+    }
+
     pub(crate) fn all_sequences(&self) -> &Sequences {
         &self.shared.sequences
     }
@@ -755,6 +796,7 @@ impl Store {
 
     /// Appends to the manifest and counts what it costs its domains.
     fn append_all(&self, state: &mut ManifestState, records: &[Record]) -> Result<()> {
+        self.require_fence(records, state.next_table)?;
         let bytes = match self.shared.keeper.is_on() {
             true => {
                 let moment = [Record::Moment(self.moment())];

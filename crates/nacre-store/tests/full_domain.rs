@@ -10,8 +10,8 @@ use mounts::Mount;
 use nacre_column::{ColumnBuffer, ColumnType};
 use nacre_pmem::{Access, Domain};
 use nacre_store::{
-    CommitTs, DatabaseId, ErrorKind, IsolationLevel, OpenOptions, RedoBuffer, RedoLog, RedoOptions,
-    RedoRecord, Store, ValueRef,
+    CallEffects, CommitTs, DatabaseId, ErrorKind, IsolationLevel, OpenOptions, RedoBuffer, RedoLog,
+    RedoOptions, RedoRecord, Store, ValueRef,
 };
 use support::{inner, load, maintain, open_with, pools, repair, schema, scrub};
 
@@ -94,7 +94,8 @@ fn commit_that_finds_no_space_leaves_the_log_as_it_was() {
     let (mut committed, mut failures) = (Vec::new(), 0);
     let commit = |number: i64| {
         let mut records = RedoBuffer::default();
-        records.call("change", &[ValueRef::Int(number), ValueRef::Bytes(&text)]);
+        let arguments = [ValueRef::Int(number), ValueRef::Bytes(&text)];
+        records.call("change", &arguments, CallEffects::default());
         log.append(CommitTs(number as u64 + 1), &records).and_then(|lsn| log.persist(lsn))
     };
     for number in 0..100 {

@@ -29,4 +29,4 @@ mod writer;
 pub(crate) use files::catalog_header;
 pub use keeper::ArchiveStatus;
 pub(crate) use keeper::Keeper;
-pub use restore::{RestoreOptions, RestoreReport, RestoreTarget, restore};
+pub use restore::{RestoreOptions, RestoreReport, RestoreTarget, restore, restore_with};

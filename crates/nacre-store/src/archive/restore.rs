@@ -30,6 +30,7 @@ use crate::error::{Error, Result};
 use crate::id::{CommitTs, Lsn, Moment, now_micros};
 use crate::manifest::{DatabaseId, LoadId, LoadRecord, Manifest, PartRecord, Record, TableId};
 use crate::part::Part;
+use crate::procedure::Procedures;
 use crate::redo::write_segment;
 use crate::store::{MAIN_DOMAIN, OpenOptions, Store};
 
@@ -114,9 +115,17 @@ struct Plan {
 /// [`Error::InvalidDefinition`] if the directory cannot be that of a new database; no space, I/O.
 /// Then no database is there.
 pub fn restore(options: &RestoreOptions) -> Result<RestoreReport> {
+    restore_with(options, &Procedures::default())
+}
+
+/// As [`restore`], of a database whose redo log has calls of procedures.
+///
+/// # Errors
+/// As for [`restore`]; [`Error::UnknownProcedure`], [`Error::ProcedureChanged`].
+pub fn restore_with(options: &RestoreOptions, procedures: &Procedures) -> Result<RestoreReport> {
     let (parent, partial) = places(&options.into)?;
     let backup = Backup::open(&options.backup)?;
-    let written = write(options, &backup, &partial).and_then(|report| {
+    let written = write(options, procedures, &backup, &partial).and_then(|report| {
         fs::rename(&partial, &options.into)
             .map_err(|error| io_error(&options.into, "rename", &error))?;
         let synced = File::open(&parent).and_then(|parent| parent.sync_all());
@@ -130,7 +139,12 @@ pub fn restore(options: &RestoreOptions) -> Result<RestoreReport> {
     written
 }
 
-fn write(options: &RestoreOptions, backup: &Backup, partial: &Path) -> Result<RestoreReport> {
+fn write(
+    options: &RestoreOptions,
+    procedures: &Procedures,
+    backup: &Backup,
+    partial: &Path,
+) -> Result<RestoreReport> {
     let archive = &options.archive;
     let catalog = read_catalog(archive)?
         .ok_or_else(|| unusable(archive, "it holds no archive of a database".into()))?;
@@ -161,8 +175,12 @@ fn write(options: &RestoreOptions, backup: &Backup, partial: &Path) -> Result<Re
     plan.records.iter().try_for_each(|record| manifest.append(record).map(|_| ()))?;
     drop(manifest);
     // It is opened as after a crash, which finds what does not fit.
-    let directory = Some(partial.to_path_buf());
-    let opened = OpenOptions { directory, checkpoint_bytes: Some(0), ..OpenOptions::default() };
+    let opened = OpenOptions {
+        directory: Some(partial.to_path_buf()),
+        checkpoint_bytes: Some(0),
+        procedures: procedures.clone(),
+        ..OpenOptions::default()
+    };
     drop(Store::open(opened)?);
     Ok(report)
 }

@@ -36,6 +36,7 @@ impl Transaction {
         };
         let store = drafting.for_everybody();
         let tx = self.snapshot().tx;
+        let _fence = store.fence_calls()?;
         let commit = || match definitions.has_sequences() {
             false => self.publish(&store, &definitions),
             true => store.with_sequences(|all| {

@@ -170,6 +170,7 @@ impl Store {
             dropped.find_cut(cascade, |key| definitions.cuts(key))?;
             return self.draft_drop(tx, &dropped.tables, &dropped.cut);
         }
+        let _fence = self.fence_calls()?;
         self.record_with(
             || {
                 let mut dropped = Dropped::of(self, names)?;

@@ -135,6 +135,23 @@ impl Store {
         outcome
     }
 
+    /// Freezes what can be, and leaves the log as it is.
+    #[cfg(test)]
+    pub(crate) fn freeze_only(&self) -> Result<()> {
+        let _turn = self.maintenance_lock().lock().unwrap_or_else(PoisonError::into_inner);
+        let frozen = self.freeze_chunks(Choice::All, &mut CheckpointReport::default());
+        rename_entries(self);
+        frozen
+    }
+
+    /// Has no commit until now be replayed, if that can be. The caller holds the maintenance lock.
+    pub(crate) fn shorten_redo(&self) -> Result<()> {
+        self.flush_redo()?;
+        self.record_withdrawn()?;
+        let shorten = |log| self.shorten(log, &mut CheckpointReport::default());
+        self.redo().map_or(Ok(()), shorten)
+    }
+
     /// Writes what is hot to the log again and truncates it.
     fn shorten(&self, log: &RedoLog, report: &mut CheckpointReport) -> Result<()> {
         let outcome = self.write_hot(log, report);

@@ -121,6 +121,20 @@ impl HotChunk {
         Ok(Some(row as u16))
     }
 
+    /// As [`HotChunk::insert`], at a place that no row has.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] if one has, or the values do not fit the columns.
+    pub(crate) fn insert_at(&self, row: u16, values: &[ValueRef<'_>], stamp: u32) -> Result<()> {
+        let mut rows = self.write_latch();
+        if rows.exists(row.into()) {
+            return Err(Error::Internal { reason: format!("row {row} is there already") });
+        }
+        rows.put(row.into(), values)?;
+        rows.mark(row.into(), stamp, VersionKind::Insert);
+        Ok(())
+    }
+
     /// Changes columns of a row in place.
     pub(crate) fn update(
         &self,

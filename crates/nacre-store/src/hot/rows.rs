@@ -181,7 +181,7 @@ impl HotRows {
         exists
     }
 
-    pub(super) fn exists(&self, row: usize) -> bool {
+    pub(crate) fn exists(&self, row: usize) -> bool {
         row < self.len && !self.is_deleted(row)
     }
 

@@ -71,6 +71,7 @@ impl Store {
             return self.draft_index(tx, table, definition);
         }
         table.require_unclaimed()?;
+        let _fence = self.fence_calls()?;
         let _commit = table.commit_lock.lock().unwrap_or_else(PoisonError::into_inner);
         self.check_new_name(&definition.name)?;
         let index = Arc::new(TableIndex::new(schema, definition, IndexState::Filling));
@@ -248,6 +249,7 @@ impl Store {
             self.draft_drop_index(tx, table, index);
             return Ok(());
         }
+        let _fence = self.fence_calls()?;
         let check = || {
             require_table(table)?;
             table.require_unclaimed()?;

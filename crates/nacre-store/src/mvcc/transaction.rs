@@ -21,6 +21,7 @@ use crate::mvcc::undo::{Touched, TouchedChunk, UNDO_RECORD_BYTES, Writes};
 use crate::mvcc::validation::Validator;
 use crate::mvcc::{IsolationLevel, Snapshot};
 use crate::predicate_log::{ColumnSet, Predicate, PredicateLog, ValidationLevel};
+use crate::procedure::CallTrace;
 use crate::store::{Define, Store};
 use crate::table::{Table, TableSnapshot};
 use crate::value::{VALUES_INLINE, Value, ValueRef, slots};
@@ -49,6 +50,8 @@ pub struct Transaction {
     has_ended: bool,
     /// Whether what the store's handle defines belongs to the transaction.
     defines: bool,
+    /// The call of a procedure that it is, if it is one that is noted or replayed.
+    call: Option<Box<CallTrace>>,
 }
 
 /// A moment of a transaction that it can be rolled back to.
@@ -77,6 +80,7 @@ impl Transaction {
             bytes: 0,
             has_ended: false,
             defines: false,
+            call: None,
         }
     }
 
@@ -148,6 +152,23 @@ impl Transaction {
         self.defines = true;
     }
 
+    /// Makes the transaction the call of a procedure, before it changes anything.
+    pub(crate) fn trace_call(&mut self, call: Box<CallTrace>) {
+        self.call = Some(call);
+    }
+
+    fn is_replay(&self) -> bool {
+        self.call.as_ref().is_some_and(|call| call.is_replay())
+    }
+
+    /// Notes in the trace of a call that a write failed.
+    #[cold]
+    fn note_failure(&mut self) {
+        if let Some(call) = &mut self.call {
+            call.note_failure();
+        }
+    }
+
     fn logs_reads(&self) -> bool {
         self.level == IsolationLevel::Serializable
     }
@@ -182,13 +203,17 @@ impl Transaction {
             *slot = value.fit(schema, column)?;
             bytes += value_bytes(*slot);
         }
-        let id = self.insert_indexed(table, fitted, stamp)?;
+        let id = self.insert_indexed(table, fitted, stamp).inspect_err(|_| self.note_failure())?;
         if table.may_have_frozen()
             && let Err(error) = check_frozen(table, fitted, self.snapshot)
         {
             let undo = &mut room(&mut self.scratch).undo;
             undo.undo_to(undo.len() - 1);
+            self.note_failure();
             return Err(error);
+        }
+        if let Some(call) = &mut self.call {
+            call.note_insert(table.id(), id, room(&mut self.scratch).undo.len() - 1);
         }
         if self.store.is_durable() {
             room(&mut self.scratch).redo.insert(table.id(), id, fitted);
@@ -205,11 +230,18 @@ impl Transaction {
         stamp: u32,
     ) -> Result<RowId> {
         let snapshot = self.snapshot;
+        let place = self.call.as_ref().map_or(Ok(None), |call| call.next_place(table.id()))?;
         let Scratch { undo, room: SearchRoom { key, .. }, .. } = room(&mut self.scratch);
         let indexes = table.table_indexes().hold();
         let check =
             |index: &TableIndex, rows: Rows<'_>| check_rows(table, index, values, rows, snapshot);
         let mut insert = || {
+            if let Some(row) = place {
+                let chunk = table.hot().get_or_add(row.chunk_number())?;
+                chunk.insert_at(row.offset(), values, stamp)?;
+                undo.push(table, row, 1, || TouchedChunk::Hot(chunk));
+                return Ok(row);
+            }
             table.hot().insert(values, Some(stamp), |chunk, row| {
                 let id = RowId::hot(chunk.id(), row);
                 undo.push(table, id, 1, || TouchedChunk::Hot(Arc::clone(chunk)));
@@ -246,7 +278,8 @@ impl Transaction {
             return self.move_row(table, row, fitted);
         };
         let indexes = table.table_indexes().hold();
-        if self.changes_key(table, &indexes, row, fitted)? {
+        let has_moved = self.call.as_ref().is_some_and(|call| call.has_moved());
+        if has_moved || self.changes_key(table, &indexes, row, fitted)? {
             drop(indexes);
             return self.move_row(table, row, fitted);
         }
@@ -268,9 +301,17 @@ impl Transaction {
                 if self.store.is_durable() {
                     room(&mut self.scratch).redo.update(table.id(), row, fitted);
                 }
+                if let Some(call) = &mut self.call {
+                    call.note_change();
+                }
                 self.count_bytes(bytes)?;
             }
-            Err(WriteProblem::Full) => return self.move_row(table, row, fitted),
+            Err(WriteProblem::Full) => {
+                if let Some(call) = &mut self.call {
+                    call.note_move();
+                }
+                return self.move_row(table, row, fitted);
+            }
             Err(WriteProblem::Frozen) => {
                 drop(table.read_layout());
                 return self.update(table, row, changes);
@@ -346,6 +387,9 @@ impl Transaction {
         if self.store.is_durable() {
             room(&mut self.scratch).redo.delete(table.id(), row);
         }
+        if let Some(call) = &mut self.call {
+            call.note_change();
+        }
         self.count_bytes(VERSION_BYTES + UNDO_RECORD_BYTES)
     }
 
@@ -389,6 +433,9 @@ impl Transaction {
         room(&mut self.scratch).undo.undo_to(savepoint.changes);
         room(&mut self.scratch).redo.truncate(savepoint.redo_bytes);
         room(&mut self.scratch).queue.back_to(savepoint.queue);
+        if let Some(call) = &mut self.call {
+            call.take_back(savepoint.changes);
+        }
         self.bytes = savepoint.bytes.min(self.bytes);
         if self.defines {
             self.store.restore_draft(self.snapshot.tx, savepoint.draft);
@@ -430,8 +477,12 @@ impl Transaction {
     }
 
     fn commit_writes(&mut self, stamp: u32, define: Option<Define<'_>>) -> Result<CommitTs> {
-        let log = self.store.redo_log()?;
+        // What is replayed is in the log.
+        let log = if self.is_replay() { None } else { self.store.redo_log()? };
         let Scratch { undo, redo, reads, .. } = room(&mut self.scratch);
+        let call = self.call.as_mut().filter(|_| define.is_none());
+        let call = call.map_or(Ok(None), |call| call.finish(undo, redo))?;
+        let calls = self.store.calls();
         if define.is_some() {
             redo.mark_definitions();
         }
@@ -457,7 +508,11 @@ impl Transaction {
                 let mut validator = Validator::new(reads, snapshot.start, level);
                 others.iter().try_for_each(|other| validator.check(other))?;
             }
-            let lsn = log.map(|log| log.append(ts, redo)).transpose()?;
+            let group = match &call {
+                Some((call, raised)) if calls.admits(ts, *raised) => call,
+                _ => &*redo,
+            };
+            let lsn = log.map(|log| log.append(ts, group)).transpose()?;
             end = lsn;
             if let Some(define) = define {
                 if let (Some(log), Some(lsn)) = (log, lsn) {
@@ -548,7 +603,9 @@ impl Transaction {
         match self.stamp {
             Some(stamp) => Ok(stamp),
             None => {
-                self.store.require_writable()?;
+                if !self.is_replay() {
+                    self.store.require_writable()?;
+                }
                 let stamp = transactions.take_stamp(self.slot, self.snapshot.tx)?;
                 self.stamp = Some(stamp);
                 Ok(stamp)
@@ -567,6 +624,7 @@ impl Transaction {
 
     #[cold]
     fn write_error(&mut self, problem: WriteProblem, table: &Table, row: RowId) -> Error {
+        self.note_failure();
         if matches!(problem, WriteProblem::Missing) && self.logs_reads() {
             // Who is told that a row does not exist has read that.
             room(&mut self.scratch).reads.log_row(table.id(), row, &ColumnSet::default());
@@ -578,7 +636,8 @@ impl Transaction {
     fn count_bytes(&mut self, bytes: usize) -> Result<()> {
         self.bytes += bytes as u64;
         let bytes_max = self.store.all_transactions().bytes_max();
-        if self.bytes <= bytes_max {
+        // What was not too much once is not when it is replayed.
+        if self.bytes <= bytes_max || self.is_replay() {
             return Ok(());
         }
         self.end();

@@ -189,6 +189,18 @@ impl UndoBuffer {
         self.records.iter().map(|record| (&self.touched[record.touched as usize], record.row))
     }
 
+    /// Returns the hot chunks with rows that were changed, each once.
+    pub(crate) fn changed_chunks(&self) -> Vec<(TableId, u64)> {
+        let mut is_changed = vec![false; self.touched.len()];
+        self.records.iter().for_each(|record| is_changed[record.touched as usize] = true);
+        let changed = self.touched.iter().zip(is_changed).filter(|(_, is_changed)| *is_changed);
+        let hot = |(touched, _): (&Touched, bool)| match &touched.chunk {
+            TouchedChunk::Hot(chunk) => Some((touched.table.id(), chunk.id())),
+            TouchedChunk::Frozen { .. } => None,
+        };
+        changed.filter_map(hot).collect()
+    }
+
     /// Drops versions of the changed rows that lie between active snapshots, which see `now` or
     /// less.
     pub(crate) fn prune(&self, starts: &[CommitTs], now: CommitTs) {

@@ -1,10 +1,12 @@
 //! The redo log: committed changes that no block holds yet.
 //!
-//! [`record`] says what a transaction records of its changes, [`group`] how that lies in the log,
+//! [`record`] says what a transaction records of its changes, [`call`] what of a procedure's,
+//! [`group`] how that lies in the log,
 //! [`segment`] in which pool sets the log lies. [`log`] appends, [`survey`] finds out at opening
 //! what is there, [`replay`] reads it, [`archived`] copies it elsewhere and makes a log of copies.
 
 mod archived;
+mod call;
 #[cfg(test)]
 mod crash_tests;
 mod group;
@@ -17,6 +19,7 @@ mod survey;
 mod tests;
 
 pub(crate) use archived::{Archived, ArchivedGroup, Piece, archived_header, write_segment};
+pub use call::{CallEffects, CallPlace, changes_checksum};
 #[cfg(test)]
 pub(crate) use group::{GROUP_HEADER_BYTES, GROUP_MAGIC, GroupStart, pack, put_group};
 pub use log::{RedoLog, RedoOptions};

@@ -4,7 +4,7 @@
 //! group of the log. A [`RedoReader`] gives them back, here and on machines that follow this one.
 //!
 //! Physical records hold the row's id and the changed values after the change; a logical record
-//! holds the name of a procedure and its arguments.
+//! holds the name of a procedure, its arguments, and its effects ([`super::call`]).
 //!
 //! # Invariants
 //! 1. Any bytes give records or an error, never a panic, and no more values than they have bytes.
@@ -16,6 +16,7 @@
 
 use std::fmt;
 
+use super::call::{CallEffects, CallPlace};
 use crate::codec::{Decoder, Encoder, Truncated};
 use crate::id::{CommitTs, RowId};
 use crate::manifest::TableId;
@@ -24,10 +25,10 @@ use crate::value::ValueRef;
 const INSERT: u8 = 1;
 const UPDATE: u8 = 2;
 const DELETE: u8 = 3;
-const CALL: u8 = 4;
 const CHECKPOINT: u8 = 5;
 const DELETED: u8 = 6;
 const DEFINITIONS: u8 = 15;
+const CALL: u8 = 20;
 
 /// First bytes of values. Those of whole numbers have the count of bytes that follow added.
 const NULL: u8 = 0x00;
@@ -42,7 +43,7 @@ const BYTES: u8 = 0x50;
 /// The changes of one transaction, in the order in which they were made.
 #[derive(Debug, Default)]
 pub struct RedoBuffer {
-    encoder: Encoder,
+    pub(super) encoder: Encoder,
 }
 
 impl RedoBuffer {
@@ -93,7 +94,13 @@ impl RedoBuffer {
     }
 
     /// Adds the call of a procedure, in place of what it changes.
-    pub fn call(&mut self, procedure: &str, arguments: &[ValueRef<'_>]) {
+    pub fn call(&mut self, procedure: &str, arguments: &[ValueRef<'_>], effects: CallEffects<'_>) {
+        self.begin_call(procedure, arguments);
+        self.end_call(effects);
+    }
+
+    /// Begins the record of a call, which [`RedoBuffer::end_call`] ends.
+    pub(crate) fn begin_call(&mut self, procedure: &str, arguments: &[ValueRef<'_>]) {
         self.encoder.put_u8(CALL);
         self.put_string(procedure.as_bytes());
         self.put_values(arguments);
@@ -191,7 +198,7 @@ pub enum RedoRecord<'a> {
     /// These rows of a frozen chunk, whose first row is `first`, are gone.
     Deleted { table: TableId, first: RowId, rows: &'a [u16] },
     /// A procedure is to be run again.
-    Call { procedure: &'a str, arguments: &'a [ValueRef<'a>] },
+    Call { procedure: &'a str, arguments: &'a [ValueRef<'a>], effects: CallEffects<'a> },
 }
 
 /// Why bytes are not redo records.
@@ -206,6 +213,8 @@ pub enum RedoProblem {
     Value(u8),
     /// The name of a procedure is not UTF-8.
     Name,
+    /// A call names a place that cannot be.
+    Place,
 }
 
 impl fmt::Display for RedoProblem {
@@ -215,6 +224,7 @@ impl fmt::Display for RedoProblem {
             Self::Kind(kind) => write!(f, "redo record of unknown kind {kind}"),
             Self::Value(tag) => write!(f, "value of unknown kind {tag:#04x} in a redo record"),
             Self::Name => f.write_str("the name of a procedure is not UTF-8"),
+            Self::Place => f.write_str("the call of a procedure names a place that cannot be"),
         }
     }
 }
@@ -230,17 +240,20 @@ impl From<Truncated> for RedoProblem {
 /// Reads the records of a transaction one after the other.
 #[derive(Debug)]
 pub struct RedoReader<'a> {
-    rest: Decoder<'a>,
+    pub(super) rest: Decoder<'a>,
     values: Vec<ValueRef<'a>>,
     changes: Vec<(usize, ValueRef<'a>)>,
     rows: Vec<u16>,
+    pub(super) chunks: Vec<(TableId, u64)>,
+    pub(super) places: Vec<CallPlace>,
 }
 
 impl<'a> RedoReader<'a> {
     /// Begins with the first record in `bytes`.
     pub fn new(bytes: &'a [u8]) -> Self {
         let (values, changes, rows) = (Vec::new(), Vec::new(), Vec::new());
-        Self { rest: Decoder::new(bytes), values, changes, rows }
+        let (chunks, places) = (Vec::new(), Vec::new());
+        Self { rest: Decoder::new(bytes), values, changes, rows, chunks, places }
     }
 
     /// Returns the next record, or `None` behind the last one.
@@ -255,7 +268,9 @@ impl<'a> RedoReader<'a> {
         if kind == CALL {
             let procedure = std::str::from_utf8(self.string()?).map_err(|_| RedoProblem::Name)?;
             self.read_values()?;
-            return Ok(Some(RedoRecord::Call { procedure, arguments: &self.values }));
+            let checksum = self.read_effects()?;
+            let effects = CallEffects { chunks: &self.chunks, places: &self.places, checksum };
+            return Ok(Some(RedoRecord::Call { procedure, arguments: &self.values, effects }));
         }
         if kind == CHECKPOINT {
             return Ok(Some(RedoRecord::Checkpoint { as_of: CommitTs(self.rest.u64()?) }));
@@ -316,7 +331,7 @@ impl<'a> RedoReader<'a> {
     }
 
     /// Reads how many values follow; each has a byte at least.
-    fn count(&mut self) -> Result<usize, RedoProblem> {
+    pub(super) fn count(&mut self) -> Result<usize, RedoProblem> {
         let count = usize::try_from(self.rest.varint()?).map_err(|_| Truncated)?;
         if count > self.rest.remaining() {
             return Err(RedoProblem::Truncated);
@@ -366,6 +381,29 @@ mod tests {
 
     const DELETED_ROWS: [u16; 4] = [0, 1, 700, u16::MAX];
 
+    const CHUNKS: [(TableId, u64); 2] = [(TABLE, 7), (TableId(2), 1 << 40)];
+
+    fn effects() -> CallEffects<'static> {
+        static PLACES: std::sync::LazyLock<Vec<CallPlace>> = std::sync::LazyLock::new(|| {
+            let place = |step, at: Option<(usize, u16)>, is_moved| {
+                let place = at.map(|(chunk, row)| {
+                    let (table, chunk) = CHUNKS[chunk];
+                    (table, RowId::hot(chunk, row))
+                });
+                CallPlace { step, place, is_moved }
+            };
+            vec![
+                place(0, Some((0, 9)), false),
+                place(1, Some((0, 10)), false),
+                place(300, None, false),
+                place(301, Some((1, u16::MAX)), true),
+                place(302, Some((0, 11)), false),
+                place(303, Some((1, 0)), false),
+            ]
+        });
+        CallEffects { chunks: &CHUNKS, places: &PLACES, checksum: 0x0123_4567_89ab_cdef }
+    }
+
     fn values() -> Vec<ValueRef<'static>> {
         let mut values = vec![
             ValueRef::Null,
@@ -391,7 +429,7 @@ mod tests {
         buffer.insert(TABLE, row, &values());
         buffer.update(TABLE, row, &[(1_599, ValueRef::Int(-1)), (0, ValueRef::Null)]);
         buffer.delete(TABLE, row);
-        buffer.call("transfer", &[ValueRef::Int(5), ValueRef::Bytes(b"x")]);
+        buffer.call("transfer", &[ValueRef::Int(5), ValueRef::Bytes(b"x")], effects());
         buffer.checkpoint(CommitTs(77));
         buffer.deleted(TABLE, RowId(3 << 16), &DELETED_ROWS);
         buffer.mark_definitions();
@@ -412,7 +450,8 @@ mod tests {
         assert_eq!(reader.next_record(), Ok(Some(update)));
         assert_eq!(reader.next_record(), Ok(Some(RedoRecord::Delete { table: TABLE, row })));
         let arguments = [ValueRef::Int(5), ValueRef::Bytes(b"x")];
-        let call = RedoRecord::Call { procedure: "transfer", arguments: &arguments };
+        let effects = effects();
+        let call = RedoRecord::Call { procedure: "transfer", arguments: &arguments, effects };
         assert_eq!(reader.next_record(), Ok(Some(call)));
         let checkpoint = RedoRecord::Checkpoint { as_of: CommitTs(77) };
         assert_eq!(reader.next_record(), Ok(Some(checkpoint)));
@@ -473,6 +512,11 @@ mod tests {
         assert_eq!(read(&[9]), Some(RedoProblem::Kind(9)));
         assert_eq!(read(&[CALL, 1, 0xff]), Some(RedoProblem::Name));
         assert_eq!(read(&[CALL, 0, 1, 0x99]), Some(RedoProblem::Value(0x99)));
+        let place = |tag: u8| [&[CALL, 0, 0, 1, 1, 1, 1, 0, tag][..], &[0; 12]].concat();
+        assert_eq!(read(&place(4)), None);
+        for tag in [1, 3, 5, 8] {
+            assert_eq!(read(&place(tag)), Some(RedoProblem::Place), "{tag}");
+        }
         let mut overflow = vec![DELETED, 0];
         overflow.extend_from_slice(&[0; 8]);
         overflow.extend_from_slice(&[2, 0xff, 0xff, 0x03, 1]);

@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use nacre_pmem::{Access, Domain, DomainKind, Settings};
 
+use super::call::CallEffects;
 use super::group::group_bytes;
 use super::log::{RedoLog, RedoOptions};
 use super::record::{RedoBuffer, RedoRecord};
@@ -30,7 +31,8 @@ const PADDING: usize = 200;
 pub(super) fn group(number: u64, padding: usize) -> RedoBuffer {
     let mut buffer = RedoBuffer::default();
     let text = vec![b'a' + (number % 26) as u8; padding];
-    buffer.call("change", &[ValueRef::Int(number as i64), ValueRef::Bytes(&text)]);
+    let arguments = [ValueRef::Int(number as i64), ValueRef::Bytes(&text)];
+    buffer.call("change", &arguments, CallEffects::default());
     buffer
 }
 
@@ -39,8 +41,8 @@ pub(super) fn replayed(log: &RedoLog) -> Result<Vec<(CommitTs, Vec<u8>)>> {
     let mut found: Vec<(CommitTs, Vec<u8>)> = Vec::new();
     log.replay(&mut |commit, record| {
         let mut buffer = RedoBuffer::default();
-        if let RedoRecord::Call { procedure, arguments } = record {
-            buffer.call(procedure, arguments);
+        if let RedoRecord::Call { procedure, arguments, effects } = record {
+            buffer.call(procedure, arguments, effects);
         }
         found.push((commit, buffer.bytes().to_vec()));
         Ok(())

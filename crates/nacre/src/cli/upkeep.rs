@@ -76,7 +76,7 @@ fn run(
         domains: arguments.domains,
         is_read_only,
         is_unattended: true,
-        threads: None,
+        ..OpenOptions::default()
     });
     let done = opened.and_then(|database| {
         for note in database.store().notes() {
