@@ -1,4 +1,4 @@
-//! Loads a source into a stored table, all rows or none.
+//! Loads a source into a stored table, all rows or none, or hands its rows to whoever writes them.
 
 use crate::{
     error::{Error, Result},
@@ -47,13 +47,25 @@ impl<'a> Destination<'a> {
     }
 }
 
-/// A load whose rows meet rules.
-struct RuledLoad<'a> {
-    load: &'a Load,
+impl ChunkSink for Load {
+    type Error = StoreError;
+
+    fn append_chunk(
+        &self,
+        index: u64,
+        columns: &mut [ColumnBuffer],
+    ) -> std::result::Result<(), StoreError> {
+        Self::append_chunk(self, index, columns)
+    }
+}
+
+/// Takes rows that meet rules.
+struct Ruled<'a, S> {
+    sink: S,
     rules: Option<&'a dyn ChunkRules>,
 }
 
-impl ChunkSink for RuledLoad<'_> {
+impl<S: ChunkSink<Error = StoreError>> ChunkSink for Ruled<'_, S> {
     type Error = StoreError;
 
     fn append_chunk(
@@ -64,7 +76,7 @@ impl ChunkSink for RuledLoad<'_> {
         if let Some(rules) = self.rules {
             rules.apply(index, columns)?;
         }
-        self.load.append_chunk(index, columns)
+        self.sink.append_chunk(index, columns)
     }
 }
 
@@ -84,13 +96,30 @@ pub fn copy_from(
     threads: usize,
     progress: &Progress,
 ) -> Result<u64> {
+    let begin = || store.begin_load(to.table);
+    copy_into(to, source, options, threads, progress, begin, Load::commit)
+}
+
+/// Hands all rows of `source`, parsed by `threads` workers, to the sink that `begin` makes, and the
+/// sink to `end`, whose answer this returns. With one worker chunks come in the order of the file.
+///
+/// # Errors
+/// As for [`copy_from`]; the sink's errors are as those of a load.
+pub fn copy_into<S: ChunkSink<Error = StoreError>>(
+    to: Destination<'_>,
+    source: Source,
+    options: &CsvOptions,
+    threads: usize,
+    progress: &Progress,
+    begin: impl FnOnce() -> std::result::Result<S, StoreError>,
+    end: impl FnOnce(S) -> std::result::Result<u64, StoreError>,
+) -> Result<u64> {
     // The file first: if it cannot be read, the store need not hear of it.
     let mut loader = Loader::open(source, target(to), options, progress)?;
-    let load = store.begin_load(to.table).map_err(Error::sink)?;
-    let sink = RuledLoad { load: &load, rules: to.rules };
+    let sink = Ruled { sink: begin().map_err(Error::sink)?, rules: to.rules };
     loader.run(threads, progress, &sink).map_err(|error| located(error, &loader))?;
     progress.check()?;
-    load.commit().map_err(|error| located(Error::sink(error), &loader))
+    end(sink.sink).map_err(|error| located(Error::sink(error), &loader))
 }
 
 fn target(Destination { table, columns, rules }: Destination<'_>) -> Target {

@@ -9,6 +9,7 @@
 //! | [`parse`], [`mod@format`] | text to value and value to text for every type |
 //! | [`Loader`] | workers, errors in file order, cancelling |
 //! | [`copy_from`] | all of it into a table of the store, atomically |
+//! | [`copy_into`] | all of it to whoever takes chunks |
 //! | [`CsvWriter`] | rows to CSV |
 //!
 //! # Invariants
@@ -49,7 +50,7 @@ mod scan;
 mod source;
 mod writer;
 
-pub use bulk::{ChunkRules, Destination, copy_from};
+pub use bulk::{ChunkRules, Destination, copy_from, copy_into};
 pub use error::{Error, ErrorKind, Location, Result, SHOWN_CHARS_MAX, ValueError, shown};
 pub use layout::{Target, TargetColumn};
 pub use load::{ChunkSink, Loader};

@@ -60,6 +60,15 @@ pub(crate) fn table_keys(
     Ok(found.keys)
 }
 
+/// What a constraint stands behind.
+#[derive(Clone, Copy)]
+pub(crate) enum Owner<'a> {
+    /// It names its columns.
+    Table,
+    /// The name that it has there, and the number of the column.
+    Column(Option<&'a Ident>, usize),
+}
+
 /// Returns the index of a UNIQUE constraint that a table gets which has `others`; `None` if its
 /// primary key does as well.
 ///
@@ -69,12 +78,15 @@ pub(crate) fn unique_key(
     store: &Store,
     schema: &TableSchema,
     others: &[IndexDef],
-    constraint: &UniqueConstraint,
+    (owner, constraint): (Owner<'_>, &UniqueConstraint),
 ) -> Result<Option<IndexDef>> {
     let names = others.iter().map(|other| other.name.clone()).collect();
     let mut found = Found { store, schema, keys: TableKeys::default(), others: names };
-    let columns = index_columns(schema, &constraint.columns)?;
-    found.unique(constraint.name.as_ref(), columns, constraint)?;
+    let (name, columns) = match owner {
+        Owner::Table => (constraint.name.as_ref(), index_columns(schema, &constraint.columns)?),
+        Owner::Column(name, column) => (name, vec![column]),
+    };
+    found.unique(name, columns, constraint)?;
     let key = found.keys.unique.pop();
     match key.as_ref().filter(|key| is_taken(store, &key.name)) {
         Some(key) => Err(from_store(nacre_store::Error::TableExists { table: key.name.clone() })),
@@ -90,14 +102,17 @@ pub(crate) fn foreign_key(
     store: &Store,
     schema: &TableSchema,
     (indexes, others): (&[IndexDef], &[ForeignKeyDef]),
-    constraint: &ForeignKeyConstraint,
+    (owner, constraint): (Owner<'_>, &ForeignKeyConstraint),
 ) -> Result<ForeignKeyDef> {
     let names = indexes.iter().map(|index| &index.name);
     let names = names.chain(others.iter().map(|key| &key.name)).cloned().collect();
     let unique = indexes.iter().filter(|index| index.is_unique).cloned().collect();
     let keys = TableKeys { unique, foreign: Vec::new() };
     let mut found = Found { store, schema, keys, others: names };
-    found.foreign(constraint.name.as_ref(), None, constraint)?;
+    match owner {
+        Owner::Table => found.foreign(constraint.name.as_ref(), None, constraint)?,
+        Owner::Column(name, column) => found.foreign(name, Some(column), constraint)?,
+    }
     found
         .keys
         .foreign

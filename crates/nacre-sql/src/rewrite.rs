@@ -8,14 +8,18 @@
 //!   take a column of the outer query for one of the inner query that is called the same.
 //! - The column of `generate_series(1, 3) AS g` is called `g`, and without an alias like the
 //!   function.
+//! - `SELECT DISTINCT a + 1 ... ORDER BY a + 1` is sorted by the output of that number; the planner
+//!   would look for `a` among the outputs.
+//! - `(a, b) IN (query)` becomes EXISTS ([`row_values`]).
 //! - `SHOW TABLES` lists the user's tables.
 
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::ast::{
-    CastKind, CharacterLength, DataType, Expr, Ident, Query, SelectItem, SetExpr, Statement,
-    TableAlias, TableAliasColumnDef, TableFactor, TrimWhereField, Value, VisitMut, VisitorMut,
+    CastKind, CharacterLength, DataType, Distinct, Expr, Ident, OrderByKind, Query, Select,
+    SelectItem, SetExpr, Statement, TableAlias, TableAliasColumnDef, TableFactor, TrimWhereField,
+    Value, VisitMut, VisitorMut,
 };
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
@@ -23,6 +27,7 @@ use datafusion::sql::sqlparser::parser::Parser;
 use crate::error::Result;
 use crate::from_datafusion::from_parser;
 use crate::names::{SCHEMA, fold};
+use crate::row_values;
 
 /// Rewrites all expressions of `statement`.
 pub(crate) fn rewrite(statement: &mut ParsedStatement) -> Result<()> {
@@ -59,6 +64,16 @@ struct Rewrites;
 impl VisitorMut for Rewrites {
     type Break = ();
 
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        order_by_outputs(query);
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        row_values::in_conditions(select);
+        ControlFlow::Continue(())
+    }
+
     fn post_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
         if let TableFactor::Table { name, alias, args: Some(_), .. } = factor
             && let Some(ident) = name.0.last().and_then(|part| part.as_ident())
@@ -86,8 +101,37 @@ impl VisitorMut for Rewrites {
     }
 }
 
+/// Has `SELECT DISTINCT` be sorted by the numbers of its outputs where ORDER BY repeats them.
+fn order_by_outputs(query: &mut Query) {
+    let (SetExpr::Select(select), Some(order)) = (query.body.as_ref(), &mut query.order_by) else {
+        return;
+    };
+    let OrderByKind::Expressions(keys) = &mut order.kind else { return };
+    if !matches!(select.distinct, Some(Distinct::Distinct)) {
+        return;
+    }
+    let is_output = |item: &SelectItem, wanted: &Expr| match item {
+        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => expr == wanted,
+        _ => false,
+    };
+    // Behind `*` nobody knows the numbers.
+    let is_one = |item: &&SelectItem| {
+        matches!(item, SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. })
+    };
+    let items: Vec<&SelectItem> = select.projection.iter().take_while(is_one).collect();
+    for key in keys {
+        if matches!(key.expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Value(_)) {
+            continue;
+        }
+        if let Some(place) = items.iter().position(|item| is_output(item, &key.expr)) {
+            key.expr = Expr::Value(Value::Number((place + 1).to_string(), false).into());
+        }
+    }
+}
+
 fn rewritten(expr: &mut Expr) -> Option<Expr> {
     match expr {
+        Expr::InSubquery { .. } => row_values::value(expr),
         Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } => {
             if let Expr::Subquery(query) = right.as_mut() {
                 enclose(query);

@@ -28,6 +28,7 @@ use crate::archive::{archive, parse_archive};
 use crate::backup::{backup, parse_backup};
 use crate::checkpoint::{checkpoint, checkpoint_bytes, is_checkpoint};
 use crate::coerce::DecimalsMeetFloats;
+use crate::comparable::Comparable;
 use crate::copy::{CopyStatement, copy_from, copy_to, parse_copy};
 use crate::dml::Answer;
 use crate::error::{Error, ErrorKind, Result};
@@ -37,11 +38,15 @@ use crate::on_demand::BuildOnDemand;
 use crate::planner::Planner;
 use crate::prepared::{Command, PreparedStatements, Statement};
 use crate::replicas::{alter_replicas, parse_alter};
-use crate::sequences::{create_sequence, drop_sequences, functions, restart_sequences};
+use crate::sequences::{
+    SequenceStatement, alter_sequence, create_sequence, drop_sequences, functions, parse_sequence,
+    restart_sequences,
+};
 use crate::short::{Candidate, ShortStatements, scan};
 use crate::single_rows::SingleRows;
-use crate::table_as::TableAs;
+use crate::table_as::{TableAs, parse_table_as};
 use crate::transaction::{TransactionStatus, Transactions, Turn, control, tie};
+use crate::unnest::SubqueryValues;
 use crate::upkeep::Upkeep;
 use crate::user_views::{create_view, drop_views};
 use crate::{ddl, dml, indexes, transaction};
@@ -50,6 +55,10 @@ use crate::{ddl, dml, indexes, transaction};
 /// threads.
 const JOIN_TABLE_BYTES_MAX: usize = 64 << 20;
 const JOIN_TABLE_ROWS_MAX: usize = 1 << 20;
+
+/// Attempts to alter a sequence while others are given values: each is in the way of one only if it
+/// falls between two steps in memory.
+const ALTER_ATTEMPTS_MAX: usize = 100;
 
 /// How to open a database.
 #[derive(Clone, Debug, Default)]
@@ -150,7 +159,9 @@ impl Database {
             .with_default_features()
             .with_analyzer_rules(vec![
                 Arc::new(ResolveGroupingFunction::new()),
+                Arc::new(Comparable),
                 Arc::new(SingleRows),
+                Arc::new(SubqueryValues),
                 Arc::new(DecimalsMeetFloats),
                 Arc::new(TypeCoercion::new()),
             ])
@@ -221,6 +232,8 @@ impl Session {
         // These have a syntax, but no parameters, of their own.
         let is_own = parse_copy(sql)?.is_some()
             || parse_alter(sql)?.is_some()
+            || parse_table_as(sql)?.is_some()
+            || parse_sequence(sql)?.is_some()
             || is_checkpoint(sql)?
             || parse_backup(sql)?.is_some()
             || parse_archive(sql)?.is_some();
@@ -347,6 +360,14 @@ impl Session {
             require_definable(&mut turn, "ALTER TABLE")?;
             return finish(turn, alter_replicas(&self.store, alter)?);
         }
+        if let Some(table_as) = parse_table_as(sql)? {
+            turn.require_sound()?;
+            return self.create_as(turn, table_as, io).await;
+        }
+        if let Some(statement) = parse_sequence(sql)? {
+            let tag = self.sequence(&mut turn, &statement, io).await?;
+            return finish(turn, tag);
+        }
         if is_checkpoint(sql)? {
             turn.require_sound()?;
             turn.require_writable("CHECKPOINT")?;
@@ -395,10 +416,7 @@ impl Session {
         }
         turn.require_sound()?;
         if let Some(table_as) = TableAs::of(&inner)? {
-            let (mut turn, store, planner) = self.defining(turn, "CREATE TABLE AS")?;
-            let progress = io.progress.unwrap_or_default();
-            let tag = table_as.run(&store, &planner, &mut turn, progress).await?;
-            return finish(turn, tag);
+            return self.create_as(turn, table_as, io).await;
         }
         if let Some(tag) = self.define(&mut turn, &inner).await? {
             return finish(turn, tag);
@@ -441,6 +459,47 @@ impl Session {
         own.begin_defining()?;
         let planner = self.planner.over(store.clone());
         Ok((own, store, planner))
+    }
+
+    /// Creates or alters a sequence.
+    async fn sequence(
+        &self,
+        turn: &mut Turn,
+        statement: &SequenceStatement,
+        io: StatementIo,
+    ) -> Result<String> {
+        let what = if statement.is_new { "CREATE SEQUENCE" } else { "ALTER SEQUENCE" };
+        turn.define(what)?;
+        if statement.is_new {
+            return create_sequence(&self.store, statement);
+        }
+        if turn.is_in_block() {
+            return alter_sequence(&self.store, statement);
+        }
+        let progress = io.progress.unwrap_or_default();
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let store = self.store.for_session();
+            let mut own = self.transactions.alone_with(store.clone());
+            own.begin_defining()?;
+            let tag = alter_sequence(&store, statement)?;
+            match dml::apply(&mut own, Vec::new(), Arc::clone(&progress)).await {
+                // Somebody was given a value in between.
+                Err(error)
+                    if error.kind() == ErrorKind::SerializationFailure
+                        && attempts < ALTER_ATTEMPTS_MAX => {}
+                done => return done.map(|()| tag),
+            }
+        }
+    }
+
+    /// Makes a table of a query.
+    async fn create_as(&self, turn: Turn, table_as: TableAs, io: StatementIo) -> Result<Outcome> {
+        let (mut turn, store, planner) = self.defining(turn, "CREATE TABLE AS")?;
+        let progress = io.progress.unwrap_or_default();
+        let tag = table_as.run(&store, &planner, &mut turn, progress).await?;
+        finish(turn, tag)
     }
 
     /// Runs a statement that changes rows.
@@ -545,8 +604,8 @@ impl Session {
                 create_view(&self.store, &self.planner, &moment, create).await.map(Some)
             }
             SqlStatement::CreateSequence { .. } => {
-                turn.define("CREATE SEQUENCE")?;
-                create_sequence(&self.store, statement).map(Some)
+                // That which is permanent was read before.
+                Err(Error::not_supported("CREATE TEMPORARY SEQUENCE"))
             }
             _ => Ok(None),
         }
@@ -555,9 +614,9 @@ impl Session {
     async fn copy(&self, turn: &mut Turn, copy: &CopyStatement, io: StatementIo) -> Result<u64> {
         let progress = io.progress.unwrap_or_default();
         if copy.is_from {
-            require_definable(turn, "COPY FROM")?;
+            turn.require_writable("COPY FROM")?;
             let (store, planner) = (&self.store, &self.planner);
-            return copy_from(store, planner, copy, io.copy_in, progress, self.threads).await;
+            return copy_from(store, planner, turn, copy, io.copy_in, progress, self.threads).await;
         }
         let statement = copy.query()?;
         let moment = turn.moment(false)?;

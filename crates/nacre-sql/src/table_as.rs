@@ -1,24 +1,30 @@
 //! `CREATE TABLE ... AS` and `SELECT ... INTO`: a table with the columns and the rows of a query.
 //!
-//! The table is defined in the transaction that fills it, so there are both or nothing.
+//! The table is defined in the transaction that fills it, so there are both or nothing. The parser
+//! of the front end knows neither names of columns without types nor WITH [NO] DATA, so the
+//! statement is read here from the same tokens.
 
 use std::sync::Arc;
 
 use datafusion::sql::parser::Statement as ParsedStatement;
-use datafusion::sql::sqlparser::ast::{
-    CreateTable, DataType, Ident, ObjectName, Query, SetExpr, Statement,
-};
+use datafusion::sql::sqlparser::ast::{Ident, ObjectName, Query, SetExpr, Statement};
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::Token;
 use nacre_column::ReplicaPolicy;
 use nacre_ingest::Progress;
 use nacre_store::{ColumnDef, Store, TableKeys, TableRules, TableSchema};
 
-use crate::ddl::{reject_unsupported, replicas};
+use crate::ddl::reject_unsupported;
 use crate::dml;
 use crate::error::{Error, ErrorKind, Result};
+use crate::from_datafusion::from_parser;
 use crate::from_store::from_store;
 use crate::names::{fold, table_name};
+use crate::own_syntax;
 use crate::planner::Planner;
 use crate::relations::require_free;
+use crate::replicas::policy;
 use crate::transaction::Turn;
 use crate::types::{stored_type, type_name};
 
@@ -30,37 +36,94 @@ pub(crate) struct TableAs {
     columns: Vec<String>,
     replicas: Option<ReplicaPolicy>,
     query: Query,
+    /// Whether the table gets the rows, too.
+    is_filled: bool,
+}
+
+/// Returns what `sql` makes if it is `CREATE TABLE ... AS` as PostgreSQL writes it.
+///
+/// # Errors
+/// `Syntax` with the place; those of the options.
+pub(crate) fn parse_table_as(sql: &str) -> Result<Option<TableAs>> {
+    let Some(mut parser) = own_syntax::begin(sql, &["create", "table"])? else {
+        return Ok(None);
+    };
+    table_as(&mut parser).map_err(|error| from_parser(&error))?.transpose()
+}
+
+/// The outer error is one of syntax, the inner one of meaning.
+fn table_as(parser: &mut Parser<'_>) -> std::result::Result<Option<Result<TableAs>>, ParserError> {
+    let if_not_exists = parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS]);
+    let Ok(name) = parser.parse_object_name(false) else { return Ok(None) };
+    let columns = match parser.peek_token().token {
+        Token::LParen => columns(parser)?,
+        _ => Some(Vec::new()),
+    };
+    let mut options = Vec::new();
+    if parser.parse_keyword(Keyword::WITH) {
+        if !parser.consume_token(&Token::LParen) {
+            return Ok(None);
+        }
+        if parser.peek_token().token == Token::RParen {
+            return parser.expected("the name of an option", parser.peek_token());
+        }
+        options = parser.parse_comma_separated(Parser::parse_sql_option)?;
+        parser.expect_token(&Token::RParen)?;
+    }
+    let Some(columns) = columns.filter(|_| parser.parse_keyword(Keyword::AS)) else {
+        return Ok(None);
+    };
+    let query = *parser.parse_query()?;
+    let mut is_filled = true;
+    if parser.parse_keyword(Keyword::WITH) {
+        is_filled = !parser.parse_keyword(Keyword::NO);
+        parser.expect_keyword(Keyword::DATA)?;
+    }
+    own_syntax::end(parser)?;
+    let made = table_name(&name).and_then(|name| {
+        let replicas = policy(&options)?;
+        Ok(TableAs { name, if_not_exists, columns, replicas, query, is_filled })
+    });
+    Ok(Some(made))
+}
+
+/// Takes `(a, b)`; `None` for parentheses with something else between them, which are taken, too.
+fn columns(parser: &mut Parser<'_>) -> std::result::Result<Option<Vec<String>>, ParserError> {
+    let names = parser.maybe_parse(|parser| {
+        parser.expect_token(&Token::LParen)?;
+        let names = parser.parse_comma_separated(Parser::parse_identifier)?;
+        parser.expect_token(&Token::RParen)?;
+        Ok(names.iter().map(fold).collect())
+    })?;
+    if names.is_some() {
+        return Ok(names);
+    }
+    let mut depth = 0_usize;
+    loop {
+        match parser.next_token().token {
+            Token::LParen => depth += 1,
+            Token::RParen if depth <= 1 => return Ok(None),
+            Token::RParen => depth -= 1,
+            Token::EOF => return Ok(None),
+            _ => {}
+        }
+    }
 }
 
 impl TableAs {
-    /// Reads a statement; `None` if it is another one.
+    /// Reads `SELECT ... INTO`; `None` if it is another statement.
     ///
     /// # Errors
-    /// `not supported`.
+    /// `not supported`, also for other forms of CREATE TABLE AS.
     pub(crate) fn of(statement: &Statement) -> Result<Option<Self>> {
         match statement {
-            Statement::CreateTable(create) => Self::of_create(create),
+            Statement::CreateTable(create) if create.query.is_some() => {
+                reject_unsupported(create)?;
+                Err(Error::not_supported("types and constraints in CREATE TABLE AS"))
+            }
             Statement::Query(query) => Self::of_query(query),
             _ => Ok(None),
         }
-    }
-
-    fn of_create(create: &CreateTable) -> Result<Option<Self>> {
-        let Some(query) = &create.query else { return Ok(None) };
-        reject_unsupported(create)?;
-        let is_name = |column: &datafusion::sql::sqlparser::ast::ColumnDef| {
-            matches!(column.data_type, DataType::Unspecified) && column.options.is_empty()
-        };
-        if !create.constraints.is_empty() || !create.columns.iter().all(is_name) {
-            return Err(Error::not_supported("types and constraints in CREATE TABLE AS"));
-        }
-        Ok(Some(Self {
-            name: table_name(&create.name)?,
-            if_not_exists: create.if_not_exists,
-            columns: create.columns.iter().map(|column| fold(&column.name)).collect(),
-            replicas: replicas(&create.table_options)?,
-            query: Query::clone(query),
-        }))
     }
 
     fn of_query(query: &Query) -> Result<Option<Self>> {
@@ -74,7 +137,8 @@ impl TableAs {
         select.into = None;
         *query.body = SetExpr::Select(select);
         let (columns, replicas) = (Vec::new(), None);
-        Ok(Some(Self { name, if_not_exists: false, columns, replicas, query }))
+        let (if_not_exists, is_filled) = (false, true);
+        Ok(Some(Self { name, if_not_exists, columns, replicas, query, is_filled }))
     }
 
     /// Creates the table and fills it; returns the command tag. What `store` defines belongs to the
@@ -97,6 +161,10 @@ impl TableAs {
         let name = ObjectName::from(vec![Ident::with_quote('"', &self.name)]);
         let (rules, keys) = (TableRules::default(), TableKeys::default());
         store.create_table_with(schema, rules, &keys).map_err(from_store)?;
+        if !self.is_filled {
+            dml::apply(turn, Vec::new(), progress).await?;
+            return Ok("CREATE TABLE AS".into());
+        }
         let ParsedStatement::Statement(mut insert) =
             planner.parse(&format!("INSERT INTO {name} SELECT 1"))?
         else {

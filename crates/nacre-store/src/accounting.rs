@@ -168,10 +168,8 @@ impl Store {
             let names = table.map(|table| table.names());
             WearInfo {
                 domain,
-                table: names.map(|names| names.table.clone()),
-                column: names
-                    .zip(column)
-                    .and_then(|(names, column)| names.columns.get(column).cloned()),
+                table: names.map(|names| names.table()),
+                column: names.zip(column).and_then(|(names, column)| names.column(column)),
                 cause,
                 bytes,
             }

@@ -130,7 +130,7 @@ impl Store {
         let (record, name) = (part.record(), part.own_file_name());
         let source = self.domain(&record.domain).ok_or_else(|| Error::UnknownDomain {
             domain: record.domain.clone(),
-            table: table.names().table.clone(),
+            table: table.names().table(),
         })?;
         copy_pool(&source, &name, record.pool_bytes, target)?;
         Ok(PartRecord { domain: MAIN_DOMAIN.to_owned(), ..record.clone() })

@@ -384,11 +384,11 @@ pub(crate) fn duplicate_key(
     key_columns: &[&ColumnBuffer],
     (chunk, row): (u64, usize),
 ) -> Error {
-    let schema = table.definition();
+    let schema = table.schema();
     Error::DuplicateKey(Box::new(DuplicateKey {
         table: schema.name.clone(),
         constraint: index.definition().name.clone(),
-        columns: index.columns_text(schema),
+        columns: index.columns_text(&schema),
         key: key_text(key_columns, row),
         loaded_at: Some((chunk, row as u32)),
     }))

@@ -156,11 +156,11 @@ impl Part {
         let record = &self.record;
         let reachable = self.domains.get(&record.domain).map_err(|_| Error::UnknownDomain {
             domain: record.domain.clone(),
-            table: self.names.table.clone(),
+            table: self.names.table(),
         })?;
         let (domain, file_name) = (reachable.domain, self.own_file_name());
         let damaged = |reason: String| Error::LoadDamaged {
-            object: format!("pool {file_name} of table \"{}\"", self.names.table),
+            object: format!("pool {file_name} of table \"{}\"", self.names.table()),
             reason,
             missing: Vec::new(),
         };
@@ -181,7 +181,7 @@ impl Part {
         }
         let decoded = self.read_directory(&pool);
         pool.check().map_err(|source| Error::Lost {
-            object: format!("directory of table \"{}\"", self.names.table),
+            object: format!("directory of table \"{}\"", self.names.table()),
             source,
         })?;
         let chunks = decoded?.map_err(damaged)?;
@@ -224,7 +224,7 @@ impl Part {
         }
         let bounds = Bounds {
             chunk_count: self.chunk_count,
-            column_count: self.names.columns.len(),
+            column_count: self.names.column_count(),
             blocks_end: record.directory_offset,
         };
         let chunks = directory::decode(self.id.layout, bytes, &bounds);

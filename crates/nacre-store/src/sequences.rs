@@ -71,6 +71,8 @@ pub struct SequenceDef {
 pub struct Sequence {
     def: SequenceDef,
     state: Mutex<State>,
+    /// What it goes on from, and how far that had come, if it is an altered one of a transaction.
+    origin: Option<(Arc<Sequence>, State)>,
 }
 
 /// How far a sequence has come.
@@ -143,7 +145,30 @@ impl Sequence {
     /// Makes one that nobody has drawn from.
     fn new(def: SequenceDef, is_draft: bool) -> Self {
         let state = Mutex::new(State { is_draft, ..State::new(def.start, false) });
-        Self { def, state }
+        Self { def, state, origin: None }
+    }
+
+    /// Makes one for a transaction that goes on where another one is now.
+    fn going_on(def: SequenceDef, before: &Arc<Self>) -> Self {
+        let held = *before.hold();
+        let state = State { is_draft: true, ..State::new(held.value, held.is_called) };
+        let origin = match held.is_draft {
+            true => before.origin.clone(),
+            false => Some((Arc::clone(before), held)),
+        };
+        Self { def, state: Mutex::new(state), origin }
+    }
+
+    /// Whether another one, which was replaced and is in state `now`, gave values since this one
+    /// went on from it.
+    pub(crate) fn missed(&self, other: &Arc<Self>, now: &State) -> bool {
+        self.origin.as_ref().is_some_and(|(origin, at)| Arc::ptr_eq(origin, other) && at != now)
+    }
+
+    /// Returns the last value that was given, or, if the second part is false, the next one.
+    pub fn position(&self) -> (i64, bool) {
+        let state = self.hold();
+        (state.value, state.is_called)
     }
 
     /// Keeps others from drawing values.
@@ -273,6 +298,40 @@ impl Store {
         })
     }
 
+    /// Puts a sequence with another definition in the place of the one with its name, in the
+    /// transaction at work: it begins anew at a value, or goes on. If values are given meanwhile
+    /// that it does not know of, the transaction does not commit.
+    ///
+    /// # Errors
+    /// [`Error::UnknownTable`]; [`Error::InvalidDefinition`], also if the value is out of bounds;
+    /// [`Error::Internal`] if no transaction is at work; [`Error::ReadOnly`].
+    pub fn replace_sequence(&self, def: SequenceDef, restart: Option<i64>) -> Result<()> {
+        self.require_writable()?;
+        let Some((tx, _)) = self.draft() else {
+            let reason = "a sequence is altered in no transaction".into();
+            return Err(Error::Internal { reason });
+        };
+        let before = self.sequence(&def.name)?;
+        let sequence = match restart {
+            Some(value) => {
+                let sequence = Sequence::new(def, true);
+                *sequence.hold() = State { is_draft: true, ..State::new(value, false) };
+                sequence
+            }
+            None => Sequence::going_on(def, &before),
+        };
+        let SequenceDef { name, min, max, .. } = sequence.def();
+        let (value, _) = sequence.position();
+        let valid = sequence.def.validate().and_then(|()| match (*min..=*max).contains(&value) {
+            true => Ok(()),
+            false => Err(format!("sequence {name:?} at {value}, which is not in {min} to {max}")),
+        });
+        valid.map_err(|reason| Error::InvalidDefinition { reason })?;
+        self.draft_drop_sequence(tx, &before);
+        self.draft_sequence(tx, sequence);
+        Ok(())
+    }
+
     /// Drops the sequence called `name`.
     ///
     /// # Errors
@@ -365,7 +424,7 @@ fn sequence_of(values: &[ValueRef<'_>]) -> Option<Sequence> {
     };
     def.validate().ok()?;
     let state = Mutex::new(State::new(int(VALUE)?, int(IS_CALLED)? != 0));
-    Some(Sequence { def, state })
+    Some(Sequence { def, state, origin: None })
 }
 
 /// Writes the row of a new sequence; the table comes into being with the first one.

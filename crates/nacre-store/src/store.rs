@@ -568,7 +568,12 @@ impl Store {
             // That of a table of a transaction is seen by its snapshot, which is older.
             load.set_visible_from(if table.is_draft() { CommitTs::default() } else { ts });
             table.add_load(Arc::clone(load));
-            Ok((NOBODY, Change::Load(Arc::clone(table)), None))
+            // Whoever made the table may have read it, and is not in its own way.
+            let change = match table.is_draft() {
+                true => Change::Nothing,
+                false => Change::Load(Arc::clone(table)),
+            };
+            Ok((NOBODY, change, None))
         };
         self.shared.transactions.commit(None, order, |()| Ok(())).map(|_| ())
     }

@@ -181,10 +181,10 @@ impl StoredLoad {
         {
             return Ok(Arc::clone(load));
         }
-        let columns = self.context.names.columns.len();
+        let columns = self.context.names.column_count();
         let mut load = OpenLoad::new(mapped, problems, self.context.chunk_count, columns).map_err(
             |reason| Error::LoadDamaged {
-                object: format!("load {} of table \"{}\"", self.id.0, self.context.names.table),
+                object: format!("load {} of table \"{}\"", self.id.0, self.context.names.table()),
                 reason,
                 missing: missing.clone(),
             },

@@ -28,25 +28,48 @@ use crate::rules::TableRules;
 use crate::schema::TableSchema;
 use crate::stored_load::StoredLoad;
 use crate::uniqueness::COMMITTED;
+use crate::value::ValueRef;
 use crate::waker::Waker;
 
 /// What messages call a table and its columns.
 #[derive(Debug)]
 pub(crate) struct TableNames {
-    pub(crate) table: String,
-    pub(crate) columns: Vec<String>,
+    column_count: usize,
+    /// Replaced when the table or a column is renamed.
+    schema: RwLock<Arc<TableSchema>>,
 }
 
 impl TableNames {
-    pub(crate) fn of(schema: &TableSchema) -> Self {
-        let columns = schema.columns.iter().map(|column| column.name.clone()).collect();
-        Self { table: schema.name.clone(), columns }
+    pub(crate) fn of(schema: &Arc<TableSchema>) -> Self {
+        let column_count = schema.columns.len();
+        Self { column_count, schema: RwLock::new(Arc::clone(schema)) }
+    }
+
+    fn now(&self) -> Arc<TableSchema> {
+        Arc::clone(&self.schema.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn set(&self, schema: &Arc<TableSchema>) {
+        *self.schema.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(schema);
+    }
+
+    pub(crate) fn column_count(&self) -> usize {
+        self.column_count
+    }
+
+    pub(crate) fn table(&self) -> String {
+        self.now().name.clone()
+    }
+
+    pub(crate) fn column(&self, column: usize) -> Option<String> {
+        self.now().columns.get(column).map(|column| column.name.clone())
     }
 
     /// Returns how messages name a block.
     pub(crate) fn object(&self, column: usize, chunk: u64) -> String {
-        let column = self.columns.get(column).map_or("?", String::as_str);
-        format!("table \"{}\", column \"{column}\", chunk {chunk}", self.table)
+        let schema = self.now();
+        let column = schema.columns.get(column).map_or("?", |column| column.name.as_str());
+        format!("table \"{}\", column \"{column}\", chunk {chunk}", schema.name)
     }
 }
 
@@ -59,7 +82,7 @@ pub struct Table {
     /// Replaced when a policy is set.
     schema: RwLock<Arc<TableSchema>>,
     rules: RwLock<Arc<TableRules>>,
-    /// As the table was created; other policies may hold now.
+    /// As the table was created; other names and policies may hold now.
     definition: Arc<TableSchema>,
     loads: RwLock<Arc<Vec<Arc<StoredLoad>>>>,
     hot: HotList,
@@ -193,7 +216,19 @@ impl Table {
         self.hot.set_range_rows(rows);
     }
 
-    /// Returns the definition; its replica policies may be old ones.
+    /// Brings a value into the form of its column.
+    ///
+    /// # Errors
+    /// As for [`ValueRef::fit`], with the names that the table and the column have now.
+    ///
+    /// # Panics
+    /// If the table has no such column.
+    #[inline]
+    pub(crate) fn fit<'a>(&self, value: ValueRef<'a>, column: usize) -> Result<ValueRef<'a>> {
+        value.fit(&self.definition, column).or_else(|_| value.fit(&self.schema(), column))
+    }
+
+    /// Returns the definition; its names and replica policies may be old ones.
     #[inline]
     pub(crate) fn definition(&self) -> &Arc<TableSchema> {
         &self.definition
@@ -263,10 +298,9 @@ impl Table {
         let count = self.column_types.len();
         match columns.iter().find(|column| **column >= count) {
             None => Ok(()),
-            Some(column) => Err(Error::UnknownColumn {
-                table: self.names.table.clone(),
-                column: column.to_string(),
-            }),
+            Some(column) => {
+                Err(Error::UnknownColumn { table: self.names.table(), column: column.to_string() })
+            }
         }
     }
 
@@ -525,7 +559,9 @@ impl Table {
 
     /// Replaces names and rules, which the manifest has.
     pub(crate) fn redefine(&self, schema: TableSchema, rules: TableRules) {
-        *self.schema.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(schema);
+        let schema = Arc::new(schema);
+        self.names.set(&schema);
+        *self.schema.write().unwrap_or_else(PoisonError::into_inner) = schema;
         self.set_rules(rules);
     }
 

@@ -237,7 +237,7 @@ fn check_hot(table: &Table, index: &TableIndex, new: &[Chunk]) -> Result<()> {
                     Err(duplicate_key(table, index, &columns, (number as u64, row)))
                 }
                 Some(_) => {
-                    let (table, name) = (table.definition().name.clone(), &index.definition().name);
+                    let (table, name) = (table.schema().name.clone(), &index.definition().name);
                     let reason = format!(
                         "a transaction that has not ended inserted or deleted a key of constraint \
                          \"{name}\" that the load has"

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use datafusion::sql::sqlparser::ast::{
     AlterColumnOperation, AlterTable, AlterTableOperation, ColumnDef as SqlColumn, ColumnOption,
-    ColumnOptionDef, DropBehavior, Expr, Ident, JoinConstraint, ObjectName, RenameTableNameKind,
-    SelectItem, TableConstraint, TableFactor, TableWithJoins, Visit, VisitMut, Visitor, VisitorMut,
+    DropBehavior, Expr, ForeignKeyConstraint, Ident, JoinConstraint, ObjectName,
+    RenameTableNameKind, SelectItem, TableConstraint, TableFactor, TableWithJoins,
+    UniqueConstraint, Visit, VisitMut, Visitor, VisitorMut,
 };
 use nacre_store::index::{IndexDef, IndexOrigin};
 use nacre_store::{
@@ -14,7 +15,7 @@ use nacre_store::{
 };
 
 use super::rewrite::{Origin, Target, rewrite};
-use crate::constraints::{check_actions, foreign_key, unique_key};
+use crate::constraints::{Owner, check_actions, foreign_key, unique_key};
 use crate::ddl::{Key, column_def, key_columns};
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
@@ -189,7 +190,7 @@ impl<'a> Altered<'a> {
                 constraint: TableConstraint::Unique(unique),
                 not_valid: false,
             } => {
-                if let Some(key) = unique_key(self.store, &self.schema, &self.indexes, unique)? {
+                if let Some(key) = self.unique_key(Owner::Table, unique)? {
                     match self.is_single {
                         true => self.index_change = Some(IndexChange::Created(key)),
                         false => self.add_index(key),
@@ -208,18 +209,32 @@ impl<'a> Altered<'a> {
             AlterTableOperation::AddConstraint {
                 constraint: TableConstraint::ForeignKey(key),
                 not_valid: false,
-            } => {
-                let others = (self.indexes.as_slice(), self.keys.as_slice());
-                let key = foreign_key(self.store, &self.schema, others, key)?;
-                self.keys.push(key);
-                self.is_rewritten = true;
-                Ok(())
-            }
+            } => self.add_foreign_key(Owner::Table, key),
             AlterTableOperation::DropConstraint { if_exists, name, .. } => {
                 self.drop_constraint(&fold(name), *if_exists)
             }
             other => Err(Error::not_supported(format_args!("ALTER TABLE ... {other}"))),
         }
+    }
+
+    fn unique_key(
+        &self,
+        owner: Owner<'_>,
+        constraint: &UniqueConstraint,
+    ) -> Result<Option<IndexDef>> {
+        unique_key(self.store, &self.schema, &self.indexes, (owner, constraint))
+    }
+
+    fn add_foreign_key(
+        &mut self,
+        owner: Owner<'_>,
+        constraint: &ForeignKeyConstraint,
+    ) -> Result<()> {
+        let others = (self.indexes.as_slice(), self.keys.as_slice());
+        let key = foreign_key(self.store, &self.schema, others, (owner, constraint))?;
+        self.keys.push(key);
+        self.is_rewritten = true;
+        Ok(())
     }
 
     fn add_index(&mut self, index: IndexDef) {
@@ -331,14 +346,6 @@ impl<'a> Altered<'a> {
         self.require_new(&name)?;
         let (mut key, mut builder): (Option<Key>, _) = (None, RulesBuilder::default());
         let definition = column_def(column, &self.schema.name, &mut key, &mut builder)?;
-        let is_key = |option: &&ColumnOptionDef| {
-            matches!(option.option, ColumnOption::Unique(_) | ColumnOption::ForeignKey(_))
-        };
-        if let Some(option) = column.options.iter().find(is_key) {
-            let what = format_args!("ADD COLUMN ... {}", option.option);
-            return Err(Error::not_supported(what)
-                .with_hint("Add the constraint by an operation of its own."));
-        }
         for sequence in builder.name_sequences(self.store, &self.schema.name)? {
             self.created_sequences.push(sequence.name.clone());
             self.store.create_sequence(sequence).map_err(from_store)?;
@@ -347,10 +354,23 @@ impl<'a> Altered<'a> {
         self.origins.push(Origin::Default);
         self.is_rewritten = true;
         self.add_rules(builder)?;
-        match key {
-            Some((name, columns)) => self.add_primary_key(name, columns),
-            None => Ok(()),
+        if let Some((name, columns)) = key {
+            self.add_primary_key(name, columns)?;
         }
+        let number = self.schema.columns.len() - 1;
+        for option in &column.options {
+            let owner = Owner::Column(option.name.as_ref(), number);
+            match &option.option {
+                ColumnOption::Unique(unique) => {
+                    if let Some(index) = self.unique_key(owner, unique)? {
+                        self.add_index(index);
+                    }
+                }
+                ColumnOption::ForeignKey(key) => self.add_foreign_key(owner, key)?,
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     fn drop_column(&mut self, name: &str, if_exists: bool, cascades: bool) -> Result<()> {

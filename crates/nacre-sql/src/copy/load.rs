@@ -8,6 +8,7 @@ use nacre_ingest::{ChunkRules, Destination, Direction, Progress, Source, TextFor
 use nacre_store::{Store, Table};
 
 use super::options;
+use super::rows::copy_rows;
 use super::statement::{CopyStatement, Subject, Target};
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_ingest::from_ingest;
@@ -15,14 +16,17 @@ use crate::planner::Planner;
 use crate::progress::CancelOnDrop;
 use crate::relations::table_to_change;
 use crate::rules::CopyRules;
+use crate::transaction::Turn;
 
-/// Runs `COPY ... FROM` on blocking threads; returns the number of rows.
+/// Runs `COPY ... FROM` on blocking threads; returns the number of rows. In a transaction block the
+/// rows are part of that.
 ///
 /// If the returned future is dropped, the load stops at its next look at the progress and nothing
 /// of it becomes visible.
 pub(crate) async fn copy_from(
     store: &Store,
     planner: &Planner,
+    turn: &mut Turn,
     statement: &CopyStatement,
     copy_in: Option<Box<dyn Read + Send>>,
     progress: Arc<Progress>,
@@ -43,21 +47,38 @@ pub(crate) async fn copy_from(
     let is_unsaid_csv = csv.format == TextFormat::Text
         && !has_format
         && target.as_ref().is_some_and(|path| path.extension().is_some_and(|ext| ext == "csv"));
+    let mut hold = match turn.is_in_block() {
+        true => {
+            turn.moment(true)?;
+            Some(turn.lend()?)
+        }
+        false => None,
+    };
     let store = store.clone();
     let cancel = CancelOnDrop::new(&progress);
     let work = tokio::task::spawn_blocking(move || {
-        let source = match target {
-            Some(path) => Source::File(path),
-            None => Source::Bytes(read_all(copy_in)?),
-        };
         let rules = rules.as_ref().map(|rules| rules as &dyn ChunkRules);
         let to = Destination { table: &table, columns: columns.as_deref(), rules };
-        nacre_ingest::copy_from(&store, to, source, &csv, threads, &progress).map_err(from_ingest)
+        let source = match target {
+            Some(path) => Ok(Source::File(path)),
+            None => read_all(copy_in).map(Source::Bytes),
+        };
+        let loaded = source.and_then(|source| {
+            let loaded = match &mut hold {
+                Some(hold) => copy_rows(hold.transaction(), to, source, &csv, &progress),
+                None => nacre_ingest::copy_from(&store, to, source, &csv, threads, &progress),
+            };
+            loaded.map_err(from_ingest)
+        });
+        (hold, loaded)
     });
-    let loaded = work.await.unwrap_or_else(|error| {
-        Err(Error::new(ErrorKind::Internal, format!("internal error: the load ended: {error}")))
-    });
+    let (hold, loaded) = work.await.map_err(|error| {
+        Error::new(ErrorKind::Internal, format!("internal error: the load ended: {error}"))
+    })?;
     cancel.disarm();
+    if let Some(hold) = hold {
+        turn.restore(hold);
+    }
     loaded.map_err(|error| match error.kind() {
         ErrorKind::InvalidData if is_unsaid_csv && error.hint().is_none() => {
             error.with_hint("Without an option the format is text. For CSV add (FORMAT csv).")

@@ -1,8 +1,9 @@
-//! `COPY`: [`statement`] reads it, [`options`] checks its options, [`load`] runs it into a table
-//! and [`unload`] out of a table or query.
+//! `COPY`: [`statement`] reads it, [`options`] checks its options, [`load`] runs it into a table,
+//! in a transaction block row by row ([`rows`]), and [`unload`] out of a table or query.
 
 mod load;
 mod options;
+mod rows;
 mod statement;
 mod unload;
 

@@ -40,7 +40,7 @@ pub(super) enum Source {
     /// The rows of these and the statement's table, all of them.
     Whole { query: ParsedStatement, others: Vec<Change> },
     /// Pairs of a row, or none, and what it is merged with; see [`super::merge`].
-    Merged { query: ParsedStatement, clauses: Vec<MergeClause> },
+    Merged { query: ParsedStatement, clauses: Vec<MergeClause>, check: Option<ParsedStatement> },
 }
 
 /// What is done with rows of a table.
@@ -69,6 +69,8 @@ pub(super) struct Returning {
     pub(super) name: Ident,
     /// The tables of FROM or USING.
     pub(super) others: Option<Others>,
+    /// Whether `merge_action()` has a meaning, and `*` begins with the columns of the source.
+    pub(super) is_merge: bool,
 }
 
 /// What a statement that changed rows answers.

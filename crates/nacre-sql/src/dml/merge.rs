@@ -12,8 +12,8 @@ use datafusion::arrow::array::{Array, AsArray, PrimitiveArray, RecordBatch};
 use datafusion::arrow::datatypes::{DataType, Int64Type, SchemaRef, UInt64Type};
 use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::ast::{
-    Assignment, AssignmentTarget, Expr, Ident, Merge, MergeAction, MergeClauseKind,
-    MergeInsertKind, SelectItem, SetExpr, TableWithJoins, With,
+    Assignment, AssignmentTarget, Expr, Ident, Merge, MergeAction, MergeClause as Clause,
+    MergeClauseKind, MergeInsertKind, OutputClause, SelectItem, SetExpr, TableWithJoins, With,
 };
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::keywords::Keyword;
@@ -24,12 +24,14 @@ use nacre_store::{RowId, Store, Table, TableSchema};
 
 use super::assign;
 use super::cell::{Cell, missing};
-use super::change::{Change, Source, Step, Write};
+use super::change::{Change, Returning, Source, Step, Write};
 use super::defaults::{compiled, is_default};
+use super::others::{OtherRows, Others};
 use super::query::{self, TARGET, output, parsed, quoted, row_id};
 use super::rows::Rows;
 use super::source::{cancelled, target as target_of};
 use super::statement::{assignments, check_count, columns_named, refuse, target};
+use super::unmatched::Unmatched;
 use crate::error::{Error, ErrorKind, Position, Result, offset_of};
 use crate::names::STATEMENT_SCHEMA;
 use crate::planner::Planner;
@@ -44,7 +46,11 @@ const DO_NOTHING: &str = "nacre do nothing";
 #[derive(Debug)]
 pub(super) enum MergeClause {
     Nothing,
-    Delete,
+    /// What RETURNING wants to know of the rows.
+    Delete {
+        columns: Vec<usize>,
+        cells: Vec<Cell>,
+    },
     Update {
         columns: Vec<usize>,
         cells: Vec<Cell>,
@@ -98,28 +104,65 @@ pub(crate) fn readable(sql: &str) -> Option<String> {
 ///
 /// # Errors
 /// As for the other statements.
-pub(super) fn change(store: &Store, statement: Merge, with: Option<With>) -> Result<Change> {
-    refuse(&[(statement.output.is_some(), "MERGE ... RETURNING")])?;
+pub(super) fn change(store: &Store, mut statement: Merge, with: Option<With>) -> Result<Change> {
     let from = TableWithJoins { relation: statement.table, joins: Vec::new() };
     let (table, name) = target(store, &from, "MERGE")?;
     let schema = table.schema();
-    let row = Expr::CompoundIdentifier(vec![quoted(&name), Ident::with_quote('"', ROW_ID_COLUMN)]);
+    let mut unmatched = Unmatched::new(&name, &statement.source);
+    let (chosen, has_inserts) = choice(&mut statement.clauses, &name, &mut unmatched)?;
+    let items = vec![row_id(&name)];
+    let source = TableWithJoins { relation: statement.source.clone(), joins: Vec::new() };
+    let returning = returning(statement.output, &name, &source)?;
+    let is_returned = returning.is_some();
+    let mut outputs = Outputs { chosen, table: &table, name: &name, items, unmatched, is_returned };
+    outputs.items.push(output(1, outputs.chosen.clone()));
+    let mut clauses = Vec::with_capacity(statement.clauses.len());
+    for (number, clause) in statement.clauses.into_iter().enumerate() {
+        clauses.push(outputs.clause(&schema, number, clause.action)?);
+    }
+    let Outputs { mut items, unmatched, .. } = outputs;
+    items.extend(returning.iter().flat_map(Returning::items_of_others));
+    let check = unmatched.check(&statement.source, with.clone())?;
+    let kind = if has_inserts { "LEFT JOIN" } else { "JOIN" };
+    let name = quoted(&name);
+    let sql = format!(
+        "SELECT 1 FROM x {kind} {STATEMENT_SCHEMA}.{TARGET} AS {name} ON ({})",
+        statement.on
+    );
+    let (mut query, mut body) = parsed(&sql)?;
+    body.projection = items;
+    if let Some(from) = body.from.first_mut() {
+        from.relation = source.relation;
+    }
+    *query.body = SetExpr::Select(body);
+    let query = query::statement(query, with)?;
+    let source = Source::Merged { query, clauses, check };
+    let (write, on_conflict) = (Write::Delete, None);
+    Ok(Change { table, source, write, returning, on_conflict, verb: "MERGE" })
+}
+
+/// Returns an expression for the number of the first clause that applies, and whether one inserts.
+fn choice(clauses: &mut [Clause], name: &Ident, unmatched: &mut Unmatched) -> Result<(Expr, bool)> {
+    let row = Expr::CompoundIdentifier(vec![quoted(name), Ident::with_quote('"', ROW_ID_COLUMN)]);
     let inserts = |kind: &MergeClauseKind| match kind {
         MergeClauseKind::Matched => Ok(false),
         MergeClauseKind::NotMatched => Ok(true),
         other => Err(Error::not_supported(format_args!("WHEN {other}"))),
     };
-    // The number of the first clause that applies.
-    let mut conditions = Vec::with_capacity(statement.clauses.len());
+    let mut conditions = Vec::with_capacity(clauses.len());
     let mut has_inserts = false;
-    for clause in &statement.clauses {
+    for clause in clauses {
         let is_insert = inserts(&clause.clause_kind)?;
         has_inserts |= is_insert;
         let is_there = match is_insert {
             true => Expr::IsNull(Box::new(row.clone())),
             false => Expr::IsNotNull(Box::new(row.clone())),
         };
-        conditions.push(match &clause.predicate {
+        let predicate = match clause.predicate.take() {
+            Some(predicate) if is_insert => Some(unmatched.take(predicate)?),
+            other => other,
+        };
+        conditions.push(match predicate {
             None => is_there.to_string(),
             Some(predicate) => format!("{is_there} AND ({predicate})"),
         });
@@ -128,30 +171,21 @@ pub(super) fn change(store: &Store, statement: Merge, with: Option<With>) -> Res
     for (number, condition) in conditions.iter().enumerate() {
         chosen.push_str(&format!(" WHEN {condition} THEN {number}"));
     }
-    let chosen = expression(&format!("CAST({chosen} END AS BIGINT)"))?;
-    let items = vec![row_id(&name)];
-    let mut outputs = Outputs { chosen, table: &table, name: &name, items };
-    outputs.items.push(output(1, outputs.chosen.clone()));
-    let mut clauses = Vec::with_capacity(statement.clauses.len());
-    for (number, clause) in statement.clauses.into_iter().enumerate() {
-        clauses.push(outputs.clause(&schema, number, clause.action)?);
-    }
-    let kind = if has_inserts { "LEFT JOIN" } else { "JOIN" };
-    let name = quoted(&name);
-    let sql = format!(
-        "SELECT 1 FROM x {kind} {STATEMENT_SCHEMA}.{TARGET} AS {name} ON ({})",
-        statement.on
-    );
-    let (mut query, mut body) = parsed(&sql)?;
-    body.projection = outputs.items;
-    if let Some(from) = body.from.first_mut() {
-        from.relation = statement.source;
-    }
-    *query.body = SetExpr::Select(body);
-    let query = query::statement(query, with)?;
-    let source = Source::Merged { query, clauses };
-    let (write, returning, on_conflict) = (Write::Delete, None, None);
-    Ok(Change { table, source, write, returning, on_conflict, verb: "MERGE" })
+    Ok((expression(&format!("CAST({chosen} END AS BIGINT)"))?, has_inserts))
+}
+
+fn returning(
+    output: Option<OutputClause>,
+    name: &Ident,
+    source: &TableWithJoins,
+) -> Result<Option<Returning>> {
+    let items = match output {
+        None => return Ok(None),
+        Some(OutputClause::Returning { select_items, .. }) => select_items,
+        Some(OutputClause::Output { .. }) => return Err(Error::not_supported("OUTPUT")),
+    };
+    let others = Some(Others::of(std::slice::from_ref(source))?);
+    Ok(Some(Returning { items, name: name.clone(), others, is_merge: true }))
 }
 
 fn expression(text: &str) -> Result<Expr> {
@@ -170,6 +204,9 @@ struct Outputs<'a> {
     /// What the statement calls the table.
     name: &'a Ident,
     items: Vec<SelectItem>,
+    unmatched: Unmatched,
+    /// Whether RETURNING wants to know all columns.
+    is_returned: bool,
 }
 
 impl Outputs<'_> {
@@ -180,7 +217,13 @@ impl Outputs<'_> {
         action: MergeAction,
     ) -> Result<MergeClause> {
         match action {
-            MergeAction::Delete { .. } => Ok(MergeClause::Delete),
+            MergeAction::Delete { .. } => {
+                let (mut columns, mut cells) = (Vec::new(), Vec::new());
+                if self.is_returned {
+                    self.add_others(schema, &mut columns, &mut cells);
+                }
+                Ok(MergeClause::Delete { columns, cells })
+            }
             MergeAction::Update(update) => {
                 let refusals = [
                     (update.update_predicate.is_some(), "UPDATE ... WHERE in MERGE"),
@@ -196,7 +239,7 @@ impl Outputs<'_> {
                     cells.push(self.cell(schema, number, column, expr)?);
                 }
                 let written = columns.clone();
-                if !self.table.rules().checks.is_empty() {
+                if self.is_returned || !self.table.rules().checks.is_empty() {
                     self.add_others(schema, &mut columns, &mut cells);
                 }
                 Ok(MergeClause::Update { columns, cells, written })
@@ -222,7 +265,11 @@ impl Outputs<'_> {
                 check_count(targets.len(), row.content.len(), is_listed)?;
                 let mut cells = Cell::defaults_of(self.table)?;
                 for (column, expr) in targets.into_iter().zip(&row.content) {
-                    cells[column] = self.cell(schema, number, column, expr.clone())?;
+                    let mut expr = expr.clone();
+                    if !is_default(&expr) {
+                        expr = self.unmatched.take(expr)?;
+                    }
+                    cells[column] = self.cell(schema, number, column, expr)?;
                 }
                 Ok(MergeClause::Insert(cells))
             }
@@ -288,6 +335,7 @@ pub(super) async fn steps(
     query: ParsedStatement,
     clauses: &[MergeClause],
     progress: &Progress,
+    others: Option<&mut OtherRows>,
 ) -> Result<Vec<Step>> {
     let schema = table.schema();
     let mut stream = planner.start(moment, target_of(table, moment), query).await?;
@@ -295,6 +343,14 @@ pub(super) async fn steps(
     let defaults = defaults.collect::<Result<Vec<DefaultValues>>>()?;
     let mut sorted = Sorted::new(&schema, clauses, defaults);
     sorted.check(&stream.schema())?;
+    if others.is_some() {
+        let begin = |_| {
+            let mut others = OtherRows::default();
+            others.begin(&stream.schema());
+            others
+        };
+        sorted.others = clauses.iter().map(begin).collect();
+    }
     while let Some(batch) = stream.next().await {
         if progress.is_cancelled() {
             return Err(cancelled());
@@ -302,19 +358,28 @@ pub(super) async fn steps(
         sorted.take(&batch?)?;
     }
     let mut steps = Vec::with_capacity(clauses.len());
+    let mut pairs = sorted.others.into_iter();
     for (clause, rows) in clauses.iter().zip(sorted.rows) {
+        let pairs = pairs.next();
         rows.check_nulls(&schema)?;
         rows.check(planner, table)?;
         let (order, write) = match clause {
             MergeClause::Nothing => continue,
-            MergeClause::Delete => (0, Write::Delete),
+            MergeClause::Delete { .. } => (0, Write::Delete),
             MergeClause::Update { written, .. } => (1, Write::Update(written.clone())),
             MergeClause::Insert(_) => (2, Write::Insert),
         };
-        steps.push((order, Step { table: Arc::clone(table), write, rows }));
+        steps.push((order, Step { table: Arc::clone(table), write, rows }, pairs));
     }
-    steps.sort_by_key(|(order, _)| *order);
-    Ok(steps.into_iter().map(|(_, step)| step).collect())
+    steps.sort_by_key(|(order, ..)| *order);
+    if let Some(others) = others {
+        others.begin(&stream.schema());
+        let pairs = steps.iter_mut().filter_map(|(.., pairs)| pairs.take());
+        for pairs in pairs {
+            others.append(pairs)?;
+        }
+    }
+    Ok(steps.into_iter().map(|(_, step, _)| step).collect())
 }
 
 /// The rows of each clause.
@@ -326,6 +391,8 @@ struct Sorted<'a> {
     rows: Vec<Rows>,
     /// Rows that were changed.
     seen: HashSet<u64>,
+    /// What the rows of each clause were paired with, if RETURNING wants to know.
+    others: Vec<OtherRows>,
 }
 
 impl<'a> Sorted<'a> {
@@ -336,13 +403,16 @@ impl<'a> Sorted<'a> {
     ) -> Self {
         let rows = |clause: &MergeClause| {
             Rows::new(match clause {
-                MergeClause::Nothing | MergeClause::Delete => Vec::new(),
-                MergeClause::Update { columns, .. } => columns.clone(),
+                MergeClause::Nothing => Vec::new(),
+                MergeClause::Delete { columns, .. } | MergeClause::Update { columns, .. } => {
+                    columns.clone()
+                }
                 MergeClause::Insert(_) => (0..schema.columns.len()).collect(),
             })
         };
         let rows = clauses.iter().map(rows).collect();
-        Self { schema, clauses, defaults, rows, seen: HashSet::new() }
+        let (seen, others) = (HashSet::new(), Vec::new());
+        Self { schema, clauses, defaults, rows, seen, others }
     }
 
     /// Refuses outputs that can never be assigned to their columns.
@@ -371,6 +441,7 @@ impl<'a> Sorted<'a> {
             .iter()
             .map(|defaults| defaults.draw(|_| batch.num_rows()))
             .collect::<Result<_>>()?;
+        let mut kept: Vec<Vec<u32>> = vec![Vec::new(); self.others.len()];
         for row in 0..batch.num_rows() {
             if chosen.is_null(row) {
                 continue;
@@ -381,7 +452,7 @@ impl<'a> Sorted<'a> {
             let id = match clause {
                 MergeClause::Nothing => continue,
                 MergeClause::Insert(_) => None,
-                MergeClause::Delete | MergeClause::Update { .. } => Some(ids.value(row)),
+                MergeClause::Delete { .. } | MergeClause::Update { .. } => Some(ids.value(row)),
             };
             if id.is_some_and(|id| !self.seen.insert(id)) {
                 let message = "MERGE command cannot affect row a second time";
@@ -395,6 +466,12 @@ impl<'a> Sorted<'a> {
             rows.push(self.schema, id.map(RowId), |place, column, buffer| {
                 cells[place].push(Some((batch, row)), drawn, column, buffer)
             })?;
+            if let Some(kept) = kept.get_mut(place) {
+                kept.push(row as u32);
+            }
+        }
+        for (others, kept) in self.others.iter_mut().zip(kept) {
+            others.push(batch, kept)?;
         }
         Ok(())
     }
@@ -402,8 +479,10 @@ impl<'a> Sorted<'a> {
 
 fn cells(clause: &MergeClause) -> &[Cell] {
     match clause {
-        MergeClause::Nothing | MergeClause::Delete => &[],
-        MergeClause::Update { cells, .. } | MergeClause::Insert(cells) => cells,
+        MergeClause::Nothing => &[],
+        MergeClause::Delete { cells, .. }
+        | MergeClause::Update { cells, .. }
+        | MergeClause::Insert(cells) => cells,
     }
 }
 

@@ -27,6 +27,7 @@ mod returning;
 mod rows;
 mod source;
 mod statement;
+mod unmatched;
 mod write;
 
 pub(crate) use assign::{push_digits, push_syntax};

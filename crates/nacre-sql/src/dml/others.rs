@@ -88,19 +88,27 @@ fn add_names(table: &TableWithJoins, names: &mut Vec<Ident>) -> Result<()> {
 }
 
 fn add_name(factor: &TableFactor, names: &mut Vec<Ident>) -> Result<()> {
-    match factor {
-        TableFactor::Table { alias: Some(alias), .. }
-        | TableFactor::Derived { alias: Some(alias), .. } => names.push(quoted(&alias.name)),
-        TableFactor::Table { name, alias: None, .. } => {
-            let last = name.0.last().and_then(|part| part.as_ident());
-            names.push(quoted(last.ok_or_else(nameless)?));
-        }
-        TableFactor::NestedJoin { table_with_joins, alias: None } => {
+    match (own_name(factor), factor) {
+        (Some(name), _) => names.push(name),
+        (None, TableFactor::NestedJoin { table_with_joins, alias: None }) => {
             add_names(table_with_joins, names)?;
         }
         _ => return Err(nameless()),
     }
     Ok(())
+}
+
+/// Returns what the statement calls one table, as it is after folding; `None` for joins and what
+/// else has no name.
+pub(super) fn own_name(factor: &TableFactor) -> Option<Ident> {
+    match factor {
+        TableFactor::Table { alias: Some(alias), .. }
+        | TableFactor::Derived { alias: Some(alias), .. } => Some(quoted(&alias.name)),
+        TableFactor::Table { name, alias: None, .. } => {
+            name.0.last().and_then(|part| part.as_ident()).map(quoted)
+        }
+        _ => None,
+    }
 }
 
 fn nameless() -> Error {
@@ -142,6 +150,22 @@ impl OtherRows {
         arrays.push(Arc::new(UInt64Array::from_iter_values(self.rows..self.rows + count)));
         self.rows += count;
         self.batches.push(RecordBatch::try_new(schema, arrays).map_err(DataFusionError::from)?);
+        Ok(())
+    }
+}
+
+impl OtherRows {
+    /// Takes the rows of another one, which come behind.
+    pub(super) fn append(&mut self, other: Self) -> Result<()> {
+        for batch in other.batches {
+            let count = batch.num_rows() as u64;
+            let mut arrays = batch.columns().to_vec();
+            arrays.pop();
+            arrays.push(Arc::new(UInt64Array::from_iter_values(self.rows..self.rows + count)));
+            self.rows += count;
+            let batch = RecordBatch::try_new(batch.schema(), arrays);
+            self.batches.push(batch.map_err(DataFusionError::from)?);
+        }
         Ok(())
     }
 }
@@ -189,16 +213,19 @@ pub(super) fn tables(others: &Others, rows: &OtherRows) -> Result<Vec<OtherTable
 }
 
 /// Replaces `*` and `table.*` by the columns that they stand for: those of the changed table, then
-/// those of the others.
+/// those of the others, which come first in MERGE.
 pub(super) fn expand(
     items: Vec<SelectItem>,
     name: &Ident,
     columns: &[String],
-    others: &[OtherTable],
+    (others, is_merge): (&[OtherTable], bool),
 ) -> Vec<SelectItem> {
-    let all: Vec<(&Ident, &[String])> = std::iter::once((name, columns))
+    let mut all: Vec<(&Ident, &[String])> = std::iter::once((name, columns))
         .chain(others.iter().map(|other| (&other.name, other.columns.as_slice())))
         .collect();
+    if is_merge {
+        all.rotate_left(1);
+    }
     let listed = |wanted: Option<String>| {
         let tables = all
             .iter()

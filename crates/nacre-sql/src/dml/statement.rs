@@ -112,7 +112,8 @@ fn insert(store: &Store, statement: Insert, with: Option<With>) -> Result<Change
         }
         Some(_) => return Err(Error::not_supported("INSERT ... ON DUPLICATE KEY")),
     };
-    let returning = statement.returning.map(|items| Returning { items, name, others: None });
+    let returning =
+        statement.returning.map(|items| Returning { items, name, others: None, is_merge: false });
     Ok(Change { table, source, write: Write::Insert, returning, on_conflict, verb: "INSERT" })
 }
 
@@ -397,7 +398,7 @@ fn returning(
 ) -> Result<Option<Returning>> {
     let Some(items) = items else { return Ok(None) };
     let others = if others.is_empty() { None } else { Some(Others::of(others)?) };
-    Ok(Some(Returning { items, name: name.clone(), others }))
+    Ok(Some(Returning { items, name: name.clone(), others, is_merge: false }))
 }
 
 /// Returns the columns that are assigned and the expressions for them.

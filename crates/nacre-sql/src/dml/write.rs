@@ -91,7 +91,8 @@ impl Change {
             None => None,
             Some(returning) => {
                 let schema = self.table.schema();
-                let changed: Vec<&Rows> = steps.iter().map(|step| &step.rows).collect();
+                let changed: Vec<(&Write, &Rows)> =
+                    steps.iter().map(|step| (&step.write, &step.rows)).collect();
                 Some(returned(planner, &moment, &schema, returning, &changed, &others).await?)
             }
         };
@@ -109,11 +110,15 @@ impl Change {
         progress: &Progress,
         others: &mut OtherRows,
     ) -> Result<Vec<Step>> {
-        if let Source::Merged { query, clauses } = &self.source {
-            let (table, query) = (&self.table, query.clone());
-            return merge::steps(planner, moment, table, query, clauses, progress).await;
-        }
         let others = self.returning.as_ref().and_then(|one| one.others.as_ref()).map(|_| others);
+        if let Source::Merged { query, clauses, check } = &self.source {
+            let (table, query) = (&self.table, query.clone());
+            if let Some(check) = check {
+                planner.describe(moment, Vec::new(), check.clone()).await?;
+            }
+            let merged = merge::steps(planner, moment, table, query, clauses, progress, others);
+            return merged.await;
+        }
         let rows = collect(planner, moment, &self.table, &self.source, progress, others).await?;
         if let Some(conflict) = &self.on_conflict {
             return conflict.steps(planner, turn, moment, &self.table, rows, progress).await;

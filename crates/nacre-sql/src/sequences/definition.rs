@@ -1,13 +1,14 @@
-//! CREATE and DROP SEQUENCE, and the options of sequences.
+//! CREATE, ALTER and DROP SEQUENCE, and the options of sequences.
 
 use std::sync::Arc;
 
 use datafusion::sql::sqlparser::ast::{
-    DataType, Expr, ObjectName, SequenceOptions, Statement, UnaryOperator, Value,
+    DataType, Expr, ObjectName, SequenceOptions, UnaryOperator, Value,
 };
 use nacre_column::ColumnType;
-use nacre_store::{SequenceDef, Store, Table};
+use nacre_store::{Error as StoreError, SequenceDef, Store, Table};
 
+use super::syntax::SequenceStatement;
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
 use crate::names::table_name;
@@ -17,37 +18,59 @@ use crate::types::column_type;
 /// Runs `CREATE SEQUENCE`; returns the command tag.
 ///
 /// # Errors
-/// 42P07, 22023, `not supported`.
-pub(crate) fn create_sequence(store: &Store, statement: &Statement) -> Result<String> {
-    let Statement::CreateSequence {
-        temporary,
-        if_not_exists,
-        name,
-        data_type,
-        sequence_options,
-        owned_by,
-    } = statement
-    else {
-        return Err(Error::new(ErrorKind::Internal, "internal error: no CREATE SEQUENCE"));
-    };
-    let is_owned = owned_by.as_ref().is_some_and(|by| !by.to_string().eq_ignore_ascii_case("none"));
-    if *temporary || is_owned {
-        let what = if *temporary { "CREATE TEMPORARY SEQUENCE" } else { "OWNED BY" };
-        return Err(Error::not_supported(what));
-    }
-    let name = table_name(name)?;
+/// 42P07, 22023.
+pub(crate) fn create_sequence(store: &Store, statement: &SequenceStatement) -> Result<String> {
+    let name = table_name(&statement.name)?;
     let tag = "CREATE SEQUENCE".to_owned();
-    if *if_not_exists && store.sequence(&name).is_ok() {
+    if statement.has_if && store.sequence(&name).is_ok() {
         return Ok(tag);
     }
     require_free(store, &name)?;
-    let column_type = match data_type {
+    let column_type = match &statement.data_type {
         None => ColumnType::BigInt,
         Some(data_type) => integer_type(&name, data_type)?,
     };
-    let def = sequence_def(&name, column_type, sequence_options)?;
+    let def = sequence_def(&name, column_type, &statement.options)?;
     store.create_sequence(def).map_err(from_store)?;
     Ok(tag)
+}
+
+/// Runs `ALTER SEQUENCE` in the transaction at work; returns the command tag.
+///
+/// # Errors
+/// 42P01, 22023.
+pub(crate) fn alter_sequence(store: &Store, statement: &SequenceStatement) -> Result<String> {
+    let name = table_name(&statement.name)?;
+    let tag = "ALTER SEQUENCE".to_owned();
+    let sequence = match store.sequence(&name) {
+        Err(StoreError::UnknownTable { .. }) if statement.has_if && is_free(store, &name) => {
+            return Ok(tag);
+        }
+        Err(StoreError::UnknownTable { .. }) if !is_free(store, &name) => {
+            let message = format!("\"{name}\" is not a sequence");
+            return Err(Error::new(ErrorKind::InvalidStatement, message).with_code("42809"));
+        }
+        found => found.map_err(from_store)?,
+    };
+    let old = sequence.def();
+    let new_type = match &statement.data_type {
+        None => None,
+        Some(data_type) => Some(integer_type(&name, data_type)?),
+    };
+    let def = Options::of(&statement.options)?.altered(old, new_type)?;
+    let restart = match &statement.restart {
+        None => None,
+        Some(None) => Some(def.start),
+        Some(Some(value)) => Some(number("RESTART", value)?),
+    };
+    let value = restart.unwrap_or_else(|| sequence.position().0);
+    require_within("RESTART", value, &def)?;
+    store.replace_sequence(def, restart).map_err(from_store)?;
+    Ok(tag)
+}
+
+fn is_free(store: &Store, name: &str) -> bool {
+    require_free(store, name).is_ok()
 }
 
 /// Runs `DROP SEQUENCE`: all that are named go, or none.
@@ -115,42 +138,116 @@ pub(crate) fn sequence_def(
     column_type: ColumnType,
     options: &[SequenceOptions],
 ) -> Result<SequenceDef> {
-    let (least, most) = match column_type {
-        ColumnType::SmallInt => (i64::from(i16::MIN), i64::from(i16::MAX)),
-        ColumnType::Integer => (i64::from(i32::MIN), i64::from(i32::MAX)),
-        _ => (i64::MIN, i64::MAX),
-    };
-    let (mut increment, mut cycles) = (1, false);
-    let (mut min, mut max, mut start) = (None, None, None);
-    for option in options {
-        match option {
-            SequenceOptions::IncrementBy(value, _) => increment = number("INCREMENT", value)?,
-            SequenceOptions::MinValue(value) => {
-                min = value.as_ref().map(|value| number("MINVALUE", value)).transpose()?;
-            }
-            SequenceOptions::MaxValue(value) => {
-                max = value.as_ref().map(|value| number("MAXVALUE", value)).transpose()?;
-            }
-            SequenceOptions::StartWith(value, _) => start = Some(number("START", value)?),
-            SequenceOptions::Cache(value) => {
-                // How many are reserved is chosen by itself.
-                let cache = number("CACHE", value)?;
-                if cache < 1 {
-                    let message = format!("CACHE ({cache}) must be greater than zero");
-                    return Err(Error::invalid_parameter(message));
+    let given = Options::of(options)?;
+    let increment = given.increment.unwrap_or(1);
+    let (least, most) = defaults(column_type, increment);
+    let (min, max) = (given.min.flatten(), given.max.flatten());
+    let (min, max) = (min.unwrap_or(least), max.unwrap_or(most));
+    let start = given.start.unwrap_or(if increment > 0 { min } else { max });
+    let cycles = given.cycles.unwrap_or(false);
+    let def = SequenceDef { name: name.to_owned(), start, increment, min, max, cycles };
+    check(&def, column_type)?;
+    Ok(def)
+}
+
+/// What options say; the inner `None` is NO MINVALUE or NO MAXVALUE.
+#[derive(Default)]
+struct Options {
+    increment: Option<i64>,
+    min: Option<Option<i64>>,
+    max: Option<Option<i64>>,
+    start: Option<i64>,
+    cycles: Option<bool>,
+}
+
+impl Options {
+    fn of(options: &[SequenceOptions]) -> Result<Self> {
+        let bound = |name: &str, value: &Option<Expr>| {
+            value.as_ref().map(|value| number(name, value)).transpose()
+        };
+        let mut given = Self::default();
+        for option in options {
+            match option {
+                SequenceOptions::IncrementBy(value, _) => {
+                    given.increment = Some(number("INCREMENT", value)?);
                 }
+                SequenceOptions::MinValue(value) => given.min = Some(bound("MINVALUE", value)?),
+                SequenceOptions::MaxValue(value) => given.max = Some(bound("MAXVALUE", value)?),
+                SequenceOptions::StartWith(value, _) => {
+                    given.start = Some(number("START", value)?);
+                }
+                SequenceOptions::Cache(value) => {
+                    // How many are reserved is chosen by itself.
+                    let cache = number("CACHE", value)?;
+                    if cache < 1 {
+                        let message = format!("CACHE ({cache}) must be greater than zero");
+                        return Err(Error::invalid_parameter(message));
+                    }
+                }
+                SequenceOptions::Cycle(is_off) => given.cycles = Some(!is_off),
             }
-            SequenceOptions::Cycle(is_off) => cycles = !is_off,
         }
+        Ok(given)
     }
+
+    /// Changes a definition; what is not said stays, but bounds of the old type become those of the
+    /// new one.
+    fn altered(self, old: &SequenceDef, new_type: Option<ColumnType>) -> Result<SequenceDef> {
+        let increment = self.increment.unwrap_or(old.increment);
+        let old_type = type_of(old);
+        let (least, most) = defaults(new_type.unwrap_or(old_type), increment);
+        let (old_least, old_most) = bounds(old_type);
+        let has_type = new_type.is_some();
+        let min = match self.min {
+            Some(min) => min.unwrap_or(least),
+            None if has_type && old.min == old_least => least,
+            None => old.min,
+        };
+        let max = match self.max {
+            Some(max) => max.unwrap_or(most),
+            None if has_type && old.max == old_most => most,
+            None => old.max,
+        };
+        let start = self.start.unwrap_or(old.start);
+        let cycles = self.cycles.unwrap_or(old.cycles);
+        let def = SequenceDef { name: old.name.clone(), start, increment, min, max, cycles };
+        check(&def, new_type.unwrap_or(ColumnType::BigInt))?;
+        Ok(def)
+    }
+}
+
+/// Returns the least and the greatest value of a type.
+fn bounds(column_type: ColumnType) -> (i64, i64) {
+    match column_type {
+        ColumnType::SmallInt => (i16::MIN.into(), i16::MAX.into()),
+        ColumnType::Integer => (i32::MIN.into(), i32::MAX.into()),
+        _ => (i64::MIN, i64::MAX),
+    }
+}
+
+/// Returns the bounds of a sequence that says none.
+fn defaults(column_type: ColumnType, increment: i64) -> (i64, i64) {
+    let (least, most) = bounds(column_type);
+    if increment > 0 { (1, most) } else { (least, -1) }
+}
+
+/// Returns the type that a sequence was made with, as far as its bounds tell.
+fn type_of(def: &SequenceDef) -> ColumnType {
+    let is_of = |column_type: &ColumnType| {
+        let (least, most) = bounds(*column_type);
+        def.min == least || def.max == most
+    };
+    let types = [ColumnType::SmallInt, ColumnType::Integer];
+    types.into_iter().find(is_of).unwrap_or(ColumnType::BigInt)
+}
+
+fn check(def: &SequenceDef, column_type: ColumnType) -> Result<()> {
+    let SequenceDef { start, increment, min, max, .. } = *def;
     let refuse = |message: String| Err(Error::invalid_parameter(message));
+    let (least, most) = bounds(column_type);
     if increment == 0 {
         return refuse("INCREMENT must not be zero".into());
     }
-    let (min, max) = match increment > 0 {
-        true => (min.unwrap_or(1), max.unwrap_or(most)),
-        false => (min.unwrap_or(least), max.unwrap_or(-1)),
-    };
     for (what, value) in [("MAXVALUE", max), ("MINVALUE", min)] {
         if !(least..=most).contains(&value) {
             return refuse(format!(
@@ -161,14 +258,18 @@ pub(crate) fn sequence_def(
     if min >= max {
         return refuse(format!("MINVALUE ({min}) must be less than MAXVALUE ({max})"));
     }
-    let start = start.unwrap_or(if increment > 0 { min } else { max });
-    if start < min {
-        return refuse(format!("START value ({start}) cannot be less than MINVALUE ({min})"));
-    }
-    if start > max {
-        return refuse(format!("START value ({start}) cannot be greater than MAXVALUE ({max})"));
-    }
-    Ok(SequenceDef { name: name.to_owned(), start, increment, min, max, cycles })
+    require_within("START", start, def)
+}
+
+/// Refuses a value out of bounds.
+fn require_within(what: &str, value: i64, def: &SequenceDef) -> Result<()> {
+    let SequenceDef { min, max, .. } = def;
+    let message = match () {
+        () if value < *min => format!("cannot be less than MINVALUE ({min})"),
+        () if value > *max => format!("cannot be greater than MAXVALUE ({max})"),
+        () => return Ok(()),
+    };
+    Err(Error::invalid_parameter(format!("{what} value ({value}) {message}")))
 }
 
 /// Reads the number of an option.

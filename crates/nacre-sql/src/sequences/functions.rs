@@ -148,7 +148,16 @@ impl SequenceFunction {
         let name = &sequence.def().name;
         match self.kind {
             Kind::Next => {
-                let value = sequence.next(&self.store).map_err(from_store)?;
+                let value = match sequence.next(&self.store) {
+                    // Another one may have taken its place a moment ago.
+                    Err(nacre_store::Error::UnknownTable { .. }) => {
+                        let now = self.find(text)?;
+                        *known = Some((text.to_owned(), Arc::clone(&now)));
+                        now.next(&self.store)
+                    }
+                    given => given,
+                };
+                let value = value.map_err(from_store)?;
                 given.values.insert(name.clone(), value);
                 given.last = Some(name.clone());
                 Ok(value)

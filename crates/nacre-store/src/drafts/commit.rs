@@ -48,6 +48,12 @@ impl Transaction {
                 let dropped = definitions.dropped_sequences.values();
                 // Nobody draws from them until it is decided.
                 let mut held: Vec<_> = dropped.map(|sequence| sequence.hold()).collect();
+                for (old, state) in definitions.dropped_sequences.values().zip(&held) {
+                    let new = definitions.sequences.get(&old.def().name);
+                    if new.is_some_and(|new| new.missed(old, state)) {
+                        return Err(changed(&old.def().name));
+                    }
+                }
                 let mut gone = definitions.dropped_sequences.values();
                 gone.try_for_each(|sequence| delete_row(&store, self, sequence.def()))?;
                 let mut new = definitions.sequences.values();

@@ -272,7 +272,7 @@ fn conflict(key: &ForeignKey, table: &Table, what: &str) -> Error {
     let reason = format!(
         "a transaction that has not ended, or committed since, {what} (constraint \"{name}\")"
     );
-    Error::SerializationConflict { table: table.definition().name.clone(), reason }
+    Error::SerializationConflict { table: table.schema().name.clone(), reason }
 }
 
 /// Makes the error for values of the referring columns, or of the referenced ones if the parent was
@@ -289,12 +289,12 @@ pub(super) fn violation(
         true => (parent, &definition.referenced_columns),
         false => (child, &definition.columns),
     };
-    let schema = of.definition();
+    let schema = of.schema();
     let names: Vec<&str> = columns.iter().map(|&at| schema.columns[at].name.as_str()).collect();
     Error::ForeignKeyViolation(Box::new(ForeignKeyViolation {
-        table: child.definition().name.clone(),
+        table: child.schema().name.clone(),
         constraint: definition.name.clone(),
-        referenced: parent.definition().name.clone(),
+        referenced: parent.schema().name.clone(),
         columns: names.join(", "),
         key: crate::index::key_text_of(of, columns, values),
         is_parent_changed,

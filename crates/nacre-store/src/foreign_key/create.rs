@@ -225,17 +225,17 @@ impl Dropped {
                 if self.tables.iter().any(|dropped| dropped.id() == child.id()) {
                     continue;
                 }
-                let (constraint, name) = (&key.definition().name, &table.definition().name);
+                let (constraint, name) = (&key.definition().name, &table.schema().name);
                 reasons.push(format!(
                     "constraint {constraint} on table {} depends on table {name}",
-                    child.definition().name
+                    child.schema().name
                 ));
                 self.cut.push(Arc::clone(key));
             }
         }
         if !cascade && !reasons.is_empty() {
-            let names: Vec<&str> =
-                self.tables.iter().map(|table| table.definition().name.as_str()).collect();
+            let names: Vec<String> =
+                self.tables.iter().map(|table| table.schema().name.clone()).collect();
             return Err(Error::DependentObjects {
                 what: format!("table {}", names.join(", ")),
                 reasons,

@@ -39,7 +39,7 @@ impl ForeignKey {
         let missing = |of: &Arc<Table>, columns: &str| Error::InvalidDefinition {
             reason: format!(
                 "foreign key {name:?}: table {:?} has no index for its {columns} columns",
-                of.definition().name
+                of.schema().name
             ),
         };
         let child_index = child
@@ -195,7 +195,7 @@ impl Table {
         let links = self.links().lists();
         let children = links.incoming.iter().filter_map(|key| key.child());
         let others = children.filter(|child| child.id() != self.id());
-        others.map(|child| child.definition().name.clone()).collect()
+        others.map(|child| child.schema().name.clone()).collect()
     }
 }
 

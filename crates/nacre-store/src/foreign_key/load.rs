@@ -111,7 +111,7 @@ fn check_pass(
                 "a transaction that has not ended inserted or deleted a row that the load refers \
                  to (constraint \"{name}\")"
             );
-            let table = parent.definition().name.clone();
+            let table = parent.schema().name.clone();
             Err(Error::SerializationConflict { table, reason })
         }
         Some(&(chunk, row)) => missing(key, (child, parent), (&chunks[chunk], row)),

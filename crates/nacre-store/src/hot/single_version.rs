@@ -55,11 +55,10 @@ impl SingleVersion {
     /// # Errors
     /// That of a value that does not fit; [`Error::DuplicateKey`].
     pub fn insert(&mut self, table: &Arc<Table>, values: &[ValueRef<'_>]) -> Result<RowId> {
-        let schema = table.definition();
         let (mut inline, mut spilled) = ([ValueRef::Null; VALUES_INLINE], Vec::new());
         let fitted = slots(values.len(), &mut inline, &mut spilled);
         for (column, (slot, value)) in fitted.iter_mut().zip(values).enumerate() {
-            *slot = value.fit(schema, column)?;
+            *slot = table.fit(*value, column)?;
         }
         let fitted = &*fitted;
         let indexes = table.table_indexes().hold();
@@ -89,7 +88,7 @@ impl SingleVersion {
         let (mut inline, mut spilled) = ([(0, ValueRef::Null); VALUES_INLINE], Vec::new());
         let fitted = slots(changes.len(), &mut inline, &mut spilled);
         for (slot, (column, value)) in fitted.iter_mut().zip(changes) {
-            *slot = (*column, value.fit(schema, *column)?);
+            *slot = (*column, table.fit(*value, *column)?);
         }
         let indexes = table.table_indexes().hold();
         let is_key = |column: usize| indexes.iter().any(|index| index.key().contains(column));
@@ -143,7 +142,7 @@ impl SingleVersion {
         let (mut inline, mut spilled) = ([ValueRef::Null; VALUES_INLINE], Vec::new());
         let fitted = slots(key.len(), &mut inline, &mut spilled);
         for ((slot, column), value) in fitted.iter_mut().zip(index.key().columns()).zip(key) {
-            *slot = value.fit(table.definition(), column)?;
+            *slot = table.fit(*value, column)?;
         }
         let reader = Reader { table, index, snapshot: EVERYTHING, columns };
         reader.point(fitted, &mut self.room.key, &mut |row, values| {
@@ -250,7 +249,7 @@ fn change_slot<T>(
 }
 
 fn unknown(table: &Table, row: RowId) -> Error {
-    Error::UnknownRow { table: table.definition().name.clone(), row }
+    Error::UnknownRow { table: table.schema().name.clone(), row }
 }
 
 #[cfg(test)]

@@ -196,7 +196,7 @@ impl Store {
         let index = self.index_of(table, name)?;
         if index.definition().origin != IndexOrigin::Statement {
             let what = format!("index {name}");
-            let table = &table.definition().name;
+            let table = &table.schema().name;
             let reasons = vec![format!("constraint {name} on table {table} requires index {name}")];
             return Err(Error::DependentObjects { what, reasons });
         }
@@ -232,7 +232,7 @@ impl Store {
         let name = index.definition().name.as_str();
         let reason = |key: &Arc<ForeignKey>| {
             let (constraint, child) = (&key.definition().name, key.child());
-            let child = child.map_or_else(String::new, |child| child.definition().name.clone());
+            let child = child.map_or_else(String::new, |child| child.schema().name.clone());
             format!("constraint {constraint} on table {child} depends on index {name}")
         };
         let check = || {
@@ -263,7 +263,7 @@ impl Store {
 
 fn require_table(table: &Table) -> Result<()> {
     match table.is_dropped() {
-        true => Err(Error::UnknownTable { table: table.definition().name.clone() }),
+        true => Err(Error::UnknownTable { table: table.schema().name.clone() }),
         false => Ok(()),
     }
 }
@@ -363,5 +363,5 @@ fn pause(store: &Store, deadline: Instant, error: Error) -> Result<()> {
 
 fn conflict(table: &Table, index: &TableIndex, others: &str) -> Error {
     let reason = format!("{others} that index \"{}\" is to have", index.definition().name);
-    Error::SerializationConflict { table: table.definition().name.clone(), reason }
+    Error::SerializationConflict { table: table.schema().name.clone(), reason }
 }

@@ -205,7 +205,7 @@ impl Transaction {
 }
 
 fn unknown_index(table: &Table, name: &str) -> Error {
-    Error::UnknownIndex { index: name.to_owned(), table: table.definition().name.clone() }
+    Error::UnknownIndex { index: name.to_owned(), table: table.schema().name.clone() }
 }
 
 /// Brings the values of a key into the form of their columns.
@@ -222,7 +222,7 @@ fn fit_key<'a>(
         return Err(Error::InvalidDefinition { reason });
     }
     for ((slot, column), value) in fitted.iter_mut().zip(columns).zip(key) {
-        *slot = value.fit(table.definition(), column)?;
+        *slot = table.fit(*value, column)?;
     }
     Ok(())
 }

@@ -143,8 +143,8 @@ pub(crate) fn claimed(
     claim: KeyClaim,
 ) -> Error {
     let key = index.key_text(table, key);
-    let schema = table.definition();
-    let columns = index.columns_text(schema);
+    let schema = table.schema();
+    let columns = index.columns_text(&schema);
     let (table, constraint) = (schema.name.clone(), index.definition().name.clone());
     let reason = match claim {
         KeyClaim::Taken => {

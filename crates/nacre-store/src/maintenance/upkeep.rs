@@ -122,7 +122,7 @@ impl Store {
                 let has_moved = done.failure.is_none() || done.blocks > 0;
                 let goes_on = done.has_more && has_moved && !self.is_closing();
                 if let Some(error) = done.failure {
-                    report.note_failure(&job.table.names().table, error);
+                    report.note_failure(&job.table.names().table(), error);
                 }
                 if progress(&state).is_break() {
                     return Ok(report);
@@ -157,7 +157,7 @@ impl Store {
         let open = match job.load.open() {
             Ok(open) => open,
             Err(error) => {
-                let table = job.table.names().table.clone();
+                let table = job.table.names().table();
                 let (object, reason) = (format!("table \"{table}\""), error.to_string());
                 let domain = match error {
                     Error::LoadDamaged { missing, .. } => missing.into_iter().next(),
@@ -175,7 +175,7 @@ impl Store {
             let number = job.first_chunk + need.chunk as u64;
             let domain = &needs.targets[need.column][usize::from(need.replica)].domain;
             LostReplica {
-                table: Some(job.table.names().table.clone()),
+                table: Some(job.table.names().table()),
                 object: job.table.names().object(need.column, number),
                 replica: Some(need.replica),
                 domain: Some(domain.clone()),

@@ -200,7 +200,7 @@ impl Transaction {
         let fitted = slots(values.len(), &mut inline, &mut spilled);
         let mut bytes = VERSION_BYTES + UNDO_RECORD_BYTES;
         for (column, (slot, value)) in fitted.iter_mut().zip(values).enumerate() {
-            *slot = value.fit(schema, column)?;
+            *slot = table.fit(*value, column)?;
             bytes += value_bytes(*slot);
         }
         let id = self.insert_indexed(table, fitted, stamp).inspect_err(|_| self.note_failure())?;
@@ -271,7 +271,7 @@ impl Transaction {
                     column: format!("{column}"),
                 });
             }
-            *slot = (*column, value.fit(schema, *column)?);
+            *slot = (*column, table.fit(*value, *column)?);
             bytes += VERSION_BYTES + value_bytes(slot.1);
         }
         let RowPlace::Hot { chunk, offset } = row.place() else {
@@ -496,7 +496,7 @@ impl Transaction {
                 |one: &&Touched| !one.table.is_draft() && !one.table.is_dropped_by(snapshot.tx);
             let touched = || undo.touched().iter().filter(is_others);
             if let Some(touched) = touched().find(|one| one.table.is_dropped()) {
-                let table = touched.table.definition().name.clone();
+                let table = touched.table.schema().name.clone();
                 return Err(Error::UnknownTable { table });
             }
             touched().try_for_each(|one| one.table.require_open(snapshot.start))?;
@@ -597,7 +597,7 @@ impl Transaction {
         // The stamps of another database mean something else.
         let is_foreign = !Arc::ptr_eq(table.hot().stamps(), transactions.stamps());
         if table.is_dropped() || is_foreign || table.is_hidden_from(self.snapshot.tx) {
-            return Err(Error::UnknownTable { table: table.definition().name.clone() });
+            return Err(Error::UnknownTable { table: table.schema().name.clone() });
         }
         table.require_open(self.snapshot.start)?;
         match self.stamp {
@@ -684,7 +684,7 @@ fn frozen_row(table: &Table, row: RowId) -> Result<RowId> {
 }
 
 fn unknown_row(table: &Table, row: RowId) -> Error {
-    Error::UnknownRow { table: table.definition().name.clone(), row }
+    Error::UnknownRow { table: table.schema().name.clone(), row }
 }
 
 #[cold]
@@ -698,7 +698,7 @@ fn write_error(problem: WriteProblem, table: &Table, row: RowId) -> Error {
         WriteProblem::Committed => "a transaction that committed since changed the row",
     };
     Error::SerializationConflict {
-        table: table.definition().name.clone(),
+        table: table.schema().name.clone(),
         reason: format!("{reason} at {row}"),
     }
 }

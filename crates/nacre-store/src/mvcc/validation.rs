@@ -72,7 +72,7 @@ impl<'a> Validator<'a> {
                 }
             };
             if let Some(predicate) = found {
-                let read = tree.describe(predicate, table.definition());
+                let read = tree.describe(predicate, &table.schema());
                 let row = row.map_or_else(String::new, |row| format!(" at {row}"));
                 return Err(conflict(
                     table,
@@ -161,7 +161,7 @@ fn check_frozen(
 }
 
 fn conflict(table: &Table, reason: String) -> Error {
-    Error::SerializationConflict { table: table.definition().name.clone(), reason }
+    Error::SerializationConflict { table: table.schema().name.clone(), reason }
 }
 
 struct HotImage<'a> {

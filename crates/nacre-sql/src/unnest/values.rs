@@ -1,0 +1,252 @@
+//! An analyzer rule: subqueries whose values are wanted where the planner takes none.
+
+use std::sync::Arc;
+
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, DFSchema, Result, ScalarValue, Spans};
+use datafusion::functions_aggregate::expr_fn::count;
+use datafusion::logical_expr::expr::{Exists, InSubquery};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::utils::split_conjunction;
+use datafusion::logical_expr::{
+    BinaryExpr, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, Subquery, lit, when,
+};
+use datafusion::optimizer::AnalyzerRule;
+
+use super::domain::Domain;
+
+/// The rule; it runs before types are brought together.
+#[derive(Debug)]
+pub(crate) struct SubqueryValues;
+
+impl AnalyzerRule for SubqueryValues {
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        let mut names = 0;
+        plan.transform_up_with_subqueries(|plan| {
+            let plan = counted(plan)?;
+            joined(plan, &mut names)
+        })
+        .map(|transformed| transformed.data)
+    }
+
+    fn name(&self) -> &str {
+        "subquery_values"
+    }
+}
+
+/// Turns IN and EXISTS among the outputs of a query into scalar subqueries, and those of conditions
+/// that the planner does not run as joins.
+fn counted(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let are_outputs = match plan {
+        LogicalPlan::Projection(_) | LogicalPlan::Aggregate(_) => true,
+        LogicalPlan::Filter(_) => false,
+        _ => return Ok(plan),
+    };
+    let is_wanted = |query: &Subquery| -> Result<bool> {
+        let is_opaque = |node: &LogicalPlan| {
+            let is_limited = matches!(node, LogicalPlan::Limit(_));
+            Ok(refers_outside_conditions(node)?
+                || is_limited && !node.all_out_ref_exprs().is_empty())
+        };
+        Ok(are_outputs || query.subquery.exists(is_opaque)?)
+    };
+    let inputs = plan.inputs();
+    let [input] = inputs.as_slice() else { return Ok(plan) };
+    let schema = Arc::clone(input.schema());
+    let names = NamePreserver::new(&plan);
+    let counted = plan.map_expressions(|expr| {
+        let name = names.save(&expr);
+        let changed = expr.transform_up(|part| match part {
+            Expr::Exists(Exists { subquery, negated }) if is_wanted(&subquery)? => {
+                let some = has_rows(subquery.subquery.as_ref().clone())?;
+                Ok(Transformed::yes(if negated { !some } else { some }))
+            }
+            Expr::InSubquery(found) if is_wanted(&found.subquery)? => member(found, &schema),
+            other => Ok(Transformed::no(other)),
+        })?;
+        Ok(changed.update_data(|expr| name.restore(expr)))
+    })?;
+    counted.map_data(LogicalPlan::recompute_schema).map(|changed| changed.data)
+}
+
+/// Makes a scalar subquery that says whether a query has rows.
+fn has_rows(query: LogicalPlan) -> Result<Expr> {
+    // Which columns these have makes no difference.
+    let counted = LogicalPlanBuilder::from(query)
+        .aggregate(Vec::<Expr>::new(), vec![count(lit(1_i64)).alias("rows")])?
+        .build()?;
+    Ok(scalar(counted).gt(lit(0_i64)))
+}
+
+fn scalar(plan: LogicalPlan) -> Expr {
+    let outer_ref_columns = plan.all_out_ref_exprs();
+    Expr::ScalarSubquery(Subquery {
+        subquery: Arc::new(plan),
+        outer_ref_columns,
+        spans: Spans::new(),
+    })
+}
+
+/// Turns `expr IN (query)` into scalar subqueries: true if a row is equal, else null if one may be,
+/// else false.
+fn member(found: InSubquery, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let InSubquery { expr, subquery, negated } = &found;
+    let query = subquery.subquery.as_ref();
+    let columns = query.schema().columns();
+    let is_foreign = expr.exists(|part| Ok(matches!(part, Expr::OuterReferenceColumn(..))))?;
+    let ([column], false, false) = (columns.as_slice(), is_foreign, expr.is_volatile()) else {
+        return Ok(Transformed::no(Expr::InSubquery(found)));
+    };
+    let value = Expr::Column(column.clone());
+    let outer = expr.as_ref().clone().transform(|part| match part {
+        Expr::Column(column) => {
+            let field = Arc::clone(schema.qualified_field_from_column(&column)?.1);
+            Ok(Transformed::yes(Expr::OuterReferenceColumn(field, column)))
+        }
+        other => Ok(Transformed::no(other)),
+    })?;
+    let outer = outer.data;
+    let filtered = |condition: Expr| {
+        LogicalPlanBuilder::from(query.clone()).filter(condition)?.build().and_then(has_rows)
+    };
+    let is_there = filtered(value.clone().eq(outer))?;
+    let is_unknown = has_rows(query.clone())?
+        .and(expr.as_ref().clone().is_null())
+        .or(filtered(value.is_null())?);
+    let member = when(is_there, lit(true))
+        .when(is_unknown, lit(ScalarValue::Boolean(None)))
+        .otherwise(lit(false))?;
+    Ok(Transformed::yes(if *negated { !member } else { member }))
+}
+
+/// Makes joins of the scalar subqueries that the planner does not run.
+fn joined(plan: LogicalPlan, names: &mut usize) -> Result<Transformed<LogicalPlan>> {
+    use LogicalPlan::{Aggregate, Filter, Projection};
+    if !matches!(plan, Projection(_) | Aggregate(_) | Filter(_)) {
+        return Ok(Transformed::no(plan));
+    }
+    let queries = hard_queries(&plan)?;
+    let inputs = plan.inputs();
+    let ([outer], false) = (inputs.as_slice(), queries.is_empty()) else {
+        return Ok(Transformed::no(plan));
+    };
+    // It is going to be computed twice.
+    if has_volatile(outer)? {
+        return Ok(Transformed::no(plan));
+    }
+    let (mut input, mut values) = (LogicalPlan::clone(outer), Vec::with_capacity(queries.len()));
+    for query in &queries {
+        let Some(columns) = handed_in(query, outer.schema()) else {
+            return Ok(Transformed::no(plan));
+        };
+        match Domain::new(outer, columns, names).join(input, &query.subquery)? {
+            Some((joined, value)) => {
+                input = joined;
+                values.push(value);
+            }
+            None => return Ok(Transformed::no(plan)),
+        }
+    }
+    let kept: Vec<Expr> = outer.schema().columns().into_iter().map(Expr::Column).collect();
+    let preserver = NamePreserver::new(&plan);
+    let replaced = |expr: Expr| -> Result<Expr> {
+        let name = preserver.save(&expr);
+        let replaced = expr.transform(|part| match part {
+            Expr::ScalarSubquery(query) => match queries.iter().position(|one| *one == query) {
+                Some(number) => Ok(Transformed::yes(Expr::Column(values[number].clone()))),
+                None => Ok(Transformed::no(Expr::ScalarSubquery(query))),
+            },
+            other => Ok(Transformed::no(other)),
+        })?;
+        Ok(name.restore(replaced.data))
+    };
+    let exprs = plan.expressions().into_iter().map(replaced).collect::<Result<Vec<_>>>()?;
+    let is_filter = matches!(plan, Filter(_));
+    let made = plan.with_new_exprs(exprs, vec![input])?;
+    Ok(Transformed::yes(match is_filter {
+        true => LogicalPlanBuilder::from(made).project(kept)?.build()?,
+        false => made,
+    }))
+}
+
+/// Returns the subqueries of a node that only joins can run.
+fn hard_queries(plan: &LogicalPlan) -> Result<Vec<Subquery>> {
+    let mut found: Vec<Subquery> = Vec::new();
+    // The planner runs those of queries without groups only.
+    let is_grouped = matches!(plan, LogicalPlan::Aggregate(_));
+    plan.apply_expressions(|expr| {
+        expr.apply(|part| {
+            if let Expr::ScalarSubquery(query) = part
+                && !found.contains(query)
+                && !query.outer_ref_columns.is_empty()
+                && (is_grouped || is_hard(&query.subquery)?)
+            {
+                found.push(query.clone());
+            }
+            Ok(TreeNodeRecursion::Continue)
+        })
+    })?;
+    Ok(found)
+}
+
+/// Whether a subquery refers to the outer query in another way than the planner understands, which
+/// is conditions that a column is equal to something.
+fn is_hard(query: &LogicalPlan) -> Result<bool> {
+    query.exists(|node| {
+        Ok(match node {
+            LogicalPlan::Limit(_) => !node.all_out_ref_exprs().is_empty(),
+            LogicalPlan::Filter(filter) => {
+                let schema = filter.input.schema();
+                let refers = |expr: &&&Expr| expr.contains_outer();
+                split_conjunction(&filter.predicate)
+                    .iter()
+                    .filter(refers)
+                    .any(|expr| !is_equality(expr, schema))
+            }
+            other => refers_outside_conditions(other)?,
+        })
+    })
+}
+
+/// Whether a node that is no condition refers to the outer query.
+fn refers_outside_conditions(node: &LogicalPlan) -> Result<bool> {
+    let mut refers = false;
+    node.apply_expressions(|expr| {
+        refers |= expr.contains_outer();
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(refers && !matches!(node, LogicalPlan::Filter(_)))
+}
+
+fn is_equality(expr: &Expr, schema: &DFSchema) -> bool {
+    let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = expr else {
+        return false;
+    };
+    // Floats are compared without the sign of 0, which makes an expression of a column.
+    let is_column = |expr: &Expr| {
+        matches!(expr, Expr::Column(_))
+            && expr.get_type(schema).is_ok_and(|data_type| !data_type.is_floating())
+    };
+    (is_column(left) && !right.any_column_refs()) || (is_column(right) && !left.any_column_refs())
+}
+
+/// Returns the columns of the outer query that a subquery refers to; `None` if there are others.
+fn handed_in(query: &Subquery, outer: &DFSchema) -> Option<Vec<Column>> {
+    let column = |expr: Expr| match expr {
+        Expr::OuterReferenceColumn(_, column) if outer.has_column(&column) => Some(column),
+        _ => None,
+    };
+    query.subquery.all_out_ref_exprs().into_iter().map(column).collect()
+}
+
+fn has_volatile(plan: &LogicalPlan) -> Result<bool> {
+    let mut found = false;
+    plan.apply_with_subqueries(|node| {
+        node.apply_expressions(|expr| {
+            found |= expr.is_volatile();
+            Ok(TreeNodeRecursion::Continue)
+        })
+    })?;
+    Ok(found)
+}
