@@ -279,14 +279,16 @@ impl Store {
         self.require_writable()?;
         def.validate().map_err(|reason| Error::InvalidDefinition { reason })?;
         if let Some((tx, _)) = self.draft() {
-            if self.sequence(&def.name).is_ok() || self.table(&def.name).is_ok() {
+            self.check_new_name(&def.name)?;
+            if self.sequence(&def.name).is_ok() {
                 return Err(Error::TableExists { table: def.name });
             }
             self.draft_sequence(tx, Sequence::new(def, true));
             return Ok(());
         }
         self.with_sequences(|all| {
-            if all.contains_key(&def.name) || self.table(&def.name).is_ok() {
+            self.check_new_name(&def.name)?;
+            if all.contains_key(&def.name) {
                 return Err(Error::TableExists { table: def.name.clone() });
             }
             let sequence = Sequence::new(def, false);

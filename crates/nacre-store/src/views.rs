@@ -113,9 +113,9 @@ impl Store {
     pub fn define_view(&self, view: ViewDef) -> Result<()> {
         self.require_writable()?;
         view.validate().map_err(|reason| Error::InvalidDefinition { reason })?;
-        let check = || match self.table(&view.name) {
-            Ok(_) => Err(Error::TableExists { table: view.name.clone() }),
-            Err(_) => Ok(vec![Record::ViewDefined(view.clone())]),
+        let check = || match self.has_table_or_index(&view.name) {
+            true => Err(Error::TableExists { table: view.name.clone() }),
+            false => Ok(vec![Record::ViewDefined(view.clone())]),
         };
         if let Some((tx, _)) = self.draft() {
             check()?;

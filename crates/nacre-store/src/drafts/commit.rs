@@ -37,12 +37,13 @@ impl Transaction {
         let store = drafting.for_everybody();
         let tx = self.snapshot().tx;
         let _fence = store.fence_calls()?;
-        let commit = || match definitions.has_sequences() {
+        let commit = || match definitions.has_names() {
             false => self.publish(&store, &definitions),
             true => store.with_sequences(|all| {
-                for name in definitions.sequences.keys() {
-                    if all.contains_key(name) && !definitions.dropped_sequences.contains_key(name) {
-                        return Err(changed(name));
+                for name in definitions.new_names() {
+                    let is_dropped = definitions.dropped_sequences.contains_key(&name);
+                    if all.contains_key(&name) && !is_dropped {
+                        return Err(changed(&name));
                     }
                 }
                 let dropped = definitions.dropped_sequences.values();
@@ -94,6 +95,7 @@ impl Definitions {
         for table in self.tables.values() {
             self.record_attached(store, table, &mut records)?;
         }
+        self.sequences.keys().try_for_each(|name| self.require_free(store, name))?;
         self.record_dropped(&mut records)?;
         for (table, index) in &self.indexes {
             let definition = index.definition().clone();
@@ -110,8 +112,7 @@ impl Definitions {
             }
             match &view.now {
                 Some(now) => {
-                    let is_table = store.table(name).is_ok_and(|table| !self.drops(&table));
-                    if is_table || self.tables.contains_key(name) {
+                    if self.has_table_or_index(store, name) || self.tables.contains_key(name) {
                         return Err(changed(name));
                     }
                     records.push(Record::ViewDefined(ViewDef::clone(now)));
@@ -206,14 +207,20 @@ impl Definitions {
 
     /// Refuses a name that somebody has got meanwhile.
     fn require_free(&self, store: &Store, name: &str) -> Result<()> {
-        let is_table = store.table(name).is_ok_and(|table| !self.drops(&table));
-        let is_index = store
-            .find_index(name)
-            .is_some_and(|(table, index)| !self.drops(&table) && !self.drops_index(&index));
-        match is_table || is_index {
+        let is_dropped = self.views.get(name).is_some_and(|view| view.now.is_none());
+        let is_view = store.view(name).is_some() && !is_dropped;
+        match is_view || self.has_table_or_index(store, name) {
             true => Err(changed(name)),
             false => Ok(()),
         }
+    }
+
+    /// Whether there is a table or an index of this name that stays.
+    fn has_table_or_index(&self, store: &Store, name: &str) -> bool {
+        let is_table = store.table(name).is_ok_and(|table| !self.drops(&table));
+        let index = store.find_index(name);
+        is_table
+            || index.is_some_and(|(table, index)| !self.drops(&table) && !self.drops_index(&index))
     }
 
     /// Lets everybody find what is defined.

@@ -58,8 +58,22 @@ impl Definitions {
             && !self.has_sequences()
     }
 
-    pub(super) fn has_sequences(&self) -> bool {
+    fn has_sequences(&self) -> bool {
         !self.sequences.is_empty() || !self.dropped_sequences.is_empty()
+    }
+
+    /// Whether there is something that a sequence of others may have the name of, or a sequence.
+    pub(super) fn has_names(&self) -> bool {
+        self.has_sequences() || self.new_names().next().is_some()
+    }
+
+    /// Returns the names of all that is new.
+    pub(super) fn new_names(&self) -> impl Iterator<Item = String> {
+        let indexes = self.indexes.iter().chain(&self.built);
+        let indexes = indexes.map(|(_, index)| index.definition().name.clone());
+        let views = self.views.iter().filter(|(_, view)| view.now.is_some());
+        let named = self.tables.keys().chain(self.sequences.keys());
+        named.cloned().chain(indexes).chain(views.map(|(name, _)| name.clone()))
     }
 
     /// Returns the table called `name`; `find` looks among those of everybody.

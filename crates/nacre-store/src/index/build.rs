@@ -178,12 +178,17 @@ impl Store {
         indexes
     }
 
-    /// Checks that no table and no index is called `name`: they share their names.
+    /// Checks that no table, index or view is called `name`: they share their names.
     pub(crate) fn check_new_name(&self, name: &str) -> Result<()> {
-        match self.table(name).is_ok() || self.find_index(name).is_some() {
+        match self.has_table_or_index(name) || self.view(name).is_some() {
             true => Err(Error::TableExists { table: name.to_owned() }),
             false => Ok(()),
         }
+    }
+
+    /// Whether a table or an index has the name.
+    pub(crate) fn has_table_or_index(&self, name: &str) -> bool {
+        self.table(name).is_ok() || self.find_index(name).is_some()
     }
 
     /// Drops an index that a statement created.
