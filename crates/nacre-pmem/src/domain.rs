@@ -311,20 +311,22 @@ impl Domain {
     /// # Errors
     /// `AlreadyExists`, `NoSpace`, `InvalidName`, `ReadOnly`, `OutOfMemory`, `Io`; no file stays.
     pub fn create_pool(&self, file_name: &str, bytes: u64) -> Result<Pool> {
-        self.create_pool_on(file_name, bytes, None)
+        self.create_pool_on(file_name, bytes, None, true)
     }
 
-    /// As [`Domain::create_pool`], with its memory on a NUMA node.
+    /// As [`Domain::create_pool`], with its memory on a NUMA node, and in large pages only if these
+    /// are wanted.
     pub(crate) fn create_pool_on(
         &self,
         file_name: &str,
         bytes: u64,
         node: Option<u32>,
+        large_pages: bool,
     ) -> Result<Pool> {
         let file = self.create_file(file_name)?;
         let result = self
             .place_file(file_name, &file, bytes, node)
-            .and_then(|()| self.fill_new_pool(file_name, &file, bytes));
+            .and_then(|()| self.fill_new_pool(file_name, &file, bytes, large_pages));
         if result.is_err() {
             // The first error is the one to report.
             let _ = self.remove_pool(file_name);
@@ -349,12 +351,19 @@ impl Domain {
         })
     }
 
-    fn fill_new_pool(&self, file_name: &str, file: &Arc<File>, bytes: u64) -> Result<Pool> {
+    fn fill_new_pool(
+        &self,
+        file_name: &str,
+        file: &Arc<File>,
+        bytes: u64,
+        large_pages: bool,
+    ) -> Result<Pool> {
         let object = self.object(file_name);
         let action = format!("cannot allocate its {bytes} bytes");
         space::extend(file, 0, bytes, Fallback::Zeros)
             .map_err(|error| Error::os(&object, &action, error))?;
-        let plan = self.0.plan;
+        let mut plan = self.0.plan;
+        plan.large_pages &= large_pages;
         if plan.syncs {
             // PERSIST: size and allocation are durable before the entry that leads to them.
             file.sync_all().map_err(|error| Error::os(&object, &action, error))?;

@@ -98,6 +98,7 @@ impl PoolSet {
             is_unclean: false,
             log: Log::default(),
             is_abandoned: false,
+            large_pages: options.large_pages,
             end_offset: file_bytes,
             scrubbed_to: 0,
             engine: None,
@@ -144,7 +145,7 @@ impl PoolSet {
     ) -> Result<Member> {
         let file_name = member_name(&self.name, index);
         let uuid = uuid(&self.object())?;
-        let pool = domain.create_pool_on(&file_name, self.end_offset, node)?;
+        let pool = domain.create_pool_on(&file_name, self.end_offset, node, self.large_pages)?;
         let lock = match lock_own(domain, &file_name, &pool) {
             Ok(lock) => lock,
             Err(error) => {
@@ -437,6 +438,7 @@ fn assemble(
         is_unclean: false,
         log: Log::default(),
         is_abandoned: false,
+        large_pages: true,
         end_offset: sizes.file_bytes(),
         scrubbed_to: 0,
         engine: None,

@@ -13,6 +13,9 @@ pub struct PoolSetOptions {
     /// Name that the headers give the set if its files are renamed once what is created in it is
     /// whole; the name that it is created by if `None`.
     pub name: Option<String>,
+    /// Whether members in memory get large pages where the domain has them. Making them costs
+    /// more than what is written once and in order can gain.
+    pub large_pages: bool,
 }
 
 impl PoolSetOptions {
@@ -24,6 +27,7 @@ impl PoolSetOptions {
             log_bytes: (data_bytes / 16).clamp(64 << 10, 4 << 20),
             numa_nodes: Vec::new(),
             name: None,
+            large_pages: true,
         }
     }
 }

@@ -35,6 +35,8 @@ pub struct PoolSet {
     pub(crate) is_unclean: bool,
     /// Whether the end shall look like a crash.
     pub(crate) is_abandoned: bool,
+    /// Whether members that are made get large pages where the domain has them.
+    pub(crate) large_pages: bool,
     /// Offset behind the last byte; that of every live member.
     pub(crate) end_offset: u64,
     /// Volatile state of the transaction log.

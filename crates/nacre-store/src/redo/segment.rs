@@ -107,7 +107,8 @@ impl Segment {
     ) -> Result<Segment> {
         remove_files(domains, |other| other == number)?;
         let name = set_name(number);
-        let options = PoolSetOptions { log_bytes: 0, ..PoolSetOptions::new(data_bytes) };
+        let usual = PoolSetOptions::new(data_bytes);
+        let options = PoolSetOptions { log_bytes: 0, large_pages: false, ..usual };
         let main = std::iter::repeat_n(domains[0].clone(), MAIN_COPIES as usize);
         let all: Vec<Domain> = main.chain(domains[1..].iter().cloned()).take(MEMBERS_MAX).collect();
         let mut set = match PoolSet::create(&name, &all, &options) {
