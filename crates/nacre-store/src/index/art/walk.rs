@@ -88,8 +88,13 @@ impl ArtIndex {
             Bound::Unbounded => walk.push(self.root),
             Bound::Included(key) | Bound::Excluded(key) => walk.seek(key),
         }
+        let mut excluded = match from {
+            Bound::Excluded(key) => Some(key),
+            _ => None,
+        };
         while let Some(rows) = walk.next() {
-            if from == Bound::Excluded(&walk.key[..]) {
+            // Only the first key can be this one.
+            if excluded.take() == Some(walk.key.as_slice()) {
                 continue;
             }
             if walk.is_past(to) || visit(walk.key, rows).is_break() {
