@@ -20,8 +20,8 @@ use std::time::{Duration, Instant};
 
 use nacre_column::ColumnType;
 use nacre_store::{
-    ColumnDef, CommitTs, ErrorKind, IsolationLevel, OpenOptions, RedoOptions, RestoreOptions,
-    RestoreTarget, RowId, Store, Table, TableSchema, Transaction, ValueRef, restore,
+    ColumnDef, ErrorKind, IsolationLevel, OpenOptions, Procedures, RedoOptions, RestoreOptions,
+    RestoreTarget, RowId, Store, Table, TableSchema, Transaction, ValueRef, restore_with,
 };
 use support::{load, open, rows};
 
@@ -61,12 +61,23 @@ fn keyed(name: &str) -> TableSchema {
     }
 }
 
+/// Opens a database of accounts.
+fn open_bank(directory: &Path) -> Store {
+    Store::open(OpenOptions {
+        directory: Some(directory.to_path_buf()),
+        procedures: bank(),
+        ..OpenOptions::default()
+    })
+    .unwrap()
+}
+
 /// Opens a database that freezes and truncates all the time.
 fn open_freezing(directory: &Path) -> Store {
     Store::open(OpenOptions {
         directory: Some(directory.to_path_buf()),
         redo: RedoOptions { segment_bytes: 16 << 10, is_compressed: false },
         checkpoint_bytes: Some(32 << 10),
+        procedures: bank(),
         ..OpenOptions::default()
     })
     .unwrap()
@@ -249,28 +260,58 @@ fn row_of(
     }
 }
 
+/// Moves money between accounts, and notes in the table of clients how many commits one has made.
+fn move_money(
+    tx: &mut Transaction,
+    (client, count): (i64, i64),
+    accounts_of: [i64; 2],
+) -> Result<(), nacre_store::Error> {
+    let (accounts, clients) = (tx.table("accounts")?, tx.table("clients")?);
+    for (account, amount) in accounts_of.into_iter().zip([-1, 1]) {
+        let (row, balance) = row_of(tx, &accounts, account)?;
+        tx.update(&accounts, row, &[(1, ValueRef::Int(balance + amount))])?;
+    }
+    let (own, _) = row_of(tx, &clients, client)?;
+    tx.update(&clients, own, &[(1, ValueRef::Int(count))]).map(|_| ())
+}
+
+/// What clients call.
+fn bank() -> Procedures {
+    let mut procedures = Procedures::default();
+    let added = procedures.register("move_money", |tx, arguments| {
+        let int = |at: usize| match arguments.get(at) {
+            Some(ValueRef::Int(value)) => *value,
+            _ => 0,
+        };
+        move_money(tx, (int(0), int(1)), [int(2), int(3)]).map(|()| Vec::new())
+    });
+    added.unwrap();
+    procedures
+}
+
 /// Moves money between accounts and counts its commits, in the table and after each in a file of
-/// its own, until it is killed.
+/// its own, until it is killed. Of each four commits three are logged as calls.
 fn transfer(store: &Store, client: i64, journal: &Path) {
-    let (accounts, clients) = (store.table("accounts").unwrap(), store.table("clients").unwrap());
+    let clients = store.table("clients").unwrap();
     let (_, mut count) = row_of(&mut begin(store), &clients, client).unwrap();
     let file = File::options().create(true).write(true).truncate(false).open(journal).unwrap();
+    // The last child may have been killed between its last commit and this.
+    file.write_all_at(&count.to_le_bytes(), 0).unwrap();
     let end = Instant::now() + Duration::from_secs(CHILD_SECONDS);
     let mut state = client as u64 + 1 + count as u64;
     while Instant::now() < end {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let accounts_of = [(state >> 33) as i64 % ACCOUNTS, (state >> 48) as i64 % ACCOUNTS];
-        let mut tx = begin(store);
-        let attempt = |tx: &mut Transaction| {
-            for (account, amount) in accounts_of.into_iter().zip([-1, 1]) {
-                let (row, balance) = row_of(tx, &accounts, account)?;
-                tx.update(&accounts, row, &[(1, ValueRef::Int(balance + amount))])?;
-            }
-            let (own, _) = row_of(tx, &clients, client)?;
-            tx.update(&clients, own, &[(1, ValueRef::Int(count + 1))]).map(|_| ())
+        let own = (client, count + 1);
+        let done = if state >> 20 & 3 == 0 {
+            let mut tx = begin(store);
+            move_money(&mut tx, own, accounts_of).and_then(|()| tx.commit().map(|_| ()))
+        } else {
+            let arguments = [own.0, own.1, accounts_of[0], accounts_of[1]].map(ValueRef::Int);
+            store.call("move_money", &arguments).map(|_| ())
         };
-        match attempt(&mut tx).and_then(|()| tx.commit()) {
-            Ok(CommitTs(_)) => {
+        match done {
+            Ok(()) => {
                 count += 1;
                 file.write_all_at(&count.to_le_bytes(), 0).unwrap();
             }
@@ -303,7 +344,7 @@ fn transfers_of_a_child() {
     let directory = Path::new(&directory);
     let is_freezing = std::env::var_os("NACRE_TEST_FREEZES").is_some();
     let database = directory.join("db");
-    let store = if is_freezing { open_freezing(&database) } else { open(&database) };
+    let store = if is_freezing { open_freezing(&database) } else { open_bank(&database) };
     fs::write(directory.join("ready"), b"").unwrap();
     thread::scope(|scope| {
         for client in 0..CLIENTS {
@@ -343,7 +384,7 @@ fn run_and_kill(directory: &Path, (waits, freezes): (bool, bool), time: Duration
 fn kill_rounds(freezes: bool) {
     let directory = directory();
     let database = directory.path().join("db");
-    let reopen = || if freezes { open_freezing(&database) } else { open(&database) };
+    let reopen = || if freezes { open_freezing(&database) } else { open_bank(&database) };
     {
         let store = reopen();
         let accounts = store.create_table(keyed("accounts")).unwrap();
@@ -394,8 +435,9 @@ fn compare_with_archive(directory: &Path, store: &Store) {
     store.archive().unwrap();
     let place = |name: &str| directory.join(name);
     let (backup, archive, into) = (place("backup"), place("archive"), place("restored"));
-    restore(&RestoreOptions { backup, archive, target: RestoreTarget::Latest, into }).unwrap();
-    let restored = open(&place("restored"));
+    let target = RestoreTarget::Latest;
+    restore_with(&RestoreOptions { backup, archive, target, into }, &bank()).unwrap();
+    let restored = open_bank(&place("restored"));
     for table in ["accounts", "clients"] {
         let sorted = |store| {
             let mut found = contents(store, table);
