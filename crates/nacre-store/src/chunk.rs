@@ -189,7 +189,8 @@ impl Chunk {
         loop {
             let handle = self.read(column, AccessHint::Sequential)?;
             let decoded = handle.block().and_then(|block| decode(&block));
-            match (handle.check(), decoded) {
+            // It may be written to other replicas, so it has to be what was verified.
+            match (handle.check_file(), decoded) {
                 (Ok(()), Ok(buffer)) => return Ok(buffer),
                 _ => self.report_lost(column, &handle),
             }
@@ -299,14 +300,28 @@ impl BlockHandle {
     }
 
     /// As [`BlockHandle::check`], and looks at the file first for changes that no signal tells
-    /// ([`nacre_pmem::Pool::check_unchanged`]); a system call.
+    /// ([`nacre_pmem::Pool::check_unchanged`]); a system call. Verifies the block once more if the
+    /// file was cut behind it, or removed and perhaps written to by who has it open.
     ///
     /// # Errors
-    /// As for [`BlockHandle::check`].
+    /// As for [`BlockHandle::check`]; [`Error::Damaged`] if the block is not what it was.
     pub fn check_file(&self) -> Result<()> {
+        if self.is_as_mapped() {
+            return self.check();
+        }
         // What it finds is noted; whether it concerns this block is asked next.
         let _ = self.part.pool().check_unchanged();
-        self.check()
+        self.check()?;
+        let verified = self.part.verify(self.slot, self.column_type, self.part.rows_of(self.slot));
+        // A checksum over lost bytes says nothing.
+        self.check()?;
+        verified.map_err(|reason| self.damage(reason))
+    }
+
+    /// Whether the block's file is as it was mapped ([`nacre_pmem::Pool::is_as_mapped`]); a system
+    /// call.
+    pub fn is_as_mapped(&self) -> bool {
+        self.part.pool().is_as_mapped()
     }
 
     /// Returns a handle for whoever will only look back at the block: it does not count among the

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::fs;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -268,6 +269,45 @@ fn truncated_missing_and_foreign_pools_are_named() {
     assert!(chunks_of("t").unwrap_err().to_string().contains("load-"));
     fs::write(&path, &whole).unwrap();
     assert_eq!(chunks_of("t").unwrap().len(), 1);
+}
+
+/// Whoever opened a file before it was removed may still write to what is mapped, and a file that
+/// was cut and grown by less tells only what is missing at its end.
+#[test]
+fn change_of_a_removed_or_cut_file_is_noticed() {
+    for is_removed in [true, false] {
+        let directory = tempfile::tempdir().unwrap();
+        let store = open(directory.path());
+        let table = store.create_table(schema("t")).unwrap();
+        load(&store, &table, &[rows((0..3_000).map(|key| key * 2_654_435_761))]).unwrap();
+        let chunks = table.snapshot().chunks().unwrap();
+        let location = chunks[0].locations(0).remove(0);
+        let path = location.pool_path.unwrap();
+        let file = fs::File::options().write(true).open(&path).unwrap();
+        let keys = checked(&chunks[0], 0).unwrap();
+        let end = location.offset + location.bytes;
+        // Of the page that a cut goes through nothing is left.
+        let page_end = end.next_multiple_of(4096);
+        match is_removed {
+            true => fs::remove_file(&path).unwrap(),
+            false => file.set_len(page_end).unwrap(),
+        }
+        assert!(!keys.is_as_mapped());
+        keys.check_file().unwrap();
+        match is_removed {
+            true => file.write_all_at(&[0x5a; 8], end - 8).unwrap(),
+            false => {
+                file.set_len(location.offset + location.bytes / 2).unwrap();
+                file.set_len(page_end).unwrap();
+            }
+        }
+        let error = keys.check_file().unwrap_err().to_string();
+        assert!(error.starts_with("table \"t\", column \"k\", chunk 0: "), "{error}");
+        assert!(error.contains("checksum"), "{error}");
+        if is_removed {
+            checked(&chunks[0], 1).unwrap();
+        }
+    }
 }
 
 #[test]

@@ -460,7 +460,9 @@ impl<'a> Reader<'a> {
         }
         self.ends.check(flavour, self.codes.len())?;
         let decoder = Decoder::new(self.symbols);
-        match (0..self.ends.rows()).find(|row| !decoder.knows(&self.codes[self.ends.get(*row)])) {
+        // The ends may change after their check where another program writes to the file.
+        let is_known = |row| self.codes.get(self.ends.get(row)).is_some_and(|c| decoder.knows(c));
+        match (0..self.ends.rows()).find(|row| !is_known(*row)) {
             Some(row) => Err(wrong_codes(row)),
             None => Ok(()),
         }

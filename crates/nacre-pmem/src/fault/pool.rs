@@ -83,7 +83,9 @@ impl Pool {
 
     /// As [`Pool::check_file`], for a pool that nobody changes any more. A file that was changed
     /// since it was mapped, such as one that was cut and grown again, has lost everything: what was
-    /// verified before may be something else now. Mapped afresh it can be verified again.
+    /// verified before may be something else now. Mapped afresh it can be verified again. In front
+    /// of a cut, and where the file was removed, bytes may have changed as well
+    /// ([`Pool::is_as_mapped`]): those can still be verified where they are.
     ///
     /// # Errors
     /// As for [`Pool::check_file`].
@@ -96,6 +98,15 @@ impl Pool {
             }
         }
         self.check_faults()
+    }
+
+    /// Whether the file is there, as long as it was and not changed since it was mapped; a system
+    /// call. If so, all that was read before is what was verified, but for what was lost.
+    pub fn is_as_mapped(&self) -> bool {
+        let is_same = |metadata: Metadata| {
+            metadata.len() == self.bytes() && metadata.modified().ok() == self.modified
+        };
+        self.metadata().is_none_or(|metadata| metadata.is_ok_and(is_same))
     }
 
     fn metadata(&self) -> Option<io::Result<Metadata>> {

@@ -47,6 +47,8 @@ pub(super) struct OpenMorsel {
 struct OpenColumn {
     reader: ColumnReader,
     noted: Option<Noted>,
+    /// Whether values were taken from it.
+    was_read: bool,
 }
 
 impl OpenMorsel {
@@ -127,13 +129,16 @@ impl OpenMorsel {
         let mut reads_left = READS_MAX;
         loop {
             let (vector, reads) = (self.vector.clone(), self.reads.clone());
-            let reader = &mut self.open(column)?.reader;
+            let OpenColumn { reader, was_read, .. } = self.open(column)?;
             let value = read(reader, vector);
             // Lost bytes look like damaged ones, and may look like whole ones.
             let handle = reader.handle();
             let lost = reads.map_or_else(|| handle.check(), |reads| reads.check(handle));
             let error = match (value, lost) {
-                (Ok(value), Ok(())) => return Ok(value),
+                (Ok(value), Ok(())) => {
+                    *was_read = true;
+                    return Ok(value);
+                }
                 (Err(error), Ok(())) if !error.is_damage() => {
                     return Err(error.of(reader.handle()));
                 }
@@ -153,8 +158,7 @@ impl OpenMorsel {
         let Some(open) = self.readers[column].take() else { return };
         self.chunk.report_lost(column, open.reader.handle());
         if let (Some(reads), Some(noted)) = (&self.reads, open.noted) {
-            // What was read of it before was checked, vector by vector.
-            reads.forget(noted);
+            reads.forget(noted, open.reader.handle(), open.was_read);
         }
     }
 
@@ -168,7 +172,8 @@ impl OpenMorsel {
                     self.tally.opened(format);
                 }
                 let noted = self.reads.as_ref().map(|reads| reads.note(chunk, column, &handle));
-                slot.insert(OpenColumn { reader: ColumnReader::new(handle, self.flavour), noted })
+                let reader = ColumnReader::new(handle, self.flavour);
+                slot.insert(OpenColumn { reader, noted, was_read: false })
             }
         })
     }

@@ -53,8 +53,12 @@ impl Reads {
         Noted(noted.blocks.len() - 1)
     }
 
-    /// Takes back a note.
-    pub(super) fn forget(&self, Noted(index): Noted) {
+    /// Takes back a note of a block that is given up, unless values were taken from it and its
+    /// file was changed: then they may be wrong without anybody having noticed.
+    pub(super) fn forget(&self, Noted(index): Noted, handle: &BlockHandle, was_read: bool) {
+        if was_read && !self.is_careful && !handle.is_as_mapped() {
+            return;
+        }
         let mut noted = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
         noted.blocks[index] = None;
     }
@@ -67,13 +71,13 @@ impl Reads {
         }
         let noted = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
         // What a file lost is noted; whether it concerns a block is asked next.
-        noted.mappings.iter().for_each(|mapping| drop(mapping.check_file()));
-        if !noted.mappings.iter().any(BlockHandle::is_faulted) {
+        let is_changed = |mapping: &&BlockHandle| mapping.is_faulted() || !mapping.is_as_mapped();
+        if !noted.mappings.iter().any(|mapping| is_changed(&mapping)) {
             return Ok(());
         }
         let mut first = Ok(());
         for (chunk, column, handle) in noted.blocks.iter().flatten() {
-            if let Err(error) = handle.check() {
+            if let Err(error) = handle.check_file() {
                 chunk.report_lost(*column, handle);
                 first = first.and(Err(error));
             }

@@ -36,6 +36,15 @@ fn locations(connection: &Connection, chunk: usize, column: usize) -> Vec<BlockL
     table.snapshot().chunks().unwrap()[chunk].locations(column)
 }
 
+/// Ends what loops beside a test, also when the test fails.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
 /// Returns the files of replica `replica` of table `t`.
 fn files(connection: &Connection, replica: u8) -> Vec<PathBuf> {
     let all = locations(connection, 0, 0).into_iter().chain(locations(connection, 0, 1));
@@ -238,6 +247,7 @@ fn pool_that_is_cut_again_and_again_gives_answers_or_errors() {
                 std::thread::sleep(Duration::from_millis(10 + round % 7));
             }
         });
+        let over = Over(&is_over);
         for _ in 0..20 {
             for (query, answer) in queries.iter().zip(&answers) {
                 match connection.run(query) {
@@ -256,7 +266,7 @@ fn pool_that_is_cut_again_and_again_gives_answers_or_errors() {
                 assert_eq!(connection.rows("select count(v) from other"), ["10"]);
             }
         }
-        is_over.store(true, Ordering::Release);
+        drop(over);
     });
     println!("{answered} answers, {failed} errors");
     fs::write(&path, &whole).unwrap();
@@ -295,12 +305,13 @@ fn replica_that_is_cut_and_overwritten_again_and_again_is_noticed_by_nobody() {
                 std::thread::sleep(Duration::from_millis(7));
             }
         });
+        let over = Over(&is_over);
         for _ in 0..12 {
             for (query, answer) in queries.iter().zip(&answers) {
                 assert!(&sorted(&connection, query) == answer, "{query}");
             }
         }
-        is_over.store(true, Ordering::Release);
+        drop(over);
         saboteur.join().unwrap();
     });
     connection.database.scrub(&mut |_| ControlFlow::Continue(())).unwrap();
