@@ -6,12 +6,12 @@
 //!    everything is asked of it.
 
 use nacre_column::{
-    Block, BlockError, ByteValues, COLUMN_TYPE_BYTES, ColumnBuffer, ColumnType,
-    Flavour, Format, Physical, Values, block,
+    Block, BlockError, ByteValues, COLUMN_TYPE_BYTES, ColumnBuffer, ColumnType, Flavour, Format,
+    Physical, Values, block,
 };
 
-use crate::input::Input;
-use crate::probe::{seal, use_everything};
+use super::input::Input;
+use super::probe::{seal, use_everything};
 
 const TEXT: ColumnType = ColumnType::Varchar { max_chars: None };
 

@@ -14,7 +14,7 @@ use nacre_store::{
 };
 use tempfile::TempDir;
 
-use crate::input::Input;
+use super::input::Input;
 
 /// Where the data area of a manifest's member begins, see `docs/layout.md`.
 pub(crate) const DATA_OFFSET: usize = 65_536;
@@ -137,7 +137,7 @@ fn use_database(directory: &Path, is_read_only: bool) {
 pub fn store_directory(data: &[u8]) {
     let mut input = Input::new(data);
     let mut files = DATABASE.clone();
-    let is_read_only = input.number(1) % 2 == 0;
+    let is_read_only = input.number(1).is_multiple_of(2);
     let count = files.len();
     while !input.rest().is_empty() {
         let bytes = &mut files[input.below(count)].1;
@@ -207,12 +207,14 @@ fn walk(data: &[u8]) -> (usize, u64) {
 pub fn pool_set(data: &[u8]) {
     let mut input = Input::new(data);
     let mut files = SET.clone();
-    let access = if input.number(1) % 2 == 0 { Access::ReadOnly } else { Access::ReadWrite };
+    let access =
+        if input.number(1).is_multiple_of(2) { Access::ReadOnly } else { Access::ReadWrite };
     let count = files.len();
     while !input.rest().is_empty() {
         let bytes = &mut files[input.below(count)].1;
         // The first 12 KiB hold what leads the reader.
-        let front = bytes.len().min(if input.number(1) % 8 == 0 { usize::MAX } else { 12_288 });
+        let front =
+            bytes.len().min(if input.number(1).is_multiple_of(8) { usize::MAX } else { 12_288 });
         let part = input.take(24);
         Input::new(part).damage(&mut bytes[..front]);
     }

@@ -1,6 +1,8 @@
 //! What the fuzz targets have in common; each target is one file beside this folder.
 //!
-//! A workspace of its own, so that nothing else builds it. `docs/fuzzing.md` says how to run it.
+//! A workspace of its own; `crates/nacre-store/tests/fuzz_targets.rs` includes this file, so that
+//! what the targets do is built and tested with everything else. `docs/fuzzing.md` says how to run
+//! them.
 
 #![forbid(unsafe_code)]
 

@@ -4,11 +4,12 @@ use std::sync::LazyLock;
 
 use nacre_pmem::{Access, Domain};
 use nacre_store::{
-    CommitTs, DatabaseId, RedoBuffer, RedoLog, RedoOptions, RedoReader, RedoRecord, ValueRef,
+    CallEffects, CommitTs, DatabaseId, RedoBuffer, RedoLog, RedoOptions, RedoReader, RedoRecord,
+    ValueRef,
 };
 
-use crate::database::{DATA_OFFSET, Files, directory, read_files, write_files};
-use crate::input::Input;
+use super::database::{DATA_OFFSET, Files, directory, read_files, write_files};
+use super::input::Input;
 
 const ID: DatabaseId = DatabaseId::from_bytes([7; 16]);
 
@@ -24,7 +25,8 @@ fn make_log() -> Files {
     for number in 0..12 {
         let mut buffer = RedoBuffer::default();
         let text = vec![b'a'; number * 30];
-        buffer.call("change", &[ValueRef::Int(number as i64), ValueRef::Bytes(&text)]);
+        let arguments = [ValueRef::Int(number as i64), ValueRef::Bytes(&text)];
+        buffer.call("change", &arguments, CallEffects::default());
         log.append(CommitTs(number as u64 + 1), &buffer).unwrap();
     }
     drop(log);
@@ -36,13 +38,14 @@ fn make_log() -> Files {
 pub fn redo_log(data: &[u8]) {
     let mut input = Input::new(data);
     let mut files = LOG.clone();
-    let access = if input.number(1) % 2 == 0 { Access::ReadOnly } else { Access::ReadWrite };
+    let access =
+        if input.number(1).is_multiple_of(2) { Access::ReadOnly } else { Access::ReadWrite };
     let count = files.len();
     while !input.rest().is_empty() {
         let bytes = &mut files[input.below(count)].1;
         let front = DATA_OFFSET.min(bytes.len());
         let (front, back) = bytes.split_at_mut(front);
-        let area = if input.number(1) % 8 == 0 { front } else { back };
+        let area = if input.number(1).is_multiple_of(8) { front } else { back };
         let part = input.take(24);
         Input::new(part).damage(area);
     }
