@@ -61,8 +61,7 @@ async fn part(arguments: &[&str]) -> Result<()> {
         }
         ["transact", directory, commits] => {
             let commits = commits.parse().unwrap_or_default();
-            let (_store, answer) = recovery::transact(Path::new(directory), commits)
-                .map_err(Error::store("commit transactions"))?;
+            let (_database, answer) = recovery::transact(Path::new(directory), commits)?;
             tell(&answer)?;
             tokio::time::sleep(HOLD_MAX).await;
             Ok(())

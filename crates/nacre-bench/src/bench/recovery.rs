@@ -5,7 +5,7 @@
 //!
 //! For each number of commits: a process fills a table, commits that many transactions of one
 //! update each, every hundredth with an insert, and is killed with SIGKILL while it holds the
-//! database.
+//! database; checkpoints are written meanwhile as in every open database.
 //! Then a new process is timed from just before its start until it has answered a query that reads
 //! (`first-answer`), and until it has found a row by the index and committed an update of it
 //! (`service`); what it read is compared with what was committed. The page cache is warm.
@@ -19,8 +19,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use nacre_column::ColumnType;
+use nacre_sql::{Database, OpenOptions};
 use nacre_store::ValueRef::Int;
-use nacre_store::{IsolationLevel, OpenOptions, RowId, Store};
+use nacre_store::{IsolationLevel, RowId, Store};
 
 use crate::bench::Setup;
 use crate::error::{Error, Result};
@@ -110,15 +111,21 @@ fn is_emulated(directory: &Path) -> Result<bool> {
         is_read_only: true,
         ..OpenOptions::default()
     };
-    let store = Store::open(options).map_err(Error::store("open the database"))?;
-    Ok(store.domains().iter().any(|domain| domain.durability().emulated))
+    let database = Database::open(options).map_err(Error::nacre("open the database"))?;
+    Ok(database.store().domains().iter().any(|domain| domain.durability().emulated))
 }
 
 /// The child that commits; returns what a reader must find.
-pub(crate) fn transact(directory: &Path, commits: u64) -> nacre_store::Result<(Store, String)> {
-    let store = open(directory)?;
+pub(crate) fn transact(directory: &Path, commits: u64) -> Result<(Database, String)> {
+    let database = open(directory)?;
+    let answer = commit(database.store(), commits).map_err(Error::store("commit transactions"))?;
+    Ok((database, answer))
+}
+
+/// Fills the table, commits, and returns what a reader must find.
+fn commit(store: &Store, commits: u64) -> nacre_store::Result<String> {
     let columns = vec![column("id", ColumnType::Integer), column("balance", ColumnType::BigInt)];
-    let account = Indexed::create(&store, TABLE, columns, 1)?;
+    let account = Indexed::create(store, TABLE, columns, 1)?;
     let mut first = store.begin(IsolationLevel::Serializable);
     let rows: Vec<RowId> = (0..ROWS)
         .map(|id| first.insert(&account.table, &[Int(id), Int(0)]))
@@ -134,16 +141,16 @@ pub(crate) fn transact(directory: &Path, commits: u64) -> nacre_store::Result<(S
         }
         transaction.commit()?;
     }
-    let answer = answer(&store, &account)?;
-    Ok((store, answer))
+    answer(store, &account)
 }
 
 /// The child that is timed: opens, hands its answer to `tell`, and then serves a client.
 pub(crate) fn serve(directory: &Path, tell: impl FnOnce(&str) -> Result<()>) -> Result<()> {
     let failed = || Error::store("serve a client");
-    let store = open(directory).map_err(failed())?;
-    let account = Indexed::open(&store, TABLE).map_err(failed())?;
-    tell(&answer(&store, &account).map_err(failed())?)?;
+    let database = open(directory)?;
+    let store = database.store();
+    let account = Indexed::open(store, TABLE).map_err(failed())?;
+    tell(&answer(store, &account).map_err(failed())?)?;
     let mut transaction = store.begin(IsolationLevel::Serializable);
     let mut row = None;
     let key = [Int(ROWS / 2)];
@@ -155,9 +162,10 @@ pub(crate) fn serve(directory: &Path, tell: impl FnOnce(&str) -> Result<()>) -> 
     transaction.commit().map(drop).map_err(failed())
 }
 
-fn open(directory: &Path) -> nacre_store::Result<Store> {
+fn open(directory: &Path) -> Result<Database> {
     let directory = Some(directory.to_path_buf());
-    Store::open(OpenOptions { directory, ..OpenOptions::default() })
+    let options = OpenOptions { directory, ..OpenOptions::default() };
+    Database::open(options).map_err(Error::nacre("open the database"))
 }
 
 /// Reads all rows: how many there are, and the sum of their balances.
@@ -179,8 +187,8 @@ mod tests {
     fn who_opens_again_finds_all_commits_and_can_go_on() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("database");
-        let (store, wanted) = transact(&path, 200).unwrap();
-        drop(store);
+        let (database, wanted) = transact(&path, 200).unwrap();
+        drop(database);
         assert!(wanted.starts_with("10002 rows, sum "), "{wanted}");
         let mut told = Vec::new();
         serve(&path, |line| {
@@ -190,8 +198,8 @@ mod tests {
         .unwrap();
         assert_eq!(told, std::slice::from_ref(&wanted));
         // Its one update replaced a balance by -1.
-        let store = open(&path).unwrap();
-        let account = Indexed::open(&store, TABLE).unwrap();
-        assert_ne!(answer(&store, &account).unwrap(), wanted);
+        let database = open(&path).unwrap();
+        let account = Indexed::open(database.store(), TABLE).unwrap();
+        assert_ne!(answer(database.store(), &account).unwrap(), wanted);
     }
 }
