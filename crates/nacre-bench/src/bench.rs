@@ -19,10 +19,12 @@ mod oltp;
 mod open;
 mod parquet;
 mod pcr;
+mod postgres;
 pub(crate) mod recovery;
 mod ssb;
 mod tatp;
 mod tpcc;
+mod tpcc_postgres;
 mod tpch;
 
 use std::path::PathBuf;

@@ -4,7 +4,7 @@
 //! write? How many transactions that overlap are refused, by isolation level? Baselines: the same
 //! tables, indexes and code without concurrency control (`nacre_store::SingleVersion`), which
 //! serves the first question; snapshot isolation for SERIALIZABLE, SERIALIZABLE in DRAM for that
-//! with a redo log.
+//! with a redo log. How fast is the same mix as functions of PostgreSQL ([`tpcc_postgres`])?
 //!
 //! Kept equal: inputs, data in DRAM, one thread, no think time, full mix. Sides take turns on
 //! databases of their own; medians of the rounds count. After the last round the consistency
@@ -20,6 +20,7 @@ use nacre_store::{IsolationLevel, OpenOptions, Store, ValidationLevel};
 
 use crate::bench::Setup;
 use crate::bench::oltp::{Side, take_turns};
+use crate::bench::tpcc_postgres;
 use crate::error::{Error, Result};
 use crate::format::count;
 use crate::oltp::interleave;
@@ -37,6 +38,9 @@ const SCALE_QUICK: Scale = Scale { warehouses: 1, items: 5_000, customers: 150 }
 const TRANSACTIONS: u64 = 200_000;
 const TRANSACTIONS_QUICK: u64 = 4_000;
 
+/// A round beside PostgreSQL is shorter by this.
+const POSTGRES_SHARE: u64 = 20;
+
 /// Transactions that overlap in the second part, at any time.
 const CLIENTS: usize = 10;
 
@@ -49,7 +53,8 @@ pub(super) fn run(setup: &Setup, report: &mut Report) -> Result<()> {
     let usual = if setup.is_quick { TRANSACTIONS_QUICK } else { TRANSACTIONS };
     let transactions = setup.values.unwrap_or(usual);
     serial(setup, report, scale, transactions)?;
-    overlapping(setup, report, scale, transactions.min(50_000))
+    overlapping(setup, report, scale, transactions.min(50_000))?;
+    tpcc_postgres::run(setup, report, scale, (transactions / POSTGRES_SHARE).max(1))
 }
 
 fn serial(setup: &Setup, report: &mut Report, scale: Scale, transactions: u64) -> Result<()> {
