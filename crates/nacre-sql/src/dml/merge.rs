@@ -151,8 +151,15 @@ fn choice(clauses: &mut [Clause], name: &Ident, unmatched: &mut Unmatched) -> Re
     };
     let mut conditions = Vec::with_capacity(clauses.len());
     let mut has_inserts = false;
+    // By whether rows were matched: whether a clause takes all that come to it.
+    let mut takes_all = [false; 2];
     for clause in clauses {
         let is_insert = inserts(&clause.clause_kind)?;
+        if takes_all[usize::from(is_insert)] {
+            let message = "unreachable WHEN clause specified after unconditional WHEN clause";
+            return Err(Error::new(ErrorKind::Syntax, message));
+        }
+        takes_all[usize::from(is_insert)] = clause.predicate.is_none();
         has_inserts |= is_insert;
         let is_there = match is_insert {
             true => Expr::IsNull(Box::new(row.clone())),

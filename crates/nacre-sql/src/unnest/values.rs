@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{Column, DFSchema, Result, ScalarValue, Spans};
+use datafusion::common::{Column, DFSchema, Result, ScalarValue, Spans, not_impl_err};
 use datafusion::functions_aggregate::expr_fn::count;
 use datafusion::logical_expr::expr::{Exists, InSubquery};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
@@ -36,7 +36,8 @@ impl AnalyzerRule for SubqueryValues {
 }
 
 /// Turns IN and EXISTS among the outputs of a query into scalar subqueries, and those of conditions
-/// that the planner does not run as joins.
+/// that the planner does not run as joins, or would answer with false instead of null where that
+/// makes a difference.
 fn counted(plan: LogicalPlan) -> Result<LogicalPlan> {
     let are_outputs = match plan {
         LogicalPlan::Projection(_) | LogicalPlan::Aggregate(_) => true,
@@ -51,6 +52,15 @@ fn counted(plan: LogicalPlan) -> Result<LogicalPlan> {
         };
         Ok(are_outputs || query.subquery.exists(is_opaque)?)
     };
+    let mut telling = Vec::new();
+    if let LogicalPlan::Filter(filter) = &plan {
+        for condition in split_conjunction(&filter.predicate) {
+            // By itself it becomes a join that knows of null.
+            if !matches!(condition, Expr::InSubquery(_)) {
+                note_telling(condition, &mut telling)?;
+            }
+        }
+    }
     let inputs = plan.inputs();
     let [input] = inputs.as_slice() else { return Ok(plan) };
     let schema = Arc::clone(input.schema());
@@ -62,12 +72,39 @@ fn counted(plan: LogicalPlan) -> Result<LogicalPlan> {
                 let some = has_rows(subquery.subquery.as_ref().clone())?;
                 Ok(Transformed::yes(if negated { !some } else { some }))
             }
+            Expr::InSubquery(found) if telling.contains(&found) => {
+                let changed = member(found, &schema)?;
+                match changed.transformed {
+                    true => Ok(changed),
+                    false => not_impl_err!("IN (query) as a part of this condition"),
+                }
+            }
             Expr::InSubquery(found) if is_wanted(&found.subquery)? => member(found, &schema),
             other => Ok(Transformed::no(other)),
         })?;
         Ok(changed.update_data(|expr| name.restore(expr)))
     })?;
     counted.map_data(LogicalPlan::recompute_schema).map(|changed| changed.data)
+}
+
+/// Notes the INs of a condition that are to be null where they are neither true nor false: all but
+/// those that only AND and OR stand above, whose condition is not met either way.
+fn note_telling(condition: &Expr, telling: &mut Vec<InSubquery>) -> Result<()> {
+    match condition {
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::And | Operator::Or, right }) => {
+            note_telling(left, telling)?;
+            note_telling(right, telling)
+        }
+        Expr::InSubquery(found) if !found.negated => Ok(()),
+        other => other
+            .apply(|part| {
+                if let Expr::InSubquery(found) = part {
+                    telling.push(found.clone());
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })
+            .map(drop),
+    }
 }
 
 /// Makes a scalar subquery that says whether a query has rows.
