@@ -1,11 +1,12 @@
 //! From the syntax of INSERT, UPDATE, DELETE and TRUNCATE to a [`Change`].
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use datafusion::sql::sqlparser::ast::{
-    Assignment, AssignmentTarget, Delete, Expr, FromTable, Ident, Insert, ObjectName, OnInsert,
-    Query, SelectItem, SetExpr, Statement, TableFactor, TableObject, TableWithJoins, Truncate,
-    TruncateIdentityOption, Update, UpdateTableFromKind, Values, With,
+    Assignment, AssignmentTarget, CascadeOption, Delete, Expr, FromTable, Ident, Insert,
+    ObjectName, OnInsert, Query, SelectItem, SetExpr, Statement, TableFactor, TableObject,
+    TableWithJoins, Truncate, TruncateIdentityOption, Update, UpdateTableFromKind, Values, With,
 };
 use nacre_store::{Store, Table, TableSchema};
 
@@ -286,19 +287,13 @@ fn delete(store: &Store, statement: Delete, with: Option<With>) -> Result<Change
 
 fn truncate(store: &Store, statement: Truncate) -> Result<Change> {
     let refusals = [
-        (statement.cascade.is_some(), "TRUNCATE ... CASCADE"),
         (statement.partitions.is_some(), "TRUNCATE ... PARTITION"),
         (statement.on_cluster.is_some(), "TRUNCATE ... ON CLUSTER"),
         (statement.if_exists, "TRUNCATE IF EXISTS"),
     ];
     refuse(&refusals)?;
-    let mut changes: Vec<Change> = Vec::with_capacity(statement.table_names.len());
-    for target in &statement.table_names {
-        let table = table_to_change(store, &target.name, "TRUNCATE")?;
-        if !changes.iter().any(|known| Arc::ptr_eq(&known.table, &table)) {
-            changes.push(truncated(table)?);
-        }
-    }
+    let tables = truncated_tables(store, &statement)?.into_iter();
+    let changes: Vec<Change> = tables.map(truncated).collect::<Result<_>>()?;
     refuse_referenced(&changes)?;
     let mut changes = changes.into_iter();
     let first = changes.next().map(|mut first| {
@@ -319,11 +314,30 @@ pub(crate) fn restarted(store: &Store, statement: &Statement) -> Result<Vec<Arc<
         Statement::Truncate(truncate)
             if truncate.identity == Some(TruncateIdentityOption::Restart) =>
         {
-            let tables = truncate.table_names.iter();
-            tables.map(|target| table_to_change(store, &target.name, "TRUNCATE")).collect()
+            truncated_tables(store, truncate)
         }
         _ => Ok(Vec::new()),
     }
+}
+
+/// Returns the tables that a statement empties, each once: those that it names and, with CASCADE,
+/// all whose rows refer to them.
+fn truncated_tables(store: &Store, statement: &Truncate) -> Result<Vec<Arc<Table>>> {
+    let mut tables: Vec<Arc<Table>> = Vec::with_capacity(statement.table_names.len());
+    let mut names: VecDeque<ObjectName> =
+        statement.table_names.iter().map(|target| target.name.clone()).collect();
+    while let Some(name) = names.pop_front() {
+        let table = table_to_change(store, &name, "TRUNCATE")?;
+        if tables.iter().any(|known| Arc::ptr_eq(known, &table)) {
+            continue;
+        }
+        if statement.cascade == Some(CascadeOption::Cascade) {
+            let children = table.referring_tables().into_iter();
+            names.extend(children.map(|child| ObjectName::from(Ident::with_quote('"', child))));
+        }
+        tables.push(table);
+    }
+    Ok(tables)
 }
 
 /// Refuses tables that rows of other tables refer to, unless these go, too.
