@@ -145,14 +145,26 @@ impl StoredLoad {
             Arc::new(Part::new(id, record.clone(), &self.context))
         }));
         *parts = Arc::new(now);
-        // Files are removed without the lock.
+        // Files are removed without the lock, and `open` locks in the other order.
         drop(parts);
+        *self.open.lock().unwrap_or_else(PoisonError::into_inner) = None;
         gone.iter().for_each(|part| part.doom());
     }
 
     /// Has all files removed when the last reader goes.
     pub(crate) fn doom(&self) {
         self.parts().iter().for_each(|part| part.doom());
+    }
+
+    /// As [`StoredLoad::open`], but asks the file system nothing if all parts are mapped, which
+    /// would cost more than the single row that is wanted. [`Chunk::read`](crate::Chunk::read)
+    /// opens the load again where a mapping turns out to be no good.
+    ///
+    /// # Errors
+    /// As for [`StoredLoad::open`].
+    pub(crate) fn mapped(&self) -> Result<Arc<OpenLoad>> {
+        let known = self.open.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        known.filter(|load| load.problems.is_empty()).map_or_else(|| self.open(), Ok)
     }
 
     /// Maps the parts that are not mapped yet, or whose files changed, and finds out where the

@@ -320,7 +320,7 @@ impl Table {
             return Ok(None);
         }
         let number = chunks_in(&loads[..position]) + u64::from(index);
-        Ok(Some(Chunk::new(self, found, &found.open()?, index as usize, number)))
+        Ok(Some(Chunk::new(self, found, &found.mapped()?, index as usize, number)))
     }
 
     /// Returns how many chunks come before those of a load.
