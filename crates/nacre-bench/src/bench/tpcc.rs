@@ -4,7 +4,8 @@
 //! write? How many transactions that overlap are refused, by isolation level? Baselines: the same
 //! tables, indexes and code without concurrency control (`nacre_store::SingleVersion`), which
 //! serves the first question; snapshot isolation for SERIALIZABLE, SERIALIZABLE in DRAM for that
-//! with a redo log. How fast is the same mix as functions of PostgreSQL ([`tpcc_postgres`])?
+//! with a redo log, which gets the changed rows, or the calls of procedures that changed them. How
+//! fast is the same mix as functions of PostgreSQL ([`tpcc_postgres`])?
 //!
 //! Kept equal: inputs, data in DRAM, one thread, no think time, full mix. Sides take turns on
 //! databases of their own; medians of the rounds count. After the last round the consistency
@@ -27,7 +28,7 @@ use crate::oltp::interleave;
 use crate::oltp::tpcc::input::{Scale, Terminal};
 use crate::oltp::tpcc::load::load;
 use crate::oltp::tpcc::schema::Tables;
-use crate::oltp::tpcc::{consistency, mix};
+use crate::oltp::tpcc::{consistency, mix, procedures};
 use crate::oltp::work::{MultiVersion, OneVersion, System};
 use crate::report::{Measurement, Report};
 
@@ -67,17 +68,20 @@ fn serial(setup: &Setup, report: &mut Report, scale: Scale, transactions: u64) -
         count(scale.customers as u64),
         count(transactions)
     ))?;
-    let directory = setup.workspace.path().join("database");
-    let stores = [open(None)?, open(None)?, open(None)?, open(Some(directory))?];
+    let directory = |name: &str| Some(setup.workspace.path().join(name));
+    let (rows, calls) = (open(directory("rows"))?, open(directory("calls"))?);
+    let stores = [open(None)?, open(None)?, open(None)?, rows, calls];
     let mut without = OneVersion::default();
     let mut at_snapshot = MultiVersion::new(&stores[1], IsolationLevel::RepeatableRead);
     let mut at_serializable = MultiVersion::new(&stores[2], IsolationLevel::Serializable);
     let mut at_logged = MultiVersion::new(&stores[3], IsolationLevel::Serializable);
+    let mut at_called = MultiVersion::new(&stores[4], IsolationLevel::Serializable);
     let tables = [
         filled(setup, &stores[0], &mut without, scale)?,
         filled(setup, &stores[1], &mut at_snapshot, scale)?,
         filled(setup, &stores[2], &mut at_serializable, scale)?,
         filled(setup, &stores[3], &mut at_logged, scale)?,
+        filled(setup, &stores[4], &mut at_called, scale)?,
     ];
     let size = (scale, transactions);
     let logged = Some("serializable");
@@ -86,8 +90,16 @@ fn serial(setup: &Setup, report: &mut Report, scale: Scale, transactions: u64) -
         side("snapshot", Some("single-version"), (&tables[1], &mut at_snapshot), size),
         side("serializable", Some("snapshot"), (&tables[2], &mut at_serializable), size),
         side("serializable+redo", logged, (&tables[3], &mut at_logged), size),
+        Side::new("serializable+calls", logged, |seed| {
+            let called =
+                procedures::call(&stores[4], &mut Terminal::new(scale, seed), transactions);
+            called.map(drop).map_err(Error::store("run TPC-C"))
+        }),
     ];
-    sides[3].is_emulated = stores[3].domains().iter().any(|domain| domain.durability().emulated);
+    for at in [3, 4] {
+        let domains = stores[at].domains();
+        sides[at].is_emulated = domains.iter().any(|domain| domain.durability().emulated);
+    }
     let parameters = format!("warehouses={},items={}", scale.warehouses, scale.items);
     take_turns(setup, report, ("tpcc", &parameters), (rounds, transactions), &mut sides)?;
     drop(sides);
@@ -110,7 +122,8 @@ fn side<'a, S: System>(
 }
 
 fn open(directory: Option<PathBuf>) -> Result<Store> {
-    let options = OpenOptions { directory, ..OpenOptions::default() };
+    let procedures = procedures::procedures().map_err(Error::store("register procedures"))?;
+    let options = OpenOptions { directory, procedures, ..OpenOptions::default() };
     Store::open(options).map_err(Error::store("open a database"))
 }
 

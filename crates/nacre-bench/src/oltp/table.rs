@@ -72,10 +72,16 @@ impl Indexed {
             origin: IndexOrigin::Statement,
         };
         store.create_index(&self.table, definition)?;
+        self.with(name)
+    }
+
+    /// Finds a further index of the table.
+    pub(crate) fn with(&self, name: &str) -> Result<Self> {
         Ok(Self { table: Arc::clone(&self.table), index: self.table.index(name)? })
     }
 
-    fn of(table: Arc<Table>) -> Result<Self> {
+    /// Finds the index of a table's primary key.
+    pub(crate) fn of(table: Arc<Table>) -> Result<Self> {
         let index = table.index(&key_name(&table.schema().name))?;
         Ok(Self { table, index })
     }

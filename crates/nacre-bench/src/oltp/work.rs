@@ -1,5 +1,6 @@
 //! What the transactions of a workload do with the engine.
 
+use std::borrow::BorrowMut;
 use std::future::Future;
 use std::ops::ControlFlow;
 use std::pin::Pin;
@@ -100,11 +101,18 @@ impl MultiVersion {
     }
 }
 
-/// A transaction of the engine.
+/// A transaction of the engine, own or borrowed.
 #[derive(Debug)]
-pub(crate) struct Versioned {
-    transaction: Transaction,
+pub(crate) struct Versioned<T = Transaction> {
+    transaction: T,
     is_interleaved: bool,
+}
+
+impl<'a> Versioned<&'a mut Transaction> {
+    /// Makes the work of a transaction that somebody else ends, and that nothing overlaps.
+    pub(crate) fn alone(transaction: &'a mut Transaction) -> Self {
+        Self { transaction, is_interleaved: false }
+    }
 }
 
 impl System for MultiVersion {
@@ -116,17 +124,17 @@ impl System for MultiVersion {
         Versioned { transaction, is_interleaved: self.is_interleaved }
     }
 
-    fn commit(&mut self, work: Versioned) -> Result<()> {
+    fn commit(&mut self, work: Self::Work) -> Result<()> {
         work.transaction.commit().map(drop)
     }
 
-    fn rollback(&mut self, work: Versioned) -> Result<()> {
+    fn rollback(&mut self, work: Self::Work) -> Result<()> {
         work.transaction.rollback();
         Ok(())
     }
 }
 
-impl Work for Versioned {
+impl<T: BorrowMut<Transaction>> Work for Versioned<T> {
     fn lookup(
         &mut self,
         table: &Indexed,
@@ -134,7 +142,7 @@ impl Work for Versioned {
         columns: &[usize],
         on_row: impl FnMut(RowId, &[ValueRef<'_>]),
     ) -> Result<()> {
-        self.transaction.lookup(&table.table, &table.index, key, columns, on_row)
+        self.transaction.borrow_mut().lookup(&table.table, &table.index, key, columns, on_row)
     }
 
     fn range(
@@ -145,11 +153,18 @@ impl Work for Versioned {
         columns: &[usize],
         on_row: impl FnMut(RowId, &[ValueRef<'_>]) -> ControlFlow<()>,
     ) -> Result<()> {
-        self.transaction.range(&table.table, &table.index, bounds, direction, columns, on_row)
+        self.transaction.borrow_mut().range(
+            &table.table,
+            &table.index,
+            bounds,
+            direction,
+            columns,
+            on_row,
+        )
     }
 
     fn insert(&mut self, table: &Arc<Table>, values: &[ValueRef<'_>]) -> Result<()> {
-        self.transaction.insert(table, values).map(drop)
+        self.transaction.borrow_mut().insert(table, values).map(drop)
     }
 
     fn update(
@@ -158,11 +173,11 @@ impl Work for Versioned {
         row: RowId,
         changes: &[(usize, ValueRef<'_>)],
     ) -> Result<()> {
-        self.transaction.update(&table.table, row, changes).map(drop)
+        self.transaction.borrow_mut().update(&table.table, row, changes).map(drop)
     }
 
     fn delete(&mut self, table: &Indexed, row: RowId) -> Result<()> {
-        self.transaction.delete(&table.table, row)
+        self.transaction.borrow_mut().delete(&table.table, row)
     }
 
     #[inline]

@@ -80,6 +80,13 @@ impl LastName {
         name
     }
 
+    /// Returns the name of these bytes, `None` if they are too many.
+    pub(crate) fn from_bytes(name: &[u8]) -> Option<Self> {
+        let mut bytes = [0; 16];
+        bytes.get_mut(..name.len())?.copy_from_slice(name);
+        Some(Self { bytes, length: name.len() as u8 })
+    }
+
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.length)]
     }
@@ -119,6 +126,19 @@ pub(crate) struct NewOrder {
 }
 
 impl NewOrder {
+    /// Makes an order of at most [`LINES_MAX`] lines; others are left out.
+    pub(crate) fn new(
+        [warehouse, district, customer, date]: [i64; 4],
+        lines: impl Iterator<Item = Line>,
+    ) -> Self {
+        let (mut all, mut count) = ([Line::default(); LINES_MAX], 0);
+        for (slot, line) in all.iter_mut().zip(lines) {
+            *slot = line;
+            count += 1;
+        }
+        Self { warehouse, district, customer, lines: all, count, date }
+    }
+
     pub(crate) fn lines(&self) -> &[Line] {
         &self.lines[..usize::from(self.count)]
     }

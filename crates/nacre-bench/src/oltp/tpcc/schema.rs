@@ -134,6 +134,28 @@ impl Tables {
             stock: own("stock", stock_columns(), 2)?,
         })
     }
+
+    /// Finds the tables of a database that has them.
+    ///
+    /// # Errors
+    /// Those of `table`, which returns the table of a name.
+    pub(crate) fn find(table: impl Fn(&str) -> Result<Arc<Table>>) -> Result<Self> {
+        let own = |name: &str| Indexed::of(table(name)?);
+        let (customer, orders) = (own("customer")?, own("orders")?);
+        Ok(Self {
+            warehouse: own("warehouse")?,
+            district: own("district")?,
+            customer_name: customer.with("customer_name")?,
+            customer,
+            history: table("history")?,
+            new_order: own("new_order")?,
+            customer_order: orders.with("customer_order")?,
+            orders,
+            order_line: own("order_line")?,
+            item: own("item")?,
+            stock: own("stock")?,
+        })
+    }
 }
 
 /// Street, street, city, state and postal code.
