@@ -9,8 +9,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use nacre_store::index::{IndexDef, IndexKind, IndexOrigin};
 use nacre_store::{
-    ForeignKeyAction, ForeignKeyDef, Store, Table, TableKeys, TableRules, TableSchema,
-    is_comparable,
+    ForeignKeyAction, ForeignKeyDef, Store, Table, TableKeys, TableSchema, is_comparable,
 };
 
 use crate::error::{Error, ErrorKind, Result};
@@ -120,26 +119,6 @@ pub(crate) fn foreign_key(
         .ok_or_else(|| Error::new(ErrorKind::Internal, "internal error: a foreign key is lost"))
 }
 
-/// Refuses foreign keys that change rows of a table whose rows have to meet conditions: these are
-/// evaluated for the rows of a statement only.
-///
-/// # Errors
-/// 0A000.
-pub(crate) fn check_actions(rules: &TableRules, keys: &TableKeys) -> Result<()> {
-    use ForeignKeyAction::{Cascade, SetNull};
-    let changes_rows = |key: &&ForeignKeyDef| {
-        key.on_delete == SetNull || matches!(key.on_update, Cascade | SetNull)
-    };
-    match keys.foreign.iter().find(changes_rows).filter(|_| !rules.checks.is_empty()) {
-        None => Ok(()),
-        Some(key) => {
-            let what = format_args!("CHECK in a table whose rows \"{}\" changes", key.name);
-            Err(Error::not_supported(what)
-                .with_hint("Foreign keys with ON DELETE CASCADE, NO ACTION or RESTRICT may do."))
-        }
-    }
-}
-
 /// The constraints found so far.
 struct Found<'a> {
     store: &'a Store,
@@ -236,8 +215,8 @@ impl Found<'_> {
             columns,
             referenced: parent.map(|parent| parent.id()),
             referenced_columns,
-            on_delete: action(key.on_delete)?,
-            on_update: action(key.on_update)?,
+            on_delete: action(key.on_delete),
+            on_update: action(key.on_update),
         });
         Ok(())
     }
@@ -321,16 +300,14 @@ fn named_columns(schema: &TableSchema, names: &[Ident]) -> Result<Vec<usize>> {
     names.iter().map(index).collect()
 }
 
-fn action(action: Option<ReferentialAction>) -> Result<ForeignKeyAction> {
-    Ok(match action {
+fn action(action: Option<ReferentialAction>) -> ForeignKeyAction {
+    match action {
         None | Some(ReferentialAction::NoAction) => ForeignKeyAction::NoAction,
         Some(ReferentialAction::Restrict) => ForeignKeyAction::Restrict,
         Some(ReferentialAction::Cascade) => ForeignKeyAction::Cascade,
         Some(ReferentialAction::SetNull) => ForeignKeyAction::SetNull,
-        Some(ReferentialAction::SetDefault) => {
-            return Err(Error::not_supported("SET DEFAULT of a foreign key"));
-        }
-    })
+        Some(ReferentialAction::SetDefault) => ForeignKeyAction::SetDefault,
+    }
 }
 
 /// Refuses constraints that are not checked at the end of each statement.

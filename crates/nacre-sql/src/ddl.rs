@@ -11,7 +11,7 @@ use nacre_store::{
     ColumnDef, Error as StoreError, Identity, SequenceDef, Store, Table, TableRules, TableSchema,
 };
 
-use crate::constraints::{check_actions, table_keys};
+use crate::constraints::table_keys;
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
 use crate::indexes::primary_key_name;
@@ -43,7 +43,6 @@ pub(crate) fn create_table(
     let is_taken = |name: &str| is_primary(name) || keys.names().any(|taken| taken == name);
     let sequences = rules.name_sequences(store, &schema.name)?;
     let rules = rules.build(planner, &schema, TableRules::default(), is_taken)?;
-    check_actions(&rules, &keys)?;
     create_with_sequences(store, sequences, || store.create_table_with(schema, rules, &keys))?;
     Ok("CREATE TABLE".into())
 }

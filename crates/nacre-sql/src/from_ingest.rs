@@ -4,11 +4,11 @@ use nacre_ingest::{Error as IngestError, ErrorKind as IngestKind, ValueError};
 use nacre_store::Error as StoreError;
 
 use crate::error::{Error, ErrorKind};
-use crate::from_store::{coded_store, kind_of, with_way_out};
+use crate::from_store::{coded_store, kind_of, refusal, with_way_out};
 
 /// Converts an error of a load; its place in the file becomes the context.
 pub(crate) fn from_ingest(error: IngestError) -> Error {
-    if let Some(refusal) = refusal(&error) {
+    if let Some(refusal) = store_error(&error).and_then(refusal) {
         return match error.location() {
             Some(location) => refusal.with_context(location.to_string()),
             None => refusal,
@@ -72,14 +72,6 @@ fn coded(error: Error, kind: IngestKind) -> Error {
         IngestKind::BadCopyFormat => error.with_code("22P04"),
         IngestKind::NotNullViolation => error.with_code("23502"),
         _ => error,
-    }
-}
-
-/// Returns the error of this layer for a row that it refused.
-fn refusal(error: &IngestError) -> Option<Error> {
-    match store_error(error)? {
-        StoreError::RowRefused(refused) => refused.reason.downcast_ref::<Error>().cloned(),
-        _ => None,
     }
 }
 

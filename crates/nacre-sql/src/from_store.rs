@@ -6,6 +6,9 @@ use crate::error::{Error, ErrorKind};
 
 /// Converts an error of the store, adding the way out where there is one.
 pub(crate) fn from_store(error: StoreError) -> Error {
+    if let Some(own) = refusal(&error) {
+        return own;
+    }
     let converted = match &error {
         StoreError::UnknownTable { .. } => Error::undefined_table(error.to_string()),
         StoreError::UnknownColumn { .. } => Error::undefined_column(error.to_string()),
@@ -19,6 +22,14 @@ pub(crate) fn from_store(error: StoreError) -> Error {
         _ => coded_store(Error::new(kind_of(&error), error.to_string()), &error),
     };
     with_way_out(converted, &error)
+}
+
+/// Returns the error of this layer for a row that it refused.
+pub(crate) fn refusal(error: &StoreError) -> Option<Error> {
+    match error {
+        StoreError::RowRefused(refused) => refused.reason.downcast_ref::<Error>().cloned(),
+        _ => None,
+    }
 }
 
 /// Gives an error about rows or what depends on a table its own code.

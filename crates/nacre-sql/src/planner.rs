@@ -25,22 +25,22 @@ use crate::{columns, dml, explain, rewrite, support};
 pub(crate) struct Planner {
     store: Store,
     /// Without a catalog, which every statement has of its own.
-    state: SessionState,
+    state: Arc<SessionState>,
 }
 
 impl Planner {
     pub(crate) fn new(store: Store, state: SessionState) -> Self {
-        Self { store, state }
+        Self { store, state: Arc::new(state) }
     }
 
     /// Returns a planner over another handle of the store.
     pub(crate) fn over(&self, store: Store) -> Self {
-        Self { store, state: self.state.clone() }
+        Self { store, state: Arc::clone(&self.state) }
     }
 
     /// Returns a state of the session for a statement that begins now.
     pub(crate) fn state(&self) -> SessionState {
-        let mut state = self.state.clone();
+        let mut state = SessionState::clone(&self.state);
         // The moment that now() and the like mean.
         state.mark_start_execution();
         state

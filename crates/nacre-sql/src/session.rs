@@ -484,7 +484,7 @@ impl Session {
             let mut own = self.transactions.alone_with(store.clone());
             own.begin_defining()?;
             let tag = alter_sequence(&store, statement)?;
-            match dml::apply(&mut own, Vec::new(), Arc::clone(&progress)).await {
+            match dml::apply(&self.planner, &mut own, Vec::new(), Arc::clone(&progress)).await {
                 // Somebody was given a value in between.
                 Err(error)
                     if error.kind() == ErrorKind::SerializationFailure

@@ -162,7 +162,7 @@ impl TableAs {
         let (rules, keys) = (TableRules::default(), TableKeys::default());
         store.create_table_with(schema, rules, &keys).map_err(from_store)?;
         if !self.is_filled {
-            dml::apply(turn, Vec::new(), progress).await?;
+            dml::apply(planner, turn, Vec::new(), progress).await?;
             return Ok("CREATE TABLE AS".into());
         }
         let ParsedStatement::Statement(mut insert) =

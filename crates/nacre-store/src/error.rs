@@ -225,7 +225,7 @@ pub struct DuplicateKey {
     pub loaded_at: Option<(u64, u32)>,
 }
 
-/// Why a row that is loaded is refused.
+/// Why a row is refused.
 #[derive(Debug)]
 pub struct RowRefused {
     /// That of whoever refuses it.

@@ -72,7 +72,7 @@ pub use archive::{
 pub use backup::BackupReport;
 pub use chunk::{BlockHandle, BlockLocation, Chunk};
 pub use error::{DuplicateKey, Error, ErrorKind, ForeignKeyViolation, Result, RowRefused};
-pub use foreign_key::{ForeignKeyAction, ForeignKeyDef, TableKeys, is_comparable};
+pub use foreign_key::{ForeignKeyAction, ForeignKeyDef, RowRules, TableKeys, is_comparable};
 pub use freeze::CheckpointReport;
 pub use hot::HotChunkRef;
 #[doc(hidden)]

@@ -10,8 +10,9 @@ use std::thread;
 use nacre_column::{ColumnBuffer, ColumnType};
 use nacre_store::index::{IndexDef, IndexKind, IndexOrigin};
 use nacre_store::{
-    ColumnDef, Error, ErrorKind, ForeignKeyAction, ForeignKeyDef, IsolationLevel, OpenOptions,
-    RowId, Store, Table, TableKeys, TableRules, TableSchema, Transaction, ValueRef,
+    CheckRule, ColumnDef, ColumnDefault, Error, ErrorKind, ForeignKeyAction, ForeignKeyDef,
+    IsolationLevel, OpenOptions, RowId, RowRefused, RowRules, Store, Table, TableKeys, TableRules,
+    TableSchema, Transaction, Value, ValueRef,
 };
 
 const LEVELS: [IsolationLevel; 3] =
@@ -174,10 +175,12 @@ fn violations_name_constraint_tables_and_key() {
 
 #[test]
 fn actions_follow_deletes_and_updates() {
-    use ForeignKeyAction::{Cascade, NoAction, Restrict, SetNull};
+    use ForeignKeyAction::{Cascade, NoAction, Restrict, SetDefault, SetNull};
     let expected = [
         (Cascade, Some((vec![(2, Some(2))], vec![(1, Some(9)), (2, Some(2))]))),
         (SetNull, Some((vec![(1, None), (2, Some(2))], vec![(1, None), (2, Some(2))]))),
+        // Without a default it is null.
+        (SetDefault, Some((vec![(1, None), (2, Some(2))], vec![(1, None), (2, Some(2))]))),
         (NoAction, None),
         (Restrict, None),
     ];
@@ -478,4 +481,74 @@ fn what_is_no_key_is_refused_and_leaves_nothing() {
         kind(store.create_table_with(child, TableRules::default(), &keys)),
         ErrorKind::TableExists
     );
+}
+
+/// Gives 2 for all defaults and refuses odd values of `p`.
+struct Even;
+
+impl RowRules for Even {
+    fn defaults(&mut self, _: &Arc<Table>, columns: &[usize]) -> Result<Vec<Value>, Error> {
+        Ok(vec![Value::Int(2); columns.len()])
+    }
+
+    fn check(&mut self, _: &Arc<Table>, values: &[Value]) -> Result<(), Error> {
+        match values {
+            [_, Value::Int(p)] if p % 2 == 1 => Err(Error::RowRefused(Box::new(RowRefused {
+                reason: "odd".into(),
+                loaded_at: None,
+            }))),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[test]
+fn rows_that_actions_change_meet_the_rules_or_nothing_is_changed() {
+    let store = Store::open(OpenOptions::default()).unwrap();
+    let parent = store.create_table(schema("p", &[("id", false), ("v", false)])).unwrap();
+    let key = ForeignKeyDef {
+        name: "c_p_fkey".into(),
+        columns: vec![1],
+        referenced: Some(parent.id()),
+        referenced_columns: vec![0],
+        on_delete: ForeignKeyAction::SetDefault,
+        on_update: ForeignKeyAction::Cascade,
+    };
+    let keys = TableKeys { unique: Vec::new(), foreign: vec![key] };
+    let default = ColumnDefault { text: "2".into(), identity: None, sequence: None };
+    let rules = TableRules {
+        defaults: [(1, default)].into(),
+        checks: vec![CheckRule { name: "even".into(), text: "p % 2 = 0".into() }],
+    };
+    let child = schema("c", &[("id", false), ("p", true)]);
+    let child = store.create_table_with(child, rules, &keys).unwrap();
+    let mut tx = store.begin(IsolationLevel::Serializable);
+    for id in [2, 4, 6] {
+        insert(&mut tx, &parent, id, Some(0)).unwrap();
+        insert(&mut tx, &child, id, Some(id)).unwrap();
+    }
+    tx.commit().unwrap();
+    let change = |id: i64, new: Option<i64>, rules: Option<&mut dyn RowRules>| {
+        let mut tx = store.begin(IsolationLevel::Serializable);
+        let row = find(&mut tx, &parent, id);
+        match new {
+            Some(new) => drop(tx.update(&parent, row, &[(0, ValueRef::Int(new))]).unwrap()),
+            None => tx.delete(&parent, row).unwrap(),
+        }
+        match rules {
+            Some(rules) => tx.check_constraints_by(rules)?,
+            None => tx.check_constraints()?,
+        }
+        tx.commit().map(drop)
+    };
+    let before = rows(&store, &child);
+    // Nobody evaluates the rules: not even at commit.
+    assert_eq!(kind(change(4, None, None)), ErrorKind::NotSupported);
+    assert_eq!(kind(change(4, Some(8), None)), ErrorKind::NotSupported);
+    assert_eq!(kind(change(4, Some(5), Some(&mut Even))), ErrorKind::RowRefused);
+    assert_eq!(rows(&store, &child), before);
+    change(4, Some(8), Some(&mut Even)).unwrap();
+    change(6, None, Some(&mut Even)).unwrap();
+    assert_eq!(rows(&store, &child), [(2, Some(2)), (4, Some(8)), (6, Some(2))]);
+    check(&store, &parent, &child);
 }

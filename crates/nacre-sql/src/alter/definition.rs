@@ -11,11 +11,11 @@ use datafusion::sql::sqlparser::ast::{
 };
 use nacre_store::index::{IndexDef, IndexOrigin};
 use nacre_store::{
-    ColumnDef, Error as StoreError, ForeignKeyDef, Store, Table, TableKeys, TableRules, TableSchema,
+    ColumnDef, Error as StoreError, ForeignKeyDef, Store, Table, TableRules, TableSchema,
 };
 
 use super::rewrite::{Origin, Target, rewrite};
-use crate::constraints::{Owner, check_actions, foreign_key, unique_key};
+use crate::constraints::{Owner, foreign_key, unique_key};
 use crate::ddl::{Key, column_def, key_columns};
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
@@ -137,7 +137,6 @@ impl<'a> Altered<'a> {
         }
         let Self { planner, schema, rules, indexes, keys, places, origins, .. } = self;
         if self.is_rewritten {
-            check_actions(&rules, &TableKeys { unique: Vec::new(), foreign: keys.clone() })?;
             let target = Target { schema, rules, indexes, keys, places, origins };
             rewrite(store, planner, turn, table, target).await?;
         } else {

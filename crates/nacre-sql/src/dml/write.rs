@@ -17,6 +17,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
 use crate::planner::Planner;
 use crate::progress::CancelOnDrop;
+use crate::rules::ActionRules;
 use crate::transaction::{Hold, Moment, Turn};
 
 /// Times that a statement of a READ COMMITTED transaction is begun again because another one is in
@@ -97,7 +98,7 @@ impl Change {
             }
         };
         turn.log(&moment)?;
-        apply(turn, steps, Arc::clone(progress)).await?;
+        apply(planner, turn, steps, Arc::clone(progress)).await?;
         Ok(Answer { tag, rows })
     }
 
@@ -145,14 +146,16 @@ impl Change {
 /// # Errors
 /// 23505; 40001; those of committing.
 pub(crate) async fn apply(
+    planner: &Planner,
     turn: &mut Turn,
     steps: Vec<Step>,
     progress: Arc<Progress>,
 ) -> Result<()> {
     let mut hold = turn.lend()?;
     let cancel = CancelOnDrop::new(&progress);
+    let planner = planner.clone();
     let work = tokio::task::spawn_blocking(move || {
-        let written = write_and_commit(&mut hold, &steps, &progress);
+        let written = write_and_commit(&planner, &mut hold, &steps, &progress);
         (hold, written)
     });
     let (hold, written) = work.await.map_err(|error| {
@@ -167,9 +170,9 @@ pub(crate) async fn apply(
 ///
 /// # Errors
 /// As [`apply`].
-pub(crate) fn apply_now(turn: &mut Turn, steps: &[Step]) -> Result<()> {
+pub(crate) fn apply_now(planner: &Planner, turn: &mut Turn, steps: &[Step]) -> Result<()> {
     let mut hold = turn.lend()?;
-    let written = write_and_commit(&mut hold, steps, &Progress::default());
+    let written = write_and_commit(planner, &mut hold, steps, &Progress::default());
     turn.restore(hold);
     written
 }
@@ -183,13 +186,19 @@ pub(crate) fn tag(verb: &str, rows: usize) -> String {
     }
 }
 
-fn write_and_commit(hold: &mut Hold, steps: &[Step], progress: &Progress) -> Result<()> {
+fn write_and_commit(
+    planner: &Planner,
+    hold: &mut Hold,
+    steps: &[Step],
+    progress: &Progress,
+) -> Result<()> {
     let transaction = hold.transaction();
     let begin = transaction.savepoint();
-    let written = steps
-        .iter()
-        .try_for_each(|step| write_rows(transaction, step, progress))
-        .and_then(|()| transaction.check_constraints().map_err(from_store));
+    let written =
+        steps.iter().try_for_each(|step| write_rows(transaction, step, progress)).and_then(|()| {
+            let checked = transaction.check_constraints_by(&mut ActionRules::new(planner));
+            checked.map_err(from_store)
+        });
     let written = written.and_then(|()| match progress.is_cancelled() {
         true => Err(cancelled()),
         false => Ok(()),

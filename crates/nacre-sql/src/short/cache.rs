@@ -98,7 +98,7 @@ impl ShortStatements {
             Inputs { literals: &candidate.scanned.literals, parameters: candidate.parameters };
         match known.as_ref() {
             Known::General(_) => Ok(None),
-            Known::Short(plan) => plan.run(store, turn, inputs).await,
+            Known::Short(plan) => plan.run(store, planner, turn, inputs).await,
         }
     }
 

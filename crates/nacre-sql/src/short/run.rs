@@ -17,6 +17,7 @@ use super::plan::{Action, Current, Find, Item, Plan, Returning, Scalar};
 use super::recognise::is_plain;
 use crate::dml::{self, Rows, Step, Write};
 use crate::error::{Error, ErrorKind, Result};
+use crate::planner::Planner;
 use crate::scan::buffer_array;
 use crate::session::Outcome;
 use crate::transaction::Turn;
@@ -30,6 +31,7 @@ impl Plan {
     pub(super) async fn run(
         &self,
         store: &Store,
+        planner: &Planner,
         turn: &mut Turn,
         inputs: Inputs<'_>,
     ) -> Result<Option<Outcome>> {
@@ -57,8 +59,8 @@ impl Plan {
         let Change { write, rows, returned } = change;
         let steps = vec![Step { table: current.table, write, rows }];
         let applied = match turn.is_in_block() || !store.commits_wait() {
-            true => dml::apply_now(turn, &steps),
-            false => dml::apply(turn, steps, Arc::default()).await,
+            true => dml::apply_now(planner, turn, &steps),
+            false => dml::apply(planner, turn, steps, Arc::default()).await,
         };
         match (applied, returned) {
             // There it is begun again with a new snapshot.

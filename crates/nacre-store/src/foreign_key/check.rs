@@ -2,7 +2,9 @@
 //!
 //! 1. For each key that went, the rows of the child that refer to it are found. ON DELETE and ON
 //!    UPDATE say what becomes of them; what that changes is noted as any write is.
-//! 2. When nothing more follows, all rows that refer to something have to have it, and nobody may
+//! 2. A row that is changed that way has to meet the rules of its table, which SQL evaluates
+//!    ([`RowRules`]), at once.
+//! 3. When nothing more follows, all rows that refer to something have to have it, and nobody may
 //!    refer to what is gone.
 //!
 //! What the transaction cannot see decides, too: a row that another transaction inserted or deleted
@@ -22,6 +24,47 @@ use crate::mvcc::Transaction;
 use crate::table::Table;
 use crate::value::{Value, ValueRef};
 
+/// Rules of tables, for the rows that foreign keys change; the store keeps them and does not know
+/// what they say.
+pub trait RowRules {
+    /// Returns what `columns` of a table hold in a row that does not say.
+    ///
+    /// # Errors
+    /// Those of evaluating.
+    fn defaults(&mut self, table: &Arc<Table>, columns: &[usize]) -> Result<Vec<Value>>;
+
+    /// Refuses a row that a rule forbids; `values` are those of all columns.
+    ///
+    /// # Errors
+    /// [`Error::RowRefused`]; those of evaluating.
+    fn check(&mut self, table: &Arc<Table>, values: &[Value]) -> Result<()>;
+}
+
+/// Rules where nobody can evaluate them.
+struct NoRules;
+
+impl RowRules for NoRules {
+    fn defaults(&mut self, table: &Arc<Table>, columns: &[usize]) -> Result<Vec<Value>> {
+        let rules = table.rules();
+        let ruled = columns.iter().find(|column| rules.defaults.contains_key(column));
+        match ruled {
+            None => Ok(vec![Value::Null; columns.len()]),
+            Some(&column) => {
+                let schema = table.schema();
+                let (table, column) = (&schema.name, &schema.columns[column].name);
+                let what = format!("DEFAULT of column {column:?} of table {table:?} without SQL");
+                Err(Error::NotSupported { what })
+            }
+        }
+    }
+
+    fn check(&mut self, table: &Arc<Table>, _: &[Value]) -> Result<()> {
+        let name = &table.schema().name;
+        let what = format!("changes by a foreign key without SQL in table {name:?}, with CHECK");
+        Err(Error::NotSupported { what })
+    }
+}
+
 /// Whether a key is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Presence {
@@ -38,8 +81,17 @@ impl Transaction {
     ///
     /// # Errors
     /// [`Error::ForeignKeyViolation`]; [`Error::SerializationConflict`] if it depends on another
-    /// transaction; those of deleting and updating.
+    /// transaction; those of deleting and updating; [`Error::NotSupported`] if a row that is to be
+    /// changed has to meet a rule, or to get a default.
     pub fn check_constraints(&mut self) -> Result<()> {
+        self.check_constraints_by(&mut NoRules)
+    }
+
+    /// As [`Transaction::check_constraints`], with the rules of tables.
+    ///
+    /// # Errors
+    /// As there, but that rules are supported; those of `rules`.
+    pub fn check_constraints_by(&mut self, rules: &mut dyn RowRules) -> Result<()> {
         if self.queue().is_settled() {
             return Ok(());
         }
@@ -52,7 +104,7 @@ impl Transaction {
             next += events.len();
             for event in &events {
                 if let Event::Lost { key, old, new } = event {
-                    self.follow(key, old, new.as_deref())?;
+                    self.follow(key, old, new.as_deref(), rules)?;
                 }
             }
         }
@@ -72,6 +124,7 @@ impl Transaction {
         key: &Arc<ForeignKey>,
         old: &[Value],
         new: Option<&[Value]>,
+        rules: &mut dyn RowRules,
     ) -> Result<()> {
         let definition = key.definition();
         let action = if new.is_some() { definition.on_update } else { definition.on_delete };
@@ -81,20 +134,35 @@ impl Transaction {
         let Some((child, _)) = self.tables_of(key) else {
             return Ok(());
         };
+        let columns = &definition.columns;
         for row in self.children(key, &child, old)? {
-            let changes: Vec<(usize, ValueRef<'_>)> = match (action, new) {
+            let values = match (action, new) {
                 (ForeignKeyAction::Cascade, None) => {
                     self.delete(&child, row)?;
                     continue;
                 }
-                (ForeignKeyAction::Cascade, Some(new)) => {
-                    definition.columns.iter().copied().zip(new.iter().map(Value::as_ref)).collect()
-                }
-                _ => definition.columns.iter().map(|&column| (column, ValueRef::Null)).collect(),
+                (ForeignKeyAction::Cascade, Some(new)) => new.to_vec(),
+                (ForeignKeyAction::SetDefault, _) => rules.defaults(&child, columns)?,
+                _ => vec![Value::Null; columns.len()],
             };
-            self.update(&child, row, &changes)?;
+            let changes: Vec<(usize, ValueRef<'_>)> =
+                columns.iter().copied().zip(values.iter().map(Value::as_ref)).collect();
+            let changed = self.update(&child, row, &changes)?;
+            self.check_row(&child, changed, rules)?;
         }
         Ok(())
+    }
+
+    /// Has a row that was changed meet the rules of its table.
+    fn check_row(&self, table: &Arc<Table>, row: RowId, rules: &mut dyn RowRules) -> Result<()> {
+        if table.rules().checks.is_empty() {
+            return Ok(());
+        }
+        let columns: Vec<usize> = (0..table.definition().columns.len()).collect();
+        let values = table.read_at(row, self.snapshot(), &columns, |values| {
+            values.iter().map(|value| value.to_value()).collect::<Vec<Value>>()
+        })?;
+        values.map_or(Ok(()), |values| rules.check(table, &values))
     }
 
     /// Returns the child and the parent of a foreign key, unless one of them is gone for the

@@ -24,6 +24,8 @@ pub enum ForeignKeyAction {
     Cascade,
     /// They refer to nothing any more.
     SetNull,
+    /// They refer to what their columns hold in rows that do not say.
+    SetDefault,
 }
 
 impl fmt::Display for ForeignKeyAction {
@@ -33,6 +35,7 @@ impl fmt::Display for ForeignKeyAction {
             Self::Restrict => "restrict",
             Self::Cascade => "cascade",
             Self::SetNull => "set null",
+            Self::SetDefault => "set default",
         })
     }
 }
@@ -118,6 +121,7 @@ impl ForeignKeyDef {
                 ForeignKeyAction::Restrict => 1,
                 ForeignKeyAction::Cascade => 2,
                 ForeignKeyAction::SetNull => 3,
+                ForeignKeyAction::SetDefault => 4,
             });
         }
     }
@@ -129,6 +133,7 @@ impl ForeignKeyDef {
                 1 => ForeignKeyAction::Restrict,
                 2 => ForeignKeyAction::Cascade,
                 3 => ForeignKeyAction::SetNull,
+                4 => ForeignKeyAction::SetDefault,
                 _ => return Err(Truncated),
             })
         };

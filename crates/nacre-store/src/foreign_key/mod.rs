@@ -26,6 +26,7 @@ mod load;
 mod queue;
 mod write;
 
+pub use check::RowRules;
 pub(crate) use create::{attach, attach_again, connect_all, leftover_indexes};
 pub use definition::{ForeignKeyAction, ForeignKeyDef, TableKeys, is_comparable};
 pub(crate) use links::{ForeignKey, Links, connect, disconnect};

@@ -591,7 +591,7 @@ mod tests {
                     referenced: Some(TableId(2)),
                     referenced_columns: vec![0, 3],
                     on_delete: ForeignKeyAction::SetNull,
-                    on_update: ForeignKeyAction::Restrict,
+                    on_update: ForeignKeyAction::SetDefault,
                 }],
             },
         ];
