@@ -197,6 +197,7 @@ pub(crate) fn definition_in_copy(mut record: Record) -> Option<Record> {
         | Record::Checkpoint { .. }
         | Record::DefinitionsCommitted { .. }
         | Record::RedoSegments { .. }
+        | Record::LoadEmptied { .. }
         | Record::Moment(_)
         | Record::Archive { .. } => return None,
         Record::PolicyChanged { policy, .. } => forget_domains(policy),

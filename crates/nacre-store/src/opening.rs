@@ -657,6 +657,7 @@ fn replay(records: &[Record]) -> Result<Replayed> {
                 replayed.frozen.checkpoint = *as_of;
             }
             Record::Archive { .. } | Record::Moment(_) => replayed.note_archive(record),
+            Record::LoadEmptied { load } => empty(&mut replayed, positions.get(load), *load)?,
             Record::PartsChanged { load, change } => {
                 change_parts(&mut replayed, positions.get(load), *load, change)?;
             }
@@ -679,6 +680,17 @@ fn change_parts(
     record.parts.retain(|part| !change.removed.contains(&part.number));
     record.parts.extend(change.added.iter().cloned());
     *next = next_part(*next, change.added.iter().map(|part| part.number));
+    Ok(())
+}
+
+/// Takes out a load without rows.
+fn empty(replayed: &mut Replayed, position: Option<&usize>, load: LoadId) -> Result<()> {
+    let found = position.and_then(|&position| replayed.loads.get_mut(position));
+    let (record, _) = found.ok_or_else(|| Error::ManifestDamaged {
+        reasons: vec![format!("load {} loses its rows before it is there", load.0)],
+    })?;
+    (record.rows, record.chunk_count, record.parts) = (0, 0, Vec::new());
+    replayed.frozen.note_emptied(load);
     Ok(())
 }
 

@@ -18,8 +18,8 @@
 //!    indexes have the entries of their hot rows.
 //! 2. Groups of transactions that defined something, of which the manifest has no record, were
 //!    never committed and are skipped. So are records of tables that were dropped since, of commits
-//!    up to the last checkpoint, and of hot chunks that were frozen; any other record that does not
-//!    fit what is there is an error, since a change would be lost.
+//!    up to the last checkpoint, of hot chunks that were frozen, and of loads that lost all rows;
+//!    any other record that does not fit what is there is an error, since a change would be lost.
 //! # Source
 //! [Muehlbauer16 4.3.1] physical redo records are replayed without reads, logical ones by running
 //! their procedures. Differs: rows keep their places, so no index is needed to find them.
@@ -32,7 +32,7 @@ use crate::error::{Error, Result};
 use crate::freeze::Frozen;
 use crate::id::{CommitTs, Lsn, RowId, RowPlace};
 use crate::index::add_hot_rows;
-use crate::manifest::{FrozenRecord, TableId};
+use crate::manifest::{FrozenRecord, LoadId, TableId};
 use crate::procedure::{Live, replay_call};
 use crate::redo::{GroupRecords, RedoLog, RedoRecord};
 use crate::store::Store;
@@ -112,6 +112,17 @@ fn hot_chunk_of(record: RedoRecord<'_>) -> Option<(TableId, u64)> {
     match row.place() {
         RowPlace::Hot { chunk, .. } => Some((table, chunk)),
         RowPlace::Frozen { .. } => None,
+    }
+}
+
+/// Returns the load of the frozen rows that a record deletes.
+fn load_of(record: RedoRecord<'_>) -> Option<LoadId> {
+    let (RedoRecord::Delete { row, .. } | RedoRecord::Deleted { first: row, .. }) = record else {
+        return None;
+    };
+    match row.place() {
+        RowPlace::Hot { .. } => None,
+        RowPlace::Frozen { load, .. } => Some(load),
     }
 }
 
@@ -238,6 +249,9 @@ impl Recovery<'_> {
         let freeze =
             hot_chunk_of(record).and_then(|(table, chunk)| self.frozen.freeze_of(table, chunk));
         if freeze.is_some_and(|freeze| !self.frozen.is_in_doubt(freeze)) {
+            return Ok(());
+        }
+        if load_of(record).is_some_and(|load| self.frozen.is_emptied(load)) {
             return Ok(());
         }
         match record {

@@ -199,6 +199,48 @@ fn database_comes_back_as_it_was_after_each_commit() {
     assert_eq!(latest, states.last().unwrap().1);
 }
 
+/// Rows of a load that was taken out when all were deleted are there at the commits before.
+#[test]
+fn loads_that_lost_all_rows_come_back_where_they_had_some() {
+    let places = Places::new();
+    let (store, table) = begun(&places);
+    let delete = |keys: std::ops::Range<i64>| {
+        let mut tx = store.begin(IsolationLevel::RepeatableRead);
+        for (_, _, row) in found(&store, "t").iter().filter(|(key, ..)| keys.contains(key)) {
+            tx.delete(&table, *row).unwrap();
+        }
+        tx.commit().unwrap();
+    };
+    let mut states = Vec::new();
+    let mut note = || states.push((store.archive_status().unwrap().end, contents(&store)));
+    insert(&store, &table, 100..110);
+    note();
+    store.checkpoint().unwrap();
+    delete(0..60);
+    note();
+    store.checkpoint().unwrap();
+    insert(&store, &table, [200]);
+    note();
+    delete(100..110);
+    note();
+    // What is not in the archive yet stays until it is.
+    for _ in 0..3 {
+        store.archive().unwrap();
+        store.checkpoint().unwrap();
+    }
+    assert!(table.snapshot().rows() < 60, "{} rows are stored", table.snapshot().rows());
+    insert(&store, &table, [201]);
+    note();
+    store.archive().unwrap();
+    drop(table);
+    drop(store);
+    for (lsn, state) in &states {
+        assert_eq!(&places.contents_at(RestoreTarget::Lsn(*lsn)), state, "{lsn:?}");
+    }
+    let latest = places.contents_at(RestoreTarget::Latest);
+    assert_eq!(latest, states.last().unwrap().1);
+}
+
 /// Its rows and what it defined lie in two places.
 #[test]
 fn transactions_that_define_tables_come_back_whole() {

@@ -12,7 +12,7 @@ use super::files::{read_catalog, read_segment, segment_numbers, unusable};
 use super::writer::Archive;
 use crate::error::Result;
 use crate::id::Lsn;
-use crate::manifest::{DatabaseId, Record};
+use crate::manifest::{DatabaseId, LoadId, Record};
 use crate::redo::RedoLog;
 use crate::store::Store;
 
@@ -204,6 +204,13 @@ impl Store {
         state.directory.as_ref()?;
         let end = state.archive.as_ref().map_or(log.start(), |archive| archive.end);
         Some(log.segment_at(end))
+    }
+
+    /// Whether the archive is to have a load that it may not have yet.
+    pub(crate) fn awaits_copy(&self, load: LoadId) -> bool {
+        let state = self.keeper().state();
+        let archive = state.archive.as_ref();
+        state.directory.is_some() && archive.is_none_or(|archive| archive.awaits(load))
     }
 
     /// Returns how far the database is archived, if it is.

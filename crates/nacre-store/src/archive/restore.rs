@@ -359,11 +359,13 @@ impl Plan {
             records.iter().filter(is_withdrawal).filter_map(load_of).collect();
         let counting = counting(records, target, cut);
         let live = live_tables(&counting);
+        let emptied: BTreeSet<LoadId> =
+            counting.iter().filter_map(|record| emptied(record)).collect();
         let mut plan = Plan::default();
         for record in counting {
             match record {
                 Record::Load(load) if live.contains(&load.table) => {
-                    let load = plan.find_load(archive, backup, load)?;
+                    let load = plan.find_load(archive, backup, load, &emptied)?;
                     plan.records.push(Record::Load(load));
                 }
                 Record::Frozen(frozen)
@@ -371,8 +373,13 @@ impl Plan {
                         && !withdrawn.contains(&frozen.load.load) =>
                 {
                     let mut frozen = frozen.clone();
-                    frozen.load = plan.find_load(archive, backup, &frozen.load)?;
+                    frozen.load = plan.find_load(archive, backup, &frozen.load, &emptied)?;
                     plan.records.push(Record::Frozen(frozen));
+                }
+                Record::LoadEmptied { load } => {
+                    if plan.records.iter().any(|known| load_of(known) == Some(*load)) {
+                        plan.records.push(record.clone());
+                    }
                 }
                 // Its group of the log counts only with it.
                 Record::DefinitionsCommitted { .. } => plan.records.push(record.clone()),
@@ -393,13 +400,18 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Returns a load with the parts that can be copied.
+    /// Returns a load with the parts that can be copied; without rows if it lost them all.
     fn find_load(
         &mut self,
         archive: &Path,
         backup: &Backup,
         load: &LoadRecord,
+        emptied: &BTreeSet<LoadId>,
     ) -> Result<LoadRecord> {
+        if emptied.contains(&load.load) {
+            let (rows, chunk_count, parts) = (0, 0, Vec::new());
+            return Ok(LoadRecord { load: load.load, table: load.table, rows, chunk_count, parts });
+        }
         if load.parts.is_empty() {
             return Ok(load.clone());
         }
@@ -450,6 +462,14 @@ fn load_of(record: &Record) -> Option<LoadId> {
     match record {
         Record::Load(load) => Some(load.load),
         Record::Frozen(frozen) => Some(frozen.load.load),
+        _ => None,
+    }
+}
+
+/// Returns the load that lost all its rows, if the record says so.
+fn emptied(record: &Record) -> Option<LoadId> {
+    match record {
+        Record::LoadEmptied { load } => Some(*load),
         _ => None,
     }
 }

@@ -225,6 +225,11 @@ impl Archive {
         Ok(bytes)
     }
 
+    /// Whether a load was not copied yet.
+    pub(super) fn awaits(&self, load: LoadId) -> bool {
+        self.awaited.contains_key(&load)
+    }
+
     /// Copies the pools of loads that tables have.
     fn copy_loads(&mut self, store: &Store) -> Result<()> {
         if self.awaited.is_empty() {

@@ -77,7 +77,7 @@ impl Store {
         let frozen = self.freeze_chunks(Choice::All, &mut report);
         let truncated = self.redo().map_or(Ok(()), |log| self.shorten(log, &mut report));
         rename_entries(self);
-        frozen.and(truncated).map(|()| report)
+        frozen.and(truncated).and_then(|()| self.drop_emptied()).map(|()| report)
     }
 
     /// Does what is due. The caller holds the maintenance lock.
@@ -92,7 +92,7 @@ impl Store {
         let mut report = CheckpointReport::default();
         let mut done = self.freeze_chunks(Choice::Cold, &mut report);
         if is_checkpoint {
-            done = done.and(self.shorten(log, &mut report));
+            done = done.and(self.shorten(log, &mut report)).and_then(|()| self.drop_emptied());
         }
         rename_entries(self);
         done?;

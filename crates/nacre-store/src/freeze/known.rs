@@ -1,6 +1,6 @@
 //! What the manifest knows of frozen hot chunks, and how far the redo log is of no concern.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::id::CommitTs;
 use crate::manifest::{FrozenRecord, LoadId, TableId};
@@ -14,6 +14,8 @@ pub(crate) struct Frozen {
     loads: BTreeMap<(TableId, u64), LoadId>,
     /// By table, above the ids of all chunks that were ever to be frozen.
     next_chunks: BTreeMap<TableId, u64>,
+    /// Loads that went when all their rows were deleted.
+    emptied: BTreeSet<LoadId>,
     /// Changes of commits up to here are in loads, or in the log as parts of this checkpoint.
     pub(crate) checkpoint: CommitTs,
     /// The last commit that any record names.
@@ -35,6 +37,16 @@ impl Frozen {
             self.loads.insert((table, chunk), load);
         }
         self.records.insert(load, record.clone());
+    }
+
+    /// Notes that a load went when all its rows were deleted.
+    pub(crate) fn note_emptied(&mut self, load: LoadId) {
+        self.emptied.insert(load);
+    }
+
+    /// Whether a load went when all its rows were deleted.
+    pub(crate) fn is_emptied(&self, load: LoadId) -> bool {
+        self.emptied.contains(&load)
     }
 
     /// Forgets a freeze that does not count, and returns its record.

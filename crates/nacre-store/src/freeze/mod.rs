@@ -13,6 +13,7 @@
 //! 4. A checkpoint ([`checkpoint`]) freezes what can be, writes what stays hot to the log again,
 //!    as one snapshot sees it, and then records that the log before that snapshot is not needed.
 //!    [`pace`] says when.
+//! 5. Then loads go all of whose rows are deleted ([`emptied`]).
 //!
 //! # Invariants
 //! 1. A chunk that was frozen is never written to again, in memory or by a record of the log; its
@@ -33,6 +34,7 @@ mod chunks;
 pub(crate) mod crash_script;
 #[cfg(test)]
 mod crash_tests;
+mod emptied;
 mod forward;
 mod known;
 mod pace;

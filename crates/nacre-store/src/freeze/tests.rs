@@ -224,6 +224,89 @@ fn chunks_without_rows_vanish() {
     assert!(again[0] > rows[9], "ids are not used again");
 }
 
+fn delete(store: &Store, table: &Arc<Table>, keys: impl Iterator<Item = i64>) {
+    let mut tx = begin(store);
+    for key in keys {
+        let row = looked_up(&mut tx, table, key)[0].0;
+        tx.delete(table, row).unwrap();
+    }
+    tx.commit().unwrap();
+}
+
+/// Counts the loads that have files.
+fn stored(directory: &std::path::Path) -> usize {
+    let names = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name());
+    let names = names.map(|name| name.to_string_lossy().into_owned());
+    let ids = names.filter(|name| name.starts_with("load-")).map(|name| name[..21].to_owned());
+    ids.collect::<std::collections::BTreeSet<String>>().len()
+}
+
+#[test]
+fn loads_without_rows_vanish_when_nobody_sees_them() {
+    let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+    let store = open(directory.path());
+    let table = store.create_table(schema()).unwrap();
+    fill(&store, &table, 0..40);
+    store.checkpoint().unwrap();
+    fill(&store, &table, 40..50);
+    store.checkpoint().unwrap();
+    assert_eq!((table.snapshot().rows(), stored(directory.path())), (50, 2));
+    let mut reader = begin(&store);
+    let before = pairs(&mut reader, &table);
+    let scan = table.snapshot();
+    delete(&store, &table, 0..40);
+    store.checkpoint().unwrap();
+    assert_eq!(stored(directory.path()), 2, "a reader sees the rows");
+    assert_eq!(pairs(&mut reader, &table), before);
+    drop(reader);
+    store.checkpoint().unwrap();
+    assert_eq!((table.snapshot().rows(), scan.rows()), (10, 50));
+    drop(scan);
+    assert_eq!(stored(directory.path()), 1);
+    assert_eq!(table.indexes()[0].entries(), 10);
+    fill(&store, &table, 39..40);
+    let after = pairs(&mut begin(&store), &table);
+    assert_eq!(after.len(), 11);
+    for _ in 0..2 {
+        store.backup(&directory.path().join("copy")).unwrap();
+        let copy = open(&directory.path().join("copy"));
+        assert_eq!(pairs(&mut begin(&copy), &copy.table("t").unwrap()), after);
+        drop(copy);
+        std::fs::remove_dir_all(directory.path().join("copy")).unwrap();
+        store.checkpoint().unwrap();
+    }
+    drop((store, table));
+    let store = open(directory.path());
+    let table = store.table("t").unwrap();
+    assert_eq!(pairs(&mut begin(&store), &table), after);
+    assert_eq!(looked_up(&mut begin(&store), &table, 7), []);
+    assert_eq!(store.notes(), Vec::<String>::new());
+}
+
+/// Their deletes are in the log behind what the last checkpoint wrote.
+#[test]
+fn deletes_of_loads_that_vanished_are_replayed_as_nothing() {
+    let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+    let store = open(directory.path());
+    let table = store.create_table(schema()).unwrap();
+    fill(&store, &table, 0..40);
+    store.checkpoint().unwrap();
+    delete(&store, &table, 0..40);
+    store.drop_emptied().unwrap();
+    assert_eq!(stored(directory.path()), 0);
+    drop((store, table));
+    for _ in 0..2 {
+        let store = open(directory.path());
+        let table = store.table("t").unwrap();
+        assert_eq!(pairs(&mut begin(&store), &table), []);
+    }
+    let store = open(directory.path());
+    let table = store.table("t").unwrap();
+    fill(&store, &table, 5..6);
+    store.checkpoint().unwrap();
+    assert_eq!(pairs(&mut begin(&store), &table).len(), 1);
+}
+
 /// Who read a row by the id that it had in the hot chunk hears of its delete.
 #[test]
 fn reads_before_a_freeze_conflict_with_writes_after_it() {

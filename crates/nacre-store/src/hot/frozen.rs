@@ -140,6 +140,12 @@ impl FrozenDeletes {
         (0..=u16::MAX).filter(|row| deleted.sees(*row, snapshot, stamps)).collect()
     }
 
+    /// Counts the rows that everybody sees to be deleted.
+    pub(crate) fn settled_count(&self) -> u64 {
+        let deleted = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        deleted.settled.iter().map(|word| u64::from(word.count_ones())).sum()
+    }
+
     /// Counts the deleted rows.
     pub(crate) fn count(&self, snapshot: Snapshot, stamps: &Stamps) -> usize {
         let deleted = self.0.read().unwrap_or_else(PoisonError::into_inner);

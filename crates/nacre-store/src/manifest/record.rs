@@ -122,6 +122,10 @@ pub(crate) enum Record {
         load: LoadId,
         change: PartsChange,
     },
+    /// All rows of a load are deleted, and nobody needs it any more.
+    LoadEmptied {
+        load: LoadId,
+    },
     /// Hot chunks were frozen.
     Frozen(FrozenRecord),
     /// The redo log has all that hot chunks held at a commit written again behind the segment
@@ -269,6 +273,7 @@ impl Record {
             Self::DefinitionsCommitted { .. } => 24,
             Self::Moment(_) => 20,
             Self::Archive { .. } => 21,
+            Self::LoadEmptied { .. } => 25,
         }
     }
 
@@ -339,6 +344,7 @@ impl Record {
             }
             Self::Moment(moment) => encode_moment(moment, encoder),
             Self::Archive { path } => encoder.put_str(path),
+            Self::LoadEmptied { load } => encoder.put_u64(load.0),
         }
     }
 
@@ -355,6 +361,7 @@ impl Record {
             | Self::Archive { .. }
             | Self::ViewDefined(_)
             | Self::ViewDropped { .. }
+            | Self::LoadEmptied { .. }
             | Self::DefinitionsCommitted { .. } => 5,
             _ => 3,
         }
@@ -421,6 +428,7 @@ impl Record {
                 time: decoder.u64()?,
             }),
             21 => Self::Archive { path: decoder.string()? },
+            25 => Self::LoadEmptied { load: LoadId(decoder.u64()?) },
             _ => return Err(Truncated),
         })
     }
@@ -583,6 +591,7 @@ mod tests {
             Record::IndexDropped { table: TableId(3), name: "i".into() },
             Record::Moment(Moment { commit: CommitTs(5), lsn: Lsn(640), time: 7 }),
             Record::Archive { path: "/mnt/archive".into() },
+            Record::LoadEmptied { load: LoadId(7) },
             Record::ForeignKeys {
                 table: TableId(3),
                 keys: vec![ForeignKeyDef {
