@@ -167,7 +167,7 @@ fn from_plan(message: &str) -> Error {
 fn from_arrow(message: &str) -> Error {
     let lower = message.to_lowercase();
     if lower.contains("divide by zero") {
-        return Error::new(ErrorKind::InvalidData, "division by zero");
+        return Error::new(ErrorKind::InvalidData, "division by zero").with_code("22012");
     }
     if lower.contains("scalar subquery returned more than one row") {
         return several_rows();

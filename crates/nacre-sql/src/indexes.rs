@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use datafusion::sql::sqlparser::ast::{CreateIndex, Expr, IndexColumn, IndexType, ObjectName};
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, CreateIndex, Expr, IndexColumn, IndexType, ObjectName,
+};
 use nacre_store::index::{IndexDef, IndexKind, IndexOrigin};
 use nacre_store::{Error as StoreError, NAME_BYTES_MAX, Store, Table, TableSchema};
 
@@ -10,6 +12,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
 use crate::names::{fold, table_name};
 use crate::relations::{require_free, to_drop, wrong_kind};
+use crate::replicas::is_storage_parameter;
 
 /// Runs `CREATE INDEX`, which may take as long as reading the table; returns the command tag.
 ///
@@ -126,7 +129,7 @@ fn reject_unsupported(statement: &CreateIndex) -> Result<()> {
         (!statement.include.is_empty(), "INCLUDE columns of an index"),
         (statement.predicate.is_some(), "indexes with WHERE"),
         (statement.nulls_distinct == Some(false), "NULLS NOT DISTINCT"),
-        (!statement.with.is_empty(), "storage parameters of an index"),
+        (!statement.with.iter().all(is_without_effect), "this storage parameter of an index"),
         (!statement.index_options.is_empty(), "options of an index"),
         (!statement.alter_options.is_empty(), "options of an index"),
     ];
@@ -134,6 +137,12 @@ fn reject_unsupported(statement: &CreateIndex) -> Result<()> {
         Some((_, what)) => Err(Error::not_supported(what)),
         None => Ok(()),
     }
+}
+
+/// Whether an option of an index is a storage parameter, `name = value`.
+fn is_without_effect(option: &Expr) -> bool {
+    let Expr::BinaryOp { left, op: BinaryOperator::Eq, .. } = option else { return false };
+    matches!(left.as_ref(), Expr::Identifier(name) if is_storage_parameter(&fold(name)))
 }
 
 /// Whether something has that name.

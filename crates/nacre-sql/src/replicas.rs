@@ -17,8 +17,26 @@ use crate::from_store::from_store;
 use crate::names::{fold, table_name};
 use crate::own_syntax;
 
-/// The only option of a table or column.
+/// The only option of a table or column that has an effect.
 const REPLICAS: &str = "replicas";
+
+/// Whether a name is that of a storage parameter of PostgreSQL's tables or indexes. They are about
+/// pages and their upkeep, which there are none of here, so they are taken and have no effect.
+pub(crate) fn is_storage_parameter(name: &str) -> bool {
+    let name = name.strip_prefix("toast.").unwrap_or(name);
+    let others = [
+        "buffering",
+        "deduplicate_items",
+        "fastupdate",
+        "fillfactor",
+        "log_autovacuum_min_duration",
+        "parallel_workers",
+        "toast_tuple_target",
+        "vacuum_index_cleanup",
+        "vacuum_truncate",
+    ];
+    name.starts_with("autovacuum_") || others.contains(&name)
+}
 
 /// `ALTER TABLE ... [ALTER COLUMN ...] SET (replicas = ...) | RESET (replicas)`.
 #[derive(Debug)]
@@ -26,6 +44,8 @@ pub(crate) struct AlterReplicas {
     table: ObjectName,
     has_if_exists: bool,
     column: Option<String>,
+    /// Whether replicas are among the options.
+    is_about_replicas: bool,
     /// The options of SET; `None` for RESET.
     policy: Option<ReplicaPolicy>,
 }
@@ -60,12 +80,18 @@ fn alter(
         Some(keyword) if parser.consume_token(&Token::LParen) => keyword == Keyword::SET,
         _ => return Ok(None),
     };
-    let policy = if is_set {
+    let (policy, is_about_replicas) = if is_set {
         let options = parser.parse_comma_separated(Parser::parse_sql_option)?;
-        policy(&options).transpose()
+        let policy = policy(&options).transpose();
+        let is_there = policy.is_some();
+        (policy, is_there)
     } else {
         let names = parser.parse_comma_separated(Parser::parse_identifier)?;
-        names.iter().map(fold).find(|name| name != REPLICAS).map(|name| Err(unrecognized(&name)))
+        let names: Vec<String> = names.iter().map(fold).collect();
+        let is_known = |name: &String| name == REPLICAS || is_storage_parameter(name);
+        let unknown = names.iter().find(|name| !is_known(name));
+        let is_there = names.iter().any(|name| name == REPLICAS);
+        (unknown.map(|name| Err(unrecognized(name))), is_there)
     };
     parser.expect_token(&Token::RParen)?;
     if parser.peek_token().token == Token::Comma {
@@ -75,9 +101,13 @@ fn alter(
     if parser.peek_token().token != Token::EOF {
         return parser.expected("end of statement", parser.peek_token());
     }
-    let statement =
-        policy.transpose().map(|policy| AlterReplicas { table, has_if_exists, column, policy });
-    Ok(Some(statement))
+    Ok(Some(policy.transpose().map(|policy| AlterReplicas {
+        table,
+        has_if_exists,
+        column,
+        is_about_replicas,
+        policy,
+    })))
 }
 
 /// Runs the statement; returns the command tag.
@@ -97,6 +127,9 @@ pub(crate) fn alter_replicas(store: &Store, statement: AlterReplicas) -> Result<
             ))
         })?),
     };
+    if !statement.is_about_replicas {
+        return tag();
+    }
     if let Some(policy) = &statement.policy {
         check_domains(store, &name, policy)?;
     }
@@ -123,6 +156,9 @@ pub(crate) fn policy(options: &[SqlOption]) -> Result<Option<ReplicaPolicy>> {
         let SqlOption::KeyValue { key, value } = option else {
             return Err(Error::not_supported(format_args!("table option {option}")));
         };
+        if is_storage_parameter(&fold(key)) {
+            continue;
+        }
         if fold(key) != REPLICAS {
             return Err(unrecognized(&key.value));
         }

@@ -12,14 +12,15 @@
 //!   would look for `a` among the outputs.
 //! - `(a, b) IN (query)` becomes EXISTS ([`row_values`]).
 //! - `SHOW TABLES` lists the user's tables.
+//! - `pg_catalog.version()` is `version()`; `current_schema` and `current_role` are calls.
 
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::ast::{
-    CastKind, CharacterLength, DataType, Distinct, Expr, Ident, OrderByKind, Query, Select,
-    SelectItem, SetExpr, Statement, TableAlias, TableAliasColumnDef, TableFactor, TrimWhereField,
-    Value, VisitMut, VisitorMut,
+    CastKind, CharacterLength, DataType, Distinct, Expr, Function, FunctionArguments, Ident,
+    ObjectName, OrderByKind, Query, Select, SelectItem, SetExpr, Statement, TableAlias,
+    TableAliasColumnDef, TableFactor, TrimWhereField, Value, VisitMut, VisitorMut,
 };
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
@@ -75,6 +76,9 @@ impl VisitorMut for Rewrites {
     }
 
     fn post_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
+        if let TableFactor::Table { name, args: Some(_), .. } = factor {
+            strip_catalog(name);
+        }
         if let TableFactor::Table { name, alias, args: Some(_), .. } = factor
             && let Some(ident) = name.0.last().and_then(|part| part.as_ident())
             && fold(ident) == "generate_series"
@@ -132,6 +136,11 @@ fn order_by_outputs(query: &mut Query) {
 fn rewritten(expr: &mut Expr) -> Option<Expr> {
     match expr {
         Expr::InSubquery { .. } => row_values::value(expr),
+        Expr::Function(call) => {
+            strip_catalog(&mut call.name);
+            None
+        }
+        Expr::Identifier(ident) => call_by_word(ident),
         Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } => {
             if let Expr::Subquery(query) = right.as_mut() {
                 enclose(query);
@@ -169,6 +178,34 @@ fn rewritten(expr: &mut Expr) -> Option<Expr> {
         }
         _ => None,
     }
+}
+
+/// Takes PostgreSQL's schema off the name of a function.
+fn strip_catalog(name: &mut ObjectName) {
+    let schema = name.0.first().and_then(|part| part.as_ident()).map(fold);
+    if name.0.len() == 2 && schema.as_deref() == Some("pg_catalog") {
+        name.0.remove(0);
+    }
+}
+
+/// Returns the call that a word stands for which the parser takes for a column.
+fn call_by_word(ident: &Ident) -> Option<Expr> {
+    let is_call = ident.quote_style.is_none()
+        && ["current_schema", "current_role"]
+            .iter()
+            .any(|word| ident.value.eq_ignore_ascii_case(word));
+    is_call.then(|| {
+        Expr::Function(Function {
+            name: ObjectName::from(vec![ident.clone()]),
+            uses_odbc_syntax: false,
+            parameters: FunctionArguments::None,
+            args: FunctionArguments::None,
+            null_treatment: None,
+            filter: None,
+            over: None,
+            within_group: Vec::new(),
+        })
+    })
 }
 
 /// Gives the only column of a query a name that no other query has. One that is not simply a

@@ -9,6 +9,7 @@ use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::available_parallelism;
+use std::time::SystemTime;
 
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::config::Dialect;
@@ -42,6 +43,8 @@ use crate::sequences::{
     SequenceStatement, alter_sequence, create_sequence, drop_sequences, functions, parse_sequence,
     restart_sequences,
 };
+use crate::session_functions::session_functions;
+use crate::settings::{SessionInfo, Settings, parse_setting};
 use crate::short::{Candidate, ShortStatements, scan};
 use crate::single_rows::SingleRows;
 use crate::table_as::{TableAs, parse_table_as};
@@ -103,6 +106,7 @@ pub struct Database {
     threads: usize,
     /// `None` if nothing may be changed or nobody is to look after it.
     upkeep: Option<Arc<Upkeep>>,
+    opened: SystemTime,
 }
 
 impl Database {
@@ -133,11 +137,16 @@ impl Database {
             true => None,
             false => Some(Arc::new(Upkeep::start(&store)?)),
         };
-        Ok(Self { store, threads, upkeep })
+        Ok(Self { store, threads, upkeep, opened: SystemTime::now() })
+    }
+
+    /// Starts a session of nobody in particular.
+    pub fn session(&self) -> Session {
+        self.session_for(SessionInfo::default())
     }
 
     /// Starts a session.
-    pub fn session(&self) -> Session {
+    pub fn session_for(&self, info: SessionInfo) -> Session {
         let mut config = SessionConfig::new()
             .with_default_catalog_and_schema(CATALOG, SCHEMA)
             .with_create_default_catalog_and_schema(false)
@@ -145,6 +154,8 @@ impl Database {
             .with_target_partitions(self.threads);
         let options = config.options_mut();
         options.sql_parser.dialect = Dialect::PostgreSQL;
+        // now() is a timestamp with time zone, in the only zone there is.
+        options.execution.time_zone = Some("+00:00".into());
         // 1.005 is a decimal and not the float next to it.
         options.sql_parser.parse_float_as_decimal = true;
         options.sql_parser.collect_spans = true;
@@ -168,13 +179,15 @@ impl Database {
             .with_physical_optimizer_rule(Arc::new(BuildOnDemand))
             .build();
         let store = self.store.for_session();
-        for function in functions(&store) {
-            // It takes the place of none.
+        let settings = Arc::new(Settings::new(info));
+        let of_session = session_functions(&settings, self.opened);
+        for function in functions(&store).into_iter().chain(of_session) {
+            // What it takes the place of, such as the planner's own version(), is not missed.
             let _ = state.register_udf(function);
         }
         let upkeep = self.upkeep.clone();
         let planner = Planner::new(store.clone(), state);
-        let transactions = Transactions::new(store.clone());
+        let transactions = Transactions::new(store.clone(), Arc::clone(&settings));
         Session {
             store,
             planner,
@@ -234,6 +247,7 @@ impl Session {
             || parse_alter(sql)?.is_some()
             || parse_table_as(sql)?.is_some()
             || parse_sequence(sql)?.is_some()
+            || parse_setting(sql)?.is_some()
             || is_checkpoint(sql)?
             || parse_backup(sql)?.is_some()
             || parse_archive(sql)?.is_some();
@@ -368,6 +382,10 @@ impl Session {
             let tag = self.sequence(&mut turn, &statement, io).await?;
             return finish(turn, tag);
         }
+        if let Some(statement) = parse_setting(sql)? {
+            turn.require_sound()?;
+            return transaction::run_setting(&self.transactions, turn, &statement);
+        }
         if is_checkpoint(sql)? {
             turn.require_sound()?;
             turn.require_writable("CHECKPOINT")?;
@@ -426,12 +444,6 @@ impl Session {
         {
             turn.done(false);
             return Ok(Outcome::Command { tag, warning });
-        }
-        if let SqlStatement::ShowVariable { variable } = inner.as_ref()
-            && let Some(rows) = transaction::show(&self.transactions, &mut turn, variable)?
-        {
-            turn.done(false);
-            return Ok(Outcome::Rows { schema: rows.schema(), stream: rows, tag: None });
         }
         if let Some(verb) = dml::writes(&inner) {
             turn.require_writable(verb)?;
@@ -547,6 +559,11 @@ impl Session {
         turn.log(&moment)?;
         let stream = tie(turn, stream)?;
         Ok(Outcome::Rows { schema: stream.schema(), stream, tag: None })
+    }
+
+    /// The settings of the session.
+    pub(crate) fn settings(&self) -> &Settings {
+        self.transactions.settings()
     }
 
     /// Tells whether a transaction block is open.

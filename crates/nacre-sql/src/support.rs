@@ -33,7 +33,7 @@ pub(crate) fn check(statement: &ParsedStatement) -> Result<()> {
             Err(Error::not_supported("CREATE EXTERNAL TABLE"))
         }
         ParsedStatement::CopyTo(_) => Err(Error::not_supported("this form of COPY")),
-        ParsedStatement::Reset(_) => Err(Error::not_supported("RESET")),
+        ParsedStatement::Reset(_) => Err(Error::not_supported("this form of RESET")),
     }
 }
 
@@ -46,7 +46,6 @@ fn check_sql(statement: &Statement) -> Result<()> {
         Statement::Query(query) => check_query(query),
         Statement::ShowTables { .. }
         | Statement::ShowColumns { .. }
-        | Statement::ShowVariable { .. }
         | Statement::ExplainTable { .. } => Ok(()),
         Statement::Explain { statement, .. } if is_explained(statement) => check_sql(statement),
         other => {

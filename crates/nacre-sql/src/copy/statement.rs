@@ -215,7 +215,7 @@ fn old_options(parser: &mut Parser<'_>) -> std::result::Result<Vec<CopyOption>, 
         let option = |name: &str, value| CopyOption { name: name.into(), value, position };
         options.push(match word.as_str() {
             "csv" | "binary" => option("format", OptionValue::Text(word)),
-            "header" => option("header", OptionValue::None),
+            "header" | "freeze" => option(&word, OptionValue::None),
             "delimiter" | "null" | "quote" | "escape" | "encoding" => {
                 let _ = parser.parse_keyword(Keyword::AS);
                 let token = parser.next_token();

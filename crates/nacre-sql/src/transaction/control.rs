@@ -5,11 +5,12 @@ use datafusion::sql::sqlparser::ast::{
 };
 use nacre_store::IsolationLevel;
 
-use super::session::{Characteristics, Transactions};
-use super::turn::Turn;
+use super::session::Transactions;
+use super::turn::{NamedSavepoint, Turn};
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
 use crate::names::fold;
+use crate::settings::Characteristics;
 
 /// The command tag of a statement and, if there is one, a warning.
 pub(crate) type Tag = (String, Option<String>);
@@ -36,8 +37,10 @@ pub(crate) async fn control(
             commit(transactions, &mut turn, *chain).await
         }
         Statement::Rollback { chain, savepoint: None } => rollback(transactions, &mut turn, *chain),
-        Statement::Rollback { savepoint: Some(name), .. } => rollback_to(&mut turn, name),
-        Statement::Savepoint { name } => savepoint(&mut turn, name),
+        Statement::Rollback { savepoint: Some(name), .. } => {
+            rollback_to(transactions, &mut turn, name)
+        }
+        Statement::Savepoint { name } => savepoint(transactions, &mut turn, name),
         Statement::ReleaseSavepoint { name } => release(&mut turn, name),
         _ => return Err(turn),
     };
@@ -93,12 +96,23 @@ async fn commit(transactions: &Transactions, turn: &mut Turn, chain: bool) -> Re
     if signals.is_failed() {
         return rollback(transactions, turn, chain);
     }
-    let transaction = turn.core()?.take_transaction();
-    end(transactions, turn, chain)?;
+    let core = turn.core()?;
+    core.characteristics.is_synchronous = transactions.defaults().is_synchronous;
+    let characteristics = core.characteristics;
+    let transaction = core.take_transaction();
+    end(transactions, turn)?;
+    let before = transactions.settings().end_block(true);
     if let Some(transaction) = transaction {
         // Making it durable may wait for a disk.
         let committed = tokio::task::spawn_blocking(move || transaction.commit());
-        committed.await.map_err(|error| ended(&error))?.map_err(from_store)?;
+        let committed = committed.await.map_err(|error| ended(&error));
+        if let Err(error) = committed.and_then(|committed| committed.map_err(from_store)) {
+            before.iter().for_each(|before| transactions.settings().go_back(before));
+            return Err(error);
+        }
+    }
+    if chain {
+        transactions.begin(characteristics);
     }
     Ok(("COMMIT".into(), None))
 }
@@ -108,21 +122,23 @@ fn rollback(transactions: &Transactions, turn: &mut Turn, chain: bool) -> Result
         return alone("ROLLBACK", chain);
     }
     // Dropping it rolls it back.
-    turn.core()?.transaction = None;
-    end(transactions, turn, chain)?;
-    Ok(("ROLLBACK".into(), None))
-}
-
-/// Ends the block and, for AND CHAIN, begins one like it.
-fn end(transactions: &Transactions, turn: &mut Turn, chain: bool) -> Result<()> {
     let core = turn.core()?;
-    core.savepoints.clear();
-    core.is_over = true;
+    core.transaction = None;
     let characteristics = core.characteristics;
-    transactions.end();
+    end(transactions, turn)?;
+    transactions.settings().end_block(false);
     if chain {
         transactions.begin(characteristics);
     }
+    Ok(("ROLLBACK".into(), None))
+}
+
+/// Ends the block.
+fn end(transactions: &Transactions, turn: &mut Turn) -> Result<()> {
+    let core = turn.core()?;
+    core.savepoints.clear();
+    core.is_over = true;
+    transactions.end();
     Ok(())
 }
 
@@ -135,24 +151,26 @@ fn alone(tag: &str, chain: bool) -> Result<Tag> {
     Ok((tag.into(), Some(NO_TRANSACTION.into())))
 }
 
-fn savepoint(turn: &mut Turn, name: &Ident) -> Result<Tag> {
+fn savepoint(transactions: &Transactions, turn: &mut Turn, name: &Ident) -> Result<Tag> {
     require_block(turn, "SAVEPOINT")?;
     turn.require_sound()?;
     let core = turn.core()?;
-    let savepoint = core.transaction().savepoint();
-    core.savepoints.push((fold(name), savepoint));
+    let (place, settings) = (core.transaction().savepoint(), transactions.settings().save());
+    core.savepoints.push(NamedSavepoint { name: fold(name), place, settings });
     Ok(("SAVEPOINT".into(), None))
 }
 
-fn rollback_to(turn: &mut Turn, name: &Ident) -> Result<Tag> {
+fn rollback_to(transactions: &Transactions, turn: &mut Turn, name: &Ident) -> Result<Tag> {
     require_block(turn, "ROLLBACK TO SAVEPOINT")?;
     let core = turn.core()?;
     let place = place_of(core.savepoints.as_slice(), name)?;
     // The savepoint itself stays, those after it do not.
     core.savepoints.truncate(place + 1);
-    let savepoint = core.savepoints.last().map(|(_, savepoint)| *savepoint);
-    if let (Some(transaction), Some(savepoint)) = (&mut core.transaction, savepoint) {
-        transaction.rollback_to(savepoint);
+    if let Some(savepoint) = core.savepoints.last() {
+        transactions.settings().go_back(&savepoint.settings);
+        if let Some(transaction) = &mut core.transaction {
+            transaction.rollback_to(savepoint.place);
+        }
     }
     if let Some(signals) = turn.signals() {
         signals.set_failed(false);
@@ -180,9 +198,9 @@ fn require_block(turn: &Turn, what: &str) -> Result<()> {
 }
 
 /// Finds the youngest savepoint called `name`.
-fn place_of<T>(savepoints: &[(String, T)], name: &Ident) -> Result<usize> {
+fn place_of(savepoints: &[NamedSavepoint], name: &Ident) -> Result<usize> {
     let name = fold(name);
-    savepoints.iter().rposition(|(known, _)| *known == name).ok_or_else(|| {
+    savepoints.iter().rposition(|known| known.name == name).ok_or_else(|| {
         Error::transaction_state("3B001", format!("savepoint \"{name}\" does not exist"))
     })
 }

@@ -1,6 +1,6 @@
 //! Transactions of a session: [`session`] keeps the open block and hands out turns in it,
 //! [`turn`] is what one statement holds of a transaction, [`control`] runs BEGIN, COMMIT and their
-//! kin, [`settings`] SET and SHOW as far as they concern transactions, [`moment`] is what a
+//! kin, [`settings`] SET and SHOW, [`moment`] is what a
 //! statement sees and notes of its reads, and [`rows`] ties the rows of a query to its transaction.
 //!
 //! # Invariants
@@ -21,5 +21,5 @@ pub(crate) use moment::Moment;
 pub(crate) use rows::tie;
 pub use session::TransactionStatus;
 pub(crate) use session::Transactions;
-pub(crate) use settings::{set, show};
+pub(crate) use settings::{run_setting, set};
 pub(crate) use turn::{Hold, Turn};

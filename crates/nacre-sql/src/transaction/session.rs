@@ -7,9 +7,10 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use nacre_store::{IsolationLevel, Store};
+use nacre_store::Store;
 
 use super::turn::{Core, Turn};
+use crate::settings::{Characteristics, Settings};
 
 /// Whether a session is in a transaction block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,25 +23,10 @@ pub enum TransactionStatus {
     Failed,
 }
 
-/// What can be chosen for a transaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Characteristics {
-    pub(super) level: IsolationLevel,
-    pub(super) is_read_only: bool,
-    /// Whether COMMIT returns only when the changes are durable.
-    pub(super) is_synchronous: bool,
-}
-
-impl Default for Characteristics {
-    fn default() -> Self {
-        Self { level: IsolationLevel::Serializable, is_read_only: false, is_synchronous: true }
-    }
-}
-
 /// The transactions of one session.
 pub(crate) struct Transactions {
     store: Store,
-    defaults: Mutex<Characteristics>,
+    settings: Arc<Settings>,
     block: Mutex<Option<Arc<Block>>>,
 }
 
@@ -84,8 +70,12 @@ impl Signals {
 }
 
 impl Transactions {
-    pub(crate) fn new(store: Store) -> Self {
-        Self { store, defaults: Mutex::default(), block: Mutex::default() }
+    pub(crate) fn new(store: Store, settings: Arc<Settings>) -> Self {
+        Self { store, settings, block: Mutex::default() }
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     /// Returns what a prompt shows.
@@ -117,12 +107,9 @@ impl Transactions {
         Turn::alone(Core::new(store, self.defaults()))
     }
 
+    /// Returns the characteristics of a new transaction.
     pub(super) fn defaults(&self) -> Characteristics {
-        *self.defaults.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn set_defaults(&self, change: impl FnOnce(&mut Characteristics)) {
-        change(&mut self.defaults.lock().unwrap_or_else(PoisonError::into_inner));
+        self.settings.characteristics()
     }
 
     /// Opens a block; false if one is open already.
@@ -133,6 +120,7 @@ impl Transactions {
             let core = Core::new(self.store.clone(), characteristics);
             let core = Arc::new(tokio::sync::Mutex::new(core));
             *block = Some(Arc::new(Block { core, signals: Arc::default() }));
+            self.settings.begin_block(characteristics);
         }
         is_new
     }

@@ -6,9 +6,10 @@ use nacre_store::{IsolationLevel, Savepoint, Snapshot, Store, Transaction};
 use tokio::sync::OwnedMutexGuard;
 
 use super::moment::Moment;
-use super::session::{Characteristics, Signals};
+use super::session::Signals;
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
+use crate::settings::{Characteristics, Saved};
 
 /// A transaction and what its statements share.
 pub(super) struct Core {
@@ -16,10 +17,17 @@ pub(super) struct Core {
     pub(super) characteristics: Characteristics,
     /// Begun by the first statement that reads or writes.
     pub(super) transaction: Option<Transaction>,
-    /// By name, the oldest first.
-    pub(super) savepoints: Vec<(String, Savepoint)>,
+    /// The oldest first.
+    pub(super) savepoints: Vec<NamedSavepoint>,
     /// Whether it was committed or rolled back.
     pub(super) is_over: bool,
+}
+
+/// What ROLLBACK TO goes back to.
+pub(super) struct NamedSavepoint {
+    pub(super) name: String,
+    pub(super) place: Savepoint,
+    pub(super) settings: Saved,
 }
 
 /// A statement's hold on a transaction: its own, or its turn in the session's block.

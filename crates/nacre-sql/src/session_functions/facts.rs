@@ -1,0 +1,208 @@
+//! Functions without arguments, and `current_schemas`.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use datafusion::arrow::array::{Array, AsArray, ListBuilder, StringBuilder};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
+use datafusion::common::{Result, ScalarValue};
+use datafusion::logical_expr::{
+    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
+};
+
+use crate::names::{SCHEMA, SYSTEM_SCHEMA};
+use crate::pg_types::TYPE_KEY;
+use crate::settings::{SERVER_VERSION, Settings};
+
+/// Schemas that names in `search_path` may mean.
+const SCHEMAS: [&str; 4] = [SCHEMA, "pg_catalog", "information_schema", SYSTEM_SCHEMA];
+
+/// A function whose answer is the same all through a session.
+#[derive(Debug)]
+struct Fact {
+    name: &'static str,
+    value: ScalarValue,
+    /// The name of PostgreSQL's type where Arrow's does not tell it.
+    type_name: Option<&'static str>,
+    signature: Signature,
+}
+
+/// `current_schema()` and `current_schemas(boolean)`.
+#[derive(Debug)]
+struct Schemas {
+    is_list: bool,
+    settings: Arc<Settings>,
+    signature: Signature,
+}
+
+/// Makes the functions.
+pub(super) fn functions(settings: &Arc<Settings>, opened: SystemTime) -> Vec<Arc<ScalarUDF>> {
+    let info = settings.info();
+    let text = |text: &str| ScalarValue::Utf8View(Some(text.to_owned()));
+    let (user, database) = (text(&info.user), text(&info.database));
+    let version = format!(
+        "PostgreSQL {SERVER_VERSION} on {}-{}",
+        std::env::consts::ARCH,
+        std::env::consts::OS
+    );
+    let (no_text, no_number) = (ScalarValue::Utf8View(None), ScalarValue::Int32(None));
+    let opened = opened.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros());
+    let zone = Some(Arc::from("+00:00"));
+    let opened = ScalarValue::TimestampMicrosecond(i64::try_from(opened).ok(), zone);
+    let name = Some("name");
+    let facts = [
+        ("version", text(&version), None),
+        ("current_user", user.clone(), name),
+        ("session_user", user.clone(), name),
+        ("user", user.clone(), name),
+        ("current_role", user, name),
+        ("current_database", database.clone(), name),
+        ("current_catalog", database, name),
+        ("pg_backend_pid", ScalarValue::Int32(Some(info.process_id)), None),
+        ("pg_is_in_recovery", ScalarValue::Boolean(Some(false)), None),
+        ("pg_is_wal_replay_paused", ScalarValue::Boolean(Some(false)), None),
+        ("pg_postmaster_start_time", opened.clone(), None),
+        ("pg_conf_load_time", opened, None),
+        ("inet_client_addr", no_text.clone(), None),
+        ("inet_client_port", no_number.clone(), None),
+        ("inet_server_addr", no_text, None),
+        ("inet_server_port", no_number, None),
+        // There are no advisory locks, so none is left.
+        ("pg_advisory_unlock_all", text(""), None),
+    ];
+    let facts = facts.into_iter().map(|(name, value, type_name)| {
+        let signature = Signature::nullary(Volatility::Stable);
+        Arc::new(ScalarUDF::new_from_impl(Fact { name, value, type_name, signature }))
+    });
+    let schemas = [false, true].map(|is_list| {
+        let signature = match is_list {
+            true => Signature::exact(vec![DataType::Boolean], Volatility::Stable),
+            false => Signature::nullary(Volatility::Stable),
+        };
+        let settings = Arc::clone(settings);
+        Arc::new(ScalarUDF::new_from_impl(Schemas { is_list, settings, signature }))
+    });
+    facts.chain(schemas).collect()
+}
+
+impl PartialEq for Fact {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name && self.value == other.value
+    }
+}
+
+impl Eq for Fact {}
+
+impl Hash for Fact {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for Fact {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(self.value.data_type())
+    }
+
+    fn return_field_from_args(&self, _: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        Ok(field(self.name, self.value.data_type(), self.type_name))
+    }
+
+    fn invoke_with_args(&self, _: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        Ok(ColumnarValue::Scalar(self.value.clone()))
+    }
+}
+
+impl Schemas {
+    /// Returns the schemas of `search_path` that there are.
+    fn found(&self, with_implicit: bool) -> Vec<String> {
+        let user = &self.settings.info().user;
+        let listed = self.settings.search_path();
+        let named = listed.iter().map(|name| if name == "$user" { user } else { name });
+        let mut found: Vec<String> = Vec::new();
+        for name in named.filter(|name| SCHEMAS.contains(&name.as_str())) {
+            if !found.contains(name) {
+                found.push(name.clone());
+            }
+        }
+        if with_implicit && !found.iter().any(|name| name == "pg_catalog") {
+            found.insert(0, "pg_catalog".to_owned());
+        }
+        found
+    }
+
+    fn data_type(&self) -> DataType {
+        match self.is_list {
+            true => DataType::List(Arc::new(Field::new("item", DataType::Utf8, true))),
+            false => DataType::Utf8View,
+        }
+    }
+}
+
+impl PartialEq for Schemas {
+    fn eq(&self, other: &Self) -> bool {
+        self.is_list == other.is_list && Arc::ptr_eq(&self.settings, &other.settings)
+    }
+}
+
+impl Eq for Schemas {}
+
+impl Hash for Schemas {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.is_list.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for Schemas {
+    fn name(&self) -> &str {
+        if self.is_list { "current_schemas" } else { "current_schema" }
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(self.data_type())
+    }
+
+    fn return_field_from_args(&self, _: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        Ok(field(self.name(), self.data_type(), Some("name")))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let Some(flags) = args.args.first() else {
+            let first = self.found(false).into_iter().next();
+            return Ok(ColumnarValue::Scalar(ScalarValue::Utf8View(first)));
+        };
+        let flags = flags.to_array(args.number_rows)?;
+        let flags = flags.as_boolean();
+        let mut lists = ListBuilder::new(StringBuilder::new());
+        for row in 0..flags.len() {
+            if flags.is_null(row) {
+                lists.append_null();
+                continue;
+            }
+            self.found(flags.value(row)).iter().for_each(|name| lists.values().append_value(name));
+            lists.append(true);
+        }
+        Ok(ColumnarValue::Array(Arc::new(lists.finish())))
+    }
+}
+
+/// Returns the field of a result that has a type of PostgreSQL's.
+fn field(name: &str, data_type: DataType, type_name: Option<&str>) -> FieldRef {
+    let field = Field::new(name, data_type, true);
+    let metadata = type_name.map(|name| (TYPE_KEY.to_owned(), name.to_owned()));
+    Arc::new(field.with_metadata(metadata.into_iter().collect()))
+}
