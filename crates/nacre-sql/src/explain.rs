@@ -21,13 +21,17 @@ pub(crate) fn verbosity(statement: &ParsedStatement) -> Option<bool> {
     }
 }
 
+/// Returns the columns of what EXPLAIN answers.
+pub(crate) fn schema() -> SchemaRef {
+    Arc::new(Schema::new(vec![Field::new("QUERY PLAN", DataType::Utf8View, false)]))
+}
+
 /// Turns the planner's rows (kind of plan, plan of many lines) into rows of one line each.
 pub(crate) fn as_lines(
     stream: SendableRecordBatchStream,
     is_verbose: bool,
 ) -> SendableRecordBatchStream {
-    let field = Field::new("QUERY PLAN", DataType::Utf8View, false);
-    let schema: SchemaRef = Arc::new(Schema::new(vec![field]));
+    let schema = schema();
     let of_batch = Arc::clone(&schema);
     let batches = stream.flat_map(move |batch| {
         let lines = batch.and_then(|batch| lines(&batch, &of_batch, is_verbose));

@@ -23,7 +23,6 @@ const REPLICAS: &str = "replicas";
 /// Whether a name is that of a storage parameter of PostgreSQL's tables or indexes. They are about
 /// pages and their upkeep, which there are none of here, so they are taken and have no effect.
 pub(crate) fn is_storage_parameter(name: &str) -> bool {
-    let name = name.strip_prefix("toast.").unwrap_or(name);
     let others = [
         "buffering",
         "deduplicate_items",

@@ -11,48 +11,54 @@ use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::SystemTime;
 
+use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::config::Dialect;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::{FunctionRegistry, SendableRecordBatchStream, SessionStateBuilder};
 use datafusion::optimizer::analyzer::resolve_grouping_function::ResolveGroupingFunction;
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::prelude::SessionConfig;
 use datafusion::sql::parser::{ExplainStatement, Statement as ParsedStatement};
 use datafusion::sql::sqlparser::ast::{ObjectType, Statement as SqlStatement};
+use futures::TryStreamExt;
 use nacre_column::ColumnType;
 use nacre_ingest::Progress;
 use nacre_store::{Procedures, SEQUENCES_TABLE, Store, Value};
 
 use crate::alter::alter_table;
-use crate::archive::{archive, parse_archive};
-use crate::backup::{backup, parse_backup};
-use crate::checkpoint::{checkpoint, checkpoint_bytes, is_checkpoint};
+use crate::archive::archive;
+use crate::backup::backup;
+use crate::checkpoint::{checkpoint, checkpoint_bytes};
 use crate::coerce::DecimalsMeetFloats;
 use crate::comparable::Comparable;
-use crate::copy::{CopyStatement, copy_from, copy_to, parse_copy};
+use crate::copy::{CopyStatement, copy_from, copy_to};
+use crate::cursors::{CursorStatement, Declaration, Fetched};
 use crate::dml::Answer;
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
+use crate::housekeeping::{Discarded, Housekeeping, check_places};
 use crate::names::{CATALOG, SCHEMA};
 use crate::on_demand::BuildOnDemand;
+use crate::own_statement::OwnStatement;
 use crate::planner::Planner;
 use crate::prepared::{Command, PreparedStatements, Statement};
-use crate::replicas::{alter_replicas, parse_alter};
+use crate::replicas::alter_replicas;
 use crate::sequences::{
-    SequenceStatement, alter_sequence, create_sequence, drop_sequences, functions, parse_sequence,
+    Given, SequenceStatement, alter_sequence, create_sequence, drop_sequences, functions,
     restart_sequences,
 };
 use crate::session_functions::session_functions;
-use crate::settings::{SessionInfo, Settings, parse_setting};
+use crate::settings::{SessionInfo, Settings, shown_schema};
 use crate::short::{Candidate, ShortStatements, scan};
 use crate::single_rows::SingleRows;
-use crate::table_as::{TableAs, parse_table_as};
+use crate::table_as::TableAs;
 use crate::transaction::{TransactionStatus, Transactions, Turn, control, tie};
 use crate::unnest::SubqueryValues;
 use crate::upkeep::Upkeep;
 use crate::user_views::{create_view, drop_views};
-use crate::{ddl, dml, indexes, transaction};
+use crate::{ddl, dml, explain, indexes, transaction};
 
 /// Estimated bytes and rows up to which the smaller side of a join becomes one table for all
 /// threads.
@@ -181,7 +187,8 @@ impl Database {
         let store = self.store.for_session();
         let settings = Arc::new(Settings::new(info));
         let of_session = session_functions(&settings, self.opened);
-        for function in functions(&store).into_iter().chain(of_session) {
+        let given = Arc::new(Given::default());
+        for function in functions(&store, &given).into_iter().chain(of_session) {
             // What it takes the place of, such as the planner's own version(), is not missed.
             let _ = state.register_udf(function);
         }
@@ -194,6 +201,7 @@ impl Database {
             transactions,
             short: ShortStatements::new(),
             prepared: PreparedStatements::default(),
+            given,
             threads: self.threads,
             _upkeep: upkeep,
         }
@@ -217,6 +225,8 @@ pub struct Session {
     transactions: Transactions,
     short: ShortStatements,
     prepared: PreparedStatements,
+    /// What sequences gave.
+    given: Arc<Given>,
     threads: usize,
     /// A session may outlive the handle that started it.
     _upkeep: Option<Arc<Upkeep>>,
@@ -242,18 +252,18 @@ impl Session {
     /// # Errors
     /// [`ErrorKind::Syntax`] and the like; what the statement means is looked at when it runs.
     pub fn prepare(&self, sql: &str, types: &[Option<ColumnType>]) -> Result<Statement> {
-        // These have a syntax, but no parameters, of their own.
-        let is_own = parse_copy(sql)?.is_some()
-            || parse_alter(sql)?.is_some()
-            || parse_table_as(sql)?.is_some()
-            || parse_sequence(sql)?.is_some()
-            || parse_setting(sql)?.is_some()
-            || is_checkpoint(sql)?
-            || parse_backup(sql)?.is_some()
-            || parse_archive(sql)?.is_some();
-        let parsed = if is_own { Ok(None) } else { self.planner.parse(sql).map(Some) };
-        let parsed = parsed.map_err(|error| error.located_in(sql))?;
-        Statement::new(&self.store, sql, parsed, types)
+        let located = |error: Error| error.located_in(sql);
+        let own = OwnStatement::parse(sql).map_err(located)?;
+        let (parsed, cursor) = match own {
+            Some(OwnStatement::Cursor(CursorStatement::Declare(declaration, query))) => {
+                let query = ParsedStatement::Statement(Box::new(SqlStatement::Query(query)));
+                (Some(query), Some(declaration))
+            }
+            // The others have no parameters.
+            Some(_) => (None, None),
+            None => (Some(self.planner.parse(sql).map_err(located)?), None),
+        };
+        Statement::new(&self.store, sql, parsed, types, cursor)
     }
 
     /// Runs a prepared statement as [`Statement::execute`] does.
@@ -287,6 +297,12 @@ impl Session {
                 return Ok(outcome);
             }
         }
+        if let Some(declaration) = statement.cursor() {
+            turn.require_sound()?;
+            if let Some(query) = statement.with_values(&values)? {
+                return self.declare(turn, declaration, query).await;
+            }
+        }
         match statement.with_values(&values)? {
             // Boxed, since what is run may be an EXECUTE, which comes back here.
             Some(parsed) => Box::pin(self.run_parsed(turn, parsed, io)).await,
@@ -298,8 +314,25 @@ impl Session {
     /// only running it tells.
     pub(crate) async fn describe(&self, statement: ParsedStatement) -> Result<Option<SchemaRef>> {
         let mut turn = self.transactions.turn().await;
+        if let ParsedStatement::Statement(inner) = &statement
+            && let Some(Ok(Command::Execute { name, .. })) = Command::of(inner)
+        {
+            turn.done(false);
+            let prepared = self.prepared.named(&name)?;
+            return Box::pin(prepared.columns(self)).await;
+        }
         let moment = turn.moment(true)?;
         let described = match statement {
+            ParsedStatement::Explain(_) => Some(explain::schema()),
+            ParsedStatement::Statement(inner)
+                if matches!(
+                    *inner,
+                    SqlStatement::ShowTables { .. } | SqlStatement::ShowColumns { .. }
+                ) =>
+            {
+                let show = ParsedStatement::Statement(inner);
+                Some(self.planner.describe(&moment, Vec::new(), show).await?)
+            }
             ParsedStatement::Statement(inner) if dml::writes(&inner).is_some() => {
                 let change = dml::change_of(&self.store, *inner)?;
                 change.describe(&self.planner, &moment).await?
@@ -312,6 +345,17 @@ impl Session {
         };
         turn.done(false);
         Ok(described)
+    }
+
+    /// Returns the columns of what a statement with a syntax of its own answers.
+    pub(crate) fn describe_own(&self, sql: &str) -> Result<Option<SchemaRef>> {
+        match OwnStatement::parse(sql)? {
+            Some(OwnStatement::Setting(statement)) => Ok(shown_schema(&statement)),
+            Some(OwnStatement::Cursor(CursorStatement::Fetch { name, is_move: false, .. })) => {
+                self.transactions.cursors().schema(&name).map(Some)
+            }
+            _ => Ok(None),
+        }
     }
 
     async fn run_short(
@@ -364,48 +408,142 @@ impl Session {
     }
 
     /// Runs a statement that is no short one.
-    async fn run_general(&self, mut turn: Turn, sql: &str, io: StatementIo) -> Result<Outcome> {
-        if let Some(copy) = parse_copy(sql)? {
-            turn.require_sound()?;
-            let rows = self.copy(&mut turn, &copy, io).await?;
-            return finish(turn, format!("COPY {rows}"));
-        }
-        if let Some(alter) = parse_alter(sql)? {
-            require_definable(&mut turn, "ALTER TABLE")?;
-            return finish(turn, alter_replicas(&self.store, alter)?);
-        }
-        if let Some(table_as) = parse_table_as(sql)? {
-            turn.require_sound()?;
-            return self.create_as(turn, table_as, io).await;
-        }
-        if let Some(statement) = parse_sequence(sql)? {
-            let tag = self.sequence(&mut turn, &statement, io).await?;
-            return finish(turn, tag);
-        }
-        if let Some(statement) = parse_setting(sql)? {
-            turn.require_sound()?;
-            return transaction::run_setting(&self.transactions, turn, &statement);
-        }
-        if is_checkpoint(sql)? {
-            turn.require_sound()?;
-            turn.require_writable("CHECKPOINT")?;
-            checkpoint(&self.store).await?;
-            return finish(turn, "CHECKPOINT".to_owned());
-        }
-        if let Some(directory) = parse_backup(sql)? {
-            turn.require_sound()?;
-            turn.require_alone("BACKUP DATABASE")?;
-            backup(&self.store, directory).await?;
-            return finish(turn, "BACKUP DATABASE".to_owned());
-        }
-        if let Some(target) = parse_archive(sql)? {
-            turn.require_sound()?;
-            turn.require_alone("ARCHIVE DATABASE")?;
-            archive(&self.store, target).await?;
-            return finish(turn, "ARCHIVE DATABASE".to_owned());
+    async fn run_general(&self, turn: Turn, sql: &str, io: StatementIo) -> Result<Outcome> {
+        if let Some(statement) = OwnStatement::parse(sql)? {
+            return self.run_own(turn, statement, io).await;
         }
         let statement = self.planner.parse(sql)?;
         self.run_parsed(turn, statement, io).await
+    }
+
+    /// Runs a statement with a syntax of its own.
+    async fn run_own(
+        &self,
+        mut turn: Turn,
+        statement: OwnStatement,
+        io: StatementIo,
+    ) -> Result<Outcome> {
+        turn.require_sound()?;
+        match statement {
+            OwnStatement::Copy(copy) => {
+                let rows = self.copy(&mut turn, &copy, io).await?;
+                finish(turn, format!("COPY {rows}"))
+            }
+            OwnStatement::Replicas(alter) => {
+                require_definable(&mut turn, "ALTER TABLE")?;
+                finish(turn, alter_replicas(&self.store, alter)?)
+            }
+            OwnStatement::TableAs(table_as) => self.create_as(turn, table_as, io).await,
+            OwnStatement::Sequence(statement) => {
+                let tag = self.sequence(&mut turn, &statement, io).await?;
+                finish(turn, tag)
+            }
+            OwnStatement::Setting(statement) => {
+                transaction::run_setting(&self.transactions, turn, &statement)
+            }
+            OwnStatement::Cursor(statement) => self.cursor(turn, statement).await,
+            OwnStatement::Housekeeping(statement) => self.keep_house(turn, statement).await,
+            OwnStatement::Checkpoint => {
+                turn.require_writable("CHECKPOINT")?;
+                checkpoint(&self.store).await?;
+                finish(turn, "CHECKPOINT".to_owned())
+            }
+            OwnStatement::Backup(directory) => {
+                turn.require_alone("BACKUP DATABASE")?;
+                backup(&self.store, directory).await?;
+                finish(turn, "BACKUP DATABASE".to_owned())
+            }
+            OwnStatement::Archive(target) => {
+                turn.require_alone("ARCHIVE DATABASE")?;
+                archive(&self.store, target).await?;
+                finish(turn, "ARCHIVE DATABASE".to_owned())
+            }
+        }
+    }
+
+    /// Runs a statement about cursors.
+    async fn cursor(&self, turn: Turn, statement: CursorStatement) -> Result<Outcome> {
+        let cursors = self.transactions.cursors();
+        match statement {
+            CursorStatement::Declare(declaration, query) => {
+                let query = ParsedStatement::Statement(Box::new(SqlStatement::Query(query)));
+                self.declare(turn, &declaration, query).await
+            }
+            CursorStatement::Close(name) => {
+                cursors.close(name.as_deref())?;
+                let tag = if name.is_none() { "CLOSE CURSOR ALL" } else { "CLOSE CURSOR" };
+                finish(turn, tag.to_owned())
+            }
+            CursorStatement::Fetch { name, direction, is_move } => {
+                let Fetched { schema, batches, rows } =
+                    cursors.fetch(&name, direction, !is_move)?;
+                if is_move {
+                    return finish(turn, format!("MOVE {rows}"));
+                }
+                turn.done(false);
+                let batches = futures::stream::iter(batches.into_iter().map(Ok));
+                let stream = Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&schema), batches));
+                Ok(Outcome::Rows { schema, stream, tag: Some(format!("FETCH {rows}")) })
+            }
+        }
+    }
+
+    /// Opens a cursor over the rows that a query has now.
+    async fn declare(
+        &self,
+        mut turn: Turn,
+        declaration: &Declaration,
+        query: ParsedStatement,
+    ) -> Result<Outcome> {
+        if !turn.is_in_block() && !declaration.is_held {
+            let message = "DECLARE CURSOR can only be used in transaction blocks";
+            return Err(Error::transaction_state("25P01", message));
+        }
+        let cursors = self.transactions.cursors();
+        cursors.require_free(&declaration.name)?;
+        let moment = turn.moment(false)?;
+        let stream = self.planner.start(&moment, Vec::new(), query).await?;
+        turn.log(&moment)?;
+        let schema = stream.schema();
+        let batches: Vec<RecordBatch> = stream.try_collect().await?;
+        cursors.open(declaration, schema, batches);
+        if !turn.is_in_block() {
+            cursors.end_transaction(true);
+        }
+        finish(turn, "DECLARE CURSOR".to_owned())
+    }
+
+    /// Runs VACUUM, ANALYZE, DISCARD or UNLISTEN.
+    async fn keep_house(&self, mut turn: Turn, statement: Housekeeping) -> Result<Outcome> {
+        match statement {
+            Housekeeping::Vacuum(places) => {
+                require_no_block(&turn, "VACUUM")?;
+                check_places(&self.store, &places)?;
+                turn.require_writable("VACUUM")?;
+                checkpoint(&self.store).await?;
+                finish(turn, "VACUUM".to_owned())
+            }
+            Housekeeping::Analyze(places) => {
+                check_places(&self.store, &places)?;
+                finish(turn, "ANALYZE".to_owned())
+            }
+            Housekeeping::Unlisten => finish(turn, "UNLISTEN".to_owned()),
+            Housekeeping::Discard(what) => {
+                if what == Discarded::All {
+                    require_no_block(&turn, "DISCARD ALL")?;
+                    self.transactions.cursors().close(None)?;
+                    self.settings().reset_all();
+                    self.prepared.deallocate(None)?;
+                }
+                if matches!(what, Discarded::All | Discarded::Plans) {
+                    self.short.forget();
+                }
+                if matches!(what, Discarded::All | Discarded::Sequences) {
+                    self.given.forget();
+                }
+                finish(turn, what.tag().to_owned())
+            }
+        }
     }
 
     /// Runs a statement that the parser read.
@@ -640,6 +778,17 @@ impl Session {
         let stream = self.planner.start(&moment, Vec::new(), statement).await?;
         turn.log(&moment)?;
         copy_to(copy, stream, io.copy_out, &progress).await
+    }
+}
+
+/// Refuses what PostgreSQL does not run in a block either.
+fn require_no_block(turn: &Turn, what: &str) -> Result<()> {
+    match turn.is_in_block() {
+        false => Ok(()),
+        true => {
+            let message = format!("{what} cannot run inside a transaction block");
+            Err(Error::transaction_state("25001", message))
+        }
     }
 }
 

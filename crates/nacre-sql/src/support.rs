@@ -181,21 +181,9 @@ fn check_joins(from: &TableWithJoins) -> ControlFlow<Error> {
 }
 
 /// Words that statements begin with which the parser does not know.
-const UNKNOWN_STATEMENTS: [&str; 14] = [
-    "ATTACH",
-    "CHECKPOINT",
-    "CLUSTER",
-    "DETACH",
-    "DO",
-    "LISTEN",
-    "LOAD",
-    "NOTIFY",
-    "REFRESH",
-    "REINDEX",
-    "REPLACE",
-    "SECURITY",
-    "UNLISTEN",
-    "VACUUM",
+const UNKNOWN_STATEMENTS: [&str; 11] = [
+    "ATTACH", "CLUSTER", "DETACH", "DO", "LISTEN", "LOAD", "NOTIFY", "REFRESH", "REINDEX",
+    "REPLACE", "SECURITY",
 ];
 
 /// Returns the error for a statement that is SQL elsewhere but that the parser does not know.

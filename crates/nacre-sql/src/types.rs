@@ -48,7 +48,8 @@ pub(crate) fn stored_type(data_type: &DataType) -> Option<ColumnType> {
         DataType::Float32 => ColumnType::Real,
         DataType::Float64 => ColumnType::Double,
         DataType::Date32 => ColumnType::Date,
-        DataType::Timestamp(_, None) => ColumnType::Timestamp,
+        // With a zone it is the same: the only zone is UTC.
+        DataType::Timestamp(..) => ColumnType::Timestamp,
         // A null without a type is a text.
         DataType::Null => ColumnType::Varchar { max_chars: None },
         _ if is_text(data_type) => ColumnType::Varchar { max_chars: None },

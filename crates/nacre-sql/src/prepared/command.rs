@@ -93,7 +93,7 @@ impl PreparedStatements {
         }
         let sql = statement.to_string();
         let parsed = ParsedStatement::Statement(Box::new(statement.clone()));
-        let prepared = Statement::new(store, &sql, Some(parsed), types)?;
+        let prepared = Statement::new(store, &sql, Some(parsed), types, None)?;
         let mut statements = self.statements();
         if statements.contains_key(&name) {
             let message = format!("prepared statement \"{name}\" already exists");

@@ -9,6 +9,7 @@ use nacre_store::{ColumnDef, Store, TableSchema, Value, ValueRef};
 
 use super::substitute::substitute;
 use super::types::{infer, parameter_count};
+use crate::cursors::Declaration;
 use crate::dml::push_syntax;
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
@@ -28,6 +29,8 @@ struct Prepared {
     sql: String,
     /// `None` if it has a syntax of its own.
     parsed: Option<ParsedStatement>,
+    /// What DECLARE says of the cursor whose query `parsed` is.
+    cursor: Option<Declaration>,
     /// `None` if it is no short statement.
     scanned: Option<Scanned<'static>>,
     types: Vec<Option<ColumnType>>,
@@ -42,6 +45,7 @@ impl Statement {
         sql: &str,
         parsed: Option<ParsedStatement>,
         declared: &[Option<ColumnType>],
+        cursor: Option<Declaration>,
     ) -> Result<Self> {
         let types = match &parsed {
             Some(ParsedStatement::Statement(inner)) => {
@@ -65,7 +69,7 @@ impl Statement {
         };
         let scanned = scan(sql).map(Scanned::into_owned);
         let types = types.into_iter().map(Some).collect();
-        Ok(Self(Arc::new(Prepared { sql: sql.into(), parsed, scanned, types, parameters })))
+        Ok(Self(Arc::new(Prepared { sql: sql.into(), parsed, cursor, scanned, types, parameters })))
     }
 
     /// Returns the statement's text.
@@ -111,10 +115,18 @@ impl Statement {
     /// Those of planning it.
     pub async fn columns(&self, session: &Session) -> Result<Option<SchemaRef>> {
         let nulls = vec![Value::Null; self.0.types.len()];
+        if self.0.cursor.is_some() {
+            return Ok(None);
+        }
         match self.with_values(&nulls)? {
             Some(statement) => session.describe(statement).await,
-            None => Ok(None),
+            None => session.describe_own(&self.0.sql),
         }
+    }
+
+    /// The cursor that the statement declares.
+    pub(crate) fn cursor(&self) -> Option<&Declaration> {
+        self.0.cursor.as_ref()
     }
 
     pub(crate) fn types(&self) -> &[Option<ColumnType>] {

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int64Array};
 use datafusion::arrow::datatypes::{DataType, Int64Type};
@@ -33,7 +33,10 @@ enum Kind {
 
 /// What a session was given last.
 #[derive(Debug, Default)]
-struct Given {
+pub(crate) struct Given(Mutex<Values>);
+
+#[derive(Debug, Default)]
+struct Values {
     values: BTreeMap<String, i64>,
     last: Option<String>,
 }
@@ -44,12 +47,11 @@ struct SequenceFunction {
     kind: Kind,
     signature: Signature,
     store: Store,
-    given: Arc<Mutex<Given>>,
+    given: Arc<Given>,
 }
 
 /// Makes the functions of a new session.
-pub(crate) fn functions(store: &Store) -> Vec<Arc<ScalarUDF>> {
-    let given = Arc::default();
+pub(crate) fn functions(store: &Store, given: &Arc<Given>) -> Vec<Arc<ScalarUDF>> {
     let name = || DataType::Utf8;
     let signature = |kind| match kind {
         Kind::Next | Kind::Current => Signature::exact(vec![name()], Volatility::Volatile),
@@ -67,7 +69,7 @@ pub(crate) fn functions(store: &Store) -> Vec<Arc<ScalarUDF>> {
             kind,
             signature: signature(kind),
             store: store.clone(),
-            given: Arc::clone(&given),
+            given: Arc::clone(given),
         })
         .map(|function| Arc::new(ScalarUDF::new_from_impl(function)))
         .into()
@@ -130,7 +132,7 @@ impl SequenceFunction {
         row: usize,
         known: &mut Option<(String, Arc<Sequence>)>,
     ) -> crate::error::Result<i64> {
-        let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut given = self.given.values();
         let Some(names) = arrays.first() else {
             return given
                 .last()
@@ -204,6 +206,17 @@ impl SequenceFunction {
 }
 
 impl Given {
+    /// Forgets it.
+    pub(crate) fn forget(&self) {
+        *self.values() = Values::default();
+    }
+
+    fn values(&self) -> MutexGuard<'_, Values> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Values {
     fn last(&self) -> Option<i64> {
         self.values.get(self.last.as_ref()?).copied()
     }

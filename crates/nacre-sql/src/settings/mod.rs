@@ -18,5 +18,5 @@ mod values;
 pub(crate) use characteristics::{Characteristics, level_name};
 pub(crate) use known::SERVER_VERSION;
 pub use session::{SessionInfo, SettingInfo};
-pub(crate) use statement::{SettingStatement, parse_setting, show};
+pub(crate) use statement::{SettingStatement, parse_setting, show, shown_schema};
 pub(crate) use values::{Saved, Settings, unknown};

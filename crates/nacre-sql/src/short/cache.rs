@@ -102,6 +102,11 @@ impl ShortStatements {
         }
     }
 
+    /// Forgets all plans.
+    pub(crate) fn forget(&self) {
+        *self.texts() = Texts::default();
+    }
+
     fn keep(&self, key: String, known: &Arc<Known>) {
         let mut texts = self.texts();
         if texts.known.insert(key.clone(), Arc::clone(known)).is_some() {

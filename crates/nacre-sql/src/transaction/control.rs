@@ -108,9 +108,11 @@ async fn commit(transactions: &Transactions, turn: &mut Turn, chain: bool) -> Re
         let committed = committed.await.map_err(|error| ended(&error));
         if let Err(error) = committed.and_then(|committed| committed.map_err(from_store)) {
             before.iter().for_each(|before| transactions.settings().go_back(before));
+            transactions.cursors().end_transaction(false);
             return Err(error);
         }
     }
+    transactions.cursors().end_transaction(true);
     if chain {
         transactions.begin(characteristics);
     }
@@ -127,6 +129,7 @@ fn rollback(transactions: &Transactions, turn: &mut Turn, chain: bool) -> Result
     let characteristics = core.characteristics;
     end(transactions, turn)?;
     transactions.settings().end_block(false);
+    transactions.cursors().end_transaction(false);
     if chain {
         transactions.begin(characteristics);
     }
@@ -156,7 +159,8 @@ fn savepoint(transactions: &Transactions, turn: &mut Turn, name: &Ident) -> Resu
     turn.require_sound()?;
     let core = turn.core()?;
     let (place, settings) = (core.transaction().savepoint(), transactions.settings().save());
-    core.savepoints.push(NamedSavepoint { name: fold(name), place, settings });
+    let cursors = transactions.cursors().declared();
+    core.savepoints.push(NamedSavepoint { name: fold(name), place, settings, cursors });
     Ok(("SAVEPOINT".into(), None))
 }
 
@@ -168,6 +172,7 @@ fn rollback_to(transactions: &Transactions, turn: &mut Turn, name: &Ident) -> Re
     core.savepoints.truncate(place + 1);
     if let Some(savepoint) = core.savepoints.last() {
         transactions.settings().go_back(&savepoint.settings);
+        transactions.cursors().go_back(savepoint.cursors);
         if let Some(transaction) = &mut core.transaction {
             transaction.rollback_to(savepoint.place);
         }

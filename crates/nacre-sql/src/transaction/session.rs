@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use nacre_store::Store;
 
 use super::turn::{Core, Turn};
+use crate::cursors::Cursors;
 use crate::settings::{Characteristics, Settings};
 
 /// Whether a session is in a transaction block.
@@ -27,6 +28,7 @@ pub enum TransactionStatus {
 pub(crate) struct Transactions {
     store: Store,
     settings: Arc<Settings>,
+    cursors: Cursors,
     block: Mutex<Option<Arc<Block>>>,
 }
 
@@ -71,11 +73,15 @@ impl Signals {
 
 impl Transactions {
     pub(crate) fn new(store: Store, settings: Arc<Settings>) -> Self {
-        Self { store, settings, block: Mutex::default() }
+        Self { store, settings, cursors: Cursors::default(), block: Mutex::default() }
     }
 
     pub(crate) fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    pub(crate) fn cursors(&self) -> &Cursors {
+        &self.cursors
     }
 
     /// Returns what a prompt shows.

@@ -28,6 +28,8 @@ pub(super) struct NamedSavepoint {
     pub(super) name: String,
     pub(super) place: Savepoint,
     pub(super) settings: Saved,
+    /// How many cursors had been declared.
+    pub(super) cursors: u64,
 }
 
 /// A statement's hold on a transaction: its own, or its turn in the session's block.

@@ -1,0 +1,66 @@
+//! Statements that the parser of the front end does not know, or not wholly.
+
+use std::path::PathBuf;
+
+use crate::archive::{ArchiveTarget, parse_archive};
+use crate::backup::parse_backup;
+use crate::checkpoint::is_checkpoint;
+use crate::copy::{CopyStatement, parse_copy};
+use crate::cursors::{CursorStatement, parse_cursor};
+use crate::error::Result;
+use crate::housekeeping::{Housekeeping, parse_housekeeping};
+use crate::replicas::{AlterReplicas, parse_alter};
+use crate::sequences::{SequenceStatement, parse_sequence};
+use crate::settings::{SettingStatement, parse_setting};
+use crate::table_as::{TableAs, parse_table_as};
+
+/// A statement with a syntax of its own.
+pub(crate) enum OwnStatement {
+    Copy(CopyStatement),
+    Replicas(AlterReplicas),
+    TableAs(TableAs),
+    Sequence(SequenceStatement),
+    Setting(SettingStatement),
+    Cursor(CursorStatement),
+    Housekeeping(Housekeeping),
+    Checkpoint,
+    Backup(PathBuf),
+    Archive(ArchiveTarget),
+}
+
+impl OwnStatement {
+    /// Reads `sql` if it is one of these.
+    ///
+    /// # Errors
+    /// `Syntax` with the place; those of the statement's options.
+    pub(crate) fn parse(sql: &str) -> Result<Option<Self>> {
+        if let Some(copy) = parse_copy(sql)? {
+            return Ok(Some(Self::Copy(copy)));
+        }
+        if let Some(alter) = parse_alter(sql)? {
+            return Ok(Some(Self::Replicas(alter)));
+        }
+        if let Some(table_as) = parse_table_as(sql)? {
+            return Ok(Some(Self::TableAs(table_as)));
+        }
+        if let Some(statement) = parse_sequence(sql)? {
+            return Ok(Some(Self::Sequence(statement)));
+        }
+        if let Some(statement) = parse_setting(sql)? {
+            return Ok(Some(Self::Setting(statement)));
+        }
+        if let Some(statement) = parse_cursor(sql)? {
+            return Ok(Some(Self::Cursor(statement)));
+        }
+        if let Some(statement) = parse_housekeeping(sql)? {
+            return Ok(Some(Self::Housekeeping(statement)));
+        }
+        if is_checkpoint(sql)? {
+            return Ok(Some(Self::Checkpoint));
+        }
+        if let Some(directory) = parse_backup(sql)? {
+            return Ok(Some(Self::Backup(directory)));
+        }
+        Ok(parse_archive(sql)?.map(Self::Archive))
+    }
+}
