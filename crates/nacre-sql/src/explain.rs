@@ -13,6 +13,9 @@ use futures::{StreamExt, stream};
 /// Plans of an `EXPLAIN` without VERBOSE that say nothing about how the query runs.
 const LOGICAL_PLAN: &str = "logical_plan";
 
+/// The command tag.
+pub(crate) const TAG: &str = "EXPLAIN";
+
 /// Tells whether `statement` is an `EXPLAIN`, and if so whether it is verbose.
 pub(crate) fn verbosity(statement: &ParsedStatement) -> Option<bool> {
     match statement {

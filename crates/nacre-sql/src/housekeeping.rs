@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 use nacre_store::Store;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::from_datafusion::from_parser;
 use crate::from_store::from_store;
 use crate::names::{fold, table_name};
@@ -176,16 +176,19 @@ impl Discarded {
     }
 }
 
-/// Looks whether tables and columns are there.
+/// Looks whether tables and columns are there; returns a warning if something is no table.
 ///
 /// # Errors
-/// 42P01, 42703; 42809 for what is no table.
-pub(crate) fn check_places(store: &Store, places: &[Place]) -> Result<()> {
+/// 42P01, 42703.
+pub(crate) fn check_places(store: &Store, verb: &str, places: &[Place]) -> Result<Option<String>> {
+    let mut warning = None;
     for place in places {
         let name = table_name(&place.table)?;
         if store.view(&name).is_some() || store.sequence(&name).is_ok() {
-            let message = format!("\"{name}\" is not a table");
-            return Err(Error::new(ErrorKind::InvalidStatement, message).with_code("42809"));
+            warning = Some(format!(
+                "skipping \"{name}\" --- cannot {verb} non-tables or special system tables"
+            ));
+            continue;
         }
         let schema = store.table(&name).map_err(from_store)?.schema();
         for column in place.columns.iter().map(fold) {
@@ -195,7 +198,7 @@ pub(crate) fn check_places(store: &Store, places: &[Place]) -> Result<()> {
             }
         }
     }
-    Ok(())
+    Ok(warning)
 }
 
 #[cfg(test)]

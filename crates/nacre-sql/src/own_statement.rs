@@ -18,8 +18,8 @@ use crate::table_as::{TableAs, parse_table_as};
 pub(crate) enum OwnStatement {
     Copy(CopyStatement),
     Replicas(AlterReplicas),
-    TableAs(TableAs),
-    Sequence(SequenceStatement),
+    TableAs(Box<TableAs>),
+    Sequence(Box<SequenceStatement>),
     Setting(SettingStatement),
     Cursor(CursorStatement),
     Housekeeping(Housekeeping),
@@ -41,10 +41,10 @@ impl OwnStatement {
             return Ok(Some(Self::Replicas(alter)));
         }
         if let Some(table_as) = parse_table_as(sql)? {
-            return Ok(Some(Self::TableAs(table_as)));
+            return Ok(Some(Self::TableAs(Box::new(table_as))));
         }
         if let Some(statement) = parse_sequence(sql)? {
-            return Ok(Some(Self::Sequence(statement)));
+            return Ok(Some(Self::Sequence(Box::new(statement))));
         }
         if let Some(statement) = parse_setting(sql)? {
             return Ok(Some(Self::Setting(statement)));

@@ -55,7 +55,7 @@ impl Planner {
         let parse = |sql: &str| self.state.sql_to_statement(sql, &dialect);
         let parsed = match dml::parse_overriding(sql, parse) {
             Ok(parsed) => return Ok(parsed),
-            Err(error) => match dml::readable(sql) {
+            Err(error) => match dml::readable(sql).or_else(|| table_query(sql)) {
                 Some(readable) => self.state.sql_to_statement(&readable, &dialect),
                 None => Err(error),
             },
@@ -171,6 +171,14 @@ impl Planner {
         }
         Ok((state, plan, names))
     }
+}
+
+/// Returns `TABLE name` as the query that it stands for.
+fn table_query(sql: &str) -> Option<String> {
+    let begin = sql.trim_start();
+    let (word, rest) = begin.split_at_checked("table".len())?;
+    let is_table = word.eq_ignore_ascii_case("table") && rest.starts_with(char::is_whitespace);
+    is_table.then(|| format!("SELECT * FROM{rest}"))
 }
 
 /// Whether a statement reads the catalog without naming it.

@@ -98,7 +98,7 @@ pub struct StatementIo {
 /// What a statement answers.
 pub enum Outcome {
     /// Rows, computed while the stream is read. Convert its errors with [`Error::from`].
-    /// A statement that changed rows, too, has a command tag.
+    /// The command tag, unless it is SELECT with the number of rows.
     Rows { schema: SchemaRef, stream: SendableRecordBatchStream, tag: Option<String> },
     /// A command tag as PostgreSQL gives it, such as `CREATE TABLE` or `COPY 25`.
     /// The warning, if there is one, says what the statement did not do.
@@ -433,7 +433,7 @@ impl Session {
                 require_definable(&mut turn, "ALTER TABLE")?;
                 finish(turn, alter_replicas(&self.store, alter)?)
             }
-            OwnStatement::TableAs(table_as) => self.create_as(turn, table_as, io).await,
+            OwnStatement::TableAs(table_as) => self.create_as(turn, *table_as, io).await,
             OwnStatement::Sequence(statement) => {
                 let tag = self.sequence(&mut turn, &statement, io).await?;
                 finish(turn, tag)
@@ -518,14 +518,16 @@ impl Session {
         match statement {
             Housekeeping::Vacuum(places) => {
                 require_no_block(&turn, "VACUUM")?;
-                check_places(&self.store, &places)?;
+                let warning = check_places(&self.store, "vacuum", &places)?;
                 turn.require_writable("VACUUM")?;
                 checkpoint(&self.store).await?;
-                finish(turn, "VACUUM".to_owned())
+                turn.done(false);
+                Ok(Outcome::Command { tag: "VACUUM".to_owned(), warning })
             }
             Housekeeping::Analyze(places) => {
-                check_places(&self.store, &places)?;
-                finish(turn, "ANALYZE".to_owned())
+                let warning = check_places(&self.store, "analyze", &places)?;
+                turn.done(false);
+                Ok(Outcome::Command { tag: "ANALYZE".to_owned(), warning })
             }
             Housekeeping::Unlisten => finish(turn, "UNLISTEN".to_owned()),
             Housekeeping::Discard(what) => {
@@ -687,16 +689,18 @@ impl Session {
         let progress = io.progress.unwrap_or_default();
         let stream = dml::explain(&self.store, &self.planner, &mut turn, explain, progress).await?;
         turn.done(false);
-        Ok(Outcome::Rows { schema: stream.schema(), stream, tag: None })
+        let tag = Some(explain::TAG.to_owned());
+        Ok(Outcome::Rows { schema: stream.schema(), stream, tag })
     }
 
     /// Starts a statement that only reads.
     async fn read(&self, mut turn: Turn, statement: ParsedStatement) -> Result<Outcome> {
         let moment = turn.moment(false)?;
+        let tag = explain::verbosity(&statement).map(|_| explain::TAG.to_owned());
         let stream = self.planner.start(&moment, Vec::new(), statement).await?;
         turn.log(&moment)?;
         let stream = tie(turn, stream)?;
-        Ok(Outcome::Rows { schema: stream.schema(), stream, tag: None })
+        Ok(Outcome::Rows { schema: stream.schema(), stream, tag })
     }
 
     /// The settings of the session.

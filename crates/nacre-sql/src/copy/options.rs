@@ -13,7 +13,7 @@ pub(super) fn build(options: &[CopyOption], direction: Direction) -> Result<CsvO
     for option in options {
         let name = option.name.as_str();
         if name == "freeze" {
-            let frozen = freeze(option, direction).map_err(|e| e.with_position(option.position))?;
+            let frozen = freeze(option).map_err(|e| e.with_position(option.position))?;
             if is_frozen.replace(frozen).is_some() {
                 let error = Error::new(ErrorKind::Syntax, "conflicting or redundant options");
                 return Err(error.with_position(option.position));
@@ -41,7 +41,7 @@ pub(super) fn build(options: &[CopyOption], direction: Direction) -> Result<CsvO
 }
 
 /// Checks the option FREEZE, which asks for what a load does anyway: its rows are frozen.
-fn freeze(option: &CopyOption, direction: Direction) -> Result<bool> {
+fn freeze(option: &CopyOption) -> Result<bool> {
     let is_on = match &option.value {
         OptionValue::None => Some(true),
         OptionValue::Text(text) => match text.to_ascii_lowercase().as_str() {
@@ -51,13 +51,5 @@ fn freeze(option: &CopyOption, direction: Direction) -> Result<bool> {
         },
         OptionValue::Columns(_) | OptionValue::Star => None,
     };
-    let Some(is_on) = is_on else {
-        return Err(Error::new(ErrorKind::Syntax, "freeze requires a Boolean value"));
-    };
-    match (is_on, direction) {
-        (true, Direction::To) => {
-            Err(Error::new(ErrorKind::NotSupported, "COPY freeze only available using COPY FROM"))
-        }
-        _ => Ok(is_on),
-    }
+    is_on.ok_or_else(|| Error::new(ErrorKind::Syntax, "freeze requires a Boolean value"))
 }

@@ -184,7 +184,8 @@ fn number(parser: &mut Parser<'_>) -> Parsed<Option<i64>> {
         return if has_sign { parser.expected("a number", token) } else { Ok(None) };
     };
     // As PostgreSQL: rows are counted with 32 bits.
-    let Some(number) = digits.parse::<i64>().ok().filter(|number| *number <= 1 << 31) else {
+    let Some(number) = digits.parse::<i64>().ok().filter(|number| *number <= i64::from(i32::MAX))
+    else {
         return parser.expected("a number of 32 bits", token);
     };
     parser.advance_token();

@@ -1,15 +1,17 @@
 //! Prepared statements: text with parameters `$1`, `$2` and so on, that is parsed once.
 //!
-//! 1. [`types`] finds the type of each parameter that was not declared, from what it is compared
-//!    with or assigned to.
+//! 1. [`parameters`] counts them, [`infer`] finds the type of each one that was not declared, from
+//!    what it is compared with or assigned to; [`expressions`] knows the types of these.
 //! 2. A short statement takes the values as they are ([`crate::short`]); in any other one
 //!    [`substitute`] puts them in as constants of their types.
 //! 3. [`command`] runs PREPARE, EXECUTE and DEALLOCATE.
 
 mod command;
+mod expressions;
+mod infer;
+mod parameters;
 mod statement;
 mod substitute;
-mod types;
 
 pub(crate) use command::{Command, PreparedStatements};
 pub use statement::Statement;

@@ -7,8 +7,9 @@ use datafusion::sql::parser::Statement as ParsedStatement;
 use nacre_column::{ColumnBuffer, ColumnType};
 use nacre_store::{ColumnDef, Store, TableSchema, Value, ValueRef};
 
+use super::infer::infer;
+use super::parameters::parameter_count;
 use super::substitute::substitute;
-use super::types::{infer, parameter_count};
 use crate::cursors::Declaration;
 use crate::dml::push_syntax;
 use crate::error::{Error, ErrorKind, Result};
@@ -50,7 +51,7 @@ impl Statement {
         let types = match &parsed {
             Some(ParsedStatement::Statement(inner)) => {
                 let count = parameter_count(inner)?;
-                infer(store, inner, declared, count)
+                infer(store, inner, declared, count)?
             }
             _ => Vec::new(),
         };

@@ -10,7 +10,8 @@ use datafusion::sql::sqlparser::parser::Parser;
 use nacre_column::{ColumnBuffer, ColumnType};
 use nacre_store::Value;
 
-use super::types::parameter;
+use super::expressions::NUMERIC;
+use super::parameters::parameter;
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_datafusion::from_parser;
 
@@ -56,21 +57,27 @@ impl VisitorMut for Substitute<'_> {
     }
 }
 
+/// Returns a literal for a number, in parentheses if it is negative.
+fn number(text: &str) -> Expr {
+    let digits = text.trim_start_matches('-');
+    let literal = Expr::Value(SqlValue::Number(digits.to_owned(), false).into());
+    match text.starts_with('-') {
+        false => literal,
+        true => Expr::Nested(Box::new(Expr::UnaryOp {
+            op: UnaryOperator::Minus,
+            expr: Box::new(literal),
+        })),
+    }
+}
+
 /// Returns an expression for a value of a type.
 fn constant(column_type: ColumnType, value: &Value) -> Result<Expr> {
     let literal = |value: SqlValue| Expr::Value(value.into());
     let inner = match value {
         Value::Null => SqlValue::Null,
         // Such a literal has this type by itself, and LIMIT takes it.
-        Value::Int(number) if column_type == ColumnType::BigInt && *number != i64::MIN => {
-            let digits = literal(SqlValue::Number(number.unsigned_abs().to_string(), false));
-            return Ok(match *number < 0 {
-                false => digits,
-                true => Expr::Nested(Box::new(Expr::UnaryOp {
-                    op: UnaryOperator::Minus,
-                    expr: Box::new(digits),
-                })),
-            });
+        Value::Int(value) if column_type == ColumnType::BigInt && *value != i64::MIN => {
+            return Ok(number(&value.to_string()));
         }
         value => {
             let mut buffer = ColumnBuffer::new(column_type);
@@ -80,6 +87,10 @@ fn constant(column_type: ColumnType, value: &Value) -> Result<Expr> {
             let text = String::from_utf8(text).map_err(|_| {
                 Error::new(ErrorKind::InvalidData, "a text is not UTF-8").with_code("22021")
             })?;
+            // With its own digits, and no more.
+            if column_type == NUMERIC {
+                return Ok(number(text.trim_end_matches('0').trim_end_matches('.')));
+            }
             // Without a cast, which would make it something else than a literal.
             if column_type == (ColumnType::Varchar { max_chars: None }) {
                 return Ok(literal(SqlValue::SingleQuotedString(text)));
@@ -115,5 +126,8 @@ mod tests {
         assert_eq!(text(varchar, Value::Bytes(b"it's".to_vec())), "'it''s'");
         let decimal = ColumnType::Decimal { precision: 5, scale: 2 };
         assert_eq!(text(decimal, Value::Int(150)), "CAST('1.50' AS NUMERIC(5,2))");
+        let one = 10_i128.pow(18);
+        assert_eq!(text(NUMERIC, Value::Int128(one * 5 / 4)), "1.25");
+        assert_eq!(text(NUMERIC, Value::Int128(-one * 20)), "(-20)");
     }
 }

@@ -1,7 +1,7 @@
 //! Kinds of settings: how their values are read, kept and shown.
 //!
-//! A value is kept as the text that `pg_settings` shows: numbers in the unit of the setting, choices
-//! and flags as they are spelt.
+//! A value is kept as the text that `pg_settings` shows: numbers in the unit of the setting,
+//! choices and flags as they are spelt.
 
 use super::names;
 use crate::error::{Error, Result};

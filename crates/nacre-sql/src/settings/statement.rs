@@ -1,8 +1,8 @@
 //! SET, RESET and SHOW.
 //!
 //! The parser of the front end reads some forms only, and values as expressions, so these are read
-//! from its tokens. SET TRANSACTION and SET SESSION CHARACTERISTICS are left to it, and SHOW of tables
-//! and columns.
+//! from its tokens. SET TRANSACTION and SET SESSION CHARACTERISTICS are left to it, and SHOW of
+//! tables and columns.
 
 use std::sync::Arc;
 

@@ -92,6 +92,13 @@ impl Connection {
         }
     }
 
+    /// Returns the rows of what a statement answered.
+    pub(crate) fn read(&self, outcome: Outcome) -> Vec<Vec<String>> {
+        let Outcome::Rows { stream, .. } = outcome else { panic!("no rows") };
+        let batches: Vec<RecordBatch> = self.runtime.block_on(stream.try_collect()).unwrap();
+        batches.iter().flat_map(|batch| rows_of(batch).unwrap()).collect()
+    }
+
     /// Runs a statement that must fail.
     pub(crate) fn error(&self, sql: &str) -> Error {
         match self.run(sql) {

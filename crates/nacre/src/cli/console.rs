@@ -343,7 +343,8 @@ impl Running<'_> {
             }
             Ok(Ok(Outcome::Rows { schema, stream, tag })) => {
                 match (self.print_rows(&schema, stream).await, tag) {
-                    (Ended::Rows, Some(tag)) => Ended::Tag(tag, false),
+                    // As psql: of statements that only show rows, these are enough.
+                    (Ended::Rows, Some(tag)) if is_tag_of_change(&tag) => Ended::Tag(tag, false),
                     (ended, _) => ended,
                 }
             }
@@ -462,6 +463,11 @@ async fn cancel(
         Ok(Err(error)) => Ended::Error(error),
         Err(error) => Ended::Error(panicked(&error)),
     }
+}
+
+/// Whether a command tag with rows is that of a statement that changed some.
+fn is_tag_of_change(tag: &str) -> bool {
+    !matches!(tag.split(' ').next(), Some("EXPLAIN" | "FETCH" | "SHOW"))
 }
 
 fn panicked(error: &tokio::task::JoinError) -> Error {

@@ -1,0 +1,426 @@
+//! The types of parameters, from where they stand: what they are compared or computed with,
+//! assigned to, cast to, or given to.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    Assignment, AssignmentTarget, BinaryOperator, CaseWhen, Expr, Function, Insert, LimitClause,
+    MergeAction, OnConflictAction, OnInsert, Query, Select, SelectItem, SetExpr, Statement,
+    TableObject, UnaryOperator, Update, Visit, Visitor,
+};
+use nacre_column::ColumnType;
+use nacre_store::Store;
+
+use super::expressions::{TEXT, Tables, call_types, cast_type, comparable, is_arithmetic};
+use super::parameters::parameter;
+use crate::error::{Error, ErrorKind, Result};
+use crate::names::{fold, table_name};
+
+/// Completes the types of the parameters of a statement. What stands where any type may is a text.
+///
+/// # Errors
+/// 42P18 for a parameter that does not occur, or only where it is asked whether it is null; `not
+/// supported` for lists.
+pub(super) fn infer(
+    store: &Store,
+    statement: &Statement,
+    declared: &[Option<ColumnType>],
+    count: usize,
+) -> Result<Vec<ColumnType>> {
+    let mut types = declared.to_vec();
+    types.resize(count.max(declared.len()), None);
+    if types.is_empty() {
+        return Ok(Vec::new());
+    }
+    let tables = Tables::of(store, statement);
+    let mut infer = Infer { tables, types, occurs: Vec::new(), is_null_of: Vec::new() };
+    // What a cast says counts most. What one parameter is may tell what another one is.
+    infer.pass(statement, true)?;
+    for _ in 0..2 {
+        infer.pass(statement, false)?;
+    }
+    infer.finish()
+}
+
+struct Infer {
+    tables: Tables,
+    types: Vec<Option<ColumnType>>,
+    /// How often each parameter occurs.
+    occurs: Vec<usize>,
+    /// How often each is asked whether it is null.
+    is_null_of: Vec<usize>,
+}
+
+/// One visit of the statement.
+struct Pass<'a> {
+    infer: &'a mut Infer,
+    is_about_casts: bool,
+}
+
+impl Infer {
+    fn pass(&mut self, statement: &Statement, is_about_casts: bool) -> Result<()> {
+        self.occurs = vec![0; self.types.len()];
+        self.is_null_of = vec![0; self.types.len()];
+        if !is_about_casts {
+            self.targets(statement);
+        }
+        match statement.visit(&mut Pass { infer: self, is_about_casts }) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(error) => Err(error),
+        }
+    }
+
+    fn finish(self) -> Result<Vec<ColumnType>> {
+        let known = self.types.iter().zip(self.occurs.iter().zip(&self.is_null_of));
+        known
+            .enumerate()
+            .map(|(index, (known, (occurs, is_null_of)))| match known {
+                Some(known) => Ok(*known),
+                None if occurs > is_null_of => Ok(TEXT),
+                None => {
+                    let message =
+                        format!("could not determine data type of parameter ${}", index + 1);
+                    Err(Error::new(ErrorKind::InvalidStatement, message).with_code("42P18"))
+                }
+            })
+            .collect()
+    }
+
+    fn type_of(&self, expr: &Expr) -> Option<ColumnType> {
+        self.tables.type_of(expr, &self.types)
+    }
+
+    /// Returns the type of a parameter that is compared or computed with an expression.
+    fn like(&self, expr: &Expr) -> Option<ColumnType> {
+        self.type_of(expr).map(comparable)
+    }
+
+    /// Gives a parameter a type unless it has one; in an expression that has the type of its parts,
+    /// to those.
+    fn is(&mut self, expr: &Expr, found: Option<ColumnType>) {
+        let Some(found) = found else { return };
+        if let Some(index) = parameter(expr) {
+            if let Some(known) = self.types.get_mut(index) {
+                known.get_or_insert(found);
+            }
+            return;
+        }
+        match expr {
+            Expr::Nested(inner)
+            | Expr::UnaryOp { op: UnaryOperator::Minus | UnaryOperator::Plus, expr: inner } => {
+                self.is(inner, Some(found));
+            }
+            Expr::Case { conditions, else_result, .. } => {
+                conditions.iter().for_each(|case| self.is(&case.result, Some(found)));
+                else_result.iter().for_each(|result| self.is(result, Some(found)));
+            }
+            _ => {}
+        }
+    }
+
+    /// Gives parameters among expressions the type of the first one that has one.
+    fn alike<'a>(&mut self, exprs: impl Iterator<Item = &'a Expr> + Clone) {
+        let found = exprs.clone().find_map(|expr| self.like(expr));
+        exprs.for_each(|expr| self.is(expr, found));
+    }
+
+    /// Types of what is assigned.
+    fn targets(&mut self, statement: &Statement) {
+        match statement {
+            Statement::Insert(insert) => self.insert(insert),
+            Statement::Update(Update { assignments, .. }) => self.assignments(assignments),
+            Statement::Merge(merge) => {
+                for clause in &merge.clauses {
+                    if let MergeAction::Update(update) = &clause.action {
+                        self.assignments(&update.assignments);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn insert(&mut self, insert: &Insert) {
+        if let Some(OnInsert::OnConflict(conflict)) = &insert.on
+            && let OnConflictAction::DoUpdate(update) = &conflict.action
+        {
+            self.assignments(&update.assignments);
+        }
+        let TableObject::TableName(name) = &insert.table else { return };
+        let schema = table_name(name).ok().and_then(|name| self.tables.named(&name));
+        let (Some(schema), Some(source)) = (schema, &insert.source) else { return };
+        let target = |index: usize| schema.columns.get(index).map(|column| column.column_type);
+        let listed = insert.columns.iter().map(|name| {
+            let ident = name.0.first()?.as_ident()?;
+            schema.column_index(&fold(ident)).and_then(target)
+        });
+        let targets: Vec<Option<ColumnType>> = match insert.columns.is_empty() {
+            true => (0..schema.columns.len()).map(target).collect(),
+            false => listed.collect(),
+        };
+        self.outputs(&source.body, &targets);
+    }
+
+    /// Gives the outputs of a query types.
+    fn outputs(&mut self, body: &SetExpr, targets: &[Option<ColumnType>]) {
+        match body {
+            SetExpr::Values(values) => {
+                for row in &values.rows {
+                    for (expr, target) in row.content.iter().zip(targets) {
+                        self.is(expr, *target);
+                    }
+                }
+            }
+            SetExpr::Select(select) => {
+                for (item, target) in select.projection.iter().zip(targets) {
+                    match item {
+                        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => {
+                            self.is(expr, *target)
+                        }
+                        // Behind a wildcard nobody knows the places.
+                        _ => return,
+                    }
+                }
+            }
+            SetExpr::Query(query) => self.outputs(&query.body, targets),
+            SetExpr::SetOperation { left, right, .. } => {
+                self.outputs(left, targets);
+                self.outputs(right, targets);
+            }
+            _ => {}
+        }
+    }
+
+    fn assignments(&mut self, assignments: &[Assignment]) {
+        for assignment in assignments {
+            let columns: Vec<_> = match &assignment.target {
+                AssignmentTarget::ColumnName(name) => vec![name],
+                AssignmentTarget::Tuple(names) => names.iter().collect(),
+            };
+            let types: Vec<Option<ColumnType>> = columns
+                .into_iter()
+                .map(|name| {
+                    let ident = name.0.last()?.as_ident()?;
+                    self.type_of(&Expr::Identifier(ident.clone()))
+                })
+                .collect();
+            match (&assignment.value, types.as_slice()) {
+                (Expr::Tuple(values), types) => {
+                    values.iter().zip(types).for_each(|(value, found)| self.is(value, *found));
+                }
+                // What is added to a number of so many digits is rounded to them at the end.
+                (
+                    Expr::BinaryOp {
+                        left,
+                        op: BinaryOperator::Plus | BinaryOperator::Minus,
+                        right,
+                    },
+                    [found @ Some(ColumnType::Decimal { .. })],
+                ) => {
+                    self.is(left, *found);
+                    self.is(right, *found);
+                }
+                (value, [found]) => self.is(value, *found),
+                _ => {}
+            }
+        }
+    }
+
+    /// Types of the parts of an expression.
+    fn parts(&mut self, expr: &Expr) -> Result<()> {
+        match expr {
+            Expr::BinaryOp { left, op, right } => self.binary(left, op, right),
+            Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right) => {
+                self.compared(left, right);
+            }
+            Expr::UnaryOp { op: UnaryOperator::Not, expr }
+            | Expr::IsTrue(expr)
+            | Expr::IsNotTrue(expr)
+            | Expr::IsFalse(expr)
+            | Expr::IsNotFalse(expr) => self.is(expr, Some(ColumnType::Boolean)),
+            Expr::Between { expr, low, high, .. } => {
+                self.compared(expr, low);
+                self.compared(expr, high);
+            }
+            Expr::InList { expr, list, .. } => {
+                let found = self.like(expr);
+                list.iter().for_each(|value| self.is(value, found));
+                let found = list.iter().find_map(|value| self.like(value));
+                self.is(expr, found);
+            }
+            Expr::InSubquery { expr, subquery, .. } => {
+                let found = self.tables.output_type(subquery, &self.types);
+                self.is(expr, found.map(comparable));
+            }
+            Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } => {
+                let inner = if let Expr::Nested(inner) = right.as_ref() { inner } else { right };
+                if parameter(inner).is_some() {
+                    return Err(Error::not_supported("a list as a parameter of ANY or ALL")
+                        .with_hint("Use IN (...) with a parameter for each value."));
+                }
+            }
+            Expr::Like { expr, pattern, .. }
+            | Expr::ILike { expr, pattern, .. }
+            | Expr::SimilarTo { expr, pattern, .. } => {
+                self.is(expr, Some(TEXT));
+                self.is(pattern, Some(TEXT));
+            }
+            Expr::Case { operand, conditions, else_result, .. } => {
+                self.case(operand.as_deref(), conditions, else_result.as_deref());
+            }
+            Expr::Function(call) => self.call(call),
+            Expr::Extract { expr, .. } => self.is(expr, Some(ColumnType::Timestamp)),
+            Expr::Ceil { expr, .. } | Expr::Floor { expr, .. } => {
+                self.is(expr, Some(ColumnType::Double));
+            }
+            Expr::Trim { expr, .. } => self.is(expr, Some(TEXT)),
+            Expr::Position { expr, r#in } => {
+                self.is(expr, Some(TEXT));
+                self.is(r#in, Some(TEXT));
+            }
+            Expr::Substring { expr, substring_from, substring_for, .. } => {
+                self.is(expr, Some(TEXT));
+                for place in [substring_from, substring_for].into_iter().flatten() {
+                    self.is(place, Some(ColumnType::Integer));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn compared(&mut self, left: &Expr, right: &Expr) {
+        let (of_left, of_right) = (self.like(left), self.like(right));
+        self.is(left, of_right);
+        self.is(right, of_left);
+    }
+
+    fn binary(&mut self, left: &Expr, op: &BinaryOperator, right: &Expr) {
+        use BinaryOperator::{And, Minus, Or, Plus, StringConcat};
+        match op {
+            And | Or => {
+                self.is(left, Some(ColumnType::Boolean));
+                self.is(right, Some(ColumnType::Boolean));
+            }
+            StringConcat => {
+                self.is(left, Some(TEXT));
+                self.is(right, Some(TEXT));
+            }
+            Plus | Minus => {
+                // Days are added to dates; what is added to a timestamp is no type of a column.
+                let other = |found: ColumnType| match (found, op) {
+                    (ColumnType::Date, Plus) => Some(ColumnType::Integer),
+                    (ColumnType::Timestamp, Plus) => None,
+                    (found, _) => Some(found),
+                };
+                let (of_left, of_right) = (self.like(left), self.like(right));
+                self.is(left, of_right.and_then(other));
+                self.is(right, of_left.and_then(other));
+            }
+            op if is_arithmetic(op) => self.alike([left, right].into_iter()),
+            _ => self.compared(left, right),
+        }
+    }
+
+    fn case(
+        &mut self,
+        operand: Option<&Expr>,
+        conditions: &[CaseWhen],
+        else_result: Option<&Expr>,
+    ) {
+        match operand {
+            Some(operand) => {
+                let compared = conditions.iter().map(|case| &case.condition);
+                self.alike([operand].into_iter().chain(compared));
+            }
+            None => {
+                let found = Some(ColumnType::Boolean);
+                conditions.iter().for_each(|case| self.is(&case.condition, found));
+            }
+        }
+        let results = conditions.iter().map(|case| &case.result);
+        self.alike(results.chain(else_result));
+    }
+
+    fn call(&mut self, call: &Function) {
+        let (name, args) = super::expressions::call_of(call);
+        match name.as_str() {
+            "coalesce" | "greatest" | "least" | "nullif" => self.alike(args.iter().copied()),
+            name => {
+                for (arg, found) in args.iter().zip(call_types(name)) {
+                    self.is(arg, Some(*found));
+                }
+            }
+        }
+    }
+
+    /// Types of the outputs of the sides of UNION and its kin, and of the rows of VALUES.
+    fn sides(&mut self, query: &Query) {
+        match query.body.as_ref() {
+            SetExpr::Values(values) => {
+                let width = values.rows.first().map_or(0, |row| row.content.len());
+                for place in 0..width {
+                    let column = values.rows.iter().filter_map(|row| row.content.get(place));
+                    self.alike(column);
+                }
+            }
+            SetExpr::SetOperation { left, right, .. } => {
+                for (from, to) in [(left, right), (right, left)] {
+                    let types = self.tables.output_types(from, &self.types).into_iter();
+                    let types: Vec<_> = types.map(|found| found.map(comparable)).collect();
+                    self.outputs(to, &types);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Visitor for Pass<'_> {
+    type Break = Error;
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<Error> {
+        if self.is_about_casts {
+            return ControlFlow::Continue(());
+        }
+        let rows = Some(ColumnType::BigInt);
+        if let Some(LimitClause::LimitOffset { limit, offset, .. }) = &query.limit_clause {
+            limit.iter().for_each(|limit| self.infer.is(limit, rows));
+            offset.iter().for_each(|offset| self.infer.is(&offset.value, rows));
+        }
+        if let Some(fetch) = &query.fetch {
+            fetch.quantity.iter().for_each(|count| self.infer.is(count, rows));
+        }
+        self.infer.sides(query);
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<Error> {
+        let conditions = select.selection.iter().chain(&select.having);
+        conditions.for_each(|condition| self.infer.is(condition, Some(ColumnType::Boolean)));
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Error> {
+        let count = |counts: &mut Vec<usize>, expr: &Expr| {
+            if let Some(known) = parameter(expr).and_then(|index| counts.get_mut(index)) {
+                *known += 1;
+            }
+        };
+        count(&mut self.infer.occurs, expr);
+        if let Expr::IsNull(inner) | Expr::IsNotNull(inner) = expr {
+            count(&mut self.infer.is_null_of, inner);
+        }
+        if let Expr::Cast { expr, data_type, .. } = expr {
+            self.infer.is(expr, cast_type(data_type));
+            return ControlFlow::Continue(());
+        }
+        if self.is_about_casts {
+            return ControlFlow::Continue(());
+        }
+        match self.infer.parts(expr) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error),
+        }
+    }
+}

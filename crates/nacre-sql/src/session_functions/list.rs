@@ -1,0 +1,22 @@
+//! The functions of a new session.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use datafusion::logical_expr::ScalarUDF;
+
+use super::{facts, hash, settings, sleep, types};
+use crate::settings::Settings;
+
+/// Makes the functions of a new session of a database that was opened at a time.
+pub(crate) fn session_functions(
+    settings: &Arc<Settings>,
+    opened: SystemTime,
+) -> Vec<Arc<ScalarUDF>> {
+    let mut functions = facts::functions(settings, opened);
+    functions.extend(settings::functions(settings));
+    functions.push(Arc::new(ScalarUDF::new_from_impl(hash::Md5::new())));
+    functions.push(Arc::new(sleep::function()));
+    functions.push(Arc::new(ScalarUDF::new_from_impl(types::TypeOf::new())));
+    functions
+}
