@@ -273,8 +273,8 @@ mod tests {
         for (sql, code, part) in [
             ("alter table t set (replicas = 'auto'", "42601", "end of input"),
             ("alter table t set (replicas = 'auto') x", "42601", "\"x\""),
-            ("alter table t set (fillfactor = 70)", "22023", "unrecognized parameter"),
-            ("alter table t reset (fillfactor)", "22023", "unrecognized parameter"),
+            ("alter table t set (fillfaktor = 70)", "22023", "unrecognized parameter"),
+            ("alter table t reset (fillfaktor)", "22023", "unrecognized parameter"),
             ("alter table t set (replicas = 2)", "22023", "2 is not a text"),
             ("alter table t set (replicas = 'zip')", "22023", "\"zip\""),
             ("alter table t set (replicas = 'auto', replicas = 'auto')", "42601", "more than once"),

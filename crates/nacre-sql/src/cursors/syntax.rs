@@ -1,6 +1,6 @@
 //! The syntax of DECLARE, FETCH, MOVE and CLOSE.
 
-use datafusion::sql::sqlparser::ast::Query;
+use datafusion::sql::sqlparser::ast::{Query, SetExpr};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
@@ -112,7 +112,14 @@ fn declare(parser: &mut Parser<'_>) -> Parsed<Result<CursorStatement>> {
         }
     };
     parser.expect_keyword(Keyword::FOR)?;
+    let begin = parser.peek_token();
     let query = parser.parse_query()?;
+    if matches!(
+        *query.body,
+        SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_)
+    ) {
+        return parser.expected("a query", begin);
+    }
     own_syntax::end(parser)?;
     if let Some(what) = conflict {
         let message = format!("cannot specify both {what}");

@@ -1,11 +1,12 @@
 //! The types of expressions, as far as the text and the tables tell them.
 
+use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, DataType as SqlType, ExactNumberInfo, Expr, Function, FunctionArg,
-    FunctionArgExpr, FunctionArguments, Query, SelectItem, SetExpr, Statement, TableFactor,
+    FunctionArgExpr, FunctionArguments, Query, Select, SelectItem, SetExpr, Statement, TableFactor,
     UnaryOperator, Value, Visit, Visitor,
 };
 use nacre_column::ColumnType;
@@ -21,8 +22,13 @@ pub(super) const TEXT: ColumnType = ColumnType::Varchar { max_chars: None };
 /// the number has.
 pub(super) const NUMERIC: ColumnType = ColumnType::Decimal { precision: 38, scale: 18 };
 
-/// The tables that a statement names, by the names that they have in it.
-pub(super) struct Tables(Vec<(String, Arc<TableSchema>)>);
+/// The tables that a statement names.
+pub(super) struct Tables {
+    /// By the names that they have in it.
+    known: Vec<(String, Arc<TableSchema>)>,
+    /// What the queries read that are looked at, by name, the innermost query last.
+    scopes: RefCell<Vec<Vec<String>>>,
+}
 
 /// Returns the type of a parameter that is compared or computed with a value of a type: texts of
 /// any length and numbers of any digits can be.
@@ -172,23 +178,50 @@ impl Tables {
         }
         let mut find = Find { store, found: Vec::new() };
         let _ = statement.visit(&mut find);
-        Self(find.found)
+        Self { known: find.found, scopes: RefCell::default() }
+    }
+
+    /// Has names of columns mean those of what a query reads, until [`Tables::leave`].
+    pub(super) fn enter(&self, select: &Select) {
+        let factors = select.from.iter().flat_map(|from| {
+            let joined = from.joins.iter().map(|join| &join.relation);
+            [&from.relation].into_iter().chain(joined)
+        });
+        let names = factors.filter_map(|factor| match factor {
+            TableFactor::Table { alias: Some(alias), .. } => Some(fold(&alias.name)),
+            TableFactor::Table { name, .. } => table_name(name).ok(),
+            _ => None,
+        });
+        self.scopes.borrow_mut().push(names.collect());
+    }
+
+    pub(super) fn leave(&self) {
+        self.scopes.borrow_mut().pop();
     }
 
     /// Returns the table of that name.
     pub(super) fn named(&self, name: &str) -> Option<Arc<TableSchema>> {
-        let found = self.0.iter().find(|(_, table)| table.name == name);
+        let found = self.known.iter().find(|(_, table)| table.name == name);
         found.map(|(_, table)| Arc::clone(table))
     }
 
-    /// Returns the type of a column of a table, or of any that has one of that name.
+    /// Returns the type of a column of a table, or of the first one that has one of that name: of the
+    /// innermost query, of those around it, of the statement.
     fn column(&self, table: Option<&str>, name: &str) -> Option<ColumnType> {
         let of = |schema: &TableSchema| {
             schema.column_index(name).map(|index| schema.columns[index].column_type)
         };
-        let named = self.0.iter().filter(|(known, _)| Some(known.as_str()) == table);
-        let mut named = named.filter_map(|(_, schema)| of(schema));
-        named.next().or_else(|| self.0.iter().find_map(|(_, schema)| of(schema)))
+        let named = |table: &str| {
+            let named = self.known.iter().filter(|(known, _)| known == table);
+            named.filter_map(|(_, schema)| of(schema)).next()
+        };
+        if let Some(found) = table.and_then(named) {
+            return Some(found);
+        }
+        let scopes = self.scopes.borrow();
+        let mut scopes = scopes.iter().rev();
+        let found = scopes.find_map(|tables| tables.iter().find_map(|table| named(table)));
+        found.or_else(|| self.known.iter().find_map(|(_, schema)| of(schema)))
     }
 
     /// Returns the type of an expression; `types` are those of the parameters.
@@ -273,13 +306,16 @@ impl Tables {
     ) -> Vec<Option<ColumnType>> {
         match body {
             SetExpr::Select(select) => {
+                self.enter(select);
                 let outputs = select.projection.iter().map_while(|item| match item {
                     SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => {
                         Some(self.type_of(expr, types))
                     }
                     _ => None,
                 });
-                outputs.collect()
+                let outputs = outputs.collect();
+                self.leave();
+                outputs
             }
             SetExpr::Query(query) => self.output_types(&query.body, types),
             SetExpr::SetOperation { left, .. } => self.output_types(left, types),

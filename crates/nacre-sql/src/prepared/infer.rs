@@ -396,8 +396,14 @@ impl Visitor for Pass<'_> {
     }
 
     fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<Error> {
+        self.infer.tables.enter(select);
         let conditions = select.selection.iter().chain(&select.having);
         conditions.for_each(|condition| self.infer.is(condition, Some(ColumnType::Boolean)));
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_select(&mut self, _: &Select) -> ControlFlow<Error> {
+        self.infer.tables.leave();
         ControlFlow::Continue(())
     }
 

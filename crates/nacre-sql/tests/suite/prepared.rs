@@ -48,7 +48,7 @@ fn parameters_have_the_types_of_where_they_stand() {
         ("select * from t where $1 in (1, 2) limit $2 offset $3", "int4 int8 int8"),
         ("select * from t join u on u.x = $1 and t.a = $2", "float8 int4"),
         ("select b.a from t as c, u as b where b.a = $1 and c.a = $2", "int8 int4"),
-        ("select * from t where a = (select max(u.a) from u where x < $1) + $2", "float8 int8"),
+        ("select * from t where a = (select max(a) from u where x < $1) + $2", "float8 int8"),
         ("select * from t where $1 in (select x from u)", "float8"),
         ("select * from t where s like $1 and at >= $2", "text timestamp"),
         ("select * from t where d < current_date - $1", "date"),
