@@ -205,8 +205,8 @@ impl Tables {
         found.map(|(_, table)| Arc::clone(table))
     }
 
-    /// Returns the type of a column of a table, or of the first one that has one of that name: of the
-    /// innermost query, of those around it, of the statement.
+    /// Returns the type of a column of a table, or of the first one that has one of that name: of
+    /// the innermost query, of those around it, of the statement.
     fn column(&self, table: Option<&str>, name: &str) -> Option<ColumnType> {
         let of = |schema: &TableSchema| {
             schema.column_index(name).map(|index| schema.columns[index].column_type)
