@@ -24,6 +24,8 @@ pub struct CsvWriter<W: Write> {
     columns: Vec<String>,
     is_quote_forced: Vec<bool>,
     fields_done: usize,
+    /// Bytes gathered before they are handed to the output.
+    buffer_bytes: usize,
 }
 
 impl<W: Write> CsvWriter<W> {
@@ -47,11 +49,25 @@ impl<W: Write> CsvWriter<W> {
             columns: columns.iter().map(|name| (*name).to_owned()).collect(),
             is_quote_forced: is_quote_forced.collect(),
             fields_done: 0,
+            buffer_bytes: BUFFER_BYTES,
         };
         if options.header != Header::No {
             this.put_header();
         }
         Ok(this)
+    }
+
+    /// Hands each row to the output by itself, the header, if there is one, too.
+    ///
+    /// # Errors
+    /// That of the output.
+    pub fn with_rows_apart(mut self) -> io::Result<Self> {
+        self.buffer_bytes = 0;
+        if !self.buffer.is_empty() {
+            self.output.write_all(&self.buffer)?;
+            self.buffer.clear();
+        }
+        Ok(self)
     }
 
     fn put_header(&mut self) {
@@ -141,7 +157,7 @@ impl<W: Write> CsvWriter<W> {
         assert_eq!(self.fields_done, self.columns.len(), "fields of a row");
         self.buffer.push(b'\n');
         self.fields_done = 0;
-        if self.buffer.len() >= BUFFER_BYTES {
+        if self.buffer.len() >= self.buffer_bytes {
             self.output.write_all(&self.buffer)?;
             self.buffer.clear();
         }

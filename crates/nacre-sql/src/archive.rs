@@ -8,7 +8,8 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 use nacre_store::Store;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::blocking::blocking;
+use crate::error::Result;
 use crate::from_datafusion::from_parser;
 use crate::from_store::from_store;
 use crate::own_syntax;
@@ -54,14 +55,11 @@ fn target(parser: &mut Parser<'_>) -> std::result::Result<ArchiveTarget, ParserE
 /// The directory cannot be that of an archive; no space, I/O; `ReadOnly`.
 pub(crate) async fn archive(store: &Store, target: ArchiveTarget) -> Result<()> {
     let store = store.clone();
-    let work = tokio::task::spawn_blocking(move || match target {
+    let work = move || match target {
         ArchiveTarget::Directory(directory) => store.set_archive(Some(&directory)),
         ArchiveTarget::Off => store.set_archive(None),
-    });
-    let done = work.await.map_err(|error| {
-        Error::new(ErrorKind::Internal, format!("internal error: archiving ended: {error}"))
-    })?;
-    done.map_err(from_store)
+    };
+    blocking("archiving", work).await?.map_err(from_store)
 }
 
 #[cfg(test)]

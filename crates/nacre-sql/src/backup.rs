@@ -7,7 +7,8 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 use nacre_store::Store;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::blocking::blocking;
+use crate::error::Result;
 use crate::from_datafusion::from_parser;
 use crate::from_store::from_store;
 use crate::own_syntax;
@@ -40,11 +41,8 @@ fn target(parser: &mut Parser<'_>) -> std::result::Result<PathBuf, ParserError> 
 /// The directory cannot be that of a backup; what cannot be read; no space, I/O.
 pub(crate) async fn backup(store: &Store, directory: PathBuf) -> Result<()> {
     let store = store.clone();
-    let work = tokio::task::spawn_blocking(move || store.backup(&directory));
-    let done = work.await.map_err(|error| {
-        Error::new(ErrorKind::Internal, format!("internal error: the backup ended: {error}"))
-    })?;
-    done.map(|_| ()).map_err(from_store)
+    let work = move || store.backup(&directory).map(drop);
+    blocking("the backup", work).await?.map_err(from_store)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 
 use nacre_store::Store;
 
+use crate::blocking::blocking;
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_datafusion::from_parser;
 use crate::from_store::from_store;
@@ -29,11 +30,8 @@ pub(crate) fn is_checkpoint(sql: &str) -> Result<bool> {
 /// No space, I/O; `ReadOnly`.
 pub(crate) async fn checkpoint(store: &Store) -> Result<()> {
     let store = store.clone();
-    let work = tokio::task::spawn_blocking(move || store.checkpoint());
-    let done = work.await.map_err(|error| {
-        Error::new(ErrorKind::Internal, format!("internal error: checkpoint ended: {error}"))
-    })?;
-    done.map(|_| ()).map_err(from_store)
+    let work = move || store.checkpoint().map(drop);
+    blocking("the checkpoint", work).await?.map_err(from_store)
 }
 
 /// Returns the setting in bytes; `None` if there is none.

@@ -110,7 +110,7 @@ impl Error {
 
     /// Gives the error a more precise code than that of its kind.
     #[must_use]
-    pub(crate) fn with_code(mut self, code: &'static str) -> Self {
+    pub fn with_code(mut self, code: &'static str) -> Self {
         self.0.code = Some(code);
         self
     }

@@ -8,6 +8,7 @@ use datafusion::sql::sqlparser::ast::{
 use nacre_store::index::{IndexDef, IndexKind, IndexOrigin};
 use nacre_store::{Error as StoreError, NAME_BYTES_MAX, Store, Table, TableSchema};
 
+use crate::blocking::blocking;
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
 use crate::names::{fold, table_name};
@@ -53,11 +54,8 @@ pub(crate) async fn create_index(store: &Store, statement: &CreateIndex) -> Resu
 /// 42P07; 23505 if the index is to be unique and is not; 40001.
 pub(crate) async fn build(store: &Store, table: Arc<Table>, definition: IndexDef) -> Result<()> {
     let store = store.clone();
-    let work = tokio::task::spawn_blocking(move || store.create_index(&table, definition));
-    let created = work.await.map_err(|error| {
-        Error::new(ErrorKind::Internal, format!("internal error: creating an index ended: {error}"))
-    })?;
-    created.map_err(not_created)
+    let work = move || store.create_index(&table, definition);
+    blocking("creating an index", work).await?.map_err(not_created)
 }
 
 /// Runs `DROP INDEX`; either all named indexes go or, if one is missing, none.

@@ -16,6 +16,7 @@
 mod alter;
 mod archive;
 mod backup;
+mod blocking;
 mod catalog;
 mod checkpoint;
 mod coerce;
@@ -64,7 +65,10 @@ mod unnest;
 mod upkeep;
 mod user_views;
 mod views;
+mod yielding;
 
+pub use blocking::Underway;
+pub use copy::ClientCopy;
 pub use datafusion;
 pub use error::{Error, ErrorKind, Position, Result};
 pub use nacre_column::ColumnType;
@@ -72,7 +76,7 @@ pub use nacre_ingest::Progress;
 pub use nacre_store::{LostReplica, RepairReport, ScrubReport, Value};
 pub use pg_types::{PG_TYPES, PgType, TYPE_KEY};
 pub use prepared::Statement;
-pub use session::{Database, OpenOptions, Outcome, Session, StatementIo};
+pub use session::{CopyIn, CopyOut, Database, OpenOptions, Outcome, RowSink, Session, StatementIo};
 pub use settings::{SessionInfo, SettingInfo};
 pub use split::{SourceStatement, split_statements};
 pub use text::write_text;

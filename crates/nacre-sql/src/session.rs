@@ -33,7 +33,7 @@ use crate::backup::backup;
 use crate::checkpoint::{checkpoint, checkpoint_bytes};
 use crate::coerce::DecimalsMeetFloats;
 use crate::comparable::Comparable;
-use crate::copy::{CopyStatement, copy_from, copy_to};
+use crate::copy::{ClientCopy, CopyStatement, copy_from, copy_to, parse_copy};
 use crate::cursors::{CursorStatement, Declaration, Fetched};
 use crate::dml::Answer;
 use crate::error::{Error, ErrorKind, Result};
@@ -58,6 +58,7 @@ use crate::transaction::{TransactionStatus, Transactions, Turn, control, tie};
 use crate::unnest::SubqueryValues;
 use crate::upkeep::Upkeep;
 use crate::user_views::{create_view, drop_views};
+use crate::yielding::Yielding;
 use crate::{ddl, dml, explain, indexes, transaction};
 
 /// Estimated bytes and rows up to which the smaller side of a join becomes one table for all
@@ -87,11 +88,37 @@ pub struct OpenOptions {
     pub procedures: Procedures,
 }
 
+/// What `COPY ... FROM STDIN` loads.
+pub enum CopyIn {
+    /// All that is there to read.
+    Reader(Box<dyn Read + Send>),
+    /// What was read before.
+    Bytes(Vec<u8>),
+}
+
+/// Where `COPY ... TO STDOUT` writes.
+pub enum CopyOut {
+    /// As many bytes at a time as go well together.
+    Writer(Box<dyn Write + Send>),
+    /// Each row by itself; whoever polls the statement gets a chance to take them away after each
+    /// batch.
+    Rows(Box<dyn RowSink>),
+}
+
+/// Takes rows of `COPY ... TO STDOUT` one by one.
+pub trait RowSink: Send {
+    /// Hears the number of columns before the first row, once nothing is wrong with the statement.
+    fn begin(&mut self, columns: usize);
+
+    /// Takes a row, or the header, with the newline at its end.
+    fn row(&mut self, row: &[u8]);
+}
+
 /// Where `COPY ... FROM STDIN` reads, where `COPY ... TO STDOUT` writes, and who watches.
 #[derive(Default)]
 pub struct StatementIo {
-    pub copy_in: Option<Box<dyn Read + Send>>,
-    pub copy_out: Option<Box<dyn Write + Send>>,
+    pub copy_in: Option<CopyIn>,
+    pub copy_out: Option<CopyOut>,
     pub progress: Option<Arc<Progress>>,
 }
 
@@ -183,6 +210,7 @@ impl Database {
                 Arc::new(TypeCoercion::new()),
             ])
             .with_physical_optimizer_rule(Arc::new(BuildOnDemand))
+            .with_physical_optimizer_rule(Arc::new(Yielding))
             .build();
         let store = self.store.for_session();
         let settings = Arc::new(Settings::new(info));
@@ -701,6 +729,52 @@ impl Session {
         turn.log(&moment)?;
         let stream = tie(turn, stream)?;
         Ok(Outcome::Rows { schema: stream.schema(), stream, tag })
+    }
+
+    /// Opens a transaction block, unless one is open, for statements that a client sent together:
+    /// they are one transaction. [`Session::end_implicit`] ends it, unless one of them was BEGIN.
+    pub fn begin_implicit(&self) {
+        self.transactions.begin_implicit();
+    }
+
+    /// Commits what [`Session::begin_implicit`] began, or rolls it back if a statement failed.
+    ///
+    /// # Errors
+    /// 40001 and others of committing.
+    pub async fn end_implicit(&self) -> Result<()> {
+        transaction::end_implicit(&self.transactions).await
+    }
+
+    /// Has the open block fail, if there is one, for a reason outside of its statements.
+    pub fn fail_block(&self) {
+        self.transactions.fail();
+    }
+
+    /// Returns the prepared statement of that name.
+    pub fn prepared(&self, name: &str) -> Option<Statement> {
+        self.prepared.get(name)
+    }
+
+    /// Keeps a prepared statement under a name, as PREPARE does.
+    ///
+    /// # Errors
+    /// 42P05 if the name is in use.
+    pub fn keep_prepared(&self, name: &str, statement: Statement) -> Result<()> {
+        self.prepared.keep(name.to_owned(), statement)
+    }
+
+    /// Forgets the prepared statement of that name, if there is one.
+    pub fn forget_prepared(&self, name: &str) {
+        self.prepared.forget(name);
+    }
+
+    /// Returns what a statement copies to or from the client; `None` if it does not.
+    ///
+    /// # Errors
+    /// Those of the statement as far as they can be told before rows flow.
+    pub fn client_copy(&self, sql: &str) -> Result<Option<ClientCopy>> {
+        let copy = parse_copy(sql).map_err(|error| error.located_in(sql))?;
+        copy.map_or(Ok(None), |copy| copy.of_client(&self.store))
     }
 
     /// The settings of the session.

@@ -558,6 +558,14 @@ impl Replayed {
         self.loads.push((load.clone(), next_part));
     }
 
+    /// Notes where a domain is; an empty path says that it was forgotten.
+    fn set_domain(&mut self, name: &str, path: &str) {
+        match path.is_empty() {
+            true => self.domains.remove(name),
+            false => self.domains.insert(name.to_owned(), PathBuf::from(path)),
+        };
+    }
+
     /// Notes where the database is archived, if the record says so.
     fn note_archive(&mut self, record: &Record) {
         if let Record::Archive { path } = record {
@@ -599,13 +607,7 @@ fn replay(records: &[Record]) -> Result<Replayed> {
     let mut positions: BTreeMap<LoadId, usize> = BTreeMap::new();
     for record in records {
         match record {
-            // One that was forgotten.
-            Record::Domain { name, path } if path.is_empty() => {
-                replayed.domains.remove(name);
-            }
-            Record::Domain { name, path } => {
-                replayed.domains.insert(name.clone(), PathBuf::from(path));
-            }
+            Record::Domain { name, path } => replayed.set_domain(name, path),
             Record::TableCreated { table, schema } => {
                 check_schema(*table, schema)?;
                 replayed.next_table = replayed.next_table.max(table.0.saturating_add(1));

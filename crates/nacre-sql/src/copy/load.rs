@@ -1,6 +1,5 @@
 //! `COPY ... FROM`: resolves the names and hands the work to the loader.
 
-use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -10,12 +9,14 @@ use nacre_store::{Store, Table};
 use super::options;
 use super::rows::copy_rows;
 use super::statement::{CopyStatement, Subject, Target};
+use crate::blocking::blocking;
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_ingest::from_ingest;
 use crate::planner::Planner;
 use crate::progress::CancelOnDrop;
 use crate::relations::table_to_change;
 use crate::rules::CopyRules;
+use crate::session::CopyIn;
 use crate::transaction::Turn;
 
 /// Runs `COPY ... FROM` on blocking threads; returns the number of rows. In a transaction block the
@@ -28,7 +29,7 @@ pub(crate) async fn copy_from(
     planner: &Planner,
     turn: &mut Turn,
     statement: &CopyStatement,
-    copy_in: Option<Box<dyn Read + Send>>,
+    copy_in: Option<CopyIn>,
     progress: Arc<Progress>,
     threads: usize,
 ) -> Result<u64> {
@@ -56,7 +57,7 @@ pub(crate) async fn copy_from(
     };
     let store = store.clone();
     let cancel = CancelOnDrop::new(&progress);
-    let work = tokio::task::spawn_blocking(move || {
+    let work = move || {
         let rules = rules.as_ref().map(|rules| rules as &dyn ChunkRules);
         let to = Destination { table: &table, columns: columns.as_deref(), rules };
         let source = match target {
@@ -71,10 +72,8 @@ pub(crate) async fn copy_from(
             loaded.map_err(from_ingest)
         });
         (hold, loaded)
-    });
-    let (hold, loaded) = work.await.map_err(|error| {
-        Error::new(ErrorKind::Internal, format!("internal error: the load ended: {error}"))
-    })?;
+    };
+    let (hold, loaded) = blocking("the load", work).await?;
     cancel.disarm();
     if let Some(hold) = hold {
         turn.restore(hold);
@@ -87,7 +86,7 @@ pub(crate) async fn copy_from(
     })
 }
 
-fn column_indexes(table: &Table, names: &[String]) -> Result<Vec<usize>> {
+pub(super) fn column_indexes(table: &Table, names: &[String]) -> Result<Vec<usize>> {
     let schema = table.schema();
     let mut indexes = Vec::with_capacity(names.len());
     for name in names {
@@ -105,9 +104,14 @@ fn column_indexes(table: &Table, names: &[String]) -> Result<Vec<usize>> {
     Ok(indexes)
 }
 
-fn read_all(input: Option<Box<dyn Read + Send>>) -> Result<Vec<u8>> {
-    let Some(mut input) = input else {
-        return Err(Error::not_supported("COPY FROM STDIN where there is no input to read"));
+fn read_all(input: Option<CopyIn>) -> Result<Vec<u8>> {
+    let mut input = match input {
+        Some(CopyIn::Bytes(bytes)) => return Ok(bytes),
+        Some(CopyIn::Reader(input)) => input,
+        None => {
+            let what = "COPY FROM STDIN where there is no input to read";
+            return Err(Error::not_supported(what));
+        }
     };
     let mut bytes = Vec::new();
     input.read_to_end(&mut bytes).map_err(|error| {

@@ -8,5 +8,6 @@ mod statement;
 mod unload;
 
 pub(crate) use load::copy_from;
+pub use statement::ClientCopy;
 pub(crate) use statement::{CopyStatement, parse_copy};
 pub(crate) use unload::copy_to;

@@ -7,11 +7,16 @@ use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use nacre_ingest::Direction;
+use nacre_store::Store;
 
+use super::load::column_indexes;
+use super::options;
 use crate::error::{Error, Position, Result};
 use crate::from_datafusion::from_parser;
 use crate::names::fold;
 use crate::own_syntax;
+use crate::relations::table_to_change;
 
 /// What is copied.
 #[derive(Debug)]
@@ -56,7 +61,36 @@ pub(crate) struct CopyStatement {
     pub(crate) options: Vec<CopyOption>,
 }
 
+/// What a statement copies to or from the client, as the client is told before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientCopy {
+    /// `FROM STDIN`, so many columns.
+    In { columns: usize },
+    /// `TO STDOUT`.
+    Out,
+}
+
 impl CopyStatement {
+    /// Returns what flows to or from the client.
+    ///
+    /// # Errors
+    /// 42P01, 42703, and options that mean nothing, if rows are to come.
+    pub(crate) fn of_client(&self, store: &Store) -> Result<Option<ClientCopy>> {
+        if self.target != Target::Client {
+            return Ok(None);
+        }
+        let (Subject::Table { name, columns }, true) = (&self.subject, self.is_from) else {
+            return Ok(Some(ClientCopy::Out));
+        };
+        options::build(&self.options, Direction::From)?;
+        let table = table_to_change(store, name, "COPY")?;
+        let columns = match columns {
+            Some(columns) => column_indexes(&table, columns)?.len(),
+            None => table.schema().columns.len(),
+        };
+        Ok(Some(ClientCopy::In { columns }))
+    }
+
     /// Returns the query whose rows `COPY ... TO` writes.
     ///
     /// # Errors

@@ -20,45 +20,70 @@ use super::statement::{CopyStatement, Target};
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_datafusion::from_datafusion;
 use crate::from_ingest::from_ingest;
+use crate::session::{CopyOut, RowSink};
 use crate::text::write_text;
 
 /// Writes the rows of `stream`; returns their number.
 pub(crate) async fn copy_to(
     statement: &CopyStatement,
     stream: SendableRecordBatchStream,
-    copy_out: Option<Box<dyn Write + Send>>,
+    copy_out: Option<CopyOut>,
     progress: &Arc<Progress>,
 ) -> Result<u64> {
     let csv = options::build(&statement.options, Direction::To)?;
     match &statement.target {
         Target::Client => {
-            let Some(output) = copy_out else {
-                return Err(Error::not_supported("COPY TO STDOUT where there is no output"));
+            let columns = stream.schema().fields().len();
+            let (output, has_rows_apart): (Box<dyn Write + Send>, _) = match copy_out {
+                Some(CopyOut::Writer(output)) => (output, false),
+                Some(CopyOut::Rows(mut sink)) => {
+                    sink.begin(columns);
+                    (Box::new(RowWriter(sink)), true)
+                }
+                None => {
+                    return Err(Error::not_supported("COPY TO STDOUT where there is no output"));
+                }
             };
-            let (rows, mut output) =
-                write_rows(stream, (output, Path::new("STDOUT")), &csv, progress).await?;
+            let to = Destination { output, path: Path::new("STDOUT"), has_rows_apart };
+            let (rows, mut output) = write_rows(stream, to, &csv, progress).await?;
             output.flush().map_err(|error| write_error(Path::new("STDOUT"), &error))?;
             Ok(rows)
         }
         Target::File(path) => {
             let mut file = OutputFile::create(Path::new(path))?;
-            let output = (file.writer()?, Path::new(path));
-            let (rows, _) = write_rows(stream, output, &csv, progress).await?;
+            let to = Destination {
+                output: file.writer()?,
+                path: Path::new(path),
+                has_rows_apart: false,
+            };
+            let (rows, _) = write_rows(stream, to, &csv, progress).await?;
             file.finish()?;
             Ok(rows)
         }
     }
 }
 
+/// Where rows go.
+struct Destination<'a, W> {
+    output: W,
+    path: &'a Path,
+    /// Whether each row is to be a write of its own.
+    has_rows_apart: bool,
+}
+
 async fn write_rows<W: Write>(
     mut stream: SendableRecordBatchStream,
-    (output, path): (W, &Path),
+    to: Destination<'_, W>,
     csv: &CsvOptions,
     progress: &Progress,
 ) -> Result<(u64, W)> {
     let schema = stream.schema();
     let names: Vec<&str> = column_names(&schema);
+    let Destination { output, path, has_rows_apart } = to;
     let mut writer = CsvWriter::create(output, &names, csv).map_err(from_ingest)?;
+    if has_rows_apart {
+        writer = writer.with_rows_apart().map_err(|error| write_error(path, &error))?;
+    }
     let mut rows = 0;
     while let Some(batch) = stream.next().await {
         if progress.is_cancelled() {
@@ -70,6 +95,9 @@ async fn write_rows<W: Write>(
         rows += batch.num_rows() as u64;
         // ORDERING: a figure for a progress bar.
         progress.rows_done.store(rows, Ordering::Relaxed);
+        if has_rows_apart {
+            tokio::task::yield_now().await;
+        }
     }
     let output = writer.finish().map_err(|error| write_error(path, &error))?;
     Ok((rows, output))
@@ -94,6 +122,20 @@ fn write_batch<W: Write>(
         writer.end_row().map_err(|error| write_error(path, &error))?;
     }
     Ok(())
+}
+
+/// Hands on what is written as rows: the writer writes each by itself.
+struct RowWriter(Box<dyn RowSink>);
+
+impl Write for RowWriter {
+    fn write(&mut self, row: &[u8]) -> io::Result<usize> {
+        self.0.row(row);
+        Ok(row.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// A file that appears under its name when it is finished.

@@ -13,7 +13,8 @@ use super::others::OtherRows;
 use super::returning::{described, returned};
 use super::rows::{RowBatch, Rows};
 use super::source::{cancelled, collect};
-use crate::error::{Error, ErrorKind, Result};
+use crate::blocking::blocking;
+use crate::error::{ErrorKind, Result};
 use crate::from_store::from_store;
 use crate::planner::Planner;
 use crate::progress::CancelOnDrop;
@@ -154,13 +155,11 @@ pub(crate) async fn apply(
     let mut hold = turn.lend()?;
     let cancel = CancelOnDrop::new(&progress);
     let planner = planner.clone();
-    let work = tokio::task::spawn_blocking(move || {
+    let work = move || {
         let written = write_and_commit(&planner, &mut hold, &steps, &progress);
         (hold, written)
-    });
-    let (hold, written) = work.await.map_err(|error| {
-        Error::new(ErrorKind::Internal, format!("internal error: writing ended: {error}"))
-    })?;
+    };
+    let (hold, written) = blocking("writing", work).await?;
     cancel.disarm();
     turn.restore(hold);
     written

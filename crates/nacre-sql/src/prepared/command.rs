@@ -94,6 +94,14 @@ impl PreparedStatements {
         let sql = statement.to_string();
         let parsed = ParsedStatement::Statement(Box::new(statement.clone()));
         let prepared = Statement::new(store, &sql, Some(parsed), types, None)?;
+        self.keep(name, prepared)
+    }
+
+    /// Keeps a statement under a name.
+    ///
+    /// # Errors
+    /// 42P05 if the name is in use.
+    pub(crate) fn keep(&self, name: String, prepared: Statement) -> Result<()> {
         let mut statements = self.statements();
         if statements.contains_key(&name) {
             let message = format!("prepared statement \"{name}\" already exists");
@@ -103,12 +111,22 @@ impl PreparedStatements {
         Ok(())
     }
 
+    /// Returns the statement of that name, if there is one.
+    pub(crate) fn get(&self, name: &str) -> Option<Statement> {
+        self.statements().get(name).cloned()
+    }
+
+    /// Forgets the statement of that name, if there is one.
+    pub(crate) fn forget(&self, name: &str) {
+        self.statements().remove(name);
+    }
+
     /// Returns the statement of that name.
     ///
     /// # Errors
     /// 26000.
     pub(crate) fn named(&self, name: &str) -> Result<Statement> {
-        self.statements().get(name).cloned().ok_or_else(|| unknown(name))
+        self.get(name).ok_or_else(|| unknown(name))
     }
 
     /// Runs DEALLOCATE and returns the command tag.

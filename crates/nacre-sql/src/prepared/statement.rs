@@ -78,6 +78,11 @@ impl Statement {
         &self.0.sql
     }
 
+    /// Whether both are one statement.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Returns the types of the parameters.
     pub fn parameter_types(&self) -> Vec<ColumnType> {
         self.0.parameters.columns.iter().map(|column| column.column_type).collect()

@@ -3,10 +3,11 @@
 use datafusion::sql::sqlparser::ast::{
     Ident, Statement, TransactionAccessMode, TransactionIsolationLevel, TransactionMode,
 };
-use nacre_store::IsolationLevel;
+use nacre_store::{IsolationLevel, Transaction};
 
 use super::session::Transactions;
 use super::turn::{NamedSavepoint, Turn};
+use crate::blocking::blocking;
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
 use crate::names::fold;
@@ -31,7 +32,7 @@ pub(crate) async fn control(
         Statement::StartTransaction { modes, statements, modifier: None, .. }
             if statements.is_empty() =>
         {
-            begin(transactions, &turn, statement, modes)
+            begin(transactions, &mut turn, statement, modes)
         }
         Statement::Commit { chain, modifier: None, .. } => {
             commit(transactions, &mut turn, *chain).await
@@ -50,7 +51,7 @@ pub(crate) async fn control(
 
 fn begin(
     transactions: &Transactions,
-    turn: &Turn,
+    turn: &mut Turn,
     statement: &Statement,
     modes: &[TransactionMode],
 ) -> Result<Tag> {
@@ -59,6 +60,12 @@ fn begin(
     apply(modes, &mut characteristics)?;
     let is_begin = matches!(statement, Statement::StartTransaction { begin: true, .. });
     let tag = if is_begin { "BEGIN" } else { "START TRANSACTION" };
+    if turn.signals().is_some_and(|signals| signals.make_explicit()) {
+        // What was done together with BEGIN, before it, is part of the block.
+        turn.core()?.begin_explicitly(characteristics);
+        transactions.settings().change_block(characteristics);
+        return Ok((tag.into(), None));
+    }
     let is_new = !turn.is_in_block() && transactions.begin(characteristics);
     let warning = (!is_new).then(|| "there is already a transaction in progress".to_owned());
     Ok((tag.into(), warning))
@@ -96,33 +103,58 @@ async fn commit(transactions: &Transactions, turn: &mut Turn, chain: bool) -> Re
     if signals.is_failed() {
         return rollback(transactions, turn, chain);
     }
+    let warning = signals.is_implicit().then(|| NO_TRANSACTION.to_owned());
     let core = turn.core()?;
     core.characteristics.is_synchronous = transactions.defaults().is_synchronous;
     let characteristics = core.characteristics;
     let transaction = core.take_transaction();
     end(transactions, turn)?;
     let before = transactions.settings().end_block(true);
-    if let Some(transaction) = transaction {
-        // Making it durable may wait for a disk.
-        let committed = tokio::task::spawn_blocking(move || transaction.commit());
-        let committed = committed.await.map_err(|error| ended(&error));
-        if let Err(error) = committed.and_then(|committed| committed.map_err(from_store)) {
-            before.iter().for_each(|before| transactions.settings().go_back(before));
-            transactions.cursors().end_transaction(false);
-            return Err(error);
-        }
+    if let Some(transaction) = transaction
+        && let Err(error) = make_durable(transactions, transaction).await
+    {
+        before.iter().for_each(|before| transactions.settings().go_back(before));
+        transactions.cursors().end_transaction(false);
+        return Err(error);
     }
     transactions.cursors().end_transaction(true);
     if chain {
         transactions.begin(characteristics);
     }
-    Ok(("COMMIT".into(), None))
+    Ok(("COMMIT".into(), warning))
+}
+
+/// Commits, on a thread that may wait if that waits for a disk.
+async fn make_durable(transactions: &Transactions, transaction: Transaction) -> Result<()> {
+    let commit = move || transaction.commit().map(drop);
+    let committed = match transactions.commits_wait() {
+        true => blocking("the commit", commit).await?,
+        false => commit(),
+    };
+    committed.map_err(from_store)
+}
+
+/// Ends a block that was begun for statements that a client sent together
+/// ([`Transactions::begin_implicit`]): commits it, or rolls it back if it failed.
+///
+/// # Errors
+/// 40001 and others of committing.
+pub(crate) async fn end_implicit(transactions: &Transactions) -> Result<()> {
+    if !transactions.is_implicit() {
+        return Ok(());
+    }
+    let mut turn = transactions.turn().await;
+    let ended = commit(transactions, &mut turn, false).await;
+    turn.done(ended.is_err());
+    ended.map(drop)
 }
 
 fn rollback(transactions: &Transactions, turn: &mut Turn, chain: bool) -> Result<Tag> {
     if !turn.is_in_block() {
         return alone("ROLLBACK", chain);
     }
+    let is_implicit = turn.signals().is_some_and(|signals| signals.is_implicit());
+    let warning = is_implicit.then(|| NO_TRANSACTION.to_owned());
     // Dropping it rolls it back.
     let core = turn.core()?;
     core.transaction = None;
@@ -133,7 +165,7 @@ fn rollback(transactions: &Transactions, turn: &mut Turn, chain: bool) -> Result
     if chain {
         transactions.begin(characteristics);
     }
-    Ok(("ROLLBACK".into(), None))
+    Ok(("ROLLBACK".into(), warning))
 }
 
 /// Ends the block.
@@ -193,7 +225,8 @@ fn release(turn: &mut Turn, name: &Ident) -> Result<Tag> {
 }
 
 fn require_block(turn: &Turn, what: &str) -> Result<()> {
-    match turn.is_in_block() {
+    let is_implicit = turn.signals().is_some_and(|signals| signals.is_implicit());
+    match turn.is_in_block() && !is_implicit {
         true => Ok(()),
         false => {
             let message = format!("{what} can only be used in transaction blocks");
@@ -208,8 +241,4 @@ fn place_of(savepoints: &[NamedSavepoint], name: &Ident) -> Result<usize> {
     savepoints.iter().rposition(|known| known.name == name).ok_or_else(|| {
         Error::transaction_state("3B001", format!("savepoint \"{name}\" does not exist"))
     })
-}
-
-fn ended(error: &tokio::task::JoinError) -> Error {
-    Error::new(ErrorKind::Internal, format!("internal error: the commit ended: {error}"))
 }

@@ -43,6 +43,8 @@ pub(super) struct Block {
 pub(super) struct Signals {
     /// Set by whoever sees a statement fail, cleared by ROLLBACK TO.
     is_failed: AtomicBool,
+    /// Begun for statements that were sent together, not by BEGIN.
+    is_implicit: AtomicBool,
     /// Statements begun so far: rows of an earlier one are not handed out any more.
     turns: AtomicU64,
 }
@@ -56,6 +58,18 @@ impl Signals {
     pub(super) fn set_failed(&self, is_failed: bool) {
         // ORDERING: as in `is_failed`.
         self.is_failed.store(is_failed, Ordering::Relaxed);
+    }
+
+    /// Whether nobody said BEGIN.
+    pub(super) fn is_implicit(&self) -> bool {
+        // ORDERING: statements of a block are ordered by its mutex.
+        self.is_implicit.load(Ordering::Relaxed)
+    }
+
+    /// Has BEGIN said; false if it was said before.
+    pub(super) fn make_explicit(&self) -> bool {
+        // ORDERING: as in `is_implicit`.
+        self.is_implicit.swap(false, Ordering::Relaxed)
     }
 
     /// Returns the number of the statement that runs or ran last.
@@ -120,12 +134,40 @@ impl Transactions {
 
     /// Opens a block; false if one is open already.
     pub(super) fn begin(&self, characteristics: Characteristics) -> bool {
+        self.open(characteristics, Signals::default())
+    }
+
+    /// Opens a block, unless one is open, for statements that a client sent together: they are one
+    /// transaction, as PostgreSQL has it, that [`end_implicit`](super::end_implicit) ends.
+    pub(crate) fn begin_implicit(&self) {
+        let signals = Signals { is_implicit: AtomicBool::new(true), ..Signals::default() };
+        self.open(self.defaults(), signals);
+    }
+
+    /// Has the open block fail, if there is one.
+    pub(crate) fn fail(&self) {
+        if let Some(block) = self.block().as_ref() {
+            block.signals.set_failed(true);
+        }
+    }
+
+    /// Whether the open block is one that nobody said BEGIN to.
+    pub(super) fn is_implicit(&self) -> bool {
+        self.block().as_ref().is_some_and(|block| block.signals.is_implicit())
+    }
+
+    /// Whether committing waits for a disk.
+    pub(super) fn commits_wait(&self) -> bool {
+        self.store.commits_wait()
+    }
+
+    fn open(&self, characteristics: Characteristics, signals: Signals) -> bool {
         let mut block = self.block();
         let is_new = block.is_none();
         if is_new {
             let core = Core::new(self.store.clone(), characteristics);
             let core = Arc::new(tokio::sync::Mutex::new(core));
-            *block = Some(Arc::new(Block { core, signals: Arc::default() }));
+            *block = Some(Arc::new(Block { core, signals: Arc::new(signals) }));
             self.settings.begin_block(characteristics);
         }
         is_new

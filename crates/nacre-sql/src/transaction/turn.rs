@@ -56,6 +56,14 @@ impl Core {
         Self { store, characteristics, transaction, savepoints, is_over: false }
     }
 
+    /// Takes what BEGIN says, as far as nothing was read or written yet.
+    pub(super) fn begin_explicitly(&mut self, characteristics: Characteristics) {
+        match &self.transaction {
+            None => self.characteristics = characteristics,
+            Some(_) => self.characteristics.is_read_only = characteristics.is_read_only,
+        }
+    }
+
     /// Returns the transaction, begun if it was not.
     pub(super) fn transaction(&mut self) -> &mut Transaction {
         let (store, level) = (&self.store, self.characteristics.level);

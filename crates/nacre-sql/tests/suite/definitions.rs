@@ -1,6 +1,6 @@
 //! Definitions: codes and details of their errors, and what of them survives a restart.
 
-use nacre_sql::StatementIo;
+use nacre_sql::{CopyIn, StatementIo};
 
 use crate::support::Connection;
 
@@ -40,7 +40,7 @@ fn rules_carry_postgresqls_codes_and_show_the_row() {
     let error = db.error("update t set a = -a");
     assert_eq!(error.detail(), Some("Failing row contains (-7, b, 3)."));
     let io = StatementIo {
-        copy_in: Some(Box::new(&b"1\tx\t1\n-2\ty\t2\n"[..])),
+        copy_in: Some(CopyIn::Bytes(b"1\tx\t1\n-2\ty\t2\n".to_vec())),
         ..StatementIo::default()
     };
     let Err(error) = db.run_with("copy t from stdin", io) else { panic!("accepted") };

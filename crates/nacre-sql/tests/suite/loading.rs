@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{Cursor, Write};
 use std::sync::{Arc, Mutex};
 
-use nacre_sql::{ErrorKind, Progress, StatementIo};
+use nacre_sql::{CopyIn, CopyOut, ErrorKind, Progress, StatementIo};
 
 use crate::support::{Answer, Connection};
 
@@ -85,11 +85,17 @@ fn stdin_and_stdout_carry_the_same_rows() {
     let connection = Connection::open(None);
     connection.ok("create table t (a integer, b text)");
     let data = "a,b\n1,\"x,\"\"y\"\n2,\n3,\"\"\n";
-    let io = StatementIo { copy_in: Some(Box::new(Cursor::new(data))), ..StatementIo::default() };
+    let io = StatementIo {
+        copy_in: Some(CopyIn::Reader(Box::new(Cursor::new(data)))),
+        ..StatementIo::default()
+    };
     let answer = connection.run_with("copy t from stdin (format csv, header)", io).unwrap();
     assert!(matches!(answer, Answer::Tag(tag) if tag == "COPY 3"));
     let sink = Sink::default();
-    let io = StatementIo { copy_out: Some(Box::new(sink.clone())), ..StatementIo::default() };
+    let io = StatementIo {
+        copy_out: Some(CopyOut::Writer(Box::new(sink.clone()))),
+        ..StatementIo::default()
+    };
     connection
         .run_with("copy (select * from t order by a) to stdout (format csv, header)", io)
         .unwrap();
@@ -142,7 +148,10 @@ fn result_columns_are_named_as_the_user_wrote_them() {
     connection.ok("create table t (a integer, b text)");
     let header = |query: &str| {
         let sink = Sink::default();
-        let io = StatementIo { copy_out: Some(Box::new(sink.clone())), ..StatementIo::default() };
+        let io = StatementIo {
+            copy_out: Some(CopyOut::Writer(Box::new(sink.clone()))),
+            ..StatementIo::default()
+        };
         let copy = format!("copy ({query}) to stdout (format csv, header)");
         connection.run_with(&copy, io).unwrap();
         let text = String::from_utf8(sink.0.lock().unwrap().clone()).unwrap();

@@ -17,7 +17,8 @@ use nacre_ingest::Progress;
 use nacre_sql::datafusion::arrow::datatypes::SchemaRef;
 use nacre_sql::datafusion::execution::SendableRecordBatchStream;
 use nacre_sql::{
-    Database, Error, ErrorKind, OpenOptions, Outcome, Session, StatementIo, TransactionStatus,
+    CopyIn, CopyOut, Database, Error, ErrorKind, OpenOptions, Outcome, Session, StatementIo,
+    TransactionStatus,
 };
 use tokio::runtime::{Handle, Runtime};
 use tokio::task::JoinHandle;
@@ -177,9 +178,10 @@ impl Console {
         let stream = copy_stream(sql);
         let mut statement_io = StatementIo::default();
         match stream {
-            Some(CopyStream::FromStdin) => statement_io.copy_in = data.open(),
+            Some(CopyStream::FromStdin) => statement_io.copy_in = data.open().map(CopyIn::Reader),
             Some(CopyStream::ToStdout) => {
-                statement_io.copy_out = Some(Box::new(self.output.clone()))
+                let output = Box::new(self.output.clone());
+                statement_io.copy_out = Some(CopyOut::Writer(output));
             }
             None => {}
         }

@@ -290,7 +290,7 @@ mod tests {
             let create = format!("create table {table} (k integer)");
             let copy = format!("copy {table} from stdin");
             let io = nacre_sql::StatementIo {
-                copy_in: Some(Box::new(data)),
+                copy_in: Some(nacre_sql::CopyIn::Reader(Box::new(data))),
                 ..nacre_sql::StatementIo::default()
             };
             runtime.block_on(session.execute(&create, Default::default())).unwrap();

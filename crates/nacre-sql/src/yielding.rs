@@ -1,0 +1,46 @@
+//! A physical optimizer rule: what can make many rows of few gives the thread back now and then.
+//!
+//! The executor has scans do that. A join of small tables reads them in a moment and may then make
+//! rows for hours; a thread that is not given back until the end hears no cancel request and serves
+//! nobody else.
+
+use std::sync::Arc;
+
+use datafusion::common::Result;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::coop::CooperativeExec;
+use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJoinExec};
+
+/// The rule; it runs after all that look for joins.
+#[derive(Debug)]
+pub(crate) struct Yielding;
+
+impl PhysicalOptimizerRule for Yielding {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        _: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        plan.transform_up(|plan| {
+            let is_join = plan.is::<HashJoinExec>()
+                || plan.is::<NestedLoopJoinExec>()
+                || plan.is::<CrossJoinExec>();
+            Ok(match is_join {
+                true => Transformed::yes(Arc::new(CooperativeExec::new(plan)) as _),
+                false => Transformed::no(plan),
+            })
+        })
+        .map(|transformed| transformed.data)
+    }
+
+    fn name(&self) -> &str {
+        "yielding"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
