@@ -44,6 +44,16 @@ Examples:
 Nothing of the backup or the archive is changed. The new database is not archived: have it archived
 to a directory of its own. Exit codes: 0 restored, 1 not, and nothing is left.";
 
+const SERVE_NOTES: &str = "\
+Examples:
+  nacre serve shells
+  nacre serve shells --listen 127.0.0.1:6543
+  psql 'host=127.0.0.1 user=nacre dbname=nacre'
+
+It says on standard output where it listens once it does. SIGTERM or Ctrl-C: idle sessions end, the
+others may finish their statements within the shutdown timeout; a second one ends it at once. Exit
+codes: 0 ended as asked, 1 wrong usage, the database cannot be opened or the port not be taken.";
+
 const REPLICATION_NOTES: &str = "\
 Examples:
   nacre bench replication --quick
@@ -172,6 +182,9 @@ pub(super) enum Tool {
         #[arg(long = "forget-domain", value_name = "NAME")]
         forgotten: Vec<String>,
     },
+    /// Serve a database to PostgreSQL clients, until SIGTERM or Ctrl-C.
+    #[command(after_long_help = SERVE_NOTES)]
+    Serve(ServeArguments),
     /// Make a database that is what another one was at a moment, of a backup and an archive.
     #[command(after_long_help = RESTORE_NOTES)]
     Restore(RestoreArguments),
@@ -215,6 +228,32 @@ pub(super) struct UpkeepArguments {
     /// No progress bar and no summary: only what stays lost.
     #[arg(short, long)]
     pub(super) quiet: bool,
+}
+
+/// What to serve, and where.
+#[derive(Args, Debug)]
+pub(super) struct ServeArguments {
+    /// Directory of the database, created if absent.
+    #[arg(value_name = "DIR")]
+    pub(super) directory: PathBuf,
+    /// Address to listen on; port 0 is a free one; repeatable [default: 127.0.0.1:5432].
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(super) listen: Vec<String>,
+    /// Sessions at a time [default: 100].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(super) max_connections: Option<u16>,
+    /// Seconds that statements may go on after SIGTERM [default: 10].
+    #[arg(long, value_name = "SECONDS")]
+    pub(super) shutdown_timeout: Option<u64>,
+    /// Add a memory domain: a name and the directory where its pools lie; repeatable.
+    #[arg(long = "domain", value_name = "NAME=PATH", value_parser = parse_domain)]
+    pub(super) domains: Vec<(String, PathBuf)>,
+    /// Refuse every change.
+    #[arg(long)]
+    pub(super) readonly: bool,
+    /// Worker threads of a query or load [default: one per hardware thread].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(super) threads: Option<u16>,
 }
 
 /// What to restore, and where.

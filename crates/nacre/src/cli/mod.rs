@@ -36,6 +36,7 @@ mod render;
 mod report;
 mod restore;
 mod script;
+mod serve;
 mod shell;
 mod sniff;
 mod tokens;

@@ -1,0 +1,414 @@
+//! The extended protocol: statements are parsed, bound and executed by messages of their own.
+//!
+//! Clients describe a portal right before they execute it. It is executed then already, so that a
+//! query is planned once; what it answers waits for Execute.
+//!
+//! Statements between two Syncs are one transaction. For a single one, followed by Sync, that is
+//! the transaction it is by itself.
+
+use std::sync::Arc;
+
+use nacre_sql::{
+    ColumnType, Error, ErrorKind, Outcome, PgType, Statement, TransactionStatus, split_statements,
+};
+use pgwire::messages::data::{NoData, ParameterDescription};
+use pgwire::messages::extendedquery::{
+    Bind, BindComplete, Close, CloseComplete, Describe, Execute, Parse, ParseComplete,
+    PortalSuspended, TARGET_TYPE_BYTE_STATEMENT,
+};
+use pgwire::messages::response::{CommandComplete, EmptyQueryResponse};
+
+use super::portal::{Portal, Running, State};
+use super::serving::{Connection, End, Failure};
+use super::simple::{statement_io, verb};
+use super::work::Work;
+use crate::report::{self, Source};
+use crate::values::rows::description;
+use crate::values::{formats, parameters};
+use crate::wire::frontend::Message;
+
+/// A prepared statement and what the client was told of it.
+pub(super) struct Prepared {
+    /// `None` if there is no statement in the query.
+    pub(super) statement: Option<Statement>,
+    pub(super) verb: String,
+    /// Types of the parameters.
+    pub(super) types: Vec<(u32, ColumnType)>,
+}
+
+impl Prepared {
+    fn new(statement: Statement, declared: &[u32]) -> Self {
+        let oid = |(index, column_type): (usize, ColumnType)| {
+            let said = declared.get(index).copied().filter(|oid| !is_unknown(*oid));
+            (said.unwrap_or_else(|| PgType::of_column(column_type).0.oid), column_type)
+        };
+        let types = statement.parameter_types().into_iter().enumerate().map(oid).collect();
+        let verb = verb(statement.sql());
+        Self { statement: Some(statement), verb, types }
+    }
+}
+
+fn is_unknown(oid: u32) -> bool {
+    oid == 0 || PgType::with_oid(oid).is_some_and(|found| found.name == "unknown")
+}
+
+impl Connection {
+    /// Answers a message of the extended protocol; after an error the next ones are passed over.
+    pub(super) async fn extended(&mut self, message: Message) -> Result<(), End> {
+        let query = match &message {
+            Message::Parse(parse) => Some(parse.query.clone()),
+            _ => None,
+        };
+        let answered = match message {
+            Message::Parse(parse) => self.parse(parse).await,
+            Message::Bind(bind) => self.bind(bind),
+            Message::Describe(describe) => self.describe(describe).await,
+            Message::Execute(execute) => self.execute(execute).await,
+            Message::Close(close) => self.close(close),
+            _ => Err(Failure::Connection(End::protocol_violation("unexpected message"))),
+        };
+        match answered {
+            Ok(()) => Ok(()),
+            Err(Failure::Statement(error)) => {
+                self.session.fail_block();
+                let source = query.as_deref().map(|query| {
+                    let offset = split_statements(query).first().map_or(0, |first| first.offset);
+                    Source { query, offset }
+                });
+                self.out.put(&report::error(&error, source));
+                self.is_skipping = true;
+                Ok(())
+            }
+            Err(Failure::Connection(end)) => Err(end),
+        }
+    }
+
+    async fn parse(&mut self, parse: Parse) -> Result<(), Failure> {
+        let statements = split_statements(&parse.query);
+        if statements.len() > 1 {
+            let message = "cannot insert multiple commands into a prepared statement";
+            return Err(Error::new(ErrorKind::Syntax, message).into());
+        }
+        let prepared = match statements.first() {
+            None => Prepared { statement: None, verb: String::new(), types: Vec::new() },
+            Some(statement) => {
+                self.require_sound(&verb(statement.text))?;
+                let types = parse.type_oids.iter().map(|oid| parameter_type(*oid));
+                let types = types.collect::<Result<Vec<_>, _>>()?;
+                // In the statement's future, whose stack is large enough for deep expressions.
+                let (session, text) = (Arc::clone(&self.session), statement.text.to_owned());
+                let prepare = async move { session.prepare(&text, &types) };
+                Prepared::new(self.finish(prepare).await?, &parse.type_oids)
+            }
+        };
+        match parse.name {
+            None => self.unnamed = Some(Arc::new(prepared)),
+            Some(name) => {
+                if let Some(statement) = &prepared.statement {
+                    self.session.keep_prepared(&name, statement.clone())?;
+                }
+                self.named.insert(name, Arc::new(prepared));
+            }
+        }
+        self.out.put(&ParseComplete::new());
+        Ok(())
+    }
+
+    /// Refuses statements in a block that failed, unless they end it.
+    fn require_sound(&self, verb: &str) -> Result<(), Error> {
+        let ends = matches!(verb, "COMMIT" | "END" | "ROLLBACK" | "ABORT");
+        if ends || self.session.transaction_status() != TransactionStatus::Failed {
+            return Ok(());
+        }
+        let message =
+            "current transaction is aborted, commands ignored until end of transaction block";
+        Err(Error::new(ErrorKind::TransactionState, message).with_code("25P02"))
+    }
+
+    /// Returns the prepared statement of that name, whoever prepared it.
+    fn prepared(&mut self, name: Option<&str>) -> Result<Arc<Prepared>, Error> {
+        let Some(name) = name else {
+            return self.unnamed.clone().ok_or_else(|| {
+                let message = "unnamed prepared statement does not exist";
+                Error::new(ErrorKind::UndefinedObject, message).with_code("26000")
+            });
+        };
+        let known = self.named.get(name);
+        let current = self.session.prepared(name);
+        if let Some(known) = known {
+            let is_current = match (&known.statement, &current) {
+                (None, None) => true,
+                (Some(known), Some(current)) => known.is_same(current),
+                _ => false,
+            };
+            if is_current {
+                return Ok(Arc::clone(known));
+            }
+        }
+        match current {
+            Some(statement) => {
+                let prepared = Arc::new(Prepared::new(statement, &[]));
+                self.named.insert(name.to_owned(), Arc::clone(&prepared));
+                Ok(prepared)
+            }
+            None => {
+                self.named.remove(name);
+                let message = format!("prepared statement \"{name}\" does not exist");
+                Err(Error::new(ErrorKind::UndefinedObject, message).with_code("26000"))
+            }
+        }
+    }
+
+    fn bind(&mut self, bind: Bind) -> Result<(), Failure> {
+        let prepared = self.prepared(bind.statement_name.as_deref())?;
+        self.require_sound(&prepared.verb)?;
+        let name = bind.portal_name.clone().unwrap_or_default();
+        if !name.is_empty() && self.portals.contains_key(&name) {
+            let message = format!("cursor \"{name}\" already exists");
+            return Err(Error::new(ErrorKind::DuplicateObject, message).with_code("42P03").into());
+        }
+        let values = bound_values(&prepared, &bind)?;
+        let format_codes = bind.result_column_format_codes;
+        let portal = Portal { prepared, values, format_codes, state: State::Bound };
+        self.portals.insert(name, portal);
+        self.out.put(&BindComplete::new());
+        Ok(())
+    }
+
+    async fn describe(&mut self, describe: Describe) -> Result<(), Failure> {
+        if describe.target_type == TARGET_TYPE_BYTE_STATEMENT {
+            return self.describe_statement(describe.name.as_deref()).await;
+        }
+        let name = describe.name.unwrap_or_default();
+        let portal = self.portal(&name)?;
+        if matches!(portal.state, State::Bound) && self.is_executed_next(&name).await? {
+            self.start(&name).await?;
+        }
+        let portal = self.portal(&name)?;
+        match &portal.state {
+            State::Running(running) => {
+                let message = description(&running.schema, &running.formats);
+                self.out.put(&message);
+                return Ok(());
+            }
+            State::Done { .. } | State::Over => {
+                self.out.put(&NoData::new());
+                return Ok(());
+            }
+            State::Bound => {}
+        }
+        let (prepared, codes) = (Arc::clone(&portal.prepared), portal.format_codes.clone());
+        match self.columns(&prepared).await? {
+            None => self.out.put(&NoData::new()),
+            Some(schema) => {
+                let formats = formats(&codes, schema.fields().len())
+                    .map_err(|message| protocol_error(&message))?;
+                self.out.put(&description(&schema, &formats));
+            }
+        }
+        Ok(())
+    }
+
+    async fn describe_statement(&mut self, name: Option<&str>) -> Result<(), Failure> {
+        let prepared = self.prepared(name)?;
+        self.require_sound(&prepared.verb)?;
+        let columns = self.columns(&prepared).await?;
+        let types = prepared.types.iter().map(|(oid, _)| *oid).collect();
+        self.out.put(&ParameterDescription::new(types));
+        match columns {
+            None => self.out.put(&NoData::new()),
+            Some(schema) => self.out.put(&description(&schema, &[])),
+        }
+        Ok(())
+    }
+
+    /// Returns the columns that a statement will answer; `None` if none.
+    async fn columns(
+        &mut self,
+        prepared: &Prepared,
+    ) -> Result<Option<nacre_sql::datafusion::arrow::datatypes::SchemaRef>, Failure> {
+        let Some(statement) = prepared.statement.clone() else { return Ok(None) };
+        self.keep_rows().await?;
+        let session = Arc::clone(&self.session);
+        self.finish(async move { statement.columns(&session).await }).await
+    }
+
+    /// Whether the next message executes the portal; waits for as much of it as says so.
+    async fn is_executed_next(&mut self, portal: &str) -> Result<bool, Failure> {
+        let is_copy = self.portal(portal)?.prepared.verb == "COPY";
+        if is_copy {
+            return Ok(false);
+        }
+        loop {
+            match self.frames.coming()? {
+                (Some(b'E'), Some(_)) => return Ok(self.frames.first_text() == portal.as_bytes()),
+                (None | Some(b'E'), _) => self.wait_for_bytes().await?,
+                _ => return Ok(false),
+            }
+        }
+    }
+
+    /// Makes what runs next a part of one transaction with what follows before Sync.
+    async fn join_pipeline(&mut self, messages_before: usize) -> Result<(), Failure> {
+        if self.session.transaction_status() != TransactionStatus::Idle {
+            return Ok(());
+        }
+        loop {
+            let (first, second) = self.frames.coming()?;
+            match if messages_before == 0 { first } else { second } {
+                Some(b'S') => return Ok(()),
+                Some(_) => {
+                    self.session.begin_implicit();
+                    return Ok(());
+                }
+                None => self.wait_for_bytes().await?,
+            }
+        }
+    }
+
+    fn portal(&mut self, name: &str) -> Result<&mut Portal, Error> {
+        self.portals.get_mut(name).ok_or_else(|| {
+            let message = format!("portal \"{name}\" does not exist");
+            Error::new(ErrorKind::UndefinedObject, message).with_code("34000")
+        })
+    }
+
+    /// Runs a portal that is to be described; Execute comes next, and then what says whether this
+    /// is a transaction by itself.
+    async fn start(&mut self, name: &str) -> Result<(), Failure> {
+        self.join_pipeline(1).await?;
+        self.run_portal(name).await
+    }
+
+    /// Runs the statement of a portal as far as its first row.
+    async fn run_portal(&mut self, name: &str) -> Result<(), Failure> {
+        self.registered.signals.begin_statement();
+        self.keep_rows().await?;
+        let portal = self.portal(name)?;
+        let prepared = Arc::clone(&portal.prepared);
+        let values = std::mem::take(&mut portal.values);
+        let Some(statement) = &prepared.statement else { return Ok(()) };
+        let session = Arc::clone(&self.session);
+        let work = Work { deadline: self.deadline(), ..Work::default() };
+        let io = statement_io(&work.progress);
+        let run = session.execute_prepared(statement, &values, io);
+        let outcome = self.finish_work(run, work).await?;
+        let portal = self.portal(name)?;
+        portal.state = match outcome {
+            Outcome::Command { tag, warning } => State::Done { tag, warning },
+            Outcome::Rows { schema, stream, tag } => {
+                let verb = prepared.verb.clone();
+                let mut running = Running::new(schema, stream, tag, verb, Vec::new());
+                running.set_formats(&portal.format_codes)?;
+                State::Running(Box::new(running))
+            }
+        };
+        Ok(())
+    }
+
+    async fn execute(&mut self, execute: Execute) -> Result<(), Failure> {
+        let name = execute.name.unwrap_or_default();
+        let portal = self.portal(&name)?;
+        if portal.prepared.statement.is_none() {
+            self.out.put(&EmptyQueryResponse::new());
+            return Ok(());
+        }
+        if matches!(portal.state, State::Bound) {
+            self.join_pipeline(0).await?;
+            if let Some(tag) = self.copy_portal(&name).await? {
+                self.out.put(&CommandComplete::new(tag));
+                return Ok(());
+            }
+            self.run_portal(&name).await?;
+        }
+        let portal = self.portal(&name)?;
+        match std::mem::replace(&mut portal.state, State::Over) {
+            State::Done { tag, warning } => {
+                self.warn(warning);
+                self.out.put(&CommandComplete::new(tag));
+                Ok(())
+            }
+            State::Running(mut running) => {
+                let rows_max = usize::try_from(execute.max_rows).ok().filter(|rows| *rows > 0);
+                if self.send_rows(&mut running, rows_max).await? {
+                    self.out.put(&CommandComplete::new(running.tag()));
+                } else {
+                    self.out.put(&PortalSuspended::new());
+                }
+                self.portal(&name)?.state = State::Running(running);
+                Ok(())
+            }
+            State::Bound | State::Over => {
+                let message = format!("portal \"{name}\" cannot be run");
+                let error = Error::new(ErrorKind::InvalidStatement, message).with_code("55000");
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Runs a portal that moves rows between client and server; `None` if it is none.
+    async fn copy_portal(&mut self, name: &str) -> Result<Option<String>, Failure> {
+        let prepared = Arc::clone(&self.portal(name)?.prepared);
+        let Some(statement) = prepared.statement.as_ref().filter(|_| prepared.verb == "COPY")
+        else {
+            return Ok(None);
+        };
+        let Some(copy) = self.session.client_copy(statement.sql())? else { return Ok(None) };
+        self.registered.signals.begin_statement();
+        self.keep_rows().await?;
+        let tag = self.client_copy(statement.sql(), copy).await?;
+        self.portal(name)?.state = State::Over;
+        Ok(Some(tag))
+    }
+
+    fn close(&mut self, close: Close) -> Result<(), Failure> {
+        let name = close.name.unwrap_or_default();
+        if close.target_type != TARGET_TYPE_BYTE_STATEMENT {
+            self.portals.remove(&name);
+        } else if name.is_empty() {
+            self.unnamed = None;
+        } else {
+            self.named.remove(&name);
+            self.session.forget_prepared(&name);
+        }
+        self.out.put(&CloseComplete::new());
+        Ok(())
+    }
+}
+
+/// Reads the values of a Bind.
+fn bound_values(prepared: &Prepared, bind: &Bind) -> Result<Vec<nacre_sql::Value>, Error> {
+    let Some(statement) = &prepared.statement else { return Ok(Vec::new()) };
+    let (given, expected) = (bind.parameters.len(), prepared.types.len());
+    if given != expected {
+        let name = bind.statement_name.as_deref().unwrap_or_default();
+        let message = format!(
+            "bind message supplies {given} parameters, but prepared statement \"{name}\" requires \
+             {expected}"
+        );
+        return Err(protocol_error(&message));
+    }
+    let formats =
+        formats(&bind.parameter_format_codes, given).map_err(|message| protocol_error(&message))?;
+    let value = |(index, bytes): (usize, &Option<bytes::Bytes>)| {
+        let kind = prepared.types[index];
+        parameters::value(statement, index, kind, bytes.as_deref(), formats[index])
+    };
+    bind.parameters.iter().enumerate().map(value).collect()
+}
+
+/// Returns the type that a client declares of a parameter; `None` leaves it to the statement.
+fn parameter_type(oid: u32) -> Result<Option<ColumnType>, Error> {
+    if is_unknown(oid) {
+        return Ok(None);
+    }
+    match PgType::with_oid(oid) {
+        Some(found) => Ok(found.parameter()),
+        None => Err(Error::not_supported(format_args!("parameters of the type with OID {oid}"))
+            .with_hint("Arrays are not supported as parameters.")),
+    }
+}
+
+fn protocol_error(message: &str) -> Error {
+    Error::new(ErrorKind::InvalidStatement, message).with_code("08P01")
+}

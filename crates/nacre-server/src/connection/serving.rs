@@ -1,0 +1,261 @@
+//! The state of a connection, and the loop that answers its messages.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use nacre_sql::{Database, Error, Session, TransactionStatus};
+use pgwire::messages::response::{ReadyForQuery, TransactionStatus as ReadyStatus};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use super::extended::Prepared;
+use super::portal::Portal;
+use super::startup;
+use crate::options::ServerOptions;
+use crate::report::{self, Severity};
+use crate::sessions::{Registered, Sessions};
+use crate::wire::backend::Outbox;
+use crate::wire::frames::{Frames, Malformed};
+use crate::wire::frontend::{self, Message};
+
+/// How long a client that is refused may take to say who it is.
+pub(super) const REFUSAL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What connections share.
+pub(crate) struct Shared {
+    pub(crate) database: Database,
+    pub(crate) options: ServerOptions,
+    pub(crate) sessions: Arc<Sessions>,
+    /// Closed when the server ends.
+    pub(crate) slots: Arc<Semaphore>,
+}
+
+/// What a connection speaks through.
+pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+/// Why a connection ends.
+#[derive(Debug)]
+pub(super) enum End {
+    /// The client said so, or is gone.
+    Closed,
+    /// The server does not go on; the client is told why.
+    Fatal { code: &'static str, message: String },
+}
+
+impl From<io::Error> for End {
+    fn from(_: io::Error) -> Self {
+        Self::Closed
+    }
+}
+
+impl From<Malformed> for End {
+    fn from(Malformed(message): Malformed) -> Self {
+        Self::Fatal { code: "08P01", message }
+    }
+}
+
+impl End {
+    pub(super) fn protocol_violation(message: impl Into<String>) -> Self {
+        Self::Fatal { code: "08P01", message: message.into() }
+    }
+
+    pub(super) fn shutdown() -> Self {
+        let message = "terminating connection due to administrator command".to_owned();
+        Self::Fatal { code: "57P01", message }
+    }
+}
+
+/// Why a statement did not come to its end.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// It failed; the session goes on.
+    Statement(Error),
+    Connection(End),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Statement(error)
+    }
+}
+
+impl<E: Into<End>> From<E> for Failure {
+    fn from(end: E) -> Self {
+        Self::Connection(end.into())
+    }
+}
+
+/// A connection whose session has begun.
+pub(super) struct Connection {
+    pub(super) shared: Arc<Shared>,
+    pub(super) stream: Box<dyn Stream>,
+    pub(super) frames: Frames,
+    pub(super) out: Outbox,
+    pub(super) session: Arc<Session>,
+    pub(super) registered: Registered,
+    /// The prepared statement without a name.
+    pub(super) unnamed: Option<Arc<Prepared>>,
+    /// What is known of prepared statements with names beside what the session knows.
+    pub(super) named: HashMap<String, Arc<Prepared>>,
+    pub(super) portals: HashMap<String, Portal>,
+    /// Whether messages are passed over until Sync.
+    pub(super) is_skipping: bool,
+}
+
+/// Serves a connection to its end.
+pub(crate) async fn serve(stream: TcpStream, _peer: SocketAddr, shared: Arc<Shared>) {
+    let startup_timeout = shared.options.startup_timeout;
+    let mut opening = startup::Opening::new(Box::new(stream), shared);
+    let began = timeout(startup_timeout, opening.begin()).await;
+    let session = match began {
+        Ok(Ok(Some(started))) => started,
+        Ok(Ok(None) | Err(End::Closed)) => return,
+        Ok(Err(End::Fatal { code, message })) => return opening.refuse(code, &message).await,
+        Err(_) => {
+            let message = "canceling authentication due to timeout";
+            return opening.refuse("57014", message).await;
+        }
+    };
+    let mut connection = opening.into_connection(session);
+    if let Err(End::Fatal { code, message }) = connection.run().await {
+        connection.out.put(&report::plain(Severity::Fatal, code, &message));
+        let Connection { out, stream, .. } = &mut connection;
+        // Whoever does not listen does not hear it.
+        let _ = timeout(REFUSAL_TIMEOUT, out.send(stream)).await;
+    }
+}
+
+/// Tells a client that there are too many.
+pub(crate) async fn refuse(stream: TcpStream, shared: Arc<Shared>) {
+    let mut opening = startup::Opening::new(Box::new(stream), shared);
+    if timeout(REFUSAL_TIMEOUT, opening.hear()).await.is_ok_and(|heard| heard.is_ok()) {
+        opening.refuse("53300", "sorry, too many clients already").await;
+    }
+}
+
+impl Connection {
+    /// Answers until the client says goodbye.
+    async fn run(&mut self) -> Result<(), End> {
+        self.ready().await?;
+        loop {
+            match self.next_message().await? {
+                Message::Query(query) => self.simple_query(&query).await?,
+                Message::Sync => self.sync().await?,
+                Message::Terminate => return Ok(()),
+                Message::Flush => self.out.send(&mut self.stream).await?,
+                Message::FunctionCall => self.refuse_function_call().await?,
+                // What is left of a COPY that failed.
+                Message::CopyData(_) | Message::CopyDone | Message::CopyFail(_) => {}
+                Message::Authentication => {
+                    return Err(End::protocol_violation("unexpected authentication message"));
+                }
+                _ if self.is_skipping => {}
+                message => self.extended(message).await?,
+            }
+        }
+    }
+
+    /// Returns the next message; what was answered is sent before this waits for it.
+    pub(super) async fn next_message(&mut self) -> Result<Message, End> {
+        loop {
+            if let Some(frame) = self.frames.next()? {
+                return Ok(frontend::decode(frame)?);
+            }
+            self.wait_for_bytes().await?;
+        }
+    }
+
+    /// Waits for bytes while no statement runs.
+    pub(super) async fn wait_for_bytes(&mut self) -> Result<(), End> {
+        if !self.out.is_empty() {
+            self.out.send(&mut self.stream).await?;
+        }
+        if self.registered.signals.is_ending() {
+            return Err(End::shutdown());
+        }
+        let Self { frames, stream, registered, session, .. } = self;
+        let idle = idle_timeout(session);
+        tokio::select! {
+            biased;
+            read = frames.fill(stream) => match read? {
+                0 => Err(End::Closed),
+                _ => Ok(()),
+            },
+            () = registered.signals.end() => Err(End::shutdown()),
+            end = idle => Err(end),
+        }
+    }
+
+    /// Says that the next query may come.
+    pub(super) async fn ready(&mut self) -> Result<(), End> {
+        self.report_settings();
+        let status = match self.session.transaction_status() {
+            TransactionStatus::Idle => ReadyStatus::Idle,
+            TransactionStatus::Open => ReadyStatus::Transaction,
+            TransactionStatus::Failed => ReadyStatus::Error,
+        };
+        if status == ReadyStatus::Idle {
+            self.portals.clear();
+        }
+        self.out.put(&ReadyForQuery::new(status));
+        // Otherwise a message waits already and is answered first.
+        if self.frames.is_empty() || self.out.is_full() {
+            self.out.send(&mut self.stream).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends the statements that came since the last Sync.
+    pub(super) async fn sync(&mut self) -> Result<(), End> {
+        self.is_skipping = false;
+        self.end_implicit().await?;
+        self.ready().await
+    }
+
+    /// Commits what statements that came together did; tells the client if that fails.
+    pub(super) async fn end_implicit(&mut self) -> Result<(), End> {
+        if self.session.transaction_status() == TransactionStatus::Idle {
+            return Ok(());
+        }
+        let session = Arc::clone(&self.session);
+        match self.finish(async move { session.end_implicit().await }).await {
+            Ok(()) => Ok(()),
+            Err(Failure::Statement(error)) => {
+                self.out.put(&report::error(&error, None));
+                Ok(())
+            }
+            Err(Failure::Connection(end)) => Err(end),
+        }
+    }
+
+    async fn refuse_function_call(&mut self) -> Result<(), End> {
+        let error = Error::not_supported("calls of functions by the fast-path message");
+        self.out.put(&report::error(&error, None));
+        self.ready().await
+    }
+}
+
+/// Ends when the session was idle for longer than it may be; never if it may be so for ever.
+async fn idle_timeout(session: &Session) -> End {
+    let (limit, code, message) = match session.transaction_status() {
+        TransactionStatus::Idle => {
+            (session.idle_timeout(), "57P05", "terminating connection due to idle-session timeout")
+        }
+        TransactionStatus::Open | TransactionStatus::Failed => (
+            session.idle_in_transaction_timeout(),
+            "25P03",
+            "terminating connection due to idle-in-transaction timeout",
+        ),
+    };
+    match limit {
+        Some(limit) => tokio::time::sleep(limit).await,
+        None => std::future::pending().await,
+    }
+    End::Fatal { code, message: message.to_owned() }
+}

@@ -1,0 +1,91 @@
+//! The simple protocol: a text of any number of statements, answered in text.
+
+use std::sync::Arc;
+
+use nacre_sql::{
+    Outcome, Progress, SourceStatement, StatementIo, TransactionStatus, split_statements,
+};
+use pgwire::messages::response::{CommandComplete, EmptyQueryResponse};
+
+use super::portal::Running;
+use super::serving::{Connection, End, Failure};
+use super::work::Work;
+use crate::report::{self, Source};
+use crate::values::rows::description;
+
+impl Connection {
+    /// Answers a query. Its statements are one transaction unless they say otherwise; what comes
+    /// after the first that fails is not run.
+    pub(super) async fn simple_query(&mut self, query: &str) -> Result<(), End> {
+        self.is_skipping = false;
+        self.unnamed = None;
+        self.portals.remove("");
+        let statements = split_statements(query);
+        if statements.is_empty() {
+            self.out.put(&EmptyQueryResponse::new());
+        }
+        let is_single = statements.len() < 2;
+        for statement in &statements {
+            if !is_single {
+                self.session.begin_implicit();
+            }
+            match self.statement(statement).await {
+                Ok(tag) => self.out.put(&CommandComplete::new(tag)),
+                Err(Failure::Statement(error)) => {
+                    self.session.fail_block();
+                    let source = Source { query, offset: statement.offset };
+                    self.out.put(&report::error(&error, Some(source)));
+                    break;
+                }
+                Err(Failure::Connection(end)) => return Err(end),
+            }
+        }
+        self.end_implicit().await?;
+        self.ready().await
+    }
+
+    /// Runs a statement and returns its tag.
+    async fn statement(&mut self, statement: &SourceStatement<'_>) -> Result<String, Failure> {
+        self.registered.signals.begin_statement();
+        self.keep_rows().await?;
+        let sql = statement.text;
+        let verb = verb(sql);
+        if verb == "COPY"
+            && self.session.transaction_status() != TransactionStatus::Failed
+            && let Some(copy) = self.session.client_copy(sql)?
+        {
+            return self.client_copy(sql, copy).await;
+        }
+        let session = Arc::clone(&self.session);
+        let work = Work { deadline: self.deadline(), ..Work::default() };
+        let io = statement_io(&work.progress);
+        match self.finish_work(session.execute(sql, io), work).await? {
+            Outcome::Command { tag, warning } => {
+                self.warn(warning);
+                Ok(tag)
+            }
+            Outcome::Rows { schema, stream, tag } => {
+                self.out.put(&description(&schema, &[]));
+                let mut running = Running::new(schema, stream, tag, verb, Vec::new());
+                self.send_rows(&mut running, None).await?;
+                Ok(running.tag())
+            }
+        }
+    }
+
+    pub(super) fn warn(&mut self, warning: Option<String>) {
+        if let Some(warning) = warning {
+            self.out.put(&report::warning(&warning));
+        }
+    }
+}
+
+pub(super) fn statement_io(progress: &Arc<Progress>) -> StatementIo {
+    StatementIo { progress: Some(Arc::clone(progress)), ..StatementIo::default() }
+}
+
+/// Returns the first word of a statement in upper case.
+pub(super) fn verb(sql: &str) -> String {
+    let end = sql.find(|one: char| !one.is_ascii_alphabetic()).unwrap_or(sql.len());
+    sql[..end].to_ascii_uppercase()
+}

@@ -1,0 +1,254 @@
+//! How a connection begins: encryption, who is there, and what the session is told at first.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use nacre_sql::{Session, SessionInfo};
+use pgwire::messages::response::{GssEncResponse, SslResponse};
+use pgwire::messages::startup::{
+    Authentication, BackendKeyData, NegotiateProtocolVersion, ParameterStatus, SecretKey,
+};
+
+use super::serving::{Connection, End, Shared, Stream};
+use crate::report::{self, Severity};
+use crate::sessions::{Registered, SECRET_BYTES_3_0, SECRET_BYTES_3_2};
+use crate::wire::backend::Outbox;
+use crate::wire::frames::{Frames, OPENING_BYTES_MAX};
+use crate::wire::frontend;
+
+/// Newest minor version of the protocol.
+const MINOR_MAX: u16 = 2;
+
+/// A connection that has not begun its session.
+pub(super) struct Opening {
+    shared: Arc<Shared>,
+    stream: Box<dyn Stream>,
+    frames: Frames,
+    out: Outbox,
+}
+
+/// What a client asked for.
+pub(super) struct Asked {
+    minor: u16,
+    parameters: Vec<(String, String)>,
+}
+
+/// A session that may begin.
+pub(super) struct Started {
+    session: Arc<Session>,
+    registered: Registered,
+}
+
+impl Opening {
+    pub(super) fn new(stream: Box<dyn Stream>, shared: Arc<Shared>) -> Self {
+        let (frames, out) = (Frames::new(OPENING_BYTES_MAX), Outbox::default());
+        Self { shared, stream, frames, out }
+    }
+
+    /// Hears the client, lets it in, and tells it what it has to know; `None` if it only wanted to
+    /// cancel something.
+    pub(super) async fn begin(&mut self) -> Result<Option<Started>, End> {
+        let Some(asked) = self.hear().await? else { return Ok(None) };
+        let asked = self.negotiate(asked);
+        let value = |name: &str| {
+            let found = asked.parameters.iter().find(|(key, _)| key == name);
+            found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
+        };
+        let Some(user) = value("user") else {
+            let message = "no PostgreSQL user name specified in startup packet".to_owned();
+            return Err(End::Fatal { code: "28000", message });
+        };
+        check_database(value("database"), user)?;
+        let secret_bytes = if asked.minor < 2 { SECRET_BYTES_3_0 } else { SECRET_BYTES_3_2 };
+        let secret = secret(secret_bytes)?;
+        let registered = self.shared.sessions.register(secret.clone());
+        let session = self.shared.database.session_for(SessionInfo {
+            user: user.to_owned(),
+            process_id: registered.process_id,
+            ..SessionInfo::default()
+        });
+        apply(&asked.parameters, &session)?;
+        self.out.put(&Authentication::Ok);
+        let key = match <[u8; 4]>::try_from(secret.as_ref()) {
+            Ok(four) => SecretKey::I32(i32::from_be_bytes(four)),
+            Err(_) => SecretKey::Bytes(secret),
+        };
+        self.out.put(&BackendKeyData::new(registered.process_id, key));
+        Ok(Some(Started { session: Arc::new(session), registered }))
+    }
+
+    /// Answers questions about encryption and cancel requests, until a session is asked for.
+    pub(super) async fn hear(&mut self) -> Result<Option<Asked>, End> {
+        loop {
+            let body = loop {
+                if let Some(body) = self.frames.next_opening()? {
+                    break body;
+                }
+                if self.frames.fill(&mut self.stream).await? == 0 {
+                    return Err(End::Closed);
+                }
+            };
+            match frontend::Opening::decode(body)? {
+                frontend::Opening::Tls => self.out.put(&SslResponse::Refuse),
+                frontend::Opening::Gss => self.out.put(&GssEncResponse::Refuse),
+                frontend::Opening::Cancel { process_id, secret } => {
+                    self.shared.sessions.cancel(process_id, &secret);
+                    return Ok(None);
+                }
+                frontend::Opening::Startup { minor, parameters } => {
+                    return Ok(Some(Asked { minor, parameters }));
+                }
+                frontend::Opening::Version { major, minor } => {
+                    let message = format!(
+                        "unsupported frontend protocol {major}.{minor}: server supports 3.0 to 3.2"
+                    );
+                    return Err(End::Fatal { code: "0A000", message });
+                }
+            }
+            self.out.send(&mut self.stream).await?;
+        }
+    }
+
+    /// Tells a client that asks for a newer version, or for options of it, what is spoken here.
+    fn negotiate(&mut self, asked: Asked) -> Asked {
+        let Asked { minor, parameters } = asked;
+        let (unknown, parameters): (Vec<_>, Vec<_>) =
+            parameters.into_iter().partition(|(name, _)| name.starts_with("_pq_."));
+        // 3.1 was never spoken by anybody.
+        let spoken = if minor >= MINOR_MAX { MINOR_MAX } else { 0 };
+        if minor != spoken || !unknown.is_empty() {
+            let names = unknown.into_iter().map(|(name, _)| name).collect();
+            self.out.put(&NegotiateProtocolVersion::new(i32::from(spoken), names));
+        }
+        Asked { minor: spoken, parameters }
+    }
+
+    /// Says why there will be no session.
+    pub(super) async fn refuse(&mut self, code: &str, message: &str) {
+        self.out.put(&report::plain(Severity::Fatal, code, message));
+        // Whoever does not listen does not hear it.
+        let _ =
+            tokio::time::timeout(super::serving::REFUSAL_TIMEOUT, self.out.send(&mut self.stream))
+                .await;
+    }
+
+    pub(super) fn into_connection(self, started: Started) -> Connection {
+        let Self { shared, stream, mut frames, out } = self;
+        frames.set_limit(shared.options.message_bytes_max);
+        let Started { session, registered } = started;
+        Connection {
+            shared,
+            stream,
+            frames,
+            out,
+            session,
+            registered,
+            unnamed: None,
+            named: Default::default(),
+            portals: Default::default(),
+            is_skipping: false,
+        }
+    }
+}
+
+impl Connection {
+    /// Tells the client the settings that changed since it was told last.
+    pub(super) fn report_settings(&mut self) {
+        for (name, value) in self.session.reported_changes() {
+            self.out.put(&ParameterStatus::new(name, value));
+        }
+    }
+}
+
+/// Takes the settings that a client begins with.
+fn apply(parameters: &[(String, String)], session: &Session) -> Result<(), End> {
+    let fatal = |error: nacre_sql::Error| End::Fatal {
+        code: error.sqlstate(),
+        message: error.message().to_owned(),
+    };
+    for (name, value) in parameters {
+        match name.as_str() {
+            "user" | "database" => {}
+            "options" => {
+                for (name, value) in options(value)? {
+                    session.set_setting(&name, &value).map_err(fatal)?;
+                }
+            }
+            "replication" if matches!(value.as_str(), "false" | "off" | "no" | "0") => {}
+            "replication" => {
+                let message = "not supported: replication connections".to_owned();
+                return Err(End::Fatal { code: "0A000", message });
+            }
+            name => session.set_setting(name, value).map_err(fatal)?,
+        }
+    }
+    Ok(())
+}
+
+/// Reads `-c name=value` and `--name=value`; a backslash takes a blank as it is.
+fn options(text: &str) -> Result<Vec<(String, String)>, End> {
+    let mut words = vec![String::new()];
+    let mut characters = text.chars();
+    while let Some(one) = characters.next() {
+        match (one, words.last_mut()) {
+            ('\\', Some(word)) => word.extend(characters.next()),
+            (one, _) if one.is_whitespace() => words.push(String::new()),
+            (one, Some(word)) => word.push(one),
+            (_, None) => {}
+        }
+    }
+    let invalid = |word: &str| End::Fatal {
+        code: "42601",
+        message: format!("invalid command-line argument for server process: {word}"),
+    };
+    let mut settings = Vec::new();
+    let mut words = words.into_iter().filter(|word| !word.is_empty());
+    while let Some(word) = words.next() {
+        let setting = match word.strip_prefix("-c").or_else(|| word.strip_prefix("--")) {
+            Some("") => words.next().ok_or_else(|| invalid(&word))?,
+            Some(setting) => setting.to_owned(),
+            None => return Err(invalid(&word)),
+        };
+        let (name, value) = setting.split_once('=').ok_or_else(|| invalid(&setting))?;
+        settings.push((name.replace('-', "_"), value.to_owned()));
+    }
+    Ok(settings)
+}
+
+/// Refuses databases that are not here. Tools ask for `postgres`, clients that are not told a name
+/// ask for that of the user.
+fn check_database(asked: Option<&str>, user: &str) -> Result<(), End> {
+    match asked {
+        None | Some("nacre" | "postgres") => Ok(()),
+        Some(asked) if asked == user => Ok(()),
+        Some(asked) => {
+            let message = format!(
+                "database \"{asked}\" does not exist: the database of this server is \"nacre\""
+            );
+            Err(End::Fatal { code: "3D000", message })
+        }
+    }
+}
+
+fn secret(bytes: usize) -> Result<Bytes, End> {
+    let mut secret = vec![0; bytes];
+    getrandom::fill(&mut secret).map_err(|error| End::Fatal {
+        code: "58000",
+        message: format!("could not generate random cancel key: {error}"),
+    })?;
+    Ok(Bytes::from(secret))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_settings() {
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let read = options("-c a=1 -cb=x\\ y  --search-path=public").unwrap();
+        assert_eq!(read, [pair("a", "1"), pair("b", "x y"), pair("search_path", "public")]);
+        assert!(options("-x").is_err() && options("-c a").is_err() && options("-c").is_err());
+        assert!(options("").unwrap().is_empty());
+    }
+}

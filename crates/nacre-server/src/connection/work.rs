@@ -1,0 +1,142 @@
+//! Waits for statements, and for reasons to give them up: a cancel request, a timeout, the end of
+//! the server, a client that is gone.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Instant;
+
+use futures::FutureExt;
+use nacre_sql::{Error, ErrorKind, Progress, Result, Underway};
+use tokio::task::unconstrained;
+
+use super::copy::CopySink;
+use super::serving::{Connection, End, Failure};
+use crate::sessions::Interrupt;
+
+/// Bytes that a client may send ahead while a statement runs.
+const AHEAD_BYTES_MAX: usize = 1 << 20;
+
+/// What a statement of the client needs beside its future.
+#[derive(Default)]
+pub(super) struct Work {
+    pub(super) progress: Arc<Progress>,
+    /// Rows of COPY TO STDOUT, which are sent while it runs.
+    pub(super) sink: Option<CopySink>,
+    /// When the statement has to be over.
+    pub(super) deadline: Option<Instant>,
+}
+
+/// Why a statement was given up.
+enum Reason {
+    Interrupt(Interrupt),
+    Timeout,
+    Gone,
+}
+
+impl Connection {
+    /// Runs a statement's future to its end, or gives it up for a good reason. One that changes
+    /// something at that moment is waited for: only its end says what was done.
+    pub(super) async fn finish<T>(
+        &mut self,
+        statement: impl Future<Output = Result<T>>,
+    ) -> std::result::Result<T, Failure> {
+        let deadline = self.deadline();
+        self.finish_work(statement, Work { deadline, ..Work::default() }).await
+    }
+
+    /// Returns when a statement that begins now has to be over.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.session.statement_timeout().map(|limit| Instant::now() + limit)
+    }
+
+    /// As [`Connection::finish`].
+    pub(super) async fn finish_work<T>(
+        &mut self,
+        statement: impl Future<Output = Result<T>>,
+        work: Work,
+    ) -> std::result::Result<T, Failure> {
+        let underway = Underway::default();
+        let mut statement = pin!(underway.watch(statement));
+        // Short statements end here, before anybody is asked to wake us.
+        if let Some(done) = statement.as_mut().now_or_never() {
+            if let Some(sink) = &work.sink {
+                sink.send(&mut self.out, &mut self.stream).await?;
+            }
+            return done.map_err(Failure::Statement);
+        }
+        let reason = loop {
+            tokio::select! {
+                biased;
+                done = &mut statement => {
+                    if let Some(sink) = &work.sink {
+                        sink.send(&mut self.out, &mut self.stream).await?;
+                    }
+                    return done.map_err(Failure::Statement);
+                }
+                // The statement may have used up what a task may do at a time.
+                reason = unconstrained(self.reason(&work)) => if let Some(reason) = reason? {
+                    break reason;
+                }
+            }
+        };
+        work.progress.cancel();
+        let done = poll_fn(|context| match statement.as_mut().poll(context) {
+            Poll::Ready(done) => Poll::Ready(Some(done)),
+            Poll::Pending if underway.is_working() => Poll::Pending,
+            Poll::Pending => Poll::Ready(None),
+        });
+        match (done.await, reason) {
+            (_, Reason::Gone) => Err(Failure::Connection(End::Closed)),
+            (_, Reason::Interrupt(interrupt @ Interrupt::Stop)) => Err(interrupted(interrupt)),
+            (Some(Ok(done)), _) => Ok(done),
+            (Some(Err(error)), _) if error.kind() != ErrorKind::Cancelled => Err(error.into()),
+            (_, Reason::Timeout) => Err(cancelled("statement timeout").into()),
+            (_, Reason::Interrupt(interrupt)) => Err(interrupted(interrupt)),
+        }
+    }
+
+    /// Waits for a reason to give a statement up, and moves bytes meanwhile; `None` asks to look
+    /// again.
+    async fn reason(&mut self, work: &Work) -> std::result::Result<Option<Reason>, End> {
+        let Self { frames, stream, registered, out, .. } = self;
+        if let Some(sink) = &work.sink
+            && sink.has_rows()
+        {
+            return tokio::select! {
+                biased;
+                asked = registered.signals.interrupt() => Ok(Some(Reason::Interrupt(asked))),
+                sent = sink.send(out, stream) => sent.map(|()| None).map_err(End::from),
+            };
+        }
+        let has_room = frames.len() < AHEAD_BYTES_MAX;
+        let timeout = async {
+            match work.deadline {
+                Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            interrupt = registered.signals.interrupt() => Ok(Some(Reason::Interrupt(interrupt))),
+            read = frames.fill(stream), if has_room => Ok(match read {
+                Ok(0) | Err(_) => Some(Reason::Gone),
+                Ok(_) => None,
+            }),
+            () = timeout => Ok(Some(Reason::Timeout)),
+        }
+    }
+}
+
+/// Returns what becomes of a statement that is interrupted while nothing is done.
+pub(super) fn interrupted(interrupt: Interrupt) -> Failure {
+    match interrupt {
+        Interrupt::Stop => Failure::Connection(End::shutdown()),
+        Interrupt::Cancel => cancelled("user request").into(),
+    }
+}
+
+fn cancelled(why: &str) -> Error {
+    Error::new(ErrorKind::Cancelled, format!("canceling statement due to {why}"))
+}

@@ -1,0 +1,27 @@
+//! Nacre as a server that any PostgreSQL client talks to.
+//!
+//! [`Server::bind`] takes the ports, [`Server::run`] serves until [`Shutdown`] says so. Each
+//! connection is a task of its own with a session of its own ([`connection`]); what it says is
+//! decoded and encoded by [`wire`], its values by [`values`]; [`sessions`] knows all of them, to
+//! cancel, to count and to end them.
+//!
+//! # Invariants
+//! 1. Nothing that a client sends ends the server or another client's session; it ends at most its
+//!    own connection, with an error that says why.
+//! 2. Memory of a connection is bounded by [`ServerOptions`].
+//! # See
+//! `docs/server.md`; `docs/decisions/0013-own-protocol-loop.md` says why the loop is ours.
+
+#![forbid(unsafe_code)]
+
+mod connection;
+mod options;
+mod report;
+mod server;
+mod sessions;
+mod values;
+mod wire;
+
+pub use options::ServerOptions;
+pub use server::{Server, Shutdown};
+pub use wire::{decode_frames, decode_opening};

@@ -1,0 +1,36 @@
+//! What can be chosen for a server.
+
+use std::time::Duration;
+
+/// How to serve a database.
+#[derive(Clone, Debug)]
+pub struct ServerOptions {
+    /// Addresses to listen on, each `HOST:PORT`; port 0 is a free one.
+    pub listen: Vec<String>,
+    /// Sessions at a time.
+    pub connections_max: usize,
+    /// Bytes of a message of a client, so of a statement with its parameters.
+    pub message_bytes_max: usize,
+    /// Bytes that `COPY ... FROM STDIN` takes.
+    pub copy_bytes_max: usize,
+    /// Bytes of rows that a portal keeps when other statements run before all were fetched.
+    pub portal_bytes_max: usize,
+    /// How long a client may take to say who it is.
+    pub startup_timeout: Duration,
+    /// How long statements may go on after the server was asked to shut down.
+    pub shutdown_timeout: Duration,
+}
+
+impl Default for ServerOptions {
+    fn default() -> Self {
+        Self {
+            listen: vec!["127.0.0.1:5432".to_owned()],
+            connections_max: 100,
+            message_bytes_max: 256 << 20,
+            copy_bytes_max: 4 << 30,
+            portal_bytes_max: 256 << 20,
+            startup_timeout: Duration::from_secs(60),
+            shutdown_timeout: Duration::from_secs(10),
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Takes connections and ends them.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use nacre_sql::Database;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+
+use crate::connection::{self, Shared};
+use crate::options::ServerOptions;
+use crate::sessions::Sessions;
+
+/// Connections beyond the limit that are told so at a time; further ones are closed unheard.
+const REFUSALS_MAX: usize = 64;
+
+/// How long taking connections rests when the system has no room for one.
+const ACCEPT_REST: Duration = Duration::from_millis(100);
+
+/// Wait for the sockets of sessions that were stopped.
+const STOP_WAIT: Duration = Duration::from_secs(2);
+
+/// A server that has its ports.
+pub struct Server {
+    shared: Arc<Shared>,
+    listeners: Vec<TcpListener>,
+    phase: watch::Sender<Phase>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Phase {
+    Serving,
+    Draining,
+    Stopping,
+}
+
+/// Ends a server from outside; clones share it.
+#[derive(Clone, Debug)]
+pub struct Shutdown(watch::Sender<Phase>);
+
+impl Shutdown {
+    /// Ends the server: no new sessions, idle ones end, statements may end in time.
+    pub fn begin(&self) {
+        self.0.send_if_modified(|phase| {
+            std::mem::replace(phase, Phase::Draining.max(*phase)) == Phase::Serving
+        });
+    }
+
+    /// Ends the server at once: what runs is cancelled.
+    pub fn now(&self) {
+        self.0.send_replace(Phase::Stopping);
+    }
+}
+
+impl Server {
+    /// Takes the ports.
+    ///
+    /// # Errors
+    /// An address that is none, is in use or is not permitted; the message names it.
+    pub async fn bind(database: Database, options: ServerOptions) -> io::Result<Self> {
+        let mut listeners = Vec::new();
+        for address in &options.listen {
+            let elsewhere = tokio::net::lookup_host(address).await.map_err(|error| {
+                io::Error::new(error.kind(), format!("cannot listen on {address}: {error}"))
+            })?;
+            if elsewhere.into_iter().any(|address| !address.ip().is_loopback()) {
+                let message = format!(
+                    "not supported: listening on {address}, which other machines reach: there are \
+                     no passwords yet"
+                );
+                return Err(io::Error::new(io::ErrorKind::Unsupported, message));
+            }
+            let listener = TcpListener::bind(address).await.map_err(|error| {
+                io::Error::new(error.kind(), format!("cannot listen on {address}: {error}"))
+            })?;
+            listeners.push(listener);
+        }
+        let slots = Arc::new(Semaphore::new(options.connections_max));
+        let sessions = Arc::new(Sessions::default());
+        let shared = Arc::new(Shared { database, options, sessions, slots });
+        Ok(Self { shared, listeners, phase: watch::Sender::new(Phase::Serving) })
+    }
+
+    /// Returns the addresses that it listens on.
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        self.listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect()
+    }
+
+    /// Returns what ends it.
+    pub fn shutdown(&self) -> Shutdown {
+        Shutdown(self.phase.clone())
+    }
+
+    /// Serves until it is ended, and returns when all sessions are.
+    pub async fn run(self) {
+        let Self { shared, listeners, phase } = self;
+        let refusals = Arc::new(Semaphore::new(REFUSALS_MAX));
+        let mut accepting = JoinSet::new();
+        for listener in listeners {
+            let accept = accept(listener, Arc::clone(&shared), Arc::clone(&refusals));
+            accepting.spawn(accept);
+        }
+        let mut changes = phase.subscribe();
+        // The sender is here, so the channel is open.
+        let _ = changes.wait_for(|phase| *phase != Phase::Serving).await;
+        accepting.shutdown().await;
+        shared.slots.close();
+        shared.sessions.drain();
+        tokio::select! {
+            () = shared.sessions.wait_until_empty() => return,
+            _ = changes.wait_for(|phase| *phase == Phase::Stopping) => {}
+            () = tokio::time::sleep(shared.options.shutdown_timeout) => {}
+        }
+        shared.sessions.stop();
+        // Work that waits for a disk ends when that does.
+        let _ = tokio::time::timeout(STOP_WAIT, shared.sessions.wait_until_empty()).await;
+    }
+}
+
+/// Takes connections of one port.
+async fn accept(listener: TcpListener, shared: Arc<Shared>, refusals: Arc<Semaphore>) {
+    loop {
+        let Ok((stream, peer)) = listener.accept().await else {
+            // Too many files are open, or the client has gone already.
+            tokio::time::sleep(ACCEPT_REST).await;
+            continue;
+        };
+        // A session answers as soon as it can; answers are gathered before they are sent.
+        let _ = stream.set_nodelay(true);
+        serve(stream, peer, &shared, &refusals);
+    }
+}
+
+fn serve(stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>, refusals: &Arc<Semaphore>) {
+    let shared = Arc::clone(shared);
+    if let Ok(slot) = Arc::clone(&shared.slots).try_acquire_owned() {
+        tokio::spawn(async move {
+            connection::serve(stream, peer, shared).await;
+            drop(slot);
+        });
+    } else if let Ok(refusal) = Arc::clone(refusals).try_acquire_owned() {
+        tokio::spawn(async move {
+            connection::refuse(stream, shared).await;
+            drop(refusal);
+        });
+    }
+}

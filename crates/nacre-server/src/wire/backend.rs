@@ -1,0 +1,89 @@
+//! Gathers messages to a client and sends them.
+
+use std::io;
+
+use bytes::BytesMut;
+use pgwire::messages::Message;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
+
+/// Gathered bytes from which on they are sent without waiting for more.
+const SEND_BYTES: usize = 64 << 10;
+
+/// Messages that were not sent yet.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    bytes: Vec<u8>,
+    scratch: BytesMut,
+}
+
+impl Outbox {
+    /// Adds a message. Texts in it are short enough: whoever makes them sees to that.
+    pub(crate) fn put(&mut self, message: &impl Message) {
+        self.scratch.clear();
+        if message.encode(&mut self.scratch).is_ok() {
+            self.bytes.extend_from_slice(&self.scratch);
+        }
+    }
+
+    /// Adds a message whose body `body` writes.
+    pub(crate) fn put_with<T>(&mut self, kind: u8, body: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+        self.bytes.push(kind);
+        let begin = self.bytes.len();
+        self.bytes.extend_from_slice(&[0; 4]);
+        let written = body(&mut self.bytes);
+        // It counts itself.
+        let length = u32::try_from(self.bytes.len() - begin).unwrap_or(u32::MAX);
+        self.bytes[begin..begin + 4].copy_from_slice(&length.to_be_bytes());
+        written
+    }
+
+    /// Adds messages that are encoded already.
+    pub(crate) fn append(&mut self, messages: &[u8]) {
+        self.bytes.extend_from_slice(messages);
+    }
+
+    /// Returns where the next message begins, for [`Outbox::cut`].
+    pub(crate) fn mark(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Takes back what came since `mark`, unless it was sent.
+    pub(crate) fn cut(&mut self, mark: usize) {
+        self.bytes.truncate(mark);
+    }
+
+    /// Whether there is enough to be sent.
+    pub(crate) fn is_full(&self) -> bool {
+        self.bytes.len() >= SEND_BYTES
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Sends everything.
+    pub(crate) async fn send(&mut self, output: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
+        if !self.bytes.is_empty() {
+            output.write_all(&self.bytes).await?;
+            self.bytes.clear();
+            self.bytes.shrink_to(4 * SEND_BYTES);
+        }
+        output.flush().await
+    }
+}
+
+/// Appends a value behind its length; null, which has none, if `write` says so.
+pub(crate) fn put_value<E>(
+    out: &mut Vec<u8>,
+    write: impl FnOnce(&mut Vec<u8>) -> Result<bool, E>,
+) -> Result<(), E> {
+    let begin = out.len();
+    out.extend_from_slice(&[0xff; 4]);
+    if write(out)? {
+        let length = u32::try_from(out.len() - begin - 4).unwrap_or(u32::MAX);
+        out[begin..begin + 4].copy_from_slice(&length.to_be_bytes());
+    } else {
+        out.truncate(begin + 4);
+    }
+    Ok(())
+}

@@ -1,0 +1,243 @@
+//! Prepared statements, parameters and portals.
+
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::Type;
+
+use crate::support::{Fixture, bind, describe, execute, field, kinds, message, parse, query, sync};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn values_come_and_go_in_binary() {
+    let fixture = Fixture::start().await;
+    let client = fixture.client().await;
+    client
+        .batch_execute(
+            "create table t (a smallint, b integer, c bigint, d real, e double precision, \
+             f boolean, g text, h bytea)",
+        )
+        .await
+        .unwrap();
+    let insert = "insert into t values ($1, $2, $3, $4, $5, $6, $7, $8)";
+    let statement = client.prepare(insert).await.unwrap();
+    let types = [
+        Type::INT2,
+        Type::INT4,
+        Type::INT8,
+        Type::FLOAT4,
+        Type::FLOAT8,
+        Type::BOOL,
+        Type::TEXT,
+        Type::BYTEA,
+    ];
+    assert_eq!(statement.params(), types);
+    let (bytes, none) = (vec![0_u8, 255], None::<i32>);
+    let rows = client
+        .execute(
+            &statement,
+            &[&-1_i16, &2_i32, &i64::MIN, &0.5_f32, &-1.5e300, &true, &"\u{fc}", &bytes],
+        )
+        .await
+        .unwrap();
+    assert_eq!(rows, 1);
+    client
+        .execute(
+            &statement,
+            &[&None::<i16>, &none, &1_i64, &None::<f32>, &0.0, &false, &"", &bytes],
+        )
+        .await
+        .unwrap();
+    let rows = client.query("select * from t order by c", &[]).await.unwrap();
+    let row = &rows[0];
+    assert_eq!(
+        (row.get::<_, i16>(0), row.get::<_, i32>(1), row.get::<_, i64>(2)),
+        (-1, 2, i64::MIN)
+    );
+    assert_eq!(
+        (row.get::<_, f32>(3), row.get::<_, f64>(4), row.get::<_, bool>(5)),
+        (0.5, -1.5e300, true)
+    );
+    assert_eq!((row.get::<_, String>(6), row.get::<_, Vec<u8>>(7)), ("\u{fc}".into(), bytes));
+    assert_eq!(rows[1].get::<_, Option<i32>>(1), None);
+    fixture.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn parameters_find_their_types_and_rows() {
+    let fixture = Fixture::start().await;
+    let client = fixture.client().await;
+    client.batch_execute("create table t (a integer primary key, b text)").await.unwrap();
+    client.batch_execute("insert into t select 1, 'x' union all select 2, 'y'").await.unwrap();
+    let by_key = client.prepare("select b from t where a = $1").await.unwrap();
+    assert_eq!(by_key.params(), [Type::INT4]);
+    for (key, expected) in [(1, Some("x")), (2, Some("y")), (3, None)] {
+        let row = client.query_opt(&by_key, &[&key]).await.unwrap();
+        assert_eq!(row.map(|row| row.get::<_, String>(0)).as_deref(), expected);
+    }
+    let declared =
+        client.prepare_typed("select a from t where a = $1", &[Type::INT8]).await.unwrap();
+    assert_eq!(client.query_one(&declared, &[&2_i64]).await.unwrap().get::<_, i32>(0), 2);
+    let limited = client.query("select a from t order by a limit $1", &[&1_i64]).await.unwrap();
+    assert_eq!(limited.len(), 1);
+    let error = client.prepare("select nothing from t").await.unwrap_err();
+    assert_eq!(error.code(), Some(&SqlState::UNDEFINED_COLUMN));
+    fixture.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn returning_gives_rows_of_a_change() {
+    let fixture = Fixture::start().await;
+    let client = fixture.client().await;
+    client.batch_execute("create table t (a integer primary key, b text)").await.unwrap();
+    let sql = "insert into t values ($1, $2) returning b, a";
+    let row = client.query_one(sql, &[&7, &"x"]).await.unwrap();
+    assert_eq!((row.get::<_, String>(0), row.get::<_, i32>(1)), ("x".to_owned(), 7));
+    let error = client.query(sql, &[&7, &"x"]).await.unwrap_err();
+    assert_eq!(error.code(), Some(&SqlState::UNIQUE_VIOLATION));
+    fixture.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn portal_is_fetched_in_parts() {
+    let fixture = Fixture::start().await;
+    let mut client = fixture.client().await;
+    client.batch_execute("create table t (a integer primary key)").await.unwrap();
+    let rows = (0..10_000).map(|row| format!("({row})")).collect::<Vec<_>>().join(",");
+    client.batch_execute(&format!("insert into t values {rows}")).await.unwrap();
+    let transaction = client.transaction().await.unwrap();
+    let portal = transaction.bind("select a from t order by a", &[]).await.unwrap();
+    let mut seen = 0;
+    loop {
+        let rows = transaction.query_portal(&portal, 3_000).await.unwrap();
+        if rows.is_empty() {
+            break;
+        }
+        assert_eq!(rows[0].get::<_, i32>(0), seen);
+        seen += rows.len() as i32;
+        // What the block does meanwhile does not cut the portal off.
+        transaction
+            .execute("delete from t where a = $1", &[&(9_999 - seen / 3_000)])
+            .await
+            .unwrap();
+    }
+    assert_eq!(seen, 10_000);
+    transaction.commit().await.unwrap();
+    fixture.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_are_answered_as_the_protocol_says() {
+    let fixture = Fixture::start().await;
+    let mut raw = fixture.raw().await;
+    raw.begin().await;
+    let mut bytes = parse("", "select 1 as a");
+    for part in [bind("", ""), describe(""), execute("", 0), sync()] {
+        bytes.extend(part);
+    }
+    raw.send(&bytes).await;
+    assert_eq!(kinds(&raw.until(b'Z').await), "12TDCZ");
+    // One that is not described, and an empty one.
+    raw.send(&[parse("", "select 1"), bind("", ""), execute("", 0), sync()].concat()).await;
+    assert_eq!(kinds(&raw.until(b'Z').await), "12DCZ");
+    raw.send(&[parse("", ""), bind("", ""), describe(""), execute("", 0), sync()].concat()).await;
+    assert_eq!(kinds(&raw.until(b'Z').await), "12nIZ");
+    // After an error everything is passed over until Sync.
+    raw.send(
+        &[parse("", "select 1 / 0"), bind("", ""), execute("", 0), execute("", 0), sync()].concat(),
+    )
+    .await;
+    let messages = raw.until(b'Z').await;
+    assert_eq!(kinds(&messages), "12EZ");
+    let unknown = [bind("p", "nothing"), execute("p", 0), sync()].concat();
+    raw.send(&unknown).await;
+    let messages = raw.until(b'Z').await;
+    assert_eq!(field(&messages[0].1, b'C').as_deref(), Some("26000"));
+    // Flush has the answers sent without Sync.
+    raw.send(&[parse("s", "select 2"), message(b'D', b"Ss\0"), message(b'H', b"")].concat()).await;
+    assert_eq!(kinds(&raw.until(b'T').await), "1tT");
+    raw.send(&[bind("", "s"), execute("", 0), message(b'H', b"")].concat()).await;
+    assert_eq!(kinds(&raw.until(b'C').await), "2DC");
+    raw.send(&sync()).await;
+    raw.until(b'Z').await;
+    fixture.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn statements_between_syncs_are_one_transaction() {
+    let fixture = Fixture::start().await;
+    let mut raw = fixture.raw().await;
+    raw.begin().await;
+    raw.send(&query("create table t (a integer primary key)")).await;
+    raw.until(b'Z').await;
+    let run = |sql: &str| [parse("", sql), bind("", ""), execute("", 0)].concat();
+    let both = [run("insert into t values (1)"), run("insert into t values (1)"), sync()].concat();
+    raw.send(&both).await;
+    assert_eq!(kinds(&raw.until(b'Z').await), "12C12EZ");
+    raw.send(&query("select count(*) from t")).await;
+    let messages = raw.until(b'Z').await;
+    assert_eq!(messages[1].1, [&[0, 1, 0, 0, 0, 1], b"0".as_slice()].concat());
+    let both = [run("insert into t values (1)"), run("insert into t values (2)"), sync()].concat();
+    raw.send(&both).await;
+    let messages = raw.until(b'Z').await;
+    assert_eq!(kinds(&messages), "12C12CZ");
+    assert_eq!(messages.last().unwrap().1, b"I");
+    raw.send(&query("select count(*) from t")).await;
+    assert_eq!(raw.until(b'Z').await[1].1, [&[0, 1, 0, 0, 0, 1], b"2".as_slice()].concat());
+    fixture.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn prepared_statements_are_the_same_for_sql_and_protocol() {
+    let fixture = Fixture::start().await;
+    let mut raw = fixture.raw().await;
+    raw.begin().await;
+    raw.send(&query("prepare a as select 1")).await;
+    raw.until(b'Z').await;
+    raw.send(&[bind("", "a"), execute("", 0), sync()].concat()).await;
+    assert_eq!(kinds(&raw.until(b'Z').await), "2DCZ");
+    raw.send(&[parse("b", "select 2"), sync()].concat()).await;
+    raw.until(b'Z').await;
+    raw.send(&query("execute b; deallocate b")).await;
+    assert_eq!(kinds(&raw.until(b'Z').await), "TDCCZ");
+    raw.send(&[bind("", "b"), sync()].concat()).await;
+    let messages = raw.until(b'Z').await;
+    assert_eq!(field(&messages[0].1, b'C').as_deref(), Some("26000"));
+    raw.send(&[parse("a", "select 3"), sync()].concat()).await;
+    let messages = raw.until(b'Z').await;
+    assert_eq!(field(&messages[0].1, b'C').as_deref(), Some("42P05"));
+    fixture.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_parameters_fail_their_statement_only() {
+    let fixture = Fixture::start().await;
+    let mut raw = fixture.raw().await;
+    raw.begin().await;
+    let one = |value: &[u8], format: u8| {
+        let mut body = b"\0\0\0\x01\0".to_vec();
+        body.push(format);
+        body.extend_from_slice(b"\0\x01");
+        body.extend_from_slice(&(value.len() as u32).to_be_bytes());
+        body.extend_from_slice(value);
+        body.extend_from_slice(b"\0\0");
+        message(b'B', &body)
+    };
+    for (value, format, code) in [
+        (b"x".as_slice(), 0, "22P02"),
+        (b"\0\0\0", 1, "22P03"),
+        (b"99999999999", 0, "22003"),
+        (b"\xff", 0, "22021"),
+        (b"1", 7, "08P01"),
+    ] {
+        let parse = parse("", "select $1::integer");
+        raw.send(&[parse, one(value, format), sync()].concat()).await;
+        let messages = raw.until(b'Z').await;
+        assert_eq!(kinds(&messages), "1EZ");
+        assert_eq!(field(&messages[1].1, b'C').as_deref(), Some(code), "{value:?}");
+    }
+    raw.send(&[parse("", "select 1"), one(b"1", 0), sync()].concat()).await;
+    let messages = raw.until(b'Z').await;
+    assert_eq!(field(&messages[1].1, b'C').as_deref(), Some("08P01"));
+    raw.send(&[parse("", "select 1; select 2"), sync()].concat()).await;
+    let messages = raw.until(b'Z').await;
+    assert_eq!(field(&messages[0].1, b'C').as_deref(), Some("42601"));
+    fixture.stop().await;
+}

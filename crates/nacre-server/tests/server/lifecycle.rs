@@ -1,0 +1,138 @@
+//! Sessions that are cancelled, refused and ended.
+
+use std::time::Duration;
+
+use nacre_server::ServerOptions;
+use tokio::time::timeout;
+use tokio_postgres::NoTls;
+use tokio_postgres::error::SqlState;
+
+use crate::support::{Fixture, PATIENCE, query, startup};
+
+/// A query that runs for as long as anybody waits for it.
+const LONG: &str = "select count(*) from t a, t b, t c, t d where a.a + b.a + c.a + d.a < 0";
+
+async fn with_rows(fixture: &Fixture) -> tokio_postgres::Client {
+    let client = fixture.client().await;
+    client.batch_execute("create table t (a integer)").await.unwrap();
+    let rows = (0..2_000).map(|row| format!("({row})")).collect::<Vec<_>>().join(",");
+    client.batch_execute(&format!("insert into t values {rows}")).await.unwrap();
+    client
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cancelled_query_leaves_the_session_usable() {
+    let fixture = Fixture::start().await;
+    let client = with_rows(&fixture).await;
+    let token = client.cancel_token();
+    let running = client.query(LONG, &[]);
+    let cancel = async {
+        // It may come before the statement; then it means nothing, as in PostgreSQL.
+        loop {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            token.cancel_query(NoTls).await.unwrap();
+        }
+    };
+    let error = tokio::select! {
+        ran = timeout(PATIENCE, running) => ran.unwrap().unwrap_err(),
+        () = cancel => unreachable!(),
+    };
+    assert_eq!(error.code(), Some(&SqlState::QUERY_CANCELED));
+    let row = client.query_one("select 1", &[]).await;
+    // A request may be under way still.
+    assert!(row.is_ok() || client.query_one("select 1", &[]).await.is_ok());
+    fixture.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn client_that_vanishes_ends_its_query() {
+    let options = ServerOptions { connections_max: 1, ..ServerOptions::default() };
+    let fixture = Fixture::start_with(options).await;
+    drop(with_rows(&fixture).await);
+    let mut raw = loop {
+        let mut raw = fixture.raw().await;
+        raw.send(&startup(3 << 16, &[("user", "nacre")])).await;
+        if raw.next().await.is_some_and(|(kind, _)| kind == b'R') {
+            break raw;
+        }
+    };
+    raw.until(b'Z').await;
+    raw.send(&query(LONG)).await;
+    drop(raw);
+    // The only place is free again as soon as the query has ended.
+    let again = async {
+        loop {
+            if let Ok((client, _)) = tokio_postgres::connect(&fixture.url(), NoTls).await {
+                break client;
+            }
+        }
+    };
+    drop(timeout(PATIENCE, again).await.unwrap());
+    fixture.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn too_many_clients_are_told_so() {
+    let options = ServerOptions { connections_max: 2, ..ServerOptions::default() };
+    let fixture = Fixture::start_with(options).await;
+    let (one, _two) = (fixture.client().await, fixture.client().await);
+    let Err(error) = tokio_postgres::connect(&fixture.url(), NoTls).await else { panic!() };
+    assert_eq!(error.code(), Some(&SqlState::TOO_MANY_CONNECTIONS));
+    assert_eq!(one.query_one("select 1", &[]).await.unwrap().len(), 1);
+    fixture.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn shutdown_ends_idle_sessions_and_cancels_the_others_in_time() {
+    let options =
+        ServerOptions { shutdown_timeout: Duration::from_millis(300), ..ServerOptions::default() };
+    let fixture = Fixture::start_with(options).await;
+    let client = with_rows(&fixture).await;
+    let mut idle = fixture.raw().await;
+    idle.begin().await;
+    let running = tokio::spawn(async move { client.query(LONG, &[]).await.unwrap_err() });
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    fixture.shutdown.begin();
+    assert_eq!(idle.end().await.as_deref(), Some("57P01"));
+    let error = timeout(PATIENCE, running).await.unwrap().unwrap();
+    assert_eq!(error.code(), Some(&SqlState::ADMIN_SHUTDOWN));
+    let (address, running) = (fixture.address, fixture.running);
+    timeout(PATIENCE, running).await.unwrap().unwrap();
+    assert!(tokio::net::TcpStream::connect(address).await.is_err());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn second_signal_ends_at_once() {
+    let options =
+        ServerOptions { shutdown_timeout: Duration::from_secs(3_600), ..ServerOptions::default() };
+    let fixture = Fixture::start_with(options).await;
+    let client = with_rows(&fixture).await;
+    let running = tokio::spawn(async move { client.query(LONG, &[]).await.unwrap_err() });
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    fixture.shutdown.begin();
+    fixture.shutdown.now();
+    timeout(PATIENCE, fixture.running).await.unwrap().unwrap();
+    timeout(PATIENCE, running).await.unwrap().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sessions_are_apart() {
+    let fixture = Fixture::start().await;
+    let (one, two) = (fixture.client().await, fixture.client().await);
+    one.batch_execute("create table t (a integer)").await.unwrap();
+    one.batch_execute("begin; insert into t values (1)").await.unwrap();
+    let count = |client: tokio_postgres::Client| async move {
+        let row = client.query_one("select count(*) from t", &[]).await.unwrap();
+        (client, row.get::<_, i64>(0))
+    };
+    let (two, before) = count(two).await;
+    one.batch_execute("commit").await.unwrap();
+    let (_, after) = count(two).await;
+    assert_eq!((before, after), (0, 1));
+    // A block that was open when its client went away is rolled back.
+    one.batch_execute("begin; insert into t values (2)").await.unwrap();
+    drop(one);
+    let (_, now) = count(fixture.client().await).await;
+    assert_eq!(now, 1);
+    fixture.stop().await;
+}

@@ -1,0 +1,10 @@
+//! A server on a free loopback port, talked to by a client library and by hand-made bytes.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod copying;
+mod extended;
+mod hostile;
+mod lifecycle;
+mod simple;
+mod support;

@@ -1,0 +1,107 @@
+//! `nacre serve`: a database as a server, in the foreground.
+//!
+//! SIGTERM and SIGINT end it in a bounded time: sessions without a statement end at once, the
+//! others when theirs do or the time is up. A second one ends it immediately.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use nacre_server::{Server, ServerOptions, Shutdown};
+use nacre_sql::{Database, Error, ErrorKind, OpenOptions, Result};
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::arguments::ServeArguments;
+use super::place::Place;
+use super::report;
+use crate::database::build_runtime;
+
+/// Wrong usage, the database cannot be opened, a port cannot be taken.
+const EXIT_UNUSABLE: u8 = 1;
+
+/// Worker threads beyond those of queries: a session whose statement waits for another one's thread
+/// still hears its client.
+const THREADS_BESIDE: usize = 1;
+
+/// Serves until it is told to end; returns the exit code.
+pub(crate) fn run(arguments: ServeArguments) -> u8 {
+    match serve(arguments) {
+        Ok(()) => 0,
+        Err(error) => {
+            report::print_error(&error, "", &Place::Typed);
+            EXIT_UNUSABLE
+        }
+    }
+}
+
+fn serve(arguments: ServeArguments) -> Result<()> {
+    let options = options(&arguments);
+    let threads = arguments.threads.map(usize::from);
+    let workers = threads.map(|threads| threads + THREADS_BESIDE);
+    let runtime = build_runtime(workers)?;
+    let database = Database::open(OpenOptions {
+        directory: Some(arguments.directory),
+        domains: arguments.domains,
+        is_read_only: arguments.readonly,
+        threads,
+        ..OpenOptions::default()
+    })?;
+    for note in database.store().notes() {
+        report::print(&format!("NOTICE:  {note}\n"));
+    }
+    let ended = runtime.block_on(async {
+        let server = Server::bind(database.clone(), options).await.map_err(cannot_serve)?;
+        let mut listening = String::new();
+        for address in server.addresses() {
+            listening.push_str(&format!("listening on {address}\n"));
+        }
+        // Whoever does not read this need not.
+        let _ = io::stdout().write_all(listening.as_bytes());
+        let _ = io::stdout().flush();
+        let signals = end_by_signals(server.shutdown()).map_err(cannot_serve)?;
+        server.run().await;
+        signals.abort();
+        Ok(())
+    });
+    // What still runs on a blocking thread ends with the process; it was never acknowledged.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    drop(database);
+    ended
+}
+
+fn options(arguments: &ServeArguments) -> ServerOptions {
+    let defaults = ServerOptions::default();
+    let seconds = arguments.shutdown_timeout.map(Duration::from_secs);
+    ServerOptions {
+        listen: match arguments.listen.is_empty() {
+            true => defaults.listen,
+            false => arguments.listen.clone(),
+        },
+        connections_max: arguments.max_connections.map_or(defaults.connections_max, usize::from),
+        shutdown_timeout: seconds.unwrap_or(defaults.shutdown_timeout),
+        ..defaults
+    }
+}
+
+/// Has signals end the server.
+fn end_by_signals(shutdown: Shutdown) -> io::Result<tokio::task::JoinHandle<()>> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(tokio::spawn(async move {
+        let mut has_begun = false;
+        loop {
+            tokio::select! {
+                received = terminate.recv() => if received.is_none() { return },
+                received = interrupt.recv() => if received.is_none() { return },
+            }
+            match has_begun {
+                false => shutdown.begin(),
+                true => shutdown.now(),
+            }
+            has_begun = true;
+        }
+    }))
+}
+
+fn cannot_serve(error: io::Error) -> Error {
+    Error::new(ErrorKind::Open, error.to_string())
+}
