@@ -750,6 +750,11 @@ impl Session {
         self.transactions.fail();
     }
 
+    /// Returns the columns of the cursor of that name that DECLARE opened.
+    pub fn cursor_columns(&self, name: &str) -> Option<SchemaRef> {
+        self.transactions.cursors().schema(name).ok()
+    }
+
     /// Returns the prepared statement of that name.
     pub fn prepared(&self, name: &str) -> Option<Statement> {
         self.prepared.get(name)

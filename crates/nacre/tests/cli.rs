@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a failed test may panic where it stands")]
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -486,6 +487,39 @@ fn interrupt_cancels_a_script_with_code_130() {
     let mut err = String::new();
     child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
     assert!(err.contains("cancelled by Ctrl-C"), "{err}");
+}
+
+#[test]
+fn server_says_where_it_listens_and_ends_on_sigterm() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut server = nacre(directory.path())
+        .args(["serve", "db", "--listen", "127.0.0.1:0"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(server.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let address = line.trim().strip_prefix("listening on ").unwrap().to_owned();
+    let mut client = TcpStream::connect(&address).unwrap();
+    client.write_all(b"\0\0\0\x14\0\x03\0\0user\0nacre\0\0").unwrap();
+    let mut kind = [0; 1];
+    client.read_exact(&mut kind).unwrap();
+    assert_eq!(kind, *b"R");
+    // One process writes a directory at a time, one server has a port.
+    let second = run(directory.path(), &["db", "-c", "select 1"]);
+    assert_eq!(second.code, 1);
+    assert!(second.err.contains(&server.id().to_string()), "{}", second.err);
+    let other = run(directory.path(), &["serve", "other", "--listen", &address]);
+    assert_eq!(other.code, 1);
+    assert!(other.err.contains(&format!("cannot listen on {address}")), "{}", other.err);
+    let elsewhere = run(directory.path(), &["serve", "other", "--listen", "0.0.0.0:0"]);
+    assert_eq!(elsewhere.code, 1);
+    assert!(elsewhere.err.contains("not supported: listening on 0.0.0.0:0"), "{}", elsewhere.err);
+    let kill = Command::new("kill").args(["-TERM", &server.id().to_string()]).status().unwrap();
+    assert!(kill.success());
+    assert!(wait_for_exit(&mut server).success());
+    assert_eq!(run(directory.path(), &["db", "-c", "select 1"]).code, 0);
 }
 
 #[test]

@@ -145,8 +145,13 @@ fn parse(text: &[u8]) -> Result<(i32, i64), Fault> {
     let rest = match rest {
         [] => return Ok((days, 0)),
         [b' ' | b'T' | b't', rest @ ..] => trimmed(rest),
+        [b'+' | b'-', ..] => rest,
         _ => return Err(Fault::Syntax),
     };
+    // A zone without a time, as drivers write dates.
+    if !rest.first().is_some_and(u8::is_ascii_digit) {
+        return zone_part(rest).map(|()| (days, 0));
+    }
     let time_us = time_part(rest)?;
     if days == days_from_civil(9999, 12, 31) && time_us >= DAY_US {
         return Err(Fault::OutOfRange);

@@ -180,6 +180,13 @@ impl Connection {
             return self.describe_statement(describe.name.as_deref()).await;
         }
         let name = describe.name.unwrap_or_default();
+        if !self.portals.contains_key(&name)
+            && let Some(schema) = self.session.cursor_columns(&name)
+        {
+            // A cursor that DECLARE opened is a portal, too.
+            self.out.put(&description(&schema, &[]));
+            return Ok(());
+        }
         let portal = self.portal(&name)?;
         if matches!(portal.state, State::Bound) && self.is_executed_next(&name).await? {
             self.start(&name).await?;
