@@ -198,6 +198,8 @@ pub(crate) fn definition_in_copy(mut record: Record) -> Option<Record> {
         | Record::DefinitionsCommitted { .. }
         | Record::RedoSegments { .. }
         | Record::LoadEmptied { .. }
+        // Their files are not in the copy, which writes its own.
+        | Record::IndexRuns { .. }
         | Record::Moment(_)
         | Record::Archive { .. } => return None,
         Record::PolicyChanged { policy, .. } => forget_domains(policy),

@@ -15,6 +15,7 @@
 
 use nacre_column::{ColumnBuffer, ColumnType};
 
+use crate::codec::Encoder;
 use crate::schema::TableSchema;
 use crate::value::ValueRef;
 
@@ -51,6 +52,17 @@ impl KeyColumns {
 
     pub(crate) fn contains(&self, column: usize) -> bool {
         self.columns().any(|there| there == column)
+    }
+
+    /// Returns a number that says what bytes keys become: other numbers are of other bytes.
+    pub(crate) fn shape(&self) -> u32 {
+        let mut encoder = Encoder::default();
+        for column in &self.0 {
+            encoder.put_u16(column.column as u16);
+            encoder.put_raw(&column.column_type.to_bytes());
+            encoder.put_u8(column.is_nullable.into());
+        }
+        crc32c::crc32c(encoder.bytes())
     }
 
     /// Appends the bytes of a key, or of its first columns, whose values fit their columns. Returns

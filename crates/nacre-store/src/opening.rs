@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::foreign_key::{ForeignKeyDef, connect_all};
 use crate::freeze::Frozen;
 use crate::id::{CommitTs, now_micros};
-use crate::index::IndexDef;
+use crate::index::{IndexDef, Run, RunId, RunOwner, RunRecord, is_run_file_name, run_file_name};
 use crate::manifest::{
     DatabaseId, FrozenRecord, LoadId, LoadRecord, Manifest, PartsChange, Record, TableId,
     is_member_file, is_unfinished_file, remove_unfinished,
@@ -67,12 +67,15 @@ struct Replayed {
     rules: BTreeMap<TableId, TableRules>,
     /// Indexes other than that of the primary key, in the order of their creation.
     indexes: BTreeMap<TableId, Vec<IndexDef>>,
+    /// By the table and the name of the index.
+    runs: BTreeMap<(TableId, String), Vec<RunRecord>>,
     foreign_keys: BTreeMap<TableId, Vec<ForeignKeyDef>>,
     views: BTreeMap<String, Arc<ViewDef>>,
     /// In the order in which they were published, each with the next number of a part.
     loads: Vec<(LoadRecord, u32)>,
     next_table: u64,
     next_load: u64,
+    next_run: u64,
     /// The oldest segment of the redo log that is needed, once there is one.
     oldest_segment: Option<u64>,
     frozen: Frozen,
@@ -108,7 +111,7 @@ impl Opening {
             absent: BTreeMap::new(),
             unrecorded: Vec::new(),
             notes: Vec::new(),
-            replayed: Replayed { next_table: 1, next_load: 1, ..Replayed::default() },
+            replayed: Replayed::begin(),
             is_stand_in: false,
             lock,
         }
@@ -353,6 +356,20 @@ impl Opening {
             for domain in self.domains.values() {
                 live.remove_leftovers(domain)?;
             }
+            self.remove_leftover_runs()?;
+        }
+        Ok(())
+    }
+
+    /// Removes the files of runs that no index has.
+    fn remove_leftover_runs(&self) -> Result<()> {
+        let runs = self.replayed.runs.values().flatten();
+        let live: BTreeSet<String> = runs.map(|run| run_file_name(run.run)).collect();
+        let main = &self.domains[MAIN_DOMAIN];
+        for file in main.list_pools()? {
+            if is_run_file_name(&file) && !live.contains(&file) {
+                main.remove_pool(&file)?;
+            }
         }
         Ok(())
     }
@@ -414,7 +431,11 @@ impl Opening {
         for (id, definitions) in std::mem::take(&mut self.replayed.indexes) {
             if let Some(table) = tables.get(&id) {
                 for definition in definitions {
-                    table.table_indexes().add_empty(table.definition(), definition);
+                    let runs = self.replayed.runs.remove(&(id, definition.name.clone()));
+                    let owner = RunOwner { database, table: id };
+                    let runs = runs.into_iter().flatten();
+                    let runs = runs.map(|record| Run::new(owner, record, domains)).collect();
+                    table.table_indexes().add_empty(table.definition(), definition, runs);
                 }
             }
         }
@@ -456,9 +477,9 @@ impl Opening {
         std::mem::take(&mut self.replayed.views)
     }
 
-    /// Returns the ids of the next table and the next load.
-    pub(crate) fn next_ids(&self) -> (u64, u64) {
-        (self.replayed.next_table, self.replayed.next_load)
+    /// Returns the ids of the next table, the next load and the next run.
+    pub(crate) fn next_ids(&self) -> (u64, u64, u64) {
+        (self.replayed.next_table, self.replayed.next_load, self.replayed.next_run)
     }
 }
 
@@ -546,10 +567,14 @@ fn refuse_foreign(path: &Path, has_further_domains: bool) -> Result<()> {
 
 /// Whether a file is one of those that the manifest is about.
 fn is_pool(file_name: &str) -> bool {
-    Part::is_file_name(file_name) || segment_of(file_name).is_some()
+    Part::is_file_name(file_name) || segment_of(file_name).is_some() || is_run_file_name(file_name)
 }
 
 impl Replayed {
+    fn begin() -> Self {
+        Self { next_table: 1, next_load: 1, next_run: 1, ..Self::default() }
+    }
+
     fn add_load(&mut self, load: &LoadRecord) {
         self.next_load = self.next_load.max(load.load.0.saturating_add(1));
         // It may be for a table that a rewrite was to make.
@@ -578,7 +603,34 @@ impl Replayed {
         self.tables.remove(&table);
         self.rules.remove(&table);
         self.indexes.remove(&table);
+        self.runs.retain(|(of, _), _| *of != table);
         self.foreign_keys.remove(&table);
+    }
+
+    /// Takes an index out.
+    fn drop_index(&mut self, table: TableId, name: &str) {
+        if let Some(indexes) = self.indexes.get_mut(&table) {
+            indexes.retain(|index| index.name != *name);
+        }
+        self.runs.remove(&(table, name.to_owned()));
+    }
+
+    /// Changes the runs of an index; one that was dropped has none.
+    fn change_runs(
+        &mut self,
+        (table, index): (TableId, &String),
+        added: Option<&RunRecord>,
+        removed: &[RunId],
+    ) {
+        if let Some(run) = added {
+            self.next_run = self.next_run.max(run.run.0.saturating_add(1));
+        }
+        let indexes = self.indexes.get(&table).into_iter().flatten();
+        if indexes.into_iter().any(|there| there.name == *index) {
+            let runs = self.runs.entry((table, index.clone())).or_default();
+            runs.retain(|run| !removed.contains(&run.run));
+            runs.extend(added.cloned());
+        }
     }
 
     /// Creates a view, or replaces it.
@@ -603,7 +655,7 @@ impl Replayed {
 
 /// Adds up the manifest's records.
 fn replay(records: &[Record]) -> Result<Replayed> {
-    let mut replayed = Replayed { next_table: 1, next_load: 1, ..Replayed::default() };
+    let mut replayed = Replayed::begin();
     let mut positions: BTreeMap<LoadId, usize> = BTreeMap::new();
     for record in records {
         match record {
@@ -648,10 +700,9 @@ fn replay(records: &[Record]) -> Result<Replayed> {
                 }
             }
             Record::ForeignKeys { table, keys } => set_foreign_keys(&mut replayed, *table, keys)?,
-            Record::IndexDropped { table, name } => {
-                if let Some(indexes) = replayed.indexes.get_mut(table) {
-                    indexes.retain(|index| index.name != *name);
-                }
+            Record::IndexDropped { table, name } => replayed.drop_index(*table, name),
+            Record::IndexRuns { table, index, added, removed } => {
+                replayed.change_runs((*table, index), added.as_ref(), removed);
             }
             Record::Frozen(frozen) => freeze(&mut replayed, &mut positions, frozen),
             Record::Checkpoint { as_of, oldest } => {

@@ -30,6 +30,7 @@ use crate::error::{Error, Result};
 use crate::foreign_key::{TableKeys, attach};
 use crate::freeze::{Frozen, Pace};
 use crate::id::{CommitTs, Lsn, Moment, now_micros};
+use crate::index::RunId;
 use crate::load::Load;
 use crate::manifest::{
     DatabaseId, FrozenRecord, LoadId, LoadRecord, Manifest, PartRecord, PartsChange, Record,
@@ -121,6 +122,7 @@ struct ManifestState {
     manifest: Manifest,
     next_table: u64,
     next_load: u64,
+    next_run: u64,
     /// Loads of hot chunks that somebody wrote to meanwhile; a record is to take them back.
     withdrawn: Vec<FrozenRecord>,
 }
@@ -161,12 +163,13 @@ impl Store {
         let waker = Arc::default();
         let transactions = Transactions::default();
         let tables = opening.tables(database, &domains, &waker, transactions.stamps())?;
-        let (next_table, next_load) = opening.next_ids();
+        let (next_table, next_load, next_run) = opening.next_ids();
         let views = opening.views();
         let keeper = Keeper::new(opening.archive());
         let (frozen, defined) = (opening.frozen(), opening.defined());
         let log = opening.open_redo(&domains, database, options.redo)?;
-        let state = ManifestState { manifest, next_table, next_load, withdrawn: Vec::new() };
+        let withdrawn = Vec::new();
+        let state = ManifestState { manifest, next_table, next_load, next_run, withdrawn };
         let shared = Shared {
             database,
             is_read_only: options.is_read_only,
@@ -546,6 +549,14 @@ impl Store {
         let mut state = self.manifest();
         let id = LoadId(state.next_load);
         state.next_load += 1;
+        id
+    }
+
+    /// Returns an id that no run of an index has had.
+    pub(crate) fn take_run_id(&self) -> RunId {
+        let mut state = self.manifest();
+        let id = RunId(state.next_run);
+        state.next_run += 1;
         id
     }
 

@@ -370,6 +370,14 @@ impl Table {
     pub(crate) fn add_load(&self, load: Arc<StoredLoad>) {
         self.indexes.add_searched(&load);
         self.add_frozen(load);
+        self.wake_for_runs();
+    }
+
+    /// Has maintenance write runs for new loads, if the table has a hybrid index.
+    pub(crate) fn wake_for_runs(&self) {
+        if self.indexes.has_hybrid() {
+            self.wake();
+        }
     }
 
     /// Adds a load of hot chunks, whose entries are there.
@@ -382,7 +390,7 @@ impl Table {
 
     /// Takes a load out whose rows are elsewhere.
     pub(crate) fn remove_load(&self, id: LoadId) -> Option<Arc<StoredLoad>> {
-        self.indexes.remove_searched(id);
+        self.indexes.forget_load(id);
         let mut loads = self.loads.write().unwrap_or_else(PoisonError::into_inner);
         let position = loads.iter().position(|load| load.id() == id)?;
         Some(Arc::make_mut(&mut loads).remove(position))
@@ -573,7 +581,7 @@ impl Table {
         let gone = std::mem::take(&mut *loads);
         // Files are removed without the lock.
         drop(loads);
-        self.indexes.clear_searched();
+        self.indexes.forget_loads();
         gone.iter().for_each(|load| load.doom());
     }
 }

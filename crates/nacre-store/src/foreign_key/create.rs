@@ -53,7 +53,7 @@ pub(crate) fn attach_again(
     let schema = table.definition();
     for definition in indexes {
         definition.validate(schema).map_err(|reason| Error::InvalidDefinition { reason })?;
-        table.table_indexes().add_empty(schema, definition.clone());
+        table.table_indexes().add_empty(schema, definition.clone(), Vec::new());
         attached.records.push(Record::IndexCreated { table: table.id(), definition });
     }
     attach_foreign(store, table, keys, &mut attached)?;
@@ -108,7 +108,7 @@ fn add_index(
     if *name == schema.name || table.index(name).is_ok() {
         return Err(Error::TableExists { table: name.clone() });
     }
-    table.table_indexes().add_empty(schema, definition.clone());
+    table.table_indexes().add_empty(schema, definition.clone(), Vec::new());
     attached.records.push(Record::IndexCreated { table: table.id(), definition });
     Ok(())
 }

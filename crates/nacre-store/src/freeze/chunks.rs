@@ -54,7 +54,10 @@ pub(super) fn freeze(store: &Store, table: &Arc<Table>, chunks: &[Arc<HotChunk>]
         }
     }
     match published? {
-        Outcome::Frozen => Ok(record.rows),
+        Outcome::Frozen => {
+            table.wake_for_runs();
+            Ok(record.rows)
+        }
         Outcome::Withdrawn => store.record_withdrawn().map(|()| 0),
         Outcome::GivenUp => Ok(0),
     }

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use nacre_column::CHUNK_ROWS;
 
 use super::fill::FILL_ROWS;
-use super::{IndexDef, IndexOrigin, IndexState, TableIndex, keys_in};
+use super::{IndexDef, IndexKind, IndexOrigin, IndexState, TableIndex, keys_in};
 use crate::error::{Error, Result};
 use crate::foreign_key::ForeignKey;
 use crate::hot::{HotChunk, HotRows, VersionKind};
@@ -71,17 +71,25 @@ impl Store {
             return self.draft_index(tx, table, definition);
         }
         table.require_unclaimed()?;
+        let index = Arc::new(TableIndex::new(schema, definition, IndexState::Filling));
+        self.build_index(table, &index)?;
+        if index.definition().kind == IndexKind::Hybrid {
+            self.cover(table, &index);
+        }
+        Ok(())
+    }
+
+    fn build_index(&self, table: &Arc<Table>, index: &Arc<TableIndex>) -> Result<()> {
         let _fence = self.fence_calls()?;
         let _commit = table.commit_lock.lock().unwrap_or_else(PoisonError::into_inner);
-        self.check_new_name(&definition.name)?;
-        let index = Arc::new(TableIndex::new(schema, definition, IndexState::Filling));
+        self.check_new_name(&index.definition().name)?;
         // Under the commit lock no other loads come.
         index.set_searched(&table.loads());
-        table.table_indexes().add(&index);
+        table.table_indexes().add(index);
         let built =
-            build(self, table, &index, NOBODY).and_then(|()| self.publish_index(table, &index));
+            build(self, table, index, NOBODY).and_then(|()| self.publish_index(table, index));
         if built.is_err() {
-            table.table_indexes().remove(&index);
+            table.table_indexes().remove(index);
         }
         built
     }
@@ -115,6 +123,8 @@ impl Store {
             }
         }
         drop(loads_wait);
+        // Maintenance writes their runs.
+        self.wake();
         done
     }
 

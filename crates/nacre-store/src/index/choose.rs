@@ -58,9 +58,11 @@ fn choice(index: Arc<TableIndex>, equal: &[usize], ranges: &[usize]) -> Option<I
     let next = columns.get(equal_columns);
     let serves = match definition.kind {
         IndexKind::Hash => equal_columns == columns.len(),
-        IndexKind::Art => equal_columns > 0 || next.is_some_and(|next| ranges.contains(next)),
+        IndexKind::Art | IndexKind::Hybrid => {
+            equal_columns > 0 || next.is_some_and(|next| ranges.contains(next))
+        }
     };
     let has_range =
-        definition.kind == IndexKind::Art && next.is_some_and(|next| ranges.contains(next));
+        definition.kind != IndexKind::Hash && next.is_some_and(|next| ranges.contains(next));
     serves.then_some(IndexChoice { index, equal_columns, has_range })
 }

@@ -19,6 +19,9 @@ pub enum IndexKind {
     Art,
     /// A chained hash table: points only.
     Hash,
+    /// Entries of frozen rows in files, those of others in an adaptive radix tree: points and
+    /// ranges.
+    Hybrid,
 }
 
 /// What an index is there for.
@@ -52,6 +55,7 @@ impl fmt::Display for IndexKind {
         f.write_str(match self {
             Self::Art => "art",
             Self::Hash => "hash",
+            Self::Hybrid => "hybrid",
         })
     }
 }
@@ -100,6 +104,7 @@ impl IndexDef {
         encoder.put_u8(match self.kind {
             IndexKind::Art => 1,
             IndexKind::Hash => 2,
+            IndexKind::Hybrid => 3,
         });
         encoder.put_u8(match self.origin {
             IndexOrigin::PrimaryKey => 0,
@@ -117,6 +122,7 @@ impl IndexDef {
             kind: match decoder.u8()? {
                 1 => IndexKind::Art,
                 2 => IndexKind::Hash,
+                3 => IndexKind::Hybrid,
                 _ => return Err(Truncated),
             },
             origin: match decoder.u8()? {

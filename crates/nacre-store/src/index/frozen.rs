@@ -275,8 +275,8 @@ fn select(chunk: &Chunk, column: usize, restriction: &Restriction) -> Result<Vec
 pub(crate) fn remove_frozen_entries(table: &Arc<Table>, chunk: (LoadId, u32), rows: &[u16]) {
     let (load, number) = chunk;
     let indexes: Vec<Arc<TableIndex>> = table.table_indexes().hold().clone();
-    let has_entries =
-        |index: &Arc<TableIndex>| !index.searched().iter().any(|one| one.load().id() == load);
+    // Entries in runs go with these.
+    let has_entries = |index: &Arc<TableIndex>| index.has_entries_of(load);
     let indexes: Vec<Arc<TableIndex>> = indexes.into_iter().filter(has_entries).collect();
     let everything = Snapshot { start: CommitTs(u64::MAX), tx: NOBODY };
     let found = if indexes.is_empty() {

@@ -1,7 +1,7 @@
 //! Lookups of a transaction: the rows of a key, or of a range of keys in their order.
 //!
-//! Entries come from the index in batches, each under its latch, and are merged with the frozen
-//! rows of the range, which come chunk by chunk. A row is handed on if the snapshot sees it; its
+//! Entries come from the index in batches, each under its latch, and are merged with those of runs
+//! and with the frozen rows of the range, which come chunk by chunk. A row is handed on if the snapshot sees it; its
 //! key is that of the entry in all versions (`table_index.rs`).
 //!
 //! # Source
@@ -9,19 +9,18 @@
 //! Differs: of a walk that its caller ended only the range up to its last row is logged, so that
 //! who looks for a smallest key does not conflict with inserts of greater ones.
 
-use std::collections::{BTreeSet, VecDeque};
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
 use nacre_pmem::structure::KeyBounds;
 
 use super::frozen::{KeySearch, key_bounds};
+use super::others::Others;
+use super::runs::Runs;
 use super::table_index::{BATCH_KEYS, BATCH_KEYS_FIRST, Batch};
-use super::{Direction, IndexKind, SearchedLoad, TableIndex};
-use crate::chunk::Chunk;
+use super::{Direction, IndexKind, SearchedLoad, SearchedLoads, TableIndex};
 use crate::error::{Error, Result};
 use crate::id::{RowId, RowPlace};
-use crate::key::KeyColumns;
 use crate::mvcc::{Snapshot, Transaction};
 use crate::predicate_log::{ColumnSet, Predicate};
 use crate::table::Table;
@@ -291,9 +290,9 @@ impl Reader<'_> {
         let Some(searched) = searched.filter(|_| !(is_unique && is_found)) else {
             return Ok(());
         };
-        let search = KeySearch::point(self.index.key(), key);
-        let mut frozen = self.frozen(&search, &searched, Direction::Ascending)?;
-        visit.frozen_before(None, Some(&mut frozen)).map(|_| ())
+        let (search, runs) = (KeySearch::point(self.index.key(), key), Runs::default());
+        let mut others = Others::new(self, &search, Direction::Ascending, (&searched, &runs))?;
+        visit.others_before(None, Some(&mut others)).map(|_| ())
     }
 
     /// Hands on the rows of a range of keys, whose values fit, in their order.
@@ -312,30 +311,33 @@ impl Reader<'_> {
         let Some(bounds) = key_bounds(self.index.key(), values, (key, end)) else {
             return Ok(());
         };
-        // A load whose entries come meanwhile is searched all the same.
-        let searched = self.index.searched_if_any();
-        let searched = searched.as_ref().map_or(&[][..], |searched| searched.as_slice());
-        let is_searched = !searched.is_empty();
-        let search = is_searched.then(|| KeySearch::range(self.index.key(), values, bounds));
-        let frozen = search.as_ref().map(|search| self.frozen(search, searched, direction));
-        let mut frozen = frozen.transpose()?;
+        // A load whose entries, or run, come meanwhile is searched all the same.
+        let besides = self.index.searched_and_runs();
+        let none = (SearchedLoads::default(), Runs::default());
+        let (searched, runs) = besides.as_ref().unwrap_or(&none);
+        let is_besides =
+            |row: RowId| is_in(searched, row) || runs.iter().any(|run| run.has_row(row));
+        let search = besides.is_some().then(|| KeySearch::range(self.index.key(), values, bounds));
+        let others =
+            search.as_ref().map(|search| Others::new(self, search, direction, (searched, runs)));
+        let mut others = others.transpose()?;
         let mut visit = Visit::new(self, on_row);
         let mut keys_max = BATCH_KEYS_FIRST;
         let mut rest = bounds;
         loop {
             let is_all = self.index.batch(rest, direction, keys_max, batch);
             for (key, row) in batch.iter() {
-                if is_in(searched, row) {
+                if is_besides(row) {
                     continue;
                 }
-                if visit.frozen_before(Some(key), frozen.as_mut())?.is_break()
+                if visit.others_before(Some(key), others.as_mut())?.is_break()
                     || visit.row(row)? == Some(ControlFlow::Break(()))
                 {
                     return Ok(());
                 }
             }
             if is_all {
-                return visit.frozen_before(None, frozen.as_mut()).map(|_| ());
+                return visit.others_before(None, others.as_mut()).map(|_| ());
             }
             last.clear();
             last.extend_from_slice(batch.last_key().unwrap_or_default());
@@ -350,19 +352,6 @@ impl Reader<'_> {
         self.table.read_at(row, self.snapshot, &columns, |values| {
             values.iter().map(|value| value.to_value()).collect()
         })
-    }
-
-    /// Returns the frozen rows that may be among those of a search.
-    fn frozen<'a>(
-        &'a self,
-        search: &'a KeySearch,
-        searched: &[Arc<SearchedLoad>],
-        direction: Direction,
-    ) -> Result<FrozenRows<'a>> {
-        let start = self.snapshot.start();
-        let visible = searched.iter().filter(|one| one.load().visible_from() <= start);
-        let chunks = search.chunks_of(self.table, visible, self.index.is_primary(self.table))?;
-        Ok(FrozenRows::new(search, self.index, chunks, direction))
     }
 }
 
@@ -386,16 +375,16 @@ impl<'a> Visit<'a> {
         Self { reader, on_row }
     }
 
-    /// Hands on the frozen rows that come before `limit`.
-    fn frozen_before(
+    /// Hands on the rows without entries in DRAM that come before `limit`.
+    fn others_before(
         &mut self,
         limit: Option<&[u8]>,
-        frozen: Option<&mut FrozenRows<'_>>,
+        others: Option<&mut Others<'_>>,
     ) -> Result<ControlFlow<()>> {
-        let Some(frozen) = frozen else {
+        let Some(others) = others else {
             return Ok(ControlFlow::Continue(()));
         };
-        while let Some((_, row)) = frozen.next_before(limit)? {
+        while let Some((_, row)) = others.next_before(limit)? {
             if self.row(row)? == Some(ControlFlow::Break(())) {
                 return Ok(ControlFlow::Break(()));
             }
@@ -417,87 +406,5 @@ fn behind<'a>(bounds: KeyBounds<'a>, last: &'a [u8], direction: Direction) -> Ke
     match direction {
         Direction::Ascending => (Bound::Excluded(last), bounds.1),
         Direction::Descending => (bounds.0, Bound::Excluded(last)),
-    }
-}
-
-/// The frozen rows of a search in the order of their keys. Chunks are read when their turn comes.
-struct FrozenRows<'a> {
-    search: &'a KeySearch,
-    columns: &'a KeyColumns,
-    direction: Direction,
-    /// With the key before which no row of the chunk comes, if that is known; in that order.
-    chunks: VecDeque<(Option<Vec<u8>>, Chunk)>,
-    /// Rows of chunks that were read.
-    rows: BTreeSet<(Vec<u8>, RowId)>,
-}
-
-impl<'a> FrozenRows<'a> {
-    fn new(
-        search: &'a KeySearch,
-        index: &'a TableIndex,
-        chunks: Vec<Chunk>,
-        direction: Direction,
-    ) -> Self {
-        let start = |chunk: &Chunk| {
-            let range = chunk.key_range().filter(|_| index.is_primary(chunk.table()));
-            range.map(|range| match direction {
-                Direction::Ascending => range.min.clone(),
-                Direction::Descending => range.max.clone(),
-            })
-        };
-        let mut chunks: Vec<(Option<Vec<u8>>, Chunk)> =
-            chunks.into_iter().map(|chunk| (start(&chunk), chunk)).collect();
-        // Chunks without a known start come first either way.
-        chunks.sort_by(|(a, _), (b, _)| match direction {
-            Direction::Ascending => a.cmp(b),
-            Direction::Descending => (b.is_none(), b).cmp(&(a.is_none(), a)),
-        });
-        let columns = index.key();
-        Self { search, columns, direction, chunks: chunks.into(), rows: BTreeSet::new() }
-    }
-
-    /// Whether `a` comes before `b`.
-    fn precedes(&self, a: &[u8], b: &[u8]) -> bool {
-        match self.direction {
-            Direction::Ascending => a < b,
-            Direction::Descending => a > b,
-        }
-    }
-
-    fn first(&self) -> Option<&[u8]> {
-        let first = match self.direction {
-            Direction::Ascending => self.rows.first(),
-            Direction::Descending => self.rows.last(),
-        };
-        first.map(|(key, _)| key.as_slice())
-    }
-
-    /// Takes out the next row if it comes before `limit`.
-    fn next_before(&mut self, limit: Option<&[u8]>) -> Result<Option<(Vec<u8>, RowId)>> {
-        loop {
-            // Chunks that may begin before what is known to be next are to be read first.
-            let next = match (self.first(), limit) {
-                (Some(first), Some(limit)) if !self.precedes(first, limit) => Some(limit),
-                (None, limit) => limit,
-                (first, _) => first,
-            };
-            let is_due = match (self.chunks.front(), next) {
-                (Some((Some(start), _)), Some(next)) => !self.precedes(next, start),
-                (front, _) => front.is_some(),
-            };
-            match self.chunks.pop_front_if(|_| is_due) {
-                Some((_, chunk)) => {
-                    self.rows.extend(self.search.rows_in(&chunk, self.columns)?);
-                }
-                None => break,
-            }
-        }
-        let is_next =
-            self.first().is_some_and(|first| limit.is_none_or(|limit| self.precedes(first, limit)));
-        Ok(match (is_next, self.direction) {
-            (false, _) => None,
-            (true, Direction::Ascending) => self.rows.pop_first(),
-            (true, Direction::Descending) => self.rows.pop_last(),
-        })
     }
 }

@@ -1,7 +1,9 @@
 //! Indexes in memory: from key bytes to the rows that have the key.
 //!
 //! - [`ArtIndex`]: an adaptive radix tree, for points, ranges and ranges backwards;
-//! - [`HashIndex`]: a chained hash table, for points.
+//! - [`HashIndex`]: a chained hash table, for points;
+//! - a hybrid index has the entries of frozen rows in immutable trees in files (`run/`) and those of
+//!   other rows in an [`ArtIndex`], for what that is for, and is there when a database is opened.
 //!
 //! Both map byte strings of any length to sets of rows; what the bytes mean is `key.rs`'s business.
 //! A [`TableIndex`] is one of them with its definition and its latch. An entry is there as long as
@@ -21,10 +23,15 @@ mod choose;
 mod definition;
 mod fill;
 mod frozen;
+mod frozen_rows;
 mod hash;
 mod limits;
 mod lookup;
+mod others;
 mod row_set;
+mod run;
+mod runs;
+mod runs_upkeep;
 mod searched;
 mod short;
 mod slab;
@@ -43,6 +50,9 @@ pub use limits::{IndexFull, KEYS_MAX};
 pub use lookup::ValueBounds;
 pub(crate) use lookup::{Reader, SearchRoom};
 pub use row_set::Rows;
+#[cfg(test)]
+pub(crate) use run::PageRef;
+pub(crate) use run::{Run, RunId, RunOwner, RunRecord, is_run_file_name, run_file_name};
 pub(crate) use searched::{SearchedLoad, SearchedLoads};
 pub use table_index::TableIndex;
 pub(crate) use table_index::{

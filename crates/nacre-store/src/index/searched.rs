@@ -109,7 +109,7 @@ impl Store {
                 let Some(due) = searched.iter().find(|one| one.is_due()) else {
                     continue;
                 };
-                let has_room = index.entries() as u64 + due.load.rows() <= ENTRIES_MAX;
+                let has_room = index.entries_in_memory() as u64 + due.load.rows() <= ENTRIES_MAX;
                 if !has_room || table.is_dropped() {
                     due.set_searches(NEVER);
                     continue;

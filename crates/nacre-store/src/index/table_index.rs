@@ -28,6 +28,8 @@ use nacre_column::ColumnBuffer;
 use nacre_pmem::structure::KeyBounds;
 
 use super::art::WalkRoom;
+use super::run::{Run, RunId};
+use super::runs::{LiveRun, Runs};
 use super::searched::{SearchedLoad, SearchedLoads};
 use super::{ArtIndex, Direction, HashIndex, IndexDef, IndexFull, IndexKind, IndexOrigin, Rows};
 use crate::error::{Error, Result};
@@ -116,15 +118,19 @@ impl Batch {
 
 /// What the latch of an index protects.
 #[derive(Debug)]
-struct Latched {
-    entries: Entries,
+pub(super) struct Latched {
+    pub(super) entries: Entries,
     /// Loads without entries.
-    searched: SearchedLoads,
+    pub(super) searched: SearchedLoads,
+    /// Runs with the entries of loads that have none here.
+    pub(super) runs: Runs,
+    /// Runs that are not used any more, but in the manifest.
+    pub(super) lost: Vec<RunId>,
 }
 
 /// The index itself.
 #[derive(Debug)]
-enum Entries {
+pub(super) enum Entries {
     Art(ArtIndex),
     Hash(HashIndex),
 }
@@ -132,15 +138,22 @@ enum Entries {
 impl Entries {
     fn new(kind: IndexKind) -> Self {
         match kind {
-            IndexKind::Art => Self::Art(ArtIndex::new()),
+            IndexKind::Art | IndexKind::Hybrid => Self::Art(ArtIndex::new()),
             IndexKind::Hash => Self::Hash(HashIndex::new()),
         }
     }
 
-    fn get(&self, key: &[u8]) -> Rows<'_> {
+    pub(super) fn get(&self, key: &[u8]) -> Rows<'_> {
         match self {
             Self::Art(index) => index.get(key),
             Self::Hash(index) => index.get(key),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Art(index) => index.len(),
+            Self::Hash(index) => index.len(),
         }
     }
 
@@ -171,7 +184,12 @@ impl TableIndex {
     pub(crate) fn new(schema: &TableSchema, definition: IndexDef, state: IndexState) -> Self {
         let key = KeyColumns::new(schema, &definition.columns);
         let entries = Entries::new(definition.kind);
-        let latched = RwLock::new(Latched { entries, searched: Arc::default() });
+        let latched = RwLock::new(Latched {
+            entries,
+            searched: Arc::default(),
+            runs: Arc::default(),
+            lost: Vec::new(),
+        });
         let (state, unique_from) = (AtomicU8::new(state as u8), AtomicU64::new(0));
         Self { definition, key, latched, state, unique_from }
     }
@@ -201,12 +219,17 @@ impl TableIndex {
         }
     }
 
-    /// Returns the number of entries, those included of rows that only old snapshots see.
+    /// Returns the number of entries, those included of rows that only old snapshots see, and those
+    /// in files.
     pub fn entries(&self) -> usize {
-        match &self.read().entries {
-            Entries::Art(index) => index.len(),
-            Entries::Hash(index) => index.len(),
-        }
+        let latched = self.read();
+        let in_runs: u64 = latched.runs.iter().map(LiveRun::entries).sum();
+        in_runs as usize + latched.entries.len()
+    }
+
+    /// Returns the number of entries in memory.
+    pub(crate) fn entries_in_memory(&self) -> usize {
+        self.read().entries.len()
     }
 
     /// Whether all that it is to have is there, and nothing that it is not to have.
@@ -255,11 +278,11 @@ impl TableIndex {
         &self.key
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, Latched> {
+    pub(super) fn read(&self) -> RwLockReadGuard<'_, Latched> {
         self.latched.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, Latched> {
+    pub(super) fn write(&self) -> RwLockWriteGuard<'_, Latched> {
         self.latched.write().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -268,28 +291,37 @@ impl TableIndex {
         Arc::clone(&self.read().searched)
     }
 
-    /// As [`TableIndex::searched`], if there are any.
-    pub(super) fn searched_if_any(&self) -> Option<SearchedLoads> {
+    /// As [`TableIndex::searched`], with the runs, if there are any.
+    pub(super) fn searched_and_runs(&self) -> Option<(SearchedLoads, Runs)> {
         let latched = self.read();
-        (!latched.searched.is_empty()).then(|| Arc::clone(&latched.searched))
+        let has_any = !latched.searched.is_empty() || !latched.runs.is_empty();
+        has_any.then(|| (Arc::clone(&latched.searched), Arc::clone(&latched.runs)))
     }
 
-    /// Notes which loads a new index has no entries of, or, of a table that is dropped, none so
-    /// that their files can go.
+    /// Notes which loads a new index has no entries of.
     pub(crate) fn set_searched(&self, loads: &[Arc<StoredLoad>]) {
         self.write().searched = Arc::new(loads.iter().map(SearchedLoad::new).collect());
     }
 
-    /// Notes a load that there are no entries of.
+    /// Notes a load that there are no entries of, but maybe a run.
     fn add_searched(&self, load: &Arc<StoredLoad>) {
         let mut latched = self.write();
-        Arc::make_mut(&mut latched.searched).push(SearchedLoad::new(load));
+        if !latched.take_into_run(load) {
+            Arc::make_mut(&mut latched.searched).push(SearchedLoad::new(load));
+        }
     }
 
-    /// Notes that all entries of a load are there, or that it is none of the table any more.
+    /// Notes that all entries of a load are there.
     pub(crate) fn remove_searched(&self, load: LoadId) {
         let mut latched = self.write();
         Arc::make_mut(&mut latched.searched).retain(|one| one.id() != load);
+    }
+
+    /// Whether rows of a load have their entries here.
+    pub(super) fn has_entries_of(&self, load: LoadId) -> bool {
+        let latched = self.read();
+        !latched.searched.iter().any(|one| one.id() == load)
+            && !latched.runs.iter().any(|run| run.has(load))
     }
 
     /// Whether there are entries within `bounds`; for a hash index, whether there are any.
@@ -307,29 +339,45 @@ impl TableIndex {
         }
     }
 
-    /// Returns the rows of `key`, visible or not.
+    /// Returns the rows of `key` that have an entry here, visible or not; those in runs are left
+    /// out.
     pub(crate) fn rows_of(&self, key: &[u8]) -> Vec<RowId> {
         self.read().entries.get(key).collect()
     }
 
-    /// As [`TableIndex::rows_of`], with the loads that have to be searched besides.
+    /// Returns the rows of `key`, visible or not, and the loads that have to be searched besides.
     pub(crate) fn rows_and_searched(&self, key: &[u8]) -> (Vec<RowId>, SearchedLoads) {
-        let latched = self.read();
-        (latched.entries.get(key).collect(), Arc::clone(&latched.searched))
+        loop {
+            let latched = self.read();
+            let mut rows = latched.entries.get(key).collect();
+            let (searched, runs) = (Arc::clone(&latched.searched), Arc::clone(&latched.runs));
+            drop(latched);
+            // Each turn returns or takes one run out.
+            if self.add_rows_in(&runs, key, &mut rows) {
+                return (rows, searched);
+            }
+        }
     }
 
     /// Returns the rows of all keys within `bounds`, visible or not, and the loads that have to be
     /// searched besides. A hash index has no order and returns no rows.
     pub(crate) fn rows_within(&self, bounds: KeyBounds<'_>) -> (Vec<RowId>, SearchedLoads) {
-        let mut found = Vec::new();
-        let latched = self.read();
-        if let Entries::Art(index) = &latched.entries {
-            index.range(bounds, Direction::Ascending, |_, rows| {
-                found.extend(rows);
-                ControlFlow::Continue(())
-            });
+        loop {
+            let mut found = Vec::new();
+            let latched = self.read();
+            if let Entries::Art(index) = &latched.entries {
+                index.range(bounds, Direction::Ascending, |_, rows| {
+                    found.extend(rows);
+                    ControlFlow::Continue(())
+                });
+            }
+            let (searched, runs) = (Arc::clone(&latched.searched), Arc::clone(&latched.runs));
+            drop(latched);
+            // Each turn returns or takes one run out.
+            if self.add_rows_within(&runs, bounds, &mut found) {
+                return (found, searched);
+            }
         }
-        (found, Arc::clone(&latched.searched))
     }
 
     /// Returns the rows of `key`, visible or not: in `few` if they fit, else in `many`; and the
@@ -342,6 +390,11 @@ impl TableIndex {
         many: &'a mut Vec<RowId>,
     ) -> (&'a [RowId], Option<SearchedLoads>) {
         let latched = self.read();
+        if !latched.runs.is_empty() {
+            drop(latched);
+            let searched = self.rows_in_runs_too(key, many);
+            return (many.as_slice(), searched);
+        }
         let searched = (!latched.searched.is_empty()).then(|| Arc::clone(&latched.searched));
         let mut count = 0;
         for row in latched.entries.get(key) {
@@ -475,18 +528,25 @@ impl TableIndexes {
     }
 
     /// Notes that a load is none of the table any more.
-    pub(crate) fn remove_searched(&self, load: LoadId) {
-        self.hold().iter().for_each(|index| index.remove_searched(load));
+    pub(crate) fn forget_load(&self, load: LoadId) {
+        self.hold().iter().for_each(|index| index.forget_load(load));
     }
 
-    /// Forgets all loads of a table that is dropped.
-    pub(crate) fn clear_searched(&self) {
-        self.hold().iter().for_each(|index| index.set_searched(&[]));
+    /// Forgets all loads of a table that is dropped, so that their files can go.
+    pub(crate) fn forget_loads(&self) {
+        self.hold().iter().for_each(|index| index.forget_loads());
     }
 
-    /// Adds an index of a table without rows.
-    pub(crate) fn add_empty(&self, schema: &TableSchema, definition: IndexDef) {
-        self.add(&Arc::new(TableIndex::new(schema, definition, IndexState::Ready)));
+    /// Whether maintenance is to write runs.
+    pub(crate) fn has_hybrid(&self) -> bool {
+        self.hold().iter().any(|index| index.definition.kind == IndexKind::Hybrid)
+    }
+
+    /// Adds an index of a table without rows, with its runs.
+    pub(crate) fn add_empty(&self, schema: &TableSchema, definition: IndexDef, runs: Vec<Run>) {
+        let index = TableIndex::new(schema, definition, IndexState::Ready);
+        index.set_runs(runs);
+        self.add(&Arc::new(index));
     }
 
     /// Takes an index out.
@@ -495,6 +555,8 @@ impl TableIndexes {
         list.retain(|other| !Arc::ptr_eq(other, index));
         // ORDERING: as in `set_state`.
         index.state.store(IndexState::Dropped as u8, Ordering::Release);
+        drop(list);
+        index.forget_runs();
     }
 
     /// Says how far an index is; writes that began before are done when it returns.

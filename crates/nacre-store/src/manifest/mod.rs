@@ -20,7 +20,9 @@ pub(crate) use log::Manifest;
 pub(crate) use open::{is_member_file, is_unfinished_file, remove_unfinished};
 #[cfg(test)]
 pub(crate) use record::RECORD_HEADER_BYTES;
-pub(crate) use record::{FrozenRecord, LoadRecord, PartRecord, PartsChange, Record};
+pub(crate) use record::{
+    FrozenRecord, LoadRecord, PAYLOAD_BYTES_MAX, PartRecord, PartsChange, Record,
+};
 pub use record::{LoadId, TableId};
 #[cfg(test)]
 pub(crate) use tests::Injection;

@@ -9,7 +9,7 @@ use crate::codec::{Decoder, Encoder, Truncated};
 use crate::directory::Layout;
 use crate::foreign_key::ForeignKeyDef;
 use crate::id::{CommitTs, Lsn, Moment};
-use crate::index::IndexDef;
+use crate::index::{IndexDef, RunId, RunRecord};
 use crate::rules::TableRules;
 use crate::schema::{TableSchema, decode_policy, encode_policy};
 use crate::views::ViewDef;
@@ -141,6 +141,13 @@ pub(crate) enum Record {
     IndexDropped {
         table: TableId,
         name: String,
+    },
+    /// An index has another run, and some not any more.
+    IndexRuns {
+        table: TableId,
+        index: String,
+        added: Option<RunRecord>,
+        removed: Vec<RunId>,
     },
     /// All foreign keys that a table has from now on.
     ForeignKeys {
@@ -274,6 +281,7 @@ impl Record {
             Self::Moment(_) => 20,
             Self::Archive { .. } => 21,
             Self::LoadEmptied { .. } => 25,
+            Self::IndexRuns { .. } => 40,
         }
     }
 
@@ -338,6 +346,14 @@ impl Record {
                 encoder.put_u64(table.0);
                 encoder.put_str(name);
             }
+            Self::IndexRuns { table, index, added, removed } => {
+                encoder.put_u64(table.0);
+                encoder.put_str(index);
+                encoder.put_u8(added.is_some().into());
+                added.iter().for_each(|run| run.encode(encoder));
+                encoder.put_u32(removed.len() as u32);
+                removed.iter().for_each(|run| encoder.put_u64(run.0));
+            }
             Self::ForeignKeys { table, keys } => encode_foreign_keys(*table, keys, encoder),
             Self::DefinitionsCommitted { commit, next_table } => {
                 [commit.0, *next_table].into_iter().for_each(|number| encoder.put_u64(number));
@@ -362,6 +378,7 @@ impl Record {
             | Self::ViewDefined(_)
             | Self::ViewDropped { .. }
             | Self::LoadEmptied { .. }
+            | Self::IndexRuns { .. }
             | Self::DefinitionsCommitted { .. } => 5,
             _ => 3,
         }
@@ -429,6 +446,15 @@ impl Record {
             }),
             21 => Self::Archive { path: decoder.string()? },
             25 => Self::LoadEmptied { load: LoadId(decoder.u64()?) },
+            40 => {
+                let (table, index) = (TableId(decoder.u64()?), decoder.string()?);
+                let has_added = decoder.u8()? != 0;
+                let added = has_added.then(|| RunRecord::decode(decoder)).transpose()?;
+                let count = decoder.u32()?;
+                let removed = (0..count).map(|_| decoder.u64().map(RunId));
+                let removed = removed.collect::<Result<_, _>>()?;
+                Self::IndexRuns { table, index, added, removed }
+            }
             _ => return Err(Truncated),
         })
     }
@@ -533,7 +559,7 @@ fn record_crc32c(unpadded: &[u8]) -> u32 {
 mod tests {
     use super::*;
     use crate::foreign_key::ForeignKeyAction;
-    use crate::index::{IndexKind, IndexOrigin};
+    use crate::index::{IndexKind, IndexOrigin, PageRef};
 
     fn part(number: u32) -> PartRecord {
         PartRecord {
@@ -589,6 +615,27 @@ mod tests {
                 },
             },
             Record::IndexDropped { table: TableId(3), name: "i".into() },
+            Record::IndexRuns {
+                table: TableId(3),
+                index: "i".into(),
+                added: Some(RunRecord {
+                    run: RunId(5),
+                    shape: 6,
+                    loads: vec![(LoadId(7), 65_536), (LoadId(9), 0)],
+                    pool_bytes: 1 << 20,
+                    leaf_count: 300,
+                    inner_count: 2,
+                    height: 1,
+                    root: PageRef { offset: 1 << 19, bytes: 400, number: 1 },
+                }),
+                removed: vec![RunId(1), RunId(4)],
+            },
+            Record::IndexRuns {
+                table: TableId(3),
+                index: "i".into(),
+                added: None,
+                removed: vec![],
+            },
             Record::Moment(Moment { commit: CommitTs(5), lsn: Lsn(640), time: 7 }),
             Record::Archive { path: "/mnt/archive".into() },
             Record::LoadEmptied { load: LoadId(7) },
