@@ -94,6 +94,7 @@ impl Rewrite {
                 old.drop_loads();
             },
         )?;
+        self.store.cover_loads(&self.new);
         self.is_published = true;
         Ok(())
     }

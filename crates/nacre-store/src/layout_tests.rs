@@ -11,6 +11,7 @@ use crate::directory::{
     self, BlockEntry, Bounds, ChunkInfo, KeyRange, Layout, POOL_HEADER_BYTES, PartChunk, PartId,
 };
 use crate::id::{CommitTs, Lsn, Moment, RowId};
+use crate::index::{RunId, RunOwner, leaf_bytes, run_header};
 use crate::manifest::{
     DatabaseId, FrozenRecord, HEADER_BYTES, LoadId, LoadRecord, Manifest, PUBLISHED_OFFSET,
     PartRecord, PartsChange, RECORD_HEADER_BYTES, Record, TableId, header_bytes,
@@ -372,4 +373,38 @@ fn redo_records_are_as_drawn() {
     for text in ["1 insert", "2 update", "3 delete", "20 call"] {
         assert!(drawn.contains(&format!("| {text} |")), "{text}");
     }
+}
+
+#[test]
+fn runs_of_indexes_are_as_drawn() {
+    let owner = RunOwner { database: ID, table: TableId(3) };
+    let (heading, header) = ("### Run header", run_header(owner, RunId(4)));
+    assert_eq!((bytes_of(heading), header.len()), (POOL_HEADER_BYTES, POOL_HEADER_BYTES));
+    assert_eq!(field(heading, "magic", &header), b"NACRERUN");
+    assert!(LAYOUT.contains("characters `NACRERUN`"));
+    assert_eq!(field(heading, "version", &header), 1_u32.to_le_bytes());
+    assert_eq!(field(heading, "database_id", &header), ID.0);
+    assert_eq!(field(heading, "table_id", &header), 3_u64.to_le_bytes());
+    assert_eq!(field(heading, "run_id", &header), 4_u64.to_le_bytes());
+    let crc = crc32c::crc32c_append(crc32c::crc32c(&header[..12]), &header[16..]);
+    assert_eq!(field(heading, "crc32c", &header), crc.to_le_bytes());
+
+    let heading = "### Page of a run";
+    let row = RowId::frozen(LoadId(7), 1, 2).unwrap();
+    let page = leaf_bytes(RunId(4), 9, &[(b"abcd", row), (b"abx", row)]);
+    let start = bytes_of(heading);
+    assert_eq!(field(heading, "page_bytes", &page), (page.len() as u32).to_le_bytes());
+    assert_eq!(field(heading, "level", &page), [0; 2]);
+    assert_eq!(field(heading, "count", &page), 2_u32.to_le_bytes());
+    assert_eq!(field(heading, "common_bytes", &page), 2_u32.to_le_bytes());
+    assert_eq!(field(heading, "number", &page), 9_u64.to_le_bytes());
+    let crc = crc32c::crc32c_append(crc32c::crc32c(&4_u64.to_le_bytes()), &page[4..]);
+    assert_eq!(field(heading, "crc32c", &page), crc.to_le_bytes());
+    let mut rest = b"ab".to_vec();
+    for end in [2_u32, 3] {
+        rest.extend(end.to_le_bytes());
+        rest.extend(row.0.to_le_bytes());
+    }
+    rest.extend(b"cdx");
+    assert_eq!(page[start..], rest);
 }

@@ -227,6 +227,7 @@ impl Load {
         let published = fence.and_then(|_fence| publish(&self.store, &self.table, &load, &record));
         self.note_published(&load, published.is_ok());
         published?;
+        self.store.cover_loads(&self.table);
         Ok(record.rows)
     }
 

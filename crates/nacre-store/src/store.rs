@@ -748,6 +748,8 @@ impl Store {
         })?;
         definitions.finish();
         drop(state);
+        // New indexes may be to get runs.
+        self.wake();
         Ok(ts)
     }
 

@@ -77,6 +77,7 @@ impl Store {
         let frozen = self.freeze_chunks(Choice::All, &mut report);
         let truncated = self.redo().map_or(Ok(()), |log| self.shorten(log, &mut report));
         rename_entries(self);
+        self.listed_tables().iter().for_each(|table| self.cover_listed(table));
         frozen.and(truncated).and_then(|()| self.drop_emptied()).map(|()| report)
     }
 

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use nacre_column::CHUNK_ROWS;
 
 use super::fill::FILL_ROWS;
-use super::{IndexDef, IndexKind, IndexOrigin, IndexState, TableIndex, keys_in};
+use super::{IndexDef, IndexOrigin, IndexState, TableIndex, keys_in};
 use crate::error::{Error, Result};
 use crate::foreign_key::ForeignKey;
 use crate::hot::{HotChunk, HotRows, VersionKind};
@@ -73,9 +73,7 @@ impl Store {
         table.require_unclaimed()?;
         let index = Arc::new(TableIndex::new(schema, definition, IndexState::Filling));
         self.build_index(table, &index)?;
-        if index.definition().kind == IndexKind::Hybrid {
-            self.cover(table, &index);
-        }
+        self.cover_loads(table);
         Ok(())
     }
 
@@ -123,8 +121,6 @@ impl Store {
             }
         }
         drop(loads_wait);
-        // Maintenance writes their runs.
-        self.wake();
         done
     }
 

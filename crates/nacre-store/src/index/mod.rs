@@ -51,7 +51,7 @@ pub use lookup::ValueBounds;
 pub(crate) use lookup::{Reader, SearchRoom};
 pub use row_set::Rows;
 #[cfg(test)]
-pub(crate) use run::PageRef;
+pub(crate) use run::{PageRef, leaf_bytes, run_header};
 pub(crate) use run::{Run, RunId, RunOwner, RunRecord, is_run_file_name, run_file_name};
 pub(crate) use searched::{SearchedLoad, SearchedLoads};
 pub use table_index::TableIndex;

@@ -17,7 +17,9 @@ use std::sync::Arc;
 use nacre_column::replicated::WearCause;
 
 use super::TableIndex;
-use super::run::{Joined, LOADS_MAX, Run, RunId, RunOwner, RunRecord, Workshop, build, join};
+use super::run::{
+    Joined, LOADS_MAX, Run, RunId, RunOwner, RunRecord, Workshop, build, join, run_file_name,
+};
 use super::runs::LiveRun;
 use crate::error::{Error, Result};
 use crate::id::RowId;
@@ -64,24 +66,39 @@ impl Store {
         self.next_plan().is_some()
     }
 
-    /// Writes the runs of an index that has just been made, unless maintenance is at work: then
-    /// that does it. Why it failed is known when it is tried again.
-    pub(crate) fn cover(&self, table: &Arc<Table>, index: &Arc<TableIndex>) {
-        self.wake();
-        let Ok(_turn) = self.maintenance_lock().try_lock() else {
+    /// Writes runs for the loads of a table that have none, unless maintenance is at work: then
+    /// that does it. So it does if this fails, and knows why.
+    pub(crate) fn cover_loads(&self, table: &Arc<Table>) {
+        if !table.table_indexes().has_hybrid() {
             return;
-        };
-        while self.is_durable()
-            && let Some(plan) = index.plan(table)
-        {
-            if self.carry_out(table, index, plan).is_err() || self.is_closing() {
-                return;
+        }
+        if let Ok(_turn) = self.maintenance_lock().try_lock() {
+            self.cover_listed(table);
+        }
+        self.wake();
+    }
+
+    /// As [`Store::cover_loads`]; the caller holds the maintenance lock.
+    pub(crate) fn cover_listed(&self, table: &Arc<Table>) {
+        for index in table.indexes() {
+            while self.may_have_runs(table)
+                && let Some(loads) = index.uncovered(table)
+            {
+                if self.carry_out(table, &index, Plan::Cover(loads)).is_err() {
+                    return;
+                }
             }
         }
     }
 
+    /// Whether records of runs are for everybody: a volatile database has no next opening, and what
+    /// nobody sees yet is not in the manifest.
+    fn may_have_runs(&self, table: &Arc<Table>) -> bool {
+        let is_it = |listed: &Arc<Table>| Arc::ptr_eq(listed, table);
+        self.is_durable() && !self.is_closing() && self.listed_tables().iter().any(is_it)
+    }
+
     fn next_plan(&self) -> Option<(Arc<Table>, Arc<TableIndex>, Plan)> {
-        // A volatile database has no next opening.
         if !self.is_durable() || self.is_closing() {
             return None;
         }
@@ -139,6 +156,7 @@ impl Store {
         record: Option<RunRecord>,
         removed: &[RunId],
     ) -> Result<()> {
+        let (_, lost) = index.all_runs();
         let owner = RunOwner { database: self.database(), table: table.id() };
         let bytes = record.as_ref().map_or(0, |record| record.pool_bytes);
         let run = record.map(|record| Arc::new(Run::new(owner, record, self.all_domains())));
@@ -148,7 +166,8 @@ impl Store {
             let loads = table.loads();
             let is_there = |id: LoadId| loads.iter().any(|load| load.id() == id);
             let covered = run.iter().flat_map(|run| &run.record().loads);
-            let is_listed = table.indexes().iter().any(|listed| Arc::ptr_eq(listed, index));
+            let is_listed = self.may_have_runs(table)
+                && table.indexes().iter().any(|listed| Arc::ptr_eq(listed, index));
             if table.is_dropped() || !is_listed || !covered.clone().all(|(id, _)| is_there(*id)) {
                 let reason = format!("index \"{}\" changed", index.definition().name);
                 let table = table.schema().name.clone();
@@ -164,6 +183,7 @@ impl Store {
         let published = self.record(check, || {
             run.iter().for_each(|run| run.keep());
             index.change_runs(run.as_ref(), removed);
+            self.remove_runs(&lost);
         });
         match published {
             Ok(()) => {
@@ -183,6 +203,18 @@ impl Store {
     }
 }
 
+impl Store {
+    /// Removes what is left of the files of runs that are lost.
+    fn remove_runs(&self, runs: &[RunId]) {
+        if let Some(domain) = self.domain(MAIN_DOMAIN) {
+            for run in runs {
+                // A file that stays is removed when the database is next opened for writing.
+                let _ = domain.remove_pool(&run_file_name(*run));
+            }
+        }
+    }
+}
+
 /// Returns the loads of some runs that the table still has, ascending.
 fn loads_of(table: &Table, runs: &[Arc<Run>]) -> Vec<LoadId> {
     let covered = |load: &LoadId| runs.iter().any(|run| run.record().covers(*load));
@@ -193,16 +225,15 @@ fn loads_of(table: &Table, runs: &[Arc<Run>]) -> Vec<LoadId> {
 }
 
 impl TableIndex {
-    /// Returns what maintenance is to do next.
-    fn plan(&self, table: &Table) -> Option<Plan> {
+    /// Returns some loads without a run, if there are any.
+    fn uncovered(&self, table: &Table) -> Option<Vec<Arc<StoredLoad>>> {
         if !self.is_hybrid() || table.is_dropped() {
             return None;
         }
-        let (runs, lost) = self.all_runs();
-        let loads = table.loads();
+        let (runs, _) = self.all_runs();
         let mut rows = 0;
         let mut uncovered: Vec<Arc<StoredLoad>> = Vec::new();
-        for load in loads.iter() {
+        for load in table.loads().iter() {
             let is_covered = runs.iter().any(|live| live.run.record().covers(load.id()));
             if is_covered || !has_ids(load) {
                 continue;
@@ -213,9 +244,18 @@ impl TableIndex {
             }
             uncovered.push(Arc::clone(load));
         }
-        if !uncovered.is_empty() {
-            return Some(Plan::Cover(uncovered));
+        (!uncovered.is_empty()).then_some(uncovered)
+    }
+
+    /// Returns what maintenance is to do next.
+    fn plan(&self, table: &Table) -> Option<Plan> {
+        if let Some(loads) = self.uncovered(table) {
+            return Some(Plan::Cover(loads));
         }
+        if !self.is_hybrid() {
+            return None;
+        }
+        let (loads, (runs, lost)) = (table.loads(), self.all_runs());
         let there = |live: &LiveRun| -> u64 {
             let counts = live.run.record().loads.iter();
             let is_there = |id: LoadId| loads.iter().any(|load| load.id() == id);

@@ -20,6 +20,8 @@
 //! says why not `nacre_pmem`'s tree.
 
 mod build;
+#[cfg(test)]
+mod crash_tests;
 mod cursor;
 mod file;
 mod merge;
@@ -31,7 +33,9 @@ pub(crate) use build::{Joined, Workshop, build, join};
 pub(crate) use cursor::RunCursor;
 pub(crate) use file::{Run, RunDamage};
 #[cfg(test)]
-pub(crate) use page::PageRef;
+pub(crate) use page::{PageRef, leaf_bytes};
+#[cfg(test)]
+pub(crate) use record::header as run_header;
 pub(crate) use record::{
     LOADS_MAX, RunId, RunOwner, RunRecord, file_name as run_file_name,
     is_file_name as is_run_file_name,

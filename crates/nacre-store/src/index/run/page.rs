@@ -271,6 +271,14 @@ impl<'a> Page<'a> {
     }
 }
 
+/// Returns the bytes of a leaf, for tests.
+#[cfg(test)]
+pub(crate) fn leaf_bytes(run: super::RunId, number: u64, entries: &[(&[u8], RowId)]) -> Vec<u8> {
+    let mut leaf = PageBuilder::new(0);
+    entries.iter().for_each(|(key, row)| leaf.push_row(key, *row));
+    leaf.take(run.0, number)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
