@@ -6,13 +6,14 @@
 //! | `mvcc` | what do versions cost those who scan, write and commit? |
 //! | `open` | how soon does a new process answer, and how many bytes lie on the media? |
 //! | `pcr` | what do replicas in other formats give to readers, what do they cost an appender? |
-//! | `recovery` | how soon after a kill is there service, by what was committed before? |
+//! | `recovery` | how soon after a kill is there service, and how soon do indexes find rows? |
 //! | `ssb` | what do they give to the 13 queries of the star schema benchmark? |
 //! | `tatp` | what do versions cost transactions that mostly read? |
 //! | `tpcc` | what do versions, validation and a log cost transactions that mostly write? |
 //! | `tpch` | how fast are the 22 queries and the load, next to DataFusion over Parquet? |
 
 mod duckdb;
+mod first_lookup;
 mod formats;
 mod mvcc;
 mod oltp;

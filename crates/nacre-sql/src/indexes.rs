@@ -88,15 +88,21 @@ fn index_kind(using: Option<&IndexType>) -> Result<IndexKind> {
     let name = match using {
         None | Some(IndexType::BTree) => return Ok(IndexKind::Art),
         Some(IndexType::Hash) => return Ok(IndexKind::Hash),
-        Some(IndexType::Custom(name)) if fold(name) == "art" => return Ok(IndexKind::Art),
         Some(IndexType::Custom(name)) => {
-            let message = format!("access method \"{}\" does not exist", fold(name));
-            return Err(Error::new(ErrorKind::UndefinedObject, message));
+            let name = fold(name);
+            return match name.as_str() {
+                "art" => Ok(IndexKind::Art),
+                "hybrid" | "hybrid_tree" => Ok(IndexKind::Hybrid),
+                _ => {
+                    let message = format!("access method \"{name}\" does not exist");
+                    Err(Error::new(ErrorKind::UndefinedObject, message))
+                }
+            };
         }
         Some(other) => other.to_string().to_lowercase(),
     };
     let error = Error::not_supported(format_args!("indexes of access method {name}"));
-    Err(error.with_hint("Use art (which btree stands for) or hash."))
+    Err(error.with_hint("Use art (which btree stands for), hybrid or hash."))
 }
 
 /// Returns the columns of an index or constraint. The direction of a column makes no difference:

@@ -23,7 +23,7 @@ use nacre_sql::{Database, OpenOptions};
 use nacre_store::ValueRef::Int;
 use nacre_store::{IsolationLevel, RowId, Store};
 
-use crate::bench::Setup;
+use crate::bench::{Setup, first_lookup};
 use crate::error::{Error, Result};
 use crate::format::{count, megabytes, milliseconds};
 use crate::oltp::table::{Indexed, column, int};
@@ -42,7 +42,7 @@ const INSERT_EVERY: u64 = 100;
 
 const TABLE: &str = "account";
 
-/// Measures all numbers of commits, the largest `--values` if that is given.
+/// Measures all numbers of commits, the largest `--values` if that is given, and then first lookups.
 pub(super) async fn run(setup: &Setup, report: &mut Report) -> Result<()> {
     let usual: &[u64] = if setup.is_quick { &COMMITS_QUICK } else { &COMMITS };
     let most = setup.values.unwrap_or(u64::MAX);
@@ -82,7 +82,7 @@ pub(super) async fn run(setup: &Setup, report: &mut Report) -> Result<()> {
         ))?;
         std::fs::remove_dir_all(&directory).map_err(Error::io("remove", &directory))?;
     }
-    Ok(())
+    first_lookup::run(setup, report)
 }
 
 /// Commits, kills, and returns the times to the first answer and to service.
