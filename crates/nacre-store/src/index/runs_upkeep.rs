@@ -43,7 +43,7 @@ const ENTRIES_MAX: u64 = 32 << 20;
 enum Plan {
     Cover(Vec<Arc<StoredLoad>>),
     Join(Vec<Arc<Run>>),
-    /// To take out what no reader needs.
+    /// To take out what no reader needs, and what is lost.
     Drop(Vec<RunId>),
 }
 
@@ -84,7 +84,7 @@ impl Store {
             while self.may_have_runs(table)
                 && let Some(loads) = index.uncovered(table)
             {
-                if self.carry_out(table, &index, Plan::Cover(loads)).is_err() {
+                if !matches!(self.carry_out(table, &index, Plan::Cover(loads)), Ok(1..)) {
                     return;
                 }
             }
@@ -109,7 +109,7 @@ impl Store {
         })
     }
 
-    /// Returns how many entries were written.
+    /// Returns how many entries were written; 1 at least if something was changed.
     fn carry_out(&self, table: &Arc<Table>, index: &Arc<TableIndex>, plan: Plan) -> Result<u64> {
         let Some(there) = self.domain(MAIN_DOMAIN) else {
             return Ok(0);
@@ -123,7 +123,7 @@ impl Store {
             lot_entries: Workshop::LOT_ENTRIES,
         };
         let (columns, shape) = (index.key(), index.key().shape());
-        let (record, mut removed) = match plan {
+        let (record, removed) = match plan {
             Plan::Drop(removed) => (None, removed),
             Plan::Cover(loads) => match build(&workshop, table, (columns, shape), &loads)? {
                 Some(record) => (Some(record), Vec::new()),
@@ -141,22 +141,22 @@ impl Store {
                 }
             }
         };
-        removed.extend(index.all_runs().1);
-        let entries = record.as_ref().map_or(1, RunRecord::entries);
-        self.publish_run(table, index, record, &removed)?;
-        Ok(entries.max(1))
+        let entries = record.as_ref().map_or(1, |record| record.entries().max(1));
+        let is_published = self.publish_run(table, index, record, removed)?;
+        Ok(if is_published { entries } else { 0 })
     }
 
     /// Records a run, which is durable, and which others it replaces, and has readers use it. One
-    /// whose index or loads are gone meanwhile goes.
+    /// whose index or loads are gone meanwhile goes: then it returns `false`.
     fn publish_run(
         &self,
         table: &Arc<Table>,
         index: &Arc<TableIndex>,
         record: Option<RunRecord>,
-        removed: &[RunId],
-    ) -> Result<()> {
+        mut removed: Vec<RunId>,
+    ) -> Result<bool> {
         let (_, lost) = index.all_runs();
+        removed.extend(&lost);
         let owner = RunOwner { database: self.database(), table: table.id() };
         let bytes = record.as_ref().map_or(0, |record| record.pool_bytes);
         let run = record.map(|record| Arc::new(Run::new(owner, record, self.all_domains())));
@@ -177,21 +177,21 @@ impl Store {
                 table: table.id(),
                 index: index.definition().name.clone(),
                 added: run.as_ref().map(|run| run.record().clone()),
-                removed: removed.to_vec(),
+                removed: removed.clone(),
             }])
         };
         let published = self.record(check, || {
             run.iter().for_each(|run| run.keep());
-            index.change_runs(run.as_ref(), removed);
+            index.change_runs(run.as_ref(), &removed);
             self.remove_runs(&lost);
         });
         match published {
             Ok(()) => {
                 self.count_wear(MAIN_DOMAIN, Some((table, None)), WearCause::Load, bytes);
-                Ok(())
+                Ok(true)
             }
             // The next step sees what there is.
-            Err(Error::SerializationConflict { .. }) => Ok(()),
+            Err(Error::SerializationConflict { .. }) => Ok(false),
             // The record may be there after the next opening: then the file is to be there too.
             Err(error) => {
                 if self.is_in_doubt() {
@@ -262,9 +262,9 @@ impl TableIndex {
             counts.filter(|(id, _)| is_there(*id)).map(|(_, entries)| *entries + 1).sum()
         };
         let mut sizes: Vec<(u64, &LiveRun)> = runs.iter().map(|live| (there(live), live)).collect();
-        let mut gone: Vec<RunId> = lost;
-        gone.extend(sizes.iter().filter(|(left, _)| *left == 0).map(|(_, live)| id_of(live)));
-        if !gone.is_empty() {
+        let is_empty = |(left, _): &&(u64, &LiveRun)| *left == 0;
+        let gone: Vec<RunId> = sizes.iter().filter(is_empty).map(|(_, live)| id_of(live)).collect();
+        if !gone.is_empty() || !lost.is_empty() {
             return Some(Plan::Drop(gone));
         }
         sizes.sort_by_key(|(left, _)| *left);

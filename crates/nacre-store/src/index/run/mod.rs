@@ -27,6 +27,8 @@ mod file;
 mod merge;
 mod page;
 mod record;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 pub(crate) use build::{Joined, Workshop, build, join};
