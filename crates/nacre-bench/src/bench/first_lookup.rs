@@ -4,10 +4,10 @@
 //! Question: what does it give that the entries of a hybrid index are there when a database is
 //! opened? Baseline: an ART index of the same column of the same table, whose loads are searched.
 //!
-//! Rows have keys in no order, so that no chunk can be skipped, and were loaded 16 chunks at a time.
-//! In turn, the database is opened and keys of rows that are there are looked up by the one index,
-//! then by the other one: the first of them, and 100. The page cache is warm; nothing else runs, so
-//! no entries are made meanwhile.
+//! Rows have keys in no order, so that no chunk can be skipped, and were loaded 16 chunks at a
+//! time. In turn, the database is opened and keys of rows that are there are looked up by the one
+//! index, then by the other one: the first of them, and 100. The page cache is warm; nothing else
+//! runs, so no entries are made meanwhile.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

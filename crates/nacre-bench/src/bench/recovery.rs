@@ -42,7 +42,7 @@ const INSERT_EVERY: u64 = 100;
 
 const TABLE: &str = "account";
 
-/// Measures all numbers of commits, the largest `--values` if that is given, and then first lookups.
+/// Measures all numbers of commits, the largest `--values` if that is given, then first lookups.
 pub(super) async fn run(setup: &Setup, report: &mut Report) -> Result<()> {
     let usual: &[u64] = if setup.is_quick { &COMMITS_QUICK } else { &COMMITS };
     let most = setup.values.unwrap_or(u64::MAX);

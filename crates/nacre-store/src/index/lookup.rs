@@ -1,8 +1,8 @@
 //! Lookups of a transaction: the rows of a key, or of a range of keys in their order.
 //!
 //! Entries come from the index in batches, each under its latch, and are merged with those of runs
-//! and with the frozen rows of the range, which come chunk by chunk. A row is handed on if the snapshot sees it; its
-//! key is that of the entry in all versions (`table_index.rs`).
+//! and with the frozen rows of the range, which come chunk by chunk. A row is handed on if the
+//! snapshot sees it; its key is that of the entry in all versions (`table_index.rs`).
 //!
 //! # Source
 //! [Muehlbauer16 2.2.3, 2.2.5] index accesses are logged as predicates on the key's columns.

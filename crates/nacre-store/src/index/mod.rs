@@ -2,8 +2,8 @@
 //!
 //! - [`ArtIndex`]: an adaptive radix tree, for points, ranges and ranges backwards;
 //! - [`HashIndex`]: a chained hash table, for points;
-//! - a hybrid index has the entries of frozen rows in immutable trees in files (`run/`) and those of
-//!   other rows in an [`ArtIndex`], for what that is for, and is there when a database is opened.
+//! - a hybrid index has the entries of frozen rows in immutable trees in files (`run/`) and those
+//!   of other rows in an [`ArtIndex`]: for what that is for, and there when a database is opened.
 //!
 //! Both map byte strings of any length to sets of rows; what the bytes mean is `key.rs`'s business.
 //! A [`TableIndex`] is one of them with its definition and its latch. An entry is there as long as

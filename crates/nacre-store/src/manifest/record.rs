@@ -328,12 +328,7 @@ impl Record {
             Self::RedoSegments { oldest } => {
                 encoder.put_u64(*oldest);
             }
-            Self::Frozen(frozen) => {
-                encode_load(&frozen.load, encoder);
-                encoder.put_u32(frozen.chunks.len() as u32);
-                frozen.chunks.iter().for_each(|chunk| encoder.put_u64(*chunk));
-                encoder.put_u64(frozen.as_of.0);
-            }
+            Self::Frozen(frozen) => encode_frozen(frozen, encoder),
             Self::Checkpoint { as_of, oldest } => {
                 encoder.put_u64(as_of.0);
                 encoder.put_u64(*oldest);
@@ -347,12 +342,7 @@ impl Record {
                 encoder.put_str(name);
             }
             Self::IndexRuns { table, index, added, removed } => {
-                encoder.put_u64(table.0);
-                encoder.put_str(index);
-                encoder.put_u8(added.is_some().into());
-                added.iter().for_each(|run| run.encode(encoder));
-                encoder.put_u32(removed.len() as u32);
-                removed.iter().for_each(|run| encoder.put_u64(run.0));
+                encode_runs((*table, index), added.as_ref(), removed, encoder);
             }
             Self::ForeignKeys { table, keys } => encode_foreign_keys(*table, keys, encoder),
             Self::DefinitionsCommitted { commit, next_table } => {
@@ -446,15 +436,7 @@ impl Record {
             }),
             21 => Self::Archive { path: decoder.string()? },
             25 => Self::LoadEmptied { load: LoadId(decoder.u64()?) },
-            40 => {
-                let (table, index) = (TableId(decoder.u64()?), decoder.string()?);
-                let has_added = decoder.u8()? != 0;
-                let added = has_added.then(|| RunRecord::decode(decoder)).transpose()?;
-                let count = decoder.u32()?;
-                let removed = (0..count).map(|_| decoder.u64().map(RunId));
-                let removed = removed.collect::<Result<_, _>>()?;
-                Self::IndexRuns { table, index, added, removed }
-            }
+            40 => decode_runs(decoder)?,
             _ => return Err(Truncated),
         })
     }
@@ -466,6 +448,29 @@ impl Record {
             false => Self::TableDefined { table, schema, rules },
         }
     }
+}
+
+fn encode_runs(
+    (table, index): (TableId, &str),
+    added: Option<&RunRecord>,
+    removed: &[RunId],
+    encoder: &mut Encoder,
+) {
+    encoder.put_u64(table.0);
+    encoder.put_str(index);
+    encoder.put_u8(added.is_some().into());
+    added.iter().for_each(|run| run.encode(encoder));
+    encoder.put_u32(removed.len() as u32);
+    removed.iter().for_each(|run| encoder.put_u64(run.0));
+}
+
+fn decode_runs(decoder: &mut Decoder<'_>) -> Result<Record, Truncated> {
+    let (table, index) = (TableId(decoder.u64()?), decoder.string()?);
+    let has_added = decoder.u8()? != 0;
+    let added = has_added.then(|| RunRecord::decode(decoder)).transpose()?;
+    let count = decoder.u32()?;
+    let removed = (0..count).map(|_| decoder.u64().map(RunId)).collect::<Result<_, _>>()?;
+    Ok(Record::IndexRuns { table, index, added, removed })
 }
 
 fn encode_moment(moment: &Moment, encoder: &mut Encoder) {
@@ -480,6 +485,13 @@ fn encode_load(load: &LoadRecord, encoder: &mut Encoder) {
     encoder.put_u64(load.rows);
     encoder.put_u32(load.chunk_count);
     encode_parts(&load.parts, encoder);
+}
+
+fn encode_frozen(frozen: &FrozenRecord, encoder: &mut Encoder) {
+    encode_load(&frozen.load, encoder);
+    encoder.put_u32(frozen.chunks.len() as u32);
+    frozen.chunks.iter().for_each(|chunk| encoder.put_u64(*chunk));
+    encoder.put_u64(frozen.as_of.0);
 }
 
 fn decode_load(decoder: &mut Decoder<'_>) -> Result<LoadRecord, Truncated> {
@@ -615,27 +627,6 @@ mod tests {
                 },
             },
             Record::IndexDropped { table: TableId(3), name: "i".into() },
-            Record::IndexRuns {
-                table: TableId(3),
-                index: "i".into(),
-                added: Some(RunRecord {
-                    run: RunId(5),
-                    shape: 6,
-                    loads: vec![(LoadId(7), 65_536), (LoadId(9), 0)],
-                    pool_bytes: 1 << 20,
-                    leaf_count: 300,
-                    inner_count: 2,
-                    height: 1,
-                    root: PageRef { offset: 1 << 19, bytes: 400, number: 1 },
-                }),
-                removed: vec![RunId(1), RunId(4)],
-            },
-            Record::IndexRuns {
-                table: TableId(3),
-                index: "i".into(),
-                added: None,
-                removed: vec![],
-            },
             Record::Moment(Moment { commit: CommitTs(5), lsn: Lsn(640), time: 7 }),
             Record::Archive { path: "/mnt/archive".into() },
             Record::LoadEmptied { load: LoadId(7) },
@@ -654,6 +645,26 @@ mod tests {
         for record in records {
             let bytes = record.to_bytes(5);
             assert!(bytes.len().is_multiple_of(8));
+            assert_eq!(Record::from_bytes(&bytes, 5), Ok((record, bytes.len())));
+        }
+    }
+
+    #[test]
+    fn runs_of_an_index_survive_encoding() {
+        let run = RunRecord {
+            run: RunId(5),
+            shape: 6,
+            loads: vec![(LoadId(7), 65_536), (LoadId(9), 0)],
+            pool_bytes: 1 << 20,
+            leaf_count: 300,
+            inner_count: 2,
+            height: 1,
+            root: PageRef { offset: 1 << 19, bytes: 400, number: 1 },
+        };
+        for (added, removed) in [(Some(run), vec![RunId(1), RunId(4)]), (None, vec![])] {
+            let (table, index) = (TableId(3), "i".into());
+            let record = Record::IndexRuns { table, index, added, removed };
+            let bytes = record.to_bytes(5);
             assert_eq!(Record::from_bytes(&bytes, 5), Ok((record, bytes.len())));
         }
     }

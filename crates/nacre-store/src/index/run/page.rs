@@ -306,7 +306,7 @@ mod tests {
                     assert_eq!((&key[..], page.row(item)), (*expected, RowId(item as u64)));
                     assert!(page.has_key(item, expected));
                 }
-                for probe in keys.iter().chain([&&b"aa"[..], &b"c"[..], &b"abc"[..]].iter()) {
+                for probe in keys.iter().chain([&b"aa"[..], b"c", b"abc"].iter()) {
                     let below = some.iter().filter(|key| key < &probe).count();
                     let up_to = some.iter().filter(|key| key <= &probe).count();
                     assert_eq!(page.count_below(probe, false), below, "{some:?} {probe:?}");

@@ -34,6 +34,8 @@ struct Place {
 
 type Entries = BTreeSet<(Vec<u8>, RowId)>;
 
+type Bounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
+
 impl Place {
     fn new() -> Self {
         let domain = Domain::dram("main");
@@ -59,11 +61,7 @@ fn row(number: u64) -> RowId {
     RowId::frozen(LoadId(1 + number % 3), (number / 3) as u32 % 5, (number / 7) as u16).unwrap()
 }
 
-fn walk(
-    run: &Run,
-    bounds: (Bound<&[u8]>, Bound<&[u8]>),
-    direction: Direction,
-) -> Vec<(Vec<u8>, RowId)> {
+fn walk(run: &Run, bounds: Bounds<'_>, direction: Direction) -> Vec<(Vec<u8>, RowId)> {
     let mut cursor = RunCursor::new(run, bounds, direction).unwrap();
     let mut found = Vec::new();
     while let Some((key, row)) = cursor.peek().unwrap() {
@@ -73,7 +71,7 @@ fn walk(
     found
 }
 
-fn is_between(key: &[u8], (lower, upper): (Bound<&[u8]>, Bound<&[u8]>)) -> bool {
+fn is_between(key: &[u8], (lower, upper): Bounds<'_>) -> bool {
     let is_above = match lower {
         Bound::Included(bound) => key >= bound,
         Bound::Excluded(bound) => key > bound,
@@ -97,7 +95,7 @@ fn check(run: &Run, entries: &Entries, probes: &[Vec<u8>]) {
         run.rows_of(probe, |_| true, &mut rows).unwrap();
         assert_eq!(rows, of_key(probe), "{probe:?}");
     }
-    let mut bounds: Vec<(Bound<&[u8]>, Bound<&[u8]>)> = vec![(Bound::Unbounded, Bound::Unbounded)];
+    let mut bounds: Vec<Bounds<'_>> = vec![(Bound::Unbounded, Bound::Unbounded)];
     for pair in probes.windows(2) {
         let (low, high) = (pair[0].as_slice().min(&pair[1]), pair[0].as_slice().max(&pair[1]));
         bounds.push((Bound::Included(low), Bound::Included(high)));
