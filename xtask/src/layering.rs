@@ -63,7 +63,8 @@ const fn high(
 
 /// All crates of the workspace, lowest first. Rows of crates that do not exist yet are kept, so
 /// that they come into being in their place.
-pub(crate) const CRATES: [CrateRule; 12] = [
+pub(crate) const CRATES: [CrateRule; 13] = [
+    low("nacre-access", &[], UnsafeCode::Forbidden),
     low("nacre-pmem", &[], UnsafeCode::Allowed),
     low("nacre-simd", &[], UnsafeCode::Allowed),
     low("nacre-column", &["nacre-pmem", "nacre-simd"], UnsafeCode::Denied),
@@ -82,11 +83,11 @@ pub(crate) const CRATES: [CrateRule; 12] = [
     },
     high(
         "nacre-sql",
-        &["nacre-column", "nacre-store", "nacre-exec", "nacre-ingest"],
+        &["nacre-access", "nacre-column", "nacre-store", "nacre-exec", "nacre-ingest"],
         UnsafeCode::Forbidden,
     ),
     high("nacre-cluster", &["nacre-store", "nacre-exec", "nacre-sql"], UnsafeCode::Forbidden),
-    high("nacre-server", &["nacre-sql", "nacre-cluster"], UnsafeCode::Forbidden),
+    high("nacre-server", &["nacre-access", "nacre-sql", "nacre-cluster"], UnsafeCode::Forbidden),
     high(
         "nacre-bench",
         &[
@@ -107,6 +108,7 @@ pub(crate) const CRATES: [CrateRule; 12] = [
         ..high(
             "nacre",
             &[
+                "nacre-access",
                 "nacre-pmem",
                 "nacre-simd",
                 "nacre-column",

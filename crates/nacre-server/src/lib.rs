@@ -2,7 +2,7 @@
 //!
 //! [`Server::bind`] takes the ports, [`Server::run`] serves until [`Shutdown`] says so. Each
 //! connection is a task of its own with a session of its own ([`connection`]); what it says is
-//! decoded and encoded by [`wire`], its values by [`values`]; [`sessions`] knows all of them, to
+//! decoded and encoded by [`wire`], its values by [`values`]; [`access`] says who may connect; [`sessions`] knows all of them, to
 //! cancel, to count and to end them.
 //!
 //! # Invariants
@@ -14,6 +14,7 @@
 
 #![forbid(unsafe_code)]
 
+mod access;
 mod connection;
 mod options;
 mod report;
@@ -22,6 +23,7 @@ mod sessions;
 mod values;
 mod wire;
 
+pub use access::{AccessOptions, TlsMode};
 pub use options::ServerOptions;
 pub use server::{Server, Shutdown};
 pub use wire::{decode_frames, decode_opening};

@@ -2,11 +2,15 @@
 
 use std::time::Duration;
 
+use crate::access::AccessOptions;
+
 /// How to serve a database.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
     /// Addresses to listen on, each `HOST:PORT`; port 0 is a free one.
     pub listen: Vec<String>,
+    /// Who may connect.
+    pub access: AccessOptions,
     /// Sessions at a time.
     pub connections_max: usize,
     /// Bytes of a message of a client, so of a statement with its parameters.
@@ -25,6 +29,7 @@ impl Default for ServerOptions {
     fn default() -> Self {
         Self {
             listen: vec!["127.0.0.1:5432".to_owned()],
+            access: AccessOptions::default(),
             connections_max: 100,
             message_bytes_max: 256 << 20,
             copy_bytes_max: 4 << 30,

@@ -10,6 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
+use crate::access::Access;
 use crate::connection::{self, Shared};
 use crate::options::ServerOptions;
 use crate::sessions::Sessions;
@@ -59,34 +60,35 @@ impl Server {
     /// Takes the ports.
     ///
     /// # Errors
-    /// An address that is none, is in use or is not permitted; the message names it.
+    /// An address that is none, is in use or is not permitted; the message names it. Rules or
+    /// certificates that are none.
     pub async fn bind(database: Database, options: ServerOptions) -> io::Result<Self> {
+        let access = Access::open(&options.access)?;
         let mut listeners = Vec::new();
-        for address in &options.listen {
-            let elsewhere = tokio::net::lookup_host(address).await.map_err(|error| {
-                io::Error::new(error.kind(), format!("cannot listen on {address}: {error}"))
-            })?;
-            if elsewhere.into_iter().any(|address| !address.ip().is_loopback()) {
-                let message = format!(
-                    "not supported: listening on {address}, which other machines reach: there are \
-                     no passwords yet"
-                );
-                return Err(io::Error::new(io::ErrorKind::Unsupported, message));
+        for text in &options.listen {
+            let cannot = |error: io::Error| {
+                io::Error::new(error.kind(), format!("cannot listen on {text}: {error}"))
+            };
+            let addresses: Vec<_> = tokio::net::lookup_host(text).await.map_err(cannot)?.collect();
+            for address in &addresses {
+                access.check_listening(text, *address, &database)?;
             }
-            let listener = TcpListener::bind(address).await.map_err(|error| {
-                io::Error::new(error.kind(), format!("cannot listen on {address}: {error}"))
-            })?;
-            listeners.push(listener);
+            listeners.push(TcpListener::bind(&addresses[..]).await.map_err(cannot)?);
         }
         let slots = Arc::new(Semaphore::new(options.connections_max));
         let sessions = Arc::new(Sessions::default());
-        let shared = Arc::new(Shared { database, options, sessions, slots });
+        let shared = Arc::new(Shared { database, options, access, sessions, slots });
         Ok(Self { shared, listeners, phase: watch::Sender::new(Phase::Serving) })
     }
 
     /// Returns the addresses that it listens on.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect()
+    }
+
+    /// Returns the SHA-256 of the certificate that it shows, if it has one.
+    pub fn fingerprint(&self) -> Option<String> {
+        self.shared.access.fingerprint()
     }
 
     /// Returns what ends it.
@@ -143,7 +145,7 @@ fn serve(stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>, refusals: &A
         });
     } else if let Ok(refusal) = Arc::clone(refusals).try_acquire_owned() {
         tokio::spawn(async move {
-            connection::refuse(stream, shared).await;
+            connection::refuse(stream, peer, shared).await;
             drop(refusal);
         });
     }

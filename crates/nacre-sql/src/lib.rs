@@ -13,6 +13,7 @@
 
 #![forbid(unsafe_code)]
 
+mod access;
 mod alter;
 mod archive;
 mod backup;
@@ -73,7 +74,7 @@ pub use datafusion;
 pub use error::{Error, ErrorKind, Position, Result};
 pub use nacre_column::ColumnType;
 pub use nacre_ingest::Progress;
-pub use nacre_store::{LostReplica, RepairReport, ScrubReport, Value};
+pub use nacre_store::{BOOTSTRAP_ROLE, LostReplica, RepairReport, RoleDef, ScrubReport, Value};
 pub use pg_types::{PG_TYPES, PgType, TYPE_KEY};
 pub use prepared::Statement;
 pub use session::{CopyIn, CopyOut, Database, OpenOptions, Outcome, RowSink, Session, StatementIo};

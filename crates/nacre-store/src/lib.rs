@@ -53,6 +53,7 @@ mod recovery;
 #[cfg(test)]
 mod recovery_tests;
 mod redo;
+mod roles;
 mod rules;
 mod schema;
 mod sequences;
@@ -92,6 +93,7 @@ pub use redo::{
     CallEffects, CallPlace, RedoBuffer, RedoLog, RedoOptions, RedoProblem, RedoReader, RedoRecord,
     changes_checksum,
 };
+pub use roles::{BOOTSTRAP_ROLE, BOOTSTRAP_ROLE_OID, Membership, RoleDef};
 pub use rules::{CheckRule, ColumnDefault, Identity, RULE_BYTES_MAX, TableRules};
 pub use schema::{COLUMNS_MAX, ColumnDef, NAME_BYTES_MAX, TableSchema};
 pub use sequences::{SEQUENCES_TABLE, Sequence, SequenceDef};

@@ -31,6 +31,7 @@ use crate::mvcc::Stamps;
 use crate::part::Part;
 use crate::places::{LiveParts, Places, directory_of, is_same};
 use crate::redo::{RedoLog, RedoOptions, segment_of};
+use crate::roles::Roles;
 use crate::rules::TableRules;
 use crate::schema::{TableSchema, check_name};
 use crate::store::{MAIN_DOMAIN, OpenOptions};
@@ -71,6 +72,7 @@ struct Replayed {
     runs: BTreeMap<(TableId, String), Vec<RunRecord>>,
     foreign_keys: BTreeMap<TableId, Vec<ForeignKeyDef>>,
     views: BTreeMap<String, Arc<ViewDef>>,
+    roles: Roles,
     /// In the order in which they were published, each with the next number of a part.
     loads: Vec<(LoadRecord, u32)>,
     next_table: u64,
@@ -477,6 +479,11 @@ impl Opening {
         std::mem::take(&mut self.replayed.views)
     }
 
+    /// Hands out the roles.
+    pub(crate) fn roles(&mut self) -> Roles {
+        std::mem::take(&mut self.replayed.roles)
+    }
+
     /// Returns the ids of the next table, the next load and the next run.
     pub(crate) fn next_ids(&self) -> (u64, u64, u64) {
         (self.replayed.next_table, self.replayed.next_load, self.replayed.next_run)
@@ -591,11 +598,17 @@ impl Replayed {
         };
     }
 
-    /// Notes where the database is archived, if the record says so.
-    fn note_archive(&mut self, record: &Record) {
-        if let Record::Archive { path } = record {
-            self.archive.clone_from(path);
+    /// Notes what a record says that is about no table.
+    fn note(&mut self, record: &Record) -> Result<()> {
+        match record {
+            Record::Archive { path } => self.archive.clone_from(path),
+            Record::RoleDefined(role) => self.roles.define(role).map_err(|reason| {
+                let reasons = vec![format!("role {:?}: {reason}", role.name)];
+                Error::ManifestDamaged { reasons }
+            })?,
+            _ => {}
         }
+        Ok(())
     }
 
     /// Drops a table.
@@ -709,7 +722,9 @@ fn replay(records: &[Record]) -> Result<Replayed> {
                 replayed.oldest_segment = Some(*oldest);
                 replayed.frozen.checkpoint = *as_of;
             }
-            Record::Archive { .. } | Record::Moment(_) => replayed.note_archive(record),
+            Record::Archive { .. } | Record::Moment(_) | Record::RoleDefined(_) => {
+                replayed.note(record)?;
+            }
             Record::LoadEmptied { load } => empty(&mut replayed, positions.get(load), *load)?,
             Record::PartsChanged { load, change } => {
                 change_parts(&mut replayed, positions.get(load), *load, change)?;

@@ -44,6 +44,7 @@ use crate::places::LiveParts;
 use crate::procedure::{Calls, Procedures};
 use crate::recovery::recover;
 use crate::redo::{RedoLog, RedoOptions};
+use crate::roles::Roles;
 use crate::rules::TableRules;
 use crate::schema::{TableSchema, named_domains};
 use crate::sequences::Sequences;
@@ -104,6 +105,7 @@ struct Shared {
     is_closing: AtomicBool,
     tables: RwLock<BTreeMap<String, Arc<Table>>>,
     views: Mutex<BTreeMap<String, Arc<ViewDef>>>,
+    roles: Mutex<Roles>,
     sequences: Sequences,
     transactions: Transactions,
     /// Created by the first commit; stays empty if the database is volatile or read-only.
@@ -164,7 +166,7 @@ impl Store {
         let transactions = Transactions::default();
         let tables = opening.tables(database, &domains, &waker, transactions.stamps())?;
         let (next_table, next_load, next_run) = opening.next_ids();
-        let views = opening.views();
+        let (views, roles) = (opening.views(), opening.roles());
         let keeper = Keeper::new(opening.archive());
         let (frozen, defined) = (opening.frozen(), opening.defined());
         let log = opening.open_redo(&domains, database, options.redo)?;
@@ -184,6 +186,7 @@ impl Store {
             is_closing: AtomicBool::new(false),
             tables: RwLock::new(tables),
             views: Mutex::new(views),
+            roles: Mutex::new(roles),
             sequences: Sequences::default(),
             transactions,
             redo: OnceLock::new(),
@@ -759,6 +762,11 @@ impl Store {
         with: impl FnOnce(&mut BTreeMap<String, Arc<ViewDef>>) -> T,
     ) -> T {
         with(&mut self.shared.views.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Calls `with` with the roles.
+    pub(crate) fn with_roles<T>(&self, with: impl FnOnce(&mut Roles) -> T) -> T {
+        with(&mut self.shared.roles.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(crate) fn all_procedures(&self) -> &Procedures {

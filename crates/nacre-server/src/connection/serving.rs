@@ -16,6 +16,7 @@ use tokio::time::timeout;
 use super::extended::Prepared;
 use super::portal::Portal;
 use super::startup;
+use crate::access::Access;
 use crate::options::ServerOptions;
 use crate::report::{self, Severity};
 use crate::sessions::{Registered, Sessions};
@@ -30,6 +31,7 @@ pub(super) const REFUSAL_TIMEOUT: Duration = Duration::from_secs(5);
 pub(crate) struct Shared {
     pub(crate) database: Database,
     pub(crate) options: ServerOptions,
+    pub(crate) access: Access,
     pub(crate) sessions: Arc<Sessions>,
     /// Closed when the server ends.
     pub(crate) slots: Arc<Semaphore>,
@@ -109,9 +111,9 @@ pub(super) struct Connection {
 }
 
 /// Serves a connection to its end.
-pub(crate) async fn serve(stream: TcpStream, _peer: SocketAddr, shared: Arc<Shared>) {
+pub(crate) async fn serve(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>) {
     let startup_timeout = shared.options.startup_timeout;
-    let mut opening = startup::Opening::new(Box::new(stream), shared);
+    let mut opening = startup::Opening::new(Box::new(stream), peer, shared);
     let began = timeout(startup_timeout, opening.begin()).await;
     let session = match began {
         Ok(Ok(Some(started))) => started,
@@ -132,8 +134,8 @@ pub(crate) async fn serve(stream: TcpStream, _peer: SocketAddr, shared: Arc<Shar
 }
 
 /// Tells a client that there are too many.
-pub(crate) async fn refuse(stream: TcpStream, shared: Arc<Shared>) {
-    let mut opening = startup::Opening::new(Box::new(stream), shared);
+pub(crate) async fn refuse(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>) {
+    let mut opening = startup::Opening::new(Box::new(stream), peer, shared);
     if timeout(REFUSAL_TIMEOUT, opening.hear()).await.is_ok_and(|heard| heard.is_ok()) {
         opening.refuse("53300", "sorry, too many clients already").await;
     }

@@ -1,5 +1,6 @@
 //! How a connection begins: encryption, who is there, and what the session is told at first.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -8,6 +9,8 @@ use pgwire::messages::response::{GssEncResponse, SslResponse};
 use pgwire::messages::startup::{
     Authentication, BackendKeyData, NegotiateProtocolVersion, ParameterStatus, SecretKey,
 };
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
 
 use super::serving::{Connection, End, Shared, Stream};
 use crate::report::{self, Severity};
@@ -21,10 +24,12 @@ const MINOR_MAX: u16 = 2;
 
 /// A connection that has not begun its session.
 pub(super) struct Opening {
-    shared: Arc<Shared>,
-    stream: Box<dyn Stream>,
-    frames: Frames,
-    out: Outbox,
+    pub(super) shared: Arc<Shared>,
+    pub(super) peer: SocketAddr,
+    pub(super) is_tls: bool,
+    pub(super) stream: Box<dyn Stream>,
+    pub(super) frames: Frames,
+    pub(super) out: Outbox,
 }
 
 /// What a client asked for.
@@ -40,9 +45,9 @@ pub(super) struct Started {
 }
 
 impl Opening {
-    pub(super) fn new(stream: Box<dyn Stream>, shared: Arc<Shared>) -> Self {
+    pub(super) fn new(stream: Box<dyn Stream>, peer: SocketAddr, shared: Arc<Shared>) -> Self {
         let (frames, out) = (Frames::new(OPENING_BYTES_MAX), Outbox::default());
-        Self { shared, stream, frames, out }
+        Self { shared, peer, is_tls: false, stream, frames, out }
     }
 
     /// Hears the client, lets it in, and tells it what it has to know; `None` if it only wanted to
@@ -58,7 +63,9 @@ impl Opening {
             let message = "no PostgreSQL user name specified in startup packet".to_owned();
             return Err(End::Fatal { code: "28000", message });
         };
-        check_database(value("database"), user)?;
+        let database = value("database");
+        self.authenticate(database.unwrap_or(user), user).await?;
+        check_database(database, user)?;
         let secret_bytes = if asked.minor < 2 { SECRET_BYTES_3_0 } else { SECRET_BYTES_3_2 };
         let secret = secret(secret_bytes)?;
         let registered = self.shared.sessions.register(secret.clone());
@@ -89,7 +96,10 @@ impl Opening {
                 }
             };
             match frontend::Opening::decode(body)? {
-                frontend::Opening::Tls => self.out.put(&SslResponse::Refuse),
+                frontend::Opening::Tls => match self.shared.access.tls() {
+                    Some(config) if !self.is_tls => self.encrypt(config).await?,
+                    _ => self.out.put(&SslResponse::Refuse),
+                },
                 frontend::Opening::Gss => self.out.put(&GssEncResponse::Refuse),
                 frontend::Opening::Cancel { process_id, secret } => {
                     self.shared.sessions.cancel(process_id, &secret);
@@ -107,6 +117,20 @@ impl Opening {
             }
             self.out.send(&mut self.stream).await?;
         }
+    }
+
+    /// Goes on encrypted.
+    async fn encrypt(&mut self, config: Arc<ServerConfig>) -> Result<(), End> {
+        self.out.put(&SslResponse::Accept);
+        self.out.send(&mut self.stream).await?;
+        // What came in clear behind the question may be somebody else's.
+        if !self.frames.is_empty() {
+            return Err(End::protocol_violation("received unencrypted data after SSL request"));
+        }
+        let stream = std::mem::replace(&mut self.stream, Box::new(tokio::io::empty()));
+        self.stream = Box::new(TlsAcceptor::from(config).accept(stream).await?);
+        self.is_tls = true;
+        Ok(())
     }
 
     /// Tells a client that asks for a newer version, or for options of it, what is spoken here.
@@ -133,7 +157,7 @@ impl Opening {
     }
 
     pub(super) fn into_connection(self, started: Started) -> Connection {
-        let Self { shared, stream, mut frames, out } = self;
+        let Self { shared, stream, mut frames, out, .. } = self;
         frames.set_limit(shared.options.message_bytes_max);
         let Started { session, registered } = started;
         Connection {

@@ -27,7 +27,10 @@ impl Fixture {
     }
 
     pub(crate) async fn start_with(options: ServerOptions) -> Self {
-        let database = Database::open(OpenOptions::default()).unwrap();
+        Self::start_over(Database::open(OpenOptions::default()).unwrap(), options).await
+    }
+
+    pub(crate) async fn start_over(database: Database, options: ServerOptions) -> Self {
         let options = ServerOptions { listen: vec!["127.0.0.1:0".into()], ..options };
         let server = Server::bind(database, options).await.unwrap();
         let (address, shutdown) = (server.addresses()[0], server.shutdown());

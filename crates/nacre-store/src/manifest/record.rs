@@ -10,6 +10,7 @@ use crate::directory::Layout;
 use crate::foreign_key::ForeignKeyDef;
 use crate::id::{CommitTs, Lsn, Moment};
 use crate::index::{IndexDef, RunId, RunRecord};
+use crate::roles::RoleDef;
 use crate::rules::TableRules;
 use crate::schema::{TableSchema, decode_policy, encode_policy};
 use crate::views::ViewDef;
@@ -162,6 +163,8 @@ pub(crate) enum Record {
     },
     /// When the records up to the next one of this kind were made.
     Moment(Moment),
+    /// A role was created, or replaced.
+    RoleDefined(RoleDef),
     /// From now on the redo log, loads and these records are copied to a directory; to none if the
     /// path is empty.
     Archive {
@@ -281,6 +284,7 @@ impl Record {
             Self::Moment(_) => 20,
             Self::Archive { .. } => 21,
             Self::LoadEmptied { .. } => 25,
+            Self::RoleDefined(_) => 26,
             Self::IndexRuns { .. } => 40,
         }
     }
@@ -351,6 +355,7 @@ impl Record {
             Self::Moment(moment) => encode_moment(moment, encoder),
             Self::Archive { path } => encoder.put_str(path),
             Self::LoadEmptied { load } => encoder.put_u64(load.0),
+            Self::RoleDefined(role) => role.encode(encoder),
         }
     }
 
@@ -368,6 +373,7 @@ impl Record {
             | Self::ViewDefined(_)
             | Self::ViewDropped { .. }
             | Self::LoadEmptied { .. }
+            | Self::RoleDefined(_)
             | Self::IndexRuns { .. }
             | Self::DefinitionsCommitted { .. } => 5,
             _ => 3,
@@ -436,6 +442,7 @@ impl Record {
             }),
             21 => Self::Archive { path: decoder.string()? },
             25 => Self::LoadEmptied { load: LoadId(decoder.u64()?) },
+            26 => Self::RoleDefined(RoleDef::decode(decoder)?),
             40 => decode_runs(decoder)?,
             _ => return Err(Truncated),
         })

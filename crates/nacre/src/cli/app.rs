@@ -12,7 +12,7 @@ use super::arguments::{Arguments, BenchSubject, Task, Tool};
 use super::console::{Behaviour, Console, Flow};
 use super::place::Place;
 use super::render::Style;
-use super::{doctor, report, restore, script, serve, shell, upkeep};
+use super::{doctor, password, report, restore, script, serve, shell, upkeep};
 
 /// Wrong usage, or the database cannot be opened.
 const EXIT_UNUSABLE: u8 = 1;
@@ -44,6 +44,7 @@ fn run_tool(tool: Tool) -> ExitCode {
         Tool::Scrub { place, readonly } => return upkeep::scrub(place, readonly).into(),
         Tool::Repair { place, forgotten } => return upkeep::repair(place, &forgotten).into(),
         Tool::Serve(given) => return serve::run(given).into(),
+        Tool::Password(given) => return password::run(given).into(),
         Tool::Restore(given) => return restore::run(given).into(),
         Tool::DemoChild { arguments } => return nacre_bench::demo::child(&arguments),
         Tool::Demo { scale_factor, directory, keep } => {

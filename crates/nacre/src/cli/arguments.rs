@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use nacre_bench::bench::BenchArgs;
 use nacre_bench::replication::{AccessPattern, PageSize, ReplicationArgs, Workload, parse_bytes};
+use nacre_server::TlsMode;
 use nacre_store::RestoreTarget;
 
 use super::render::Mode;
@@ -185,6 +186,8 @@ pub(super) enum Tool {
     /// Serve a database to PostgreSQL clients, until SIGTERM or Ctrl-C.
     #[command(after_long_help = SERVE_NOTES)]
     Serve(ServeArguments),
+    /// Set the password of a role: asked for twice on a terminal, else the first line of input.
+    Password(PasswordArguments),
     /// Make a database that is what another one was at a moment, of a backup and an archive.
     #[command(after_long_help = RESTORE_NOTES)]
     Restore(RestoreArguments),
@@ -239,6 +242,15 @@ pub(super) struct ServeArguments {
     /// Address to listen on; port 0 is a free one; repeatable [default: 127.0.0.1:5432].
     #[arg(long, value_name = "HOST:PORT")]
     pub(super) listen: Vec<String>,
+    /// Whether connections are encrypted: off, prefer or require [default: prefer].
+    #[arg(long, value_name = "MODE", value_parser = parse_tls_mode)]
+    pub(super) tls: Option<TlsMode>,
+    /// Certificate of the server, PEM [default: a self-signed one, made at the first start].
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(super) tls_cert: Option<PathBuf>,
+    /// Key of the certificate, PEM, not readable for others.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(super) tls_key: Option<PathBuf>,
     /// Sessions at a time [default: 100].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) max_connections: Option<u16>,
@@ -254,6 +266,17 @@ pub(super) struct ServeArguments {
     /// Worker threads of a query or load [default: one per hardware thread].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) threads: Option<u16>,
+}
+
+/// Whose password to set.
+#[derive(Args, Debug)]
+pub(super) struct PasswordArguments {
+    /// Directory of the database.
+    #[arg(value_name = "DIR")]
+    pub(super) directory: PathBuf,
+    /// The role.
+    #[arg(value_name = "ROLE", default_value = nacre_sql::BOOTSTRAP_ROLE)]
+    pub(super) role: String,
 }
 
 /// What to restore, and where.
@@ -525,6 +548,15 @@ impl Format {
         // `--box` is the default, said aloud.
         debug_assert!(!self.boxes || flag.is_none());
         self.mode.or(flag).unwrap_or(Mode::Box)
+    }
+}
+
+fn parse_tls_mode(text: &str) -> Result<TlsMode, String> {
+    match text {
+        "off" => Ok(TlsMode::Off),
+        "prefer" => Ok(TlsMode::Prefer),
+        "require" => Ok(TlsMode::Require),
+        _ => Err("it is none of off, prefer and require".to_owned()),
     }
 }
 

@@ -30,6 +30,7 @@ mod keywords;
 mod line_reader;
 mod meta;
 mod output;
+mod password;
 mod place;
 mod progress;
 mod render;

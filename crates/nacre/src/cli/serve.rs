@@ -6,8 +6,8 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
-use nacre_server::{Server, ServerOptions, Shutdown};
-use nacre_sql::{Database, Error, ErrorKind, OpenOptions, Result};
+use nacre_server::{AccessOptions, Server, ServerOptions, Shutdown};
+use nacre_sql::{BOOTSTRAP_ROLE, Database, Error, ErrorKind, OpenOptions, Result};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::arguments::ServeArguments;
@@ -21,6 +21,9 @@ const EXIT_UNUSABLE: u8 = 1;
 /// Worker threads beyond those of queries: a session whose statement waits for another one's thread
 /// still hears its client.
 const THREADS_BESIDE: usize = 1;
+
+/// Variable of the environment with the password of the superuser, as long as he has none.
+const FIRST_PASSWORD: &str = "NACRE_PASSWORD";
 
 /// Serves until it is told to end; returns the exit code.
 pub(crate) fn run(arguments: ServeArguments) -> u8 {
@@ -48,11 +51,15 @@ fn serve(arguments: ServeArguments) -> Result<()> {
     for note in database.store().notes() {
         report::print(&format!("NOTICE:  {note}\n"));
     }
+    set_first_password(&database)?;
     let ended = runtime.block_on(async {
         let server = Server::bind(database.clone(), options).await.map_err(cannot_serve)?;
         let mut listening = String::new();
         for address in server.addresses() {
             listening.push_str(&format!("listening on {address}\n"));
+        }
+        if let Some(fingerprint) = server.fingerprint() {
+            listening.push_str(&format!("certificate SHA-256 {fingerprint}\n"));
         }
         // Whoever does not read this need not.
         let _ = io::stdout().write_all(listening.as_bytes());
@@ -76,9 +83,24 @@ fn options(arguments: &ServeArguments) -> ServerOptions {
             true => defaults.listen,
             false => arguments.listen.clone(),
         },
+        access: AccessOptions {
+            directory: Some(arguments.directory.clone()),
+            tls: arguments.tls.unwrap_or_default(),
+            certificate: arguments.tls_cert.clone().zip(arguments.tls_key.clone()),
+        },
         connections_max: arguments.max_connections.map_or(defaults.connections_max, usize::from),
         shutdown_timeout: seconds.unwrap_or(defaults.shutdown_timeout),
         ..defaults
+    }
+}
+
+/// Gives the superuser the password of the environment, unless there is one already.
+fn set_first_password(database: &Database) -> Result<()> {
+    let superuser = database.store().role(BOOTSTRAP_ROLE);
+    let has_password = superuser.is_some_and(|role| role.verifier.is_some());
+    match std::env::var(FIRST_PASSWORD) {
+        Ok(password) if !has_password => database.set_password(BOOTSTRAP_ROLE, &password),
+        _ => Ok(()),
     }
 }
 
