@@ -75,7 +75,7 @@ fn fields(severity: &str, code: &str, message: &str) -> Vec<(u8, String)> {
 /// Makes a text fit a message, in which a zero ends it.
 fn cut(text: &str) -> String {
     let end = text.floor_char_boundary(TEXT_BYTES_MAX);
-    text[..end].replace('\0', "\u{fffd}")
+    text[..end].replace('\0', "?")
 }
 
 /// Returns the number of the character that `position` stands for, from 1.

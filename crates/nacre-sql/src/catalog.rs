@@ -9,6 +9,7 @@ use nacre_store::{SEQUENCES_TABLE, Store};
 
 use crate::from_store::from_store;
 use crate::names::{SCHEMA, STATEMENT_SCHEMA, SYSTEM_SCHEMA};
+use crate::pg_catalog::{CatalogSchema, Catalogs, INFORMATION_SCHEMA, PG_CATALOG};
 use crate::scan::StoredTable;
 use crate::transaction::Moment;
 use crate::user_views::PlannedViews;
@@ -19,6 +20,8 @@ use crate::views::SystemSchema;
 pub(crate) struct StoreCatalog {
     schema: Arc<StoreSchema>,
     system: Arc<SystemSchema>,
+    postgres: Arc<CatalogSchema>,
+    information: Arc<CatalogSchema>,
     own: Arc<StatementSchema>,
 }
 
@@ -30,6 +33,8 @@ struct StoreSchema {
     views: PlannedViews,
     /// Where names are looked for that no table has.
     system: Arc<SystemSchema>,
+    /// Where names are looked for first.
+    postgres: Arc<CatalogSchema>,
 }
 
 /// Tables that are there for one statement.
@@ -41,23 +46,34 @@ impl StoreCatalog {
         store: Store,
         moment: Arc<Moment>,
         views: PlannedViews,
+        catalogs: Catalogs,
         own: Vec<(&'static str, Arc<dyn TableProvider>)>,
     ) -> Self {
         let system = Arc::new(SystemSchema::new(store.clone()));
-        let schema = Arc::new(StoreSchema { store, moment, views, system: Arc::clone(&system) });
-        Self { schema, system, own: Arc::new(StatementSchema(own)) }
+        let postgres = Arc::new(catalogs.postgres());
+        let information = Arc::new(catalogs.information());
+        let schema = Arc::new(StoreSchema {
+            store,
+            moment,
+            views,
+            system: Arc::clone(&system),
+            postgres: Arc::clone(&postgres),
+        });
+        Self { schema, system, postgres, information, own: Arc::new(StatementSchema(own)) }
     }
 }
 
 impl CatalogProvider for StoreCatalog {
     fn schema_names(&self) -> Vec<String> {
-        vec![SCHEMA.into(), SYSTEM_SCHEMA.into()]
+        vec![SCHEMA.into(), SYSTEM_SCHEMA.into(), PG_CATALOG.into(), INFORMATION_SCHEMA.into()]
     }
 
     fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
         match name {
             SCHEMA => Some(Arc::clone(&self.schema) as Arc<dyn SchemaProvider>),
             SYSTEM_SCHEMA => Some(Arc::clone(&self.system) as Arc<dyn SchemaProvider>),
+            INFORMATION_SCHEMA => Some(Arc::clone(&self.information) as Arc<dyn SchemaProvider>),
+            PG_CATALOG => Some(Arc::clone(&self.postgres) as Arc<dyn SchemaProvider>),
             STATEMENT_SCHEMA => Some(Arc::clone(&self.own) as Arc<dyn SchemaProvider>),
             _ => None,
         }
@@ -91,6 +107,9 @@ impl SchemaProvider for StoreSchema {
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
+        if let Some(table) = self.postgres.find(name) {
+            return Ok(Some(table));
+        }
         Ok(match self.store.table(name) {
             Ok(_) if name == SEQUENCES_TABLE => None,
             Ok(table) if !table.is_visible_to(self.moment.snapshot()) => {

@@ -35,7 +35,10 @@ fn convert(error: &DataFusionError) -> Error {
         DataFusionError::ArrowError(error, _) => from_arrow(&error.to_string()),
         DataFusionError::Execution(message) => from_arrow(message),
         DataFusionError::ResourcesExhausted(message) => {
-            Error::new(ErrorKind::OutOfMemory, format!("out of memory: {message}"))
+            let hint = "Have the query need less, or raise NACRE_QUERY_MEMORY_MIB.";
+            Error::new(ErrorKind::OutOfMemory, "out of memory for queries")
+                .with_detail(message.clone())
+                .with_hint(hint)
         }
         DataFusionError::IoError(error) => Error::new(ErrorKind::Io, error.to_string()),
         DataFusionError::External(error) => match error.downcast_ref::<Error>() {

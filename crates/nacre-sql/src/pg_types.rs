@@ -80,7 +80,7 @@ impl PgType {
     pub fn of_field(field: &Field) -> (PgType, u32) {
         if let Some(named) = field.metadata().get(TYPE_KEY).and_then(|name| Self::named(name)) {
             return match field.data_type() {
-                DataType::List(_) => (named, named.array_oid),
+                DataType::List(_) if !named.name.ends_with("vector") => (named, named.array_oid),
                 _ => (named, named.oid),
             };
         }

@@ -15,10 +15,12 @@ use crate::catalog::StoreCatalog;
 use crate::error::Result;
 use crate::from_datafusion::from_datafusion;
 use crate::names::CATALOG;
+use crate::pg_catalog::{Catalogs, INFORMATION_SCHEMA, PG_CATALOG};
 use crate::scan::answer;
+use crate::settings::Settings;
 use crate::transaction::Moment;
 use crate::user_views::PlannedViews;
-use crate::{columns, dml, explain, rewrite, support};
+use crate::{columns, dml, explain, pg_catalog, rewrite, support};
 
 /// What planning needs; clones share it.
 #[derive(Clone)]
@@ -26,16 +28,18 @@ pub(crate) struct Planner {
     store: Store,
     /// Without a catalog, which every statement has of its own.
     state: Arc<SessionState>,
+    settings: Arc<Settings>,
 }
 
 impl Planner {
-    pub(crate) fn new(store: Store, state: SessionState) -> Self {
-        Self { store, state: Arc::new(state) }
+    pub(crate) fn new(store: Store, state: SessionState, settings: Arc<Settings>) -> Self {
+        Self { store, state: Arc::new(state), settings }
     }
 
     /// Returns a planner over another handle of the store.
     pub(crate) fn over(&self, store: Store) -> Self {
-        Self { store, state: Arc::clone(&self.state) }
+        let (state, settings) = (Arc::clone(&self.state), Arc::clone(&self.settings));
+        Self { store, state, settings }
     }
 
     /// Returns a state of the session for a statement that begins now.
@@ -87,7 +91,8 @@ impl Planner {
         let views = PlannedViews::default();
         let catalogs = MemoryCatalogProviderList::new();
         let store = self.store.clone();
-        let catalog = StoreCatalog::new(store, Arc::clone(moment), views.clone(), tables);
+        let postgres = Catalogs::new(store.clone(), views.clone(), Arc::clone(&self.settings));
+        let catalog = StoreCatalog::new(store, Arc::clone(moment), views.clone(), postgres, tables);
         catalogs.register_catalog(CATALOG.into(), Arc::new(catalog));
         let mut state = self.state();
         state.register_catalog_list(Arc::new(catalogs));
@@ -102,7 +107,8 @@ impl Planner {
     ) -> Result<BTreeSet<String>> {
         let references = state.resolve_table_references(statement)?;
         let is_catalog = |reference: &TableReference| {
-            reference.schema().is_some_and(|schema| schema == "information_schema")
+            let is_schema = |schema| matches!(schema, INFORMATION_SCHEMA | PG_CATALOG);
+            reference.schema().is_some_and(is_schema) || reference.table().starts_with("pg_")
         };
         if references.iter().any(is_catalog) || is_about_catalog(statement) {
             return Ok(self.store.views().iter().map(|view| view.name.clone()).collect());
@@ -166,6 +172,7 @@ impl Planner {
         rewrite::rewrite(&mut statement)?;
         let plan = state.statement_to_plan(statement).await.map_err(from_datafusion)?;
         support::check_plan(&plan)?;
+        let plan = pg_catalog::shown(&state, plan).map_err(from_datafusion)?;
         if moment.is_read_only() {
             support::check_unchanging(&plan)?;
         }

@@ -3,7 +3,6 @@
 //! - `1e5` is a double, exactly rounded; the planner's decimals have no such exponents.
 //! - `'\x00ff'::bytea` is two bytes.
 //! - `x::varchar(n)` and `x::char(n)` cut to n characters; the planner drops the length.
-//! - `'s'::regclass`, which only functions of sequences take, is the name.
 //! - The query of `x > ALL (query)` and of ANY and SOME has names of its own; the planner would
 //!   take a column of the outer query for one of the inner query that is called the same.
 //! - The column of `generate_series(1, 3) AS g` is called `g`, and without an alias like the
@@ -11,8 +10,9 @@
 //! - `SELECT DISTINCT a + 1 ... ORDER BY a + 1` is sorted by the output of that number; the planner
 //!   would look for `a` among the outputs.
 //! - `(a, b) IN (query)` becomes EXISTS ([`row_values`]).
-//! - `SHOW TABLES` lists the user's tables.
-//! - `pg_catalog.version()` is `version()`; `current_schema` and `current_role` are calls.
+//! - `SHOW TABLES` and `SHOW COLUMNS` ask the information schema.
+//! - `current_schema` and `current_role` are calls.
+//! - What clients ask the catalogs for is rewritten by [`pg_catalog`].
 
 use std::ops::ControlFlow;
 
@@ -28,7 +28,7 @@ use datafusion::sql::sqlparser::parser::Parser;
 use crate::error::Result;
 use crate::from_datafusion::from_parser;
 use crate::names::{SCHEMA, fold};
-use crate::row_values;
+use crate::{pg_catalog, row_values};
 
 /// Rewrites all expressions of `statement`.
 pub(crate) fn rewrite(statement: &mut ParsedStatement) -> Result<()> {
@@ -40,11 +40,7 @@ pub(crate) fn rewrite(statement: &mut ParsedStatement) -> Result<()> {
         },
         _ => return Ok(()),
     };
-    if matches!(inner.as_ref(), Statement::ShowTables { .. }) {
-        let sql = format!(
-            "SELECT table_schema, table_name FROM information_schema.tables \
-             WHERE table_schema = '{SCHEMA}' ORDER BY table_name"
-        );
+    if let Some(sql) = shown(inner) {
         let mut parser =
             Parser::new(&PostgreSqlDialect {}).try_with_sql(&sql).map_err(|e| from_parser(&e))?;
         **inner = parser.parse_statement().map_err(|error| from_parser(&error))?;
@@ -52,6 +48,26 @@ pub(crate) fn rewrite(statement: &mut ParsedStatement) -> Result<()> {
     // The rewrites never stop the visit.
     let _ = inner.visit(&mut Rewrites);
     Ok(())
+}
+
+/// Returns the query that SHOW TABLES or SHOW COLUMNS stands for.
+fn shown(statement: &Statement) -> Option<String> {
+    match statement {
+        Statement::ShowTables { .. } => Some(format!(
+            "SELECT table_schema, table_name FROM information_schema.tables \
+             WHERE table_schema = '{SCHEMA}' ORDER BY table_name"
+        )),
+        Statement::ShowColumns { show_options, .. } => {
+            let parent = show_options.show_in.as_ref()?.parent_name.as_ref()?;
+            let name = fold(parent.0.last()?.as_ident()?).replace('\'', "''");
+            Some(format!(
+                "SELECT table_catalog, table_schema, table_name, column_name, data_type, \
+                 is_nullable FROM information_schema.columns WHERE table_name = '{name}' \
+                 AND table_schema = '{SCHEMA}' ORDER BY ordinal_position"
+            ))
+        }
+        _ => None,
+    }
 }
 
 /// Rewrites an expression that is part of no statement.
@@ -71,14 +87,13 @@ impl VisitorMut for Rewrites {
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        pg_catalog::select(select);
         row_values::in_conditions(select);
         ControlFlow::Continue(())
     }
 
     fn post_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
-        if let TableFactor::Table { name, args: Some(_), .. } = factor {
-            strip_catalog(name);
-        }
+        pg_catalog::table_factor(factor);
         if let TableFactor::Table { name, alias, args: Some(_), .. } = factor
             && let Some(ident) = name.0.last().and_then(|part| part.as_ident())
             && fold(ident) == "generate_series"
@@ -98,6 +113,9 @@ impl VisitorMut for Rewrites {
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Some(new) = pg_catalog::expression(expr) {
+            *expr = new;
+        }
         if let Some(new) = rewritten(expr) {
             *expr = new;
         }
@@ -136,10 +154,6 @@ fn order_by_outputs(query: &mut Query) {
 fn rewritten(expr: &mut Expr) -> Option<Expr> {
     match expr {
         Expr::InSubquery { .. } => row_values::value(expr),
-        Expr::Function(call) => {
-            strip_catalog(&mut call.name);
-            None
-        }
         Expr::Identifier(ident) => call_by_word(ident),
         Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } => {
             if let Expr::Subquery(query) = right.as_mut() {
@@ -156,7 +170,6 @@ fn rewritten(expr: &mut Expr) -> Option<Expr> {
         Expr::Cast { kind: CastKind::Cast | CastKind::DoubleColon, expr, data_type, .. } => {
             match data_type {
                 DataType::Bytea => hex_literal(expr),
-                DataType::Regclass => Some((**expr).clone()),
                 DataType::Varchar(Some(CharacterLength::IntegerLength { length, .. }))
                 | DataType::CharacterVarying(Some(CharacterLength::IntegerLength {
                     length, ..
@@ -177,14 +190,6 @@ fn rewritten(expr: &mut Expr) -> Option<Expr> {
             }
         }
         _ => None,
-    }
-}
-
-/// Takes PostgreSQL's schema off the name of a function.
-fn strip_catalog(name: &mut ObjectName) {
-    let schema = name.0.first().and_then(|part| part.as_ident()).map(fold);
-    if name.0.len() == 2 && schema.as_deref() == Some("pg_catalog") {
-        name.0.remove(0);
     }
 }
 

@@ -14,7 +14,7 @@ use std::time::SystemTime;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::config::Dialect;
-use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::execution::{FunctionRegistry, SendableRecordBatchStream, SessionStateBuilder};
 use datafusion::optimizer::analyzer::resolve_grouping_function::ResolveGroupingFunction;
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
@@ -59,7 +59,7 @@ use crate::unnest::SubqueryValues;
 use crate::upkeep::Upkeep;
 use crate::user_views::{create_view, drop_views};
 use crate::yielding::Yielding;
-use crate::{ddl, dml, explain, indexes, transaction};
+use crate::{ddl, dml, explain, indexes, memory, pg_catalog, transaction};
 
 /// Estimated bytes and rows up to which the smaller side of a join becomes one table for all
 /// threads.
@@ -84,6 +84,9 @@ pub struct OpenOptions {
     /// Leave lost replicas as they are until [`Database::repair`]:
     /// no thread looks after them.
     pub is_unattended: bool,
+    /// Bytes that all queries together may take; `None` is what NACRE_QUERY_MEMORY_MIB says, or two
+    /// thirds of the machine's memory.
+    pub query_memory_bytes: Option<usize>,
     /// What [`Store::call`] of [`Database::store`] can call.
     pub procedures: Procedures,
 }
@@ -140,6 +143,8 @@ pub struct Database {
     /// `None` if nothing may be changed or nobody is to look after it.
     upkeep: Option<Arc<Upkeep>>,
     opened: SystemTime,
+    /// What queries of all sessions share.
+    runtime: Arc<RuntimeEnv>,
 }
 
 impl Database {
@@ -157,6 +162,7 @@ impl Database {
             Some(threads) => threads,
             None => available_parallelism().map_or(1, usize::from),
         };
+        let runtime = memory::runtime(options.query_memory_bytes)?;
         let store = Store::open(nacre_store::OpenOptions {
             directory: options.directory,
             domains: options.domains,
@@ -170,7 +176,7 @@ impl Database {
             true => None,
             false => Some(Arc::new(Upkeep::start(&store)?)),
         };
-        Ok(Self { store, threads, upkeep, opened: SystemTime::now() })
+        Ok(Self { store, threads, upkeep, opened: SystemTime::now(), runtime })
     }
 
     /// Starts a session of nobody in particular.
@@ -183,7 +189,6 @@ impl Database {
         let mut config = SessionConfig::new()
             .with_default_catalog_and_schema(CATALOG, SCHEMA)
             .with_create_default_catalog_and_schema(false)
-            .with_information_schema(true)
             .with_target_partitions(self.threads);
         let options = config.options_mut();
         options.sql_parser.dialect = Dialect::PostgreSQL;
@@ -196,10 +201,9 @@ impl Database {
         // by hash so that each thread has a table of its own costs more than one table for all.
         options.optimizer.hash_join_single_partition_threshold = JOIN_TABLE_BYTES_MAX;
         options.optimizer.hash_join_single_partition_threshold_rows = JOIN_TABLE_ROWS_MAX;
-        let runtime = RuntimeEnvBuilder::new().build_arc().unwrap_or_default();
         let mut state = SessionStateBuilder::new()
             .with_config(config)
-            .with_runtime_env(runtime)
+            .with_runtime_env(Arc::clone(&self.runtime))
             .with_default_features()
             .with_analyzer_rules(vec![
                 Arc::new(ResolveGroupingFunction::new()),
@@ -216,12 +220,14 @@ impl Database {
         let settings = Arc::new(Settings::new(info));
         let of_session = session_functions(&settings, self.opened);
         let given = Arc::new(Given::default());
-        for function in functions(&store, &given).into_iter().chain(of_session) {
+        let of_catalogs = pg_catalog::functions(&store);
+        let all = functions(&store, &given).into_iter().chain(of_session).chain(of_catalogs);
+        for function in all {
             // What it takes the place of, such as the planner's own version(), is not missed.
             let _ = state.register_udf(function);
         }
         let upkeep = self.upkeep.clone();
-        let planner = Planner::new(store.clone(), state);
+        let planner = Planner::new(store.clone(), state, Arc::clone(&settings));
         let transactions = Transactions::new(store.clone(), Arc::clone(&settings));
         Session {
             store,

@@ -58,6 +58,7 @@ pub fn write_text(array: &ArrayRef, row: usize, out: &mut Vec<u8>) -> Result<boo
         DataType::Binary => text::write_bytea(array.as_binary::<i32>().value(row), out),
         DataType::LargeBinary => text::write_bytea(array.as_binary::<i64>().value(row), out),
         DataType::BinaryView => text::write_bytea(array.as_binary_view().value(row), out),
+        DataType::List(_) => write_list(&array.as_list::<i32>().value(row), out)?,
         _ => write_other(array, row, out)?,
     }
     Ok(true)
@@ -68,7 +69,39 @@ fn put(out: &mut Vec<u8>, value: impl std::fmt::Display) {
     let _ = write!(out, "{value}");
 }
 
-/// Writes values of types that only expressions have: intervals, times, lists.
+/// Writes the elements of an array, those in quotes that would be read as something else.
+fn write_list(values: &ArrayRef, out: &mut Vec<u8>) -> Result<()> {
+    out.push(b'{');
+    for row in 0..values.len() {
+        if row > 0 {
+            out.push(b',');
+        }
+        let mut text = Vec::new();
+        let is_there = write_text(values, row, &mut text)?;
+        let is_nested = matches!(values.data_type(), DataType::List(_));
+        let needs_quotes = text.is_empty()
+            || text.eq_ignore_ascii_case(b"null")
+            || text.iter().any(|byte| byte.is_ascii_whitespace() || b"{},\"\\".contains(byte));
+        match (is_there, needs_quotes && !is_nested) {
+            (false, _) => out.extend_from_slice(b"NULL"),
+            (true, false) => out.extend_from_slice(&text),
+            (true, true) => {
+                out.push(b'"');
+                for byte in text {
+                    if matches!(byte, b'"' | b'\\') {
+                        out.push(b'\\');
+                    }
+                    out.push(byte);
+                }
+                out.push(b'"');
+            }
+        }
+    }
+    out.push(b'}');
+    Ok(())
+}
+
+/// Writes values of types that only expressions have: intervals, times.
 fn write_other(array: &ArrayRef, row: usize, out: &mut Vec<u8>) -> Result<()> {
     let options = FormatOptions::default()
         .with_timestamp_format(Some("%Y-%m-%d %H:%M:%S%.f"))

@@ -227,6 +227,11 @@ impl TableProvider for ViewTable {
     }
 }
 
+/// Returns the names of the views with their columns.
+pub(crate) fn system_views() -> impl Iterator<Item = (&'static str, SchemaRef)> {
+    View::ALL.into_iter().map(|view| (view.name(), view.schema()))
+}
+
 /// The schema of the views.
 #[derive(Debug)]
 pub(crate) struct SystemSchema {

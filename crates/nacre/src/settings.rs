@@ -76,6 +76,18 @@ pub const SETTINGS: &[Setting] = &[
         meaning: "by how much the redo log grows before cold rows are frozen and it is truncated",
     },
     Setting {
+        name: "NACRE_QUERY_MEMORY_MIB",
+        values: "a whole number, 0 for no limit",
+        default: "2/3 of the memory",
+        meaning: "what all queries of a database together may take",
+    },
+    Setting {
+        name: "NACRE_PASSWORD",
+        values: "a text",
+        default: "none",
+        meaning: "the password that `nacre serve` gives the superuser while it has none",
+    },
+    Setting {
         name: "NACRE_HISTORY",
         values: "a file, or empty for none",
         default: "$XDG_STATE_HOME/nacre/history",

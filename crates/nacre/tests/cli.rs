@@ -515,7 +515,7 @@ fn server_says_where_it_listens_and_ends_on_sigterm() {
     assert!(other.err.contains(&format!("cannot listen on {address}")), "{}", other.err);
     let elsewhere = run(directory.path(), &["serve", "other", "--listen", "0.0.0.0:0"]);
     assert_eq!(elsewhere.code, 1);
-    assert!(elsewhere.err.contains("not supported: listening on 0.0.0.0:0"), "{}", elsewhere.err);
+    assert!(elsewhere.err.contains("refusing to listen on 0.0.0.0:0"), "{}", elsewhere.err);
     let kill = Command::new("kill").args(["-TERM", &server.id().to_string()]).status().unwrap();
     assert!(kill.success());
     assert!(wait_for_exit(&mut server).success());

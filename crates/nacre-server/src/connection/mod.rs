@@ -1,9 +1,9 @@
 //! One connection: from its first byte to its last.
 //!
-//! [`startup`] agrees on who talks to whom, [`authentication`] asks for a proof, [`serving`] answers
-//! message by message, [`simple`] and [`extended`] run what the client says, [`portal`] keeps what
-//! was bound and not fetched to its end, [`copy`] moves rows of COPY, and [`work`] waits for
-//! statements while it listens for reasons to give them up.
+//! [`startup`] agrees on who talks to whom, [`authentication`] asks for a proof, [`serving`]
+//! answers message by message, [`simple`] and [`extended`] run what the client says, [`portal`]
+//! keeps what was bound and not fetched to its end, [`copy`] moves rows of COPY, and [`work`] waits
+//! for statements while it listens for reasons to give them up.
 //!
 //! # Invariants
 //! 1. An answer is sent before the connection waits for the client.

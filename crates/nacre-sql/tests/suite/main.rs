@@ -10,6 +10,7 @@ mod faults;
 mod interleavings;
 mod joins;
 mod loading;
+mod memory;
 mod prepared;
 mod pruning;
 mod settings;

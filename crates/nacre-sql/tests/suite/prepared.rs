@@ -93,7 +93,7 @@ fn statements_are_described_before_they_run() {
         ("values (1, 'x')", Some("column1:int8 column2:text")),
         ("show work_mem", Some("work_mem:text")),
         ("show all", Some("name:text setting:text description:text")),
-        ("show tables", Some("table_schema:text table_name:text")),
+        ("show tables", Some("table_schema:name table_name:name")),
         ("explain select a from t", Some("QUERY PLAN:text")),
         ("explain delete from t", Some("QUERY PLAN:text")),
         ("execute p(1)", Some("a:int4 s:text")),

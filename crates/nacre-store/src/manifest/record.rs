@@ -25,6 +25,13 @@ pub(crate) const PAYLOAD_BYTES_MAX: usize = 1 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TableId(pub(crate) u64);
 
+impl TableId {
+    /// Returns the number.
+    pub fn number(self) -> u64 {
+        self.0
+    }
+}
+
 /// Identifies a load, and with it the pool of its blocks; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LoadId(pub(crate) u64);

@@ -1,0 +1,704 @@
+//! The functions over the catalogs. Each computes one value of one row's values.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use datafusion::arrow::array::ArrayRef;
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
+use datafusion::common::{DataFusionError, Result};
+use datafusion::logical_expr::{
+    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    TypeSignature, Volatility,
+};
+use nacre_store::Store;
+
+use super::cells::{self, Cell};
+use super::objects::{FIRST, Kind, Objects};
+use super::{arrays, definitions, fixed, relation_rows, roles, type_rows, view_rows};
+use crate::error::{Error, ErrorKind};
+use crate::pg_types::TYPE_KEY;
+use crate::user_views::PlannedViews;
+
+type Outcome = crate::error::Result<Cell>;
+
+/// What a function is told of a call beside the values.
+pub(super) struct Call<'a> {
+    store: &'a Store,
+    objects: Option<Objects>,
+    /// The fields of the arguments.
+    pub(super) fields: &'a [FieldRef],
+}
+
+impl Call<'_> {
+    fn objects(&mut self) -> &Objects {
+        let store = self.store;
+        self.objects.get_or_insert_with(|| Objects::of(store, &PlannedViews::default()))
+    }
+}
+
+/// What type a function returns.
+#[derive(Clone, Copy)]
+pub(super) enum Returns {
+    /// That of this name.
+    Named(&'static str),
+    /// That of the elements of its first argument.
+    Element,
+    /// That of its first argument.
+    First,
+    /// A list of what its arguments are.
+    ListOfFirst,
+}
+
+/// A function.
+pub(super) struct Definition {
+    pub(super) name: &'static str,
+    /// Fewest and most arguments.
+    pub(super) count: (usize, usize),
+    /// Whether it is null as soon as an argument is.
+    pub(super) is_strict: bool,
+    pub(super) returns: Returns,
+    pub(super) body: fn(&mut Call<'_>, &[Cell]) -> Outcome,
+}
+
+pub(super) const fn define(
+    name: &'static str,
+    count: (usize, usize),
+    returns: Returns,
+    body: fn(&mut Call<'_>, &[Cell]) -> Outcome,
+) -> Definition {
+    Definition { name, count, is_strict: true, returns, body }
+}
+
+pub(super) const fn define_for_nulls(
+    name: &'static str,
+    count: (usize, usize),
+    returns: Returns,
+    body: fn(&mut Call<'_>, &[Cell]) -> Outcome,
+) -> Definition {
+    Definition { name, count, is_strict: false, returns, body }
+}
+
+const TEXT: Returns = Returns::Named("text");
+const BOOL: Returns = Returns::Named("bool");
+const INT4: Returns = Returns::Named("int4");
+const INT8: Returns = Returns::Named("int8");
+const OID: Returns = Returns::Named("oid");
+
+const FUNCTIONS: [Definition; 47] = [
+    define("pg_get_userbyid", (1, 1), Returns::Named("name"), |_, args| {
+        Ok(roles::name_of(int(args, 0)).into())
+    }),
+    define_for_nulls("format_type", (2, 2), TEXT, |_, args| {
+        let modifier = args.get(1).and_then(Cell::int).and_then(|one| i32::try_from(one).ok());
+        Ok(match args.first().and_then(Cell::int) {
+            None => Cell::Null,
+            Some(0) => "-".into(),
+            Some(oid) => definitions::type_name(u32::try_from(oid).unwrap_or(0), modifier).into(),
+        })
+    }),
+    define("pg_get_expr", (2, 3), TEXT, |_, args| Ok(args[0].clone())),
+    define("pg_get_constraintdef", (1, 2), TEXT, |call, args| {
+        let is_pretty = is_true(args.get(1));
+        let found = call.objects().constraint(int(args, 0));
+        Ok(found.map(|one| definitions::constraint(one, is_pretty)).into())
+    }),
+    define("pg_get_indexdef", (1, 3), TEXT, |call, args| {
+        let column = args.get(1).and_then(Cell::int).unwrap_or(0);
+        let is_pretty = is_true(args.get(2));
+        let column = usize::try_from(column).unwrap_or(0);
+        let found = call.objects().relation(int(args, 0));
+        Ok(found.and_then(|one| definitions::index(one, column, is_pretty)).into())
+    }),
+    define("pg_get_viewdef", (1, 2), TEXT, |call, args| {
+        let oid = relation_of(call, &args[0])?;
+        Ok(call.objects().relation(oid).and_then(definitions::view).into())
+    }),
+    define("pg_get_serial_sequence", (2, 2), TEXT, serial_sequence),
+    define("pg_get_partkeydef", (1, 1), TEXT, nothing),
+    define("pg_get_triggerdef", (1, 2), TEXT, nothing),
+    define("pg_get_ruledef", (1, 2), TEXT, nothing),
+    define("pg_get_functiondef", (1, 1), TEXT, nothing),
+    define("pg_get_function_result", (1, 1), TEXT, nothing),
+    define("pg_get_function_arguments", (1, 1), TEXT, nothing),
+    define("pg_get_function_identity_arguments", (1, 1), TEXT, nothing),
+    define("pg_get_statisticsobjdef_columns", (1, 1), TEXT, nothing),
+    define("obj_description", (1, 2), TEXT, nothing),
+    define("col_description", (2, 2), TEXT, nothing),
+    define("shobj_description", (2, 2), TEXT, nothing),
+    // Nothing is partitioned.
+    define("pg_partition_ancestors", (1, 1), OID, nothing),
+    define("pg_encoding_to_char", (1, 1), Returns::Named("name"), |_, args| {
+        Ok(if int(args, 0) == fixed::UTF8 { "UTF8" } else { "" }.into())
+    }),
+    define("pg_char_to_encoding", (1, 1), INT4, |_, args| {
+        let name = args[0].text().unwrap_or_default().to_lowercase().replace('-', "");
+        Ok(if name == "utf8" { fixed::UTF8 } else { -1 }.into())
+    }),
+    define("getdatabaseencoding", (0, 0), Returns::Named("name"), |_, _| Ok("UTF8".into())),
+    define("pg_client_encoding", (0, 0), Returns::Named("name"), |_, _| Ok("UTF8".into())),
+    define("pg_relation_is_publishable", (1, 1), BOOL, |call, args| {
+        let oid = relation_of(call, &args[0])?;
+        let found = call.objects().relation(oid);
+        Ok(found.map(|one| matches!(one.is, Kind::Table(_))).into())
+    }),
+    define("pg_is_other_temp_schema", (1, 1), BOOL, |_, _| Ok(false.into())),
+    define("pg_my_temp_schema", (0, 0), OID, |_, _| Ok(0.into())),
+    define("pg_tablespace_location", (1, 1), TEXT, |_, _| Ok("".into())),
+    define("pg_relation_size", (1, 2), INT8, heap_size),
+    define("pg_table_size", (1, 1), INT8, heap_size),
+    define("pg_indexes_size", (1, 1), INT8, indexes_size),
+    define("pg_total_relation_size", (1, 1), INT8, |call, args| {
+        let (heap, indexes) = (heap_size(call, args)?, indexes_size(call, args)?);
+        let sum = heap.int().zip(indexes.int()).map(|(heap, indexes)| heap + indexes);
+        Ok(sum.into())
+    }),
+    define("pg_database_size", (1, 1), INT8, |call, args| {
+        let is_this = match &args[0] {
+            Cell::Text(name) => name == crate::names::CATALOG,
+            other => other.int() == Some(fixed::DATABASE.into()),
+        };
+        if !is_this {
+            let message = match &args[0] {
+                Cell::Text(name) => format!("database \"{name}\" does not exist"),
+                _ => return Ok(Cell::Null),
+            };
+            return Err(Error::new(ErrorKind::UndefinedObject, message).with_code("3D000"));
+        }
+        Ok(Cell::from(view_rows::database_size(call.objects()) as i64))
+    }),
+    define("pg_size_pretty", (1, 1), TEXT, |_, args| Ok(size_pretty(int(args, 0)).into())),
+    define("quote_ident", (1, 1), TEXT, |_, args| {
+        Ok(args[0].shown().map(|name| definitions::quoted(&name)).into())
+    }),
+    define("quote_literal", (1, 1), TEXT, |_, args| {
+        Ok(args[0].shown().map(|text| literal(&text)).into())
+    }),
+    define_for_nulls("quote_nullable", (1, 1), TEXT, |_, args| {
+        Ok(args[0].shown().map_or("NULL".to_owned(), |text| literal(&text)).into())
+    }),
+    define_for_nulls("json_build_object", (1, usize::MAX), Returns::Named("json"), json_object),
+    define_for_nulls("format", (1, usize::MAX), TEXT, format),
+    define("to_regclass", (1, 1), Returns::Named("regclass"), |call, args| {
+        Ok(find_relation(call, args[0].text().unwrap_or_default()).into())
+    }),
+    define("to_regtype", (1, 1), Returns::Named("regtype"), |_, args| {
+        Ok(definitions::type_named(args[0].text().unwrap_or_default()).into())
+    }),
+    define("to_regnamespace", (1, 1), OID, |_, args| {
+        Ok(schema_named(args[0].text().unwrap_or_default()).into())
+    }),
+    define("nacre_oid", (1, 1), OID, |_, args| number(&args[0], "oid")),
+    define("nacre_regclass", (1, 1), Returns::Named("regclass"), |call, args| {
+        relation_of(call, &args[0]).map(Cell::from)
+    }),
+    define("nacre_regtype", (1, 1), Returns::Named("regtype"), |_, args| {
+        known(&args[0], "type", |name| definitions::type_named(name).map(i64::from))
+    }),
+    define("nacre_regproc", (1, 1), Returns::Named("regproc"), |_, args| {
+        known(&args[0], "function", |name| {
+            let name = name.strip_prefix("pg_catalog.").unwrap_or(name);
+            let all = type_rows::functions();
+            all.iter().find(|(_, known)| *known == name).map(|(oid, _)| i64::from(*oid))
+        })
+    }),
+    define("nacre_regnamespace", (1, 1), OID, |_, args| {
+        known(&args[0], "schema", |name| schema_named(name).map(i64::from))
+    }),
+    define("nacre_regrole", (1, 1), OID, |_, args| {
+        known(&args[0], "role", |name| {
+            (name == roles::OWNER.1).then_some(i64::from(roles::OWNER.0))
+        })
+    }),
+];
+
+/// Those that show a number by the name of what it stands for.
+const NAMES: [Definition; 5] = [
+    define("nacre_regclass_text", (1, 1), TEXT, |call, args| {
+        let oid = relation_of(call, &args[0])?;
+        Ok(relation_name(call, oid).into())
+    }),
+    define("nacre_regtype_text", (1, 1), TEXT, |_, args| {
+        let oid = match &args[0] {
+            Cell::Text(name) => definitions::type_named(name),
+            other => other.int().and_then(|oid| u32::try_from(oid).ok()),
+        };
+        Ok(match oid {
+            Some(0) => "-".to_owned(),
+            Some(oid) => match definitions::type_name(oid, None) {
+                name if name == "???" => oid.to_string(),
+                name => name,
+            },
+            None => args[0].shown().unwrap_or_default(),
+        }
+        .into())
+    }),
+    define("nacre_regproc_text", (1, 1), TEXT, |_, args| {
+        let all = type_rows::functions();
+        let found = all.iter().find(|(oid, _)| i64::from(*oid) == int(args, 0));
+        Ok(match (found, args[0].int()) {
+            (Some((_, name)), _) => (*name).into(),
+            (None, Some(0)) => "-".into(),
+            _ => args[0].shown().into(),
+        })
+    }),
+    define("nacre_regnamespace_text", (1, 1), TEXT, |_, args| {
+        let found = fixed::SCHEMAS.iter().find(|(oid, _)| i64::from(*oid) == int(args, 0));
+        Ok(found.map_or_else(|| args[0].shown(), |(_, name)| Some((*name).to_owned())).into())
+    }),
+    define("nacre_regrole_text", (1, 1), TEXT, |_, args| {
+        Ok(match int(args, 0) == i64::from(roles::OWNER.0) {
+            true => roles::OWNER.1.into(),
+            false => args[0].shown().into(),
+        })
+    }),
+];
+
+/// Those that ask whether an object is found without its schema: names and, but for the first,
+/// all the same.
+const IS_VISIBLE: [&str; 9] = [
+    "pg_type_is_visible",
+    "pg_function_is_visible",
+    "pg_operator_is_visible",
+    "pg_opclass_is_visible",
+    "pg_opfamily_is_visible",
+    "pg_collation_is_visible",
+    "pg_conversion_is_visible",
+    "pg_ts_config_is_visible",
+    "pg_statistics_obj_is_visible",
+];
+
+/// Those that ask what a role may do.
+const PRIVILEGES: [&str; 12] = [
+    "has_table_privilege",
+    "has_any_column_privilege",
+    "has_column_privilege",
+    "has_schema_privilege",
+    "has_database_privilege",
+    "has_sequence_privilege",
+    "has_function_privilege",
+    "has_language_privilege",
+    "has_tablespace_privilege",
+    "has_type_privilege",
+    "has_server_privilege",
+    "pg_has_role",
+];
+
+/// Makes the functions of a new session.
+pub(crate) fn functions(store: &Store) -> Vec<Arc<ScalarUDF>> {
+    let visible = IS_VISIBLE.map(|name| define(name, (1, 1), BOOL, |_, _| Ok(true.into())));
+    let privileges =
+        PRIVILEGES.map(|name| define(name, (2, 4), BOOL, |_, _| Ok(roles::may().into())));
+    let table_is_visible = define("pg_table_is_visible", (1, 1), BOOL, table_is_visible);
+    FUNCTIONS
+        .into_iter()
+        .chain(NAMES)
+        .chain(visible)
+        .chain(privileges)
+        .chain([table_is_visible])
+        .chain(arrays::functions())
+        .map(|definition| Function::new(definition, store.clone()))
+        .map(|function| Arc::new(ScalarUDF::new_from_impl(function)))
+        .collect()
+}
+
+fn int(args: &[Cell], place: usize) -> i64 {
+    args.get(place).and_then(Cell::int).unwrap_or(-1)
+}
+
+fn is_true(cell: Option<&Cell>) -> bool {
+    match cell {
+        Some(Cell::Bool(value)) => *value,
+        Some(Cell::Text(text)) => matches!(text.as_str(), "t" | "true" | "on" | "yes" | "1"),
+        _ => false,
+    }
+}
+
+fn json_text(text: &str) -> String {
+    let mut json = String::from("\"");
+    for one in text.chars() {
+        match one {
+            '"' | '\\' => json.extend(['\\', one]),
+            '\n' => json.push_str("\\n"),
+            '\r' => json.push_str("\\r"),
+            '\t' => json.push_str("\\t"),
+            one if one < ' ' => json.push_str(&format!("\\u{:04x}", u32::from(one))),
+            one => json.push(one),
+        }
+    }
+    json.push('"');
+    json
+}
+
+fn json_value(cell: &Cell) -> String {
+    match cell {
+        Cell::Null => "null".to_owned(),
+        Cell::Bool(value) => value.to_string(),
+        Cell::Int(value) => value.to_string(),
+        Cell::Float(value) => value.to_string(),
+        Cell::Text(text) => json_text(text),
+        Cell::List(cells) => {
+            format!("[{}]", cells.iter().map(json_value).collect::<Vec<_>>().join(","))
+        }
+    }
+}
+
+fn json_object(_: &mut Call<'_>, args: &[Cell]) -> Outcome {
+    if !args.len().is_multiple_of(2) {
+        let message = "argument list must have even number of elements";
+        return Err(Error::new(ErrorKind::InvalidData, message).with_code("22023"));
+    }
+    let mut pairs = Vec::with_capacity(args.len() / 2);
+    for pair in args.chunks_exact(2) {
+        let Some(key) = pair[0].shown() else {
+            let message = "argument of json_build_object for a key is null";
+            return Err(Error::new(ErrorKind::InvalidData, message).with_code("22004"));
+        };
+        pairs.push(format!("{} : {}", json_text(&key), json_value(&pair[1])));
+    }
+    Ok(format!("{{{}}}", pairs.join(", ")).into())
+}
+
+/// Puts values into a text in the places of `%s`, `%I` and `%L`.
+fn format(_: &mut Call<'_>, args: &[Cell]) -> Outcome {
+    let Some(pattern) = args[0].text() else { return Ok(Cell::Null) };
+    let mut values = args[1..].iter();
+    let mut text = String::new();
+    let mut chars = pattern.chars();
+    while let Some(one) = chars.next() {
+        if one != '%' {
+            text.push(one);
+            continue;
+        }
+        let kind = chars.next();
+        if kind == Some('%') {
+            text.push('%');
+            continue;
+        }
+        let Some(value) = values.next().map(Cell::shown) else {
+            let message = "too few arguments for format()";
+            return Err(Error::new(ErrorKind::InvalidData, message).with_code("22023"));
+        };
+        match (kind, value) {
+            (Some('s'), value) => text.push_str(&value.unwrap_or_default()),
+            (Some('I'), Some(value)) => text.push_str(&definitions::quoted(&value)),
+            (Some('L'), Some(value)) => text.push_str(&literal(&value)),
+            (Some('L'), None) => text.push_str("NULL"),
+            (Some('I'), None) => {
+                let message = "null values cannot be formatted as an SQL identifier";
+                return Err(Error::new(ErrorKind::InvalidData, message).with_code("22004"));
+            }
+            _ => return Err(Error::not_supported("this form of format()")),
+        }
+    }
+    Ok(text.into())
+}
+
+fn nothing(_: &mut Call<'_>, _: &[Cell]) -> Outcome {
+    Ok(Cell::Null)
+}
+
+fn literal(text: &str) -> String {
+    let quoted = format!("'{}'", text.replace('\'', "''").replace('\\', "\\\\"));
+    if text.contains('\\') { format!(" E{quoted}") } else { quoted }
+}
+
+fn number(cell: &Cell, type_name: &str) -> Outcome {
+    cell.int().map(Cell::from).ok_or_else(|| {
+        let text = cell.shown().unwrap_or_default();
+        let message = format!("invalid input syntax for type {type_name}: \"{text}\"");
+        Error::new(ErrorKind::InvalidData, message).with_code("22P02")
+    })
+}
+
+/// Returns a number, or that of the object of a name.
+fn known(cell: &Cell, kind: &str, find: impl Fn(&str) -> Option<i64>) -> Outcome {
+    let text = match cell {
+        Cell::Text(text) => text.trim(),
+        other => return Ok(other.clone()),
+    };
+    if text == "-" {
+        return Ok(0.into());
+    }
+    if let Ok(number) = text.parse::<i64>() {
+        return Ok(number.into());
+    }
+    find(text).map(Cell::from).ok_or_else(|| {
+        let message = format!("{kind} \"{text}\" does not exist");
+        let code = match kind {
+            "schema" => "3F000",
+            "function" => "42883",
+            _ => "42704",
+        };
+        Error::new(ErrorKind::UndefinedObject, message).with_code(code)
+    })
+}
+
+fn schema_named(name: &str) -> Option<u32> {
+    fixed::SCHEMAS.iter().find(|(_, known)| *known == name).map(|(oid, _)| *oid)
+}
+
+/// Takes a name apart at its dots, as SQL reads it.
+fn parts(name: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut is_quoted = false;
+    for one in name.trim().chars() {
+        match one {
+            '"' => is_quoted = !is_quoted,
+            '.' if !is_quoted => parts.push(String::new()),
+            _ => {
+                if let Some(part) = parts.last_mut() {
+                    match is_quoted {
+                        true => part.push(one),
+                        false => part.extend(one.to_lowercase()),
+                    }
+                }
+            }
+        }
+    }
+    parts
+}
+
+/// Returns the number of the relation of a name.
+fn find_relation(call: &mut Call<'_>, name: &str) -> Option<i64> {
+    let parts = parts(name);
+    let (schema, name) = match parts.as_slice() {
+        [name] => (None, name),
+        [schema, name] => (Some(schema.as_str()), name),
+        [_, schema, name] => (Some(schema.as_str()), name),
+        _ => return None,
+    };
+    let system = relation_rows::system_tables().find(|(_, known, of, _)| {
+        let is_of = match schema {
+            Some(schema) => schema_named(schema) == Some(*of),
+            None => *of == fixed::PG_CATALOG,
+        };
+        *known == name && is_of
+    });
+    if let Some((oid, ..)) = system {
+        return Some(oid.into());
+    }
+    if schema.is_some_and(|schema| schema != crate::names::SCHEMA) {
+        return None;
+    }
+    call.objects().named(name).map(|one| one.oid.into())
+}
+
+/// Returns the number of a relation that is given by its number or by its name.
+fn relation_of(call: &mut Call<'_>, cell: &Cell) -> crate::error::Result<i64> {
+    let text = match cell {
+        Cell::Text(text) => text.trim(),
+        other => return Ok(other.int().unwrap_or(0)),
+    };
+    if text == "-" {
+        return Ok(0);
+    }
+    if let Ok(number) = text.parse() {
+        return Ok(number);
+    }
+    find_relation(call, text)
+        .ok_or_else(|| Error::undefined_table(format!("relation \"{text}\" does not exist")))
+}
+
+/// Returns the name of a relation as `regclass` shows it.
+fn relation_name(call: &mut Call<'_>, oid: i64) -> String {
+    if oid == 0 {
+        return "-".to_owned();
+    }
+    if oid < i64::from(FIRST) {
+        let found = relation_rows::system_tables().find(|(known, ..)| i64::from(*known) == oid);
+        return match found {
+            Some((_, name, fixed::PG_CATALOG, _)) => name.to_owned(),
+            Some((_, name, ..)) => format!("information_schema.{name}"),
+            None => oid.to_string(),
+        };
+    }
+    let found = call.objects().relation(oid);
+    found.map_or_else(|| oid.to_string(), |one| definitions::quoted(&one.name))
+}
+
+fn table_is_visible(call: &mut Call<'_>, args: &[Cell]) -> Outcome {
+    let oid = int(args, 0);
+    if oid >= i64::from(FIRST) {
+        return Ok(call.objects().relation(oid).map(|_| true).into());
+    }
+    let found = relation_rows::system_tables().find(|(known, ..)| i64::from(*known) == oid);
+    Ok(found.map(|(_, _, schema, _)| schema == fixed::PG_CATALOG).into())
+}
+
+fn serial_sequence(call: &mut Call<'_>, args: &[Cell]) -> Outcome {
+    let table = relation_of(call, &args[0])?;
+    let column = args[1].text().unwrap_or_default();
+    let objects = call.objects();
+    let relation = objects.relation(table);
+    let place = relation.and_then(|one| one.attributes().iter().position(|one| one.name == column));
+    let Some(place) = place else {
+        let name = relation.map_or("", |one| one.name.as_str());
+        let message = format!("column \"{column}\" of relation \"{name}\" does not exist");
+        return Err(Error::undefined_column(message));
+    };
+    let found = definitions::owners(objects)
+        .into_iter()
+        .find(|(_, of, at, _)| i64::from(of.oid) == table && *at == place + 1);
+    Ok(found.map(|(one, ..)| format!("public.{}", definitions::quoted(&one.name))).into())
+}
+
+fn heap_size(call: &mut Call<'_>, args: &[Cell]) -> Outcome {
+    let oid = relation_of(call, &args[0])?;
+    if oid < i64::from(FIRST) {
+        return Ok(0.into());
+    }
+    let bytes = call.objects().relation(oid).map(|one| match &one.is {
+        Kind::Table(table) => relation_rows::size(table),
+        Kind::Index { definition, of, .. } => index_size(of, &definition.name),
+        Kind::View(..) | Kind::Sequence(_) => 0,
+    });
+    Ok(bytes.map(|bytes| bytes as i64).into())
+}
+
+fn index_size(table: &nacre_store::Table, name: &str) -> u64 {
+    let found = table.indexes().into_iter().find(|index| index.definition().name == name);
+    found.map_or(0, |index| index.bytes() as u64)
+}
+
+fn indexes_size(call: &mut Call<'_>, args: &[Cell]) -> Outcome {
+    let oid = relation_of(call, &args[0])?;
+    let bytes = call.objects().relation(oid).map(|one| match &one.is {
+        Kind::Table(table) => table.indexes().iter().map(|index| index.bytes() as i64).sum(),
+        _ => 0,
+    });
+    Ok(bytes.into())
+}
+
+/// Writes a size with the unit that leaves fewer than five digits, halves rounded up.
+fn size_pretty(bytes: i64) -> String {
+    let units = ["bytes", "kB", "MB", "GB", "TB", "PB"];
+    let mut size = i128::from(bytes);
+    let mut unit = 0;
+    // Twice the number from kB on, so that the last half is there to be rounded.
+    while size.abs() >= if unit == 0 { 10 * 1024 } else { 20 * 1024 - 1 } && unit + 1 < units.len()
+    {
+        size = if unit == 0 { size >> 9 } else { size >> 10 };
+        unit += 1;
+    }
+    let shown = if unit == 0 { size } else { (size + size.signum()) / 2 };
+    format!("{shown} {}", units[unit])
+}
+
+/// A function of a session.
+struct Function {
+    definition: Definition,
+    signature: Signature,
+    store: Store,
+}
+
+impl Function {
+    fn new(definition: Definition, store: Store) -> Self {
+        let (fewest, most) = definition.count;
+        let counts = (fewest..=most).map(|count| match count {
+            0 => TypeSignature::Nullary,
+            count => TypeSignature::Any(count),
+        });
+        let signature = match most {
+            usize::MAX => Signature::variadic_any(Volatility::Stable),
+            _ => Signature::one_of(counts.collect(), Volatility::Stable),
+        };
+        Self { definition, signature, store }
+    }
+
+    fn field(&self, args: &[FieldRef]) -> Field {
+        let (name, first) = (self.definition.name, args.first());
+        match (self.definition.returns, first) {
+            (Returns::Named(type_name), _) => cells::field(name, type_name),
+            (Returns::Element, Some(field)) => {
+                let element = match field.data_type() {
+                    DataType::List(element) => element.data_type().clone(),
+                    other => other.clone(),
+                };
+                // A vector is told from an array by the name of its own type.
+                let metadata = field.metadata().clone();
+                let is_vector = metadata.get(TYPE_KEY).is_some_and(|of| of.ends_with("vector"));
+                let element = Field::new(name, element, true);
+                if is_vector { element } else { element.with_metadata(metadata) }
+            }
+            (Returns::First, Some(field)) => field.as_ref().clone().with_name(name),
+            (Returns::ListOfFirst, _) => {
+                let known = args.iter().find(|field| field.data_type() != &DataType::Null);
+                let element = match known.map(|field| field.data_type()) {
+                    Some(data_type) if data_type.is_integer() => DataType::Int64,
+                    _ => DataType::Utf8View,
+                };
+                let item = Arc::new(Field::new("item", element, true));
+                Field::new(name, DataType::List(item), true)
+            }
+            (_, None) => Field::new(name, DataType::Null, true),
+        }
+    }
+}
+
+impl fmt::Debug for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.definition.name)
+    }
+}
+
+impl PartialEq for Function {
+    fn eq(&self, other: &Self) -> bool {
+        self.definition.name == other.definition.name
+    }
+}
+
+impl Eq for Function {}
+
+impl Hash for Function {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.definition.name.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for Function {
+    fn name(&self) -> &str {
+        self.definition.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        let fields = types.iter().map(|one| Arc::new(Field::new("", one.clone(), true)));
+        Ok(self.field(&fields.collect::<Vec<_>>()).data_type().clone())
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        Ok(Arc::new(self.field(args.arg_fields).with_nullable(true)))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let rows = args.number_rows;
+        let are_scalars = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
+        let rows = if are_scalars { 1 } else { rows };
+        let arrays: Vec<ArrayRef> =
+            args.args.into_iter().map(|arg| arg.into_array(rows)).collect::<Result<_>>()?;
+        let mut call = Call { store: &self.store, objects: None, fields: &args.arg_fields };
+        let mut values = Vec::with_capacity(rows);
+        for row in 0..rows {
+            let cells = arrays.iter().map(|array| Cell::of(array, row));
+            let cells: Vec<Cell> = cells.collect::<Result<_>>()?;
+            if self.definition.is_strict && cells.iter().any(Cell::is_null) {
+                values.push(Cell::Null);
+                continue;
+            }
+            let value = (self.definition.body)(&mut call, &cells);
+            values.push(value.map_err(|error| DataFusionError::External(Box::new(error)))?);
+        }
+        let array = cells::array(args.return_field.data_type(), &values)?;
+        match are_scalars {
+            true => {
+                let value = datafusion::common::ScalarValue::try_from_array(&array, 0)?;
+                Ok(ColumnarValue::Scalar(value))
+            }
+            false => Ok(ColumnarValue::Array(array)),
+        }
+    }
+}

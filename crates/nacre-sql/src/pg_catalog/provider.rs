@@ -1,0 +1,166 @@
+//! The schemas `pg_catalog` and `information_schema`.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::catalog::{SchemaProvider, Session, TableProvider};
+use datafusion::common::{DataFusionError, Result};
+use datafusion::datasource::memory::MemorySourceConfig;
+use datafusion::logical_expr::{Expr, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+use nacre_store::Store;
+
+use super::cells::{Row, batch, schema};
+use super::objects::Objects;
+use super::{
+    fixed, information_columns, information_rows, pg_columns, relation_rows, roles, type_rows,
+    view_rows,
+};
+use crate::names::CATALOG;
+use crate::settings::Settings;
+use crate::user_views::PlannedViews;
+
+/// Names of the schemas.
+pub(crate) const PG_CATALOG: &str = "pg_catalog";
+pub(crate) const INFORMATION_SCHEMA: &str = "information_schema";
+
+/// What the catalogs tell of.
+#[derive(Clone)]
+pub(crate) struct Catalogs {
+    store: Store,
+    views: PlannedViews,
+    settings: Arc<Settings>,
+}
+
+/// One of the schemas.
+#[derive(Clone)]
+pub(crate) struct CatalogSchema {
+    catalogs: Catalogs,
+    is_information: bool,
+}
+
+impl Catalogs {
+    pub(crate) fn new(store: Store, views: PlannedViews, settings: Arc<Settings>) -> Self {
+        Self { store, views, settings }
+    }
+
+    /// Returns `pg_catalog`.
+    pub(crate) fn postgres(&self) -> CatalogSchema {
+        CatalogSchema { catalogs: self.clone(), is_information: false }
+    }
+
+    /// Returns `information_schema`.
+    pub(crate) fn information(&self) -> CatalogSchema {
+        CatalogSchema { catalogs: self.clone(), is_information: true }
+    }
+}
+
+impl fmt::Debug for CatalogSchema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.is_information { INFORMATION_SCHEMA } else { PG_CATALOG })
+    }
+}
+
+/// The rows of `pg_get_keywords()`; nothing lists it.
+const KEYWORDS: (u32, &str, &str) =
+    (0, "pg_get_keywords", "word text, catcode char, barelabel bool, catdesc text, baredesc text");
+
+/// One of the tables.
+#[derive(Debug)]
+struct CatalogTable {
+    of: CatalogSchema,
+    name: &'static str,
+    columns: &'static str,
+}
+
+impl CatalogSchema {
+    /// Returns the table of a name.
+    pub(crate) fn find(&self, name: &str) -> Option<Arc<dyn TableProvider>> {
+        let found = self.tables().iter().find(|(_, known, _)| *known == name);
+        let keywords = (!self.is_information && name == KEYWORDS.1).then_some(&KEYWORDS);
+        let (_, name, columns) = found.or(keywords)?;
+        Some(Arc::new(CatalogTable { of: self.clone(), name, columns }))
+    }
+
+    fn tables(&self) -> &'static [(u32, &'static str, &'static str)] {
+        match self.is_information {
+            true => &information_columns::TABLES,
+            false => &pg_columns::TABLES,
+        }
+    }
+}
+
+#[async_trait]
+impl SchemaProvider for CatalogSchema {
+    fn table_names(&self) -> Vec<String> {
+        self.tables().iter().map(|(_, name, _)| (*name).to_owned()).collect()
+    }
+
+    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
+        Ok(self.find(name))
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        self.tables().iter().any(|(_, known, _)| *known == name)
+    }
+}
+
+#[async_trait]
+impl TableProvider for CatalogTable {
+    fn schema(&self) -> SchemaRef {
+        schema(self.columns)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::View
+    }
+
+    async fn scan(
+        &self,
+        _: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        _: &[Expr],
+        _: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let rows = match self.of.is_information {
+            true => {
+                let Catalogs { store, views, .. } = &self.of.catalogs;
+                information_rows::rows(store, views, self.name)
+            }
+            false => rows(&self.of.catalogs, self.name),
+        };
+        let batch = batch(self.columns, !self.of.is_information, &rows)?;
+        let schema = batch.schema();
+        let plan = MemorySourceConfig::try_new_exec(&[vec![batch]], schema, projection.cloned())?;
+        Ok(plan)
+    }
+}
+
+/// Returns the rows of a table of `pg_catalog`.
+fn rows(catalogs: &Catalogs, name: &str) -> Vec<Row> {
+    let objects = || Objects::of(&catalogs.store, &catalogs.views);
+    match name {
+        "pg_namespace" => fixed::schemas(),
+        "pg_am" => fixed::methods(),
+        "pg_database" => fixed::databases(CATALOG),
+        "pg_tablespace" => fixed::tablespaces(),
+        "pg_collation" => fixed::collations(),
+        "pg_language" => fixed::languages(),
+        "pg_authid" | "pg_roles" => roles::rows(),
+        "pg_user" | "pg_shadow" => roles::users(),
+        "pg_settings" => fixed::settings(&catalogs.settings),
+        "pg_get_keywords" => fixed::keywords(),
+        "pg_type" => type_rows::types(),
+        "pg_proc" => type_rows::procedures(),
+        "pg_class" => relation_rows::classes(&objects()),
+        "pg_attribute" => relation_rows::attributes(&objects()),
+        "pg_attrdef" => relation_rows::defaults(&objects()),
+        "pg_index" => relation_rows::indexes(&objects()),
+        "pg_constraint" => relation_rows::constraints(&objects()),
+        "pg_sequence" => relation_rows::sequences(&objects()),
+        "pg_depend" => relation_rows::dependencies(&objects()),
+        _ => view_rows::rows(&objects(), name),
+    }
+}
