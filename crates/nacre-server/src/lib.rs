@@ -3,7 +3,8 @@
 //! [`Server::bind`] takes the ports, [`Server::run`] serves until [`Shutdown`] says so. Each
 //! connection is a task of its own with a session of its own ([`connection`]); what it says is
 //! decoded and encoded by [`wire`], its values by [`values`]; [`access`] says who may connect;
-//! [`sessions`] knows all of them, to cancel, to count and to end them.
+//! [`sessions`] knows all of them, to cancel, to count and to end them; [`metrics`] tells others
+//! what was counted. What happens is logged by `tracing`, whose subscriber the program chooses.
 //!
 //! # Invariants
 //! 1. Nothing that a client sends ends the server or another client's session; it ends at most its
@@ -16,6 +17,7 @@
 
 mod access;
 mod connection;
+mod metrics;
 mod options;
 mod report;
 mod server;

@@ -10,9 +10,11 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
+use tracing::{info, warn};
 
 use crate::access::Access;
 use crate::connection::{self, Shared, Watchers};
+use crate::metrics::{self, Counters};
 use crate::options::ServerOptions;
 use crate::sessions::Sessions;
 
@@ -29,6 +31,7 @@ const STOP_WAIT: Duration = Duration::from_secs(2);
 pub struct Server {
     shared: Arc<Shared>,
     listeners: Vec<TcpListener>,
+    metrics: Option<TcpListener>,
     phase: watch::Sender<Phase>,
 }
 
@@ -80,14 +83,34 @@ impl Server {
         let sessions = Arc::new(Sessions::default());
         let watchers = Arc::new(Watchers::new(options.busy_poll));
         let workers = Handle::current();
-        let shared =
-            Arc::new(Shared { database, options, access, sessions, slots, watchers, workers });
-        Ok(Self { shared, listeners, phase: watch::Sender::new(Phase::Serving) })
+        let metrics = match &options.metrics {
+            Some(text) => Some(TcpListener::bind(text).await.map_err(|error| {
+                let message = format!("cannot listen on {text} for metrics: {error}");
+                io::Error::new(error.kind(), message)
+            })?),
+            None => None,
+        };
+        let shared = Arc::new(Shared {
+            database,
+            options,
+            access,
+            sessions,
+            counters: Counters::new(),
+            slots,
+            watchers,
+            workers,
+        });
+        Ok(Self { shared, listeners, metrics, phase: watch::Sender::new(Phase::Serving) })
     }
 
     /// Returns the addresses that it listens on.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect()
+    }
+
+    /// Returns where it tells metrics and health, if it does.
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.metrics.as_ref().and_then(|listener| listener.local_addr().ok())
     }
 
     /// Returns the SHA-256 of the certificate that it shows, if it has one.
@@ -102,7 +125,16 @@ impl Server {
 
     /// Serves until it is ended, and returns when all sessions are.
     pub async fn run(self) {
-        let Self { shared, listeners, phase } = self;
+        let addresses = self.addresses();
+        info!(?addresses, "ready to accept connections");
+        let Self { shared, listeners, metrics, phase } = self;
+        // Dropped at the end: until then it is alive and not ready.
+        let mut telling = JoinSet::new();
+        if let Some(listener) = metrics {
+            let phase = phase.clone();
+            let is_ready = move || *phase.borrow() == Phase::Serving;
+            telling.spawn(metrics::answer(listener, Arc::clone(&shared), is_ready));
+        }
         let refusals = Arc::new(Semaphore::new(REFUSALS_MAX));
         let mut accepting = JoinSet::new();
         for listener in listeners {
@@ -112,6 +144,7 @@ impl Server {
         let mut changes = phase.subscribe();
         // The sender is here, so the channel is open.
         let _ = changes.wait_for(|phase| *phase != Phase::Serving).await;
+        info!("shutting down: no new sessions, idle ones end");
         accepting.shutdown().await;
         shared.slots.close();
         shared.sessions.drain();
@@ -120,6 +153,7 @@ impl Server {
             _ = changes.wait_for(|phase| *phase == Phase::Stopping) => {}
             () = tokio::time::sleep(shared.options.shutdown_timeout) => {}
         }
+        info!("shutting down: cancelling what still runs");
         shared.sessions.stop();
         // Work that waits for a disk ends when that does.
         let _ = tokio::time::timeout(STOP_WAIT, shared.sessions.wait_until_empty()).await;
@@ -129,10 +163,14 @@ impl Server {
 /// Takes connections of one port.
 async fn accept(listener: TcpListener, shared: Arc<Shared>, refusals: Arc<Semaphore>) {
     loop {
-        let Ok((stream, peer)) = listener.accept().await else {
-            // Too many files are open, or the client has gone already.
-            tokio::time::sleep(ACCEPT_REST).await;
-            continue;
+        let (stream, peer) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                // Too many files are open, or the client has gone already.
+                warn!(%error, "cannot accept a connection");
+                tokio::time::sleep(ACCEPT_REST).await;
+                continue;
+            }
         };
         // A session answers as soon as it can; answers are gathered before they are sent.
         let _ = stream.set_nodelay(true);
@@ -144,7 +182,9 @@ fn serve(stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>, refusals: &A
     let shared = Arc::clone(shared);
     if let Ok(slot) = Arc::clone(&shared.slots).try_acquire_owned() {
         // Without a thread for it the connection is closed, as it is without memory.
-        let _ = connection::start(stream, peer, shared, slot);
+        if let Err(error) = connection::start(stream, peer, shared, slot) {
+            warn!(%peer, %error, "cannot start a session");
+        }
     } else if let Ok(refusal) = Arc::clone(refusals).try_acquire_owned() {
         tokio::spawn(async move {
             connection::refuse(stream, peer, shared).await;
