@@ -70,7 +70,9 @@ impl Connection {
             Message::Close(close) => self.close(close),
             _ => Err(Failure::Connection(End::protocol_violation("unexpected message"))),
         };
-        self.log_if_slow(began, self.text_of(&subject));
+        if began.is_some() {
+            self.log_if_slow(began, self.text_of(&subject));
+        }
         match answered {
             Ok(()) => Ok(()),
             Err(Failure::Statement(error)) => {

@@ -112,28 +112,29 @@ impl Connection {
 
 /// Returns what of a statement may be logged, and whether something was left out for its secrecy.
 fn loggable(sql: &str) -> (Cow<'_, str>, bool) {
-    if let Some(end) = secret_start(sql) {
-        return (Cow::Owned(format!("{}{REDACTED}", cut(&sql[..end]))), true);
+    let shown = &sql[..sql.floor_char_boundary(STATEMENT_BYTES_MAX)];
+    let is_cut = shown.len() < sql.len();
+    if let Some(end) = secret_start(shown, is_cut) {
+        return (Cow::Owned(format!("{}{REDACTED}", &shown[..end])), true);
     }
-    let shown = cut(sql);
-    match shown.len() == sql.len() {
-        true => (Cow::Borrowed(sql), false),
-        false => (Cow::Owned(format!("{shown}...")), false),
+    match is_cut {
+        false => (Cow::Borrowed(sql), false),
+        true => (Cow::Owned(format!("{shown}...")), false),
     }
 }
 
-fn cut(sql: &str) -> &str {
-    &sql[..sql.floor_char_boundary(STATEMENT_BYTES_MAX)]
-}
-
-/// Returns where the first literal of a statement begins that may be a password: any of one about a
-/// role, however it is misspelled, and any behind the word in others.
-fn secret_start(sql: &str) -> Option<usize> {
-    let lower = sql.to_ascii_lowercase();
-    let is_about_role = ["role", "user", "group"].iter().any(|word| lower.contains(word))
-        && ["create", "alter"].iter().any(|word| lower.contains(word));
+/// Returns where the first literal begins that may be a password: any of a statement about a role,
+/// however it is misspelled, and any behind the word in others. What was cut off may have one, too.
+fn secret_start(shown: &str, is_cut: bool) -> Option<usize> {
+    let lower = shown.to_ascii_lowercase();
+    let words = lower.split(|one: char| !one.is_alphanumeric() && one != '_');
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    let is_about_role = words.windows(2).any(|pair| {
+        matches!(pair[0], "create" | "alter") && matches!(pair[1], "role" | "user" | "group")
+    });
     let from = if is_about_role { 0 } else { lower.find("password")? };
-    lower[from..].find(['\'', '$']).map(|at| from + at)
+    let literal = lower[from..].find(['\'', '$']).map(|at| from + at);
+    literal.or_else(|| is_cut.then_some(shown.len()))
 }
 
 #[cfg(test)]
@@ -149,6 +150,7 @@ mod tests {
             "ALTER ROLE a PASWORD 'hunter2'",
             "CREATE USER a VALID UNTIL '2030-01-01' PASSWORD $x$hunter2$x$",
             "select set_password('a', 'hunter2')",
+            &format!("alter role a {}password 'hunter2'", " ".repeat(STATEMENT_BYTES_MAX)),
         ] {
             let (shown, is_redacted) = loggable(sql);
             assert!(is_redacted && !shown.contains("hunter2"), "{shown}");
@@ -157,7 +159,11 @@ mod tests {
 
     #[test]
     fn other_statements_are_whole_unless_they_are_long() {
-        for sql in ["select 'a' from t", "insert into users values ('x', $1)"] {
+        for sql in [
+            "select 'a' from t",
+            "create table user_events (a text default 'x')",
+            "insert into users values ('x', $1)",
+        ] {
             assert_eq!(loggable(sql), (Cow::Borrowed(sql), false));
         }
         let long = "\u{fc}".repeat(STATEMENT_BYTES_MAX);
