@@ -4,7 +4,8 @@
 //! [`Server::run`] serves until [`Shutdown`] says so; [`Server::bind`] is for a database that is
 //! open. Each connection has a thread and a session of its own ([`connection`]); what it says is
 //! decoded and encoded by [`wire`], its values by [`values`]; [`access`] says who may connect;
-//! [`sessions`] knows all of them, to cancel, to count and to end them.
+//! [`sessions`] knows all of them, to cancel, to count and to end them; [`metrics`] tells others
+//! what was counted. What happens is logged by `tracing`, whose subscriber the program chooses.
 //!
 //! # Invariants
 //! 1. Nothing that a client sends ends the server or another client's session; it ends at most its
@@ -17,6 +18,7 @@
 
 mod access;
 mod connection;
+mod metrics;
 mod options;
 mod ports;
 mod report;

@@ -9,6 +9,8 @@ use crate::access::AccessOptions;
 pub struct ServerOptions {
     /// Addresses to listen on, each `HOST:PORT`; port 0 is a free one.
     pub listen: Vec<String>,
+    /// Where metrics and health are told over HTTP, `HOST:PORT`.
+    pub metrics: Option<String>,
     /// Who may connect.
     pub access: AccessOptions,
     /// Sessions at a time.
@@ -24,6 +26,8 @@ pub struct ServerOptions {
     /// How long a session looks for the next message of a quick client before it sleeps; zero for
     /// not at all.
     pub busy_poll: Duration,
+    /// Statements that take at least that long are logged.
+    pub log_min_duration: Option<Duration>,
     /// How long statements may go on after the server was asked to shut down.
     pub shutdown_timeout: Duration,
 }
@@ -32,6 +36,7 @@ impl Default for ServerOptions {
     fn default() -> Self {
         Self {
             listen: vec!["127.0.0.1:5432".to_owned()],
+            metrics: None,
             access: AccessOptions::default(),
             connections_max: 100,
             message_bytes_max: 256 << 20,
@@ -39,6 +44,7 @@ impl Default for ServerOptions {
             portal_bytes_max: 256 << 20,
             startup_timeout: Duration::from_secs(60),
             busy_poll: Duration::from_micros(50),
+            log_min_duration: None,
             shutdown_timeout: Duration::from_secs(10),
         }
     }

@@ -8,8 +8,10 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
+use tracing::warn;
 
 use crate::connection;
+use crate::options::ServerOptions;
 
 /// Connections that are told something at a time; further ones are closed unheard.
 pub(crate) const REFUSALS_MAX: usize = 64;
@@ -22,16 +24,18 @@ const ACCEPT_REST: Duration = Duration::from_millis(100);
 pub struct Ports {
     /// With the texts that named them.
     pub(crate) listeners: Vec<(String, Arc<TcpListener>)>,
+    /// Where metrics and health are told.
+    pub(crate) metrics: Option<TcpListener>,
 }
 
 impl Ports {
-    /// Takes ports.
+    /// Takes the ports that the options name.
     ///
     /// # Errors
     /// An address that is none, is in use or is not permitted; the message names it.
-    pub async fn take(listen: &[String]) -> io::Result<Self> {
+    pub async fn take(options: &ServerOptions) -> io::Result<Self> {
         let mut listeners = Vec::new();
-        for text in listen {
+        for text in &options.listen {
             let cannot = |error: io::Error| {
                 io::Error::new(error.kind(), format!("cannot listen on {text}: {error}"))
             };
@@ -39,7 +43,14 @@ impl Ports {
             let listener = TcpListener::bind(&addresses[..]).await.map_err(cannot)?;
             listeners.push((text.clone(), Arc::new(listener)));
         }
-        Ok(Self { listeners })
+        let metrics = match &options.metrics {
+            Some(text) => Some(TcpListener::bind(text).await.map_err(|error| {
+                let message = format!("cannot listen on {text} for metrics: {error}");
+                io::Error::new(error.kind(), message)
+            })?),
+            None => None,
+        };
+        Ok(Self { listeners, metrics })
     }
 
     /// Returns the addresses that they are.
@@ -76,10 +87,14 @@ impl Ports {
 /// Takes connections of one port for ever.
 pub(crate) async fn accept(listener: &TcpListener, mut take: impl FnMut(TcpStream, SocketAddr)) {
     loop {
-        let Ok((stream, peer)) = listener.accept().await else {
-            // Too many files are open, or the client has gone already.
-            tokio::time::sleep(ACCEPT_REST).await;
-            continue;
+        let (stream, peer) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                // Too many files are open, or the client has gone already.
+                warn!(%error, "cannot accept a connection");
+                tokio::time::sleep(ACCEPT_REST).await;
+                continue;
+            }
         };
         // A session answers as soon as it can; answers are gathered before they are sent.
         let _ = stream.set_nodelay(true);

@@ -10,9 +10,11 @@ use tokio::net::TcpStream;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
+use tracing::{info, warn};
 
 use crate::access::Access;
 use crate::connection::{self, Shared, Watchers};
+use crate::metrics::{self, Counters};
 use crate::options::ServerOptions;
 use crate::ports::{Ports, REFUSALS_MAX, accept};
 use crate::sessions::Sessions;
@@ -58,7 +60,7 @@ impl Server {
     /// # Errors
     /// As [`Ports::take`] and [`Server::over`].
     pub async fn bind(database: Database, options: ServerOptions) -> io::Result<Self> {
-        let ports = Ports::take(&options.listen).await?;
+        let ports = Ports::take(&options).await?;
         Self::over(ports, database, options)
     }
 
@@ -75,14 +77,27 @@ impl Server {
         let sessions = Arc::new(Sessions::default());
         let watchers = Arc::new(Watchers::new(options.busy_poll));
         let workers = Handle::current();
-        let shared =
-            Arc::new(Shared { database, options, access, sessions, slots, watchers, workers });
+        let shared = Arc::new(Shared {
+            database,
+            options,
+            access,
+            sessions,
+            counters: Counters::new(),
+            slots,
+            watchers,
+            workers,
+        });
         Ok(Self { shared, ports, phase: watch::Sender::new(Phase::Serving) })
     }
 
     /// Returns the addresses that it listens on.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.ports.addresses()
+    }
+
+    /// Returns where it tells metrics and health, if it does.
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.ports.metrics.as_ref().and_then(|listener| listener.local_addr().ok())
     }
 
     /// Returns the SHA-256 of the certificate that it shows, if it has one.
@@ -97,7 +112,16 @@ impl Server {
 
     /// Serves until it is ended, and returns when all sessions are.
     pub async fn run(self) {
+        let addresses = self.addresses();
+        info!(?addresses, "ready to accept connections");
         let Self { shared, ports, phase } = self;
+        // Dropped at the end: until then it is alive and not ready.
+        let mut telling = JoinSet::new();
+        if let Some(listener) = ports.metrics {
+            let phase = phase.clone();
+            let is_ready = move || *phase.borrow() == Phase::Serving;
+            telling.spawn(metrics::answer(listener, Arc::clone(&shared), is_ready));
+        }
         let refusals = Arc::new(Semaphore::new(REFUSALS_MAX));
         let mut accepting = JoinSet::new();
         for (_, listener) in ports.listeners {
@@ -109,6 +133,7 @@ impl Server {
         let mut changes = phase.subscribe();
         // The sender is here, so the channel is open.
         let _ = changes.wait_for(|phase| *phase != Phase::Serving).await;
+        info!("shutting down: no new sessions, idle ones end");
         accepting.shutdown().await;
         shared.slots.close();
         shared.sessions.drain();
@@ -117,6 +142,7 @@ impl Server {
             _ = changes.wait_for(|phase| *phase == Phase::Stopping) => {}
             () = tokio::time::sleep(shared.options.shutdown_timeout) => {}
         }
+        info!("shutting down: cancelling what still runs");
         shared.sessions.stop();
         // Work that waits for a disk ends when that does.
         let _ = tokio::time::timeout(STOP_WAIT, shared.sessions.wait_until_empty()).await;
@@ -127,7 +153,9 @@ fn serve(stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>, refusals: &A
     let shared = Arc::clone(shared);
     if let Ok(slot) = Arc::clone(&shared.slots).try_acquire_owned() {
         // Without a thread for it the connection is closed, as it is without memory.
-        let _ = connection::start(stream, peer, shared, slot);
+        if let Err(error) = connection::start(stream, peer, shared, slot) {
+            warn!(%peer, %error, "cannot start a session");
+        }
     } else if let Ok(refusal) = Arc::clone(refusals).try_acquire_owned() {
         tokio::spawn(async move {
             connection::refuse(stream, peer, shared).await;

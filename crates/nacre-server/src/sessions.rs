@@ -137,6 +137,11 @@ impl Sessions {
         }
     }
 
+    /// Returns how many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.by_id().len()
+    }
+
     /// Has sessions end that run no statement, and the others after theirs.
     pub(crate) fn drain(&self) {
         self.by_id().values().for_each(|entry| entry.signals.send(DRAIN));

@@ -10,7 +10,8 @@
 //! scrub rests as long as it works, so queries lose at most half of one core to it.
 //! # Errors
 //! A step that fails, such as for want of space, is tried again after [`RETRY`]. What is not whole
-//! is seen in `nacre_replicas` meanwhile; `nacre repair` says what is in the way.
+//! is seen in `nacre_replicas` meanwhile; `nacre repair` says what is in the way. What failed, and
+//! what the store notes, is logged.
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -18,6 +19,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use nacre_store::Store;
+use tracing::{info, warn};
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -134,6 +136,8 @@ impl Worker {
         let mut scrub_at = next(self.interval);
         let mut retry_at: Option<Instant> = None;
         let mut archive_at: Option<Instant> = None;
+        // Whoever opened the database tells of those.
+        let mut told = self.store.notes().len();
         loop {
             if archive_at.is_none() && self.store.is_archived() {
                 archive_at = next(Some(ARCHIVE_INTERVAL));
@@ -149,14 +153,20 @@ impl Worker {
                 retry_at = if self.work() { None } else { next(Some(RETRY)) };
             }
             if is_due(archive_at) {
-                // Why it failed is seen in `nacre_archive`.
-                let _ = self.store.archive();
+                if let Err(error) = self.store.archive() {
+                    warn!(error = error.to_string(), "cannot archive");
+                }
                 archive_at = None;
             }
             if is_due(scrub_at) {
                 self.scrub();
                 scrub_at = next(self.interval);
             }
+            let notes = self.store.notes();
+            for note in notes.iter().skip(told) {
+                warn!(note, "upkeep noticed");
+            }
+            told = notes.len();
         }
     }
 
@@ -166,7 +176,10 @@ impl Worker {
             match self.store.maintain_step() {
                 Ok(progress) if progress.is_idle() => return true,
                 Ok(_) => {}
-                Err(_) => return false,
+                Err(error) => {
+                    warn!(error = error.to_string(), "upkeep failed, it is tried again");
+                    return false;
+                }
             }
         }
         true
@@ -175,13 +188,20 @@ impl Worker {
     fn scrub(&self) {
         let mut began = Instant::now();
         // What it finds it reports to the store, which rings.
-        let _ = self.store.scrub(&mut |_| {
+        let scrubbed = self.store.scrub(&mut |_| {
             let worked = began.elapsed();
             let rested = Instant::now().checked_add(worked);
             let rung = self.bell.wait(rested, |rung| rung.is_stopped);
             began = Instant::now();
             if rung.is_stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
+        match scrubbed {
+            Ok(report) => {
+                let (blocks, bytes, lost) = (report.blocks, report.bytes, report.lost.len());
+                info!(blocks, bytes, lost, "scrubbed");
+            }
+            Err(error) => warn!(error = error.to_string(), "cannot scrub"),
+        }
     }
 }
 

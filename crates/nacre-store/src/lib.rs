@@ -74,7 +74,7 @@ pub use backup::BackupReport;
 pub use chunk::{BlockHandle, BlockLocation, Chunk};
 pub use error::{DuplicateKey, Error, ErrorKind, ForeignKeyViolation, Result, RowRefused};
 pub use foreign_key::{ForeignKeyAction, ForeignKeyDef, RowRules, TableKeys, is_comparable};
-pub use freeze::CheckpointReport;
+pub use freeze::{CheckpointReport, RedoInfo};
 pub use hot::HotChunkRef;
 #[doc(hidden)]
 pub use hot::SingleVersion;

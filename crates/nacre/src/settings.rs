@@ -82,6 +82,12 @@ pub const SETTINGS: &[Setting] = &[
         meaning: "what all queries of a database together may take",
     },
     Setting {
+        name: "NACRE_LOG",
+        values: "off error warn info debug trace, PART=LEVEL",
+        default: "info",
+        meaning: "what `nacre serve` logs; --log-level overrules it",
+    },
+    Setting {
         name: "NACRE_PASSWORD",
         values: "a text",
         default: "none",

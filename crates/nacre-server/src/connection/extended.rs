@@ -16,8 +16,9 @@ use pgwire::messages::extendedquery::{
     Bind, BindComplete, Close, CloseComplete, Describe, Execute, Parse, ParseComplete,
     PortalSuspended, TARGET_TYPE_BYTE_STATEMENT,
 };
-use pgwire::messages::response::{CommandComplete, EmptyQueryResponse};
+use pgwire::messages::response::EmptyQueryResponse;
 
+use super::logging::Subject;
 use super::portal::{Portal, Running, State};
 use super::serving::{Connection, End, Failure};
 use super::simple::{statement_io, verb};
@@ -55,23 +56,29 @@ fn is_unknown(oid: u32) -> bool {
 impl Connection {
     /// Answers a message of the extended protocol; after an error the next ones are passed over.
     pub(super) async fn extended(&mut self, message: Message) -> Result<(), End> {
-        let query = match &message {
-            Message::Parse(parse) => Some(parse.query.clone()),
-            _ => None,
-        };
+        let mut subject = Subject::of(&message);
+        let began = self.stopwatch();
         let answered = match message {
             Message::Parse(parse) => self.parse(parse).await,
-            Message::Bind(bind) => self.bind(bind),
+            Message::Bind(mut bind) => {
+                let bound = self.bind(&mut bind);
+                subject = Subject::Statement(bind.statement_name);
+                bound
+            }
             Message::Describe(describe) => self.describe(describe).await,
             Message::Execute(execute) => self.execute(execute).await,
             Message::Close(close) => self.close(close),
             _ => Err(Failure::Connection(End::protocol_violation("unexpected message"))),
         };
+        if began.is_some() {
+            self.log_if_slow(began, self.text_of(&subject));
+        }
         match answered {
             Ok(()) => Ok(()),
             Err(Failure::Statement(error)) => {
                 self.session.fail_block();
-                let source = query.as_deref().map(|query| {
+                self.log_failure(&error, self.text_of(&subject));
+                let source = subject.query().map(|query| {
                     let offset = split_statements(query).first().map_or(0, |first| first.offset);
                     Source { query, offset }
                 });
@@ -159,16 +166,16 @@ impl Connection {
         }
     }
 
-    fn bind(&mut self, bind: Bind) -> Result<(), Failure> {
+    fn bind(&mut self, bind: &mut Bind) -> Result<(), Failure> {
         let prepared = self.prepared(bind.statement_name.as_deref())?;
         self.require_sound(&prepared.verb)?;
-        let name = bind.portal_name.clone().unwrap_or_default();
+        let name = bind.portal_name.take().unwrap_or_default();
         if !name.is_empty() && self.portals.contains_key(&name) {
             let message = format!("cursor \"{name}\" already exists");
             return Err(Error::new(ErrorKind::DuplicateObject, message).with_code("42P03").into());
         }
-        let values = bound_values(&prepared, &bind)?;
-        let format_codes = bind.result_column_format_codes;
+        let values = bound_values(&prepared, bind)?;
+        let format_codes = std::mem::take(&mut bind.result_column_format_codes);
         let portal = Portal { prepared, values, format_codes, state: State::Bound };
         self.portals.insert(name, portal);
         self.out.put(&BindComplete::new());
@@ -328,7 +335,7 @@ impl Connection {
         if matches!(portal.state, State::Bound) {
             self.join_pipeline(0).await?;
             if let Some(tag) = self.copy_portal(&name).await? {
-                self.out.put(&CommandComplete::new(tag));
+                self.complete(tag);
                 return Ok(());
             }
             self.run_portal(&name).await?;
@@ -337,13 +344,13 @@ impl Connection {
         match std::mem::replace(&mut portal.state, State::Over) {
             State::Done { tag, warning } => {
                 self.warn(warning);
-                self.out.put(&CommandComplete::new(tag));
+                self.complete(tag);
                 Ok(())
             }
             State::Running(mut running) => {
                 let rows_max = usize::try_from(execute.max_rows).ok().filter(|rows| *rows > 0);
                 if self.send_rows(&mut running, rows_max).await? {
-                    self.out.put(&CommandComplete::new(running.tag()));
+                    self.complete(running.tag());
                 } else {
                     self.out.put(&PortalSuspended::new());
                 }

@@ -3,7 +3,8 @@
 //! [`startup`] agrees on who talks to whom, [`authentication`] asks for a proof, [`serving`]
 //! answers message by message, [`simple`] and [`extended`] run what the client says, [`portal`]
 //! keeps what was bound and not fetched to its end, [`copy`] moves rows of COPY, [`watch`] waits
-//! for the client, and [`work`] waits for statements while it listens for reasons to give them up.
+//! for the client, [`work`] waits for statements while it listens for reasons to give them up, and
+//! [`logging`] says what is logged of all that.
 //!
 //! # Invariants
 //! 1. An answer is sent before the connection waits for the client.
@@ -12,6 +13,7 @@
 mod authentication;
 mod copy;
 mod extended;
+mod logging;
 mod portal;
 mod serving;
 mod simple;

@@ -13,12 +13,14 @@ use tokio::net::TcpStream;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
+use tracing::{debug, warn};
 
 use super::extended::Prepared;
 use super::portal::Portal;
 use super::startup;
 use super::watch::{Watch, Watchers};
 use crate::access::Access;
+use crate::metrics::Counters;
 use crate::options::ServerOptions;
 use crate::report::{self, Severity};
 use crate::sessions::{Registered, Sessions};
@@ -35,6 +37,7 @@ pub(crate) struct Shared {
     pub(crate) options: ServerOptions,
     pub(crate) access: Access,
     pub(crate) sessions: Arc<Sessions>,
+    pub(crate) counters: Counters,
     /// Closed when the server ends.
     pub(crate) slots: Arc<Semaphore>,
     pub(crate) watchers: Arc<Watchers>,
@@ -110,6 +113,8 @@ pub(super) struct Connection {
     pub(super) registered: Registered,
     /// What others see of it.
     pub(super) activity: Joined,
+    /// As whom the client was let in.
+    pub(super) user: String,
     /// The prepared statement without a name.
     pub(super) unnamed: Option<Arc<Prepared>>,
     /// What is known of prepared statements with names beside what the session knows.
@@ -169,7 +174,11 @@ async fn serve(
         }
     };
     let mut connection = opening.into_connection(session, look);
-    if let Err(End::Fatal { code, message }) = connection.run().await {
+    let ended = connection.run().await;
+    let (session, user) = (connection.registered.process_id, connection.user.as_str());
+    debug!(session, user, "session ended");
+    if let Err(End::Fatal { code, message }) = ended {
+        warn!(session, user, sqlstate = code, error = message, "session terminated");
         connection.out.put(&report::plain(Severity::Fatal, code, &message));
         let Connection { out, stream, .. } = &mut connection;
         // Whoever does not listen does not hear it.
@@ -278,6 +287,7 @@ impl Connection {
         match self.finish(async move { session.end_implicit().await }).await {
             Ok(()) => Ok(()),
             Err(Failure::Statement(error)) => {
+                self.log_failure(&error, None);
                 self.out.put(&report::error(&error, None));
                 Ok(())
             }
@@ -293,6 +303,7 @@ impl Connection {
 
     async fn refuse_function_call(&mut self) -> Result<(), End> {
         let error = Error::not_supported("calls of functions by the fast-path message");
+        self.log_failure(&error, None);
         self.out.put(&report::error(&error, None));
         self.ready().await
     }

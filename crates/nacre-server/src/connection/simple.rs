@@ -29,10 +29,14 @@ impl Connection {
             if !is_single {
                 self.session.begin_implicit();
             }
-            match self.statement(statement).await {
-                Ok(tag) => self.out.put(&CommandComplete::new(tag)),
+            let began = self.stopwatch();
+            let done = self.statement(statement).await;
+            self.log_if_slow(began, Some(statement.text));
+            match done {
+                Ok(tag) => self.complete(tag),
                 Err(Failure::Statement(error)) => {
                     self.session.fail_block();
+                    self.log_failure(&error, Some(statement.text));
                     let source = Source { query, offset: statement.offset };
                     self.out.put(&report::error(&error, Some(source)));
                     break;
@@ -77,6 +81,12 @@ impl Connection {
                 Ok(running.tag())
             }
         }
+    }
+
+    /// Says and counts that a statement came to its end.
+    pub(super) fn complete(&mut self, tag: String) {
+        self.shared.counters.statement(&tag);
+        self.out.put(&CommandComplete::new(tag));
     }
 
     pub(super) fn warn(&mut self, warning: Option<String>) {

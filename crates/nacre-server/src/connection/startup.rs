@@ -12,6 +12,7 @@ use pgwire::messages::startup::{
 use tokio::net::TcpStream as TokioStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
+use tracing::{debug, warn};
 
 use super::serving::{Connection, End, Shared, Stream};
 use super::watch::Watch;
@@ -44,6 +45,7 @@ pub(super) struct Asked {
 
 /// A session that may begin.
 pub(super) struct Started {
+    user: String,
     session: Arc<Session>,
     registered: Registered,
     activity: Joined,
@@ -100,7 +102,11 @@ impl Opening {
             Err(_) => SecretKey::Bytes(secret),
         };
         self.out.put(&BackendKeyData::new(registered.process_id, key));
-        Ok(Some(Started { session: Arc::new(session), registered, activity }))
+        let (id, peer, is_tls) = (registered.process_id, self.peer, self.is_tls);
+        self.shared.counters.session();
+        debug!(session = id, %peer, user, is_tls, "session began");
+        let user = user.to_owned();
+        Ok(Some(Started { user, session: Arc::new(session), registered, activity }))
     }
 
     /// Answers questions about encryption and cancel requests, until a session is asked for.
@@ -168,6 +174,8 @@ impl Opening {
 
     /// Says why there will be no session.
     pub(super) async fn refuse(&mut self, code: &str, message: &str) {
+        self.shared.counters.refusal();
+        warn!(peer = %self.peer, sqlstate = code, error = message, "connection refused");
         self.out.put(&report::plain(Severity::Fatal, code, message));
         // Whoever does not listen does not hear it.
         let _ =
@@ -180,7 +188,7 @@ impl Opening {
         let look = Some(look).filter(|_| !is_tls);
         let watch = Watch::new(look, Arc::clone(&shared.watchers));
         frames.set_limit(shared.options.message_bytes_max);
-        let Started { session, registered, activity } = started;
+        let Started { user, session, registered, activity } = started;
         Connection {
             shared,
             stream,
@@ -190,6 +198,7 @@ impl Opening {
             session,
             registered,
             activity,
+            user,
             unnamed: None,
             named: Default::default(),
             portals: Default::default(),

@@ -47,7 +47,8 @@ async fn cancelled_query_leaves_the_session_usable() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn clients_are_told_that_the_database_is_being_opened() {
-    let ports = Ports::take(&["127.0.0.1:0".to_owned()]).await.unwrap();
+    let options = ServerOptions { listen: vec!["127.0.0.1:0".into()], ..ServerOptions::default() };
+    let ports = Ports::take(&options).await.unwrap();
     let url = format!("host=127.0.0.1 port={} user=nacre", ports.addresses()[0].port());
     let connect = async || timeout(PATIENCE, tokio_postgres::connect(&url, NoTls)).await.unwrap();
     let database = ports
@@ -59,7 +60,7 @@ async fn clients_are_told_that_the_database_is_being_opened() {
             Database::open(OpenOptions::default()).unwrap()
         })
         .await;
-    let server = Server::over(ports, database, ServerOptions::default()).unwrap();
+    let server = Server::over(ports, database, options).unwrap();
     let shutdown = server.shutdown();
     let running = tokio::spawn(server.run());
     let (client, connection) = connect().await.unwrap();

@@ -17,6 +17,8 @@ use std::sync::{Arc, PoisonError};
 use std::thread::sleep;
 use std::time::Duration;
 
+use tracing::info;
+
 use super::chunks::{freeze, rename_entries};
 use crate::error::{Error, Result};
 use crate::hot::{HotChunk, HotChunkRef};
@@ -52,6 +54,15 @@ pub struct CheckpointReport {
     pub hot_bytes: u64,
 }
 
+/// How the redo log is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RedoInfo {
+    /// Bytes of it that opening would have to read.
+    pub bytes: u64,
+    /// How long ago it was truncated; `None` if it was not since the database was opened.
+    pub checkpoint_age: Option<Duration>,
+}
+
 /// Which chunks are frozen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Choice {
@@ -79,6 +90,12 @@ impl Store {
         rename_entries(self);
         self.listed_tables().iter().for_each(|table| self.cover_listed(table));
         frozen.and(truncated).and_then(|()| self.drop_emptied()).map(|()| report)
+    }
+
+    /// Returns how long the redo log is, and since when.
+    pub fn redo_info(&self) -> RedoInfo {
+        let bytes = self.redo().map_or(0, |log| log.end().0.saturating_sub(log.start().0));
+        RedoInfo { bytes, checkpoint_age: self.pace().truncated_ago() }
     }
 
     /// Does what is due. The caller holds the maintenance lock.
@@ -157,7 +174,12 @@ impl Store {
     fn shorten(&self, log: &RedoLog, report: &mut CheckpointReport) -> Result<()> {
         let outcome = self.write_hot(log, report);
         match &outcome {
-            Ok(true) => self.pace().next_checkpoint(log.end(), report.hot_bytes),
+            Ok(true) => {
+                self.pace().next_checkpoint(log.end(), report.hot_bytes);
+                self.pace().note_truncated();
+                let CheckpointReport { frozen_rows, hot_rows, hot_bytes } = *report;
+                info!(frozen_rows, hot_rows, hot_bytes, "checkpoint");
+            }
             _ => self.pace().postpone_checkpoint(log.end()),
         }
         outcome.map(|_| ())

@@ -41,8 +41,8 @@ mod pace;
 #[cfg(test)]
 mod tests;
 
-pub use checkpoint::CheckpointReport;
 pub(crate) use checkpoint::HotWriter;
+pub use checkpoint::{CheckpointReport, RedoInfo};
 pub(crate) use forward::Forwards;
 pub(crate) use known::Frozen;
 pub(crate) use pace::Pace;

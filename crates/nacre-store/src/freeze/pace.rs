@@ -4,8 +4,9 @@
 //! the database is. Whoever commits looks at one number.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use crate::id::Lsn;
+use crate::id::{Lsn, now_micros};
 
 /// Growth of the log between two checkpoints unless set otherwise: about a second of replay.
 const CHECKPOINT_BYTES: u64 = 128 << 20;
@@ -24,6 +25,8 @@ pub(crate) struct Pace {
     look: AtomicU64,
     /// The position for which maintenance was woken last. Written by those who commit.
     woken: AtomicU64,
+    /// When the log was truncated last, in microseconds since 1970; 0 if it was not since opening.
+    truncated: AtomicU64,
 }
 
 impl Pace {
@@ -34,6 +37,7 @@ impl Pace {
             checkpoint: AtomicU64::new(u64::MAX),
             look: AtomicU64::new(u64::MAX),
             woken: AtomicU64::new(0),
+            truncated: AtomicU64::new(0),
         };
         pace.begin(Lsn(0));
         pace
@@ -50,6 +54,19 @@ impl Pace {
     pub(crate) fn next_checkpoint(&self, end: Lsn, kept_bytes: u64) {
         let growth = self.checkpoint_bytes.max(2 * kept_bytes);
         self.set(&self.checkpoint, end, growth);
+    }
+
+    /// Notes that the log was truncated now.
+    pub(crate) fn note_truncated(&self) {
+        // ORDERING: a time; nothing else depends on it.
+        self.truncated.store(now_micros(), Ordering::Relaxed);
+    }
+
+    /// Returns how long ago the log was truncated, if it was since opening.
+    pub(crate) fn truncated_ago(&self) -> Option<Duration> {
+        // ORDERING: as in `note_truncated`.
+        let micros = Some(self.truncated.load(Ordering::Relaxed)).filter(|micros| *micros > 0)?;
+        Some(Duration::from_micros(now_micros().saturating_sub(micros)))
     }
 
     /// Has the checkpoint, which failed, be tried again when the log has grown somewhat.

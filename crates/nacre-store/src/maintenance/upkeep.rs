@@ -7,6 +7,8 @@ use std::ops::ControlFlow;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
+use tracing::info;
+
 use super::needs::{Needs, is_unbuilt};
 use super::rebuild::{Done, Job, rebuild};
 use super::report::{LostReplica, Progress, RepairReport};
@@ -146,6 +148,13 @@ impl Store {
         let needs = Needs::of(&job.table, &job.load, &open, self.all_domains());
         let bytes = needs.possible().map(|need| need.bytes).sum();
         let done = rebuild(self, job, &open, &needs);
+        match &done {
+            Ok(Done { blocks, bytes, failure: None, .. }) if *blocks > 0 => {
+                let (table, blocks, bytes) = (job.table.names().table(), *blocks, *bytes);
+                info!(table, blocks, bytes, "wrote replicas that the policies ask for");
+            }
+            _ => {}
+        }
         // What is left is tried again; a block without a source is not, until something changes.
         if !matches!(&done, Ok(done) if !done.has_more && done.failure.is_none()) {
             job.load.set_needs_care(true);

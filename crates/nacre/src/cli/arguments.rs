@@ -8,7 +8,9 @@ use nacre_bench::bench::BenchArgs;
 use nacre_bench::replication::{AccessPattern, PageSize, ReplicationArgs, Workload, parse_bytes};
 use nacre_server::TlsMode;
 use nacre_store::RestoreTarget;
+use tracing_subscriber::filter::Targets;
 
+use super::logging::{LogFormat, parse_format, parse_levels};
 use super::render::Mode;
 use super::restore::parse_target;
 use crate::settings;
@@ -269,6 +271,20 @@ pub(super) struct ServeArguments {
     /// for not at all [default: 50].
     #[arg(long, value_name = "MICROSECONDS")]
     pub(super) busy_poll: Option<u32>,
+    /// Tell metrics (/metrics) and health (/health, /ready) over HTTP, to anybody who asks; a port
+    /// alone is one of 127.0.0.1.
+    #[arg(long, value_name = "HOST:PORT", value_parser = parse_metrics)]
+    pub(super) metrics: Option<String>,
+    /// What is logged to standard error: off, error, warn, info, debug or trace, and levels of parts
+    /// such as info,nacre_server=debug [default: NACRE_LOG, else info].
+    #[arg(long, value_name = "LEVELS", value_parser = parse_levels)]
+    pub(super) log_level: Option<Targets>,
+    /// Log lines as text or as JSON objects.
+    #[arg(long, value_name = "FORMAT", value_parser = parse_format, default_value = "text")]
+    pub(super) log_format: LogFormat,
+    /// Log statements that take at least so many milliseconds; 0 is all of them.
+    #[arg(long, value_name = "MILLISECONDS")]
+    pub(super) log_min_duration: Option<u64>,
     /// Seconds that statements may go on after SIGTERM [default: 10].
     #[arg(long, value_name = "SECONDS")]
     pub(super) shutdown_timeout: Option<u64>,
@@ -590,6 +606,14 @@ fn parse_tls_mode(text: &str) -> Result<TlsMode, String> {
         "prefer" => Ok(TlsMode::Prefer),
         "require" => Ok(TlsMode::Require),
         _ => Err("it is none of off, remote, prefer and require".to_owned()),
+    }
+}
+
+fn parse_metrics(text: &str) -> Result<String, String> {
+    match text.parse::<u16>() {
+        Ok(port) => Ok(format!("127.0.0.1:{port}")),
+        Err(_) if text.contains(':') => Ok(text.to_owned()),
+        Err(_) => Err("it is neither HOST:PORT nor a port".to_owned()),
     }
 }
 

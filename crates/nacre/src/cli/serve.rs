@@ -9,8 +9,11 @@ use std::time::Duration;
 use nacre_server::{AccessOptions, Ports, Server, ServerOptions, Shutdown, TlsMode};
 use nacre_sql::{BOOTSTRAP_ROLE, Database, Error, ErrorKind, OpenOptions, Result, ServedNote};
 use tokio::signal::unix::{SignalKind, signal};
+use tracing::{info, warn};
 
 use super::arguments::ServeArguments;
+use super::logging;
+use super::notify::{self, notify};
 use super::place::Place;
 use super::report;
 use crate::database::build_runtime;
@@ -37,6 +40,9 @@ pub(crate) fn run(arguments: ServeArguments) -> u8 {
 }
 
 fn serve(arguments: ServeArguments) -> Result<()> {
+    logging::begin(arguments.log_level.clone(), arguments.log_format)?;
+    let version = env!("CARGO_PKG_VERSION");
+    info!(version, directory = ?arguments.directory, "starting");
     let options = options(&arguments);
     let directory = arguments.directory.clone();
     let threads = arguments.threads.map(usize::from);
@@ -50,7 +56,7 @@ fn serve(arguments: ServeArguments) -> Result<()> {
         ..OpenOptions::default()
     };
     let ended = runtime.block_on(async {
-        let ports = Ports::take(&options.listen).await.map_err(cannot_serve)?;
+        let ports = Ports::take(&options).await.map_err(cannot_serve)?;
         let database = ports.while_starting(opened(open)).await?;
         let server = Server::over(ports, database, options).map_err(cannot_serve)?;
         // Without one, others are told less about who has the directory.
@@ -62,16 +68,21 @@ fn serve(arguments: ServeArguments) -> Result<()> {
         if let Some(fingerprint) = server.fingerprint() {
             listening.push_str(&format!("certificate SHA-256 {fingerprint}\n"));
         }
+        if let Some(address) = server.metrics_address() {
+            listening.push_str(&format!("metrics on http://{address}/metrics\n"));
+        }
         // Whoever does not read this need not.
         let _ = io::stdout().write_all(listening.as_bytes());
         let _ = io::stdout().flush();
         let signals = end_by_signals(server.shutdown()).map_err(cannot_serve)?;
+        notify(notify::READY);
         server.run().await;
         signals.abort();
         Ok(())
     });
     // What still runs on a blocking thread ends with the process; it was never acknowledged.
     runtime.shutdown_timeout(Duration::from_secs(1));
+    info!("stopped");
     ended
 }
 
@@ -80,7 +91,7 @@ async fn opened(options: OpenOptions) -> Result<Database> {
     let open = tokio::task::spawn_blocking(|| {
         let database = Database::open(options)?;
         for note in database.store().notes() {
-            report::print(&format!("NOTICE:  {note}\n"));
+            warn!(note, "found when the database was opened");
         }
         set_first_password(&database)?;
         Ok(database)
@@ -109,6 +120,8 @@ fn options(arguments: &ServeArguments) -> ServerOptions {
         busy_poll: arguments
             .busy_poll
             .map_or(defaults.busy_poll, |micros| Duration::from_micros(micros.into())),
+        metrics: arguments.metrics.clone(),
+        log_min_duration: arguments.log_min_duration.map(Duration::from_millis),
         shutdown_timeout: seconds.unwrap_or(defaults.shutdown_timeout),
         ..defaults
     }
@@ -136,7 +149,10 @@ fn end_by_signals(shutdown: Shutdown) -> io::Result<tokio::task::JoinHandle<()>>
                 received = interrupt.recv() => if received.is_none() { return },
             }
             match has_begun {
-                false => shutdown.begin(),
+                false => {
+                    notify(notify::STOPPING);
+                    shutdown.begin();
+                }
                 true => shutdown.now(),
             }
             has_begun = true;
