@@ -113,8 +113,8 @@ pub(crate) fn drop_sequences(
 pub(crate) fn restart_sequences(store: &Store, tables: &[Arc<Table>]) -> Result<()> {
     for sequence in tables.iter().flat_map(|table| own_sequences(&table.rules())) {
         let def = store.sequence(&sequence).map_err(from_store)?.def().clone();
-        store.drop_sequence(&sequence).map_err(from_store)?;
-        store.create_sequence(def).map_err(from_store)?;
+        let start = def.start;
+        store.replace_sequence(def, Some(start)).map_err(from_store)?;
     }
     Ok(())
 }
