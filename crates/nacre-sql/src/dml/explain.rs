@@ -48,6 +48,7 @@ pub(crate) async fn explain(
         return Err(missing());
     };
     let change = change_of(store, *inner)?;
+    change.require(planner)?;
     let moment = turn.moment(true)?;
     let mut lines = Vec::new();
     if let Some(query) = change.query() {

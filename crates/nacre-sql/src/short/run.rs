@@ -1,6 +1,7 @@
 //! Runs a plan.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use datafusion::arrow::array::{ArrayRef, RecordBatch};
 use datafusion::arrow::datatypes::{FieldRef, SchemaRef};
@@ -36,6 +37,7 @@ impl Plan {
         inputs: Inputs<'_>,
     ) -> Result<Option<Outcome>> {
         let Some(current) = self.subject.current(store) else { return Ok(None) };
+        self.require(store, planner, &current)?;
         if let Some(verb) = self.action.verb() {
             turn.require_writable(verb)?;
             // Rules may have come since the plan was made.
@@ -73,6 +75,19 @@ impl Plan {
             (Ok(()), Some(answer)) => Ok(Some(answer)),
             (Ok(()), None) => Ok(Some(Outcome::Command { tag, warning: None })),
         }
+    }
+
+    /// Checks that whoever runs it may, unless that is known.
+    fn require(&self, store: &Store, planner: &Planner, current: &Current) -> Result<()> {
+        let acting = planner.acting();
+        // ORDERING: nothing else is read by whoever sees the stamp.
+        if acting.is_superuser || self.allowed.load(Ordering::Relaxed) == acting.stamp {
+            return Ok(());
+        }
+        acting.require_table(store, &current.table, self.action.rights())?;
+        // ORDERING: as above.
+        self.allowed.store(acting.stamp, Ordering::Relaxed);
+        Ok(())
     }
 
     fn tag(&self, rows: usize) -> String {
