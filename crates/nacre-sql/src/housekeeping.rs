@@ -185,12 +185,14 @@ pub(crate) fn not_owned(
     verb: &str,
     places: &[Place],
 ) -> Option<String> {
+    let skipped =
+        |name: &str| format!("skipping \"{name}\" --- only table or database owner can {verb} it");
     if places.is_empty() && !acting.is_superuser {
-        return Some(format!("permission denied to {verb} \"{CATALOG}\", skipping it"));
+        return Some(skipped(CATALOG));
     }
     let names = places.iter().filter_map(|place| table_name(&place.table).ok());
     let mut denied = names.filter(|name| acting.require_owner(store, name).is_err());
-    denied.next().map(|name| format!("permission denied to {verb} \"{name}\", skipping it"))
+    denied.next().map(|name| skipped(&name))
 }
 
 /// Looks whether tables and columns are there; returns a warning if something is no table.

@@ -10,7 +10,7 @@ use nacre_store::{
 };
 
 use super::check::{Acting, denied, object_named};
-use super::rights::{Kind, Rights, WORDS, grantable_by, grants_of, inherits, owns, rights_of};
+use super::rights::{Kind, Rights, USAGE, WORDS, grants_of, inherits, owns, rights_of};
 use super::statement::{GrantStatement, On};
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
@@ -60,7 +60,8 @@ fn wanted(statement: &GrantStatement, kind: Kind) -> Result<Rights> {
         None => Ok(rights),
         Some((.., word)) => {
             let kind = match kind {
-                Kind::Table | Kind::View => "table",
+                Kind::Table | Kind::View if rights & !(kind.all() | USAGE) == 0 => "table",
+                Kind::Table | Kind::View => "relation",
                 other => other.noun(),
             };
             let message = format!("invalid privilege type {word} for {kind}");
@@ -279,15 +280,4 @@ fn option_of(grants: &[Grant], role: u32) -> Rights {
 
 fn grants_of_one(kind: Kind, access: &ObjectAccess, role: u32) -> Rights {
     option_of(&grants_of(kind, access), role)
-}
-
-/// Whether a role may let others use an object in some of these ways, as `has_*_privilege` asks.
-pub(super) fn may_grant(
-    state: &AccessState,
-    role: u32,
-    object: &Securable,
-    rights: Rights,
-) -> bool {
-    let kind = Kind::of(object);
-    grantable_by(state, role, kind, state.object(object)) & rights != 0
 }

@@ -26,10 +26,10 @@ mod statement;
 mod syntax;
 
 pub(crate) use acl::{acl_text, grant_rows};
-pub(crate) use check::{Acting, denied, insufficient, object_named};
+pub(crate) use check::{Acting, insufficient};
 pub(crate) use definitions::require_definition;
 pub(crate) use rights::{
     CONNECT, DELETE, INSERT, Kind, Rights, SELECT, TRUNCATE, UPDATE, USAGE, WORDS, administers,
-    default_grants, grantable_by, grants_of, inherits, is_member, is_real_member, owns, rights_of,
+    default_grants, grantable_by, grants_of, inherits, is_member, rights_of,
 };
 pub(crate) use statement::{PrivilegeStatement, parse_privileges};

@@ -81,7 +81,8 @@ pub(crate) struct Saved {
 impl Settings {
     /// Makes the settings of a new session.
     pub(crate) fn new(info: SessionInfo, store: Store) -> Self {
-        let login = store.role(&info.user).map_or(0, |role| role.oid);
+        let named = || store.role(&info.user).map(|role| role.oid);
+        let login = info.role.or_else(named).unwrap_or(0);
         let resets = [(SESSION_AUTHORIZATION.to_owned(), login.to_string())].into();
         let mut state = State {
             session: Arc::default(),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nacre_sql::{Database, OpenOptions, Session, SessionInfo};
+use nacre_sql::{Database, OpenOptions, RoleDef, Session, SessionInfo};
 
 use crate::support::Connection;
 
@@ -85,11 +85,18 @@ fn all_settings_are_listed_with_what_they_are() {
 #[test]
 fn session_knows_whose_it_is() {
     let database = Database::open(OpenOptions::default()).unwrap();
-    let info = SessionInfo { user: "ada".into(), database: "engine".into(), process_id: 7 };
+    let ada = RoleDef { oid: 20_000, name: "ada".into(), is_superuser: false, ..nacre(&database) };
+    database.store().define_role(ada).unwrap();
+    let (user, role, database_name) = ("ada".into(), None, "engine".into());
+    let info = SessionInfo { user, role, database: database_name, process_id: 7 };
     let session = database.session_for(info.clone());
     assert_eq!(session.info(), &info);
     assert_eq!(session.setting("session_authorization").as_deref(), Some("ada"));
     assert_eq!(database.session().info().user, "nacre");
+}
+
+fn nacre(database: &Database) -> RoleDef {
+    RoleDef::clone(&database.store().role("nacre").unwrap())
 }
 
 #[test]
