@@ -29,5 +29,5 @@ pub use guard::{Guard, Verdict};
 pub use kept::kept_secret;
 pub use rules::{Admission, Attempt, Rules, RulesError};
 #[cfg(feature = "tls")]
-pub use tls::{Identity, TlsError};
+pub use tls::{Identity, TlsError, certificate_hash};
 pub use verifier::{MockKey, Password, PasswordError, Verifier};

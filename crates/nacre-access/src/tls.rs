@@ -88,28 +88,32 @@ impl Identity {
         bytes.iter().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().join(":")
     }
 
-    /// Returns what a proof is bound to: the hash of the certificate by the function that its
-    /// signature uses, RFC 5929. None for signatures that have none.
+    /// Returns what a proof is bound to.
     pub fn binding(&self) -> Binding {
-        let hash = match signature_algorithm(&self.certificate) {
-            // RSA with MD5, SHA-1 and SHA-256; ECDSA with SHA-1 and SHA-256.
-            Some(
-                b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x04"
-                | b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x05"
-                | b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x0b"
-                | b"\x2a\x86\x48\xce\x3d\x04\x01"
-                | b"\x2a\x86\x48\xce\x3d\x04\x03\x02",
-            ) => Sha256::digest(&self.certificate).to_vec(),
-            Some(b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x0c" | b"\x2a\x86\x48\xce\x3d\x04\x03\x03") => {
-                Sha384::digest(&self.certificate).to_vec()
-            }
-            Some(b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x0d" | b"\x2a\x86\x48\xce\x3d\x04\x03\x04") => {
-                Sha512::digest(&self.certificate).to_vec()
-            }
-            _ => return Binding::None,
-        };
-        Binding::Certificate(hash)
+        certificate_hash(&self.certificate).map_or(Binding::None, Binding::Certificate)
     }
+}
+
+/// Returns the hash of a certificate, DER, by the function that its signature uses, RFC 5929; none
+/// for signatures that have none.
+pub fn certificate_hash(certificate: &[u8]) -> Option<Vec<u8>> {
+    Some(match signature_algorithm(certificate) {
+        // RSA with MD5, SHA-1 and SHA-256; ECDSA with SHA-1 and SHA-256.
+        Some(
+            b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x04"
+            | b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x05"
+            | b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x0b"
+            | b"\x2a\x86\x48\xce\x3d\x04\x01"
+            | b"\x2a\x86\x48\xce\x3d\x04\x03\x02",
+        ) => Sha256::digest(certificate).to_vec(),
+        Some(b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x0c" | b"\x2a\x86\x48\xce\x3d\x04\x03\x03") => {
+            Sha384::digest(certificate).to_vec()
+        }
+        Some(b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x0d" | b"\x2a\x86\x48\xce\x3d\x04\x03\x04") => {
+            Sha512::digest(certificate).to_vec()
+        }
+        _ => return None,
+    })
 }
 
 /// Makes a certificate that signs itself, and its key, in one text.

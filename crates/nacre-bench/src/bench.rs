@@ -7,6 +7,7 @@
 //! | `open` | how soon does a new process answer, and how many bytes lie on the media? |
 //! | `pcr` | what do replicas in other formats give to readers, what do they cost an appender? |
 //! | `recovery` | how soon after a kill is there service, and how soon do indexes find rows? |
+//! | `server` | what do programs of PostgreSQL get from our server, next to PostgreSQL's? |
 //! | `ssb` | what do they give to the 13 queries of the star schema benchmark? |
 //! | `tatp` | what do versions cost transactions that mostly read? |
 //! | `tpcc` | what do versions, validation and a log cost transactions that mostly write? |
@@ -20,8 +21,11 @@ mod oltp;
 mod open;
 mod parquet;
 mod pcr;
+mod pgbench;
 mod postgres;
 pub(crate) mod recovery;
+mod served;
+mod server;
 mod ssb;
 mod tatp;
 mod tpcc;
@@ -37,8 +41,8 @@ use crate::report::{Console, Report};
 use crate::workspace::Workspace;
 
 /// The benchmarks that [`run`] knows.
-pub const NAMES: [&str; 9] =
-    ["formats", "mvcc", "open", "pcr", "recovery", "ssb", "tatp", "tpcc", "tpch"];
+pub const NAMES: [&str; 10] =
+    ["formats", "mvcc", "open", "pcr", "recovery", "server", "ssb", "tatp", "tpcc", "tpch"];
 
 /// The benchmarks whose data lies in `/dev/shm` unless a directory is named.
 const IN_MEMORY: [&str; 4] = ["pcr", "recovery", "ssb", "tpcc"];
@@ -52,7 +56,8 @@ pub struct BenchArgs {
     /// quick 0.1.
     pub scale_factor: Option<f64>,
     /// `formats` and `pcr`: values of a data set, `mvcc`: rows; default 100 million, or what memory
-    /// allows. `tatp`: subscribers; `tpcc`: transactions of a round; `recovery`: most commits.
+    /// allows. `tatp`: subscribers; `tpcc`: transactions of a round; `recovery`: most commits;
+    /// `server`: seconds of a turn.
     pub values: Option<u64>,
     /// Where to make the fresh directory for data; `None` is `/dev/shm` for `pcr`, `recovery`,
     /// `ssb` and `tpcc`, the system's temporary directory for the others.
@@ -72,6 +77,7 @@ struct Setup {
     values: Option<u64>,
     threads: usize,
     is_quick: bool,
+    is_directory_given: bool,
     console: Console,
     interrupt: Interrupt,
 }
@@ -98,6 +104,7 @@ pub fn run(args: BenchArgs) -> Result<()> {
         values: args.values,
         threads: args.threads.unwrap_or(hardware_threads).max(1),
         is_quick: args.is_quick,
+        is_directory_given: args.directory.is_some(),
         console: Console,
         interrupt: Interrupt::default(),
     };
@@ -105,6 +112,7 @@ pub fn run(args: BenchArgs) -> Result<()> {
         "formats" => Some(formats::run),
         "mvcc" => Some(mvcc::run),
         "pcr" => Some(pcr::run),
+        "server" => Some(server::run),
         "tatp" => Some(tatp::run),
         "tpcc" => Some(tpcc::run),
         _ => None,
@@ -154,7 +162,7 @@ mod tests {
     fn unknown_benchmark_is_told_the_known_ones() {
         let error = run(BenchArgs { name: "speed".into(), ..BenchArgs::default() }).unwrap_err();
         let message = "there is no benchmark speed: choose one of formats, mvcc, open, pcr, \
-                       recovery, ssb, tatp, tpcc, tpch";
+                       recovery, server, ssb, tatp, tpcc, tpch";
         assert_eq!(error.to_string(), message);
     }
 

@@ -112,7 +112,7 @@ impl Drop for Child {
 }
 
 /// Returns the path of the running program.
-fn this_program() -> Result<PathBuf> {
+pub(crate) fn this_program() -> Result<PathBuf> {
     std::env::current_exe()
         .map_err(|source| Error::Io { action: "find our own program".into(), source })
 }

@@ -2,8 +2,6 @@
 //!
 //! Whatever is written here is read back by the parser of `nacre-ingest` as the same value.
 
-use std::io::Write;
-
 use crate::{ColumnBuffer, ColumnType, Values};
 
 const SECOND_US: i64 = 1_000_000;
@@ -29,8 +27,8 @@ pub fn write_value(column: &ColumnBuffer, row: usize, out: &mut Vec<u8>) -> bool
         (ColumnType::Decimal { scale, .. }, Values::Int128(values)) => {
             write_decimal(values[row], scale, out);
         }
-        (_, Values::Int64(values)) => append(out, format_args!("{}", values[row])),
-        (_, Values::Int128(values)) => append(out, format_args!("{}", values[row])),
+        (_, Values::Int64(values)) => write_integer(values[row], out),
+        (_, Values::Int128(values)) => write_integer(values[row], out),
         (_, Values::Float32(values)) => write_real(values[row], out),
         (_, Values::Float64(values)) => write_double(values[row], out),
         (ColumnType::Bytea, Values::Bytes(values)) => write_bytea(values.get(row), out),
@@ -39,9 +37,9 @@ pub fn write_value(column: &ColumnBuffer, row: usize, out: &mut Vec<u8>) -> bool
     true
 }
 
-fn append(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
-    // Writing to a vector cannot fail.
-    let _ = out.write_fmt(text);
+/// Appends an integer of any width.
+pub fn write_integer(value: impl itoa::Integer, out: &mut Vec<u8>) {
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
 /// Appends an unscaled decimal with `scale` digits after the point.
@@ -49,13 +47,25 @@ pub fn write_decimal(unscaled: i128, scale: u8, out: &mut Vec<u8>) {
     if unscaled < 0 {
         out.push(b'-');
     }
-    let digits = format!("{:0>1$}", unscaled.unsigned_abs(), usize::from(scale) + 1);
-    let (whole, fraction) = digits.split_at(digits.len() - usize::from(scale));
-    out.extend_from_slice(whole.as_bytes());
+    let mut buffer = itoa::Buffer::new();
+    let digits = match u64::try_from(unscaled.unsigned_abs()) {
+        Ok(small) => buffer.format(small),
+        Err(_) => buffer.format(unscaled.unsigned_abs()),
+    };
+    let scale = usize::from(scale);
+    let (whole, fraction) = digits.split_at(digits.len().saturating_sub(scale));
+    out.extend_from_slice(if whole.is_empty() { b"0" } else { whole.as_bytes() });
     if scale > 0 {
         out.push(b'.');
+        out.resize(out.len() + scale - fraction.len(), b'0');
         out.extend_from_slice(fraction.as_bytes());
     }
+}
+
+/// Appends a number below 100 as two digits.
+fn write_two(value: i64, out: &mut Vec<u8>) {
+    let digit = |value: i64| b'0' + (value % 10) as u8;
+    out.extend_from_slice(&[digit(value / 10), digit(value)]);
 }
 
 /// Splits days since 1970-01-01 into year, month and day.
@@ -76,7 +86,18 @@ fn civil_from_days(days: i64) -> (i64, i64, i64) {
 /// Appends days since 1970-01-01 as `yyyy-mm-dd`.
 pub fn write_date(days: i64, out: &mut Vec<u8>) {
     let (year, month, day) = civil_from_days(days);
-    append(out, format_args!("{year:04}-{month:02}-{day:02}"));
+    match year {
+        0..10_000 => {
+            write_two(year / 100, out);
+            write_two(year % 100, out);
+        }
+        // As many digits as it has, and at least four with the sign.
+        _ => out.extend_from_slice(format!("{year:04}").as_bytes()),
+    }
+    out.push(b'-');
+    write_two(month, out);
+    out.push(b'-');
+    write_two(day, out);
 }
 
 /// Appends microseconds since 1970-01-01 as `yyyy-mm-dd hh:mm:ss[.ffffff]`.
@@ -85,10 +106,16 @@ pub fn write_timestamp(micros: i64, out: &mut Vec<u8>) {
     let time_us = micros.rem_euclid(DAY_US);
     let second = time_us / SECOND_US;
     let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
-    append(out, format_args!(" {hour:02}:{minute:02}:{second:02}"));
+    for (separator, value) in [(b' ', hour), (b':', minute), (b':', second)] {
+        out.push(separator);
+        write_two(value, out);
+    }
     let fraction = time_us % SECOND_US;
     if fraction != 0 {
-        append(out, format_args!(".{fraction:06}"));
+        out.push(b'.');
+        for two in [fraction / 10_000, fraction / 100 % 100, fraction % 100] {
+            write_two(two, out);
+        }
         while out.last() == Some(&b'0') {
             out.pop();
         }
@@ -98,7 +125,7 @@ pub fn write_timestamp(micros: i64, out: &mut Vec<u8>) {
 /// Appends a `real` with the fewest digits that give it back.
 pub fn write_real(value: f32, out: &mut Vec<u8>) {
     if value.is_finite() {
-        write_scientific(&format!("{value:e}"), 6, out);
+        write_shortest(ryu::Buffer::new().format_finite(value), 6, out);
     } else {
         write_special(f64::from(value), out);
     }
@@ -107,7 +134,7 @@ pub fn write_real(value: f32, out: &mut Vec<u8>) {
 /// Appends a `double precision` with the fewest digits that give it back.
 pub fn write_double(value: f64, out: &mut Vec<u8>) {
     if value.is_finite() {
-        write_scientific(&format!("{value:e}"), 15, out);
+        write_shortest(ryu::Buffer::new().format_finite(value), 15, out);
     } else {
         write_special(value, out);
     }
@@ -122,31 +149,68 @@ fn write_special(value: f64, out: &mut Vec<u8>) {
     out.extend_from_slice(text);
 }
 
-/// Turns `-d.ddde-x` into PostgreSQL's form: no exponent if it is from -4 to below `exponent_max`,
-/// otherwise a signed one of at least two digits.
-fn write_scientific(text: &str, exponent_max: i32, out: &mut Vec<u8>) {
-    let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    if !(-4..exponent_max).contains(&exponent) {
-        let sign = if exponent < 0 { '-' } else { '+' };
-        append(out, format_args!("{mantissa}e{sign}{:02}", exponent.unsigned_abs()));
-        return;
+/// Digits of a double at most.
+const DIGITS_MAX: usize = 17;
+
+/// Turns a number such as `-1.25e-7`, `0.1` or `12.0` into PostgreSQL's form: no exponent if it is
+/// from -4 to below `exponent_max`, otherwise a signed one of at least two digits.
+fn write_shortest(text: &str, exponent_max: i32, out: &mut Vec<u8>) {
+    let unsigned = text.strip_prefix('-');
+    if unsigned.is_some() {
+        out.push(b'-');
     }
-    let (sign, digits) = match mantissa.strip_prefix('-') {
-        Some(digits) => ("-", digits),
-        None => ("", mantissa),
+    let (mantissa, exponent) = match unsigned.unwrap_or(text).split_once('e') {
+        Some((mantissa, exponent)) => (mantissa, exponent.parse().unwrap_or(0)),
+        None => (unsigned.unwrap_or(text), 0),
     };
-    let digits: String = digits.chars().filter(|c| *c != '.').collect();
-    out.extend_from_slice(sign.as_bytes());
-    if exponent < 0 {
-        append(out, format_args!("0.{:0>1$}{digits}", "", exponent.unsigned_abs() as usize - 1));
-        return;
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    // All digits without zeros around them, and the power of ten of the first one.
+    let mut room = [0; 2 * DIGITS_MAX];
+    let mut length = 0;
+    let mut power = exponent + whole.len() as i32 - 1;
+    for &digit in whole.as_bytes().iter().chain(fraction.as_bytes()) {
+        match (length, digit) {
+            (0, b'0') => power -= 1,
+            _ if length < room.len() => {
+                room[length] = digit;
+                length += 1;
+            }
+            _ => {}
+        }
     }
-    let whole = exponent as usize + 1;
+    while length > 0 && room[length - 1] == b'0' {
+        length -= 1;
+    }
+    let digits = &room[..length];
+    let Some((first, rest)) = digits.split_first() else {
+        return out.push(b'0');
+    };
+    if !(-4..exponent_max).contains(&power) {
+        out.push(*first);
+        if !rest.is_empty() {
+            out.push(b'.');
+            out.extend_from_slice(rest);
+        }
+        out.extend_from_slice(if power < 0 { b"e-" } else { b"e+" });
+        let size = power.unsigned_abs();
+        if size < 10 {
+            out.push(b'0');
+        }
+        return write_integer(size, out);
+    }
+    if power < 0 {
+        out.extend_from_slice(b"0.");
+        out.resize(out.len() + power.unsigned_abs() as usize - 1, b'0');
+        return out.extend_from_slice(digits);
+    }
+    let whole = power as usize + 1;
     if digits.len() <= whole {
-        append(out, format_args!("{digits:0<whole$}"));
+        out.extend_from_slice(digits);
+        out.resize(out.len() + whole - digits.len(), b'0');
     } else {
-        append(out, format_args!("{}.{}", &digits[..whole], &digits[whole..]));
+        out.extend_from_slice(&digits[..whole]);
+        out.push(b'.');
+        out.extend_from_slice(&digits[whole..]);
     }
 }
 
@@ -189,9 +253,35 @@ mod tests {
         ] {
             assert_eq!(text(|out| write_double(value, out)), expected);
         }
+        for (value, expected) in [
+            (1e-7, "1e-07"),
+            (-2.5e-10, "-2.5e-10"),
+            (100.0, "100"),
+            (1_234_567.875, "1234567.875"),
+            (5e-324, "5e-324"),
+            (f64::MAX, "1.7976931348623157e+308"),
+            (0.30000000000000004, "0.30000000000000004"),
+            (1e22, "1e+22"),
+            (1e14, "100000000000000"),
+        ] {
+            assert_eq!(text(|out| write_double(value, out)), expected);
+        }
         assert_eq!(text(|out| write_real(1e6, out)), "1e+06");
         assert_eq!(text(|out| write_real(999_999.0, out)), "999999");
         assert_eq!(text(|out| write_real(0.3, out)), "0.3");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn floats_are_read_back_as_they_were(bits: u64, small: u32) {
+            let value = f64::from_bits(bits);
+            let written = text(|out| write_double(value, out));
+            let back: f64 = written.parse().unwrap();
+            assert!(back.to_bits() == bits || value.is_nan(), "{written}");
+            let value = f32::from_bits(small);
+            let back: f32 = text(|out| write_real(value, out)).parse().unwrap();
+            assert!(back.to_bits() == small || value.is_nan());
+        }
     }
 
     #[test]
@@ -207,6 +297,7 @@ mod tests {
     fn dates_and_times_are_iso() {
         assert_eq!(text(|out| write_date(-719_162, out)), "0001-01-01");
         assert_eq!(text(|out| write_date(11_016, out)), "2000-02-29");
+        assert_eq!(text(|out| write_date(2_932_897, out)), "10000-01-01");
         assert_eq!(text(|out| write_timestamp(-1, out)), "1969-12-31 23:59:59.999999");
         assert_eq!(text(|out| write_timestamp(3_723_500_000, out)), "1970-01-01 01:02:03.5");
     }

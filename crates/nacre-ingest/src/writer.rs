@@ -100,6 +100,35 @@ impl<W: Write> CsvWriter<W> {
         }
     }
 
+    /// Whether fields of digits, letters, points, signs, colons and single blanks are written as
+    /// they are: in the text format with a tab between them nothing of that is special.
+    pub fn writes_simple_as_is(&self) -> bool {
+        self.options.format == TextFormat::Text && self.options.delimiter == b'\t'
+    }
+
+    /// Adds the next field of the row, which `write` appends as it is to be, or says that it is
+    /// null.
+    ///
+    /// # Errors
+    /// That of `write`.
+    ///
+    /// # Panics
+    /// If the row has all its fields already.
+    pub fn put_field_with<E>(
+        &mut self,
+        write: impl FnOnce(&mut Vec<u8>) -> std::result::Result<bool, E>,
+    ) -> std::result::Result<(), E> {
+        assert!(self.fields_done < self.columns.len(), "fields of a row");
+        if self.fields_done > 0 {
+            self.buffer.push(self.options.delimiter);
+        }
+        self.fields_done += 1;
+        if !write(&mut self.buffer)? {
+            self.buffer.extend_from_slice(self.options.null.as_bytes());
+        }
+        Ok(())
+    }
+
     fn needs_quotes(&self, value: &[u8]) -> bool {
         let CsvOptions { delimiter, quote, .. } = self.options;
         value == self.options.null.as_bytes()
@@ -127,23 +156,27 @@ impl<W: Write> CsvWriter<W> {
         if rest.is_some() {
             self.buffer.extend_from_slice(b"\\357\\273\\277");
         }
-        for &byte in rest.unwrap_or(value) {
-            let code = match byte {
+        let mut rest = rest.unwrap_or(value);
+        while let Some(at) = rest.iter().position(|byte| self.is_special(*byte)) {
+            let code = match rest[at] {
                 0x08 => b'b',
                 0x0c => b'f',
                 b'\n' => b'n',
                 b'\r' => b'r',
                 b'\t' => b't',
                 0x0b => b'v',
-                b'\\' => b'\\',
-                _ if byte == self.options.delimiter => byte,
-                _ => {
-                    self.buffer.push(byte);
-                    continue;
-                }
+                byte => byte,
             };
+            self.buffer.extend_from_slice(&rest[..at]);
             self.buffer.extend_from_slice(&[b'\\', code]);
+            rest = &rest[at + 1..];
         }
+        self.buffer.extend_from_slice(rest);
+    }
+
+    /// Whether a byte is written behind a backslash in the text format.
+    fn is_special(&self, byte: u8) -> bool {
+        (0x08..=0x0d).contains(&byte) || byte == b'\\' || byte == self.options.delimiter
     }
 
     /// Ends the row.

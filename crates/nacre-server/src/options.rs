@@ -21,6 +21,9 @@ pub struct ServerOptions {
     pub portal_bytes_max: usize,
     /// How long a client may take to say who it is.
     pub startup_timeout: Duration,
+    /// How long a session looks for the next message of a quick client before it sleeps; zero for
+    /// not at all.
+    pub busy_poll: Duration,
     /// How long statements may go on after the server was asked to shut down.
     pub shutdown_timeout: Duration,
 }
@@ -35,6 +38,7 @@ impl Default for ServerOptions {
             copy_bytes_max: 4 << 30,
             portal_bytes_max: 256 << 20,
             startup_timeout: Duration::from_secs(60),
+            busy_poll: Duration::from_micros(50),
             shutdown_timeout: Duration::from_secs(10),
         }
     }

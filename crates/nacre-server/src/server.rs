@@ -1,4 +1,4 @@
-//! Takes connections and ends them.
+//! Takes connections and ends them. Each one that is served has a thread of its own.
 
 use std::io;
 use std::net::SocketAddr;
@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use nacre_sql::Database;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
 use crate::access::Access;
-use crate::connection::{self, Shared};
+use crate::connection::{self, Shared, Watchers};
 use crate::options::ServerOptions;
 use crate::sessions::Sessions;
 
@@ -77,7 +78,10 @@ impl Server {
         }
         let slots = Arc::new(Semaphore::new(options.connections_max));
         let sessions = Arc::new(Sessions::default());
-        let shared = Arc::new(Shared { database, options, access, sessions, slots });
+        let watchers = Arc::new(Watchers::new(options.busy_poll));
+        let workers = Handle::current();
+        let shared =
+            Arc::new(Shared { database, options, access, sessions, slots, watchers, workers });
         Ok(Self { shared, listeners, phase: watch::Sender::new(Phase::Serving) })
     }
 
@@ -139,10 +143,8 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, refusals: Arc<Semaph
 fn serve(stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>, refusals: &Arc<Semaphore>) {
     let shared = Arc::clone(shared);
     if let Ok(slot) = Arc::clone(&shared.slots).try_acquire_owned() {
-        tokio::spawn(async move {
-            connection::serve(stream, peer, shared).await;
-            drop(slot);
-        });
+        // Without a thread for it the connection is closed, as it is without memory.
+        let _ = connection::start(stream, peer, shared, slot);
     } else if let Ok(refusal) = Arc::clone(refusals).try_acquire_owned() {
         tokio::spawn(async move {
             connection::refuse(stream, peer, shared).await;

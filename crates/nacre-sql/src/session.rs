@@ -50,9 +50,10 @@ use crate::sequences::{
     Given, SequenceStatement, alter_sequence, create_sequence, drop_sequences, functions,
     identity_function, restart_sequences,
 };
+use crate::served::way_in;
 use crate::session_functions::session_functions;
 use crate::settings::{SessionInfo, Settings, shown_schema};
-use crate::short::{Candidate, ShortStatements, scan};
+use crate::short::{Candidate, Scanned, ShortStatements, scan};
 use crate::single_rows::SingleRows;
 use crate::table_as::TableAs;
 use crate::transaction::{TransactionStatus, Transactions, Turn, control, tie};
@@ -164,6 +165,7 @@ impl Database {
             None => available_parallelism().map_or(1, usize::from),
         };
         let runtime = memory::runtime(options.query_memory_bytes)?;
+        let directory = options.directory.clone();
         let store = Store::open(nacre_store::OpenOptions {
             directory: options.directory,
             domains: options.domains,
@@ -172,7 +174,16 @@ impl Database {
             procedures: options.procedures,
             ..nacre_store::OpenOptions::default()
         })
-        .map_err(from_store)?;
+        .map_err(|error| {
+            let holder = error.lock_holder();
+            let way_in = holder.zip(directory).and_then(|(pid, path)| way_in(&path, pid));
+            match way_in {
+                Some(url) => from_store(error).with_hint(format!(
+                    "That process serves the database: `nacre --connect {url}` works with it."
+                )),
+                None => from_store(error),
+            }
+        })?;
         let upkeep = match options.is_read_only || options.is_unattended {
             true => None,
             false => Some(Arc::new(Upkeep::start(&store)?)),
@@ -326,13 +337,11 @@ impl Session {
         io: StatementIo,
     ) -> Result<Outcome> {
         let values = statement.fit(values)?;
-        if let Some(scanned) = statement.scanned() {
-            let (parameters, types) = (values.as_slice(), statement.types());
-            let candidate = Candidate { sql: statement.sql(), scanned, parameters, types };
-            if let Some(outcome) = self.run_short(&mut turn, candidate).await? {
-                turn.done(false);
-                return Ok(outcome);
-            }
+        if let Some(candidate) = statement.candidate(&values)
+            && let Some(outcome) = self.run_short(&mut turn, candidate).await?
+        {
+            turn.done(false);
+            return Ok(outcome);
         }
         if let Some(declaration) = statement.cursor() {
             turn.require_sound()?;
@@ -395,6 +404,33 @@ impl Session {
         }
     }
 
+    /// Runs a statement on this thread, which may wait for a disk, if it is a short one that was
+    /// run before; `None` if it has to be executed, and nothing was done.
+    pub fn execute_short(&self, sql: &str) -> Option<Result<Outcome>> {
+        let scanned = scan(sql)?;
+        let mut turn = self.transactions.turn_now()?;
+        let outcome = self.short_now(&mut turn, text_candidate(sql, &scanned));
+        end_short(turn, sql, outcome)
+    }
+
+    /// As [`Session::execute_short`], for a prepared statement.
+    pub fn execute_prepared_short(
+        &self,
+        statement: &Statement,
+        values: &[Value],
+    ) -> Option<Result<Outcome>> {
+        // What does not fit is told on the usual way.
+        let values = statement.fit(values).ok()?;
+        let candidate = statement.candidate(&values)?;
+        let mut turn = self.transactions.turn_now()?;
+        let outcome = self.short_now(&mut turn, candidate);
+        end_short(turn, statement.sql(), outcome)
+    }
+
+    fn short_now(&self, turn: &mut Turn, candidate: Candidate<'_>) -> Result<Option<Outcome>> {
+        self.short.run_now(&self.store, &self.planner, turn, candidate)
+    }
+
     async fn run_short(
         &self,
         turn: &mut Turn,
@@ -434,12 +470,11 @@ impl Session {
     /// Runs a statement. An error drops the turn, which leaves its block failed.
     async fn run(&self, mut turn: Turn, sql: &str, io: StatementIo) -> Result<Outcome> {
         let is_cancelled = io.progress.as_ref().is_some_and(|one| one.is_cancelled());
-        if let Some(scanned) = scan(sql).filter(|_| !is_cancelled) {
-            let candidate = Candidate { sql, scanned: &scanned, parameters: &[], types: &[] };
-            if let Some(outcome) = self.run_short(&mut turn, candidate).await? {
-                turn.done(false);
-                return Ok(outcome);
-            }
+        if let Some(scanned) = scan(sql).filter(|_| !is_cancelled)
+            && let Some(outcome) = self.run_short(&mut turn, text_candidate(sql, &scanned)).await?
+        {
+            turn.done(false);
+            return Ok(outcome);
         }
         self.run_general(turn, sql, io).await
     }
@@ -953,6 +988,21 @@ fn require_definable(turn: &mut Turn, what: &str) -> Result<()> {
     turn.require_sound()?;
     turn.require_alone(what)?;
     turn.require_writable(what)
+}
+
+fn text_candidate<'a>(sql: &'a str, scanned: &'a Scanned<'a>) -> Candidate<'a> {
+    Candidate { sql, scanned, key: &scanned.key, parameters: &[], types: &[] }
+}
+
+/// Ends the turn of a statement that may have been a short one.
+fn end_short(turn: Turn, sql: &str, outcome: Result<Option<Outcome>>) -> Option<Result<Outcome>> {
+    match outcome {
+        Ok(outcome) => {
+            turn.done(false);
+            outcome.map(Ok)
+        }
+        Err(error) => Some(Err(error.located_in(sql))),
+    }
 }
 
 fn finish(turn: Turn, tag: String) -> Result<Outcome> {

@@ -68,8 +68,11 @@ struct Refuse {
     depth: usize,
 }
 
-/// Deepest nesting of an expression; a chain of n operators nests n deep. Planning takes stack
-/// for each level, about 25 KiB, of the 512 MiB that workers have.
+/// Stack that a thread needs which polls statements: planning recurses over expressions, about
+/// 25 KiB a level. Pages that are never touched cost nothing.
+pub const STATEMENT_STACK_BYTES: usize = 512 << 20;
+
+/// Deepest nesting of an expression; a chain of n operators nests n deep.
 const DEPTH_MAX: usize = 12_000;
 
 impl Visitor for Refuse {

@@ -1,11 +1,14 @@
 //! Values of Arrow arrays as text, as PostgreSQL writes them.
 
-use std::io::Write;
-
-use datafusion::arrow::array::{Array, ArrayRef, AsArray};
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, BinaryArray, BinaryViewArray, BooleanArray, LargeBinaryArray,
+    LargeStringArray, ListArray, StringArray, StringViewArray,
+};
+use datafusion::arrow::buffer::NullBuffer;
 use datafusion::arrow::datatypes::{
-    DataType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, TimeUnit, TimestampMicrosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    ArrowPrimitiveType, DataType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type,
+    Int16Type, Int32Type, Int64Type, TimeUnit, TimestampMicrosecondType, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
 };
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use nacre_column::text;
@@ -15,58 +18,139 @@ use crate::error::{Error, ErrorKind, Result};
 /// Appends the text of `row`; returns false, appending nothing, if it is null.
 ///
 /// # Errors
-/// `InvalidData` for a value that has no text, such as a timestamp out of any calendar.
+/// As for [`TextColumn::put`].
 ///
 /// # Panics
 /// If `row >= array.len()`.
 pub fn write_text(array: &ArrayRef, row: usize, out: &mut Vec<u8>) -> Result<bool> {
-    if array.is_null(row) || *array.data_type() == DataType::Null {
-        return Ok(false);
-    }
-    match array.data_type() {
-        DataType::Boolean => out.push(if array.as_boolean().value(row) { b't' } else { b'f' }),
-        DataType::Int8 => put(out, array.as_primitive::<Int8Type>().value(row)),
-        DataType::Int16 => put(out, array.as_primitive::<Int16Type>().value(row)),
-        DataType::Int32 => put(out, array.as_primitive::<Int32Type>().value(row)),
-        DataType::Int64 => put(out, array.as_primitive::<Int64Type>().value(row)),
-        DataType::UInt8 => put(out, array.as_primitive::<UInt8Type>().value(row)),
-        DataType::UInt16 => put(out, array.as_primitive::<UInt16Type>().value(row)),
-        DataType::UInt32 => put(out, array.as_primitive::<UInt32Type>().value(row)),
-        DataType::UInt64 => put(out, array.as_primitive::<UInt64Type>().value(row)),
-        DataType::Float32 => text::write_real(array.as_primitive::<Float32Type>().value(row), out),
-        DataType::Float64 => {
-            text::write_double(array.as_primitive::<Float64Type>().value(row), out);
-        }
-        DataType::Decimal128(_, scale) if *scale >= 0 => {
-            let value = array.as_primitive::<Decimal128Type>().value(row);
-            text::write_decimal(value, *scale as u8, out);
-        }
-        DataType::Date32 => {
-            text::write_date(array.as_primitive::<Date32Type>().value(row).into(), out);
-        }
-        DataType::Timestamp(TimeUnit::Microsecond, None) => {
-            let value = array.as_primitive::<TimestampMicrosecondType>().value(row);
-            text::write_timestamp(value, out);
-        }
-        DataType::Utf8 => out.extend_from_slice(array.as_string::<i32>().value(row).as_bytes()),
-        DataType::LargeUtf8 => {
-            out.extend_from_slice(array.as_string::<i64>().value(row).as_bytes());
-        }
-        DataType::Utf8View => {
-            out.extend_from_slice(array.as_string_view().value(row).as_bytes());
-        }
-        DataType::Binary => text::write_bytea(array.as_binary::<i32>().value(row), out),
-        DataType::LargeBinary => text::write_bytea(array.as_binary::<i64>().value(row), out),
-        DataType::BinaryView => text::write_bytea(array.as_binary_view().value(row), out),
-        DataType::List(_) => write_list(&array.as_list::<i32>().value(row), out)?,
-        _ => write_other(array, row, out)?,
-    }
-    Ok(true)
+    TextColumn::new(array).put(row, out)
 }
 
-fn put(out: &mut Vec<u8>, value: impl std::fmt::Display) {
-    // Writing to a vector cannot fail.
-    let _ = write!(out, "{value}");
+/// A column that is written value by value: its type is looked at once.
+pub struct TextColumn<'a> {
+    array: &'a ArrayRef,
+    nulls: Option<&'a NullBuffer>,
+    values: Values<'a>,
+}
+
+enum Values<'a> {
+    Null,
+    Boolean(&'a BooleanArray),
+    Int8(&'a [i8]),
+    Int16(&'a [i16]),
+    Int32(&'a [i32]),
+    Int64(&'a [i64]),
+    UInt8(&'a [u8]),
+    UInt16(&'a [u16]),
+    UInt32(&'a [u32]),
+    UInt64(&'a [u64]),
+    Float32(&'a [f32]),
+    Float64(&'a [f64]),
+    Decimal(&'a [i128], u8),
+    Date(&'a [i32]),
+    Timestamp(&'a [i64]),
+    Utf8(&'a StringArray),
+    LargeUtf8(&'a LargeStringArray),
+    Utf8View(&'a StringViewArray),
+    Binary(&'a BinaryArray),
+    LargeBinary(&'a LargeBinaryArray),
+    BinaryView(&'a BinaryViewArray),
+    List(&'a ListArray),
+    Other,
+}
+
+impl<'a> TextColumn<'a> {
+    /// Looks at a column.
+    pub fn new(array: &'a ArrayRef) -> Self {
+        fn numbers<T: ArrowPrimitiveType>(array: &ArrayRef) -> &[T::Native] {
+            array.as_primitive::<T>().values()
+        }
+        let values = match array.data_type() {
+            DataType::Null => Values::Null,
+            DataType::Boolean => Values::Boolean(array.as_boolean()),
+            DataType::Int8 => Values::Int8(numbers::<Int8Type>(array)),
+            DataType::Int16 => Values::Int16(numbers::<Int16Type>(array)),
+            DataType::Int32 => Values::Int32(numbers::<Int32Type>(array)),
+            DataType::Int64 => Values::Int64(numbers::<Int64Type>(array)),
+            DataType::UInt8 => Values::UInt8(numbers::<UInt8Type>(array)),
+            DataType::UInt16 => Values::UInt16(numbers::<UInt16Type>(array)),
+            DataType::UInt32 => Values::UInt32(numbers::<UInt32Type>(array)),
+            DataType::UInt64 => Values::UInt64(numbers::<UInt64Type>(array)),
+            DataType::Float32 => Values::Float32(numbers::<Float32Type>(array)),
+            DataType::Float64 => Values::Float64(numbers::<Float64Type>(array)),
+            DataType::Decimal128(_, scale) if *scale >= 0 => {
+                Values::Decimal(numbers::<Decimal128Type>(array), *scale as u8)
+            }
+            DataType::Date32 => Values::Date(numbers::<Date32Type>(array)),
+            DataType::Timestamp(TimeUnit::Microsecond, None) => {
+                Values::Timestamp(numbers::<TimestampMicrosecondType>(array))
+            }
+            DataType::Utf8 => Values::Utf8(array.as_string()),
+            DataType::LargeUtf8 => Values::LargeUtf8(array.as_string()),
+            DataType::Utf8View => Values::Utf8View(array.as_string_view()),
+            DataType::Binary => Values::Binary(array.as_binary()),
+            DataType::LargeBinary => Values::LargeBinary(array.as_binary()),
+            DataType::BinaryView => Values::BinaryView(array.as_binary_view()),
+            DataType::List(_) => Values::List(array.as_list()),
+            _ => Values::Other,
+        };
+        Self { array, nulls: array.nulls(), values }
+    }
+
+    /// Whether the texts of all values consist of digits, letters, points, signs, colons and single
+    /// blanks.
+    pub fn is_simple(&self) -> bool {
+        !matches!(
+            self.values,
+            Values::Utf8(_)
+                | Values::LargeUtf8(_)
+                | Values::Utf8View(_)
+                | Values::Binary(_)
+                | Values::LargeBinary(_)
+                | Values::BinaryView(_)
+                | Values::List(_)
+                | Values::Other
+        )
+    }
+
+    /// Appends the text of a value; returns false, appending nothing, if it is null.
+    ///
+    /// # Errors
+    /// `InvalidData` for a value that has no text, such as a timestamp out of any calendar.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn put(&self, row: usize, out: &mut Vec<u8>) -> Result<bool> {
+        if self.nulls.is_some_and(|nulls| nulls.is_null(row)) {
+            return Ok(false);
+        }
+        match &self.values {
+            Values::Null => return Ok(false),
+            Values::Boolean(array) => out.push(if array.value(row) { b't' } else { b'f' }),
+            Values::Int8(values) => text::write_integer(values[row], out),
+            Values::Int16(values) => text::write_integer(values[row], out),
+            Values::Int32(values) => text::write_integer(values[row], out),
+            Values::Int64(values) => text::write_integer(values[row], out),
+            Values::UInt8(values) => text::write_integer(values[row], out),
+            Values::UInt16(values) => text::write_integer(values[row], out),
+            Values::UInt32(values) => text::write_integer(values[row], out),
+            Values::UInt64(values) => text::write_integer(values[row], out),
+            Values::Float32(values) => text::write_real(values[row], out),
+            Values::Float64(values) => text::write_double(values[row], out),
+            Values::Decimal(values, scale) => text::write_decimal(values[row], *scale, out),
+            Values::Date(values) => text::write_date(values[row].into(), out),
+            Values::Timestamp(values) => text::write_timestamp(values[row], out),
+            Values::Utf8(array) => out.extend_from_slice(array.value(row).as_bytes()),
+            Values::LargeUtf8(array) => out.extend_from_slice(array.value(row).as_bytes()),
+            Values::Utf8View(array) => out.extend_from_slice(array.value(row).as_bytes()),
+            Values::Binary(array) => text::write_bytea(array.value(row), out),
+            Values::LargeBinary(array) => text::write_bytea(array.value(row), out),
+            Values::BinaryView(array) => text::write_bytea(array.value(row), out),
+            Values::List(array) => write_list(&array.value(row), out)?,
+            Values::Other => write_other(self.array, row, out)?,
+        }
+        Ok(true)
+    }
 }
 
 /// Writes the elements of an array, those in quotes that would be read as something else.
@@ -122,8 +206,7 @@ mod tests {
     use std::sync::Arc;
 
     use datafusion::arrow::array::{
-        BooleanArray, Decimal128Array, Float64Array, Int64Array, NullArray, StringViewArray,
-        Time64MicrosecondArray,
+        Decimal128Array, Float64Array, Int64Array, NullArray, Time64MicrosecondArray,
     };
 
     use super::*;

@@ -3,14 +3,18 @@
 //! | view | a row for each |
 //! |---|---|
 //! | `nacre_archive` | database that is archived: where, and how far |
+//! | `nacre_columns` | column of a table: its type and replicas |
+//! | `nacre_domains` | memory domain: where it is and what is written there |
 //! | `nacre_replicas` | replica of a column: where it lies, in which format, whether it is whole |
 //! | `nacre_indexes` | index: its columns, what it is there for, how large it is |
+//! | `nacre_tables` | table: how large it is, and the replicas of its columns |
 //! | `nacre_transactions` | transaction that has not ended |
 //! | `nacre_wear` | domain, column and cause: bytes written since the database was opened |
 //!
 //! A query sees what held when it was planned. The views are in the schema `nacre_catalog` and are
 //! found without it unless a table has the same name.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -25,27 +29,54 @@ use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use nacre_column::Format;
-use nacre_store::{ArchiveStatus, Store};
+use nacre_store::{ArchiveStatus, ColumnDef, IsolationLevel, Store, TableSchema};
 
 /// One of the views.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum View {
     Archive,
+    Columns,
+    Domains,
     Indexes,
     Replicas,
+    Tables,
     Transactions,
     Wear,
 }
 
+/// Columns that may be null: a domain may be away, its node unknown, and some bytes belong to no
+/// column.
+const NULLABLE: [&str; 8] = [
+    "kind",
+    "node",
+    "path",
+    "durability",
+    "table_name",
+    "column_name",
+    "archived_until",
+    "problem",
+];
+
 impl View {
-    const ALL: [View; 5] =
-        [View::Archive, View::Indexes, View::Replicas, View::Transactions, View::Wear];
+    const ALL: [View; 8] = [
+        View::Archive,
+        View::Columns,
+        View::Domains,
+        View::Indexes,
+        View::Replicas,
+        View::Tables,
+        View::Transactions,
+        View::Wear,
+    ];
 
     fn name(self) -> &'static str {
         match self {
             View::Archive => "nacre_archive",
+            View::Columns => "nacre_columns",
+            View::Domains => "nacre_domains",
             View::Indexes => "nacre_indexes",
             View::Replicas => "nacre_replicas",
+            View::Tables => "nacre_tables",
             View::Transactions => "nacre_transactions",
             View::Wear => "nacre_wear",
         }
@@ -53,18 +84,34 @@ impl View {
 
     fn schema(self) -> SchemaRef {
         let field = |(name, data_type): &(&str, DataType)| {
-            // A domain may be away, its node unknown, and some bytes belong to no column.
-            let nullable =
-                ["kind", "node", "table_name", "column_name", "archived_until", "problem"];
-            Field::new(*name, data_type.clone(), nullable.contains(name))
+            Field::new(*name, data_type.clone(), NULLABLE.contains(name))
         };
-        let columns: &[(&str, DataType)] = match self {
+        Arc::new(Schema::new(self.fields().iter().map(field).collect::<Vec<_>>()))
+    }
+
+    fn fields(self) -> &'static [(&'static str, DataType)] {
+        match self {
             View::Archive => &[
                 ("directory", DataType::Utf8View),
                 ("archived_lsn", DataType::Int64),
                 ("end_lsn", DataType::Int64),
                 ("archived_until", DataType::Timestamp(TimeUnit::Microsecond, None)),
                 ("problem", DataType::Utf8View),
+            ],
+            View::Columns => &[
+                ("table_name", DataType::Utf8View),
+                ("column_name", DataType::Utf8View),
+                ("position", DataType::Int32),
+                ("data_type", DataType::Utf8View),
+                ("is_nullable", DataType::Boolean),
+                ("replicas", DataType::Utf8View),
+                ("has_own_replicas", DataType::Boolean),
+            ],
+            View::Domains => &[
+                ("domain", DataType::Utf8View),
+                ("path", DataType::Utf8View),
+                ("kind", DataType::Utf8View),
+                ("durability", DataType::Utf8View),
             ],
             View::Indexes => &[
                 ("table_name", DataType::Utf8View),
@@ -88,6 +135,13 @@ impl View {
                 ("state", DataType::Utf8View),
                 ("reads", DataType::Int64),
             ],
+            View::Tables => &[
+                ("table_name", DataType::Utf8View),
+                ("columns", DataType::Int32),
+                ("rows", DataType::Int64),
+                ("bytes", DataType::Int64),
+                ("replicas", DataType::Utf8View),
+            ],
             View::Transactions => &[
                 ("transaction", DataType::Int64),
                 ("isolation_level", DataType::Utf8View),
@@ -102,13 +156,15 @@ impl View {
                 ("cause", DataType::Utf8View),
                 ("bytes", DataType::Int64),
             ],
-        };
-        Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()))
+        }
     }
 
     fn columns(self, store: &Store) -> Vec<ArrayRef> {
         match self {
             View::Archive => archive_columns(store),
+            View::Columns => column_columns(store),
+            View::Domains => domain_columns(store),
+            View::Tables => table_columns(store),
             View::Indexes => {
                 let rows = store.indexes();
                 vec![
@@ -180,6 +236,70 @@ fn archive_columns(store: &Store) -> Vec<ArrayRef> {
         numbers(rows.iter().map(|row| row.end.0)),
         Arc::new(TimestampMicrosecondArray::from_iter(rows.iter().map(time))),
         texts(rows.iter().map(|row| row.problem.as_deref())),
+    ]
+}
+
+/// Columns of a table by their place, from 1.
+fn column_columns(store: &Store) -> Vec<ArrayRef> {
+    let schemas: Vec<_> = store.tables().iter().map(|table| table.schema()).collect();
+    let rows: Vec<_> = schemas
+        .iter()
+        .flat_map(|schema| {
+            (1..).zip(&schema.columns).map(move |(place, column)| (schema, place, column))
+        })
+        .collect();
+    let policy = |schema: &TableSchema, column: &ColumnDef| {
+        column.replicas.clone().or_else(|| schema.replicas.clone()).unwrap_or_default()
+    };
+    vec![
+        texts(rows.iter().map(|(schema, _, _)| Some(schema.name.as_str()))),
+        texts(rows.iter().map(|(_, _, column)| Some(column.name.as_str()))),
+        Arc::new(Int32Array::from_iter_values(rows.iter().map(|(_, place, _)| *place))),
+        texts(rows.iter().map(|(_, _, column)| Some(column.column_type.to_string()))),
+        Arc::new(
+            rows.iter().map(|(_, _, column)| Some(column.is_nullable)).collect::<BooleanArray>(),
+        ),
+        texts(rows.iter().map(|(schema, _, column)| Some(policy(schema, column).to_string()))),
+        Arc::new(
+            rows.iter()
+                .map(|(_, _, column)| Some(column.replicas.is_some()))
+                .collect::<BooleanArray>(),
+        ),
+    ]
+}
+
+/// Domains that are there, and those that are missing.
+fn domain_columns(store: &Store) -> Vec<ArrayRef> {
+    let path = |path: Option<&Path>| path.map(|path| path.display().to_string());
+    let present = store.domains().into_iter().map(|domain| {
+        let (kind, durability) = (domain.kind().to_string(), domain.durability().to_string());
+        (domain.name().to_owned(), path(domain.path()), kind, Some(durability))
+    });
+    let missing = store.missing_domains().into_iter().map(|name| {
+        let place = path(store.domain_path(&name).as_deref());
+        (name, place, "missing".to_owned(), None)
+    });
+    let rows: Vec<_> = present.chain(missing).collect();
+    vec![
+        texts(rows.iter().map(|row| Some(row.0.as_str()))),
+        texts(rows.iter().map(|row| row.1.as_deref())),
+        texts(rows.iter().map(|row| Some(row.2.as_str()))),
+        texts(rows.iter().map(|row| row.3.as_deref())),
+    ]
+}
+
+fn table_columns(store: &Store) -> Vec<ArrayRef> {
+    let now = store.begin(IsolationLevel::RepeatableRead);
+    let rows: Vec<_> =
+        store.tables().iter().map(|table| (table.schema(), now.table_snapshot(table))).collect();
+    let policy = |schema: &TableSchema| schema.replicas.clone().unwrap_or_default().to_string();
+    let columns = |schema: &TableSchema| i32::try_from(schema.columns.len()).unwrap_or(i32::MAX);
+    vec![
+        texts(rows.iter().map(|(schema, _)| Some(schema.name.as_str()))),
+        Arc::new(Int32Array::from_iter_values(rows.iter().map(|(schema, _)| columns(schema)))),
+        numbers(rows.iter().map(|(_, snapshot)| snapshot.rows())),
+        numbers(rows.iter().map(|(_, snapshot)| snapshot.pool_bytes())),
+        texts(rows.iter().map(|(schema, _)| Some(policy(schema)))),
     ]
 }
 

@@ -315,6 +315,19 @@ impl Error {
         }
     }
 
+    /// Returns the process that has the directory locked where that is the error, or that it is not
+    /// known which one has.
+    #[allow(clippy::option_option, reason = "no lock, and nobody knows whose, are two things")]
+    pub fn lock_holder(&self) -> Option<Option<u32>> {
+        match self {
+            Self::Pmem(error) => match error.kind() {
+                nacre_pmem::ErrorKind::Locked { pid } => Some(pid),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// Makes another error that says the same, as far as a domain can cause it.
     pub(crate) fn again(&self) -> Error {
         match self {

@@ -86,7 +86,7 @@ pub use id::{CommitTs, Lsn, Moment, RowId, RowPlace, TxId};
 pub use load::Load;
 pub use maintenance::{LostReplica, Progress, RepairReport, ScrubReport};
 pub use manifest::{DatabaseId, LoadId, TableId};
-pub use mvcc::{IsolationLevel, Savepoint, Snapshot, Transaction, TransactionInfo};
+pub use mvcc::{EndWatch, IsolationLevel, Savepoint, Snapshot, Transaction, TransactionInfo};
 pub use nacre_column::replicated::{AccessHint, WearCause};
 pub use predicate_log::{
     ColumnSet, PREDICATES_MAX, Predicate, PredicateLog, PredicateTree, RowChange, RowImage,

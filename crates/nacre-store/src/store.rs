@@ -38,7 +38,9 @@ use crate::manifest::{
     TableId,
 };
 use crate::members::MAIN_COPIES;
-use crate::mvcc::{Change, IsolationLevel, NOBODY, Transaction, TransactionInfo, Transactions};
+use crate::mvcc::{
+    Change, EndWatch, IsolationLevel, NOBODY, Transaction, TransactionInfo, Transactions,
+};
 use crate::opening::Opening;
 use crate::part::Part;
 use crate::places::LiveParts;
@@ -552,6 +554,12 @@ impl Store {
     /// Returns how many versions of rows are kept for snapshots.
     pub fn version_count(&self) -> usize {
         self.listed_tables().iter().map(|table| table.version_count()).sum()
+    }
+
+    /// Begins to watch for the end of transactions, one of which is in the way of somebody who may
+    /// wait for it, but not for ever: it may wait for them in turn.
+    pub fn watch_transactions(&self) -> EndWatch<'_> {
+        self.all_transactions().watch()
     }
 
     pub(crate) fn all_transactions(&self) -> &Transactions {

@@ -315,17 +315,13 @@ impl Drop for Workers {
     }
 }
 
-/// Stack of a worker. Planning recurses over expressions, as deep as `nacre-sql` lets them nest;
-/// pages that are never touched cost nothing.
-const WORKER_STACK_BYTES: usize = 512 << 20;
-
 /// Starts the threads that run queries.
 pub(crate) fn build_runtime(threads: Option<usize>) -> Result<Runtime> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     if let Some(threads) = threads {
         builder.worker_threads(threads.max(1));
     }
-    builder.thread_stack_size(WORKER_STACK_BYTES);
+    builder.thread_stack_size(nacre_sql::STATEMENT_STACK_BYTES);
     builder.thread_name("nacre-worker").enable_all().build().map_err(|error| {
         Error::new(ErrorKind::Open, format!("cannot start worker threads: {error}"))
     })

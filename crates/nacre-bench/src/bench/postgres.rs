@@ -1,11 +1,13 @@
 //! A PostgreSQL server of our own, if its programs happen to be there.
 //!
 //! Looked for at run time: in the search path, then where Debian installs them. The server keeps
-//! its data in a fresh directory, listens on a socket in it and nowhere else, and is stopped when
-//! it is dropped. It refuses to run as root, so for root it runs as nobody.
+//! its data in a fresh directory, listens on a socket in it and on a free port of the loopback
+//! device, and is stopped when it is dropped. It refuses to run as root, so for root it runs as
+//! nobody.
 
 use std::fs;
 use std::io::Write;
+use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -13,6 +15,7 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
+use super::pgbench::{Address, Programs, run_program};
 use crate::error::{Error, Result};
 
 /// Where Debian keeps the programs, by version.
@@ -26,13 +29,13 @@ const NOBODY: u32 = 65_534;
 const SETTINGS: &str = "
 shared_buffers = 1GB
 max_wal_size = 4GB
-listen_addresses = ''
+listen_addresses = '127.0.0.1'
 ";
 
 /// A running server.
 pub(super) struct Server {
-    /// Folder of the programs; empty for the search path.
-    programs: PathBuf,
+    programs: Programs,
+    port: u16,
     directory: TempDir,
     is_root: bool,
 }
@@ -44,9 +47,7 @@ impl Server {
     /// # Errors
     /// [`Error::Child`] with the last words of the program that failed.
     pub(super) fn start(parent: &Path) -> Result<Option<Self>> {
-        let Some(programs) = programs() else {
-            return Ok(None);
-        };
+        let Some(programs) = programs() else { return Ok(None) };
         let directory = tempfile::Builder::new().prefix("nacre-postgres-").tempdir_in(parent);
         let directory = directory.map_err(Error::io("create a directory in", parent))?;
         let path = directory.path();
@@ -55,7 +56,8 @@ impl Server {
         if is_root {
             chown(path, Some(NOBODY), Some(NOBODY)).map_err(failed())?;
         }
-        let server = Self { programs, is_root, directory };
+        let port = free_port().map_err(failed())?;
+        let server = Self { programs: Programs(programs), port, is_root, directory };
         server.initialize()?;
         server.control(&["start", "-w", "-l"])?;
         Ok(Some(server))
@@ -71,7 +73,7 @@ impl Server {
 
     /// Makes a command for one of the programs.
     fn command(&self, program: &str) -> Command {
-        let mut command = Command::new(self.programs.join(program));
+        let mut command = Command::new(self.programs.0.join(program));
         command.current_dir(self.path()).stdin(Stdio::null()).stdout(Stdio::null());
         command
     }
@@ -88,12 +90,13 @@ impl Server {
     fn initialize(&self) -> Result<()> {
         let mut command = self.server_command("initdb");
         command.args(["-U", "postgres", "--auth=trust", "-E", "UTF8", "--locale=C", "-D"]);
-        run(command.arg(self.data()))?;
+        run_program(command.arg(self.data()))?;
         let path = self.data().join("postgresql.conf");
         let mut file =
             fs::OpenOptions::new().append(true).open(&path).map_err(Error::io("open", &path))?;
         let socket = self.path().to_string_lossy().replace('\'', "''");
-        let settings = format!("{SETTINGS}unix_socket_directories = '{socket}'\n");
+        let port = self.port;
+        let settings = format!("{SETTINGS}port = {port}\nunix_socket_directories = '{socket}'\n");
         file.write_all(settings.as_bytes()).map_err(Error::io("write", &path))
     }
 
@@ -111,7 +114,7 @@ impl Server {
                 false => Err(Error::Child(format!("PostgreSQL does not start: {}", self.log()))),
             };
         }
-        run(&mut command).map(drop)
+        run_program(&mut command).map(drop)
     }
 
     /// Returns the last line of the server's log.
@@ -120,42 +123,20 @@ impl Server {
         log.lines().last().unwrap_or("no message").to_owned()
     }
 
-    /// Runs the statements of a file; returns what it printed to standard error, one line for
-    /// each statement that failed.
-    ///
-    /// # Errors
-    /// [`Error::Child`] if the client fails as a whole.
-    pub(super) fn run_file(&self, path: &Path) -> Result<String> {
-        let output = run(self.client().arg("-f").arg(path))?;
-        Ok(String::from_utf8_lossy(&output.stderr).into_owned())
+    /// Returns where clients find it: on the loopback device.
+    pub(super) fn address(&self) -> Address {
+        Address { host: "127.0.0.1".to_owned(), ..self.socket() }
     }
 
-    /// Runs one statement and returns its only value as text.
-    ///
-    /// # Errors
-    /// [`Error::Child`] with the server's message if it fails.
-    pub(super) fn value(&self, sql: &str) -> Result<String> {
-        let mut client = self.client();
-        client.stdout(Stdio::piped()).args(["-v", "ON_ERROR_STOP=1", "-At", "-c", sql]);
-        let output = run(&mut client)?;
-        Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
+    /// Returns where clients find it without the network.
+    pub(super) fn socket(&self) -> Address {
+        let host = self.path().to_string_lossy().into_owned();
+        Address { host, port: self.port, user: "postgres", database: "postgres" }
     }
 
-    fn client(&self) -> Command {
-        let mut command = self.command("psql");
-        command.args([
-            "-X",
-            "-q",
-            "-v",
-            "VERBOSITY=terse",
-            "-U",
-            "postgres",
-            "-d",
-            "postgres",
-            "-h",
-        ]);
-        command.arg(self.path());
-        command
+    /// Returns its programs.
+    pub(super) fn programs(&self) -> &Programs {
+        &self.programs
     }
 }
 
@@ -166,25 +147,19 @@ impl Drop for Server {
     }
 }
 
-/// Returns where the programs are, if anywhere.
+/// Returns a port that nobody listens on now.
+fn free_port() -> std::io::Result<u16> {
+    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
+
+/// Returns where the programs are, if anywhere; empty for the search path.
 fn programs() -> Option<PathBuf> {
     let is_there = |folder: &PathBuf| {
         let mut command = Command::new(folder.join("initdb"));
-        run(command.arg("--version").stdout(Stdio::null())).is_ok()
+        run_program(command.arg("--version").stdout(Stdio::null())).is_ok()
     };
     let entries = fs::read_dir(VERSIONS).into_iter().flatten().flatten();
     let mut installed: Vec<PathBuf> = entries.map(|entry| entry.path().join("bin")).collect();
     installed.sort();
     std::iter::once(PathBuf::new()).chain(installed.into_iter().rev()).find(is_there)
-}
-
-fn run(command: &mut Command) -> Result<std::process::Output> {
-    let program = PathBuf::from(command.get_program());
-    let output = command.stderr(Stdio::piped()).output().map_err(Error::io("start", &program))?;
-    if output.status.success() {
-        return Ok(output);
-    }
-    let message = String::from_utf8_lossy(&output.stderr);
-    let last = message.lines().last().unwrap_or("no message");
-    Err(Error::Child(format!("{} failed: {last}", program.display())))
 }

@@ -76,7 +76,8 @@ pub(super) fn run(
             return console.line(format_args!("TPC-C in PostgreSQL: not measured: {error}"));
         }
     };
-    let version = server.value("SHOW server_version")?;
+    let socket = server.socket();
+    let version = server.programs().value(&socket, "SHOW server_version")?;
     let directory = setup.workspace.path().join("beside-postgresql");
     let engine = Handle::current().block_on(Engine::open(&directory, Some(1)))?;
     let store = engine.database().store();
@@ -91,7 +92,7 @@ pub(super) fn run(
             let mut text = PREPARED.to_owned();
             (0..transactions).for_each(|_| put_call(&mut text, &terminal.next()));
             std::fs::write(&script, text).map_err(Error::io("write", &script))?;
-            let failed = server.run_file(&script)?;
+            let failed = server.programs().file(&socket, &script)?;
             match failed.lines().find(|line| !line.contains(UNKNOWN_ITEM)) {
                 None => Ok(()),
                 Some(line) => Err(Error::Child(format!("PostgreSQL failed: {line}"))),
@@ -108,7 +109,8 @@ pub(super) fn run(
     drop(sides);
     consistency::check(store, &tables)?;
     for sum in SUMS {
-        let (ours, theirs) = (Handle::current().block_on(engine.line(sum))?, server.value(sum)?);
+        let ours = Handle::current().block_on(engine.line(sum))?;
+        let theirs = server.programs().value(&socket, sum)?;
         if ours != theirs {
             let message = format!("`{sum}`: {ours}, and {theirs} in PostgreSQL");
             return Err(Error::Deviation(message));
@@ -131,7 +133,7 @@ fn copy(setup: &Setup, engine: &Engine, server: &Server) -> Result<()> {
     script.push_str("SELECT create_keys();\nVACUUM ANALYZE;\nCHECKPOINT;\n");
     let path = setup.workspace.path().join("load.sql");
     std::fs::write(&path, script).map_err(Error::io("write", &path))?;
-    server.run_file(&path).map(drop)
+    server.programs().file(&server.socket(), &path).map(drop)
 }
 
 /// Appends the call of a transaction.

@@ -7,8 +7,11 @@ use std::path::PathBuf;
 pub enum TlsMode {
     /// No connection is.
     Off,
-    /// Those are whose clients ask for it.
+    /// Those from other machines are whose clients ask for it. What stays on this machine nobody
+    /// reads on the way who could not read the memory of the server.
     #[default]
+    Remote,
+    /// Those are whose clients ask for it.
     Prefer,
     /// All are; others are refused.
     Require,

@@ -23,7 +23,7 @@ const MOCK_SECRET: &str = "access.key";
 pub(crate) struct Access {
     rules: Rules,
     identity: Option<Identity>,
-    is_tls_required: bool,
+    tls: TlsMode,
     pub(crate) guard: Guard,
     pub(crate) mock: MockKey,
 }
@@ -53,8 +53,7 @@ impl Access {
             (_, None, None) => None,
         };
         let identity = identity.transpose().map_err(|error| invalid(error.to_string()))?;
-        let is_tls_required = options.tls == TlsMode::Require;
-        if is_tls_required && identity.is_none() {
+        if options.tls == TlsMode::Require && identity.is_none() {
             return Err(invalid("TLS needs a certificate or a database directory".to_owned()));
         }
         let secret = match directory.map(|directory| kept_secret(&directory.join(MOCK_SECRET))) {
@@ -68,7 +67,7 @@ impl Access {
         };
         let rules = directory.map_or_else(|| Ok(Rules::safe()), rules)?;
         let (guard, mock) = (Guard::default(), MockKey::new(secret));
-        Ok(Self { rules, identity, is_tls_required, guard, mock })
+        Ok(Self { rules, identity, tls: options.tls, guard, mock })
     }
 
     /// Refuses to be reached by other machines without TLS and a password.
@@ -94,9 +93,11 @@ impl Access {
         )))
     }
 
-    /// Returns what connections are encrypted by.
-    pub(crate) fn tls(&self) -> Option<Arc<tokio_rustls::rustls::ServerConfig>> {
-        self.identity.as_ref().map(Identity::config)
+    /// Returns what a connection from there is encrypted by, if it may be.
+    pub(crate) fn tls(&self, peer: SocketAddr) -> Option<Arc<tokio_rustls::rustls::ServerConfig>> {
+        let is_local = peer.ip().to_canonical().is_loopback();
+        let identity = self.identity.as_ref();
+        identity.filter(|_| self.tls != TlsMode::Remote || !is_local).map(Identity::config)
     }
 
     /// Returns the fingerprint of the certificate.
@@ -117,7 +118,7 @@ impl Access {
         role: Option<&RoleDef>,
         database: &Database,
     ) -> Demand {
-        if self.is_tls_required && !attempt.is_tls {
+        if self.tls == TlsMode::Require && !attempt.is_tls {
             return Demand::Refused("this server takes encrypted connections only".to_owned());
         }
         let has_password = |role: &RoleDef| role.verifier.is_some();

@@ -30,11 +30,7 @@ impl CopySink {
         out: &mut Outbox,
         stream: &mut (impl AsyncWrite + Unpin),
     ) -> io::Result<()> {
-        {
-            let mut rows = self.rows();
-            out.append(&rows);
-            rows.clear();
-        }
+        out.append(&mut self.rows());
         out.send(stream).await
     }
 

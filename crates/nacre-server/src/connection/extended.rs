@@ -295,11 +295,16 @@ impl Connection {
         let prepared = Arc::clone(&portal.prepared);
         let values = std::mem::take(&mut portal.values);
         let Some(statement) = &prepared.statement else { return Ok(()) };
-        let session = Arc::clone(&self.session);
-        let work = Work { deadline: self.deadline(), ..Work::default() };
-        let io = statement_io(&work.progress);
-        let run = session.execute_prepared(statement, &values, io);
-        let outcome = self.finish_work(run, work).await?;
+        let outcome = match self.session.execute_prepared_short(statement, &values) {
+            Some(outcome) => outcome?,
+            None => {
+                let session = Arc::clone(&self.session);
+                let work = Work { deadline: self.deadline(), ..Work::default() };
+                let io = statement_io(&work.progress);
+                let run = session.execute_prepared(statement, &values, io);
+                self.finish_work(run, work).await?
+            }
+        };
         let portal = self.portal(name)?;
         portal.state = match outcome {
             Outcome::Command { tag, warning } => State::Done { tag, warning },

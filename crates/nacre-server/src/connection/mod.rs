@@ -2,8 +2,8 @@
 //!
 //! [`startup`] agrees on who talks to whom, [`authentication`] asks for a proof, [`serving`]
 //! answers message by message, [`simple`] and [`extended`] run what the client says, [`portal`]
-//! keeps what was bound and not fetched to its end, [`copy`] moves rows of COPY, and [`work`] waits
-//! for statements while it listens for reasons to give them up.
+//! keeps what was bound and not fetched to its end, [`copy`] moves rows of COPY, [`watch`] waits
+//! for the client, and [`work`] waits for statements while it listens for reasons to give them up.
 //!
 //! # Invariants
 //! 1. An answer is sent before the connection waits for the client.
@@ -16,6 +16,8 @@ mod portal;
 mod serving;
 mod simple;
 mod startup;
+mod watch;
 mod work;
 
-pub(crate) use serving::{Shared, refuse, serve};
+pub(crate) use serving::{Shared, refuse, start};
+pub(crate) use watch::Watchers;

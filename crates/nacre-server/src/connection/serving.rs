@@ -6,16 +6,18 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use nacre_sql::{Database, Error, Session, TransactionStatus};
+use nacre_sql::{Database, Error, STATEMENT_STACK_BYTES, Session, TransactionStatus};
 use pgwire::messages::response::{ReadyForQuery, TransactionStatus as ReadyStatus};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::sync::Semaphore;
+use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::extended::Prepared;
 use super::portal::Portal;
 use super::startup;
+use super::watch::{Watch, Watchers};
 use crate::access::Access;
 use crate::options::ServerOptions;
 use crate::report::{self, Severity};
@@ -35,6 +37,9 @@ pub(crate) struct Shared {
     pub(crate) sessions: Arc<Sessions>,
     /// Closed when the server ends.
     pub(crate) slots: Arc<Semaphore>,
+    pub(crate) watchers: Arc<Watchers>,
+    /// What queries run on beside the threads of their sessions.
+    pub(crate) workers: Handle,
 }
 
 /// What a connection speaks through.
@@ -98,6 +103,8 @@ pub(super) struct Connection {
     pub(super) shared: Arc<Shared>,
     pub(super) stream: Box<dyn Stream>,
     pub(super) frames: Frames,
+    /// How the next message is waited for.
+    pub(super) watch: Watch,
     pub(super) out: Outbox,
     pub(super) session: Arc<Session>,
     pub(super) registered: Registered,
@@ -110,8 +117,43 @@ pub(super) struct Connection {
     pub(super) is_skipping: bool,
 }
 
+/// Starts a thread that serves a connection to its end, and gives the slot back then.
+///
+/// A thread that waits for its own client alone is woken right where the client's message is: a
+/// short statement costs no more than the system's way there and back. What a query does at
+/// once on several threads is done by the workers.
+///
+/// # Errors
+/// The system has no thread for it, or no room for what it waits with.
+pub(crate) fn start(
+    stream: TcpStream,
+    peer: SocketAddr,
+    shared: Arc<Shared>,
+    slot: OwnedSemaphorePermit,
+) -> io::Result<()> {
+    let stream = stream.into_std()?;
+    // Of the same connection, for looks at it that do not go through the runtime.
+    let look = stream.try_clone()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let thread = std::thread::Builder::new().name("nacre-session".to_owned());
+    thread.stack_size(STATEMENT_STACK_BYTES).spawn(move || {
+        runtime.block_on(async {
+            if let Ok(stream) = TcpStream::from_std(stream) {
+                serve(stream, look, peer, shared).await;
+            }
+        });
+        drop(slot);
+    })?;
+    Ok(())
+}
+
 /// Serves a connection to its end.
-pub(crate) async fn serve(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>) {
+async fn serve(
+    stream: TcpStream,
+    look: std::net::TcpStream,
+    peer: SocketAddr,
+    shared: Arc<Shared>,
+) {
     let startup_timeout = shared.options.startup_timeout;
     let mut opening = startup::Opening::new(Box::new(stream), peer, shared);
     let began = timeout(startup_timeout, opening.begin()).await;
@@ -124,7 +166,7 @@ pub(crate) async fn serve(stream: TcpStream, peer: SocketAddr, shared: Arc<Share
             return opening.refuse("57014", message).await;
         }
     };
-    let mut connection = opening.into_connection(session);
+    let mut connection = opening.into_connection(session, look);
     if let Err(End::Fatal { code, message }) = connection.run().await {
         connection.out.put(&report::plain(Severity::Fatal, code, &message));
         let Connection { out, stream, .. } = &mut connection;
@@ -181,17 +223,20 @@ impl Connection {
         if self.registered.signals.is_ending() {
             return Err(End::shutdown());
         }
-        let Self { frames, stream, registered, session, .. } = self;
+        let Self { frames, stream, registered, session, watch, .. } = self;
+        if let Some(read) = watch.look(frames) {
+            return read_some(read);
+        }
+        let sleeping = watch.sleep();
         let idle = idle_timeout(session);
-        tokio::select! {
+        let ended = tokio::select! {
             biased;
-            read = frames.fill(stream) => match read? {
-                0 => Err(End::Closed),
-                _ => Ok(()),
-            },
+            read = frames.fill(stream) => read_some(read),
             () = registered.signals.end() => Err(End::shutdown()),
             end = idle => Err(end),
-        }
+        };
+        watch.wake(sleeping);
+        ended
     }
 
     /// Says that the next query may come.
@@ -240,6 +285,13 @@ impl Connection {
         let error = Error::not_supported("calls of functions by the fast-path message");
         self.out.put(&report::error(&error, None));
         self.ready().await
+    }
+}
+
+fn read_some(read: io::Result<usize>) -> Result<(), End> {
+    match read? {
+        0 => Err(End::Closed),
+        _ => Ok(()),
     }
 }
 

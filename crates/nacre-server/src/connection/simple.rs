@@ -56,10 +56,16 @@ impl Connection {
         {
             return self.client_copy(sql, copy).await;
         }
-        let session = Arc::clone(&self.session);
-        let work = Work { deadline: self.deadline(), ..Work::default() };
-        let io = statement_io(&work.progress);
-        match self.finish_work(session.execute(sql, io), work).await? {
+        let outcome = match self.session.execute_short(sql) {
+            Some(outcome) => outcome?,
+            None => {
+                let session = Arc::clone(&self.session);
+                let work = Work { deadline: self.deadline(), ..Work::default() };
+                let io = statement_io(&work.progress);
+                self.finish_work(session.execute(sql, io), work).await?
+            }
+        };
+        match outcome {
             Outcome::Command { tag, warning } => {
                 self.warn(warning);
                 Ok(tag)

@@ -1,6 +1,6 @@
 //! How a connection begins: encryption, who is there, and what the session is told at first.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -13,6 +13,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 
 use super::serving::{Connection, End, Shared, Stream};
+use super::watch::Watch;
 use crate::report::{self, Severity};
 use crate::sessions::{Registered, SECRET_BYTES_3_0, SECRET_BYTES_3_2};
 use crate::wire::backend::Outbox;
@@ -103,7 +104,7 @@ impl Opening {
                 }
             };
             match frontend::Opening::decode(body)? {
-                frontend::Opening::Tls => match self.shared.access.tls() {
+                frontend::Opening::Tls => match self.shared.access.tls(self.peer) {
                     Some(config) if !self.is_tls => self.encrypt(config).await?,
                     _ => self.out.put(&SslResponse::Refuse),
                 },
@@ -163,14 +164,17 @@ impl Opening {
                 .await;
     }
 
-    pub(super) fn into_connection(self, started: Started) -> Connection {
-        let Self { shared, stream, mut frames, out, .. } = self;
+    pub(super) fn into_connection(self, started: Started, look: TcpStream) -> Connection {
+        let Self { shared, stream, mut frames, out, is_tls, .. } = self;
+        let look = Some(look).filter(|_| !is_tls);
+        let watch = Watch::new(look, Arc::clone(&shared.watchers));
         frames.set_limit(shared.options.message_bytes_max);
         let Started { session, registered } = started;
         Connection {
             shared,
             stream,
             frames,
+            watch,
             out,
             session,
             registered,

@@ -59,8 +59,14 @@ impl Connection {
     ) -> std::result::Result<T, Failure> {
         let underway = Underway::default();
         let mut statement = pin!(underway.watch(statement));
+        // What it does at once on several threads is for the workers, not for this one.
+        let workers = self.shared.workers.clone();
+        let mut statement = poll_fn(|context| {
+            let _entered = workers.enter();
+            statement.as_mut().poll(context)
+        });
         // Short statements end here, before anybody is asked to wake us.
-        if let Some(done) = statement.as_mut().now_or_never() {
+        if let Some(done) = (&mut statement).now_or_never() {
             if let Some(sink) = &work.sink {
                 sink.send(&mut self.out, &mut self.stream).await?;
             }
@@ -82,7 +88,7 @@ impl Connection {
             }
         };
         work.progress.cancel();
-        let done = poll_fn(|context| match statement.as_mut().poll(context) {
+        let done = poll_fn(|context| match statement.poll_unpin(context) {
             Poll::Ready(done) => Poll::Ready(Some(done)),
             Poll::Pending if underway.is_working() => Poll::Pending,
             Poll::Pending => Poll::Ready(None),

@@ -13,7 +13,7 @@ use nacre_sql::datafusion::arrow::datatypes::{
     Time64NanosecondType, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType,
     TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use nacre_sql::{Error, PgType, Result, write_text};
+use nacre_sql::{Error, PgType, Result, TextColumn, write_text};
 use pgwire::messages::data::{FieldDescription, RowDescription};
 
 use super::Format;
@@ -80,7 +80,7 @@ enum Cells<'a> {
     Bytes(&'a BinaryViewArray),
     Binary(&'a BinaryArray),
     /// Any other type as text.
-    Other(&'a ArrayRef),
+    Other(TextColumn<'a>),
     /// Any other type in its binary form.
     OtherBinary(&'a ArrayRef, PgType),
 }
@@ -104,7 +104,7 @@ impl<'a> Cells<'a> {
             (DataType::Float64, Format::Binary) => Self::Float64(array.as_primitive()),
             (DataType::BinaryView, Format::Binary) => Self::Bytes(array.as_binary_view()),
             (DataType::Binary, Format::Binary) => Self::Binary(array.as_binary()),
-            (_, Format::Text) => Self::Other(array),
+            (_, Format::Text) => Self::Other(TextColumn::new(array)),
             (_, Format::Binary) => Self::OtherBinary(array, pg_type),
         })
     }
@@ -148,7 +148,7 @@ impl<'a> Cells<'a> {
             Self::Utf8(array) => plain!(array),
             Self::Bytes(array) => plain!(array),
             Self::Binary(array) => plain!(array),
-            Self::Other(array) => return write_text(array, row, out),
+            Self::Other(column) => return column.put(row, out),
             Self::OtherBinary(array, pg_type) => return put_binary(array, *pg_type, row, out),
         }
         Ok(true)

@@ -9,6 +9,9 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 /// Gathered bytes from which on they are sent without waiting for more.
 const SEND_BYTES: usize = 64 << 10;
 
+/// Memory that is kept for the next messages.
+const KEPT_BYTES: usize = 2 << 20;
+
 /// Messages that were not sent yet.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
@@ -37,9 +40,13 @@ impl Outbox {
         written
     }
 
-    /// Adds messages that are encoded already.
-    pub(crate) fn append(&mut self, messages: &[u8]) {
-        self.bytes.extend_from_slice(messages);
+    /// Takes messages that are encoded already, and leaves the memory of others.
+    pub(crate) fn append(&mut self, messages: &mut Vec<u8>) {
+        if self.bytes.is_empty() {
+            std::mem::swap(&mut self.bytes, messages);
+        } else {
+            self.bytes.append(messages);
+        }
     }
 
     /// Returns where the next message begins, for [`Outbox::cut`].
@@ -66,7 +73,7 @@ impl Outbox {
         if !self.bytes.is_empty() {
             output.write_all(&self.bytes).await?;
             self.bytes.clear();
-            self.bytes.shrink_to(4 * SEND_BYTES);
+            self.bytes.shrink_to(KEPT_BYTES);
         }
         output.flush().await
     }

@@ -11,6 +11,9 @@ pub(crate) const OPENING_BYTES_MAX: usize = 10_000;
 /// Bytes asked for at once.
 const READ_BYTES: usize = 16 << 10;
 
+/// Bytes read at once while a short message is waited for.
+const READ_NOW_BYTES: usize = 4 << 10;
+
 /// A buffer that grew beyond this is given back when it is empty.
 const KEPT_BYTES: usize = 1 << 20;
 
@@ -62,6 +65,17 @@ impl Frames {
         }
         self.buffer.reserve(READ_BYTES);
         input.read_buf(&mut self.buffer).await
+    }
+
+    /// Reads what is there already.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::WouldBlock`] if that is nothing; what is wrong with the connection.
+    pub(crate) fn fill_now(&mut self, input: &mut impl io::Read) -> io::Result<usize> {
+        let mut bytes = [0; READ_NOW_BYTES];
+        let length = input.read(&mut bytes)?;
+        self.buffer.extend_from_slice(&bytes[..length]);
+        Ok(length)
     }
 
     /// Takes the next message; `None` if it is not whole yet.

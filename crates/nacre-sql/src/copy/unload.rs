@@ -21,7 +21,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::from_datafusion::from_datafusion;
 use crate::from_ingest::from_ingest;
 use crate::session::{CopyOut, RowSink};
-use crate::text::write_text;
+use crate::text::TextColumn;
 
 /// Writes the rows of `stream`; returns their number.
 pub(crate) async fn copy_to(
@@ -112,11 +112,18 @@ fn write_batch<W: Write>(
     path: &Path,
     writer: &mut CsvWriter<W>,
 ) -> Result<()> {
+    let columns: Vec<TextColumn<'_>> = batch.columns().iter().map(TextColumn::new).collect();
+    let as_is: Vec<bool> =
+        columns.iter().map(|column| column.is_simple() && writer.writes_simple_as_is()).collect();
     let mut text = Vec::new();
     for row in 0..batch.num_rows() {
-        for column in batch.columns() {
+        for (column, as_is) in columns.iter().zip(&as_is) {
+            if *as_is {
+                writer.put_field_with(|out| column.put(row, out))?;
+                continue;
+            }
             text.clear();
-            let is_valid = write_text(column, row, &mut text)?;
+            let is_valid = column.put(row, &mut text)?;
             writer.put_field(is_valid.then_some(text.as_slice()));
         }
         writer.end_row().map_err(|error| write_error(path, &error))?;

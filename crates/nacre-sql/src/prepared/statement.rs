@@ -15,7 +15,7 @@ use crate::dml::push_syntax;
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
 use crate::session::{Outcome, Session, StatementIo};
-use crate::short::{Scanned, scan};
+use crate::short::{Candidate, Scanned, key, scan};
 
 /// A statement of a session that is parsed and can be run many times with different parameters.
 /// Clones share it.
@@ -32,8 +32,8 @@ struct Prepared {
     parsed: Option<ParsedStatement>,
     /// What DECLARE says of the cursor whose query `parsed` is.
     cursor: Option<Declaration>,
-    /// `None` if it is no short statement.
-    scanned: Option<Scanned<'static>>,
+    /// With what its plan is kept under; `None` if it is no short statement.
+    scanned: Option<(Scanned<'static>, String)>,
     types: Vec<Option<ColumnType>>,
     /// The parameters as the columns of a table, which values have to fit.
     parameters: TableSchema,
@@ -68,8 +68,12 @@ impl Statement {
             primary_key_name: String::new(),
             replicas: None,
         };
+        let types: Vec<_> = types.into_iter().map(Some).collect();
         let scanned = scan(sql).map(Scanned::into_owned);
-        let types = types.into_iter().map(Some).collect();
+        let scanned = scanned.map(|scanned| {
+            let key = key(&scanned, &types);
+            (scanned, key)
+        });
         Ok(Self(Arc::new(Prepared { sql: sql.into(), parsed, cursor, scanned, types, parameters })))
     }
 
@@ -135,12 +139,10 @@ impl Statement {
         self.0.cursor.as_ref()
     }
 
-    pub(crate) fn types(&self) -> &[Option<ColumnType>] {
-        &self.0.types
-    }
-
-    pub(crate) fn scanned(&self) -> Option<&Scanned<'static>> {
-        self.0.scanned.as_ref()
+    /// Returns the statement as one that may be short, with parameters that fit.
+    pub(crate) fn candidate<'a>(&'a self, parameters: &'a [Value]) -> Option<Candidate<'a>> {
+        let (scanned, key) = self.0.scanned.as_ref()?;
+        Some(Candidate { sql: &self.0.sql, scanned, key, parameters, types: &self.0.types })
     }
 
     /// The parameters as the columns of a table.

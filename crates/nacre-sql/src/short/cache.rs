@@ -9,7 +9,7 @@ use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
 use nacre_column::ColumnType;
 use nacre_store::{Store, Value};
 
-use super::operand::Inputs;
+use super::operand::{Inputs, Now};
 use super::plan::{Plan, Subject};
 use super::recognise::{Named, recognise};
 use super::text::Scanned;
@@ -57,9 +57,18 @@ pub(crate) struct Candidate<'a> {
     /// Its whole text.
     pub(crate) sql: &'a str,
     pub(crate) scanned: &'a Scanned<'a>,
+    /// What its plan is kept under.
+    pub(crate) key: &'a str,
     /// The parameters, and their types as far as they are known.
     pub(crate) parameters: &'a [Value],
     pub(crate) types: &'a [Option<ColumnType>],
+}
+
+impl<'a> Candidate<'a> {
+    fn inputs(&self, now: &'a Now) -> Inputs<'a> {
+        let (literals, parameters) = (self.scanned.literals.as_slice(), self.parameters);
+        Inputs { literals, parameters, now }
+    }
 }
 
 impl ShortStatements {
@@ -82,8 +91,7 @@ impl ShortStatements {
         if turn.require_sound().is_err() {
             return Ok(None);
         }
-        let key = key(&candidate);
-        let known = self.texts().known.get(key.as_ref()).map(Arc::clone);
+        let known = self.texts().known.get(candidate.key).map(Arc::clone);
         let known = match known.filter(|known| known.is_current(store)) {
             Some(known) => known,
             None => {
@@ -91,15 +99,35 @@ impl ShortStatements {
                     return Ok(None);
                 };
                 let known = Arc::new(known);
-                self.keep(key.into_owned(), &known);
+                self.keep(candidate.key.to_owned(), &known);
                 known
             }
         };
-        let inputs =
-            Inputs { literals: &candidate.scanned.literals, parameters: candidate.parameters };
+        let now = Now::default();
         match known.as_ref() {
             Known::General(_) => Ok(None),
-            Known::Short(plan) => plan.run(store, planner, turn, inputs).await,
+            Known::Short(plan) => plan.run(store, planner, turn, candidate.inputs(&now)).await,
+        }
+    }
+
+    /// As [`ShortStatements::run`], on a thread that may wait, for a statement that was seen
+    /// before.
+    pub(crate) fn run_now(
+        &self,
+        store: &Store,
+        planner: &Planner,
+        turn: &mut Turn,
+        candidate: Candidate<'_>,
+    ) -> Result<Option<Outcome>> {
+        if turn.require_sound().is_err() {
+            return Ok(None);
+        }
+        let known = self.texts().known.get(candidate.key).map(Arc::clone);
+        match known.as_deref() {
+            Some(Known::Short(plan)) => {
+                plan.run_now(store, planner, turn, candidate.inputs(&Now::default()))
+            }
+            Some(Known::General(_)) | None => Ok(None),
         }
     }
 
@@ -127,11 +155,10 @@ impl ShortStatements {
 }
 
 /// Returns what a statement's plan is kept under: with types, one text may have several.
-fn key<'a>(candidate: &Candidate<'a>) -> std::borrow::Cow<'a, str> {
-    let key = candidate.scanned.key.as_str();
-    match candidate.types {
-        [] => key.into(),
-        types => format!("{key}\0{types:?}").into(),
+pub(crate) fn key(scanned: &Scanned<'_>, types: &[Option<ColumnType>]) -> String {
+    match types {
+        [] => scanned.key.clone(),
+        types => format!("{}\0{types:?}", scanned.key),
     }
 }
 

@@ -26,5 +26,5 @@ mod recognise;
 mod run;
 mod text;
 
-pub(crate) use cache::{Candidate, ShortStatements};
+pub(crate) use cache::{Candidate, ShortStatements, key};
 pub(crate) use text::{Scanned, scan};

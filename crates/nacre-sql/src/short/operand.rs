@@ -2,6 +2,9 @@
 //!
 //! A conversion that is not plain gives `None`: the general way knows what to do with it.
 
+use std::sync::OnceLock;
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use datafusion::sql::sqlparser::ast::{Expr, UnaryOperator, Value as SqlValue};
 use nacre_column::{ColumnBuffer, ColumnType, Constant};
 use nacre_ingest::parse::parse_decimal;
@@ -9,6 +12,8 @@ use nacre_store::{Value, ValueRef};
 
 use super::text::{Literal, LiteralKind};
 use crate::dml::{push_digits, push_syntax};
+
+const MICROS_A_DAY: i64 = 86_400_000_000;
 
 /// A value that a statement is given.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +32,42 @@ pub(crate) struct Inputs<'a> {
     pub(crate) literals: &'a [Literal<'a>],
     /// In the form of their types.
     pub(crate) parameters: &'a [Value],
+    pub(crate) now: &'a Now,
+}
+
+/// The time of a statement, which is looked at when it is asked for first.
+#[derive(Debug, Default)]
+pub(crate) struct Now(OnceLock<i64>);
+
+impl Now {
+    /// Appends the time to the buffer of a column of timestamps, or the date to one of dates.
+    pub(super) fn push_to(&self, buffer: &mut ColumnBuffer) {
+        let micros = *self.0.get_or_init(|| {
+            let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+        });
+        match buffer.column_type() {
+            ColumnType::Date => buffer.push_int(micros.div_euclid(MICROS_A_DAY)),
+            _ => buffer.push_int(micros),
+        }
+    }
+}
+
+/// Whether an expression is the time or date of the statement, as the planner has it, for a column
+/// of that type.
+pub(super) fn is_now(expr: &Expr, target: ColumnType) -> bool {
+    let Expr::Function(function) = expr else { return false };
+    let names: &[&str] = match target {
+        ColumnType::Timestamp => &["now", "current_timestamp"],
+        ColumnType::Date => &["current_date"],
+        _ => return false,
+    };
+    let is_bare = |name: &str| {
+        // `now()` has parentheses, the others have none.
+        let written = function.to_string().to_ascii_lowercase();
+        written == name || written.strip_suffix("()") == Some(name)
+    };
+    names.iter().any(|name| is_bare(name))
 }
 
 impl Operand {

@@ -184,5 +184,7 @@ pub(super) enum Scalar {
     /// One that is written without a literal that could differ, such as NULL.
     Fixed(Cell),
     Given(Operand),
+    /// The time of the statement.
+    Now,
     Computed(Compute),
 }

@@ -19,7 +19,7 @@ use nacre_store::index::{Direction, IndexDef, IndexKind, TableIndex};
 use nacre_store::{ColumnDef, Store, Table, TableRules, TableSchema};
 
 use super::compute::Compute;
-use super::operand::Operand;
+use super::operand::{Operand, is_now};
 use super::plan::{Action, Condition, Find, Item, KeyRest, Returning, Scalar, Subject, Test};
 use crate::dml::Cell;
 use crate::names::{fold, table_name};
@@ -349,6 +349,9 @@ impl Reader<'_> {
         }
         if let Some(cell) = Cell::literal(expr, column_type) {
             return Some(Scalar::Fixed(cell));
+        }
+        if is_now(expr, column_type) {
+            return Some(Scalar::Now);
         }
         let compute = self.compute(expr)?;
         compute.fits(column_type).then_some(Scalar::Computed(compute))

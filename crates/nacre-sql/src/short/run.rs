@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use datafusion::arrow::array::{ArrayRef, RecordBatch};
 use datafusion::arrow::datatypes::{FieldRef, SchemaRef};
@@ -23,9 +24,16 @@ use crate::scan::buffer_array;
 use crate::session::Outcome;
 use crate::transaction::Turn;
 
+/// How long a statement waits here for transactions that are in its way. For longer it does so on
+/// the general way, where it can be cancelled.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// The longest of the waits, in case the end of a transaction was missed.
+const WAIT_MAX: Duration = Duration::from_millis(2);
+
 impl Plan {
     /// Runs the plan in a turn that is sound; `None` if the statement has to go the general way,
-    /// and then nothing was changed.
+    /// and then nothing was changed. A commit that waits for a disk does so on another thread.
     ///
     /// # Errors
     /// 25006; those of writing rows.
@@ -36,6 +44,54 @@ impl Plan {
         turn: &mut Turn,
         inputs: Inputs<'_>,
     ) -> Result<Option<Outcome>> {
+        let applied = match self.begin(store, turn, inputs)? {
+            None => return Ok(None),
+            Some(Begun::Answered(outcome)) => return Ok(Some(outcome)),
+            Some(Begun::Changing { step, outcome }) => {
+                let applied = match turn.is_in_block() || !store.commits_wait() {
+                    true => dml::apply_now(planner, turn, &[step]),
+                    false => dml::apply(planner, turn, vec![step], Arc::default()).await,
+                };
+                applied.map(|()| outcome)
+            }
+        };
+        or_again(applied, turn)
+    }
+
+    /// As [`Plan::run`], on a thread that may wait: also for a transaction that is in the way under
+    /// READ COMMITTED, for a short time.
+    pub(super) fn run_now(
+        &self,
+        store: &Store,
+        planner: &Planner,
+        turn: &mut Turn,
+        inputs: Inputs<'_>,
+    ) -> Result<Option<Outcome>> {
+        let mut patience = None;
+        loop {
+            let applied = match self.begin(store, turn, inputs)? {
+                None => return Ok(None),
+                Some(Begun::Answered(outcome)) => return Ok(Some(outcome)),
+                Some(Begun::Changing { step, outcome }) => {
+                    dml::apply_now(planner, turn, &[step]).map(|()| outcome)
+                }
+            };
+            let outcome = or_again(applied, turn)?;
+            if outcome.is_some() {
+                return Ok(outcome);
+            }
+            let (until, watch) = patience
+                .get_or_insert_with(|| (Instant::now() + PATIENCE, store.watch_transactions()));
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(None);
+            }
+            watch.wait(left.min(WAIT_MAX));
+        }
+    }
+
+    /// Reads what there is to read; `None` if the statement has to go the general way.
+    fn begin(&self, store: &Store, turn: &mut Turn, inputs: Inputs<'_>) -> Result<Option<Begun>> {
         let Some(current) = self.subject.current(store) else { return Ok(None) };
         self.require(store, planner, &current)?;
         if let Some(verb) = self.action.verb() {
@@ -54,27 +110,14 @@ impl Plan {
             let found = self.find(find, turn, &current, inputs, limit)?;
             let batch = found
                 .and_then(|found| arrays(items, output, &found.columns(), found.ids.len(), inputs));
-            return batch.map(|arrays| answer(output, arrays, None)).transpose();
+            let answer = batch.map(|arrays| answer(output, arrays, None)).transpose();
+            return answer.map(|answer| answer.map(Begun::Answered));
         }
         let Some(change) = self.change(turn, &current, inputs)? else { return Ok(None) };
-        let tag = self.tag(change.rows.len());
         let Change { write, rows, returned } = change;
-        let steps = vec![Step { table: current.table, write, rows }];
-        let applied = match turn.is_in_block() || !store.commits_wait() {
-            true => dml::apply_now(planner, turn, &steps),
-            false => dml::apply(planner, turn, steps, Arc::default()).await,
-        };
-        match (applied, returned) {
-            // There it is begun again with a new snapshot.
-            (Err(error), _)
-                if error.kind() == ErrorKind::SerializationFailure && turn.is_read_committed() =>
-            {
-                Ok(None)
-            }
-            (Err(error), _) => Err(error),
-            (Ok(()), Some(answer)) => Ok(Some(answer)),
-            (Ok(()), None) => Ok(Some(Outcome::Command { tag, warning: None })),
-        }
+        let tag = || Outcome::Command { tag: self.tag(rows.len()), warning: None };
+        let outcome = returned.unwrap_or_else(tag);
+        Ok(Some(Begun::Changing { step: Step { table: current.table, write, rows }, outcome }))
     }
 
     /// Checks that whoever runs it may, unless that is known.
@@ -157,6 +200,29 @@ impl Plan {
     }
 }
 
+/// How far a plan has come.
+enum Begun {
+    Answered(Outcome),
+    /// What is to be written, and what is answered then.
+    Changing {
+        step: Step,
+        outcome: Outcome,
+    },
+}
+
+/// Has a statement that came too late begun again, on the general way, where its transaction takes
+/// a new snapshot for each one.
+fn or_again(applied: Result<Outcome>, turn: &mut Turn) -> Result<Option<Outcome>> {
+    match applied {
+        Err(error)
+            if error.kind() == ErrorKind::SerializationFailure && turn.is_read_committed() =>
+        {
+            Ok(None)
+        }
+        other => other.map(Some),
+    }
+}
+
 /// What a statement is to write, and what it answers then unless it is a tag.
 struct Change {
     write: Write,
@@ -230,6 +296,10 @@ fn updated(
             match scalar {
                 Scalar::Fixed(cell) => cell.push_literal(buffer),
                 Scalar::Given(operand) => operand.push_to(inputs, buffer).ok_or_else(unusual),
+                Scalar::Now => {
+                    inputs.now.push_to(buffer);
+                    Ok(())
+                }
                 Scalar::Computed(compute) => {
                     let number = compute.of_row(row, inputs);
                     number.and_then(|number| number.push_to(buffer)).ok_or_else(unusual)
@@ -248,6 +318,10 @@ fn inserted(schema: &TableSchema, lists: &[Vec<Scalar>], inputs: Inputs<'_>) -> 
         let push = |place: usize, _: &_, buffer: &mut ColumnBuffer| match list.get(place) {
             Some(Scalar::Fixed(cell)) => cell.push_literal(buffer),
             Some(Scalar::Given(operand)) => operand.push_to(inputs, buffer).ok_or_else(unusual),
+            Some(Scalar::Now) => {
+                inputs.now.push_to(buffer);
+                Ok(())
+            }
             Some(Scalar::Computed(_)) | None => Err(unusual()),
         };
         rows.push(schema, None, push).ok()?;

@@ -122,6 +122,19 @@ impl Transactions {
         }
     }
 
+    /// As [`Transactions::turn`], unless it would have to wait.
+    pub(crate) fn turn_now(&self) -> Option<Turn> {
+        let Some(block) = self.block().clone() else {
+            return Some(Turn::alone(Core::new(self.store.clone(), self.defaults())));
+        };
+        let core = Arc::clone(&block.core).try_lock_owned().ok()?;
+        if core.is_over {
+            return None;
+        }
+        block.signals.begin_turn();
+        Some(Turn::in_block(core, Arc::clone(&block.signals)))
+    }
+
     /// Returns the turn of a statement that is its own transaction, begun through another handle.
     pub(crate) fn alone_with(&self, store: Store) -> Turn {
         Turn::alone(Core::new(store, self.defaults()))

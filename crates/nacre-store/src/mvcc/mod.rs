@@ -9,7 +9,8 @@
 //! # Invariants
 //! 1. A transaction sees what was committed at its start, and its own changes.
 //! 2. Of two transactions that overlap and write the same row the first one wins, the other one
-//!    gets an error at once. Nobody waits for another transaction, so there is no deadlock.
+//!    gets an error at once. Nobody who holds up others waits for them without a time limit
+//!    ([`EndWatch`]), so there is no deadlock.
 //! 3. Timestamps are published in order: who sees a commit sees all earlier ones.
 //! # Concurrency
 //! Lock order: commit, recent; each of them before the latch of a chunk.
@@ -17,6 +18,7 @@
 //! [Muehlbauer16 chapter 2]
 
 mod active;
+mod ended;
 mod read;
 mod scan;
 mod scratch;
@@ -29,6 +31,7 @@ mod transactions;
 mod undo;
 mod validation;
 
+pub use ended::EndWatch;
 pub use snapshot::{IsolationLevel, Snapshot};
 pub(crate) use stamps::Stamps;
 pub use transaction::{Savepoint, Transaction};

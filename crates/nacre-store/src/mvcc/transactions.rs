@@ -24,6 +24,7 @@ use crate::error::{Error, Result};
 use crate::hot::HotChunk;
 use crate::id::{CommitTs, TxId};
 use crate::mvcc::active::{Active, ActiveInfo};
+use crate::mvcc::ended::{EndWatch, Ended};
 use crate::mvcc::undo::{UndoBuffer, Writes};
 use crate::mvcc::{IsolationLevel, Snapshot, Stamps};
 use crate::table::Table;
@@ -86,6 +87,7 @@ pub(crate) struct Transactions {
     stamps: Arc<Stamps>,
     clock: AtomicU64,
     active: Active,
+    ended: Ended,
     commit: Mutex<CommitOrder>,
     recent: Mutex<VecDeque<Arc<Committed>>>,
     /// How many there are in `recent`; written under its lock.
@@ -100,6 +102,7 @@ impl Default for Transactions {
             stamps: Arc::default(),
             clock: AtomicU64::new(0),
             active: Active::default(),
+            ended: Ended::default(),
             commit: Mutex::default(),
             recent: Mutex::default(),
             recent_count: AtomicUsize::new(0),
@@ -114,6 +117,11 @@ impl Transactions {
     pub(crate) fn resume(&self, last: CommitTs) {
         self.commit_order().last = last;
         self.clock.store(last.0, Ordering::SeqCst);
+    }
+
+    /// Begins to watch for transactions that end.
+    pub(crate) fn watch(&self) -> EndWatch<'_> {
+        self.ended.watch()
     }
 
     pub(crate) fn stamps(&self) -> &Arc<Stamps> {
@@ -306,6 +314,7 @@ impl Transactions {
     #[inline]
     pub(crate) fn end(&self, slot: usize) -> Option<UndoBuffer> {
         self.active.end(slot);
+        self.ended.tell();
         // ORDERING: sequentially consistent: who commits puts it among the recent ones and ends
         // later, so the last one who ends sees that others have, and all recent commits.
         match self.recent_count.load(Ordering::SeqCst) {

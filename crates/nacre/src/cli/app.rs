@@ -11,6 +11,7 @@ use nacre_sql::OpenOptions;
 use super::arguments::{Arguments, BenchSubject, Task, Tool};
 use super::console::{Behaviour, Console, Flow};
 use super::place::Place;
+use super::remote::Target;
 use super::render::Style;
 use super::{doctor, password, report, restore, script, serve, shell, upkeep};
 
@@ -74,6 +75,7 @@ fn bench(subject: BenchSubject) -> nacre_bench::Result<()> {
         BenchSubject::Open(given) => given.named("open"),
         BenchSubject::Pcr(given) => given.named("pcr"),
         BenchSubject::Recovery(given) => given.named("recovery"),
+        BenchSubject::Server(given) => given.named("server"),
         BenchSubject::Ssb(given) => given.named("ssb"),
         BenchSubject::Tatp(given) => given.named("tatp"),
         BenchSubject::Tpcc(given) => given.named("tpcc"),
@@ -104,14 +106,27 @@ fn run_database(arguments: Arguments, tasks: &[Task]) -> u8 {
         report::print_message(&message, None, &Place::Typed);
         return EXIT_UNUSABLE;
     }
-    let options = OpenOptions {
-        directory: arguments.directory,
-        domains: arguments.domains,
-        is_read_only: arguments.readonly,
-        threads: arguments.threads.map(usize::from),
-        ..OpenOptions::default()
+    let opened = match arguments.connect {
+        Some(text) => match Target::new(&text, |name| std::env::var(name).ok()) {
+            Ok(target) => Console::connect(target, style, behaviour),
+            Err(problem) => {
+                let message = format!("--connect: {problem}");
+                report::print_message(&message, None, &Place::Typed);
+                return EXIT_UNUSABLE;
+            }
+        },
+        None => {
+            let options = OpenOptions {
+                directory: arguments.directory,
+                domains: arguments.domains,
+                is_read_only: arguments.readonly,
+                threads: arguments.threads.map(usize::from),
+                ..OpenOptions::default()
+            };
+            Console::open(options, style, behaviour)
+        }
     };
-    let mut console = match Console::open(options, style, behaviour) {
+    let mut console = match opened {
         Ok(console) => console,
         Err(error) => {
             report::print_error(&error, "", &Place::Typed);

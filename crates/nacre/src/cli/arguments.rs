@@ -21,6 +21,7 @@ Examples:
   nacre shells -f load.sql -f check.sql  scripts, one after the other
   nacre shells < load.sql                a script on standard input
   nacre shells -c \"copy t from stdin (format csv)\" < t.csv
+  nacre --connect postgres://localhost   a shell at a running server
   nacre doctor shells                    what this machine and this directory give
   nacre scrub shells                     verify every byte of every replica, mend what is lost
   nacre ./doctor                         a database directory named like a subcommand
@@ -80,6 +81,12 @@ pub(super) struct Arguments {
     /// Directory of the database, created if absent; without it the database is volatile.
     #[arg(value_name = "DIR")]
     pub(super) directory: Option<PathBuf>,
+
+    /// Work with a server instead of a directory: a URL such as postgres://user@host:5432/database
+    /// or keyword=value pairs; what is not said comes from the PG* variables.
+    #[arg(long, value_name = "URL", num_args = 0..=1, default_missing_value = "",
+          conflicts_with_all = ["directory", "readonly", "domains", "threads"])]
+    pub(super) connect: Option<String>,
 
     #[command(flatten)]
     pub(super) work: Work,
@@ -242,7 +249,8 @@ pub(super) struct ServeArguments {
     /// Address to listen on; port 0 is a free one; repeatable [default: 127.0.0.1:5432].
     #[arg(long, value_name = "HOST:PORT")]
     pub(super) listen: Vec<String>,
-    /// Whether connections are encrypted: off, prefer or require [default: prefer].
+    /// Whether connections are encrypted: off, remote (those from other machines that ask for it),
+    /// prefer or require [default: remote, with --tls-cert prefer].
     #[arg(long, value_name = "MODE", value_parser = parse_tls_mode)]
     pub(super) tls: Option<TlsMode>,
     /// Certificate of the server, PEM [default: a self-signed one, made at the first start].
@@ -254,6 +262,10 @@ pub(super) struct ServeArguments {
     /// Sessions at a time [default: 100].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) max_connections: Option<u16>,
+    /// Microseconds that a session looks for the next message of a quick client before it sleeps; 0
+    /// for not at all [default: 50].
+    #[arg(long, value_name = "MICROSECONDS")]
+    pub(super) busy_poll: Option<u32>,
     /// Seconds that statements may go on after SIGTERM [default: 10].
     #[arg(long, value_name = "SECONDS")]
     pub(super) shutdown_timeout: Option<u64>,
@@ -310,6 +322,8 @@ pub(super) enum BenchSubject {
     Pcr(ValueArguments),
     /// From kill -9 after many commits to the first answer and to service.
     Recovery(CountArguments),
+    /// pgbench and fetched rows through the server, next to PostgreSQL.
+    Server(CountArguments),
     /// The 13 queries of the star schema benchmark by replication scheme.
     Ssb(DataArguments),
     /// Short transactions that mostly read, with and without versions.
@@ -346,8 +360,8 @@ pub(super) struct DataArguments {
 /// Arguments of the benchmarks of transactions.
 #[derive(Args, Debug)]
 pub(super) struct CountArguments {
-    /// `mvcc`: rows; `tatp`: subscribers; `tpcc`: transactions a round; `recovery`: most commits
-    /// [default: the subject's own].
+    /// `mvcc`: rows; `tatp`: subscribers; `tpcc`: transactions a round; `recovery`: most commits;
+    /// `server`: seconds of a turn [default: the subject's own].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) count: Option<u64>,
     /// Where to work; a fresh subdirectory is made and removed at the end.
@@ -554,9 +568,10 @@ impl Format {
 fn parse_tls_mode(text: &str) -> Result<TlsMode, String> {
     match text {
         "off" => Ok(TlsMode::Off),
+        "remote" => Ok(TlsMode::Remote),
         "prefer" => Ok(TlsMode::Prefer),
         "require" => Ok(TlsMode::Require),
-        _ => Err("it is none of off, prefer and require".to_owned()),
+        _ => Err("it is none of off, remote, prefer and require".to_owned()),
     }
 }
 

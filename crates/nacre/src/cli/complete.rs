@@ -8,9 +8,6 @@
 //! | after `table.` | that table's columns |
 //! | elsewhere | columns, tables, keywords |
 
-use std::sync::Arc;
-
-use nacre_sql::Session;
 use rustyline::completion::{Completer, FilenameCompleter, Pair};
 use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
@@ -27,16 +24,17 @@ const BEFORE_TABLE: &[&str] =
 
 /// What the line editor asks for help.
 pub(crate) struct ShellHelper {
-    session: Arc<Session>,
+    /// Gives the tables there are.
+    names: Box<dyn Fn() -> Vec<Names>>,
     files: FilenameCompleter,
 }
 
-/// Tables with their columns.
-type Names = [(String, Vec<String>)];
+/// A table with its columns.
+pub(crate) type Names = (String, Vec<String>);
 
 impl ShellHelper {
-    pub(crate) fn new(session: Arc<Session>) -> Self {
-        Self { session, files: FilenameCompleter::new() }
+    pub(crate) fn new(names: Box<dyn Fn() -> Vec<Names>>) -> Self {
+        Self { names, files: FilenameCompleter::new() }
     }
 }
 
@@ -61,7 +59,7 @@ impl Completer for ShellHelper {
         if wants_file(before) {
             return self.files.complete_path(line, position);
         }
-        let (start, words) = complete_words(before, &self.session.completions());
+        let (start, words) = complete_words(before, &(self.names)());
         let pair = |word: String| Pair { display: word.clone(), replacement: word };
         Ok((start, words.into_iter().map(pair).collect()))
     }
@@ -103,7 +101,7 @@ fn command_before(before: &str) -> Option<Kind> {
 }
 
 /// Returns where the word at the end begins, and what it may become.
-fn complete_words(before: &str, names: &Names) -> (usize, Vec<String>) {
+fn complete_words(before: &str, names: &[Names]) -> (usize, Vec<String>) {
     let trimmed = before.trim_start();
     if trimmed.starts_with(['\\', '.']) && !trimmed.contains(char::is_whitespace) {
         let words = COMMANDS.iter().flat_map(|command| command.names).copied();
@@ -167,7 +165,7 @@ fn matching<'a>(names: impl Iterator<Item = &'a str>, prefix: &str) -> Vec<Strin
 mod tests {
     use super::*;
 
-    fn names() -> Vec<(String, Vec<String>)> {
+    fn names() -> Vec<Names> {
         let columns = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         vec![
             ("lineitem".to_owned(), columns(&["l_orderkey", "l_tax"])),

@@ -1,43 +1,25 @@
-//! The console: one database, one session, and how their answers are shown.
-//!
-//! # Concurrency
-//! A statement runs on the worker threads; the thread that owns the console waits for its batches,
-//! for Ctrl-C and for the next step of the progress bar, and does all the printing. It waits on a
-//! runtime of its own, so that busy workers cannot keep it waiting. After Ctrl-C the workers are
-//! replaced: what is still busy there ends by itself, without anybody waiting for it.
+//! The console: a database of our own or a server, and how their answers are shown.
 
-use std::collections::BTreeSet;
-use std::io::{self, IsTerminal, Write};
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::io::{self, IsTerminal, Read, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use futures::StreamExt;
-use nacre_ingest::Progress;
-use nacre_sql::datafusion::arrow::datatypes::SchemaRef;
-use nacre_sql::datafusion::execution::SendableRecordBatchStream;
-use nacre_sql::{
-    CopyIn, CopyOut, Database, Error, ErrorKind, OpenOptions, Outcome, Session, StatementIo,
-    TransactionStatus,
-};
-use tokio::runtime::{Handle, Runtime};
-use tokio::task::JoinHandle;
+use nacre_sql::datafusion::arrow::array::RecordBatch;
+use nacre_sql::{Error, ErrorKind, OpenOptions, TransactionStatus};
+use tokio::runtime::Runtime;
 
+use super::complete::Names;
+use super::embedded::{Embedded, Shown};
 use super::interrupt::{EXIT_CODE, Interrupts};
 use super::line_reader::DataSource;
 use super::output::Output;
 use super::place::Place;
-use super::progress::{Bar, INTERVAL};
-use super::render::{Mode, Style};
-use super::report;
-use super::tokens::{CopyStream, copy_stream, is_change, is_load};
-use crate::database::build_runtime;
-
-/// How long a cancelled load may take before a person is told that it takes longer, and before a
-/// script is ended without it.
-const CANCEL_WAIT: Duration = Duration::from_secs(3);
-/// Batches computed ahead of the one being printed.
-const BATCHES_AHEAD: usize = 4;
+use super::remote::{Remote, Said, Target};
+use super::render::{Mode, Renderer, Style};
+use super::tokens::{CopyStream, copy_stream, quote_text};
+use super::value::ColumnText;
+use super::{password, report};
 
 /// What a line or a statement means for those after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,30 +43,40 @@ pub(crate) struct Behaviour {
     pub(crate) has_timer: bool,
 }
 
-/// A database, a session, and how answers are shown.
+/// Who answers.
+pub(crate) enum Backend {
+    Embedded(Embedded),
+    Remote(Box<Remote>),
+}
+
+/// What a statement is given beside its text.
+#[derive(Default)]
+pub(crate) struct Given {
+    /// Data of COPY FROM STDIN.
+    pub(crate) data: Option<Box<dyn Read + Send>>,
+    /// Whether it is a COPY TO STDOUT.
+    pub(crate) is_copy_out: bool,
+}
+
+/// Who answers, and how answers are shown.
 pub(crate) struct Console {
-    pub(crate) database: Database,
-    session: Arc<Session>,
-    /// Where statements run.
-    workers: Runtime,
-    threads: Option<usize>,
+    pub(crate) backend: Backend,
+    /// Tables that a server has, for completion; a database of our own is asked.
+    remote_names: Arc<Mutex<Vec<Names>>>,
     /// Where this thread waits.
     front: Runtime,
     interrupts: Interrupts,
     pub(crate) output: Output,
     pub(crate) style: Style,
     pub(crate) behaviour: Behaviour,
-    pub(crate) directory: Option<PathBuf>,
     /// The statement that ran last, for `\g` and `\e`.
     pub(crate) last_statement: String,
     /// Scripts that are being run inside one another.
     pub(crate) script_depth: usize,
-    /// What the database had to say and was printed.
-    told: BTreeSet<String>,
 }
 
 /// How a statement ended.
-enum Ended {
+pub(super) enum Ended {
     Rows,
     /// With whether Ctrl-C came, but too late to stop it.
     Tag(String, bool),
@@ -104,63 +96,130 @@ impl Console {
         style: Style,
         behaviour: Behaviour,
     ) -> nacre_sql::Result<Self> {
-        let failed = |what: &str, error: &io::Error| {
-            Error::new(ErrorKind::Open, format!("cannot {what}: {error}"))
+        let (front, interrupts) = front(&behaviour)?;
+        let backend = Backend::Embedded(Embedded::open(options)?);
+        Ok(Self::new(backend, front, interrupts, style, behaviour))
+    }
+
+    /// Begins a session at a server.
+    ///
+    /// # Errors
+    /// What the server answers; the system refuses threads or the signal handler.
+    pub(crate) fn connect(
+        target: Target,
+        style: Style,
+        behaviour: Behaviour,
+    ) -> nacre_sql::Result<Self> {
+        let (front, interrupts) = front(&behaviour)?;
+        let mut ask = |target: &Target| {
+            let question = format!("Password for user {}: ", target.user);
+            io::stdin().is_terminal().then(|| password::ask(&question).ok()).flatten()
         };
-        let threads = options.threads;
-        let workers = build_runtime(threads)?;
-        let front = tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .build()
-            .map_err(|error| failed("wait for worker threads", &error))?;
-        let interrupts = Interrupts::listen(behaviour.is_interactive)
-            .map_err(|error| failed("watch Ctrl-C", &error))?;
-        let directory = options.directory.clone();
-        let database = Database::open(options)?;
-        Ok(Self {
-            session: Arc::new(database.session()),
-            database,
-            workers,
-            threads,
+        let remote = front.block_on(Remote::connect(target, &mut ask))?;
+        let backend = Backend::Remote(Box::new(remote));
+        Ok(Self::new(backend, front, interrupts, style, behaviour))
+    }
+
+    fn new(
+        backend: Backend,
+        front: Runtime,
+        interrupts: Interrupts,
+        style: Style,
+        behaviour: Behaviour,
+    ) -> Self {
+        Self {
+            backend,
+            remote_names: Arc::default(),
             front,
             interrupts,
             output: Output::stdout(),
             style,
             behaviour,
-            directory,
             last_statement: String::new(),
             script_depth: 0,
-            told: BTreeSet::new(),
-        })
+        }
     }
 
     /// Ends the console without waiting for work that was left behind.
     pub(crate) fn close(self) {
-        let Self { session, database, workers, .. } = self;
-        drop(session);
-        drop(database);
-        workers.shutdown_background();
+        match self.backend {
+            Backend::Embedded(embedded) => embedded.close(),
+            Backend::Remote(remote) => self.front.block_on(remote.close()),
+        }
     }
 
-    /// Prints what the database noticed since it was printed last: what opening repaired, replicas
-    /// that a load did without, domains that came and went.
+    /// Prints what the database noticed since it was printed last.
     pub(crate) fn tell_notes(&mut self) {
-        for note in self.database.store().notes() {
-            if !self.told.contains(&note) {
-                report::print(&format!("NOTICE:  {note}\n"));
-                self.told.insert(note);
+        if let Backend::Embedded(embedded) = &mut self.backend {
+            embedded.tell_notes();
+        }
+    }
+
+    /// Returns what gives the tables there are, with their columns, for a completer that outlives a
+    /// borrow of the console.
+    pub(crate) fn names(&mut self) -> Box<dyn Fn() -> Vec<Names>> {
+        match &self.backend {
+            Backend::Embedded(embedded) => {
+                let session = Arc::clone(embedded.session());
+                Box::new(move || session.completions())
+            }
+            Backend::Remote(_) => {
+                self.refresh_names();
+                let names = Arc::clone(&self.remote_names);
+                Box::new(move || names.lock().unwrap_or_else(PoisonError::into_inner).clone())
             }
         }
     }
 
-    /// Returns the session, for a completer that outlives a borrow of the console.
-    pub(crate) fn session(&self) -> Arc<Session> {
-        Arc::clone(&self.session)
+    /// Asks a server anew which tables it has.
+    fn refresh_names(&mut self) {
+        let sql = "SELECT table_name, column_name FROM information_schema.columns \
+                   WHERE table_schema = 'public' ORDER BY table_name, ordinal_position";
+        // A block that failed answers nothing; the names known so far will do.
+        let Ok(rows) = self.query(sql) else { return };
+        let mut names: Vec<Names> = Vec::new();
+        for row in rows {
+            let mut cells = row.into_iter().flatten();
+            let (Some(table), Some(column)) = (cells.next(), cells.next()) else { continue };
+            match names.last_mut().filter(|(known, _)| *known == table) {
+                Some((_, columns)) => columns.push(column),
+                None => names.push((table, vec![column])),
+            }
+        }
+        *self.remote_names.lock().unwrap_or_else(PoisonError::into_inner) = names;
     }
 
     /// Tells whether a transaction block is open.
     pub(crate) fn status(&self) -> TransactionStatus {
-        self.session.transaction_status()
+        match &self.backend {
+            Backend::Embedded(embedded) => embedded.session().transaction_status(),
+            Backend::Remote(remote) => remote.status(),
+        }
+    }
+
+    /// Runs a query of the shell's own and returns its rows as texts, null as none.
+    ///
+    /// # Errors
+    /// Those of the query.
+    pub(crate) fn query(&mut self, sql: &str) -> nacre_sql::Result<Vec<Vec<Option<String>>>> {
+        let mut rows = Vec::new();
+        match &mut self.backend {
+            Backend::Embedded(embedded) => {
+                for batch in embedded.query(sql, &self.front)? {
+                    put_texts(&batch, &mut rows).map_err(io_error)?;
+                }
+            }
+            Backend::Remote(remote) => {
+                let hear = |said: Said<'_>| match said {
+                    Said::Rows(batch) => put_texts(batch, &mut rows),
+                    Said::Columns(_) | Said::Data(_) => Ok(()),
+                };
+                let never = std::future::pending();
+                let answer = remote.run(sql, Given::default(), hear, never);
+                self.front.block_on(answer)?.map_err(io_error)?;
+            }
+        }
+        Ok(rows)
     }
 
     /// Runs a statement and prints its answer.
@@ -176,19 +235,16 @@ impl Console {
             let _ = self.output.message(&format!("{sql};\n"));
         }
         let stream = copy_stream(sql);
-        let mut statement_io = StatementIo::default();
+        let mut given = Given::default();
         match stream {
-            Some(CopyStream::FromStdin) => statement_io.copy_in = data.open().map(CopyIn::Reader),
-            Some(CopyStream::ToStdout) => {
-                let output = Box::new(self.output.clone());
-                statement_io.copy_out = Some(CopyOut::Writer(output));
-            }
+            Some(CopyStream::FromStdin) => given.data = data.open(),
+            Some(CopyStream::ToStdout) => given.is_copy_out = true,
             None => {}
         }
         // Data that is typed by hand is there by now, so its time does not count.
         let started = Instant::now();
         self.interrupts.begin();
-        let ended = self.wait_for(sql, statement_io);
+        let ended = self.wait_for(sql, given);
         self.interrupts.end();
         if stream == Some(CopyStream::FromStdin) {
             data.close();
@@ -204,11 +260,20 @@ impl Console {
     /// Runs a statement of the shell's own and returns whether it worked; errors are printed.
     pub(crate) fn run_quietly(&mut self, sql: &str, place: &Place) -> Flow {
         self.interrupts.begin();
-        let ended = self.wait_for(sql, StatementIo::default());
+        let ended = self.wait_for(sql, Given::default());
         self.interrupts.end();
         match ended {
             Ended::Tag(..) => Flow::Continue,
             other => self.conclude(other, sql, place, None),
+        }
+    }
+
+    /// Returns what a COPY names as the place of a file of this machine: the file, or for a server,
+    /// which may be elsewhere and may not read it, what the shell sends or receives.
+    pub(crate) fn file_source(&self, path: &Path) -> String {
+        match &self.backend {
+            Backend::Embedded(_) => quote_text(&path.display().to_string()),
+            Backend::Remote(_) => "STDIN".to_owned(),
         }
     }
 
@@ -229,21 +294,36 @@ impl Console {
         }
     }
 
-    fn wait_for(&mut self, sql: &str, statement_io: StatementIo) -> Ended {
-        let statement = Running {
-            session: Arc::clone(&self.session),
-            workers: self.workers.handle().clone(),
-            interrupts: &mut self.interrupts,
-            output: self.output.clone(),
-            style: &self.style,
-            has_bar: !self.behaviour.is_quiet,
-            is_interactive: self.behaviour.is_interactive,
-        };
-        let ended = self.front.block_on(statement.run(sql.to_owned(), statement_io));
-        if let (Ended::Interrupted, Ok(workers)) = (&ended, build_runtime(self.threads)) {
-            std::mem::replace(&mut self.workers, workers).shutdown_background();
+    fn wait_for(&mut self, sql: &str, given: Given) -> Ended {
+        let Self { backend, front, interrupts, output, style, behaviour, .. } = self;
+        match backend {
+            Backend::Embedded(embedded) => {
+                let shown = Shown {
+                    front,
+                    interrupts,
+                    output: output.clone(),
+                    style,
+                    has_bar: !behaviour.is_quiet,
+                    is_interactive: behaviour.is_interactive,
+                };
+                embedded.run(sql, given, shown)
+            }
+            Backend::Remote(remote) => {
+                let mut printer = Printer { style, output: output.clone(), renderer: None };
+                let hear = |said: Said<'_>| printer.hear(said);
+                let answer = front.block_on(remote.run(sql, given, hear, interrupts.wait()));
+                match answer {
+                    Ok(Ok(tag)) => match printer.end() {
+                        Err(error) => Ended::Output(error),
+                        Ok(true) if !is_tag_of_change(&tag) => Ended::Rows,
+                        Ok(_) => Ended::Tag(tag, false),
+                    },
+                    Ok(Err(error)) => Ended::Output(error),
+                    Err(error) if error.kind() == ErrorKind::Cancelled => Ended::Interrupted,
+                    Err(error) => Ended::Error(error),
+                }
+            }
         }
-        ended
     }
 
     /// Prints how a statement ended.
@@ -264,6 +344,7 @@ impl Console {
         match ended {
             Ended::Rows => Flow::Continue,
             Ended::Tag(tag, is_late) => {
+                self.note_definition(&tag);
                 let flow = self.show_tag(&tag, stream);
                 let ends = is_late && !self.behaviour.is_interactive;
                 if ends { Flow::Exit(EXIT_CODE) } else { flow }
@@ -280,6 +361,15 @@ impl Console {
                 if is_interactive { Flow::Failed } else { Flow::Exit(EXIT_CODE) }
             }
             Ended::Output(error) => self.output_failed(&error, place),
+        }
+    }
+
+    /// Looks at the tables of a server anew when there may be others.
+    fn note_definition(&mut self, tag: &str) {
+        let is_definition = ["CREATE", "ALTER", "DROP"].iter().any(|verb| tag.starts_with(verb));
+        let is_remote = matches!(self.backend, Backend::Remote(_));
+        if is_definition && is_remote && self.behaviour.is_interactive {
+            self.refresh_names();
         }
     }
 
@@ -305,176 +395,78 @@ impl Console {
     }
 }
 
-/// A statement under way.
-struct Running<'a> {
-    session: Arc<Session>,
-    workers: Handle,
-    interrupts: &'a mut Interrupts,
-    output: Output,
-    style: &'a Style,
-    has_bar: bool,
-    is_interactive: bool,
-}
-
-impl Running<'_> {
-    async fn run(mut self, sql: String, mut statement_io: StatementIo) -> Ended {
-        let progress = Arc::new(Progress::default());
-        statement_io.progress = Some(Arc::clone(&progress));
-        let session = Arc::clone(&self.session);
-        let effect = Effect::of(&sql);
-        let mut task = self.workers.spawn(async move { session.execute(&sql, statement_io).await });
-        let mut bar = Bar::new(self.has_bar);
-        let mut ticks = tokio::time::interval(INTERVAL);
-        let outcome = loop {
-            tokio::select! {
-                outcome = &mut task => break outcome,
-                () = self.interrupts.wait() => {
-                    drop(bar);
-                    return cancel(task, &progress, effect, self.is_interactive).await;
-                }
-                _ = ticks.tick() => bar.update_load(&progress),
-            }
-        };
-        drop(bar);
-        match outcome {
-            Ok(Ok(Outcome::Command { tag, warning })) => {
-                if let Some(warning) = warning {
-                    report::print(&format!("WARNING:  {warning}\n"));
-                }
-                Ended::Tag(tag, false)
-            }
-            Ok(Ok(Outcome::Rows { schema, stream, tag })) => {
-                match (self.print_rows(&schema, stream).await, tag) {
-                    // As psql: of statements that only show rows, these are enough.
-                    (Ended::Rows, Some(tag)) if is_tag_of_change(&tag) => Ended::Tag(tag, false),
-                    (ended, _) => ended,
-                }
-            }
-            Ok(Err(error)) => Ended::Error(error),
-            Err(error) => Ended::Error(panicked(&error)),
-        }
-    }
-
-    /// Prints batches while the next ones are computed on the worker threads.
-    async fn print_rows(
-        &mut self,
-        schema: &SchemaRef,
-        mut stream: SendableRecordBatchStream,
-    ) -> Ended {
-        let (sender, mut batches) = tokio::sync::mpsc::channel(BATCHES_AHEAD);
-        let mut pump = AbortOnDrop(self.workers.spawn(async move {
-            while let Some(batch) = stream.next().await {
-                if sender.send(batch).await.is_err() {
-                    break;
-                }
-            }
-        }));
-        let mut renderer = self.style.mode.renderer(schema, self.style);
-        let mut has_begun = false;
-        loop {
-            let batch = tokio::select! {
-                biased;
-                () = self.interrupts.wait() => return Ended::Interrupted,
-                batch = batches.recv() => batch,
-            };
-            let written = match batch {
-                Some(Ok(batch)) => {
-                    let begun = if has_begun { Ok(()) } else { renderer.begin(&mut self.output) };
-                    has_begun = true;
-                    begun.and_then(|()| renderer.rows(&mut self.output, &batch))
-                }
-                Some(Err(error)) => return Ended::Error(error.into()),
-                None => break,
-            };
-            if let Err(error) = written {
-                return Ended::Output(error);
-            }
-        }
-        if let Err(error) = (&mut pump.0).await {
-            return Ended::Error(panicked(&error));
-        }
-        let begun = if has_begun { Ok(()) } else { renderer.begin(&mut self.output) };
-        match begun.and_then(|()| renderer.end(&mut self.output)) {
-            Ok(()) => Ended::Rows,
-            Err(error) => Ended::Output(error),
-        }
-    }
-}
-
-/// Cancels the task when the printing ends before it.
-struct AbortOnDrop(JoinHandle<()>);
-
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
-/// What a statement leaves behind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Effect {
-    /// Nothing, or nothing that takes long.
-    None,
-    /// Changed rows; until all are known it can be left alone.
-    Change,
-    /// Loaded rows.
-    Load,
-}
-
-impl Effect {
-    fn of(sql: &str) -> Self {
-        match sql {
-            _ if is_load(sql) => Self::Load,
-            _ if is_change(sql) => Self::Change,
-            _ => Self::None,
-        }
-    }
-}
-
-/// Asks a statement to stop. A query is left alone at once; for one that changes something this
-/// waits, because only its end tells whether its rows are there.
-async fn cancel(
-    mut task: JoinHandle<nacre_sql::Result<Outcome>>,
-    progress: &Progress,
-    effect: Effect,
-    is_interactive: bool,
-) -> Ended {
-    progress.cancel();
-    if effect == Effect::None {
-        task.abort();
-        return Ended::Interrupted;
-    }
-    let ended = match tokio::time::timeout(CANCEL_WAIT, &mut task).await {
-        Ok(ended) => ended,
-        // It is still looking for its rows: changing and committing them ends sooner.
-        Err(_) if effect == Effect::Change => {
-            task.abort();
-            return Ended::Interrupted;
-        }
-        // A script's load may wait for its standard input for ever; it ends with the process.
-        Err(_) if !is_interactive => return Ended::Interrupted,
-        Err(_) => {
-            report::print("\nThe load has come too far to stop at once; waiting for it.\n");
-            task.await
-        }
+/// Starts what a console waits on.
+fn front(behaviour: &Behaviour) -> nacre_sql::Result<(Runtime, Interrupts)> {
+    let failed = |what: &str, error: &io::Error| {
+        Error::new(ErrorKind::Open, format!("cannot {what}: {error}"))
     };
-    match ended {
-        Ok(Ok(Outcome::Command { tag, .. })) => Ended::Tag(tag, true),
-        Ok(Ok(Outcome::Rows { .. })) => Ended::Interrupted,
-        Ok(Err(error)) if error.kind() == ErrorKind::Cancelled => Ended::Interrupted,
-        Ok(Err(error)) => Ended::Error(error),
-        Err(error) => Ended::Error(panicked(&error)),
+    let front = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| failed("wait for answers", &error))?;
+    let interrupts = Interrupts::listen(behaviour.is_interactive)
+        .map_err(|error| failed("watch Ctrl-C", &error))?;
+    Ok((front, interrupts))
+}
+
+fn io_error(error: io::Error) -> Error {
+    Error::new(ErrorKind::Io, error.to_string())
+}
+
+/// Appends the rows of a batch as texts.
+fn put_texts(batch: &RecordBatch, rows: &mut Vec<Vec<Option<String>>>) -> io::Result<()> {
+    let columns: Result<Vec<_>, _> = batch.columns().iter().map(ColumnText::new).collect();
+    let columns = columns.map_err(io::Error::other)?;
+    for row in 0..batch.num_rows() {
+        let cell = |column: &ColumnText<'_>| {
+            (!column.is_null(row)).then(|| {
+                let mut text = String::new();
+                column.write(row, &mut text);
+                text
+            })
+        };
+        rows.push(columns.iter().map(cell).collect());
+    }
+    Ok(())
+}
+
+/// Prints what a server answers.
+struct Printer<'a> {
+    style: &'a Style,
+    output: Output,
+    renderer: Option<Box<dyn Renderer>>,
+}
+
+impl Printer<'_> {
+    fn hear(&mut self, said: Said<'_>) -> io::Result<()> {
+        match said {
+            Said::Columns(schema) => {
+                let mut renderer = self.style.mode.renderer(schema, self.style);
+                renderer.begin(&mut self.output)?;
+                self.renderer = Some(renderer);
+                Ok(())
+            }
+            Said::Rows(batch) => match &mut self.renderer {
+                Some(renderer) => renderer.rows(&mut self.output, batch),
+                None => Ok(()),
+            },
+            Said::Data(bytes) => self.output.write_all(bytes),
+        }
+    }
+
+    /// Ends the rows; false if there were none to print.
+    fn end(&mut self) -> io::Result<bool> {
+        match self.renderer.take() {
+            Some(mut renderer) => renderer.end(&mut self.output).map(|()| true),
+            None => Ok(false),
+        }
     }
 }
 
 /// Whether a command tag with rows is that of a statement that changed some.
-fn is_tag_of_change(tag: &str) -> bool {
-    !matches!(tag.split(' ').next(), Some("EXPLAIN" | "FETCH" | "SHOW"))
-}
-
-fn panicked(error: &tokio::task::JoinError) -> Error {
-    Error::new(ErrorKind::Internal, format!("the statement ended in a bug: {error}"))
-        .with_hint("please report it; the database is unharmed and the session goes on")
+pub(super) fn is_tag_of_change(tag: &str) -> bool {
+    let shows = ["EXPLAIN", "FETCH", "SELECT", "SHOW", "TABLE", "VALUES"];
+    tag.split(' ').next().is_none_or(|verb| !shows.contains(&verb))
 }
 
 /// Writes a duration as psql's `\timing` does.

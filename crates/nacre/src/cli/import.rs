@@ -12,10 +12,11 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufReader};
-
-use nacre_store::TableSchema;
+use std::path::PathBuf;
 
 use super::console::{Console, Flow};
+use super::describe;
+use super::line_reader::DataSource;
 use super::meta::{Complaint, expand_home};
 use super::place::Place;
 use super::report;
@@ -40,14 +41,18 @@ pub(crate) fn run(
     let Some(sample) = sample(&mut reader, delimiter).map_err(failed)? else {
         return Err(Complaint::new(format!("cannot import {}: it is empty", path.display())));
     };
-    let written = match identifier_name(table) {
-        folded if console.database.store().table(table).is_err() => folded,
-        _ => (*table).clone(),
+    let exact = describe::column_names(console, table)?;
+    let (written, existing) = match exact {
+        Some(columns) => ((*table).clone(), Some(columns)),
+        None => {
+            let folded = identifier_name(table);
+            let columns = describe::column_names(console, &folded)?;
+            (folded, columns)
+        }
     };
-    let existing = console.database.store().table(&written).ok();
     let (create, columns, has_header) = match &existing {
-        Some(table) => {
-            let columns = header_columns(&table.schema(), &sample.first);
+        Some(names) => {
+            let columns = header_columns(names, &sample.first);
             let has_header = columns.is_some();
             (None, columns, has_header)
         }
@@ -63,13 +68,13 @@ pub(crate) fn run(
         }
     }
     let columns = columns.map_or(String::new(), |columns| format!(" ({})", columns.join(", ")));
+    let source = console.file_source(&path);
     let copy = format!(
-        "COPY {}{columns} FROM {} (FORMAT csv, HEADER {has_header}, DELIMITER {})",
+        "COPY {}{columns} FROM {source} (FORMAT csv, HEADER {has_header}, DELIMITER {})",
         quote_identifier(&written),
-        quote_text(&path.display().to_string()),
         quote_text(&sample.delimiter.to_string()),
     );
-    let flow = console.run_statement(&copy, place, &mut NoData);
+    let flow = console.run_statement(&copy, place, &mut FileData(path));
     if create.is_some() && flow != Flow::Continue {
         let drop = format!("DROP TABLE IF EXISTS {}", quote_identifier(&written));
         console.run_quietly(&drop, place);
@@ -81,15 +86,28 @@ pub(crate) fn run(
     Ok(flow)
 }
 
-/// A source for statements that name their file.
-struct NoData;
+/// The data of a file, for a server that cannot read it itself.
+pub(super) struct FileData(pub(super) PathBuf);
 
-impl super::line_reader::DataSource for NoData {
+impl DataSource for FileData {
     fn open(&mut self) -> Option<Box<dyn io::Read + Send>> {
-        None
+        match File::open(&self.0) {
+            Ok(file) => Some(Box::new(file)),
+            // The statement fails by it.
+            Err(error) => Some(Box::new(Unreadable(Some(error)))),
+        }
     }
 
     fn close(&mut self) {}
+}
+
+/// A file that could not be opened.
+struct Unreadable(Option<io::Error>);
+
+impl io::Read for Unreadable {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        self.0.take().map_or(Ok(0), Err)
+    }
 }
 
 fn parse(arguments: &[String]) -> Result<(Option<char>, Vec<&String>), Complaint> {
@@ -121,17 +139,16 @@ fn parse(arguments: &[String]) -> Result<(Option<char>, Vec<&String>), Complaint
 }
 
 /// Returns the columns that a header names, if it is one for this table.
-fn header_columns(schema: &TableSchema, first: &[String]) -> Option<Vec<String>> {
+fn header_columns(names: &[String], first: &[String]) -> Option<Vec<String>> {
     let mut seen = BTreeSet::new();
     let mut columns = Vec::with_capacity(first.len());
     for field in first {
         let field = field.trim();
-        let column =
-            schema.columns.iter().find(|column| column.name.eq_ignore_ascii_case(field))?;
-        if !seen.insert(&column.name) {
+        let column = names.iter().find(|name| name.eq_ignore_ascii_case(field))?;
+        if !seen.insert(column) {
             return None;
         }
-        columns.push(quote_identifier(&column.name));
+        columns.push(quote_identifier(column));
     }
     Some(columns)
 }

@@ -5,8 +5,9 @@
 //!    the interactive `shell`.
 //! 2. `script` and `shell` hand over lines; `assemble` joins them into statements, and a line that
 //!    begins with `\` or `.` goes to `meta`.
-//! 3. `console` runs a statement on the worker threads while this thread waits for it, for Ctrl-C
-//!    (`interrupt`) and for the next step of the progress bar (`progress`).
+//! 3. `console` runs a statement, in this process (`embedded`) on the worker threads, or at a
+//!    server (`remote`), while this thread waits for it, for Ctrl-C (`interrupt`) and for the next
+//!    step of the progress bar (`progress`).
 //! 4. `render` writes rows, `report` writes errors.
 //!
 //! # Invariants
@@ -23,6 +24,7 @@ mod console;
 mod describe;
 mod doctor;
 mod edit;
+mod embedded;
 mod glob;
 mod import;
 mod interrupt;
@@ -33,6 +35,7 @@ mod output;
 mod password;
 mod place;
 mod progress;
+mod remote;
 mod render;
 mod report;
 mod restore;

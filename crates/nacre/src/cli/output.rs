@@ -30,6 +30,9 @@ enum Sink {
     File(BufWriter<File>),
 }
 
+/// Where answers went before they were diverted.
+pub(crate) struct Diverted(Sink);
+
 impl Output {
     /// Returns an output to standard output.
     pub(crate) fn stdout() -> Self {
@@ -49,6 +52,23 @@ impl Output {
         };
         let mut former = std::mem::replace(&mut *self.lock(), next);
         former.writer().flush()
+    }
+
+    /// Sends what follows to a file until [`Output::restore`].
+    ///
+    /// # Errors
+    /// If the file cannot be created; nothing is changed then.
+    pub(crate) fn divert(&self, path: &Path) -> io::Result<Diverted> {
+        let next = Sink::File(BufWriter::with_capacity(BUFFER_BYTES, File::create(path)?));
+        Ok(Diverted(std::mem::replace(&mut *self.lock(), next)))
+    }
+
+    /// Completes the file and sends what follows where it went before.
+    ///
+    /// # Errors
+    /// If the file cannot be completed.
+    pub(crate) fn restore(&self, before: Diverted) -> io::Result<()> {
+        std::mem::replace(&mut *self.lock(), before.0).writer().flush()
     }
 
     /// Tells whether the reader of standard output has gone, as in `nacre ... | head`.

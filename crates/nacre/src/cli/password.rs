@@ -48,7 +48,7 @@ fn read(role: &str) -> io::Result<String> {
 }
 
 /// Asks on the terminal, which does not show the answer.
-fn ask(question: &str) -> io::Result<String> {
+pub(crate) fn ask(question: &str) -> io::Result<String> {
     let mut errors = io::stderr();
     errors.write_all(question.as_bytes())?;
     errors.flush()?;

@@ -6,8 +6,8 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
-use nacre_server::{AccessOptions, Server, ServerOptions, Shutdown};
-use nacre_sql::{BOOTSTRAP_ROLE, Database, Error, ErrorKind, OpenOptions, Result};
+use nacre_server::{AccessOptions, Server, ServerOptions, Shutdown, TlsMode};
+use nacre_sql::{BOOTSTRAP_ROLE, Database, Error, ErrorKind, OpenOptions, Result, ServedNote};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::arguments::ServeArguments;
@@ -38,6 +38,7 @@ pub(crate) fn run(arguments: ServeArguments) -> u8 {
 
 fn serve(arguments: ServeArguments) -> Result<()> {
     let options = options(&arguments);
+    let directory = arguments.directory.clone();
     let threads = arguments.threads.map(usize::from);
     let workers = threads.map(|threads| threads + THREADS_BESIDE);
     let runtime = build_runtime(workers)?;
@@ -54,6 +55,8 @@ fn serve(arguments: ServeArguments) -> Result<()> {
     set_first_password(&database)?;
     let ended = runtime.block_on(async {
         let server = Server::bind(database.clone(), options).await.map_err(cannot_serve)?;
+        // Without one, others are told less about who has the directory.
+        let _note = ServedNote::write(&directory, &server.addresses());
         let mut listening = String::new();
         for address in server.addresses() {
             listening.push_str(&format!("listening on {address}\n"));
@@ -85,10 +88,16 @@ fn options(arguments: &ServeArguments) -> ServerOptions {
         },
         access: AccessOptions {
             directory: Some(arguments.directory.clone()),
-            tls: arguments.tls.unwrap_or_default(),
+            tls: arguments.tls.unwrap_or(match arguments.tls_cert {
+                Some(_) => TlsMode::Prefer,
+                None => TlsMode::Remote,
+            }),
             certificate: arguments.tls_cert.clone().zip(arguments.tls_key.clone()),
         },
         connections_max: arguments.max_connections.map_or(defaults.connections_max, usize::from),
+        busy_poll: arguments
+            .busy_poll
+            .map_or(defaults.busy_poll, |micros| Duration::from_micros(micros.into())),
         shutdown_timeout: seconds.unwrap_or(defaults.shutdown_timeout),
         ..defaults
     }

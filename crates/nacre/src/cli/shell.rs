@@ -11,7 +11,8 @@ use rustyline::{Config, Editor};
 
 use super::assemble::Assembler;
 use super::complete::ShellHelper;
-use super::console::{Console, Flow, stdout_is_terminal};
+use super::console::{Backend, Console, Flow, stdout_is_terminal};
+use super::embedded::Embedded;
 use super::line_reader::DataSource;
 use super::place::Place;
 use super::{report, script};
@@ -92,10 +93,27 @@ fn prompt_text(assembler: &Assembler, status: TransactionStatus) -> String {
 
 fn banner(console: &Console) -> String {
     let version = env!("CARGO_PKG_VERSION");
-    let access = if console.database.store().is_read_only() { ", read-only" } else { "" };
-    let what = match &console.directory {
+    let what = match &console.backend {
+        Backend::Embedded(embedded) => described(embedded),
+        Backend::Remote(remote) => {
+            let encryption = if remote.is_encrypted { ", encrypted" } else { "" };
+            let (user, database) = (&remote.target.user, &remote.target.database);
+            let (place, version) = (remote.target.place(), &remote.server_version);
+            format!(
+                "connected to database {database} at {place} as {user}{encryption}\n\
+                 The server says that its version is {version}."
+            )
+        }
+    };
+    format!("nacre {version}: {what}\nA statement ends with `;`. \\? for help, \\q to leave.\n\n")
+}
+
+fn described(embedded: &Embedded) -> String {
+    let store = embedded.database.store();
+    let access = if store.is_read_only() { ", read-only" } else { "" };
+    match &embedded.directory {
         Some(directory) => {
-            let domain = console.database.store().domains().into_iter().next();
+            let domain = store.domains().into_iter().next();
             let durability = domain.map_or(String::new(), |domain| {
                 format!("\nWhat is written {}.", domain.durability())
             });
@@ -104,8 +122,7 @@ fn banner(console: &Console) -> String {
         None => "volatile database in memory\n\
                  It is gone when the shell ends; `nacre DIR` keeps one."
             .to_owned(),
-    };
-    format!("nacre {version}: {what}\nA statement ends with `;`. \\? for help, \\q to leave.\n\n")
+    }
 }
 
 /// The line editor, its history, and the statement being typed.
@@ -117,7 +134,7 @@ struct Prompt {
 }
 
 impl Prompt {
-    fn new(console: &Console) -> rustyline::Result<Self> {
+    fn new(console: &mut Console) -> rustyline::Result<Self> {
         let config = Config::builder()
             .max_history_size(HISTORY_MAX)?
             .history_ignore_space(true)
@@ -125,7 +142,7 @@ impl Prompt {
             .build();
         let mut editor = Editor::with_config(config)?;
         editor.set_auto_add_history(false);
-        editor.set_helper(Some(ShellHelper::new(console.session())));
+        editor.set_helper(Some(ShellHelper::new(console.names())));
         let history = history_path(|name| std::env::var_os(name).map(PathBuf::from));
         if let Some(path) = &history {
             // A history that is absent or cannot be read is an empty one.

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use super::parse::{Complaint, Kind, parse_line, split_arguments};
 use super::{help, options};
 use crate::cli::assemble::Assembler;
-use crate::cli::console::{Console, Flow};
+use crate::cli::console::{Backend, Console, Flow};
+use crate::cli::import::FileData;
 use crate::cli::line_reader::DataSource;
 use crate::cli::place::Place;
 use crate::cli::render::Mode;
@@ -50,10 +51,10 @@ impl Call<'_> {
             Kind::Help => Ok(self.console.show(&help::commands())),
             Kind::SqlHelp => Ok(self.console.show(&help::sql(rest)?)),
             Kind::Describe => describe::table(self.console, rest),
-            Kind::Tables => Ok(describe::tables(self.console, rest)),
-            Kind::TableNames => Ok(describe::table_names(self.console, rest)),
+            Kind::Tables => describe::tables(self.console, rest),
+            Kind::TableNames => describe::table_names(self.console, rest),
             Kind::Schema => describe::schema(self.console, rest),
-            Kind::Databases => Ok(describe::databases(self.console)),
+            Kind::Databases => describe::databases(self.console),
             Kind::Connection => Ok(describe::connection(self.console)),
             Kind::Include => {
                 let path = self.path()?;
@@ -104,8 +105,25 @@ impl Call<'_> {
     }
 
     fn copy(&mut self) -> Result<Flow, Complaint> {
-        let statement = copy_statement(self.rest)?;
-        Ok(self.console.run_statement(&statement, self.place, self.data))
+        let (statement, file) = copy_statement(self.rest)?;
+        let is_embedded = matches!(self.console.backend, Backend::Embedded(_));
+        let Some(file) = file else {
+            let statement = statement.text(statement.stream());
+            return Ok(self.console.run_statement(&statement, self.place, self.data));
+        };
+        if is_embedded {
+            let statement = statement.text(&quote_text(&file.display().to_string()));
+            return Ok(self.console.run_statement(&statement, self.place, self.data));
+        }
+        if statement.is_from {
+            let mut data = FileData(file);
+            return Ok(self.console.run_statement(&statement.text("STDIN"), self.place, &mut data));
+        }
+        let cannot = |error| Complaint::new(format!("cannot write to {}: {error}", file.display()));
+        let before = self.console.output.divert(&file).map_err(cannot)?;
+        let flow = self.console.run_statement(&statement.text("STDOUT"), self.place, self.data);
+        self.console.output.restore(before).map_err(cannot)?;
+        Ok(flow)
     }
 
     fn output(&mut self) -> Result<Flow, Complaint> {
@@ -168,8 +186,27 @@ impl Call<'_> {
     }
 }
 
-/// Makes a `COPY` statement of the arguments of `\copy`: a bare file name gets quotes.
-fn copy_statement(rest: &str) -> Result<String, Complaint> {
+/// A COPY statement without the place of its data.
+struct CopyStatement {
+    before: String,
+    after: String,
+    is_from: bool,
+}
+
+impl CopyStatement {
+    fn text(&self, place: &str) -> String {
+        format!("{}{place}{}", self.before, self.after)
+    }
+
+    /// What the statement names for data that is handed over.
+    fn stream(&self) -> &'static str {
+        if self.is_from { "STDIN" } else { "STDOUT" }
+    }
+}
+
+/// Reads the arguments of `\copy`: the statement, and the file unless it is standard input or
+/// output.
+fn copy_statement(rest: &str) -> Result<(CopyStatement, Option<PathBuf>), Complaint> {
     let statement = format!("copy {}", rest.trim_end_matches(';'));
     let found = tokens(&statement);
     let usage = || {
@@ -177,23 +214,27 @@ fn copy_statement(rest: &str) -> Result<String, Complaint> {
             .with_hint("\\copy t from t.csv (format csv, header)")
     };
     let direction = copy_direction(&statement, &found).ok_or_else(usage)?;
-    let start = found.get(direction + 1).ok_or_else(usage)?.start;
-    let (before, target) = statement.split_at(start);
-    if target.starts_with(['\'', '"']) {
-        return Ok(statement);
-    }
-    let (file, after) = match target.find(char::is_whitespace) {
-        Some(end) => target.split_at(end),
-        None => (target, ""),
+    let is_from = found.get(direction).is_some_and(|token| token.is_word(&statement, "from"));
+    let target = found.get(direction + 1).ok_or_else(usage)?;
+    let (before, written) = statement.split_at(target.start);
+    let end = match written.starts_with(['\'', '"']) {
+        true => target.end - target.start,
+        false => written.find(char::is_whitespace).unwrap_or(written.len()),
     };
-    Ok(match file.to_ascii_lowercase().as_str() {
-        "stdin" | "stdout" => statement,
-        "pstdin" | "pstdout" => format!("{before}{}{after}", &file[1..]),
-        _ => {
-            let path = expand_home(file);
-            format!("{before}{}{after}", quote_text(&path.display().to_string()))
-        }
-    })
+    let (file, after) = written.split_at(end);
+    let parts = CopyStatement { before: before.to_owned(), after: after.to_owned(), is_from };
+    let path = match file.to_ascii_lowercase().as_str() {
+        "stdin" | "stdout" | "pstdin" | "pstdout" => None,
+        _ => match file.strip_prefix(['\'', '"']) {
+            None => Some(expand_home(file)),
+            Some(quoted) => {
+                let quote = &file[..1];
+                let inner = quoted.strip_suffix(quote).unwrap_or(quoted);
+                Some(PathBuf::from(inner.replace(&quote.repeat(2), quote)))
+            }
+        },
+    };
+    Ok((parts, path))
 }
 
 /// Replaces a leading `~` by the user's home directory.
@@ -211,13 +252,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn copy_quotes_a_bare_file_name() {
-        let copy = |rest| copy_statement(rest).unwrap();
-        assert_eq!(copy("t from a.csv (format csv)"), "copy t from 'a.csv' (format csv)");
-        assert_eq!(copy("t (a, b) from 'x y.csv' csv;"), "copy t (a, b) from 'x y.csv' csv");
-        assert_eq!(copy("(select a from t) to o'k.csv"), "copy (select a from t) to 'o''k.csv'");
-        assert_eq!(copy("t from pstdin"), "copy t from stdin");
-        assert_eq!(copy("t to STDOUT (format csv)"), "copy t to STDOUT (format csv)");
+    fn copy_tells_the_file_from_the_rest_of_the_statement() {
+        let copy = |rest| {
+            let (statement, file) = copy_statement(rest).unwrap();
+            (statement.text("?"), file.map(|file| file.display().to_string()))
+        };
+        let file = |name: &str| Some(name.to_owned());
+        assert_eq!(
+            copy("t from a.csv (format csv)"),
+            ("copy t from ? (format csv)".to_owned(), file("a.csv"))
+        );
+        assert_eq!(
+            copy("t (a, b) from 'x y.csv' csv;"),
+            ("copy t (a, b) from ? csv".to_owned(), file("x y.csv"))
+        );
+        assert_eq!(
+            copy("(select a from t) to o'k.csv"),
+            ("copy (select a from t) to ?".to_owned(), file("o'k.csv"))
+        );
+        assert_eq!(copy("t from 'o''k'"), ("copy t from ?".to_owned(), file("o'k")));
+        assert_eq!(copy("t from pstdin"), ("copy t from ?".to_owned(), None));
+        let (statement, file) = copy_statement("t to STDOUT (format csv)").unwrap();
+        assert_eq!(
+            (statement.text(statement.stream()), file),
+            ("copy t to STDOUT (format csv)".to_owned(), None)
+        );
         assert!(copy_statement("t").is_err() && copy_statement("t from").is_err());
     }
 }

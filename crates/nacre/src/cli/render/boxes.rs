@@ -11,7 +11,7 @@ use nacre_sql::datafusion::arrow::datatypes::Schema;
 use unicode_width::UnicodeWidthStr;
 
 use super::escape::push_visible;
-use super::mode::{Renderer, Style, column_names, column_texts};
+use super::mode::{Renderer, Style, column_names, column_texts, is_number};
 
 /// Rows held back for their widths; 10,000 rows are more than a person reads.
 const BUFFERED_ROWS_MAX: usize = 10_000;
@@ -40,7 +40,7 @@ struct Column {
 
 impl BoxRenderer {
     pub(super) fn new(schema: &Schema, style: &Style) -> Self {
-        let numeric = schema.fields().iter().map(|field| field.data_type().is_numeric());
+        let numeric = schema.fields().iter().map(|field| is_number(field));
         Self::with_columns(column_names(schema).into_iter().zip(numeric), style)
     }
 

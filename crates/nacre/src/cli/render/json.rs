@@ -9,9 +9,9 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use nacre_sql::datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StructArray};
-use nacre_sql::datafusion::arrow::datatypes::{DataType, Schema};
+use nacre_sql::datafusion::arrow::datatypes::{DataType, Field, Schema};
 
-use super::mode::{Renderer, column_names};
+use super::mode::{Renderer, column_names, is_number};
 use crate::cli::value::ColumnText;
 
 /// How the objects of a result set are put together.
@@ -43,7 +43,10 @@ impl Renderer for JsonRenderer {
     }
 
     fn rows(&mut self, out: &mut dyn Write, batch: &RecordBatch) -> io::Result<()> {
-        let values: io::Result<Vec<_>> = batch.columns().iter().map(JsonColumn::new).collect();
+        let schema = batch.schema();
+        let columns = schema.fields().iter().zip(batch.columns());
+        let values: io::Result<Vec<_>> =
+            columns.map(|(field, array)| JsonColumn::of(field, array)).collect();
         let values = values?;
         let mut text = String::new();
         for row in 0..batch.num_rows() {
@@ -82,6 +85,13 @@ enum Shape<'a> {
 }
 
 impl<'a> JsonColumn<'a> {
+    fn of(field: &Field, array: &'a ArrayRef) -> io::Result<Self> {
+        let column = Self::new(array)?;
+        // Numbers that came as texts may be `NaN`.
+        let is_text = matches!(column.shape, Shape::Quoted) && is_number(field);
+        Ok(if is_text { Self { shape: Shape::Float, ..column } } else { column })
+    }
+
     fn new(array: &'a ArrayRef) -> io::Result<Self> {
         let shape = match array.data_type() {
             DataType::Boolean => Shape::Bare,

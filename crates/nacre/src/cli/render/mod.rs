@@ -24,4 +24,4 @@ mod mode;
 mod tests;
 
 pub(crate) use boxes::text_box;
-pub(crate) use mode::{Mode, Style};
+pub(crate) use mode::{Mode, NUMBER, Renderer, Style};

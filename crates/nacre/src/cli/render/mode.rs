@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::str::FromStr;
 
 use nacre_sql::datafusion::arrow::array::RecordBatch;
-use nacre_sql::datafusion::arrow::datatypes::Schema;
+use nacre_sql::datafusion::arrow::datatypes::{Field, Schema};
 use nacre_sql::datafusion::arrow::error::ArrowError;
 
 use super::{boxes, csv, json, line, list, markdown};
@@ -100,6 +100,14 @@ impl Default for Style {
     fn default() -> Self {
         Self { mode: Mode::Box, null: None, has_header: true }
     }
+}
+
+/// Key in the metadata of a field whose texts are numbers.
+pub(crate) const NUMBER: &str = "nacre.number";
+
+/// Whether the values of a column are numbers.
+pub(super) fn is_number(field: &Field) -> bool {
+    field.data_type().is_numeric() || field.metadata().contains_key(NUMBER)
 }
 
 /// Prepares the text of all columns of a batch.
