@@ -44,7 +44,7 @@ impl Plan {
         turn: &mut Turn,
         inputs: Inputs<'_>,
     ) -> Result<Option<Outcome>> {
-        let applied = match self.begin(store, turn, inputs)? {
+        let applied = match self.begin(store, planner, turn, inputs)? {
             None => return Ok(None),
             Some(Begun::Answered(outcome)) => return Ok(Some(outcome)),
             Some(Begun::Changing { step, outcome }) => {
@@ -69,7 +69,7 @@ impl Plan {
     ) -> Result<Option<Outcome>> {
         let mut patience = None;
         loop {
-            let applied = match self.begin(store, turn, inputs)? {
+            let applied = match self.begin(store, planner, turn, inputs)? {
                 None => return Ok(None),
                 Some(Begun::Answered(outcome)) => return Ok(Some(outcome)),
                 Some(Begun::Changing { step, outcome }) => {
@@ -91,7 +91,13 @@ impl Plan {
     }
 
     /// Reads what there is to read; `None` if the statement has to go the general way.
-    fn begin(&self, store: &Store, turn: &mut Turn, inputs: Inputs<'_>) -> Result<Option<Begun>> {
+    fn begin(
+        &self,
+        store: &Store,
+        planner: &Planner,
+        turn: &mut Turn,
+        inputs: Inputs<'_>,
+    ) -> Result<Option<Begun>> {
         let Some(current) = self.subject.current(store) else { return Ok(None) };
         self.require(store, planner, &current)?;
         if let Some(verb) = self.action.verb() {
