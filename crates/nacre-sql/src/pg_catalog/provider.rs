@@ -125,7 +125,8 @@ impl TableProvider for CatalogTable {
         _: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         if matches!(self.name, "pg_authid" | "pg_shadow") && !self.of.is_information {
-            let denied = format!("permission denied for table {}", self.name);
+            let kind = if self.name == "pg_shadow" { "view" } else { "table" };
+            let denied = format!("permission denied for {kind} {}", self.name);
             let asked = self.of.catalogs.settings.acting().require_superuser(&denied);
             asked.map_err(|error| DataFusionError::External(Box::new(error)))?;
         }

@@ -11,7 +11,7 @@ use nacre_store::{AccessState, ObjectAccess, Securable, Store, Table};
 
 use super::rights::{CREATE, Kind, REFERENCES, Rights, SELECT, USAGE, inherits, owns, rights_of};
 use crate::error::{Error, ErrorKind, Result};
-use crate::names::SCHEMA;
+use crate::names::{CATALOG, SCHEMA};
 use crate::relations::relations_of;
 use crate::user_views::parse_view;
 
@@ -189,6 +189,19 @@ fn relation_named(store: &Store, name: &str) -> Option<Securable> {
 pub(crate) fn object_named(store: &Store, name: &str) -> Option<Securable> {
     relation_named(store, name).or_else(|| {
         store.sequence(name).ok().map(|sequence| Securable::Sequence(sequence.def().name.clone()))
+    })
+}
+
+/// Returns the name of an object; `None` of one that is not there.
+pub(super) fn name_of(store: &Store, object: &Securable) -> Option<String> {
+    Some(match object {
+        Securable::Table(id) => {
+            let tables = store.tables();
+            tables.iter().find(|table| table.id() == *id)?.schema().name.clone()
+        }
+        Securable::View(name) | Securable::Sequence(name) => name.clone(),
+        Securable::Schema => SCHEMA.to_owned(),
+        Securable::Database => CATALOG.to_owned(),
     })
 }
 

@@ -207,32 +207,37 @@ impl Granting<'_> {
             known.privileges &= !rights;
         }
         grants.retain(|one| one.privileges != 0);
-        // What somebody granted who may not grant it any more.
-        loop {
-            let may = |grants: &[Grant], role: u32| match role == owner {
-                true => self.kind.all(),
-                false => option_of(grants, role),
-            };
-            let orphan = grants.iter().find_map(|one| {
-                let lost = one.privileges & !may(grants, one.grantor);
-                (lost != 0).then_some((one.grantee, one.grantor, lost))
-            });
-            let Some((grantee, grantor, lost)) = orphan else { return Ok(()) };
+        while drop_orphans(grants, owner, self.kind) {
             if !statement.cascades {
                 let message = "dependent privileges exist";
                 return Err(Error::new(ErrorKind::InvalidStatement, message)
                     .with_code("2BP01")
                     .with_hint("Use CASCADE to revoke them too."));
             }
-            for one in grants.iter_mut() {
-                if (one.grantee, one.grantor) == (grantee, grantor) {
-                    one.privileges &= !lost;
-                    one.grantable &= !lost;
-                }
-            }
-            grants.retain(|one| one.privileges != 0);
         }
+        Ok(())
     }
+}
+
+/// Takes what somebody granted who may not grant it any more out of a grant; returns whether there
+/// was one.
+pub(super) fn drop_orphans(grants: &mut Vec<Grant>, owner: u32, kind: Kind) -> bool {
+    let may = |role: u32| match role == owner {
+        true => kind.all(),
+        false => option_of(grants, role),
+    };
+    let lost = |one: &Grant| one.privileges & !may(one.grantor);
+    let Some((place, lost)) =
+        grants.iter().map(lost).enumerate().find(|(_, lost)| *lost != 0)
+    else {
+        return false;
+    };
+    if let Some(orphan) = grants.get_mut(place) {
+        orphan.privileges &= !lost;
+        orphan.grantable &= !lost;
+    }
+    grants.retain(|one| one.privileges != 0);
+    true
 }
 
 /// Adds to the grants.

@@ -4,8 +4,8 @@
 //! 2. [`check`] is asked before anything is done: by the catalog for each name that a query reads
 //!    ([`crate::catalog`]), by `dml`, `copy` and `short` for what they write, by [`definitions`] for
 //!    what is created, altered and dropped, by functions of sequences for these.
-//! 3. [`syntax`] reads CREATE ROLE, GRANT and the like, [`roles`], [`members`], [`grants`] and
-//!    [`owners`] run them.
+//! 3. [`syntax`] reads CREATE ROLE, GRANT and the like, [`roles`], [`members`], [`grants`],
+//!    [`owners`] and [`drop_owned`] run them.
 //!
 //! # Invariants
 //! 1. Who is asked about is the role that the session acts as when the statement begins, as
@@ -17,6 +17,7 @@
 mod acl;
 mod check;
 mod definitions;
+mod drop_owned;
 mod grants;
 mod members;
 mod owners;

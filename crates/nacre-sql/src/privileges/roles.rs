@@ -3,16 +3,15 @@
 use nacre_access::Password;
 use nacre_ingest::parse::parse_timestamp;
 use nacre_store::{
-    AccessChange, AccessState, BOOTSTRAP_ROLE_OID, Membership, RoleDef, Securable, Store,
+    AccessChange, AccessState, BOOTSTRAP_ROLE_OID, Membership, RoleDef, Store,
 };
 
-use super::check::{Acting, insufficient};
+use super::check::{Acting, insufficient, name_of};
 use super::members;
 use super::rights::Kind;
 use super::statement::Who;
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
-use crate::names::{CATALOG, SCHEMA};
 use crate::settings::Settings;
 
 /// What CREATE and ALTER ROLE say; `None` is what is not said.
@@ -271,7 +270,8 @@ fn require_unneeded(store: &Store, state: &AccessState, role: &RoleDef) -> Resul
         return Err(Error::new(ErrorKind::InvalidStatement, message).with_code("2BP01"));
     }
     for (object, access) in state.objects() {
-        let Some(shown) = shown(store, object) else { continue };
+        let Some(name) = name_of(store, object) else { continue };
+        let shown = format!("{} {name}", Kind::of(object).noun());
         if access.owner == role.oid {
             details.push(format!("owner of {shown}"));
         } else if access.roles().any(|one| one == role.oid) {
@@ -288,20 +288,6 @@ fn require_unneeded(store: &Store, state: &AccessState, role: &RoleDef) -> Resul
                 .with_detail(details.join("\n")))
         }
     }
-}
-
-/// Returns what an object is called with its kind; `None` of one that is not there.
-fn shown(store: &Store, object: &Securable) -> Option<String> {
-    let name = match object {
-        Securable::Table(id) => {
-            let tables = store.tables();
-            tables.iter().find(|table| table.id() == *id)?.schema().name.clone()
-        }
-        Securable::View(name) | Securable::Sequence(name) => name.clone(),
-        Securable::Schema => SCHEMA.to_owned(),
-        Securable::Database => CATALOG.to_owned(),
-    };
-    Some(format!("{} {name}", Kind::of(object).noun()))
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ pub(crate) enum PrivilegeStatement {
     Grant(GrantStatement),
     Owner(OwnerStatement),
     Reassign { from: Vec<Who>, to: Who },
+    DropOwned { roles: Vec<Who>, cascades: bool },
 }
 
 /// How a statement names a role.
@@ -96,6 +97,7 @@ impl PrivilegeStatement {
             Self::Grant(GrantStatement { is_grant: true, .. }) => "GRANT",
             Self::Grant(_) => "REVOKE",
             Self::Reassign { .. } => "REASSIGN OWNED",
+            Self::DropOwned { .. } => "DROP OWNED",
             Self::Owner(statement) => match statement.object {
                 Owned::Table(_) => "ALTER TABLE",
                 Owned::View(_) => "ALTER VIEW",
@@ -134,6 +136,9 @@ impl PrivilegeStatement {
             Self::Owner(statement) => super::owners::run(store, settings, statement),
             Self::Reassign { from, to } => {
                 super::owners::reassign(store, settings, from, to).map(|()| None)
+            }
+            Self::DropOwned { roles, cascades } => {
+                super::drop_owned::run(store, settings, roles, *cascades)
             }
         }
     }

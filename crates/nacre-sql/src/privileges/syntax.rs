@@ -117,7 +117,9 @@ fn create(parser: &mut Parser<'_>) -> Read<Option<PrivilegeStatement>> {
 
 fn drop_roles(parser: &mut Parser<'_>) -> Read<Option<PrivilegeStatement>> {
     if take(parser, &["owned", "by"]) {
-        return Ok(Err(Error::not_supported("DROP OWNED")));
+        let roles = whos(parser)?;
+        let cascades = behavior(parser);
+        return Ok(Ok(Some(PrivilegeStatement::DropOwned { roles, cascades })));
     }
     let Some(_) = role_word(parser) else { return Ok(Ok(None)) };
     let if_exists = take(parser, &["if", "exists"]);
