@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use nacre_store::{
-    AccessChange, Grant, IsolationLevel, Membership, ObjectAccess, RoleDef, RowId, Securable, Store,
-    Table, ValueRef,
+    AccessChange, Grant, IsolationLevel, Membership, ObjectAccess, RoleDef, RowId, Securable,
+    Store, Table, ValueRef,
 };
 use support::{copy_all, keys, load, open, open_with, rows, schema};
 

@@ -181,9 +181,8 @@ async fn door_asks_what_the_role_says() {
     let told = |code: &str, message: &str| (code.to_owned(), message.to_owned());
     let staff = told("28000", "role \"staff\" is not permitted to log in");
     assert_eq!(refused("staff").await, staff);
-    let failed = |user: &str| {
-        told("28P01", &format!("password authentication failed for user \"{user}\""))
-    };
+    let failed =
+        |user: &str| told("28P01", &format!("password authentication failed for user \"{user}\""));
     for user in ["past", "nobody", "missing"] {
         assert_eq!(refused(user).await, failed(user));
     }

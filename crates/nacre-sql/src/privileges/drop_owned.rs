@@ -78,8 +78,7 @@ fn drop_objects(store: &Store, owners: &[u32], cascades: bool) -> Result<()> {
     let tables = tables.filter(|table| table.schema().name != SEQUENCES_TABLE);
     let tables: Vec<ObjectName> = tables.map(|table| name(&table.schema().name)).collect();
     // Those that go with a table are whose it is.
-    let linked: Vec<String> =
-        all.iter().flat_map(|table| own_sequences(&table.rules())).collect();
+    let linked: Vec<String> = all.iter().flat_map(|table| own_sequences(&table.rules())).collect();
     drop_tables(store, &ObjectType::Table, &tables, false, cascades)?;
     let all = store.sequences().map_err(from_store)?;
     let sequences = all.iter().map(|sequence| sequence.def().name.clone());

@@ -227,8 +227,7 @@ pub(super) fn drop_orphans(grants: &mut Vec<Grant>, owner: u32, kind: Kind) -> b
         false => option_of(grants, role),
     };
     let lost = |one: &Grant| one.privileges & !may(one.grantor);
-    let Some((place, lost)) =
-        grants.iter().map(lost).enumerate().find(|(_, lost)| *lost != 0)
+    let Some((place, lost)) = grants.iter().map(lost).enumerate().find(|(_, lost)| *lost != 0)
     else {
         return false;
     };

@@ -2,9 +2,7 @@
 
 use nacre_access::Password;
 use nacre_ingest::parse::parse_timestamp;
-use nacre_store::{
-    AccessChange, AccessState, BOOTSTRAP_ROLE_OID, Membership, RoleDef, Store,
-};
+use nacre_store::{AccessChange, AccessState, BOOTSTRAP_ROLE_OID, Membership, RoleDef, Store};
 
 use super::check::{Acting, insufficient, name_of};
 use super::members;

@@ -35,7 +35,13 @@ pub(crate) fn roles(console: &mut Console, rest: &str) -> Result<Flow, Complaint
     };
     let is_wanted = |role: &&Vec<String>| pattern.is_empty() || glob::matches(pattern, &role[0]);
     let rows: Vec<Vec<String>> = roles.iter().filter(is_wanted).map(row).collect();
-    Ok(listed(console, ("List of roles", "role"), pattern, &["Role name", "Attributes", "Member of"], rows))
+    Ok(listed(
+        console,
+        ("List of roles", "role"),
+        pattern,
+        &["Role name", "Attributes", "Member of"],
+        rows,
+    ))
 }
 
 /// `\dp` and `\z`.
