@@ -452,7 +452,14 @@ pub(crate) fn insert_row(
 ) -> Result<()> {
     let table = match store.table(SEQUENCES_TABLE) {
         Ok(table) => table,
-        Err(_) => store.create_table(table_schema())?,
+        Err(_) => {
+            // It is not owned by who happens to make the first sequence.
+            let creator = store.creator();
+            store.set_creator(BOOTSTRAP_ROLE_OID);
+            let created = store.create_table(table_schema());
+            store.set_creator(creator);
+            created?
+        }
     };
     let (def, state) = (&sequence.def, *sequence.hold());
     let values = [

@@ -32,7 +32,7 @@ async fn connect(fixture: &Fixture, user: &str, password: &str) -> Result<Client
     config.user(user).dbname("nacre").password(password);
     let stream = TcpStream::connect(fixture.address).await.unwrap();
     let (client, connection) = config.connect_raw(stream, NoTls).await?;
-    tokio::spawn(connection);
+    tokio::spawn(async { eprintln!("ENDED {:?}", connection.await) });
     Ok(client)
 }
 

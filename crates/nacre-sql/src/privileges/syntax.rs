@@ -255,7 +255,11 @@ fn valued_option(
             options.admins.extend(whos(parser)?);
             Ok(Ok(()))
         }
-        _ => parser.expected("an option of a role", token),
+        "" => parser.expected("an option of a role", token),
+        word => {
+            let message = format!("unrecognized role option \"{word}\"");
+            Ok(Err(Error::new(ErrorKind::Syntax, message)))
+        }
     }
 }
 
@@ -270,17 +274,19 @@ fn once<T>(place: &mut Option<T>, value: T) -> Result<()> {
 fn grant(parser: &mut Parser<'_>) -> Read<Option<PrivilegeStatement>> {
     let granted = granted(parser)?;
     if take(parser, &["on"]) {
-        let on = objects(parser)?;
+        let on = match objects(parser)? {
+            Ok(on) => on,
+            Err(error) => return Ok(Err(error)),
+        };
         expect(parser, &["to"])?;
         let grantees = grantees(parser)?;
         let option = take(parser, &["with", "grant", "option"]);
         let granted_by = granted_by(parser)?;
         let rights = rights(granted);
         let cascades = false;
-        return Ok(rights.and_then(|rights| {
-            let on = on?;
+        return Ok(rights.map(|rights| {
             let is_grant = true;
-            Ok(Some(PrivilegeStatement::Grant(GrantStatement {
+            Some(PrivilegeStatement::Grant(GrantStatement {
                 is_grant,
                 rights,
                 on,
@@ -288,7 +294,7 @@ fn grant(parser: &mut Parser<'_>) -> Read<Option<PrivilegeStatement>> {
                 option,
                 granted_by,
                 cascades,
-            })))
+            }))
         }));
     }
     expect(parser, &["to"])?;
@@ -304,16 +310,18 @@ fn revoke(parser: &mut Parser<'_>) -> Read<Option<PrivilegeStatement>> {
     let admin = !option && take(parser, &["admin", "option", "for"]);
     let granted = granted(parser)?;
     if !admin && take(parser, &["on"]) {
-        let on = objects(parser)?;
+        let on = match objects(parser)? {
+            Ok(on) => on,
+            Err(error) => return Ok(Err(error)),
+        };
         expect(parser, &["from"])?;
         let grantees = grantees(parser)?;
         let granted_by = granted_by(parser)?;
         let cascades = behavior(parser);
         let rights = rights(granted);
-        return Ok(rights.and_then(|rights| {
-            let on = on?;
+        return Ok(rights.map(|rights| {
             let is_grant = false;
-            Ok(Some(PrivilegeStatement::Grant(GrantStatement {
+            Some(PrivilegeStatement::Grant(GrantStatement {
                 is_grant,
                 rights,
                 on,
@@ -321,7 +329,7 @@ fn revoke(parser: &mut Parser<'_>) -> Read<Option<PrivilegeStatement>> {
                 option,
                 granted_by,
                 cascades,
-            })))
+            }))
         }));
     }
     expect(parser, &["from"])?;

@@ -255,7 +255,7 @@ mod tests {
     use super::*;
     use crate::mvcc::IsolationLevel;
     use crate::schema::TableSchema;
-    use crate::sequences::SequenceDef;
+    use crate::sequences::{SEQUENCES_TABLE, SequenceDef};
     use crate::store::OpenOptions;
     use crate::views::ViewDef;
 
@@ -369,6 +369,8 @@ mod tests {
             assert_eq!(*store.access().object(&object), ObjectAccess::owned_by(20));
             store.change_access(&[AccessChange::Object(object, granting(20))]).unwrap();
         }
+        let sequences = Securable::Table(store.table(SEQUENCES_TABLE).unwrap().id());
+        assert_eq!(*store.access().object(&sequences), ObjectAccess::DEFAULT);
         drop(store);
         let store = open(&directory).for_session();
         let all = objects(&store);
