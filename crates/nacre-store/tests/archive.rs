@@ -295,22 +295,20 @@ fn roles_and_grants_come_back_as_they_were() {
         (names, store.access().object(&object).clone())
     };
     let mut states = Vec::new();
-    let mut note = |key| {
-        insert(&store, &table, [key]);
+    let mut commit = |key, changes: &[AccessChange]| {
+        let mut tx = store.begin(IsolationLevel::Serializable);
+        tx.define().unwrap();
+        store.change_access(changes).unwrap();
+        tx.insert(&table, &[ValueRef::Int(key), ValueRef::Bytes(b"with it")]).unwrap();
+        tx.commit().unwrap();
         states.push((store.archive_status().unwrap().end, seen(&store)));
     };
     let grant = Grant { grantee: 20, grantor: 10, privileges: 2, grantable: 0 };
     let granted = ObjectAccess { owner: 10, grants: Some(vec![grant]) };
-    store.define_role(reader).unwrap();
-    note(500);
-    let mut tx = store.begin(IsolationLevel::Serializable);
-    tx.define().unwrap();
-    store.change_access(&[AccessChange::Object(object.clone(), granted)]).unwrap();
-    tx.commit().unwrap();
-    note(501);
+    commit(500, &[AccessChange::Role(reader)]);
+    commit(501, &[AccessChange::Object(object.clone(), granted)]);
     let none = AccessChange::Object(object.clone(), ObjectAccess::owned_by(10));
-    store.change_access(&[none, AccessChange::RoleDropped(20)]).unwrap();
-    note(502);
+    commit(502, &[none, AccessChange::RoleDropped(20)]);
     store.archive().unwrap();
     drop((table, owner));
     for (lsn, state) in &states {

@@ -91,25 +91,25 @@ fn backup_has_roles_owners_and_grants() {
         member_of,
         ..RoleDef::clone(&store.role("nacre").unwrap())
     };
-    store.define_role(role(20, Vec::new())).unwrap();
-    store.define_role(role(21, vec![Membership { role: 20, is_admin: true }])).unwrap();
-    store.define_role(role(22, Vec::new())).unwrap();
-    store.change_access(&[AccessChange::RoleDropped(22)]).unwrap();
-    store.set_creator(20);
+    store.define_role(role(20_000, Vec::new())).unwrap();
+    store.define_role(role(20_001, vec![Membership { role: 20_000, is_admin: true }])).unwrap();
+    store.define_role(role(20_002, Vec::new())).unwrap();
+    store.change_access(&[AccessChange::RoleDropped(20_002)]).unwrap();
+    store.set_creator(20_000);
     let table = store.create_table(schema("t", "")).unwrap();
-    let grant = Grant { grantee: 21, grantor: 20, privileges: 3, grantable: 1 };
-    let access = ObjectAccess { owner: 20, grants: Some(vec![grant]) };
+    let grant = Grant { grantee: 20_001, grantor: 20_000, privileges: 3, grantable: 1 };
+    let access = ObjectAccess { owner: 20_000, grants: Some(vec![grant]) };
     let object = Securable::Table(table.id());
     store.change_access(&[AccessChange::Object(object.clone(), access.clone())]).unwrap();
     store.backup(&place("backup")).unwrap();
     store.drop_table("t").unwrap();
-    store.change_access(&[AccessChange::RoleDropped(21), AccessChange::RoleDropped(20)]).unwrap();
+    store.change_access(&[20_001, 20_000].map(AccessChange::RoleDropped)).unwrap();
     let copy = open(&place("backup"));
     let names: Vec<String> = copy.roles().iter().map(|role| role.name.clone()).collect();
-    assert_eq!(names, ["nacre", "r20", "r21"]);
-    assert_eq!(copy.role("r21").unwrap().member_of, [Membership { role: 20, is_admin: true }]);
+    assert_eq!(names, ["nacre", "r20000", "r20001"]);
+    assert_eq!(copy.role("r20001").unwrap().member_of, [Membership { role: 20_000, is_admin: true }]);
     assert_eq!(*copy.access().object(&object), access);
-    assert_eq!(copy.access().next_role(), 23, "a number is given once, in the copy too");
+    assert_eq!(copy.access().next_role(), 20_003, "a number is given once, in the copy too");
 }
 
 /// Two rows are always changed together.
