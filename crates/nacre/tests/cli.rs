@@ -2,63 +2,20 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed test may panic where it stands")]
 
+mod support;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use support::{nacre, ran, run, run_with_input, wait_for_exit};
 use tempfile::TempDir;
 
 const SHELLS: &str =
     "create table shell (name text primary key, layers integer, width decimal(6,2));";
-
-/// What a run gave.
-struct Ran {
-    code: i32,
-    out: String,
-    err: String,
-}
-
-fn nacre(directory: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_nacre"));
-    command.current_dir(directory).stdin(Stdio::null()).env_remove("NACRE_SIMD");
-    command
-}
-
-fn ran(output: Output) -> Ran {
-    Ran {
-        code: output.status.code().unwrap_or(-1),
-        out: String::from_utf8(output.stdout).unwrap(),
-        err: String::from_utf8(output.stderr).unwrap(),
-    }
-}
-
-/// Runs `nacre` with arguments in a directory.
-fn run(directory: &Path, arguments: &[&str]) -> Ran {
-    ran(nacre(directory).args(arguments).output().unwrap())
-}
-
-/// Runs `nacre` with arguments and a text on standard input.
-fn run_with_input(directory: &Path, arguments: &[&str], input: &str) -> Ran {
-    let mut child = nacre(directory)
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    let input = input.to_owned();
-    let writer = std::thread::spawn(move || {
-        // A program that has failed reads no further.
-        let _ = stdin.write_all(input.as_bytes());
-    });
-    let output = child.wait_with_output().unwrap();
-    writer.join().unwrap();
-    ran(output)
-}
 
 /// A directory with a database `db` that holds three shells.
 fn shells() -> TempDir {
@@ -69,17 +26,6 @@ fn shells() -> TempDir {
     let ran = run(directory.path(), &["db", "-c", SHELLS, "-c", load]);
     assert_eq!((ran.code, ran.out.as_str()), (0, "CREATE TABLE\nCOPY 3\n"), "{}", ran.err);
     directory
-}
-
-fn wait_for_exit(child: &mut std::process::Child) -> ExitStatus {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            return status;
-        }
-        assert!(Instant::now() < deadline, "the program does not end");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Rules as CREATE TABLE and ALTER TABLE give them, checked against the table that they are for.
 
-use datafusion::sql::sqlparser::ast::{CheckConstraint, Expr as SqlExpr, Ident, SequenceOptions};
+use datafusion::sql::sqlparser::ast::{
+    CheckConstraint, DataType as SqlType, Expr as SqlExpr, Ident, SequenceOptions, Value,
+};
 use nacre_column::ColumnType;
 use nacre_store::{
     CheckRule, ColumnDef, ColumnDefault, Identity, NAME_BYTES_MAX, SequenceDef, Store, TableRules,
@@ -15,6 +17,28 @@ use crate::names::fold;
 use crate::planner::Planner;
 use crate::relations::require_free;
 use crate::sequences::sequence_def;
+
+/// Returns an expression without the parentheses around all of it: what describes a rule writes
+/// them again, and its text is to make the same rule.
+fn without_parentheses(mut expr: &SqlExpr) -> &SqlExpr {
+    while let SqlExpr::Nested(inner) = expr {
+        expr = inner;
+    }
+    expr
+}
+
+/// Returns a default without what describes one adds: parentheses, and the type of a literal text.
+fn plain_default(expr: &SqlExpr) -> &SqlExpr {
+    let expr = without_parentheses(expr);
+    if let SqlExpr::Cast { expr: inner, data_type, .. } = expr
+        && let SqlExpr::Value(value) = &**inner
+        && let (Value::SingleQuotedString(_), SqlType::Text | SqlType::CharacterVarying(None)) =
+            (&value.value, data_type)
+    {
+        return inner;
+    }
+    expr
+}
 
 /// Rules that are being read.
 #[derive(Debug, Default)]
@@ -32,7 +56,8 @@ impl RulesBuilder {
     /// # Errors
     /// 42601 if the column has one.
     pub(crate) fn add_default(&mut self, table: &str, column: &str, expr: &SqlExpr) -> Result<()> {
-        let default = ColumnDefault { text: expr.to_string(), identity: None, sequence: None };
+        let text = plain_default(expr).to_string();
+        let default = ColumnDefault { text, identity: None, sequence: None };
         self.put_default(table, column, default)
     }
 
@@ -108,7 +133,7 @@ impl RulesBuilder {
             return Err(Error::not_supported("CHECK ... ENFORCED"));
         }
         let name = name.or(check.name.as_ref()).map(fold);
-        self.checks.push((name, check.expr.to_string()));
+        self.checks.push((name, without_parentheses(&check.expr).to_string()));
         Ok(())
     }
 

@@ -146,6 +146,8 @@ impl Console {
             Backend::Embedded(embedded) => embedded.close(),
             Backend::Remote(remote) => self.front.block_on(remote.close()),
         }
+        // Standard input may be waited for still.
+        self.front.shutdown_background();
     }
 
     /// Prints what the database noticed since it was printed last.
@@ -246,7 +248,9 @@ impl Console {
         self.interrupts.begin();
         let ended = self.wait_for(sql, given);
         self.interrupts.end();
-        if stream == Some(CopyStream::FromStdin) {
+        // A script ends by an interrupt, and its input may have nothing to give for long.
+        let is_over = matches!(ended, Ended::Interrupted) && !self.behaviour.is_interactive;
+        if stream == Some(CopyStream::FromStdin) && !is_over {
             data.close();
         }
         let flow = self.conclude(ended, sql, place, stream);

@@ -83,10 +83,13 @@ pub(crate) fn table_names(console: &mut Console, rest: &str) -> Result<Flow, Com
 /// `.schema`.
 pub(crate) fn schema(console: &mut Console, rest: &str) -> Result<Flow, Complaint> {
     let written = rest.trim_end_matches(';').trim();
-    let wanted = match written {
+    let mut wanted = match written {
         "" => relations(console)?,
         _ => vec![find(console, written)?],
     };
+    // What refers to others is younger than they are.
+    let age = |relation: &Relation| relation.oid.parse::<u64>().unwrap_or(u64::MAX);
+    wanted.sort_by_key(|relation| (relation.is_view, age(relation)));
     let mut text = String::new();
     for relation in &wanted {
         text.push_str(&create_statement(console, relation)?);
@@ -326,12 +329,17 @@ fn create_statement(console: &mut Console, relation: &Relation) -> Result<String
         let _ = writeln!(text, "ALTER TABLE {name} ALTER COLUMN {column} SET {option};");
     }
     let sql = format!(
-        "SELECT d.indexdef FROM pg_catalog.pg_indexes d JOIN nacre_catalog.nacre_indexes i \
+        "SELECT d.indexdef, i.kind FROM pg_catalog.pg_indexes d JOIN nacre_catalog.nacre_indexes i \
          ON i.index_name = d.indexname AND i.table_name = d.tablename \
          WHERE i.table_name = {} AND i.origin = 'create index' ORDER BY 1",
         quote_text(&relation.name)
     );
-    for index in texts(ask(console, &sql)?).into_iter().flatten() {
+    for row in texts(ask(console, &sql)?) {
+        // PostgreSQL's text has its own words for kinds.
+        let index = match row[1].as_str() {
+            "hybrid" => row[0].replacen(" USING btree ", " USING hybrid ", 1),
+            _ => row[0].clone(),
+        };
         let _ = writeln!(text, "{index};");
     }
     Ok(text)

@@ -94,7 +94,10 @@ impl DataSource for FileData {
         match File::open(&self.0) {
             Ok(file) => Some(Box::new(file)),
             // The statement fails by it.
-            Err(error) => Some(Box::new(Unreadable(Some(error)))),
+            Err(error) => {
+                let message = format!("cannot open file {}: {error}", self.0.display());
+                Some(Box::new(Unreadable(Some(io::Error::new(error.kind(), message)))))
+            }
         }
     }
 

@@ -61,7 +61,16 @@ impl Remote {
             };
             match message {
                 Message::ReadyForQuery(_) => break,
-                Message::CopyInResponse(_) => self.send_data(given.data.take()).await?,
+                Message::CopyInResponse(_) => {
+                    let data = given.data.take();
+                    let interrupted = async {
+                        match is_cancelled {
+                            true => std::future::pending().await,
+                            false => interrupted.as_mut().await,
+                        }
+                    };
+                    is_cancelled |= self.send_data(data, interrupted).await?;
+                }
                 message => {
                     let took = answer.take(message, sql, &mut hear);
                     took.map_err(|error| self.lost(&error))?;
@@ -72,12 +81,17 @@ impl Remote {
                 let _ = self.cancel().await;
             }
         }
-        answer.ended()
+        answer.ended(is_cancelled)
     }
 
-    /// Sends the data of COPY FROM STDIN.
-    async fn send_data(&mut self, data: Option<Box<dyn Read + Send>>) -> Result<()> {
+    /// Sends the data of COPY FROM STDIN; true if it was interrupted, and the server told so.
+    async fn send_data(
+        &mut self,
+        data: Option<Box<dyn Read + Send>>,
+        interrupted: impl Future<Output = ()>,
+    ) -> Result<bool> {
         let mut data = data.unwrap_or_else(|| Box::new(io::empty()));
+        let mut interrupted = std::pin::pin!(interrupted);
         loop {
             // Standard input may have nothing to give for long.
             let read = tokio::task::spawn_blocking(move || {
@@ -85,10 +99,20 @@ impl Remote {
                 let read = data.read(&mut bytes);
                 (data, bytes, read)
             });
-            let (rest, bytes, read) =
-                read.await.map_err(|error| Error::new(ErrorKind::Internal, error.to_string()))?;
-            data = rest;
             let mut out = BytesMut::new();
+            let read = tokio::select! {
+                biased;
+                () = &mut interrupted => {
+                    frontend::copy_fail("canceled by user", &mut out)
+                        .map_err(|error| self.lost(&error))?;
+                    self.send(&out).await?;
+                    return Ok(true);
+                }
+                read = read => read,
+            };
+            let (rest, bytes, read) =
+                read.map_err(|error| Error::new(ErrorKind::Internal, error.to_string()))?;
+            data = rest;
             let is_over = match read {
                 Ok(0) => {
                     frontend::copy_done(&mut out);
@@ -108,7 +132,7 @@ impl Remote {
             };
             self.send(&out).await?;
             if is_over {
-                return Ok(());
+                return Ok(false);
             }
         }
     }
@@ -120,6 +144,8 @@ struct Answer {
     rows: Option<Rows>,
     tag: String,
     error: Option<Error>,
+    /// Whether the error is that of a statement which somebody or a timeout cancelled.
+    is_of_cancel: bool,
     /// Why the rows are not wanted any more.
     unheard: Option<io::Error>,
 }
@@ -154,12 +180,8 @@ impl Answer {
             Message::ErrorResponse(body) => {
                 self.tell_rest(hear)?;
                 let report = Report::new(body.fields())?;
-                let is_cancel = report.code == "57014";
-                let error = report.into_error(sql);
-                self.error = Some(match is_cancel {
-                    true => Error::new(ErrorKind::Cancelled, error.message()),
-                    false => error,
-                });
+                self.is_of_cancel = report.code == "57014";
+                self.error = Some(report.into_error(sql));
             }
             _ => {}
         }
@@ -180,9 +202,13 @@ impl Answer {
         Ok(())
     }
 
-    fn ended(self) -> Result<io::Result<String>> {
+    /// Returns what came of it; `is_cancelled` if we asked for its end.
+    fn ended(self, is_cancelled: bool) -> Result<io::Result<String>> {
         match (self.unheard, self.error) {
             (Some(unheard), _) => Ok(Err(unheard)),
+            (None, Some(error)) if is_cancelled && self.is_of_cancel => {
+                Err(Error::new(ErrorKind::Cancelled, error.message()))
+            }
             (None, Some(error)) => Err(error),
             (None, None) => Ok(Ok(self.tag)),
         }

@@ -6,7 +6,7 @@ use nacre_sql::datafusion::arrow::array::RecordBatch;
 use nacre_sql::datafusion::arrow::datatypes::Schema;
 
 use super::escape::push_visible;
-use super::mode::{Renderer, Style, column_names, column_texts};
+use super::mode::{Renderer, Style, column_names, column_texts, is_number};
 
 /// Renders a result set as a Markdown table; the header is part of the syntax and always there.
 pub(super) struct MarkdownRenderer {
@@ -19,7 +19,7 @@ impl MarkdownRenderer {
     pub(super) fn new(schema: &Schema, style: &Style) -> Self {
         Self {
             names: column_names(schema),
-            is_right: schema.fields().iter().map(|field| field.data_type().is_numeric()).collect(),
+            is_right: schema.fields().iter().map(|field| is_number(field)).collect(),
             null: style.null.clone().unwrap_or_else(|| "NULL".to_owned()),
         }
     }
