@@ -107,7 +107,10 @@ fn backup_has_roles_owners_and_grants() {
     let copy = open(&place("backup"));
     let names: Vec<String> = copy.roles().iter().map(|role| role.name.clone()).collect();
     assert_eq!(names, ["nacre", "r20000", "r20001"]);
-    assert_eq!(copy.role("r20001").unwrap().member_of, [Membership { role: 20_000, is_admin: true }]);
+    assert_eq!(
+        copy.role("r20001").unwrap().member_of,
+        [Membership { role: 20_000, is_admin: true }]
+    );
     assert_eq!(*copy.access().object(&object), access);
     assert_eq!(copy.access().next_role(), 20_003, "a number is given once, in the copy too");
 }

@@ -162,8 +162,8 @@ pub(super) fn alter(
         acting.require_superuser(
             "must be superuser to alter superuser roles or change superuser attribute",
         )?;
-    } else if !may_create_roles(&state, acting)
-        && !(options.is_password_only() && role.oid == acting.oid)
+    } else if !(may_create_roles(&state, acting)
+        || options.is_password_only() && role.oid == acting.oid)
     {
         return Err(insufficient("permission denied"));
     }
