@@ -262,7 +262,8 @@ fn lists_show_tables_and_domains() {
 fn lists_show_roles_and_privileges() {
     let directory = tempfile::tempdir().unwrap();
     let sql = "create role staff; create user ann connection limit 1 in role staff; \
-               create table t (a int); grant select, insert on t to staff; create view v as select 1";
+               create table t (a int); grant select, insert on t to staff; \
+               create view v as select 1";
     let ran = run(directory.path(), &["-c", sql, "-c", "\\du", "-c", "\\dp", "-c", "\\z v"]);
     assert!(ran.out.contains("List of roles\n") && ran.out.contains("Access privileges\n"));
     for words in [

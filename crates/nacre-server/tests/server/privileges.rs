@@ -79,9 +79,20 @@ async fn role_without_privileges_is_denied_by_every_protocol() {
     ] {
         assert_eq!(refusals(&ann, sql).await, [denied("t"), denied("t")], "{sql}");
     }
-    let (code, message) = told(ann.batch_execute("drop table t").await);
-    let is_denied = (code.code(), message.as_str());
-    assert_eq!(is_denied, ("42501", "must be owner of table t"));
+    for (sql, expected) in [
+        ("drop table t", "must be owner of table t"),
+        ("create table u (a int)", "permission denied for schema public"),
+        ("create role u", "permission denied to create role"),
+        ("set role nacre", "permission denied to set role \"nacre\""),
+        (
+            "set session authorization nacre",
+            "permission denied to set session authorization \"nacre\"",
+        ),
+        ("select * from pg_authid", "permission denied for table pg_authid"),
+    ] {
+        let expected = (SqlState::INSUFFICIENT_PRIVILEGE, expected.to_owned());
+        assert_eq!(told(ann.batch_execute(sql).await), expected);
+    }
     // The library is at its end with a connection whose COPY is refused.
     let other = connect(&fixture, "ann", "ann").await.unwrap();
     let copy = told(other.copy_in::<_, Bytes>("copy t from stdin").await.map(drop));

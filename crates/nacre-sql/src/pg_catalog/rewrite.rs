@@ -241,8 +241,8 @@ fn gathered(query: &mut Query) -> Expr {
     or_empty(outer)
 }
 
-/// Whether a query has no rows, whatever it asks for, since it is over a catalog that has none. What
-/// `\dp` of psql asks there has queries in it that the planner does not take.
+/// Whether a query has no rows, whatever it asks for, since it is over a catalog that has none.
+/// What `\dp` of psql asks there has queries in it that the planner does not take.
 fn reads_nothing(select: &Select) -> bool {
     let [from] = select.from.as_slice() else { return false };
     let TableFactor::Table { name, .. } = &from.relation else { return false };

@@ -2,8 +2,8 @@
 //!
 //! 1. [`rights`] are the privileges, and what of them a role has by its memberships.
 //! 2. [`check`] is asked before anything is done: by the catalog for each name that a query reads
-//!    ([`crate::catalog`]), by `dml`, `copy` and `short` for what they write, by [`definitions`] for
-//!    what is created, altered and dropped, by functions of sequences for these.
+//!    ([`crate::catalog`]), by `dml`, `copy` and `short` for what they write, by [`definitions`]
+//!    for what is created, altered and dropped, by functions of sequences for these.
 //! 3. [`syntax`] reads CREATE ROLE, GRANT and the like, [`roles`], [`members`], [`grants`],
 //!    [`owners`] and [`drop_owned`] run them.
 //!

@@ -331,7 +331,7 @@ impl Settings {
             true if is_member(&state, self.session_role(), role.oid) => None,
             true => Some(format!("permission denied to set role \"{name}\"")),
             false if role.oid == self.login || is_superuser(&state, self.login) => None,
-            false => Some("permission denied to set session authorization".to_owned()),
+            false => Some(format!("permission denied to set session authorization \"{name}\"")),
         };
         match denied {
             None => Ok((known.name.to_owned(), Some(role.oid.to_string()))),

@@ -316,18 +316,12 @@ impl Record {
                 encoder.put_u64(table.0);
                 schema.encode(encoder);
             }
-            Self::TableDropped { table } => {
-                encoder.put_u64(table.0);
-            }
+            Self::TableDropped { table } => encoder.put_u64(table.0),
             Self::TableDefined { table, schema, rules } => {
                 encode_table(*table, schema, rules, encoder);
             }
-            Self::ViewDefined(view) => {
-                view.encode(encoder);
-            }
-            Self::ViewDropped { name } => {
-                encoder.put_str(name);
-            }
+            Self::ViewDefined(view) => view.encode(encoder),
+            Self::ViewDropped { name } => encoder.put_str(name),
             Self::TableReplaced { old, table, schema, rules } => {
                 encoder.put_u64(old.0);
                 encode_table(*table, schema, rules, encoder);
@@ -346,9 +340,7 @@ impl Record {
                 encoder.put_u32(change.removed.len() as u32);
                 change.removed.iter().for_each(|number| encoder.put_u32(*number));
             }
-            Self::RedoSegments { oldest } => {
-                encoder.put_u64(*oldest);
-            }
+            Self::RedoSegments { oldest } => encoder.put_u64(*oldest),
             Self::Frozen(frozen) => encode_frozen(frozen, encoder),
             Self::Checkpoint { as_of, oldest } => {
                 encoder.put_u64(as_of.0);
@@ -468,10 +460,7 @@ impl Record {
             25 => Self::LoadEmptied { load: LoadId(decoder.u64()?) },
             26 => Self::RoleDefined(RoleDef::decode(decoder)?),
             27 => Self::RoleDropped { oid: decoder.u32()? },
-            28 => Self::AccessChanged {
-                object: Securable::decode(decoder)?,
-                access: ObjectAccess::decode(decoder)?,
-            },
+            28 => decode_access(decoder)?,
             40 => decode_runs(decoder)?,
             _ => return Err(Truncated),
         })
@@ -484,6 +473,11 @@ impl Record {
             false => Self::TableDefined { table, schema, rules },
         }
     }
+}
+
+fn decode_access(decoder: &mut Decoder<'_>) -> Result<Record, Truncated> {
+    let (object, access) = (Securable::decode(decoder)?, ObjectAccess::decode(decoder)?);
+    Ok(Record::AccessChanged { object, access })
 }
 
 fn encode_runs(

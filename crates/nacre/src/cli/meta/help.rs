@@ -62,8 +62,8 @@ const SQL: &[(&str, &str)] = &[
          ALL TABLES IN SCHEMA public | ALL SEQUENCES IN SCHEMA public |\n      \
          SCHEMA public | DATABASE nacre\n      TO role, ... [WITH GRANT OPTION]\n\
          GRANT role, ... TO role, ... [WITH ADMIN OPTION]\n\
-         privileges: SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER, USAGE,\n            \
-         CREATE, CONNECT, TEMPORARY",
+         privileges: SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER,\n            \
+         USAGE, CREATE, CONNECT, TEMPORARY",
     ),
     (
         "INSERT",
