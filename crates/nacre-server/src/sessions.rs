@@ -100,6 +100,8 @@ pub(crate) struct Sessions {
 #[derive(Debug)]
 struct Entry {
     secret: Bytes,
+    /// The role that the session began as.
+    role: u32,
     signals: Arc<Signals>,
 }
 
@@ -112,10 +114,20 @@ pub(crate) struct Registered {
 }
 
 impl Sessions {
-    /// Gives a session a number and a secret.
-    pub(crate) fn register(self: &Arc<Self>, secret: Bytes) -> Registered {
+    /// Gives a session of a role a number and a secret; `None` if there are as many of the role as
+    /// its limit says.
+    pub(crate) fn register(
+        self: &Arc<Self>,
+        secret: Bytes,
+        role: u32,
+        limit: Option<u32>,
+    ) -> Option<Registered> {
         let signals = Arc::new(Signals::default());
         let mut by_id = self.by_id();
+        let count = by_id.values().filter(|entry| entry.role == role).count();
+        if limit.is_some_and(|limit| count >= limit as usize) {
+            return None;
+        }
         let process_id = loop {
             // ORDERING: a counter; the map, which is locked, says what is in use.
             let next = self.next_id.fetch_add(1, Ordering::Relaxed) & i32::MAX;
@@ -123,8 +135,8 @@ impl Sessions {
                 break next;
             }
         };
-        by_id.insert(process_id, Entry { secret, signals: Arc::clone(&signals) });
-        Registered { process_id, signals, sessions: Arc::clone(self) }
+        by_id.insert(process_id, Entry { secret, role, signals: Arc::clone(&signals) });
+        Some(Registered { process_id, signals, sessions: Arc::clone(self) })
     }
 
     /// Cancels what a session runs, if the secret is its own.
@@ -189,7 +201,7 @@ mod tests {
     #[tokio::test]
     async fn cancel_request_needs_number_and_secret() {
         let sessions = Arc::new(Sessions::default());
-        let one = sessions.register(Bytes::from_static(b"abcd"));
+        let one = sessions.register(Bytes::from_static(b"abcd"), 10, None).unwrap();
         sessions.cancel(one.process_id, b"abce");
         sessions.cancel(one.process_id, b"abc");
         sessions.cancel(one.process_id + 1, b"abcd");

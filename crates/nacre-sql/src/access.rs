@@ -4,10 +4,11 @@
 //! A password in clear is hashed here and goes no further, into no error either.
 
 use nacre_access::Password;
-use nacre_store::RoleDef;
+use nacre_store::{RoleDef, Securable};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
+use crate::privileges::{CONNECT, Kind, rights_of};
 use crate::session::Database;
 
 impl Database {
@@ -28,6 +29,13 @@ impl Database {
         };
         let changed = RoleDef { verifier, ..RoleDef::clone(&found) };
         self.store().define_role(changed).map_err(from_store)
+    }
+
+    /// Whether a role may begin a session, as far as privileges on the database say.
+    pub fn may_connect(&self, role: u32) -> bool {
+        let state = self.store().access();
+        let access = state.object(&Securable::Database);
+        rights_of(&state, role, Kind::Database, access) & CONNECT != 0
     }
 }
 

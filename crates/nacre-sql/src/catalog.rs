@@ -10,6 +10,7 @@ use nacre_store::{SEQUENCES_TABLE, Store};
 use crate::from_store::from_store;
 use crate::names::{SCHEMA, STATEMENT_SCHEMA, SYSTEM_SCHEMA};
 use crate::pg_catalog::{CatalogSchema, Catalogs, INFORMATION_SCHEMA, PG_CATALOG};
+use crate::privileges::Acting;
 use crate::scan::StoredTable;
 use crate::transaction::Moment;
 use crate::user_views::PlannedViews;
@@ -31,6 +32,8 @@ struct StoreSchema {
     store: Store,
     moment: Arc<Moment>,
     views: PlannedViews,
+    /// Who looks names up.
+    acting: Acting,
     /// Where names are looked for that no table has.
     system: Arc<SystemSchema>,
     /// Where names are looked for first.
@@ -45,7 +48,7 @@ impl StoreCatalog {
     pub(crate) fn new(
         store: Store,
         moment: Arc<Moment>,
-        views: PlannedViews,
+        (acting, views): (Acting, PlannedViews),
         catalogs: Catalogs,
         own: Vec<(&'static str, Arc<dyn TableProvider>)>,
     ) -> Self {
@@ -56,6 +59,7 @@ impl StoreCatalog {
             store,
             moment,
             views,
+            acting,
             system: Arc::clone(&system),
             postgres: Arc::clone(&postgres),
         });
@@ -109,6 +113,10 @@ impl SchemaProvider for StoreSchema {
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
         if let Some(table) = self.postgres.find(name) {
             return Ok(Some(table));
+        }
+        if !self.views.is_inside() {
+            let asked = self.acting.require_read(&self.store, name);
+            asked.map_err(|error| DataFusionError::External(Box::new(error)))?;
         }
         Ok(match self.store.table(name) {
             Ok(_) if name == SEQUENCES_TABLE => None,

@@ -13,8 +13,9 @@ use nacre_store::Store;
 use crate::error::{Error, Result};
 use crate::from_datafusion::from_parser;
 use crate::from_store::from_store;
-use crate::names::{fold, table_name};
+use crate::names::{CATALOG, fold, table_name};
 use crate::own_syntax;
+use crate::privileges::Acting;
 
 /// One of the statements.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -174,6 +175,24 @@ impl Discarded {
             Self::Temporary => "DISCARD TEMP",
         }
     }
+}
+
+/// Returns the warning for whoever may not do this to one of the tables, or, if none is named, to
+/// all of them.
+pub(crate) fn not_owned(
+    store: &Store,
+    acting: Acting,
+    verb: &str,
+    places: &[Place],
+) -> Option<String> {
+    let skipped =
+        |name: &str| format!("skipping \"{name}\" --- only table or database owner can {verb} it");
+    if places.is_empty() && !acting.is_superuser {
+        return Some(skipped(CATALOG));
+    }
+    let names = places.iter().filter_map(|place| table_name(&place.table).ok());
+    let mut denied = names.filter(|name| acting.require_owner(store, name).is_err());
+    denied.next().map(|name| skipped(&name))
 }
 
 /// Looks whether tables and columns are there; returns a warning if something is no table.

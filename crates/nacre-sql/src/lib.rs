@@ -46,6 +46,7 @@ mod pg_catalog;
 mod pg_types;
 mod planner;
 mod prepared;
+mod privileges;
 mod progress;
 mod relations;
 mod replicas;

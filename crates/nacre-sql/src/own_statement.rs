@@ -9,6 +9,7 @@ use crate::copy::{CopyStatement, parse_copy};
 use crate::cursors::{CursorStatement, parse_cursor};
 use crate::error::Result;
 use crate::housekeeping::{Housekeeping, parse_housekeeping};
+use crate::privileges::{PrivilegeStatement, parse_privileges};
 use crate::replicas::{AlterReplicas, parse_alter};
 use crate::sequences::{SequenceStatement, parse_sequence};
 use crate::settings::{SettingStatement, parse_setting};
@@ -17,6 +18,7 @@ use crate::table_as::{TableAs, parse_table_as};
 /// A statement with a syntax of its own.
 pub(crate) enum OwnStatement {
     Copy(CopyStatement),
+    Privileges(PrivilegeStatement),
     Replicas(AlterReplicas),
     TableAs(Box<TableAs>),
     Sequence(Box<SequenceStatement>),
@@ -36,6 +38,9 @@ impl OwnStatement {
     pub(crate) fn parse(sql: &str) -> Result<Option<Self>> {
         if let Some(copy) = parse_copy(sql)? {
             return Ok(Some(Self::Copy(copy)));
+        }
+        if let Some(statement) = parse_privileges(sql)? {
+            return Ok(Some(Self::Privileges(statement)));
         }
         if let Some(alter) = parse_alter(sql)? {
             return Ok(Some(Self::Replicas(alter)));

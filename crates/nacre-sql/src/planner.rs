@@ -7,8 +7,8 @@ use std::time::Instant;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{CatalogProviderList, MemoryCatalogProviderList, TableProvider};
 use datafusion::common::TableReference;
-use datafusion::execution::{SendableRecordBatchStream, SessionState};
-use datafusion::logical_expr::LogicalPlan;
+use datafusion::execution::{FunctionRegistry, SendableRecordBatchStream, SessionState};
+use datafusion::logical_expr::{LogicalPlan, ScalarUDF};
 use datafusion::sql::parser::Statement as ParsedStatement;
 use nacre_store::Store;
 
@@ -19,6 +19,7 @@ use crate::explain::{Form, Measured, Node};
 use crate::from_datafusion::from_datafusion;
 use crate::names::CATALOG;
 use crate::pg_catalog::{Catalogs, INFORMATION_SCHEMA, PG_CATALOG};
+use crate::privileges::Acting;
 use crate::scan::{answer, run_to_end};
 use crate::settings::Settings;
 use crate::transaction::Moment;
@@ -33,6 +34,8 @@ pub(crate) struct Planner {
     state: Arc<SessionState>,
     settings: Arc<Settings>,
     activities: Arc<Activities>,
+    /// What identity columns draw by.
+    identity: Arc<ScalarUDF>,
 }
 
 impl Planner {
@@ -41,13 +44,23 @@ impl Planner {
         state: SessionState,
         settings: Arc<Settings>,
         activities: Arc<Activities>,
+        identity: Arc<ScalarUDF>,
     ) -> Self {
-        Self { store, state: Arc::new(state), settings, activities }
+        Self { store, state: Arc::new(state), settings, activities, identity }
     }
 
     /// Returns a planner over another handle of the store.
     pub(crate) fn over(&self, store: Store) -> Self {
         Self { store, ..self.clone() }
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Returns who the session acts as.
+    pub(crate) fn acting(&self) -> Acting {
+        self.settings.acting()
     }
 
     /// Returns a state of the session for a statement that begins now.
@@ -56,6 +69,16 @@ impl Planner {
         // The moment that now() and the like mean.
         state.mark_start_execution();
         state
+    }
+
+    /// As [`Planner::state`], for values of identity columns: whoever may insert rows gets them.
+    ///
+    /// # Errors
+    /// None but those of registering a function.
+    pub(crate) fn state_for_identity(&self) -> Result<SessionState> {
+        let mut state = self.state();
+        state.register_udf(Arc::clone(&self.identity))?;
+        Ok(state)
     }
 
     /// Parses a statement.
@@ -88,6 +111,8 @@ impl Planner {
     ) -> Result<SessionState> {
         let (state, views) = self.state_over(moment, Vec::new());
         views.plan(&self.store, &state, read).await?;
+        // What a view reads is asked for when somebody reads the view.
+        views.set_inside(true);
         Ok(state)
     }
 
@@ -103,7 +128,9 @@ impl Planner {
         let store = self.store.clone();
         let (settings, activities) = (Arc::clone(&self.settings), Arc::clone(&self.activities));
         let postgres = Catalogs::new(store.clone(), views.clone(), settings, activities);
-        let catalog = StoreCatalog::new(store, Arc::clone(moment), views.clone(), postgres, tables);
+        let moment = Arc::clone(moment);
+        let asked = (self.acting(), views.clone());
+        let catalog = StoreCatalog::new(store, moment, asked, postgres, tables);
         catalogs.register_catalog(CATALOG.into(), Arc::new(catalog));
         let mut state = self.state();
         state.register_catalog_list(Arc::new(catalogs));

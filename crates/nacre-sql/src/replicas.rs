@@ -16,6 +16,7 @@ use crate::from_datafusion::from_parser;
 use crate::from_store::from_store;
 use crate::names::{fold, table_name};
 use crate::own_syntax;
+use crate::privileges::Acting;
 
 /// The only option of a table or column that has an effect.
 const REPLICAS: &str = "replicas";
@@ -110,13 +111,18 @@ fn alter(
 }
 
 /// Runs the statement; returns the command tag.
-pub(crate) fn alter_replicas(store: &Store, statement: AlterReplicas) -> Result<String> {
+pub(crate) fn alter_replicas(
+    store: &Store,
+    acting: Acting,
+    statement: AlterReplicas,
+) -> Result<String> {
     let tag = || Ok("ALTER TABLE".to_owned());
     let name = table_name(&statement.table)?;
     let table = match store.table(&name) {
         Err(_) if statement.has_if_exists => return tag(),
         found => found.map_err(from_store)?,
     };
+    acting.require_owner(store, &name)?;
     let schema = table.schema();
     let column = match &statement.column {
         None => None,

@@ -39,16 +39,17 @@ use crate::cursors::{CursorStatement, Declaration, Fetched};
 use crate::dml::Answer;
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
-use crate::housekeeping::{Discarded, Housekeeping, check_places};
-use crate::names::{CATALOG, SCHEMA};
+use crate::housekeeping::{Discarded, Housekeeping, check_places, not_owned};
+use crate::names::{CATALOG, SCHEMA, table_name};
 use crate::on_demand::BuildOnDemand;
 use crate::own_statement::OwnStatement;
 use crate::planner::Planner;
 use crate::prepared::{Command, PreparedStatements, Statement};
+use crate::privileges::{Acting, PrivilegeStatement, require_definition};
 use crate::replicas::alter_replicas;
 use crate::sequences::{
     Given, SequenceStatement, alter_sequence, create_sequence, drop_sequences, functions,
-    restart_sequences,
+    identity_function, restart_sequences,
 };
 use crate::served::way_in;
 use crate::session_functions::session_functions;
@@ -231,18 +232,21 @@ impl Database {
             .with_physical_optimizer_rule(Arc::new(Yielding))
             .build();
         let store = self.store.for_session();
-        let settings = Arc::new(Settings::new(info));
+        let settings = Arc::new(Settings::new(info, store.clone()));
         let of_session = session_functions(&settings, &self.activities, self.opened);
         let given = Arc::new(Given::default());
-        let of_catalogs = pg_catalog::functions(&store);
-        let all = functions(&store, &given).into_iter().chain(of_session).chain(of_catalogs);
+        let of_catalogs = pg_catalog::functions(&store, &settings);
+        let of_sequences = functions(&store, &given, &settings);
+        let all = of_sequences.into_iter().chain(of_session).chain(of_catalogs);
         for function in all {
             // What it takes the place of, such as the planner's own version(), is not missed.
             let _ = state.register_udf(function);
         }
         let upkeep = self.upkeep.clone();
+        let identity = identity_function(&store, &given, &settings);
+        let activities = Arc::clone(&self.activities);
         let planner =
-            Planner::new(store.clone(), state, Arc::clone(&settings), Arc::clone(&self.activities));
+            Planner::new(store.clone(), state, Arc::clone(&settings), activities, identity);
         let transactions = Transactions::new(store.clone(), Arc::clone(&settings));
         Session {
             store,
@@ -499,14 +503,16 @@ impl Session {
         io: StatementIo,
     ) -> Result<Outcome> {
         turn.require_sound()?;
+        let acting = self.begin_as();
         match statement {
+            OwnStatement::Privileges(statement) => self.run_privileges(turn, statement).await,
             OwnStatement::Copy(copy) => {
                 let rows = self.copy(&mut turn, &copy, io).await?;
                 finish(turn, format!("COPY {rows}"))
             }
             OwnStatement::Replicas(alter) => {
                 require_definable(&mut turn, "ALTER TABLE")?;
-                finish(turn, alter_replicas(&self.store, alter)?)
+                finish(turn, alter_replicas(&self.store, acting, alter)?)
             }
             OwnStatement::TableAs(table_as) => self.create_as(turn, *table_as, io).await,
             OwnStatement::Sequence(statement) => {
@@ -520,16 +526,21 @@ impl Session {
             OwnStatement::Housekeeping(statement) => self.keep_house(turn, statement).await,
             OwnStatement::Checkpoint => {
                 turn.require_writable("CHECKPOINT")?;
+                acting.require_superuser(
+                    "must be superuser or have privileges of pg_checkpoint to do CHECKPOINT",
+                )?;
                 checkpoint(&self.store).await?;
                 finish(turn, "CHECKPOINT".to_owned())
             }
             OwnStatement::Backup(directory) => {
                 turn.require_alone("BACKUP DATABASE")?;
+                acting.require_superuser("must be superuser to back up the database")?;
                 backup(&self.store, directory).await?;
                 finish(turn, "BACKUP DATABASE".to_owned())
             }
             OwnStatement::Archive(target) => {
                 turn.require_alone("ARCHIVE DATABASE")?;
+                acting.require_superuser("must be superuser to archive the database")?;
                 archive(&self.store, target).await?;
                 finish(turn, "ARCHIVE DATABASE".to_owned())
             }
@@ -590,17 +601,26 @@ impl Session {
 
     /// Runs VACUUM, ANALYZE, DISCARD or UNLISTEN.
     async fn keep_house(&self, mut turn: Turn, statement: Housekeeping) -> Result<Outcome> {
+        let acting = self.settings().acting();
         match statement {
             Housekeeping::Vacuum(places) => {
                 require_no_block(&turn, "VACUUM")?;
                 let warning = check_places(&self.store, "vacuum", &places)?;
                 turn.require_writable("VACUUM")?;
-                checkpoint(&self.store).await?;
+                let denied = not_owned(&self.store, acting, "vacuum", &places);
+                if denied.is_none() {
+                    checkpoint(&self.store).await?;
+                }
+                let warning = denied.or(warning);
                 turn.done(false);
                 Ok(Outcome::Command { tag: "VACUUM".to_owned(), warning })
             }
             Housekeeping::Analyze(places) => {
                 let warning = check_places(&self.store, "analyze", &places)?;
+                let warning = match places.is_empty() {
+                    true => warning,
+                    false => not_owned(&self.store, acting, "analyze", &places).or(warning),
+                };
                 turn.done(false);
                 Ok(Outcome::Command { tag: "ANALYZE".to_owned(), warning })
             }
@@ -610,6 +630,7 @@ impl Session {
                     require_no_block(&turn, "DISCARD ALL")?;
                     self.transactions.cursors().close(None)?;
                     self.settings().reset_all();
+                    self.settings().reset_identity()?;
                     self.prepared.deallocate(None)?;
                 }
                 if matches!(what, Discarded::All | Discarded::Plans) {
@@ -630,6 +651,7 @@ impl Session {
         statement: ParsedStatement,
         io: StatementIo,
     ) -> Result<Outcome> {
+        self.begin_as();
         let inner = match statement {
             ParsedStatement::Statement(inner) => inner,
             ParsedStatement::Explain(explain) if dml::explains(&explain) => {
@@ -667,7 +689,7 @@ impl Session {
                 return self.change(&self.store, &self.planner, turn, *inner, io).await;
             }
             let (turn, store, planner) = self.defining(turn, verb)?;
-            restart_sequences(&store, &restarted)?;
+            restart_sequences(&store, planner.acting(), &restarted)?;
             return self.change(&store, &planner, turn, *inner, io).await;
         }
         self.read(turn, ParsedStatement::Statement(inner)).await
@@ -697,6 +719,11 @@ impl Session {
     ) -> Result<String> {
         let what = if statement.is_new { "CREATE SEQUENCE" } else { "ALTER SEQUENCE" };
         turn.define(what)?;
+        let acting = self.settings().acting();
+        match statement.is_new {
+            true => acting.require_create(&self.store)?,
+            false => acting.require_owner(&self.store, &table_name(&statement.name)?)?,
+        }
         if statement.is_new {
             return create_sequence(&self.store, statement);
         }
@@ -721,8 +748,47 @@ impl Session {
         }
     }
 
+    /// Notes who it is that defines something now.
+    fn begin_as(&self) -> Acting {
+        let acting = self.settings().acting();
+        self.store.set_creator(acting.oid);
+        acting
+    }
+
+    /// Runs a statement about roles, privileges or owners: in the block, or in a transaction of its
+    /// own.
+    async fn run_privileges(
+        &self,
+        mut turn: Turn,
+        statement: PrivilegeStatement,
+    ) -> Result<Outcome> {
+        let tag = statement.tag();
+        turn.define(tag)?;
+        let mut attempts = 0;
+        let warning = loop {
+            if turn.is_in_block() {
+                break statement.run(&self.store, self.settings())?;
+            }
+            attempts += 1;
+            let store = self.store.for_session();
+            let mut own = self.transactions.alone_with(store.clone());
+            own.begin_defining()?;
+            let warning = statement.run(&store, self.settings())?;
+            match dml::apply(&self.planner, &mut own, Vec::new(), Arc::default()).await {
+                // Somebody else changed roles or privileges in between.
+                Err(error)
+                    if error.kind() == ErrorKind::SerializationFailure
+                        && attempts < ALTER_ATTEMPTS_MAX => {}
+                done => break done.map(|()| warning)?,
+            }
+        };
+        turn.done(false);
+        Ok(Outcome::Command { tag: tag.to_owned(), warning })
+    }
+
     /// Makes a table of a query.
     async fn create_as(&self, turn: Turn, table_as: TableAs, io: StatementIo) -> Result<Outcome> {
+        self.settings().acting().require_create(&self.store)?;
         let (mut turn, store, planner) = self.defining(turn, "CREATE TABLE AS")?;
         let progress = io.progress.unwrap_or_default();
         let tag = table_as.run(&store, &planner, &mut turn, progress).await?;
@@ -826,7 +892,7 @@ impl Session {
     /// Those of the statement as far as they can be told before rows flow.
     pub fn client_copy(&self, sql: &str) -> Result<Option<ClientCopy>> {
         let copy = parse_copy(sql).map_err(|error| error.located_in(sql))?;
-        copy.map_or(Ok(None), |copy| copy.of_client(&self.store))
+        copy.map_or(Ok(None), |copy| copy.of_client(&self.store, self.settings().acting()))
     }
 
     /// The settings of the session.
@@ -856,6 +922,7 @@ impl Session {
     /// Runs statements that define or drop tables, indexes, views and sequences; `None` if it is
     /// another one.
     async fn define(&self, turn: &mut Turn, statement: &SqlStatement) -> Result<Option<String>> {
+        require_definition(self.settings().acting(), &self.store, statement)?;
         match statement {
             SqlStatement::CreateIndex(create) => {
                 turn.define("CREATE INDEX")?;
@@ -898,6 +965,7 @@ impl Session {
 
     async fn copy(&self, turn: &mut Turn, copy: &CopyStatement, io: StatementIo) -> Result<u64> {
         let progress = io.progress.unwrap_or_default();
+        copy.require_client(self.settings().acting())?;
         if copy.is_from {
             turn.require_writable("COPY FROM")?;
             let (store, planner) = (&self.store, &self.planner);

@@ -35,11 +35,37 @@ use crate::{columns, rewrite, support};
 
 /// The views that a statement reads, planned, by name.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct PlannedViews(Arc<RwLock<BTreeMap<String, Arc<dyn TableProvider>>>>);
+pub(crate) struct PlannedViews(Arc<RwLock<Planned>>);
+
+#[derive(Debug, Default)]
+struct Planned {
+    views: BTreeMap<String, Arc<dyn TableProvider>>,
+    /// Whether names that are looked up are those of views' queries.
+    is_inside: bool,
+}
 
 impl PlannedViews {
     pub(crate) fn get(&self, name: &str) -> Option<Arc<dyn TableProvider>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+        self.read().views.get(name).cloned()
+    }
+
+    /// Whether names that are looked up now are those of a view's query: who names the view is
+    /// asked for what its owner may read.
+    pub(crate) fn is_inside(&self) -> bool {
+        self.read().is_inside
+    }
+
+    /// Says that names that are looked up are those of a view's query.
+    pub(crate) fn set_inside(&self, is_inside: bool) {
+        self.write().is_inside = is_inside;
+    }
+
+    fn read(&self) -> std::sync::RwLockReadGuard<'_, Planned> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> std::sync::RwLockWriteGuard<'_, Planned> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Plans the views among `names`, and those that they read. `state` finds views here.
@@ -54,13 +80,14 @@ impl PlannedViews {
     ) -> Result<()> {
         let mut ordered = Vec::new();
         in_order(store, &names, &mut BTreeSet::new(), &mut ordered);
+        self.set_inside(true);
         for view in ordered {
             let plan = plan_query(state, parse_view(&view)?).await?;
             let plan = with_columns(plan.0, &view)?;
             let table = Arc::new(ViewTable::new(plan, Some(view.text.clone())));
-            let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
-            all.insert(view.name.clone(), table);
+            self.write().views.insert(view.name.clone(), table);
         }
+        self.set_inside(false);
         Ok(())
     }
 }

@@ -88,6 +88,7 @@ impl Rewrite {
                     tables.remove(&old.schema().name);
                     tables.insert(new.schema().name.clone(), Arc::clone(new));
                 });
+                store.with_access(|access| access.replace_table(old.id(), new.id()));
                 moved.connect();
                 let links = old.links().lists();
                 links.outgoing.iter().chain(&links.incoming).for_each(disconnect);

@@ -15,6 +15,7 @@
 
 #![deny(unsafe_code)]
 
+mod access;
 mod accounting;
 mod alter;
 mod archive;
@@ -53,7 +54,6 @@ mod recovery;
 #[cfg(test)]
 mod recovery_tests;
 mod redo;
-mod roles;
 mod rules;
 mod schema;
 mod sequences;
@@ -65,6 +65,10 @@ mod value;
 mod views;
 mod waker;
 
+pub use access::{
+    AccessChange, AccessState, BOOTSTRAP_ROLE, BOOTSTRAP_ROLE_OID, Grant, Membership, ObjectAccess,
+    PUBLIC_ROLE, RoleDef, Securable,
+};
 pub use accounting::{ReplicaInfo, ReplicaState, WearInfo};
 pub use alter::Rewrite;
 pub use archive::{
@@ -93,7 +97,6 @@ pub use redo::{
     CallEffects, CallPlace, RedoBuffer, RedoLog, RedoOptions, RedoProblem, RedoReader, RedoRecord,
     changes_checksum,
 };
-pub use roles::{BOOTSTRAP_ROLE, BOOTSTRAP_ROLE_OID, Membership, RoleDef};
 pub use rules::{CheckRule, ColumnDefault, Identity, RULE_BYTES_MAX, TableRules};
 pub use schema::{COLUMNS_MAX, ColumnDef, NAME_BYTES_MAX, TableSchema};
 pub use sequences::{SEQUENCES_TABLE, Sequence, SequenceDef};

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use nacre_column::ReplicaPolicy;
 use nacre_pmem::{Access, DirectoryLock, Domain};
 
+use crate::access::{AccessState, Securable};
 use crate::directory::{POOL_HEADER_BYTES, database_of};
 use crate::domains::{DRAM_DOMAIN, Domains, is_empty_directory};
 use crate::error::{Error, Result};
@@ -31,7 +32,6 @@ use crate::mvcc::Stamps;
 use crate::part::Part;
 use crate::places::{LiveParts, Places, directory_of, is_same};
 use crate::redo::{RedoLog, RedoOptions, segment_of};
-use crate::roles::Roles;
 use crate::rules::TableRules;
 use crate::schema::{TableSchema, check_name};
 use crate::store::{MAIN_DOMAIN, OpenOptions};
@@ -72,7 +72,7 @@ struct Replayed {
     runs: BTreeMap<(TableId, String), Vec<RunRecord>>,
     foreign_keys: BTreeMap<TableId, Vec<ForeignKeyDef>>,
     views: BTreeMap<String, Arc<ViewDef>>,
-    roles: Roles,
+    access: AccessState,
     /// In the order in which they were published, each with the next number of a part.
     loads: Vec<(LoadRecord, u32)>,
     next_table: u64,
@@ -479,9 +479,9 @@ impl Opening {
         std::mem::take(&mut self.replayed.views)
     }
 
-    /// Hands out the roles.
-    pub(crate) fn roles(&mut self) -> Roles {
-        std::mem::take(&mut self.replayed.roles)
+    /// Hands out roles, owners and grants.
+    pub(crate) fn roles_and_grants(&mut self) -> AccessState {
+        std::mem::take(&mut self.replayed.access)
     }
 
     /// Returns the ids of the next table, the next load and the next run.
@@ -602,10 +602,21 @@ impl Replayed {
     fn note(&mut self, record: &Record) -> Result<()> {
         match record {
             Record::Archive { path } => self.archive.clone_from(path),
-            Record::RoleDefined(role) => self.roles.define(role).map_err(|reason| {
-                let reasons = vec![format!("role {:?}: {reason}", role.name)];
-                Error::ManifestDamaged { reasons }
-            })?,
+            Record::RoleDefined(role) => {
+                role.validate().map_err(|reason| {
+                    let reasons = vec![format!("role {:?}: {reason}", role.name)];
+                    Error::ManifestDamaged { reasons }
+                })?;
+                self.access.set_role(role.oid, Some(Arc::new(role.clone())));
+            }
+            Record::RoleDropped { oid } => self.access.set_role(*oid, None),
+            Record::AccessChanged { object, access } => {
+                self.access.set_object(object, Arc::new(access.clone()));
+            }
+            Record::ViewDropped { name } => {
+                self.views.remove(name);
+                self.access.forget(&Securable::View(name.clone()));
+            }
             _ => {}
         }
         Ok(())
@@ -618,6 +629,7 @@ impl Replayed {
         self.indexes.remove(&table);
         self.runs.retain(|(of, _), _| *of != table);
         self.foreign_keys.remove(&table);
+        self.access.forget(&Securable::Table(table));
     }
 
     /// Takes an index out.
@@ -680,15 +692,13 @@ fn replay(records: &[Record]) -> Result<Replayed> {
             }
             Record::TableReplaced { old, table, schema, rules } => {
                 replayed.define(*table, schema, rules)?;
+                replayed.access.replace_table(*old, *table);
                 replayed.forget(*old);
             }
             Record::TableDefined { table, schema, rules } => {
                 replayed.define(*table, schema, rules)?;
             }
             Record::ViewDefined(view) => replayed.define_view(view)?,
-            Record::ViewDropped { name } => {
-                replayed.views.remove(name);
-            }
             Record::TableDropped { table } => replayed.forget(*table),
             Record::DefinitionsCommitted { commit, next_table } => {
                 replayed.next_table = replayed.next_table.max(*next_table);
@@ -722,9 +732,12 @@ fn replay(records: &[Record]) -> Result<Replayed> {
                 replayed.oldest_segment = Some(*oldest);
                 replayed.frozen.checkpoint = *as_of;
             }
-            Record::Archive { .. } | Record::Moment(_) | Record::RoleDefined(_) => {
-                replayed.note(record)?;
-            }
+            Record::Archive { .. }
+            | Record::Moment(_)
+            | Record::RoleDefined(_)
+            | Record::RoleDropped { .. }
+            | Record::AccessChanged { .. }
+            | Record::ViewDropped { .. } => replayed.note(record)?,
             Record::LoadEmptied { load } => empty(&mut replayed, positions.get(load), *load)?,
             Record::PartsChanged { load, change } => {
                 change_parts(&mut replayed, positions.get(load), *load, change)?;

@@ -21,6 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nacre_column::ColumnType;
 
+use crate::access::{AccessChange, BOOTSTRAP_ROLE_OID, ObjectAccess, Securable};
 use crate::error::{Error, Result};
 use crate::id::RowId;
 use crate::mvcc::{IsolationLevel, Snapshot, Transaction};
@@ -283,6 +284,7 @@ impl Store {
             if self.sequence(&def.name).is_ok() {
                 return Err(Error::TableExists { table: def.name });
             }
+            self.draft_ownership(tx, Securable::Sequence(def.name.clone()));
             self.draft_sequence(tx, Sequence::new(def, true));
             return Ok(());
         }
@@ -291,6 +293,8 @@ impl Store {
             if all.contains_key(&def.name) {
                 return Err(Error::TableExists { table: def.name.clone() });
             }
+            // Before its row: a sequence is never that of somebody who did not make it.
+            self.own_sequence(&def.name, self.creator())?;
             let sequence = Sequence::new(def, false);
             let mut transaction = self.begin(IsolationLevel::RepeatableRead);
             insert_row(self, &mut transaction, &sequence)?;
@@ -342,6 +346,7 @@ impl Store {
         self.require_writable()?;
         if let Some((tx, _)) = self.draft() {
             self.draft_drop_sequence(tx, &self.sequence(name)?);
+            self.draft_forget(tx, Securable::Sequence(name.to_owned()));
             return Ok(());
         }
         self.with_sequences(|all| {
@@ -352,8 +357,18 @@ impl Store {
             state.is_dropped = true;
             drop(state);
             all.remove(name);
-            Ok(())
+            self.own_sequence(name, BOOTSTRAP_ROLE_OID)
         })
+    }
+
+    /// Says who owns a sequence, of which nothing is granted then.
+    fn own_sequence(&self, name: &str, owner: u32) -> Result<()> {
+        let (object, access) =
+            (Securable::Sequence(name.to_owned()), ObjectAccess::owned_by(owner));
+        match *self.access().object(&object) == access {
+            true => Ok(()),
+            false => self.change_access(&[AccessChange::Object(object, access)]),
+        }
     }
 
     /// Calls `with` with the sequences, which are read if nobody did yet.
@@ -437,7 +452,14 @@ pub(crate) fn insert_row(
 ) -> Result<()> {
     let table = match store.table(SEQUENCES_TABLE) {
         Ok(table) => table,
-        Err(_) => store.create_table(table_schema())?,
+        Err(_) => {
+            // It is not owned by who happens to make the first sequence.
+            let creator = store.creator();
+            store.set_creator(BOOTSTRAP_ROLE_OID);
+            let created = store.create_table(table_schema());
+            store.set_creator(creator);
+            created?
+        }
     };
     let (def, state) = (&sequence.def, *sequence.hold());
     let values = [

@@ -15,13 +15,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use nacre_column::ReplicaPolicy;
 use nacre_column::replicated::{Wear, WearCause};
 use nacre_pmem::{DirectoryLock, Domain};
 
+use crate::access::{AccessState, BOOTSTRAP_ROLE_OID, Securable};
 use crate::accounting::WearOwner;
 use crate::archive::Keeper;
 use crate::domains::{DRAM_DOMAIN, Domains};
@@ -46,7 +47,6 @@ use crate::places::LiveParts;
 use crate::procedure::{Calls, Procedures};
 use crate::recovery::recover;
 use crate::redo::{RedoLog, RedoOptions};
-use crate::roles::Roles;
 use crate::rules::TableRules;
 use crate::schema::{TableSchema, named_domains};
 use crate::sequences::Sequences;
@@ -107,7 +107,9 @@ struct Shared {
     is_closing: AtomicBool,
     tables: RwLock<BTreeMap<String, Arc<Table>>>,
     views: Mutex<BTreeMap<String, Arc<ViewDef>>>,
-    roles: Mutex<Roles>,
+    access: Mutex<Arc<AccessState>>,
+    /// Another number whenever somebody may find other roles, owners or grants.
+    access_version: AtomicU64,
     sequences: Sequences,
     transactions: Transactions,
     /// Created by the first commit; stays empty if the database is volatile or read-only.
@@ -168,7 +170,7 @@ impl Store {
         let transactions = Transactions::default();
         let tables = opening.tables(database, &domains, &waker, transactions.stamps())?;
         let (next_table, next_load, next_run) = opening.next_ids();
-        let (views, roles) = (opening.views(), opening.roles());
+        let (views, access) = (opening.views(), opening.roles_and_grants());
         let keeper = Keeper::new(opening.archive());
         let (frozen, defined) = (opening.frozen(), opening.defined());
         let log = opening.open_redo(&domains, database, options.redo)?;
@@ -188,7 +190,8 @@ impl Store {
             is_closing: AtomicBool::new(false),
             tables: RwLock::new(tables),
             views: Mutex::new(views),
-            roles: Mutex::new(roles),
+            access: Mutex::new(Arc::new(access)),
+            access_version: AtomicU64::new(1),
             sequences: Sequences::default(),
             transactions,
             redo: OnceLock::new(),
@@ -231,7 +234,21 @@ impl Store {
     /// Returns a handle for one session: what it and its clones define while a transaction of it
     /// is at that ([`Transaction::define`]) belongs to the transaction.
     pub fn for_session(&self) -> Self {
-        Self { shared: Arc::clone(&self.shared), draft: Some(Arc::default()) }
+        let session = Self { shared: Arc::clone(&self.shared), draft: Some(Arc::default()) };
+        session.set_creator(self.creator());
+        session
+    }
+
+    /// Says which role owns what is made through this handle of a session and its clones.
+    pub fn set_creator(&self, role: u32) {
+        if let Some(slot) = self.draft_slot() {
+            slot.set_creator(role);
+        }
+    }
+
+    /// Returns the role that owns what is made through this handle.
+    pub(crate) fn creator(&self) -> u32 {
+        self.draft_slot().map_or(BOOTSTRAP_ROLE_OID, DraftSlot::creator)
     }
 
     /// Returns a handle that sees what everybody sees.
@@ -385,8 +402,10 @@ impl Store {
         let attached = attach(self, &table, keys)?;
         let mut records = vec![Record::of_table(id, schema, rules.clone())];
         records.extend(attached.records.iter().cloned());
+        self.record_ownership(Securable::Table(id), &mut records);
         self.append_all(&mut state, &records)?;
         state.next_table += 1;
+        self.show_ownership(Securable::Table(id));
         table.set_rules(rules);
         attached.connect();
         let mut tables = self.shared.tables.write().unwrap_or_else(PoisonError::into_inner);
@@ -406,6 +425,8 @@ impl Store {
     pub(crate) fn unlist(&self, table: &Table) {
         let mut tables = self.shared.tables.write().unwrap_or_else(PoisonError::into_inner);
         tables.retain(|_, other| other.id() != table.id());
+        drop(tables);
+        self.forget_access(&Securable::Table(table.id()));
     }
 
     /// Sets the replica policy of a column, or of the table if no column is named; `None` resets
@@ -772,9 +793,31 @@ impl Store {
         with(&mut self.shared.views.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Calls `with` with the roles.
-    pub(crate) fn with_roles<T>(&self, with: impl FnOnce(&mut Roles) -> T) -> T {
-        with(&mut self.shared.roles.lock().unwrap_or_else(PoisonError::into_inner))
+    /// Returns the roles, owners and grants that everybody finds.
+    pub(crate) fn listed_access(&self) -> Arc<AccessState> {
+        Arc::clone(&self.shared.access.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Calls `with` with the roles, owners and grants, which says whether it changed them.
+    pub(crate) fn with_access(&self, with: impl FnOnce(&mut AccessState) -> bool) {
+        let mut access = self.shared.access.lock().unwrap_or_else(PoisonError::into_inner);
+        if with(Arc::make_mut(&mut access)) {
+            drop(access);
+            self.bump_access();
+        }
+    }
+
+    /// Returns a number that is another one when somebody may find other roles, owners or grants
+    /// than before.
+    #[inline]
+    pub fn access_version(&self) -> u64 {
+        // ORDERING: pairs with `bump_access`: who sees the new number finds what it is for.
+        self.shared.access_version.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn bump_access(&self) {
+        // ORDERING: comes after what was changed.
+        self.shared.access_version.fetch_add(1, Ordering::AcqRel);
     }
 
     pub(crate) fn all_procedures(&self) -> &Procedures {

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::access::Securable;
 use crate::codec::{Decoder, Encoder, Truncated};
 use crate::error::{Error, Result};
 use crate::manifest::Record;
@@ -115,7 +116,13 @@ impl Store {
         view.validate().map_err(|reason| Error::InvalidDefinition { reason })?;
         let check = || match self.has_table_or_index(&view.name) {
             true => Err(Error::TableExists { table: view.name.clone() }),
-            false => Ok(vec![Record::ViewDefined(view.clone())]),
+            false => {
+                let mut records = vec![Record::ViewDefined(view.clone())];
+                if self.view(&view.name).is_none() {
+                    self.record_ownership(Securable::View(view.name.clone()), &mut records);
+                }
+                Ok(records)
+            }
         };
         if let Some((tx, _)) = self.draft() {
             check()?;
@@ -124,7 +131,10 @@ impl Store {
             return Ok(());
         }
         self.record(check, || {
-            self.with_views(|views| views.insert(view.name.clone(), Arc::new(view.clone())));
+            let new = Arc::new(view.clone());
+            if self.with_views(|views| views.insert(view.name.clone(), new)).is_none() {
+                self.show_ownership(Securable::View(view.name.clone()));
+            }
         })
     }
 
@@ -145,6 +155,7 @@ impl Store {
         }
         self.record(check, || {
             self.with_views(|views| views.remove(name));
+            self.forget_access(&Securable::View(name.to_owned()));
         })
     }
 }

@@ -14,8 +14,9 @@ use std::time::Duration;
 
 use mounts::Mount;
 use nacre_store::{
-    Error, ErrorKind, IsolationLevel, Lsn, OpenOptions, RedoOptions, RestoreOptions, RestoreReport,
-    RestoreTarget, RowId, Store, Table, ValueRef, restore,
+    AccessChange, Error, ErrorKind, Grant, IsolationLevel, Lsn, ObjectAccess, OpenOptions,
+    RedoOptions, RestoreOptions, RestoreReport, RestoreTarget, RoleDef, RowId, Securable, Store,
+    Table, ValueRef, restore,
 };
 use support::{copy_all, load, rows, schema};
 
@@ -274,6 +275,46 @@ fn transactions_that_define_tables_come_back_whole() {
     drop((late, table, store, owner));
     for (lsn, state) in &states {
         assert_eq!(&places.contents_at(RestoreTarget::Lsn(*lsn)), state, "{lsn:?}");
+    }
+}
+
+#[test]
+fn roles_and_grants_come_back_as_they_were() {
+    let places = Places::new();
+    let (owner, table) = begun(&places);
+    let store = owner.for_session();
+    let reader = RoleDef {
+        oid: 20,
+        name: "reader".into(),
+        is_superuser: false,
+        ..RoleDef::clone(&store.role("nacre").unwrap())
+    };
+    let object = Securable::Table(table.id());
+    let seen = |store: &Store| {
+        let names: Vec<String> = store.roles().iter().map(|role| role.name.clone()).collect();
+        (names, store.access().object(&object).clone())
+    };
+    let mut states = Vec::new();
+    let mut commit = |key, changes: &[AccessChange]| {
+        let mut tx = store.begin(IsolationLevel::Serializable);
+        tx.define().unwrap();
+        store.change_access(changes).unwrap();
+        tx.insert(&table, &[ValueRef::Int(key), ValueRef::Bytes(b"with it")]).unwrap();
+        tx.commit().unwrap();
+        states.push((store.archive_status().unwrap().end, seen(&store)));
+    };
+    let grant = Grant { grantee: 20, grantor: 10, privileges: 2, grantable: 0 };
+    let granted = ObjectAccess { owner: 10, grants: Some(vec![grant]) };
+    commit(500, &[AccessChange::Role(reader)]);
+    commit(501, &[AccessChange::Object(object.clone(), granted)]);
+    let none = AccessChange::Object(object.clone(), ObjectAccess::owned_by(10));
+    commit(502, &[none, AccessChange::RoleDropped(20)]);
+    store.archive().unwrap();
+    drop((table, owner));
+    for (lsn, state) in &states {
+        places.restore(RestoreTarget::Lsn(*lsn), "restored").unwrap();
+        assert_eq!(&seen(&open(&places.get("restored"))), state, "{lsn:?}");
+        fs::remove_dir_all(places.get("restored")).unwrap();
     }
 }
 

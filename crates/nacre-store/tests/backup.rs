@@ -10,7 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use nacre_store::{IsolationLevel, RowId, Store, Table, ValueRef};
+use nacre_store::{
+    AccessChange, Grant, IsolationLevel, Membership, ObjectAccess, RoleDef, RowId, Securable,
+    Store, Table, ValueRef,
+};
 use support::{copy_all, keys, load, open, open_with, rows, schema};
 
 fn insert(store: &Store, table: &Arc<Table>, keys: impl IntoIterator<Item = i64>) {
@@ -74,6 +77,42 @@ fn backup_has_loads_deletes_and_hot_rows_and_can_be_copied() {
     }
     assert_eq!(keys_of(&place("copy")).len(), expected.len() + 1);
     assert_eq!(keys_of(&place("db")).len(), expected.len() + 10);
+}
+
+#[test]
+fn backup_has_roles_owners_and_grants() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = |name: &str| directory.path().join(name);
+    let store = open(&place("db")).for_session();
+    let role = |oid: u32, member_of| RoleDef {
+        oid,
+        name: format!("r{oid}"),
+        is_superuser: false,
+        member_of,
+        ..RoleDef::clone(&store.role("nacre").unwrap())
+    };
+    store.define_role(role(20_000, Vec::new())).unwrap();
+    store.define_role(role(20_001, vec![Membership { role: 20_000, is_admin: true }])).unwrap();
+    store.define_role(role(20_002, Vec::new())).unwrap();
+    store.change_access(&[AccessChange::RoleDropped(20_002)]).unwrap();
+    store.set_creator(20_000);
+    let table = store.create_table(schema("t", "")).unwrap();
+    let grant = Grant { grantee: 20_001, grantor: 20_000, privileges: 3, grantable: 1 };
+    let access = ObjectAccess { owner: 20_000, grants: Some(vec![grant]) };
+    let object = Securable::Table(table.id());
+    store.change_access(&[AccessChange::Object(object.clone(), access.clone())]).unwrap();
+    store.backup(&place("backup")).unwrap();
+    store.drop_table("t").unwrap();
+    store.change_access(&[20_001, 20_000].map(AccessChange::RoleDropped)).unwrap();
+    let copy = open(&place("backup"));
+    let names: Vec<String> = copy.roles().iter().map(|role| role.name.clone()).collect();
+    assert_eq!(names, ["nacre", "r20000", "r20001"]);
+    assert_eq!(
+        copy.role("r20001").unwrap().member_of,
+        [Membership { role: 20_000, is_admin: true }]
+    );
+    assert_eq!(*copy.access().object(&object), access);
+    assert_eq!(copy.access().next_role(), 20_003, "a number is given once, in the copy too");
 }
 
 /// Two rows are always changed together.

@@ -259,6 +259,29 @@ fn lists_show_tables_and_domains() {
 }
 
 #[test]
+fn lists_show_roles_and_privileges() {
+    let directory = tempfile::tempdir().unwrap();
+    let sql = "create role staff; create user ann connection limit 1 in role staff; \
+               create table t (a int); grant select, insert on t to staff; \
+               create view v as select 1";
+    let ran = run(directory.path(), &["-c", sql, "-c", "\\du", "-c", "\\dp", "-c", "\\z v"]);
+    assert!(ran.out.contains("List of roles\n") && ran.out.contains("Access privileges\n"));
+    for words in [
+        &["Role name", "Attributes", "Member of"][..],
+        &["ann", "1 connection", "{staff}"],
+        &["nacre", "Superuser, Create role, Create DB, Replication, Bypass RLS", "{}"],
+        &["staff", "Cannot login", "{}"],
+        &["Schema", "Name", "Type", "Access privileges"],
+        &["public", "t", "table", "nacre=arwdDxt/nacre"],
+        &["staff=ar/nacre"],
+        &["public", "v", "view"],
+    ] {
+        let has_all = |line: &str| words.iter().all(|word| line.contains(word));
+        assert!(ran.out.lines().any(has_all), "{words:?}: {}{}", ran.out, ran.err);
+    }
+}
+
+#[test]
 fn unknown_meta_command_is_an_error_with_a_hint() {
     let directory = tempfile::tempdir().unwrap();
     let ran = run(directory.path(), &["-c", "\\tables", "-c", "select 1"]);

@@ -111,28 +111,32 @@ impl Access {
         identity.map_or(Binding::None, Identity::binding)
     }
 
-    /// Says what a connection has to do before it may begin a session.
-    pub(crate) fn demand(&self, attempt: Attempt<'_>, database: &Database) -> Demand {
+    /// Says what a connection has to do before it may begin a session of `role`, if that is there.
+    pub(crate) fn demand(
+        &self,
+        attempt: Attempt<'_>,
+        role: Option<&RoleDef>,
+        database: &Database,
+    ) -> Demand {
         if self.tls == TlsMode::Require && !attempt.is_tls {
             return Demand::Refused("this server takes encrypted connections only".to_owned());
         }
         let has_password = |role: &RoleDef| role.verifier.is_some();
-        let role = database.store().role(attempt.user);
         match self.rules.admission(attempt) {
             Admission::Trust => Demand::Nothing,
             Admission::PasswordIfAny => {
                 let superuser = database.store().role(nacre_sql::BOOTSTRAP_ROLE);
                 let is_open = !superuser.is_some_and(|role| has_password(&role));
-                match &role {
+                match role {
                     // Whoever could be the superuser may know who is not there.
                     None if is_open => Demand::Nothing,
                     Some(role) if is_open && role.name == nacre_sql::BOOTSTRAP_ROLE => {
                         Demand::Nothing
                     }
-                    role => Demand::Proof(verifier(role.as_deref())),
+                    role => Demand::Proof(verifier(role)),
                 }
             }
-            Admission::Password => Demand::Proof(verifier(role.as_deref())),
+            Admission::Password => Demand::Proof(verifier(role)),
             Admission::Reject => {
                 Demand::Refused(described("access.conf rejects connection", attempt))
             }

@@ -4,6 +4,7 @@
 //! What the client hears and when does not tell an unknown role from a wrong password.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::{Buf, Bytes};
@@ -11,6 +12,7 @@ use nacre_access::{
     Attempt, Binding, ClientFirst, Exchange, ExchangeError, MECHANISM, MECHANISM_PLUS, Verdict,
     Verifier,
 };
+use nacre_sql::RoleDef;
 use pgwire::messages::startup::Authentication;
 
 use super::serving::End;
@@ -18,26 +20,32 @@ use super::startup::Opening;
 use crate::access::Demand;
 
 impl Opening {
-    /// Lets a client in or not.
-    pub(super) async fn authenticate(&mut self, database: &str, user: &str) -> Result<(), End> {
+    /// Lets a client in, as the role that is returned, or not.
+    pub(super) async fn authenticate(
+        &mut self,
+        database: &str,
+        user: &str,
+    ) -> Result<Arc<RoleDef>, End> {
         let address = self.peer.ip();
         let attempt = Attempt { address, is_tls: self.is_tls, database, user };
-        match self.shared.access.demand(attempt, &self.shared.database) {
+        // What it proves is for this role, whoever gets the name meanwhile.
+        let role = self.shared.database.store().role(user);
+        match self.shared.access.demand(attempt, role.as_deref(), &self.shared.database) {
             Demand::Nothing => {}
             Demand::Refused(message) => return Err(End::Fatal { code: "28000", message }),
             Demand::Proof(verifier) => self.demand_proof(address, user, verifier).await?,
         }
-        match self.shared.database.store().role(user) {
-            Some(role) if role.can_login => Ok(()),
-            Some(_) => {
-                let message = format!("role \"{user}\" is not permitted to log in");
-                Err(End::Fatal { code: "28000", message })
+        let state = self.shared.database.store().access();
+        let now = role.and_then(|role| state.role(role.oid).cloned());
+        let (code, message) = match now {
+            Some(role) if !role.can_login => {
+                ("28000", format!("role \"{user}\" is not permitted to log in"))
             }
-            None => {
-                let message = format!("role \"{user}\" does not exist");
-                Err(End::Fatal { code: "28000", message })
-            }
-        }
+            Some(role) if self.shared.database.may_connect(role.oid) => return Ok(role),
+            Some(_) => ("42501", "permission denied for database \"nacre\"".to_owned()),
+            None => ("28000", format!("role \"{user}\" does not exist")),
+        };
+        Err(End::Fatal { code, message })
     }
 
     async fn demand_proof(

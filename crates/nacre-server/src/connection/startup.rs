@@ -73,13 +73,20 @@ impl Opening {
             return Err(End::Fatal { code: "28000", message });
         };
         let database = value("database");
-        self.authenticate(database.unwrap_or(user), user).await?;
+        let role = self.authenticate(database.unwrap_or(user), user).await?;
         check_database(database, user)?;
         let secret_bytes = if asked.minor < 2 { SECRET_BYTES_3_0 } else { SECRET_BYTES_3_2 };
         let secret = secret(secret_bytes)?;
-        let registered = self.shared.sessions.register(secret.clone());
+        // Superusers are not counted.
+        let limit = role.connection_limit.filter(|_| !role.is_superuser);
+        let registered = self.shared.sessions.register(secret.clone(), role.oid, limit);
+        let registered = registered.ok_or_else(|| {
+            let message = format!("too many connections for role \"{user}\"");
+            End::Fatal { code: "53300", message }
+        })?;
         let session = self.shared.database.session_for(SessionInfo {
             user: user.to_owned(),
+            role: Some(role.oid),
             process_id: registered.process_id,
             client: Some(self.peer),
             server: Some(self.local),

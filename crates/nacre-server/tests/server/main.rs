@@ -8,5 +8,6 @@ mod copying;
 mod extended;
 mod hostile;
 mod lifecycle;
+mod privileges;
 mod simple;
 mod support;

@@ -13,6 +13,7 @@ use crate::blocking::blocking;
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_ingest::from_ingest;
 use crate::planner::Planner;
+use crate::privileges::INSERT;
 use crate::progress::CancelOnDrop;
 use crate::relations::table_to_change;
 use crate::rules::CopyRules;
@@ -38,6 +39,7 @@ pub(crate) async fn copy_from(
         return Err(Error::new(ErrorKind::Syntax, "COPY FROM needs a table"));
     };
     let table = table_to_change(store, name, "COPY")?;
+    planner.acting().require_table(store, &table, INSERT)?;
     let columns = columns.as_deref().map(|names| column_indexes(&table, names)).transpose()?;
     let rules = CopyRules::of(planner, &table, columns.as_deref())?;
     let has_format = statement.options.iter().any(|option| option.name == "format");

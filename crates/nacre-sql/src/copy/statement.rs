@@ -16,6 +16,7 @@ use crate::error::{Error, Position, Result};
 use crate::from_datafusion::from_parser;
 use crate::names::fold;
 use crate::own_syntax;
+use crate::privileges::{Acting, INSERT};
 use crate::relations::table_to_change;
 
 /// What is copied.
@@ -75,7 +76,7 @@ impl CopyStatement {
     ///
     /// # Errors
     /// 42P01, 42703, and options that mean nothing, if rows are to come.
-    pub(crate) fn of_client(&self, store: &Store) -> Result<Option<ClientCopy>> {
+    pub(crate) fn of_client(&self, store: &Store, acting: Acting) -> Result<Option<ClientCopy>> {
         if self.target != Target::Client {
             return Ok(None);
         }
@@ -84,11 +85,33 @@ impl CopyStatement {
         };
         options::build(&self.options, Direction::From)?;
         let table = table_to_change(store, name, "COPY")?;
+        acting.require_table(store, &table, INSERT)?;
         let columns = match columns {
             Some(columns) => column_indexes(&table, columns)?.len(),
             None => table.schema().columns.len(),
         };
         Ok(Some(ClientCopy::In { columns }))
+    }
+
+    /// Checks that somebody may have the server read or write a file, if it is to.
+    ///
+    /// # Errors
+    /// 42501.
+    pub(crate) fn require_client(&self, acting: Acting) -> Result<()> {
+        let (role, what) = match (&self.target, self.is_from) {
+            (Target::Client, _) => return Ok(()),
+            (Target::File(_), true) => ("pg_read_server_files", "from"),
+            (Target::File(_), false) => ("pg_write_server_files", "to"),
+        };
+        let message = format!(
+            "must be superuser or have privileges of the {role} role to COPY {what} a file"
+        );
+        acting.require_superuser(&message).map_err(|error| {
+            error.with_hint(
+                "Anyone can COPY to stdout or from stdin. psql's \\copy command also works for \
+                 anyone.",
+            )
+        })
     }
 
     /// Returns the query whose rows `COPY ... TO` writes.

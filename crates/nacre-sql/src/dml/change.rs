@@ -12,6 +12,9 @@ use super::conflict::OnConflict;
 use super::merge::MergeClause;
 use super::others::Others;
 use super::rows::Rows;
+use crate::error::Result;
+use crate::planner::Planner;
+use crate::privileges::Rights;
 
 /// A statement that changes rows of a table.
 #[derive(Debug)]
@@ -24,6 +27,8 @@ pub(crate) struct Change {
     pub(super) on_conflict: Option<OnConflict>,
     /// `INSERT` and so on, as errors name it.
     pub(crate) verb: &'static str,
+    /// What of the table whoever runs it has to be allowed.
+    pub(super) rights: Rights,
 }
 
 /// Where the rows come from.
@@ -77,6 +82,21 @@ pub(super) struct Returning {
 pub(crate) struct Answer {
     pub(crate) tag: String,
     pub(crate) rows: Option<SendableRecordBatchStream>,
+}
+
+impl Change {
+    /// Checks that somebody may make the change.
+    ///
+    /// # Errors
+    /// 42501.
+    pub(super) fn require(&self, planner: &Planner) -> Result<()> {
+        let acting = planner.acting();
+        acting.require_table(planner.store(), &self.table, self.rights)?;
+        match &self.source {
+            Source::Whole { others, .. } => others.iter().try_for_each(|one| one.require(planner)),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Returning {

@@ -57,6 +57,8 @@ pub(super) struct OnConflict {
     arbiters: Vec<Arc<TableIndex>>,
     /// What DO UPDATE does; `None` is DO NOTHING.
     update: Option<DoUpdate>,
+    /// Whether the statement says which key is meant.
+    names_key: bool,
 }
 
 #[derive(Debug)]
@@ -81,6 +83,16 @@ struct Pairs {
 }
 
 impl OnConflict {
+    /// Whether rows that are there may be changed.
+    pub(super) fn updates(&self) -> bool {
+        self.update.is_some()
+    }
+
+    /// Whether columns of the table are read: those of the key that is named, or more.
+    pub(super) fn reads(&self) -> bool {
+        self.names_key || self.updates()
+    }
+
     /// Reads the clause.
     ///
     /// # Errors
@@ -93,6 +105,7 @@ impl OnConflict {
     ) -> Result<Self> {
         let schema = table.schema();
         let arbiters = arbiters(table, &schema, syntax.conflict_target.as_ref())?;
+        let names_key = syntax.conflict_target.is_some();
         let update = match syntax.action {
             OnConflictAction::DoNothing => None,
             OnConflictAction::DoUpdate(_) if syntax.conflict_target.is_none() => {
@@ -105,7 +118,7 @@ impl OnConflict {
                 Some(DoUpdate::new(table, name, update.assignments, update.selection, returns)?)
             }
         };
-        Ok(Self { arbiters, update })
+        Ok(Self { arbiters, update, names_key })
     }
 
     /// Sorts new rows into those that are inserted and those that update others.

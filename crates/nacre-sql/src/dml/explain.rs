@@ -50,6 +50,7 @@ pub(crate) async fn explain(
         return Err(missing());
     };
     let change = change_of(store, *inner)?;
+    change.require(planner)?;
     let moment = turn.moment(true)?;
     if matches!(form, Some(Form::Json { .. })) {
         let mut measured = Measured { planning: Duration::ZERO, execution: None };

@@ -35,6 +35,7 @@ use super::unmatched::Unmatched;
 use crate::error::{Error, ErrorKind, Position, Result, offset_of};
 use crate::names::STATEMENT_SCHEMA;
 use crate::planner::Planner;
+use crate::privileges::{DELETE, INSERT, SELECT, UPDATE};
 use crate::rules::{DefaultValues, Drawn};
 use crate::scan::ROW_ID_COLUMN;
 use crate::transaction::Moment;
@@ -136,9 +137,16 @@ pub(super) fn change(store: &Store, mut statement: Merge, with: Option<With>) ->
     }
     *query.body = SetExpr::Select(body);
     let query = query::statement(query, with)?;
-    let source = Source::Merged { query, clauses, check };
     let (write, on_conflict) = (Write::Delete, None);
-    Ok(Change { table, source, write, returning, on_conflict, verb: "MERGE" })
+    let right = |clause: &MergeClause| match clause {
+        MergeClause::Nothing => 0,
+        MergeClause::Delete { .. } => DELETE,
+        MergeClause::Update { .. } => UPDATE,
+        MergeClause::Insert(_) => INSERT,
+    };
+    let rights = clauses.iter().fold(SELECT, |rights, clause| rights | right(clause));
+    let source = Source::Merged { query, clauses, check };
+    Ok(Change { table, source, write, returning, on_conflict, verb: "MERGE", rights })
 }
 
 /// Returns an expression for the number of the first clause that applies, and whether one inserts.

@@ -1,12 +1,14 @@
 //! From the syntax of INSERT, UPDATE, DELETE and TRUNCATE to a [`Change`].
 
 use std::collections::VecDeque;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use datafusion::sql::sqlparser::ast::{
     Assignment, AssignmentTarget, CascadeOption, Delete, Expr, FromTable, Ident, Insert,
     ObjectName, OnInsert, Query, SelectItem, SetExpr, Statement, TableFactor, TableObject,
-    TableWithJoins, Truncate, TruncateIdentityOption, Update, UpdateTableFromKind, Values, With,
+    TableWithJoins, Truncate, TruncateIdentityOption, Update, UpdateTableFromKind, Values, Visit,
+    Visitor, With,
 };
 use nacre_store::{Store, Table, TableSchema};
 
@@ -18,7 +20,8 @@ use super::identity::{Overriding, require_default, takes_value};
 use super::others::Others;
 use super::query::{self, TARGET, column, output, quoted, row_id, select};
 use crate::error::{Error, ErrorKind, Result};
-use crate::names::fold;
+use crate::names::{STATEMENT_SCHEMA, fold};
+use crate::privileges::{DELETE, INSERT, Rights, SELECT, TRUNCATE, UPDATE};
 use crate::relations::table_to_change;
 
 /// Tells whether a statement changes rows, and if so how its kind is called.
@@ -115,7 +118,11 @@ fn insert(store: &Store, statement: Insert, with: Option<With>) -> Result<Change
     };
     let returning =
         statement.returning.map(|items| Returning { items, name, others: None, is_merge: false });
-    Ok(Change { table, source, write: Write::Insert, returning, on_conflict, verb: "INSERT" })
+    let reads = returning.is_some() || on_conflict.as_ref().is_some_and(OnConflict::reads);
+    let updates = on_conflict.as_ref().is_some_and(OnConflict::updates);
+    let rights = INSERT | when(reads, SELECT) | when(updates, UPDATE);
+    let (write, verb) = (Write::Insert, "INSERT");
+    Ok(Change { table, source, write, returning, on_conflict, verb, rights })
 }
 
 /// How an INSERT names its columns.
@@ -229,6 +236,10 @@ fn update(store: &Store, statement: Update, with: Option<With>) -> Result<Change
     };
     let returning = returning(statement.returning, &name, &others)?;
     let assigned = assignments(&schema, statement.assignments)?;
+    let values = assigned.iter().map(|(_, value)| value);
+    let reads = returning.is_some()
+        || values.chain(&statement.selection).any(|one| mentions(one, &schema, &others));
+    let rights = UPDATE | when(reads, SELECT);
     let written: Vec<usize> = assigned.iter().map(|(column, _)| *column).collect();
     let mut items = vec![row_id(&name)];
     let (mut columns, mut cells) = (Vec::new(), Vec::new());
@@ -254,7 +265,7 @@ fn update(store: &Store, statement: Update, with: Option<With>) -> Result<Change
     let query = query::statement(query, with)?;
     let source = Source::Found { query, columns, cells };
     let (write, on_conflict) = (Write::Update(written), None);
-    Ok(Change { table, source, write, returning, on_conflict, verb: "UPDATE" })
+    Ok(Change { table, source, write, returning, on_conflict, verb: "UPDATE", rights })
 }
 
 fn delete(store: &Store, statement: Delete, with: Option<With>) -> Result<Change> {
@@ -274,6 +285,8 @@ fn delete(store: &Store, statement: Delete, with: Option<With>) -> Result<Change
     let schema = table.schema();
     let mut items = vec![row_id(&name)];
     let (mut columns, mut cells) = (Vec::new(), Vec::new());
+    let reads = statement.selection.iter().any(|one| mentions(one, &schema, &others));
+    let rights = DELETE | when(reads || returning.is_some(), SELECT);
     if returning.is_some() {
         other_columns(&schema, &name, &mut items, (&mut columns, &mut cells));
     }
@@ -282,7 +295,7 @@ fn delete(store: &Store, statement: Delete, with: Option<With>) -> Result<Change
     let query = query::statement(query, with)?;
     let source = Source::Found { query, columns, cells };
     let (write, on_conflict) = (Write::Delete, None);
-    Ok(Change { table, source, write, returning, on_conflict, verb: "DELETE" })
+    Ok(Change { table, source, write, returning, on_conflict, verb: "DELETE", rights })
 }
 
 fn truncate(store: &Store, statement: Truncate) -> Result<Change> {
@@ -364,7 +377,59 @@ fn truncated(table: Arc<Table>) -> Result<Change> {
     let query = query::statement(query, None)?;
     let source = Source::Whole { query, others: Vec::new() };
     let (returning, on_conflict) = (None, None);
-    Ok(Change { table, source, write: Write::Delete, returning, on_conflict, verb: "TRUNCATE" })
+    let (write, verb, rights) = (Write::Delete, "TRUNCATE", TRUNCATE);
+    Ok(Change { table, source, write, returning, on_conflict, verb, rights })
+}
+
+fn when(is_so: bool, rights: Rights) -> Rights {
+    if is_so { rights } else { 0 }
+}
+
+/// Whether an expression may read the table that is changed: a name in it is that of a column of
+/// the table, and it is not said to be one of `others`.
+fn mentions(expr: &Expr, schema: &TableSchema, others: &[TableWithJoins]) -> bool {
+    struct Mentions<'a> {
+        schema: &'a TableSchema,
+        others: Vec<String>,
+    }
+    impl Visitor for Mentions<'_> {
+        type Break = ();
+
+        fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<()> {
+            let first = relation.0.first().and_then(|part| part.as_ident()).map(fold);
+            match first.as_deref() {
+                Some(STATEMENT_SCHEMA) => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        }
+
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            let (qualifier, name) = match expr {
+                Expr::Identifier(name) => (None, name),
+                Expr::CompoundIdentifier(parts) => match parts.as_slice() {
+                    [.., qualifier, name] => (Some(fold(qualifier)), name),
+                    _ => return ControlFlow::Break(()),
+                },
+                Expr::QualifiedWildcard(..) | Expr::Wildcard(_) => return ControlFlow::Break(()),
+                _ => return ControlFlow::Continue(()),
+            };
+            let name = fold(name);
+            let is_row = name == self.schema.name;
+            let is_others = qualifier.is_some_and(|name| self.others.contains(&name));
+            match !is_others && (is_row || self.schema.column_index(&name).is_some()) {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        }
+    }
+    let name_of = |from: &TableWithJoins| match &from.relation {
+        TableFactor::Table { alias: Some(alias), .. }
+        | TableFactor::Derived { alias: Some(alias), .. } => Some(fold(&alias.name)),
+        TableFactor::Table { name, .. } => name.0.last().and_then(|part| part.as_ident()).map(fold),
+        _ => None,
+    };
+    let others = others.iter().filter_map(name_of).collect();
+    expr.visit(&mut Mentions { schema, others }).is_break()
 }
 
 /// Adds the columns of the table that are not among `columns` to what the query for its rows gives,

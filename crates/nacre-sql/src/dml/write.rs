@@ -36,6 +36,7 @@ impl Change {
         planner: &Planner,
         moment: &Arc<Moment>,
     ) -> Result<Option<SchemaRef>> {
+        self.require(planner)?;
         match &self.returning {
             Some(returning) if returning.others.is_none() => {
                 described(planner, moment, &self.table.schema(), returning).await.map(Some)
@@ -59,6 +60,7 @@ impl Change {
         turn: &mut Turn,
         progress: Arc<Progress>,
     ) -> Result<Answer> {
+        self.require(planner)?;
         let mut restarts = 0;
         loop {
             let answer = self.attempt(planner, turn, &progress).await;

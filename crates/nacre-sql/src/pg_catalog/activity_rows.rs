@@ -6,24 +6,25 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::cells::{Cell, Row};
 use super::fixed::DATABASE;
 use super::objects::{Kind, Objects};
-use super::roles;
+use nacre_store::Store;
+
 use crate::activity::{Activities, Activity};
 use crate::names::{CATALOG, SCHEMA};
 use crate::settings::Settings;
 use crate::transaction::TransactionStatus;
 
 /// Returns the rows of `pg_stat_activity`.
-pub(super) fn sessions(activities: &Activities, settings: &Settings) -> Vec<Row> {
-    activities.all().iter().map(|one| session(one, settings)).collect()
+pub(super) fn sessions(activities: &Activities, settings: &Settings, store: &Store) -> Vec<Row> {
+    activities.all().iter().map(|one| session(one, settings, store)).collect()
 }
 
-fn session(activity: &Activity, settings: &Settings) -> Row {
+fn session(activity: &Activity, settings: &Settings, store: &Store) -> Row {
     let participant = &activity.participant;
     let mut row: Row = vec![
         ("datid", DATABASE.into()),
         ("datname", CATALOG.into()),
         ("pid", participant.process_id.into()),
-        ("usesysid", roles::OWNER.0.into()),
+        ("usesysid", store.role(&participant.user).map(|role| role.oid).into()),
         ("usename", participant.user.as_str().into()),
     ];
     // As PostgreSQL: what others do is their own.

@@ -1,7 +1,10 @@
 //! Rows that are the same in every database, or follow from its name.
 
+use nacre_store::{AccessState, Securable};
+
 use super::cells::{Cell, Row};
 use super::roles::OWNER;
+use crate::privileges::{Kind as PrivilegeKind, acl_text, grants_of};
 use crate::settings::{SettingInfo, Settings};
 
 /// Numbers of the schemas.
@@ -31,9 +34,32 @@ pub(super) const SCHEMAS: [(u32, &str); 4] = [
 pub(super) const METHODS: [(u32, &str, &str); 3] =
     [(2, "heap", "t"), (403, "btree", "i"), (405, "hash", "i")];
 
-pub(super) fn schemas() -> Vec<Row> {
+/// Returns the grants of an object as the catalogs show them; null if nobody said anything, unless
+/// it `is_always` shown.
+pub(super) fn grants(state: &AccessState, object: &Securable, is_always: bool) -> Cell {
+    let access = state.object(object);
+    if access.grants.is_none() && !is_always {
+        return Cell::Null;
+    }
+    let grants = grants_of(PrivilegeKind::of(object), access);
+    grants.iter().map(|grant| acl_text(state, grant)).collect::<Vec<_>>().into()
+}
+
+pub(super) fn schemas(state: &AccessState) -> Vec<Row> {
     let row = |(oid, name): (u32, &'static str)| {
-        vec![("oid", oid.into()), ("nspname", name.into()), ("nspowner", OWNER.0.into())]
+        let (owner, grants) = match oid {
+            PUBLIC => {
+                let owner = state.object(&Securable::Schema).owner;
+                (owner, grants(state, &Securable::Schema, true))
+            }
+            _ => (OWNER.0, Cell::Null),
+        };
+        vec![
+            ("oid", oid.into()),
+            ("nspname", name.into()),
+            ("nspowner", owner.into()),
+            ("nspacl", grants),
+        ]
     };
     SCHEMAS.into_iter().map(row).collect()
 }
@@ -45,11 +71,12 @@ pub(super) fn methods() -> Vec<Row> {
     METHODS.into_iter().map(row).collect()
 }
 
-pub(super) fn databases(name: &str) -> Vec<Row> {
+pub(super) fn databases(state: &AccessState, name: &str) -> Vec<Row> {
     vec![vec![
         ("oid", DATABASE.into()),
         ("datname", name.into()),
-        ("datdba", OWNER.0.into()),
+        ("datdba", state.object(&Securable::Database).owner.into()),
+        ("datacl", grants(state, &Securable::Database, false)),
         ("encoding", UTF8.into()),
         ("datlocprovider", "c".into()),
         ("datallowconn", true.into()),

@@ -11,13 +11,14 @@ use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     TypeSignature, Volatility,
 };
-use nacre_store::Store;
+use nacre_store::{AccessState, Store};
 
 use super::cells::{self, Cell};
 use super::objects::{FIRST, Kind, Objects};
-use super::{arrays, definitions, fixed, relation_rows, roles, type_rows, view_rows};
+use super::{arrays, definitions, fixed, privileges, relation_rows, roles, type_rows, view_rows};
 use crate::error::{Error, ErrorKind};
 use crate::pg_types::TYPE_KEY;
+use crate::settings::Settings;
 use crate::user_views::PlannedViews;
 
 type Outcome = crate::error::Result<Cell>;
@@ -25,13 +26,24 @@ type Outcome = crate::error::Result<Cell>;
 /// What a function is told of a call beside the values.
 pub(super) struct Call<'a> {
     store: &'a Store,
+    settings: &'a Settings,
     objects: Option<Objects>,
     /// The fields of the arguments.
     pub(super) fields: &'a [FieldRef],
 }
 
 impl Call<'_> {
-    fn objects(&mut self) -> &Objects {
+    /// Returns the role that the session acts as.
+    pub(super) fn acting(&self) -> u32 {
+        self.settings.acting().oid
+    }
+
+    /// Returns roles, owners and grants.
+    pub(super) fn access(&self) -> Arc<AccessState> {
+        self.store.access()
+    }
+
+    pub(super) fn objects(&mut self) -> &Objects {
         let store = self.store;
         self.objects.get_or_insert_with(|| Objects::of(store, &PlannedViews::default()))
     }
@@ -86,8 +98,8 @@ const INT8: Returns = Returns::Named("int8");
 const OID: Returns = Returns::Named("oid");
 
 const FUNCTIONS: [Definition; 47] = [
-    define("pg_get_userbyid", (1, 1), Returns::Named("name"), |_, args| {
-        Ok(roles::name_of(int(args, 0)).into())
+    define("pg_get_userbyid", (1, 1), Returns::Named("name"), |call, args| {
+        Ok(roles::name_of(&call.access(), int(args, 0)).into())
     }),
     define_for_nulls("format_type", (2, 2), TEXT, |_, args| {
         let modifier = args.get(1).and_then(Cell::int).and_then(|one| i32::try_from(one).ok());
@@ -205,10 +217,9 @@ const FUNCTIONS: [Definition; 47] = [
     define("nacre_regnamespace", (1, 1), OID, |_, args| {
         known(&args[0], "schema", |name| schema_named(name).map(i64::from))
     }),
-    define("nacre_regrole", (1, 1), OID, |_, args| {
-        known(&args[0], "role", |name| {
-            (name == roles::OWNER.1).then_some(i64::from(roles::OWNER.0))
-        })
+    define("nacre_regrole", (1, 1), OID, |call, args| {
+        let state = call.access();
+        known(&args[0], "role", |name| state.role_named(name).map(|role| i64::from(role.oid)))
     }),
 ];
 
@@ -246,10 +257,10 @@ const NAMES: [Definition; 5] = [
         let found = fixed::SCHEMAS.iter().find(|(oid, _)| i64::from(*oid) == int(args, 0));
         Ok(found.map_or_else(|| args[0].shown(), |(_, name)| Some((*name).to_owned())).into())
     }),
-    define("nacre_regrole_text", (1, 1), TEXT, |_, args| {
-        Ok(match int(args, 0) == i64::from(roles::OWNER.0) {
-            true => roles::OWNER.1.into(),
-            false => args[0].shown().into(),
+    define("nacre_regrole_text", (1, 1), TEXT, |call, args| {
+        Ok(match roles::find(&call.access(), int(args, 0)) {
+            Some(role) => definitions::quoted(&role.name).into(),
+            None => args[0].shown().into(),
         })
     }),
 ];
@@ -269,35 +280,49 @@ const IS_VISIBLE: [&str; 9] = [
 ];
 
 /// Those that ask what a role may do.
-const PRIVILEGES: [&str; 12] = [
-    "has_table_privilege",
-    "has_any_column_privilege",
-    "has_column_privilege",
-    "has_schema_privilege",
-    "has_database_privilege",
-    "has_sequence_privilege",
-    "has_function_privilege",
-    "has_language_privilege",
-    "has_tablespace_privilege",
-    "has_type_privilege",
-    "has_server_privilege",
-    "pg_has_role",
+const PRIVILEGES: [Definition; 12] = [
+    define("has_table_privilege", (2, 3), BOOL, |call, args| {
+        privileges::of_table(call, args, false)
+    }),
+    define("has_any_column_privilege", (2, 3), BOOL, |call, args| {
+        privileges::of_table(call, args, false)
+    }),
+    define("has_column_privilege", (3, 4), BOOL, |call, args| {
+        privileges::of_table(call, args, true)
+    }),
+    define("has_schema_privilege", (2, 3), BOOL, privileges::of_schema),
+    define("has_database_privilege", (2, 3), BOOL, privileges::of_database),
+    define("has_sequence_privilege", (2, 3), BOOL, privileges::of_sequence),
+    define("has_function_privilege", (2, 3), BOOL, |call, args| {
+        privileges::of_others(call, args, true)
+    }),
+    define("has_language_privilege", (2, 3), BOOL, |call, args| {
+        privileges::of_others(call, args, true)
+    }),
+    define("has_tablespace_privilege", (2, 3), BOOL, |call, args| {
+        privileges::of_others(call, args, false)
+    }),
+    define("has_type_privilege", (2, 3), BOOL, |call, args| {
+        privileges::of_others(call, args, true)
+    }),
+    define("has_server_privilege", (2, 3), BOOL, |call, args| {
+        privileges::of_others(call, args, false)
+    }),
+    define("pg_has_role", (2, 3), BOOL, privileges::has_role),
 ];
 
 /// Makes the functions of a new session.
-pub(crate) fn functions(store: &Store) -> Vec<Arc<ScalarUDF>> {
+pub(crate) fn functions(store: &Store, settings: &Arc<Settings>) -> Vec<Arc<ScalarUDF>> {
     let visible = IS_VISIBLE.map(|name| define(name, (1, 1), BOOL, |_, _| Ok(true.into())));
-    let privileges =
-        PRIVILEGES.map(|name| define(name, (2, 4), BOOL, |_, _| Ok(roles::may().into())));
     let table_is_visible = define("pg_table_is_visible", (1, 1), BOOL, table_is_visible);
     FUNCTIONS
         .into_iter()
         .chain(NAMES)
         .chain(visible)
-        .chain(privileges)
+        .chain(PRIVILEGES)
         .chain([table_is_visible])
         .chain(arrays::functions())
-        .map(|definition| Function::new(definition, store.clone()))
+        .map(|definition| Function::new(definition, store.clone(), Arc::clone(settings)))
         .map(|function| Arc::new(ScalarUDF::new_from_impl(function)))
         .collect()
 }
@@ -485,7 +510,7 @@ fn find_relation(call: &mut Call<'_>, name: &str) -> Option<i64> {
 }
 
 /// Returns the number of a relation that is given by its number or by its name.
-fn relation_of(call: &mut Call<'_>, cell: &Cell) -> crate::error::Result<i64> {
+pub(super) fn relation_of(call: &mut Call<'_>, cell: &Cell) -> crate::error::Result<i64> {
     let text = match cell {
         Cell::Text(text) => text.trim(),
         other => return Ok(other.int().unwrap_or(0)),
@@ -590,10 +615,11 @@ struct Function {
     definition: Definition,
     signature: Signature,
     store: Store,
+    settings: Arc<Settings>,
 }
 
 impl Function {
-    fn new(definition: Definition, store: Store) -> Self {
+    fn new(definition: Definition, store: Store, settings: Arc<Settings>) -> Self {
         let (fewest, most) = definition.count;
         let counts = (fewest..=most).map(|count| match count {
             0 => TypeSignature::Nullary,
@@ -603,7 +629,7 @@ impl Function {
             usize::MAX => Signature::variadic_any(Volatility::Stable),
             _ => Signature::one_of(counts.collect(), Volatility::Stable),
         };
-        Self { definition, signature, store }
+        Self { definition, signature, store, settings }
     }
 
     fn field(&self, args: &[FieldRef]) -> Field {
@@ -680,7 +706,8 @@ impl ScalarUDFImpl for Function {
         let rows = if are_scalars { 1 } else { rows };
         let arrays: Vec<ArrayRef> =
             args.args.into_iter().map(|arg| arg.into_array(rows)).collect::<Result<_>>()?;
-        let mut call = Call { store: &self.store, objects: None, fields: &args.arg_fields };
+        let (store, settings) = (&self.store, self.settings.as_ref());
+        let mut call = Call { store, settings, objects: None, fields: &args.arg_fields };
         let mut values = Vec::with_capacity(rows);
         for row in 0..rows {
             let cells = arrays.iter().map(|array| Cell::of(array, row));

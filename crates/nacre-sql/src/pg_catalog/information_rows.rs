@@ -1,7 +1,7 @@
 //! Rows of `information_schema`.
 
 use nacre_store::index::IndexOrigin;
-use nacre_store::{ForeignKeyAction, Identity, Store, Table};
+use nacre_store::{AccessState, ForeignKeyAction, Identity, PUBLIC_ROLE, Securable, Store, Table};
 
 use super::cells::{Cell, Row, columns};
 use super::definitions;
@@ -9,17 +9,18 @@ use super::fixed::SCHEMAS;
 use super::information_columns;
 use super::objects::{Attribute, Constraint, Kind, Objects, Relation, Rule, shown, simple};
 use super::pg_columns;
-use super::roles::OWNER;
+use super::roles::{self, OWNER};
 use crate::names::{CATALOG, SCHEMA, SYSTEM_SCHEMA};
 use crate::pg_types::PgType;
+use crate::privileges::{Acting, Kind as PrivilegeKind, grant_rows, grants_of, is_member};
 use crate::user_views::PlannedViews;
 use crate::views::system_views;
 
 /// Returns the rows of a view.
-pub(super) fn rows(store: &Store, views: &PlannedViews, name: &str) -> Vec<Row> {
+pub(super) fn rows(store: &Store, views: &PlannedViews, acting: Acting, name: &str) -> Vec<Row> {
     let objects = Objects::of(store, views);
     match name {
-        "schemata" => schemata(),
+        "schemata" => schemata(&objects.access),
         "information_schema_catalog_name" => vec![vec![("catalog_name", CATALOG.into())]],
         "tables" => tables(&objects),
         "columns" => all_columns(&objects),
@@ -34,9 +35,18 @@ pub(super) fn rows(store: &Store, views: &PlannedViews, name: &str) -> Vec<Row> 
         }
         "check_constraints" => objects.constraints.iter().filter_map(check).collect(),
         "table_privileges" | "role_table_grants" => {
-            objects.relations.iter().flat_map(privileges).collect()
+            let sees_public = name == "table_privileges";
+            let of = |one| privileges(&objects, one, acting, sees_public);
+            objects.relations.iter().flat_map(of).collect()
         }
-        "enabled_roles" => vec![vec![("role_name", OWNER.1.into())]],
+        "enabled_roles" => {
+            let state = &objects.access;
+            let enabled = state.roles().filter(|role| is_member(state, acting.oid, role.oid));
+            enabled.map(|role| vec![("role_name", role.name.as_str().into())]).collect()
+        }
+        "applicable_roles" | "administrable_role_authorizations" => {
+            memberships(&objects.access, acting, name == "applicable_roles")
+        }
         "character_sets" => vec![vec![
             ("character_set_name", "UTF8".into()),
             ("character_repertoire", "UCS".into()),
@@ -60,9 +70,13 @@ fn named(keys: [&'static str; 3], schema: &str, name: &str) -> Row {
 const TABLE: [&str; 3] = ["table_catalog", "table_schema", "table_name"];
 const CONSTRAINT: [&str; 3] = ["constraint_catalog", "constraint_schema", "constraint_name"];
 
-fn schemata() -> Vec<Row> {
+fn schemata(state: &AccessState) -> Vec<Row> {
     let row = |(_, name): (u32, &'static str)| {
-        let mut row = named(["catalog_name", "schema_name", "schema_owner"], name, OWNER.1);
+        let owner = match name == SCHEMA {
+            true => roles::name_of(state, state.object(&Securable::Schema).owner.into()),
+            false => OWNER.1.to_owned(),
+        };
+        let mut row = named(["catalog_name", "schema_name", "schema_owner"], name, &owner);
         row.push(("sql_path", Cell::Null));
         row
     };
@@ -379,21 +393,57 @@ fn check(one: &Constraint) -> Option<Row> {
     Some(row)
 }
 
-fn privileges(relation: &Relation) -> Vec<Row> {
+/// Returns what a table or view grants to and by roles that the session may be; those to everybody
+/// are in one of the two views only.
+fn privileges(
+    objects: &Objects,
+    relation: &Relation,
+    acting: Acting,
+    sees_public: bool,
+) -> Vec<Row> {
     if !matches!(relation.is, Kind::Table(_) | Kind::View(..)) {
         return Vec::new();
     }
-    let all = ["INSERT", "SELECT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER"];
-    let row = |privilege: &str| {
-        let mut row = named(TABLE, SCHEMA, &relation.name);
-        row.extend([
-            ("grantor", OWNER.1.into()),
-            ("grantee", OWNER.1.into()),
-            ("privilege_type", privilege.into()),
-            ("is_grantable", yes(true)),
-            ("with_hierarchy", yes(privilege == "SELECT")),
-        ]);
-        row
+    let (state, access) = (&objects.access, objects.access_of(relation));
+    let name = |role: u32| match role {
+        PUBLIC_ROLE => "PUBLIC".to_owned(),
+        role => roles::name_of(state, role.into()),
     };
-    all.into_iter().map(row).collect()
+    let is_own = |role: u32| is_member(state, acting.oid, role);
+    let mut rows = Vec::new();
+    for grant in grants_of(PrivilegeKind::of(&relation.securable()), access) {
+        let is_public = grant.grantee == PUBLIC_ROLE;
+        if !(is_own(grant.grantor) || is_own(grant.grantee) || is_public && sees_public) {
+            continue;
+        }
+        for (_, privilege, is_grantable) in grant_rows(&grant) {
+            let is_grantable = is_grantable || grant.grantee == access.owner;
+            let mut row = named(TABLE, SCHEMA, &relation.name);
+            row.extend([
+                ("grantor", name(grant.grantor).into()),
+                ("grantee", name(grant.grantee).into()),
+                ("privilege_type", privilege.into()),
+                ("is_grantable", yes(is_grantable)),
+                ("with_hierarchy", yes(privilege == "SELECT")),
+            ]);
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+/// Returns the memberships of roles that the session may be, all or those with admin option.
+fn memberships(state: &AccessState, acting: Acting, are_all: bool) -> Vec<Row> {
+    let members = state.roles().filter(|role| is_member(state, acting.oid, role.oid));
+    let rows = members.flat_map(|member| {
+        let of = member.member_of.iter().filter(|one| are_all || one.is_admin);
+        of.map(|membership| {
+            vec![
+                ("grantee", member.name.as_str().into()),
+                ("role_name", roles::name_of(state, membership.role.into()).into()),
+                ("is_grantable", yes(membership.is_admin)),
+            ]
+        })
+    });
+    rows.collect()
 }

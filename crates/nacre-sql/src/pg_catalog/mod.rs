@@ -31,6 +31,7 @@ mod keywords;
 mod objects;
 mod output;
 mod pg_columns;
+mod privileges;
 mod provider;
 mod relation_rows;
 mod rewrite;

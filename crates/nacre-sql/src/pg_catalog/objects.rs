@@ -12,8 +12,8 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use nacre_store::index::{IndexDef, IndexOrigin};
 use nacre_store::{
-    CheckRule, ColumnDefault, ForeignKeyDef, Identity, SEQUENCES_TABLE, Sequence, Store, Table,
-    ViewDef,
+    AccessState, CheckRule, ColumnDefault, ForeignKeyDef, Identity, ObjectAccess, SEQUENCES_TABLE,
+    Securable, Sequence, Store, Table, ViewDef,
 };
 
 use crate::pg_types::PgType;
@@ -72,6 +72,8 @@ pub(super) enum Rule {
 
 /// All of them as they are now.
 pub(super) struct Objects {
+    /// Who owns them, and what they grant.
+    pub(super) access: Arc<AccessState>,
     pub(super) relations: Vec<Relation>,
     pub(super) constraints: Vec<Constraint>,
 }
@@ -141,7 +143,17 @@ impl Objects {
             relations.push(Relation { oid: numbers.named("sequence", &name), name, is });
         }
         let constraints = constraints(&tables, &relations, &mut numbers);
-        Self { relations, constraints }
+        Self { access: store.access(), relations, constraints }
+    }
+
+    /// Returns who owns a relation and what it grants.
+    pub(super) fn access_of(&self, relation: &Relation) -> &ObjectAccess {
+        self.access.object(&relation.securable())
+    }
+
+    /// Returns the name of who owns a relation.
+    pub(super) fn owner_of(&self, relation: &Relation) -> String {
+        super::roles::name_of(&self.access, self.access_of(relation).owner.into())
     }
 
     pub(super) fn relation(&self, oid: i64) -> Option<&Relation> {
@@ -220,6 +232,15 @@ fn is_same_set(one: &[usize], other: &[usize]) -> bool {
 }
 
 impl Relation {
+    /// Returns what privileges on it are on; an index has those of its table.
+    pub(super) fn securable(&self) -> Securable {
+        match &self.is {
+            Kind::Table(table) | Kind::Index { of: table, .. } => Securable::Table(table.id()),
+            Kind::View(..) => Securable::View(self.name.clone()),
+            Kind::Sequence(_) => Securable::Sequence(self.name.clone()),
+        }
+    }
+
     /// Returns the letter of `pg_class.relkind`.
     pub(super) fn letter(&self) -> &'static str {
         match self.is {

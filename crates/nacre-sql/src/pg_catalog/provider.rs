@@ -153,10 +153,16 @@ impl TableProvider for CatalogTable {
         _: &[Expr],
         _: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        if matches!(self.name, "pg_authid" | "pg_shadow") && !self.of.is_information {
+            let kind = if self.name == "pg_shadow" { "view" } else { "table" };
+            let denied = format!("permission denied for {kind} {}", self.name);
+            let asked = self.of.catalogs.settings.acting().require_superuser(&denied);
+            asked.map_err(|error| DataFusionError::External(Box::new(error)))?;
+        }
         let rows = match self.of.is_information {
             true => {
-                let Catalogs { store, views, .. } = &self.of.catalogs;
-                information_rows::rows(store, views, self.name)
+                let Catalogs { store, views, settings, .. } = &self.of.catalogs;
+                information_rows::rows(store, views, settings.acting(), self.name)
             }
             false => rows(&self.of.catalogs, self.name),
         };
@@ -172,16 +178,22 @@ impl TableProvider for CatalogTable {
 /// Returns the rows of a table of `pg_catalog`.
 fn rows(catalogs: &Catalogs, name: &str) -> Vec<Row> {
     let objects = || Objects::of(&catalogs.store, &catalogs.views);
+    let access = || catalogs.store.access();
     match name {
-        "pg_namespace" => fixed::schemas(),
+        "pg_namespace" => fixed::schemas(&access()),
         "pg_am" => fixed::methods(),
-        "pg_database" => fixed::databases(CATALOG),
+        "pg_database" => fixed::databases(&access(), CATALOG),
         "pg_tablespace" => fixed::tablespaces(),
         "pg_collation" => fixed::collations(),
         "pg_language" => fixed::languages(),
-        "pg_authid" | "pg_roles" => roles::rows(),
-        "pg_user" | "pg_shadow" => roles::users(),
-        "pg_stat_activity" => activity_rows::sessions(&catalogs.activities, &catalogs.settings),
+        "pg_authid" | "pg_roles" => roles::rows(&access(), name == "pg_authid"),
+        "pg_user" | "pg_shadow" => roles::users(&access(), name == "pg_shadow"),
+        "pg_group" => roles::groups(&access()),
+        "pg_auth_members" => roles::members(&access()),
+        "pg_stat_activity" => {
+            let Catalogs { activities, settings, store, .. } = catalogs;
+            activity_rows::sessions(activities, settings, store)
+        }
         "pg_stat_ssl" => activity_rows::encryption(&catalogs.activities),
         "pg_stat_gssapi" => activity_rows::gssapi(&catalogs.activities),
         "pg_stat_database" => activity_rows::databases(&catalogs.activities),

@@ -4,7 +4,7 @@ use nacre_store::Table;
 
 use super::cells::{Cell, Row, columns};
 use super::definitions::{self, method};
-use super::fixed::{INFORMATION_SCHEMA, PG_CATALOG, PUBLIC};
+use super::fixed::{INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, grants};
 use super::objects::{Attribute, Kind, Objects, Relation, Rule, simple};
 use super::roles::OWNER;
 use super::{information_columns, pg_columns, type_rows};
@@ -54,6 +54,11 @@ fn any_class((oid, name): (u32, &str), schema: u32, kind: &str) -> Row {
 
 fn class(objects: &Objects, relation: &Relation) -> Row {
     let mut row = any_class((relation.oid, &relation.name), PUBLIC, relation.letter());
+    row.retain(|(name, _)| *name != "relowner");
+    row.push(("relowner", objects.access_of(relation).owner.into()));
+    if !matches!(relation.is, Kind::Index { .. }) {
+        row.push(("relacl", grants(&objects.access, &relation.securable(), false)));
+    }
     row.push(("relnatts", relation.attributes().len().into()));
     let has_storage = !matches!(relation.is, Kind::View(..));
     row.push(("relfilenode", if has_storage { relation.oid } else { 0 }.into()));

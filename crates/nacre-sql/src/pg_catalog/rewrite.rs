@@ -202,6 +202,11 @@ fn gathered(query: &mut Query) -> Expr {
         None => return Expr::Value(Value::Null.into()),
     };
     let SetExpr::Select(select) = query.body.as_mut() else { return enclosed(outer, query) };
+    if reads_nothing(select)
+        && let Some(none) = parsed_query(&format!("{sql} WHERE FALSE"))
+    {
+        return or_empty(none);
+    }
     let [SelectItem::UnnamedExpr(value) | SelectItem::ExprWithAlias { expr: value, .. }] =
         select.projection.as_mut_slice()
     else {
@@ -234,6 +239,20 @@ fn gathered(query: &mut Query) -> Expr {
         outer = query.clone();
     }
     or_empty(outer)
+}
+
+/// Whether a query has no rows, whatever it asks for, since it is over a catalog that has none.
+/// What `\dp` of psql asks there has queries in it that the planner does not take.
+fn reads_nothing(select: &Select) -> bool {
+    let [from] = select.from.as_slice() else { return false };
+    let TableFactor::Table { name, .. } = &from.relation else { return false };
+    let parts: Vec<String> = name.0.iter().filter_map(|part| part.as_ident()).map(fold).collect();
+    let is_policies = match parts.as_slice() {
+        [schema, name] => schema == PG_CATALOG && name == "pg_policy",
+        [name] => name == "pg_policy",
+        _ => false,
+    };
+    is_policies && from.joins.is_empty()
 }
 
 /// Returns the one array of a query, or that without elements for null.

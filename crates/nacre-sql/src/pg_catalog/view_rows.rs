@@ -5,7 +5,6 @@ use super::definitions;
 use super::fixed::DATABASE;
 use super::objects::{Kind, Objects, Relation};
 use super::relation_rows::size;
-use super::roles::OWNER;
 use crate::names::{CATALOG, SCHEMA};
 
 /// Returns the rows of a view; none for those that have none in Nacre.
@@ -30,18 +29,18 @@ fn table(objects: &Objects, relation: &Relation) -> Option<Row> {
     Some(vec![
         ("schemaname", SCHEMA.into()),
         ("tablename", relation.name.as_str().into()),
-        ("tableowner", OWNER.1.into()),
+        ("tableowner", objects.owner_of(relation).into()),
         ("hasindexes", objects.relations.iter().any(is_of).into()),
         ("hastriggers", table.has_foreign_keys().into()),
     ])
 }
 
-fn view(_: &Objects, relation: &Relation) -> Option<Row> {
+fn view(objects: &Objects, relation: &Relation) -> Option<Row> {
     Some(vec![
         ("definition", definitions::view(relation)?.into()),
         ("schemaname", SCHEMA.into()),
         ("viewname", relation.name.as_str().into()),
-        ("viewowner", OWNER.1.into()),
+        ("viewowner", objects.owner_of(relation).into()),
     ])
 }
 
@@ -55,14 +54,14 @@ fn index(_: &Objects, relation: &Relation) -> Option<Row> {
     ])
 }
 
-fn sequence(_: &Objects, relation: &Relation) -> Option<Row> {
+fn sequence(objects: &Objects, relation: &Relation) -> Option<Row> {
     let Kind::Sequence(sequence) = &relation.is else { return None };
     let def = sequence.def();
     let (last, is_called) = sequence.position();
     Some(vec![
         ("schemaname", SCHEMA.into()),
         ("sequencename", relation.name.as_str().into()),
-        ("sequenceowner", OWNER.1.into()),
+        ("sequenceowner", objects.owner_of(relation).into()),
         ("data_type", definitions::sequence_type(def).oid.into()),
         ("start_value", def.start.into()),
         ("min_value", def.min.into()),

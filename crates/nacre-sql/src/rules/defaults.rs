@@ -11,8 +11,10 @@ use super::expressions::{Clause, Expressions, parse};
 use crate::error::{Error, ErrorKind, Result};
 use crate::planner::Planner;
 
-/// The compiled expressions of some columns.
-pub(crate) struct DefaultValues {
+/// The compiled expressions of some columns: of identity columns, and of others.
+pub(crate) struct DefaultValues([Compiled; 2]);
+
+struct Compiled {
     columns: Vec<usize>,
     expressions: Expressions,
 }
@@ -49,10 +51,16 @@ impl DefaultValues {
             let default = rules.defaults.get(column).ok_or_else(missing)?;
             parse(&default.text)
         };
-        let exprs = columns.iter().map(text).collect::<Result<_>>()?;
-        let expressions =
-            Expressions::compile(planner, &DFSchema::empty(), Clause::Default, exprs)?;
-        Ok(Self { columns, expressions })
+        let is_identity = |column: &usize| {
+            rules.defaults.get(column).is_some_and(|default| default.identity.is_some())
+        };
+        let (identities, others) = columns.into_iter().partition(is_identity);
+        let compiled = |columns: Vec<usize>, clause| {
+            let exprs = columns.iter().map(text).collect::<Result<_>>()?;
+            let expressions = Expressions::compile(planner, &DFSchema::empty(), clause, exprs)?;
+            Ok::<_, Error>(Compiled { columns, expressions })
+        };
+        Ok(Self([compiled(identities, Clause::Identity)?, compiled(others, Clause::Default)?]))
     }
 
     /// Compiles one expression and returns its type.
@@ -70,12 +78,16 @@ impl DefaultValues {
     /// # Errors
     /// Those of evaluating.
     pub(crate) fn draw(&self, rows: impl Fn(usize) -> usize) -> Result<Drawn> {
-        let mut drawn = Vec::with_capacity(self.columns.len());
-        for (number, &column) in self.columns.iter().enumerate() {
+        let mut drawn = Vec::new();
+        let of_all = self.0.iter().flat_map(|compiled| {
+            let columns = compiled.columns.iter().enumerate();
+            columns.map(|(number, column)| (&compiled.expressions, number, *column))
+        });
+        for (expressions, number, column) in of_all {
             let options = RecordBatchOptions::new().with_row_count(Some(rows(column)));
             let batch =
                 RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options)?;
-            let values = self.expressions.evaluate(number, &batch)?;
+            let values = expressions.evaluate(number, &batch)?;
             drawn.push(DrawnColumn { column, values, next: 0 });
         }
         Ok(Drawn(drawn))

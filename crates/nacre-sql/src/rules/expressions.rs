@@ -31,6 +31,8 @@ use crate::rewrite::rewrite_expr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Clause {
     Default,
+    /// The DEFAULT of an identity column.
+    Identity,
     Check,
 }
 
@@ -46,7 +48,7 @@ pub(crate) struct Expressions {
 impl Clause {
     fn singular(self) -> &'static str {
         match self {
-            Clause::Default => "DEFAULT expression",
+            Clause::Default | Clause::Identity => "DEFAULT expression",
             Clause::Check => "check constraint",
         }
     }
@@ -86,7 +88,10 @@ impl Expressions {
         if exprs.is_empty() {
             return Ok(compiled);
         }
-        let state = planner.state();
+        let state = match clause {
+            Clause::Identity => planner.state_for_identity()?,
+            Clause::Default | Clause::Check => planner.state(),
+        };
         let mut logical = Vec::with_capacity(exprs.len());
         for (number, mut expr) in exprs.into_iter().enumerate() {
             refuse_subqueries(&expr, clause)?;

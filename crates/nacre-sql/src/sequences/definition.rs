@@ -12,6 +12,7 @@ use super::syntax::SequenceStatement;
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
 use crate::names::table_name;
+use crate::privileges::Acting;
 use crate::relations::{dependent_defaults, depends, own_sequences, require_free, to_drop};
 use crate::types::column_type;
 
@@ -110,11 +111,16 @@ pub(crate) fn drop_sequences(
 ///
 /// # Errors
 /// 42P01.
-pub(crate) fn restart_sequences(store: &Store, tables: &[Arc<Table>]) -> Result<()> {
+pub(crate) fn restart_sequences(
+    store: &Store,
+    acting: Acting,
+    tables: &[Arc<Table>],
+) -> Result<()> {
     for sequence in tables.iter().flat_map(|table| own_sequences(&table.rules())) {
+        acting.require_owner(store, &sequence)?;
         let def = store.sequence(&sequence).map_err(from_store)?.def().clone();
-        store.drop_sequence(&sequence).map_err(from_store)?;
-        store.create_sequence(def).map_err(from_store)?;
+        let start = def.start;
+        store.replace_sequence(def, Some(start)).map_err(from_store)?;
     }
     Ok(())
 }

@@ -22,6 +22,8 @@ use crate::error::{Error, ErrorKind};
 use crate::from_datafusion::from_parser;
 use crate::from_store::from_store;
 use crate::names::table_name;
+use crate::privileges::{SELECT, UPDATE, USAGE};
+use crate::settings::Settings;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Kind {
@@ -48,10 +50,38 @@ struct SequenceFunction {
     signature: Signature,
     store: Store,
     given: Arc<Given>,
+    /// Whose session it is.
+    settings: Arc<Settings>,
+    /// Whether the sequence may be used by whoever asks: it is that of an identity column, and the
+    /// table was asked for.
+    is_free: bool,
 }
 
 /// Makes the functions of a new session.
-pub(crate) fn functions(store: &Store, given: &Arc<Given>) -> Vec<Arc<ScalarUDF>> {
+pub(crate) fn functions(
+    store: &Store,
+    given: &Arc<Given>,
+    settings: &Arc<Settings>,
+) -> Vec<Arc<ScalarUDF>> {
+    [Kind::Next, Kind::Current, Kind::Set, Kind::Last]
+        .map(|kind| function(kind, (store, given, settings), false))
+        .into()
+}
+
+/// Makes what takes the place of `nextval` in identity columns.
+pub(crate) fn identity_function(
+    store: &Store,
+    given: &Arc<Given>,
+    settings: &Arc<Settings>,
+) -> Arc<ScalarUDF> {
+    function(Kind::Next, (store, given, settings), true)
+}
+
+fn function(
+    kind: Kind,
+    (store, given, settings): (&Store, &Arc<Given>, &Arc<Settings>),
+    is_free: bool,
+) -> Arc<ScalarUDF> {
     let name = || DataType::Utf8;
     let signature = |kind| match kind {
         Kind::Next | Kind::Current => Signature::exact(vec![name()], Volatility::Volatile),
@@ -64,20 +94,21 @@ pub(crate) fn functions(store: &Store, given: &Arc<Given>) -> Vec<Arc<ScalarUDF>
         ),
         Kind::Last => Signature::nullary(Volatility::Volatile),
     };
-    [Kind::Next, Kind::Current, Kind::Set, Kind::Last]
-        .map(|kind| SequenceFunction {
-            kind,
-            signature: signature(kind),
-            store: store.clone(),
-            given: Arc::clone(given),
-        })
-        .map(|function| Arc::new(ScalarUDF::new_from_impl(function)))
-        .into()
+    Arc::new(ScalarUDF::new_from_impl(SequenceFunction {
+        kind,
+        signature: signature(kind),
+        store: store.clone(),
+        given: Arc::clone(given),
+        settings: Arc::clone(settings),
+        is_free,
+    }))
 }
 
 impl PartialEq for SequenceFunction {
     fn eq(&self, other: &Self) -> bool {
-        self.kind == other.kind && Arc::ptr_eq(&self.given, &other.given)
+        self.kind == other.kind
+            && self.is_free == other.is_free
+            && Arc::ptr_eq(&self.given, &other.given)
     }
 }
 
@@ -134,6 +165,9 @@ impl SequenceFunction {
     ) -> crate::error::Result<i64> {
         let mut given = self.given.values();
         let Some(names) = arrays.first() else {
+            if let Some(name) = &given.last {
+                self.require(name)?;
+            }
             return given
                 .last()
                 .ok_or_else(|| undefined("lastval is not yet defined in this session".to_owned()));
@@ -143,6 +177,7 @@ impl SequenceFunction {
             Some((name, sequence)) if name == text => Arc::clone(sequence),
             _ => {
                 let sequence = self.find(text)?;
+                self.require(&sequence.def().name)?;
                 *known = Some((text.to_owned(), Arc::clone(&sequence)));
                 sequence
             }
@@ -187,6 +222,17 @@ impl SequenceFunction {
                 ))
             }),
         }
+    }
+
+    /// Checks that whoever asks may.
+    fn require(&self, name: &str) -> crate::error::Result<()> {
+        let any_of = match self.kind {
+            _ if self.is_free => return Ok(()),
+            Kind::Next => USAGE | UPDATE,
+            Kind::Current | Kind::Last => USAGE | SELECT,
+            Kind::Set => UPDATE,
+        };
+        self.settings.acting().require_sequence(&self.store, name, any_of)
     }
 
     fn find(&self, text: &str) -> crate::error::Result<Arc<Sequence>> {

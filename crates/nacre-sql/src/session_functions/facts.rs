@@ -7,12 +7,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use datafusion::arrow::array::{Array, AsArray, ListBuilder, StringBuilder};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
-use datafusion::common::{Result, ScalarValue};
+use datafusion::common::{DataFusionError, Result, ScalarValue};
 use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
 };
 
+use crate::error::{Error, ErrorKind};
 use crate::names::{SCHEMA, SYSTEM_SCHEMA};
 use crate::pg_types::TYPE_KEY;
 use crate::settings::{SERVER_VERSION, Settings};
@@ -30,6 +31,15 @@ struct Fact {
     signature: Signature,
 }
 
+/// A function that says whose the session is.
+#[derive(Debug)]
+struct User {
+    name: &'static str,
+    of_session: bool,
+    settings: Arc<Settings>,
+    signature: Signature,
+}
+
 /// `current_schema()` and `current_schemas(boolean)`.
 #[derive(Debug)]
 struct Schemas {
@@ -42,7 +52,7 @@ struct Schemas {
 pub(super) fn functions(settings: &Arc<Settings>, opened: SystemTime) -> Vec<Arc<ScalarUDF>> {
     let info = settings.info();
     let text = |text: &str| ScalarValue::Utf8View(Some(text.to_owned()));
-    let (user, database) = (text(&info.user), text(&info.database));
+    let database = text(&info.database);
     let version = format!(
         "PostgreSQL {SERVER_VERSION} on {}-{}",
         std::env::consts::ARCH,
@@ -58,10 +68,6 @@ pub(super) fn functions(settings: &Arc<Settings>, opened: SystemTime) -> Vec<Arc
     let (name, inet) = (Some("name"), Some("inet"));
     let facts = [
         ("version", text(&version), None),
-        ("current_user", user.clone(), name),
-        ("session_user", user.clone(), name),
-        ("user", user.clone(), name),
-        ("current_role", user, name),
         ("current_database", database.clone(), name),
         ("current_catalog", database, name),
         ("pg_backend_pid", ScalarValue::Int32(Some(info.process_id)), None),
@@ -88,7 +94,13 @@ pub(super) fn functions(settings: &Arc<Settings>, opened: SystemTime) -> Vec<Arc
         let settings = Arc::clone(settings);
         Arc::new(ScalarUDF::new_from_impl(Schemas { is_list, settings, signature }))
     });
-    facts.chain(schemas).collect()
+    let users =
+        [("current_user", false), ("session_user", true), ("user", false), ("current_role", false)];
+    let users = users.map(|(name, of_session)| {
+        let (settings, signature) = (Arc::clone(settings), Signature::nullary(Volatility::Stable));
+        Arc::new(ScalarUDF::new_from_impl(User { name, of_session, settings, signature }))
+    });
+    facts.chain(schemas).chain(users).collect()
 }
 
 impl PartialEq for Fact {
@@ -124,6 +136,49 @@ impl ScalarUDFImpl for Fact {
 
     fn invoke_with_args(&self, _: ScalarFunctionArgs) -> Result<ColumnarValue> {
         Ok(ColumnarValue::Scalar(self.value.clone()))
+    }
+}
+
+impl PartialEq for User {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name && Arc::ptr_eq(&self.settings, &other.settings)
+    }
+}
+
+impl Eq for User {}
+
+impl Hash for User {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for User {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Utf8View)
+    }
+
+    fn return_field_from_args(&self, _: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        Ok(field(self.name, DataType::Utf8View, Some("name")))
+    }
+
+    fn invoke_with_args(&self, _: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        match self.settings.role_name(self.of_session) {
+            Some(name) => Ok(ColumnarValue::Scalar(ScalarValue::Utf8View(Some(name)))),
+            None => {
+                let message = "the role of the session does not exist any more";
+                let error = Error::new(ErrorKind::UndefinedObject, message);
+                Err(DataFusionError::External(Box::new(error)))
+            }
+        }
     }
 }
 

@@ -26,9 +26,11 @@ pub(super) struct Known {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
     User,
+    /// Those that the role may, if it is a superuser.
+    Superuser,
     /// Belongs to the open transaction, which decides.
     Transaction,
-    /// Whoever the session is of, and nobody else.
+    /// Who the session is of may say who it acts as.
     Identity,
     /// Fixed when the program was built or the database opened.
     Internal,
@@ -183,11 +185,13 @@ pub(super) static ALL: [Known; 85] = [
     known("join_collapse_limit", count(1, i32::MAX as i64), "8", "Without effect."),
     known("lc_collate", Kind::Text, "C", "How text is ordered.").by(Access::Internal),
     known("lc_ctype", Kind::Text, "C", "What letters are.").by(Access::Internal),
-    known("lc_messages", Kind::Text, "C", "Language of messages.").only(&["", "C", "POSIX"]),
+    known("lc_messages", Kind::Text, "C", "Language of messages.")
+        .only(&["", "C", "POSIX"])
+        .by(Access::Superuser),
     known("lc_monetary", Kind::Text, "C", "Without effect."),
     known("lc_numeric", Kind::Text, "C", "Without effect."),
     known("lc_time", Kind::Text, "C", "Without effect."),
-    known("lo_compat_privileges", FLAG, "off", "Without effect."),
+    known("lo_compat_privileges", FLAG, "off", "Without effect.").by(Access::Superuser),
     known("lock_timeout", TIME, "0", "Without effect: nothing waits for locks."),
     known(
         "maintenance_work_mem",

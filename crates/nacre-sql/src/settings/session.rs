@@ -9,8 +9,10 @@ use crate::session::Session;
 /// Who a session is of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionInfo {
-    /// What `current_user` answers.
+    /// The name of the role that the session begins as.
     pub user: String,
+    /// Its number, for who found it already; `None` is that of the role of that name.
+    pub role: Option<u32>,
     /// What `current_database()` answers.
     pub database: String,
     /// What `pg_backend_pid()` answers.
@@ -26,6 +28,7 @@ impl Default for SessionInfo {
         let process_id = i32::try_from(std::process::id()).unwrap_or(i32::MAX);
         Self {
             user: "nacre".into(),
+            role: None,
             database: "nacre".into(),
             process_id,
             client: None,

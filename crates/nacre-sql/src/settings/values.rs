@@ -4,21 +4,35 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use nacre_store::BOOTSTRAP_ROLE;
+use nacre_store::{AccessState, RoleDef, Store};
 
 use super::characteristics::{Characteristics, level_name, level_named, on_or_off};
 use super::known::{ALL, Access, Known};
 use super::names::split_list;
 use super::session::{SessionInfo, SettingInfo};
 use crate::error::{Error, ErrorKind, Result};
+use crate::privileges::{Acting, insufficient, is_member};
 
 /// Values by the names of settings, those of nobody's in small letters.
 type Values = BTreeMap<String, String>;
+
+/// The settings that say who the session acts as.
+const ROLE: &str = "role";
+const SESSION_AUTHORIZATION: &str = "session_authorization";
+const IS_SUPERUSER: &str = "is_superuser";
+
+/// What `role` is while it says nothing.
+const NO_ROLE: &str = "none";
 
 /// The settings of one session.
 #[derive(Debug)]
 pub(crate) struct Settings {
     info: SessionInfo,
+    /// Where the roles are. Values of `role` and `session_authorization` are their numbers, since
+    /// names may become those of others.
+    store: Store,
+    /// The role that the session began as; 0 if there was none of its name.
+    login: u32,
     state: Mutex<State>,
 }
 
@@ -33,6 +47,8 @@ struct State {
     block: Option<Block>,
     /// Those that every statement needs.
     ready: Ready,
+    /// Who the session acts as, with the version of the roles that it was looked up in.
+    acting: Option<(u64, Acting)>,
     /// What the client was told.
     told: Values,
     /// Whether something was set since the client was told.
@@ -64,19 +80,22 @@ pub(crate) struct Saved {
 
 impl Settings {
     /// Makes the settings of a new session.
-    pub(crate) fn new(info: SessionInfo) -> Self {
-        let resets = [("session_authorization".to_owned(), info.user.clone())].into();
+    pub(crate) fn new(info: SessionInfo, store: Store) -> Self {
+        let named = || store.role(&info.user).map(|role| role.oid);
+        let login = info.role.or_else(named).unwrap_or(0);
+        let resets = [(SESSION_AUTHORIZATION.to_owned(), login.to_string())].into();
         let mut state = State {
             session: Arc::default(),
             local: Arc::default(),
             resets,
             block: None,
             ready: Ready::INITIAL,
+            acting: None,
             told: Values::new(),
             is_news: true,
         };
         state.changed();
-        Self { info, state: Mutex::new(state) }
+        Self { info, store, login, state: Mutex::new(state) }
     }
 
     pub(crate) fn info(&self) -> &SessionInfo {
@@ -85,14 +104,19 @@ impl Settings {
 
     /// Whether the session may see what one of that role does, and stop it.
     pub(crate) fn may_see(&self, role: &str) -> bool {
-        self.info.user == role || self.info.user == BOOTSTRAP_ROLE
+        let acting = self.acting();
+        let is_theirs = |role: Arc<RoleDef>| is_member(&self.store.access(), acting.oid, role.oid);
+        acting.is_superuser || self.store.role(role).is_some_and(is_theirs)
     }
 
     /// Returns the value of a setting as it is shown; `None` if there is none of that name.
     pub(crate) fn shown(&self, name: &str) -> Option<String> {
+        if Known::named(name).is_some_and(|known| known.name == IS_SUPERUSER) {
+            return Some(on_or_off(self.acting().is_superuser).to_owned());
+        }
         let state = self.state();
         match Known::named(name) {
-            Some(known) => Some(known.kind.show(&state.value(known))),
+            Some(known) => Some(self.text_of(known, &state.value(known))),
             None => state.effective(&name.to_lowercase()).cloned(),
         }
     }
@@ -106,15 +130,26 @@ impl Settings {
         let (key, value) = self.read(name, value)?;
         let mut state = self.state();
         let given = value.clone().or_else(|| state.reset_value(&key)).unwrap_or_default();
-        let shown = Known::named(&key).map_or_else(|| given.clone(), |one| one.kind.show(&given));
+        let shown =
+            Known::named(&key).map_or_else(|| given.clone(), |one| self.text_of(one, &given));
+        let is_other_user = key == SESSION_AUTHORIZATION;
         match (is_local, state.block.is_some()) {
             (true, false) => return Ok(shown),
             (true, true) => {
-                Arc::make_mut(&mut state.local).insert(key, given);
+                let local = Arc::make_mut(&mut state.local);
+                if is_other_user {
+                    local.insert(ROLE.to_owned(), NO_ROLE.to_owned());
+                }
+                local.insert(key, given);
             }
             (false, _) => {
-                Arc::make_mut(&mut state.local).remove(&key);
-                let session = Arc::make_mut(&mut state.session);
+                let State { session, local, .. } = &mut *state;
+                let (session, local) = (Arc::make_mut(session), Arc::make_mut(local));
+                local.remove(&key);
+                if is_other_user {
+                    local.remove(ROLE);
+                    session.insert(ROLE.to_owned(), NO_ROLE.to_owned());
+                }
                 match value {
                     Some(value) => session.insert(key, value),
                     None => session.remove(&key),
@@ -149,16 +184,75 @@ impl Settings {
         }
     }
 
-    /// Gives all settings that SET changed the values that RESET goes back to.
+    /// Gives all settings that SET changed the values that RESET goes back to, but for who the
+    /// session acts as.
     pub(crate) fn reset_all(&self) {
         let mut state = self.state();
+        let is_identity = |name: &str| matches!(name, ROLE | SESSION_AUTHORIZATION);
         // Those of nobody's stay known.
-        let own = |(name, _): &(&String, &String)| Known::named(name).is_none();
-        let emptied = state.session.iter().filter(own);
-        let emptied: Values = emptied.map(|(name, _)| (name.clone(), String::new())).collect();
-        state.session = Arc::new(emptied);
-        state.local = Arc::default();
+        let kept = |(name, value): (&String, &String)| match Known::named(name) {
+            Some(_) if is_identity(name) => Some((name.clone(), value.clone())),
+            Some(_) => None,
+            None => Some((name.clone(), String::new())),
+        };
+        let session: Values = state.session.iter().filter_map(kept).collect();
+        Arc::make_mut(&mut state.local).retain(|name, _| is_identity(name));
+        state.session = Arc::new(session);
         state.changed();
+    }
+
+    /// Has the session act as who it began as.
+    ///
+    /// # Errors
+    /// None but those of a setting that is not there.
+    pub(crate) fn reset_identity(&self) -> Result<()> {
+        self.set(SESSION_AUTHORIZATION, None, false).map(drop)?;
+        self.set(ROLE, None, false).map(drop)
+    }
+
+    /// Returns who the session acts as, as it is now.
+    pub(crate) fn acting(&self) -> Acting {
+        let version = self.store.access_version();
+        let mut state = self.state();
+        match state.acting {
+            Some((known, acting)) if known == version => acting,
+            _ => {
+                let acting = Acting::new(&self.store.access(), state.role(self.login));
+                state.acting = Some((version, acting));
+                acting
+            }
+        }
+    }
+
+    /// Returns the role that the session is of: the one that it began as, unless SET SESSION
+    /// AUTHORIZATION made it another one.
+    pub(crate) fn session_role(&self) -> u32 {
+        self.state().session_role(self.login)
+    }
+
+    /// Returns the role that the session began as.
+    pub(crate) fn login_role(&self) -> u32 {
+        self.login
+    }
+
+    /// Returns the name of the role that the session acts as, or is of; `None` if it is not there
+    /// any more.
+    pub(crate) fn role_name(&self, of_session: bool) -> Option<String> {
+        let role = if of_session { self.session_role() } else { self.acting().oid };
+        self.store.access().role(role).map(|role| role.name.clone())
+    }
+
+    /// Returns a value as SHOW has it.
+    fn text_of(&self, known: &Known, value: &str) -> String {
+        match known.name {
+            ROLE if value == NO_ROLE => NO_ROLE.to_owned(),
+            ROLE | SESSION_AUTHORIZATION => {
+                let state = self.store.access();
+                let role = value.parse().ok().and_then(|oid| state.role(oid));
+                role.map_or_else(|| value.to_owned(), |role| role.name.clone())
+            }
+            _ => known.kind.show(value),
+        }
     }
 
     /// Returns the characteristics with what a setting that belongs to the open transaction makes
@@ -199,6 +293,10 @@ impl Settings {
             |message| Err(Error::new(ErrorKind::InvalidStatement, message).with_code("55P02"));
         match known.access {
             Access::User => {}
+            Access::Superuser => {
+                let denied = format!("permission denied to set parameter \"{name}\"");
+                self.acting().require_superuser(&denied)?;
+            }
             Access::Transaction => {
                 return Err(Error::not_supported(format_args!("setting {name} in this way"))
                     .with_hint("Use SET TRANSACTION."));
@@ -220,15 +318,31 @@ impl Settings {
         Ok((name.to_owned(), Some(value)))
     }
 
-    /// Checks a value of `role` or `session_authorization`: there is one user.
+    /// Checks a value of `role` or `session_authorization`: the name of a role that the session may
+    /// be.
     fn identity(&self, known: &Known, value: Option<&str>) -> Result<(String, Option<String>)> {
-        let is_role = known.name == "role";
-        match value {
-            None => Ok((known.name.to_owned(), None)),
-            Some(name) if name == self.info.user || (is_role && name == "none") => {
-                Ok((known.name.to_owned(), Some(name.to_owned())))
+        let is_role = known.name == ROLE;
+        let name = match value {
+            None => return Ok((known.name.to_owned(), None)),
+            Some(NO_ROLE) if is_role => {
+                return Ok((known.name.to_owned(), Some(NO_ROLE.to_owned())));
             }
-            Some(name) => Err(invalid_role(name)),
+            Some(name) => name,
+        };
+        let state = self.store.access();
+        let role = state.role_named(name).ok_or_else(|| invalid_role(name))?;
+        let is_superuser = |state: &AccessState, oid| {
+            state.role(oid).is_some_and(|role: &Arc<nacre_store::RoleDef>| role.is_superuser)
+        };
+        let denied = match is_role {
+            true if is_member(&state, self.session_role(), role.oid) => None,
+            true => Some(format!("permission denied to set role \"{name}\"")),
+            false if role.oid == self.login || is_superuser(&state, self.login) => None,
+            false => Some(format!("permission denied to set session authorization \"{name}\"")),
+        };
+        match denied {
+            None => Ok((known.name.to_owned(), Some(role.oid.to_string()))),
+            Some(message) => Err(insufficient(message)),
         }
     }
 
@@ -301,12 +415,17 @@ impl Settings {
 
     /// Returns what clients are told of, if it changed since the last call.
     pub(crate) fn reported_changes(&self) -> Vec<(String, String)> {
+        let is_superuser = self.acting().is_superuser;
         let mut state = self.state();
         if !std::mem::take(&mut state.is_news) {
             return Vec::new();
         }
+        let is_superuser = on_or_off(is_superuser);
         let now = ALL.iter().filter(|known| known.is_reported).map(|known| {
-            let shown = known.kind.show(&state.value(known));
+            let shown = match known.name {
+                IS_SUPERUSER => is_superuser.to_owned(),
+                _ => self.text_of(known, &state.value(known)),
+            };
             (known.name.to_owned(), shown)
         });
         let news: Vec<(String, String)> =
@@ -317,8 +436,23 @@ impl Settings {
 
     /// Returns all settings, in the order of their names.
     pub(crate) fn list(&self) -> Vec<SettingInfo> {
+        let is_superuser = on_or_off(self.acting().is_superuser);
         let state = self.state();
-        let known = ALL.iter().map(|known| state.info(known));
+        let known = ALL.iter().map(|known| {
+            let mut info = state.info(known);
+            match known.name {
+                IS_SUPERUSER => {
+                    (info.value, info.shown) = (is_superuser.into(), is_superuser.into())
+                }
+                ROLE | SESSION_AUTHORIZATION => {
+                    info.shown = self.text_of(known, &info.value);
+                    info.value.clone_from(&info.shown);
+                    info.reset = self.text_of(known, &info.reset);
+                }
+                _ => {}
+            }
+            info
+        });
         let given = [&*state.session, &*state.local, &state.resets].map(Values::keys);
         let own = given.into_iter().flatten().filter(|name| Known::named(name).is_none());
         let mut all: Vec<SettingInfo> = known.chain(own.map(|name| state.own_info(name))).collect();
@@ -348,7 +482,7 @@ impl Ready {
 impl State {
     /// Has what depends on values be that of the values now.
     fn changed(&mut self) {
-        self.is_news = true;
+        (self.is_news, self.acting) = (true, None);
         let text = |name: &str| self.effective(name).map_or("", String::as_str);
         let time = |name| {
             let milliseconds: u64 = text(name).parse().unwrap_or(0);
@@ -364,6 +498,17 @@ impl State {
             idle_in_transaction_timeout: time("idle_in_transaction_session_timeout"),
             idle_timeout: time("idle_session_timeout"),
         };
+    }
+
+    /// Returns the role that the session is of.
+    fn session_role(&self, login: u32) -> u32 {
+        self.effective(SESSION_AUTHORIZATION).and_then(|oid| oid.parse().ok()).unwrap_or(login)
+    }
+
+    /// Returns the role that the session acts as.
+    fn role(&self, login: u32) -> u32 {
+        let role = self.effective(ROLE).and_then(|oid| oid.parse().ok());
+        role.unwrap_or_else(|| self.session_role(login))
     }
 
     /// Returns what a setting was given; `None` if nothing.
@@ -404,6 +549,7 @@ impl State {
             description: known.description,
             context: match known.access {
                 Access::User | Access::Transaction | Access::Identity => "user",
+                Access::Superuser => "superuser",
                 Access::Internal => "internal",
                 Access::Server => "postmaster",
             },

@@ -1,6 +1,7 @@
 //! The plans of a session's short statements, by their text without literals.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use datafusion::sql::parser::Statement as ParsedStatement;
@@ -210,7 +211,9 @@ async fn look_at(
     let action =
         recognise(&table, subject.schema(), named.alias, &statement, candidate.types, described);
     Ok(Some(match action {
-        Some(action) => Known::Short(Box::new(Plan { subject, action })),
+        Some(action) => {
+            Known::Short(Box::new(Plan { subject, action, allowed: AtomicU64::default() }))
+        }
         None => Known::General(Some(subject)),
     }))
 }

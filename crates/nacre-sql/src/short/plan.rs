@@ -1,6 +1,7 @@
 //! What a short statement does.
 
 use std::ops::Bound;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
 
 use datafusion::arrow::datatypes::SchemaRef;
@@ -11,12 +12,15 @@ use nacre_store::{Store, Table, TableSchema};
 use super::compute::Compute;
 use super::operand::Operand;
 use crate::dml::Cell;
+use crate::privileges::{DELETE, INSERT, Rights, SELECT, UPDATE};
 
 /// A statement that is ready to run.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) subject: Subject,
     pub(super) action: Action,
+    /// The stamp of the role that was last found to be allowed it.
+    pub(super) allowed: AtomicU64,
 }
 
 /// The table that a plan was made for, as it was then.
@@ -93,6 +97,17 @@ pub(super) enum Action {
 }
 
 impl Action {
+    /// Returns what of the table whoever runs it has to be allowed.
+    pub(super) fn rights(&self) -> Rights {
+        let reading = |returning: &Option<Returning>| if returning.is_some() { SELECT } else { 0 };
+        match self {
+            Self::Select { .. } => SELECT,
+            Self::Update { .. } => UPDATE | SELECT,
+            Self::Delete { .. } => DELETE | SELECT,
+            Self::Insert { returning, .. } => INSERT | reading(returning),
+        }
+    }
+
     /// Returns the name of the statement as errors give it, unless it only reads.
     pub(super) fn verb(&self) -> Option<&'static str> {
         match self {

@@ -1,6 +1,7 @@
 //! Runs a plan.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use datafusion::arrow::array::{ArrayRef, RecordBatch};
@@ -43,7 +44,7 @@ impl Plan {
         turn: &mut Turn,
         inputs: Inputs<'_>,
     ) -> Result<Option<Outcome>> {
-        let applied = match self.begin(store, turn, inputs)? {
+        let applied = match self.begin(store, planner, turn, inputs)? {
             None => return Ok(None),
             Some(Begun::Answered(outcome)) => return Ok(Some(outcome)),
             Some(Begun::Changing { step, outcome }) => {
@@ -68,7 +69,7 @@ impl Plan {
     ) -> Result<Option<Outcome>> {
         let mut patience = None;
         loop {
-            let applied = match self.begin(store, turn, inputs)? {
+            let applied = match self.begin(store, planner, turn, inputs)? {
                 None => return Ok(None),
                 Some(Begun::Answered(outcome)) => return Ok(Some(outcome)),
                 Some(Begun::Changing { step, outcome }) => {
@@ -90,8 +91,15 @@ impl Plan {
     }
 
     /// Reads what there is to read; `None` if the statement has to go the general way.
-    fn begin(&self, store: &Store, turn: &mut Turn, inputs: Inputs<'_>) -> Result<Option<Begun>> {
+    fn begin(
+        &self,
+        store: &Store,
+        planner: &Planner,
+        turn: &mut Turn,
+        inputs: Inputs<'_>,
+    ) -> Result<Option<Begun>> {
         let Some(current) = self.subject.current(store) else { return Ok(None) };
+        self.require(store, planner, &current)?;
         if let Some(verb) = self.action.verb() {
             turn.require_writable(verb)?;
             // Rules may have come since the plan was made.
@@ -116,6 +124,19 @@ impl Plan {
         let tag = || Outcome::Command { tag: self.tag(rows.len()), warning: None };
         let outcome = returned.unwrap_or_else(tag);
         Ok(Some(Begun::Changing { step: Step { table: current.table, write, rows }, outcome }))
+    }
+
+    /// Checks that whoever runs it may, unless that is known.
+    fn require(&self, store: &Store, planner: &Planner, current: &Current) -> Result<()> {
+        let acting = planner.acting();
+        // ORDERING: nothing else is read by whoever sees the stamp.
+        if acting.is_superuser || self.allowed.load(Ordering::Relaxed) == acting.stamp {
+            return Ok(());
+        }
+        acting.require_table(store, &current.table, self.action.rights())?;
+        // ORDERING: as above.
+        self.allowed.store(acting.stamp, Ordering::Relaxed);
+        Ok(())
     }
 
     fn tag(&self, rows: usize) -> String {

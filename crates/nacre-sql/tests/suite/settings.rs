@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nacre_sql::{Database, OpenOptions, Session, SessionInfo};
+use nacre_sql::{Database, OpenOptions, RoleDef, Session, SessionInfo};
 
 use crate::support::Connection;
 
@@ -85,6 +85,8 @@ fn all_settings_are_listed_with_what_they_are() {
 #[test]
 fn session_knows_whose_it_is() {
     let database = Database::open(OpenOptions::default()).unwrap();
+    let ada = RoleDef { oid: 20_000, name: "ada".into(), is_superuser: false, ..nacre(&database) };
+    database.store().define_role(ada).unwrap();
     let info = SessionInfo {
         user: "ada".into(),
         database: "engine".into(),
@@ -95,6 +97,10 @@ fn session_knows_whose_it_is() {
     assert_eq!(session.info(), &info);
     assert_eq!(session.setting("session_authorization").as_deref(), Some("ada"));
     assert_eq!(database.session().info().user, "nacre");
+}
+
+fn nacre(database: &Database) -> RoleDef {
+    RoleDef::clone(&database.store().role("nacre").unwrap())
 }
 
 #[test]

@@ -123,6 +123,7 @@ impl Definitions {
                 None => {}
             }
         }
+        records.extend(self.access.records(store)?);
         Ok(records)
     }
 
@@ -238,6 +239,7 @@ impl Definitions {
             }
         });
         store.with_views(|views| self.change_views(views));
+        self.access.show(store);
     }
 
     /// Takes out what is gone, of which nothing is recorded any more.

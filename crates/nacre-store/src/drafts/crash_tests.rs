@@ -1,5 +1,6 @@
-//! Transactions that define tables under the crash simulator: whatever a crash leaves, tables and
-//! rows are those of some number of commits, at least of the acknowledged ones.
+//! Transactions that define tables under the crash simulator: whatever a crash leaves, tables,
+//! their rows and owners, and roles are those of some number of commits, at least of the
+//! acknowledged ones.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,6 +9,7 @@ use nacre_column::ColumnType;
 use nacre_pmem::Domain;
 use nacre_pmem::sim::{Crash, Marks, Outcome};
 
+use crate::access::{AccessChange, Grant, ObjectAccess, RoleDef, Securable};
 use crate::crash_support::{explore_share, lines, pages};
 use crate::mvcc::IsolationLevel;
 use crate::redo::RedoOptions;
@@ -18,8 +20,13 @@ use crate::value::ValueRef;
 
 const REDO: RedoOptions = RedoOptions { segment_bytes: 1024, is_compressed: false };
 
-/// Tables by name, each with its rows.
-type State = BTreeMap<String, Vec<i64>>;
+/// Tables by name, each with its rows, who owns it, and to whom it grants something; and the
+/// numbers of all roles.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct State {
+    tables: BTreeMap<String, (Vec<i64>, u32, Vec<u32>)>,
+    roles: Vec<u32>,
+}
 
 fn open(domains: &[Domain]) -> crate::Result<Store> {
     Ok(Store::open_in(domains[0].clone(), REDO)?.for_session())
@@ -47,23 +54,40 @@ fn create(domains: &[Domain]) -> Outcome {
     Ok(())
 }
 
-/// Commit `number` makes a table with a row, puts a row into another one, and each second time
-/// drops the table of the commit before.
+/// The role that commit `number` makes.
+fn role(number: i64) -> RoleDef {
+    let (oid, name) = (20 + number as u32, format!("r{number}"));
+    RoleDef { oid, name, is_superuser: false, ..RoleDef::bootstrap() }
+}
+
+/// Commit `number` makes a role and a table of it with a row, puts a row into another one, which it
+/// grants the role something of, and each second time drops the table and the role of the commit
+/// before.
 fn commit(store: &Store, number: i64) -> Outcome {
     let mut tx = store.begin(IsolationLevel::Serializable);
     tx.define()?;
+    let role = role(number);
+    let owner = role.oid;
+    store.set_creator(owner);
+    let grant = Grant { grantee: owner, grantor: 10, privileges: 2, grantable: 0 };
+    let grants = ObjectAccess { owner: 10, grants: Some(vec![grant]) };
+    let all = Securable::Table(store.table("all")?.id());
+    store.change_access(&[AccessChange::Role(role), AccessChange::Object(all, grants)])?;
     let table = store.create_table(schema(&format!("t{number}")))?;
     tx.insert(&table, &[ValueRef::Int(number)])?;
     tx.insert(&store.table("all")?, &[ValueRef::Int(number)])?;
     if number % 2 == 1 {
         store.drop_table(&format!("t{}", number - 1))?;
+        store.change_access(&[AccessChange::RoleDropped(owner - 1)])?;
     }
     tx.commit()?;
     Ok(())
 }
 
 fn state(store: &Store) -> crate::Result<State> {
-    let mut found = State::new();
+    let access = store.access();
+    let roles = access.roles().map(|role| role.oid).collect();
+    let mut found = State { roles, ..State::default() };
     let mut tx = store.begin(IsolationLevel::RepeatableRead);
     for table in store.tables() {
         let mut rows = Vec::new();
@@ -73,7 +97,9 @@ fn state(store: &Store) -> crate::Result<State> {
                 _ => -1,
             }));
         })?;
-        found.insert(table.schema().name.clone(), rows);
+        let own = access.object(&Securable::Table(table.id()));
+        let grantees = own.grants.iter().flatten().map(|grant| grant.grantee).collect();
+        found.tables.insert(table.schema().name.clone(), (rows, own.owner, grantees));
     }
     Ok(found)
 }
@@ -158,7 +184,8 @@ fn group_without_its_record_never_counts() {
     let mut tx = store.begin(IsolationLevel::Serializable);
     tx.insert(&all, &[ValueRef::Int(3)]).unwrap();
     tx.commit().unwrap();
-    let expected = State::from([("all".to_owned(), vec![1, 3])]);
+    let tables = [("all".to_owned(), (vec![1, 3], 10, Vec::new()))].into();
+    let expected = State { tables, roles: vec![10] };
     assert_eq!(state(&store).unwrap(), expected);
     drop((store, all));
     let store = Store::open(options()).unwrap();

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use crate::access::{AccessChange, Securable};
 use crate::alter::Moved;
 use crate::error::Result;
 use crate::foreign_key::{ForeignKey, TableKeys, attach};
@@ -38,6 +39,7 @@ impl Store {
         self.change_draft(tx, |draft| {
             draft.tables.insert(name, Arc::clone(&table));
         });
+        self.draft_ownership(tx, Securable::Table(table.id()));
         Ok(table)
     }
 
@@ -59,6 +61,7 @@ impl Store {
                 draft.indexes.retain(|(of, _)| of.id() != table.id());
                 draft.dropped.insert(table.id(), Arc::clone(table));
             });
+            self.draft_forget(tx, Securable::Table(table.id()));
         }
         self.change_draft(tx, |draft| draft.cut.extend_from_slice(cut));
         Ok(())
@@ -83,6 +86,10 @@ impl Store {
                 draft.closed.insert(old.id());
             }
         });
+        let access = self.access().object(&Securable::Table(old.id())).clone();
+        let moved = AccessChange::Object(Securable::Table(new.id()), access);
+        self.draft_access(tx, &moved);
+        self.draft_forget(tx, Securable::Table(old.id()));
     }
 
     /// Changes names and rules of a table that `tx` made.
@@ -150,6 +157,12 @@ impl Store {
         before: Option<Arc<ViewDef>>,
         now: Option<ViewDef>,
     ) {
+        let object = Securable::View(name.to_owned());
+        match (self.view(name).is_some(), now.is_some()) {
+            (false, true) => self.draft_ownership(tx, object),
+            (_, false) => self.draft_forget(tx, object),
+            (true, true) => {}
+        }
         let now = now.map(Arc::new);
         self.change_draft(tx, |draft| {
             let drafted = draft.views.entry(name.to_owned());

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::access::AccessChanges;
 use crate::foreign_key::{ForeignKey, disconnect};
 use crate::id::TxId;
 use crate::index::TableIndex;
@@ -46,6 +47,8 @@ pub(crate) struct Definitions {
     pub(super) sequences: BTreeMap<String, Arc<Sequence>>,
     /// Sequences of everybody that are gone.
     pub(super) dropped_sequences: BTreeMap<String, Arc<Sequence>>,
+    /// Roles, owners and grants.
+    pub(crate) access: AccessChanges,
 }
 
 impl Definitions {
@@ -55,6 +58,7 @@ impl Definitions {
             && self.indexes.is_empty()
             && self.dropped_indexes.is_empty()
             && self.views.is_empty()
+            && self.access.is_empty()
             && !self.has_sequences()
     }
 

@@ -1,16 +1,28 @@
 //! Where the draft of a session's transaction is.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::definitions::Definitions;
+use crate::access::BOOTSTRAP_ROLE_OID;
 use crate::error::{Error, Result};
 use crate::id::TxId;
 use crate::mvcc::Transaction;
 use crate::store::Store;
 
-/// Room for the draft of one transaction.
-#[derive(Debug, Default)]
-pub(crate) struct DraftSlot(RwLock<Option<Draft>>);
+/// Room for the draft of one transaction, and who it is that defines.
+#[derive(Debug)]
+pub(crate) struct DraftSlot {
+    draft: RwLock<Option<Draft>>,
+    /// The role that owns what is made.
+    creator: AtomicU32,
+}
+
+impl Default for DraftSlot {
+    fn default() -> Self {
+        Self { draft: RwLock::default(), creator: AtomicU32::new(BOOTSTRAP_ROLE_OID) }
+    }
+}
 
 /// What one transaction has defined.
 #[derive(Debug)]
@@ -22,9 +34,19 @@ struct Draft {
 }
 
 impl DraftSlot {
+    pub(crate) fn creator(&self) -> u32 {
+        // ORDERING: nothing else is read by whoever sees it.
+        self.creator.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_creator(&self, role: u32) {
+        // ORDERING: as in `creator`.
+        self.creator.store(role, Ordering::Relaxed);
+    }
+
     /// Makes room for what `tx` defines; refuses if another transaction is at it.
     fn open(&self, tx: TxId) -> Result<()> {
-        let mut draft = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut draft = self.draft.write().unwrap_or_else(PoisonError::into_inner);
         match &*draft {
             Some(draft) if draft.tx != tx => {
                 let reason = "two transactions of a session define something at a time".into();
@@ -40,18 +62,18 @@ impl DraftSlot {
 
     /// Returns what is defined.
     fn now(&self) -> Option<(TxId, Arc<Definitions>)> {
-        let draft = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let draft = self.draft.read().unwrap_or_else(PoisonError::into_inner);
         draft.as_ref().map(|draft| (draft.tx, Arc::clone(&draft.now)))
     }
 
     fn with<T>(&self, tx: TxId, with: impl FnOnce(&mut Draft) -> T) -> Option<T> {
-        let mut draft = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut draft = self.draft.write().unwrap_or_else(PoisonError::into_inner);
         draft.as_mut().filter(|draft| draft.tx == tx).map(with)
     }
 
     /// Closes the draft of `tx`, if it is there, and returns it.
     fn close(&self, tx: TxId) -> Option<Arc<Definitions>> {
-        let mut draft = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut draft = self.draft.write().unwrap_or_else(PoisonError::into_inner);
         let closed = draft.take_if(|draft| draft.tx == tx);
         closed.map(|draft| draft.now)
     }
@@ -75,7 +97,7 @@ impl Store {
     }
 
     /// Changes what `tx` has defined.
-    pub(super) fn change_draft(&self, tx: TxId, change: impl FnOnce(&mut Definitions)) {
+    pub(crate) fn change_draft(&self, tx: TxId, change: impl FnOnce(&mut Definitions)) {
         if let Some(slot) = self.draft_slot() {
             slot.with(tx, |draft| change(Arc::make_mut(&mut draft.now)));
         }
@@ -103,6 +125,7 @@ impl Store {
         if let Some(gone) = slot.with(tx, restore) {
             let kept = slot.now().map(|(_, kept)| kept).unwrap_or_default();
             gone.take_back(&kept, tx);
+            self.bump_access();
         }
     }
 
@@ -110,6 +133,7 @@ impl Store {
     pub(crate) fn discard_draft(&self, tx: TxId) {
         if let Some(gone) = self.close_draft(tx) {
             gone.take_back(&Definitions::default(), tx);
+            self.bump_access();
         }
     }
 

@@ -8,6 +8,7 @@ use super::header::{OLDEST_VERSION, PUBLISHED_OFFSET, VERSION, VERSION_OFFSET};
 use super::log::{DatabaseId, Manifest};
 use super::open::is_member_file;
 use super::record::{Record, TableId};
+use crate::access::{Grant, ObjectAccess, RoleDef, Securable};
 use crate::crash_support::{explore_share, lines, pages};
 use crate::foreign_key::{ForeignKeyAction, ForeignKeyDef};
 use crate::index::{IndexDef, IndexKind, IndexOrigin};
@@ -194,11 +195,34 @@ fn keyed_table(number: u64) -> [Vec<Record>; 2] {
     ]
 }
 
+/// Two roles of which one is granted something of a table by the other one, and then nothing of
+/// that.
+fn granted_roles(number: u64) -> [Vec<Record>; 2] {
+    let (one, other) = (20 + number as u32 * 2, 21 + number as u32 * 2);
+    let role = |oid| {
+        let name = format!("r{oid}");
+        Record::RoleDefined(RoleDef { oid, name, is_superuser: false, ..RoleDef::bootstrap() })
+    };
+    let grant = Grant { grantee: other, grantor: one, privileges: 3, grantable: 1 };
+    let access = ObjectAccess { owner: one, grants: Some(vec![grant]) };
+    let object = Securable::Table(TableId(number));
+    let default = ObjectAccess::DEFAULT;
+    [
+        vec![role(one), role(other), Record::AccessChanged { object: object.clone(), access }],
+        vec![
+            Record::AccessChanged { object, access: default },
+            Record::RoleDropped { oid: one },
+            Record::RoleDropped { oid: other },
+        ],
+    ]
+}
+
 #[test]
 fn records_that_belong_together_are_there_together() {
     explore("manifest with records together", 10, |explorer, seed| {
-        let groups: Vec<Vec<Record>> =
-            (1..=2).flat_map(|one| keyed_table(seed * 9 + one)).collect();
+        let [made, gone] = keyed_table(seed * 9 + 1);
+        let [granted, revoked] = granted_roles(seed * 9 + 1);
+        let groups: Vec<Vec<Record>> = vec![made, granted, revoked, gone];
         let script: Vec<Record> = groups.concat();
         let explored = explorer.media(&[lines(), lines()]).run(
             create,

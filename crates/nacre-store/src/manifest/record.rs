@@ -5,12 +5,12 @@
 
 use nacre_column::ReplicaPolicy;
 
+use crate::access::{ObjectAccess, RoleDef, Securable};
 use crate::codec::{Decoder, Encoder, Truncated};
 use crate::directory::Layout;
 use crate::foreign_key::ForeignKeyDef;
 use crate::id::{CommitTs, Lsn, Moment};
 use crate::index::{IndexDef, RunId, RunRecord};
-use crate::roles::RoleDef;
 use crate::rules::TableRules;
 use crate::schema::{TableSchema, decode_policy, encode_policy};
 use crate::views::ViewDef;
@@ -172,6 +172,14 @@ pub(crate) enum Record {
     Moment(Moment),
     /// A role was created, or replaced.
     RoleDefined(RoleDef),
+    RoleDropped {
+        oid: u32,
+    },
+    /// An object has another owner, or grants something else.
+    AccessChanged {
+        object: Securable,
+        access: ObjectAccess,
+    },
     /// From now on the redo log, loads and these records are copied to a directory; to none if the
     /// path is empty.
     Archive {
@@ -292,6 +300,8 @@ impl Record {
             Self::Archive { .. } => 21,
             Self::LoadEmptied { .. } => 25,
             Self::RoleDefined(_) => 26,
+            Self::RoleDropped { .. } => 27,
+            Self::AccessChanged { .. } => 28,
             Self::IndexRuns { .. } => 40,
         }
     }
@@ -306,18 +316,12 @@ impl Record {
                 encoder.put_u64(table.0);
                 schema.encode(encoder);
             }
-            Self::TableDropped { table } => {
-                encoder.put_u64(table.0);
-            }
+            Self::TableDropped { table } => encoder.put_u64(table.0),
             Self::TableDefined { table, schema, rules } => {
                 encode_table(*table, schema, rules, encoder);
             }
-            Self::ViewDefined(view) => {
-                view.encode(encoder);
-            }
-            Self::ViewDropped { name } => {
-                encoder.put_str(name);
-            }
+            Self::ViewDefined(view) => view.encode(encoder),
+            Self::ViewDropped { name } => encoder.put_str(name),
             Self::TableReplaced { old, table, schema, rules } => {
                 encoder.put_u64(old.0);
                 encode_table(*table, schema, rules, encoder);
@@ -336,9 +340,7 @@ impl Record {
                 encoder.put_u32(change.removed.len() as u32);
                 change.removed.iter().for_each(|number| encoder.put_u32(*number));
             }
-            Self::RedoSegments { oldest } => {
-                encoder.put_u64(*oldest);
-            }
+            Self::RedoSegments { oldest } => encoder.put_u64(*oldest),
             Self::Frozen(frozen) => encode_frozen(frozen, encoder),
             Self::Checkpoint { as_of, oldest } => {
                 encoder.put_u64(as_of.0);
@@ -363,6 +365,11 @@ impl Record {
             Self::Archive { path } => encoder.put_str(path),
             Self::LoadEmptied { load } => encoder.put_u64(load.0),
             Self::RoleDefined(role) => role.encode(encoder),
+            Self::RoleDropped { oid } => encoder.put_u32(*oid),
+            Self::AccessChanged { object, access } => {
+                object.encode(encoder);
+                access.encode(encoder);
+            }
         }
     }
 
@@ -381,6 +388,8 @@ impl Record {
             | Self::ViewDropped { .. }
             | Self::LoadEmptied { .. }
             | Self::RoleDefined(_)
+            | Self::RoleDropped { .. }
+            | Self::AccessChanged { .. }
             | Self::IndexRuns { .. }
             | Self::DefinitionsCommitted { .. } => 5,
             _ => 3,
@@ -450,6 +459,8 @@ impl Record {
             21 => Self::Archive { path: decoder.string()? },
             25 => Self::LoadEmptied { load: LoadId(decoder.u64()?) },
             26 => Self::RoleDefined(RoleDef::decode(decoder)?),
+            27 => Self::RoleDropped { oid: decoder.u32()? },
+            28 => decode_access(decoder)?,
             40 => decode_runs(decoder)?,
             _ => return Err(Truncated),
         })
@@ -462,6 +473,11 @@ impl Record {
             false => Self::TableDefined { table, schema, rules },
         }
     }
+}
+
+fn decode_access(decoder: &mut Decoder<'_>) -> Result<Record, Truncated> {
+    let (object, access) = (Securable::decode(decoder)?, ObjectAccess::decode(decoder)?);
+    Ok(Record::AccessChanged { object, access })
 }
 
 fn encode_runs(
@@ -644,6 +660,12 @@ mod tests {
             Record::Moment(Moment { commit: CommitTs(5), lsn: Lsn(640), time: 7 }),
             Record::Archive { path: "/mnt/archive".into() },
             Record::LoadEmptied { load: LoadId(7) },
+            Record::RoleDefined(RoleDef::bootstrap()),
+            Record::RoleDropped { oid: 16_384 },
+            Record::AccessChanged {
+                object: Securable::Table(TableId(3)),
+                access: ObjectAccess::owned_by(16_385),
+            },
             Record::ForeignKeys {
                 table: TableId(3),
                 keys: vec![ForeignKeyDef {

@@ -10,7 +10,7 @@ use super::render::text_box;
 use super::tokens::{identifier_name, quote_identifier, quote_text};
 
 /// Rows of a query of the shell's own; null is none.
-type Rows = Vec<Vec<Option<String>>>;
+pub(super) type Rows = Vec<Vec<Option<String>>>;
 
 /// The policy of replicas that a table has which names none.
 const DEFAULT_REPLICAS: &str = "auto, auto";
@@ -141,11 +141,12 @@ pub(crate) fn column_names(
 }
 
 /// Runs a query of the shell's own.
-fn ask(console: &mut Console, sql: &str) -> Result<Rows, Complaint> {
+pub(super) fn ask(console: &mut Console, sql: &str) -> Result<Rows, Complaint> {
     console.query(sql).map_err(|error| Complaint::new(error.message().to_owned()))
 }
 
-fn texts(rows: Rows) -> Vec<Vec<String>> {
+/// Returns the values as texts, those that are null as empty ones.
+pub(super) fn texts(rows: Rows) -> Vec<Vec<String>> {
     let row = |row: Vec<Option<String>>| row.into_iter().map(Option::unwrap_or_default).collect();
     rows.into_iter().map(row).collect()
 }

@@ -16,6 +16,7 @@
 //! 3. Nothing of a user's data reaches a terminal with its control characters alive, except by the
 //!    formats that promise exact data: `csv` and `COPY ... TO STDOUT`.
 
+mod access;
 mod app;
 mod arguments;
 mod assemble;

@@ -7,12 +7,18 @@ use super::parse::{COMMANDS, Complaint};
 /// SQL commands: name, syntax.
 const SQL: &[(&str, &str)] = &[
     (
+        "ALTER ROLE",
+        "ALTER ROLE role [WITH] option ...\nALTER ROLE role RENAME TO name\n\
+         options: see CREATE ROLE, but for IN ROLE, ROLE and ADMIN",
+    ),
+    (
         "ALTER TABLE",
         "ALTER TABLE [IF EXISTS] table [ALTER [COLUMN] column]\n    \
          SET (replicas = 'FORMAT[@PLACE], ...') | RESET (replicas)\n\
          formats: auto, plain, static_bp, dict, dynamic_bp, simd_bp128, simd_fastpfor,\n         \
          delta_bp, for_bp, rle, lz4_fast, lz4, lz4_high, snappy, fsst\n\
-         places: a memory domain, dram, any",
+         places: a memory domain, dram, any\n\
+         ALTER TABLE | VIEW | SEQUENCE | SCHEMA | DATABASE name OWNER TO role",
     ),
     (
         "BEGIN",
@@ -28,6 +34,13 @@ const SQL: &[(&str, &str)] = &[
     ),
     ("COPY TO", "COPY table [(column, ...)] | (query) TO 'file' | STDOUT [(option, ...)]"),
     (
+        "CREATE ROLE",
+        "CREATE ROLE | USER role [WITH] option ...\n\
+         options: [NO]SUPERUSER, [NO]CREATEDB, [NO]CREATEROLE, [NO]INHERIT, [NO]LOGIN,\n         \
+         CONNECTION LIMIT n, PASSWORD 'password' | NULL, VALID UNTIL 'time',\n         \
+         IN ROLE role, ...; ROLE role, ...; ADMIN role, ...",
+    ),
+    (
         "CREATE TABLE",
         "CREATE TABLE [IF NOT EXISTS] table (\n    column type [NOT NULL] [PRIMARY KEY], ...\n    \
          [, PRIMARY KEY (column, ...)]\n) [WITH (replicas = 'FORMAT[@PLACE], ...')]\n\
@@ -39,14 +52,32 @@ const SQL: &[(&str, &str)] = &[
         "DELETE FROM table [AS name] [USING table, ...] [WHERE condition]\n\
          [RETURNING expression, ... | *]",
     ),
+    ("DROP OWNED", "DROP OWNED BY role, ... [CASCADE | RESTRICT]"),
+    ("DROP ROLE", "DROP ROLE [IF EXISTS] role, ..."),
     ("DROP TABLE", "DROP TABLE [IF EXISTS] table"),
     ("EXPLAIN", "EXPLAIN [ANALYZE] query"),
+    (
+        "GRANT",
+        "GRANT privilege, ... | ALL ON [TABLE] name, ... | SEQUENCE name, ... |\n      \
+         ALL TABLES IN SCHEMA public | ALL SEQUENCES IN SCHEMA public |\n      \
+         SCHEMA public | DATABASE nacre\n      TO role, ... [WITH GRANT OPTION]\n\
+         GRANT role, ... TO role, ... [WITH ADMIN OPTION]\n\
+         privileges: SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER,\n            \
+         USAGE, CREATE, CONNECT, TEMPORARY",
+    ),
     (
         "INSERT",
         "INSERT INTO table [(column, ...)] VALUES (expression, ...), ... | query\n\
          [RETURNING expression, ... | *]",
     ),
+    ("REASSIGN OWNED", "REASSIGN OWNED BY role, ... TO role"),
     ("RELEASE", "RELEASE [SAVEPOINT] name"),
+    (
+        "REVOKE",
+        "REVOKE [GRANT OPTION FOR] privilege, ... | ALL ON ... FROM role, ...\n       \
+         [CASCADE | RESTRICT]\n\
+         REVOKE [ADMIN OPTION FOR] role, ... FROM role, ...",
+    ),
     ("ROLLBACK", "ROLLBACK [AND [NO] CHAIN]\nROLLBACK TO [SAVEPOINT] name"),
     ("SAVEPOINT", "SAVEPOINT name"),
     (
@@ -56,6 +87,11 @@ const SQL: &[(&str, &str)] = &[
          GROUP BY expression | ROLLUP (...) | CUBE (...) | GROUPING SETS (...)\nHAVING condition\n\
          WINDOW name AS (...)\nUNION | INTERSECT | EXCEPT [ALL] query\n\
          ORDER BY expression [ASC | DESC] [NULLS FIRST | LAST], ...\nLIMIT n OFFSET n",
+    ),
+    ("SET ROLE", "SET [LOCAL] ROLE role | NONE\nRESET ROLE"),
+    (
+        "SET SESSION AUTHORIZATION",
+        "SET [LOCAL] SESSION AUTHORIZATION role | DEFAULT\nRESET SESSION AUTHORIZATION",
     ),
     (
         "SET TRANSACTION",

@@ -11,7 +11,7 @@ use crate::cli::line_reader::DataSource;
 use crate::cli::place::Place;
 use crate::cli::render::Mode;
 use crate::cli::tokens::{copy_direction, quote_text, tokens};
-use crate::cli::{describe, edit, import, report, script};
+use crate::cli::{access, describe, edit, import, report, script};
 
 /// Runs one command; complaints are printed.
 pub(crate) fn run(
@@ -55,6 +55,8 @@ impl Call<'_> {
             Kind::TableNames => describe::table_names(self.console, rest),
             Kind::Schema => describe::schema(self.console, rest),
             Kind::Databases => describe::databases(self.console),
+            Kind::Roles => access::roles(self.console, rest),
+            Kind::Privileges => access::privileges(self.console, rest),
             Kind::Connection => Ok(describe::connection(self.console)),
             Kind::Include => {
                 let path = self.path()?;

@@ -1,7 +1,5 @@
 //! Roles: who there is, and what a password is checked by.
 //!
-//! The store keeps them and asks nobody for anything: who may do what is decided above it.
-//!
 //! # Invariants
 //! 1. The role [`BOOTSTRAP_ROLE`] is always there, as the superuser with the number
 //!    [`BOOTSTRAP_ROLE_OID`].
@@ -10,15 +8,10 @@
 //! # Layout
 //! Drawn in `docs/layout.md`, section "Manifest record", kind 26.
 
-use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
 
 use crate::codec::{Decoder, Encoder, Truncated};
-use crate::error::{Error, Result};
-use crate::manifest::Record;
 use crate::schema::check_name;
-use crate::store::Store;
 
 /// The role that is there from the beginning.
 pub const BOOTSTRAP_ROLE: &str = "nacre";
@@ -49,7 +42,7 @@ pub struct Membership {
 /// The definition of a role.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RoleDef {
-    /// Stays the same for as long as the role is there.
+    /// Stays the same for as long as the role is there; no other role ever gets it.
     pub oid: u32,
     pub name: String,
     pub is_superuser: bool,
@@ -158,63 +151,9 @@ impl RoleDef {
     }
 }
 
-/// All roles by number.
-#[derive(Clone, Debug)]
-pub(crate) struct Roles(BTreeMap<u32, Arc<RoleDef>>);
-
-impl Default for Roles {
-    fn default() -> Self {
-        Self(BTreeMap::from([(BOOTSTRAP_ROLE_OID, Arc::new(RoleDef::bootstrap()))]))
-    }
-}
-
-impl Roles {
-    /// Adds a role, or replaces the one with its number.
-    pub(crate) fn define(&mut self, role: &RoleDef) -> std::result::Result<(), String> {
-        role.validate()?;
-        if self.0.values().any(|one| one.name == role.name && one.oid != role.oid) {
-            return Err(format!("role \"{}\" already exists", role.name));
-        }
-        self.0.insert(role.oid, Arc::new(role.clone()));
-        Ok(())
-    }
-}
-
-impl Store {
-    /// Returns the role called `name`.
-    pub fn role(&self, name: &str) -> Option<Arc<RoleDef>> {
-        self.with_roles(|roles| roles.0.values().find(|role| role.name == name).cloned())
-    }
-
-    /// Returns all roles in the order of their numbers.
-    pub fn roles(&self) -> Vec<Arc<RoleDef>> {
-        self.with_roles(|roles| roles.0.values().cloned().collect())
-    }
-
-    /// Adds a role, or replaces the one with its number.
-    ///
-    /// # Errors
-    /// [`Error::InvalidDefinition`], [`Error::NotSupported`] in a transaction,
-    /// [`Error::ReadOnly`], no space, I/O.
-    pub fn define_role(&self, role: RoleDef) -> Result<()> {
-        self.require_writable()?;
-        if self.is_drafting() {
-            let what = "roles that change in a transaction block".to_owned();
-            return Err(Error::NotSupported { what });
-        }
-        let check = || {
-            let mut roles = self.with_roles(|roles| roles.clone());
-            roles.define(&role).map_err(|reason| Error::InvalidDefinition { reason })?;
-            Ok((vec![Record::RoleDefined(role)], roles))
-        };
-        self.record_with(check, |roles| self.with_roles(|all| *all = roles))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::OpenOptions;
 
     fn role(oid: u32, name: &str) -> RoleDef {
         RoleDef {
@@ -241,34 +180,5 @@ mod tests {
                 assert_eq!(RoleDef::decode(&mut Decoder::new(&bytes[..end])), Err(Truncated));
             }
         }
-    }
-
-    #[test]
-    fn roles_survive_a_restart() {
-        let directory = tempfile::tempdir().unwrap();
-        let open = || {
-            let directory = Some(directory.path().join("db"));
-            Store::open(OpenOptions { directory, ..OpenOptions::default() }).unwrap()
-        };
-        let store = open();
-        assert_eq!(store.roles(), [Arc::new(RoleDef::bootstrap())]);
-        let nacre = RoleDef { verifier: Some("x".into()), ..RoleDef::bootstrap() };
-        store.define_role(nacre.clone()).unwrap();
-        store.define_role(role(20, "r")).unwrap();
-        store.define_role(role(20, "s")).unwrap();
-        assert!(store.define_role(role(21, "s")).is_err(), "the name is taken");
-        drop(store);
-        let store = open();
-        assert_eq!(store.roles(), [Arc::new(nacre), Arc::new(role(20, "s"))]);
-    }
-
-    #[test]
-    fn bootstrap_role_stays_what_it_is() {
-        let store = Store::open(OpenOptions::default()).unwrap();
-        let weak = RoleDef { is_superuser: false, ..RoleDef::bootstrap() };
-        assert!(store.define_role(weak).is_err());
-        assert!(store.define_role(role(BOOTSTRAP_ROLE_OID, "other")).is_err());
-        assert!(store.define_role(role(20, BOOTSTRAP_ROLE)).is_err());
-        assert!(!format!("{:?}", role(20, "r")).contains("SCRAM"));
     }
 }

@@ -1,0 +1,192 @@
+//! `has_table_privilege()` and the like, and `pg_has_role()`.
+//!
+//! Each may begin with the role that is asked about, by name or number, else it is the one that the
+//! session acts as; then the object, and a list of privileges, of which any is enough.
+
+use nacre_store::{AccessState, PUBLIC_ROLE, Securable};
+
+use super::cells::Cell;
+use super::fixed;
+use super::functions::{Call, relation_of};
+use super::objects::FIRST;
+use crate::error::{Error, ErrorKind, Result};
+use crate::names::{CATALOG, SCHEMA};
+use crate::privileges::{
+    Kind, Rights, SELECT, USAGE, WORDS, administers, default_grants, grantable_by, inherits,
+    is_member, rights_of,
+};
+
+/// A privilege that is asked for, and whether it is to be grantable.
+type Asked = (Rights, bool);
+
+/// Answers `has_table_privilege()`; with `has_column` the one for columns, which have those of
+/// their table.
+pub(super) fn of_table(call: &mut Call<'_>, args: &[Cell], has_column: bool) -> Result<Cell> {
+    let count = if has_column { 3 } else { 2 };
+    let (role, args) = role_asked(call, args, count)?;
+    let asked = asked(args.last(), Kind::Table.all())?;
+    let oid = relation_of(call, &args[0])?;
+    if oid < i64::from(FIRST) {
+        let state = call.access();
+        let is_superuser = state.role(role).is_some_and(|role| role.is_superuser);
+        let held = if is_superuser { Kind::Table.all() } else { SELECT };
+        let is_there = oid > 0;
+        let answer = asked.iter().any(|(right, option)| held & right != 0 && !option);
+        return Ok(if is_there { answer.into() } else { Cell::Null });
+    }
+    relation(call, role, oid, &asked)
+}
+
+/// Answers `has_sequence_privilege()`.
+pub(super) fn of_sequence(call: &mut Call<'_>, args: &[Cell]) -> Result<Cell> {
+    let (role, args) = role_asked(call, args, 2)?;
+    let asked = asked(args.last(), Kind::Sequence.all())?;
+    let oid = relation_of(call, &args[0])?;
+    relation(call, role, oid, &asked)
+}
+
+fn relation(call: &mut Call<'_>, role: u32, oid: i64, asked: &[Asked]) -> Result<Cell> {
+    let state = call.access();
+    let found = call.objects().relation(oid).map(|one| one.securable());
+    Ok(found.map(|object| holds(&state, role, &object, asked)).into())
+}
+
+/// Answers `has_schema_privilege()`.
+pub(super) fn of_schema(call: &mut Call<'_>, args: &[Cell]) -> Result<Cell> {
+    let (role, args) = role_asked(call, args, 2)?;
+    let asked = asked(args.last(), Kind::Schema.all())?;
+    let name = match &args[0] {
+        Cell::Text(name) => name.as_str(),
+        number => {
+            let known =
+                fixed::SCHEMAS.iter().find(|(oid, _)| Some(i64::from(*oid)) == number.int());
+            match known {
+                Some((_, name)) => name,
+                None => return Ok(Cell::Null),
+            }
+        }
+    };
+    let state = call.access();
+    if name == SCHEMA {
+        return Ok(holds(&state, role, &Securable::Schema, &asked).into());
+    }
+    if !fixed::SCHEMAS.iter().any(|(_, known)| *known == name) {
+        let message = format!("schema \"{name}\" does not exist");
+        return Err(Error::new(ErrorKind::UndefinedObject, message).with_code("3F000"));
+    }
+    Ok(system(&state, role, USAGE, &asked).into())
+}
+
+/// Answers `has_database_privilege()`.
+pub(super) fn of_database(call: &mut Call<'_>, args: &[Cell]) -> Result<Cell> {
+    let (role, args) = role_asked(call, args, 2)?;
+    let asked = asked(args.last(), Kind::Database.all())?;
+    match &args[0] {
+        Cell::Text(name) if name != CATALOG => {
+            let message = format!("database \"{name}\" does not exist");
+            return Err(Error::new(ErrorKind::UndefinedObject, message).with_code("3D000"));
+        }
+        Cell::Text(_) => {}
+        number if number.int() == Some(fixed::DATABASE.into()) => {}
+        _ => return Ok(Cell::Null),
+    }
+    let state = call.access();
+    Ok(holds(&state, role, &Securable::Database, &asked).into())
+}
+
+/// Answers for what everybody may use and nobody can be granted: functions, languages, types. Only
+/// superusers may do anything with a tablespace.
+pub(super) fn of_others(call: &mut Call<'_>, args: &[Cell], is_public: bool) -> Result<Cell> {
+    let (role, _) = role_asked(call, args, 2)?;
+    let state = call.access();
+    Ok((is_public || state.role(role).is_some_and(|role| role.is_superuser)).into())
+}
+
+/// Answers `pg_has_role()`.
+pub(super) fn has_role(call: &mut Call<'_>, args: &[Cell]) -> Result<Cell> {
+    let (role, args) = role_asked(call, args, 2)?;
+    let state = call.access();
+    let of = role_of(&state, &args[0])?;
+    let text = args[1].shown().unwrap_or_default();
+    for word in text.split(',') {
+        let has = match word.trim().to_ascii_uppercase().as_str() {
+            "USAGE" => inherits(&state, role, of),
+            "MEMBER" => is_member(&state, role, of),
+            "USAGE WITH ADMIN OPTION"
+            | "USAGE WITH GRANT OPTION"
+            | "MEMBER WITH ADMIN OPTION"
+            | "MEMBER WITH GRANT OPTION" => administers(&state, role, of),
+            _ => return Err(unrecognized(word)),
+        };
+        if has {
+            return Ok(true.into());
+        }
+    }
+    Ok(false.into())
+}
+
+/// Takes the role that is asked about from the front, if it is there.
+fn role_asked<'a>(
+    call: &mut Call<'_>,
+    args: &'a [Cell],
+    count: usize,
+) -> Result<(u32, &'a [Cell])> {
+    match args {
+        [role, rest @ ..] if rest.len() >= count => Ok((role_of(&call.access(), role)?, rest)),
+        _ if args.len() >= count => Ok((call.acting(), args)),
+        _ => Err(Error::new(ErrorKind::InvalidStatement, "too few arguments").with_code("42883")),
+    }
+}
+
+fn role_of(state: &AccessState, cell: &Cell) -> Result<u32> {
+    match cell {
+        Cell::Text(name) if name == "public" => Ok(PUBLIC_ROLE),
+        Cell::Text(name) => state.role_named(name).map(|role| role.oid).ok_or_else(|| {
+            let message = format!("role \"{name}\" does not exist");
+            Error::new(ErrorKind::UndefinedObject, message)
+        }),
+        number => Ok(number.int().and_then(|oid| u32::try_from(oid).ok()).unwrap_or(u32::MAX)),
+    }
+}
+
+/// Reads a list of privileges.
+fn asked(cell: Option<&Cell>, all: Rights) -> Result<Vec<Asked>> {
+    let text = cell.and_then(Cell::shown).unwrap_or_default();
+    let one = |word: &str| {
+        let upper = word.trim().to_ascii_uppercase();
+        let (name, option) = match upper.strip_suffix("WITH GRANT OPTION") {
+            Some(name) => (name.trim_end(), true),
+            None => (upper.as_str(), false),
+        };
+        let name = if name == "TEMP" { "TEMPORARY" } else { name };
+        let known = WORDS.iter().find(|(right, _, known)| *known == name && right & all != 0);
+        known.map(|(right, ..)| (*right, option)).ok_or_else(|| unrecognized(word))
+    };
+    text.split(',').map(one).collect()
+}
+
+fn unrecognized(word: &str) -> Error {
+    Error::invalid_parameter(format!("unrecognized privilege type: \"{}\"", word.trim()))
+}
+
+/// Whether a role has any of some privileges on an object.
+fn holds(state: &AccessState, role: u32, object: &Securable, asked: &[Asked]) -> bool {
+    let (kind, access) = (Kind::of(object), state.object(object));
+    let (held, grantable) = match role {
+        PUBLIC_ROLE => {
+            let default = || default_grants(kind, access.owner);
+            let grants = access.grants.clone().unwrap_or_else(default);
+            let of_all = grants.iter().filter(|grant| grant.grantee == PUBLIC_ROLE);
+            (of_all.fold(0, |rights, grant| rights | grant.privileges), 0)
+        }
+        role => (rights_of(state, role, kind, access), grantable_by(state, role, kind, access)),
+    };
+    asked.iter().any(|(right, option)| held & right != 0 && (!option || grantable & right != 0))
+}
+
+/// As [`holds`], for what is the system's: everybody has what is `public`.
+fn system(state: &AccessState, role: u32, public: Rights, asked: &[Asked]) -> bool {
+    let is_superuser = state.role(role).is_some_and(|role| role.is_superuser);
+    let held = if is_superuser { Rights::MAX } else { public };
+    asked.iter().any(|(right, option)| held & right != 0 && (!option || is_superuser))
+}
