@@ -272,8 +272,8 @@ pub(super) struct ServeArguments {
     /// alone is one of 127.0.0.1.
     #[arg(long, value_name = "HOST:PORT", value_parser = parse_metrics)]
     pub(super) metrics: Option<String>,
-    /// What is logged to standard error: off, error, warn, info, debug or trace, and levels of parts
-    /// such as info,nacre_server=debug [default: NACRE_LOG, else info].
+    /// What is logged to standard error: off, error, warn, info, debug or trace, and levels of
+    /// parts such as info,nacre_server=debug [default: NACRE_LOG, else info].
     #[arg(long, value_name = "LEVELS", value_parser = parse_levels)]
     pub(super) log_level: Option<Targets>,
     /// Log lines as text or as JSON objects.
