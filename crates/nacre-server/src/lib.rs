@@ -1,7 +1,8 @@
 //! Nacre as a server that any PostgreSQL client talks to.
 //!
-//! [`Server::bind`] takes the ports, [`Server::run`] serves until [`Shutdown`] says so. Each
-//! connection is a task of its own with a session of its own ([`connection`]); what it says is
+//! [`Ports`] are taken before the database is open, [`Server::over`] has them serve it, and
+//! [`Server::run`] serves until [`Shutdown`] says so; [`Server::bind`] is for a database that is
+//! open. Each connection has a thread and a session of its own ([`connection`]); what it says is
 //! decoded and encoded by [`wire`], its values by [`values`]; [`access`] says who may connect;
 //! [`sessions`] knows all of them, to cancel, to count and to end them; [`metrics`] tells others
 //! what was counted. What happens is logged by `tracing`, whose subscriber the program chooses.
@@ -19,6 +20,7 @@ mod access;
 mod connection;
 mod metrics;
 mod options;
+mod ports;
 mod report;
 mod server;
 mod sessions;
@@ -27,5 +29,6 @@ mod wire;
 
 pub use access::{AccessOptions, TlsMode};
 pub use options::ServerOptions;
+pub use ports::Ports;
 pub use server::{Server, Shutdown};
 pub use wire::{decode_frames, decode_opening};

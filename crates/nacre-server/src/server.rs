@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nacre_sql::Database;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
@@ -16,13 +16,8 @@ use crate::access::Access;
 use crate::connection::{self, Shared, Watchers};
 use crate::metrics::{self, Counters};
 use crate::options::ServerOptions;
+use crate::ports::{Ports, REFUSALS_MAX, accept};
 use crate::sessions::Sessions;
-
-/// Connections beyond the limit that are told so at a time; further ones are closed unheard.
-const REFUSALS_MAX: usize = 64;
-
-/// How long taking connections rests when the system has no room for one.
-const ACCEPT_REST: Duration = Duration::from_millis(100);
 
 /// Wait for the sockets of sessions that were stopped.
 const STOP_WAIT: Duration = Duration::from_secs(2);
@@ -30,8 +25,7 @@ const STOP_WAIT: Duration = Duration::from_secs(2);
 /// A server that has its ports.
 pub struct Server {
     shared: Arc<Shared>,
-    listeners: Vec<TcpListener>,
-    metrics: Option<TcpListener>,
+    ports: Ports,
     phase: watch::Sender<Phase>,
 }
 
@@ -61,35 +55,28 @@ impl Shutdown {
 }
 
 impl Server {
-    /// Takes the ports.
+    /// Takes the ports of `options`, and serves on them.
     ///
     /// # Errors
-    /// An address that is none, is in use or is not permitted; the message names it. Rules or
-    /// certificates that are none.
+    /// As [`Ports::take`] and [`Server::over`].
     pub async fn bind(database: Database, options: ServerOptions) -> io::Result<Self> {
+        let ports = Ports::take(&options).await?;
+        Self::over(ports, database, options)
+    }
+
+    /// Makes a server of ports that were taken; belongs on a runtime, whose workers it uses.
+    ///
+    /// # Errors
+    /// Rules or certificates that are none; a port that may not be listened on as access is.
+    pub fn over(ports: Ports, database: Database, options: ServerOptions) -> io::Result<Self> {
         let access = Access::open(&options.access)?;
-        let mut listeners = Vec::new();
-        for text in &options.listen {
-            let cannot = |error: io::Error| {
-                io::Error::new(error.kind(), format!("cannot listen on {text}: {error}"))
-            };
-            let addresses: Vec<_> = tokio::net::lookup_host(text).await.map_err(cannot)?.collect();
-            for address in &addresses {
-                access.check_listening(text, *address, &database)?;
-            }
-            listeners.push(TcpListener::bind(&addresses[..]).await.map_err(cannot)?);
+        for (text, listener) in &ports.listeners {
+            access.check_listening(text, listener.local_addr()?, &database)?;
         }
         let slots = Arc::new(Semaphore::new(options.connections_max));
         let sessions = Arc::new(Sessions::default());
         let watchers = Arc::new(Watchers::new(options.busy_poll));
         let workers = Handle::current();
-        let metrics = match &options.metrics {
-            Some(text) => Some(TcpListener::bind(text).await.map_err(|error| {
-                let message = format!("cannot listen on {text} for metrics: {error}");
-                io::Error::new(error.kind(), message)
-            })?),
-            None => None,
-        };
         let shared = Arc::new(Shared {
             database,
             options,
@@ -100,17 +87,17 @@ impl Server {
             watchers,
             workers,
         });
-        Ok(Self { shared, listeners, metrics, phase: watch::Sender::new(Phase::Serving) })
+        Ok(Self { shared, ports, phase: watch::Sender::new(Phase::Serving) })
     }
 
     /// Returns the addresses that it listens on.
     pub fn addresses(&self) -> Vec<SocketAddr> {
-        self.listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect()
+        self.ports.addresses()
     }
 
     /// Returns where it tells metrics and health, if it does.
     pub fn metrics_address(&self) -> Option<SocketAddr> {
-        self.metrics.as_ref().and_then(|listener| listener.local_addr().ok())
+        self.ports.metrics.as_ref().and_then(|listener| listener.local_addr().ok())
     }
 
     /// Returns the SHA-256 of the certificate that it shows, if it has one.
@@ -127,19 +114,21 @@ impl Server {
     pub async fn run(self) {
         let addresses = self.addresses();
         info!(?addresses, "ready to accept connections");
-        let Self { shared, listeners, metrics, phase } = self;
+        let Self { shared, ports, phase } = self;
         // Dropped at the end: until then it is alive and not ready.
         let mut telling = JoinSet::new();
-        if let Some(listener) = metrics {
+        if let Some(listener) = ports.metrics {
             let phase = phase.clone();
             let is_ready = move || *phase.borrow() == Phase::Serving;
             telling.spawn(metrics::answer(listener, Arc::clone(&shared), is_ready));
         }
         let refusals = Arc::new(Semaphore::new(REFUSALS_MAX));
         let mut accepting = JoinSet::new();
-        for listener in listeners {
-            let accept = accept(listener, Arc::clone(&shared), Arc::clone(&refusals));
-            accepting.spawn(accept);
+        for (_, listener) in ports.listeners {
+            let (shared, refusals) = (Arc::clone(&shared), Arc::clone(&refusals));
+            accepting.spawn(async move {
+                accept(&listener, |stream, peer| serve(stream, peer, &shared, &refusals)).await;
+            });
         }
         let mut changes = phase.subscribe();
         // The sender is here, so the channel is open.
@@ -157,24 +146,6 @@ impl Server {
         shared.sessions.stop();
         // Work that waits for a disk ends when that does.
         let _ = tokio::time::timeout(STOP_WAIT, shared.sessions.wait_until_empty()).await;
-    }
-}
-
-/// Takes connections of one port.
-async fn accept(listener: TcpListener, shared: Arc<Shared>, refusals: Arc<Semaphore>) {
-    loop {
-        let (stream, peer) = match listener.accept().await {
-            Ok(accepted) => accepted,
-            Err(error) => {
-                // Too many files are open, or the client has gone already.
-                warn!(%error, "cannot accept a connection");
-                tokio::time::sleep(ACCEPT_REST).await;
-                continue;
-            }
-        };
-        // A session answers as soon as it can; answers are gathered before they are sent.
-        let _ = stream.set_nodelay(true);
-        serve(stream, peer, &shared, &refusals);
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicI32, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use nacre_sql::Request;
 use tokio::sync::Notify;
 
 /// Bytes of the secret that a cancel request has to show, by version of the protocol.
@@ -49,6 +50,14 @@ impl Signals {
             // ORDERING: see `send`.
             self.bits.fetch_and(!CANCEL, Ordering::Relaxed);
         }
+    }
+
+    /// Takes what another session asks.
+    pub(crate) fn take(&self, request: Request) {
+        self.send(match request {
+            Request::Cancel => CANCEL,
+            Request::Terminate => STOP,
+        });
     }
 
     /// Waits until a running statement is to end.

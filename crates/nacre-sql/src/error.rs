@@ -14,6 +14,8 @@ pub enum ErrorKind {
     DuplicateObject,
     /// The statement is well formed but means nothing: wrong types, wrong arguments.
     InvalidStatement,
+    /// What the role that the session acts as may not do.
+    NotPermitted,
     /// SQL that Nacre does not do yet.
     NotSupported,
     /// A value that is malformed, out of range or too long.
@@ -170,6 +172,7 @@ impl Error {
             ErrorKind::UndefinedObject => "42704",
             ErrorKind::DuplicateObject => "42P07",
             ErrorKind::InvalidStatement => "42000",
+            ErrorKind::NotPermitted => "42501",
             ErrorKind::NotSupported => "0A000",
             ErrorKind::InvalidData => "22000",
             ErrorKind::ConstraintViolation => "23000",

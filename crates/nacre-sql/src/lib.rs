@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod activity;
 mod alter;
 mod archive;
 mod backup;
@@ -71,6 +72,7 @@ mod user_views;
 mod views;
 mod yielding;
 
+pub use activity::{Activity, Joined, Participant, Request};
 pub use blocking::Underway;
 pub use copy::ClientCopy;
 pub use datafusion;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Instant;
 
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{CatalogProviderList, MemoryCatalogProviderList, TableProvider};
@@ -11,12 +12,14 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::parser::Statement as ParsedStatement;
 use nacre_store::Store;
 
+use crate::activity::Activities;
 use crate::catalog::StoreCatalog;
 use crate::error::Result;
+use crate::explain::{Form, Measured, Node};
 use crate::from_datafusion::from_datafusion;
 use crate::names::CATALOG;
 use crate::pg_catalog::{Catalogs, INFORMATION_SCHEMA, PG_CATALOG};
-use crate::scan::answer;
+use crate::scan::{answer, run_to_end};
 use crate::settings::Settings;
 use crate::transaction::Moment;
 use crate::user_views::PlannedViews;
@@ -29,17 +32,22 @@ pub(crate) struct Planner {
     /// Without a catalog, which every statement has of its own.
     state: Arc<SessionState>,
     settings: Arc<Settings>,
+    activities: Arc<Activities>,
 }
 
 impl Planner {
-    pub(crate) fn new(store: Store, state: SessionState, settings: Arc<Settings>) -> Self {
-        Self { store, state: Arc::new(state), settings }
+    pub(crate) fn new(
+        store: Store,
+        state: SessionState,
+        settings: Arc<Settings>,
+        activities: Arc<Activities>,
+    ) -> Self {
+        Self { store, state: Arc::new(state), settings, activities }
     }
 
     /// Returns a planner over another handle of the store.
     pub(crate) fn over(&self, store: Store) -> Self {
-        let (state, settings) = (Arc::clone(&self.state), Arc::clone(&self.settings));
-        Self { store, state, settings }
+        Self { store, ..self.clone() }
     }
 
     /// Returns a state of the session for a statement that begins now.
@@ -55,6 +63,8 @@ impl Planner {
     /// # Errors
     /// `Syntax`, and `not supported` for statements that the parser does not know.
     pub(crate) fn parse(&self, sql: &str) -> Result<ParsedStatement> {
+        let explained = explain::readable(sql)?;
+        let sql = explained.as_deref().unwrap_or(sql);
         let dialect = self.state.config_options().sql_parser.dialect;
         let parse = |sql: &str| self.state.sql_to_statement(sql, &dialect);
         let parsed = match dml::parse_overriding(sql, parse) {
@@ -91,7 +101,8 @@ impl Planner {
         let views = PlannedViews::default();
         let catalogs = MemoryCatalogProviderList::new();
         let store = self.store.clone();
-        let postgres = Catalogs::new(store.clone(), views.clone(), Arc::clone(&self.settings));
+        let (settings, activities) = (Arc::clone(&self.settings), Arc::clone(&self.activities));
+        let postgres = Catalogs::new(store.clone(), views.clone(), settings, activities);
         let catalog = StoreCatalog::new(store, Arc::clone(moment), views.clone(), postgres, tables);
         catalogs.register_catalog(CATALOG.into(), Arc::new(catalog));
         let mut state = self.state();
@@ -125,16 +136,50 @@ impl Planner {
         &self,
         moment: &Arc<Moment>,
         tables: Vec<(&'static str, Arc<dyn TableProvider>)>,
-        statement: ParsedStatement,
+        mut statement: ParsedStatement,
     ) -> Result<SendableRecordBatchStream> {
-        let explain = explain::verbosity(&statement);
+        let form = match (explain::form(&statement), statement) {
+            (Some(Form::Json { is_measured }), ParsedStatement::Explain(explained)) => {
+                let run = self.measure(moment, tables, *explained.statement, is_measured);
+                let (node, measured) = run.await?;
+                return explain::answer(&node, measured);
+            }
+            (form, other) => {
+                statement = other;
+                form
+            }
+        };
         let (state, plan, names) = self.plan(moment, tables, statement).await?;
         let stream = answer(state, plan).await.map_err(from_datafusion)?;
-        Ok(match (names, explain) {
+        Ok(match (names, form) {
             (Some(names), _) => columns::rename(stream, &names),
-            (None, Some(is_verbose)) => explain::as_lines(stream, is_verbose),
-            (None, None) => stream,
+            (None, Some(Form::Lines { is_verbose })) => explain::as_lines(stream, is_verbose),
+            (None, _) => stream,
         })
+    }
+
+    /// Plans a query, runs it if it `is_measured`, and describes its plan.
+    ///
+    /// # Errors
+    /// As [`Planner::start`], and those of running it.
+    pub(crate) async fn measure(
+        &self,
+        moment: &Arc<Moment>,
+        tables: Vec<(&'static str, Arc<dyn TableProvider>)>,
+        query: ParsedStatement,
+        is_measured: bool,
+    ) -> Result<(Node, Measured)> {
+        let begun = Instant::now();
+        let (state, plan, _) = self.plan(moment, tables, query).await?;
+        let plan = state.create_physical_plan(&plan).await.map_err(from_datafusion)?;
+        let planning = begun.elapsed();
+        let mut execution = None;
+        if is_measured {
+            let begun = Instant::now();
+            run_to_end(&state, Arc::clone(&plan)).await.map_err(from_datafusion)?;
+            execution = Some(begun.elapsed());
+        }
+        Ok((Node::of(&plan, is_measured), Measured { planning, execution }))
     }
 
     /// Returns the output columns of a query.

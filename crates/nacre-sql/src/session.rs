@@ -27,6 +27,7 @@ use nacre_column::ColumnType;
 use nacre_ingest::Progress;
 use nacre_store::{Procedures, SEQUENCES_TABLE, Store, Value};
 
+use crate::activity::Activities;
 use crate::alter::alter_table;
 use crate::archive::archive;
 use crate::backup::backup;
@@ -144,6 +145,7 @@ pub struct Database {
     /// `None` if nothing may be changed or nobody is to look after it.
     upkeep: Option<Arc<Upkeep>>,
     opened: SystemTime,
+    pub(crate) activities: Arc<Activities>,
     /// What queries of all sessions share.
     runtime: Arc<RuntimeEnv>,
 }
@@ -187,7 +189,8 @@ impl Database {
             true => None,
             false => Some(Arc::new(Upkeep::start(&store)?)),
         };
-        Ok(Self { store, threads, upkeep, opened: SystemTime::now(), runtime })
+        let activities = Arc::default();
+        Ok(Self { store, threads, upkeep, opened: SystemTime::now(), activities, runtime })
     }
 
     /// Starts a session of nobody in particular.
@@ -229,7 +232,7 @@ impl Database {
             .build();
         let store = self.store.for_session();
         let settings = Arc::new(Settings::new(info));
-        let of_session = session_functions(&settings, self.opened);
+        let of_session = session_functions(&settings, &self.activities, self.opened);
         let given = Arc::new(Given::default());
         let of_catalogs = pg_catalog::functions(&store);
         let all = functions(&store, &given).into_iter().chain(of_session).chain(of_catalogs);
@@ -238,7 +241,8 @@ impl Database {
             let _ = state.register_udf(function);
         }
         let upkeep = self.upkeep.clone();
-        let planner = Planner::new(store.clone(), state, Arc::clone(&settings));
+        let planner =
+            Planner::new(store.clone(), state, Arc::clone(&settings), Arc::clone(&self.activities));
         let transactions = Transactions::new(store.clone(), Arc::clone(&settings));
         Session {
             store,
@@ -366,7 +370,9 @@ impl Session {
         }
         let moment = turn.moment(true)?;
         let described = match statement {
-            ParsedStatement::Explain(_) => Some(explain::schema()),
+            explained @ ParsedStatement::Explain(_) => {
+                explain::form(&explained).map(explain::schema)
+            }
             ParsedStatement::Statement(inner)
                 if matches!(
                     *inner,
@@ -765,7 +771,7 @@ impl Session {
     /// Starts a statement that only reads.
     async fn read(&self, mut turn: Turn, statement: ParsedStatement) -> Result<Outcome> {
         let moment = turn.moment(false)?;
-        let tag = explain::verbosity(&statement).map(|_| explain::TAG.to_owned());
+        let tag = explain::form(&statement).map(|_| explain::TAG.to_owned());
         let stream = self.planner.start(&moment, Vec::new(), statement).await?;
         turn.log(&moment)?;
         let stream = tie(turn, stream)?;

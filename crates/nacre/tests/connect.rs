@@ -240,6 +240,54 @@ fn what_cannot_be_reached_is_named_with_a_hint() {
 }
 
 #[test]
+fn readiness_is_told_by_the_exit_code() {
+    let served = Served::start(&[]);
+    let place = served.url.strip_prefix("postgres://").unwrap();
+    let directory = served.directory.path();
+    let ran = run(directory, &["ready", &served.url]);
+    let told = format!("{place} - accepting connections\n");
+    assert_eq!((ran.code, ran.out.as_str()), (0, told.as_str()), "{}", ran.err);
+    let (host, port) = place.split_once(':').unwrap();
+    let quiet = support::ran(
+        nacre(directory)
+            .env("PGHOST", host)
+            .env("PGPORT", port)
+            .args(["ready", "-q"])
+            .output()
+            .unwrap(),
+    );
+    assert_eq!((quiet.code, quiet.out.as_str()), (0, ""));
+
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = listener.local_addr().unwrap().to_string();
+    let url = format!("postgres://{place}");
+    let starting = std::thread::spawn(move || {
+        let (mut client, _) = listener.accept().unwrap();
+        let mut length = [0; 4];
+        client.read_exact(&mut length).unwrap();
+        let mut rest = vec![0; u32::from_be_bytes(length) as usize - 4];
+        client.read_exact(&mut rest).unwrap();
+        client.write_all(b"E\0\0\0\x1dSFATAL\0C57P03\0Mstarting\0\0").unwrap();
+        // The next one hears nothing.
+        let (client, _) = listener.accept().unwrap();
+        std::thread::sleep(Duration::from_millis(1_500));
+        drop(client);
+    });
+    let ran = run(directory, &["ready", &url]);
+    let told = format!("{place} - rejecting connections\n");
+    assert_eq!((ran.code, ran.out.as_str()), (1, told.as_str()), "{}", ran.err);
+    for arguments in [&["ready", "-t", "1", url.as_str()][..], &["ready", url.as_str()]] {
+        let ran = run(directory, arguments);
+        let told = format!("{place} - no response\n");
+        assert_eq!((ran.code, ran.out.as_str()), (2, told.as_str()), "{}", ran.err);
+    }
+    starting.join().unwrap();
+    for arguments in [&["ready", "--frobnicate"][..], &["ready", "postgres://h:x"]] {
+        assert_eq!(run(directory, arguments).code, 3, "{arguments:?}");
+    }
+}
+
+#[test]
 fn locked_directory_names_the_server_that_has_it() {
     let served = Served::start(&[]);
     let ran = run(served.directory.path(), &["db", "-c", "select 1"]);

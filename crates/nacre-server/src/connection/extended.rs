@@ -296,10 +296,10 @@ impl Connection {
 
     /// Runs the statement of a portal as far as its first row.
     async fn run_portal(&mut self, name: &str) -> Result<(), Failure> {
-        self.registered.signals.begin_statement();
+        let prepared = Arc::clone(&self.portal(name)?.prepared);
+        self.begin_statement(prepared.statement.as_ref().map_or("", Statement::sql));
         self.keep_rows().await?;
         let portal = self.portal(name)?;
-        let prepared = Arc::clone(&portal.prepared);
         let values = std::mem::take(&mut portal.values);
         let Some(statement) = &prepared.statement else { return Ok(()) };
         let outcome = match self.session.execute_prepared_short(statement, &values) {
@@ -373,7 +373,7 @@ impl Connection {
             return Ok(None);
         };
         let Some(copy) = self.session.client_copy(statement.sql())? else { return Ok(None) };
-        self.registered.signals.begin_statement();
+        self.begin_statement(statement.sql());
         self.keep_rows().await?;
         let tag = self.client_copy(statement.sql(), copy).await?;
         self.portal(name)?.state = State::Over;

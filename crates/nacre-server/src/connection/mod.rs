@@ -22,4 +22,5 @@ mod watch;
 mod work;
 
 pub(crate) use serving::{Shared, refuse, start};
+pub(crate) use startup::dismiss;
 pub(crate) use watch::Watchers;

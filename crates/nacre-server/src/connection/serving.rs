@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use nacre_sql::{Database, Error, STATEMENT_STACK_BYTES, Session, TransactionStatus};
+use nacre_sql::{Database, Error, Joined, STATEMENT_STACK_BYTES, Session, TransactionStatus};
 use pgwire::messages::response::{ReadyForQuery, TransactionStatus as ReadyStatus};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -111,6 +111,8 @@ pub(super) struct Connection {
     pub(super) out: Outbox,
     pub(super) session: Arc<Session>,
     pub(super) registered: Registered,
+    /// What others see of it.
+    pub(super) activity: Joined,
     /// As whom the client was let in.
     pub(super) user: String,
     /// The prepared statement without a name.
@@ -160,7 +162,7 @@ async fn serve(
     shared: Arc<Shared>,
 ) {
     let startup_timeout = shared.options.startup_timeout;
-    let mut opening = startup::Opening::new(Box::new(stream), peer, shared);
+    let mut opening = startup::Opening::new(stream, peer, shared);
     let began = timeout(startup_timeout, opening.begin()).await;
     let session = match began {
         Ok(Ok(Some(started))) => started,
@@ -186,7 +188,7 @@ async fn serve(
 
 /// Tells a client that there are too many.
 pub(crate) async fn refuse(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>) {
-    let mut opening = startup::Opening::new(Box::new(stream), peer, shared);
+    let mut opening = startup::Opening::new(stream, peer, shared);
     if timeout(REFUSAL_TIMEOUT, opening.hear()).await.is_ok_and(|heard| heard.is_ok()) {
         opening.refuse("53300", "sorry, too many clients already").await;
     }
@@ -251,7 +253,9 @@ impl Connection {
     /// Says that the next query may come.
     pub(super) async fn ready(&mut self) -> Result<(), End> {
         self.report_settings();
-        let status = match self.session.transaction_status() {
+        let status = self.session.transaction_status();
+        self.activity.rest(status);
+        let status = match status {
             TransactionStatus::Idle => ReadyStatus::Idle,
             TransactionStatus::Open => ReadyStatus::Transaction,
             TransactionStatus::Failed => ReadyStatus::Error,
@@ -289,6 +293,12 @@ impl Connection {
             }
             Err(Failure::Connection(end)) => Err(end),
         }
+    }
+
+    /// Notes that a statement begins: what was asked of an earlier one does not count for it.
+    pub(super) fn begin_statement(&self, sql: &str) {
+        self.registered.signals.begin_statement();
+        self.activity.begin(sql);
     }
 
     async fn refuse_function_call(&mut self) -> Result<(), End> {

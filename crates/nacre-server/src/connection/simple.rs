@@ -50,9 +50,9 @@ impl Connection {
 
     /// Runs a statement and returns its tag.
     async fn statement(&mut self, statement: &SourceStatement<'_>) -> Result<String, Failure> {
-        self.registered.signals.begin_statement();
-        self.keep_rows().await?;
         let sql = statement.text;
+        self.begin_statement(sql);
+        self.keep_rows().await?;
         let verb = verb(sql);
         if verb == "COPY"
             && self.session.transaction_status() != TransactionStatus::Failed

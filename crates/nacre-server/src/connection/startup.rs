@@ -4,11 +4,12 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use nacre_sql::{Session, SessionInfo};
+use nacre_sql::{Joined, Participant, Session, SessionInfo};
 use pgwire::messages::response::{GssEncResponse, SslResponse};
 use pgwire::messages::startup::{
     Authentication, BackendKeyData, NegotiateProtocolVersion, ParameterStatus, SecretKey,
 };
+use tokio::net::TcpStream as TokioStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tracing::{debug, warn};
@@ -28,6 +29,8 @@ const MINOR_MAX: u16 = 2;
 pub(super) struct Opening {
     pub(super) shared: Arc<Shared>,
     pub(super) peer: SocketAddr,
+    /// Where the client has reached us.
+    local: SocketAddr,
     pub(super) is_tls: bool,
     pub(super) stream: Box<dyn Stream>,
     pub(super) frames: Frames,
@@ -45,12 +48,15 @@ pub(super) struct Started {
     user: String,
     session: Arc<Session>,
     registered: Registered,
+    activity: Joined,
 }
 
 impl Opening {
-    pub(super) fn new(stream: Box<dyn Stream>, peer: SocketAddr, shared: Arc<Shared>) -> Self {
+    pub(super) fn new(stream: TokioStream, peer: SocketAddr, shared: Arc<Shared>) -> Self {
         let (frames, out) = (Frames::new(OPENING_BYTES_MAX), Outbox::default());
-        Self { shared, peer, is_tls: false, stream, frames, out }
+        // A socket that has gone already ends the connection when it is read.
+        let local = stream.local_addr().unwrap_or(peer);
+        Self { shared, peer, local, is_tls: false, stream: Box::new(stream), frames, out }
     }
 
     /// Hears the client, lets it in, and tells it what it has to know; `None` if it only wanted to
@@ -75,9 +81,21 @@ impl Opening {
         let session = self.shared.database.session_for(SessionInfo {
             user: user.to_owned(),
             process_id: registered.process_id,
+            client: Some(self.peer),
+            server: Some(self.local),
             ..SessionInfo::default()
         });
         apply(&asked.parameters, &session)?;
+        let info = session.info();
+        let participant = Participant {
+            process_id: info.process_id,
+            user: info.user.clone(),
+            database: info.database.clone(),
+            address: info.client,
+            is_encrypted: self.is_tls,
+        };
+        let signals = Arc::clone(&registered.signals);
+        let activity = self.shared.database.join(participant, move |request| signals.take(request));
         self.out.put(&Authentication::Ok);
         let key = match <[u8; 4]>::try_from(secret.as_ref()) {
             Ok(four) => SecretKey::I32(i32::from_be_bytes(four)),
@@ -88,7 +106,7 @@ impl Opening {
         self.shared.counters.session();
         debug!(session = id, %peer, user, is_tls, "session began");
         let user = user.to_owned();
-        Ok(Some(Started { user, session: Arc::new(session), registered }))
+        Ok(Some(Started { user, session: Arc::new(session), registered, activity }))
     }
 
     /// Answers questions about encryption and cancel requests, until a session is asked for.
@@ -170,7 +188,7 @@ impl Opening {
         let look = Some(look).filter(|_| !is_tls);
         let watch = Watch::new(look, Arc::clone(&shared.watchers));
         frames.set_limit(shared.options.message_bytes_max);
-        let Started { user, session, registered } = started;
+        let Started { user, session, registered, activity } = started;
         Connection {
             shared,
             stream,
@@ -179,6 +197,7 @@ impl Opening {
             out,
             session,
             registered,
+            activity,
             user,
             unnamed: None,
             named: Default::default(),
@@ -192,9 +211,42 @@ impl Connection {
     /// Tells the client the settings that changed since it was told last.
     pub(super) fn report_settings(&mut self) {
         for (name, value) in self.session.reported_changes() {
+            if name == "application_name" {
+                self.activity.set_application(&value);
+            }
             self.out.put(&ParameterStatus::new(name, value));
         }
     }
+}
+
+/// Tells a client why there is no session, before anything is there that could have one.
+pub(crate) async fn dismiss(mut stream: TokioStream, code: &str, message: &str) {
+    let (mut frames, mut out) = (Frames::new(OPENING_BYTES_MAX), Outbox::default());
+    let told = async {
+        loop {
+            let Some(body) = frames.next_opening()? else {
+                if !out.is_empty() {
+                    out.send(&mut stream).await?;
+                }
+                match frames.fill(&mut stream).await? {
+                    0 => return Err(End::Closed),
+                    _ => continue,
+                }
+            };
+            match frontend::Opening::decode(body)? {
+                frontend::Opening::Tls => out.put(&SslResponse::Refuse),
+                frontend::Opening::Gss => out.put(&GssEncResponse::Refuse),
+                frontend::Opening::Cancel { .. } => return Ok(()),
+                frontend::Opening::Startup { .. } | frontend::Opening::Version { .. } => {
+                    out.put(&report::plain(Severity::Fatal, code, message));
+                    out.send(&mut stream).await?;
+                    return Ok::<(), End>(());
+                }
+            }
+        }
+    };
+    // Whoever does not listen does not hear it.
+    let _ = tokio::time::timeout(super::serving::REFUSAL_TIMEOUT, told).await;
 }
 
 /// Takes the settings that a client begins with.

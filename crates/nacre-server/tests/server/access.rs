@@ -156,8 +156,8 @@ async fn server_that_others_reach_needs_tls_and_a_password() {
     let directory = tempfile::tempdir().unwrap();
     let database = Database::open(OpenOptions::default()).unwrap();
     let options = |tls| ServerOptions {
-        // Addresses for documentation, RFC 5737: nobody has them, so nothing is ever bound.
-        listen: vec!["192.0.2.1:0".into()],
+        // No server is ever made of it that takes a connection.
+        listen: vec!["0.0.0.0:0".into()],
         access: AccessOptions {
             directory: Some(directory.path().into()),
             tls,
@@ -170,8 +170,6 @@ async fn server_that_others_reach_needs_tls_and_a_password() {
     database.set_password("nacre", "s3cret").unwrap();
     let error = cannot_start(options(TlsMode::Off), &database).await;
     assert!(error.contains("without TLS"), "{error}");
-    let error = cannot_start(options(TlsMode::Require), &database).await;
-    assert!(error.contains("cannot listen on"), "{error}");
     std::fs::write(directory.path().join("access.conf"), "\nhost all all\n").unwrap();
     let error = cannot_start(options(TlsMode::Require), &database).await;
     assert!(error.contains("access.conf, line 2: expected TYPE"), "{error}");

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use nacre_server::ServerOptions;
+use nacre_server::{Ports, Server, ServerOptions};
+use nacre_sql::{Database, OpenOptions};
 use tokio::time::timeout;
 use tokio_postgres::NoTls;
 use tokio_postgres::error::SqlState;
@@ -42,6 +43,31 @@ async fn cancelled_query_leaves_the_session_usable() {
     // A request may be under way still.
     assert!(row.is_ok() || client.query_one("select 1", &[]).await.is_ok());
     fixture.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_are_told_that_the_database_is_being_opened() {
+    let options = ServerOptions { listen: vec!["127.0.0.1:0".into()], ..ServerOptions::default() };
+    let ports = Ports::take(&options).await.unwrap();
+    let url = format!("host=127.0.0.1 port={} user=nacre", ports.addresses()[0].port());
+    let connect = async || timeout(PATIENCE, tokio_postgres::connect(&url, NoTls)).await.unwrap();
+    let database = ports
+        .while_starting(async {
+            for _ in 0..3 {
+                let Err(error) = connect().await else { panic!("there is no database") };
+                assert_eq!(error.code(), Some(&SqlState::CANNOT_CONNECT_NOW));
+            }
+            Database::open(OpenOptions::default()).unwrap()
+        })
+        .await;
+    let server = Server::over(ports, database, options).unwrap();
+    let shutdown = server.shutdown();
+    let running = tokio::spawn(server.run());
+    let (client, connection) = connect().await.unwrap();
+    tokio::spawn(connection);
+    assert_eq!(client.query_one("select 1", &[]).await.unwrap().get::<_, i64>(0), 1);
+    shutdown.begin();
+    timeout(PATIENCE, running).await.unwrap().unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

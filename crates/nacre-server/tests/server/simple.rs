@@ -2,6 +2,7 @@
 
 use tokio_postgres::SimpleQueryMessage;
 use tokio_postgres::error::{ErrorPosition, SqlState};
+use tokio_postgres::types::Type;
 
 use crate::support::Fixture;
 
@@ -110,5 +111,58 @@ async fn large_result_comes_whole() {
     let told = ask(&client, "select a, b from t order by a").await;
     assert_eq!(told.len(), 20_001);
     assert!(told[19_999].starts_with("19999|xxx"));
+    fixture.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn plan_in_json_has_postgresqls_keys() {
+    let fixture = Fixture::start().await;
+    let client = fixture.client().await;
+    let rows = "create table t (a integer primary key, b integer); insert into t values (1, 2), \
+                (3, 4), (5, 6)";
+    client.batch_execute(rows).await.unwrap();
+    let explained = async |sql: &str| {
+        let messages = client.simple_query(sql).await.unwrap();
+        let row = messages.iter().find_map(|message| match message {
+            SimpleQueryMessage::Row(row) => Some(row.get("QUERY PLAN").unwrap().to_owned()),
+            _ => None,
+        });
+        let mut plans: Vec<serde_json::Value> = serde_json::from_str(&row.unwrap()).unwrap();
+        plans.remove(0)
+    };
+    let plan = explained("explain (format json) select a from t where b > 2 order by b").await;
+    assert!(plan.get("Execution Time").is_none(), "{plan}");
+    let mut node = &plan["Plan"];
+    let mut types = vec![node["Node Type"].as_str().unwrap()];
+    while let Some(below) = node["Plans"].get(0) {
+        node = below;
+        assert_eq!(node["Parent Relationship"], "Outer");
+        types.push(node["Node Type"].as_str().unwrap());
+    }
+    assert!(types.contains(&"Sort"), "{types:?}");
+    assert_eq!(
+        (node["Node Type"].as_str(), &node["Relation Name"]),
+        (Some("Seq Scan"), &"t".into())
+    );
+    assert!(node["Plan Rows"].is_u64());
+
+    let plan = explained("explain (analyze, format json) select a from t where b > 2").await;
+    assert!(plan["Execution Time"].as_f64().unwrap() > 0.0);
+    assert!(plan["Planning Time"].as_f64().unwrap() > 0.0);
+    assert_eq!(plan["Plan"]["Actual Rows"], 2);
+    assert_eq!(plan["Plan"]["Actual Loops"], 1);
+    assert!(plan["Plan"]["Actual Total Time"].is_f64());
+
+    let plan = explained("explain (analyze, format json) delete from t where b > 2").await;
+    let change = &plan["Plan"];
+    assert_eq!(
+        (&change["Node Type"], &change["Operation"]),
+        (&"ModifyTable".into(), &"Delete".into())
+    );
+    assert_eq!((&change["Relation Name"], &change["Actual Rows"]), (&"t".into(), &2.into()));
+    let left = client.query_one("select count(*) from t", &[]).await.unwrap();
+    assert_eq!(left.get::<_, i64>(0), 1);
+    let column = &client.prepare("explain (format json) select 1").await.unwrap();
+    assert_eq!(column.columns()[0].type_(), &Type::JSON);
     fixture.stop().await;
 }

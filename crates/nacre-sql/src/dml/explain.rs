@@ -5,9 +5,9 @@
 //! statement runs, as in PostgreSQL.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use datafusion::arrow::array::{AsArray, RecordBatch, StringViewArray};
-use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
@@ -21,8 +21,9 @@ use super::change::{Change, Source};
 use super::source::target;
 use super::statement::{change_of, writes};
 use crate::error::Result;
+use crate::explain::{self, Form, Measured, Node};
 use crate::planner::Planner;
-use crate::transaction::Turn;
+use crate::transaction::{Moment, Turn};
 
 /// Tells whether an EXPLAIN is of a statement that changes rows.
 pub(crate) fn explains(explain: &ExplainStatement) -> bool {
@@ -43,12 +44,32 @@ pub(crate) async fn explain(
     statement: ExplainStatement,
     progress: Arc<Progress>,
 ) -> Result<SendableRecordBatchStream> {
+    let form = explain::form(&ParsedStatement::Explain(statement.clone()));
     let ExplainStatement { options, statement } = statement;
     let ParsedStatement::Statement(inner) = *statement else {
         return Err(missing());
     };
     let change = change_of(store, *inner)?;
     let moment = turn.moment(true)?;
+    if matches!(form, Some(Form::Json { .. })) {
+        let mut measured = Measured { planning: Duration::ZERO, execution: None };
+        let mut query = None;
+        if let Some(inner) = change.query() {
+            let tables = target(&change.table, &moment);
+            let plan = planner.measure(&moment, tables, inner.clone(), options.analyze).await?;
+            (query, measured) = (Some(plan.0), plan.1);
+        }
+        let (verb, table) = (verb(&change), change.table.schema().name.clone());
+        let begun = Instant::now();
+        let rows = match options.analyze {
+            true => run(change, planner, turn, &moment, progress).await?,
+            false => None,
+        };
+        if options.analyze {
+            measured.execution = Some(measured.execution.unwrap_or_default() + begun.elapsed());
+        }
+        return explain::answer(&Node::changing(verb, &table, query, rows), measured);
+    }
     let mut lines = Vec::new();
     if let Some(query) = change.query() {
         let statement = Box::new(query.clone());
@@ -63,30 +84,44 @@ pub(crate) async fn explain(
         }
     }
     let mut head = head(&change);
-    if options.analyze {
-        turn.log(&moment)?;
-        let answer = change.run(planner, turn, progress).await?;
-        let rows = answer.tag.rsplit(' ').next().and_then(|count| count.parse::<u64>().ok());
-        if let Some(rows) = rows {
-            head.push_str(&format!(" (actual rows={rows})"));
-        }
+    if options.analyze
+        && let Some(rows) = run(change, planner, turn, &moment, progress).await?
+    {
+        head.push_str(&format!(" (actual rows={rows})"));
     }
-    let field = Field::new("QUERY PLAN", DataType::Utf8View, false);
-    let schema: SchemaRef = Arc::new(Schema::new(vec![field]));
+    let schema = explain::schema(Form::Lines { is_verbose: options.verbose });
     let array = StringViewArray::from_iter_values(std::iter::once(head).chain(lines));
     let batch = RecordBatch::try_new(Arc::clone(&schema), vec![Arc::new(array)]);
     let rows = stream::iter([batch.map_err(DataFusionError::from)]);
     Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
 }
 
-fn head(change: &Change) -> String {
-    let verb = match change.verb {
+/// Runs the statement and returns the number of rows that it changed.
+async fn run(
+    change: Change,
+    planner: &Planner,
+    turn: &mut Turn,
+    moment: &Arc<Moment>,
+    progress: Arc<Progress>,
+) -> Result<Option<u64>> {
+    turn.log(moment)?;
+    let answer = change.run(planner, turn, progress).await?;
+    Ok(answer.tag.rsplit(' ').next().and_then(|count| count.parse().ok()))
+}
+
+/// Returns the name that PostgreSQL's plans have for what is done.
+fn verb(change: &Change) -> &'static str {
+    match change.verb {
         "INSERT" => "Insert",
         "UPDATE" => "Update",
         "DELETE" => "Delete",
         "MERGE" => "Merge",
         _ => "Truncate",
-    };
+    }
+}
+
+fn head(change: &Change) -> String {
+    let verb = verb(change);
     let rows = match &change.source {
         Source::Values { lists, .. } => format!(", rows={}", lists.len()),
         _ => String::new(),

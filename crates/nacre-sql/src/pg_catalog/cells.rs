@@ -8,7 +8,7 @@ use std::sync::Arc;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Float32Array, Float64Array, Int16Array, Int32Array,
     Int64Array, Int64Builder, ListBuilder, RecordBatch, StringViewArray, StringViewBuilder,
-    new_null_array,
+    TimestampMicrosecondArray, new_null_array,
 };
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{
@@ -265,6 +265,10 @@ pub(super) fn array(data_type: &DataType, cells: &[Cell]) -> Result<ArrayRef> {
             ints().map(|value| value.and_then(|value| i32::try_from(value).ok())),
         )),
         DataType::Int64 => Arc::new(Int64Array::from_iter(ints())),
+        // Microseconds.
+        DataType::Timestamp(TimeUnit::Microsecond, zone) => {
+            Arc::new(TimestampMicrosecondArray::from_iter(ints()).with_timezone_opt(zone.clone()))
+        }
         DataType::Float32 => {
             Arc::new(Float32Array::from_iter(floats().map(|value| value.map(|one| one as f32))))
         }

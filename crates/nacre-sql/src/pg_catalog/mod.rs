@@ -3,8 +3,9 @@
 //! - [`pg_columns`] and [`information_columns`] list the tables of PostgreSQL 15 with their
 //!   columns; all of them are there, most without rows.
 //! - [`objects`] collects what users made and numbers it; [`relation_rows`], [`view_rows`],
-//!   [`information_rows`], [`type_rows`] and [`fixed`] make rows of it, which [`cells`] puts into
-//!   columns and [`provider`] hands to the planner.
+//!   [`information_rows`], [`type_rows`] and [`fixed`] make rows of it, and [`activity_rows`] of
+//!   the sessions of a server, which [`cells`] puts into columns and [`provider`] hands to the
+//!   planner.
 //! - [`functions`] are those that read the catalogs, [`arrays`] those over arrays that clients ask
 //!   the catalogs with; [`definitions`] writes types and objects as SQL.
 //! - [`rewrite`] and [`expand`] bring what clients send into a form that the planner knows;
@@ -17,6 +18,7 @@
 //! 2. A query sees the objects as they were when it was planned; those that its own transaction
 //!    has not committed, too.
 
+mod activity_rows;
 mod arrays;
 mod cells;
 mod definitions;
@@ -38,5 +40,7 @@ mod view_rows;
 
 pub(crate) use functions::functions;
 pub(crate) use output::shown;
-pub(crate) use provider::{CatalogSchema, Catalogs, INFORMATION_SCHEMA, PG_CATALOG};
+pub(crate) use provider::{
+    CatalogSchema, Catalogs, INFORMATION_SCHEMA, PG_CATALOG, catalog_columns,
+};
 pub(crate) use rewrite::{expression, select, table_factor};

@@ -10,16 +10,20 @@ use datafusion::common::{DataFusionError, Result};
 use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::sql::sqlparser::ast::ObjectName;
+use nacre_column::ColumnType;
 use nacre_store::Store;
 
-use super::cells::{Row, batch, schema};
+use super::cells::{Column, Row, batch, columns, data_type, schema};
 use super::objects::Objects;
 use super::{
-    fixed, information_columns, information_rows, pg_columns, relation_rows, roles, type_rows,
-    view_rows,
+    activity_rows, fixed, information_columns, information_rows, pg_columns, relation_rows, roles,
+    type_rows, view_rows,
 };
-use crate::names::CATALOG;
+use crate::activity::Activities;
+use crate::names::{CATALOG, fold};
 use crate::settings::Settings;
+use crate::types::stored_type;
 use crate::user_views::PlannedViews;
 
 /// Names of the schemas.
@@ -32,6 +36,7 @@ pub(crate) struct Catalogs {
     store: Store,
     views: PlannedViews,
     settings: Arc<Settings>,
+    activities: Arc<Activities>,
 }
 
 /// One of the schemas.
@@ -42,8 +47,13 @@ pub(crate) struct CatalogSchema {
 }
 
 impl Catalogs {
-    pub(crate) fn new(store: Store, views: PlannedViews, settings: Arc<Settings>) -> Self {
-        Self { store, views, settings }
+    pub(crate) fn new(
+        store: Store,
+        views: PlannedViews,
+        settings: Arc<Settings>,
+        activities: Arc<Activities>,
+    ) -> Self {
+        Self { store, views, settings, activities }
     }
 
     /// Returns `pg_catalog`.
@@ -92,6 +102,25 @@ impl CatalogSchema {
     }
 }
 
+/// Returns the columns of a catalog that a name means, with the types that columns of tables can
+/// have; `None` if it means none.
+pub(crate) fn catalog_columns(name: &ObjectName) -> Option<Vec<(String, ColumnType)>> {
+    let parts: Option<Vec<String>> = name.0.iter().map(|part| part.as_ident().map(fold)).collect();
+    let parts = parts?;
+    let tables: &[_] = match parts.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [table] if table.starts_with("pg_") => &pg_columns::TABLES,
+        [.., PG_CATALOG, _] => &pg_columns::TABLES,
+        [.., INFORMATION_SCHEMA, _] => &information_columns::TABLES,
+        _ => return None,
+    };
+    let (_, _, list) =
+        tables.iter().find(|(_, known, _)| parts.last().is_some_and(|name| name == known))?;
+    let column = |column: Column<'_>| {
+        Some((column.name.to_owned(), stored_type(&data_type(column.type_name))?))
+    };
+    Some(columns(list).filter_map(column).collect())
+}
+
 #[async_trait]
 impl SchemaProvider for CatalogSchema {
     fn table_names(&self) -> Vec<String> {
@@ -131,7 +160,9 @@ impl TableProvider for CatalogTable {
             }
             false => rows(&self.of.catalogs, self.name),
         };
-        let batch = batch(self.columns, !self.of.is_information, &rows)?;
+        // What nothing counts is null in the views of statistics.
+        let has_zeros = !self.of.is_information && !self.name.starts_with("pg_stat");
+        let batch = batch(self.columns, has_zeros, &rows)?;
         let schema = batch.schema();
         let plan = MemorySourceConfig::try_new_exec(&[vec![batch]], schema, projection.cloned())?;
         Ok(plan)
@@ -150,6 +181,11 @@ fn rows(catalogs: &Catalogs, name: &str) -> Vec<Row> {
         "pg_language" => fixed::languages(),
         "pg_authid" | "pg_roles" => roles::rows(),
         "pg_user" | "pg_shadow" => roles::users(),
+        "pg_stat_activity" => activity_rows::sessions(&catalogs.activities, &catalogs.settings),
+        "pg_stat_ssl" => activity_rows::encryption(&catalogs.activities),
+        "pg_stat_gssapi" => activity_rows::gssapi(&catalogs.activities),
+        "pg_stat_database" => activity_rows::databases(&catalogs.activities),
+        "pg_stat_all_tables" | "pg_stat_user_tables" => activity_rows::tables(&objects()),
         "pg_settings" => fixed::settings(&catalogs.settings),
         "pg_get_keywords" => fixed::keywords(),
         "pg_type" => type_rows::types(),

@@ -6,15 +6,17 @@ use std::sync::Arc;
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, DataType as SqlType, ExactNumberInfo, Expr, Function, FunctionArg,
-    FunctionArgExpr, FunctionArguments, Query, Select, SelectItem, SetExpr, Statement, TableFactor,
-    UnaryOperator, Value, Visit, Visitor,
+    FunctionArgExpr, FunctionArguments, ObjectName, Query, Select, SelectItem, SetExpr, Statement,
+    TableFactor, UnaryOperator, Value, Visit, Visitor,
 };
 use nacre_column::ColumnType;
 use nacre_store::{Store, TableSchema};
 
 use super::parameters::parameter;
 use crate::names::{fold, table_name};
+use crate::pg_catalog::catalog_columns;
 use crate::types::column_type;
+use crate::user_views::parse_view;
 
 pub(super) const TEXT: ColumnType = ColumnType::Varchar { max_chars: None };
 
@@ -25,9 +27,54 @@ pub(super) const NUMERIC: ColumnType = ColumnType::Decimal { precision: 38, scal
 /// The tables that a statement names.
 pub(super) struct Tables {
     /// By the names that they have in it.
-    known: Vec<(String, Arc<TableSchema>)>,
+    known: Vec<(String, Relation)>,
     /// What the queries read that are looked at, by name, the innermost query last.
     scopes: RefCell<Vec<Vec<String>>>,
+}
+
+/// Views that views read one through the other, at most.
+const VIEW_DEPTH_MAX: usize = 16;
+
+/// What a statement reads or changes.
+enum Relation {
+    Table(Arc<TableSchema>),
+    /// A view or a catalog: the columns whose types are known.
+    Columns(Vec<(String, ColumnType)>),
+}
+
+impl Relation {
+    /// Finds what a name means.
+    fn find(store: &Store, name: &ObjectName, depth: usize) -> Option<Self> {
+        if let Some(columns) = catalog_columns(name) {
+            return Some(Self::Columns(columns));
+        }
+        let name = table_name(name).ok()?;
+        if let Ok(table) = store.table(&name) {
+            return Some(Self::Table(table.schema()));
+        }
+        let view = store.view(&name).filter(|_| depth > 0)?;
+        let query = parse_view(&view).ok()?;
+        let tables = Tables::within(store, &query, depth - 1);
+        let outputs = tables.output_types(&query.body, &[]);
+        let columns = view.columns.iter().enumerate().filter_map(|(at, column)| {
+            let output = outputs.get(at).copied().flatten();
+            // Behind a star the name tells which column it is.
+            let found = output.or_else(|| tables.column(None, &column.source))?;
+            Some((column.name.clone(), found))
+        });
+        Some(Self::Columns(columns.collect()))
+    }
+
+    fn column(&self, name: &str) -> Option<ColumnType> {
+        match self {
+            Self::Table(schema) => {
+                schema.column_index(name).map(|index| schema.columns[index].column_type)
+            }
+            Self::Columns(columns) => {
+                columns.iter().find(|(known, _)| known == name).map(|(_, found)| *found)
+            }
+        }
+    }
 }
 
 /// Returns the type of a parameter that is compared or computed with a value of a type: texts of
@@ -89,7 +136,7 @@ pub(super) fn call_types(name: &str) -> &'static [ColumnType] {
         "split_part" => &[TEXT, TEXT, Integer],
         "regexp_replace" => &[TEXT, TEXT, TEXT, TEXT],
         "regexp_match" | "regexp_like" | "regexp_count" => &[TEXT, TEXT, TEXT],
-        "chr" => &[Integer],
+        "chr" | "pg_cancel_backend" | "pg_terminate_backend" => &[Integer],
         "date_trunc" | "date_part" => &[TEXT, Timestamp],
         "sqrt" | "cbrt" | "exp" | "ln" | "log10" | "sin" | "cos" | "tan" | "asin" | "acos"
         | "atan" | "degrees" | "radians" | "pg_sleep" => &[Double],
@@ -145,38 +192,38 @@ fn promoted(left: ColumnType, right: ColumnType) -> ColumnType {
 }
 
 impl Tables {
-    /// Finds the tables of a statement.
+    /// Finds the tables of a statement, and the views and catalogs that it reads.
     pub(super) fn of(store: &Store, statement: &Statement) -> Self {
+        Self::within(store, statement, VIEW_DEPTH_MAX)
+    }
+
+    fn within<V: Visit>(store: &Store, statement: &V, depth: usize) -> Self {
         struct Find<'a> {
             store: &'a Store,
-            found: Vec<(String, Arc<TableSchema>)>,
+            depth: usize,
+            found: Vec<(String, Relation)>,
         }
         impl Visitor for Find<'_> {
             type Break = ();
 
-            fn pre_visit_relation(
-                &mut self,
-                relation: &datafusion::sql::sqlparser::ast::ObjectName,
-            ) -> ControlFlow<()> {
-                if let Ok(name) = table_name(relation)
-                    && let Ok(table) = self.store.table(&name)
-                {
-                    self.found.push((name, table.schema()));
+            fn pre_visit_relation(&mut self, name: &ObjectName) -> ControlFlow<()> {
+                if let Some(relation) = Relation::find(self.store, name, self.depth) {
+                    let name = name.0.last().and_then(|part| part.as_ident()).map(fold);
+                    self.found.push((name.unwrap_or_default(), relation));
                 }
                 ControlFlow::Continue(())
             }
 
             fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
                 if let TableFactor::Table { name, alias: Some(alias), .. } = factor
-                    && let Ok(name) = table_name(name)
-                    && let Ok(table) = self.store.table(&name)
+                    && let Some(relation) = Relation::find(self.store, name, self.depth)
                 {
-                    self.found.push((fold(&alias.name), table.schema()));
+                    self.found.push((fold(&alias.name), relation));
                 }
                 ControlFlow::Continue(())
             }
         }
-        let mut find = Find { store, found: Vec::new() };
+        let mut find = Find { store, depth, found: Vec::new() };
         let _ = statement.visit(&mut find);
         Self { known: find.found, scopes: RefCell::default() }
     }
@@ -189,7 +236,9 @@ impl Tables {
         });
         let names = factors.filter_map(|factor| match factor {
             TableFactor::Table { alias: Some(alias), .. } => Some(fold(&alias.name)),
-            TableFactor::Table { name, .. } => table_name(name).ok(),
+            TableFactor::Table { name, .. } => {
+                name.0.last().and_then(|part| part.as_ident()).map(fold)
+            }
             _ => None,
         });
         self.scopes.borrow_mut().push(names.collect());
@@ -201,19 +250,18 @@ impl Tables {
 
     /// Returns the table of that name.
     pub(super) fn named(&self, name: &str) -> Option<Arc<TableSchema>> {
-        let found = self.known.iter().find(|(_, table)| table.name == name);
-        found.map(|(_, table)| Arc::clone(table))
+        self.known.iter().find_map(|(_, relation)| match relation {
+            Relation::Table(table) if table.name == name => Some(Arc::clone(table)),
+            _ => None,
+        })
     }
 
     /// Returns the type of a column of a table, or of the first one that has one of that name: of
     /// the innermost query, of those around it, of the statement.
     fn column(&self, table: Option<&str>, name: &str) -> Option<ColumnType> {
-        let of = |schema: &TableSchema| {
-            schema.column_index(name).map(|index| schema.columns[index].column_type)
-        };
         let named = |table: &str| {
             let named = self.known.iter().filter(|(known, _)| known == table);
-            named.filter_map(|(_, schema)| of(schema)).next()
+            named.filter_map(|(_, relation)| relation.column(name)).next()
         };
         if let Some(found) = table.and_then(named) {
             return Some(found);
@@ -221,7 +269,7 @@ impl Tables {
         let scopes = self.scopes.borrow();
         let mut scopes = scopes.iter().rev();
         let found = scopes.find_map(|tables| tables.iter().find_map(|table| named(table)));
-        found.or_else(|| self.known.iter().find_map(|(_, schema)| of(schema)))
+        found.or_else(|| self.known.iter().find_map(|(_, relation)| relation.column(name)))
     }
 
     /// Returns the type of an expression; `types` are those of the parameters.

@@ -18,8 +18,8 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, SessionState, TaskContext};
 use datafusion::logical_expr::LogicalPlan;
-use datafusion::physical_plan::execute_stream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures::{StreamExt, stream};
 
 use super::array::external;
@@ -73,9 +73,25 @@ pub(crate) async fn answer(
     Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
 }
 
+/// Runs a plan to its end for what it counts; nobody sees its rows.
+///
+/// # Errors
+/// Those of running it.
+pub(crate) async fn run_to_end(state: &SessionState, plan: Arc<dyn ExecutionPlan>) -> Result<()> {
+    let mut run = Run::of(state, plan, Reads::default())?;
+    while let Some(batch) = run.batches.next().await {
+        batch?;
+    }
+    Ok(())
+}
+
 impl Run {
     async fn start(state: &SessionState, plan: &LogicalPlan, reads: Reads) -> Result<Self> {
         let plan = state.create_physical_plan(plan).await?;
+        Self::of(state, plan, reads)
+    }
+
+    fn of(state: &SessionState, plan: Arc<dyn ExecutionPlan>, reads: Reads) -> Result<Self> {
         let reads = Arc::new(reads);
         let task = TaskContext::from(state);
         let config = task.session_config().clone().with_extension(Arc::clone(&reads));

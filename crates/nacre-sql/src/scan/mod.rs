@@ -25,7 +25,7 @@ mod table;
 mod tally;
 mod vectors;
 
-pub(crate) use answer::answer;
+pub(crate) use answer::{answer, run_to_end};
 pub(crate) use buffer_array::buffer_array;
 pub(crate) use restriction::flip;
 pub(crate) use table::{ROW_ID_COLUMN, StoredTable};

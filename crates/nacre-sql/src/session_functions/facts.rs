@@ -1,6 +1,7 @@
 //! Functions without arguments, and `current_schemas`.
 
 use std::hash::{Hash, Hasher};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -47,11 +48,14 @@ pub(super) fn functions(settings: &Arc<Settings>, opened: SystemTime) -> Vec<Arc
         std::env::consts::ARCH,
         std::env::consts::OS
     );
-    let (no_text, no_number) = (ScalarValue::Utf8View(None), ScalarValue::Int32(None));
+    let address = |of: Option<SocketAddr>| {
+        ScalarValue::Utf8View(of.map(|address| address.ip().to_canonical().to_string()))
+    };
+    let port = |of: Option<SocketAddr>| ScalarValue::Int32(of.map(|address| address.port().into()));
     let opened = opened.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros());
     let zone = Some(Arc::from("+00:00"));
     let opened = ScalarValue::TimestampMicrosecond(i64::try_from(opened).ok(), zone);
-    let name = Some("name");
+    let (name, inet) = (Some("name"), Some("inet"));
     let facts = [
         ("version", text(&version), None),
         ("current_user", user.clone(), name),
@@ -65,10 +69,10 @@ pub(super) fn functions(settings: &Arc<Settings>, opened: SystemTime) -> Vec<Arc
         ("pg_is_wal_replay_paused", ScalarValue::Boolean(Some(false)), None),
         ("pg_postmaster_start_time", opened.clone(), None),
         ("pg_conf_load_time", opened, None),
-        ("inet_client_addr", no_text.clone(), None),
-        ("inet_client_port", no_number.clone(), None),
-        ("inet_server_addr", no_text, None),
-        ("inet_server_port", no_number, None),
+        ("inet_client_addr", address(info.client), inet),
+        ("inet_client_port", port(info.client), None),
+        ("inet_server_addr", address(info.server), inet),
+        ("inet_server_port", port(info.server), None),
         // There are no advisory locks, so none is left.
         ("pg_advisory_unlock_all", text(""), None),
     ];

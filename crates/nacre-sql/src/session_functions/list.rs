@@ -5,16 +5,19 @@ use std::time::SystemTime;
 
 use datafusion::logical_expr::ScalarUDF;
 
-use super::{facts, hash, settings, sleep, types};
+use super::{facts, hash, settings, signals, sleep, types};
+use crate::activity::Activities;
 use crate::settings::Settings;
 
 /// Makes the functions of a new session of a database that was opened at a time.
 pub(crate) fn session_functions(
     settings: &Arc<Settings>,
+    activities: &Arc<Activities>,
     opened: SystemTime,
 ) -> Vec<Arc<ScalarUDF>> {
     let mut functions = facts::functions(settings, opened);
     functions.extend(settings::functions(settings));
+    functions.extend(signals::functions(settings, activities));
     functions.push(Arc::new(ScalarUDF::new_from_impl(hash::Md5::new())));
     functions.push(Arc::new(sleep::function()));
     functions.push(Arc::new(ScalarUDF::new_from_impl(types::TypeOf::new())));

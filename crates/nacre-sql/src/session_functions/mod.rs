@@ -1,12 +1,14 @@
 //! Functions that ask a session who and where it is, of its settings, and a few of PostgreSQL's
 //! that the front end does not have: [`facts`] answers with what never changes in a session or
-//! with the schemas of `search_path`, [`settings`] reads and sets settings, [`sleep`] waits,
-//! [`hash`] computes `md5`, [`types`] tells types, and [`list`] has them all.
+//! with the schemas of `search_path`, [`settings`] reads and sets settings, [`signals`] asks
+//! something of another session, [`sleep`] waits, [`hash`] computes `md5`, [`types`] tells types,
+//! and [`list`] has them all.
 
 mod facts;
 mod hash;
 mod list;
 mod settings;
+mod signals;
 mod sleep;
 mod types;
 

@@ -1,5 +1,6 @@
 //! What a program tells a session of its client and asks of its settings.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::error::Result;
@@ -14,12 +15,22 @@ pub struct SessionInfo {
     pub database: String,
     /// What `pg_backend_pid()` answers.
     pub process_id: i32,
+    /// What `inet_client_addr()` and `inet_client_port()` answer.
+    pub client: Option<SocketAddr>,
+    /// What `inet_server_addr()` and `inet_server_port()` answer.
+    pub server: Option<SocketAddr>,
 }
 
 impl Default for SessionInfo {
     fn default() -> Self {
         let process_id = i32::try_from(std::process::id()).unwrap_or(i32::MAX);
-        Self { user: "nacre".into(), database: "nacre".into(), process_id }
+        Self {
+            user: "nacre".into(),
+            database: "nacre".into(),
+            process_id,
+            client: None,
+            server: None,
+        }
     }
 }
 

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use nacre_store::BOOTSTRAP_ROLE;
+
 use super::characteristics::{Characteristics, level_name, level_named, on_or_off};
 use super::known::{ALL, Access, Known};
 use super::names::split_list;
@@ -79,6 +81,11 @@ impl Settings {
 
     pub(crate) fn info(&self) -> &SessionInfo {
         &self.info
+    }
+
+    /// Whether the session may see what one of that role does, and stop it.
+    pub(crate) fn may_see(&self, role: &str) -> bool {
+        self.info.user == role || self.info.user == BOOTSTRAP_ROLE
     }
 
     /// Returns the value of a setting as it is shown; `None` if there is none of that name.

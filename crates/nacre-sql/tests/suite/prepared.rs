@@ -10,6 +10,8 @@ fn database() -> Connection {
     db.ok("create table t (a integer primary key, n numeric(8,2), s varchar(5), d date, \
          at timestamp)");
     db.ok("create table u (a bigint, x double precision, s text)");
+    db.ok("create view v as select a, n * 2 as m, s from t");
+    db.ok("create view w (k, z, s) as select * from v");
     db.ok(
         "insert into t values (1, 1.5, 'one', date '2024-01-01', timestamp '2024-01-01 12:00:00')",
     );
@@ -66,6 +68,15 @@ fn parameters_have_the_types_of_where_they_stand() {
         ("declare c cursor with hold for select * from t where a = $1", "int4"),
         ("select $1 = $2, $2 = a from t", "int4 int4"),
         ("select set_config($1, $2, $3)", "text text bool"),
+        ("select * from v where a = $1 and m < $2", "int4 numeric"),
+        ("select * from w as o where o.k = $1 and o.s = $2", "int4 text"),
+        ("select 1 from pg_stat_activity where pid = $1", "int4"),
+        ("select relname from pg_catalog.pg_class c where c.oid = $1", "int8"),
+        (
+            "select 1 from information_schema.columns where table_name = $1 \
+             and ordinal_position > $2",
+            "text int4",
+        ),
     ] {
         assert_eq!(types(&db, sql), expected, "{sql}");
     }

@@ -85,7 +85,12 @@ fn all_settings_are_listed_with_what_they_are() {
 #[test]
 fn session_knows_whose_it_is() {
     let database = Database::open(OpenOptions::default()).unwrap();
-    let info = SessionInfo { user: "ada".into(), database: "engine".into(), process_id: 7 };
+    let info = SessionInfo {
+        user: "ada".into(),
+        database: "engine".into(),
+        process_id: 7,
+        ..SessionInfo::default()
+    };
     let session = database.session_for(info.clone());
     assert_eq!(session.info(), &info);
     assert_eq!(session.setting("session_authorization").as_deref(), Some("ada"));

@@ -13,7 +13,7 @@ use super::console::{Behaviour, Console, Flow};
 use super::place::Place;
 use super::remote::Target;
 use super::render::Style;
-use super::{doctor, password, report, restore, script, serve, shell, upkeep};
+use super::{doctor, password, ready, report, restore, script, serve, shell, upkeep};
 
 /// Wrong usage, or the database cannot be opened.
 const EXIT_UNUSABLE: u8 = 1;
@@ -27,7 +27,9 @@ pub fn main() -> ExitCode {
         Err(error) => {
             // Nobody is left to tell if the output is closed.
             let _ = error.print();
-            return if error.use_stderr() { EXIT_UNUSABLE.into() } else { ExitCode::SUCCESS };
+            let is_ready = std::env::args_os().nth(1).is_some_and(|name| name == "ready");
+            let wrong = if is_ready { ready::EXIT_NO_ATTEMPT } else { EXIT_UNUSABLE };
+            return if error.use_stderr() { wrong.into() } else { ExitCode::SUCCESS };
         }
     };
     match arguments.tool {
@@ -44,6 +46,7 @@ fn run_tool(tool: Tool) -> ExitCode {
         }
         Tool::Scrub { place, readonly } => return upkeep::scrub(place, readonly).into(),
         Tool::Repair { place, forgotten } => return upkeep::repair(place, &forgotten).into(),
+        Tool::Ready(given) => return ready::run(&given).into(),
         Tool::Serve(given) => return serve::run(given).into(),
         Tool::Password(given) => return password::run(given).into(),
         Tool::Restore(given) => return restore::run(given).into(),

@@ -195,6 +195,9 @@ pub(super) enum Tool {
     /// Serve a database to PostgreSQL clients, until SIGTERM or Ctrl-C.
     #[command(after_long_help = SERVE_NOTES)]
     Serve(ServeArguments),
+    /// Say whether a server takes sessions: exit code 0, 1 while it starts or ends, 2 if nobody
+    /// answers, 3 for wrong arguments.
+    Ready(ReadyArguments),
     /// Set the password of a role: asked for twice on a terminal, else the first line of input.
     Password(PasswordArguments),
     /// Make a database that is what another one was at a moment, of a backup and an archive.
@@ -294,6 +297,21 @@ pub(super) struct ServeArguments {
     /// Worker threads of a query or load [default: one per hardware thread].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) threads: Option<u16>,
+}
+
+/// Which server to ask.
+#[derive(Args, Debug)]
+pub(super) struct ReadyArguments {
+    /// A URL (postgres://host:port) or keyword=value pairs [default: the PG* variables, then
+    /// localhost:5432].
+    #[arg(value_name = "URL")]
+    pub(super) server: Option<String>,
+    /// Seconds to wait for an answer; 0 for as long as the system does.
+    #[arg(short, long, value_name = "SECONDS", default_value_t = 3)]
+    pub(super) timeout: u64,
+    /// Say nothing.
+    #[arg(short, long)]
+    pub(super) quiet: bool,
 }
 
 /// Whose password to set.

@@ -37,6 +37,7 @@ mod output;
 mod password;
 mod place;
 mod progress;
+mod ready;
 mod remote;
 mod render;
 mod report;

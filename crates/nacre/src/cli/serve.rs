@@ -6,7 +6,7 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
-use nacre_server::{AccessOptions, Server, ServerOptions, Shutdown, TlsMode};
+use nacre_server::{AccessOptions, Ports, Server, ServerOptions, Shutdown, TlsMode};
 use nacre_sql::{BOOTSTRAP_ROLE, Database, Error, ErrorKind, OpenOptions, Result, ServedNote};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::{info, warn};
@@ -48,19 +48,17 @@ fn serve(arguments: ServeArguments) -> Result<()> {
     let threads = arguments.threads.map(usize::from);
     let workers = threads.map(|threads| threads + THREADS_BESIDE);
     let runtime = build_runtime(workers)?;
-    let database = Database::open(OpenOptions {
+    let open = OpenOptions {
         directory: Some(arguments.directory),
         domains: arguments.domains,
         is_read_only: arguments.readonly,
         threads,
         ..OpenOptions::default()
-    })?;
-    for note in database.store().notes() {
-        warn!(note, "found when the database was opened");
-    }
-    set_first_password(&database)?;
+    };
     let ended = runtime.block_on(async {
-        let server = Server::bind(database.clone(), options).await.map_err(cannot_serve)?;
+        let ports = Ports::take(&options).await.map_err(cannot_serve)?;
+        let database = ports.while_starting(opened(open)).await?;
+        let server = Server::over(ports, database, options).map_err(cannot_serve)?;
         // Without one, others are told less about who has the directory.
         let _note = ServedNote::write(&directory, &server.addresses());
         let mut listening = String::new();
@@ -84,9 +82,22 @@ fn serve(arguments: ServeArguments) -> Result<()> {
     });
     // What still runs on a blocking thread ends with the process; it was never acknowledged.
     runtime.shutdown_timeout(Duration::from_secs(1));
-    drop(database);
     info!("stopped");
     ended
+}
+
+/// Opens the database on a thread that may wait for its recovery.
+async fn opened(options: OpenOptions) -> Result<Database> {
+    let open = tokio::task::spawn_blocking(|| {
+        let database = Database::open(options)?;
+        for note in database.store().notes() {
+            warn!(note, "found when the database was opened");
+        }
+        set_first_password(&database)?;
+        Ok(database)
+    });
+    let ended = |error: tokio::task::JoinError| Error::new(ErrorKind::Internal, error.to_string());
+    open.await.map_err(ended)?
 }
 
 fn options(arguments: &ServeArguments) -> ServerOptions {

@@ -8,12 +8,14 @@
 mod connect;
 mod messages;
 mod passfile;
+mod ready;
 mod rows;
 mod session;
 mod statement;
 mod target;
 mod trust;
 
+pub(crate) use ready::readiness;
 pub(crate) use session::Remote;
 pub(crate) use statement::Said;
 pub(crate) use target::Target;

@@ -1,40 +1,25 @@
-//! `EXPLAIN` as one text column with a line of the plan per row, as PostgreSQL gives it.
+//! A plan as one text column with a line of the plan per row, as PostgreSQL gives it.
 
 use std::sync::Arc;
 
 use datafusion::arrow::array::{AsArray, RecordBatch, StringViewArray};
-use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::Result;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::sql::parser::Statement as ParsedStatement;
 use futures::{StreamExt, stream};
+
+use super::options::{Form, schema};
 
 /// Plans of an `EXPLAIN` without VERBOSE that say nothing about how the query runs.
 const LOGICAL_PLAN: &str = "logical_plan";
-
-/// The command tag.
-pub(crate) const TAG: &str = "EXPLAIN";
-
-/// Tells whether `statement` is an `EXPLAIN`, and if so whether it is verbose.
-pub(crate) fn verbosity(statement: &ParsedStatement) -> Option<bool> {
-    match statement {
-        ParsedStatement::Explain(explain) => Some(explain.options.verbose),
-        _ => None,
-    }
-}
-
-/// Returns the columns of what EXPLAIN answers.
-pub(crate) fn schema() -> SchemaRef {
-    Arc::new(Schema::new(vec![Field::new("QUERY PLAN", DataType::Utf8View, false)]))
-}
 
 /// Turns the planner's rows (kind of plan, plan of many lines) into rows of one line each.
 pub(crate) fn as_lines(
     stream: SendableRecordBatchStream,
     is_verbose: bool,
 ) -> SendableRecordBatchStream {
-    let schema = schema();
+    let schema = schema(Form::Lines { is_verbose });
     let of_batch = Arc::clone(&schema);
     let batches = stream.flat_map(move |batch| {
         let lines = batch.and_then(|batch| lines(&batch, &of_batch, is_verbose));

@@ -1,0 +1,10 @@
+//! `EXPLAIN`: [`options`] reads what PostgreSQL writes in parentheses, [`lines`] answers with a
+//! line of the plan per row, [`json`] with one document that has PostgreSQL's key names.
+
+mod json;
+mod lines;
+mod options;
+
+pub(crate) use json::{Measured, Node, answer};
+pub(crate) use lines::as_lines;
+pub(crate) use options::{Form, TAG, form, readable, schema};
