@@ -2,14 +2,17 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed test may panic where it stands")]
 
+mod support;
+
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
+use support::{Ran, nacre, ran, signal, wait_for_exit};
 
 /// Longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -23,27 +26,28 @@ struct Server {
 
 impl Server {
     fn start(directory: &Path, options: &[&str]) -> Self {
-        let mut process = Command::new(env!("CARGO_BIN_EXE_nacre"))
+        let mut process = nacre(directory)
             .args(["serve", "db", "--listen", "127.0.0.1:0"])
             .args(options)
-            .current_dir(directory)
             .env_remove("NACRE_LOG")
-            .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(File::create(directory.join("log")).unwrap())
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
-        let mut next = |before: &str| {
-            let line = lines.next().unwrap().unwrap();
-            line.strip_prefix(before).unwrap_or_else(|| panic!("{line}")).to_owned()
+        // Ends the process if it does not say where it is.
+        let mut server = Self { process, address: String::new(), metrics: None };
+        let mut after = |start: &str| {
+            let said = lines.by_ref().map_while(Result::ok);
+            let mut said = said.filter_map(|line| line.strip_prefix(start).map(str::to_owned));
+            said.next().unwrap()
         };
-        let address = next("listening on ");
-        let metrics = options.contains(&"--metrics").then(|| {
-            let url = next("metrics on http://");
-            url.strip_suffix("/metrics").unwrap().to_owned()
-        });
-        Self { process, address, metrics }
+        server.address = after("listening on ");
+        if options.contains(&"--metrics") {
+            let url = after("metrics on http://");
+            server.metrics = url.strip_suffix("/metrics").map(str::to_owned);
+        }
+        server
     }
 
     fn session(&self) -> Session {
@@ -72,9 +76,16 @@ impl Server {
     }
 
     fn stop(mut self) {
-        let id = self.process.id().to_string();
-        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
-        assert!(self.process.wait().unwrap().success());
+        signal(&self.process, "TERM");
+        assert!(wait_for_exit(&mut self.process).success());
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Of a test that failed; else it has ended already.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
     }
 }
 
@@ -168,13 +179,12 @@ fn log_of_text_has_a_line_for_each_event() {
 fn levels_that_are_none_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let serve = |options: &[&str], variable: &str| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_nacre"));
+        let mut command = nacre(directory.path());
         command.args(["serve", "db"]).args(options).env("NACRE_LOG", variable);
-        let output = command.current_dir(directory.path()).output().unwrap();
-        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+        ran(command.output().unwrap())
     };
-    for (code, told) in [serve(&["--log-level", "loud"], ""), serve(&[], "loud")] {
-        assert_eq!(code, Some(1), "{told}");
+    for Ran { code, err: told, .. } in [serve(&["--log-level", "loud"], ""), serve(&[], "loud")] {
+        assert_eq!(code, 1, "{told}");
         assert!(told.contains("\"loud\" is none of"), "{told}");
     }
 }

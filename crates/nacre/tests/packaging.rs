@@ -2,11 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed test may panic where it stands")]
 
+mod support;
+
 use std::fs;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
+
+use support::{nacre, signal, wait_for_exit};
 
 /// Longest wait for a server.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -61,23 +65,21 @@ fn service_manager_is_told_of_readiness_and_of_the_end() {
     let socket = directory.path().join("notify");
     let manager = UnixDatagram::bind(&socket).unwrap();
     manager.set_read_timeout(Some(PATIENCE)).unwrap();
-    let mut server = Command::new(env!("CARGO_BIN_EXE_nacre"))
+    let mut server = nacre(directory.path())
         .args(["serve", "db", "--listen", "127.0.0.1:0"])
-        .current_dir(directory.path())
         .env("NOTIFY_SOCKET", &socket)
-        .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
     let hear = || {
         let mut heard = [0; 64];
-        let bytes = manager.recv(&mut heard).unwrap();
+        let bytes = manager.recv(&mut heard).unwrap_or_default();
         String::from_utf8_lossy(&heard[..bytes]).into_owned()
     };
-    assert_eq!(hear(), "READY=1");
-    let kill = Command::new("kill").args(["-TERM", &server.id().to_string()]).status().unwrap();
-    assert!(kill.success());
-    assert_eq!(hear(), "STOPPING=1");
-    assert!(server.wait().unwrap().success());
+    let began = hear();
+    signal(&server, "TERM");
+    let ended = hear();
+    assert!(wait_for_exit(&mut server).success());
+    assert_eq!((began.as_str(), ended.as_str()), ("READY=1", "STOPPING=1"));
 }

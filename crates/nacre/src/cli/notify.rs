@@ -20,10 +20,10 @@ pub(super) const STOPPING: &str = "STOPPING=1";
 
 /// Tells the manager of this process, if it has one.
 pub(super) fn notify(state: &str) {
-    if let Some(socket) = std::env::var_os(SOCKET_VARIABLE).filter(|name| !name.is_empty()) {
-        if let Err(error) = send(&socket, state) {
-            tracing::warn!(%error, "cannot notify the service manager");
-        }
+    if let Some(socket) = std::env::var_os(SOCKET_VARIABLE).filter(|name| !name.is_empty())
+        && let Err(error) = send(&socket, state)
+    {
+        tracing::warn!(%error, "cannot notify the service manager");
     }
 }
 
