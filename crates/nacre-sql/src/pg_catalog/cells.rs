@@ -55,6 +55,10 @@ impl Cell {
         }
     }
 
+    fn is_int(&self) -> bool {
+        matches!(self, Self::Int(_))
+    }
+
     pub(super) fn is_null(&self) -> bool {
         matches!(self, Self::Null)
     }
@@ -265,8 +269,8 @@ pub(super) fn array(data_type: &DataType, cells: &[Cell]) -> Result<ArrayRef> {
             ints().map(|value| value.and_then(|value| i32::try_from(value).ok())),
         )),
         DataType::Int64 => Arc::new(Int64Array::from_iter(ints())),
-        // Microseconds.
-        DataType::Timestamp(TimeUnit::Microsecond, zone) => {
+        // Microseconds, unless they are written as text.
+        DataType::Timestamp(TimeUnit::Microsecond, zone) if cells.iter().any(Cell::is_int) => {
             Arc::new(TimestampMicrosecondArray::from_iter(ints()).with_timezone_opt(zone.clone()))
         }
         DataType::Float32 => {

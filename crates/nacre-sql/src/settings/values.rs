@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use nacre_store::{AccessState, RoleDef, Store};
+use nacre_store::{AccessState, Store};
 
 use super::characteristics::{Characteristics, level_name, level_named, on_or_off};
 use super::known::{ALL, Access, Known};
@@ -104,9 +104,9 @@ impl Settings {
 
     /// Whether the session may see what one of that role does, and stop it.
     pub(crate) fn may_see(&self, role: &str) -> bool {
-        let acting = self.acting();
-        let is_theirs = |role: Arc<RoleDef>| is_member(&self.store.access(), acting.oid, role.oid);
-        acting.is_superuser || self.store.role(role).is_some_and(is_theirs)
+        let (state, acting) = (self.store.access(), self.acting());
+        let role = state.role_named(role).map(|role| role.oid);
+        acting.is_superuser || role.is_some_and(|role| acting.is_as_good_as(&state, role))
     }
 
     /// Returns the value of a setting as it is shown; `None` if there is none of that name.

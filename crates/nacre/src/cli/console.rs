@@ -45,7 +45,7 @@ pub(crate) struct Behaviour {
 
 /// Who answers.
 pub(crate) enum Backend {
-    Embedded(Embedded),
+    Embedded(Box<Embedded>),
     Remote(Box<Remote>),
 }
 
@@ -97,7 +97,7 @@ impl Console {
         behaviour: Behaviour,
     ) -> nacre_sql::Result<Self> {
         let (front, interrupts) = front(&behaviour)?;
-        let backend = Backend::Embedded(Embedded::open(options)?);
+        let backend = Backend::Embedded(Box::new(Embedded::open(options)?));
         Ok(Self::new(backend, front, interrupts, style, behaviour))
     }
 
