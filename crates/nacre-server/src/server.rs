@@ -55,20 +55,31 @@ impl Shutdown {
 }
 
 impl Server {
-    /// Takes the ports of `options`, and serves on them.
+    /// Takes the ports of `options`, to serve on them.
     ///
     /// # Errors
     /// As [`Ports::take`] and [`Server::over`].
-    pub async fn bind(database: Database, options: ServerOptions) -> io::Result<Self> {
+    pub async fn bind(
+        database: Database,
+        options: ServerOptions,
+        workers: Handle,
+    ) -> io::Result<Self> {
         let ports = Ports::take(&options).await?;
-        Self::over(ports, database, options)
+        Self::over(ports, database, options, workers)
     }
 
-    /// Makes a server of ports that were taken; belongs on a runtime, whose workers it uses.
+    /// Makes a server of ports that were taken. What queries do at once on several threads is done
+    /// on `workers`, which had better be others than those of the runtime that the server runs on:
+    /// they may be busy for long while somebody wants to connect or to cancel.
     ///
     /// # Errors
     /// Rules or certificates that are none; a port that may not be listened on as access is.
-    pub fn over(ports: Ports, database: Database, options: ServerOptions) -> io::Result<Self> {
+    pub fn over(
+        ports: Ports,
+        database: Database,
+        options: ServerOptions,
+        workers: Handle,
+    ) -> io::Result<Self> {
         let access = Access::open(&options.access)?;
         for (text, listener) in &ports.listeners {
             access.check_listening(text, listener.local_addr()?, &database)?;
@@ -76,7 +87,6 @@ impl Server {
         let slots = Arc::new(Semaphore::new(options.connections_max));
         let sessions = Arc::new(Sessions::default());
         let watchers = Arc::new(Watchers::new(options.busy_poll));
-        let workers = Handle::current();
         let shared = Arc::new(Shared {
             database,
             options,

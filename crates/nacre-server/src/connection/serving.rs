@@ -200,9 +200,10 @@ impl Connection {
         self.ready().await?;
         loop {
             match self.next_message().await? {
-                Message::Query(query) => self.simple_query(&query).await?,
                 Message::Sync => self.sync().await?,
                 Message::Terminate => return Ok(()),
+                _ if self.is_skipping => {}
+                Message::Query(query) => self.simple_query(&query).await?,
                 Message::Flush => self.out.send(&mut self.stream).await?,
                 Message::FunctionCall => self.refuse_function_call().await?,
                 // What is left of a COPY that failed.
@@ -210,7 +211,6 @@ impl Connection {
                 Message::Authentication => {
                     return Err(End::protocol_violation("unexpected authentication message"));
                 }
-                _ if self.is_skipping => {}
                 message => self.extended(message).await?,
             }
         }

@@ -17,7 +17,6 @@ impl Connection {
     /// Answers a query. Its statements are one transaction unless they say otherwise; what comes
     /// after the first that fails is not run.
     pub(super) async fn simple_query(&mut self, query: &str) -> Result<(), End> {
-        self.is_skipping = false;
         self.unnamed = None;
         self.portals.remove("");
         let statements = split_statements(query);

@@ -21,7 +21,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
 use tokio_rustls::{TlsConnector, client};
 
-use crate::support::{Fixture, field, message, startup};
+use crate::support::{Fixture, field, message, startup, workers};
 
 /// Connects as `user` and says what comes of it.
 async fn connect(fixture: &Fixture, user: &str, password: &str) -> Result<(), SqlState> {
@@ -145,7 +145,7 @@ async fn rules_of_the_file_hold() {
 }
 
 async fn cannot_start(options: ServerOptions, database: &Database) -> String {
-    match Server::bind(database.clone(), options).await {
+    match Server::bind(database.clone(), options, workers()).await {
         Ok(_) => panic!("it starts"),
         Err(error) => error.to_string(),
     }

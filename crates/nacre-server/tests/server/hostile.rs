@@ -166,3 +166,20 @@ async fn ten_thousand_attempts_leave_the_server_well() {
     }
     fixture.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn queries_behind_an_error_wait_for_sync() {
+    let fixture = Fixture::start().await;
+    let mut raw = fixture.raw().await;
+    raw.begin().await;
+    // Parse of nonsense, then a simple query, which PostgreSQL passes over too.
+    raw.send(&message(b'P', b"\0nonsense\0\0\0")).await;
+    raw.send(&query("select 1")).await;
+    raw.send(&sync()).await;
+    let kinds: Vec<u8> = raw.until(b'Z').await.into_iter().map(|(kind, _)| kind).collect();
+    assert_eq!(kinds, *b"EZ");
+    raw.send(&query("select 1")).await;
+    let kinds: Vec<u8> = raw.until(b'Z').await.into_iter().map(|(kind, _)| kind).collect();
+    assert_eq!(kinds, *b"TDCZ");
+    fixture.stop().await;
+}

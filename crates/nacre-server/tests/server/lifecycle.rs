@@ -8,7 +8,7 @@ use tokio::time::timeout;
 use tokio_postgres::NoTls;
 use tokio_postgres::error::SqlState;
 
-use crate::support::{Fixture, PATIENCE, query, startup};
+use crate::support::{Fixture, PATIENCE, query, startup, workers};
 
 /// A query that runs for as long as anybody waits for it.
 const LONG: &str = "select count(*) from t a, t b, t c, t d where a.a + b.a + c.a + d.a < 0";
@@ -60,7 +60,7 @@ async fn clients_are_told_that_the_database_is_being_opened() {
             Database::open(OpenOptions::default()).unwrap()
         })
         .await;
-    let server = Server::over(ports, database, options).unwrap();
+    let server = Server::over(ports, database, options, workers()).unwrap();
     let shutdown = server.shutdown();
     let running = tokio::spawn(server.run());
     let (client, connection) = connect().await.unwrap();

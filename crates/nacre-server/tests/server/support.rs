@@ -1,18 +1,26 @@
 //! Servers and clients for the tests.
 
 use std::net::SocketAddr;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use nacre_server::{Server, ServerOptions, Shutdown};
 use nacre_sql::{Database, OpenOptions};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::runtime::{Handle, Runtime};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_postgres::{Client, NoTls};
 
 /// Longest wait for anything.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Threads of queries, others than those of servers and clients: all tests share them.
+pub(crate) fn workers() -> Handle {
+    static WORKERS: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
+    WORKERS.handle().clone()
+}
 
 /// A server over a volatile database.
 pub(crate) struct Fixture {
@@ -32,7 +40,7 @@ impl Fixture {
 
     pub(crate) async fn start_over(database: Database, options: ServerOptions) -> Self {
         let options = ServerOptions { listen: vec!["127.0.0.1:0".into()], ..options };
-        let server = Server::bind(database, options).await.unwrap();
+        let server = Server::bind(database, options, workers()).await.unwrap();
         let (address, shutdown) = (server.addresses()[0], server.shutdown());
         let running = tokio::spawn(server.run());
         Self { address, shutdown, running }

@@ -21,10 +21,6 @@ use crate::database::build_runtime;
 /// Wrong usage, the database cannot be opened, a port cannot be taken.
 const EXIT_UNUSABLE: u8 = 1;
 
-/// Worker threads beyond those of queries: a session whose statement waits for another one's thread
-/// still hears its client.
-const THREADS_BESIDE: usize = 1;
-
 /// Variable of the environment with the password of the superuser, as long as he has none.
 const FIRST_PASSWORD: &str = "NACRE_PASSWORD";
 
@@ -46,8 +42,11 @@ fn serve(arguments: ServeArguments) -> Result<()> {
     let options = options(&arguments);
     let directory = arguments.directory.clone();
     let threads = arguments.threads.map(usize::from);
-    let workers = threads.map(|threads| threads + THREADS_BESIDE);
-    let runtime = build_runtime(workers)?;
+    let runtime = build_runtime(threads)?;
+    let workers = runtime.handle().clone();
+    // Who connects or cancels is heard on this thread, however busy the workers are.
+    let front =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(cannot_serve)?;
     let open = OpenOptions {
         directory: Some(arguments.directory),
         domains: arguments.domains,
@@ -55,10 +54,10 @@ fn serve(arguments: ServeArguments) -> Result<()> {
         threads,
         ..OpenOptions::default()
     };
-    let ended = runtime.block_on(async {
+    let ended = front.block_on(async {
         let ports = Ports::take(&options).await.map_err(cannot_serve)?;
         let database = ports.while_starting(opened(open)).await?;
-        let server = Server::over(ports, database, options).map_err(cannot_serve)?;
+        let server = Server::over(ports, database, options, workers).map_err(cannot_serve)?;
         // Without one, others are told less about who has the directory.
         let _note = ServedNote::write(&directory, &server.addresses());
         let mut listening = String::new();
@@ -81,6 +80,7 @@ fn serve(arguments: ServeArguments) -> Result<()> {
         Ok(())
     });
     // What still runs on a blocking thread ends with the process; it was never acknowledged.
+    front.shutdown_background();
     runtime.shutdown_timeout(Duration::from_secs(1));
     info!("stopped");
     ended
