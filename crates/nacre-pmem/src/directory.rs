@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, Metadata};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, OFlags};
@@ -10,10 +10,11 @@ use rustix::io::Errno;
 
 use crate::domain::Access;
 
-/// Makes `path` and its missing parents, each durable in its parent.
+/// Makes `path` and its missing parents, each durable in its parent and closed to other users.
 pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
     let missing: Vec<&Path> = path.ancestors().take_while(|ancestor| !ancestor.exists()).collect();
-    fs::create_dir_all(path)?;
+    // What lies in it is for whoever made it.
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
     for parent in missing.iter().rev().filter_map(|created| created.parent()) {
         // PERSIST: each new directory is durable before anything is created in it.
         sync_entries(&File::open(parent)?)?;

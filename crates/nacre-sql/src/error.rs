@@ -117,6 +117,13 @@ impl Error {
         self
     }
 
+    /// Takes the second sentence of facts away.
+    #[must_use]
+    pub(crate) fn without_detail(mut self) -> Self {
+        self.0.detail = None;
+        self
+    }
+
     /// Adds a second sentence of facts.
     #[must_use]
     pub fn with_detail(mut self, detail: impl Into<String>) -> Self {

@@ -295,7 +295,7 @@ impl Session {
     /// As [`ErrorKind`] sorts them; a failed statement has changed nothing.
     pub async fn execute(&self, sql: &str, io: StatementIo) -> Result<Outcome> {
         let turn = self.transactions.turn().await;
-        self.run(turn, sql, io).await.map_err(|error| error.located_in(sql))
+        self.run(turn, sql, io).await.map_err(|error| self.told(error, sql))
     }
 
     /// Prepares a statement with parameters `$1`, `$2` and so on. `types` are those of the first
@@ -331,7 +331,7 @@ impl Session {
     ) -> Result<Outcome> {
         let turn = self.transactions.turn().await;
         let outcome = self.run_prepared(turn, statement, values, io).await;
-        outcome.map_err(|error| error.located_in(statement.sql()))
+        outcome.map_err(|error| self.told(error, statement.sql()))
     }
 
     async fn run_prepared(
@@ -417,7 +417,7 @@ impl Session {
         let scanned = scan(sql)?;
         let mut turn = self.transactions.turn_now()?;
         let outcome = self.short_now(&mut turn, text_candidate(sql, &scanned));
-        end_short(turn, sql, outcome)
+        end_short(turn, outcome).map(|ended| ended.map_err(|error| self.told(error, sql)))
     }
 
     /// As [`Session::execute_short`], for a prepared statement.
@@ -431,7 +431,13 @@ impl Session {
         let candidate = statement.candidate(&values)?;
         let mut turn = self.transactions.turn_now()?;
         let outcome = self.short_now(&mut turn, candidate);
-        end_short(turn, statement.sql(), outcome)
+        let ended = end_short(turn, outcome);
+        ended.map(|ended| ended.map_err(|error| self.told(error, statement.sql())))
+    }
+
+    /// Returns an error of a statement as whoever sent it is told.
+    fn told(&self, error: Error, sql: &str) -> Error {
+        self.planner.acting().conceal(&self.store, error).located_in(sql)
     }
 
     fn short_now(&self, turn: &mut Turn, candidate: Candidate<'_>) -> Result<Option<Outcome>> {
@@ -1002,13 +1008,13 @@ fn text_candidate<'a>(sql: &'a str, scanned: &'a Scanned<'a>) -> Candidate<'a> {
 }
 
 /// Ends the turn of a statement that may have been a short one.
-fn end_short(turn: Turn, sql: &str, outcome: Result<Option<Outcome>>) -> Option<Result<Outcome>> {
+fn end_short(turn: Turn, outcome: Result<Option<Outcome>>) -> Option<Result<Outcome>> {
     match outcome {
         Ok(outcome) => {
             turn.done(false);
             outcome.map(Ok)
         }
-        Err(error) => Some(Err(error.located_in(sql))),
+        Err(error) => Some(Err(error)),
     }
 }
 

@@ -6,9 +6,11 @@ use datafusion::arrow::array::{
 };
 use datafusion::arrow::buffer::NullBuffer;
 use datafusion::arrow::datatypes::{
-    ArrowPrimitiveType, DataType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type,
-    Int16Type, Int32Type, Int64Type, TimeUnit, TimestampMicrosecondType, UInt8Type, UInt16Type,
-    UInt32Type, UInt64Type,
+    ArrowPrimitiveType, DataType, Date32Type, Decimal128Type, DurationMicrosecondType,
+    DurationMillisecondType, DurationNanosecondType, DurationSecondType, Float32Type, Float64Type,
+    Int8Type, Int16Type, Int32Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType,
+    IntervalUnit, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use nacre_column::text;
@@ -48,7 +50,15 @@ enum Values<'a> {
     Float64(&'a [f64]),
     Decimal(&'a [i128], u8),
     Date(&'a [i32]),
-    Timestamp(&'a [i64]),
+    /// In units since 1970.
+    Timestamp {
+        values: &'a [i64],
+        unit: TimeUnit,
+        has_zone: bool,
+    },
+    Interval(&'a [IntervalMonthDayNano]),
+    /// In units.
+    Duration(&'a [i64], TimeUnit),
     Utf8(&'a StringArray),
     LargeUtf8(&'a LargeStringArray),
     Utf8View(&'a StringViewArray),
@@ -82,8 +92,26 @@ impl<'a> TextColumn<'a> {
                 Values::Decimal(numbers::<Decimal128Type>(array), *scale as u8)
             }
             DataType::Date32 => Values::Date(numbers::<Date32Type>(array)),
-            DataType::Timestamp(TimeUnit::Microsecond, None) => {
-                Values::Timestamp(numbers::<TimestampMicrosecondType>(array))
+            DataType::Timestamp(unit, zone) if zone.as_deref().is_none_or(is_utc) => {
+                let values = match unit {
+                    TimeUnit::Second => numbers::<TimestampSecondType>(array),
+                    TimeUnit::Millisecond => numbers::<TimestampMillisecondType>(array),
+                    TimeUnit::Microsecond => numbers::<TimestampMicrosecondType>(array),
+                    TimeUnit::Nanosecond => numbers::<TimestampNanosecondType>(array),
+                };
+                Values::Timestamp { values, unit: *unit, has_zone: zone.is_some() }
+            }
+            DataType::Interval(IntervalUnit::MonthDayNano) => {
+                Values::Interval(numbers::<IntervalMonthDayNanoType>(array))
+            }
+            DataType::Duration(unit) => {
+                let values = match unit {
+                    TimeUnit::Second => numbers::<DurationSecondType>(array),
+                    TimeUnit::Millisecond => numbers::<DurationMillisecondType>(array),
+                    TimeUnit::Microsecond => numbers::<DurationMicrosecondType>(array),
+                    TimeUnit::Nanosecond => numbers::<DurationNanosecondType>(array),
+                };
+                Values::Duration(values, *unit)
             }
             DataType::Utf8 => Values::Utf8(array.as_string()),
             DataType::LargeUtf8 => Values::LargeUtf8(array.as_string()),
@@ -109,6 +137,7 @@ impl<'a> TextColumn<'a> {
                 | Values::LargeBinary(_)
                 | Values::BinaryView(_)
                 | Values::List(_)
+                | Values::Timestamp { has_zone: true, .. }
                 | Values::Other
         )
     }
@@ -139,7 +168,21 @@ impl<'a> TextColumn<'a> {
             Values::Float64(values) => text::write_double(values[row], out),
             Values::Decimal(values, scale) => text::write_decimal(values[row], *scale, out),
             Values::Date(values) => text::write_date(values[row].into(), out),
-            Values::Timestamp(values) => text::write_timestamp(values[row], out),
+            Values::Timestamp { values, unit, has_zone } => {
+                text::write_timestamp(micros(values[row], *unit)?, out);
+                if *has_zone {
+                    out.extend_from_slice(b"+00");
+                }
+            }
+            Values::Interval(values) => {
+                let value = values[row];
+                write_interval(value.months, value.days, value.nanoseconds / 1_000, out);
+            }
+            Values::Duration(values, unit) => {
+                let micros = micros(values[row], *unit)?;
+                let days = i32::try_from(micros / DAY_MICROS).unwrap_or(i32::MAX);
+                write_interval(0, days, micros % DAY_MICROS, out);
+            }
             Values::Utf8(array) => out.extend_from_slice(array.value(row).as_bytes()),
             Values::LargeUtf8(array) => out.extend_from_slice(array.value(row).as_bytes()),
             Values::Utf8View(array) => out.extend_from_slice(array.value(row).as_bytes()),
@@ -150,6 +193,69 @@ impl<'a> TextColumn<'a> {
             Values::Other => write_other(self.array, row, out)?,
         }
         Ok(true)
+    }
+}
+
+const DAY_MICROS: i64 = 86_400_000_000;
+
+/// Whether a zone is the only one that there is.
+fn is_utc(zone: &str) -> bool {
+    ["+00:00", "UTC", "Z", "Etc/UTC"].contains(&zone)
+}
+
+/// Brings a moment or a duration into microseconds, rounded down.
+fn micros(value: i64, unit: TimeUnit) -> Result<i64> {
+    let of = |factor: i64| {
+        let message = || format!("{value} is out of the range of timestamps");
+        value.checked_mul(factor).ok_or_else(|| Error::new(ErrorKind::InvalidData, message()))
+    };
+    match unit {
+        TimeUnit::Second => of(1_000_000),
+        TimeUnit::Millisecond => of(1_000),
+        TimeUnit::Microsecond => Ok(value),
+        TimeUnit::Nanosecond => Ok(value.div_euclid(1_000)),
+    }
+}
+
+/// Writes an interval in the style `postgres`: `1 year 2 mons -3 days +04:05:06.7`.
+fn write_interval(months: i32, days: i32, micros: i64, out: &mut Vec<u8>) {
+    let (mut is_first, mut is_after_negative) = (true, false);
+    for (value, unit) in [(months / 12, "year"), (months % 12, "mon"), (days, "day")] {
+        if value == 0 {
+            continue;
+        }
+        if !is_first {
+            out.push(b' ');
+        }
+        if is_after_negative && value > 0 {
+            out.push(b'+');
+        }
+        text::write_integer(value, out);
+        out.push(b' ');
+        out.extend_from_slice(unit.as_bytes());
+        if value != 1 {
+            out.push(b's');
+        }
+        (is_first, is_after_negative) = (false, value < 0);
+    }
+    if micros == 0 && !is_first {
+        return;
+    }
+    if !is_first {
+        out.push(b' ');
+    }
+    if micros < 0 {
+        out.push(b'-');
+    } else if is_after_negative {
+        out.push(b'+');
+    }
+    let whole = micros.unsigned_abs();
+    let (seconds, fraction) = (whole / 1_000_000, whole % 1_000_000);
+    let time = format!("{:02}:{:02}:{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    out.extend_from_slice(time.as_bytes());
+    if fraction != 0 {
+        let digits = format!(".{fraction:06}");
+        out.extend_from_slice(digits.trim_end_matches('0').as_bytes());
     }
 }
 
@@ -185,7 +291,7 @@ fn write_list(values: &ArrayRef, out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// Writes values of types that only expressions have: intervals, times.
+/// Writes values of types that only expressions have, such as times.
 fn write_other(array: &ArrayRef, row: usize, out: &mut Vec<u8>) -> Result<()> {
     let options = FormatOptions::default()
         .with_timestamp_format(Some("%Y-%m-%d %H:%M:%S%.f"))
@@ -206,10 +312,39 @@ mod tests {
     use std::sync::Arc;
 
     use datafusion::arrow::array::{
-        Decimal128Array, Float64Array, Int64Array, NullArray, Time64MicrosecondArray,
+        Decimal128Array, DurationSecondArray, Float64Array, Int64Array, NullArray,
+        Time64MicrosecondArray, TimestampNanosecondArray,
     };
 
     use super::*;
+
+    #[test]
+    fn intervals_are_in_postgresqls_style() {
+        let hour = 3_600_000_000;
+        for (months, days, micros, expected) in [
+            (0, 0, 0, "00:00:00"),
+            (14, 1, 2 * hour, "1 year 2 mons 1 day 02:00:00"),
+            (1, -1, hour + 500_000, "1 mon -1 days +01:00:00.5"),
+            (-13, 0, -1, "-1 years -1 mons -00:00:00.000001"),
+            (0, 2, 0, "2 days"),
+            (0, 0, 100 * hour, "100:00:00"),
+        ] {
+            let mut out = Vec::new();
+            write_interval(months, days, micros, &mut out);
+            assert_eq!(String::from_utf8(out).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn moments_have_six_digits_at_most() {
+        let nanos = TimestampNanosecondArray::from(vec![1_123_456_789, -1]);
+        let moments: ArrayRef = Arc::new(nanos.clone());
+        assert_eq!(text_of(moments).as_deref(), Some("1970-01-01 00:00:01.123456"));
+        let zoned: ArrayRef = Arc::new(nanos.with_timezone("+00:00"));
+        assert_eq!(text_of(zoned).as_deref(), Some("1970-01-01 00:00:01.123456+00"));
+        let days: ArrayRef = Arc::new(DurationSecondArray::from(vec![90_000]));
+        assert_eq!(text_of(days).as_deref(), Some("1 day 01:00:00"));
+    }
 
     fn text_of(array: ArrayRef) -> Option<String> {
         let mut out = Vec::new();

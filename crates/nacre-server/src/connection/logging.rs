@@ -124,7 +124,7 @@ fn loggable(sql: &str) -> (Cow<'_, str>, bool) {
 }
 
 /// Returns where the first literal begins that may be a password: any of a statement about a role,
-/// however it is misspelled, and any behind the word in others. What was cut off may have one, too.
+/// however it is misspelled, with what follows the word there, and any behind the word in others. What was cut off may have one, too.
 fn secret_start(shown: &str, is_cut: bool) -> Option<usize> {
     let lower = shown.to_ascii_lowercase();
     let words = lower.split(|one: char| !one.is_alphanumeric() && one != '_');
@@ -132,9 +132,11 @@ fn secret_start(shown: &str, is_cut: bool) -> Option<usize> {
     let is_about_role = words.windows(2).any(|pair| {
         matches!(pair[0], "create" | "alter") && matches!(pair[1], "role" | "user" | "group")
     });
-    let from = if is_about_role { 0 } else { lower.find("password")? };
+    let word = lower.find("password").map(|at| at + "password".len());
+    let from = if is_about_role { 0 } else { word? };
     let literal = lower[from..].find(['\'', '$']).map(|at| from + at);
-    literal.or_else(|| is_cut.then_some(shown.len()))
+    let bare = word.filter(|_| is_about_role);
+    literal.into_iter().chain(bare).min().or_else(|| is_cut.then_some(shown.len()))
 }
 
 #[cfg(test)]
@@ -150,6 +152,8 @@ mod tests {
             "ALTER ROLE a PASWORD 'hunter2'",
             "CREATE USER a VALID UNTIL '2030-01-01' PASSWORD $x$hunter2$x$",
             "select set_password('a', 'hunter2')",
+            "alter role a password \"hunter2\"",
+            "alter user a PASSWORD hunter2 valid until '2030-01-01'",
             &format!("alter role a {}password 'hunter2'", " ".repeat(STATEMENT_BYTES_MAX)),
         ] {
             let (shown, is_redacted) = loggable(sql);

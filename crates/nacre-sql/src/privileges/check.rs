@@ -152,6 +152,25 @@ impl Acting {
         if self.is_superuser { Ok(()) } else { Err(insufficient(message)) }
     }
 
+    /// Takes the rows and keys out of an error of a constraint unless the role may read the tables
+    /// that it names.
+    pub(crate) fn conceal(self, store: &Store, error: Error) -> Error {
+        let is_of_constraint = error.sqlstate().starts_with("23");
+        if self.is_superuser || !is_of_constraint || error.detail().is_none() {
+            return error;
+        }
+        let names = error.message().split('"').skip(1).step_by(2);
+        let tables = names.filter_map(|name| {
+            store.table(name).ok().or_else(|| store.find_index(name).map(|(table, _)| table))
+        });
+        let may_read: Vec<bool> =
+            tables.map(|table| self.require_table(store, &table, SELECT).is_ok()).collect();
+        match may_read.is_empty() || may_read.contains(&false) {
+            true => error.without_detail(),
+            false => error,
+        }
+    }
+
     /// Whether the role may do what another one may.
     pub(crate) fn is_as_good_as(self, state: &AccessState, role: u32) -> bool {
         self.is_superuser || inherits(state, self.oid, role)

@@ -91,7 +91,20 @@ fn role_word(parser: &mut Parser<'_>) -> Option<&'static str> {
     ROLE_WORDS.into_iter().find(|one| take(parser, &[one]))
 }
 
+/// Takes a text in quotes. The parser's own way takes words, too, and folds them.
+fn literal(parser: &mut Parser<'_>) -> Parsed<String> {
+    let token = parser.next_token();
+    match token.token {
+        Token::SingleQuotedString(text) | Token::EscapedStringLiteral(text) => Ok(text),
+        Token::DollarQuotedString(text) => Ok(text.value),
+        _ => parser.expected("a string", token),
+    }
+}
+
 fn who(parser: &mut Parser<'_>) -> Parsed<Who> {
+    if matches!(parser.peek_token().token, Token::SingleQuotedString(_)) {
+        return parser.expected("the name of a role", parser.peek_token());
+    }
     let name = parser.parse_identifier()?;
     Ok(match (name.quote_style, fold(&name).as_str()) {
         (None, "current_user" | "current_role") => Who::Current,
@@ -211,7 +224,7 @@ fn valued_option(
             if take(parser, &["null"]) {
                 return Ok(once(&mut options.verifier, None));
             }
-            let text = parser.parse_literal_string()?;
+            let text = literal(parser)?;
             Ok(verifier(&text).and_then(|kept| once(&mut options.verifier, kept)))
         }
         "unencrypted" => {
@@ -236,7 +249,7 @@ fn valued_option(
         }
         "valid" => {
             expect(parser, &["until"])?;
-            let text = parser.parse_literal_string()?;
+            let text = literal(parser)?;
             Ok(valid_until(&text).and_then(|until| once(&mut options.valid_until, until)))
         }
         "sysid" => parser.parse_literal_uint().map(|_| Ok(())),

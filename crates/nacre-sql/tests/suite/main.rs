@@ -12,6 +12,7 @@ mod joins;
 mod loading;
 mod memory;
 mod prepared;
+mod privileges;
 mod pruning;
 mod settings;
 mod short;

@@ -195,7 +195,7 @@ pub(super) enum Tool {
     /// Serve a database to PostgreSQL clients, until SIGTERM or Ctrl-C.
     #[command(after_long_help = SERVE_NOTES)]
     Serve(ServeArguments),
-    /// Say whether a server takes sessions: exit code 0, 1 while it starts or ends, 2 if nobody
+    /// Say whether a server takes sessions: exit code 0, 1 while it starts, 2 if nobody
     /// answers, 3 for wrong arguments.
     Ready(ReadyArguments),
     /// Set the password of a role: asked for twice on a terminal, else the first line of input.
