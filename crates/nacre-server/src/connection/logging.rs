@@ -124,7 +124,8 @@ fn loggable(sql: &str) -> (Cow<'_, str>, bool) {
 }
 
 /// Returns where the first literal begins that may be a password: any of a statement about a role,
-/// however it is misspelled, with what follows the word there, and any behind the word in others. What was cut off may have one, too.
+/// however it is misspelled, with what follows the word there, and any behind the word in others.
+/// What was cut off may have one, too.
 fn secret_start(shown: &str, is_cut: bool) -> Option<usize> {
     let lower = shown.to_ascii_lowercase();
     let words = lower.split(|one: char| !one.is_alphanumeric() && one != '_');

@@ -284,31 +284,43 @@ fn once<T>(place: &mut Option<T>, value: T) -> Result<()> {
     }
 }
 
+/// Reads what privileges are on and whose they become, or were; REVOKE has read before whether it
+/// is of the grant option only.
+fn on_objects(
+    parser: &mut Parser<'_>,
+    granted: Vec<Granted>,
+    is_grant: bool,
+    is_option_revoked: bool,
+) -> Read<Option<PrivilegeStatement>> {
+    let on = match objects(parser)? {
+        Ok(on) => on,
+        Err(error) => return Ok(Err(error)),
+    };
+    expect(parser, &[if is_grant { "to" } else { "from" }])?;
+    let grantees = grantees(parser)?;
+    let option = match is_grant {
+        true => take(parser, &["with", "grant", "option"]),
+        false => is_option_revoked,
+    };
+    let granted_by = granted_by(parser)?;
+    let cascades = !is_grant && behavior(parser);
+    Ok(rights(granted).map(|rights| {
+        Some(PrivilegeStatement::Grant(GrantStatement {
+            is_grant,
+            rights,
+            on,
+            grantees,
+            option,
+            granted_by,
+            cascades,
+        }))
+    }))
+}
+
 fn grant(parser: &mut Parser<'_>) -> Read<Option<PrivilegeStatement>> {
     let granted = granted(parser)?;
     if take(parser, &["on"]) {
-        let on = match objects(parser)? {
-            Ok(on) => on,
-            Err(error) => return Ok(Err(error)),
-        };
-        expect(parser, &["to"])?;
-        let grantees = grantees(parser)?;
-        let option = take(parser, &["with", "grant", "option"]);
-        let granted_by = granted_by(parser)?;
-        let rights = rights(granted);
-        let cascades = false;
-        return Ok(rights.map(|rights| {
-            let is_grant = true;
-            Some(PrivilegeStatement::Grant(GrantStatement {
-                is_grant,
-                rights,
-                on,
-                grantees,
-                option,
-                granted_by,
-                cascades,
-            }))
-        }));
+        return on_objects(parser, granted, true, false);
     }
     expect(parser, &["to"])?;
     let members = whos(parser)?;
@@ -323,27 +335,7 @@ fn revoke(parser: &mut Parser<'_>) -> Read<Option<PrivilegeStatement>> {
     let admin = !option && take(parser, &["admin", "option", "for"]);
     let granted = granted(parser)?;
     if !admin && take(parser, &["on"]) {
-        let on = match objects(parser)? {
-            Ok(on) => on,
-            Err(error) => return Ok(Err(error)),
-        };
-        expect(parser, &["from"])?;
-        let grantees = grantees(parser)?;
-        let granted_by = granted_by(parser)?;
-        let cascades = behavior(parser);
-        let rights = rights(granted);
-        return Ok(rights.map(|rights| {
-            let is_grant = false;
-            Some(PrivilegeStatement::Grant(GrantStatement {
-                is_grant,
-                rights,
-                on,
-                grantees,
-                option,
-                granted_by,
-                cascades,
-            }))
-        }));
+        return on_objects(parser, granted, false, option);
     }
     expect(parser, &["from"])?;
     let members = whos(parser)?;
