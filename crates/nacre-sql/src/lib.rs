@@ -45,6 +45,8 @@ mod own_syntax;
 mod pg_catalog;
 mod pg_types;
 mod planner;
+mod planner_state;
+mod planning;
 mod prepared;
 mod privileges;
 mod progress;

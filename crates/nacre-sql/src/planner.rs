@@ -24,7 +24,25 @@ use crate::scan::{answer, run_to_end};
 use crate::settings::Settings;
 use crate::transaction::Moment;
 use crate::user_views::PlannedViews;
-use crate::{columns, dml, explain, pg_catalog, rewrite, support};
+use crate::{columns, dml, explain, pg_catalog, planning, rewrite, support};
+
+/// Tables that are there for one statement, by name.
+type OwnTables = Vec<(&'static str, Arc<dyn TableProvider>)>;
+
+/// Expressions that a statement has planned within about ten milliseconds.
+const EXPRESSIONS_AT_ONCE: usize = 200;
+
+/// A statement that only reads, and what is known of it before it is planned.
+struct LookedAt {
+    statement: ParsedStatement,
+    /// Names of what it reads, if there are views.
+    views: BTreeSet<String>,
+    /// Whether planning may take so long that nobody should wait for it on a thread of a session.
+    is_long: bool,
+}
+
+/// As above, the text of all views.
+const VIEW_BYTES_AT_ONCE: usize = 4 << 10;
 
 /// What planning needs; clones share it.
 #[derive(Clone)]
@@ -118,11 +136,7 @@ impl Planner {
 
     /// Returns a state that finds the tables as they are at a moment, and `tables`, and the views
     /// that are planned in it later.
-    fn state_over(
-        &self,
-        moment: &Arc<Moment>,
-        tables: Vec<(&'static str, Arc<dyn TableProvider>)>,
-    ) -> (SessionState, PlannedViews) {
+    fn state_over(&self, moment: &Arc<Moment>, tables: OwnTables) -> (SessionState, PlannedViews) {
         let views = PlannedViews::default();
         let catalogs = MemoryCatalogProviderList::new();
         let store = self.store.clone();
@@ -137,13 +151,13 @@ impl Planner {
         (state, views)
     }
 
-    /// Returns the names of what a statement reads; all views for one that looks at the catalog.
-    fn read_by(
-        &self,
-        state: &SessionState,
-        statement: &ParsedStatement,
-    ) -> Result<BTreeSet<String>> {
-        let references = state.resolve_table_references(statement)?;
+    /// Returns the names of what a statement reads; all views for one that looks at the catalog,
+    /// nothing while there are no views.
+    fn read_by(&self, statement: &ParsedStatement) -> Result<BTreeSet<String>> {
+        if !self.store.has_views() {
+            return Ok(BTreeSet::new());
+        }
+        let references = self.state.resolve_table_references(statement)?;
         let is_catalog = |reference: &TableReference| {
             let is_schema = |schema| matches!(schema, INFORMATION_SCHEMA | PG_CATALOG);
             reference.schema().is_some_and(is_schema) || reference.table().starts_with("pg_")
@@ -162,27 +176,29 @@ impl Planner {
     pub(crate) async fn start(
         &self,
         moment: &Arc<Moment>,
-        tables: Vec<(&'static str, Arc<dyn TableProvider>)>,
-        mut statement: ParsedStatement,
+        tables: OwnTables,
+        statement: ParsedStatement,
     ) -> Result<SendableRecordBatchStream> {
-        let form = match (explain::form(&statement), statement) {
+        let (form, statement) = match (explain::form(&statement), statement) {
             (Some(Form::Json { is_measured }), ParsedStatement::Explain(explained)) => {
                 let run = self.measure(moment, tables, *explained.statement, is_measured);
                 let (node, measured) = run.await?;
                 return explain::answer(&node, measured);
             }
-            (form, other) => {
-                statement = other;
-                form
-            }
+            other => other,
         };
-        let (state, plan, names) = self.plan(moment, tables, statement).await?;
-        let stream = answer(state, plan).await.map_err(from_datafusion)?;
-        Ok(match (names, form) {
-            (Some(names), _) => columns::rename(stream, &names),
-            (None, Some(Form::Lines { is_verbose })) => explain::as_lines(stream, is_verbose),
-            (None, _) => stream,
+        let looked_at = self.look_at(statement)?;
+        let (planner, moment) = (self.clone(), Arc::clone(moment));
+        planning::aside(looked_at.is_long, async move {
+            let (state, plan, names) = planner.plan(&moment, tables, looked_at).await?;
+            let stream = answer(state, plan).await.map_err(from_datafusion)?;
+            Ok(match (names, form) {
+                (Some(names), _) => columns::rename(stream, &names),
+                (None, Some(Form::Lines { is_verbose })) => explain::as_lines(stream, is_verbose),
+                (None, _) => stream,
+            })
         })
+        .await
     }
 
     /// Plans a query, runs it if it `is_measured`, and describes its plan.
@@ -192,13 +208,19 @@ impl Planner {
     pub(crate) async fn measure(
         &self,
         moment: &Arc<Moment>,
-        tables: Vec<(&'static str, Arc<dyn TableProvider>)>,
+        tables: OwnTables,
         query: ParsedStatement,
         is_measured: bool,
     ) -> Result<(Node, Measured)> {
         let begun = Instant::now();
-        let (state, plan, _) = self.plan(moment, tables, query).await?;
-        let plan = state.create_physical_plan(&plan).await.map_err(from_datafusion)?;
+        let looked_at = self.look_at(query)?;
+        let (planner, moment) = (self.clone(), Arc::clone(moment));
+        let planned = planning::aside(looked_at.is_long, async move {
+            let (state, plan, _) = planner.plan(&moment, tables, looked_at).await?;
+            let plan = state.create_physical_plan(&plan).await.map_err(from_datafusion)?;
+            Ok((state, plan))
+        });
+        let (state, plan) = planned.await?;
         let planning = begun.elapsed();
         let mut execution = None;
         if is_measured {
@@ -216,28 +238,46 @@ impl Planner {
     pub(crate) async fn describe(
         &self,
         moment: &Arc<Moment>,
-        tables: Vec<(&'static str, Arc<dyn TableProvider>)>,
+        tables: OwnTables,
         statement: ParsedStatement,
     ) -> Result<SchemaRef> {
-        let (_, plan, names) = self.plan(moment, tables, statement).await?;
-        let schema = Arc::clone(plan.schema().inner());
-        Ok(match names {
-            Some(names) => columns::renamed(&schema, &names),
-            None => schema,
+        let looked_at = self.look_at(statement)?;
+        let (planner, moment) = (self.clone(), Arc::clone(moment));
+        planning::aside(looked_at.is_long, async move {
+            let (_, plan, names) = planner.plan(&moment, tables, looked_at).await?;
+            let schema = Arc::clone(plan.schema().inner());
+            Ok(match names {
+                Some(names) => columns::renamed(&schema, &names),
+                None => schema,
+            })
         })
+        .await
+    }
+
+    /// Looks at a statement that only reads, before it is planned.
+    fn look_at(&self, statement: ParsedStatement) -> Result<LookedAt> {
+        let expressions = support::check(&statement)?;
+        let views = self.read_by(&statement)?;
+        let is_long = expressions > EXPRESSIONS_AT_ONCE
+            // Views may read others.
+            || (!views.is_empty() && self.has_long_views());
+        Ok(LookedAt { statement, views, is_long })
+    }
+
+    fn has_long_views(&self) -> bool {
+        self.store.views().iter().map(|view| view.text.len()).sum::<usize>() > VIEW_BYTES_AT_ONCE
     }
 
     /// Plans a statement; also returns the state to run it with, and the names of its columns.
     async fn plan(
         &self,
         moment: &Arc<Moment>,
-        tables: Vec<(&'static str, Arc<dyn TableProvider>)>,
-        mut statement: ParsedStatement,
+        tables: OwnTables,
+        looked_at: LookedAt,
     ) -> Result<(SessionState, LogicalPlan, Option<Vec<Option<String>>>)> {
-        support::check(&statement)?;
+        let LookedAt { mut statement, views: read, .. } = looked_at;
         let (state, views) = self.state_over(moment, tables);
         if self.store.has_views() {
-            let read = self.read_by(&state, &statement)?;
             views.plan(&self.store, &state, read).await?;
         }
         let names = columns::names(&mut statement);

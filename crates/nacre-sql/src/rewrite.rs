@@ -11,16 +11,19 @@
 //!   would look for `a` among the outputs.
 //! - `(a, b) IN (query)` becomes EXISTS ([`row_values`]).
 //! - `SHOW TABLES` and `SHOW COLUMNS` ask the information schema.
+//! - Long chains of AND and of OR become balanced trees ([`balance`]).
 //! - `current_schema` and `current_role` are calls.
 //! - What clients ask the catalogs for is rewritten by [`pg_catalog`].
 
+use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::ast::{
-    CastKind, CharacterLength, DataType, Distinct, Expr, Function, FunctionArguments, Ident,
-    ObjectName, OrderByKind, Query, Select, SelectItem, SetExpr, Statement, TableAlias,
-    TableAliasColumnDef, TableFactor, TrimWhereField, Value, VisitMut, VisitorMut,
+    BinaryOperator, CastKind, CharacterLength, DataType, Distinct, Expr, Function,
+    FunctionArguments, Ident, ObjectName, OrderByKind, Query, Select, SelectItem, SetExpr,
+    Statement, TableAlias, TableAliasColumnDef, TableFactor, TrimWhereField, Value, VisitMut,
+    VisitorMut,
 };
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
@@ -112,6 +115,11 @@ impl VisitorMut for Rewrites {
         ControlFlow::Continue(())
     }
 
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        balance(expr);
+        ControlFlow::Continue(())
+    }
+
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         if let Some(new) = pg_catalog::expression(expr) {
             *expr = new;
@@ -120,6 +128,61 @@ impl VisitorMut for Rewrites {
             *expr = new;
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// Links of a chain from which on it is made a tree; no tree has so many below each other.
+const CHAIN: usize = 48;
+
+/// Makes a balanced tree of a long chain of AND or OR, with the same order of conditions.
+///
+/// The planner looks from each node of an expression down to its leaves: the time for a chain grows
+/// with the square of its length, for a tree only a little faster than its size.
+fn balance(expr: &mut Expr) {
+    let Expr::BinaryOp { op, .. } = &*expr else { return };
+    if !matches!(op, BinaryOperator::And | BinaryOperator::Or) {
+        return;
+    }
+    let op = op.clone();
+    let mut length = 0;
+    let mut link = &*expr;
+    while let Expr::BinaryOp { left, op: other, .. } = link
+        && *other == op
+    {
+        length += 1;
+        link = left;
+    }
+    if length < CHAIN {
+        return;
+    }
+    let mut conditions = VecDeque::with_capacity(length + 1);
+    let mut rest = std::mem::replace(expr, Expr::value(Value::Null));
+    loop {
+        match rest {
+            Expr::BinaryOp { left, op: other, right } if other == op => {
+                conditions.push_front(*right);
+                rest = *left;
+            }
+            first => {
+                conditions.push_front(first);
+                break;
+            }
+        }
+    }
+    while conditions.len() > 1 {
+        let (pairs, is_odd) = (conditions.len() / 2, conditions.len() % 2 == 1);
+        for _ in 0..pairs {
+            if let (Some(left), Some(right)) = (conditions.pop_front(), conditions.pop_front()) {
+                let (left, right) = (Box::new(left), Box::new(right));
+                conditions.push_back(Expr::BinaryOp { left, op: op.clone(), right });
+            }
+        }
+        if is_odd {
+            conditions.rotate_left(1);
+        }
+    }
+    if let Some(tree) = conditions.pop_front() {
+        *expr = tree;
     }
 }
 
@@ -273,4 +336,55 @@ fn cast(expr: Expr, data_type: DataType) -> Expr {
 
 fn string(text: &str) -> Expr {
     Expr::Value(Value::SingleQuotedString(text.into()).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(sql: &str) -> Expr {
+        let parser = Parser::new(&PostgreSqlDialect {});
+        parser.try_with_sql(sql).unwrap().parse_expr().unwrap()
+    }
+
+    /// Returns how deep AND and OR are nested, and the conditions in their order.
+    fn walk(expr: &Expr, depth: usize, conditions: &mut Vec<String>) -> usize {
+        match expr {
+            Expr::BinaryOp { left, op: BinaryOperator::And | BinaryOperator::Or, right } => {
+                walk(left, depth + 1, conditions).max(walk(right, depth + 1, conditions))
+            }
+            other => {
+                conditions.push(other.to_string());
+                depth
+            }
+        }
+    }
+
+    #[test]
+    fn long_chain_becomes_a_tree_with_the_same_order() {
+        for count in [CHAIN + 1, 64, 1_000, 1_001] {
+            for op in [" OR ", " AND "] {
+                let terms: Vec<_> = (0..count).map(|term| format!("a = {term}")).collect();
+                let mut expr = parsed(&terms.join(op));
+                rewrite_expr(&mut expr);
+                let mut conditions = Vec::new();
+                let depth = walk(&expr, 0, &mut conditions);
+                assert_eq!(conditions, terms);
+                assert!(depth <= 10, "{count} conditions, {depth} deep");
+            }
+        }
+    }
+
+    #[test]
+    fn mixed_and_short_chains_mean_what_they_meant() {
+        for sql in ["a OR b AND c OR d", "(a OR b) AND c", "a AND NOT b OR c"] {
+            let mut expr = parsed(sql);
+            rewrite_expr(&mut expr);
+            assert_eq!(expr.to_string(), sql);
+        }
+        let terms: Vec<_> = (0..60).map(|term| format!("a AND b > {term}")).collect();
+        let mut expr = parsed(&terms.join(" OR "));
+        rewrite_expr(&mut expr);
+        assert_eq!(expr.to_string(), terms.join(" OR "));
+    }
 }

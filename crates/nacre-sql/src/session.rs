@@ -13,13 +13,9 @@ use std::time::SystemTime;
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
-use datafusion::common::config::Dialect;
 use datafusion::execution::runtime_env::RuntimeEnv;
-use datafusion::execution::{FunctionRegistry, SendableRecordBatchStream, SessionStateBuilder};
-use datafusion::optimizer::analyzer::resolve_grouping_function::ResolveGroupingFunction;
-use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
+use datafusion::execution::{FunctionRegistry, SendableRecordBatchStream};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::prelude::SessionConfig;
 use datafusion::sql::parser::{ExplainStatement, Statement as ParsedStatement};
 use datafusion::sql::sqlparser::ast::{ObjectType, Statement as SqlStatement};
 use futures::TryStreamExt;
@@ -32,16 +28,13 @@ use crate::alter::alter_table;
 use crate::archive::archive;
 use crate::backup::backup;
 use crate::checkpoint::{checkpoint, checkpoint_bytes};
-use crate::coerce::DecimalsMeetFloats;
-use crate::comparable::Comparable;
 use crate::copy::{ClientCopy, CopyStatement, copy_from, copy_to, parse_copy};
 use crate::cursors::{CursorStatement, Declaration, Fetched};
 use crate::dml::Answer;
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
 use crate::housekeeping::{Discarded, Housekeeping, check_places, not_owned};
-use crate::names::{CATALOG, SCHEMA, table_name};
-use crate::on_demand::BuildOnDemand;
+use crate::names::table_name;
 use crate::own_statement::OwnStatement;
 use crate::planner::Planner;
 use crate::prepared::{Command, PreparedStatements, Statement};
@@ -55,19 +48,11 @@ use crate::served::way_in;
 use crate::session_functions::session_functions;
 use crate::settings::{SessionInfo, Settings, shown_schema};
 use crate::short::{Candidate, Scanned, ShortStatements, scan};
-use crate::single_rows::SingleRows;
 use crate::table_as::TableAs;
 use crate::transaction::{TransactionStatus, Transactions, Turn, control, tie};
-use crate::unnest::SubqueryValues;
 use crate::upkeep::Upkeep;
 use crate::user_views::{create_view, drop_views};
-use crate::yielding::Yielding;
-use crate::{ddl, dml, explain, indexes, memory, pg_catalog, transaction};
-
-/// Estimated bytes and rows up to which the smaller side of a join becomes one table for all
-/// threads.
-const JOIN_TABLE_BYTES_MAX: usize = 64 << 20;
-const JOIN_TABLE_ROWS_MAX: usize = 1 << 20;
+use crate::{ddl, dml, explain, indexes, memory, pg_catalog, planner_state, transaction};
 
 /// Attempts to alter a sequence while others are given values: each is in the way of one only if it
 /// falls between two steps in memory.
@@ -201,36 +186,7 @@ impl Database {
 
     /// Starts a session.
     pub fn session_for(&self, info: SessionInfo) -> Session {
-        let mut config = SessionConfig::new()
-            .with_default_catalog_and_schema(CATALOG, SCHEMA)
-            .with_create_default_catalog_and_schema(false)
-            .with_target_partitions(self.threads);
-        let options = config.options_mut();
-        options.sql_parser.dialect = Dialect::PostgreSQL;
-        // now() is a timestamp with time zone, in the only zone there is.
-        options.execution.time_zone = Some("+00:00".into());
-        // 1.005 is a decimal and not the float next to it.
-        options.sql_parser.parse_float_as_decimal = true;
-        options.sql_parser.collect_spans = true;
-        // Threads share memory, and the larger side of a join is scanned where it lies: cutting it
-        // by hash so that each thread has a table of its own costs more than one table for all.
-        options.optimizer.hash_join_single_partition_threshold = JOIN_TABLE_BYTES_MAX;
-        options.optimizer.hash_join_single_partition_threshold_rows = JOIN_TABLE_ROWS_MAX;
-        let mut state = SessionStateBuilder::new()
-            .with_config(config)
-            .with_runtime_env(Arc::clone(&self.runtime))
-            .with_default_features()
-            .with_analyzer_rules(vec![
-                Arc::new(ResolveGroupingFunction::new()),
-                Arc::new(Comparable),
-                Arc::new(SingleRows),
-                Arc::new(SubqueryValues),
-                Arc::new(DecimalsMeetFloats),
-                Arc::new(TypeCoercion::new()),
-            ])
-            .with_physical_optimizer_rule(Arc::new(BuildOnDemand))
-            .with_physical_optimizer_rule(Arc::new(Yielding))
-            .build();
+        let mut state = planner_state::new(&self.runtime, self.threads);
         let store = self.store.for_session();
         let settings = Arc::new(Settings::new(info, store.clone()));
         let of_session = session_functions(&settings, &self.activities, self.opened);

@@ -19,8 +19,8 @@ use datafusion::sql::sqlparser::ast::{
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_datafusion::from_datafusion;
 
-/// Refuses statements that do more than read.
-pub(crate) fn check(statement: &ParsedStatement) -> Result<()> {
+/// Refuses statements that do more than read; returns how many expressions those that read have.
+pub(crate) fn check(statement: &ParsedStatement) -> Result<usize> {
     match statement {
         ParsedStatement::Statement(statement) => check_sql(statement),
         ParsedStatement::Explain(explain) => match explain.statement.as_ref() {
@@ -41,12 +41,12 @@ fn is_explained(statement: &Statement) -> bool {
     matches!(statement, Statement::Query(_))
 }
 
-fn check_sql(statement: &Statement) -> Result<()> {
+fn check_sql(statement: &Statement) -> Result<usize> {
     match statement {
         Statement::Query(query) => check_query(query),
         Statement::ShowTables { .. }
         | Statement::ShowColumns { .. }
-        | Statement::ExplainTable { .. } => Ok(()),
+        | Statement::ExplainTable { .. } => Ok(0),
         Statement::Explain { statement, .. } if is_explained(statement) => check_sql(statement),
         other => {
             let hint = "docs/limits.md lists what is not there yet.";
@@ -56,16 +56,20 @@ fn check_sql(statement: &Statement) -> Result<()> {
 }
 
 /// Refuses row locks, which the planner would drop silently, and writing, wherever in the query.
-fn check_query(query: &Query) -> Result<()> {
-    match query.visit(&mut Refuse { depth: 0 }) {
-        ControlFlow::Continue(()) => Ok(()),
+fn check_query(query: &Query) -> Result<usize> {
+    let mut refuse = Refuse::default();
+    match query.visit(&mut refuse) {
+        ControlFlow::Continue(()) => Ok(refuse.seen),
         ControlFlow::Break(error) => Err(error),
     }
 }
 
 /// Stops at the first part of a query that the planner would run as something else.
+#[derive(Default)]
 struct Refuse {
     depth: usize,
+    /// Expressions so far.
+    seen: usize,
 }
 
 /// Stack that a thread needs which polls statements: planning recurses over expressions, about
@@ -106,6 +110,7 @@ impl Visitor for Refuse {
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Error> {
         self.depth += 1;
+        self.seen += 1;
         if self.depth > DEPTH_MAX {
             let message = format!("an expression is nested more than {DEPTH_MAX} deep");
             return ControlFlow::Break(

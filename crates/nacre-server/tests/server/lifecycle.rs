@@ -25,8 +25,22 @@ async fn with_rows(fixture: &Fixture) -> tokio_postgres::Client {
 async fn cancelled_query_leaves_the_session_usable() {
     let fixture = Fixture::start().await;
     let client = with_rows(&fixture).await;
+    is_cancelled(&client, LONG).await;
+    fixture.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn planning_is_cancelled_as_well() {
+    let fixture = Fixture::start().await;
+    let client = with_rows(&fixture).await;
+    is_cancelled(&client, &format!("select a{} from t", " + a".repeat(2_000))).await;
+    fixture.stop().await;
+}
+
+/// Cancels a query that runs for long, and has the session answer another one.
+async fn is_cancelled(client: &tokio_postgres::Client, long: &str) {
     let token = client.cancel_token();
-    let running = client.query(LONG, &[]);
+    let running = client.batch_execute(long);
     let cancel = async {
         // It may come before the statement; then it means nothing, as in PostgreSQL.
         loop {
@@ -42,7 +56,6 @@ async fn cancelled_query_leaves_the_session_usable() {
     let row = client.query_one("select 1", &[]).await;
     // A request may be under way still.
     assert!(row.is_ok() || client.query_one("select 1", &[]).await.is_ok());
-    fixture.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

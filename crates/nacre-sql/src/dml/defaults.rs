@@ -13,7 +13,7 @@ use crate::planner::Planner;
 use crate::rules::{DefaultValues, parse};
 
 /// Whether an expression is the keyword DEFAULT.
-pub(super) fn is_default(expr: &Expr) -> bool {
+pub(crate) fn is_default(expr: &Expr) -> bool {
     matches!(expr, Expr::Identifier(name)
         if name.quote_style.is_none() && name.value.eq_ignore_ascii_case("default"))
 }

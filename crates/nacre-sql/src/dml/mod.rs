@@ -33,7 +33,7 @@ mod write;
 pub(crate) use assign::{push_digits, push_syntax};
 pub(crate) use cell::Cell;
 pub(crate) use change::{Answer, Step, Write};
-pub(crate) use defaults::check_default;
+pub(crate) use defaults::{check_default, is_default};
 pub(crate) use explain::{explain, explains};
 pub(crate) use identity::parse_overriding;
 pub(crate) use merge::readable;

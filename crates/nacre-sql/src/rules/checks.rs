@@ -15,6 +15,7 @@ use crate::scan::buffer_array;
 use crate::types::arrow_type;
 
 /// The compiled constraints of a table.
+#[derive(Debug)]
 pub(crate) struct Checks {
     table: String,
     schema: SchemaRef,
@@ -65,6 +66,17 @@ impl Checks {
         }
         let names = checks.iter().map(|check| check.name.clone()).collect();
         Ok(Self { table: schema.name.clone(), schema: arrow, names, expressions })
+    }
+
+    /// Whether they are the same for other statements.
+    pub(crate) fn are_lasting(&self) -> bool {
+        self.expressions.is_lasting()
+    }
+
+    /// Whether a constraint reads a column.
+    pub(crate) fn read(&self, column: &str) -> bool {
+        let of_one = |number| self.columns_of(number).iter().any(|name| name == column);
+        (0..self.names.len()).any(of_one)
     }
 
     /// Returns the names of the columns that a constraint reads.

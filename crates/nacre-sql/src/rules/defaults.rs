@@ -12,8 +12,10 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::planner::Planner;
 
 /// The compiled expressions of some columns: of identity columns, and of others.
+#[derive(Debug)]
 pub(crate) struct DefaultValues([Compiled; 2]);
 
+#[derive(Debug)]
 struct Compiled {
     columns: Vec<usize>,
     expressions: Expressions,
@@ -61,6 +63,16 @@ impl DefaultValues {
             Ok::<_, Error>(Compiled { columns, expressions })
         };
         Ok(Self([compiled(identities, Clause::Identity)?, compiled(others, Clause::Default)?]))
+    }
+
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.iter().all(|compiled| compiled.columns.is_empty())
+    }
+
+    /// Whether they are the same for other statements.
+    pub(crate) fn are_lasting(&self) -> bool {
+        self.0.iter().all(|compiled| compiled.expressions.is_lasting())
     }
 
     /// Compiles one expression and returns its type.

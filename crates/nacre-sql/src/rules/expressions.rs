@@ -13,7 +13,7 @@ use datafusion::common::tree_node::TreeNode;
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::{
-    EmptyRelation, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder,
+    EmptyRelation, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Volatility,
 };
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_plan::PhysicalExpr;
@@ -43,6 +43,8 @@ pub(crate) struct Expressions {
     types: Vec<DataType>,
     /// Names of the columns that each one reads.
     columns: Vec<Vec<String>>,
+    /// Whether none has anything that is fixed for a statement, such as `now()`.
+    is_lasting: bool,
 }
 
 impl Clause {
@@ -84,7 +86,8 @@ impl Expressions {
         clause: Clause,
         exprs: Vec<SqlExpr>,
     ) -> Result<Self> {
-        let mut compiled = Self { exprs: Vec::new(), types: Vec::new(), columns: Vec::new() };
+        let mut compiled =
+            Self { exprs: Vec::new(), types: Vec::new(), columns: Vec::new(), is_lasting: true };
         if exprs.is_empty() {
             return Ok(compiled);
         }
@@ -104,6 +107,7 @@ impl Expressions {
         }
         let analyzed = analyze(&state, columns, logical)?;
         for expr in analyzed {
+            compiled.is_lasting &= !expr.exists(|part| Ok(is_of_statement(part)))?;
             let mut read: Vec<String> =
                 expr.column_refs().iter().map(|column| column.name.clone()).collect();
             read.sort_unstable();
@@ -117,6 +121,11 @@ impl Expressions {
     /// Returns the type of an expression.
     pub(crate) fn data_type(&self, number: usize) -> Option<&DataType> {
         self.types.get(number)
+    }
+
+    /// Whether the expressions mean the same in other statements.
+    pub(crate) fn is_lasting(&self) -> bool {
+        self.is_lasting
     }
 
     /// Returns the names of the columns that an expression reads.
@@ -136,6 +145,12 @@ impl Expressions {
         let value = expr.evaluate(batch)?;
         Ok(value.into_array(batch.num_rows())?)
     }
+}
+
+/// Whether the value of an expression is found once for a statement.
+fn is_of_statement(expr: &Expr) -> bool {
+    matches!(expr, Expr::ScalarFunction(call)
+        if call.func.signature().volatility == Volatility::Stable)
 }
 
 /// Brings types together as a query does, and drops the names.

@@ -208,8 +208,15 @@ async fn look_at(
         }
         _ => None,
     };
-    let action =
-        recognise(&table, subject.schema(), named.alias, &statement, candidate.types, described);
+    let action = recognise(
+        planner,
+        &table,
+        subject.schema(),
+        named.alias,
+        &statement,
+        candidate.types,
+        described,
+    );
     Ok(Some(match action {
         Some(action) => {
             Known::Short(Box::new(Plan { subject, action, allowed: AtomicU64::default() }))

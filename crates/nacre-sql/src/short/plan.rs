@@ -7,12 +7,13 @@ use std::sync::{Arc, Weak};
 use datafusion::arrow::datatypes::SchemaRef;
 use nacre_column::CompareOp;
 use nacre_store::index::{Direction, TableIndex};
-use nacre_store::{Store, Table, TableSchema};
+use nacre_store::{Store, Table, TableRules, TableSchema};
 
 use super::compute::Compute;
 use super::operand::Operand;
 use crate::dml::Cell;
 use crate::privileges::{DELETE, INSERT, Rights, SELECT, UPDATE};
+use crate::rules::{Checks, DefaultValues};
 
 /// A statement that is ready to run.
 #[derive(Debug)]
@@ -29,6 +30,7 @@ pub(super) struct Subject {
     name: String,
     table: Weak<Table>,
     schema: Arc<TableSchema>,
+    rules: Arc<TableRules>,
     /// The indexes that there were to choose from.
     indexes: Vec<Weak<TableIndex>>,
 }
@@ -46,6 +48,7 @@ impl Subject {
             name: schema.name.clone(),
             table: Arc::downgrade(table),
             schema: Arc::clone(schema),
+            rules: table.rules(),
             indexes: table.indexes().iter().map(Arc::downgrade).collect(),
         }
     }
@@ -54,12 +57,13 @@ impl Subject {
         &self.schema
     }
 
-    /// Returns the table if it, its definition and its indexes are still the same.
+    /// Returns the table if it, its definition, rules and indexes are still the same.
     pub(super) fn current(&self, store: &Store) -> Option<Current> {
         let table = store.table(&self.name).ok()?;
         let indexes = table.indexes();
         let is_same = std::ptr::eq(self.table.as_ptr(), Arc::as_ptr(&table))
             && Arc::ptr_eq(&self.schema, &table.schema())
+            && Arc::ptr_eq(&self.rules, &table.rules())
             && self.indexes.len() == indexes.len()
             && self
                 .indexes
@@ -83,6 +87,8 @@ pub(super) enum Action {
     Update {
         find: Find,
         assignments: Vec<(usize, Scalar)>,
+        /// Of columns that are assigned; all columns are read then.
+        checks: Option<Checks>,
         returning: Option<Returning>,
     },
     Delete {
@@ -92,6 +98,9 @@ pub(super) enum Action {
     /// Rows with a value for each column of the table.
     Insert {
         rows: Vec<Vec<Scalar>>,
+        /// Those of [`Scalar::Default`].
+        defaults: DefaultValues,
+        checks: Option<Checks>,
         returning: Option<Returning>,
     },
 }
@@ -184,6 +193,8 @@ pub(super) enum Scalar {
     /// One that is written without a literal that could differ, such as NULL.
     Fixed(Cell),
     Given(Operand),
+    /// What the DEFAULT of a column says, which is no literal.
+    Default,
     /// The time of the statement.
     Now,
     Computed(Compute),

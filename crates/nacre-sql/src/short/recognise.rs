@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::sql::sqlparser::ast::{
-    AssignmentTarget, BinaryOperator, Delete, Expr, FromTable, Insert, LimitClause, ObjectName,
-    OrderBy, OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr,
-    Statement, TableFactor, TableObject, TableWithJoins, Update,
+    Assignment, AssignmentTarget, BinaryOperator, Delete, Expr, FromTable, Insert, LimitClause,
+    ObjectName, OrderBy, OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind,
+    SetExpr, Statement, TableFactor, TableObject, TableWithJoins, Update,
 };
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
@@ -21,8 +21,10 @@ use nacre_store::{ColumnDef, Store, Table, TableRules, TableSchema};
 use super::compute::Compute;
 use super::operand::{Operand, is_now};
 use super::plan::{Action, Condition, Find, Item, KeyRest, Returning, Scalar, Subject, Test};
-use crate::dml::Cell;
+use crate::dml::{Cell, is_default};
 use crate::names::{fold, table_name};
+use crate::planner::Planner;
+use crate::rules::{Checks, DefaultValues, parse};
 use crate::scan::flip;
 use crate::types::arrow_type;
 
@@ -49,6 +51,7 @@ impl<'a> Named<'a> {
 /// Reads a statement without literals over one table; `None` if it is no short one. `types` are
 /// those of its parameters; `described` are the output columns that a query has on the general way.
 pub(super) fn recognise(
+    planner: &Planner,
     table: &Arc<Table>,
     schema: &Arc<TableSchema>,
     alias: Option<String>,
@@ -57,7 +60,8 @@ pub(super) fn recognise(
     described: Option<SchemaRef>,
 ) -> Option<Action> {
     let alias = alias.unwrap_or_else(|| schema.name.clone());
-    let mut reader = Reader { table, schema, alias, types, columns: Vec::new() };
+    let (rules, columns) = (rules_of(table), Vec::new());
+    let mut reader = Reader { planner, rules, table, schema, alias, types, columns };
     reader.statement(statement, described)
 }
 
@@ -117,22 +121,24 @@ fn body(statement: Statement) -> Option<SetExpr> {
     }
 }
 
-/// Whether a table has nothing that a write has to look after beyond types, nulls and keys. The
-/// definitions are taken apart so that a new part of them has to be thought of here.
-pub(super) fn is_plain(table: &Table) -> bool {
-    let TableRules { defaults, checks } = &*table.rules();
+/// What a write to a table has to look after beyond types, nulls and keys. The definitions are
+/// taken apart so that a new part of them has to be thought of here.
+fn rules_of(table: &Table) -> Arc<TableRules> {
+    let rules = table.rules();
+    let TableRules { defaults: _, checks: _ } = &*rules;
     let schema = table.schema();
     let TableSchema { name: _, columns, primary_key: _, primary_key_name: _, replicas: _ } =
         schema.as_ref();
-    let has_plain_columns = columns.iter().all(|column| {
+    for column in columns {
         let ColumnDef { name: _, column_type: _, is_nullable: _, replicas: _ } = column;
-        true
-    });
-    has_plain_columns && defaults.is_empty() && checks.is_empty()
+    }
+    rules
 }
 
 /// Reads the parts of a statement over one table.
 struct Reader<'a> {
+    planner: &'a Planner,
+    rules: Arc<TableRules>,
     table: &'a Arc<Table>,
     schema: &'a Arc<TableSchema>,
     /// What the statement calls the table.
@@ -189,14 +195,18 @@ impl Reader<'_> {
         known.assignments = update.assignments.clone();
         known.returning = update.returning.clone();
         known.selection = update.selection.clone();
-        if known != *update || !is_plain(self.table) {
+        if known != *update {
             return None;
         }
+        let targets: Vec<usize> =
+            update.assignments.iter().map(|one| self.assigned(one)).collect::<Option<_>>()?;
+        let checks = self.checks(|column| targets.contains(&column))?;
+        if checks.is_some() {
+            // What is forbidden is a whole row.
+            self.columns = (0..self.schema.columns.len()).collect();
+        }
         let mut assignments: Vec<(usize, Scalar)> = Vec::new();
-        for assignment in &update.assignments {
-            let AssignmentTarget::ColumnName(name) = &assignment.target else { return None };
-            let [part] = name.0.as_slice() else { return None };
-            let column = self.schema.column_index(&fold(part.as_ident()?))?;
+        for (assignment, column) in update.assignments.iter().zip(targets) {
             let is_key = |index: &Arc<TableIndex>| index.definition().columns.contains(&column);
             let is_twice = assignments.iter().any(|(known, _)| *known == column);
             // The order in which rows get new keys decides whether they meet others.
@@ -209,7 +219,15 @@ impl Reader<'_> {
         let returning = self.returning(update.returning.as_deref(), described)?;
         let find = self.find(conditions, None)?;
         let returning = returning.map(|one| one.over(&find.columns));
-        Some(Action::Update { find, assignments, returning })
+        Some(Action::Update { find, assignments, checks, returning })
+    }
+
+    /// Returns the column that is assigned.
+    fn assigned(&self, assignment: &Assignment) -> Option<usize> {
+        match &assignment.target {
+            AssignmentTarget::ColumnName(name) => self.target(name),
+            AssignmentTarget::Tuple(_) => None,
+        }
     }
 
     fn delete(&mut self, delete: &Delete, described: Option<SchemaRef>) -> Option<Action> {
@@ -217,7 +235,7 @@ impl Reader<'_> {
         known.from = delete.from.clone();
         known.returning = delete.returning.clone();
         known.selection = delete.selection.clone();
-        if known != *delete || !is_plain(self.table) {
+        if known != *delete {
             return None;
         }
         let conditions = self.conditions(delete.selection.as_ref())?;
@@ -238,7 +256,7 @@ impl Reader<'_> {
         known.table = insert.table.clone();
         known.columns = insert.columns.clone();
         known.returning = insert.returning.clone();
-        if known != *insert || !is_plain(self.table) {
+        if known != *insert {
             return None;
         }
         let targets: Vec<usize> = match insert.columns.as_slice() {
@@ -252,25 +270,72 @@ impl Reader<'_> {
             if count > targets.len() || (is_listed && count < targets.len()) {
                 return None;
             }
-            let null = || Scalar::Fixed(Cell::Null);
-            let mut scalars: Vec<Scalar> = self.schema.columns.iter().map(|_| null()).collect();
+            let mut scalars: Vec<Scalar> = (0..self.schema.columns.len())
+                .map(|column| self.unsaid(column))
+                .collect::<Option<_>>()?;
             let mut seen = vec![false; scalars.len()];
             for (&target, expr) in targets.iter().zip(&row.content) {
+                if std::mem::replace(&mut seen[target], true) {
+                    return None;
+                }
+                if is_default(expr) {
+                    continue;
+                }
                 let scalar = self.scalar(expr, target)?;
-                if matches!(scalar, Scalar::Computed(_))
-                    || std::mem::replace(&mut seen[target], true)
-                {
+                if matches!(scalar, Scalar::Computed(_)) || self.is_identity(target) {
                     return None;
                 }
                 scalars[target] = scalar;
             }
             rows.push(scalars);
         }
+        let defaults = self.defaults(&rows)?;
+        let checks = self.checks(|_| true)?;
         let is_even =
             values.rows.windows(2).all(|two| two[0].content.len() == two[1].content.len());
         let returning = self.returning(insert.returning.as_deref(), described)?;
         let returning = returning.map(|one| one.over(&self.columns));
-        is_even.then_some(Action::Insert { rows, returning })
+        is_even.then_some(Action::Insert { rows, defaults, checks, returning })
+    }
+
+    /// Returns what a column holds in rows that do not say.
+    fn unsaid(&self, column: usize) -> Option<Scalar> {
+        let Some(default) = self.rules.defaults.get(&column) else {
+            return Some(Scalar::Fixed(Cell::Null));
+        };
+        let column_type = self.schema.columns[column].column_type;
+        if is_now(&parse(&default.text).ok()?, column_type) {
+            return Some(Scalar::Now);
+        }
+        Some(match Cell::default_of(self.table, column).ok()? {
+            Cell::Default(_) => Scalar::Default,
+            literal => Scalar::Fixed(literal),
+        })
+    }
+
+    fn is_identity(&self, column: usize) -> bool {
+        self.rules.defaults.get(&column).is_some_and(|default| default.identity.is_some())
+    }
+
+    /// Compiles the defaults that rows need, if they can be kept.
+    fn defaults(&self, rows: &[Vec<Scalar>]) -> Option<DefaultValues> {
+        let is_needed =
+            |column: &usize| rows.iter().any(|row| matches!(row[*column], Scalar::Default));
+        let columns = (0..self.schema.columns.len()).filter(is_needed).collect();
+        let defaults = DefaultValues::of(self.planner, self.table, columns).ok()?;
+        defaults.are_lasting().then_some(defaults)
+    }
+
+    /// Compiles the constraints if one reads a column that is written, and if they can be kept.
+    #[allow(clippy::option_option, reason = "constraints that cannot be kept, and none, are two")]
+    fn checks(&self, is_written: impl Fn(usize) -> bool) -> Option<Option<Checks>> {
+        let Some(checks) = Checks::of(self.planner, self.table).ok()? else { return Some(None) };
+        let columns = self.schema.columns.iter().enumerate();
+        let mut read = columns.filter(|(_, column)| checks.read(&column.name));
+        match read.any(|(column, _)| is_written(column)) {
+            true => checks.are_lasting().then_some(Some(checks)),
+            false => Some(None),
+        }
     }
 
     /// Reads RETURNING; `Some(None)` without it.

@@ -16,10 +16,10 @@ use super::compute::result_type;
 use super::find::{Found, each};
 use super::operand::Inputs;
 use super::plan::{Action, Current, Find, Item, Plan, Returning, Scalar};
-use super::recognise::is_plain;
-use crate::dml::{self, Rows, Step, Write};
+use crate::dml::{self, Cell, Rows, Step, Write};
 use crate::error::{Error, ErrorKind, Result};
 use crate::planner::Planner;
+use crate::rules::{Checks, DefaultValues, Drawn};
 use crate::scan::buffer_array;
 use crate::session::Outcome;
 use crate::transaction::Turn;
@@ -102,10 +102,6 @@ impl Plan {
         self.require(store, planner, &current)?;
         if let Some(verb) = self.action.verb() {
             turn.require_writable(verb)?;
-            // Rules may have come since the plan was made.
-            if !is_plain(&current.table) {
-                return Ok(None);
-            }
         }
         if let Action::Select { find, items, limit, schema: output } = &self.action {
             let limit = match limit {
@@ -151,31 +147,45 @@ impl Plan {
         inputs: Inputs<'_>,
     ) -> Result<Option<Change>> {
         let schema = self.subject.schema();
-        let (found, rows, write, returning) = match &self.action {
+        let (found, rows, write, checks, returning) = match &self.action {
             Action::Select { .. } => return Ok(None),
-            Action::Update { find, assignments, returning } => {
+            Action::Update { find, assignments, checks, returning } => {
                 let Some(found) = self.find(find, turn, current, inputs, usize::MAX)? else {
                     return Ok(None);
                 };
                 let columns: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
                 let rows = updated(schema, columns.clone(), assignments, &found, inputs);
-                (Some(found), rows, Write::Update(columns), returning)
+                (Some(found), rows, Write::Update(columns), checks.as_ref(), returning)
             }
             Action::Delete { find, returning } => {
                 let Some(found) = self.find(find, turn, current, inputs, usize::MAX)? else {
                     return Ok(None);
                 };
                 let rows = updated(schema, Vec::new(), &[], &found, inputs);
-                (Some(found), rows, Write::Delete, returning)
+                (Some(found), rows, Write::Delete, None, returning)
             }
-            Action::Insert { rows, returning } => {
+            Action::Insert { rows, defaults, checks, returning } => {
                 turn.moment(true)?;
-                (None, inserted(schema, rows, inputs), Write::Insert, returning)
+                // Values are drawn only for rows that are not for the general way.
+                let made = match inserted(schema, rows, None, inputs) {
+                    Some(made) if defaults.is_empty() => Some(made),
+                    Some(_) => inserted(schema, rows, Some(draw(rows, defaults)?), inputs),
+                    None => None,
+                };
+                (None, made, Write::Insert, checks.as_ref(), returning)
             }
         };
-        let Some(rows) = rows.filter(|rows| rows.check_nulls(schema).is_ok()) else {
-            return Ok(None);
-        };
+        let Some(rows) = rows else { return Ok(None) };
+        let is_allowed = rows.check_nulls(schema).and_then(|()| {
+            checks.map_or(Ok(()), |checks| self.check(checks, found.as_ref(), &rows))
+        });
+        match (is_allowed, &write) {
+            (Ok(()), _) => {}
+            // Defaults may have drawn values: the general way would draw others.
+            (Err(error), Write::Insert) => return Err(error),
+            // Its whole row is shown on the general way.
+            (Err(_), _) => return Ok(None),
+        }
         let returned = match returning {
             None => None,
             Some(returning) => match returned(returning, found.as_ref(), &rows, inputs) {
@@ -187,6 +197,20 @@ impl Plan {
             },
         };
         Ok(Some(Change { write, rows, returned }))
+    }
+
+    /// Refuses rows that a constraint forbids.
+    fn check(&self, checks: &Checks, found: Option<&Found>, rows: &Rows) -> Result<()> {
+        if rows.len() == 0 {
+            return Ok(());
+        }
+        let all: Vec<usize> = (0..self.subject.schema().columns.len()).collect();
+        let columns =
+            rows.single_batch().and_then(|written| of_rows(&all, found, rows.columns(), written));
+        match checks.first_failure(&columns.ok_or_else(unusual)?)? {
+            None => Ok(()),
+            Some((_, error)) => Err(error),
+        }
     }
 
     fn find(
@@ -251,14 +275,24 @@ fn returned(
         }
         _ => rows.single_batch()?,
     };
+    let columns = of_rows(&returning.columns, found, rows.columns(), written)?;
+    arrays(&returning.items, &returning.schema, &columns, rows.len(), inputs)
+}
+
+/// Returns columns of rows as they are written: what is `assigned`, else what was found, whose
+/// columns these are in the same order.
+fn of_rows<'a>(
+    columns: &[usize],
+    found: Option<&'a Found>,
+    assigned: &[usize],
+    written: &'a [ColumnBuffer],
+) -> Option<Vec<&'a ColumnBuffer>> {
     let column = |(place, column): (usize, &usize)| {
-        let assigned = rows.columns().iter().position(|written| written == column);
+        let assigned = assigned.iter().position(|written| written == column);
         let assigned = assigned.and_then(|place| written.get(place));
         assigned.or_else(|| found?.buffers.get(place))
     };
-    let columns: Vec<&ColumnBuffer> =
-        returning.columns.iter().enumerate().map(column).collect::<Option<_>>()?;
-    arrays(&returning.items, &returning.schema, &columns, rows.len(), inputs)
+    columns.iter().enumerate().map(column).collect()
 }
 
 /// Computes the output columns.
@@ -310,6 +344,7 @@ fn updated(
                     let number = compute.of_row(row, inputs);
                     number.and_then(|number| number.push_to(buffer)).ok_or_else(unusual)
                 }
+                Scalar::Default => Err(unusual()),
             }
         };
         rows.push(schema, Some(*found.ids.get(number)?), push).ok()
@@ -317,17 +352,32 @@ fn updated(
     Some(rows)
 }
 
-/// Makes new rows.
-fn inserted(schema: &TableSchema, lists: &[Vec<Scalar>], inputs: Inputs<'_>) -> Option<Rows> {
+/// Evaluates the defaults of new rows.
+fn draw(lists: &[Vec<Scalar>], defaults: &DefaultValues) -> Result<Drawn> {
+    let is_asked = |list: &&Vec<Scalar>, column| matches!(list.get(column), Some(Scalar::Default));
+    defaults.draw(|column| lists.iter().filter(|list| is_asked(list, column)).count())
+}
+
+/// Makes new rows, with nulls for defaults unless they were `drawn`.
+fn inserted(
+    schema: &TableSchema,
+    lists: &[Vec<Scalar>],
+    mut drawn: Option<Drawn>,
+    inputs: Inputs<'_>,
+) -> Option<Rows> {
     let mut rows = Rows::new((0..schema.columns.len()).collect());
     for list in lists {
-        let push = |place: usize, _: &_, buffer: &mut ColumnBuffer| match list.get(place) {
+        let push = |place: usize, column: &_, buffer: &mut ColumnBuffer| match list.get(place) {
             Some(Scalar::Fixed(cell)) => cell.push_literal(buffer),
             Some(Scalar::Given(operand)) => operand.push_to(inputs, buffer).ok_or_else(unusual),
             Some(Scalar::Now) => {
                 inputs.now.push_to(buffer);
                 Ok(())
             }
+            Some(Scalar::Default) => match &mut drawn {
+                Some(drawn) => Cell::Default(place).push(None, drawn, column, buffer),
+                None => Cell::Null.push_literal(buffer),
+            },
             Some(Scalar::Computed(_)) | None => Err(unusual()),
         };
         rows.push(schema, None, push).ok()?;

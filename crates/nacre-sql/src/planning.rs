@@ -1,0 +1,146 @@
+//! Planning that takes long, on a thread that nobody else waits for.
+//!
+//! A thread that plans hears nothing: no cancel request, no timeout, no other session. Planning
+//! takes microseconds for most statements; those that may take longer have a thread of their own,
+//! and whoever waits for the plan may go away at any time. That thread then stops at the next rule
+//! of the planner ([`Heeding`] stands behind each of them).
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::Transformed;
+use datafusion::common::{DataFusionError, Result as PlannerResult};
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::optimizer::{AnalyzerRule, Optimizer, OptimizerConfig, OptimizerRule};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
+use datafusion::physical_plan::ExecutionPlan;
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::support::STATEMENT_STACK_BYTES;
+
+thread_local! {
+    /// Set once nobody waits any more for the plan that this thread makes.
+    static GIVEN_UP: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
+}
+
+/// Gives planning up when whoever waits for it goes away.
+struct Waiting(Arc<AtomicBool>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        // ORDERING: a request to stop; nothing is read because of it.
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Runs `planning`, on a thread of its own if it `is_long`.
+///
+/// # Errors
+/// Its own, 53200 if there can be no thread, and `Internal` if it panicked there.
+pub(crate) async fn aside<T: Send + 'static>(
+    is_long: bool,
+    planning: impl Future<Output = Result<T>> + Send + 'static,
+) -> Result<T> {
+    if !is_long {
+        return planning.await;
+    }
+    let waiting = Waiting(Arc::default());
+    let given_up = Arc::clone(&waiting.0);
+    let (sender, receiver) = oneshot::channel();
+    let runtime = Handle::current();
+    // Planning recurses over expressions; the threads of a runtime may have small stacks.
+    let thread = thread::Builder::new().name("nacre-planner".into());
+    let spawned = thread.stack_size(STATEMENT_STACK_BYTES).spawn(move || {
+        GIVEN_UP.set(Some(given_up));
+        // Nobody may be waiting any more.
+        let _ = sender.send(runtime.block_on(planning));
+    });
+    spawned.map_err(|error| {
+        let message = format!("cannot start a thread that plans: {error}");
+        Error::new(ErrorKind::OutOfMemory, message)
+    })?;
+    receiver.await.map_err(|_| {
+        Error::new(ErrorKind::Internal, "internal error: planning ended without a plan")
+    })?
+}
+
+/// A rule of all kinds that changes nothing, and fails once nobody waits for the plan.
+#[derive(Debug)]
+pub(crate) struct Heeding;
+
+impl Heeding {
+    /// Returns the planner's logical rules, each with this one behind it.
+    pub(crate) fn behind_logical() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
+        Optimizer::new().rules.into_iter().flat_map(|rule| [rule, Arc::new(Self)]).collect()
+    }
+
+    /// Returns analyzer rules, each with this one behind it.
+    pub(crate) fn behind_each(
+        rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>>,
+    ) -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
+        rules.into_iter().flat_map(|rule| [rule, Arc::new(Self)]).collect()
+    }
+
+    /// Returns the planner's physical rules, each with this one before it.
+    pub(crate) fn before_physical() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+        PhysicalOptimizer::new().rules.into_iter().flat_map(|rule| [Arc::new(Self), rule]).collect()
+    }
+
+    fn heed() -> PlannerResult<()> {
+        // ORDERING: see `Waiting`.
+        let is_given_up = |flag: &Arc<AtomicBool>| flag.load(Ordering::Relaxed);
+        if GIVEN_UP.with_borrow(|flag| flag.as_ref().is_some_and(is_given_up)) {
+            let error = Error::new(ErrorKind::Cancelled, "planning was given up");
+            return Err(DataFusionError::External(Box::new(error)));
+        }
+        Ok(())
+    }
+}
+
+impl AnalyzerRule for Heeding {
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> PlannerResult<LogicalPlan> {
+        Self::heed().map(|()| plan)
+    }
+
+    fn name(&self) -> &str {
+        "heeding"
+    }
+}
+
+impl OptimizerRule for Heeding {
+    fn name(&self) -> &str {
+        "heeding"
+    }
+
+    fn rewrite(
+        &self,
+        plan: LogicalPlan,
+        _: &dyn OptimizerConfig,
+    ) -> PlannerResult<Transformed<LogicalPlan>> {
+        Self::heed().map(|()| Transformed::no(plan))
+    }
+}
+
+impl PhysicalOptimizerRule for Heeding {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        _: &ConfigOptions,
+    ) -> PlannerResult<Arc<dyn ExecutionPlan>> {
+        Self::heed().map(|()| plan)
+    }
+
+    fn name(&self) -> &str {
+        "heeding"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
