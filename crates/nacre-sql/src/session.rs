@@ -49,7 +49,7 @@ use crate::session_functions::session_functions;
 use crate::settings::{SessionInfo, Settings, shown_schema};
 use crate::short::{Candidate, Scanned, ShortStatements, scan};
 use crate::table_as::TableAs;
-use crate::transaction::{TransactionStatus, Transactions, Turn, control, tie};
+use crate::transaction::{Plain, TransactionStatus, Transactions, Turn, control, tie};
 use crate::upkeep::Upkeep;
 use crate::user_views::{create_view, drop_views};
 use crate::{ddl, dml, explain, indexes, memory, pg_catalog, planner_state, transaction};
@@ -368,8 +368,12 @@ impl Session {
     }
 
     /// Runs a statement on this thread, which may wait for a disk, if it is a short one that was
-    /// run before; `None` if it has to be executed, and nothing was done.
+    /// run before, or BEGIN, COMMIT or ROLLBACK; `None` if it has to be executed, and nothing was
+    /// done.
     pub fn execute_short(&self, sql: &str) -> Option<Result<Outcome>> {
+        if let Some(plain) = Plain::of(sql) {
+            return self.control_now(plain, sql);
+        }
         let scanned = scan(sql)?;
         let mut turn = self.transactions.turn_now()?;
         let outcome = self.short_now(&mut turn, text_candidate(sql, &scanned));
@@ -384,11 +388,21 @@ impl Session {
     ) -> Option<Result<Outcome>> {
         // What does not fit is told on the usual way.
         let values = statement.fit(values).ok()?;
+        if let Some(plain) = statement.plain_control() {
+            return self.control_now(plain, statement.sql());
+        }
         let candidate = statement.candidate(&values)?;
         let mut turn = self.transactions.turn_now()?;
         let outcome = self.short_now(&mut turn, candidate);
         let ended = end_short(turn, outcome);
         ended.map(|ended| ended.map_err(|error| self.told(error, statement.sql())))
+    }
+
+    fn control_now(&self, plain: Plain, sql: &str) -> Option<Result<Outcome>> {
+        let turn = self.transactions.turn_now()?;
+        let answer = plain.run(&self.transactions, turn);
+        let outcome = answer.map(|(tag, warning)| Outcome::Command { tag, warning });
+        Some(outcome.map_err(|error| self.told(error, sql)))
     }
 
     /// Returns an error of a statement as whoever sent it is told.

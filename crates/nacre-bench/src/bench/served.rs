@@ -27,7 +27,8 @@ impl Served {
     pub(super) fn start(database: &Path) -> Result<Self> {
         let program = this_program()?;
         let mut command = Command::new(&program);
-        command.arg("serve").arg(database).args(["--listen", "127.0.0.1:0"]);
+        command.arg("serve").arg(database);
+        command.args(["--listen", "127.0.0.1:0", "--log-level", "error"]);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         let mut process = command.spawn().map_err(Error::io("start", &program))?;
         let port = process.stdout.take().and_then(|stdout| {

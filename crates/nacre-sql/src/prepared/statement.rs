@@ -16,6 +16,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
 use crate::session::{Outcome, Session, StatementIo};
 use crate::short::{Candidate, Scanned, key, scan};
+use crate::transaction::Plain;
 
 /// A statement of a session that is parsed and can be run many times with different parameters.
 /// Clones share it.
@@ -34,6 +35,7 @@ struct Prepared {
     cursor: Option<Declaration>,
     /// With what its plan is kept under; `None` if it is no short statement.
     scanned: Option<(Scanned<'static>, String)>,
+    plain_control: Option<Plain>,
     types: Vec<Option<ColumnType>>,
     /// The parameters as the columns of a table, which values have to fit.
     parameters: TableSchema,
@@ -74,7 +76,17 @@ impl Statement {
             let key = key(&scanned, &types);
             (scanned, key)
         });
-        Ok(Self(Arc::new(Prepared { sql: sql.into(), parsed, cursor, scanned, types, parameters })))
+        let plain_control = Plain::of(sql);
+        let sql = sql.into();
+        Ok(Self(Arc::new(Prepared {
+            sql,
+            parsed,
+            cursor,
+            scanned,
+            plain_control,
+            types,
+            parameters,
+        })))
     }
 
     /// Returns the statement's text.
@@ -137,6 +149,11 @@ impl Statement {
     /// The cursor that the statement declares.
     pub(crate) fn cursor(&self) -> Option<&Declaration> {
         self.0.cursor.as_ref()
+    }
+
+    /// Returns what it does if it is BEGIN, COMMIT or ROLLBACK and nothing else.
+    pub(crate) fn plain_control(&self) -> Option<Plain> {
+        self.0.plain_control
     }
 
     /// Returns the statement as one that may be short, with parameters that fit.

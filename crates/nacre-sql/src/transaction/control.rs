@@ -11,7 +11,7 @@ use crate::blocking::blocking;
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
 use crate::names::fold;
-use crate::settings::Characteristics;
+use crate::settings::{Characteristics, Saved};
 
 /// The command tag of a statement and, if there is one, a warning.
 pub(crate) type Tag = (String, Option<String>);
@@ -29,10 +29,11 @@ pub(crate) async fn control(
     statement: &Statement,
 ) -> std::result::Result<Result<Tag>, Turn> {
     let answer = match statement {
-        Statement::StartTransaction { modes, statements, modifier: None, .. }
-            if statements.is_empty() =>
-        {
-            begin(transactions, &mut turn, statement, modes)
+        Statement::StartTransaction {
+            modes, statements, modifier: None, begin: is_begin, ..
+        } if statements.is_empty() => {
+            let tag = if *is_begin { "BEGIN" } else { "START TRANSACTION" };
+            begin(transactions, &mut turn, tag, modes)
         }
         Statement::Commit { chain, modifier: None, .. } => {
             commit(transactions, &mut turn, *chain).await
@@ -52,14 +53,12 @@ pub(crate) async fn control(
 fn begin(
     transactions: &Transactions,
     turn: &mut Turn,
-    statement: &Statement,
+    tag: &str,
     modes: &[TransactionMode],
 ) -> Result<Tag> {
     turn.require_sound()?;
     let mut characteristics = transactions.defaults();
     apply(modes, &mut characteristics)?;
-    let is_begin = matches!(statement, Statement::StartTransaction { begin: true, .. });
-    let tag = if is_begin { "BEGIN" } else { "START TRANSACTION" };
     if turn.signals().is_some_and(|signals| signals.make_explicit()) {
         // What was done together with BEGIN, before it, is part of the block.
         turn.core()?.begin_explicitly(characteristics);
@@ -96,42 +95,118 @@ pub(super) fn apply(modes: &[TransactionMode], to: &mut Characteristics) -> Resu
     Ok(())
 }
 
-async fn commit(transactions: &Transactions, turn: &mut Turn, chain: bool) -> Result<Tag> {
-    let Some(signals) = turn.signals().cloned() else {
-        return alone("COMMIT", chain);
-    };
-    if signals.is_failed() {
-        return rollback(transactions, turn, chain);
-    }
-    let warning = signals.is_implicit().then(|| NO_TRANSACTION.to_owned());
-    let core = turn.core()?;
-    core.characteristics.is_synchronous = transactions.defaults().is_synchronous;
-    let characteristics = core.characteristics;
-    let transaction = core.take_transaction();
-    end(transactions, turn)?;
-    let before = transactions.settings().end_block(true);
-    if let Some(transaction) = transaction
-        && let Err(error) = make_durable(transactions, transaction).await
-    {
-        before.iter().for_each(|before| transactions.settings().go_back(before));
-        transactions.cursors().end_transaction(false);
-        return Err(error);
-    }
-    transactions.cursors().end_transaction(true);
-    if chain {
-        transactions.begin(characteristics);
-    }
-    Ok(("COMMIT".into(), warning))
+/// A block that is over but for what it changed.
+struct Committing {
+    transaction: Option<Transaction>,
+    /// What settings were before it.
+    before: Option<Saved>,
+    chained: Option<Characteristics>,
+    warning: Option<String>,
 }
 
-/// Commits, on a thread that may wait if that waits for a disk.
-async fn make_durable(transactions: &Transactions, transaction: Transaction) -> Result<()> {
-    let commit = move || transaction.commit().map(drop);
-    let committed = match transactions.commits_wait() {
-        true => blocking("the commit", commit).await?,
-        false => commit(),
-    };
-    committed.map_err(from_store)
+impl Committing {
+    /// Ends the block of a turn; a tag if there is nothing to commit.
+    fn of(
+        transactions: &Transactions,
+        turn: &mut Turn,
+        chain: bool,
+    ) -> Result<std::result::Result<Self, Tag>> {
+        let Some(signals) = turn.signals().cloned() else {
+            return alone("COMMIT", chain).map(Err);
+        };
+        if signals.is_failed() {
+            return rollback(transactions, turn, chain).map(Err);
+        }
+        let warning = signals.is_implicit().then(|| NO_TRANSACTION.to_owned());
+        let core = turn.core()?;
+        core.characteristics.is_synchronous = transactions.defaults().is_synchronous;
+        let chained = chain.then_some(core.characteristics);
+        let transaction = core.take_transaction();
+        end(transactions, turn)?;
+        let before = transactions.settings().end_block(true);
+        Ok(Ok(Self { transaction, before, chained, warning }))
+    }
+
+    /// Commits on this thread.
+    fn run(mut self, transactions: &Transactions) -> Result<Tag> {
+        let committed = self.transaction.take().map_or(Ok(()), commit_rows);
+        self.finish(transactions, committed)
+    }
+
+    /// Commits, on a thread that may wait if that waits for a disk.
+    async fn run_aside(mut self, transactions: &Transactions) -> Result<Tag> {
+        let committed = match self.transaction.take() {
+            None => Ok(()),
+            Some(transaction) if !transactions.commits_wait() => commit_rows(transaction),
+            Some(transaction) => {
+                blocking("the commit", move || commit_rows(transaction)).await.flatten()
+            }
+        };
+        self.finish(transactions, committed)
+    }
+
+    fn finish(self, transactions: &Transactions, committed: Result<()>) -> Result<Tag> {
+        if let Err(error) = committed {
+            self.before.iter().for_each(|before| transactions.settings().go_back(before));
+            transactions.cursors().end_transaction(false);
+            return Err(error);
+        }
+        transactions.cursors().end_transaction(true);
+        if let Some(characteristics) = self.chained {
+            transactions.begin(characteristics);
+        }
+        Ok(("COMMIT".into(), self.warning))
+    }
+}
+
+async fn commit(transactions: &Transactions, turn: &mut Turn, chain: bool) -> Result<Tag> {
+    match Committing::of(transactions, turn, chain)? {
+        Ok(committing) => committing.run_aside(transactions).await,
+        Err(tag) => Ok(tag),
+    }
+}
+
+fn commit_rows(transaction: Transaction) -> Result<()> {
+    transaction.commit().map(drop).map_err(from_store)
+}
+
+/// BEGIN, COMMIT or ROLLBACK without options, for a thread that may wait for a disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Plain {
+    Begin,
+    Commit,
+    Rollback,
+}
+
+impl Plain {
+    /// Reads a statement's text; `None` if it is another one.
+    pub(crate) fn of(sql: &str) -> Option<Self> {
+        let text = sql.trim_ascii();
+        let text = text.strip_suffix(';').unwrap_or(text).trim_ascii_end();
+        let is = |word: &str| text.eq_ignore_ascii_case(word);
+        match text.len() {
+            5 if is("begin") => Some(Self::Begin),
+            6 if is("commit") => Some(Self::Commit),
+            3 if is("end") => Some(Self::Commit),
+            8 if is("rollback") => Some(Self::Rollback),
+            _ => None,
+        }
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// As for [`control`].
+    pub(crate) fn run(self, transactions: &Transactions, mut turn: Turn) -> Result<Tag> {
+        let answer = match self {
+            Self::Begin => begin(transactions, &mut turn, "BEGIN", &[]),
+            Self::Rollback => rollback(transactions, &mut turn, false),
+            Self::Commit => Committing::of(transactions, &mut turn, false)
+                .and_then(|ending| ending.map_or_else(Ok, |one| one.run(transactions))),
+        };
+        turn.done(answer.is_err());
+        answer
+    }
 }
 
 /// Ends a block that was begun for statements that a client sent together

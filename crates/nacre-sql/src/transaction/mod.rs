@@ -16,7 +16,7 @@ mod session;
 mod settings;
 mod turn;
 
-pub(crate) use control::{control, end_implicit};
+pub(crate) use control::{Plain, control, end_implicit};
 pub(crate) use moment::Moment;
 pub(crate) use rows::tie;
 pub use session::TransactionStatus;
