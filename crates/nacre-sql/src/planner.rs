@@ -233,7 +233,7 @@ impl Planner {
         moment: &Arc<Moment>,
         tables: Vec<(&'static str, Arc<dyn TableProvider>)>,
         mut statement: ParsedStatement,
-    ) -> Result<(SessionState, LogicalPlan, Option<Vec<Option<String>>>)> {
+    ) -> Result<(SessionState, LogicalPlan, Option<columns::Names>)> {
         support::check(&statement)?;
         let (state, views) = self.state_over(moment, tables);
         if self.store.has_views() {
