@@ -4,7 +4,22 @@ import datetime
 import os
 from decimal import Decimal
 
-from sqlalchemy import Date, ForeignKey, MetaData, Numeric, String, create_engine, inspect, select
+from sqlalchemy import (
+    Column,
+    Date,
+    ForeignKey,
+    Identity,
+    Integer,
+    MetaData,
+    Numeric,
+    String,
+    Table,
+    Text,
+    create_engine,
+    func,
+    inspect,
+    select,
+)
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, relationship
 
 
@@ -50,6 +65,30 @@ with Session(engine) as session:
     session.delete(session.scalars(select(Book).where(Book.title.like("The %"))).one())
     session.commit()
     assert session.scalars(select(Book.price)).all() == [Decimal("10.00")]
+
+counted = MetaData()
+ticket = Table(
+    "ticket",
+    counted,
+    Column("id", Integer, Identity(always=True, start=10, increment=5), primary_key=True),
+    Column("note", Text),
+)
+counted.drop_all(engine)
+counted.create_all(engine)
+with engine.begin() as connection:
+    connection.execute(ticket.insert(), [{"note": "a"}, {"note": "b"}, {"note": "c"}])
+    found = connection.execute(select(ticket.c.id).where(ticket.c.note.in_(["a", "c"])).order_by(ticket.c.id))
+    assert found.scalars().all() == [10, 20]
+    row = connection.execute(select(func.count(), func.max(ticket.c.note), func.max(ticket.c.id))).one()
+    assert tuple(row) == (3, "c", 20), row
+columns = {column["name"]: column for column in inspect(engine).get_columns("ticket")}
+identity = columns["id"]["identity"]
+assert identity["always"] and identity["start"] == 10 and identity["increment"] == 5, identity
+assert columns["note"].get("identity") is None
+mirrored = MetaData()
+mirrored.reflect(engine, only=["ticket"])
+assert mirrored.tables["ticket"].c.id.identity.start == 10
+counted.drop_all(engine)
 
 reflected = MetaData()
 reflected.reflect(engine)

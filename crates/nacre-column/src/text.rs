@@ -83,26 +83,38 @@ fn civil_from_days(days: i64) -> (i64, i64, i64) {
     (year_of_era + era * 400 + i64::from(is_after_december), month, day)
 }
 
-/// Appends days since 1970-01-01 as `yyyy-mm-dd`.
+/// What stands behind dates before the year 1.
+const BEFORE_CHRIST: &[u8] = b" BC";
+
+/// Appends days since 1970-01-01 as `yyyy-mm-dd`, with ` BC` if they are before the year 1.
 pub fn write_date(days: i64, out: &mut Vec<u8>) {
+    if write_day(days, out) {
+        out.extend_from_slice(BEFORE_CHRIST);
+    }
+}
+
+/// Appends the date alone; returns whether it is before the year 1.
+fn write_day(days: i64, out: &mut Vec<u8>) -> bool {
     let (year, month, day) = civil_from_days(days);
     match year {
-        0..10_000 => {
+        1..10_000 => {
             write_two(year / 100, out);
             write_two(year % 100, out);
         }
-        // As many digits as it has, and at least four with the sign.
-        _ => out.extend_from_slice(format!("{year:04}").as_bytes()),
+        // There is no year 0.
+        ..1 => out.extend_from_slice(format!("{:04}", 1 - year).as_bytes()),
+        _ => out.extend_from_slice(year.to_string().as_bytes()),
     }
     out.push(b'-');
     write_two(month, out);
     out.push(b'-');
     write_two(day, out);
+    year < 1
 }
 
 /// Appends microseconds since 1970-01-01 as `yyyy-mm-dd hh:mm:ss[.ffffff]`.
 pub fn write_timestamp(micros: i64, out: &mut Vec<u8>) {
-    write_date(micros.div_euclid(DAY_US), out);
+    let is_before_christ = write_day(micros.div_euclid(DAY_US), out);
     let time_us = micros.rem_euclid(DAY_US);
     let second = time_us / SECOND_US;
     let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
@@ -119,6 +131,9 @@ pub fn write_timestamp(micros: i64, out: &mut Vec<u8>) {
         while out.last() == Some(&b'0') {
             out.pop();
         }
+    }
+    if is_before_christ {
+        out.extend_from_slice(BEFORE_CHRIST);
     }
 }
 
@@ -298,6 +313,9 @@ mod tests {
         assert_eq!(text(|out| write_date(-719_162, out)), "0001-01-01");
         assert_eq!(text(|out| write_date(11_016, out)), "2000-02-29");
         assert_eq!(text(|out| write_date(2_932_897, out)), "10000-01-01");
+        assert_eq!(text(|out| write_date(-719_163, out)), "0001-12-31 BC");
+        let micros = -719_163 * DAY_US;
+        assert_eq!(text(|out| write_timestamp(micros, out)), "0001-12-31 00:00:00 BC");
         assert_eq!(text(|out| write_timestamp(-1, out)), "1969-12-31 23:59:59.999999");
         assert_eq!(text(|out| write_timestamp(3_723_500_000, out)), "1970-01-01 01:02:03.5");
     }

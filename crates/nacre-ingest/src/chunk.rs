@@ -10,7 +10,7 @@
 use crate::{
     columns::{FRONT_BYTES, Rows},
     dialect::{LineEnd, Quoting, State},
-    error::{Error, ErrorKind, Location, Result},
+    error::{Error, ErrorKind, Location, Result, shown},
     index::{FieldIndex, POSITION},
     layout::Layout,
     load::Watch,
@@ -273,6 +273,9 @@ impl<'a> ChunkParser<'a> {
             location.expected = Some(column.column_type);
             location.text = Some(text);
         }
+        if matches!(error.kind, ErrorKind::BadCopyFormat | ErrorKind::NotNullViolation) {
+            location.row = Some(shown(self.line_at(begin + position)));
+        }
         let mut out = Error::new(error.kind, error.message).with_location(location);
         if let Some(detail) = error.detail {
             out = out.with_detail(detail);
@@ -281,6 +284,15 @@ impl<'a> ChunkParser<'a> {
             Some(hint) => out.with_hint(hint),
             None => out,
         }
+    }
+
+    /// Returns the line that a position is in or ends.
+    fn line_at(&self, position: usize) -> &[u8] {
+        let (before, rest) = self.buffer.split_at(position.min(self.buffer.len()));
+        let begin = before.iter().rposition(|byte| *byte == b'\n').map_or(self.from, |at| at + 1);
+        let length = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+        let end = before.len() + length.unwrap_or(rest.len());
+        &self.buffer[begin.min(end)..end]
     }
 
     /// Describes a position at or after `from` of the window.
@@ -294,6 +306,7 @@ impl<'a> ChunkParser<'a> {
             column: None,
             text: None,
             expected: None,
+            row: None,
         }
     }
 }

@@ -172,6 +172,7 @@ fn header_error(layout: &Layout, byte_offset: u64, message: String) -> Error {
         column: None,
         text: None,
         expected: None,
+        row: None,
     })
 }
 

@@ -15,6 +15,8 @@ pub struct ServerOptions {
     pub access: AccessOptions,
     /// Sessions at a time.
     pub connections_max: usize,
+    /// Of these, those that only superusers get; one at least is for everybody.
+    pub connections_reserved: usize,
     /// Bytes of a message of a client, so of a statement with its parameters.
     pub message_bytes_max: usize,
     /// Bytes that `COPY ... FROM STDIN` takes.
@@ -39,6 +41,7 @@ impl Default for ServerOptions {
             metrics: None,
             access: AccessOptions::default(),
             connections_max: 100,
+            connections_reserved: 3,
             message_bytes_max: 256 << 20,
             copy_bytes_max: 4 << 30,
             portal_bytes_max: 256 << 20,

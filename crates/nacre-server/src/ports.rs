@@ -61,27 +61,35 @@ impl Ports {
 
     /// Waits for the database, and tells clients meanwhile that it is starting up (57P03).
     pub async fn while_starting<T>(&self, opening: impl Future<Output = T>) -> T {
-        let refusals = Arc::new(Semaphore::new(REFUSALS_MAX));
-        let mut accepting = JoinSet::new();
-        for (_, listener) in &self.listeners {
-            let (listener, refusals) = (Arc::clone(listener), Arc::clone(&refusals));
-            accepting.spawn(async move {
-                accept(&listener, |stream, _| {
-                    if let Ok(refusal) = Arc::clone(&refusals).try_acquire_owned() {
-                        tokio::spawn(async move {
-                            let message = "the database system is starting up";
-                            connection::dismiss(stream, "57P03", message).await;
-                            drop(refusal);
-                        });
-                    }
-                })
-                .await;
-            });
-        }
+        let mut accepting = refuse_all(&self.listeners, "the database system is starting up");
         let opened = opening.await;
         accepting.shutdown().await;
         opened
     }
+}
+
+/// Tells whoever comes that there are no sessions now (57P03), until what is returned is dropped.
+pub(crate) fn refuse_all(
+    listeners: &[(String, Arc<TcpListener>)],
+    message: &'static str,
+) -> JoinSet<()> {
+    let refusals = Arc::new(Semaphore::new(REFUSALS_MAX));
+    let mut accepting = JoinSet::new();
+    for (_, listener) in listeners {
+        let (listener, refusals) = (Arc::clone(listener), Arc::clone(&refusals));
+        accepting.spawn(async move {
+            accept(&listener, |stream, _| {
+                if let Ok(refusal) = Arc::clone(&refusals).try_acquire_owned() {
+                    tokio::spawn(async move {
+                        connection::dismiss(stream, "57P03", message).await;
+                        drop(refusal);
+                    });
+                }
+            })
+            .await;
+        });
+    }
+    accepting
 }
 
 /// Takes connections of one port for ever.

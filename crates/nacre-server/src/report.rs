@@ -1,7 +1,9 @@
 //! Errors and notices as messages.
 
-use nacre_sql::{Error, Position};
+use nacre_sql::{Error, ErrorKind, Position};
 use pgwire::messages::response::{ErrorResponse, NoticeResponse};
+
+use crate::wire::utf8::InvalidUtf8;
 
 /// Bytes of a text in a message; what is longer is cut.
 const TEXT_BYTES_MAX: usize = 6_000;
@@ -52,6 +54,11 @@ pub(crate) fn error(error: &Error, source: Option<Source<'_>>) -> ErrorResponse 
     ErrorResponse::new(fields)
 }
 
+/// Returns the error for bytes of a client that are no text.
+pub(crate) fn not_utf8(error: InvalidUtf8) -> Error {
+    Error::new(ErrorKind::InvalidData, error.to_string()).with_code("22021")
+}
+
 /// Returns the message that ends a connection or a statement for a reason of the server's.
 pub(crate) fn plain(severity: Severity, code: &str, message: &str) -> ErrorResponse {
     ErrorResponse::new(fields(severity.name(), code, message))
@@ -87,8 +94,6 @@ fn char_of(statement: &str, position: Position) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use nacre_sql::ErrorKind;
-
     use super::*;
 
     #[test]

@@ -13,11 +13,11 @@ use tokio::task::JoinSet;
 use tracing::{info, warn};
 
 use crate::access::Access;
-use crate::connection::{self, Shared, Watchers};
+use crate::connection::{self, Openings, SHUTTING_DOWN, Shared, Watchers};
 use crate::metrics::{self, Counters};
 use crate::options::ServerOptions;
-use crate::ports::{Ports, REFUSALS_MAX, accept};
-use crate::sessions::Sessions;
+use crate::ports::{self, Ports, REFUSALS_MAX, accept};
+use crate::sessions::{Places, Sessions};
 
 /// Wait for the sockets of sessions that were stopped.
 const STOP_WAIT: Duration = Duration::from_secs(2);
@@ -84,8 +84,11 @@ impl Server {
         for (text, listener) in &ports.listeners {
             access.check_listening(text, listener.local_addr()?, &database)?;
         }
-        let slots = Arc::new(Semaphore::new(options.connections_max));
-        let sessions = Arc::new(Sessions::default());
+        let openings = Arc::new(Openings::new(options.connections_max));
+        let all = options.connections_max;
+        // One at least is for everybody.
+        let reserved = options.connections_reserved.min(all.saturating_sub(1));
+        let sessions = Arc::new(Sessions::new(Places { all, reserved }));
         let watchers = Arc::new(Watchers::new(options.busy_poll));
         let shared = Arc::new(Shared {
             database,
@@ -93,7 +96,7 @@ impl Server {
             access,
             sessions,
             counters: Counters::new(),
-            slots,
+            openings,
             watchers,
             workers,
         });
@@ -124,18 +127,19 @@ impl Server {
     pub async fn run(self) {
         let addresses = self.addresses();
         info!(?addresses, "ready to accept connections");
-        let Self { shared, ports, phase } = self;
+        let Self { shared, mut ports, phase } = self;
         // Dropped at the end: until then it is alive and not ready.
         let mut telling = JoinSet::new();
-        if let Some(listener) = ports.metrics {
+        if let Some(listener) = ports.metrics.take() {
             let phase = phase.clone();
             let is_ready = move || *phase.borrow() == Phase::Serving;
             telling.spawn(metrics::answer(listener, Arc::clone(&shared), is_ready));
         }
         let refusals = Arc::new(Semaphore::new(REFUSALS_MAX));
         let mut accepting = JoinSet::new();
-        for (_, listener) in ports.listeners {
-            let (shared, refusals) = (Arc::clone(&shared), Arc::clone(&refusals));
+        for (_, listener) in &ports.listeners {
+            let (listener, shared) = (Arc::clone(listener), Arc::clone(&shared));
+            let refusals = Arc::clone(&refusals);
             accepting.spawn(async move {
                 accept(&listener, |stream, peer| serve(stream, peer, &shared, &refusals)).await;
             });
@@ -145,8 +149,9 @@ impl Server {
         let _ = changes.wait_for(|phase| *phase != Phase::Serving).await;
         info!("shutting down: no new sessions, idle ones end");
         accepting.shutdown().await;
-        shared.slots.close();
         shared.sessions.drain();
+        // Dropped at the end: until then whoever comes is told.
+        let _refusing = ports::refuse_all(&ports.listeners, SHUTTING_DOWN);
         tokio::select! {
             () = shared.sessions.wait_until_empty() => return,
             _ = changes.wait_for(|phase| *phase == Phase::Stopping) => {}
@@ -161,14 +166,15 @@ impl Server {
 
 fn serve(stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>, refusals: &Arc<Semaphore>) {
     let shared = Arc::clone(shared);
-    if let Ok(slot) = Arc::clone(&shared.slots).try_acquire_owned() {
+    if let Some(place) = shared.openings.enter(peer) {
         // Without a thread for it the connection is closed, as it is without memory.
-        if let Err(error) = connection::start(stream, peer, shared, slot) {
+        if let Err(error) = connection::start(stream, peer, shared, place) {
             warn!(%peer, %error, "cannot start a session");
         }
     } else if let Ok(refusal) = Arc::clone(refusals).try_acquire_owned() {
         tokio::spawn(async move {
-            connection::refuse(stream, peer, shared).await;
+            shared.counters.refusal();
+            connection::dismiss(stream, "53300", "sorry, too many clients already").await;
             drop(refusal);
         });
     }

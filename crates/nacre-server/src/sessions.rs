@@ -1,7 +1,7 @@
 //! The sessions of a server: who is there, and how to reach them.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicI32, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -89,11 +89,43 @@ impl Signals {
     }
 }
 
+/// How many sessions there may be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Places {
+    pub(crate) all: usize,
+    /// Of these, those that only superusers get.
+    pub(crate) reserved: usize,
+}
+
+/// Who asks for a session.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Applicant {
+    pub(crate) role: u32,
+    pub(crate) is_superuser: bool,
+    /// Sessions that the role may have.
+    pub(crate) limit: Option<u32>,
+}
+
+/// Why there is no session for somebody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoPlace {
+    /// The server shuts down.
+    Ending,
+    TooMany,
+    /// What is left is for superusers.
+    Reserved,
+    /// The role has as many as it may have.
+    OfRole,
+}
+
 /// All sessions of a server.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Sessions {
     by_id: Mutex<HashMap<i32, Entry>>,
     next_id: AtomicI32,
+    places: Places,
+    /// Whether no new ones begin; written with the map locked.
+    is_ending: AtomicBool,
     changed: Notify,
 }
 
@@ -114,20 +146,27 @@ pub(crate) struct Registered {
 }
 
 impl Sessions {
-    /// Gives a session of a role a number and a secret; `None` if there are as many of the role as
-    /// its limit says.
+    /// Makes a list with room for as many.
+    pub(crate) fn new(places: Places) -> Self {
+        Self {
+            by_id: Mutex::default(),
+            next_id: AtomicI32::default(),
+            places,
+            is_ending: AtomicBool::new(false),
+            changed: Notify::new(),
+        }
+    }
+
+    /// Gives a session of a role a number and a secret, if there is a place for it.
     pub(crate) fn register(
         self: &Arc<Self>,
         secret: Bytes,
-        role: u32,
-        limit: Option<u32>,
-    ) -> Option<Registered> {
+        applicant: Applicant,
+    ) -> Result<Registered, NoPlace> {
         let signals = Arc::new(Signals::default());
         let mut by_id = self.by_id();
-        let count = by_id.values().filter(|entry| entry.role == role).count();
-        if limit.is_some_and(|limit| count >= limit as usize) {
-            return None;
-        }
+        self.admit(&by_id, applicant)?;
+        let role = applicant.role;
         let process_id = loop {
             // ORDERING: a counter; the map, which is locked, says what is in use.
             let next = self.next_id.fetch_add(1, Ordering::Relaxed) & i32::MAX;
@@ -136,7 +175,30 @@ impl Sessions {
             }
         };
         by_id.insert(process_id, Entry { secret, role, signals: Arc::clone(&signals) });
-        Some(Registered { process_id, signals, sessions: Arc::clone(self) })
+        Ok(Registered { process_id, signals, sessions: Arc::clone(self) })
+    }
+
+    /// Says whether there is a place for one more.
+    fn admit(&self, by_id: &HashMap<i32, Entry>, applicant: Applicant) -> Result<(), NoPlace> {
+        // ORDERING: written and read with the map locked.
+        if self.is_ending.load(Ordering::Relaxed) {
+            return Err(NoPlace::Ending);
+        }
+        if by_id.len() >= self.places.all {
+            return Err(NoPlace::TooMany);
+        }
+        // Superusers have neither limits nor too few places.
+        if applicant.is_superuser {
+            return Ok(());
+        }
+        if by_id.len() + self.places.reserved >= self.places.all {
+            return Err(NoPlace::Reserved);
+        }
+        let count = by_id.values().filter(|entry| entry.role == applicant.role).count();
+        match applicant.limit {
+            Some(limit) if count >= limit as usize => Err(NoPlace::OfRole),
+            _ => Ok(()),
+        }
     }
 
     /// Cancels what a session runs, if the secret is its own.
@@ -154,9 +216,12 @@ impl Sessions {
         self.by_id().len()
     }
 
-    /// Has sessions end that run no statement, and the others after theirs.
+    /// Has sessions end that run no statement, and the others after theirs; no new ones begin.
     pub(crate) fn drain(&self) {
-        self.by_id().values().for_each(|entry| entry.signals.send(DRAIN));
+        let by_id = self.by_id();
+        // ORDERING: written and read with the map locked.
+        self.is_ending.store(true, Ordering::Relaxed);
+        by_id.values().for_each(|entry| entry.signals.send(DRAIN));
     }
 
     /// Has all sessions end, and cancels what they run.
@@ -198,10 +263,31 @@ fn is_same(one: &[u8], other: &[u8]) -> bool {
 mod tests {
     use super::*;
 
+    const SUPERUSER: Applicant = Applicant { role: 10, is_superuser: true, limit: None };
+    const OTHER: Applicant = Applicant { role: 11, is_superuser: false, limit: Some(1) };
+
+    #[test]
+    fn last_places_are_for_superusers() {
+        let sessions = Arc::new(Sessions::new(Places { all: 3, reserved: 1 }));
+        let register = |applicant| sessions.register(Bytes::from_static(b"abcd"), applicant);
+        let one = register(OTHER).unwrap();
+        assert_eq!(register(OTHER).unwrap_err(), NoPlace::OfRole);
+        let unlimited = Applicant { limit: None, ..OTHER };
+        let two = register(unlimited).unwrap();
+        assert_eq!(register(unlimited).unwrap_err(), NoPlace::Reserved);
+        let three = register(SUPERUSER).unwrap();
+        assert_eq!(register(SUPERUSER).unwrap_err(), NoPlace::TooMany);
+        drop(two);
+        assert_eq!(register(unlimited).unwrap_err(), NoPlace::Reserved);
+        sessions.drain();
+        drop((one, three));
+        assert_eq!(register(SUPERUSER).unwrap_err(), NoPlace::Ending);
+    }
+
     #[tokio::test]
     async fn cancel_request_needs_number_and_secret() {
-        let sessions = Arc::new(Sessions::default());
-        let one = sessions.register(Bytes::from_static(b"abcd"), 10, None).unwrap();
+        let sessions = Arc::new(Sessions::new(Places { all: 2, reserved: 0 }));
+        let one = sessions.register(Bytes::from_static(b"abcd"), SUPERUSER).unwrap();
         sessions.cancel(one.process_id, b"abce");
         sessions.cancel(one.process_id, b"abc");
         sessions.cancel(one.process_id + 1, b"abcd");

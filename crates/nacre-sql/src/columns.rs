@@ -1,4 +1,4 @@
-//! Names of a query's result columns: the text of the expression, as the user wrote it.
+//! Names of a query's result columns, as PostgreSQL gives them: a function's, a column's, a type's.
 //!
 //! The planner names a column after its own form of the expression (`Decimal128(1005,4,3)`). Names
 //! that the user gave, and those of columns that `*` stands for, are left alone.
@@ -13,38 +13,76 @@ use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, Query, SelectItem, SetExpr, Statement, Visit, Visitor,
+    AccessExpr, DataType, Expr, Ident, Query, Select, SelectItem, SetExpr, Statement,
+    TrimWhereField, Value, Visit, Visitor,
 };
 use futures::StreamExt;
 
 use crate::names::fold;
+use crate::types::{element_type, pg_type};
 
-/// Longest text that becomes a name.
-const NAME_CHARS_MAX: usize = 60;
+/// The name of a column that has none.
+pub(crate) const NO_NAME: &str = "?column?";
 
-/// Returns the names of the result columns of `statement`, where they differ from the planner's;
-/// `None` if they cannot be told from the text.
-///
-/// The planner wants different names. Where the text has two alike, or a subquery or a cast, whose
-/// name the planner does not take from its text, the statement gets aliases that [`rename`] takes
-/// off again.
-pub(crate) fn names(statement: &mut ParsedStatement) -> Option<Vec<Option<String>>> {
-    let ParsedStatement::Statement(statement) = statement else { return None };
-    let Statement::Query(query) = statement.as_mut() else { return None };
-    query_names(query)
+/// The names of result columns, where they differ from the planner's.
+pub(crate) enum Names {
+    /// By place; `None` is the planner's.
+    Places(Vec<Option<String>>),
+    /// Next to `*`: names that the planner was given, and those that are to be shown.
+    Given(Vec<(String, String)>),
 }
 
-fn query_names(query: &mut Query) -> Option<Vec<Option<String>>> {
+impl Names {
+    /// Returns the name that the column of that place is to be shown by.
+    pub(crate) fn shown(&self, place: usize, planned: &str) -> String {
+        let found = match self {
+            Self::Places(names) => names.get(place).and_then(Option::as_deref),
+            Self::Given(names) => {
+                let named = names.iter().find(|(given, _)| given == planned);
+                named.map(|(_, shown)| shown.as_str())
+            }
+        };
+        found.unwrap_or(planned).to_owned()
+    }
+
+    fn are_for(&self, count: usize) -> bool {
+        match self {
+            Self::Places(names) => names.len() == count,
+            Self::Given(_) => true,
+        }
+    }
+}
+
+/// Returns the names of the result columns of `statement`; `None` if it is no query.
+///
+/// The planner wants different names. Where two are alike, and for a subquery or a cast, whose name
+/// the planner does not take from its text, the statement gets aliases that [`rename`] takes off
+/// again.
+pub(crate) fn names(statement: &mut ParsedStatement) -> Option<Names> {
+    let ParsedStatement::Statement(statement) = statement else { return None };
+    let Statement::Query(query) = statement.as_mut() else { return None };
+    names_of(first_select(query)?)
+}
+
+/// Returns the part of a query that its columns have their names from.
+pub(crate) fn first_select(query: &mut Query) -> Option<&mut Select> {
     let mut body = query.body.as_mut();
-    let select = loop {
+    loop {
         match body {
-            SetExpr::Select(select) => break select,
+            SetExpr::Select(select) => return Some(select),
             // A set operation has the names of its first part.
             SetExpr::SetOperation { left, .. } => body = left.as_mut(),
-            SetExpr::Query(query) => return query_names(query),
+            SetExpr::Query(query) => return first_select(query),
             _ => return None,
         }
-    };
+    }
+}
+
+fn names_of(select: &mut Select) -> Option<Names> {
+    if select.projection.iter().any(|item| item_name(item).is_none()) {
+        let given = given_next_to_star(select);
+        return (!given.is_empty()).then_some(Names::Given(given));
+    }
     // DISTINCT wants to find the expressions of ORDER BY again.
     let aliases_casts = select.projection.len() > 1 && select.distinct.is_none();
     let mut names: Vec<Option<String>> = Vec::with_capacity(select.projection.len());
@@ -61,15 +99,54 @@ fn query_names(query: &mut Query) -> Option<Vec<Option<String>>> {
             names.push((!is_given).then_some(shown));
             continue;
         }
-        let alias = Ident::with_quote('"', format!("{shown} #{index}"));
-        let expr = match item {
-            SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => expr.clone(),
-            _ => return None,
-        };
-        *item = SelectItem::ExprWithAlias { expr, alias };
+        set_alias(item, format!("{shown} #{index}"));
         names.push(Some(shown));
     }
-    Some(names)
+    Some(Names::Places(names))
+}
+
+/// Gives expressions next to `*`, and columns that are there twice, aliases; returns these and the
+/// names to be shown.
+fn given_next_to_star(select: &mut Select) -> Vec<(String, String)> {
+    let mut names = Vec::new();
+    let mut seen = HashSet::new();
+    for (index, item) in select.projection.iter_mut().enumerate() {
+        let Some((shown, is_given)) = item_name(item) else { continue };
+        if !seen.insert(shown.clone()) || !is_given {
+            let alias = format!("{shown} #{index}");
+            set_alias(item, alias.clone());
+            names.push((alias, shown));
+        }
+    }
+    names
+}
+
+fn set_alias(item: &mut SelectItem, alias: String) {
+    if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item {
+        let (expr, alias) = (expr.clone(), Ident::with_quote('"', alias));
+        *item = SelectItem::ExprWithAlias { expr, alias };
+    }
+}
+
+/// Gives the columns of a query in FROM or WITH their names, so that what reads it finds them; not
+/// where two would be alike.
+pub(crate) fn give_names(query: &mut Query) {
+    let Some(select) = first_select(query) else { return };
+    let names: Vec<Option<String>> =
+        select.projection.iter().map(|item| item_name(item).map(|(name, _)| name)).collect();
+    for (item, name) in select.projection.iter_mut().zip(&names) {
+        let Some(name) = name.as_ref().filter(|name| *name != NO_NAME) else { continue };
+        let is_alone = names.iter().flatten().filter(|other| *other == name).count() == 1;
+        let is_named = match &*item {
+            SelectItem::UnnamedExpr(expr) => {
+                matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
+            }
+            _ => true,
+        };
+        if is_alone && !is_named {
+            set_alias(item, name.clone());
+        }
+    }
 }
 
 /// Whether a part of an expression is a cast.
@@ -92,25 +169,106 @@ fn has_cast(expr: &Expr) -> bool {
 /// items that stand for several columns.
 fn item_name(item: &SelectItem) -> Option<(String, bool)> {
     match item {
-        SelectItem::UnnamedExpr(Expr::Identifier(ident)) => Some((fold(ident), true)),
-        SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) => {
-            Some((fold(parts.last()?), true))
+        SelectItem::UnnamedExpr(expr @ (Expr::Identifier(_) | Expr::CompoundIdentifier(_))) => {
+            let name = name_of(expr);
+            // Words that are calls are not columns.
+            let is_given = !matches!(name.as_str(), "current_schema" | "current_role");
+            Some((name, is_given))
         }
-        SelectItem::UnnamedExpr(expr) => {
-            let text = expr.to_string();
-            let is_short = text.chars().count() <= NAME_CHARS_MAX;
-            let cut = || text.chars().take(NAME_CHARS_MAX - 3).chain("...".chars()).collect();
-            Some((if is_short { text } else { cut() }, false))
-        }
+        SelectItem::UnnamedExpr(expr) => Some((name_of(expr), false)),
         SelectItem::ExprWithAlias { alias, .. } => Some((fold(alias), true)),
         _ => None,
+    }
+}
+
+/// How well a name fits: that of a type gives way to one that says more.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Fit {
+    Weak,
+    Good,
+}
+
+fn name_of(expr: &Expr) -> String {
+    figured(expr).map_or_else(|| NO_NAME.to_owned(), |(name, _)| name)
+}
+
+/// Returns the name that an expression has by itself.
+fn figured(expr: &Expr) -> Option<(String, Fit)> {
+    let good = |name: &str| Some((name.to_owned(), Fit::Good));
+    match expr {
+        Expr::Identifier(ident) => Some((fold(ident), Fit::Good)),
+        Expr::CompoundIdentifier(parts) => Some((fold(parts.last()?), Fit::Good)),
+        Expr::CompoundFieldAccess { root, access_chain } => {
+            let field = access_chain.iter().rev().find_map(|access| match access {
+                AccessExpr::Dot(Expr::Identifier(ident)) => Some(fold(ident)),
+                _ => None,
+            });
+            field.map(|name| (name, Fit::Good)).or_else(|| figured(root))
+        }
+        Expr::Nested(inner) | Expr::Collate { expr: inner, .. } => figured(inner),
+        Expr::Cast { expr, data_type, .. } => match figured(expr) {
+            Some((name, Fit::Good)) => Some((name, Fit::Good)),
+            _ => Some((type_name(data_type), Fit::Weak)),
+        },
+        Expr::TypedString(typed) => Some((type_name(&typed.data_type), Fit::Weak)),
+        Expr::Interval(_) => Some(("interval".to_owned(), Fit::Weak)),
+        Expr::Value(value) => match &value.value {
+            Value::Boolean(_) => Some(("bool".to_owned(), Fit::Weak)),
+            _ => None,
+        },
+        Expr::Function(call) => {
+            let ident = call.name.0.last()?.as_ident()?;
+            Some((fold(ident), Fit::Good))
+        }
+        Expr::Case { else_result, .. } => match else_result.as_deref().and_then(figured) {
+            Some((name, Fit::Good)) => Some((name, Fit::Good)),
+            _ => Some(("case".to_owned(), Fit::Weak)),
+        },
+        Expr::Subquery(query) => {
+            let mut query = query.clone();
+            let select = first_select(&mut query)?;
+            match select.projection.first()? {
+                SelectItem::UnnamedExpr(expr) => figured(expr),
+                SelectItem::ExprWithAlias { alias, .. } => Some((fold(alias), Fit::Good)),
+                _ => None,
+            }
+        }
+        Expr::Exists { negated: false, .. } => good("exists"),
+        Expr::Array(_) => good("array"),
+        Expr::Extract { .. } => good("extract"),
+        Expr::Substring { .. } => good("substring"),
+        Expr::Position { .. } => good("position"),
+        Expr::Overlay { .. } => good("overlay"),
+        Expr::AtTimeZone { .. } => good("timezone"),
+        Expr::Ceil { .. } => good("ceil"),
+        Expr::Floor { .. } => good("floor"),
+        Expr::Trim { trim_where, .. } => good(match trim_where {
+            Some(TrimWhereField::Leading) => "ltrim",
+            Some(TrimWhereField::Trailing) => "rtrim",
+            Some(TrimWhereField::Both) | None => "btrim",
+        }),
+        Expr::Tuple(_) => good("row"),
+        _ => None,
+    }
+}
+
+/// Returns the name of the type of a cast, that of its elements for an array.
+fn type_name(data_type: &DataType) -> String {
+    let of = element_type(data_type).unwrap_or(data_type);
+    match (pg_type(of), of) {
+        (Some(found), _) => found.name.to_owned(),
+        (None, DataType::Custom(name, _)) => {
+            let ident = name.0.last().and_then(|part| part.as_ident());
+            ident.map_or_else(|| NO_NAME.to_owned(), fold)
+        }
+        (None, other) => other.to_string().to_lowercase(),
     }
 }
 
 /// Gives the columns of `stream` the `names`.
 pub(crate) fn rename(
     stream: SendableRecordBatchStream,
-    names: &[Option<String>],
+    names: &Names,
 ) -> SendableRecordBatchStream {
     let schema = renamed(&stream.schema(), names);
     let renamed = Arc::clone(&schema);
@@ -124,18 +282,58 @@ pub(crate) fn rename(
 }
 
 /// Gives the fields of a schema the `names`, if there are as many.
-pub(crate) fn renamed(schema: &SchemaRef, names: &[Option<String>]) -> SchemaRef {
-    if schema.fields().len() != names.len() {
+pub(crate) fn renamed(schema: &SchemaRef, names: &Names) -> SchemaRef {
+    if !names.are_for(schema.fields().len()) {
         return Arc::clone(schema);
     }
-    let fields: Vec<Field> = schema
-        .fields()
-        .iter()
-        .zip(names)
-        .map(|(field, name)| match name {
-            Some(name) => field.as_ref().clone().with_name(name),
-            None => field.as_ref().clone(),
-        })
-        .collect();
+    let named = |(place, field): (usize, &Arc<Field>)| {
+        field.as_ref().clone().with_name(names.shown(place, field.name()))
+    };
+    let fields: Vec<Field> = schema.fields().iter().enumerate().map(named).collect();
     Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
+    use datafusion::sql::sqlparser::parser::Parser;
+
+    use super::*;
+
+    #[test]
+    fn columns_are_named_as_postgresql_names_them() {
+        for (sql, expected) in [
+            ("version()", "version"),
+            ("count(*)", "count"),
+            ("pg_catalog.Sum(x)", "sum"),
+            ("t.x", "x"),
+            ("x::int", "x"),
+            ("cast('1' as bigint)", "int8"),
+            ("'{1}'::int[]", "int4"),
+            ("lower(x)::varchar(3)", "lower"),
+            ("1 + 1", "?column?"),
+            ("-x", "?column?"),
+            ("'a'", "?column?"),
+            ("true", "bool"),
+            ("null", "?column?"),
+            ("date '2020-01-01'", "date"),
+            ("case when a then b end", "case"),
+            ("case when a then b else c end", "c"),
+            ("case when a then b else 1 end", "case"),
+            ("coalesce(x, 1)", "coalesce"),
+            ("(select max(x) from t)", "max"),
+            ("(select 1)", "?column?"),
+            ("exists (select 1)", "exists"),
+            ("a is null", "?column?"),
+            ("extract(year from x)", "extract"),
+            ("substring(x from 1)", "substring"),
+            ("trim(x)", "btrim"),
+            ("current_date", "current_date"),
+            ("array[1, 2]", "array"),
+            ("row_number() over (order by x)", "row_number"),
+        ] {
+            let mut parser = Parser::new(&PostgreSqlDialect {}).try_with_sql(sql).unwrap();
+            assert_eq!(name_of(&parser.parse_expr().unwrap()), expected, "{sql}");
+        }
+    }
 }

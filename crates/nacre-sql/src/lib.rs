@@ -84,7 +84,7 @@ pub use nacre_column::ColumnType;
 pub use nacre_ingest::Progress;
 pub use nacre_store::{BOOTSTRAP_ROLE, LostReplica, RepairReport, RoleDef, ScrubReport, Value};
 pub use pg_types::{PG_TYPES, PgType, TYPE_KEY};
-pub use prepared::Statement;
+pub use prepared::{ParameterType, Statement, value_text};
 pub use served::ServedNote;
 pub use session::{CopyIn, CopyOut, Database, OpenOptions, Outcome, RowSink, Session, StatementIo};
 pub use settings::{SessionInfo, SettingInfo};

@@ -75,6 +75,11 @@ impl PgType {
         PG_TYPES.into_iter().find(|one| one.oid == oid)
     }
 
+    /// Returns the type of the elements of the type of arrays of that number.
+    pub fn with_array_oid(oid: u32) -> Option<PgType> {
+        PG_TYPES.into_iter().find(|one| one.array_oid == oid && oid != 0)
+    }
+
     /// Returns the type of a column of a result, or of its elements if it has lists, with the
     /// number that clients are told.
     pub fn of_field(field: &Field) -> (PgType, u32) {

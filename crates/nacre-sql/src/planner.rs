@@ -274,7 +274,7 @@ impl Planner {
         moment: &Arc<Moment>,
         tables: OwnTables,
         looked_at: LookedAt,
-    ) -> Result<(SessionState, LogicalPlan, Option<Vec<Option<String>>>)> {
+    ) -> Result<(SessionState, LogicalPlan, Option<columns::Names>)> {
         let LookedAt { mut statement, views: read, .. } = looked_at;
         let (state, views) = self.state_over(moment, tables);
         if self.store.has_views() {

@@ -2,11 +2,13 @@
 //!
 //! - `1e5` is a double, exactly rounded; the planner's decimals have no such exponents.
 //! - `'\x00ff'::bytea` is two bytes.
+//! - `1.50::numeric` keeps its two digits.
 //! - `x::varchar(n)` and `x::char(n)` cut to n characters; the planner drops the length.
 //! - The query of `x > ALL (query)` and of ANY and SOME has names of its own; the planner would
 //!   take a column of the outer query for one of the inner query that is called the same.
 //! - The column of `generate_series(1, 3) AS g` is called `g`, and without an alias like the
 //!   function.
+//! - Columns of queries in FROM and WITH are called as PostgreSQL calls them ([`columns`]).
 //! - `SELECT DISTINCT a + 1 ... ORDER BY a + 1` is sorted by the output of that number; the planner
 //!   would look for `a` among the outputs.
 //! - `(a, b) IN (query)` becomes EXISTS ([`row_values`]).
@@ -20,18 +22,20 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, CastKind, CharacterLength, DataType, Distinct, Expr, Function,
+    BinaryOperator, CastKind, CharacterLength, DataType, Distinct, ExactNumberInfo, Expr, Function,
     FunctionArguments, Ident, ObjectName, OrderByKind, Query, Select, SelectItem, SetExpr,
-    Statement, TableAlias, TableAliasColumnDef, TableFactor, TrimWhereField, Value, VisitMut,
-    VisitorMut,
+    Statement, TableAlias, TableAliasColumnDef, TableFactor, TrimWhereField, UnaryOperator, Value,
+    VisitMut, VisitorMut,
 };
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
+use nacre_ingest::parse::parse_bytea;
 
 use crate::error::Result;
 use crate::from_datafusion::from_parser;
 use crate::names::{SCHEMA, fold};
-use crate::{pg_catalog, row_values};
+use crate::prepared::{numeric, numeric_type};
+use crate::{columns, pg_catalog, row_values};
 
 /// Rewrites all expressions of `statement`.
 pub(crate) fn rewrite(statement: &mut ParsedStatement) -> Result<()> {
@@ -85,7 +89,17 @@ impl VisitorMut for Rewrites {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        if let Some(with) = &mut query.with {
+            with.cte_tables.iter_mut().for_each(|table| columns::give_names(&mut table.query));
+        }
         order_by_outputs(query);
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
+        if let TableFactor::Derived { subquery, .. } = factor {
+            columns::give_names(subquery);
+        }
         ControlFlow::Continue(())
     }
 
@@ -232,7 +246,10 @@ fn rewritten(expr: &mut Expr) -> Option<Expr> {
         },
         Expr::Cast { kind: CastKind::Cast | CastKind::DoubleColon, expr, data_type, .. } => {
             match data_type {
-                DataType::Bytea => hex_literal(expr),
+                DataType::Bytea => Some(bytes(expr)),
+                DataType::Numeric(ExactNumberInfo::None)
+                | DataType::Decimal(ExactNumberInfo::None)
+                | DataType::Dec(ExactNumberInfo::None) => own_digits(expr),
                 DataType::Varchar(Some(CharacterLength::IntegerLength { length, .. }))
                 | DataType::CharacterVarying(Some(CharacterLength::IntegerLength {
                     length, ..
@@ -309,13 +326,41 @@ fn enclose(query: &mut Query) {
     }
 }
 
-/// Returns the bytes that a text such as `'\x00ff'` stands for.
-fn hex_literal(expr: &Expr) -> Option<Expr> {
-    let Expr::Value(value) = expr else { return None };
-    let Value::SingleQuotedString(text) = &value.value else { return None };
-    let digits = text.strip_prefix("\\x")?;
-    let is_hex = digits.len().is_multiple_of(2) && digits.bytes().all(|b| b.is_ascii_hexdigit());
-    is_hex.then(|| Expr::Value(Value::HexStringLiteral(digits.into()).into()))
+/// Returns what stands for a cast to bytes.
+fn bytes(expr: &Expr) -> Expr {
+    if let Expr::Value(value) = expr
+        && let Value::SingleQuotedString(text) | Value::EscapedStringLiteral(text) = &value.value
+        && let Ok(bytes) = parse_bytea(text.as_bytes())
+    {
+        let digits = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        return Expr::Value(Value::HexStringLiteral(digits).into());
+    }
+    pg_catalog::call("nacre_bytea", vec![expr.clone()])
+}
+
+/// Returns the number that a cast to `numeric` is of, with the digits that it is written with;
+/// `None` for what is no literal.
+fn own_digits(expr: &Expr) -> Option<Expr> {
+    let (sign, inner) = match expr {
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => ("-", expr.as_ref()),
+        other => ("", other),
+    };
+    match inner {
+        Expr::Nested(inner) if sign.is_empty() => own_digits(inner),
+        Expr::Cast {
+            data_type: DataType::Numeric(ExactNumberInfo::PrecisionAndScale(..)), ..
+        } if sign.is_empty() => Some(inner.clone()),
+        Expr::Value(value) => {
+            let (Value::Number(text, _) | Value::SingleQuotedString(text)) = &value.value else {
+                return None;
+            };
+            let digits = numeric(&format!("{sign}{}", text.trim())).ok()?;
+            let sql = format!("CAST('{digits}' AS {})", numeric_type(&digits));
+            let mut parser = Parser::new(&PostgreSqlDialect {}).try_with_sql(&sql).ok()?;
+            parser.parse_expr().ok()
+        }
+        _ => None,
+    }
 }
 
 fn cut(expr: Expr, chars: u64) -> Expr {

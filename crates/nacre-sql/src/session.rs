@@ -19,7 +19,6 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::sql::parser::{ExplainStatement, Statement as ParsedStatement};
 use datafusion::sql::sqlparser::ast::{ObjectType, Statement as SqlStatement};
 use futures::TryStreamExt;
-use nacre_column::ColumnType;
 use nacre_ingest::Progress;
 use nacre_store::{Procedures, SEQUENCES_TABLE, Store, Value};
 
@@ -254,13 +253,13 @@ impl Session {
         self.run(turn, sql, io).await.map_err(|error| self.told(error, sql))
     }
 
-    /// Prepares a statement with parameters `$1`, `$2` and so on. `types` are those of the first
-    /// ones where they are known; the others have that of what they are compared with or assigned
-    /// to, or else are text.
+    /// Prepares a statement with parameters `$1`, `$2` and so on. `types` are the numbers of those
+    /// of the first ones where they are known; the others have that of what they are compared with
+    /// or assigned to, or else are text.
     ///
     /// # Errors
     /// [`ErrorKind::Syntax`] and the like; what the statement means is looked at when it runs.
-    pub fn prepare(&self, sql: &str, types: &[Option<ColumnType>]) -> Result<Statement> {
+    pub fn prepare(&self, sql: &str, types: &[Option<u32>]) -> Result<Statement> {
         let located = |error: Error| error.located_in(sql);
         let own = OwnStatement::parse(sql).map_err(located)?;
         let (parsed, cursor) = match own {

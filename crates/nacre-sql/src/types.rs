@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use datafusion::sql::sqlparser::ast::{
-    CharacterLength, DataType as SqlType, ExactNumberInfo, TimezoneInfo,
+    ArrayElemTypeDef, CharacterLength, DataType as SqlType, ExactNumberInfo, TimezoneInfo,
 };
 use nacre_column::{ColumnType, DECIMAL_PRECISION_MAX};
 use nacre_store::TableSchema;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::names::fold;
+use crate::pg_types::PgType;
 
 /// Longest `varchar(n)` and `char(n)`, as in PostgreSQL.
 const CHARS_MAX: u64 = 10_485_760;
@@ -161,6 +163,61 @@ fn chars(name: &str, length: &Option<CharacterLength>) -> Result<Option<u32>> {
 
 fn invalid(message: String) -> Error {
     Error::new(ErrorKind::InvalidStatement, message)
+}
+
+/// Returns the type of PostgreSQL's that a cast or a declaration names, arrays aside; `None` for
+/// one that is not known.
+pub(crate) fn pg_type(sql_type: &SqlType) -> Option<PgType> {
+    let name = match sql_type {
+        SqlType::Boolean | SqlType::Bool => "bool",
+        SqlType::SmallInt(None) | SqlType::Int2(None) => "int2",
+        SqlType::Integer(None) | SqlType::Int(None) | SqlType::Int4(None) => "int4",
+        SqlType::BigInt(None) | SqlType::Int8(None) => "int8",
+        SqlType::Numeric(_) | SqlType::Decimal(_) | SqlType::Dec(_) => "numeric",
+        SqlType::Real | SqlType::Float4 | SqlType::Float(ExactNumberInfo::Precision(1..=24)) => {
+            "float4"
+        }
+        SqlType::Double(_)
+        | SqlType::DoublePrecision
+        | SqlType::Float8
+        | SqlType::Float(ExactNumberInfo::None | ExactNumberInfo::Precision(_)) => "float8",
+        SqlType::Date => "date",
+        SqlType::Time(_, zone) if is_without_zone(zone) => "time",
+        SqlType::Timestamp(_, zone) if is_without_zone(zone) => "timestamp",
+        SqlType::Timestamp(..) => "timestamptz",
+        SqlType::Interval { .. } => "interval",
+        SqlType::Text | SqlType::String(None) => "text",
+        SqlType::Varchar(_) | SqlType::CharacterVarying(_) | SqlType::CharVarying(_) => "varchar",
+        SqlType::Char(_) | SqlType::Character(_) => "bpchar",
+        SqlType::Bytea => "bytea",
+        SqlType::JSON => "json",
+        SqlType::Uuid => "uuid",
+        SqlType::Regclass => "regclass",
+        SqlType::Custom(name, _) => {
+            let ident = name.0.last().and_then(|part| part.as_ident())?;
+            return PgType::named(&fold(ident));
+        }
+        _ => return None,
+    };
+    PgType::named(name)
+}
+
+/// Returns the type of the elements of arrays of a type.
+pub(crate) fn element_type(sql_type: &SqlType) -> Option<&SqlType> {
+    use ArrayElemTypeDef::{AngleBracket, Parenthesis, SquareBracket};
+    match sql_type {
+        SqlType::Array(SquareBracket(of, _) | AngleBracket(of) | Parenthesis(of)) => Some(of),
+        _ => None,
+    }
+}
+
+/// Returns the number of the type that a cast or a declaration names; `None` for one that is not
+/// known.
+pub(crate) fn type_oid(sql_type: &SqlType) -> Option<u32> {
+    match element_type(sql_type) {
+        Some(element) => pg_type(element).map(|found| found.array_oid).filter(|oid| *oid != 0),
+        None => pg_type(sql_type).map(|found| found.oid),
+    }
 }
 
 pub(crate) fn is_text(data_type: &DataType) -> bool {

@@ -129,13 +129,10 @@ async fn plan_query(state: &SessionState, query: Query) -> Result<(LogicalPlan, 
     rewrite::rewrite(&mut statement)?;
     let plan = state.statement_to_plan(statement).await.map_err(from_datafusion)?;
     support::check_plan(&plan)?;
-    let planned = plan.schema().fields().iter().map(|field| field.name().clone());
-    let names = match names {
-        Some(names) if names.len() == plan.schema().fields().len() => {
-            planned.zip(names).map(|(planned, name)| name.unwrap_or(planned)).collect()
-        }
-        _ => planned.collect(),
-    };
+    let schema = Arc::clone(plan.schema().inner());
+    let schema =
+        names.map_or_else(|| Arc::clone(&schema), |names| columns::renamed(&schema, &names));
+    let names = schema.fields().iter().map(|field| field.name().clone()).collect();
     Ok((plan, names))
 }
 

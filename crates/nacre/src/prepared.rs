@@ -38,7 +38,7 @@ impl Prepared {
 
     /// Returns the types of the parameters `$1`, `$2` and so on.
     pub fn parameter_types(&self) -> Vec<ColumnType> {
-        self.statement.parameter_types()
+        self.statement.parameter_types().iter().map(|one| one.column).collect()
     }
 
     /// Returns the value that a text stands for as the parameter of that number from 0; `None` is

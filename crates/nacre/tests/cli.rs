@@ -71,7 +71,7 @@ fn standard_input_is_a_script() {
     let input = "select name\nfrom shell\norder by name; select count(*) from shell";
     for arguments in [&["--csv", "db"][..], &["--csv", "db", "-f", "-"]] {
         let ran = run_with_input(directory.path(), arguments, input);
-        assert_eq!(ran.out, "name\nabalone\nnautilus\npaua\ncount(*)\n3\n", "{}", ran.err);
+        assert_eq!(ran.out, "name\nabalone\nnautilus\npaua\ncount\n3\n", "{}", ran.err);
         assert_eq!(ran.code, 0);
     }
 }
@@ -218,7 +218,7 @@ fn failed_load_leaves_nothing_and_names_the_place() {
     fs::write(directory.path().join("bad.csv"), csv).unwrap();
     let ran = run(directory.path(), &["db", "-c", "copy shell from 'bad.csv' (format csv)"]);
     assert_eq!(ran.code, 3);
-    for word in ["bad.csv", "line 2", "layers", "many", "integer"] {
+    for word in ["COPY shell", "line 2", "layers", "many", "integer"] {
         assert!(ran.err.contains(word), "{word}: {}", ran.err);
     }
     let ran = run(directory.path(), &["db", "--csv", "-c", "select count(*) as n from shell"]);
@@ -600,7 +600,7 @@ fn lost_replicas_are_found_and_written_again() {
         assert_eq!((ran.code, ran.out.as_str()), (0, ""), "{}", ran.err);
     }
     let rows = run(directory.path(), &["--csv", "db", "-c", "select sum(layers) from shell"]);
-    assert_eq!(rows.out, "sum(layers)\n42\n", "{}", rows.err);
+    assert_eq!(rows.out, "sum\n42\n", "{}", rows.err);
 }
 
 #[test]

@@ -89,6 +89,10 @@ fn rows_of_the_wrong_shape_are_refused() {
         assert_eq!((error.kind(), error.message()), (ErrorKind::BadCopyFormat, message));
         assert_eq!(place(&error), found, "{text:?}");
     }
+    let context = |text: &[u8]| fail(text).location().unwrap().to_string();
+    assert_eq!(context(b"1,a,1\n2,b\n3,c,3\n"), "COPY t, line 2: \"2,b\"");
+    assert_eq!(context(b"1,a,1\r\n,b,2\r\n"), "COPY t, line 2: \",b,2\"");
+    assert_eq!(context(b"1,a,1\nx,b,2\n"), "COPY t, line 2, column a: \"x\"");
 }
 
 #[test]

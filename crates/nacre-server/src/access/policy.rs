@@ -128,8 +128,6 @@ impl Access {
                 let superuser = database.store().role(nacre_sql::BOOTSTRAP_ROLE);
                 let is_open = !superuser.is_some_and(|role| has_password(&role));
                 match role {
-                    // Whoever could be the superuser may know who is not there.
-                    None if is_open => Demand::Nothing,
                     Some(role) if is_open && role.name == nacre_sql::BOOTSTRAP_ROLE => {
                         Demand::Nothing
                     }

@@ -9,7 +9,8 @@
 use std::sync::Arc;
 
 use nacre_sql::{
-    ColumnType, Error, ErrorKind, Outcome, PgType, Statement, TransactionStatus, split_statements,
+    Error, ErrorKind, Outcome, ParameterType, PgType, Statement, TransactionStatus,
+    split_statements,
 };
 use pgwire::messages::data::{NoData, ParameterDescription};
 use pgwire::messages::extendedquery::{
@@ -33,19 +34,17 @@ pub(super) struct Prepared {
     /// `None` if there is no statement in the query.
     pub(super) statement: Option<Statement>,
     pub(super) verb: String,
-    /// Types of the parameters.
-    pub(super) types: Vec<(u32, ColumnType)>,
 }
 
 impl Prepared {
-    fn new(statement: Statement, declared: &[u32]) -> Self {
-        let oid = |(index, column_type): (usize, ColumnType)| {
-            let said = declared.get(index).copied().filter(|oid| !is_unknown(*oid));
-            (said.unwrap_or_else(|| PgType::of_column(column_type).0.oid), column_type)
-        };
-        let types = statement.parameter_types().into_iter().enumerate().map(oid).collect();
+    fn new(statement: Statement) -> Self {
         let verb = verb(statement.sql());
-        Self { statement: Some(statement), verb, types }
+        Self { statement: Some(statement), verb }
+    }
+
+    /// Types of the parameters.
+    fn types(&self) -> &[ParameterType] {
+        self.statement.as_ref().map_or(&[], Statement::parameter_types)
     }
 }
 
@@ -68,6 +67,7 @@ impl Connection {
             Message::Describe(describe) => self.describe(describe).await,
             Message::Execute(execute) => self.execute(execute).await,
             Message::Close(close) => self.close(close),
+            Message::NotUtf8 { error, .. } => Err(report::not_utf8(error).into()),
             _ => Err(Failure::Connection(End::protocol_violation("unexpected message"))),
         };
         if began.is_some() {
@@ -97,15 +97,16 @@ impl Connection {
             return Err(Error::new(ErrorKind::Syntax, message).into());
         }
         let prepared = match statements.first() {
-            None => Prepared { statement: None, verb: String::new(), types: Vec::new() },
+            None => Prepared { statement: None, verb: String::new() },
             Some(statement) => {
                 self.require_sound(&verb(statement.text))?;
-                let types = parse.type_oids.iter().map(|oid| parameter_type(*oid));
-                let types = types.collect::<Result<Vec<_>, _>>()?;
+                let types =
+                    parse.type_oids.iter().map(|oid| Some(*oid).filter(|o| !is_unknown(*o)));
+                let types: Vec<Option<u32>> = types.collect();
                 // In the statement's future, whose stack is large enough for deep expressions.
                 let (session, text) = (Arc::clone(&self.session), statement.text.to_owned());
                 let prepare = async move { session.prepare(&text, &types) };
-                Prepared::new(self.finish(prepare).await?, &parse.type_oids)
+                Prepared::new(self.finish(prepare).await?)
             }
         };
         match parse.name {
@@ -154,7 +155,7 @@ impl Connection {
         }
         match current {
             Some(statement) => {
-                let prepared = Arc::new(Prepared::new(statement, &[]));
+                let prepared = Arc::new(Prepared::new(statement));
                 self.named.insert(name.to_owned(), Arc::clone(&prepared));
                 Ok(prepared)
             }
@@ -227,7 +228,7 @@ impl Connection {
         let prepared = self.prepared(name)?;
         self.require_sound(&prepared.verb)?;
         let columns = self.columns(&prepared).await?;
-        let types = prepared.types.iter().map(|(oid, _)| *oid).collect();
+        let types = prepared.types().iter().map(|one| one.oid).collect();
         self.out.put(&ParameterDescription::new(types));
         match columns {
             None => self.out.put(&NoData::new()),
@@ -398,7 +399,7 @@ impl Connection {
 /// Reads the values of a Bind.
 fn bound_values(prepared: &Prepared, bind: &Bind) -> Result<Vec<nacre_sql::Value>, Error> {
     let Some(statement) = &prepared.statement else { return Ok(Vec::new()) };
-    let (given, expected) = (bind.parameters.len(), prepared.types.len());
+    let (given, expected) = (bind.parameters.len(), prepared.types().len());
     if given != expected {
         let name = bind.statement_name.as_deref().unwrap_or_default();
         let message = format!(
@@ -410,22 +411,10 @@ fn bound_values(prepared: &Prepared, bind: &Bind) -> Result<Vec<nacre_sql::Value
     let formats =
         formats(&bind.parameter_format_codes, given).map_err(|message| protocol_error(&message))?;
     let value = |(index, bytes): (usize, &Option<bytes::Bytes>)| {
-        let kind = prepared.types[index];
+        let kind = prepared.types()[index];
         parameters::value(statement, index, kind, bytes.as_deref(), formats[index])
     };
     bind.parameters.iter().enumerate().map(value).collect()
-}
-
-/// Returns the type that a client declares of a parameter; `None` leaves it to the statement.
-fn parameter_type(oid: u32) -> Result<Option<ColumnType>, Error> {
-    if is_unknown(oid) {
-        return Ok(None);
-    }
-    match PgType::with_oid(oid) {
-        Some(found) => Ok(found.parameter()),
-        None => Err(Error::not_supported(format_args!("parameters of the type with OID {oid}"))
-            .with_hint("Arrays are not supported as parameters.")),
-    }
 }
 
 fn protocol_error(message: &str) -> Error {

@@ -14,6 +14,7 @@ mod authentication;
 mod copy;
 mod extended;
 mod logging;
+mod openings;
 mod portal;
 mod serving;
 mod simple;
@@ -21,6 +22,7 @@ mod startup;
 mod watch;
 mod work;
 
-pub(crate) use serving::{Shared, refuse, start};
-pub(crate) use startup::dismiss;
+pub(crate) use openings::Openings;
+pub(crate) use serving::{Shared, start};
+pub(crate) use startup::{SHUTTING_DOWN, dismiss};
 pub(crate) use watch::Watchers;

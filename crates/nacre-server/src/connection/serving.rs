@@ -11,11 +11,11 @@ use pgwire::messages::response::{ReadyForQuery, TransactionStatus as ReadyStatus
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use tracing::{debug, warn};
 
 use super::extended::Prepared;
+use super::openings::{Entered, Openings, Thread};
 use super::portal::Portal;
 use super::startup;
 use super::watch::{Watch, Watchers};
@@ -27,6 +27,7 @@ use crate::sessions::{Registered, Sessions};
 use crate::wire::backend::Outbox;
 use crate::wire::frames::{Frames, Malformed};
 use crate::wire::frontend::{self, Message};
+use crate::wire::utf8::InvalidUtf8;
 
 /// How long a client that is refused may take to say who it is.
 pub(super) const REFUSAL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -38,8 +39,7 @@ pub(crate) struct Shared {
     pub(crate) access: Access,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) counters: Counters,
-    /// Closed when the server ends.
-    pub(crate) slots: Arc<Semaphore>,
+    pub(crate) openings: Arc<Openings>,
     pub(crate) watchers: Arc<Watchers>,
     /// What queries run on beside the threads of their sessions.
     pub(crate) workers: Handle,
@@ -124,7 +124,7 @@ pub(super) struct Connection {
     pub(super) is_skipping: bool,
 }
 
-/// Starts a thread that serves a connection to its end, and gives the slot back then.
+/// Starts a thread that serves a connection to its end.
 ///
 /// A thread that waits for its own client alone is woken right where the client's message is: a
 /// short statement costs no more than the system's way there and back. What a query does at
@@ -136,7 +136,7 @@ pub(crate) fn start(
     stream: TcpStream,
     peer: SocketAddr,
     shared: Arc<Shared>,
-    slot: OwnedSemaphorePermit,
+    (entered, place): (Entered, Thread),
 ) -> io::Result<()> {
     let stream = stream.into_std()?;
     // Of the same connection, for looks at it that do not go through the runtime.
@@ -146,10 +146,10 @@ pub(crate) fn start(
     thread.stack_size(STATEMENT_STACK_BYTES).spawn(move || {
         runtime.block_on(async {
             if let Ok(stream) = TcpStream::from_std(stream) {
-                serve(stream, look, peer, shared).await;
+                serve(stream, look, peer, shared, entered).await;
             }
         });
-        drop(slot);
+        drop(place);
     })?;
     Ok(())
 }
@@ -160,18 +160,23 @@ async fn serve(
     look: std::net::TcpStream,
     peer: SocketAddr,
     shared: Arc<Shared>,
+    entered: Entered,
 ) {
     let startup_timeout = shared.options.startup_timeout;
     let mut opening = startup::Opening::new(stream, peer, shared);
-    let began = timeout(startup_timeout, opening.begin()).await;
+    let began = tokio::select! {
+        biased;
+        began = timeout(startup_timeout, opening.begin()) => began.unwrap_or_else(|_| {
+            let message = "canceling authentication due to timeout".to_owned();
+            Err(End::Fatal { code: "57014", message })
+        }),
+        end = entered.ended() => Err(end),
+    };
+    drop(entered);
     let session = match began {
-        Ok(Ok(Some(started))) => started,
-        Ok(Ok(None) | Err(End::Closed)) => return,
-        Ok(Err(End::Fatal { code, message })) => return opening.refuse(code, &message).await,
-        Err(_) => {
-            let message = "canceling authentication due to timeout";
-            return opening.refuse("57014", message).await;
-        }
+        Ok(Some(started)) => started,
+        Ok(None) | Err(End::Closed) => return,
+        Err(End::Fatal { code, message }) => return opening.refuse(code, &message).await,
     };
     let mut connection = opening.into_connection(session, look);
     let ended = connection.run().await;
@@ -186,14 +191,6 @@ async fn serve(
     }
 }
 
-/// Tells a client that there are too many.
-pub(crate) async fn refuse(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>) {
-    let mut opening = startup::Opening::new(stream, peer, shared);
-    if timeout(REFUSAL_TIMEOUT, opening.hear()).await.is_ok_and(|heard| heard.is_ok()) {
-        opening.refuse("53300", "sorry, too many clients already").await;
-    }
-}
-
 impl Connection {
     /// Answers until the client says goodbye.
     async fn run(&mut self) -> Result<(), End> {
@@ -204,6 +201,7 @@ impl Connection {
                 Message::Terminate => return Ok(()),
                 _ if self.is_skipping => {}
                 Message::Query(query) => self.simple_query(&query).await?,
+                Message::NotUtf8 { is_query: true, error } => self.refuse_query(error).await?,
                 Message::Flush => self.out.send(&mut self.stream).await?,
                 Message::FunctionCall => self.refuse_function_call().await?,
                 // What is left of a COPY that failed.
@@ -299,6 +297,16 @@ impl Connection {
     pub(super) fn begin_statement(&self, sql: &str) {
         self.registered.signals.begin_statement();
         self.activity.begin(sql);
+    }
+
+    /// Refuses a query that is no text.
+    async fn refuse_query(&mut self, error: InvalidUtf8) -> Result<(), End> {
+        let error = report::not_utf8(error);
+        self.session.fail_block();
+        self.log_failure(&error, None);
+        self.out.put(&report::error(&error, None));
+        self.end_implicit().await?;
+        self.ready().await
     }
 
     async fn refuse_function_call(&mut self) -> Result<(), End> {

@@ -17,13 +17,16 @@ use tracing::{debug, warn};
 use super::serving::{Connection, End, Shared, Stream};
 use super::watch::Watch;
 use crate::report::{self, Severity};
-use crate::sessions::{Registered, SECRET_BYTES_3_0, SECRET_BYTES_3_2};
+use crate::sessions::{Applicant, NoPlace, Registered, SECRET_BYTES_3_0, SECRET_BYTES_3_2};
 use crate::wire::backend::Outbox;
 use crate::wire::frames::{Frames, OPENING_BYTES_MAX};
 use crate::wire::frontend;
 
 /// Newest minor version of the protocol.
 const MINOR_MAX: u16 = 2;
+
+/// What clients are told while the server ends.
+pub(crate) const SHUTTING_DOWN: &str = "the database system is shutting down";
 
 /// A connection that has not begun its session.
 pub(super) struct Opening {
@@ -77,13 +80,13 @@ impl Opening {
         check_database(database, user)?;
         let secret_bytes = if asked.minor < 2 { SECRET_BYTES_3_0 } else { SECRET_BYTES_3_2 };
         let secret = secret(secret_bytes)?;
-        // Superusers are not counted.
-        let limit = role.connection_limit.filter(|_| !role.is_superuser);
-        let registered = self.shared.sessions.register(secret.clone(), role.oid, limit);
-        let registered = registered.ok_or_else(|| {
-            let message = format!("too many connections for role \"{user}\"");
-            End::Fatal { code: "53300", message }
-        })?;
+        let applicant = Applicant {
+            role: role.oid,
+            is_superuser: role.is_superuser,
+            limit: role.connection_limit,
+        };
+        let registered = self.shared.sessions.register(secret.clone(), applicant);
+        let registered = registered.map_err(|reason| no_place(reason, user))?;
         let session = self.shared.database.session_for(SessionInfo {
             user: user.to_owned(),
             role: Some(role.oid),
@@ -324,6 +327,21 @@ fn check_database(asked: Option<&str>, user: &str) -> Result<(), End> {
             Err(End::Fatal { code: "3D000", message })
         }
     }
+}
+
+/// Returns what a client is told for whom there is no session.
+fn no_place(reason: NoPlace, user: &str) -> End {
+    let (code, message) = match reason {
+        NoPlace::Ending => ("57P03", SHUTTING_DOWN.to_owned()),
+        NoPlace::TooMany => ("53300", "sorry, too many clients already".to_owned()),
+        NoPlace::Reserved => (
+            "53300",
+            "remaining connection slots are reserved for non-replication superuser connections"
+                .to_owned(),
+        ),
+        NoPlace::OfRole => ("53300", format!("too many connections for role \"{user}\"")),
+    };
+    End::Fatal { code, message }
 }
 
 fn secret(bytes: usize) -> Result<Bytes, End> {

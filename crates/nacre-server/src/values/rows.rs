@@ -8,12 +8,13 @@ use nacre_sql::datafusion::arrow::array::{
     RecordBatch, StringArray, StringViewArray,
 };
 use nacre_sql::datafusion::arrow::datatypes::{
-    DataType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, IntervalMonthDayNanoType, IntervalUnit, Schema, Time64MicrosecondType,
+    DataType, Date32Type, Decimal128Type, DurationMicrosecondType, DurationMillisecondType,
+    DurationNanosecondType, DurationSecondType, Float32Type, Float64Type, Int8Type, Int16Type,
+    Int32Type, Int64Type, IntervalMonthDayNanoType, IntervalUnit, Schema, Time64MicrosecondType,
     Time64NanosecondType, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType,
     TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use nacre_sql::{Error, PgType, Result, TextColumn, write_text};
+use nacre_sql::{Error, ErrorKind, PgType, Result, TextColumn, write_text};
 use pgwire::messages::data::{FieldDescription, RowDescription};
 
 use super::Format;
@@ -22,6 +23,8 @@ use crate::wire::backend::{Outbox, put_value};
 
 /// Bytes of a name that a description takes.
 const NAME_BYTES_MAX: usize = 1 << 16;
+
+const DAY_MICROS: i64 = 86_400_000_000;
 
 /// Returns the message that describes rows; formats beyond those given are text.
 pub(crate) fn description(schema: &Schema, formats: &[Format]) -> RowDescription {
@@ -188,12 +191,15 @@ fn put_binary(array: &ArrayRef, pg_type: PgType, row: usize, out: &mut Vec<u8>) 
         }
         "numeric" => put_decimal(array, row, out).ok_or_else(|| no_binary(pg_type))?,
         "date" => {
-            let days = array.as_primitive::<Date32Type>().value(row).wrapping_sub(EPOCH_DAYS);
-            out.extend_from_slice(&days.to_be_bytes());
+            let days = array.as_primitive::<Date32Type>().value(row).checked_sub(EPOCH_DAYS);
+            // The least and the greatest number would be read as infinite.
+            let days = days.filter(|days| !matches!(*days, i32::MIN | i32::MAX));
+            out.extend_from_slice(&days.ok_or_else(|| out_of_range("date"))?.to_be_bytes());
         }
         "timestamp" | "timestamptz" => {
-            let micros = micros(array, row).ok_or_else(|| no_binary(pg_type))?;
-            out.extend_from_slice(&micros.wrapping_sub(EPOCH_MICROS).to_be_bytes());
+            let micros = micros(array, row).and_then(|micros| micros.checked_sub(EPOCH_MICROS));
+            let micros = micros.filter(|micros| !matches!(*micros, i64::MIN | i64::MAX));
+            out.extend_from_slice(&micros.ok_or_else(|| out_of_range("timestamp"))?.to_be_bytes());
         }
         "time" => {
             let micros = time_micros(array, row).ok_or_else(|| no_binary(pg_type))?;
@@ -204,10 +210,15 @@ fn put_binary(array: &ArrayRef, pg_type: PgType, row: usize, out: &mut Vec<u8>) 
             DataType::LargeBinary => out.extend_from_slice(array.as_binary::<i64>().value(row)),
             _ => return Err(no_binary(pg_type)),
         },
+        "uuid" => put_uuid(array, row, out).ok_or_else(|| no_binary(pg_type))?,
         name if has_text_form(pg_type) || name == "bool" => return write_text(array, row, out),
         _ => return Err(no_binary(pg_type)),
     }
     Ok(true)
+}
+
+fn out_of_range(what: &str) -> Error {
+    Error::new(ErrorKind::InvalidData, format!("{what} out of range")).with_code("22008")
 }
 
 fn no_binary(pg_type: PgType) -> Error {
@@ -292,11 +303,47 @@ fn time_micros(array: &ArrayRef, row: usize) -> Option<i64> {
 }
 
 fn put_interval(array: &ArrayRef, row: usize, out: &mut Vec<u8>) -> Option<()> {
-    let DataType::Interval(IntervalUnit::MonthDayNano) = array.data_type() else { return None };
-    let value = array.as_primitive::<IntervalMonthDayNanoType>().value(row);
-    out.extend_from_slice(&value.nanoseconds.div_euclid(1_000).to_be_bytes());
-    out.extend_from_slice(&value.days.to_be_bytes());
-    out.extend_from_slice(&value.months.to_be_bytes());
+    let (micros, days, months) = match array.data_type() {
+        DataType::Interval(IntervalUnit::MonthDayNano) => {
+            let value = array.as_primitive::<IntervalMonthDayNanoType>().value(row);
+            (value.nanoseconds.div_euclid(1_000), value.days, value.months)
+        }
+        DataType::Duration(unit) => {
+            let micros = duration_micros(array, *unit, row)?;
+            (micros % DAY_MICROS, i32::try_from(micros / DAY_MICROS).ok()?, 0)
+        }
+        _ => return None,
+    };
+    out.extend_from_slice(&micros.to_be_bytes());
+    out.extend_from_slice(&days.to_be_bytes());
+    out.extend_from_slice(&months.to_be_bytes());
+    Some(())
+}
+
+/// Returns the microseconds of a time that passed.
+fn duration_micros(array: &ArrayRef, unit: TimeUnit, row: usize) -> Option<i64> {
+    match unit {
+        TimeUnit::Second => {
+            array.as_primitive::<DurationSecondType>().value(row).checked_mul(1_000_000)
+        }
+        TimeUnit::Millisecond => {
+            array.as_primitive::<DurationMillisecondType>().value(row).checked_mul(1_000)
+        }
+        TimeUnit::Microsecond => Some(array.as_primitive::<DurationMicrosecondType>().value(row)),
+        TimeUnit::Nanosecond => {
+            Some(array.as_primitive::<DurationNanosecondType>().value(row).div_euclid(1_000))
+        }
+    }
+}
+
+/// Appends the bytes of a UUID that is a text.
+fn put_uuid(array: &ArrayRef, row: usize, out: &mut Vec<u8>) -> Option<()> {
+    let text = array.as_string_view_opt()?.value(row).replace('-', "");
+    if text.len() != 32 || !text.is_ascii() {
+        return None;
+    }
+    let bytes = (0..16).map(|at| u8::from_str_radix(&text[2 * at..2 * at + 2], 16).ok());
+    out.extend(bytes.collect::<Option<Vec<u8>>>()?);
     Some(())
 }
 
@@ -334,7 +381,8 @@ mod tests {
 
     use nacre_sql::TYPE_KEY;
     use nacre_sql::datafusion::arrow::array::{
-        Decimal128Array, Int32Array, Int64Array, ListArray, TimestampMicrosecondArray, UInt32Array,
+        Date32Array, Decimal128Array, DurationSecondArray, Int32Array, Int64Array, ListArray,
+        TimestampMicrosecondArray, UInt32Array,
     };
     use nacre_sql::datafusion::arrow::datatypes::{Field, Int32Type as I32};
 
@@ -363,6 +411,28 @@ mod tests {
         let decimal = Decimal128Array::from(vec![-1]).with_precision_and_scale(9, 4).unwrap();
         let digits = [0, 1, 0xff, 0xff, 0x40, 0, 0, 4, 0, 1];
         assert_eq!(cell(Arc::new(decimal), Format::Binary).unwrap(), digits);
+    }
+
+    #[test]
+    fn times_that_passed_are_intervals() {
+        let passed: ArrayRef = Arc::new(DurationSecondArray::from(vec![90_000]));
+        let mut expected = 3_600_000_000_i64.to_be_bytes().to_vec();
+        expected.extend([0, 0, 0, 1, 0, 0, 0, 0]);
+        assert_eq!(cell(passed, Format::Binary).unwrap(), expected);
+    }
+
+    #[test]
+    fn days_out_of_all_calendars_are_no_other_days() {
+        let days: ArrayRef =
+            Arc::new(Date32Array::from(vec![i32::MIN, i32::MIN + EPOCH_DAYS, 3_000_000]));
+        let field = Field::new("a", DataType::Date32, true);
+        let cells = Cells::of(&days, &field, Format::Binary).unwrap();
+        let mut out = Vec::new();
+        for row in [0, 1] {
+            assert_eq!(cells.put(row, &mut out).unwrap_err().sqlstate(), "22008");
+        }
+        assert!(cells.put(2, &mut out).unwrap());
+        assert_eq!(out, (3_000_000 - EPOCH_DAYS).to_be_bytes());
     }
 
     #[test]

@@ -4,8 +4,21 @@ use bytes::{Buf, Bytes};
 use pgwire::messages::extendedquery::{Bind, Close, Describe, Execute, Parse};
 
 use super::frames::{Frame, Malformed};
+use super::utf8::{self, InvalidUtf8};
 
-type Result<T> = std::result::Result<T, Malformed>;
+type Result<T, E = Bad> = std::result::Result<T, E>;
+
+/// Why a message cannot be decoded.
+#[derive(Debug, PartialEq, Eq)]
+enum Bad {
+    Malformed(Malformed),
+    /// It is whole, but a text in it is none.
+    Text(InvalidUtf8),
+}
+
+fn malformed(message: impl Into<String>) -> Bad {
+    Bad::Malformed(Malformed(message.into()))
+}
 
 /// What a client says on a connection that has begun.
 #[derive(Debug)]
@@ -26,6 +39,12 @@ pub(crate) enum Message {
     Authentication,
     /// A call of the old function protocol.
     FunctionCall,
+    /// A message with a text that is none.
+    NotUtf8 {
+        /// Whether it is a query of the simple protocol.
+        is_query: bool,
+        error: InvalidUtf8,
+    },
 }
 
 /// What a connection begins with.
@@ -48,8 +67,14 @@ impl Opening {
     ///
     /// # Errors
     /// A message that is no such one.
-    pub(crate) fn decode(body: Bytes) -> Result<Self> {
-        let mut body = Body(body);
+    pub(crate) fn decode(body: Bytes) -> Result<Self, Malformed> {
+        Self::read(Body(body)).map_err(|bad| match bad {
+            Bad::Malformed(malformed) => malformed,
+            Bad::Text(error) => Malformed(error.to_string()),
+        })
+    }
+
+    fn read(mut body: Body) -> Result<Self> {
         let code = body.u32()?;
         let (major, minor) = ((code >> 16) as u16, code as u16);
         Ok(match (major, minor) {
@@ -59,7 +84,7 @@ impl Opening {
                 let process_id = body.u32()? as i32;
                 let secret = body.rest();
                 if !(4..=256).contains(&secret.len()) {
-                    return Err(Malformed("invalid length of cancel request".into()));
+                    return Err(malformed("invalid length of cancel request"));
                 }
                 Self::Cancel { process_id, secret }
             }
@@ -83,8 +108,17 @@ impl Opening {
 /// Decodes a message.
 ///
 /// # Errors
-/// One that is shorter or longer than what it says, or text that is not UTF-8.
-pub(crate) fn decode(frame: Frame) -> Result<Message> {
+/// One that is shorter or longer than what it says.
+pub(crate) fn decode(frame: Frame) -> Result<Message, Malformed> {
+    let is_query = frame.kind == b'Q';
+    match read(frame) {
+        Ok(message) => Ok(message),
+        Err(Bad::Text(error)) => Ok(Message::NotUtf8 { is_query, error }),
+        Err(Bad::Malformed(malformed)) => Err(malformed),
+    }
+}
+
+fn read(frame: Frame) -> Result<Message> {
     let mut body = Body(frame.body);
     let message = match frame.kind {
         b'Q' => Message::Query(body.text()?),
@@ -107,7 +141,7 @@ pub(crate) fn decode(frame: Frame) -> Result<Message> {
         b'X' => Message::Terminate,
         b'd' => Message::CopyData(body.rest()),
         b'c' => Message::CopyDone,
-        b'f' => Message::CopyFail(body.text()?),
+        b'f' => Message::CopyFail(String::from_utf8_lossy(&body.bytes()?).into_owned()),
         b'p' => {
             body.rest();
             Message::Authentication
@@ -116,7 +150,7 @@ pub(crate) fn decode(frame: Frame) -> Result<Message> {
             body.rest();
             Message::FunctionCall
         }
-        kind => return Err(Malformed(format!("invalid frontend message type {kind}"))),
+        kind => return Err(malformed(format!("invalid frontend message type {kind}"))),
     };
     body.end("message")?;
     Ok(message)
@@ -143,7 +177,7 @@ impl Body {
     fn take(&mut self, bytes: usize) -> Result<Bytes> {
         match self.0.len() >= bytes {
             true => Ok(self.0.split_to(bytes)),
-            false => Err(Malformed("insufficient data left in message".into())),
+            false => Err(malformed("insufficient data left in message")),
         }
     }
 
@@ -161,12 +195,16 @@ impl Body {
 
     /// A text that ends in a zero.
     fn text(&mut self) -> Result<String> {
+        utf8::text(&self.bytes()?).map(str::to_owned).map_err(Bad::Text)
+    }
+
+    /// The bytes before a zero.
+    fn bytes(&mut self) -> Result<Bytes> {
         let end = self.0.iter().position(|byte| *byte == 0);
-        let end = end.ok_or_else(|| Malformed("invalid string in message".into()))?;
-        let text = self.0.split_to(end);
+        let end = end.ok_or_else(|| malformed("invalid string in message"))?;
+        let bytes = self.0.split_to(end);
         self.0.advance(1);
-        String::from_utf8(text.into())
-            .map_err(|_| Malformed("invalid byte sequence for encoding \"UTF8\" in message".into()))
+        Ok(bytes)
     }
 
     /// A name; the empty one is `None`.
@@ -177,7 +215,7 @@ impl Body {
     fn target(&mut self) -> Result<u8> {
         match self.take(1)?[0] {
             target @ (b'S' | b'P') => Ok(target),
-            other => Err(Malformed(format!("invalid message subtype {other}"))),
+            other => Err(malformed(format!("invalid message subtype {other}"))),
         }
     }
 
@@ -198,7 +236,7 @@ impl Body {
     fn end(&self, what: &str) -> Result<()> {
         match self.0.is_empty() {
             true => Ok(()),
-            false => Err(Malformed(format!("invalid {what} format"))),
+            false => Err(malformed(format!("invalid {what} format"))),
         }
     }
 }
@@ -207,7 +245,7 @@ impl Body {
 mod tests {
     use super::*;
 
-    fn message(kind: u8, body: &'static [u8]) -> Result<Message> {
+    fn message(kind: u8, body: &'static [u8]) -> Result<Message, Malformed> {
         decode(Frame { kind, body: Bytes::from_static(body) })
     }
 
@@ -231,7 +269,7 @@ mod tests {
         }
         assert!(message(b'B', b"\0\0\0\0\0\0\0\0!").is_err());
         assert!(message(b'Q', b"select").is_err());
-        assert!(message(b'Q', b"\xff\0").is_err());
+        assert!(matches!(message(b'Q', b"\xff\0"), Ok(Message::NotUtf8 { is_query: true, .. })));
         assert!(message(b'D', b"X\0").is_err());
         assert!(message(b'P', b"\0\0\xff\xff").is_err());
     }

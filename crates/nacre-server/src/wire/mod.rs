@@ -2,7 +2,7 @@
 //!
 //! The messages are those of the crate `pgwire`. What comes from the network is decoded here
 //! ([`frontend`]): every length is checked against the frame before a byte is taken, text has to be
-//! UTF-8, and a frame has to be used up, because each of these is in a stranger's hands.
+//! UTF-8 ([`utf8`]), and a frame has to be used up, because each of these is in a stranger's hands.
 //!
 //! # Invariants
 //! 1. No byte sequence makes decoding panic or take memory beyond what arrived.
@@ -13,5 +13,6 @@ pub(crate) mod backend;
 pub(crate) mod frames;
 pub(crate) mod frontend;
 mod probe;
+pub(crate) mod utf8;
 
 pub use probe::{decode_frames, decode_opening};

@@ -1,9 +1,58 @@
 //! Prepared statements, parameters and portals.
 
 use tokio_postgres::error::SqlState;
-use tokio_postgres::types::Type;
+use tokio_postgres::types::{ToSql, Type};
 
 use crate::support::{Fixture, bind, describe, execute, field, kinds, message, parse, query, sync};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_are_parameters() {
+    let fixture = Fixture::start().await;
+    let client = fixture.client().await;
+    client.batch_execute("create table l (a integer primary key, b text)").await.unwrap();
+    client.batch_execute("insert into l values (1, 'x'), (2, 'y,\"z'), (3, null)").await.unwrap();
+    let count = async |sql: &str, value: &(dyn ToSql + Sync)| {
+        client.query_one(sql, &[value]).await.unwrap().get::<_, i64>(0)
+    };
+    let of = "select count(*) from l where a = any($1)";
+    assert_eq!(count(of, &vec![1_i32, 3, 7]).await, 2);
+    assert_eq!(count(of, &Vec::<i32>::new()).await, 0);
+    assert_eq!(count(of, &vec![Some(2_i32), None]).await, 1);
+    assert_eq!(count("select count(*) from l where a <> all($1::bigint[])", &vec![1_i64]).await, 2);
+    assert_eq!(count("select count(*) from l where b = any($1)", &vec!["y,\"z", "q"]).await, 1);
+    let (numbers, texts) = (vec![1_i32], vec!["a b"]);
+    let row = client.query_one("select $1::int[], $2::text[]", &[&numbers, &texts]).await.unwrap();
+    assert_eq!((row.get::<_, Vec<i32>>(0), row.get::<_, Vec<&str>>(1)), (vec![1], vec!["a b"]));
+    let prepared = client.prepare("select $1::oid[]").await.unwrap();
+    assert_eq!(prepared.params()[0].oid(), 1028);
+    fixture.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn declared_types_are_those_of_the_answer() {
+    let fixture = Fixture::start().await;
+    let client = fixture.client().await;
+    for (declared, name) in [
+        (Type::JSON, "json"),
+        (Type::OID, "oid"),
+        (Type::TIMESTAMPTZ, "timestamptz"),
+        (Type::NUMERIC, "numeric"),
+        (Type::VARCHAR, "varchar"),
+        (Type::INT2_ARRAY, "_int2"),
+    ] {
+        let statement = client.prepare_typed("select $1", &[declared]).await.unwrap();
+        assert_eq!(statement.params()[0].name(), name);
+        assert_eq!(statement.columns()[0].type_().name(), name);
+        assert_eq!(statement.columns()[0].name(), "?column?");
+    }
+    let json = "select case when true then json_build_object('a', 1) end, \
+                (select json_build_object('b', x) from (values (1)) as t(x) where x = y) \
+                from (values (1)) as u(y)";
+    let statement = client.prepare(json).await.unwrap();
+    let names: Vec<_> = statement.columns().iter().map(|column| column.type_().name()).collect();
+    assert_eq!(names, ["json", "json"]);
+    fixture.stop().await;
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn values_come_and_go_in_binary() {

@@ -6,7 +6,7 @@ use nacre_server::ServerOptions;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-use crate::support::{Fixture, message, query, startup, sync};
+use crate::support::{Fixture, bind, field, kinds, message, query, startup, sync};
 
 /// Whether a well-behaved session still works.
 async fn is_well(fixture: &Fixture) -> bool {
@@ -23,7 +23,6 @@ async fn malformed_messages_end_their_connection_with_an_error() {
         vec![b'Q', 0xff, 0xff, 0xff, 0xff],
         vec![b'Q', 0x7f, 0xff, 0xff, 0xff],
         message(b'Q', b"select 1"),
-        message(b'Q', b"select '\xff'\0"),
         message(b'Q', b"select 1\0 and more"),
         message(b'B', b"\0\0\0\x01\0\0\0\xff"),
         message(b'P', b"\0select 1\0\xff\xff"),
@@ -37,6 +36,53 @@ async fn malformed_messages_end_their_connection_with_an_error() {
         assert_eq!(raw.end().await.as_deref(), Some("08P01"), "{bytes:?}");
     }
     assert!(is_well(&fixture).await);
+    fixture.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn text_that_is_not_utf8_is_an_error_of_its_statement() {
+    let fixture = Fixture::start().await;
+    let mut raw = fixture.raw().await;
+    raw.begin().await;
+    raw.send(&message(b'Q', b"select '\xff'\0")).await;
+    let answer = raw.until(b'Z').await;
+    assert_eq!(kinds(&answer), "EZ");
+    assert_eq!(field(&answer[0].1, b'C').as_deref(), Some("22021"));
+    let expected = "invalid byte sequence for encoding \"UTF8\": 0xff";
+    assert_eq!(field(&answer[0].1, b'M').as_deref(), Some(expected));
+    // In the extended protocol the rest is passed over until Sync.
+    raw.send(&[message(b'P', b"\0select '\xe4 '\0\0\0"), bind("", ""), sync()].concat()).await;
+    let answer = raw.until(b'Z').await;
+    assert_eq!(kinds(&answer), "EZ");
+    // So in a parameter.
+    let parse = message(b'P', b"\0select $1::text\0\0\0");
+    let value = message(b'B', b"\0\0\0\0\0\x01\0\0\0\x02\xc3\x28\0\0");
+    raw.send(&[parse, value, sync()].concat()).await;
+    let answer = raw.until(b'Z').await;
+    assert_eq!(kinds(&answer), "1EZ");
+    let expected = "invalid byte sequence for encoding \"UTF8\": 0xc3 0x28";
+    assert_eq!(field(&answer[1].1, b'M').as_deref(), Some(expected));
+    raw.send(&query("begin")).await;
+    raw.until(b'Z').await;
+    raw.send(&message(b'Q', b"\xff\0")).await;
+    // The block failed.
+    assert_eq!(raw.until(b'Z').await.last().unwrap().1, b"E");
+    fixture.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn silent_connections_keep_nobody_out() {
+    let options =
+        ServerOptions { connections_max: 4, connections_reserved: 1, ..ServerOptions::default() };
+    let fixture = Fixture::start_with(options).await;
+    let mut streams = Vec::new();
+    for _ in 0..200 {
+        streams.push(TcpStream::connect(fixture.address).await.unwrap());
+    }
+    for _ in 0..3 {
+        assert!(is_well(&fixture).await);
+    }
+    drop(streams);
     fixture.stop().await;
 }
 

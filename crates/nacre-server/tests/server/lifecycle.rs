@@ -122,6 +122,46 @@ async fn too_many_clients_are_told_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn last_connections_are_for_superusers() {
+    let options =
+        ServerOptions { connections_max: 3, connections_reserved: 1, ..ServerOptions::default() };
+    let fixture = Fixture::start_with(options).await;
+    let first = fixture.client().await;
+    first.batch_execute("create role ann login password 'x'").await.unwrap();
+    let url =
+        format!("host=127.0.0.1 port={} user=ann password=x dbname=nacre", fixture.address.port());
+    let (_ann, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let Err(error) = tokio_postgres::connect(&url, NoTls).await else { panic!() };
+    assert_eq!(error.code(), Some(&SqlState::TOO_MANY_CONNECTIONS));
+    let message = error.as_db_error().unwrap().message();
+    assert!(message.starts_with("remaining connection slots are reserved"), "{message}");
+    let _last = fixture.client().await;
+    let Err(error) = tokio_postgres::connect(&fixture.url(), NoTls).await else { panic!() };
+    assert_eq!(error.as_db_error().unwrap().message(), "sorry, too many clients already");
+    fixture.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_are_told_that_the_server_shuts_down() {
+    let options =
+        ServerOptions { shutdown_timeout: Duration::from_secs(3_600), ..ServerOptions::default() };
+    let fixture = Fixture::start_with(options).await;
+    let client = with_rows(&fixture).await;
+    let running = tokio::spawn(async move { client.query(LONG, &[]).await.unwrap_err() });
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    fixture.shutdown.begin();
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let Err(error) = tokio_postgres::connect(&fixture.url(), NoTls).await else { panic!() };
+    assert_eq!(error.code(), Some(&SqlState::CANNOT_CONNECT_NOW));
+    let message = error.as_db_error().unwrap().message();
+    assert_eq!(message, "the database system is shutting down");
+    fixture.shutdown.now();
+    timeout(PATIENCE, fixture.running).await.unwrap().unwrap();
+    timeout(PATIENCE, running).await.unwrap().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn shutdown_ends_idle_sessions_and_cancels_the_others_in_time() {
     let options =
         ServerOptions { shutdown_timeout: Duration::from_millis(300), ..ServerOptions::default() };

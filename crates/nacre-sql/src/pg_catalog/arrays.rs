@@ -15,15 +15,13 @@ const PLACES: usize = 1664;
 const INT4: Returns = Returns::Named("int4");
 
 /// Returns the functions.
-pub(super) fn functions() -> [Definition; 15] {
+pub(super) fn functions() -> [Definition; 13] {
     [
         define_for_nulls("nacre_any", (3, 3), Returns::Named("bool"), any),
         define_for_nulls("nacre_all", (3, 3), Returns::Named("bool"), all),
-        define_for_nulls("nacre_array", (0, usize::MAX), Returns::ListOfFirst, |_, args| {
+        define_for_nulls("nacre_array", (0, usize::MAX), Returns::ListOfArguments, |_, args| {
             Ok(Cell::List(args.to_vec()))
         }),
-        define("nacre_text_array", (1, 1), Returns::Named("_text"), |_, args| parse(&args[0])),
-        define("nacre_int_array", (1, 1), Returns::Named("_int8"), |_, args| parse(&args[0])),
         define("nacre_element", (2, 2), Returns::Element, element),
         define_for_nulls("array_to_string", (2, 3), Returns::Named("text"), to_string),
         define("array_upper", (2, 2), INT4, |call, args| {
@@ -98,6 +96,13 @@ fn compare(one: &Cell, operator: &str, other: &Cell) -> crate::error::Result<Opt
         (Some(left), Some(right), Cell::Int(_), _) | (Some(left), Some(right), _, Cell::Int(_)) => {
             left.cmp(&right)
         }
+        _ if is_number(one) || is_number(other) => {
+            let number = |cell: &Cell| cell.shown().and_then(|text| text.parse::<f64>().ok());
+            match (number(one), number(other)) {
+                (Some(left), Some(right)) => left.total_cmp(&right),
+                _ => one.shown().cmp(&other.shown()),
+            }
+        }
         _ => one.shown().cmp(&other.shown()),
     };
     Ok(Some(match operator {
@@ -115,13 +120,14 @@ fn compare(one: &Cell, operator: &str, other: &Cell) -> crate::error::Result<Opt
     }))
 }
 
+fn is_number(cell: &Cell) -> bool {
+    matches!(cell, Cell::Int(_) | Cell::Float(_))
+}
+
 fn members(cell: &Cell) -> crate::error::Result<Option<Vec<Cell>>> {
     match cell {
         Cell::List(cells) => Ok(Some(cells.clone())),
-        Cell::Text(_) => match parse(cell)? {
-            Cell::List(cells) => Ok(Some(cells)),
-            _ => Ok(None),
-        },
+        Cell::Text(text) => Ok(Some(parse_array(text)?.into_iter().map(Cell::from).collect())),
         _ => Ok(None),
     }
 }
@@ -164,32 +170,38 @@ fn to_string(_: &mut Call<'_>, args: &[Cell]) -> Outcome {
 }
 
 /// Reads an array of one dimension such as `{a,"b c",NULL}`.
-fn parse(cell: &Cell) -> Outcome {
-    let Cell::Text(text) = cell else { return Ok(cell.clone()) };
+///
+/// # Errors
+/// 22P02.
+pub(super) fn parse_array(text: &str) -> crate::error::Result<Vec<Option<String>>> {
     let malformed = || {
         let message = format!("malformed array literal: \"{text}\"");
         Error::new(ErrorKind::InvalidData, message).with_code("22P02")
     };
     let inside = text.trim().strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
     let inside = inside.ok_or_else(malformed)?;
-    let mut cells = Vec::new();
+    let mut elements = Vec::new();
     let (mut one, mut was_quoted, mut is_quoted) = (String::new(), false, false);
     let mut chars = inside.chars();
-    let finish = |one: &mut String, was_quoted: &mut bool, cells: &mut Vec<Cell>| {
+    let finish = |one: &mut String, was_quoted: &mut bool| {
         let text = std::mem::take(one);
-        let text = if *was_quoted { text } else { text.trim().to_owned() };
-        cells.push(match text.eq_ignore_ascii_case("null") && !*was_quoted {
-            true => Cell::Null,
-            false => text.into(),
-        });
-        *was_quoted = false;
+        let was_quoted = std::mem::take(was_quoted);
+        match was_quoted {
+            true => Ok(Some(text)),
+            false if text.trim().is_empty() => Err(malformed()),
+            false if text.trim().eq_ignore_ascii_case("null") => Ok(None),
+            false => Ok(Some(text.trim().to_owned())),
+        }
     };
     while let Some(next) = chars.next() {
         match next {
             '"' => (is_quoted, was_quoted) = (!is_quoted, true),
             '\\' => one.push(chars.next().ok_or_else(malformed)?),
-            ',' if !is_quoted => finish(&mut one, &mut was_quoted, &mut cells),
+            ',' if !is_quoted => elements.push(finish(&mut one, &mut was_quoted)?),
             '{' | '}' if !is_quoted => return Err(malformed()),
+            // Blanks around an element in quotes.
+            next if was_quoted && !is_quoted && next.is_whitespace() => {}
+            '\0'.. if was_quoted && !is_quoted => return Err(malformed()),
             next => one.push(next),
         }
     }
@@ -197,7 +209,7 @@ fn parse(cell: &Cell) -> Outcome {
         return Err(malformed());
     }
     if !inside.trim().is_empty() {
-        finish(&mut one, &mut was_quoted, &mut cells);
+        elements.push(finish(&mut one, &mut was_quoted)?);
     }
-    Ok(Cell::List(cells))
+    Ok(elements)
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
-use datafusion::common::{DataFusionError, Result};
+use datafusion::common::{DataFusionError, Result, ScalarValue};
 use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     TypeSignature, Volatility,
@@ -15,7 +15,9 @@ use nacre_store::{AccessState, Store};
 
 use super::cells::{self, Cell};
 use super::objects::{FIRST, Kind, Objects};
-use super::{arrays, definitions, fixed, privileges, relation_rows, roles, type_rows, view_rows};
+use super::{
+    arrays, definitions, fixed, privileges, relation_rows, roles, type_rows, typed, view_rows,
+};
 use crate::error::{Error, ErrorKind};
 use crate::pg_types::TYPE_KEY;
 use crate::settings::Settings;
@@ -28,6 +30,8 @@ pub(super) struct Call<'a> {
     store: &'a Store,
     settings: &'a Settings,
     objects: Option<Objects>,
+    /// The name of the function.
+    pub(super) name: &'static str,
     /// The fields of the arguments.
     pub(super) fields: &'a [FieldRef],
 }
@@ -59,7 +63,9 @@ pub(super) enum Returns {
     /// That of its first argument.
     First,
     /// A list of what its arguments are.
-    ListOfFirst,
+    ListOfArguments,
+    /// A list of values of the type of this name.
+    ListOf(&'static str),
 }
 
 /// A function.
@@ -322,6 +328,7 @@ pub(crate) fn functions(store: &Store, settings: &Arc<Settings>) -> Vec<Arc<Scal
         .chain(PRIVILEGES)
         .chain([table_is_visible])
         .chain(arrays::functions())
+        .chain(typed::functions())
         .map(|definition| Function::new(definition, store.clone(), Arc::clone(settings)))
         .map(|function| Arc::new(ScalarUDF::new_from_impl(function)))
         .collect()
@@ -632,10 +639,14 @@ impl Function {
         Self { definition, signature, store, settings }
     }
 
-    fn field(&self, args: &[FieldRef]) -> Field {
+    fn field(&self, args: &[FieldRef], literal: Option<&ScalarValue>) -> Field {
         let (name, first) = (self.definition.name, args.first());
         match (self.definition.returns, first) {
             (Returns::Named(type_name), _) => cells::field(name, type_name),
+            (Returns::ListOf(element), _) => {
+                let text = literal.and_then(|value| value.try_as_str().flatten());
+                typed::array_field(name, element, text)
+            }
             (Returns::Element, Some(field)) => {
                 let element = match field.data_type() {
                     DataType::List(element) => element.data_type().clone(),
@@ -648,17 +659,48 @@ impl Function {
                 if is_vector { element } else { element.with_metadata(metadata) }
             }
             (Returns::First, Some(field)) => field.as_ref().clone().with_name(name),
-            (Returns::ListOfFirst, _) => {
-                let known = args.iter().find(|field| field.data_type() != &DataType::Null);
-                let element = match known.map(|field| field.data_type()) {
-                    Some(data_type) if data_type.is_integer() => DataType::Int64,
-                    _ => DataType::Utf8View,
-                };
-                let item = Arc::new(Field::new("item", element, true));
-                Field::new(name, DataType::List(item), true)
-            }
+            (Returns::ListOfArguments, _) => list_of(name, args),
             (_, None) => Field::new(name, DataType::Null, true),
         }
+    }
+}
+
+/// Returns the field of lists of what arguments are: integers of the widest, any number as double
+/// or decimal, else texts.
+fn list_of(name: &str, args: &[FieldRef]) -> Field {
+    let known = || args.iter().filter(|field| field.data_type() != &DataType::Null);
+    let all = |is: fn(&DataType) -> bool| known().all(|field| is(field.data_type()));
+    let first = known().next();
+    let element = match first.map(|field| field.data_type().clone()) {
+        None => DataType::Utf8View,
+        Some(_)
+            if all(|one| one.is_decimal() || one.is_integer()) && !all(DataType::is_integer) =>
+        {
+            let scales = known().filter_map(|field| match field.data_type() {
+                DataType::Decimal128(_, scale) => Some(*scale),
+                _ => None,
+            });
+            DataType::Decimal128(38, scales.max().unwrap_or(0))
+        }
+        Some(
+            one @ (DataType::Boolean
+            | DataType::Int16
+            | DataType::Int32
+            | DataType::Float32
+            | DataType::Float64
+            | DataType::Date32
+            | DataType::Timestamp(..)),
+        ) if known().all(|field| *field.data_type() == one) => one,
+        Some(_) if all(DataType::is_integer) => DataType::Int64,
+        Some(_) if all(|one| one.is_integer() || one.is_floating()) => DataType::Float64,
+        Some(_) => DataType::Utf8View,
+    };
+    let field = Field::new(name, DataType::List(Arc::new(Field::new("item", element, true))), true);
+    // What a list of names or numbers of objects is called.
+    let named = first.and_then(|field| field.metadata().get(TYPE_KEY));
+    match named.filter(|named| known().all(|field| field.metadata().get(TYPE_KEY) == Some(named))) {
+        Some(named) => field.with_metadata([(TYPE_KEY.to_owned(), named.clone())].into()),
+        None => field,
     }
 }
 
@@ -693,11 +735,12 @@ impl ScalarUDFImpl for Function {
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         let fields = types.iter().map(|one| Arc::new(Field::new("", one.clone(), true)));
-        Ok(self.field(&fields.collect::<Vec<_>>()).data_type().clone())
+        Ok(self.field(&fields.collect::<Vec<_>>(), None).data_type().clone())
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
-        Ok(Arc::new(self.field(args.arg_fields).with_nullable(true)))
+        let literal = args.scalar_arguments.first().copied().flatten();
+        Ok(Arc::new(self.field(args.arg_fields, literal).with_nullable(true)))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
@@ -707,7 +750,8 @@ impl ScalarUDFImpl for Function {
         let arrays: Vec<ArrayRef> =
             args.args.into_iter().map(|arg| arg.into_array(rows)).collect::<Result<_>>()?;
         let (store, settings) = (&self.store, self.settings.as_ref());
-        let mut call = Call { store, settings, objects: None, fields: &args.arg_fields };
+        let (name, fields) = (self.definition.name, args.arg_fields.as_slice());
+        let mut call = Call { store, settings, objects: None, name, fields };
         let mut values = Vec::with_capacity(rows);
         for row in 0..rows {
             let cells = arrays.iter().map(|array| Cell::of(array, row));
@@ -722,7 +766,7 @@ impl ScalarUDFImpl for Function {
         let array = cells::array(args.return_field.data_type(), &values)?;
         match are_scalars {
             true => {
-                let value = datafusion::common::ScalarValue::try_from_array(&array, 0)?;
+                let value = ScalarValue::try_from_array(&array, 0)?;
                 Ok(ColumnarValue::Scalar(value))
             }
             false => Ok(ColumnarValue::Array(array)),

@@ -37,6 +37,7 @@ mod relation_rows;
 mod rewrite;
 mod roles;
 mod type_rows;
+mod typed;
 mod view_rows;
 
 pub(crate) use functions::functions;
@@ -44,4 +45,5 @@ pub(crate) use output::shown;
 pub(crate) use provider::{
     CatalogSchema, Catalogs, INFORMATION_SCHEMA, PG_CATALOG, catalog_columns,
 };
-pub(crate) use rewrite::{expression, select, table_factor};
+pub(crate) use rewrite::{call, expression, select, table_factor};
+pub(crate) use typed::{array_elements, array_function, text_function};

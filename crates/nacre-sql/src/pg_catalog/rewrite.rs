@@ -5,7 +5,9 @@
 //! - `x::regclass` and the like are calls that find the number; `x::regclass::text` is one that
 //!   finds the name. Functions of sequences take the name itself.
 //! - `ARRAY[...]`, `ARRAY(query)`, `a[i]`, `x = ANY (a)` and `'{...}'::text[]` are calls of
-//!   [`super::arrays`]; `x = ANY (ARRAY[...])` is `x IN (...)`.
+//!   [`super::arrays`] and [`super::typed`]; `x = ANY (ARRAY[...])` is `x IN (...)`, and so is
+//!   `x = ANY ('{...}'::text[])`.
+//! - What CASE asks of domains, composite types and the like is not asked: no type is one.
 //! - Functions that return several rows are joins ([`super::expand`]).
 //!   `pg_partition_ancestors` and, in FROM, `unnest` of columns that are always null
 //!   give no rows.
@@ -13,17 +15,19 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    AccessExpr, ArrayElemTypeDef, BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg,
-    FunctionArgExpr, FunctionArgumentList, FunctionArguments, GroupByExpr, Ident, ObjectName,
-    OrderByKind, Query, Select, SelectItem, SetExpr, Subscript, TableFactor, Value, ValueWithSpan,
-    Visit, VisitMut, Visitor, VisitorMut,
+    AccessExpr, BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArgumentList, FunctionArguments, GroupByExpr, Ident, ObjectName, OrderByKind, Query,
+    Select, SelectItem, SetExpr, Subscript, TableFactor, Value, ValueWithSpan, Visit, VisitMut,
+    Visitor, VisitorMut,
 };
 
 use super::PG_CATALOG;
 use super::cells::columns;
-use super::expand::{outputs, parsed_query, part_of_column, require, series};
+use super::expand::{outputs, parsed, parsed_query, part_of_column, require, series};
 use super::pg_columns;
+use super::typed::{array_elements, array_function, element_of};
 use crate::names::fold;
+use crate::types::{element_type, pg_type};
 
 /// Types whose values are numbers of objects, with names.
 const NAMED: [&str; 5] = ["regclass", "regtype", "regproc", "regnamespace", "regrole"];
@@ -139,7 +143,7 @@ fn text(value: &str) -> Expr {
 }
 
 /// Returns a call of a function.
-fn call(name: &str, args: Vec<Expr>) -> Expr {
+pub(crate) fn call(name: &str, args: Vec<Expr>) -> Expr {
     let args = args.into_iter().map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)));
     Expr::Function(Function {
         name: ObjectName::from(vec![Ident::new(name)]),
@@ -303,27 +307,18 @@ fn type_name(data_type: &DataType) -> Option<String> {
 }
 
 fn cast(expr: &mut Expr, data_type: &mut DataType) -> Option<Expr> {
-    if let DataType::Array(element) = data_type {
-        use ArrayElemTypeDef::{AngleBracket, SquareBracket};
-        let (SquareBracket(element, _) | AngleBracket(element)) = element else {
-            return None;
-        };
-        let is_number = matches!(
-            element.as_ref(),
-            DataType::SmallInt(_)
-                | DataType::Int(_)
-                | DataType::Integer(_)
-                | DataType::BigInt(_)
-                | DataType::Int2(_)
-                | DataType::Int4(_)
-                | DataType::Int8(_)
-        ) || type_name(element)
-            .is_some_and(|name| matches!(name.as_str(), "int2" | "int4" | "int8" | "oid"));
-        let name = if is_number { "nacre_int_array" } else { "nacre_text_array" };
+    if let Some(element) = element_type(data_type) {
+        let function = pg_type(element).and_then(array_function).unwrap_or("nacre_text_array");
+        let is_list = parts_of(expr).is_some_and(|(name, _)| name == "nacre_array");
         return Some(match expr {
-            Expr::Value(_) => call(name, vec![take(expr)]),
+            Expr::Value(_) => call(function, vec![take(expr)]),
+            _ if is_list => call(function, vec![take(expr)]),
             _ => take(expr),
         });
+    }
+    if let DataType::JSON | DataType::Uuid = data_type {
+        let function = if *data_type == DataType::JSON { "nacre_json" } else { "nacre_uuid" };
+        return Some(call(function, vec![take(expr)]));
     }
     if matches!(data_type, DataType::Text | DataType::Varchar(None)) {
         return named_text(expr);
@@ -334,11 +329,12 @@ fn cast(expr: &mut Expr, data_type: &mut DataType) -> Option<Expr> {
     }
     *data_type = match name.as_str() {
         "oid" | "xid" | "cid" => return Some(call("nacre_oid", vec![take(expr)])),
+        "json" => return Some(call("nacre_json", vec![take(expr)])),
         "regprocedure" | "regoper" | "regoperator" => {
             return Some(call("nacre_regproc", vec![take(expr)]));
         }
-        "text" | "name" | "char" | "sql_identifier" | "character_data" | "yes_or_no" | "json"
-        | "jsonb" | "xml" | "citext" => {
+        "text" | "name" | "char" | "sql_identifier" | "character_data" | "yes_or_no" | "jsonb"
+        | "xml" | "citext" => {
             *data_type = DataType::Text;
             return named_text(expr);
         }
@@ -396,7 +392,35 @@ fn compared(
         let list = members.into_iter().map(take).collect();
         return Some(Expr::InList { expr: Box::new(take(left)), list, negated: is_not_in });
     }
+    if (is_in || is_not_in)
+        && let Some(list) = literals(right)
+    {
+        if list.is_empty() {
+            // None is equal, all differ.
+            return Some(Expr::Value(Value::Boolean(is_not_in).into()));
+        }
+        return Some(Expr::InList { expr: Box::new(take(left)), list, negated: is_not_in });
+    }
     Some(call(name, vec![take(left), text(&operator), take(right)]))
+}
+
+/// Returns the elements of an array that is written out, as literals.
+fn literals(array: &mut Expr) -> Option<Vec<Expr>> {
+    let (function, args) = parts_of(array)?;
+    let element = element_of(&function)?;
+    let [Expr::Value(literal)] = args.as_slice() else { return None };
+    let Value::SingleQuotedString(written) = &literal.value else { return None };
+    let literal = |one: Option<String>| {
+        let Some(one) = one else { return Some(Expr::Value(Value::Null.into())) };
+        match element.name {
+            "int2" | "int4" | "int8" | "oid" | "xid" | "numeric" => parsed(&one),
+            "float4" | "float8" | "bool" | "date" | "timestamp" | "timestamptz" => {
+                parsed(&format!("CAST('{one}' AS {})", element.name))
+            }
+            _ => Some(text_of(one)),
+        }
+    };
+    array_elements(written, element).ok()?.into_iter().map(literal).collect()
 }
 
 /// Returns the operator that `OPERATOR(pg_catalog.~)` means.
@@ -504,6 +528,7 @@ pub(crate) fn table_factor(factor: &mut TableFactor) {
 /// Rewrites a query before its parts are.
 pub(crate) fn select(select: &mut Select) {
     table_numbers(select);
+    missing_kinds(select);
     outputs(select);
     let mut conditions = Vec::new();
     for from in &mut select.from {
@@ -547,6 +572,54 @@ fn table_numbers(select: &mut Select) {
     }
     // It never stops.
     let _ = select.visit(&mut TableNumbers(known));
+}
+
+/// Takes the branches of CASE away that are about kinds of types of which there is none, in what
+/// is selected from `pg_type`: clients ask there for what the planner cannot do.
+fn missing_kinds(select: &mut Select) {
+    let is_types = |factor: &TableFactor| {
+        let TableFactor::Table { name, args: None, .. } = factor else { return false };
+        name.0.last().and_then(|part| part.as_ident()).map(fold).as_deref() == Some("pg_type")
+    };
+    if !select.from.iter().any(|from| is_types(&from.relation)) {
+        return;
+    }
+    for item in &mut select.projection {
+        let (SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = item else {
+            continue;
+        };
+        let mut inner = expr;
+        while let Expr::Nested(nested) = inner {
+            inner = nested.as_mut();
+        }
+        if let Expr::Case { operand: None, conditions, else_result, .. } = inner
+            && !conditions.is_empty()
+            && conditions.iter().all(|case| is_missing_kind(&case.condition))
+        {
+            let otherwise = else_result.take().map(|one| *one);
+            *inner = otherwise
+                .filter(|one| !is_null(one))
+                .unwrap_or_else(|| call("nacre_oid", vec![Expr::Value(Value::Null.into())]));
+        }
+    }
+}
+
+fn is_null(expr: &Expr) -> bool {
+    matches!(expr, Expr::Value(value) if value.value == Value::Null)
+}
+
+/// Whether a condition asks for a kind of types of which there is none: composite types, domains,
+/// enumerations, ranges.
+fn is_missing_kind(condition: &Expr) -> bool {
+    let Expr::BinaryOp { left, op: BinaryOperator::Eq, right } = condition else { return false };
+    let column = match left.as_ref() {
+        Expr::Identifier(ident) => fold(ident),
+        Expr::CompoundIdentifier(parts) => parts.last().map(fold).unwrap_or_default(),
+        _ => return false,
+    };
+    let Expr::Value(literal) = right.as_ref() else { return false };
+    let Value::SingleQuotedString(kind) = &literal.value else { return false };
+    column == "typtype" && matches!(kind.as_str(), "c" | "d" | "e" | "r" | "m")
 }
 
 struct TableNumbers(Vec<(String, u32)>);

@@ -4,21 +4,21 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use datafusion::sql::parser::Statement as ParsedStatement;
-use datafusion::sql::sqlparser::ast::{Expr, Ident, Statement as SqlStatement};
-use nacre_column::ColumnType;
+use datafusion::sql::sqlparser::ast::{DataType, Expr, Ident, Statement as SqlStatement};
 use nacre_store::Store;
 
 use super::statement::Statement;
 use crate::dml;
 use crate::error::{Error, ErrorKind, Result};
 use crate::names::fold;
-use crate::types::column_type;
+use crate::pg_types::PgType;
+use crate::types::type_oid;
 
 /// One of the three statements.
 pub(crate) enum Command<'a> {
     Prepare {
         name: String,
-        types: Vec<Option<ColumnType>>,
+        types: Vec<Option<u32>>,
         statement: &'a SqlStatement,
     },
     Execute {
@@ -37,9 +37,7 @@ impl<'a> Command<'a> {
     pub(crate) fn of(statement: &'a SqlStatement) -> Option<Result<Self>> {
         match statement {
             SqlStatement::Prepare { name, data_types, statement } => {
-                let types =
-                    data_types.iter().map(|data_type| column_type("$", data_type).map(Some));
-                let types: Result<Vec<Option<ColumnType>>> = types.collect();
+                let types: Result<Vec<Option<u32>>> = data_types.iter().map(declared).collect();
                 Some(types.map(|types| Self::Prepare { name: fold(name), types, statement }))
             }
             SqlStatement::Execute {
@@ -82,7 +80,7 @@ impl PreparedStatements {
         &self,
         store: &Store,
         name: String,
-        types: &[Option<ColumnType>],
+        types: &[Option<u32>],
         statement: &SqlStatement,
     ) -> Result<()> {
         if !matches!(statement, SqlStatement::Query(_)) && dml::writes(statement).is_none() {
@@ -148,6 +146,14 @@ impl PreparedStatements {
 
     fn statements(&self) -> MutexGuard<'_, HashMap<String, Statement>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns the number of a type that PREPARE gives a parameter; `None` leaves it to the statement.
+fn declared(data_type: &DataType) -> Result<Option<u32>> {
+    match type_oid(data_type) {
+        Some(oid) => Ok(Some(oid).filter(|oid| PgType::with_oid(*oid) != PgType::named("unknown"))),
+        None => Err(Error::not_supported(format_args!("parameters of type {data_type}"))),
     }
 }
 

@@ -13,38 +13,72 @@ use nacre_store::Store;
 
 use super::expressions::{TEXT, Tables, call_types, cast_type, comparable, is_arithmetic};
 use super::parameters::parameter;
+use super::types::ParameterType;
 use crate::error::{Error, ErrorKind, Result};
 use crate::names::{fold, table_name};
+use crate::pg_types::PgType;
+use crate::types::type_oid;
 
 /// Completes the types of the parameters of a statement. What stands where any type may is a text.
 ///
 /// # Errors
 /// 42P18 for a parameter that does not occur, or only where it is asked whether it is null; `not
-/// supported` for lists.
+/// supported` for declared types that no parameter has.
 pub(super) fn infer(
     store: &Store,
     statement: &Statement,
-    declared: &[Option<ColumnType>],
+    declared: &[Option<u32>],
     count: usize,
-) -> Result<Vec<ColumnType>> {
-    let mut types = declared.to_vec();
-    types.resize(count.max(declared.len()), None);
-    if types.is_empty() {
+) -> Result<Vec<ParameterType>> {
+    let declared = |index: usize| match declared.get(index).copied().flatten() {
+        None => Ok(None),
+        Some(oid) => ParameterType::with_oid(oid).map(Some).ok_or_else(|| {
+            Error::not_supported(format_args!("parameters of the type with OID {oid}"))
+        }),
+    };
+    let named = (0..count).map(declared).collect::<Result<Vec<_>>>()?;
+    if named.is_empty() {
         return Ok(Vec::new());
     }
+    // Types that columns have are what they are. What the others are kept as the statement may
+    // say better.
+    let of_column = |named: &Option<ParameterType>| {
+        named.filter(|named| !named.is_named).map(|named| named.column)
+    };
+    let types = named.iter().map(of_column).collect();
     let tables = Tables::of(store, statement);
-    let mut infer = Infer { tables, types, occurs: Vec::new(), is_null_of: Vec::new() };
+    let (occurs, is_null_of) = (Vec::new(), Vec::new());
+    let mut infer = Infer { tables, types, named, occurs, is_null_of };
     // What a cast says counts most. What one parameter is may tell what another one is.
-    infer.pass(statement, true)?;
+    infer.pass(statement, true);
     for _ in 0..2 {
-        infer.pass(statement, false)?;
+        infer.pass(statement, false);
     }
     infer.finish()
+}
+
+/// Returns the type of a parameter of which the statement says one and the client, or a cast,
+/// another: the first if it is kept in the form of the second.
+fn together(known: Option<ColumnType>, named: Option<ParameterType>) -> Option<ParameterType> {
+    let is_kept_as = |named: ParameterType, known: ColumnType| match (named.column, known) {
+        (ColumnType::Decimal { .. }, ColumnType::Decimal { .. }) => true,
+        (TEXT, ColumnType::Varchar { .. } | ColumnType::Char { .. }) => named.is_text(),
+        (of_named, known) => of_named == known,
+    };
+    match (known, named) {
+        (Some(known), Some(named)) if !named.is_named || is_kept_as(named, known) => {
+            Some(ParameterType { oid: named.oid, column: known, is_named: false })
+        }
+        (_, Some(named)) => Some(named),
+        (known, None) => known.map(ParameterType::of_column),
+    }
 }
 
 struct Infer {
     tables: Tables,
     types: Vec<Option<ColumnType>>,
+    /// The types that were declared, and those of casts that no column has.
+    named: Vec<Option<ParameterType>>,
     /// How often each parameter occurs.
     occurs: Vec<usize>,
     /// How often each is asked whether it is null.
@@ -58,25 +92,25 @@ struct Pass<'a> {
 }
 
 impl Infer {
-    fn pass(&mut self, statement: &Statement, is_about_casts: bool) -> Result<()> {
+    fn pass(&mut self, statement: &Statement, is_about_casts: bool) {
         self.occurs = vec![0; self.types.len()];
         self.is_null_of = vec![0; self.types.len()];
         if !is_about_casts {
             self.targets(statement);
         }
-        match statement.visit(&mut Pass { infer: self, is_about_casts }) {
-            ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(error) => Err(error),
-        }
+        // It never stops.
+        let _ = statement.visit(&mut Pass { infer: self, is_about_casts });
     }
 
-    fn finish(self) -> Result<Vec<ColumnType>> {
-        let known = self.types.iter().zip(self.occurs.iter().zip(&self.is_null_of));
+    fn finish(self) -> Result<Vec<ParameterType>> {
+        let known = self.types.iter().zip(&self.named);
+        let known = known.map(|(known, named)| together(*known, *named));
+        let known = known.zip(self.occurs.iter().zip(&self.is_null_of));
         known
             .enumerate()
             .map(|(index, (known, (occurs, is_null_of)))| match known {
-                Some(known) => Ok(*known),
-                None if occurs > is_null_of => Ok(TEXT),
+                Some(known) => Ok(known),
+                None if occurs > is_null_of => Ok(ParameterType::of_column(TEXT)),
                 None => {
                     let message =
                         format!("could not determine data type of parameter ${}", index + 1);
@@ -84,6 +118,29 @@ impl Infer {
                 }
             })
             .collect()
+    }
+
+    /// Notes the type of a parameter that no column has.
+    fn name(&mut self, expr: &Expr, oid: Option<u32>) {
+        let found = oid.and_then(ParameterType::with_oid).filter(|found| found.is_named);
+        if let (Some(index), Some(found)) = (parameter(expr), found)
+            && self.types.get(index) == Some(&None)
+            && let Some(named) = self.named.get_mut(index)
+        {
+            named.get_or_insert(found);
+        }
+    }
+
+    /// Gives a parameter that stands for a list, of whose elements there is any or all, a type.
+    fn list(&mut self, list: &Expr, left: &Expr) {
+        let mut list = list;
+        while let Expr::Nested(inner) = list {
+            list = inner;
+        }
+        if parameter(list).is_some() {
+            let element = self.like(left).unwrap_or(TEXT);
+            self.name(list, Some(PgType::of_column(element).0.array_oid));
+        }
     }
 
     fn type_of(&self, expr: &Expr) -> Option<ColumnType> {
@@ -227,7 +284,7 @@ impl Infer {
     }
 
     /// Types of the parts of an expression.
-    fn parts(&mut self, expr: &Expr) -> Result<()> {
+    fn parts(&mut self, expr: &Expr) {
         match expr {
             Expr::BinaryOp { left, op, right } => self.binary(left, op, right),
             Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right) => {
@@ -252,12 +309,8 @@ impl Infer {
                 let found = self.tables.output_type(subquery, &self.types);
                 self.is(expr, found.map(comparable));
             }
-            Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } => {
-                let inner = if let Expr::Nested(inner) = right.as_ref() { inner } else { right };
-                if parameter(inner).is_some() {
-                    return Err(Error::not_supported("a list as a parameter of ANY or ALL")
-                        .with_hint("Use IN (...) with a parameter for each value."));
-                }
+            Expr::AnyOp { left, right, .. } | Expr::AllOp { left, right, .. } => {
+                self.list(right, left);
             }
             Expr::Like { expr, pattern, .. }
             | Expr::ILike { expr, pattern, .. }
@@ -286,7 +339,6 @@ impl Infer {
             }
             _ => {}
         }
-        Ok(())
     }
 
     fn compared(&mut self, left: &Expr, right: &Expr) {
@@ -377,9 +429,9 @@ impl Infer {
 }
 
 impl Visitor for Pass<'_> {
-    type Break = Error;
+    type Break = std::convert::Infallible;
 
-    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<Error> {
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<std::convert::Infallible> {
         if self.is_about_casts {
             return ControlFlow::Continue(());
         }
@@ -395,19 +447,19 @@ impl Visitor for Pass<'_> {
         ControlFlow::Continue(())
     }
 
-    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<Error> {
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<std::convert::Infallible> {
         self.infer.tables.enter(select);
         let conditions = select.selection.iter().chain(&select.having);
         conditions.for_each(|condition| self.infer.is(condition, Some(ColumnType::Boolean)));
         ControlFlow::Continue(())
     }
 
-    fn post_visit_select(&mut self, _: &Select) -> ControlFlow<Error> {
+    fn post_visit_select(&mut self, _: &Select) -> ControlFlow<std::convert::Infallible> {
         self.infer.tables.leave();
         ControlFlow::Continue(())
     }
 
-    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Error> {
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<std::convert::Infallible> {
         let count = |counts: &mut Vec<usize>, expr: &Expr| {
             if let Some(known) = parameter(expr).and_then(|index| counts.get_mut(index)) {
                 *known += 1;
@@ -418,15 +470,15 @@ impl Visitor for Pass<'_> {
             count(&mut self.infer.is_null_of, inner);
         }
         if let Expr::Cast { expr, data_type, .. } = expr {
+            if self.is_about_casts {
+                self.infer.name(expr, type_oid(data_type));
+            }
             self.infer.is(expr, cast_type(data_type));
             return ControlFlow::Continue(());
         }
-        if self.is_about_casts {
-            return ControlFlow::Continue(());
+        if !self.is_about_casts {
+            self.infer.parts(expr);
         }
-        match self.infer.parts(expr) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => ControlFlow::Break(error),
-        }
+        ControlFlow::Continue(())
     }
 }

@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::sql::parser::Statement as ParsedStatement;
-use nacre_column::{ColumnBuffer, ColumnType};
+use datafusion::sql::sqlparser::ast::{Ident, SelectItem, Statement as SqlStatement};
+use nacre_column::ColumnType;
 use nacre_store::{ColumnDef, Store, TableSchema, Value, ValueRef};
 
 use super::infer::infer;
-use super::parameters::parameter_count;
+use super::parameters::{parameter, parameter_count};
 use super::substitute::substitute;
+use super::types::ParameterType;
+use crate::columns::{NO_NAME, first_select};
 use crate::cursors::Declaration;
-use crate::dml::push_syntax;
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
 use crate::session::{Outcome, Session, StatementIo};
@@ -36,7 +38,9 @@ struct Prepared {
     /// With what its plan is kept under; `None` if it is no short statement.
     scanned: Option<(Scanned<'static>, String)>,
     plain_control: Option<Plain>,
-    types: Vec<Option<ColumnType>>,
+    types: Vec<ParameterType>,
+    /// As a short statement wants their types.
+    columns: Vec<Option<ColumnType>>,
     /// The parameters as the columns of a table, which values have to fit.
     parameters: TableSchema,
 }
@@ -47,19 +51,20 @@ impl Statement {
         store: &Store,
         sql: &str,
         parsed: Option<ParsedStatement>,
-        declared: &[Option<ColumnType>],
+        declared: &[Option<u32>],
         cursor: Option<Declaration>,
     ) -> Result<Self> {
         let types = match &parsed {
             Some(ParsedStatement::Statement(inner)) => {
                 let count = parameter_count(inner)?;
-                infer(store, inner, declared, count)?
+                infer(store, inner, declared, count.max(declared.len()))?
             }
             _ => Vec::new(),
         };
-        let column = |(index, column_type): (usize, &ColumnType)| ColumnDef {
+        let parsed = parsed.map(without_names);
+        let column = |(index, parameter): (usize, &ParameterType)| ColumnDef {
             name: format!("${}", index + 1),
-            column_type: *column_type,
+            column_type: parameter.column,
             is_nullable: true,
             replicas: None,
         };
@@ -70,23 +75,19 @@ impl Statement {
             primary_key_name: String::new(),
             replicas: None,
         };
-        let types: Vec<_> = types.into_iter().map(Some).collect();
-        let scanned = scan(sql).map(Scanned::into_owned);
+        // The values of a short statement are in the form of columns.
+        let is_plain = types.iter().all(|one| !one.is_named && !one.is_numeric());
+        let columns: Vec<_> = types.iter().map(|one| Some(one.column)).collect();
+        let scanned = scan(sql).filter(|_| is_plain).map(Scanned::into_owned);
         let scanned = scanned.map(|scanned| {
-            let key = key(&scanned, &types);
+            let key = key(&scanned, &columns);
             (scanned, key)
         });
         let plain_control = Plain::of(sql);
         let sql = sql.into();
-        Ok(Self(Arc::new(Prepared {
-            sql,
-            parsed,
-            cursor,
-            scanned,
-            plain_control,
-            types,
-            parameters,
-        })))
+        let prepared =
+            Prepared { sql, parsed, cursor, scanned, plain_control, types, columns, parameters };
+        Ok(Self(Arc::new(prepared)))
     }
 
     /// Returns the statement's text.
@@ -100,8 +101,8 @@ impl Statement {
     }
 
     /// Returns the types of the parameters.
-    pub fn parameter_types(&self) -> Vec<ColumnType> {
-        self.0.parameters.columns.iter().map(|column| column.column_type).collect()
+    pub fn parameter_types(&self) -> &[ParameterType] {
+        &self.0.types
     }
 
     /// Returns the value that a text stands for as the parameter of that number from 0; `None` is
@@ -110,18 +111,16 @@ impl Statement {
     /// # Errors
     /// 22P02, 22003 and the like; 42P02 if there is no such parameter.
     pub fn parse_parameter(&self, index: usize, text: Option<&str>) -> Result<Value> {
-        let Some(column) = self.0.parameters.columns.get(index) else {
+        let Some(parameter) = self.0.types.get(index) else {
             let message = format!("there is no parameter ${}", index + 1);
             return Err(Error::new(ErrorKind::UndefinedObject, message).with_code("42P02"));
         };
-        let Some(text) = text else { return Ok(Value::Null) };
-        let mut buffer = ColumnBuffer::new(column.column_type);
-        push_syntax(text, &mut buffer)?;
-        Ok(ValueRef::of(&buffer, 0).to_value())
+        text.map_or(Ok(Value::Null), |text| parameter.parse(text))
     }
 
     /// Runs the statement in the session that prepared it. Values are in the form in which columns
-    /// of the parameters' types store them ([`Statement::parse_parameter`]).
+    /// of the parameters' types store them, numbers of any scale in that of their text
+    /// ([`Statement::parse_parameter`]).
     ///
     /// # Errors
     /// 42601 if there are more or fewer values than parameters, 22003 and the like for values that
@@ -159,7 +158,7 @@ impl Statement {
     /// Returns the statement as one that may be short, with parameters that fit.
     pub(crate) fn candidate<'a>(&'a self, parameters: &'a [Value]) -> Option<Candidate<'a>> {
         let (scanned, key) = self.0.scanned.as_ref()?;
-        Some(Candidate { sql: &self.0.sql, scanned, key, parameters, types: &self.0.types })
+        Some(Candidate { sql: &self.0.sql, scanned, key, parameters, types: &self.0.columns })
     }
 
     /// The parameters as the columns of a table.
@@ -182,11 +181,15 @@ impl Statement {
     /// Checks values and brings them into the form of the parameters.
     pub(crate) fn fit(&self, values: &[Value]) -> Result<Vec<Value>> {
         self.check_count(values.len(), None)?;
-        let fit = |(index, value): (usize, &Value)| {
-            value.as_ref().fit(&self.0.parameters, index).map(ValueRef::to_value)
+        let fit = |(index, value): (usize, &Value)| match (value, self.0.types.get(index)) {
+            // A number of any scale, as it was parsed.
+            (Value::Bytes(_), Some(parameter)) if parameter.is_numeric() => Ok(value.clone()),
+            _ => {
+                let fitted = value.as_ref().fit(&self.0.parameters, index);
+                fitted.map(ValueRef::to_value).map_err(from_store)
+            }
         };
-        let fitted: nacre_store::Result<Vec<Value>> = values.iter().enumerate().map(fit).collect();
-        fitted.map_err(from_store)
+        values.iter().enumerate().map(fit).collect()
     }
 
     /// Returns the statement with values, which fit, in the place of its parameters; `None` if it
@@ -194,9 +197,27 @@ impl Statement {
     pub(crate) fn with_values(&self, values: &[Value]) -> Result<Option<ParsedStatement>> {
         let mut parsed = self.0.parsed.clone();
         if let (Some(ParsedStatement::Statement(inner)), false) = (&mut parsed, values.is_empty()) {
-            let types: Vec<ColumnType> = self.parameter_types();
-            substitute(inner, &types, values)?;
+            substitute(inner, &self.0.types, values)?;
         }
         Ok(parsed)
     }
+}
+
+/// Says that outputs which are parameters have no name: with their values in their places they
+/// would be called after the types of these.
+fn without_names(mut statement: ParsedStatement) -> ParsedStatement {
+    if let ParsedStatement::Statement(inner) = &mut statement
+        && let SqlStatement::Query(query) = inner.as_mut()
+        && let Some(select) = first_select(query)
+    {
+        for item in &mut select.projection {
+            if let SelectItem::UnnamedExpr(expr) = &*item
+                && parameter(expr).is_some()
+            {
+                let (expr, alias) = (expr.clone(), Ident::with_quote('"', NO_NAME));
+                *item = SelectItem::ExprWithAlias { expr, alias };
+            }
+        }
+    }
+    statement
 }

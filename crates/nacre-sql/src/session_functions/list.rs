@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use datafusion::logical_expr::ScalarUDF;
 
-use super::{facts, hash, settings, signals, sleep, types};
+use super::{bytea, facts, hash, settings, signals, sleep, types};
 use crate::activity::Activities;
 use crate::settings::Settings;
 
@@ -19,6 +19,7 @@ pub(crate) fn session_functions(
     functions.extend(settings::functions(settings));
     functions.extend(signals::functions(settings, activities));
     functions.push(Arc::new(ScalarUDF::new_from_impl(hash::Md5::new())));
+    functions.push(Arc::new(ScalarUDF::new_from_impl(bytea::ToBytea::new())));
     functions.push(Arc::new(sleep::function()));
     functions.push(Arc::new(ScalarUDF::new_from_impl(types::TypeOf::new())));
     functions

@@ -9,7 +9,7 @@ use nacre_sql::{CopyIn, CopyOut, ErrorKind, Progress, StatementIo};
 use crate::support::{Answer, Connection};
 
 #[test]
-fn bad_field_is_reported_with_file_line_byte_column_text_and_type() {
+fn bad_field_is_reported_with_line_column_and_text() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("bad.csv");
     fs::write(&path, "a,b\n1,x\n2,y\nthree,z\n").unwrap();
@@ -18,10 +18,7 @@ fn bad_field_is_reported_with_file_line_byte_column_text_and_type() {
     let error = connection.error(&format!("copy t from '{}' (format csv, header)", path.display()));
     assert_eq!(error.kind(), ErrorKind::InvalidData);
     assert_eq!(error.message(), "invalid input syntax for type integer: \"three\"");
-    let context = error.context().unwrap();
-    for part in ["bad.csv line 4", "byte 12", "column a", "\"three\"", "integer"] {
-        assert!(context.contains(part), "{context} lacks {part}");
-    }
+    assert_eq!(error.context(), Some("COPY t, line 4, column a: \"three\""));
     assert_eq!(connection.rows("select count(*) from t"), ["0"]);
 }
 
@@ -143,7 +140,7 @@ fn rows_are_in_file_order_whatever_the_number_of_chunks() {
 }
 
 #[test]
-fn result_columns_are_named_as_the_user_wrote_them() {
+fn result_columns_are_named_as_postgresql_names_them() {
     let connection = Connection::open(None);
     connection.ok("create table t (a integer, b text)");
     let header = |query: &str| {
@@ -157,8 +154,8 @@ fn result_columns_are_named_as_the_user_wrote_them() {
         let text = String::from_utf8(sink.0.lock().unwrap().clone()).unwrap();
         text.lines().next().unwrap().to_owned()
     };
-    assert_eq!(header("select 1.005, count(*), sum(a) from t"), "1.005,count(*),sum(a)");
-    assert_eq!(header("select t.a, b as \"B\", upper(b) from t"), "a,B,upper(b)");
-    assert_eq!(header("select *, a + 1 from t"), "a,b,t.a + Int64(1)");
-    assert_eq!(header("select a + 1 from t union all select 2"), "a + 1");
+    assert_eq!(header("select 1.005, count(*), sum(a) from t"), "?column?,count,sum");
+    assert_eq!(header("select t.a, b as \"B\", upper(b) from t"), "a,B,upper");
+    assert_eq!(header("select *, a + 1 from t"), "a,b,?column?");
+    assert_eq!(header("select a + 1 from t union all select 2"), "?column?");
 }

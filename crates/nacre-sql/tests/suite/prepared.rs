@@ -23,7 +23,10 @@ fn types(db: &Connection, sql: &str) -> String {
     match db.session().prepare(sql, &[]) {
         Ok(statement) => {
             let types = statement.parameter_types();
-            let names = types.iter().map(|found| PgType::of_column(*found).0.name);
+            let names = types.iter().map(|found| match found.element() {
+                Some(element) => format!("{}[]", element.name),
+                None => PgType::with_oid(found.oid).unwrap().name.to_owned(),
+            });
             names.collect::<Vec<_>>().join(" ")
         }
         Err(error) => error.sqlstate().to_owned(),
@@ -72,6 +75,10 @@ fn parameters_have_the_types_of_where_they_stand() {
         ("select * from w as o where o.k = $1 and o.s = $2", "int4 text"),
         ("select 1 from pg_stat_activity where pid = $1", "int4"),
         ("select relname from pg_catalog.pg_class c where c.oid = $1", "int8"),
+        ("select $1::int[], $2::oid[], $3::text[], $4::oid", "int4[] oid[] text[] oid"),
+        ("select $1::timestamptz, $2::json, $3::numeric", "timestamptz json numeric"),
+        ("select * from t where a = any($1) and s <> all ($2)", "int4[] text[]"),
+        ("select * from u where a = any ($1::bigint[])", "int8[]"),
         (
             "select 1 from information_schema.columns where table_name = $1 \
              and ordinal_position > $2",
@@ -87,10 +94,11 @@ fn parameters_of_no_type_are_refused() {
     let db = database();
     assert_eq!(types(&db, "select $1 is null"), "42P18");
     assert_eq!(types(&db, "select $2"), "42P18");
-    assert_eq!(types(&db, "select * from t where a = any($1)"), "0A000");
     assert_eq!(types(&db, "select $0"), "42P02");
-    let declared = db.session().prepare("select $1 is null", &[Some(ColumnType::Date)]).unwrap();
-    assert_eq!(declared.parameter_types(), [ColumnType::Date]);
+    let declared = db.session().prepare("select $1 is null", &[Some(1082)]).unwrap();
+    assert_eq!(declared.parameter_types()[0].column, ColumnType::Date);
+    let refused = db.session().prepare("select $1", &[Some(600)]).unwrap_err();
+    assert_eq!(refused.sqlstate(), "0A000");
 }
 
 #[test]
@@ -116,7 +124,7 @@ fn statements_are_described_before_they_run() {
         ("set work_mem = '8MB'", None),
         ("vacuum t", None),
         ("begin", None),
-        ("select current_user, now()", Some("current_user:name now():timestamptz")),
+        ("select current_user, now()", Some("current_user:name now:timestamptz")),
     ] {
         let statement = db.session().prepare(sql, &[]).unwrap();
         let columns = db.runtime().block_on(statement.columns(db.session())).unwrap();

@@ -267,6 +267,9 @@ pub(super) struct ServeArguments {
     /// Sessions at a time [default: 100].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) max_connections: Option<u16>,
+    /// Of these, how many only superusers get [default: 3]; one at least is for everybody.
+    #[arg(long, value_name = "N")]
+    pub(super) reserved_connections: Option<u16>,
     /// Microseconds that a session looks for the next message of a quick client before it sleeps; 0
     /// for not at all [default: 50].
     #[arg(long, value_name = "MICROSECONDS")]

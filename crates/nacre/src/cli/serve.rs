@@ -117,6 +117,9 @@ fn options(arguments: &ServeArguments) -> ServerOptions {
             certificate: arguments.tls_cert.clone().zip(arguments.tls_key.clone()),
         },
         connections_max: arguments.max_connections.map_or(defaults.connections_max, usize::from),
+        connections_reserved: arguments
+            .reserved_connections
+            .map_or(defaults.connections_reserved, usize::from),
         busy_poll: arguments
             .busy_poll
             .map_or(defaults.busy_poll, |micros| Duration::from_micros(micros.into())),
