@@ -241,7 +241,7 @@ impl Planner {
             views.plan(&self.store, &state, read).await?;
         }
         let names = columns::names(&mut statement);
-        rewrite::rewrite(&mut statement)?;
+        rewrite::rewrite(&state, &mut statement)?;
         let plan = state.statement_to_plan(statement).await.map_err(from_datafusion)?;
         support::check_plan(&plan)?;
         let plan = pg_catalog::shown(&state, plan).map_err(from_datafusion)?;

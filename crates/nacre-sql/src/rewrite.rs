@@ -12,10 +12,12 @@
 //! - `(a, b) IN (query)` becomes EXISTS ([`row_values`]).
 //! - `SHOW TABLES` and `SHOW COLUMNS` ask the information schema.
 //! - `current_schema` and `current_role` are calls.
-//! - What clients ask the catalogs for is rewritten by [`pg_catalog`].
+//! - What clients ask the catalogs for is rewritten by [`pg_catalog`], and forms that the planner
+//!   lacks by [`query_forms`] and [`expression_forms`].
 
 use std::ops::ControlFlow;
 
+use datafusion::execution::SessionState;
 use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::ast::{
     CastKind, CharacterLength, DataType, Distinct, Expr, Function, FunctionArguments, Ident,
@@ -25,13 +27,16 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::from_datafusion::from_parser;
 use crate::names::{SCHEMA, fold};
-use crate::{pg_catalog, row_values};
+use crate::{expression_forms, pg_catalog, query_forms, row_values};
 
 /// Rewrites all expressions of `statement`.
-pub(crate) fn rewrite(statement: &mut ParsedStatement) -> Result<()> {
+///
+/// # Errors
+/// `not supported`.
+pub(crate) fn rewrite(state: &SessionState, statement: &mut ParsedStatement) -> Result<()> {
     let inner = match statement {
         ParsedStatement::Statement(inner) => inner,
         ParsedStatement::Explain(explain) => match explain.statement.as_mut() {
@@ -45,9 +50,10 @@ pub(crate) fn rewrite(statement: &mut ParsedStatement) -> Result<()> {
             Parser::new(&PostgreSqlDialect {}).try_with_sql(&sql).map_err(|e| from_parser(&e))?;
         **inner = parser.parse_statement().map_err(|error| from_parser(&error))?;
     }
-    // The rewrites never stop the visit.
-    let _ = inner.visit(&mut Rewrites);
-    Ok(())
+    match inner.visit(&mut Rewrites { state }) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(error),
+    }
 }
 
 /// Returns the query that SHOW TABLES or SHOW COLUMNS stands for.
@@ -71,29 +77,46 @@ fn shown(statement: &Statement) -> Option<String> {
 }
 
 /// Rewrites an expression that is part of no statement.
-pub(crate) fn rewrite_expr(expr: &mut Expr) {
-    // As above.
-    let _ = expr.visit(&mut Rewrites);
+///
+/// # Errors
+/// As [`rewrite`].
+pub(crate) fn rewrite_expr(state: &SessionState, expr: &mut Expr) -> Result<()> {
+    match expr.visit(&mut Rewrites { state }) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(error),
+    }
 }
 
-struct Rewrites;
+struct Rewrites<'a> {
+    /// Knows which functions there are.
+    state: &'a SessionState,
+}
 
-impl VisitorMut for Rewrites {
-    type Break = ();
+fn broken(done: Result<()>) -> ControlFlow<Error> {
+    match done {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => ControlFlow::Break(error),
+    }
+}
 
-    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+impl VisitorMut for Rewrites<'_> {
+    type Break = Error;
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
         order_by_outputs(query);
-        ControlFlow::Continue(())
+        broken(query_forms::fetch(query))
     }
 
-    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
         pg_catalog::select(select);
         row_values::in_conditions(select);
         ControlFlow::Continue(())
     }
 
-    fn post_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
+    fn post_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
         pg_catalog::table_factor(factor);
+        query_forms::only(factor);
+        broken(query_forms::function(factor))?;
         if let TableFactor::Table { name, alias, args: Some(_), .. } = factor
             && let Some(ident) = name.0.last().and_then(|part| part.as_ident())
             && fold(ident) == "generate_series"
@@ -112,8 +135,11 @@ impl VisitorMut for Rewrites {
         ControlFlow::Continue(())
     }
 
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         if let Some(new) = pg_catalog::expression(expr) {
+            *expr = new;
+        }
+        if let Some(new) = expression_forms::expression(expr, self.state) {
             *expr = new;
         }
         if let Some(new) = rewritten(expr) {

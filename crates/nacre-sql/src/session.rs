@@ -39,7 +39,9 @@ use crate::cursors::{CursorStatement, Declaration, Fetched};
 use crate::dml::Answer;
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
+use crate::functions::{common_functions, rint};
 use crate::housekeeping::{Discarded, Housekeeping, check_places, not_owned};
+use crate::literals::Literals;
 use crate::names::{CATALOG, SCHEMA, table_name};
 use crate::on_demand::BuildOnDemand;
 use crate::own_statement::OwnStatement;
@@ -227,6 +229,7 @@ impl Database {
                 Arc::new(SubqueryValues),
                 Arc::new(DecimalsMeetFloats),
                 Arc::new(TypeCoercion::new()),
+                Arc::new(Literals::new(rint())),
             ])
             .with_physical_optimizer_rule(Arc::new(BuildOnDemand))
             .with_physical_optimizer_rule(Arc::new(Yielding))
@@ -237,7 +240,8 @@ impl Database {
         let given = Arc::new(Given::default());
         let of_catalogs = pg_catalog::functions(&store, &settings);
         let of_sequences = functions(&store, &given, &settings);
-        let all = of_sequences.into_iter().chain(of_session).chain(of_catalogs);
+        let common = common_functions();
+        let all = common.into_iter().chain(of_sequences).chain(of_session).chain(of_catalogs);
         for function in all {
             // What it takes the place of, such as the planner's own version(), is not missed.
             let _ = state.register_udf(function);

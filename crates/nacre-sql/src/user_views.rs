@@ -126,7 +126,7 @@ async fn plan_query(state: &SessionState, query: Query) -> Result<(LogicalPlan, 
     let mut statement = ParsedStatement::Statement(Box::new(Statement::Query(Box::new(query))));
     support::check(&statement)?;
     let names = columns::names(&mut statement);
-    rewrite::rewrite(&mut statement)?;
+    rewrite::rewrite(state, &mut statement)?;
     let plan = state.statement_to_plan(statement).await.map_err(from_datafusion)?;
     support::check_plan(&plan)?;
     let planned = plan.schema().fields().iter().map(|field| field.name().clone());

@@ -44,4 +44,4 @@ pub(crate) use output::shown;
 pub(crate) use provider::{
     CatalogSchema, Catalogs, INFORMATION_SCHEMA, PG_CATALOG, catalog_columns,
 };
-pub(crate) use rewrite::{expression, select, table_factor};
+pub(crate) use rewrite::{call, expression, select, table_factor};

@@ -24,6 +24,7 @@ use super::cells::columns;
 use super::expand::{outputs, parsed_query, part_of_column, require, series};
 use super::pg_columns;
 use crate::names::fold;
+use crate::query_forms;
 
 /// Types whose values are numbers of objects, with names.
 const NAMED: [&str; 5] = ["regclass", "regtype", "regproc", "regnamespace", "regrole"];
@@ -139,7 +140,7 @@ fn text(value: &str) -> Expr {
 }
 
 /// Returns a call of a function.
-fn call(name: &str, args: Vec<Expr>) -> Expr {
+pub(crate) fn call(name: &str, args: Vec<Expr>) -> Expr {
     let args = args.into_iter().map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)));
     Expr::Function(Function {
         name: ObjectName::from(vec![Ident::new(name)]),
@@ -504,7 +505,9 @@ pub(crate) fn table_factor(factor: &mut TableFactor) {
 /// Rewrites a query before its parts are.
 pub(crate) fn select(select: &mut Select) {
     table_numbers(select);
-    outputs(select);
+    if !query_forms::outputs(select) {
+        outputs(select);
+    }
     let mut conditions = Vec::new();
     for from in &mut select.from {
         for factor in std::iter::once(&mut from.relation)
