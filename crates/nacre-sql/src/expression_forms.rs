@@ -5,7 +5,7 @@
 //!   [`crate::literals`] reads.
 //! - `extract(second FROM x)` and `extract(epoch FROM x)` are decimals with six digits.
 //! - `(a, b) OVERLAPS (c, d)` is a condition on the four.
-//! - `~x` is `-1 - x`; `float` is `double precision`; `substring(x FROM 'pattern')` is what the
+//! - An interval times a number is a call. `~x` is `-1 - x`, `|/ x` is `sqrt(x)`; `float` is `double precision`; `substring(x FROM 'pattern')` is what the
 //!   pattern finds.
 //! - A call of a function that is not there becomes one of [`UNKNOWN`].
 
@@ -15,7 +15,7 @@ use datafusion::sql::sqlparser::ast::{
     FunctionArg, FunctionArgExpr, FunctionArguments, Spanned, UnaryOperator, Value,
 };
 
-use crate::functions::{UNKNOWN, call, synonym, word};
+use crate::functions::{EPOCH, TIMES, UNKNOWN, call, synonym, word};
 use crate::names::fold;
 
 /// Returns what stands for an expression; `None` for one that stays.
@@ -41,9 +41,24 @@ pub(crate) fn expression(expr: &mut Expr, state: &SessionState) -> Option<Expr> 
             Some(cast(string(text), data_type))
         }
         Expr::Extract { field, expr: of, .. } => extract(field, of),
-        Expr::UnaryOp { op: UnaryOperator::BitwiseNot, expr: inner } => {
-            let inner = nested(take(inner));
-            Some(nested(binary(number("-1"), BinaryOperator::Minus, inner)))
+        Expr::UnaryOp { op, expr: inner } => match op {
+            UnaryOperator::BitwiseNot => {
+                let inner = nested(take(inner));
+                Some(nested(binary(number("-1"), BinaryOperator::Minus, inner)))
+            }
+            UnaryOperator::PGSquareRoot => Some(call("sqrt", vec![take(inner)])),
+            UnaryOperator::PGCubeRoot => Some(call("cbrt", vec![take(inner)])),
+            UnaryOperator::PGAbs => Some(call("abs", vec![take(inner)])),
+            _ => None,
+        },
+        Expr::BinaryOp { left, op: BinaryOperator::Multiply, right } => {
+            let (one, factor) = if is_interval(left) { (left, right) } else { (right, left) };
+            is_interval(one).then(|| call(TIMES, vec![take(one), take(factor)]))
+        }
+        Expr::BinaryOp { left, op: BinaryOperator::Divide, right } if is_interval(left) => {
+            let one = cast(number("1"), DataType::DoublePrecision);
+            let factor = nested(binary(one, BinaryOperator::Divide, nested(take(right))));
+            Some(call(TIMES, vec![take(left), factor]))
         }
         Expr::BinaryOp { left, op: BinaryOperator::Overlaps, right } => overlaps(left, right),
         Expr::Substring { expr: of, substring_from: Some(from), substring_for: None, .. } => {
@@ -54,7 +69,12 @@ pub(crate) fn expression(expr: &mut Expr, state: &SessionState) -> Option<Expr> 
             let found = call("regexp_match", vec![take(of), take(from)]);
             Some(call("nacre_element", vec![found, number("1")]))
         }
+        Expr::TypedString(typed) => {
+            with_micros(&mut typed.data_type);
+            None
+        }
         Expr::Cast { data_type, .. } => {
+            with_micros(data_type);
             match data_type {
                 DataType::Float(ExactNumberInfo::Precision(1..=24)) => *data_type = DataType::Real,
                 DataType::Float(_) => *data_type = DataType::DoublePrecision,
@@ -63,6 +83,22 @@ pub(crate) fn expression(expr: &mut Expr, state: &SessionState) -> Option<Expr> 
             None
         }
         _ => None,
+    }
+}
+
+/// Gives timestamps the digits that columns have; the planner's own have nine, and fewer years.
+fn with_micros(data_type: &mut DataType) {
+    if let DataType::Timestamp(digits @ None, _) = data_type {
+        *digits = Some(6);
+    }
+}
+
+/// Whether an expression is an interval in quotes.
+fn is_interval(expr: &Expr) -> bool {
+    match expr {
+        Expr::Cast { data_type: DataType::Interval { .. }, .. } => true,
+        Expr::Nested(inner) => is_interval(inner),
+        _ => false,
     }
 }
 
@@ -99,10 +135,7 @@ fn extract(field: &DateTimeField, of: &mut Expr) -> Option<Expr> {
             let micros = part("microsecond", take(of));
             Some(nested(binary(micros, BinaryOperator::Multiply, number("0.000001"))))
         }
-        DateTimeField::Epoch => {
-            let digits = ExactNumberInfo::PrecisionAndScale(20, 6);
-            Some(cast(part("epoch", take(of)), DataType::Numeric(digits)))
-        }
+        DateTimeField::Epoch => Some(call(EPOCH, vec![take(of)])),
         _ => None,
     }
 }
@@ -119,10 +152,13 @@ fn seconds_of(function: &mut Function) -> Option<Expr> {
     };
     let Expr::Value(value) = field else { return None };
     let Value::SingleQuotedString(text) = &value.value else { return None };
-    if !matches!(text.to_ascii_lowercase().as_str(), "second" | "seconds") {
-        return None;
-    }
+    let part = text.to_ascii_lowercase();
     let FunctionArg::Unnamed(FunctionArgExpr::Expr(of)) = one else { return None };
+    match part.as_str() {
+        "epoch" => return Some(cast(call(EPOCH, vec![take(of)]), DataType::DoublePrecision)),
+        "second" | "seconds" => {}
+        _ => return None,
+    }
     let micros = call("date_part", vec![string("microsecond".to_owned()), take(of)]);
     let million = cast(number("1000000"), DataType::DoublePrecision);
     Some(nested(binary(micros, BinaryOperator::Divide, million)))
@@ -147,12 +183,7 @@ fn overlaps(left: &mut Expr, right: &mut Expr) -> Option<Expr> {
 fn span(expr: &mut Expr) -> Option<(Expr, Expr)> {
     let Expr::Tuple(parts) = expr else { return None };
     let [begin, end] = parts.as_slice() else { return None };
-    let is_length = match end {
-        Expr::Interval(_) => true,
-        Expr::Cast { data_type: DataType::Interval { .. }, .. } => true,
-        _ => false,
-    };
-    let end = match is_length {
+    let end = match is_interval(end) {
         true => nested(binary(begin.clone(), BinaryOperator::Plus, end.clone())),
         false => end.clone(),
     };

@@ -1,5 +1,6 @@
 //! An analyzer rule: texts in quotes become values of the type that they are cast to, by
-//! PostgreSQL's syntax and with its errors; casts of numbers to whole ones round.
+//! PostgreSQL's syntax and with its errors; casts of numbers to whole ones round, and those of
+//! moments and floats to text write them as PostgreSQL does.
 //!
 //! It runs behind the planner's own coercion of types, which casts a literal to the type of what
 //! it meets. The planner would read texts of moments and intervals by Arrow's syntax, and cut off
@@ -15,7 +16,7 @@ use datafusion::common::{DFSchema, DataFusionError, Result, ScalarValue};
 use datafusion::logical_expr::expr::{Cast, ScalarFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, ScalarUDF};
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, ScalarUDF};
 use datafusion::optimizer::AnalyzerRule;
 use nacre_column::{ColumnBuffer, ColumnType};
 use nacre_ingest::parse::{parse_date, parse_timestamp, parse_timestamptz};
@@ -24,6 +25,7 @@ use crate::dml::push_syntax;
 use crate::error::{Error, ErrorKind};
 use crate::from_ingest::from_value;
 use crate::functions::parse_interval;
+use crate::types::is_text;
 
 const DAY_US: i64 = 86_400_000_000;
 
@@ -32,11 +34,13 @@ const DAY_US: i64 = 86_400_000_000;
 pub(crate) struct Literals {
     /// What rounds floats, half to even.
     rint: Arc<ScalarUDF>,
+    /// What writes values as texts.
+    shown: Arc<ScalarUDF>,
 }
 
 impl Literals {
-    pub(crate) fn new(rint: Arc<ScalarUDF>) -> Self {
-        Self { rint }
+    pub(crate) fn new(rint: Arc<ScalarUDF>, shown: Arc<ScalarUDF>) -> Self {
+        Self { rint, shown }
     }
 
     fn cast(&self, expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
@@ -49,6 +53,14 @@ impl Literals {
             && let Some(value) = value_of(text, target).map_err(external)?
         {
             return Ok(Transformed::yes(Expr::Literal(value, None)));
+        }
+        if is_text(target) && inner.get_type(schema).is_ok_and(|from| is_written(&from)) {
+            let func = Arc::clone(&self.shown);
+            let text = Expr::ScalarFunction(ScalarFunction { func, args: vec![*inner] });
+            return Ok(Transformed::yes(match target {
+                DataType::Utf8View => text,
+                _ => Expr::Cast(Cast { expr: Box::new(text), field }),
+            }));
         }
         if !target.is_signed_integer() {
             return Ok(Transformed::no(Expr::Cast(Cast { expr: inner, field })));
@@ -67,6 +79,19 @@ impl Literals {
         };
         Ok(Transformed::yes(Expr::Cast(Cast { expr: Box::new(rounded), field })))
     }
+}
+
+/// Whether Arrow writes values of a type otherwise than PostgreSQL.
+fn is_written(data_type: &DataType) -> bool {
+    matches!(
+        data_type,
+        DataType::Float32
+            | DataType::Float64
+            | DataType::Timestamp(..)
+            | DataType::Interval(_)
+            | DataType::Duration(_)
+            | DataType::List(_)
+    )
 }
 
 /// Whether an expression is a float without digits behind the point.
@@ -89,7 +114,8 @@ impl AnalyzerRule for Literals {
             let names = NamePreserver::new(&plan);
             plan.map_expressions(|expr| {
                 let name = names.save(&expr);
-                let rewritten = expr.transform_up(|part| self.cast(part, &schema))?;
+                let rewritten =
+                    expr.transform_up(|part| self.cast(part, &schema)?.transform_data(with_time))?;
                 Ok(rewritten.update_data(|expr| name.restore(expr)))
             })?
             .map_data(LogicalPlan::recompute_schema)
@@ -100,6 +126,33 @@ impl AnalyzerRule for Literals {
     fn name(&self) -> &str {
         "texts_as_values"
     }
+}
+
+/// Makes a moment of a date that an interval with hours is added to.
+fn with_time(expr: Expr) -> Result<Transformed<Expr>> {
+    let has_time = |expr: &Expr| {
+        matches!(expr, Expr::Literal(ScalarValue::IntervalMonthDayNano(Some(value)), _)
+            if value.nanoseconds != 0)
+    };
+    let Expr::BinaryExpr(BinaryExpr { left, op: op @ (Operator::Plus | Operator::Minus), right }) =
+        expr
+    else {
+        return Ok(Transformed::no(expr));
+    };
+    let is_date = |expr: &Expr| match expr {
+        Expr::Cast(cast) => cast.field.data_type() == &DataType::Date32,
+        Expr::Literal(ScalarValue::Date32(_), _) => true,
+        _ => false,
+    };
+    let is_changed = is_date(&left) && has_time(&right);
+    let left = match is_changed {
+        true => {
+            Box::new(Expr::Cast(Cast::new(left, DataType::Timestamp(TimeUnit::Microsecond, None))))
+        }
+        false => left,
+    };
+    let expr = Expr::BinaryExpr(BinaryExpr { left, op, right });
+    Ok(Transformed::new_transformed(expr, is_changed))
 }
 
 fn external(error: Error) -> DataFusionError {
@@ -120,8 +173,7 @@ fn value_of(text: &str, target: &DataType) -> crate::error::Result<Option<Scalar
             let mut double = ColumnBuffer::new(ColumnType::Double);
             return match push_syntax(text, &mut double) {
                 Err(error) if error.sqlstate() == "22P02" => {
-                    let message =
-                        format!("invalid input syntax for type numeric: \"{text}\"");
+                    let message = format!("invalid input syntax for type numeric: \"{text}\"");
                     Err(Error::new(ErrorKind::InvalidData, message).with_code("22P02"))
                 }
                 _ => Ok(None),
@@ -186,9 +238,7 @@ fn timestamp(
     let micros = micros.map_err(|error| from_value(&error))?;
     let zone = zone.cloned();
     Ok(match unit {
-        TimeUnit::Second => {
-            ScalarValue::TimestampSecond(Some(micros.div_euclid(1_000_000)), zone)
-        }
+        TimeUnit::Second => ScalarValue::TimestampSecond(Some(micros.div_euclid(1_000_000)), zone),
         TimeUnit::Millisecond => {
             ScalarValue::TimestampMillisecond(Some(micros.div_euclid(1_000)), zone)
         }

@@ -25,7 +25,7 @@ impl Notice {
     }
 
     /// What it did, or had no need to do.
-    pub(crate) fn notice(code: &'static str, message: impl Into<String>) -> Self {
+    pub(crate) fn told(code: &'static str, message: impl Into<String>) -> Self {
         Self { severity: "NOTICE", code, message: message.into(), detail: None }
     }
 }
@@ -41,25 +41,25 @@ impl Notices {
 
     /// Says of something that it is there already, and is left as it is.
     pub(crate) fn exists(&self, code: &'static str, what: impl std::fmt::Display) {
-        self.tell(Notice::notice(code, format!("{what} already exists, skipping")));
+        self.tell(Notice::told(code, format!("{what} already exists, skipping")));
     }
 
     /// Says of something that it is not there, and need not be dropped.
     pub(crate) fn missing(&self, what: impl std::fmt::Display) {
-        self.tell(Notice::notice("00000", format!("{what} does not exist, skipping")));
+        self.tell(Notice::told("00000", format!("{what} does not exist, skipping")));
     }
 
     /// Says what else was dropped.
     pub(crate) fn cascaded(&self, objects: &[String]) {
         match objects {
             [] => {}
-            [one] => self.tell(Notice::notice("00000", format!("drop cascades to {one}"))),
+            [one] => self.tell(Notice::told("00000", format!("drop cascades to {one}"))),
             several => {
                 let message = format!("drop cascades to {} other objects", several.len());
                 let lines: Vec<String> =
                     several.iter().map(|one| format!("drop cascades to {one}")).collect();
                 let detail = Some(lines.join("\n"));
-                self.tell(Notice { detail, ..Notice::notice("00000", message) });
+                self.tell(Notice { detail, ..Notice::told("00000", message) });
             }
         }
     }

@@ -4,14 +4,18 @@
 //! - `FROM ONLY t` is `FROM t`, since no table has others below it.
 //! - `generate_series` and `string_to_table` among the outputs are `unnest` of a list; several of
 //!   them, also with `unnest`, go on side by side.
+//! - `SELECT t.a, t.*` names the first column so that the planner tells both apart.
 //! - A function in FROM that gives one value is a query for it, and `generate_series` of anything
 //!   but numbers is one for the values of a list.
 
 use std::ops::ControlFlow;
 
+use datafusion::arrow::datatypes::FieldRef;
+use datafusion::common::DFSchema;
+use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::ast::{
     Expr, Fetch, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, LimitClause, ObjectName,
-    Query, Select, SelectItem, SetExpr, TableAlias, TableAliasColumnDef, TableFactor,
+    Query, Select, SelectItem, SetExpr, Statement, TableAlias, TableAliasColumnDef, TableFactor,
     UnaryOperator, Value, Visit, VisitMut, Visitor, VisitorMut,
 };
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
@@ -73,6 +77,71 @@ pub(crate) fn only(factor: &mut TableFactor) {
     } else if let Some(table) = alias.take_if(|one| !one.explicit && one.columns.is_empty()) {
         *name = ObjectName::from(vec![table.name]);
     }
+}
+
+/// Takes ONLY away from all tables of a statement.
+pub(crate) fn without_only(statement: &mut ParsedStatement) {
+    struct Tables;
+    impl VisitorMut for Tables {
+        type Break = ();
+
+        fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
+            only(factor);
+            ControlFlow::Continue(())
+        }
+    }
+    if let ParsedStatement::Statement(inner) = statement {
+        // It never stops.
+        let _ = inner.visit(&mut Tables);
+    }
+}
+
+/// What ends the names that [`repeated`] gives.
+const REPEATED: char = '\u{2}';
+
+/// Gives columns that stand beside `*` names of their own, since that has them too.
+pub(crate) fn repeated(statement: &mut ParsedStatement) {
+    struct Columns;
+    impl VisitorMut for Columns {
+        type Break = ();
+
+        fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+            let has_all = select.projection.iter().any(|item| {
+                matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..))
+            });
+            if !has_all || select.distinct.is_some() {
+                return ControlFlow::Continue(());
+            }
+            for (place, item) in select.projection.iter_mut().enumerate() {
+                let SelectItem::UnnamedExpr(expr) = &*item else { continue };
+                let name = match expr {
+                    Expr::Identifier(ident) => ident,
+                    Expr::CompoundIdentifier(parts) => match parts.last() {
+                        Some(ident) => ident,
+                        None => continue,
+                    },
+                    _ => continue,
+                };
+                let alias = Ident::with_quote('"', format!("{}{REPEATED}{place}", fold(name)));
+                *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
+            }
+            ControlFlow::Continue(())
+        }
+    }
+    if let ParsedStatement::Statement(inner) = statement
+        && let Statement::Query(query) = inner.as_mut()
+    {
+        // It never stops.
+        let _ = query.visit(&mut Columns);
+    }
+}
+
+/// Returns the names of columns as the user wrote them, if [`repeated`] gave one another.
+pub(crate) fn shown_names(schema: &DFSchema) -> Option<Vec<Option<String>>> {
+    let shown =
+        |field: &FieldRef| field.name().split_once(REPEATED).map(|(name, _)| name.to_owned());
+    let names: Vec<Option<String>> = schema.fields().iter().map(shown).collect();
+    names.iter().any(Option::is_some).then_some(names)
 }
 
 /// Returns what gives the rows of a function, if it is one that gives rows.
@@ -138,6 +207,13 @@ fn called(expr: &Expr) -> Option<Ident> {
 /// # Errors
 /// `not supported` if it refers to what stands beside it.
 pub(crate) fn function(factor: &mut TableFactor) -> Result<()> {
+    if let TableFactor::UNNEST { alias: Some(alias), array_exprs, .. } = factor
+        && alias.columns.is_empty()
+        && array_exprs.len() == 1
+    {
+        let name = alias.name.clone();
+        alias.columns.push(TableAliasColumnDef { name, data_type: None });
+    }
     let TableFactor::Table { name, alias, args: Some(args), with_ordinality, .. } = factor else {
         return Ok(());
     };
@@ -155,7 +231,8 @@ pub(crate) fn function(factor: &mut TableFactor) -> Result<()> {
         .collect();
     let Some(list) = list else { return Ok(()) };
     let is_series = function == "generate_series";
-    if TABLE_FUNCTIONS.contains(&function.as_str()) && !(is_series && !list.iter().all(is_number)) {
+    let is_table = !is_series || list.iter().all(is_number);
+    if is_table && TABLE_FUNCTIONS.contains(&function.as_str()) {
         return Ok(());
     }
     if list.iter().any(has_column) {
@@ -228,8 +305,7 @@ fn has_column(expr: &Expr) -> bool {
                     ControlFlow::Continue(())
                 }
                 Expr::Identifier(ident)
-                    if ident.quote_style.is_none()
-                        && fold(ident).starts_with("current_") =>
+                    if ident.quote_style.is_none() && fold(ident).starts_with("current_") =>
                 {
                     ControlFlow::Continue(())
                 }

@@ -39,10 +39,11 @@ use crate::cursors::{CursorStatement, Declaration, Fetched};
 use crate::dml::Answer;
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
-use crate::functions::{common_functions, rint};
+use crate::functions::{common_functions, rint, shown};
 use crate::housekeeping::{Discarded, Housekeeping, check_places, not_owned};
 use crate::literals::Literals;
 use crate::names::{CATALOG, SCHEMA, table_name};
+use crate::notices::Notice;
 use crate::on_demand::BuildOnDemand;
 use crate::own_statement::OwnStatement;
 use crate::planner::Planner;
@@ -135,9 +136,16 @@ pub enum Outcome {
     /// Rows, computed while the stream is read. Convert its errors with [`Error::from`].
     /// The command tag, unless it is SELECT with the number of rows.
     Rows { schema: SchemaRef, stream: SendableRecordBatchStream, tag: Option<String> },
-    /// A command tag as PostgreSQL gives it, such as `CREATE TABLE` or `COPY 25`.
-    /// The warning, if there is one, says what the statement did not do.
-    Command { tag: String, warning: Option<String> },
+    /// A command tag as PostgreSQL gives it, such as `CREATE TABLE` or `COPY 25`, and what is told
+    /// beside it.
+    Command { tag: String, notices: Vec<Notice> },
+}
+
+impl Outcome {
+    /// A command that may have not done something.
+    pub(crate) fn command(tag: String, warning: Option<String>) -> Self {
+        Self::Command { tag, notices: warning.into_iter().map(Notice::warning).collect() }
+    }
 }
 
 /// An open database; clones share it.
@@ -229,7 +237,7 @@ impl Database {
                 Arc::new(SubqueryValues),
                 Arc::new(DecimalsMeetFloats),
                 Arc::new(TypeCoercion::new()),
-                Arc::new(Literals::new(rint())),
+                Arc::new(Literals::new(rint(), shown())),
             ])
             .with_physical_optimizer_rule(Arc::new(BuildOnDemand))
             .with_physical_optimizer_rule(Arc::new(Yielding))
@@ -299,7 +307,8 @@ impl Session {
     /// As [`ErrorKind`] sorts them; a failed statement has changed nothing.
     pub async fn execute(&self, sql: &str, io: StatementIo) -> Result<Outcome> {
         let turn = self.transactions.turn().await;
-        self.run(turn, sql, io).await.map_err(|error| self.told(error, sql))
+        let outcome = self.run(turn, sql, io).await;
+        self.with_notices(outcome).map_err(|error| self.told(error, sql))
     }
 
     /// Prepares a statement with parameters `$1`, `$2` and so on. `types` are those of the first
@@ -335,7 +344,17 @@ impl Session {
     ) -> Result<Outcome> {
         let turn = self.transactions.turn().await;
         let outcome = self.run_prepared(turn, statement, values, io).await;
-        outcome.map_err(|error| self.told(error, statement.sql()))
+        self.with_notices(outcome).map_err(|error| self.told(error, statement.sql()))
+    }
+
+    /// Adds what the statement told to its answer.
+    fn with_notices(&self, outcome: Result<Outcome>) -> Result<Outcome> {
+        let told = self.settings().notices().take();
+        let mut outcome = outcome?;
+        if let Outcome::Command { notices, .. } = &mut outcome {
+            notices.extend(told);
+        }
+        Ok(outcome)
     }
 
     async fn run_prepared(
@@ -623,7 +642,7 @@ impl Session {
                 }
                 let warning = denied.or(warning);
                 turn.done(false);
-                Ok(Outcome::Command { tag: "VACUUM".to_owned(), warning })
+                Ok(Outcome::command("VACUUM".to_owned(), warning))
             }
             Housekeeping::Analyze(places) => {
                 let warning = check_places(&self.store, "analyze", &places)?;
@@ -632,7 +651,7 @@ impl Session {
                     false => not_owned(&self.store, acting, "analyze", &places).or(warning),
                 };
                 turn.done(false);
-                Ok(Outcome::Command { tag: "ANALYZE".to_owned(), warning })
+                Ok(Outcome::command("ANALYZE".to_owned(), warning))
             }
             Housekeeping::Unlisten => finish(turn, "UNLISTEN".to_owned()),
             Housekeeping::Discard(what) => {
@@ -673,7 +692,7 @@ impl Session {
             }
         };
         turn = match control(&self.transactions, turn, &inner).await {
-            Ok(answer) => return answer.map(|(tag, warning)| Outcome::Command { tag, warning }),
+            Ok(answer) => return answer.map(|(tag, warning)| Outcome::command(tag, warning)),
             Err(turn) => turn,
         };
         if let Some(command) = Command::of(&inner) {
@@ -690,7 +709,7 @@ impl Session {
             && let Some((tag, warning)) = transaction::set(&self.transactions, &mut turn, set)?
         {
             turn.done(false);
-            return Ok(Outcome::Command { tag, warning });
+            return Ok(Outcome::command(tag, warning));
         }
         if let Some(verb) = dml::writes(&inner) {
             turn.require_writable(verb)?;
@@ -793,7 +812,7 @@ impl Session {
             }
         };
         turn.done(false);
-        Ok(Outcome::Command { tag: tag.to_owned(), warning })
+        Ok(Outcome::command(tag.to_owned(), warning))
     }
 
     /// Makes a table of a query.
@@ -936,11 +955,14 @@ impl Session {
         match statement {
             SqlStatement::CreateIndex(create) => {
                 turn.define("CREATE INDEX")?;
-                indexes::create_index(&self.store, create).await.map(Some)
+                indexes::create_index(&self.store, self.settings().notices(), create)
+                    .await
+                    .map(Some)
             }
             SqlStatement::Drop { object_type: ObjectType::Index, if_exists, names, .. } => {
                 turn.define("DROP INDEX")?;
-                indexes::drop_indexes(&self.store, names, *if_exists).map(Some)
+                let notices = self.settings().notices();
+                indexes::drop_indexes(&self.store, notices, names, *if_exists).map(Some)
             }
             SqlStatement::CreateTable(create) => {
                 turn.define("CREATE TABLE")?;
@@ -948,11 +970,12 @@ impl Session {
             }
             SqlStatement::Drop { object_type, if_exists, names, cascade, .. } => {
                 turn.define("DROP")?;
-                let (store, if_exists) = (&self.store, *if_exists);
+                let (store, notices) = (&self.store, self.settings().notices());
+                let how = (*if_exists, *cascade);
                 match object_type {
-                    ObjectType::View => drop_views(store, names, if_exists, *cascade),
-                    ObjectType::Sequence => drop_sequences(store, names, if_exists, *cascade),
-                    _ => ddl::drop_tables(store, object_type, names, if_exists, *cascade),
+                    ObjectType::View => drop_views(store, notices, names, how),
+                    ObjectType::Sequence => drop_sequences(store, notices, names, how),
+                    _ => ddl::drop_tables(store, notices, object_type, names, how),
                 }
                 .map(Some)
             }
@@ -1024,5 +1047,5 @@ fn end_short(turn: Turn, outcome: Result<Option<Outcome>>) -> Option<Result<Outc
 
 fn finish(turn: Turn, tag: String) -> Result<Outcome> {
     turn.done(false);
-    Ok(Outcome::Command { tag, warning: None })
+    Ok(Outcome::command(tag, None))
 }

@@ -19,7 +19,7 @@ const RINT: &str = "nacre_rint";
 /// The type of exact results.
 const NUMERIC: DataType = DataType::Decimal128(38, 0);
 
-pub(super) fn functions() -> [Definition; 6] {
+pub(super) fn functions() -> [Definition; 8] {
     let volatility = Volatility::Immutable;
     [
         Definition {
@@ -88,6 +88,8 @@ pub(super) fn functions() -> [Definition; 6] {
             body: trunc,
         },
         rint(),
+        whole("floor"),
+        whole("ceil"),
         Definition {
             name: "scale",
             takes: |types| match types {
@@ -107,6 +109,48 @@ pub(super) fn functions() -> [Definition; 6] {
             },
         },
     ]
+}
+
+/// `floor` and `ceil`, which leave no digits behind the point.
+fn whole(name: &'static str) -> Definition {
+    Definition {
+        name,
+        takes: |types| match types {
+            [one @ DataType::Decimal128(..)] => Some(vec![one.clone()]),
+            [one] if is_number(one) => Some(vec![DataType::Float64]),
+            _ => None,
+        },
+        returns: |types, _| match types {
+            [DataType::Decimal128(precision, _)] => DataType::Decimal128(*precision, 0),
+            _ => DataType::Float64,
+        },
+        volatility: Volatility::Immutable,
+        body: match name {
+            "floor" => |args, _, returned| rounded(&args[0], returned, f64::floor, false),
+            _ => |args, _, returned| rounded(&args[0], returned, f64::ceil, true),
+        },
+    }
+}
+
+/// Rounds floats as said, and decimals up or down.
+fn rounded(
+    array: &ArrayRef,
+    returned: &DataType,
+    round: fn(f64) -> f64,
+    up: bool,
+) -> Result<ArrayRef> {
+    let (DataType::Decimal128(_, scale), DataType::Decimal128(precision, _)) =
+        (array.data_type(), returned)
+    else {
+        let rounded: Float64Array = array.as_primitive::<Float64Type>().unary(round);
+        return Ok(Arc::new(rounded));
+    };
+    let unit = 10_i128.pow(u32::from(scale.unsigned_abs()));
+    let rounded: Decimal128Array = array.as_primitive::<Decimal128Type>().unary(|value| {
+        let below = value.div_euclid(unit);
+        below + i128::from(up && value.rem_euclid(unit) != 0)
+    });
+    Ok(Arc::new(rounded.with_precision_and_scale(*precision, 0)?))
 }
 
 /// Rounds floats to the nearest whole number, the even one of two.

@@ -41,7 +41,7 @@ pub(super) fn to_timestamp(text: &str, pattern: &str) -> Result<i64> {
             reader.skip_blanks();
         }
         match part {
-            Part::Field { field: Field::Exact, name, .. } => reader.is_exact |= *name == "FX",
+            Part::Field { field: Field::Exact, .. } => reader.is_exact = true,
             Part::Field { field, fills, ordinal, name, .. } => {
                 let is_free = !fills || is_number_ended(*ordinal, parts.get(place + 1));
                 reader.field(*field, name, is_free)?;
@@ -63,6 +63,11 @@ pub(super) fn to_timestamp(text: &str, pattern: &str) -> Result<i64> {
             Part::Text(_) if !reader.is_exact && reader.skipped > 0 => reader.skipped -= 1,
             Part::Separator(_) | Part::Text(_) => reader.take_chars(1),
         }
+    }
+    if let Some(hour) = reader.read.get(Field::Hour12).filter(|hour| !(1..=12).contains(hour)) {
+        let error = invalid(format!("hour \"{hour}\" is invalid for the 12-hour clock"));
+        let hint = "Use the 24-hour clock, or give an hour between 1 and 12.";
+        return Err(error.with_hint(hint));
     }
     moment(&reader.read).ok_or_else(|| out_of_range(text))
 }
@@ -99,7 +104,7 @@ impl Reader<'_> {
         self.rest = &self.rest[end..];
     }
 
-    fn field(&mut self, field: Field, name: &'static str, is_free: bool) -> Result<()> {
+    fn field(&mut self, field: Field, name: &str, is_free: bool) -> Result<()> {
         match field {
             Field::Am | Field::AmDotted => {
                 let is_pm = self.word(&["am", "pm", "a.m.", "p.m."], name)? % 2 == 1;
@@ -279,8 +284,7 @@ impl Reader<'_> {
             Some(before) if before != value => {
                 let message =
                     format!("conflicting values for \"{name}\" field in formatting string");
-                let detail =
-                    "This value contradicts a previous setting for the same field type.";
+                let detail = "This value contradicts a previous setting for the same field type.";
                 Err(invalid(message).with_detail(detail))
             }
             _ => {
@@ -325,9 +329,6 @@ fn moment(read: &Read) -> Option<i64> {
         hour = value;
     }
     if let Some(value) = read.get(Field::Hour12) {
-        if !(1..=12).contains(&value) {
-            return None;
-        }
         hour = value % 12 + if read.is_pm == Some(true) { 12 } else { 0 };
     }
     minute = read.get(Field::Minute).unwrap_or(minute);
@@ -350,13 +351,9 @@ fn date(read: &Read) -> Option<i64> {
     if let Some(week) = read.get(Field::IsoWeek) {
         let year = read.get(Field::IsoYear(4))?;
         let day = read.get(Field::IsoDayOfWeek).unwrap_or(1);
-        return (1..=53)
-            .contains(&week)
-            .then(|| iso_year_start(year) + (week - 1) * 7 + day - 1);
+        return (1..=53).contains(&week).then(|| iso_year_start(year) + (week - 1) * 7 + day - 1);
     }
-    if let (Some(year), Some(day)) =
-        (read.get(Field::IsoYear(4)), read.get(Field::IsoDayOfYear))
-    {
+    if let (Some(year), Some(day)) = (read.get(Field::IsoYear(4)), read.get(Field::IsoDayOfYear)) {
         return Some(iso_year_start(year) + day - 1);
     }
     let century = read.get(Field::Century);

@@ -5,8 +5,18 @@ use super::template::{Field, Letters, Ordinal, Part, parse};
 use crate::error::{Error, ErrorKind, Result};
 
 pub(super) const MONTHS: [&str; 12] = [
-    "January", "February", "March", "April", "May", "June", "July", "August", "September",
-    "October", "November", "December",
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
 ];
 /// From Monday on.
 pub(super) const DAYS: [&str; 7] =
@@ -96,7 +106,8 @@ fn write(
 ) -> bool {
     if let Some((value, width)) = number(moment, what, field) {
         // A sign takes no place of the digits.
-        let width = if fills { width + usize::from(value < 0) } else { 0 };
+        let is_time = !matches!(field, Field::DayOfMonth | Field::DayOfYear);
+        let width = if fills { width + usize::from(value < 0 && is_time) } else { 0 };
         out.push_str(&format!("{value:0width$}"));
         return true;
     }
@@ -157,6 +168,7 @@ fn number(moment: &Civil, what: What, field: Field) -> Option<(i64, usize)> {
         Field::Minute => (moment.minute, 2),
         Field::Month => (moment.month, 2),
         Field::Millisecond => (moment.micro / 1_000, 3),
+        Field::Quarter if moment.month == 0 => return None,
         Field::Quarter => ((moment.month - 1) / 3 + 1, 1),
         Field::SecondOfDay => (moment.hour * 3_600 + moment.minute * 60 + moment.second, 0),
         Field::Second => (moment.second, 2),

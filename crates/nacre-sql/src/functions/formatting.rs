@@ -103,6 +103,8 @@ fn pattern_type(data_type: &DataType) -> Option<DataType> {
 /// The type in which `to_char` gets values.
 fn written(data_type: &DataType) -> Option<DataType> {
     Some(match data_type {
+        // A date is one of the time zone of the session.
+        DataType::Date32 | DataType::Date64 => zoned(),
         data_type if is_moment(data_type) => moment(data_type),
         DataType::Interval(_) | DataType::Duration(_) => interval(),
         DataType::UInt64 => DataType::Decimal128(20, 0),

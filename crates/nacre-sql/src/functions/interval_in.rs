@@ -75,9 +75,7 @@ impl Sum {
     }
 
     fn interval(&self) -> Option<IntervalMonthDayNano> {
-        let whole = |value: f64| {
-            (value.abs() <= f64::from(i32::MAX)).then_some(value as i32)
-        };
+        let whole = |value: f64| (value.abs() <= f64::from(i32::MAX)).then_some(value as i32);
         let nanos = (self.micros.abs() < 9.2e15).then_some(self.micros.round() as i64 * 1_000)?;
         Some(IntervalMonthDayNano::new(whole(self.months)?, whole(self.days)?, nanos))
     }

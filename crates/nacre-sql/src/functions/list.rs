@@ -21,6 +21,11 @@ pub(crate) fn common_functions() -> Vec<Arc<ScalarUDF>> {
     functions
 }
 
+/// Makes what writes values as texts.
+pub(crate) fn shown() -> Arc<ScalarUDF> {
+    texts::shown().made()
+}
+
 /// Makes what rounds floats to whole numbers.
 pub(crate) fn rint() -> Arc<ScalarUDF> {
     arithmetic::rint().made()

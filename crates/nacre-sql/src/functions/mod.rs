@@ -30,7 +30,8 @@ mod texts;
 mod unknown;
 
 pub(crate) use interval_in::parse_interval;
-pub(crate) use list::{common_functions, rint};
+pub(crate) use list::{common_functions, rint, shown};
+pub(crate) use moments::{EPOCH, TIMES};
 pub(crate) use series::SERIES;
 pub(crate) use synonyms::{call, synonym, word};
 pub(crate) use unknown::UNKNOWN;

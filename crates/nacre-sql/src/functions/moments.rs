@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, IntervalMonthDayNanoArray, TimestampMicrosecondArray,
+    Array, ArrayRef, AsArray, BooleanArray, Decimal128Array, IntervalMonthDayNanoArray,
+    TimestampMicrosecondArray,
 };
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{
-    DataType, Float64Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType,
-    IntervalUnit, TimeUnit, TimestampMicrosecondType,
+    DataType, Float64Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit,
+    TimeUnit, TimestampMicrosecondType,
 };
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Volatility;
@@ -17,6 +18,12 @@ use super::civil::{Civil, DAY_US, days_in_month};
 use super::scalar::Definition;
 use crate::error::{Error, ErrorKind, Result};
 use crate::types::is_text;
+
+/// Seconds since 1970, or of an interval.
+pub(crate) const EPOCH: &str = "nacre_epoch";
+
+/// An interval times a number.
+pub(crate) const TIMES: &str = "nacre_interval_times";
 
 /// The type of moments with a time zone.
 pub(super) fn zoned() -> DataType {
@@ -53,7 +60,7 @@ fn moment_or_text(data_type: &DataType) -> Option<DataType> {
     (is_moment(data_type) || is_literal).then(|| moment(data_type))
 }
 
-pub(super) fn functions() -> [Definition; 9] {
+pub(super) fn functions() -> [Definition; 11] {
     let immutable = Volatility::Immutable;
     [
         Definition {
@@ -84,7 +91,9 @@ pub(super) fn functions() -> [Definition; 9] {
         Definition {
             name: "timezone",
             takes: |types| match types {
-                [zone, one] if is_text(zone) => Some(vec![DataType::Utf8View, moment_or_text(one)?]),
+                [zone, one] if is_text(zone) => {
+                    Some(vec![DataType::Utf8View, moment_or_text(one)?])
+                }
                 _ => None,
             },
             returns: |types, _| match types {
@@ -100,7 +109,8 @@ pub(super) fn functions() -> [Definition; 9] {
             name: "make_interval",
             takes: |types| {
                 let is_number = |one: &DataType| one.is_numeric() || one == &DataType::Null;
-                let all = (0..7).map(|place| if place == 6 { DataType::Float64 } else { DataType::Int64 });
+                let all = (0..7)
+                    .map(|place| if place == 6 { DataType::Float64 } else { DataType::Int64 });
                 (types.len() <= 7 && types.iter().all(is_number))
                     .then(|| all.take(types.len()).collect())
             },
@@ -108,13 +118,41 @@ pub(super) fn functions() -> [Definition; 9] {
             volatility: immutable,
             body: make_interval,
         },
+        Definition {
+            name: EPOCH,
+            takes: |types| match types {
+                [one] if is_interval(one) => Some(vec![interval()]),
+                [one] => Some(vec![moment_or_text(one)?]),
+                _ => None,
+            },
+            returns: |_, _| DataType::Decimal128(20, 6),
+            volatility: immutable,
+            body: epoch,
+        },
+        Definition {
+            name: TIMES,
+            takes: |types| match types {
+                [one, factor]
+                    if is_interval(one) && (factor.is_numeric() || factor == &DataType::Null) =>
+                {
+                    Some(vec![interval(), DataType::Float64])
+                }
+                _ => None,
+            },
+            returns: |_, _| interval(),
+            volatility: immutable,
+            body: times,
+        },
         justified("justify_hours"),
         justified("justify_days"),
         justified("justify_interval"),
     ]
 }
 
-fn made(name: &'static str, returns: fn(&[DataType], &[Option<&ScalarValue>]) -> DataType) -> Definition {
+fn made(
+    name: &'static str,
+    returns: fn(&[DataType], &[Option<&ScalarValue>]) -> DataType,
+) -> Definition {
     Definition {
         name,
         takes: |types| {
@@ -129,9 +167,7 @@ fn made(name: &'static str, returns: fn(&[DataType], &[Option<&ScalarValue>]) ->
         volatility: Volatility::Immutable,
         body: match name {
             "make_timestamp" => |args, rows, _| Ok(Arc::new(make_timestamp(args, rows)?)),
-            _ => |args, rows, _| {
-                Ok(Arc::new(make_timestamp(args, rows)?.with_timezone("+00:00")))
-            },
+            _ => |args, rows, _| Ok(Arc::new(make_timestamp(args, rows)?.with_timezone("+00:00"))),
         },
     }
 }
@@ -258,7 +294,9 @@ fn make_timestamp(args: &[ArrayRef], rows: usize) -> Result<TimestampMicrosecond
             return Err(Error::new(ErrorKind::InvalidData, message).with_code("22008"));
         }
         let second = seconds.value(row);
-        if !(0..=23).contains(&hour) || !(0..=59).contains(&minute) || !(0.0..60.0).contains(&second)
+        if !(0..=23).contains(&hour)
+            || !(0..=59).contains(&minute)
+            || !(0.0..60.0).contains(&second)
         {
             let message = format!("time field value out of range: {hour}:{minute:02}:{second:02}");
             return Err(Error::new(ErrorKind::InvalidData, message).with_code("22008"));
@@ -268,6 +306,52 @@ fn make_timestamp(args: &[ArrayRef], rows: usize) -> Result<TimestampMicrosecond
         Ok(Some(days * DAY_US + time))
     });
     made.collect()
+}
+
+/// Seconds with six digits; a year of an interval has 365.25 days and a month 30, as in PostgreSQL.
+fn epoch(args: &[ArrayRef], _: usize, _: &DataType) -> Result<ArrayRef> {
+    let seconds: Decimal128Array = match args[0].data_type() {
+        DataType::Interval(_) => {
+            let values = args[0].as_primitive::<IntervalMonthDayNanoType>().iter();
+            let micros = |value: IntervalMonthDayNano| {
+                let (years, months) = (i128::from(value.months / 12), value.months % 12);
+                let days = i128::from(months) * 30 + i128::from(value.days);
+                let day = i128::from(DAY_US);
+                years * day * 1_461 / 4 + days * day + i128::from(value.nanoseconds / 1_000)
+            };
+            values.map(|value| value.map(micros)).collect()
+        }
+        _ => {
+            let values = args[0].as_primitive::<TimestampMicrosecondType>().iter();
+            values.map(|value| value.map(i128::from)).collect()
+        }
+    };
+    Ok(Arc::new(seconds.with_precision_and_scale(20, 6)?))
+}
+
+/// Intervals times numbers: parts of months become days, and parts of days time.
+fn times(args: &[ArrayRef], _: usize, _: &DataType) -> Result<ArrayRef> {
+    let factors = args[1].as_primitive::<Float64Type>();
+    let values = args[0].as_primitive::<IntervalMonthDayNanoType>().iter().zip(factors);
+    let products = values.map(|(value, factor)| {
+        let (Some(value), Some(factor)) = (value, factor) else { return Ok(None) };
+        let months = f64::from(value.months) * factor;
+        // What is beside whole months and days comes from products that are not exact.
+        let exact = |part: f64| (part * 1e9).round() / 1e9;
+        let of_months = exact(months.fract() * 30.0);
+        let days = f64::from(value.days) * factor;
+        let of_days = exact(days.fract() + of_months.fract()) * DAY_US as f64;
+        let micros = (value.nanoseconds / 1_000) as f64 * factor + of_days;
+        let days = days.trunc() + of_months.trunc();
+        let most = f64::from(i32::MAX);
+        let fits = months.abs() <= most && days.abs() <= most && micros.abs() < 9.2e15;
+        fits.then(|| {
+            let nanos = micros.round() as i64 * 1_000;
+            Some(IntervalMonthDayNano::new(months.trunc() as i32, days as i32, nanos))
+        })
+        .ok_or_else(|| out_of_range("interval"))
+    });
+    Ok(Arc::new(products.collect::<Result<IntervalMonthDayNanoArray>>()?))
 }
 
 /// Years, months, weeks, days, hours, minutes, seconds; those that are not given are 0.
@@ -280,7 +364,8 @@ fn make_interval(args: &[ArrayRef], rows: usize, _: &DataType) -> Result<ArrayRe
             Some(array) => array.as_primitive::<Int64Type>().value(row),
             None => 0,
         };
-        let seconds = args.get(6).map_or(0.0, |array| array.as_primitive::<Float64Type>().value(row));
+        let seconds =
+            args.get(6).map_or(0.0, |array| array.as_primitive::<Float64Type>().value(row));
         let checked = || {
             let months = part(0).checked_mul(12)?.checked_add(part(1))?;
             let days = part(2).checked_mul(7)?.checked_add(part(3))?;

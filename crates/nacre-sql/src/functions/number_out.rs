@@ -134,9 +134,8 @@ fn parse(text: &str) -> Result<Pattern> {
 
 /// Takes a word of the pattern; returns its length, 0 for text.
 fn word(rest: &str, pattern: &mut Pattern) -> Result<usize> {
-    let starts = |word: &str| {
-        rest.starts_with(word) || rest.starts_with(word.to_ascii_lowercase().as_str())
-    };
+    let starts =
+        |word: &str| rest.starts_with(word) || rest.starts_with(word.to_ascii_lowercase().as_str());
     let part = match rest.as_bytes()[0] {
         b'9' => {
             digit(pattern)?;
@@ -166,6 +165,8 @@ fn word(rest: &str, pattern: &mut Pattern) -> Result<usize> {
             pattern.is_scientific = true;
             return Ok(4);
         }
+        // What is zero is blank; PostgreSQL only reads it, too.
+        b'B' | b'b' => return Ok(1),
         _ if starts("FM") => {
             pattern.is_filled = true;
             return Ok(2);
@@ -372,9 +373,7 @@ impl Writer {
         } else {
             self.number(part);
         }
-        let end = self.count
-            + usize::from(self.spaces > 0)
-            + usize::from(self.pattern.has_point);
+        let end = self.count + usize::from(self.spaces > 0) + usize::from(self.pattern.has_point);
         let is_last = self.last.is_some_and(|last| last == self.at);
         let end = if is_last { self.place } else { end };
         if self.place + 1 == end {
@@ -432,8 +431,19 @@ impl Writer {
 
 fn roman(digits: &str, is_upper: bool, is_filled: bool) -> String {
     const NUMERALS: [(i32, &str); 13] = [
-        (1000, "M"), (900, "CM"), (500, "D"), (400, "CD"), (100, "C"), (90, "XC"), (50, "L"),
-        (40, "XL"), (10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I"),
+        (1000, "M"),
+        (900, "CM"),
+        (500, "D"),
+        (400, "CD"),
+        (100, "C"),
+        (90, "XC"),
+        (50, "L"),
+        (40, "XL"),
+        (10, "X"),
+        (9, "IX"),
+        (5, "V"),
+        (4, "IV"),
+        (1, "I"),
     ];
     let Some(mut value) = digits.parse::<i32>().ok().filter(|value| (1..4000).contains(value))
     else {

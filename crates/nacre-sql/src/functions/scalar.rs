@@ -97,7 +97,8 @@ impl ScalarUDFImpl for Function {
         let rows = if is_constant { 1 } else { args.number_rows };
         let arrays: Vec<ArrayRef> =
             args.args.into_iter().map(|arg| arg.into_array(rows)).collect::<Result<_>>()?;
-        let array = (self.definition.body)(&arrays, rows, args.return_field.data_type()).map_err(external)?;
+        let array = (self.definition.body)(&arrays, rows, args.return_field.data_type())
+            .map_err(external)?;
         Ok(match is_constant {
             true => {
                 let value = ScalarValue::try_from_array(&array, 0)?;

@@ -8,10 +8,11 @@ use datafusion::sql::sqlparser::ast::{
 use crate::names::fold;
 
 /// Functions with another name.
-const NAMES: [(&str, &str); 6] = [
+const NAMES: [(&str, &str); 7] = [
     ("ceiling", "ceil"),
     ("every", "bool_and"),
     ("gen_random_uuid", "uuid"),
+    ("sign", "signum"),
     ("statement_timestamp", "now"),
     ("transaction_timestamp", "now"),
     ("variance", "var"),
@@ -32,6 +33,9 @@ pub(crate) fn synonym(function: &mut Function) -> Option<Expr> {
     let [part] = function.name.0.as_slice() else { return None };
     let ident = part.as_ident()?;
     let name = fold(ident);
+    if name == "make_interval" {
+        return Some(make_interval(function));
+    }
     let args = match &function.args {
         FunctionArguments::List(list) => list.args.iter().map(plain).collect::<Option<Vec<_>>>(),
         _ => Some(Vec::new()),
@@ -74,6 +78,33 @@ pub(crate) fn synonym(function: &mut Function) -> Option<Expr> {
     let (_, new) = NAMES.iter().find(|(known, _)| *known == name)?;
     function.name = ObjectName::from(vec![Ident { span: ident.span, ..Ident::new(*new) }]);
     None
+}
+
+/// Puts named arguments in their places; those that are not named are 0.
+fn make_interval(function: &Function) -> Expr {
+    const NAMES: [&str; 7] = ["years", "months", "weeks", "days", "hours", "mins", "secs"];
+    let mut places = NAMES.map(|_| number("0"));
+    if let FunctionArguments::List(list) = &function.args {
+        for (place, arg) in list.args.iter().enumerate() {
+            let (place, value) = match arg {
+                FunctionArg::Named { name, arg: FunctionArgExpr::Expr(value), .. } => {
+                    (NAMES.iter().position(|known| *known == fold(name)), value)
+                }
+                FunctionArg::ExprNamed {
+                    name: Expr::Identifier(name),
+                    arg: FunctionArgExpr::Expr(value),
+                    ..
+                } => (NAMES.iter().position(|known| *known == fold(name)), value),
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => (Some(place), value),
+                _ => return Expr::Function(function.clone()),
+            };
+            match place.and_then(|place| places.get_mut(place)) {
+                Some(part) => *part = value.clone(),
+                None => return Expr::Function(function.clone()),
+            }
+        }
+    }
+    call("make_interval", places.into())
 }
 
 /// The time of now without a zone.

@@ -64,14 +64,20 @@ pub(super) enum Ordinal {
 /// A part of a pattern.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Part {
-    Field { field: Field, letters: Letters, fills: bool, ordinal: Ordinal, name: &'static str },
+    Field {
+        field: Field,
+        letters: Letters,
+        fills: bool,
+        ordinal: Ordinal,
+        name: String,
+    },
     /// A blank, or a sign that may stand between fields.
     Separator(char),
     Text(char),
 }
 
 /// Names in capitals, longer ones first where one begins another.
-const FIELDS: [(&str, Field); 55] = [
+const FIELDS: [(&str, Field); 54] = [
     ("A.D.", Field::AdDotted),
     ("A.M.", Field::AmDotted),
     ("AD", Field::Ad),
@@ -126,7 +132,6 @@ const FIELDS: [(&str, Field); 55] = [
     ("YYY", Field::Year(3)),
     ("YY", Field::Year(2)),
     ("Y", Field::Year(1)),
-    ("TM", Field::Exact),
 ];
 
 impl Field {
@@ -206,15 +211,17 @@ fn field(text: &str) -> Option<(Option<Part>, &str)> {
         if let Some(behind) = either(rest, "FM", "fm") {
             (fills, rest) = (false, behind);
         } else if let Some(behind) = either(rest, "TM", "tm") {
-            rest = behind;
+            // Names of the locale are as long as they are.
+            (fills, rest) = (false, behind);
         } else {
             break;
         }
     }
-    let Some((name, field, letters, behind)) = known(rest) else {
+    let Some((field, letters, behind)) = known(rest) else {
         // Modifiers without a field say nothing.
         return (rest.len() < text.len()).then_some((None, rest));
     };
+    let name = rest[..rest.len() - behind.len()].to_owned();
     rest = behind;
     let mut ordinal = Ordinal::None;
     if let Some(behind) = rest.strip_prefix("TH") {
@@ -232,7 +239,7 @@ fn either<'a>(text: &'a str, one: &str, other: &str) -> Option<&'a str> {
     text.strip_prefix(one).or_else(|| text.strip_prefix(other))
 }
 
-fn known(text: &str) -> Option<(&'static str, Field, Letters, &str)> {
+fn known(text: &str) -> Option<(Field, Letters, &str)> {
     FIELDS.iter().find_map(|(name, field)| {
         let start = text.get(..name.len())?;
         let is_name = matches!(
@@ -248,7 +255,7 @@ fn known(text: &str) -> Option<(&'static str, Field, Letters, &str)> {
         } else {
             return None;
         };
-        start.eq_ignore_ascii_case(name).then_some((*name, *field, letters, &text[name.len()..]))
+        start.eq_ignore_ascii_case(name).then_some((*field, letters, &text[name.len()..]))
     })
 }
 

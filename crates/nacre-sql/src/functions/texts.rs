@@ -1,4 +1,4 @@
-//! `string_to_array`, `parse_ident`, `num_nulls` and `num_nonnulls`.
+//! `string_to_array`, `parse_ident`, `num_nulls`, `num_nonnulls`, and values as texts.
 
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use datafusion::logical_expr::Volatility;
 
 use super::scalar::Definition;
 use crate::error::{Error, Result};
+use crate::text::write_text;
 use crate::types::is_text;
 
 pub(super) fn functions() -> [Definition; 4] {
@@ -18,8 +19,7 @@ pub(super) fn functions() -> [Definition; 4] {
         Definition {
             name: "string_to_array",
             takes: |types| {
-                let are_texts =
-                    types.iter().all(|one| is_text(one) || one == &DataType::Null);
+                let are_texts = types.iter().all(|one| is_text(one) || one == &DataType::Null);
                 (matches!(types.len(), 2 | 3) && are_texts)
                     .then(|| vec![DataType::Utf8View; types.len()])
             },
@@ -45,6 +45,30 @@ pub(super) fn functions() -> [Definition; 4] {
     ]
 }
 
+/// Makes what writes values as PostgreSQL does.
+pub(super) fn shown() -> Definition {
+    Definition {
+        name: "nacre_shown",
+        takes: |types| (types.len() == 1).then(|| types.to_vec()),
+        returns: |_, _| DataType::Utf8View,
+        volatility: Volatility::Stable,
+        body: |args, rows, _| {
+            let mut texts = StringViewBuilder::with_capacity(rows);
+            let mut text = Vec::new();
+            for row in 0..rows {
+                if args[0].is_null(row) {
+                    texts.append_null();
+                    continue;
+                }
+                text.clear();
+                write_text(&args[0], row, &mut text)?;
+                texts.append_value(String::from_utf8_lossy(&text));
+            }
+            Ok(Arc::new(texts.finish()))
+        },
+    }
+}
+
 fn counted(name: &'static str) -> Definition {
     Definition {
         name,
@@ -59,9 +83,8 @@ fn counted(name: &'static str) -> Definition {
 }
 
 fn count(args: &[ArrayRef], rows: usize, of_nulls: bool) -> ArrayRef {
-    let is_null = |array: &ArrayRef, row| {
-        array.is_null(row) || array.data_type() == &DataType::Null
-    };
+    let is_null =
+        |array: &ArrayRef, row| array.is_null(row) || array.data_type() == &DataType::Null;
     let counts = (0..rows).map(|row| {
         let count = args.iter().filter(|array| is_null(array, row) == of_nulls).count();
         i32::try_from(count).ok()
@@ -119,9 +142,8 @@ fn parse_ident(args: &[ArrayRef], rows: usize, _: &DataType) -> Result<ArrayRef>
 }
 
 fn ident_parts(text: &str, is_strict: bool) -> Result<Vec<String>> {
-    let invalid = || {
-        Error::invalid_parameter(format!("string is not a valid identifier: \"{text}\""))
-    };
+    let invalid =
+        || Error::invalid_parameter(format!("string is not a valid identifier: \"{text}\""));
     let mut parts = Vec::new();
     let mut rest = text.trim();
     loop {

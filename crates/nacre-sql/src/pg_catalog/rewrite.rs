@@ -321,8 +321,12 @@ fn cast(expr: &mut Expr, data_type: &mut DataType) -> Option<Expr> {
         ) || type_name(element)
             .is_some_and(|name| matches!(name.as_str(), "int2" | "int4" | "int8" | "oid"));
         let name = if is_number { "nacre_int_array" } else { "nacre_text_array" };
+        let is_empty =
+            parts_of(expr).is_some_and(|(name, args)| name == "nacre_array" && args.is_empty());
         return Some(match expr {
             Expr::Value(_) => call(name, vec![take(expr)]),
+            // That of `ARRAY[]`.
+            _ if is_empty => call(name, vec![text("{}")]),
             _ => take(expr),
         });
     }
