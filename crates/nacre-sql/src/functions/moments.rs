@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use datafusion::arrow::array::timezone::Tz;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Decimal128Array, IntervalMonthDayNanoArray,
     TimestampMicrosecondArray,
@@ -11,6 +12,7 @@ use datafusion::arrow::datatypes::{
     DataType, Float64Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit,
     TimeUnit, TimestampMicrosecondType,
 };
+use datafusion::arrow::temporal_conversions::as_datetime_with_timezone;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Volatility;
 
@@ -247,12 +249,14 @@ fn timezone(args: &[ArrayRef], rows: usize, _: &DataType) -> Result<ArrayRef> {
             continue;
         }
         let zone = zone_named(zones.value(row))?;
-        let there = DataType::Timestamp(TimeUnit::Microsecond, Some(zone.into()));
-        let one = args[1].slice(row, 1);
-        let one = cast(&one, &there)?;
-        let to = if is_zoned { plain() } else { zoned() };
-        let one = cast(&one, &to)?;
-        moved.push(one.as_primitive::<TimestampMicrosecondType>().iter().next().flatten());
+        moved.push(match is_zoned {
+            true => Some(shown_in(args[1].as_primitive().value(row), &zone)?),
+            false => {
+                let there = DataType::Timestamp(TimeUnit::Microsecond, Some(zone.into()));
+                let one = cast(&cast(&args[1].slice(row, 1), &there)?, &zoned())?;
+                one.as_primitive::<TimestampMicrosecondType>().iter().next().flatten()
+            }
+        });
     }
     let moved = TimestampMicrosecondArray::from(moved);
     Ok(match is_zoned {
@@ -261,13 +265,21 @@ fn timezone(args: &[ArrayRef], rows: usize, _: &DataType) -> Result<ArrayRef> {
     })
 }
 
+/// Returns what the clocks of a zone show at a moment.
+fn shown_in(micros: i64, zone: &str) -> Result<i64> {
+    let zone: Tz = zone.parse()?;
+    let there = as_datetime_with_timezone::<TimestampMicrosecondType>(micros, zone);
+    let there = there.ok_or_else(|| out_of_range("timestamp"))?;
+    Ok(there.naive_local().and_utc().timestamp_micros())
+}
+
 /// Returns a zone as Arrow names it.
 fn zone_named(name: &str) -> Result<String> {
     let lower = name.trim().to_ascii_lowercase();
     if matches!(lower.as_str(), "utc" | "gmt" | "z" | "zulu" | "etc/utc" | "etc/gmt" | "uct") {
         return Ok("+00:00".to_owned());
     }
-    let known = name.parse::<datafusion::arrow::array::timezone::Tz>().is_ok();
+    let known = name.parse::<Tz>().is_ok();
     match known && !name.starts_with(['+', '-']) {
         true => Ok(name.to_owned()),
         false => {

@@ -21,10 +21,7 @@ fn what_is_skipped_or_dropped_besides_is_told() {
     };
     assert!(told(&connection, "create table t (a integer primary key)").is_empty());
     let skipped = one("create table if not exists t (a integer)");
-    assert_eq!(
-        skipped,
-        ("NOTICE", "42P07", "relation \"t\" already exists, skipping".to_owned())
-    );
+    assert_eq!(skipped, ("NOTICE", "42P07", "relation \"t\" already exists, skipping".to_owned()));
     let missing = one("drop table if exists nothing");
     let message = "table \"nothing\" does not exist, skipping".to_owned();
     assert_eq!(missing, ("NOTICE", "00000", message));
@@ -33,8 +30,7 @@ fn what_is_skipped_or_dropped_besides_is_told() {
 
     told(&connection, "create table child (a integer references t)");
     told(&connection, "create view v as select a from t");
-    let [notice] =
-        <[Notice; 1]>::try_from(told(&connection, "drop table t cascade")).unwrap();
+    let [notice] = <[Notice; 1]>::try_from(told(&connection, "drop table t cascade")).unwrap();
     assert_eq!(notice.message, "drop cascades to 2 other objects");
     assert_eq!(
         notice.detail.unwrap(),
