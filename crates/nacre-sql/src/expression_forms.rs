@@ -5,8 +5,8 @@
 //!   [`crate::literals`] reads.
 //! - `extract(second FROM x)` and `extract(epoch FROM x)` are decimals with six digits.
 //! - `(a, b) OVERLAPS (c, d)` is a condition on the four.
-//! - An interval times a number is a call. `~x` is `-1 - x`, `|/ x` is `sqrt(x)`; `float` is `double precision`; `substring(x FROM 'pattern')` is what the
-//!   pattern finds.
+//! - An interval times a number is a call. `~x` is `-1 - x`, `|/ x` is `sqrt(x)`; `float` is
+//!   `double precision`; `substring(x FROM 'pattern')` is what the pattern finds.
 //! - A call of a function that is not there becomes one of [`UNKNOWN`].
 
 use datafusion::execution::SessionState;

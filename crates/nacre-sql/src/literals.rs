@@ -19,7 +19,7 @@ use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, ScalarUDF};
 use datafusion::optimizer::AnalyzerRule;
 use nacre_column::{ColumnBuffer, ColumnType};
-use nacre_ingest::parse::{parse_date, parse_timestamp, parse_timestamptz};
+use nacre_ingest::parse::{parse_date, parse_decimal, parse_timestamp, parse_timestamptz};
 
 use crate::dml::push_syntax;
 use crate::error::{Error, ErrorKind};
@@ -168,16 +168,11 @@ fn value_of(text: &str, target: &DataType) -> crate::error::Result<Option<Scalar
         DataType::Float32 => ColumnType::Real,
         DataType::Float64 => ColumnType::Double,
         DataType::Boolean => ColumnType::Boolean,
-        DataType::Decimal128(..) => {
-            // Only what is no number: how many digits count is the planner's to say.
-            let mut double = ColumnBuffer::new(ColumnType::Double);
-            return match push_syntax(text, &mut double) {
-                Err(error) if error.sqlstate() == "22P02" => {
-                    let message = format!("invalid input syntax for type numeric: \"{text}\"");
-                    Err(Error::new(ErrorKind::InvalidData, message).with_code("22P02"))
-                }
-                _ => Ok(None),
-            };
+        DataType::Decimal128(precision, scale) => {
+            let digits = u8::try_from(*scale).unwrap_or(0);
+            let value = parse_decimal(text.as_bytes(), *precision, digits);
+            let value = value.map_err(|error| from_value(&error))?;
+            return Ok(Some(ScalarValue::Decimal128(Some(value), *precision, *scale)));
         }
         DataType::Date32 => return date(text).map(|days| Some(ScalarValue::Date32(Some(days)))),
         DataType::Timestamp(unit, zone) => {

@@ -8,6 +8,7 @@
 //! - A function in FROM that gives one value is a query for it, and `generate_series` of anything
 //!   but numbers is one for the values of a list.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use datafusion::arrow::datatypes::FieldRef;
@@ -183,11 +184,14 @@ pub(crate) fn outputs(select: &mut Select) -> bool {
         }
     }
     let mut lists = Lists { found: false };
+    let mut named = BTreeSet::new();
     for item in &mut select.projection {
         let name = match item {
             SelectItem::UnnamedExpr(expr) if list_of(expr).is_some() => called(expr),
             _ => None,
         };
+        // The planner wants different names.
+        let name = name.filter(|name| named.insert(fold(name)));
         let _ = VisitMut::visit(item, &mut lists);
         if let (Some(alias), SelectItem::UnnamedExpr(expr)) = (name, &*item) {
             *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };

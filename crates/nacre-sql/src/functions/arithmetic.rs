@@ -59,56 +59,66 @@ pub(super) fn functions() -> [Definition; 8] {
             volatility,
             body: size_bytes,
         },
-        Definition {
-            name: "trunc",
-            takes: |types| match types {
-                [one @ DataType::Decimal128(..)] => Some(vec![one.clone()]),
-                [one @ DataType::Decimal128(..), digits] if digits.is_integer() => {
-                    Some(vec![one.clone(), DataType::Int64])
-                }
-                [one, digits] if is_exact(one) && digits.is_integer() => {
-                    Some(vec![NUMERIC, DataType::Int64])
-                }
-                [one] if is_number(one) => Some(vec![DataType::Float64]),
-                _ => None,
-            },
-            returns: |types, literals| match (types, literals) {
-                ([DataType::Decimal128(precision, _)], _) => DataType::Decimal128(*precision, 0),
-                (
-                    [DataType::Decimal128(precision, scale), _],
-                    [_, Some(ScalarValue::Int64(Some(digits)))],
-                ) => {
-                    let digits = i8::try_from((*digits).clamp(0, 38)).unwrap_or(38);
-                    DataType::Decimal128(*precision, digits.min(*scale))
-                }
-                ([one @ DataType::Decimal128(..), _], _) => one.clone(),
-                _ => DataType::Float64,
-            },
-            volatility,
-            body: trunc,
-        },
+        truncated(),
         rint(),
         whole("floor"),
         whole("ceil"),
-        Definition {
-            name: "scale",
-            takes: |types| match types {
-                [one @ DataType::Decimal128(..)] => Some(vec![one.clone()]),
-                [one] if one.is_integer() => Some(vec![DataType::Decimal128(38, 0)]),
-                _ => None,
-            },
-            returns: |_, _| DataType::Int32,
-            volatility,
-            body: |args, rows, _| {
-                let scale = match args[0].data_type() {
-                    DataType::Decimal128(_, scale) => i32::from(*scale),
-                    _ => 0,
-                };
-                let scales = (0..rows).map(|row| args[0].is_valid(row).then_some(scale));
-                Ok(Arc::new(scales.collect::<Int32Array>()))
-            },
-        },
+        scale(),
     ]
+}
+
+/// `trunc`, which leaves as many digits behind the point as it is told.
+fn truncated() -> Definition {
+    Definition {
+        name: "trunc",
+        takes: |types| match types {
+            [one @ DataType::Decimal128(..)] => Some(vec![one.clone()]),
+            [one @ DataType::Decimal128(..), digits] if digits.is_integer() => {
+                Some(vec![one.clone(), DataType::Int64])
+            }
+            [one, digits] if is_exact(one) && digits.is_integer() => {
+                Some(vec![NUMERIC, DataType::Int64])
+            }
+            [one] if is_number(one) => Some(vec![DataType::Float64]),
+            _ => None,
+        },
+        returns: |types, literals| match (types, literals) {
+            ([DataType::Decimal128(precision, _)], _) => DataType::Decimal128(*precision, 0),
+            (
+                [DataType::Decimal128(precision, scale), _],
+                [_, Some(ScalarValue::Int64(Some(digits)))],
+            ) => {
+                let digits = i8::try_from((*digits).clamp(0, 38)).unwrap_or(38);
+                DataType::Decimal128(*precision, digits.min(*scale))
+            }
+            ([one @ DataType::Decimal128(..), _], _) => one.clone(),
+            _ => DataType::Float64,
+        },
+        volatility: Volatility::Immutable,
+        body: trunc,
+    }
+}
+
+/// How many digits a number has behind the point.
+fn scale() -> Definition {
+    Definition {
+        name: "scale",
+        takes: |types| match types {
+            [one @ DataType::Decimal128(..)] => Some(vec![one.clone()]),
+            [one] if one.is_integer() => Some(vec![DataType::Decimal128(38, 0)]),
+            _ => None,
+        },
+        returns: |_, _| DataType::Int32,
+        volatility: Volatility::Immutable,
+        body: |args, rows, _| {
+            let scale = match args[0].data_type() {
+                DataType::Decimal128(_, scale) => i32::from(*scale),
+                _ => 0,
+            };
+            let scales = (0..rows).map(|row| args[0].is_valid(row).then_some(scale));
+            Ok(Arc::new(scales.collect::<Int32Array>()))
+        },
+    }
 }
 
 /// `floor` and `ceil`, which leave no digits behind the point.

@@ -62,7 +62,12 @@ fn moment_or_text(data_type: &DataType) -> Option<DataType> {
     (is_moment(data_type) || is_literal).then(|| moment(data_type))
 }
 
-pub(super) fn functions() -> [Definition; 11] {
+/// Returns the functions.
+pub(super) fn functions() -> impl Iterator<Item = Definition> {
+    of_moments().into_iter().chain(of_intervals())
+}
+
+fn of_moments() -> [Definition; 5] {
     let immutable = Volatility::Immutable;
     [
         Definition {
@@ -107,6 +112,12 @@ pub(super) fn functions() -> [Definition; 11] {
         },
         made("make_timestamp", |_, _| plain()),
         made("make_timestamptz", |_, _| zoned()),
+    ]
+}
+
+fn of_intervals() -> [Definition; 6] {
+    let immutable = Volatility::Immutable;
+    [
         Definition {
             name: "make_interval",
             takes: |types| {
@@ -250,7 +261,10 @@ fn timezone(args: &[ArrayRef], rows: usize, _: &DataType) -> Result<ArrayRef> {
         }
         let zone = zone_named(zones.value(row))?;
         moved.push(match is_zoned {
-            true => Some(shown_in(args[1].as_primitive().value(row), &zone)?),
+            true => {
+                let moments = args[1].as_primitive::<TimestampMicrosecondType>();
+                Some(shown_in(moments.value(row), &zone)?)
+            }
             false => {
                 let there = DataType::Timestamp(TimeUnit::Microsecond, Some(zone.into()));
                 let one = cast(&cast(&args[1].slice(row, 1), &there)?, &zoned())?;

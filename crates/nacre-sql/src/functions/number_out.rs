@@ -132,10 +132,40 @@ fn parse(text: &str) -> Result<Pattern> {
     Ok(pattern)
 }
 
+/// Takes a word of two letters and more, in capitals or not; returns its length.
+fn modifier(rest: &str, pattern: &mut Pattern) -> Option<usize> {
+    const WORDS: [&str; 8] = ["EEEE", "FM", "MI", "PL", "SG", "PR", "RN", "TH"];
+    let starts = |word: &&&str| {
+        rest.starts_with(**word) || rest.starts_with(word.to_ascii_lowercase().as_str())
+    };
+    let word = *WORDS.iter().find(starts)?;
+    match word {
+        "EEEE" => pattern.is_scientific = true,
+        "FM" => pattern.is_filled = true,
+        "MI" => {
+            pattern.has_minus = true;
+            pattern.parts.push(Part::Minus);
+        }
+        "PL" => {
+            pattern.has_plus = true;
+            pattern.parts.push(Part::Plus);
+        }
+        "SG" => {
+            (pattern.has_minus, pattern.has_plus) = (true, true);
+            pattern.parts.push(Part::EitherSign);
+        }
+        "PR" => pattern.in_brackets = true,
+        "RN" => pattern.roman = Some(rest.starts_with('R')),
+        _ => pattern.parts.push(Part::Ordinal { is_upper: rest.starts_with('T') }),
+    }
+    Some(word.len())
+}
+
 /// Takes a word of the pattern; returns its length, 0 for text.
 fn word(rest: &str, pattern: &mut Pattern) -> Result<usize> {
-    let starts =
-        |word: &str| rest.starts_with(word) || rest.starts_with(word.to_ascii_lowercase().as_str());
+    if let Some(length) = modifier(rest, pattern) {
+        return Ok(length);
+    }
     let part = match rest.as_bytes()[0] {
         b'9' => {
             digit(pattern)?;
@@ -161,43 +191,8 @@ fn word(rest: &str, pattern: &mut Pattern) -> Result<usize> {
         }
         b',' | b'G' | b'g' => Part::Comma,
         b'L' | b'l' => Part::Currency,
-        _ if starts("EEEE") => {
-            pattern.is_scientific = true;
-            return Ok(4);
-        }
         // What is zero is blank; PostgreSQL only reads it, too.
         b'B' | b'b' => return Ok(1),
-        _ if starts("FM") => {
-            pattern.is_filled = true;
-            return Ok(2);
-        }
-        _ if starts("MI") => {
-            pattern.has_minus = true;
-            pattern.parts.push(Part::Minus);
-            return Ok(2);
-        }
-        _ if starts("PL") => {
-            pattern.has_plus = true;
-            pattern.parts.push(Part::Plus);
-            return Ok(2);
-        }
-        _ if starts("SG") => {
-            (pattern.has_minus, pattern.has_plus) = (true, true);
-            pattern.parts.push(Part::EitherSign);
-            return Ok(2);
-        }
-        _ if starts("PR") => {
-            pattern.in_brackets = true;
-            return Ok(2);
-        }
-        _ if starts("RN") => {
-            pattern.roman = Some(rest.starts_with('R'));
-            return Ok(2);
-        }
-        _ if starts("TH") => {
-            pattern.parts.push(Part::Ordinal { is_upper: rest.starts_with('T') });
-            return Ok(2);
-        }
         b'S' | b's' => {
             if pattern.anchor.is_some() {
                 return Err(syntax("cannot use \"S\" twice"));

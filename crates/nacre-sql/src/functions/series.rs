@@ -12,7 +12,7 @@ use datafusion::arrow::datatypes::{
 use datafusion::logical_expr::Volatility;
 
 use super::civil::{DAY_US, civil_from_days, days_in_month, days_of};
-use super::moments::{interval, is_moment, moment};
+use super::moments::{interval, is_moment, moment, zoned};
 use super::scalar::Definition;
 use crate::error::{Error, ErrorKind, Result};
 use crate::types::is_text;
@@ -37,7 +37,12 @@ pub(super) fn functions() -> [Definition; 1] {
                         && (is_text(step)
                             || matches!(step, DataType::Interval(_) | DataType::Duration(_))) =>
                 {
-                    let of = if is_moment(from) { moment(from) } else { moment(to) };
+                    let of = match (from, to) {
+                        // Dates are moments of the time zone of the session.
+                        (DataType::Date32, DataType::Date32) => zoned(),
+                        _ if is_moment(from) => moment(from),
+                        _ => moment(to),
+                    };
                     Some(vec![of.clone(), of, interval()])
                 }
                 _ => None,
