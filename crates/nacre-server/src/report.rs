@@ -1,6 +1,6 @@
 //! Errors and notices as messages.
 
-use nacre_sql::{Error, ErrorKind, Position};
+use nacre_sql::{Error, ErrorKind, Notice, Position};
 use pgwire::messages::response::{ErrorResponse, NoticeResponse};
 
 use crate::wire::utf8::InvalidUtf8;
@@ -64,14 +64,11 @@ pub(crate) fn plain(severity: Severity, code: &str, message: &str) -> ErrorRespo
     ErrorResponse::new(fields(severity.name(), code, message))
 }
 
-/// Returns the message for a warning.
-pub(crate) fn warning(message: &str) -> NoticeResponse {
-    let code = match message {
-        "there is already a transaction in progress" => "25001",
-        "there is no transaction in progress" => "25P01",
-        _ => "01000",
-    };
-    NoticeResponse::new(fields("WARNING", code, message))
+/// Returns the message for a warning or notice.
+pub(crate) fn notice(notice: &Notice) -> NoticeResponse {
+    let mut fields = fields(notice.severity, notice.code, &notice.message);
+    fields.extend(notice.detail.as_deref().map(|detail| (b'D', cut(detail))));
+    NoticeResponse::new(fields)
 }
 
 fn fields(severity: &str, code: &str, message: &str) -> Vec<(u8, String)> {

@@ -105,14 +105,15 @@ fn names_of(select: &mut Select) -> Option<Names> {
     Some(Names::Places(names))
 }
 
-/// Gives expressions next to `*`, and columns that are there twice, aliases; returns these and the
-/// names to be shown.
+/// Gives expressions next to `*`, which has columns of any name, and what is there twice aliases;
+/// returns these and the names to be shown.
 fn given_next_to_star(select: &mut Select) -> Vec<(String, String)> {
     let mut names = Vec::new();
     let mut seen = HashSet::new();
     for (index, item) in select.projection.iter_mut().enumerate() {
-        let Some((shown, is_given)) = item_name(item) else { continue };
-        if !seen.insert(shown.clone()) || !is_given {
+        let Some((shown, _)) = item_name(item) else { continue };
+        let is_unnamed = matches!(item, SelectItem::UnnamedExpr(_));
+        if !seen.insert(shown.clone()) || is_unnamed {
             let alias = format!("{shown} #{index}");
             set_alias(item, alias.clone());
             names.push((alias, shown));

@@ -15,6 +15,7 @@ use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Ope
 use datafusion::optimizer::AnalyzerRule;
 
 use crate::error::{Error, ErrorKind};
+use crate::from_plan::no_condition;
 use crate::types::{is_bytes, is_text, type_name};
 
 /// The rule; it runs before types are brought together.
@@ -97,7 +98,16 @@ fn check(expr: &Expr, schema: &DFSchema) -> Result<()> {
         Expr::SetComparison(SetComparison { expr, op, subquery, .. }) => {
             compare(&side(expr, schema), &op.to_string(), &output(&subquery.subquery))
         }
-        Expr::Case(case) => check_case(case, schema),
+        Expr::Case(case) => {
+            if case.expr.is_none() {
+                let whens = case.when_then_expr.iter().map(|(when, _)| when.as_ref());
+                conditions("CASE/WHEN", whens, schema)?;
+            }
+            check_case(case, schema)
+        }
+        Expr::AggregateFunction(call) => {
+            conditions("FILTER", call.params.filter.iter().map(|filter| filter.as_ref()), schema)
+        }
         Expr::ScalarFunction(call) => match call.func.name() {
             "nullif" => match call.args.as_slice() {
                 [one, other] => compare(&side(one, schema), "=", &side(other, schema)),
@@ -110,6 +120,21 @@ fn check(expr: &Expr, schema: &DFSchema) -> Result<()> {
         },
         _ => Ok(()),
     }
+}
+
+/// Refuses what is no condition where one has to be.
+fn conditions<'a>(
+    of: &str,
+    mut exprs: impl Iterator<Item = &'a Expr>,
+    schema: &DFSchema,
+) -> Result<()> {
+    exprs.try_for_each(|expr| {
+        let side = side(expr, schema);
+        match side.kind {
+            None | Some(Kind::Boolean) => Ok(()),
+            Some(_) => Err(external(no_condition(of, &side.name()))),
+        }
+    })
 }
 
 fn check_case(case: &Case, schema: &DFSchema) -> Result<()> {

@@ -16,12 +16,16 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
 use crate::indexes::primary_key_name;
 use crate::names::{fold, table_name};
+use crate::notices::Notices;
 use crate::planner::Planner;
 use crate::relations::{own_sequences, require_free, to_drop, wrong_kind};
 use crate::replicas::{check_table, policy};
 use crate::rules::RulesBuilder;
 use crate::types::column_type;
 use crate::user_views::drop_readers;
+
+/// Most columns of a table, as the store bounds them.
+const COLUMNS_MAX: usize = 1_600;
 
 /// Runs `CREATE TABLE`; returns the command tag.
 pub(crate) fn create_table(
@@ -31,6 +35,8 @@ pub(crate) fn create_table(
 ) -> Result<String> {
     let (mut schema, mut rules) = table_schema(statement)?;
     if statement.if_not_exists && require_free(store, &schema.name).is_err() {
+        let notices = planner.notices();
+        notices.exists("42P07", format_args!("relation \"{}\"", schema.name));
         return Ok("CREATE TABLE".into());
     }
     require_free(store, &schema.name)?;
@@ -50,10 +56,10 @@ pub(crate) fn create_table(
 /// Runs `DROP TABLE`; either all named tables go or, if one is missing or referred to, none.
 pub(crate) fn drop_tables(
     store: &Store,
+    notices: &Notices,
     object_type: &ObjectType,
     names: &[ObjectName],
-    if_exists: bool,
-    cascades: bool,
+    (if_exists, cascades): (bool, bool),
 ) -> Result<String> {
     if *object_type != ObjectType::Table {
         return Err(Error::not_supported(format_args!("DROP {object_type}")));
@@ -64,10 +70,12 @@ pub(crate) fn drop_tables(
         Err(_) => Ok(None),
     };
     let (present, tables): (Vec<String>, Vec<Arc<Table>>) =
-        to_drop(names, ("table", if_exists), find)?.into_iter().unzip();
+        to_drop(notices, names, ("table", if_exists), find)?.into_iter().unzip();
     let sequences: Vec<String> =
         tables.iter().flat_map(|table| own_sequences(&table.rules())).collect();
-    drop_readers(store, "table", &present, cascades)?;
+    let readers = drop_readers(store, "table", &present, cascades)?;
+    let mut gone: Vec<String> = readers.iter().map(|view| format!("view {view}")).collect();
+    gone.extend(if cascades { referring_keys(store, &tables) } else { Vec::new() });
     let names: Vec<&str> = present.iter().map(String::as_str).collect();
     store.drop_tables(&names, cascades).map_err(|error| {
         let depends = matches!(error, StoreError::DependentObjects { .. });
@@ -81,7 +89,24 @@ pub(crate) fn drop_tables(
     for sequence in sequences {
         store.drop_sequence(&sequence).map_err(from_store)?;
     }
+    notices.cascaded(&gone);
     Ok("DROP TABLE".into())
+}
+
+/// Returns the foreign keys of other tables that refer to those that are dropped.
+fn referring_keys(store: &Store, dropped: &[Arc<Table>]) -> Vec<String> {
+    let is_dropped = |id| dropped.iter().any(|table| table.id() == id);
+    let mut found = Vec::new();
+    for table in store.tables() {
+        if is_dropped(table.id()) {
+            continue;
+        }
+        let keys = table.foreign_keys().into_iter();
+        let refers = keys.filter(|key| key.referenced.is_some_and(is_dropped));
+        let name = table.schema().name.clone();
+        found.extend(refers.map(|key| format!("constraint {} on table {name}", key.name)));
+    }
+    found
 }
 
 /// Creates sequences, then what draws from them; they go again if that fails.
@@ -121,7 +146,17 @@ fn table_schema(statement: &CreateTable) -> Result<(TableSchema, RulesBuilder)> 
     let (mut key, mut rules) = (None, RulesBuilder::default());
     let mut columns = Vec::with_capacity(statement.columns.len());
     for column in &statement.columns {
-        columns.push(column_def(column, &name, &mut key, &mut rules)?);
+        let column = column_def(column, &name, &mut key, &mut rules)?;
+        if columns.iter().any(|before: &ColumnDef| before.name == column.name) {
+            let message = format!("column \"{}\" specified more than once", column.name);
+            let error = Error::new(ErrorKind::InvalidStatement, message);
+            return Err(error.with_code("42701"));
+        }
+        columns.push(column);
+    }
+    if columns.len() > COLUMNS_MAX {
+        let message = format!("tables can have at most {COLUMNS_MAX} columns");
+        return Err(Error::new(ErrorKind::InvalidStatement, message).with_code("54011"));
     }
     for constraint in &statement.constraints {
         match constraint {
@@ -223,7 +258,7 @@ fn set_key(
 ) -> Result<()> {
     if key.is_some() {
         let message = format!("multiple primary keys for table \"{table}\" are not allowed");
-        return Err(Error::new(ErrorKind::InvalidStatement, message));
+        return Err(Error::new(ErrorKind::InvalidStatement, message).with_code("42P16"));
     }
     let name = name.map_or_else(|| format!("{table}_pkey"), fold);
     *key = Some((name, columns));

@@ -1,12 +1,13 @@
 //! Errors of the SQL front end as errors of the SQL layer, worded as PostgreSQL words them.
 
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::{DataFusionError, SchemaError};
+use datafusion::common::{Column, DataFusionError, SchemaError};
 use datafusion::sql::sqlparser::parser::ParserError;
 use nacre_column::{ColumnBuffer, ColumnType};
 
 use crate::dml::push_syntax;
 use crate::error::{Error, ErrorKind, Position};
+use crate::from_plan::{from_plan, quoted_in};
 use crate::single_rows::several_rows;
 use crate::types::type_name;
 
@@ -103,72 +104,78 @@ fn split_position(text: &str) -> (&str, Option<Position>) {
 
 fn from_schema(error: &SchemaError) -> Error {
     match error {
-        SchemaError::FieldNotFound { field, valid_fields } => {
-            let name = match &field.relation {
-                Some(relation) => format!("{}.{}", relation.table(), field.name),
-                None => format!("\"{}\"", field.name),
-            };
-            let error = Error::undefined_column(format!("column {name} does not exist"));
-            let mut names: Vec<&str> =
-                valid_fields.iter().map(|field| field.name.as_str()).collect();
-            names.dedup();
-            match closest(&field.name, &names) {
-                Some(name) => error.with_hint(format!("Perhaps you meant the column \"{name}\".")),
-                None if names.is_empty() || names.len() > 20 => error,
-                None => error.with_hint(format!("There are: {}.", names.join(", "))),
-            }
-        }
+        SchemaError::FieldNotFound { field, valid_fields } => no_column(field, valid_fields),
         SchemaError::AmbiguousReference { field } => Error::new(
             ErrorKind::InvalidStatement,
             format!("column reference \"{}\" is ambiguous", field.name),
-        ),
+        )
+        .with_code("42702"),
         other => Error::new(ErrorKind::InvalidStatement, other.to_string()),
     }
 }
 
+/// Names that no user gave: of parts of plans, and hidden columns.
+fn is_inner(name: &str) -> bool {
+    name.contains(['(', ' ', '#'])
+}
+
+/// Returns the error for a column that does not exist among `valid`.
+fn no_column(field: &Column, valid: &[Column]) -> Error {
+    let valid: Vec<&Column> = valid.iter().filter(|one| !is_inner(&one.name)).collect();
+    let name = match &field.relation {
+        Some(relation) => {
+            let table = relation.table();
+            let is_of = |one: &&Column| {
+                one.relation.as_ref().is_some_and(|relation| relation.table() == table)
+            };
+            if !valid.is_empty() && !valid.iter().any(is_of) {
+                let message = format!("missing FROM-clause entry for table \"{table}\"");
+                return Error::undefined_table(message);
+            }
+            format!("{table}.{}", field.name)
+        }
+        None => format!("\"{}\"", field.name),
+    };
+    let error = Error::undefined_column(format!("column {name} does not exist"));
+    let names: Vec<&str> = valid.iter().map(|one| one.name.as_str()).collect();
+    match closest(&field.name, &names) {
+        Some(name) => {
+            let found = valid.iter().find(|one| one.name == name);
+            let table = found.and_then(|one| one.relation.as_ref());
+            let name = table.map_or(name.to_owned(), |table| format!("{}.{name}", table.table()));
+            let hint = format!("Perhaps you meant to reference the column \"{name}\".");
+            error.with_hint(hint)
+        }
+        None => error,
+    }
+}
+
 fn from_not_implemented(message: &str) -> Error {
+    if message.starts_with("wildcard * with AS alias") {
+        return Error::new(ErrorKind::Syntax, "syntax error: an alias behind *");
+    }
     let part = message.strip_prefix("Physical plan does not support logical expression ");
     let what = match part.and_then(|part| part.split(['(', ' ']).next()) {
         Some("InSubquery") => "IN (query) as a value",
         Some("Exists") => "EXISTS as a value",
+        Some("OuterReferenceColumn") => {
+            return Error::not_supported(
+                "this subquery, which refers to a table beside it (LATERAL)",
+            );
+        }
         Some("ScalarSubquery") => "this subquery, which refers to the outer query,",
         _ => return Error::not_supported(message.trim_end_matches('.')),
     };
     Error::not_supported(what).with_hint("Write it as a condition of WHERE, or as a join.")
 }
 
-fn from_plan(message: &str) -> Error {
-    if let Some(name) = quoted_in(message, "table '", "' not found") {
-        let name = name.strip_prefix("nacre.public.").unwrap_or(name);
-        let message = format!("relation \"{name}\" does not exist");
-        return Error::undefined_table(message)
-            .with_hint("SHOW TABLES lists the tables there are.");
-    }
-    if let Some(name) = quoted_in(message, "Invalid function '", "'") {
-        let message_line = format!("function {name} does not exist");
-        let error = Error::new(ErrorKind::UndefinedObject, message_line);
-        return match quoted_in(message, "Did you mean '", "'?") {
-            Some(other) => error.with_hint(format!("Perhaps you meant the function {other}.")),
-            None => error,
-        };
-    }
-    if let Some(call) =
-        quoted_in(message, "No function matches the given name and argument types '", "'")
-    {
-        let message = format!("function {call} does not exist");
-        return Error::new(ErrorKind::UndefinedObject, message).with_hint(
-            "No function matches the name and argument types. You might need to add type casts.",
-        );
-    }
-    let first_line = message.lines().next().unwrap_or(message);
-    let rest = message[first_line.len()..].trim();
-    let error = Error::new(ErrorKind::InvalidStatement, first_line);
-    if rest.is_empty() { error } else { error.with_detail(rest) }
-}
-
 /// Sorts run-time messages of Arrow and DataFusion, which carry no kind of their own.
 fn from_arrow(message: &str) -> Error {
     let lower = message.to_lowercase();
+    if let Some(name) = quoted_in(message, "Placeholder '", "' was not provided a value") {
+        let message = format!("there is no parameter {name}");
+        return Error::new(ErrorKind::UndefinedObject, message).with_code("42P02");
+    }
     if lower.contains("divide by zero") {
         return Error::new(ErrorKind::InvalidData, "division by zero").with_code("22012");
     }
@@ -211,11 +218,6 @@ fn from_cast(message: &str) -> Option<Error> {
         _ => return None,
     };
     push_syntax(text, &mut ColumnBuffer::new(column_type)).err()
-}
-
-fn quoted_in<'a>(message: &'a str, before: &str, after: &str) -> Option<&'a str> {
-    let (_, rest) = message.split_once(before)?;
-    rest.split_once(after).map(|(name, _)| name)
 }
 
 /// Returns the name that differs from `wanted` by at most two letters, if there is one.

@@ -12,6 +12,7 @@ use crate::blocking::blocking;
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
 use crate::names::{fold, table_name};
+use crate::notices::Notices;
 use crate::relations::{require_free, to_drop, wrong_kind};
 use crate::replicas::is_storage_parameter;
 
@@ -19,7 +20,11 @@ use crate::replicas::is_storage_parameter;
 ///
 /// # Errors
 /// 42P01, 42703, 42P07; 23505 if the index is to be unique and is not; 40001.
-pub(crate) async fn create_index(store: &Store, statement: &CreateIndex) -> Result<String> {
+pub(crate) async fn create_index(
+    store: &Store,
+    notices: &Notices,
+    statement: &CreateIndex,
+) -> Result<String> {
     const TAG: &str = "CREATE INDEX";
     reject_unsupported(statement)?;
     let name = table_name(&statement.table_name)?;
@@ -31,6 +36,7 @@ pub(crate) async fn create_index(store: &Store, statement: &CreateIndex) -> Resu
         && let Some(name) = &named
         && is_taken(store, name)
     {
+        notices.exists("42P07", format_args!("relation \"{name}\""));
         return Ok(TAG.into());
     }
     if let Some(name) = &named {
@@ -62,13 +68,18 @@ pub(crate) async fn build(store: &Store, table: Arc<Table>, definition: IndexDef
 ///
 /// # Errors
 /// 42704; 2BP01 if an index belongs to a constraint.
-pub(crate) fn drop_indexes(store: &Store, names: &[ObjectName], if_exists: bool) -> Result<String> {
+pub(crate) fn drop_indexes(
+    store: &Store,
+    notices: &Notices,
+    names: &[ObjectName],
+    if_exists: bool,
+) -> Result<String> {
     let find = |name: &str| match store.find_index(name) {
         Some((table, _)) => Ok(Some(table)),
         None if store.table(name).is_ok() => Err(wrong_kind(name, "an index", "table")),
         None => Ok(None),
     };
-    for (name, table) in to_drop(names, ("index", if_exists), find)? {
+    for (name, table) in to_drop(notices, names, ("index", if_exists), find)? {
         store.drop_index(&table, &name).map_err(from_store)?;
     }
     Ok("DROP INDEX".into())

@@ -18,13 +18,14 @@ use crate::error::Result;
 use crate::explain::{Form, Measured, Node};
 use crate::from_datafusion::from_datafusion;
 use crate::names::CATALOG;
+use crate::notices::{Notice, Notices};
 use crate::pg_catalog::{Catalogs, INFORMATION_SCHEMA, PG_CATALOG};
 use crate::privileges::Acting;
 use crate::scan::{answer, run_to_end};
 use crate::settings::Settings;
 use crate::transaction::Moment;
 use crate::user_views::PlannedViews;
-use crate::{columns, dml, explain, pg_catalog, planning, rewrite, support};
+use crate::{columns, dml, explain, pg_catalog, planning, query_forms, rewrite, support};
 
 /// Tables that are there for one statement, by name.
 type OwnTables = Vec<(&'static str, Arc<dyn TableProvider>)>;
@@ -76,6 +77,11 @@ impl Planner {
         &self.store
     }
 
+    /// Returns where the statement at work tells what it has to.
+    pub(crate) fn notices(&self) -> &Notices {
+        self.settings.notices()
+    }
+
     /// Returns who the session acts as.
     pub(crate) fn acting(&self) -> Acting {
         self.settings.acting()
@@ -109,13 +115,26 @@ impl Planner {
         let dialect = self.state.config_options().sql_parser.dialect;
         let parse = |sql: &str| self.state.sql_to_statement(sql, &dialect);
         let parsed = match dml::parse_overriding(sql, parse) {
-            Ok(parsed) => return Ok(parsed),
-            Err(error) => match dml::readable(sql).or_else(|| table_query(sql)) {
+            Ok(mut parsed) => {
+                query_forms::without_only(&mut parsed);
+                return Ok(parsed);
+            }
+            Err(error) => match self.readable(sql) {
                 Some(readable) => self.state.sql_to_statement(&readable, &dialect),
                 None => Err(error),
             },
         };
         parsed.map_err(|error| support::unsupported(sql).unwrap_or_else(|| from_datafusion(error)))
+    }
+
+    /// Returns what stands for a statement that the parser does not read.
+    fn readable(&self, sql: &str) -> Option<String> {
+        dml::readable(sql).or_else(|| table_query(sql)).or_else(|| {
+            let logged = logged(sql)?;
+            let message = "there are no unlogged tables, so this one is logged";
+            self.notices().tell(Notice::told("00000", message));
+            Some(logged)
+        })
     }
 
     /// Returns a state that finds the tables as they are at a moment, and the views among `read`.
@@ -281,7 +300,7 @@ impl Planner {
             views.plan(&self.store, &state, read).await?;
         }
         let names = columns::names(&mut statement);
-        rewrite::rewrite(&mut statement)?;
+        rewrite::rewrite(&state, &mut statement)?;
         let plan = state.statement_to_plan(statement).await.map_err(from_datafusion)?;
         support::check_plan(&plan)?;
         let plan = pg_catalog::shown(&state, plan).map_err(from_datafusion)?;
@@ -298,6 +317,17 @@ fn table_query(sql: &str) -> Option<String> {
     let (word, rest) = begin.split_at_checked("table".len())?;
     let is_table = word.eq_ignore_ascii_case("table") && rest.starts_with(char::is_whitespace);
     is_table.then(|| format!("SELECT * FROM{rest}"))
+}
+
+/// Returns `CREATE UNLOGGED TABLE` without that word, and all else in its place.
+fn logged(sql: &str) -> Option<String> {
+    let start = sql.len() - sql.trim_start().len();
+    let create = sql[start..].split_whitespace().next()?;
+    let behind = start + create.len();
+    let at = behind + sql[behind..].len() - sql[behind..].trim_start().len();
+    let word = sql.get(at..at + "unlogged".len())?;
+    let is_it = create.eq_ignore_ascii_case("create") && word.eq_ignore_ascii_case("unlogged");
+    is_it.then(|| format!("{}        {}", &sql[..at], &sql[at + word.len()..]))
 }
 
 /// Whether a statement reads the catalog without naming it.

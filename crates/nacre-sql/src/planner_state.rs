@@ -11,6 +11,8 @@ use datafusion::prelude::SessionConfig;
 
 use crate::coerce::DecimalsMeetFloats;
 use crate::comparable::Comparable;
+use crate::functions::{rint, shown};
+use crate::literals::Literals;
 use crate::names::{CATALOG, SCHEMA};
 use crate::on_demand::BuildOnDemand;
 use crate::planning::Heeding;
@@ -51,6 +53,7 @@ pub(crate) fn new(runtime: &Arc<RuntimeEnv>, threads: usize) -> SessionState {
             Arc::new(SubqueryValues),
             Arc::new(DecimalsMeetFloats),
             Arc::new(TypeCoercion::new()),
+            Arc::new(Literals::new(rint(), shown())),
         ]))
         .with_optimizer_rules(Heeding::behind_logical())
         .with_physical_optimizer_rules(Heeding::before_physical())

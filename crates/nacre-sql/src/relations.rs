@@ -12,6 +12,7 @@ use nacre_store::{Store, Table, TableRules};
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
 use crate::names::{fold, table_name};
+use crate::notices::Notices;
 use crate::user_views::parse_view;
 
 /// Returns the table that a statement is to change.
@@ -61,6 +62,7 @@ pub(crate) fn require_free(store: &Store, name: &str) -> Result<()> {
 /// # Errors
 /// 42P01, for an index 42704, if one is not there, unless it may be so; those of `find`.
 pub(crate) fn to_drop<T>(
+    notices: &Notices,
     names: &[ObjectName],
     (kind, if_exists): (&str, bool),
     find: impl Fn(&str) -> Result<Option<T>>,
@@ -70,7 +72,7 @@ pub(crate) fn to_drop<T>(
         let name = table_name(name)?;
         match find(&name)? {
             Some(one) => found.push((name, one)),
-            None if if_exists => {}
+            None if if_exists => notices.missing(format_args!("{kind} \"{name}\"")),
             None => {
                 let message = format!("{kind} \"{name}\" does not exist");
                 return Err(match kind {

@@ -15,11 +15,13 @@
 //! - `SHOW TABLES` and `SHOW COLUMNS` ask the information schema.
 //! - Long chains of AND and of OR become balanced trees ([`balance`]).
 //! - `current_schema` and `current_role` are calls.
-//! - What clients ask the catalogs for is rewritten by [`pg_catalog`].
+//! - What clients ask the catalogs for is rewritten by [`pg_catalog`], and forms that the planner
+//!   lacks by [`query_forms`] and [`expression_forms`].
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
+use datafusion::execution::SessionState;
 use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, CharacterLength, DataType, Distinct, ExactNumberInfo, Expr, Function,
@@ -31,14 +33,17 @@ use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 use nacre_ingest::parse::parse_bytea;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::from_datafusion::from_parser;
 use crate::names::{SCHEMA, fold};
 use crate::prepared::{numeric, numeric_type};
-use crate::{columns, pg_catalog, row_values};
+use crate::{columns, expression_forms, pg_catalog, query_forms, row_values};
 
 /// Rewrites all expressions of `statement`.
-pub(crate) fn rewrite(statement: &mut ParsedStatement) -> Result<()> {
+///
+/// # Errors
+/// `not supported`.
+pub(crate) fn rewrite(state: &SessionState, statement: &mut ParsedStatement) -> Result<()> {
     let inner = match statement {
         ParsedStatement::Statement(inner) => inner,
         ParsedStatement::Explain(explain) => match explain.statement.as_mut() {
@@ -52,9 +57,10 @@ pub(crate) fn rewrite(statement: &mut ParsedStatement) -> Result<()> {
             Parser::new(&PostgreSqlDialect {}).try_with_sql(&sql).map_err(|e| from_parser(&e))?;
         **inner = parser.parse_statement().map_err(|error| from_parser(&error))?;
     }
-    // The rewrites never stop the visit.
-    let _ = inner.visit(&mut Rewrites);
-    Ok(())
+    match inner.visit(&mut Rewrites { state }) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(error),
+    }
 }
 
 /// Returns the query that SHOW TABLES or SHOW COLUMNS stands for.
@@ -78,39 +84,56 @@ fn shown(statement: &Statement) -> Option<String> {
 }
 
 /// Rewrites an expression that is part of no statement.
-pub(crate) fn rewrite_expr(expr: &mut Expr) {
-    // As above.
-    let _ = expr.visit(&mut Rewrites);
+///
+/// # Errors
+/// As [`rewrite`].
+pub(crate) fn rewrite_expr(state: &SessionState, expr: &mut Expr) -> Result<()> {
+    match expr.visit(&mut Rewrites { state }) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(error),
+    }
 }
 
-struct Rewrites;
+struct Rewrites<'a> {
+    /// Knows which functions there are.
+    state: &'a SessionState,
+}
 
-impl VisitorMut for Rewrites {
-    type Break = ();
+fn broken(done: Result<()>) -> ControlFlow<Error> {
+    match done {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => ControlFlow::Break(error),
+    }
+}
 
-    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+impl VisitorMut for Rewrites<'_> {
+    type Break = Error;
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
         if let Some(with) = &mut query.with {
             with.cte_tables.iter_mut().for_each(|table| columns::give_names(&mut table.query));
         }
         order_by_outputs(query);
-        ControlFlow::Continue(())
+        broken(query_forms::fetch(query))
     }
 
-    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
         if let TableFactor::Derived { subquery, .. } = factor {
             columns::give_names(subquery);
         }
         ControlFlow::Continue(())
     }
 
-    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
         pg_catalog::select(select);
         row_values::in_conditions(select);
         ControlFlow::Continue(())
     }
 
-    fn post_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
+    fn post_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
         pg_catalog::table_factor(factor);
+        query_forms::only(factor);
+        broken(query_forms::function(factor))?;
         if let TableFactor::Table { name, alias, args: Some(_), .. } = factor
             && let Some(ident) = name.0.last().and_then(|part| part.as_ident())
             && fold(ident) == "generate_series"
@@ -129,13 +152,16 @@ impl VisitorMut for Rewrites {
         ControlFlow::Continue(())
     }
 
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         balance(expr);
         ControlFlow::Continue(())
     }
 
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         if let Some(new) = pg_catalog::expression(expr) {
+            *expr = new;
+        }
+        if let Some(new) = expression_forms::expression(expr, self.state) {
             *expr = new;
         }
         if let Some(new) = rewritten(expr) {
@@ -385,7 +411,15 @@ fn string(text: &str) -> Expr {
 
 #[cfg(test)]
 mod tests {
+    use datafusion::execution::SessionStateBuilder;
+
     use super::*;
+
+    fn rewritten(mut expr: Expr) -> Expr {
+        let state = SessionStateBuilder::new().build();
+        rewrite_expr(&state, &mut expr).unwrap();
+        expr
+    }
 
     fn parsed(sql: &str) -> Expr {
         let parser = Parser::new(&PostgreSqlDialect {});
@@ -410,8 +444,7 @@ mod tests {
         for count in [CHAIN + 1, 64, 1_000, 1_001] {
             for op in [" OR ", " AND "] {
                 let terms: Vec<_> = (0..count).map(|term| format!("a = {term}")).collect();
-                let mut expr = parsed(&terms.join(op));
-                rewrite_expr(&mut expr);
+                let expr = rewritten(parsed(&terms.join(op)));
                 let mut conditions = Vec::new();
                 let depth = walk(&expr, 0, &mut conditions);
                 assert_eq!(conditions, terms);
@@ -423,13 +456,10 @@ mod tests {
     #[test]
     fn mixed_and_short_chains_mean_what_they_meant() {
         for sql in ["a OR b AND c OR d", "(a OR b) AND c", "a AND NOT b OR c"] {
-            let mut expr = parsed(sql);
-            rewrite_expr(&mut expr);
-            assert_eq!(expr.to_string(), sql);
+            assert_eq!(rewritten(parsed(sql)).to_string(), sql);
         }
         let terms: Vec<_> = (0..60).map(|term| format!("a AND b > {term}")).collect();
-        let mut expr = parsed(&terms.join(" OR "));
-        rewrite_expr(&mut expr);
-        assert_eq!(expr.to_string(), terms.join(" OR "));
+        let chain = terms.join(" OR ");
+        assert_eq!(rewritten(parsed(&chain)).to_string(), chain);
     }
 }

@@ -32,8 +32,10 @@ use crate::cursors::{CursorStatement, Declaration, Fetched};
 use crate::dml::Answer;
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
+use crate::functions::common_functions;
 use crate::housekeeping::{Discarded, Housekeeping, check_places, not_owned};
 use crate::names::table_name;
+use crate::notices::Notice;
 use crate::own_statement::OwnStatement;
 use crate::planner::Planner;
 use crate::prepared::{Command, PreparedStatements, Statement};
@@ -117,9 +119,16 @@ pub enum Outcome {
     /// Rows, computed while the stream is read. Convert its errors with [`Error::from`].
     /// The command tag, unless it is SELECT with the number of rows.
     Rows { schema: SchemaRef, stream: SendableRecordBatchStream, tag: Option<String> },
-    /// A command tag as PostgreSQL gives it, such as `CREATE TABLE` or `COPY 25`.
-    /// The warning, if there is one, says what the statement did not do.
-    Command { tag: String, warning: Option<String> },
+    /// A command tag as PostgreSQL gives it, such as `CREATE TABLE` or `COPY 25`, and what is told
+    /// beside it.
+    Command { tag: String, notices: Vec<Notice> },
+}
+
+impl Outcome {
+    /// A command that may have not done something.
+    pub(crate) fn command(tag: String, warning: Option<String>) -> Self {
+        Self::Command { tag, notices: warning.into_iter().map(Notice::warning).collect() }
+    }
 }
 
 /// An open database; clones share it.
@@ -192,7 +201,8 @@ impl Database {
         let given = Arc::new(Given::default());
         let of_catalogs = pg_catalog::functions(&store, &settings);
         let of_sequences = functions(&store, &given, &settings);
-        let all = of_sequences.into_iter().chain(of_session).chain(of_catalogs);
+        let common = common_functions();
+        let all = common.into_iter().chain(of_sequences).chain(of_session).chain(of_catalogs);
         for function in all {
             // What it takes the place of, such as the planner's own version(), is not missed.
             let _ = state.register_udf(function);
@@ -250,7 +260,8 @@ impl Session {
     /// As [`ErrorKind`] sorts them; a failed statement has changed nothing.
     pub async fn execute(&self, sql: &str, io: StatementIo) -> Result<Outcome> {
         let turn = self.transactions.turn().await;
-        self.run(turn, sql, io).await.map_err(|error| self.told(error, sql))
+        let outcome = self.run(turn, sql, io).await;
+        self.with_notices(outcome).map_err(|error| self.told(error, sql))
     }
 
     /// Prepares a statement with parameters `$1`, `$2` and so on. `types` are the numbers of those
@@ -286,7 +297,17 @@ impl Session {
     ) -> Result<Outcome> {
         let turn = self.transactions.turn().await;
         let outcome = self.run_prepared(turn, statement, values, io).await;
-        outcome.map_err(|error| self.told(error, statement.sql()))
+        self.with_notices(outcome).map_err(|error| self.told(error, statement.sql()))
+    }
+
+    /// Adds what the statement told to its answer.
+    fn with_notices(&self, outcome: Result<Outcome>) -> Result<Outcome> {
+        let told = self.settings().notices().take();
+        let mut outcome = outcome?;
+        if let Outcome::Command { notices, .. } = &mut outcome {
+            notices.extend(told);
+        }
+        Ok(outcome)
     }
 
     async fn run_prepared(
@@ -400,7 +421,7 @@ impl Session {
     fn control_now(&self, plain: Plain, sql: &str) -> Option<Result<Outcome>> {
         let turn = self.transactions.turn_now()?;
         let answer = plain.run(&self.transactions, turn);
-        let outcome = answer.map(|(tag, warning)| Outcome::Command { tag, warning });
+        let outcome = answer.map(|(tag, warning)| Outcome::command(tag, warning));
         Some(outcome.map_err(|error| self.told(error, sql)))
     }
 
@@ -588,7 +609,7 @@ impl Session {
                 }
                 let warning = denied.or(warning);
                 turn.done(false);
-                Ok(Outcome::Command { tag: "VACUUM".to_owned(), warning })
+                Ok(Outcome::command("VACUUM".to_owned(), warning))
             }
             Housekeeping::Analyze(places) => {
                 let warning = check_places(&self.store, "analyze", &places)?;
@@ -597,7 +618,7 @@ impl Session {
                     false => not_owned(&self.store, acting, "analyze", &places).or(warning),
                 };
                 turn.done(false);
-                Ok(Outcome::Command { tag: "ANALYZE".to_owned(), warning })
+                Ok(Outcome::command("ANALYZE".to_owned(), warning))
             }
             Housekeeping::Unlisten => finish(turn, "UNLISTEN".to_owned()),
             Housekeeping::Discard(what) => {
@@ -638,7 +659,7 @@ impl Session {
             }
         };
         turn = match control(&self.transactions, turn, &inner).await {
-            Ok(answer) => return answer.map(|(tag, warning)| Outcome::Command { tag, warning }),
+            Ok(answer) => return answer.map(|(tag, warning)| Outcome::command(tag, warning)),
             Err(turn) => turn,
         };
         if let Some(command) = Command::of(&inner) {
@@ -655,7 +676,7 @@ impl Session {
             && let Some((tag, warning)) = transaction::set(&self.transactions, &mut turn, set)?
         {
             turn.done(false);
-            return Ok(Outcome::Command { tag, warning });
+            return Ok(Outcome::command(tag, warning));
         }
         if let Some(verb) = dml::writes(&inner) {
             turn.require_writable(verb)?;
@@ -758,7 +779,7 @@ impl Session {
             }
         };
         turn.done(false);
-        Ok(Outcome::Command { tag: tag.to_owned(), warning })
+        Ok(Outcome::command(tag.to_owned(), warning))
     }
 
     /// Makes a table of a query.
@@ -901,11 +922,14 @@ impl Session {
         match statement {
             SqlStatement::CreateIndex(create) => {
                 turn.define("CREATE INDEX")?;
-                indexes::create_index(&self.store, create).await.map(Some)
+                indexes::create_index(&self.store, self.settings().notices(), create)
+                    .await
+                    .map(Some)
             }
             SqlStatement::Drop { object_type: ObjectType::Index, if_exists, names, .. } => {
                 turn.define("DROP INDEX")?;
-                indexes::drop_indexes(&self.store, names, *if_exists).map(Some)
+                let notices = self.settings().notices();
+                indexes::drop_indexes(&self.store, notices, names, *if_exists).map(Some)
             }
             SqlStatement::CreateTable(create) => {
                 turn.define("CREATE TABLE")?;
@@ -913,11 +937,12 @@ impl Session {
             }
             SqlStatement::Drop { object_type, if_exists, names, cascade, .. } => {
                 turn.define("DROP")?;
-                let (store, if_exists) = (&self.store, *if_exists);
+                let (store, notices) = (&self.store, self.settings().notices());
+                let how = (*if_exists, *cascade);
                 match object_type {
-                    ObjectType::View => drop_views(store, names, if_exists, *cascade),
-                    ObjectType::Sequence => drop_sequences(store, names, if_exists, *cascade),
-                    _ => ddl::drop_tables(store, object_type, names, if_exists, *cascade),
+                    ObjectType::View => drop_views(store, notices, names, how),
+                    ObjectType::Sequence => drop_sequences(store, notices, names, how),
+                    _ => ddl::drop_tables(store, notices, object_type, names, how),
                 }
                 .map(Some)
             }
@@ -989,5 +1014,5 @@ fn end_short(turn: Turn, outcome: Result<Option<Outcome>>) -> Option<Result<Outc
 
 fn finish(turn: Turn, tag: String) -> Result<Outcome> {
     turn.done(false);
-    Ok(Outcome::Command { tag, warning: None })
+    Ok(Outcome::command(tag, None))
 }

@@ -4,6 +4,7 @@
 //! The planner accepts statements that its executor would run wrongly or not at all, so what is
 //! not on the list here is refused before it is planned, and what was planned is checked again.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use datafusion::arrow::error::ArrowError;
@@ -18,6 +19,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_datafusion::from_datafusion;
+use crate::names::fold;
 
 /// Refuses statements that do more than read; returns how many expressions those that read have.
 pub(crate) fn check(statement: &ParsedStatement) -> Result<usize> {
@@ -96,6 +98,7 @@ impl Visitor for Refuse {
         if select.into.is_some() {
             return refuse("SELECT INTO");
         }
+        check_names(select)?;
         select.from.iter().try_for_each(check_joins)
     }
 
@@ -141,6 +144,33 @@ impl Visitor for Refuse {
     }
 }
 
+/// Refuses two tables of the same name, which only the planner tells apart.
+fn check_names(select: &Select) -> ControlFlow<Error> {
+    let mut seen = BTreeSet::new();
+    for from in &select.from {
+        let joined = from.joins.iter().map(|join| &join.relation);
+        for factor in std::iter::once(&from.relation).chain(joined) {
+            let name = match factor {
+                TableFactor::Table { alias: Some(alias), .. }
+                | TableFactor::Derived { alias: Some(alias), .. } => fold(&alias.name),
+                TableFactor::Table { alias: None, name, args: None, .. } => {
+                    match name.0.as_slice() {
+                        [part] => part.as_ident().map(fold).unwrap_or_default(),
+                        _ => continue,
+                    }
+                }
+                _ => continue,
+            };
+            if !seen.insert(name.clone()) {
+                let message = format!("table name \"{name}\" specified more than once");
+                let error = Error::new(ErrorKind::InvalidStatement, message);
+                return ControlFlow::Break(error.with_code("42712"));
+            }
+        }
+    }
+    ControlFlow::Continue(())
+}
+
 fn refuse(what: impl std::fmt::Display) -> ControlFlow<Error> {
     ControlFlow::Break(Error::not_supported(what))
 }
@@ -150,7 +180,7 @@ fn check_set_expr(body: &SetExpr) -> ControlFlow<Error> {
         SetExpr::Insert(statement)
         | SetExpr::Update(statement)
         | SetExpr::Delete(statement)
-        | SetExpr::Merge(statement) => refuse(format_args!("{} in a query", kind(statement))),
+        | SetExpr::Merge(statement) => refuse(format_args!("{} in WITH", kind(statement))),
         SetExpr::SetOperation { op, set_quantifier, left, right } => {
             // The planner runs these as semi and anti joins, which forget how often a row comes.
             if matches!(op, SetOperator::Intersect | SetOperator::Except)
@@ -196,7 +226,22 @@ const UNKNOWN_STATEMENTS: [&str; 11] = [
 
 /// Returns the error for a statement that is SQL elsewhere but that the parser does not know.
 pub(crate) fn unsupported(sql: &str) -> Option<Error> {
-    let word = sql.split_whitespace().next()?.to_ascii_uppercase();
+    let mut words = sql.split_whitespace().map(str::to_ascii_uppercase);
+    let word = words.next()?;
+    let second = words.next().unwrap_or_default();
+    match (word.as_str(), second.as_str()) {
+        ("ALTER", "VIEW") => return Some(Error::not_supported("ALTER VIEW")),
+        ("CREATE", "TABLE") => {
+            let flat = sql.to_ascii_uppercase().split_whitespace().collect::<Vec<_>>().join(" ");
+            if flat.contains("(LIKE ") || flat.contains("( LIKE ") {
+                return Some(Error::not_supported("CREATE TABLE (LIKE ...)"));
+            }
+            if flat.contains(" AS EXECUTE ") {
+                return Some(Error::not_supported("CREATE TABLE AS EXECUTE"));
+            }
+        }
+        _ => {}
+    }
     UNKNOWN_STATEMENTS.contains(&word.as_str()).then(|| Error::not_supported(word))
 }
 

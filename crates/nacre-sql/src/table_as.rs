@@ -154,6 +154,7 @@ impl TableAs {
         progress: Arc<Progress>,
     ) -> Result<String> {
         if self.if_not_exists && require_free(store, &self.name).is_err() {
+            planner.notices().exists("42P07", format_args!("relation \"{}\"", self.name));
             return Ok("CREATE TABLE AS".into());
         }
         require_free(store, &self.name)?;

@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use datafusion::sql::sqlparser::ast::{
-    ArrayElemTypeDef, CharacterLength, DataType as SqlType, ExactNumberInfo, TimezoneInfo,
+    ArrayElemTypeDef, CharacterLength, DataType as SqlType, ExactNumberInfo, ObjectName,
+    TimezoneInfo,
 };
 use nacre_column::{ColumnType, DECIMAL_PRECISION_MAX};
 use nacre_store::TableSchema;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::names::fold;
-use crate::pg_types::PgType;
+use crate::pg_types::{PG_TYPES, PgType};
 
 /// Longest `varchar(n)` and `char(n)`, as in PostgreSQL.
 const CHARS_MAX: u64 = 10_485_760;
@@ -97,6 +98,10 @@ pub(crate) fn column_type(name: &str, sql_type: &SqlType) -> Result<ColumnType> 
             ColumnType::Char { chars: chars(name, length)?.unwrap_or(1) }
         }
         SqlType::Bytea => ColumnType::Bytea,
+        SqlType::Custom(custom, _) if !is_known(custom) => {
+            let message = format!("type \"{custom}\" does not exist");
+            return Err(Error::new(ErrorKind::UndefinedObject, message).with_code("42704"));
+        }
         other => {
             return Err(Error::not_supported(format_args!("type {other} of column \"{name}\""))
                 .with_hint(
@@ -105,6 +110,46 @@ pub(crate) fn column_type(name: &str, sql_type: &SqlType) -> Result<ColumnType> 
                 ));
         }
     })
+}
+
+/// Whether PostgreSQL has a type of that name.
+fn is_known(name: &ObjectName) -> bool {
+    let Some(last) = name.0.last().and_then(|part| part.as_ident()).map(fold) else { return false };
+    PG_TYPES.iter().any(|known| known.name == last)
+        || [
+            "serial",
+            "bigserial",
+            "smallserial",
+            "tsvector",
+            "tsquery",
+            "box",
+            "circle",
+            "line",
+            "lseg",
+            "path",
+            "point",
+            "polygon",
+            "macaddr",
+            "macaddr8",
+            "cidr",
+            "money",
+            "bit",
+            "varbit",
+            "hstore",
+            "citext",
+            "geometry",
+            "geography",
+            "vector",
+            "int4range",
+            "int8range",
+            "numrange",
+            "tsrange",
+            "tstzrange",
+            "daterange",
+            "pg_lsn",
+            "jsonpath",
+        ]
+        .contains(&last.as_str())
 }
 
 fn is_without_zone(zone: &TimezoneInfo) -> bool {

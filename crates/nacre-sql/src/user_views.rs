@@ -26,6 +26,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::from_datafusion::{from_datafusion, from_parser};
 use crate::from_store::from_store;
 use crate::names::{fold, table_name};
+use crate::notices::Notices;
 use crate::planner::Planner;
 use crate::relations::{
     all_dependent_views, dependent_views, depends, relations_of, require_free, to_drop, wrong_kind,
@@ -126,7 +127,7 @@ async fn plan_query(state: &SessionState, query: Query) -> Result<(LogicalPlan, 
     let mut statement = ParsedStatement::Statement(Box::new(Statement::Query(Box::new(query))));
     support::check(&statement)?;
     let names = columns::names(&mut statement);
-    rewrite::rewrite(&mut statement)?;
+    rewrite::rewrite(state, &mut statement)?;
     let plan = state.statement_to_plan(statement).await.map_err(from_datafusion)?;
     support::check_plan(&plan)?;
     let schema = Arc::clone(plan.schema().inner());
@@ -248,25 +249,28 @@ fn reject_unsupported(statement: &CreateView) -> Result<()> {
 /// 42P01; 42809 for a table; 2BP01 if other views read one.
 pub(crate) fn drop_views(
     store: &Store,
+    notices: &Notices,
     names: &[ObjectName],
-    if_exists: bool,
-    cascades: bool,
+    (if_exists, cascades): (bool, bool),
 ) -> Result<String> {
     let find = |name: &str| match store.view(name) {
         Some(_) => Ok(Some(())),
         None if store.table(name).is_ok() => Err(wrong_kind(name, "a view", "table")),
         None => Ok(None),
     };
-    let present: Vec<String> =
-        to_drop(names, ("view", if_exists), find)?.into_iter().map(|(name, ())| name).collect();
-    drop_readers(store, "view", &present, cascades)?;
+    let present: Vec<String> = to_drop(notices, names, ("view", if_exists), find)?
+        .into_iter()
+        .map(|(name, ())| name)
+        .collect();
+    let readers = drop_readers(store, "view", &present, cascades)?;
+    notices.cascaded(&readers.iter().map(|view| format!("view {view}")).collect::<Vec<_>>());
     for name in present {
         store.drop_view(&name).map_err(from_store)?;
     }
     Ok("DROP VIEW".into())
 }
 
-/// Drops the views that read what is about to be dropped.
+/// Drops the views that read what is about to be dropped, and returns their names.
 ///
 /// # Errors
 /// 2BP01 unless it `cascades`.
@@ -275,7 +279,7 @@ pub(crate) fn drop_readers(
     kind: &str,
     names: &[String],
     cascades: bool,
-) -> Result<()> {
+) -> Result<Vec<String>> {
     let readers = all_dependent_views(store, names);
     if !cascades && !readers.is_empty() {
         for name in names {
@@ -285,8 +289,8 @@ pub(crate) fn drop_readers(
             }
         }
     }
-    for view in readers {
-        store.drop_view(&view).map_err(from_store)?;
+    for view in &readers {
+        store.drop_view(view).map_err(from_store)?;
     }
-    Ok(())
+    Ok(readers)
 }

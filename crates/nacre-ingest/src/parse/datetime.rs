@@ -83,7 +83,7 @@ pub fn parse_date(text: &[u8]) -> ValueResult<i32> {
     if let Some(days) = date_fast(text) {
         return Ok(days);
     }
-    parse(text).map(|(days, _)| days).map_err(|fault| fault.into_error("date", text))
+    parse(text).map(|moment| moment.days).map_err(|fault| fault.into_error("date", text))
 }
 
 /// Parses a `timestamp` into microseconds since 1970-01-01 00:00, rounded half to even.
@@ -92,8 +92,31 @@ pub fn parse_date(text: &[u8]) -> ValueResult<i32> {
 /// `InvalidDatetime`, `DatetimeOutOfRange`, `NotSupported`.
 pub fn parse_timestamp(text: &[u8]) -> ValueResult<i64> {
     parse(text)
-        .map(|(days, time_us)| i64::from(days) * DAY_US + time_us)
+        .map(|moment| i64::from(moment.days) * DAY_US + moment.time_us)
         .map_err(|fault| fault.into_error("timestamp", text))
+}
+
+/// Parses a `timestamp with time zone` into microseconds since 1970-01-01 00:00 UTC; a text
+/// without a zone is in UTC.
+///
+/// # Errors
+/// As [`parse_timestamp`].
+pub fn parse_timestamptz(text: &[u8]) -> ValueResult<i64> {
+    parse(text)
+        .map(|moment| {
+            let east_us = i64::from(moment.zone_seconds) * SECOND_US;
+            i64::from(moment.days) * DAY_US + moment.time_us - east_us
+        })
+        .map_err(|fault| fault.into_error("timestamp with time zone", text))
+}
+
+/// What a text says.
+struct Moment {
+    days: i32,
+    /// Of the day.
+    time_us: i64,
+    /// East of UTC.
+    zone_seconds: i32,
 }
 
 /// Why a text is no date or timestamp.
@@ -124,8 +147,7 @@ impl Fault {
     }
 }
 
-/// Returns days and the microseconds of the day.
-fn parse(text: &[u8]) -> Result<(i32, i64), Fault> {
+fn parse(text: &[u8]) -> Result<Moment, Fault> {
     let text = trimmed(text);
     for special in ["infinity", "+infinity", "-infinity", "epoch", "now", "today"] {
         if text.eq_ignore_ascii_case(special.as_bytes()) {
@@ -143,20 +165,20 @@ fn parse(text: &[u8]) -> Result<(i32, i64), Fault> {
     };
     let (days, rest) = date_part(text)?;
     let rest = match rest {
-        [] => return Ok((days, 0)),
+        [] => return Ok(Moment { days, time_us: 0, zone_seconds: 0 }),
         [b' ' | b'T' | b't', rest @ ..] => trimmed(rest),
         [b'+' | b'-', ..] => rest,
         _ => return Err(Fault::Syntax),
     };
     // A zone without a time, as drivers write dates.
     if !rest.first().is_some_and(u8::is_ascii_digit) {
-        return zone_part(rest).map(|()| (days, 0));
+        return zone_part(rest).map(|zone_seconds| Moment { days, time_us: 0, zone_seconds });
     }
-    let time_us = time_part(rest)?;
+    let (time_us, zone_seconds) = time_part(rest)?;
     if days == days_from_civil(9999, 12, 31) && time_us >= DAY_US {
         return Err(Fault::OutOfRange);
     }
-    Ok((days, time_us))
+    Ok(Moment { days, time_us, zone_seconds })
 }
 
 /// Takes the digits at the front, at most nine.
@@ -189,7 +211,8 @@ fn date_part(text: &[u8]) -> Result<(i32, &[u8]), Fault> {
     Ok((days, rest))
 }
 
-fn time_part(text: &[u8]) -> Result<i64, Fault> {
+/// Returns microseconds of the day, and seconds that the zone is east of UTC.
+fn time_part(text: &[u8]) -> Result<(i64, i32), Fault> {
     let (hour, _, rest) = take_number(text)?;
     let rest = rest.strip_prefix(b":").ok_or(Fault::Syntax)?;
     let (minute, _, mut rest) = take_number(rest)?;
@@ -207,13 +230,13 @@ fn time_part(text: &[u8]) -> Result<i64, Fault> {
             return Err(Fault::OutOfRange);
         }
     }
-    zone_part(trimmed(rest))?;
+    let zone_seconds = zone_part(trimmed(rest))?;
     let time_us = (i64::from(hour) * 3_600 + i64::from(minute) * 60) * SECOND_US + second_us;
     // 24:00:00 is midnight of the next day, and the latest time there is.
     if hour > 24 || minute > 59 || time_us > DAY_US {
         return Err(Fault::OutOfRange);
     }
-    Ok(time_us)
+    Ok((time_us, zone_seconds))
 }
 
 /// Takes the digits after the point, as microseconds rounded half to even.
@@ -234,35 +257,38 @@ fn fraction_part(text: &[u8]) -> (i64, &[u8]) {
     (value + i64::from(rounds_up), rest)
 }
 
-/// Reads `Z`, `UTC`, `+hh`, `+hhmm` or `+hh:mm[:ss]`.
-fn zone_part(text: &[u8]) -> Result<(), Fault> {
-    let rest = match text {
-        [] => return Ok(()),
-        [b'z' | b'Z'] => return Ok(()),
+/// Reads `Z`, `UTC`, `+hh`, `+hhmm` or `+hh:mm[:ss]`; returns the seconds east of UTC.
+fn zone_part(text: &[u8]) -> Result<i32, Fault> {
+    let (rest, sign) = match text {
+        [] => return Ok(0),
+        [b'z' | b'Z'] => return Ok(0),
         _ if text.eq_ignore_ascii_case(b"utc") || text.eq_ignore_ascii_case(b"gmt") => {
-            return Ok(());
+            return Ok(0);
         }
-        [b'+' | b'-', rest @ ..] => rest,
+        [b'+', rest @ ..] => (rest, 1),
+        [b'-', rest @ ..] => (rest, -1),
         _ => return Err(Fault::Syntax),
     };
     let (hour, digits, mut rest) = take_number(rest)?;
     if digits > 4 {
         return Err(Fault::Syntax);
     }
-    let mut parts = 1;
+    let (hours, minutes) = if digits > 2 { (hour / 100, hour % 100) } else { (hour, 0) };
+    let mut seconds = hours * 3_600 + minutes * 60;
+    let mut unit = 60;
     while let [b':', tail @ ..] = rest
-        && parts < 3
+        && unit > 0
         && digits <= 2
     {
         let (part, _, tail) = take_number(tail)?;
         if part > 59 {
             return Err(Fault::OutOfRange);
         }
-        (rest, parts) = (tail, parts + 1);
+        seconds += part * unit;
+        (rest, unit) = (tail, unit / 60);
     }
-    let hours = if digits > 2 { hour / 100 } else { hour };
     match rest {
-        [] if hours <= 15 => Ok(()),
+        [] if hours <= 15 => Ok(sign * seconds as i32),
         [] => Err(Fault::OutOfRange),
         _ => Err(Fault::Syntax),
     }

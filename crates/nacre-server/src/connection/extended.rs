@@ -315,7 +315,7 @@ impl Connection {
         };
         let portal = self.portal(name)?;
         portal.state = match outcome {
-            Outcome::Command { tag, warning } => State::Done { tag, warning },
+            Outcome::Command { tag, notices } => State::Done { tag, notices },
             Outcome::Rows { schema, stream, tag } => {
                 let verb = prepared.verb.clone();
                 let mut running = Running::new(schema, stream, tag, verb, Vec::new());
@@ -343,8 +343,8 @@ impl Connection {
         }
         let portal = self.portal(&name)?;
         match std::mem::replace(&mut portal.state, State::Over) {
-            State::Done { tag, warning } => {
-                self.warn(warning);
+            State::Done { tag, notices } => {
+                self.tell(&notices);
                 self.complete(tag);
                 Ok(())
             }

@@ -7,7 +7,7 @@ use futures::StreamExt;
 use nacre_sql::datafusion::arrow::array::RecordBatch;
 use nacre_sql::datafusion::arrow::datatypes::SchemaRef;
 use nacre_sql::datafusion::execution::SendableRecordBatchStream;
-use nacre_sql::{Error, ErrorKind, TransactionStatus, Value};
+use nacre_sql::{Error, ErrorKind, Notice, TransactionStatus, Value};
 
 use super::extended::Prepared;
 use super::serving::{Connection, Failure};
@@ -28,10 +28,10 @@ pub(super) enum State {
     Bound,
     /// Rows are there to be fetched.
     Running(Box<Running>),
-    /// It was a command: its tag and warning, which are told at Execute.
+    /// It was a command: its tag and notices, which are told at Execute.
     Done {
         tag: String,
-        warning: Option<String>,
+        notices: Vec<Notice>,
     },
     /// All was told.
     Over,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use nacre_sql::{
-    Outcome, Progress, SourceStatement, StatementIo, TransactionStatus, split_statements,
+    Notice, Outcome, Progress, SourceStatement, StatementIo, TransactionStatus, split_statements,
 };
 use pgwire::messages::response::{CommandComplete, EmptyQueryResponse};
 
@@ -69,8 +69,8 @@ impl Connection {
             }
         };
         match outcome {
-            Outcome::Command { tag, warning } => {
-                self.warn(warning);
+            Outcome::Command { tag, notices } => {
+                self.tell(&notices);
                 Ok(tag)
             }
             Outcome::Rows { schema, stream, tag } => {
@@ -88,9 +88,16 @@ impl Connection {
         self.out.put(&CommandComplete::new(tag));
     }
 
-    pub(super) fn warn(&mut self, warning: Option<String>) {
-        if let Some(warning) = warning {
-            self.out.put(&report::warning(&warning));
+    /// Sends notices as far as `client_min_messages` lets them through.
+    pub(super) fn tell(&mut self, notices: &[Notice]) {
+        let least = self.session.setting("client_min_messages").unwrap_or_default();
+        let hides = |notice: &Notice| match least.as_str() {
+            "warning" => notice.severity == "NOTICE",
+            "error" => true,
+            _ => false,
+        };
+        for notice in notices.iter().filter(|notice| !hides(notice)) {
+            self.out.put(&report::notice(notice));
         }
     }
 }

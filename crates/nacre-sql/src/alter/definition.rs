@@ -77,6 +77,7 @@ pub(crate) async fn alter_table(
     }
     let name = table_name(&statement.name)?;
     if statement.if_exists && require_free(store, &name).is_ok() {
+        planner.notices().missing(format_args!("relation \"{name}\""));
         return Ok(tag);
     }
     let table = table_to_change(store, &statement.name, "ALTER")?;
@@ -340,6 +341,9 @@ impl<'a> Altered<'a> {
     fn add_column(&mut self, column: &SqlColumn, if_not_exists: bool) -> Result<()> {
         let name = fold(&column.name);
         if if_not_exists && self.schema.column_index(&name).is_some() {
+            let table = &self.schema.name;
+            let what = format_args!("column \"{name}\" of relation \"{table}\"");
+            self.planner.notices().exists("42701", what);
             return Ok(());
         }
         self.require_new(&name)?;
@@ -374,6 +378,9 @@ impl<'a> Altered<'a> {
 
     fn drop_column(&mut self, name: &str, if_exists: bool, cascades: bool) -> Result<()> {
         if if_exists && self.schema.column_index(name).is_none() {
+            let table = &self.schema.name;
+            let what = format_args!("column \"{name}\" of relation \"{table}\"");
+            self.planner.notices().missing(what);
             return Ok(());
         }
         let column = self.column(name)?;
@@ -572,10 +579,12 @@ impl<'a> Altered<'a> {
             self.is_rewritten = true;
             return Ok(());
         }
+        let table = &self.schema.name;
         if if_exists {
+            let what = format_args!("constraint \"{name}\" of relation \"{table}\"");
+            self.planner.notices().missing(what);
             return Ok(());
         }
-        let table = &self.schema.name;
         let message = format!("constraint \"{name}\" of relation \"{table}\" does not exist");
         Err(Error::new(ErrorKind::UndefinedObject, message).with_code("42704"))
     }

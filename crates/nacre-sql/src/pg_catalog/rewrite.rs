@@ -27,6 +27,7 @@ use super::expand::{outputs, parsed, parsed_query, part_of_column, require, seri
 use super::pg_columns;
 use super::typed::{array_elements, array_function, element_of};
 use crate::names::fold;
+use crate::query_forms;
 use crate::types::{element_type, pg_type};
 
 /// Types whose values are numbers of objects, with names.
@@ -529,7 +530,9 @@ pub(crate) fn table_factor(factor: &mut TableFactor) {
 pub(crate) fn select(select: &mut Select) {
     table_numbers(select);
     missing_kinds(select);
-    outputs(select);
+    if !query_forms::outputs(select) {
+        outputs(select);
+    }
     let mut conditions = Vec::new();
     for from in &mut select.from {
         for factor in std::iter::once(&mut from.relation)

@@ -12,6 +12,7 @@ use super::statement::Who;
 use crate::ddl::drop_tables;
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
+use crate::notices::Notices;
 use crate::relations::own_sequences;
 use crate::sequences::drop_sequences;
 use crate::settings::Settings;
@@ -46,7 +47,7 @@ pub(super) fn run(
         return Err(Error::not_supported("DROP OWNED by the owner of the schema")
             .with_hint("Use ALTER SCHEMA public OWNER TO another role first."));
     }
-    drop_objects(store, &owners, cascades)?;
+    drop_objects(store, settings.notices(), &owners, cascades)?;
     let state = store.access();
     let (mut changes, mut warning) = (Vec::new(), None);
     for (object, access) in state.objects() {
@@ -64,7 +65,7 @@ pub(super) fn run(
 }
 
 /// Drops the views, tables and sequences that roles own.
-fn drop_objects(store: &Store, owners: &[u32], cascades: bool) -> Result<()> {
+fn drop_objects(store: &Store, notices: &Notices, owners: &[u32], cascades: bool) -> Result<()> {
     let state = store.access();
     let is_theirs = |object: &Securable| owners.contains(&state.object(object).owner);
     let name = |name: &str| ObjectName::from(vec![Ident::with_quote('"', name)]);
@@ -72,20 +73,21 @@ fn drop_objects(store: &Store, owners: &[u32], cascades: bool) -> Result<()> {
     let views = all.iter().map(|view| &view.name);
     let views = views.filter(|name| is_theirs(&Securable::View((*name).clone())));
     let views: Vec<ObjectName> = views.map(|view| name(view)).collect();
-    drop_views(store, &views, false, cascades)?;
+    let how = (false, cascades);
+    drop_views(store, notices, &views, how)?;
     let all = store.tables();
     let tables = all.iter().filter(|table| is_theirs(&Securable::Table(table.id())));
     let tables = tables.filter(|table| table.schema().name != SEQUENCES_TABLE);
     let tables: Vec<ObjectName> = tables.map(|table| name(&table.schema().name)).collect();
     // Those that go with a table are whose it is.
     let linked: Vec<String> = all.iter().flat_map(|table| own_sequences(&table.rules())).collect();
-    drop_tables(store, &ObjectType::Table, &tables, false, cascades)?;
+    drop_tables(store, notices, &ObjectType::Table, &tables, how)?;
     let all = store.sequences().map_err(from_store)?;
     let sequences = all.iter().map(|sequence| sequence.def().name.clone());
     let sequences = sequences.filter(|name| !linked.contains(name));
     let sequences = sequences.filter(|name| is_theirs(&Securable::Sequence(name.clone())));
     let sequences: Vec<ObjectName> = sequences.map(|sequence| name(&sequence)).collect();
-    drop_sequences(store, &sequences, false, cascades).map(drop)
+    drop_sequences(store, notices, &sequences, how).map(drop)
 }
 
 /// Returns what an object grants without roles that do not own it; `None` if that is the same.

@@ -226,7 +226,12 @@ pub(super) fn drop_all(
             return Err(Error::invalid_parameter(message));
         };
         let role = match who.find(&state, settings) {
-            Err(_) if if_exists => continue,
+            Err(_) if if_exists => {
+                if let Who::Named(name) = who {
+                    settings.notices().missing(format_args!("role \"{name}\""));
+                }
+                continue;
+            }
             found => found?,
         };
         let in_use = |which: &str| {

@@ -98,7 +98,7 @@ impl Expressions {
         let mut logical = Vec::with_capacity(exprs.len());
         for (number, mut expr) in exprs.into_iter().enumerate() {
             refuse_subqueries(&expr, clause)?;
-            rewrite_expr(&mut expr);
+            rewrite_expr(&state, &mut expr)?;
             let expr = ExprWithAlias { expr, alias: None };
             let expr = state.create_logical_expr_from_sql_expr(expr, columns);
             let expr = expr.map_err(|error| unplanned(from_datafusion(error), clause))?;

@@ -12,6 +12,7 @@ use super::syntax::SequenceStatement;
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
 use crate::names::table_name;
+use crate::notices::Notices;
 use crate::privileges::Acting;
 use crate::relations::{dependent_defaults, depends, own_sequences, require_free, to_drop};
 use crate::types::column_type;
@@ -80,16 +81,16 @@ fn is_free(store: &Store, name: &str) -> bool {
 /// 42P01; 2BP01 if a column draws from one.
 pub(crate) fn drop_sequences(
     store: &Store,
+    notices: &Notices,
     names: &[ObjectName],
-    if_exists: bool,
-    cascades: bool,
+    (if_exists, cascades): (bool, bool),
 ) -> Result<String> {
     let find = |name: &str| match store.sequence(name) {
         Ok(_) => Ok(Some(())),
         Err(nacre_store::Error::UnknownTable { .. }) => Ok(None),
         Err(error) => Err(from_store(error)),
     };
-    let present = to_drop(names, ("sequence", if_exists), find)?;
+    let present = to_drop(notices, names, ("sequence", if_exists), find)?;
     for (name, ()) in &present {
         if let Some((table, column)) = dependent_defaults(store, name).first() {
             if cascades {

@@ -11,6 +11,7 @@ use super::known::{ALL, Access, Known};
 use super::names::split_list;
 use super::session::{SessionInfo, SettingInfo};
 use crate::error::{Error, ErrorKind, Result};
+use crate::notices::Notices;
 use crate::privileges::{Acting, insufficient, is_member};
 
 /// Values by the names of settings, those of nobody's in small letters.
@@ -34,6 +35,8 @@ pub(crate) struct Settings {
     /// The role that the session began as; 0 if there was none of its name.
     login: u32,
     state: Mutex<State>,
+    /// What the statement at work tells the client.
+    notices: Notices,
 }
 
 #[derive(Debug)]
@@ -95,7 +98,12 @@ impl Settings {
             is_news: true,
         };
         state.changed();
-        Self { info, store, login, state: Mutex::new(state) }
+        Self { info, store, login, state: Mutex::new(state), notices: Notices::default() }
+    }
+
+    /// Returns where the statement at work tells what it has to.
+    pub(crate) fn notices(&self) -> &Notices {
+        &self.notices
     }
 
     pub(crate) fn info(&self) -> &SessionInfo {

@@ -117,7 +117,7 @@ impl Plan {
         }
         let Some(change) = self.change(turn, &current, inputs)? else { return Ok(None) };
         let Change { write, rows, returned } = change;
-        let tag = || Outcome::Command { tag: self.tag(rows.len()), warning: None };
+        let tag = || Outcome::command(self.tag(rows.len()), None);
         let outcome = returned.unwrap_or_else(tag);
         Ok(Some(Begun::Changing { step: Step { table: current.table, write, rows }, outcome }))
     }

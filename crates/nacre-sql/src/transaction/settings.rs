@@ -50,7 +50,7 @@ pub(crate) fn run_setting(
         }
     };
     turn.done(false);
-    Ok(Outcome::Command { tag: tag.into(), warning })
+    Ok(Outcome::command(tag.into(), warning))
 }
 
 fn set_one(

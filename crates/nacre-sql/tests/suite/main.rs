@@ -11,6 +11,7 @@ mod interleavings;
 mod joins;
 mod loading;
 mod memory;
+mod notices;
 mod prepared;
 mod privileges;
 mod pruning;

@@ -162,9 +162,12 @@ impl Running<'_> {
         };
         drop(bar);
         match outcome {
-            Ok(Ok(Outcome::Command { tag, warning })) => {
-                if let Some(warning) = warning {
-                    report::print(&format!("WARNING:  {warning}\n"));
+            Ok(Ok(Outcome::Command { tag, notices })) => {
+                for notice in notices {
+                    report::print(&format!("{}:  {}\n", notice.severity, notice.message));
+                    if let Some(detail) = notice.detail {
+                        report::print(&format!("DETAIL:  {detail}\n"));
+                    }
                 }
                 Ended::Tag(tag, false)
             }

@@ -1,0 +1,32 @@
+//! The functions of a new session.
+
+use std::sync::Arc;
+
+use datafusion::logical_expr::ScalarUDF;
+
+use super::{arithmetic, clock, formatting, moments, series, texts, unknown};
+
+/// Makes the functions.
+pub(crate) fn common_functions() -> Vec<Arc<ScalarUDF>> {
+    let definitions = formatting::functions()
+        .into_iter()
+        .chain(moments::functions())
+        .chain(arithmetic::functions())
+        .chain(texts::functions())
+        .chain(series::functions());
+    let mut functions: Vec<Arc<ScalarUDF>> =
+        definitions.map(|definition| definition.made()).collect();
+    functions.push(clock::function());
+    functions.push(unknown::function());
+    functions
+}
+
+/// Makes what writes values as texts.
+pub(crate) fn shown() -> Arc<ScalarUDF> {
+    texts::shown().made()
+}
+
+/// Makes what rounds floats to whole numbers.
+pub(crate) fn rint() -> Arc<ScalarUDF> {
+    arithmetic::rint().made()
+}

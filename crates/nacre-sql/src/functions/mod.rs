@@ -1,0 +1,37 @@
+//! PostgreSQL's functions that the planner lacks or understands differently.
+//!
+//! - [`scalar`]: what all of them have in common; [`list`] makes those of a session.
+//! - [`formatting`]: `to_char`, `to_date`, `to_timestamp`, `to_number`, over patterns for moments
+//!   ([`template`], [`datetime_out`], [`datetime_in`]) and numbers ([`number_out`], [`numbers`]).
+//! - [`moments`]: `age`, `isfinite`, `make_timestamp`, `timezone`; [`civil`] is the calendar.
+//! - [`interval_in`]: texts of intervals.
+//! - [`clock`]: the moment that it is now. [`arithmetic`]: `div`, `width_bucket`, `trunc`.
+//! - [`texts`]: `string_to_array`, `parse_ident`. [`series`]: what `generate_series` gives.
+//! - [`synonyms`]: calls that the planner has under another name.
+//! - [`unknown`]: says which function does not exist, with the types of its arguments.
+
+mod arithmetic;
+mod civil;
+mod clock;
+mod datetime_in;
+mod datetime_out;
+mod formatting;
+mod interval_in;
+mod list;
+mod moments;
+mod number_in;
+mod number_out;
+mod numbers;
+mod scalar;
+mod series;
+mod synonyms;
+mod template;
+mod texts;
+mod unknown;
+
+pub(crate) use interval_in::parse_interval;
+pub(crate) use list::{common_functions, rint, shown};
+pub(crate) use moments::{EPOCH, TIMES};
+pub(crate) use series::SERIES;
+pub(crate) use synonyms::{call, synonym, word};
+pub(crate) use unknown::UNKNOWN;
