@@ -133,6 +133,16 @@ fn set_alias(item: &mut SelectItem, alias: String) {
 /// where two would be alike.
 pub(crate) fn give_names(query: &mut Query) {
     let Some(select) = first_select(query) else { return };
+    if select.projection.iter().any(|item| item_name(item).is_none()) {
+        // `*` has these columns as well, and it has them for whoever asks.
+        for (index, item) in select.projection.iter_mut().enumerate() {
+            if let SelectItem::UnnamedExpr(Expr::Identifier(_) | Expr::CompoundIdentifier(_)) = item
+                && let Some((name, _)) = item_name(item)
+            {
+                set_alias(item, format!("{name} #{index}"));
+            }
+        }
+    }
     let names: Vec<Option<String>> =
         select.projection.iter().map(|item| item_name(item).map(|(name, _)| name)).collect();
     for (item, name) in select.projection.iter_mut().zip(&names) {

@@ -134,7 +134,7 @@ fn log_tells_what_happened_and_no_password() {
     session.query("alter role nacre pasword 'hunter2\n{\"message\": \"forged\"}'");
     session.query("checkpoint");
     let mut stranger = TcpStream::connect(&server.address).unwrap();
-    stranger.write_all(b"\0\0\0\x13\0\x03\0\0user\0none\0\0").unwrap();
+    stranger.write_all(b"\0\0\0\x22\0\x03\0\0user\0nacre\0database\0none\0\0").unwrap();
     stranger.read_to_end(&mut Vec::new()).unwrap();
     drop(session);
     server.stop();
@@ -156,7 +156,7 @@ fn log_tells_what_happened_and_no_password() {
     assert!(slow[0]["duration_ms"].is_f64());
     let refused = with_message(&lines, "connection refused");
     assert_eq!(refused.len(), 1, "{text}");
-    assert!(refused[0]["sqlstate"].as_str().unwrap().starts_with("28"));
+    assert_eq!(refused[0]["sqlstate"], "3D000");
     assert_eq!(lines.last().unwrap()["message"], "stopped");
 }
 

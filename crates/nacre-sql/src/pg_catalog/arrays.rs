@@ -15,7 +15,7 @@ const PLACES: usize = 1664;
 const INT4: Returns = Returns::Named("int4");
 
 /// Returns the functions.
-pub(super) fn functions() -> [Definition; 13] {
+pub(super) fn functions() -> [Definition; 14] {
     [
         define_for_nulls("nacre_any", (3, 3), Returns::Named("bool"), any),
         define_for_nulls("nacre_all", (3, 3), Returns::Named("bool"), all),
@@ -54,6 +54,11 @@ pub(super) fn functions() -> [Definition; 13] {
                 (Cell::List(one), _) | (_, Cell::List(one)) => Cell::List(one.clone()),
                 _ => Cell::Null,
             })
+        }),
+        define_for_nulls("array_position", (2, 2), INT4, |call, args| {
+            let Cell::List(cells) = &args[0] else { return Ok(Cell::Null) };
+            let place = cells.iter().position(|cell| is_same(cell, &args[1]));
+            Ok(place.map(|place| place as i64 + first(call)).into())
         }),
         define_for_nulls("array_remove", (2, 2), Returns::First, |_, args| {
             let Cell::List(cells) = &args[0] else { return Ok(Cell::Null) };

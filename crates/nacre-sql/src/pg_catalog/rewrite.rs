@@ -310,10 +310,13 @@ fn type_name(data_type: &DataType) -> Option<String> {
 fn cast(expr: &mut Expr, data_type: &mut DataType) -> Option<Expr> {
     if let Some(element) = element_type(data_type) {
         let function = pg_type(element).and_then(array_function).unwrap_or("nacre_text_array");
-        let is_list = parts_of(expr).is_some_and(|(name, _)| name == "nacre_array");
+        let elements =
+            parts_of(expr).filter(|(name, _)| *name == "nacre_array").map(|(_, args)| args.len());
         return Some(match expr {
             Expr::Value(_) => call(function, vec![take(expr)]),
-            _ if is_list => call(function, vec![take(expr)]),
+            // `ARRAY[]`, which has no type of its own.
+            _ if elements == Some(0) => call(function, vec![text("{}")]),
+            _ if elements.is_some() => call(function, vec![take(expr)]),
             _ => take(expr),
         });
     }
