@@ -68,8 +68,8 @@ fn write_two(value: i64, out: &mut Vec<u8>) {
     out.extend_from_slice(&[digit(value / 10), digit(value)]);
 }
 
-/// Splits days since 1970-01-01 into year, month and day.
-fn civil_from_days(days: i64) -> (i64, i64, i64) {
+/// Splits days since 1970-01-01 into year, month and day; before the year 1 comes the year 0.
+pub fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let era = days.div_euclid(146_097);
     let day_of_era = days.rem_euclid(146_097);

@@ -3,13 +3,13 @@
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Column, DataFusionError, SchemaError};
 use datafusion::sql::sqlparser::parser::ParserError;
-use nacre_column::{ColumnBuffer, ColumnType};
+use nacre_column::ColumnBuffer;
 
 use crate::dml::push_syntax;
 use crate::error::{Error, ErrorKind, Position};
 use crate::from_plan::{from_plan, quoted_in};
 use crate::single_rows::several_rows;
-use crate::types::type_name;
+use crate::types::{stored_type, type_name};
 
 /// Converts an error of the front end; one of ours that travelled through it comes out unchanged.
 pub(crate) fn from_datafusion(error: DataFusionError) -> Error {
@@ -207,17 +207,7 @@ fn from_cast(message: &str) -> Option<Error> {
     let rest = message.strip_prefix("Cannot cast string '")?;
     let (text, name) = rest.rsplit_once("' to value of ")?;
     let data_type: DataType = name.strip_suffix(" type")?.parse().ok()?;
-    let column_type = match data_type {
-        DataType::Int16 => ColumnType::SmallInt,
-        DataType::Int32 => ColumnType::Integer,
-        DataType::Int64 => ColumnType::BigInt,
-        DataType::Float32 => ColumnType::Real,
-        DataType::Float64 => ColumnType::Double,
-        DataType::Boolean => ColumnType::Boolean,
-        DataType::Date32 => ColumnType::Date,
-        _ => return None,
-    };
-    push_syntax(text, &mut ColumnBuffer::new(column_type)).err()
+    push_syntax(text, &mut ColumnBuffer::new(stored_type(&data_type)?)).err()
 }
 
 /// Returns the name that differs from `wanted` by at most two letters, if there is one.

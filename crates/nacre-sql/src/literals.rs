@@ -18,14 +18,14 @@ use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, ScalarUDF};
 use datafusion::optimizer::AnalyzerRule;
-use nacre_column::{ColumnBuffer, ColumnType};
+use nacre_column::ColumnBuffer;
 use nacre_ingest::parse::{parse_date, parse_decimal, parse_timestamp, parse_timestamptz};
 
 use crate::dml::push_syntax;
 use crate::error::{Error, ErrorKind};
 use crate::from_ingest::from_value;
 use crate::functions::parse_interval;
-use crate::types::is_text;
+use crate::types::{is_text, stored_type};
 
 const DAY_US: i64 = 86_400_000_000;
 
@@ -162,12 +162,12 @@ fn external(error: Error) -> DataFusionError {
 /// Returns the value of a type that a text stands for; `None` for types that others read.
 fn value_of(text: &str, target: &DataType) -> crate::error::Result<Option<ScalarValue>> {
     let column_type = match target {
-        DataType::Int16 => ColumnType::SmallInt,
-        DataType::Int32 => ColumnType::Integer,
-        DataType::Int64 => ColumnType::BigInt,
-        DataType::Float32 => ColumnType::Real,
-        DataType::Float64 => ColumnType::Double,
-        DataType::Boolean => ColumnType::Boolean,
+        DataType::Int16
+        | DataType::Int32
+        | DataType::Int64
+        | DataType::Float32
+        | DataType::Float64
+        | DataType::Boolean => stored_type(target),
         DataType::Decimal128(precision, scale) => {
             let digits = u8::try_from(*scale).unwrap_or(0);
             let value = parse_decimal(text.as_bytes(), *precision, digits);
@@ -182,8 +182,9 @@ fn value_of(text: &str, target: &DataType) -> crate::error::Result<Option<Scalar
             let value = parse_interval(text)?;
             return Ok(Some(ScalarValue::IntervalMonthDayNano(Some(value))));
         }
-        _ => return Ok(None),
+        _ => None,
     };
+    let Some(column_type) = column_type else { return Ok(None) };
     let mut buffer = ColumnBuffer::new(column_type);
     push_syntax(text, &mut buffer)?;
     let cast = ScalarValue::Utf8(Some(text.trim().to_owned()));

@@ -32,8 +32,9 @@ pub fn days_from_civil(year: u32, month: u32, day: u32) -> i32 {
     days as i32 - (719_468 + 146_097)
 }
 
+/// Returns the number of days of a month, 1 to 12.
 #[inline(always)]
-fn days_in_month(year: u32, month: u32) -> u32 {
+pub fn days_in_month(year: u32, month: u32) -> u32 {
     let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     if month == 2 { 28 + u32::from(is_leap) } else { 30 + ((month + (month >> 3)) & 1) }
 }

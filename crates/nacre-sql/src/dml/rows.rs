@@ -124,10 +124,19 @@ impl Rows {
     /// # Errors
     /// 23514; those of evaluating.
     pub(super) fn check(&self, planner: &Planner, table: &Table) -> Result<()> {
-        let Some(checks) = Checks::of(planner, table)? else { return Ok(()) };
-        let schema = table.schema();
+        match Checks::of(planner, table)? {
+            Some(checks) => self.check_by(&checks, &table.schema()),
+            None => Ok(()),
+        }
+    }
+
+    /// As [`Rows::check`], with the constraints of the table.
+    ///
+    /// # Errors
+    /// 23514; those of evaluating.
+    pub(crate) fn check_by(&self, checks: &Checks, schema: &TableSchema) -> Result<()> {
         for batch in &self.batches {
-            let Some(columns) = self.whole(&schema, batch) else { return Ok(()) };
+            let Some(columns) = self.whole(schema, batch) else { return Ok(()) };
             if let Some((_, error)) = checks.first_failure(&columns)? {
                 return Err(error);
             }

@@ -1,6 +1,7 @@
 //! Moments as calendars and clocks show them.
 
-use nacre_ingest::parse::days_from_civil;
+pub(super) use nacre_column::text::civil_from_days;
+use nacre_ingest::parse;
 
 pub(super) const DAY_US: i64 = 86_400_000_000;
 
@@ -78,9 +79,8 @@ pub(super) fn iso_year_start(year: i64) -> i64 {
 
 /// Returns the days from 1970 to a date of the years from 0 on.
 pub(super) fn days_of(year: i64, month: i64, day: i64) -> i64 {
-    let part = |value: i64| u32::try_from(value).unwrap_or(1);
     // The first of the month is always there; a day beyond its end counts on.
-    i64::from(days_from_civil(part(year), part(month), 1)) + day - 1
+    i64::from(parse::days_from_civil(part(year), part(month), 1)) + day - 1
 }
 
 /// Returns the days from 1970 of a day of the Julian calendar.
@@ -88,26 +88,14 @@ pub(super) fn days_of_julian(julian: i64) -> i64 {
     julian - JULIAN_EPOCH
 }
 
+/// Returns the number of days of a month of the years from 0 on.
 pub(super) fn days_in_month(year: i64, month: i64) -> i64 {
-    match month {
-        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
+    i64::from(parse::days_in_month(part(year), part(month)))
 }
 
-/// Returns year, month and day of a day since 1970-01-01.
-pub(super) fn civil_from_days(days: i64) -> (i64, i64, i64) {
-    // Years begin in March, and cycles of 400 years have 146,097 days.
-    let days = days + 719_468;
-    let (cycle, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let day_of_year = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    (cycle * 400 + year + i64::from(month <= 2), month, day)
+/// Returns a part of a date as a calendar without signs wants it.
+fn part(value: i64) -> u32 {
+    u32::try_from(value).unwrap_or(1)
 }
 
 #[cfg(test)]

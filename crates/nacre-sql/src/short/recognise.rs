@@ -14,7 +14,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
-use nacre_column::{ColumnType, CompareOp};
+use nacre_column::{ColumnType, CompareOp, VECTOR_ROWS};
 use nacre_store::index::{Direction, IndexDef, IndexKind, TableIndex};
 use nacre_store::{ColumnDef, Store, Table, TableRules, TableSchema};
 
@@ -209,8 +209,9 @@ impl Reader<'_> {
         for (assignment, column) in update.assignments.iter().zip(targets) {
             let is_key = |index: &Arc<TableIndex>| index.definition().columns.contains(&column);
             let is_twice = assignments.iter().any(|(known, _)| *known == column);
-            // The order in which rows get new keys decides whether they meet others.
-            if is_twice || self.table.indexes().iter().any(is_key) {
+            // The order in which rows get new keys decides whether they meet others, and an
+            // identity column may not be assigned at all.
+            if is_twice || self.is_identity(column) || self.table.indexes().iter().any(is_key) {
                 return None;
             }
             assignments.push((column, self.scalar(&assignment.value, column)?));
@@ -295,6 +296,10 @@ impl Reader<'_> {
             values.rows.windows(2).all(|two| two[0].content.len() == two[1].content.len());
         let returning = self.returning(insert.returning.as_deref(), described)?;
         let returning = returning.map(|one| one.over(&self.columns));
+        // RETURNING is for one batch, and values must not be drawn before that is seen.
+        if returning.is_some() && rows.len() > VECTOR_ROWS {
+            return None;
+        }
         is_even.then_some(Action::Insert { rows, defaults, checks, returning })
     }
 

@@ -176,15 +176,15 @@ impl Plan {
             }
         };
         let Some(rows) = rows else { return Ok(None) };
-        let is_allowed = rows.check_nulls(schema).and_then(|()| {
-            checks.map_or(Ok(()), |checks| self.check(checks, found.as_ref(), &rows))
-        });
-        match (is_allowed, &write) {
-            (Ok(()), _) => {}
+        if matches!(write, Write::Insert) {
             // Defaults may have drawn values: the general way would draw others.
-            (Err(error), Write::Insert) => return Err(error),
-            // Its whole row is shown on the general way.
-            (Err(_), _) => return Ok(None),
+            rows.check_nulls(schema)?;
+            checks.map_or(Ok(()), |checks| rows.check_by(checks, schema))?;
+        } else if rows.check_nulls(schema).is_err()
+            || !checks.is_none_or(|checks| self.passes(checks, found.as_ref(), &rows))
+        {
+            // The general way shows the whole row.
+            return Ok(None);
         }
         let returned = match returning {
             None => None,
@@ -199,18 +199,15 @@ impl Plan {
         Ok(Some(Change { write, rows, returned }))
     }
 
-    /// Refuses rows that a constraint forbids.
-    fn check(&self, checks: &Checks, found: Option<&Found>, rows: &Rows) -> Result<()> {
+    /// Whether no constraint forbids a row as it is written; all columns of the table were read.
+    fn passes(&self, checks: &Checks, found: Option<&Found>, rows: &Rows) -> bool {
         if rows.len() == 0 {
-            return Ok(());
+            return true;
         }
         let all: Vec<usize> = (0..self.subject.schema().columns.len()).collect();
         let columns =
             rows.single_batch().and_then(|written| of_rows(&all, found, rows.columns(), written));
-        match checks.first_failure(&columns.ok_or_else(unusual)?)? {
-            None => Ok(()),
-            Some((_, error)) => Err(error),
-        }
+        columns.is_some_and(|columns| matches!(checks.first_failure(&columns), Ok(None)))
     }
 
     fn find(

@@ -309,6 +309,30 @@ fn plans_follow_the_rules_of_tables() {
 }
 
 #[test]
+fn rules_hold_in_every_repetition() {
+    let db = Connection::open(None);
+    db.ok("create table t (id integer primary key, number bigint generated always as identity, \
+           v integer check (v > 0))");
+    for id in 1..=3 {
+        db.ok(&format!("insert into t (id, v) values ({id}, 1)"));
+        let assigned = format!("update t set number = 7 where id = {id}");
+        assert_eq!(db.error(&assigned).sqlstate(), "428C9");
+        let given = format!("insert into t (id, number, v) values ({}, 9, 1)", id + 10);
+        assert_eq!(db.error(&given).sqlstate(), "428C9");
+    }
+    // More rows than a batch has.
+    let many = |first: u32, last: &str| {
+        let rows: Vec<_> = (first..first + 9_000).map(|id| format!("({id}, 1)")).collect();
+        format!("insert into t (id, v) values {}, ({}, {last})", rows.join(","), first + 9_000)
+    };
+    for first in [100, 20_000] {
+        db.ok(&many(first, "1"));
+        assert_eq!(db.error(&many(first + 9_500, "0")).sqlstate(), "23514");
+    }
+    assert_eq!(db.rows("select count(*), count(distinct number) from t"), ["18005|18005"]);
+}
+
+#[test]
 fn prepared_statements_take_typed_values() {
     let db = Connection::open(None);
     fill(&db);
