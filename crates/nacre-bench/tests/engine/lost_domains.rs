@@ -9,6 +9,7 @@
 //! [Zarubin22 section 3.4, 4.2] replicas keep the data readable when a medium fails.
 
 use std::fs::{self, OpenOptions as FileOptions};
+use std::io::{self, ErrorKind};
 use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -52,31 +53,33 @@ fn pools(directory: &Path, found: &mut Vec<PathBuf>) {
     found.sort();
 }
 
-fn flip_bytes(path: &Path) {
-    let file = FileOptions::new().read(true).write(true).open(path).unwrap();
-    let bytes = file.metadata().unwrap().len();
+fn flip_bytes(path: &Path) -> io::Result<()> {
+    let file = FileOptions::new().read(true).write(true).open(path)?;
+    let bytes = file.metadata()?.len();
     for offset in (0..bytes).step_by(4096).map(|start| start + 1_000).filter(|at| *at < bytes) {
         let mut byte = [0];
-        file.read_exact_at(&mut byte, offset).unwrap();
-        file.write_all_at(&[!byte[0]], offset).unwrap();
+        file.read_exact_at(&mut byte, offset)?;
+        file.write_all_at(&[!byte[0]], offset)?;
     }
+    Ok(())
 }
 
-fn cut(path: &Path) {
-    let file = FileOptions::new().write(true).open(path).unwrap();
-    file.set_len(file.metadata().unwrap().len() / 2).unwrap();
+fn cut(path: &Path) -> io::Result<()> {
+    let file = FileOptions::new().write(true).open(path)?;
+    file.set_len(file.metadata()?.len() / 2)
 }
 
 /// Damages one pool after the other, with queries in between.
-fn damage(directory: PathBuf, how: fn(&Path)) -> std::thread::JoinHandle<()> {
+fn damage(directory: PathBuf, how: fn(&Path) -> io::Result<()>) -> std::thread::JoinHandle<()> {
     std::thread::spawn(move || {
         let mut files = Vec::new();
         pools(&directory, &mut files);
         assert!(!files.is_empty());
         for file in files {
             // A pool that was repaired in the meantime has another name.
-            if file.exists() {
-                how(&file);
+            match how(&file) {
+                Err(error) if error.kind() != ErrorKind::NotFound => panic!("{error}"),
+                _ => {}
             }
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -100,6 +103,19 @@ async fn oracle_answers(files: &[CsvFile]) -> Vec<Answer> {
     answers
 }
 
+/// Removes directory `path` while an engine may be making files in it: what appears between
+/// emptying it and removing it is removed in another pass.
+fn remove_while_in_use(path: &Path) {
+    loop {
+        match fs::remove_dir_all(path) {
+            Ok(()) => return,
+            Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => return,
+            Err(error) => panic!("cannot remove {}: {error}", path.display()),
+        }
+    }
+}
+
 /// Repairs, and returns how many replicas are lost then and how many lie in domain `second`.
 async fn repair(engine: &Engine) -> (String, u64) {
     let report = engine.database().repair(&mut |_| ControlFlow::Continue(())).unwrap();
@@ -120,14 +136,14 @@ async fn every_answer_is_right_while_a_domain_is_damaged_lost_and_replaced() {
     }
     run_mix(&engine, &answers).await;
 
-    for how in [flip_bytes as fn(&Path), cut] {
+    for how in [flip_bytes as fn(&Path) -> io::Result<()>, cut] {
         let saboteur = damage(root.join("second"), how);
         run_mix(&engine, &answers).await;
         saboteur.join().unwrap();
         run_mix(&engine, &answers).await;
     }
     let gone = root.join("second");
-    let saboteur = std::thread::spawn(move || fs::remove_dir_all(gone).unwrap());
+    let saboteur = std::thread::spawn(move || remove_while_in_use(&gone));
     run_mix(&engine, &answers).await;
     saboteur.join().unwrap();
     // Loads go on with the domain that is left.
