@@ -5,9 +5,9 @@
 //!    that order. Where there is no room it is made first, so that a full device is an error of
 //!    this transaction alone and of nothing else.
 //! 2. [`RedoLog::persist`] returns when everything up to a position is durable. The first caller
-//!    stores all groups that are laid out by then, with one ordered persist; others that wait
-//!    meanwhile find theirs durable, or store the next lot. So a device that takes long gets few
-//!    and large lots without anybody waiting on purpose.
+//!    stores all groups that are laid out by then, with one ordered persist; others wait for the
+//!    end of its turn ([`Turns`]) and find theirs durable, or one of them stores the next lot. So
+//!    a device that takes long gets few and large lots without anybody waiting on purpose.
 //!
 //! # Invariants
 //! 1. Positions only grow, without gaps: a group begins where the one before ends.
@@ -17,8 +17,9 @@
 //! `append` promises nothing, `persist` what it says. A commit that does not wait for `persist` is
 //! lost with the process until the next one or [`RedoLog::flush`].
 //! # Concurrency
-//! All calls from any thread. Latch order: `writer`, then `pending`. A persist holds `writer` while
-//! it waits for the device; groups are appended meanwhile.
+//! All calls from any thread. Latch order: a turn, `writer`, then `pending`. A persist holds
+//! `writer` while it waits for the device; groups are appended meanwhile. Those whose groups are
+//! stored wait for no latch: they would get it one by one, and behind the next lot.
 //! # Source
 //! [Muehlbauer16 2.2.7] a commit appends its records inside the short critical section;
 //! [Muehlbauer16 2.4] group commit. Differs: groups are checksummed and the log is replicated,
@@ -35,6 +36,7 @@ use super::group::{GroupStart, group_bytes, pack, put_group};
 use super::record::{RedoBuffer, RedoRecord};
 use super::replay::{GroupRecords, visit_records};
 use super::segment::{SEGMENT_HEADER_BYTES, Segment, State, remove_files};
+use super::turns::Turns;
 use crate::error::{Error, Result};
 use crate::id::{CommitTs, Lsn, Moment, now_micros};
 use crate::manifest::DatabaseId;
@@ -74,6 +76,7 @@ pub struct RedoLog {
     options: RedoOptions,
     /// Position up to which everything is durable. Written by whoever holds `writer`, read by all.
     durable: AtomicU64,
+    turns: Turns,
     writer: Mutex<Writer>,
     pending: Mutex<Pending>,
 }
@@ -192,6 +195,7 @@ impl RedoLog {
             database,
             options,
             durable: AtomicU64::new(end.0),
+            turns: Turns::default(),
             writer: Mutex::new(Writer { access, domains, sealed, last, spare: Vec::new(), notes }),
             pending: Mutex::new(Pending {
                 groups: Vec::new(),
@@ -245,14 +249,15 @@ impl RedoLog {
     /// # Errors
     /// [`Error::RedoFailed`] if it cannot be: whether it is there after a restart is open.
     pub fn persist(&self, lsn: Lsn) -> Result<()> {
-        if self.durable() >= lsn {
+        let is_durable = || self.durable() >= lsn;
+        if is_durable() {
             return Ok(());
         }
+        // Who had the turn before may have stored it.
+        let Some(_turn) = self.turns.take_unless(is_durable) else {
+            return Ok(());
+        };
         let mut writer = self.writer();
-        // Who held the latch may have stored it.
-        if self.durable() >= lsn {
-            return Ok(());
-        }
         let mut pending = self.pending();
         if let Some(reason) = &pending.failure {
             return Err(Error::RedoFailed { reason: reason.clone() });

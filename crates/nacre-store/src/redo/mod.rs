@@ -2,8 +2,9 @@
 //!
 //! [`record`] says what a transaction records of its changes, [`call`] what of a procedure's,
 //! [`group`] how that lies in the log,
-//! [`segment`] in which pool sets the log lies. [`log`] appends, [`survey`] finds out at opening
-//! what is there, [`replay`] reads it, [`archived`] copies it elsewhere and makes a log of copies.
+//! [`segment`] in which pool sets the log lies. [`log`] appends, [`turns`] says who
+//! stores for all that wait, [`survey`] finds out at opening what is there, [`replay`] reads it,
+//! [`archived`] copies it elsewhere and makes a log of copies.
 
 mod archived;
 mod call;
@@ -17,6 +18,7 @@ mod segment;
 mod survey;
 #[cfg(test)]
 mod tests;
+mod turns;
 
 pub(crate) use archived::{Archived, ArchivedGroup, Piece, archived_header, write_segment};
 pub use call::{CallEffects, CallPlace, changes_checksum};
