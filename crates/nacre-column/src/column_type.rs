@@ -38,6 +38,8 @@ pub enum ColumnType {
     Date,
     /// `timestamp` without time zone; microseconds since 1970-01-01 00:00:00.
     Timestamp,
+    /// `timestamp with time zone`; microseconds since 1970-01-01 00:00:00 UTC.
+    TimestampTz,
     /// `varchar(max_chars)` or `text` (`None`); UTF-8.
     Varchar { max_chars: Option<u32> },
     /// `char(chars)`; UTF-8, stored without trailing blanks.
@@ -70,7 +72,8 @@ impl ColumnType {
             | Self::Integer
             | Self::BigInt
             | Self::Date
-            | Self::Timestamp => Physical::Int64,
+            | Self::Timestamp
+            | Self::TimestampTz => Physical::Int64,
             Self::Decimal { precision, .. } if precision <= DECIMAL64_PRECISION_MAX => {
                 Physical::Int64
             }
@@ -87,7 +90,7 @@ impl ColumnType {
             Self::Boolean => 1,
             Self::SmallInt => 2,
             Self::Integer | Self::Date | Self::Real => 4,
-            Self::BigInt | Self::Timestamp | Self::Double => 8,
+            Self::BigInt | Self::Timestamp | Self::TimestampTz | Self::Double => 8,
             Self::Decimal { .. } if self.physical() == Physical::Int64 => 8,
             Self::Decimal { .. } => 16,
             Self::Varchar { .. } | Self::Char { .. } | Self::Bytea => 0,
@@ -110,6 +113,7 @@ impl ColumnType {
             Self::Varchar { max_chars: None } => (11, 0, 0, 0),
             Self::Char { chars } => (12, 0, 0, chars),
             Self::Bytea => (13, 0, 0, 0),
+            Self::TimestampTz => (14, 0, 0, 0),
         };
         let [a, b, c, d] = length.to_le_bytes();
         [tag, precision, scale, 0, a, b, c, d]
@@ -136,7 +140,8 @@ impl ColumnType {
             11 => Self::Varchar { max_chars: None },
             12 => Self::Char { chars: length },
             13 => Self::Bytea,
-            _ => return Err(type_field("column type tag", tag.into(), "1 to 13")),
+            14 => Self::TimestampTz,
+            _ => return Err(type_field("column type tag", tag.into(), "1 to 14")),
         };
         column_type.check()?;
         if column_type.to_bytes() != bytes {
@@ -170,7 +175,9 @@ impl ColumnType {
             Self::Boolean => Some((0, 1)),
             Self::SmallInt => Some((i16::MIN.into(), i16::MAX.into())),
             Self::Integer | Self::Date => Some((i32::MIN.into(), i32::MAX.into())),
-            Self::BigInt | Self::Timestamp => Some((i64::MIN.into(), i64::MAX.into())),
+            Self::BigInt | Self::Timestamp | Self::TimestampTz => {
+                Some((i64::MIN.into(), i64::MAX.into()))
+            }
             Self::Decimal { precision, .. } => {
                 let above = 10_i128.checked_pow(precision.into()).unwrap_or(i128::MAX);
                 Some((1 - above, above - 1))
@@ -204,6 +211,7 @@ impl fmt::Display for ColumnType {
             Self::Double => f.write_str("double precision"),
             Self::Date => f.write_str("date"),
             Self::Timestamp => f.write_str("timestamp without time zone"),
+            Self::TimestampTz => f.write_str("timestamp with time zone"),
             Self::Varchar { max_chars: Some(max) } => write!(f, "character varying({max})"),
             Self::Varchar { max_chars: None } => f.write_str("text"),
             Self::Char { chars } => write!(f, "character({chars})"),

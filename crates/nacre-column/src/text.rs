@@ -21,6 +21,7 @@ pub fn write_value(column: &ColumnBuffer, row: usize, out: &mut Vec<u8>) -> bool
         }
         (ColumnType::Date, Values::Int64(values)) => write_date(values[row], out),
         (ColumnType::Timestamp, Values::Int64(values)) => write_timestamp(values[row], out),
+        (ColumnType::TimestampTz, Values::Int64(values)) => write_timestamptz(values[row], out),
         (ColumnType::Decimal { scale, .. }, Values::Int64(values)) => {
             write_decimal(i128::from(values[row]), scale, out);
         }
@@ -114,6 +115,15 @@ fn write_day(days: i64, out: &mut Vec<u8>) -> bool {
 
 /// Appends microseconds since 1970-01-01 as `yyyy-mm-dd hh:mm:ss[.ffffff]`.
 pub fn write_timestamp(micros: i64, out: &mut Vec<u8>) {
+    write_moment(micros, b"", out);
+}
+
+/// Appends microseconds since 1970-01-01 UTC as `yyyy-mm-dd hh:mm:ss[.ffffff]+00`.
+pub fn write_timestamptz(micros: i64, out: &mut Vec<u8>) {
+    write_moment(micros, b"+00", out);
+}
+
+fn write_moment(micros: i64, zone: &[u8], out: &mut Vec<u8>) {
     let is_before_christ = write_day(micros.div_euclid(DAY_US), out);
     let time_us = micros.rem_euclid(DAY_US);
     let second = time_us / SECOND_US;
@@ -132,6 +142,7 @@ pub fn write_timestamp(micros: i64, out: &mut Vec<u8>) {
             out.pop();
         }
     }
+    out.extend_from_slice(zone);
     if is_before_christ {
         out.extend_from_slice(BEFORE_CHRIST);
     }
@@ -316,6 +327,7 @@ mod tests {
         assert_eq!(text(|out| write_date(-719_163, out)), "0001-12-31 BC");
         let micros = -719_163 * DAY_US;
         assert_eq!(text(|out| write_timestamp(micros, out)), "0001-12-31 00:00:00 BC");
+        assert_eq!(text(|out| write_timestamptz(micros, out)), "0001-12-31 00:00:00+00 BC");
         assert_eq!(text(|out| write_timestamp(-1, out)), "1969-12-31 23:59:59.999999");
         assert_eq!(text(|out| write_timestamp(3_723_500_000, out)), "1970-01-01 01:02:03.5");
     }

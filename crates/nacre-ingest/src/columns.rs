@@ -80,7 +80,10 @@ impl Rows<'_> {
             ColumnType::Real => self.each(index, field, out, scratch, fast_real),
             ColumnType::Double => self.each(index, field, out, scratch, fast_double),
             ColumnType::Date => self.each(index, field, out, scratch, fast_date),
-            ColumnType::Timestamp => self.each(index, field, out, scratch, fast_timestamp),
+            // A text without a zone is of UTC; others are read on the slow way.
+            ColumnType::Timestamp | ColumnType::TimestampTz => {
+                self.each(index, field, out, scratch, fast_timestamp)
+            }
             ColumnType::Varchar { max_chars } => {
                 let bytes_max = max_chars.map_or(usize::MAX, |max| max as usize);
                 self.each(index, field, out, scratch, fast_varchar(bytes_max))

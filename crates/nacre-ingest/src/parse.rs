@@ -50,6 +50,7 @@ pub fn push_text(column: &mut ColumnBuffer, text: &[u8]) -> ValueResult<()> {
         ColumnType::Double => column.push_float64(parse_double(text)?),
         ColumnType::Date => column.push_int(i64::from(parse_date(text)?)),
         ColumnType::Timestamp => column.push_int(parse_timestamp(text)?),
+        ColumnType::TimestampTz => column.push_int(parse_timestamptz(text)?),
         ColumnType::Varchar { max_chars: None } => column.push_bytes(text),
         ColumnType::Varchar { max_chars: Some(max) } => {
             column.push_bytes(parse_varchar(text, max)?)

@@ -15,7 +15,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-pub(crate) const ALL_TYPES: [ColumnType; 14] = [
+pub(crate) const ALL_TYPES: [ColumnType; 15] = [
     ColumnType::Boolean,
     ColumnType::SmallInt,
     ColumnType::Integer,
@@ -26,6 +26,7 @@ pub(crate) const ALL_TYPES: [ColumnType; 14] = [
     ColumnType::Double,
     ColumnType::Date,
     ColumnType::Timestamp,
+    ColumnType::TimestampTz,
     ColumnType::Varchar { max_chars: None },
     ColumnType::Varchar { max_chars: Some(5) },
     ColumnType::Char { chars: 4 },

@@ -7,7 +7,6 @@
 //! what is behind the point.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use datafusion::arrow::datatypes::{DataType, IntervalUnit, TimeUnit};
 use datafusion::common::config::ConfigOptions;
@@ -24,7 +23,7 @@ use nacre_ingest::parse::{parse_date, parse_decimal, parse_timestamp, parse_time
 use crate::dml::push_syntax;
 use crate::error::{Error, ErrorKind};
 use crate::from_ingest::from_value;
-use crate::functions::parse_interval;
+use crate::functions::{now_us, parse_interval};
 use crate::types::{is_text, stored_type};
 
 const DAY_US: i64 = 86_400_000_000;
@@ -193,12 +192,6 @@ fn value_of(text: &str, target: &DataType) -> crate::error::Result<Option<Scalar
         Ok(value) if !value.is_null() => Ok(Some(value)),
         _ => Ok(None),
     }
-}
-
-/// Returns the microseconds that it is since 1970.
-fn now_us() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }
 
 /// Returns the moment that a word stands for.

@@ -138,6 +138,7 @@ impl PgType {
             ColumnType::Double => ("float8", -1),
             ColumnType::Date => ("date", -1),
             ColumnType::Timestamp => ("timestamp", -1),
+            ColumnType::TimestampTz => ("timestamptz", -1),
             ColumnType::Varchar { max_chars: None } => ("text", -1),
             ColumnType::Varchar { max_chars: Some(chars) } => {
                 ("varchar", i32::try_from(chars).map_or(-1, |chars| chars + 4))
@@ -161,7 +162,8 @@ impl PgType {
             "float4" => ColumnType::Real,
             "float8" => ColumnType::Double,
             "date" => ColumnType::Date,
-            "timestamp" | "timestamptz" => ColumnType::Timestamp,
+            "timestamp" => ColumnType::Timestamp,
+            "timestamptz" => ColumnType::TimestampTz,
             "bytea" => ColumnType::Bytea,
             "text" | "varchar" | "bpchar" | "name" | "char" | "json" | "uuid" => {
                 ColumnType::Varchar { max_chars: None }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{CatalogProviderList, MemoryCatalogProviderList, TableProvider};
@@ -82,6 +82,10 @@ impl Planner {
         self.settings.notices()
     }
 
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     /// Returns who the session acts as.
     pub(crate) fn acting(&self) -> Acting {
         self.settings.acting()
@@ -90,8 +94,11 @@ impl Planner {
     /// Returns a state of the session for a statement that begins now.
     pub(crate) fn state(&self) -> SessionState {
         let mut state = SessionState::clone(&self.state);
-        // The moment that now() and the like mean.
         state.mark_start_execution();
+        // The moment that now() and the like mean.
+        let since = Duration::from_micros(self.settings.begin_statement().unsigned_abs());
+        let moment = (UNIX_EPOCH + since).into();
+        state.execution_props_mut().query_execution_start_time = Some(moment);
         state
     }
 

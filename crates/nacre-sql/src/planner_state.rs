@@ -17,6 +17,7 @@ use crate::names::{CATALOG, SCHEMA};
 use crate::on_demand::BuildOnDemand;
 use crate::planning::Heeding;
 use crate::single_rows::SingleRows;
+use crate::types::UTC;
 use crate::unnest::SubqueryValues;
 use crate::yielding::Yielding;
 
@@ -34,7 +35,7 @@ pub(crate) fn new(runtime: &Arc<RuntimeEnv>, threads: usize) -> SessionState {
     let options = config.options_mut();
     options.sql_parser.dialect = Dialect::PostgreSQL;
     // now() is a timestamp with time zone, in the only zone there is.
-    options.execution.time_zone = Some("+00:00".into());
+    options.execution.time_zone = Some(UTC.into());
     // 1.005 is a decimal and not the float next to it.
     options.sql_parser.parse_float_as_decimal = true;
     options.sql_parser.collect_spans = true;

@@ -169,9 +169,10 @@ impl<'a> TextColumn<'a> {
             Values::Decimal(values, scale) => text::write_decimal(values[row], *scale, out),
             Values::Date(values) => text::write_date(values[row].into(), out),
             Values::Timestamp { values, unit, has_zone } => {
-                text::write_timestamp(micros(values[row], *unit)?, out);
-                if *has_zone {
-                    out.extend_from_slice(b"+00");
+                let micros = micros(values[row], *unit)?;
+                match has_zone {
+                    true => text::write_timestamptz(micros, out),
+                    false => text::write_timestamp(micros, out),
                 }
             }
             Values::Interval(values) => {

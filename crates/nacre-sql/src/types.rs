@@ -14,6 +14,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::names::fold;
 use crate::pg_types::{PG_TYPES, PgType};
 
+/// The only time zone, as Arrow has it.
+pub(crate) const UTC: &str = "+00:00";
+
 /// Longest `varchar(n)` and `char(n)`, as in PostgreSQL.
 const CHARS_MAX: u64 = 10_485_760;
 
@@ -30,6 +33,7 @@ pub(crate) fn arrow_type(column_type: ColumnType) -> DataType {
         ColumnType::Double => DataType::Float64,
         ColumnType::Date => DataType::Date32,
         ColumnType::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
+        ColumnType::TimestampTz => zoned(),
         ColumnType::Varchar { .. } | ColumnType::Char { .. } => DataType::Utf8View,
         ColumnType::Bytea => DataType::BinaryView,
     }
@@ -51,14 +55,20 @@ pub(crate) fn stored_type(data_type: &DataType) -> Option<ColumnType> {
         DataType::Float32 => ColumnType::Real,
         DataType::Float64 => ColumnType::Double,
         DataType::Date32 => ColumnType::Date,
-        // With a zone it is the same: the only zone is UTC.
-        DataType::Timestamp(..) => ColumnType::Timestamp,
+        DataType::Timestamp(_, None) => ColumnType::Timestamp,
+        // The only zone is UTC.
+        DataType::Timestamp(_, Some(_)) => ColumnType::TimestampTz,
         // A null without a type is a text.
         DataType::Null => ColumnType::Varchar { max_chars: None },
         _ if is_text(data_type) => ColumnType::Varchar { max_chars: None },
         _ if is_bytes(data_type) => ColumnType::Bytea,
         _ => return None,
     })
+}
+
+/// Returns the Arrow type of moments with a time zone.
+pub(crate) fn zoned() -> DataType {
+    DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into()))
 }
 
 /// Returns the Arrow schema of a table.
@@ -89,7 +99,7 @@ pub(crate) fn column_type(name: &str, sql_type: &SqlType) -> Result<ColumnType> 
         SqlType::Double(_) | SqlType::DoublePrecision | SqlType::Float8 => ColumnType::Double,
         SqlType::Float(info) => float(name, info)?,
         SqlType::Date => ColumnType::Date,
-        SqlType::Timestamp(None | Some(6), zone) if is_without_zone(zone) => ColumnType::Timestamp,
+        SqlType::Timestamp(None | Some(6), zone) => timestamp(zone),
         SqlType::Text | SqlType::String(None) => ColumnType::Varchar { max_chars: None },
         SqlType::Varchar(length)
         | SqlType::CharacterVarying(length)
@@ -106,7 +116,8 @@ pub(crate) fn column_type(name: &str, sql_type: &SqlType) -> Result<ColumnType> 
             return Err(Error::not_supported(format_args!("type {other} of column \"{name}\""))
                 .with_hint(
                     "Types are boolean, smallint, integer, bigint, numeric(p,s), real, \
-                     double precision, date, timestamp, varchar, text, char(n) and bytea.",
+                     double precision, date, timestamp, timestamptz, varchar, \
+                     text, char(n) and bytea.",
                 ));
         }
     })
@@ -150,6 +161,14 @@ fn is_known(name: &ObjectName) -> bool {
             "jsonpath",
         ]
         .contains(&last.as_str())
+}
+
+/// Returns the type of moments with a zone or without.
+pub(crate) fn timestamp(zone: &TimezoneInfo) -> ColumnType {
+    match is_without_zone(zone) {
+        true => ColumnType::Timestamp,
+        false => ColumnType::TimestampTz,
+    }
 }
 
 fn is_without_zone(zone: &TimezoneInfo) -> bool {

@@ -285,6 +285,7 @@ mod tests {
             ColumnType::Double,
             ColumnType::Date,
             ColumnType::Timestamp,
+            ColumnType::TimestampTz,
             ColumnType::Varchar { max_chars: None },
             ColumnType::Varchar { max_chars: Some(44) },
             ColumnType::Char { chars: 3 },

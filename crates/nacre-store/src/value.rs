@@ -369,6 +369,7 @@ mod tests {
             ColumnType::Date,
             ColumnType::BigInt,
             ColumnType::Timestamp,
+            ColumnType::TimestampTz,
         ];
         for column_type in others.into_iter().chain(decimals) {
             let (min, max) = column_type.int_range().unwrap();

@@ -9,7 +9,7 @@ use proptest::prelude::ProptestConfig;
 pub(crate) const TEXT: ColumnType = ColumnType::Varchar { max_chars: None };
 
 /// One type of each kind, and decimals on both sides of the limit of 64 bits.
-pub(crate) const TYPES: [ColumnType; 15] = [
+pub(crate) const TYPES: [ColumnType; 16] = [
     ColumnType::Boolean,
     ColumnType::SmallInt,
     ColumnType::Integer,
@@ -21,6 +21,7 @@ pub(crate) const TYPES: [ColumnType; 15] = [
     ColumnType::Double,
     ColumnType::Date,
     ColumnType::Timestamp,
+    ColumnType::TimestampTz,
     ColumnType::Varchar { max_chars: Some(40) },
     TEXT,
     ColumnType::Char { chars: 3 },

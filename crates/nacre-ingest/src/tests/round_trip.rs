@@ -27,7 +27,9 @@ fn push_random(column: &mut ColumnBuffer, seed: i128, text: &str) {
             column.push_float64(if value.is_nan() { 0.5 } else { value });
         }
         ColumnType::Date => column.push_int((seed % 700_000) as i64),
-        ColumnType::Timestamp => column.push_int((seed % 60_000_000_000_000_000) as i64),
+        ColumnType::Timestamp | ColumnType::TimestampTz => {
+            column.push_int((seed % 60_000_000_000_000_000) as i64);
+        }
         ColumnType::Varchar { max_chars: None } => column.push_bytes(text.as_bytes()),
         ColumnType::Varchar { max_chars: Some(max) } => {
             let text: String = text.chars().take(max as usize).collect();

@@ -52,7 +52,7 @@ pub(super) fn check(data_type: &DataType, column: &ColumnDef, is_literal: bool) 
         DataType::Boolean => target == ColumnType::Boolean,
         _ if data_type.is_numeric() => is_number(target),
         DataType::Date32 | DataType::Timestamp(..) => {
-            matches!(target, ColumnType::Date | ColumnType::Timestamp)
+            matches!(target, ColumnType::Date | ColumnType::Timestamp | ColumnType::TimestampTz)
         }
         _ if is_bytes(data_type) => target == ColumnType::Bytea,
         _ => false,
@@ -91,7 +91,7 @@ pub(super) fn push(
             Source::Timestamp(micros) => push_date(micros.div_euclid(DAY_MICROS), buffer),
             _ => push_literal(source, array, column, is_literal, buffer),
         },
-        ColumnType::Timestamp => match source {
+        ColumnType::Timestamp | ColumnType::TimestampTz => match source {
             Source::Date(days) => push_timestamp(i64::from(days).checked_mul(DAY_MICROS), buffer),
             Source::Timestamp(micros) => push_timestamp(Some(micros), buffer),
             _ => push_literal(source, array, column, is_literal, buffer),

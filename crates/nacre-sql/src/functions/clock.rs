@@ -10,7 +10,7 @@ use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
-use super::moments::zoned;
+use crate::types::{UTC, zoned};
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Clock {
@@ -37,12 +37,14 @@ impl ScalarUDFImpl for Clock {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let values: TimestampMicrosecondArray = (0..args.number_rows).map(|_| now_us()).collect();
-        Ok(ColumnarValue::Array(Arc::new(values.with_timezone("+00:00"))))
+        let values: TimestampMicrosecondArray =
+            (0..args.number_rows).map(|_| Some(now_us())).collect();
+        Ok(ColumnarValue::Array(Arc::new(values.with_timezone(UTC))))
     }
 }
 
-fn now_us() -> Option<i64> {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
-    i64::try_from(since.as_micros()).ok()
+/// Returns the microseconds that it is since 1970.
+pub(crate) fn now_us() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }

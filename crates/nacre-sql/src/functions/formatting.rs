@@ -16,13 +16,13 @@ use datafusion::logical_expr::Volatility;
 use super::civil::{Civil, DAY_US};
 use super::datetime_in::to_timestamp;
 use super::datetime_out::{self, What};
-use super::moments::{interval, is_moment, moment, zoned};
+use super::moments::{interval, is_moment, moment};
 use super::number_in::{self, NUMBER_DIGITS, NUMBER_SCALE};
 use super::number_out;
 use super::numbers::Decimal;
 use super::scalar::Definition;
 use crate::error::{Error, ErrorKind, Result};
-use crate::types::is_text;
+use crate::types::{UTC, is_text, zoned};
 
 pub(super) fn functions() -> [Definition; 4] {
     let text = |_: &[DataType], _: &[Option<&ScalarValue>]| DataType::Utf8View;
@@ -52,7 +52,7 @@ pub(super) fn functions() -> [Definition; 4] {
                 [seconds] => of_seconds(seconds),
                 _ => {
                     let read = moments(args, rows)?;
-                    Ok(Arc::new(TimestampMicrosecondArray::from(read).with_timezone("+00:00")))
+                    Ok(Arc::new(TimestampMicrosecondArray::from(read).with_timezone(UTC)))
                 }
             },
         },
@@ -207,7 +207,7 @@ fn of_seconds(seconds: &ArrayRef) -> Result<ArrayRef> {
         }
     });
     let micros = micros.collect::<Result<TimestampMicrosecondArray>>()?;
-    Ok(Arc::new(micros.with_timezone("+00:00")))
+    Ok(Arc::new(micros.with_timezone(UTC)))
 }
 
 fn to_number(args: &[ArrayRef], rows: usize, returned: &DataType) -> Result<ArrayRef> {

@@ -29,6 +29,7 @@ mod template;
 mod texts;
 mod unknown;
 
+pub(crate) use clock::now_us;
 pub(crate) use interval_in::parse_interval;
 pub(crate) use list::{common_functions, rint, shown};
 pub(crate) use moments::{EPOCH, TIMES};

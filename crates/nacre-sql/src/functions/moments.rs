@@ -19,18 +19,13 @@ use datafusion::logical_expr::Volatility;
 use super::civil::{Civil, DAY_US, days_in_month};
 use super::scalar::Definition;
 use crate::error::{Error, ErrorKind, Result};
-use crate::types::is_text;
+use crate::types::{UTC, is_text, zoned};
 
 /// Seconds since 1970, or of an interval.
 pub(crate) const EPOCH: &str = "nacre_epoch";
 
 /// An interval times a number.
 pub(crate) const TIMES: &str = "nacre_interval_times";
-
-/// The type of moments with a time zone.
-pub(super) fn zoned() -> DataType {
-    DataType::Timestamp(TimeUnit::Microsecond, Some(Arc::from("+00:00")))
-}
 
 fn plain() -> DataType {
     DataType::Timestamp(TimeUnit::Microsecond, None)
@@ -180,7 +175,7 @@ fn made(
         volatility: Volatility::Immutable,
         body: match name {
             "make_timestamp" => |args, rows, _| Ok(Arc::new(make_timestamp(args, rows)?)),
-            _ => |args, rows, _| Ok(Arc::new(make_timestamp(args, rows)?.with_timezone("+00:00"))),
+            _ => |args, rows, _| Ok(Arc::new(make_timestamp(args, rows)?.with_timezone(UTC))),
         },
     }
 }
@@ -275,7 +270,7 @@ fn timezone(args: &[ArrayRef], rows: usize, _: &DataType) -> Result<ArrayRef> {
     let moved = TimestampMicrosecondArray::from(moved);
     Ok(match is_zoned {
         true => Arc::new(moved),
-        false => Arc::new(moved.with_timezone("+00:00")),
+        false => Arc::new(moved.with_timezone(UTC)),
     })
 }
 
@@ -291,7 +286,7 @@ fn shown_in(micros: i64, zone: &str) -> Result<i64> {
 fn zone_named(name: &str) -> Result<String> {
     let lower = name.trim().to_ascii_lowercase();
     if matches!(lower.as_str(), "utc" | "gmt" | "z" | "zulu" | "etc/utc" | "etc/gmt" | "uct") {
-        return Ok("+00:00".to_owned());
+        return Ok(UTC.to_owned());
     }
     let known = name.parse::<Tz>().is_ok();
     match known && !name.starts_with(['+', '-']) {

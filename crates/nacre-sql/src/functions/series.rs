@@ -12,10 +12,10 @@ use datafusion::arrow::datatypes::{
 use datafusion::logical_expr::Volatility;
 
 use super::civil::{DAY_US, civil_from_days, days_in_month, days_of};
-use super::moments::{interval, is_moment, moment, zoned};
+use super::moments::{interval, is_moment, moment};
 use super::scalar::Definition;
 use crate::error::{Error, ErrorKind, Result};
-use crate::types::is_text;
+use crate::types::{is_text, zoned};
 
 /// The name of the function.
 pub(crate) const SERIES: &str = "nacre_series";

@@ -8,12 +8,11 @@ use datafusion::sql::sqlparser::ast::{
 use crate::names::fold;
 
 /// Functions with another name.
-const NAMES: [(&str, &str); 7] = [
+const NAMES: [(&str, &str); 6] = [
     ("ceiling", "ceil"),
     ("every", "bool_and"),
     ("gen_random_uuid", "uuid"),
     ("sign", "signum"),
-    ("statement_timestamp", "now"),
     ("transaction_timestamp", "now"),
     ("variance", "var"),
 ];

@@ -17,6 +17,7 @@ use datafusion::arrow::datatypes::{
 use datafusion::common::Result;
 
 use crate::pg_types::{PgType, TYPE_KEY};
+use crate::types::zoned;
 
 /// A value.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -201,7 +202,7 @@ pub(super) fn data_type(type_name: &str) -> DataType {
         }
         "float4" => DataType::Float32,
         "float8" => DataType::Float64,
-        "timestamptz" => DataType::Timestamp(TimeUnit::Microsecond, Some(Arc::from("+00:00"))),
+        "timestamptz" => zoned(),
         "int2vector" => list(DataType::Int64),
         "oidvector" => list(DataType::Int64),
         _ => match type_name.strip_prefix('_') {

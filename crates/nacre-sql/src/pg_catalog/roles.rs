@@ -5,6 +5,7 @@ use nacre_store::{AccessState, BOOTSTRAP_ROLE_OID, RoleDef};
 use std::sync::Arc;
 
 use super::cells::{Cell, Row};
+use crate::types::UTC;
 
 /// The role that what nobody made belongs to.
 pub(super) const OWNER: (u32, &str) = (BOOTSTRAP_ROLE_OID, nacre_store::BOOTSTRAP_ROLE);
@@ -87,7 +88,7 @@ fn password(role: &RoleDef, is_shown: bool) -> Cell {
 fn until(role: &RoleDef) -> Cell {
     let Some(until) = role.valid_until else { return Cell::Null };
     let array: datafusion::arrow::array::ArrayRef =
-        Arc::new(TimestampMicrosecondArray::from(vec![until]).with_timezone("+00:00"));
+        Arc::new(TimestampMicrosecondArray::from(vec![until]).with_timezone(UTC));
     Cell::of(&array, 0).unwrap_or_default()
 }
 

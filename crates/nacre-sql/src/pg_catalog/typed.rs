@@ -16,6 +16,7 @@ use crate::dml::push_syntax;
 use crate::error::Result;
 use crate::pg_types::{PgType, TYPE_KEY};
 use crate::prepared::{numeric, uuid, value_text};
+use crate::types::zoned;
 
 /// Types of elements, and the functions that make arrays of them.
 const ARRAYS: [(&str, &str); 20] = [
@@ -134,7 +135,7 @@ pub(super) fn array_field(name: &str, element: &str, text: Option<&str>) -> Fiel
         "numeric" => DataType::Decimal128(38, scale_of(text)),
         "date" => DataType::Date32,
         "timestamp" => DataType::Timestamp(TimeUnit::Microsecond, None),
-        "timestamptz" => DataType::Timestamp(TimeUnit::Microsecond, Some(Arc::from("+00:00"))),
+        "timestamptz" => zoned(),
         _ => DataType::Utf8View,
     };
     let is_told = PgType::of_arrow(&data_type).name == element;

@@ -15,7 +15,7 @@ use nacre_store::{Store, TableSchema};
 use super::parameters::parameter;
 use crate::names::{fold, table_name};
 use crate::pg_catalog::catalog_columns;
-use crate::types::column_type;
+use crate::types::{column_type, timestamp};
 use crate::user_views::parse_view;
 
 pub(super) const TEXT: ColumnType = ColumnType::Varchar { max_chars: None };
@@ -93,7 +93,7 @@ pub(super) fn cast_type(data_type: &SqlType) -> Option<ColumnType> {
         SqlType::Numeric(ExactNumberInfo::None)
         | SqlType::Decimal(ExactNumberInfo::None)
         | SqlType::Dec(ExactNumberInfo::None) => Some(NUMERIC),
-        SqlType::Timestamp(..) => Some(ColumnType::Timestamp),
+        SqlType::Timestamp(_, zone) => Some(timestamp(zone)),
         other => match column_type("parameter", other).ok()? {
             // A cast cuts what is too long.
             ColumnType::Varchar { .. } | ColumnType::Char { .. } => Some(TEXT),
@@ -164,9 +164,8 @@ fn answer_type(name: &str) -> Option<ColumnType> {
         | "to_char" | "string_agg" | "current_setting" | "set_config" | "version"
         | "current_user" | "session_user" | "user" | "current_role" | "current_schema"
         | "current_database" | "current_catalog" => TEXT,
-        "now" | "current_timestamp" | "localtimestamp" | "date_trunc" | "to_timestamp" => {
-            ColumnType::Timestamp
-        }
+        "now" | "current_timestamp" | "to_timestamp" => ColumnType::TimestampTz,
+        "localtimestamp" | "date_trunc" => ColumnType::Timestamp,
         "current_date" => ColumnType::Date,
         "random" | "sqrt" | "cbrt" | "exp" | "ln" | "log10" | "sin" | "cos" | "tan" | "asin"
         | "acos" | "atan" | "atan2" | "degrees" | "radians" | "pi" | "date_part" => {
@@ -395,7 +394,7 @@ fn binary_type(
     left: Option<ColumnType>,
     right: Option<ColumnType>,
 ) -> Option<ColumnType> {
-    use ColumnType::{Date, Integer, Timestamp};
+    use ColumnType::{Date, Integer, Timestamp, TimestampTz};
     if matches!(op, BinaryOperator::StringConcat) {
         return Some(TEXT);
     }
@@ -404,10 +403,10 @@ fn binary_type(
     }
     match (left, right) {
         (Some(Date), Some(Date)) => Some(Integer),
-        (Some(Timestamp), Some(Timestamp)) => None,
+        (Some(Timestamp | TimestampTz), Some(Timestamp | TimestampTz)) => None,
         (Some(Date), None) => Some(Timestamp),
-        (Some(Date | Timestamp), _) => left,
-        (_, Some(Date | Timestamp)) => right,
+        (Some(Date | Timestamp | TimestampTz), _) => left,
+        (_, Some(Date | Timestamp | TimestampTz)) => right,
         (Some(left), Some(right)) => Some(promoted(left, right)),
         (left, right) => left.or(right),
     }

@@ -362,7 +362,7 @@ impl Infer {
                 // Days are added to dates; what is added to a timestamp is no type of a column.
                 let other = |found: ColumnType| match (found, op) {
                     (ColumnType::Date, Plus) => Some(ColumnType::Integer),
-                    (ColumnType::Timestamp, Plus) => None,
+                    (ColumnType::Timestamp | ColumnType::TimestampTz, Plus) => None,
                     (found, _) => Some(found),
                 };
                 let (of_left, of_right) = (self.like(left), self.like(right));

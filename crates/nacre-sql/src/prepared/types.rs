@@ -215,7 +215,7 @@ mod tests {
         let found = |oid| ParameterType::with_oid(oid).map(|one| (one.column, one.is_named));
         assert_eq!(found(23), Some((ColumnType::Integer, false)));
         assert_eq!(found(1700), Some((NUMERIC, true)));
-        assert_eq!(found(1184), Some((ColumnType::Timestamp, true)));
+        assert_eq!(found(1184), Some((ColumnType::TimestampTz, false)));
         assert_eq!(found(1007), Some((TEXT, true)));
         assert_eq!(found(2249), None);
     }

@@ -27,6 +27,7 @@ use nacre_column::{
 use nacre_store::BlockHandle;
 
 use crate::from_store::from_store;
+use crate::types::UTC;
 
 /// Reads one replica of one column of one chunk.
 #[derive(Debug)]
@@ -85,6 +86,12 @@ impl ColumnReader {
             }
             ColumnType::Timestamp => {
                 self.primitive::<TimestampMicrosecondType>(&block, rows, nulls, Block::decode_i64)?
+            }
+            ColumnType::TimestampTz => {
+                let mut values = Vec::with_capacity(rows.len());
+                block.decode_i64(flavour, rows, &mut values)?;
+                let array = PrimitiveArray::<TimestampMicrosecondType>::new(values.into(), nulls);
+                Arc::new(array.with_timezone(UTC))
             }
             ColumnType::Real => {
                 self.primitive::<Float32Type>(&block, rows, nulls, Block::decode_f32)?

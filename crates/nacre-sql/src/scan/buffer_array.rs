@@ -5,7 +5,7 @@ use std::sync::Arc;
 use datafusion::arrow::array::{
     ArrayRef, ArrowPrimitiveType, BooleanArray, Decimal128Array, PrimitiveArray,
 };
-use datafusion::arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
+use datafusion::arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use datafusion::arrow::datatypes::{
     Date32Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
 };
@@ -13,6 +13,7 @@ use datafusion::arrow::error::ArrowError;
 use nacre_column::{ColumnBuffer, ColumnType, Values};
 
 use super::array::{ReadError, string_array};
+use crate::types::UTC;
 
 /// Copies the values of a buffer into an array of its type as scans hand it on.
 ///
@@ -38,6 +39,11 @@ pub(crate) fn buffer_array(buffer: &ColumnBuffer) -> Result<ArrayRef, ArrowError
         }
         (Values::Int64(values), ColumnType::Timestamp) => {
             primitive::<TimestampMicrosecondType>(values.iter().copied(), nulls)
+        }
+        (Values::Int64(values), ColumnType::TimestampTz) => {
+            let values = ScalarBuffer::from_iter(values.iter().copied());
+            let array = PrimitiveArray::<TimestampMicrosecondType>::new(values, nulls);
+            Arc::new(array.with_timezone(UTC))
         }
         (Values::Int64(values), ColumnType::Decimal { precision, scale }) => {
             decimal(values.iter().map(|&value| value.into()), nulls, precision, scale)?
@@ -119,6 +125,7 @@ mod tests {
         int(ColumnType::BigInt, i64::MIN, "-9223372036854775808");
         int(ColumnType::Date, 1, "1970-01-02");
         int(ColumnType::Timestamp, 1_000_000, "1970-01-01 00:00:01");
+        int(ColumnType::TimestampTz, 1_000_000, "1970-01-01 00:00:01+00");
         int(ColumnType::Decimal { precision: 5, scale: 2 }, -105, "-1.05");
         let wide = texts(ColumnType::Decimal { precision: 30, scale: 1 }, |buffer| {
             buffer.push_int128(15);

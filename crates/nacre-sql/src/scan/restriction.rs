@@ -92,7 +92,8 @@ fn constant(expr: &Arc<dyn PhysicalExpr>, column_type: ColumnType) -> Option<Con
         (ColumnType::Integer, ScalarValue::Int32(Some(value))) => Constant::Int((*value).into()),
         (ColumnType::BigInt, ScalarValue::Int64(Some(value))) => Constant::Int((*value).into()),
         (ColumnType::Date, ScalarValue::Date32(Some(value))) => Constant::Int((*value).into()),
-        (ColumnType::Timestamp, ScalarValue::TimestampMicrosecond(Some(value), None)) => {
+        (ColumnType::Timestamp, ScalarValue::TimestampMicrosecond(Some(value), None))
+        | (ColumnType::TimestampTz, ScalarValue::TimestampMicrosecond(Some(value), Some(_))) => {
             Constant::Int((*value).into())
         }
         (ColumnType::Decimal { scale, .. }, ScalarValue::Decimal128(Some(value), _, found))

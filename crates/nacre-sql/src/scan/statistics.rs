@@ -1,5 +1,6 @@
 //! What the optimizer is told of a table, from the aggregates of its chunks.
 
+use crate::types::UTC;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::stats::Precision;
 use datafusion::common::{ColumnStatistics, ScalarValue};
@@ -45,6 +46,10 @@ fn int_scalar(value: i128, column_type: ColumnType) -> Option<ScalarValue> {
         ColumnType::Date => ScalarValue::Date32(Some(value.try_into().ok()?)),
         ColumnType::Timestamp => {
             ScalarValue::TimestampMicrosecond(Some(value.try_into().ok()?), None)
+        }
+        ColumnType::TimestampTz => {
+            let zone = Some(UTC.into());
+            ScalarValue::TimestampMicrosecond(Some(value.try_into().ok()?), zone)
         }
         ColumnType::Decimal { precision, scale } => {
             ScalarValue::Decimal128(Some(value), precision, scale as i8)

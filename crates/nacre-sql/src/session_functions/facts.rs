@@ -17,6 +17,7 @@ use crate::error::{Error, ErrorKind};
 use crate::names::{SCHEMA, SYSTEM_SCHEMA};
 use crate::pg_types::TYPE_KEY;
 use crate::settings::{SERVER_VERSION, Settings};
+use crate::types::{UTC, zoned};
 
 /// Schemas that names in `search_path` may mean.
 const SCHEMAS: [&str; 4] = [SCHEMA, "pg_catalog", "information_schema", SYSTEM_SCHEMA];
@@ -28,6 +29,13 @@ struct Fact {
     value: ScalarValue,
     /// The name of PostgreSQL's type where Arrow's does not tell it.
     type_name: Option<&'static str>,
+    signature: Signature,
+}
+
+/// `statement_timestamp()`.
+#[derive(Debug)]
+struct StatementStart {
+    settings: Arc<Settings>,
     signature: Signature,
 }
 
@@ -63,7 +71,7 @@ pub(super) fn functions(settings: &Arc<Settings>, opened: SystemTime) -> Vec<Arc
     };
     let port = |of: Option<SocketAddr>| ScalarValue::Int32(of.map(|address| address.port().into()));
     let opened = opened.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros());
-    let zone = Some(Arc::from("+00:00"));
+    let zone = Some(Arc::from(UTC));
     let opened = ScalarValue::TimestampMicrosecond(i64::try_from(opened).ok(), zone);
     let (name, inet) = (Some("name"), Some("inet"));
     let facts = [
@@ -100,7 +108,10 @@ pub(super) fn functions(settings: &Arc<Settings>, opened: SystemTime) -> Vec<Arc
         let (settings, signature) = (Arc::clone(settings), Signature::nullary(Volatility::Stable));
         Arc::new(ScalarUDF::new_from_impl(User { name, of_session, settings, signature }))
     });
-    facts.chain(schemas).chain(users).collect()
+    let settings = Arc::clone(settings);
+    let signature = Signature::nullary(Volatility::Stable);
+    let start = Arc::new(ScalarUDF::new_from_impl(StatementStart { settings, signature }));
+    facts.chain(schemas).chain(users).chain([start]).collect()
 }
 
 impl PartialEq for Fact {
@@ -136,6 +147,39 @@ impl ScalarUDFImpl for Fact {
 
     fn invoke_with_args(&self, _: ScalarFunctionArgs) -> Result<ColumnarValue> {
         Ok(ColumnarValue::Scalar(self.value.clone()))
+    }
+}
+
+impl PartialEq for StatementStart {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.settings, &other.settings)
+    }
+}
+
+impl Eq for StatementStart {}
+
+impl Hash for StatementStart {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        Arc::as_ptr(&self.settings).hash(state);
+    }
+}
+
+impl ScalarUDFImpl for StatementStart {
+    fn name(&self) -> &str {
+        "statement_timestamp"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(zoned())
+    }
+
+    fn invoke_with_args(&self, _: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let moment = Some(self.settings.statement_began());
+        Ok(ColumnarValue::Scalar(ScalarValue::TimestampMicrosecond(moment, Some(UTC.into()))))
     }
 }
 

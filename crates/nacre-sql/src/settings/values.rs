@@ -1,6 +1,7 @@
 //! What the settings of a session are now.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use super::known::{ALL, Access, Known};
 use super::names::split_list;
 use super::session::{SessionInfo, SettingInfo};
 use crate::error::{Error, ErrorKind, Result};
+use crate::functions::now_us;
 use crate::notices::Notices;
 use crate::privileges::{Acting, insufficient, is_member};
 
@@ -37,6 +39,8 @@ pub(crate) struct Settings {
     state: Mutex<State>,
     /// What the statement at work tells the client.
     notices: Notices,
+    /// When the statement at work began, in microseconds since 1970.
+    statement_began: AtomicI64,
 }
 
 #[derive(Debug)]
@@ -61,6 +65,8 @@ struct State {
 /// An open transaction block.
 #[derive(Debug)]
 struct Block {
+    /// In microseconds since 1970.
+    began: i64,
     /// What SET had given before it.
     before: Arc<Values>,
     characteristics: Characteristics,
@@ -98,7 +104,8 @@ impl Settings {
             is_news: true,
         };
         state.changed();
-        Self { info, store, login, state: Mutex::new(state), notices: Notices::default() }
+        let (state, notices) = (Mutex::new(state), Notices::default());
+        Self { info, store, login, state, notices, statement_began: AtomicI64::new(now_us()) }
     }
 
     /// Returns where the statement at work tells what it has to.
@@ -382,7 +389,27 @@ impl Settings {
     pub(crate) fn begin_block(&self, characteristics: Characteristics) {
         let mut state = self.state();
         let before = Arc::clone(&state.session);
-        state.block = Some(Block { before, characteristics });
+        state.block = Some(Block { began: now_us(), before, characteristics });
+    }
+
+    /// Returns when the open block began, if there is one, in microseconds since 1970.
+    pub(crate) fn block_began(&self) -> Option<i64> {
+        self.state().block.as_ref().map(|block| block.began)
+    }
+
+    /// Notes that a statement begins, and returns when its transaction began, in microseconds since
+    /// 1970.
+    pub(crate) fn begin_statement(&self) -> i64 {
+        let now = now_us();
+        // ORDERING: read by the statement that is about to begin.
+        self.statement_began.store(now, Ordering::Relaxed);
+        self.block_began().unwrap_or(now)
+    }
+
+    /// Returns when the statement at work began, in microseconds since 1970.
+    pub(crate) fn statement_began(&self) -> i64 {
+        // ORDERING: see `begin_statement`.
+        self.statement_began.load(Ordering::Relaxed)
     }
 
     /// Notes that the open block's transaction has other characteristics.

@@ -65,7 +65,7 @@ pub(crate) struct Candidate<'a> {
 }
 
 impl<'a> Candidate<'a> {
-    fn inputs(&self, now: &'a Now) -> Inputs<'a> {
+    fn inputs(&self, now: &'a Now<'a>) -> Inputs<'a> {
         let (literals, parameters) = (self.scanned.literals.as_slice(), self.parameters);
         Inputs { literals, parameters, now }
     }
@@ -103,7 +103,7 @@ impl ShortStatements {
                 known
             }
         };
-        let now = Now::default();
+        let now = Now::new(planner.settings());
         match known.as_ref() {
             Known::General(_) => Ok(None),
             Known::Short(plan) => plan.run(store, planner, turn, candidate.inputs(&now)).await,
@@ -125,7 +125,8 @@ impl ShortStatements {
         let known = self.texts().known.get(candidate.key).map(Arc::clone);
         match known.as_deref() {
             Some(Known::Short(plan)) => {
-                plan.run_now(store, planner, turn, candidate.inputs(&Now::default()))
+                let now = Now::new(planner.settings());
+                plan.run_now(store, planner, turn, candidate.inputs(&now))
             }
             Some(Known::General(_)) | None => Ok(None),
         }

@@ -3,7 +3,6 @@
 //! A conversion that is not plain gives `None`: the general way knows what to do with it.
 
 use std::sync::OnceLock;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use datafusion::sql::sqlparser::ast::{Expr, UnaryOperator, Value as SqlValue};
 use nacre_column::{ColumnBuffer, ColumnType, Constant};
@@ -12,6 +11,8 @@ use nacre_store::{Value, ValueRef};
 
 use super::text::{Literal, LiteralKind};
 use crate::dml::{push_digits, push_syntax};
+use crate::functions::now_us;
+use crate::settings::Settings;
 
 const MICROS_A_DAY: i64 = 86_400_000_000;
 
@@ -32,20 +33,26 @@ pub(crate) struct Inputs<'a> {
     pub(crate) literals: &'a [Literal<'a>],
     /// In the form of their types.
     pub(crate) parameters: &'a [Value],
-    pub(crate) now: &'a Now,
+    pub(crate) now: &'a Now<'a>,
 }
 
-/// The time of a statement, which is looked at when it is asked for first.
-#[derive(Debug, Default)]
-pub(crate) struct Now(OnceLock<i64>);
+/// The time at which the transaction of a statement began, which is looked at when it is asked for
+/// first.
+#[derive(Debug)]
+pub(crate) struct Now<'a> {
+    settings: &'a Settings,
+    micros: OnceLock<i64>,
+}
 
-impl Now {
+impl<'a> Now<'a> {
+    pub(crate) fn new(settings: &'a Settings) -> Self {
+        Self { settings, micros: OnceLock::new() }
+    }
+
     /// Appends the time to the buffer of a column of timestamps, or the date to one of dates.
     pub(super) fn push_to(&self, buffer: &mut ColumnBuffer) {
-        let micros = *self.0.get_or_init(|| {
-            let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
-        });
+        let began = || self.settings.block_began().unwrap_or_else(now_us);
+        let micros = *self.micros.get_or_init(began);
         match buffer.column_type() {
             ColumnType::Date => buffer.push_int(micros.div_euclid(MICROS_A_DAY)),
             _ => buffer.push_int(micros),
@@ -58,7 +65,7 @@ impl Now {
 pub(super) fn is_now(expr: &Expr, target: ColumnType) -> bool {
     let Expr::Function(function) = expr else { return false };
     let names: &[&str] = match target {
-        ColumnType::Timestamp => &["now", "current_timestamp"],
+        ColumnType::Timestamp | ColumnType::TimestampTz => &["now", "current_timestamp"],
         ColumnType::Date => &["current_date"],
         _ => return false,
     };

@@ -60,7 +60,8 @@ impl<'a> ColumnText<'a> {
             | DataType::Float32
             | DataType::Float64
             | DataType::Date32
-            | DataType::Timestamp(TimeUnit::Microsecond, None) => Source::Shared,
+            | DataType::Timestamp(TimeUnit::Microsecond, None)
+            | DataType::Timestamp(_, Some(_)) => Source::Shared,
             DataType::Decimal128(_, scale) if *scale >= 0 => Source::Shared,
             DataType::Timestamp(unit, None) => {
                 let formatter = ArrayFormatter::try_new(array, &OPTIONS)?;
