@@ -6,10 +6,10 @@
 use nacre_access::Password;
 use nacre_store::{RoleDef, Securable};
 
+use crate::database::Database;
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
 use crate::privileges::{CONNECT, Kind, rights_of};
-use crate::session::Database;
 
 impl Database {
     /// Sets the password of a role, given in clear or as a verifier; an empty one is none.
@@ -42,7 +42,7 @@ impl Database {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::OpenOptions;
+    use crate::database::OpenOptions;
 
     #[test]
     fn password_is_kept_as_a_verifier_only() {

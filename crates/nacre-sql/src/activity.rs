@@ -12,7 +12,7 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use crate::session::Database;
+use crate::database::Database;
 use crate::transaction::TransactionStatus;
 
 /// Bytes of a statement's text that are shown; PostgreSQL's `track_activity_query_size`.

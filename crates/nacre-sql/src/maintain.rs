@@ -4,9 +4,9 @@ use std::ops::ControlFlow;
 
 use nacre_store::{Progress, RepairReport, ScrubReport};
 
+use crate::database::Database;
 use crate::error::Result;
 use crate::from_store::from_store;
-use crate::session::Database;
 
 impl Database {
     /// Verifies every byte of every replica and reports those that are not whole, so that they are

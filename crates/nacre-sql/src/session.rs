@@ -1,240 +1,51 @@
-//! Databases and sessions: the one door through which SQL comes in.
+//! Sessions: the one door through which SQL comes in.
 //!
 //! A statement takes its turn in the session's transaction ([`crate::transaction`]). It is looked
 //! at by [`crate::copy`] first, then parsed by the front end. What begins and ends transactions,
 //! defines tables ([`crate::ddl`]) or changes rows ([`crate::dml`]) runs here; queries are planned
 //! by DataFusion over our scans; everything else is refused, never half done.
 
-use std::io::{Read, Write};
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::thread::available_parallelism;
-use std::time::SystemTime;
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
-use datafusion::execution::runtime_env::RuntimeEnv;
-use datafusion::execution::{FunctionRegistry, SendableRecordBatchStream};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::sql::parser::{ExplainStatement, Statement as ParsedStatement};
 use datafusion::sql::sqlparser::ast::{ObjectType, Statement as SqlStatement};
 use futures::TryStreamExt;
-use nacre_ingest::Progress;
-use nacre_store::{Procedures, SEQUENCES_TABLE, Store, Value};
+use nacre_store::{SEQUENCES_TABLE, Store, Value};
 
-use crate::activity::Activities;
 use crate::alter::alter_table;
 use crate::archive::archive;
 use crate::backup::backup;
-use crate::checkpoint::{checkpoint, checkpoint_bytes};
+use crate::checkpoint::checkpoint;
 use crate::copy::{ClientCopy, CopyStatement, copy_from, copy_to, parse_copy};
 use crate::cursors::{CursorStatement, Declaration, Fetched};
+use crate::database::Database;
 use crate::dml::Answer;
 use crate::error::{Error, ErrorKind, Result};
-use crate::from_store::from_store;
-use crate::functions::common_functions;
 use crate::housekeeping::{Discarded, Housekeeping, check_places, not_owned};
 use crate::names::table_name;
-use crate::notices::Notice;
 use crate::own_statement::OwnStatement;
 use crate::planner::Planner;
 use crate::prepared::{Command, PreparedStatements, Statement};
 use crate::privileges::{Acting, PrivilegeStatement, require_definition};
 use crate::replicas::alter_replicas;
 use crate::sequences::{
-    Given, SequenceStatement, alter_sequence, create_sequence, drop_sequences, functions,
-    identity_function, restart_sequences,
+    Given, SequenceStatement, alter_sequence, create_sequence, drop_sequences, restart_sequences,
 };
-use crate::served::way_in;
-use crate::session_functions::session_functions;
-use crate::settings::{SessionInfo, Settings, shown_schema};
+use crate::settings::{Settings, shown_schema};
 use crate::short::{Candidate, Scanned, ShortStatements, scan};
+use crate::statement_io::{Outcome, StatementIo};
 use crate::table_as::TableAs;
 use crate::transaction::{Plain, TransactionStatus, Transactions, Turn, control, tie};
 use crate::upkeep::Upkeep;
 use crate::user_views::{create_view, drop_views};
-use crate::{ddl, dml, explain, indexes, memory, pg_catalog, planner_state, transaction};
+use crate::{ddl, dml, explain, indexes, transaction};
 
 /// Attempts to alter a sequence while others are given values: each is in the way of one only if it
 /// falls between two steps in memory.
 const ALTER_ATTEMPTS_MAX: usize = 100;
-
-/// How to open a database.
-#[derive(Clone, Debug, Default)]
-pub struct OpenOptions {
-    /// The database directory; `None` is a volatile database in DRAM.
-    pub directory: Option<PathBuf>,
-    /// Further memory domains, by name.
-    pub domains: Vec<(String, PathBuf)>,
-    /// Refuse every change; needs no write permission.
-    pub is_read_only: bool,
-    /// Worker threads of a query or load; `None` is one per hardware thread.
-    pub threads: Option<usize>,
-    /// Leave lost replicas as they are until [`Database::repair`]:
-    /// no thread looks after them.
-    pub is_unattended: bool,
-    /// Bytes that all queries together may take; `None` is what NACRE_QUERY_MEMORY_MIB says, or two
-    /// thirds of the machine's memory.
-    pub query_memory_bytes: Option<usize>,
-    /// What [`Store::call`] of [`Database::store`] can call.
-    pub procedures: Procedures,
-}
-
-/// What `COPY ... FROM STDIN` loads.
-pub enum CopyIn {
-    /// All that is there to read.
-    Reader(Box<dyn Read + Send>),
-    /// What was read before.
-    Bytes(Vec<u8>),
-}
-
-/// Where `COPY ... TO STDOUT` writes.
-pub enum CopyOut {
-    /// As many bytes at a time as go well together.
-    Writer(Box<dyn Write + Send>),
-    /// Each row by itself; whoever polls the statement gets a chance to take them away after each
-    /// batch.
-    Rows(Box<dyn RowSink>),
-}
-
-/// Takes rows of `COPY ... TO STDOUT` one by one.
-pub trait RowSink: Send {
-    /// Hears the number of columns before the first row, once nothing is wrong with the statement.
-    fn begin(&mut self, columns: usize);
-
-    /// Takes a row, or the header, with the newline at its end.
-    fn row(&mut self, row: &[u8]);
-}
-
-/// Where `COPY ... FROM STDIN` reads, where `COPY ... TO STDOUT` writes, and who watches.
-#[derive(Default)]
-pub struct StatementIo {
-    pub copy_in: Option<CopyIn>,
-    pub copy_out: Option<CopyOut>,
-    pub progress: Option<Arc<Progress>>,
-}
-
-/// What a statement answers.
-pub enum Outcome {
-    /// Rows, computed while the stream is read. Convert its errors with [`Error::from`].
-    /// The command tag, unless it is SELECT with the number of rows.
-    Rows { schema: SchemaRef, stream: SendableRecordBatchStream, tag: Option<String> },
-    /// A command tag as PostgreSQL gives it, such as `CREATE TABLE` or `COPY 25`, and what is told
-    /// beside it.
-    Command { tag: String, notices: Vec<Notice> },
-}
-
-impl Outcome {
-    /// A command that may have not done something.
-    pub(crate) fn command(tag: String, warning: Option<String>) -> Self {
-        Self::Command { tag, notices: warning.into_iter().map(Notice::warning).collect() }
-    }
-}
-
-/// An open database; clones share it.
-#[derive(Clone)]
-pub struct Database {
-    store: Store,
-    threads: usize,
-    /// `None` if nothing may be changed or nobody is to look after it.
-    upkeep: Option<Arc<Upkeep>>,
-    opened: SystemTime,
-    pub(crate) activities: Arc<Activities>,
-    /// What queries of all sessions share.
-    runtime: Arc<RuntimeEnv>,
-}
-
-impl Database {
-    /// Opens a database, creating it if the directory is absent or empty.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Open`] if the directory is in use, not permitted or something else;
-    /// [`ErrorKind::DataCorrupted`] if the manifest is damaged beyond its replicas.
-    pub fn open(options: OpenOptions) -> Result<Self> {
-        let threads = match options.threads {
-            Some(0) => {
-                let message = "the number of threads must be at least 1";
-                return Err(Error::new(ErrorKind::InvalidStatement, message));
-            }
-            Some(threads) => threads,
-            None => available_parallelism().map_or(1, usize::from),
-        };
-        let runtime = memory::runtime(options.query_memory_bytes)?;
-        let directory = options.directory.clone();
-        let store = Store::open(nacre_store::OpenOptions {
-            directory: options.directory,
-            domains: options.domains,
-            is_read_only: options.is_read_only,
-            checkpoint_bytes: checkpoint_bytes()?,
-            procedures: options.procedures,
-            ..nacre_store::OpenOptions::default()
-        })
-        .map_err(|error| {
-            let holder = error.lock_holder();
-            let way_in = holder.zip(directory).and_then(|(pid, path)| way_in(&path, pid));
-            match way_in {
-                Some(url) => from_store(error).with_hint(format!(
-                    "That process serves the database: `nacre --connect {url}` works with it."
-                )),
-                None => from_store(error),
-            }
-        })?;
-        let upkeep = match options.is_read_only || options.is_unattended {
-            true => None,
-            false => Some(Arc::new(Upkeep::start(&store)?)),
-        };
-        let activities = Arc::default();
-        Ok(Self { store, threads, upkeep, opened: SystemTime::now(), activities, runtime })
-    }
-
-    /// Starts a session of nobody in particular.
-    pub fn session(&self) -> Session {
-        self.session_for(SessionInfo::default())
-    }
-
-    /// Starts a session.
-    pub fn session_for(&self, info: SessionInfo) -> Session {
-        let mut state = planner_state::new(&self.runtime, self.threads);
-        let store = self.store.for_session();
-        let settings = Arc::new(Settings::new(info, store.clone()));
-        let of_session = session_functions(&settings, &self.activities, self.opened);
-        let given = Arc::new(Given::default());
-        let of_catalogs = pg_catalog::functions(&store, &settings);
-        let of_sequences = functions(&store, &given, &settings);
-        let common = common_functions();
-        let all = common.into_iter().chain(of_sequences).chain(of_session).chain(of_catalogs);
-        for function in all {
-            // What it takes the place of, such as the planner's own version(), is not missed.
-            let _ = state.register_udf(function);
-        }
-        let upkeep = self.upkeep.clone();
-        let identity = identity_function(&store, &given, &settings);
-        let activities = Arc::clone(&self.activities);
-        let planner =
-            Planner::new(store.clone(), state, Arc::clone(&settings), activities, identity);
-        let transactions = Transactions::new(store.clone(), Arc::clone(&settings));
-        Session {
-            store,
-            planner,
-            transactions,
-            short: ShortStatements::new(),
-            prepared: PreparedStatements::default(),
-            given,
-            threads: self.threads,
-            _upkeep: upkeep,
-        }
-    }
-
-    /// Returns the storage engine below.
-    pub fn store(&self) -> &Store {
-        &self.store
-    }
-
-    /// Returns the number of worker threads of a query or load.
-    pub fn threads(&self) -> usize {
-        self.threads
-    }
-}
 
 /// One user's conversation with a database. A block that is open when it ends is rolled back.
 pub struct Session {
@@ -251,6 +62,26 @@ pub struct Session {
 }
 
 impl Session {
+    /// Starts a session with what was made for it.
+    pub(crate) fn new(
+        store: Store,
+        planner: Planner,
+        settings: &Arc<Settings>,
+        given: Arc<Given>,
+        database: &Database,
+    ) -> Self {
+        Self {
+            transactions: Transactions::new(store.clone(), Arc::clone(settings)),
+            store,
+            planner,
+            short: ShortStatements::new(),
+            prepared: PreparedStatements::default(),
+            given,
+            threads: database.threads(),
+            _upkeep: database.upkeep(),
+        }
+    }
+
     /// Runs one statement. Dropping the future or the stream cancels it.
     ///
     /// In a transaction block statements run one after the other, and the rows of a query have to

@@ -316,7 +316,7 @@ mod tests {
         assert_eq!(decoder.remaining(), 0);
         assert_eq!(schema.validate(), Ok(()));
         assert_eq!(schema.policy(2).to_string(), "delta_bp, auto@dram");
-        assert_eq!(schema.policy(10).to_string(), "auto@fast, plain, auto@dram");
+        assert_eq!(schema.policy(11).to_string(), "auto@fast, plain, auto@dram");
     }
 
     #[test]
@@ -328,7 +328,7 @@ mod tests {
         };
         assert!(broken(|s| s.columns.clear()).contains("no column"));
         assert!(
-            broken(|s| s.columns[10].replicas = "rle".parse().ok()).contains("cannot be stored")
+            broken(|s| s.columns[11].replicas = "rle".parse().ok()).contains("cannot be stored")
         );
         assert!(broken(|s| s.columns[1].name = "c0".into()).contains("more than once"));
         assert!(broken(|s| s.primary_key = Some(vec![0, 0])).contains("twice"));

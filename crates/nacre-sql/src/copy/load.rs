@@ -17,7 +17,7 @@ use crate::privileges::INSERT;
 use crate::progress::CancelOnDrop;
 use crate::relations::table_to_change;
 use crate::rules::CopyRules;
-use crate::session::CopyIn;
+use crate::statement_io::CopyIn;
 use crate::transaction::Turn;
 
 /// Runs `COPY ... FROM` on blocking threads; returns the number of rows. In a transaction block the

@@ -20,7 +20,7 @@ use super::statement::{CopyStatement, Target};
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_datafusion::from_datafusion;
 use crate::from_ingest::from_ingest;
-use crate::session::{CopyOut, RowSink};
+use crate::statement_io::{CopyOut, RowSink};
 use crate::text::TextColumn;
 
 /// Writes the rows of `stream`; returns their number.

@@ -16,8 +16,9 @@ use crate::columns::{NO_NAME, first_select};
 use crate::cursors::Declaration;
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
-use crate::session::{Outcome, Session, StatementIo};
+use crate::session::Session;
 use crate::short::{Candidate, Scanned, key, scan};
+use crate::statement_io::{Outcome, StatementIo};
 use crate::transaction::Plain;
 
 /// A statement of a session that is parsed and can be run many times with different parameters.

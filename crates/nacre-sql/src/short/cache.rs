@@ -16,7 +16,7 @@ use super::text::Scanned;
 use crate::dml;
 use crate::error::Result;
 use crate::planner::Planner;
-use crate::session::Outcome;
+use crate::statement_io::Outcome;
 use crate::transaction::Turn;
 
 /// Texts that are kept; the oldest go first. At about 2 KiB each they take 2 MiB.

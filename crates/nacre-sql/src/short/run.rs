@@ -21,7 +21,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::planner::Planner;
 use crate::rules::{Checks, DefaultValues, Drawn};
 use crate::scan::buffer_array;
-use crate::session::Outcome;
+use crate::statement_io::Outcome;
 use crate::transaction::Turn;
 
 /// How long a statement waits here for transactions that are in its way. For longer it does so on

@@ -6,8 +6,8 @@ use super::control::{Tag, apply};
 use super::session::Transactions;
 use super::turn::Turn;
 use crate::error::{Error, Result};
-use crate::session::Outcome;
 use crate::settings::{Characteristics, SettingStatement, level_name, show};
+use crate::statement_io::Outcome;
 
 /// Runs a statement about settings.
 ///
