@@ -1,9 +1,10 @@
 //! A limit on guessing passwords.
 //!
-//! Failures are counted by address and by role. After some that cost nothing each further attempt
-//! waits, twice as long as the one before; waits add up, so that many connections at once gain
-//! nothing. An address that would wait too long is refused. A role's wait stays short: nobody can
-//! shut out somebody else by failing in his name.
+//! Failures are counted by address and by role, those of this machine's own addresses, which all
+//! its users and what stands between share, by role only. After some that cost nothing each further
+//! attempt waits, twice as long as the one before; waits add up, so that many connections at once
+//! gain nothing. An address that would wait too long is refused. A role's wait stays short: nobody
+//! can shut out somebody else by failing in his name.
 //!
 //! # Invariants
 //! Memory is bounded: [`ENTRIES_MAX`] counters of each kind, names are kept as hashes.
@@ -30,7 +31,12 @@ struct Limits {
 }
 
 const BY_ADDRESS: Limits =
-    Limits { free: 5, first_wait: Duration::from_millis(500), wait_max: Duration::from_secs(30) };
+    // libpq tries again without TLS, so that one mistake is two failures.
+    Limits {
+        free: 10,
+        first_wait: Duration::from_millis(500),
+        wait_max: Duration::from_secs(30),
+    };
 
 const BY_ROLE: Limits =
     Limits { free: 20, first_wait: Duration::from_millis(250), wait_max: Duration::from_secs(2) };
@@ -70,7 +76,7 @@ impl Guard {
     /// has to wait for this one's turn too.
     pub fn admit(&self, address: IpAddr, role: &str, now: Instant) -> Verdict {
         let mut counters = self.counters();
-        let address = counters.addresses.get_mut(&network(address));
+        let address = network(address).and_then(|key| counters.addresses.get_mut(&key));
         let by_address = address.map(|counter| (counter.wait(now), counter));
         if by_address.as_ref().is_some_and(|(wait, _)| *wait > BY_ADDRESS.wait_max) {
             return Verdict::Refused;
@@ -87,14 +93,18 @@ impl Guard {
     /// Counts an attempt that failed.
     pub fn failed(&self, address: IpAddr, role: &str, now: Instant) {
         let mut counters = self.counters();
-        count(&mut counters.addresses, network(address), BY_ADDRESS, now);
+        if let Some(network) = network(address) {
+            count(&mut counters.addresses, network, BY_ADDRESS, now);
+        }
         count(&mut counters.roles, self.hasher.hash_one(role), BY_ROLE, now);
     }
 
     /// Forgets the failures of an address, whose user knows a password. Those of the role stay:
     /// they may be another's.
     pub fn succeeded(&self, address: IpAddr) {
-        self.counters().addresses.remove(&network(address));
+        if let Some(network) = network(address) {
+            self.counters().addresses.remove(&network);
+        }
     }
 
     fn counters(&self) -> MutexGuard<'_, Counters> {
@@ -149,12 +159,14 @@ fn count<K: std::hash::Hash + Eq + Copy>(
     counter.next = counter.next.max(now + limits.step(counter.failures));
 }
 
-/// Returns what stands for an address: one host has a whole /64 of IPv6.
-fn network(address: IpAddr) -> IpAddr {
+/// Returns what stands for an address: one host has a whole /64 of IPv6. `None` for this machine.
+fn network(address: IpAddr) -> Option<IpAddr> {
     match address.to_canonical() {
-        IpAddr::V4(address) => address.into(),
-        IpAddr::V6(address) if address.is_loopback() => address.into(),
-        IpAddr::V6(address) => std::net::Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
+        address if address.is_loopback() => None,
+        IpAddr::V4(address) => Some(address.into()),
+        IpAddr::V6(address) => {
+            Some(std::net::Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into())
+        }
     }
 }
 
@@ -173,7 +185,7 @@ mod tests {
     #[test]
     fn first_failures_cost_nothing_and_later_ones_more_and_more() {
         let (guard, now) = (Guard::default(), Instant::now());
-        fail(&guard, "10.0.0.1", "a", 5, now);
+        fail(&guard, "10.0.0.1", "a", 10, now);
         assert_eq!(guard.admit(address("10.0.0.1"), "a", now), Verdict::After(Duration::ZERO));
         let mut waits = Vec::new();
         let mut later = now;
@@ -192,7 +204,7 @@ mod tests {
     #[test]
     fn attempts_at_once_queue_up_and_are_refused_in_the_end() {
         let (guard, now) = (Guard::default(), Instant::now());
-        fail(&guard, "10.0.0.1", "a", 9, now);
+        fail(&guard, "10.0.0.1", "a", 14, now);
         let verdicts: Vec<_> =
             (0..20).map(|_| guard.admit(address("10.0.0.1"), "a", now)).collect();
         assert_eq!(verdicts[0], Verdict::After(Duration::from_secs(4)));
@@ -211,9 +223,18 @@ mod tests {
     }
 
     #[test]
+    fn users_of_one_machine_do_not_shut_out_each_other() {
+        let (guard, now) = (Guard::default(), Instant::now());
+        fail(&guard, "127.0.0.1", "a", 500, now);
+        assert_eq!(guard.admit(address("127.0.0.1"), "b", now), Verdict::After(Duration::ZERO));
+        let Verdict::After(wait) = guard.admit(address("::1"), "a", now) else { panic!() };
+        assert_eq!(wait, BY_ROLE.wait_max);
+    }
+
+    #[test]
     fn right_password_and_time_make_forget() {
         let (guard, now) = (Guard::default(), Instant::now());
-        fail(&guard, "10.0.0.1", "a", 9, now);
+        fail(&guard, "10.0.0.1", "a", 14, now);
         guard.succeeded(address("10.0.0.1"));
         assert_eq!(guard.admit(address("10.0.0.1"), "a", now), Verdict::After(Duration::ZERO));
         fail(&guard, "10.0.0.1", "a", 9, now);
@@ -235,6 +256,6 @@ mod tests {
         assert_eq!(counters.roles.len(), ENTRIES_MAX);
         assert!(counters.addresses.contains_key(&address("10.0.0.1")));
         assert_eq!(network(address("fd00::1:2")), network(address("fd00::9")));
-        assert_eq!(network(address("::ffff:10.0.0.1")), address("10.0.0.1"));
+        assert_eq!(network(address("::ffff:10.0.0.1")), Some(address("10.0.0.1")));
     }
 }

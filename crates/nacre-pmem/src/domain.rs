@@ -17,6 +17,7 @@ use std::fmt;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -606,12 +607,13 @@ impl Domain {
                     file
                 })
             }
-            Place::Directory { path, .. } => File::options()
-                .read(true)
-                .write(true)
-                .create_new(true)
-                .open(path.join(file_name))
-                .map(Arc::new),
+            Place::Directory { path, .. } => fs::metadata(path).and_then(|directory| {
+                // Others may not read it; the owner's group may if it may read the directory.
+                let mode = directory.permissions().mode() & 0o060 | 0o600;
+                let mut options = File::options();
+                options.read(true).write(true).create_new(true).mode(mode);
+                options.open(path.join(file_name)).map(Arc::new)
+            }),
         };
         result.map_err(|error| Error::os(&object, "cannot create", error))
     }

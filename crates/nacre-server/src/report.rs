@@ -8,6 +8,9 @@ use crate::wire::utf8::InvalidUtf8;
 /// Bytes of a text in a message; what is longer is cut.
 const TEXT_BYTES_MAX: usize = 6_000;
 
+/// The schema of all tables that users make.
+const SCHEMA: &str = "public";
+
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Severity {
@@ -45,6 +48,12 @@ pub(crate) fn error(error: &Error, source: Option<Source<'_>>) -> ErrorResponse 
     add(b'D', error.detail());
     add(b'H', error.hint());
     add(b'W', error.context());
+    if let Some(origin) = error.origin() {
+        add(b's', origin.table.as_ref().map(|_| SCHEMA));
+        add(b't', origin.table.as_deref());
+        add(b'c', origin.column.as_deref());
+        add(b'n', origin.constraint.as_deref());
+    }
     let position = error.position().zip(source).map(|(position, source)| {
         let statement = source.query.get(source.offset..).unwrap_or_default();
         let before = source.query.get(..source.offset).unwrap_or_default().chars().count();

@@ -5,10 +5,16 @@
 //! power of ten that no float is. Texts such as `'\x00ff'` that meet bytes become bytes here too,
 //! and `'yes'` that meets a boolean becomes true.
 //!
+//! Dates and timestamps that meet are timestamps, in microseconds, and texts in quotes that meet
+//! them have their type; the planner would count nanoseconds, which end in 2262. A date plus an
+//! interval with a time, or one that is computed, is a timestamp.
+//!
 //! Joins and lists tell -0 from 0. So 0 is added to floats where two columns or expressions are to
 //! be equal, and where one is to be in a list or subquery; comparisons with a literal need not.
 
-use datafusion::arrow::datatypes::DataType;
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRewriter};
 use datafusion::common::{DFSchema, Result, ScalarValue};
@@ -17,9 +23,13 @@ use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
     BinaryExpr, Expr, ExprSchemable, Join, LogicalPlan, LogicalPlanBuilder, Operator, Subquery,
+    Union, cast,
 };
 use datafusion::optimizer::AnalyzerRule;
 use nacre_ingest::parse::{parse_boolean, parse_bytea};
+
+use crate::functions::parse_interval;
+use crate::types::{common_moment, is_text};
 
 /// Functions whose arguments all get one type.
 const UNIFYING_FUNCTIONS: [&str; 4] = ["coalesce", "greatest", "least", "nullif"];
@@ -37,6 +47,7 @@ impl AnalyzerRule for DecimalsMeetFloats {
             }
             let plan = match plan {
                 LogicalPlan::Join(join) => LogicalPlan::Join(keys_without_sign(join)),
+                LogicalPlan::Union(union) => LogicalPlan::Union(union_of_moments(union)?),
                 other => other,
             };
             let mut coercion = Coercion { schema };
@@ -65,9 +76,9 @@ impl TreeNodeRewriter for Coercion {
     fn f_up(&mut self, expr: Expr) -> Result<Transformed<Expr>> {
         Ok(match expr {
             Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
-                let (sides, is_changed) = self.unify_sides(vec![*left, *right], op);
+                let sides = self.with_time(vec![*left, *right], op);
+                let (sides, mut is_changed) = self.unify_parts(sides, Meeting::of(op));
                 let [mut left, mut right]: [Expr; 2] = parts_of(sides)?;
-                let mut is_changed = is_changed;
                 if matches!(op, Operator::Eq | Operator::NotEq)
                     && ![&left, &right].iter().any(|side| matches!(side, Expr::Literal(..)))
                 {
@@ -119,18 +130,12 @@ impl TreeNodeRewriter for Coercion {
 }
 
 impl Coercion {
-    /// As [`Coercion::unify`], for the sides of an operator.
-    fn unify_sides(&self, sides: Vec<Expr>, op: Operator) -> (Vec<Expr>, bool) {
-        self.unify_parts(sides, op == Operator::StringConcat)
-    }
-
     /// Makes floats of the decimals among `parts` if there is a float among them, and so on.
     fn unify(&self, parts: Vec<Expr>) -> (Vec<Expr>, bool) {
-        self.unify_parts(parts, false)
+        self.unify_parts(parts, Meeting::Matched)
     }
 
-    /// As [`Coercion::unify`]; a text `is_joined` to a boolean stays what it is.
-    fn unify_parts(&self, parts: Vec<Expr>, is_joined: bool) -> (Vec<Expr>, bool) {
+    fn unify_parts(&self, parts: Vec<Expr>, meeting: Meeting) -> (Vec<Expr>, bool) {
         let types: Vec<DataType> = parts
             .iter()
             // What has no type here is left to the planner's own rule and its errors.
@@ -138,18 +143,44 @@ impl Coercion {
             .collect();
         let (has_float, has_bytes) = (types.iter().any(is_float), types.iter().any(is_bytes));
         let has_boolean = types.contains(&DataType::Boolean);
+        let moment = match meeting {
+            Meeting::Matched => common_moment(&types),
+            // A text next to it may be an interval.
+            Meeting::Computed if !types.iter().any(is_text) => common_moment(&types),
+            Meeting::Computed | Meeting::Joined => None,
+        };
         let mut is_changed = false;
         let unified = parts.into_iter().zip(&types).map(|(part, data_type)| {
             let new = match data_type {
                 data_type if has_float && is_decimal(data_type) => Some(to_float(&part)),
                 _ if has_bytes => bytes_literal(&part),
-                _ if has_boolean && !is_joined => boolean_literal(&part),
-                _ => None,
+                _ if has_boolean && meeting != Meeting::Joined => boolean_literal(&part),
+                DataType::Null => None,
+                data_type => {
+                    let moment = moment.as_ref().filter(|moment| *moment != data_type);
+                    moment.map(|moment| cast(part.clone(), moment.clone()))
+                }
             };
             is_changed |= new.is_some();
             new.unwrap_or(part)
         });
         (unified.collect(), is_changed)
+    }
+
+    /// Makes timestamps of dates that intervals are added to, but for literals of whole days.
+    fn with_time(&self, sides: Vec<Expr>, op: Operator) -> Vec<Expr> {
+        let type_of = |expr: &Expr| expr.get_type(&self.schema).unwrap_or(DataType::Null);
+        let is_timed =
+            |expr: &Expr| matches!(type_of(expr), DataType::Interval(_)) && has_time(expr);
+        let is_sum = matches!(op, Operator::Plus | Operator::Minus);
+        if !is_sum || !sides.iter().any(is_timed) {
+            return sides;
+        }
+        let with_time = |side: Expr| match type_of(&side) {
+            DataType::Date32 => cast(side, DataType::Timestamp(TimeUnit::Microsecond, None)),
+            _ => side,
+        };
+        sides.into_iter().map(with_time).collect()
     }
 
     /// Adds 0 to a float, which makes 0 of -0.
@@ -182,6 +213,90 @@ impl Coercion {
         let case = Case { expr, when_then_expr, else_expr };
         Transformed::new_transformed(Expr::Case(case), whens_changed || thens_changed)
     }
+}
+
+/// How values meet.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Meeting {
+    /// Compared, or one of them is the result.
+    Matched,
+    /// By arithmetic.
+    Computed,
+    /// By `||`: a text that is joined to a boolean stays what it is.
+    Joined,
+}
+
+impl Meeting {
+    fn of(op: Operator) -> Self {
+        match op {
+            Operator::StringConcat => Self::Joined,
+            _ if is_comparison(op) => Self::Matched,
+            _ => Self::Computed,
+        }
+    }
+}
+
+/// Whether an operator says how two values are ordered.
+pub(crate) fn is_comparison(op: Operator) -> bool {
+    use Operator::{Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq};
+    matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom)
+}
+
+/// Whether an interval is not known to be of whole days.
+fn has_time(expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(ScalarValue::IntervalMonthDayNano(Some(value)), _) => value.nanoseconds != 0,
+        Expr::Cast(Cast { expr, .. }) => match expr.as_ref() {
+            Expr::Literal(value, _) => match value.try_as_str().flatten().map(parse_interval) {
+                Some(Ok(value)) => value.nanoseconds != 0,
+                _ => true,
+            },
+            _ => true,
+        },
+        _ => true,
+    }
+}
+
+/// Gives the inputs of a union the types that their moments have in common.
+fn union_of_moments(union: Union) -> Result<Union> {
+    let count = union.schema.fields().len();
+    let type_at = |input: &LogicalPlan, place: usize| {
+        input.schema().fields().get(place).map_or(DataType::Null, |one| one.data_type().clone())
+    };
+    let common: Vec<Option<DataType>> = (0..count)
+        .map(|place| {
+            let types: Vec<DataType> =
+                union.inputs.iter().map(|input| type_at(input, place)).collect();
+            common_moment(&types).filter(|moment| types.iter().any(|one| one != moment))
+        })
+        .collect();
+    if common.iter().all(Option::is_none) {
+        return Ok(union);
+    }
+    let fit = |input: Arc<LogicalPlan>| -> Result<Arc<LogicalPlan>> {
+        let exprs: Vec<Expr> = match input.as_ref() {
+            LogicalPlan::Projection(projection) => projection.expr.clone(),
+            other => other.schema().columns().into_iter().map(Expr::Column).collect(),
+        };
+        let fitted = exprs.into_iter().zip(&common).enumerate().map(|(place, (expr, common))| {
+            let moment = common.as_ref().filter(|moment| type_at(&input, place) != **moment);
+            match moment {
+                Some(moment) => {
+                    let (relation, name) = expr.qualified_name();
+                    cast(expr.unalias(), moment.clone()).alias_qualified(relation, name)
+                }
+                None => expr,
+            }
+        });
+        let below = match input.as_ref() {
+            LogicalPlan::Projection(projection) => Arc::clone(&projection.input),
+            _ => Arc::clone(&input),
+        };
+        let plan = LogicalPlanBuilder::from(below).project(fitted)?.build()?;
+        Ok(Arc::new(plan))
+    };
+    let inputs = union.inputs.into_iter().map(fit).collect::<Result<Vec<_>>>()?;
+    Union::try_new_with_loose_types(inputs)
 }
 
 fn without_sign(expr: Expr, data_type: &DataType) -> Expr {
@@ -239,8 +354,7 @@ fn is_bytes(data_type: &DataType) -> bool {
 }
 
 fn to_float(expr: &Expr) -> Expr {
-    float_literal(expr)
-        .unwrap_or_else(|| datafusion::logical_expr::cast(expr.clone(), DataType::Float64))
+    float_literal(expr).unwrap_or_else(|| cast(expr.clone(), DataType::Float64))
 }
 
 /// Returns the float nearest to a decimal literal.

@@ -42,7 +42,7 @@ impl Names {
                 named.map(|(_, shown)| shown.as_str())
             }
         };
-        found.unwrap_or(planned).to_owned()
+        found.unwrap_or_else(|| visible(planned)).to_owned()
     }
 
     fn are_for(&self, count: usize) -> bool {
@@ -80,8 +80,7 @@ pub(crate) fn first_select(query: &mut Query) -> Option<&mut Select> {
 
 fn names_of(select: &mut Select) -> Option<Names> {
     if select.projection.iter().any(|item| item_name(item).is_none()) {
-        let given = given_next_to_star(select);
-        return (!given.is_empty()).then_some(Names::Given(given));
+        return Some(Names::Given(given_next_to_star(select)));
     }
     // DISTINCT wants to find the expressions of ORDER BY again.
     let aliases_casts = select.projection.len() > 1 && select.distinct.is_none();
@@ -129,8 +128,8 @@ fn set_alias(item: &mut SelectItem, alias: String) {
     }
 }
 
-/// Gives the columns of a query in FROM or WITH their names, so that what reads it finds them; not
-/// where two would be alike.
+/// Gives the columns of a query in FROM or WITH their names, so that what reads it finds them.
+/// Where two are alike both get names that nobody asks for, and that are not shown.
 pub(crate) fn give_names(query: &mut Query) {
     let Some(select) = first_select(query) else { return };
     if select.projection.iter().any(|item| item_name(item).is_none()) {
@@ -139,25 +138,43 @@ pub(crate) fn give_names(query: &mut Query) {
             if let SelectItem::UnnamedExpr(Expr::Identifier(_) | Expr::CompoundIdentifier(_)) = item
                 && let Some((name, _)) = item_name(item)
             {
-                set_alias(item, format!("{name} #{index}"));
+                set_alias(item, hidden(&name, index));
             }
         }
     }
     let names: Vec<Option<String>> =
         select.projection.iter().map(|item| item_name(item).map(|(name, _)| name)).collect();
-    for (item, name) in select.projection.iter_mut().zip(&names) {
-        let Some(name) = name.as_ref().filter(|name| *name != NO_NAME) else { continue };
-        let is_alone = names.iter().flatten().filter(|other| *other == name).count() == 1;
+    for (index, (item, name)) in select.projection.iter_mut().zip(&names).enumerate() {
+        let Some(name) = name else { continue };
+        if names.iter().flatten().filter(|other| *other == name).count() > 1 {
+            set_alias(item, hidden(name, index));
+            continue;
+        }
+        if name == NO_NAME {
+            continue;
+        }
         let is_named = match &*item {
             SelectItem::UnnamedExpr(expr) => {
                 matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
             }
             _ => true,
         };
-        if is_alone && !is_named {
+        if !is_named {
             set_alias(item, name.clone());
         }
     }
+}
+
+/// Stands between the name that a column is shown by and what makes it different from others.
+const MARK: char = '\u{2063}';
+
+/// Returns a name for the planner, of which [`visible`] is shown.
+fn hidden(name: &str, index: usize) -> String {
+    format!("{name}{MARK}{index}")
+}
+
+fn visible(planned: &str) -> &str {
+    planned.split(MARK).next().unwrap_or(planned)
 }
 
 /// Whether a part of an expression is a cast.
@@ -168,7 +185,9 @@ fn has_cast(expr: &Expr) -> bool {
 
         fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
             match expr {
-                Expr::Cast { .. } => ControlFlow::Break(()),
+                Expr::Cast { .. } | Expr::TypedString(_) | Expr::Interval(_) => {
+                    ControlFlow::Break(())
+                }
                 _ => ControlFlow::Continue(()),
             }
         }
@@ -228,8 +247,12 @@ fn figured(expr: &Expr) -> Option<(String, Fit)> {
             _ => None,
         },
         Expr::Function(call) => {
-            let ident = call.name.0.last()?.as_ident()?;
-            Some((fold(ident), Fit::Good))
+            let name = fold(call.name.0.last()?.as_ident()?);
+            // A parameter of a type that is no column's is a call of what makes it.
+            Some(match name.strip_prefix("nacre_") {
+                Some(of) => (of.strip_suffix("_array").unwrap_or(of).to_owned(), Fit::Weak),
+                None => (name, Fit::Good),
+            })
         }
         Expr::Case { else_result, .. } => match else_result.as_deref().and_then(figured) {
             Some((name, Fit::Good)) => Some((name, Fit::Good)),
@@ -298,7 +321,17 @@ pub(crate) fn renamed(schema: &SchemaRef, names: &Names) -> SchemaRef {
         return Arc::clone(schema);
     }
     let named = |(place, field): (usize, &Arc<Field>)| {
-        field.as_ref().clone().with_name(names.shown(place, field.name()))
+        let name = names.shown(place, field.name());
+        // The planner numbers columns of a query in FROM that are called the same.
+        let name = match name.rsplit_once(':') {
+            Some((base, number))
+                if number.parse::<u32>().is_ok() && schema.column_with_name(base).is_some() =>
+            {
+                base.to_owned()
+            }
+            _ => name,
+        };
+        field.as_ref().clone().with_name(name)
     };
     let fields: Vec<Field> = schema.fields().iter().enumerate().map(named).collect();
     Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))

@@ -13,7 +13,7 @@ use crate::activity::Activities;
 use crate::checkpoint::checkpoint_bytes;
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
-use crate::functions::common_functions;
+use crate::functions::{bounded, common_functions, ranks};
 use crate::planner::Planner;
 use crate::sequences::{Given, functions, identity_function};
 use crate::served::way_in;
@@ -115,10 +115,15 @@ impl Database {
         let of_catalogs = pg_catalog::functions(&store, &settings);
         let of_sequences = functions(&store, &given, &settings);
         let common = common_functions();
-        let all = common.into_iter().chain(of_sequences).chain(of_session).chain(of_catalogs);
+        let long = bounded(&self.runtime.memory_pool);
+        let all =
+            common.into_iter().chain(long).chain(of_sequences).chain(of_session).chain(of_catalogs);
         for function in all {
             // What it takes the place of, such as the planner's own version(), is not missed.
             let _ = state.register_udf(function);
+        }
+        for function in ranks(&state) {
+            let _ = state.register_udwf(function);
         }
         let identity = identity_function(&store, &given, &settings);
         let activities = Arc::clone(&self.activities);

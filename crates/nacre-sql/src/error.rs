@@ -66,6 +66,15 @@ struct Inner {
     hint: Option<String>,
     context: Option<String>,
     position: Option<Position>,
+    origin: Option<Origin>,
+}
+
+/// What a row or value that was refused was for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    pub table: Option<String>,
+    pub column: Option<String>,
+    pub constraint: Option<String>,
 }
 
 /// Result of the SQL layer.
@@ -82,6 +91,7 @@ impl Error {
             hint: None,
             context: None,
             position: None,
+            origin: None,
         }))
     }
 
@@ -152,6 +162,31 @@ impl Error {
         self
     }
 
+    /// Adds which constraint of a table refused a row.
+    #[must_use]
+    pub(crate) fn of_constraint(self, table: &str, constraint: &str) -> Self {
+        self.with_origin(Origin {
+            table: Some(table.to_owned()),
+            constraint: Some(constraint.to_owned()),
+            column: None,
+        })
+    }
+
+    /// Adds which column of a table refused a value.
+    #[must_use]
+    pub(crate) fn of_column(self, table: &str, column: &str) -> Self {
+        self.with_origin(Origin {
+            table: Some(table.to_owned()),
+            column: Some(column.to_owned()),
+            constraint: None,
+        })
+    }
+
+    fn with_origin(mut self, origin: Origin) -> Self {
+        self.0.origin = Some(origin);
+        self
+    }
+
     /// Moves the place to the token that the message quotes.
     ///
     /// The parser names the token that it could not use, but gives the place of the one after it
@@ -213,6 +248,11 @@ impl Error {
     /// Returns the way out, if there is one to name.
     pub fn hint(&self) -> Option<&str> {
         self.0.hint.as_deref()
+    }
+
+    /// Returns what refused a row or value, if that is why.
+    pub fn origin(&self) -> Option<&Origin> {
+        self.0.origin.as_ref()
     }
 
     /// Returns where in its input the statement was, if it had one.

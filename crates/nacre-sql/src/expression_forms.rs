@@ -7,12 +7,14 @@
 //! - `(a, b) OVERLAPS (c, d)` is a condition on the four.
 //! - An interval times a number is a call. `~x` is `-1 - x`, `|/ x` is `sqrt(x)`; `float` is
 //!   `double precision`; `substring(x FROM 'pattern')` is what the pattern finds.
+//! - Frames of windows have their intervals in their own form.
 //! - A call of a function that is not there becomes one of [`UNKNOWN`].
 
 use datafusion::execution::SessionState;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, DataType, DateTimeField, ExactNumberInfo, Expr, Function,
-    FunctionArg, FunctionArgExpr, FunctionArguments, Spanned, UnaryOperator, Value,
+    FunctionArg, FunctionArgExpr, FunctionArguments, Interval, Spanned, UnaryOperator, Value,
+    WindowFrameBound, WindowSpec, WindowType,
 };
 
 use crate::functions::{EPOCH, TIMES, UNKNOWN, call, synonym, word};
@@ -23,6 +25,9 @@ pub(crate) fn expression(expr: &mut Expr, state: &SessionState) -> Option<Expr> 
     match expr {
         Expr::Identifier(ident) => word(ident),
         Expr::Function(function) => {
+            if let Some(WindowType::WindowSpec(spec)) = &mut function.over {
+                frame(spec);
+            }
             synonym(function).or_else(|| seconds_of(function)).or_else(|| unknown(function, state))
         }
         Expr::AtTimeZone { timestamp, time_zone } => {
@@ -114,11 +119,11 @@ fn number(digits: &str) -> Expr {
     Expr::Value(Value::Number(digits.to_owned(), false).into())
 }
 
-fn nested(expr: Expr) -> Expr {
+pub(crate) fn nested(expr: Expr) -> Expr {
     Expr::Nested(Box::new(expr))
 }
 
-fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
+pub(crate) fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
     Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) }
 }
 
@@ -136,8 +141,14 @@ fn extract(field: &DateTimeField, of: &mut Expr) -> Option<Expr> {
             Some(nested(binary(micros, BinaryOperator::Multiply, number("0.000001"))))
         }
         DateTimeField::Epoch => Some(call(EPOCH, vec![take(of)])),
-        _ => None,
+        // They are numbers that divide as such.
+        other => Some(cast(part(&other.to_string(), take(of)), digits())),
     }
+}
+
+/// The type of what is a whole number for PostgreSQL's `numeric`.
+fn digits() -> DataType {
+    DataType::Numeric(ExactNumberInfo::PrecisionAndScale(10, 0))
 }
 
 /// The same for `date_part('second', x)`, which is a double.
@@ -157,11 +168,37 @@ fn seconds_of(function: &mut Function) -> Option<Expr> {
     match part.as_str() {
         "epoch" => return Some(cast(call(EPOCH, vec![take(of)]), DataType::DoublePrecision)),
         "second" | "seconds" => {}
-        _ => return None,
+        _ => {
+            let part = call("date_part", vec![string(part), take(of)]);
+            return Some(cast(part, DataType::DoublePrecision));
+        }
     }
     let micros = call("date_part", vec![string("microsecond".to_owned()), take(of)]);
     let million = cast(number("1000000"), DataType::DoublePrecision);
     Some(nested(binary(micros, BinaryOperator::Divide, million)))
+}
+
+/// Writes the intervals of a frame as the planner reads them.
+pub(crate) fn frame(spec: &mut WindowSpec) {
+    let Some(frame) = &mut spec.window_frame else { return };
+    for bound in [Some(&mut frame.start_bound), frame.end_bound.as_mut()].into_iter().flatten() {
+        use WindowFrameBound::{Following, Preceding};
+        let (Preceding(Some(offset)) | Following(Some(offset))) = bound else { continue };
+        let text = match offset.as_ref() {
+            Expr::Cast { expr, data_type: DataType::Interval { .. }, .. } => match expr.as_ref() {
+                Expr::Value(text) => text.clone(),
+                _ => continue,
+            },
+            _ => continue,
+        };
+        **offset = Expr::Interval(Interval {
+            value: Box::new(Expr::Value(text)),
+            leading_field: None,
+            leading_precision: None,
+            last_field: None,
+            fractional_seconds_precision: None,
+        });
+    }
 }
 
 /// Two spans overlap if each begins before the other ends; one that has no length is a moment.

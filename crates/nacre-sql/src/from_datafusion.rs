@@ -114,6 +114,9 @@ fn from_schema(error: &SchemaError) -> Error {
     }
 }
 
+/// Columns that every table of PostgreSQL has.
+const SYSTEM_COLUMNS: [&str; 6] = ["ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"];
+
 /// Names that no user gave: of parts of plans, and hidden columns.
 fn is_inner(name: &str) -> bool {
     name.contains(['(', ' ', '#'])
@@ -136,6 +139,9 @@ fn no_column(field: &Column, valid: &[Column]) -> Error {
         }
         None => format!("\"{}\"", field.name),
     };
+    if SYSTEM_COLUMNS.contains(&field.name.as_str()) {
+        return Error::not_supported(format_args!("the system column {}", field.name));
+    }
     let error = Error::undefined_column(format!("column {name} does not exist"));
     let names: Vec<&str> = valid.iter().map(|one| one.name.as_str()).collect();
     match closest(&field.name, &names) {
@@ -207,7 +213,12 @@ fn from_cast(message: &str) -> Option<Error> {
     let rest = message.strip_prefix("Cannot cast string '")?;
     let (text, name) = rest.rsplit_once("' to value of ")?;
     let data_type: DataType = name.strip_suffix(" type")?.parse().ok()?;
-    push_syntax(text, &mut ColumnBuffer::new(stored_type(&data_type)?)).err()
+    let error = push_syntax(text, &mut ColumnBuffer::new(stored_type(&data_type)?)).err();
+    Some(error.unwrap_or_else(|| {
+        let name = type_name(&data_type);
+        let message = format!("invalid input syntax for type {name}: \"{text}\"");
+        Error::new(ErrorKind::InvalidData, message).with_code("22P02")
+    }))
 }
 
 /// Returns the name that differs from `wanted` by at most two letters, if there is one.

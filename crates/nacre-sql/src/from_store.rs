@@ -35,9 +35,15 @@ pub(crate) fn refusal(error: &StoreError) -> Option<Error> {
 /// Gives an error about rows or what depends on a table its own code.
 pub(crate) fn coded_store(converted: Error, error: &StoreError) -> Error {
     match error {
-        StoreError::NullViolation { .. } => converted.with_code("23502"),
-        StoreError::DuplicateKey(_) => converted.with_code("23505"),
-        StoreError::ForeignKeyViolation(_) => converted.with_code("23503"),
+        StoreError::NullViolation { table, column } => {
+            converted.with_code("23502").of_column(table, column)
+        }
+        StoreError::DuplicateKey(key) => {
+            converted.with_code("23505").of_constraint(&key.table, &key.constraint)
+        }
+        StoreError::ForeignKeyViolation(key) => {
+            converted.with_code("23503").of_constraint(&key.table, &key.constraint)
+        }
         StoreError::DependentObjects { .. } => converted.with_code("2BP01"),
         StoreError::InvalidValue { problem: ValueProblem::OutOfRange, .. } => {
             converted.with_code("22003")

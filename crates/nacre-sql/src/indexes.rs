@@ -92,7 +92,8 @@ fn not_created(error: StoreError) -> Error {
     };
     let message = format!("could not create unique index \"{}\"", duplicate.constraint);
     let detail = format!("Key ({})=({}) is duplicated.", duplicate.columns, duplicate.key);
-    Error::new(ErrorKind::ConstraintViolation, message).with_code("23505").with_detail(detail)
+    let error = Error::new(ErrorKind::ConstraintViolation, message).with_code("23505");
+    error.with_detail(detail).of_constraint(&duplicate.table, &duplicate.constraint)
 }
 
 fn index_kind(using: Option<&IndexType>) -> Result<IndexKind> {

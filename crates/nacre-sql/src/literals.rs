@@ -15,7 +15,7 @@ use datafusion::common::{DFSchema, DataFusionError, Result, ScalarValue};
 use datafusion::logical_expr::expr::{Cast, ScalarFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, ScalarUDF};
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, ScalarUDF};
 use datafusion::optimizer::AnalyzerRule;
 use nacre_column::ColumnBuffer;
 use nacre_ingest::parse::{parse_date, parse_decimal, parse_timestamp, parse_timestamptz};
@@ -35,11 +35,13 @@ pub(crate) struct Literals {
     rint: Arc<ScalarUDF>,
     /// What writes values as texts.
     shown: Arc<ScalarUDF>,
+    /// When the transaction began.
+    now: Arc<ScalarUDF>,
 }
 
 impl Literals {
-    pub(crate) fn new(rint: Arc<ScalarUDF>, shown: Arc<ScalarUDF>) -> Self {
-        Self { rint, shown }
+    pub(crate) fn new(rint: Arc<ScalarUDF>, shown: Arc<ScalarUDF>, now: Arc<ScalarUDF>) -> Self {
+        Self { rint, shown, now }
     }
 
     fn cast(&self, expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
@@ -49,9 +51,15 @@ impl Literals {
         let target = field.data_type();
         if let Expr::Literal(literal, _) = inner.as_ref()
             && let Some(Some(text)) = literal.try_as_str()
-            && let Some(value) = value_of(text, target).map_err(external)?
         {
-            return Ok(Transformed::yes(Expr::Literal(value, None)));
+            if is_moment(target) && text.trim().eq_ignore_ascii_case("now") {
+                let func = Arc::clone(&self.now);
+                let now = Expr::ScalarFunction(ScalarFunction { func, args: Vec::new() });
+                return Ok(Transformed::yes(Expr::Cast(Cast { expr: Box::new(now), field })));
+            }
+            if let Some(value) = value_of(text, target).map_err(external)? {
+                return Ok(Transformed::yes(Expr::Literal(value, None)));
+            }
         }
         if is_text(target) && inner.get_type(schema).is_ok_and(|from| is_written(&from)) {
             let func = Arc::clone(&self.shown);
@@ -78,6 +86,10 @@ impl Literals {
         };
         Ok(Transformed::yes(Expr::Cast(Cast { expr: Box::new(rounded), field })))
     }
+}
+
+fn is_moment(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Date32 | DataType::Timestamp(..))
 }
 
 /// Whether Arrow writes values of a type otherwise than PostgreSQL.
@@ -113,8 +125,7 @@ impl AnalyzerRule for Literals {
             let names = NamePreserver::new(&plan);
             plan.map_expressions(|expr| {
                 let name = names.save(&expr);
-                let rewritten =
-                    expr.transform_up(|part| self.cast(part, &schema)?.transform_data(with_time))?;
+                let rewritten = expr.transform_up(|part| self.cast(part, &schema))?;
                 Ok(rewritten.update_data(|expr| name.restore(expr)))
             })?
             .map_data(LogicalPlan::recompute_schema)
@@ -125,33 +136,6 @@ impl AnalyzerRule for Literals {
     fn name(&self) -> &str {
         "texts_as_values"
     }
-}
-
-/// Makes a moment of a date that an interval with hours is added to.
-fn with_time(expr: Expr) -> Result<Transformed<Expr>> {
-    let has_time = |expr: &Expr| {
-        matches!(expr, Expr::Literal(ScalarValue::IntervalMonthDayNano(Some(value)), _)
-            if value.nanoseconds != 0)
-    };
-    let Expr::BinaryExpr(BinaryExpr { left, op: op @ (Operator::Plus | Operator::Minus), right }) =
-        expr
-    else {
-        return Ok(Transformed::no(expr));
-    };
-    let is_date = |expr: &Expr| match expr {
-        Expr::Cast(cast) => cast.field.data_type() == &DataType::Date32,
-        Expr::Literal(ScalarValue::Date32(_), _) => true,
-        _ => false,
-    };
-    let is_changed = is_date(&left) && has_time(&right);
-    let left = match is_changed {
-        true => {
-            Box::new(Expr::Cast(Cast::new(left, DataType::Timestamp(TimeUnit::Microsecond, None))))
-        }
-        false => left,
-    };
-    let expr = Expr::BinaryExpr(BinaryExpr { left, op, right });
-    Ok(Transformed::new_transformed(expr, is_changed))
 }
 
 fn external(error: Error) -> DataFusionError {

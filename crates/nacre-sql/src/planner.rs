@@ -25,7 +25,9 @@ use crate::scan::{answer, run_to_end};
 use crate::settings::Settings;
 use crate::transaction::Moment;
 use crate::user_views::PlannedViews;
-use crate::{columns, dml, explain, pg_catalog, planning, query_forms, rewrite, support};
+use crate::{
+    columns, dml, explain, pg_catalog, planning, query_forms, rewrite, support, transaction,
+};
 
 /// Tables that are there for one statement, by name.
 type OwnTables = Vec<(&'static str, Arc<dyn TableProvider>)>;
@@ -96,7 +98,7 @@ impl Planner {
         let mut state = SessionState::clone(&self.state);
         state.mark_start_execution();
         // The moment that now() and the like mean.
-        let since = Duration::from_micros(self.settings.begin_statement().unsigned_abs());
+        let since = Duration::from_micros(self.settings.transaction_began().unsigned_abs());
         let moment = (UNIX_EPOCH + since).into();
         state.execution_props_mut().query_execution_start_time = Some(moment);
         state
@@ -124,6 +126,7 @@ impl Planner {
         let parsed = match dml::parse_overriding(sql, parse) {
             Ok(mut parsed) => {
                 query_forms::without_only(&mut parsed);
+                query_forms::join_literals(&mut parsed, sql)?;
                 return Ok(parsed);
             }
             Err(error) => match self.readable(sql) {
@@ -136,7 +139,8 @@ impl Planner {
 
     /// Returns what stands for a statement that the parser does not read.
     fn readable(&self, sql: &str) -> Option<String> {
-        dml::readable(sql).or_else(|| table_query(sql)).or_else(|| {
+        let other = || table_query(sql).or_else(|| transaction::readable(sql));
+        dml::readable(sql).or_else(other).or_else(|| {
             let logged = logged(sql)?;
             let message = "there are no unlogged tables, so this one is logged";
             self.notices().tell(Notice::told("00000", message));
@@ -270,8 +274,8 @@ impl Planner {
         let looked_at = self.look_at(statement)?;
         let (planner, moment) = (self.clone(), Arc::clone(moment));
         planning::aside(looked_at.is_long, async move {
-            let (_, plan, names) = planner.plan(&moment, tables, looked_at).await?;
-            let schema = Arc::clone(plan.schema().inner());
+            let (state, plan, names) = planner.plan(&moment, tables, looked_at).await?;
+            let schema = analyzed_schema(&state, &plan);
             Ok(match names {
                 Some(names) => columns::renamed(&schema, &names),
                 None => schema,
@@ -315,6 +319,16 @@ impl Planner {
             support::check_unchanging(&plan)?;
         }
         Ok((state, plan, names))
+    }
+}
+
+/// Returns the columns that a plan has when it runs: the analyzer's rules decide on some types. One
+/// that they refuse, as they do when parameters have no type yet, is refused when it runs.
+fn analyzed_schema(state: &SessionState, plan: &LogicalPlan) -> SchemaRef {
+    let options = state.config_options();
+    match state.analyzer().execute_and_check(plan.clone(), options, |_, _| {}) {
+        Ok(analyzed) => Arc::clone(analyzed.schema().inner()),
+        Err(_) => Arc::clone(plan.schema().inner()),
     }
 }
 

@@ -11,10 +11,11 @@ use datafusion::prelude::SessionConfig;
 
 use crate::coerce::DecimalsMeetFloats;
 use crate::comparable::Comparable;
-use crate::functions::{rint, shown};
+use crate::functions::{Quotients, now, rint, shown};
 use crate::literals::Literals;
 use crate::names::{CATALOG, SCHEMA};
 use crate::on_demand::BuildOnDemand;
+use crate::operators::Operators;
 use crate::planning::Heeding;
 use crate::single_rows::SingleRows;
 use crate::types::UTC;
@@ -53,8 +54,9 @@ pub(crate) fn new(runtime: &Arc<RuntimeEnv>, threads: usize) -> SessionState {
             Arc::new(SingleRows),
             Arc::new(SubqueryValues),
             Arc::new(DecimalsMeetFloats),
+            Arc::new(Operators::new(Quotients::new(), rint())),
             Arc::new(TypeCoercion::new()),
-            Arc::new(Literals::new(rint(), shown())),
+            Arc::new(Literals::new(rint(), shown(), now())),
         ]))
         .with_optimizer_rules(Heeding::behind_logical())
         .with_physical_optimizer_rules(Heeding::before_physical())

@@ -2,6 +2,9 @@
 //!
 //! - `FETCH FIRST n ROWS ONLY` is LIMIT n.
 //! - `FROM ONLY t` is `FROM t`, since no table has others below it.
+//! - A text in quotes that goes on in the next line is one text; the parser takes what is there for
+//!   an alias.
+//! - `*` of tables that are joined by USING begins with the columns that they have in common.
 //! - `generate_series` and `string_to_table` among the outputs are `unnest` of a list; several of
 //!   them, also with `unnest`, go on side by side.
 //! - `SELECT t.a, t.*` names the first column so that the planner tells both apart.
@@ -13,14 +16,16 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::ast::{
-    Expr, Fetch, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, LimitClause, ObjectName,
-    Query, Select, SelectItem, SetExpr, TableAlias, TableAliasColumnDef, TableFactor,
+    ExcludeSelectItem, Expr, Fetch, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
+    JoinConstraint, JoinOperator, LimitClause, ObjectName, Query, Select, SelectItem,
+    SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableAliasColumnDef, TableFactor,
     UnaryOperator, Value, Visit, VisitMut, Visitor, VisitorMut,
 };
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
+use datafusion::sql::sqlparser::tokenizer::Location;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Position, Result, offset_of};
 use crate::functions::{SERIES, call};
 use crate::names::fold;
 
@@ -92,6 +97,102 @@ pub(crate) fn without_only(statement: &mut ParsedStatement) {
     if let ParsedStatement::Statement(inner) = statement {
         // It never stops.
         let _ = inner.visit(&mut Tables);
+    }
+}
+
+/// Joins texts in quotes that go on in the next line of `sql`.
+///
+/// # Errors
+/// `Syntax` for an alias in single quotes.
+pub(crate) fn join_literals(statement: &mut ParsedStatement, sql: &str) -> Result<()> {
+    struct Literals<'a>(&'a str);
+    impl VisitorMut for Literals<'_> {
+        type Break = Error;
+
+        fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
+            for item in &mut select.projection {
+                let SelectItem::ExprWithAlias { expr, alias } = item else { continue };
+                if alias.quote_style != Some('\'') {
+                    continue;
+                }
+                match expr {
+                    Expr::Value(literal) if goes_on(self.0, literal.span.end) => {
+                        let Value::SingleQuotedString(text) = &mut literal.value else {
+                            return ControlFlow::Break(no_alias(alias));
+                        };
+                        text.push_str(&alias.value);
+                        *item = SelectItem::UnnamedExpr(expr.clone());
+                    }
+                    _ => return ControlFlow::Break(no_alias(alias)),
+                }
+            }
+            ControlFlow::Continue(())
+        }
+    }
+    let ParsedStatement::Statement(inner) = statement else { return Ok(()) };
+    match inner.visit(&mut Literals(sql)) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(error),
+    }
+}
+
+/// Whether a line ends between the end of a text in quotes and the next one.
+fn goes_on(sql: &str, end: Location) -> bool {
+    let position = Position { line: end.line as usize, column: end.column as usize };
+    let behind = sql.get(offset_of(sql, position)..).unwrap_or_default();
+    let between = behind.strip_prefix('\'').unwrap_or(behind).split('\'').next();
+    between.is_some_and(|between| between.contains('\n'))
+}
+
+fn no_alias(alias: &Ident) -> Error {
+    Error::new(ErrorKind::Syntax, format!("syntax error at or near \"'{}'\"", alias.value))
+}
+
+/// Has `*` of tables that are all joined by the same columns begin with these.
+pub(crate) fn star(select: &mut Select) {
+    let [SelectItem::Wildcard(options)] = select.projection.as_mut_slice() else { return };
+    let [from] = select.from.as_slice() else { return };
+    let mut common: Option<&Vec<ObjectName>> = None;
+    for join in &from.joins {
+        let (JoinOperator::Join(constraint)
+        | JoinOperator::Inner(constraint)
+        | JoinOperator::Left(constraint)
+        | JoinOperator::LeftOuter(constraint)) = &join.join_operator
+        else {
+            return;
+        };
+        let JoinConstraint::Using(columns) = constraint else { return };
+        if common.is_some_and(|common| common != columns) {
+            return;
+        }
+        common = Some(columns);
+    }
+    let Some(columns) = common else { return };
+    let idents: Option<Vec<Ident>> =
+        columns.iter().map(|name| name.0.last()?.as_ident().cloned()).collect();
+    let factors =
+        std::iter::once(&from.relation).chain(from.joins.iter().map(|join| &join.relation));
+    let names: Option<Vec<ObjectName>> = factors.map(called_by).collect();
+    let (Some(idents), Some(names)) = (idents, names) else { return };
+    let rest = names.into_iter().map(|name| {
+        let mut options = options.clone();
+        options.opt_exclude = Some(ExcludeSelectItem::Multiple(columns.clone()));
+        let kind = SelectItemQualifiedWildcardKind::ObjectName(name);
+        SelectItem::QualifiedWildcard(kind, options)
+    });
+    let first = idents.into_iter().map(|ident| SelectItem::UnnamedExpr(Expr::Identifier(ident)));
+    select.projection = first.chain(rest).collect();
+}
+
+/// Returns the name by which columns of a table or query in FROM are asked for.
+fn called_by(factor: &TableFactor) -> Option<ObjectName> {
+    match factor {
+        TableFactor::Table { alias: Some(alias), .. }
+        | TableFactor::Derived { alias: Some(alias), .. } => {
+            Some(ObjectName::from(vec![alias.name.clone()]))
+        }
+        TableFactor::Table { name, args: None, .. } => Some(name.clone()),
+        _ => None,
     }
 }
 

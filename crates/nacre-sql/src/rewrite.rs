@@ -11,9 +11,10 @@
 //! - Columns of queries in FROM and WITH are called as PostgreSQL calls them ([`columns`]).
 //! - `SELECT DISTINCT a + 1 ... ORDER BY a + 1` is sorted by the output of that number; the planner
 //!   would look for `a` among the outputs.
-//! - `(a, b) IN (query)` becomes EXISTS ([`row_values`]).
+//! - `(a, b) IN (query)` becomes EXISTS, and rows are compared column by column ([`row_values`]).
 //! - `SHOW TABLES` and `SHOW COLUMNS` ask the information schema.
 //! - Long chains of AND and of OR become balanced trees ([`balance`]).
+//! - Aggregates that differ only by a cast get names of their own; the planner's leave casts out.
 //! - `current_schema` and `current_role` are calls.
 //! - What clients ask the catalogs for is rewritten by [`pg_catalog`], and forms that the planner
 //!   lacks by [`query_forms`] and [`expression_forms`].
@@ -25,9 +26,10 @@ use datafusion::execution::SessionState;
 use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, CharacterLength, DataType, Distinct, ExactNumberInfo, Expr, Function,
-    FunctionArguments, Ident, ObjectName, OrderByKind, Query, Select, SelectItem, SetExpr,
-    Statement, TableAlias, TableAliasColumnDef, TableFactor, TrimWhereField, UnaryOperator, Value,
-    VisitMut, VisitorMut,
+    FunctionArg, FunctionArgExpr, FunctionArguments, Ident, NamedWindowDefinition, NamedWindowExpr,
+    ObjectName, OrderByKind, Query, Select, SelectItem, SetExpr, Statement, TableAlias,
+    TableAliasColumnDef, TableFactor, TrimWhereField, UnaryOperator, Value, Visit, VisitMut,
+    Visitor, VisitorMut,
 };
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
@@ -35,6 +37,7 @@ use nacre_ingest::parse::parse_bytea;
 
 use crate::error::{Error, Result};
 use crate::from_datafusion::from_parser;
+use crate::functions::{NAMED, call};
 use crate::names::{SCHEMA, fold};
 use crate::prepared::{numeric, numeric_type};
 use crate::{columns, expression_forms, pg_catalog, query_forms, row_values};
@@ -127,6 +130,17 @@ impl VisitorMut for Rewrites<'_> {
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
         pg_catalog::select(select);
         row_values::in_conditions(select);
+        query_forms::star(select);
+        named_casts(select, self.state);
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
+        for window in &mut select.named_window {
+            if let NamedWindowDefinition(_, NamedWindowExpr::WindowSpec(spec)) = window {
+                expression_forms::frame(spec);
+            }
+        }
         ControlFlow::Continue(())
     }
 
@@ -164,11 +178,93 @@ impl VisitorMut for Rewrites<'_> {
         if let Some(new) = expression_forms::expression(expr, self.state) {
             *expr = new;
         }
+        if let Some(new) = row_values::compared(expr) {
+            *expr = new;
+        }
         if let Some(new) = rewritten(expr) {
             *expr = new;
         }
         ControlFlow::Continue(())
     }
+}
+
+/// Names the casts within aggregates that would be called the same.
+fn named_casts(select: &mut Select, state: &SessionState) {
+    /// Calls of aggregates: their texts, and those without casts.
+    struct Calls<'a>(&'a SessionState, Vec<(String, String)>);
+    impl Visitor for Calls<'_> {
+        type Break = ();
+
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            if is_aggregate(expr, self.0) {
+                self.1.push((without_casts(expr), expr.to_string()));
+            }
+            ControlFlow::Continue(())
+        }
+    }
+    struct Names<'a>(&'a SessionState, Vec<(String, String)>);
+    impl VisitorMut for Names<'_> {
+        type Break = ();
+
+        fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+            if !is_aggregate(expr, self.0) {
+                return ControlFlow::Continue(());
+            }
+            let (bare, text) = (without_casts(expr), expr.to_string());
+            let others = self.1.iter().filter(|(other, _)| *other == bare);
+            if others.into_iter().any(|(_, other)| *other != text)
+                && let Expr::Function(function) = expr
+                && let FunctionArguments::List(list) = &mut function.args
+            {
+                for arg in &mut list.args {
+                    if let FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)) = arg
+                        && matches!(arg, Expr::Cast { .. })
+                    {
+                        let name = string(&arg.to_string());
+                        *arg = call(NAMED, vec![arg.clone(), name]);
+                    }
+                }
+            }
+            ControlFlow::Continue(())
+        }
+    }
+    let mut calls = Calls(state, Vec::new());
+    for item in &select.projection {
+        // It never stops.
+        let _ = item.visit(&mut calls);
+    }
+    if calls.1.iter().all(|(bare, text)| bare == text) {
+        return;
+    }
+    let mut names = Names(state, calls.1);
+    for item in &mut select.projection {
+        let _ = VisitMut::visit(item, &mut names);
+    }
+}
+
+fn is_aggregate(expr: &Expr, state: &SessionState) -> bool {
+    let Expr::Function(function) = expr else { return false };
+    let ident = function.name.0.last().and_then(|part| part.as_ident());
+    ident.is_some_and(|ident| state.aggregate_functions().contains_key(&fold(ident)))
+}
+
+/// Returns the text of an expression without its casts.
+fn without_casts(expr: &Expr) -> String {
+    struct Casts;
+    impl VisitorMut for Casts {
+        type Break = ();
+
+        fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+            if let Expr::Cast { expr: inner, .. } = expr {
+                let inner = std::mem::replace(inner.as_mut(), Expr::value(Value::Null));
+                *expr = inner;
+            }
+            ControlFlow::Continue(())
+        }
+    }
+    let mut bare = expr.clone();
+    let _ = VisitMut::visit(&mut bare, &mut Casts);
+    bare.to_string()
 }
 
 /// Links of a chain from which on it is made a tree; no tree has so many below each other.

@@ -1,12 +1,18 @@
-//! `(a, b) IN (query)`, which the planner does not know, as EXISTS: a row that is equal makes it
-//! true, else one that may be equal makes it null.
+//! Rows that are written as such: `(a, b)` or `ROW (a, b)`.
+//!
+//! - `(a, b) IN (query)`, which the planner does not know, is EXISTS: a row that is equal makes it
+//!   true, else one that may be equal makes it null.
+//! - Rows are compared column by column; the planner would take a null for a value like others.
 
 use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, CaseWhen, Expr, Query, Select, SetExpr, TableFactor, Value,
+    BinaryOperator, CaseWhen, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
+    Query, Select, SetExpr, TableFactor, UnaryOperator, Value,
 };
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
+
+use crate::expression_forms::{binary, nested};
 
 /// Rewrites those that stand alone, or before AND, in WHERE, where null is as good as false.
 pub(crate) fn in_conditions(select: &mut Select) {
@@ -95,5 +101,104 @@ fn not(expr: Expr) -> Expr {
     match expr {
         Expr::Exists { subquery, negated } => Expr::Exists { subquery, negated: !negated },
         other => other,
+    }
+}
+
+/// Returns what stands for a comparison of rows, or a test of one for nulls.
+pub(crate) fn compared(expr: &Expr) -> Option<Expr> {
+    match expr {
+        Expr::BinaryOp { left, op, right } => rows(left, op, right),
+        Expr::InList { expr, list, negated } => among(expr, list, *negated),
+        Expr::IsNull(inner) => every(row(inner)?, Expr::IsNull),
+        Expr::IsNotNull(inner) => every(row(inner)?, Expr::IsNotNull),
+        _ => None,
+    }
+}
+
+/// Returns the columns of a row that is written as such.
+fn row(expr: &Expr) -> Option<Vec<Expr>> {
+    match expr {
+        Expr::Tuple(parts) => Some(parts.clone()),
+        Expr::Function(Function { name, args: FunctionArguments::List(list), .. })
+            if name.0.len() == 1 && name.to_string().eq_ignore_ascii_case("row") =>
+        {
+            let parts = list.args.iter().map(|arg| match arg {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+                _ => None,
+            });
+            parts.collect()
+        }
+        _ => None,
+    }
+}
+
+/// Applies a test to all columns of a row.
+fn every(row: Vec<Expr>, test: impl Fn(Box<Expr>) -> Expr) -> Option<Expr> {
+    let tests = row.into_iter().map(|one| test(Box::new(nested(one))));
+    joined(tests, BinaryOperator::And)
+}
+
+/// Joins conditions to a tree that is as flat as can be.
+fn joined(conditions: impl Iterator<Item = Expr>, op: BinaryOperator) -> Option<Expr> {
+    let mut level: Vec<Expr> = conditions.collect();
+    while level.len() > 1 {
+        let mut rest = level.into_iter();
+        let mut above = Vec::new();
+        while let Some(one) = rest.next() {
+            above.push(match rest.next() {
+                Some(other) => nested(binary(one, op.clone(), other)),
+                None => one,
+            });
+        }
+        level = above;
+    }
+    level.pop()
+}
+
+/// Whether a row is one of a list.
+fn among(of: &Expr, list: &[Expr], is_negated: bool) -> Option<Expr> {
+    row(of)?;
+    let same = list.iter().map(|one| rows(of, &BinaryOperator::Eq, one));
+    let same: Vec<Expr> = same.collect::<Option<_>>()?;
+    let found = nested(joined(same.into_iter(), BinaryOperator::Or)?);
+    Some(match is_negated {
+        true => nested(Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(found) }),
+        false => found,
+    })
+}
+
+/// Compares two rows.
+fn rows(left: &Expr, op: &BinaryOperator, right: &Expr) -> Option<Expr> {
+    let (left, right) = (row(left)?, row(right)?);
+    if left.len() != right.len() {
+        return None;
+    }
+    let pairs = || left.iter().cloned().zip(right.iter().cloned());
+    let compare = |(one, other): (Expr, Expr), op: &BinaryOperator| {
+        binary(nested(one), op.clone(), nested(other))
+    };
+    match op {
+        BinaryOperator::Eq => joined(pairs().map(|pair| compare(pair, op)), BinaryOperator::And),
+        BinaryOperator::NotEq => joined(pairs().map(|pair| compare(pair, op)), BinaryOperator::Or),
+        BinaryOperator::Lt | BinaryOperator::LtEq | BinaryOperator::Gt | BinaryOperator::GtEq => {
+            let strict = match op {
+                BinaryOperator::Lt | BinaryOperator::LtEq => BinaryOperator::Lt,
+                _ => BinaryOperator::Gt,
+            };
+            // The first columns that differ decide.
+            let mut condition: Option<Expr> = None;
+            for pair in pairs().rev() {
+                condition = Some(match condition {
+                    None => compare(pair, op),
+                    Some(rest) => {
+                        let same = compare(pair.clone(), &BinaryOperator::Eq);
+                        let rest = nested(binary(same, BinaryOperator::And, rest));
+                        nested(binary(compare(pair, &strict), BinaryOperator::Or, rest))
+                    }
+                });
+            }
+            condition.map(nested)
+        }
+        _ => None,
     }
 }

@@ -722,6 +722,12 @@ impl Session {
         copy.map_or(Ok(None), |copy| copy.of_client(&self.store, self.settings().acting()))
     }
 
+    /// Returns a number that is another one when a statement may mean other tables, views or
+    /// columns than before.
+    pub fn definitions_version(&self) -> u64 {
+        self.store.definitions_version()
+    }
+
     /// The settings of the session.
     pub(crate) fn settings(&self) -> &Settings {
         self.transactions.settings()

@@ -71,6 +71,26 @@ pub(crate) fn zoned() -> DataType {
     DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into()))
 }
 
+/// Returns the type of moments that types of moments, and of texts in quotes, have in common;
+/// `None` if there are others, or no moment.
+pub(crate) fn common_moment(types: &[DataType]) -> Option<DataType> {
+    let mut common = None;
+    for data_type in types {
+        let next = match data_type {
+            DataType::Timestamp(_, Some(_)) => zoned(),
+            DataType::Timestamp(_, None) if common != Some(zoned()) => {
+                DataType::Timestamp(TimeUnit::Microsecond, None)
+            }
+            DataType::Date32 if common.is_none() => DataType::Date32,
+            DataType::Timestamp(..) | DataType::Date32 | DataType::Null => continue,
+            _ if is_text(data_type) => continue,
+            _ => return None,
+        };
+        common = Some(next);
+    }
+    common
+}
+
 /// Returns the Arrow schema of a table.
 pub(crate) fn arrow_schema(table: &TableSchema) -> SchemaRef {
     let fields: Vec<Field> = table

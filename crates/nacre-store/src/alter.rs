@@ -249,6 +249,7 @@ impl Store {
                 tables.insert(schema.name.clone(), Arc::clone(table));
             });
             table.redefine(schema.clone(), rules);
+            self.bump_definitions();
         })
     }
 

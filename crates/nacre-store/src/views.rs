@@ -135,6 +135,7 @@ impl Store {
             if self.with_views(|views| views.insert(view.name.clone(), new)).is_none() {
                 self.show_ownership(Securable::View(view.name.clone()));
             }
+            self.bump_definitions();
         })
     }
 
@@ -155,6 +156,7 @@ impl Store {
         }
         self.record(check, || {
             self.with_views(|views| views.remove(name));
+            self.bump_definitions();
             self.forget_access(&Securable::View(name.to_owned()));
         })
     }

@@ -6,8 +6,9 @@
 //! Statements between two Syncs are one transaction. For a single one, followed by Sync, that is
 //! the transaction it is by itself.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use nacre_sql::datafusion::arrow::datatypes::SchemaRef;
 use nacre_sql::{
     Error, ErrorKind, Outcome, ParameterType, PgType, Statement, TransactionStatus,
     split_statements,
@@ -34,12 +35,40 @@ pub(super) struct Prepared {
     /// `None` if there is no statement in the query.
     pub(super) statement: Option<Statement>,
     pub(super) verb: String,
+    told: Mutex<Option<Told>>,
+}
+
+/// The columns that a client was told of.
+struct Told {
+    /// Of what there was then.
+    definitions: u64,
+    /// Their types; none for a statement without rows.
+    types: Vec<u32>,
+}
+
+/// Returns the types of the columns that a statement answers.
+fn types_of(schema: Option<&SchemaRef>) -> Vec<u32> {
+    let fields = schema.into_iter().flat_map(|schema| schema.fields().iter());
+    fields.map(|field| PgType::of_field(field).1).collect()
 }
 
 impl Prepared {
     fn new(statement: Statement) -> Self {
         let verb = verb(statement.sql());
-        Self { statement: Some(statement), verb }
+        Self { statement: Some(statement), verb, told: Mutex::default() }
+    }
+
+    /// Notes what a client is told of the columns.
+    fn tell(&self, definitions: u64, types: Vec<u32>) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        *told = Some(Told { definitions, types });
+    }
+
+    /// The types of which the client was told, if they may be others now.
+    fn may_differ(&self, definitions: u64) -> Option<Vec<u32>> {
+        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let told = told.as_ref().filter(|told| told.definitions != definitions);
+        told.map(|told| told.types.clone())
     }
 
     /// Types of the parameters.
@@ -97,7 +126,7 @@ impl Connection {
             return Err(Error::new(ErrorKind::Syntax, message).into());
         }
         let prepared = match statements.first() {
-            None => Prepared { statement: None, verb: String::new() },
+            None => Prepared { statement: None, verb: String::new(), told: Mutex::default() },
             Some(statement) => {
                 self.require_sound(&verb(statement.text))?;
                 let types =
@@ -227,7 +256,9 @@ impl Connection {
     async fn describe_statement(&mut self, name: Option<&str>) -> Result<(), Failure> {
         let prepared = self.prepared(name)?;
         self.require_sound(&prepared.verb)?;
+        let definitions = self.session.definitions_version();
         let columns = self.columns(&prepared).await?;
+        prepared.tell(definitions, types_of(columns.as_ref()));
         let types = prepared.types().iter().map(|one| one.oid).collect();
         self.out.put(&ParameterDescription::new(types));
         match columns {
@@ -238,10 +269,7 @@ impl Connection {
     }
 
     /// Returns the columns that a statement will answer; `None` if none.
-    async fn columns(
-        &mut self,
-        prepared: &Prepared,
-    ) -> Result<Option<nacre_sql::datafusion::arrow::datatypes::SchemaRef>, Failure> {
+    async fn columns(&mut self, prepared: &Prepared) -> Result<Option<SchemaRef>, Failure> {
         let Some(statement) = prepared.statement.clone() else { return Ok(None) };
         self.keep_rows().await?;
         let session = Arc::clone(&self.session);
@@ -300,6 +328,7 @@ impl Connection {
         let prepared = Arc::clone(&self.portal(name)?.prepared);
         self.begin_statement(prepared.statement.as_ref().map_or("", Statement::sql));
         self.keep_rows().await?;
+        self.require_as_told(&prepared).await?;
         let portal = self.portal(name)?;
         let values = std::mem::take(&mut portal.values);
         let Some(statement) = &prepared.statement else { return Ok(()) };
@@ -323,6 +352,20 @@ impl Connection {
                 State::Running(Box::new(running))
             }
         };
+        Ok(())
+    }
+
+    /// Refuses to run a statement that answers other columns than the client was told of, and would
+    /// read them as: a table was altered since.
+    async fn require_as_told(&mut self, prepared: &Prepared) -> Result<(), Failure> {
+        let definitions = self.session.definitions_version();
+        let Some(told) = prepared.may_differ(definitions) else { return Ok(()) };
+        let columns = self.columns(prepared).await?;
+        if types_of(columns.as_ref()) != told {
+            let message = "cached plan must not change result type";
+            return Err(Error::new(ErrorKind::NotSupported, message).into());
+        }
+        prepared.tell(definitions, told);
         Ok(())
     }
 
@@ -353,6 +396,7 @@ impl Connection {
                 if self.send_rows(&mut running, rows_max).await? {
                     self.complete(running.tag());
                 } else {
+                    running.forget_sent();
                     self.out.put(&PortalSuspended::new());
                 }
                 self.portal(&name)?.state = State::Running(running);

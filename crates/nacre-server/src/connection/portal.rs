@@ -77,6 +77,11 @@ impl Running {
         Ok(())
     }
 
+    /// Has the next tag count what is sent from now on.
+    pub(super) fn forget_sent(&mut self) {
+        self.sent = 0;
+    }
+
     /// Returns the command tag for the rows that were sent.
     pub(super) fn tag(&mut self) -> String {
         let sent = std::mem::take(&mut self.sent);

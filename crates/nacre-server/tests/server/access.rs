@@ -112,7 +112,8 @@ async fn unknown_role_is_asked_as_any_other_is() {
 async fn guessing_is_slowed_down() {
     let (fixture, database) = fixture(None, TlsMode::Off).await;
     database.set_password("nacre", "s3cret").unwrap();
-    for _ in 0..6 {
+    // The machine's own addresses are not counted, but the role is.
+    for _ in 0..22 {
         assert_eq!(connect(&fixture, "nacre", "guess").await, Err(SqlState::INVALID_PASSWORD));
     }
     let begin = std::time::Instant::now();
@@ -120,7 +121,7 @@ async fn guessing_is_slowed_down() {
     assert!(begin.elapsed().as_millis() >= 400, "{:?}", begin.elapsed());
     let begin = std::time::Instant::now();
     assert_eq!(connect(&fixture, "nacre", "s3cret").await, Ok(()));
-    assert!(begin.elapsed().as_millis() < 400, "the right password makes forget");
+    assert!(begin.elapsed().as_millis() < 400, "there is no queue");
     fixture.stop().await;
 }
 

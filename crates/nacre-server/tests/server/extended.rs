@@ -290,3 +290,69 @@ async fn wrong_parameters_fail_their_statement_only() {
     assert_eq!(field(&messages[0].1, b'C').as_deref(), Some("42601"));
     fixture.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn altered_table_does_not_answer_what_was_described_otherwise() {
+    let fixture = Fixture::start().await;
+    let (client, other) = (fixture.client().await, fixture.client().await);
+    client.batch_execute("create table z (id int primary key, v int)").await.unwrap();
+    client.batch_execute("insert into z values (1, 2)").await.unwrap();
+    for (sql, parameters) in [
+        ("select * from z where id = 1", vec![]),
+        ("select * from z where id = $1", vec![&1_i32 as &(dyn ToSql + Sync)]),
+        ("update z set id = id where id = 1 returning *", vec![]),
+    ] {
+        client.batch_execute("alter table z alter v type int").await.unwrap();
+        let statement = client.prepare(sql).await.unwrap();
+        assert_eq!(client.query(&statement, &parameters).await.unwrap().len(), 1);
+        // What has nothing to do with it is in nobody's way.
+        other.batch_execute("create table other (a int)").await.unwrap();
+        assert_eq!(client.query(&statement, &parameters).await.unwrap().len(), 1);
+        other.batch_execute("drop table other").await.unwrap();
+        other.batch_execute("alter table z alter v type double precision").await.unwrap();
+        let error = client.query(&statement, &parameters).await.unwrap_err();
+        assert_eq!(error.code(), Some(&SqlState::FEATURE_NOT_SUPPORTED));
+        assert!(error.to_string().contains("cached plan must not change result type"), "{error}");
+        let statement = client.prepare(sql).await.unwrap();
+        let rows = client.query(&statement, &parameters).await.unwrap();
+        assert_eq!(rows[0].get::<_, f64>(1), 2.0);
+        other.batch_execute("alter table z add w text default 'w'").await.unwrap();
+        assert!(client.query(&statement, &parameters).await.is_err());
+        other.batch_execute("alter table z drop w").await.unwrap();
+        assert_eq!(client.query(&statement, &parameters).await.unwrap().len(), 1);
+    }
+    fixture.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refused_rows_name_what_refused_them() {
+    let fixture = Fixture::start().await;
+    let client = fixture.client().await;
+    client
+        .batch_execute(
+            "create table parent (id int primary key); \
+             create table child (id int primary key, n int not null, u int unique, \
+             p int constraint child_of references parent, constraint positive check (n > 0)); \
+             insert into parent values (1); insert into child values (1, 1, 1, 1)",
+        )
+        .await
+        .unwrap();
+    for (sql, code, table, column, constraint) in [
+        ("insert into child values (1, 1, 2, 1)", "23505", "child", None, Some("child_pkey")),
+        ("insert into child values (2, 1, 1, 1)", "23505", "child", None, Some("child_u_key")),
+        ("insert into child values (2, null, 2, 1)", "23502", "child", Some("n"), None),
+        ("insert into child values (2, 0, 2, 1)", "23514", "child", None, Some("positive")),
+        ("insert into child values (2, 1, 2, 7)", "23503", "child", None, Some("child_of")),
+        ("delete from parent", "23503", "child", None, Some("child_of")),
+        ("alter table child add check (id > 1)", "23514", "child", None, Some("child_id_check")),
+    ] {
+        let error = client.batch_execute(sql).await.unwrap_err();
+        let error = error.as_db_error().unwrap();
+        assert_eq!(error.code().code(), code, "{sql}");
+        assert_eq!(error.schema(), Some("public"), "{sql}");
+        assert_eq!(error.table(), Some(table), "{sql}");
+        assert_eq!(error.column(), column, "{sql}");
+        assert_eq!(error.constraint(), constraint, "{sql}");
+    }
+    fixture.stop().await;
+}

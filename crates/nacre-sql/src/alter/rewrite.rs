@@ -164,7 +164,9 @@ fn violated(error: &Error, table: &str) -> Error {
     let name = error.message().rsplit_once(" constraint ").map_or("", |(_, name)| name);
     let message =
         format!("check constraint {name} of relation \"{table}\" is violated by some row");
-    Error::new(error.kind(), message).with_code("23514")
+    let constraint = error.origin().and_then(|origin| origin.constraint.clone());
+    let worded = Error::new(error.kind(), message).with_code("23514");
+    worded.of_constraint(table, &constraint.unwrap_or_default())
 }
 
 fn refused(error: StoreError) -> Error {
@@ -172,7 +174,8 @@ fn refused(error: StoreError) -> Error {
         StoreError::NullViolation { table, column } => {
             let message =
                 format!("column \"{column}\" of relation \"{table}\" contains null values");
-            Error::new(crate::error::ErrorKind::ConstraintViolation, message).with_code("23502")
+            let kind = crate::error::ErrorKind::ConstraintViolation;
+            Error::new(kind, message).with_code("23502").of_column(table, column)
         }
         _ => from_store(error),
     }

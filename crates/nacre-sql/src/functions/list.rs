@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use datafusion::logical_expr::ScalarUDF;
 
-use super::{arithmetic, clock, formatting, moments, series, texts, unknown};
+use super::{
+    arithmetic, clock, formatting, moments, named, quotients, series, texts, unifying, unknown,
+};
 
 /// Makes the functions.
 pub(crate) fn common_functions() -> Vec<Arc<ScalarUDF>> {
@@ -17,8 +19,29 @@ pub(crate) fn common_functions() -> Vec<Arc<ScalarUDF>> {
     let mut functions: Vec<Arc<ScalarUDF>> =
         definitions.map(|definition| definition.made()).collect();
     functions.push(clock::function());
+    functions.push(clock::now());
+    functions.extend(unifying::functions());
+    functions.push(named::function());
     functions.push(unknown::function());
     functions
+}
+
+/// What computes quotients, and how long intervals are.
+#[derive(Debug)]
+pub(crate) struct Quotients {
+    pub(crate) decimals: Arc<ScalarUDF>,
+    pub(crate) floats: Arc<ScalarUDF>,
+    pub(crate) spans: Arc<ScalarUDF>,
+}
+
+impl Quotients {
+    pub(crate) fn new() -> Self {
+        Self {
+            decimals: quotients::of_decimals().made(),
+            floats: quotients::of_floats().made(),
+            spans: quotients::spans().made(),
+        }
+    }
 }
 
 /// Makes what writes values as texts.

@@ -8,9 +8,14 @@
 //! - [`clock`]: the moment that it is now. [`arithmetic`]: `div`, `width_bucket`, `trunc`.
 //! - [`texts`]: `string_to_array`, `parse_ident`. [`series`]: what `generate_series` gives.
 //! - [`synonyms`]: calls that the planner has under another name.
+//! - [`quotients`]: division. [`ranks`]: `row_number` and its kin. [`unifying`]: `coalesce` and
+//!   its kin.
+//! - [`named`]: gives an expression a name of its own.
+//! - [`bounded`]: those whose results may be long.
 //! - [`unknown`]: says which function does not exist, with the types of its arguments.
 
 mod arithmetic;
+mod bounded;
 mod civil;
 mod clock;
 mod datetime_in;
@@ -19,20 +24,28 @@ mod formatting;
 mod interval_in;
 mod list;
 mod moments;
+mod named;
 mod number_in;
 mod number_out;
 mod numbers;
+mod quotients;
+mod ranks;
 mod scalar;
 mod series;
 mod synonyms;
 mod template;
 mod texts;
+mod unifying;
 mod unknown;
 
-pub(crate) use clock::now_us;
+pub(crate) use bounded::bounded;
+pub(crate) use clock::{now, now_us};
 pub(crate) use interval_in::parse_interval;
-pub(crate) use list::{common_functions, rint, shown};
+pub(crate) use list::{Quotients, common_functions, rint, shown};
 pub(crate) use moments::{EPOCH, TIMES};
+pub(crate) use named::NAMED;
+pub(crate) use ranks::ranks;
 pub(crate) use series::SERIES;
 pub(crate) use synonyms::{call, synonym, word};
+pub(crate) use texts::{LIKE_PATTERN, escaped_by_backslashes};
 pub(crate) use unknown::UNKNOWN;

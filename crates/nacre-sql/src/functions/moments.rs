@@ -261,9 +261,8 @@ fn timezone(args: &[ArrayRef], rows: usize, _: &DataType) -> Result<ArrayRef> {
                 Some(shown_in(moments.value(row), &zone)?)
             }
             false => {
-                let there = DataType::Timestamp(TimeUnit::Microsecond, Some(zone.into()));
-                let one = cast(&cast(&args[1].slice(row, 1), &there)?, &zoned())?;
-                one.as_primitive::<TimestampMicrosecondType>().iter().next().flatten()
+                let shown = args[1].as_primitive::<TimestampMicrosecondType>();
+                Some(moment_of(shown.value(row), &zone)?)
             }
         });
     }
@@ -280,6 +279,20 @@ fn shown_in(micros: i64, zone: &str) -> Result<i64> {
     let there = as_datetime_with_timezone::<TimestampMicrosecondType>(micros, zone);
     let there = there.ok_or_else(|| out_of_range("timestamp"))?;
     Ok(there.naive_local().and_utc().timestamp_micros())
+}
+
+/// Returns the moment at which the clocks of a zone show a time. One that they show twice, or
+/// never, is taken for standard time, as PostgreSQL does.
+fn moment_of(shown: i64, zone: &str) -> Result<i64> {
+    // Nobody sets clocks twice within two days.
+    let ahead_at = |micros: i64| Ok::<_, Error>(shown_in(micros, zone)? - micros);
+    let before = shown - ahead_at(shown - DAY_US)?;
+    let after = shown - ahead_at(shown + DAY_US)?;
+    Ok(match [before, after].map(|micros| shown_in(micros, zone).ok() == Some(shown)) {
+        [true, true] => before.max(after),
+        [false, true] => after,
+        [true, false] | [false, false] => before,
+    })
 }
 
 /// Returns a zone as Arrow names it.

@@ -1,4 +1,5 @@
-//! `string_to_array`, `parse_ident`, `num_nulls`, `num_nonnulls`, and values as texts.
+//! `string_to_array`, `parse_ident`, `num_nulls`, `num_nonnulls`, patterns of LIKE, and values as
+//! texts.
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::text::write_text;
 use crate::types::is_text;
 
-pub(super) fn functions() -> [Definition; 4] {
+pub(super) fn functions() -> [Definition; 5] {
     let volatility = Volatility::Immutable;
     [
         Definition {
@@ -42,6 +43,7 @@ pub(super) fn functions() -> [Definition; 4] {
         },
         counted("num_nulls"),
         counted("num_nonnulls"),
+        like_pattern(),
     ]
 }
 
@@ -65,6 +67,49 @@ pub(super) fn shown() -> Definition {
                 texts.append_value(String::from_utf8_lossy(&text));
             }
             Ok(Arc::new(texts.finish()))
+        },
+    }
+}
+
+/// What a pattern of LIKE becomes whose escape character is not the backslash.
+pub(crate) const LIKE_PATTERN: &str = "nacre_like_pattern";
+
+/// Returns a pattern with backslashes for the escape character `by`; it may have none.
+pub(crate) fn escaped_by_backslashes(pattern: &str, by: Option<char>) -> String {
+    let mut new = String::new();
+    let mut chars = pattern.chars();
+    while let Some(one) = chars.next() {
+        match one {
+            one if Some(one) == by => {
+                new.push('\\');
+                new.extend(chars.next());
+            }
+            '\\' => new.push_str("\\\\"),
+            one => new.push(one),
+        }
+    }
+    new
+}
+
+fn like_pattern() -> Definition {
+    Definition {
+        name: LIKE_PATTERN,
+        takes: |types| match types {
+            [one, by] if is_text(one) && is_text(by) => Some(vec![DataType::Utf8View; 2]),
+            [DataType::Null, by] if is_text(by) => Some(vec![DataType::Utf8View; 2]),
+            _ => None,
+        },
+        returns: |_, _| DataType::Utf8View,
+        volatility: Volatility::Immutable,
+        body: |args, _, _| {
+            let (patterns, escapes) = (args[0].as_string_view(), args[1].as_string_view());
+            let made = patterns.iter().zip(escapes).map(|pair| match pair {
+                (Some(pattern), Some(by)) => {
+                    Some(escaped_by_backslashes(pattern, by.chars().next()))
+                }
+                _ => None,
+            });
+            Ok(Arc::new(made.collect::<StringViewArray>()))
         },
     }
 }

@@ -26,6 +26,7 @@ use super::cells::columns;
 use super::expand::{outputs, parsed, parsed_query, part_of_column, require, series};
 use super::pg_columns;
 use super::typed::{array_elements, array_function, element_of};
+use crate::functions::{LIKE_PATTERN, escaped_by_backslashes};
 use crate::names::fold;
 use crate::query_forms;
 use crate::types::{element_type, pg_type};
@@ -89,7 +90,7 @@ pub(crate) fn expression(expr: &mut Expr) -> Option<Expr> {
             compared("nacre_any", left, compare_op, right)
         }
         Expr::AllOp { left, compare_op, right } => compared("nacre_all", left, compare_op, right),
-        Expr::Like { pattern, escape_char, .. } => {
+        Expr::Like { pattern, escape_char, .. } | Expr::ILike { pattern, escape_char, .. } => {
             backslashes(pattern, escape_char);
             None
         }
@@ -109,25 +110,22 @@ fn backslashes(pattern: &mut Expr, escape: &mut Option<ValueWithSpan>) {
         return;
     };
     let mut letters = by.chars();
-    let (Some(by), None) = (letters.next(), letters.next()) else { return };
-    let Expr::Value(literal) = pattern else { return };
-    let Value::SingleQuotedString(text) = &literal.value else { return };
-    if by == '\\' {
-        return;
-    }
-    let mut new = String::new();
-    let mut chars = text.chars();
-    while let Some(one) = chars.next() {
-        match one {
-            one if one == by => {
-                new.push('\\');
-                new.extend(chars.next());
-            }
-            '\\' => new.push_str("\\\\"),
-            one => new.push(one),
+    let (by, None) = (letters.next(), letters.next()) else { return };
+    let literal = match pattern {
+        Expr::Value(literal) => match &literal.value {
+            Value::SingleQuotedString(text) => Some(text),
+            _ => None,
+        },
+        _ => None,
+    };
+    *pattern = match literal {
+        _ if by == Some('\\') => return,
+        Some(text) => text_of(escaped_by_backslashes(text, by)),
+        None => {
+            let by = text_of(by.map_or_else(String::new, String::from));
+            call(LIKE_PATTERN, vec![pattern.clone(), by])
         }
-    }
-    *pattern = text_of(new);
+    };
     *escape = None;
 }
 

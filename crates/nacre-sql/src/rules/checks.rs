@@ -115,7 +115,8 @@ impl Checks {
         let table = &self.table;
         let message =
             format!("new row for relation \"{table}\" violates check constraint \"{name}\"");
-        Error::new(ErrorKind::ConstraintViolation, message).with_code("23514")
+        let error = Error::new(ErrorKind::ConstraintViolation, message).with_code("23514");
+        error.of_constraint(table, name)
     }
 }
 

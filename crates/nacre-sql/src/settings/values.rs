@@ -393,17 +393,19 @@ impl Settings {
     }
 
     /// Returns when the open block began, if there is one, in microseconds since 1970.
-    pub(crate) fn block_began(&self) -> Option<i64> {
+    fn block_began(&self) -> Option<i64> {
         self.state().block.as_ref().map(|block| block.began)
     }
 
-    /// Notes that a statement begins, and returns when its transaction began, in microseconds since
-    /// 1970.
-    pub(crate) fn begin_statement(&self) -> i64 {
-        let now = now_us();
+    /// Notes that a statement begins.
+    pub(crate) fn begin_statement(&self) {
         // ORDERING: read by the statement that is about to begin.
-        self.statement_began.store(now, Ordering::Relaxed);
-        self.block_began().unwrap_or(now)
+        self.statement_began.store(now_us(), Ordering::Relaxed);
+    }
+
+    /// Returns when the transaction of the statement at work began, in microseconds since 1970.
+    pub(crate) fn transaction_began(&self) -> i64 {
+        self.block_began().unwrap_or_else(|| self.statement_began())
     }
 
     /// Returns when the statement at work began, in microseconds since 1970.

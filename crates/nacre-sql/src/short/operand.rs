@@ -11,7 +11,6 @@ use nacre_store::{Value, ValueRef};
 
 use super::text::{Literal, LiteralKind};
 use crate::dml::{push_digits, push_syntax};
-use crate::functions::now_us;
 use crate::settings::Settings;
 
 const MICROS_A_DAY: i64 = 86_400_000_000;
@@ -51,8 +50,7 @@ impl<'a> Now<'a> {
 
     /// Appends the time to the buffer of a column of timestamps, or the date to one of dates.
     pub(super) fn push_to(&self, buffer: &mut ColumnBuffer) {
-        let began = || self.settings.block_began().unwrap_or_else(now_us);
-        let micros = *self.micros.get_or_init(began);
+        let micros = *self.micros.get_or_init(|| self.settings.transaction_began());
         match buffer.column_type() {
             ColumnType::Date => buffer.push_int(micros.div_euclid(MICROS_A_DAY)),
             _ => buffer.push_int(micros),

@@ -1,7 +1,8 @@
-//! Transactions of a session: [`session`] keeps the open block and hands out turns in it,
-//! [`turn`] is what one statement holds of a transaction, [`control`] runs BEGIN, COMMIT and their
-//! kin, [`settings`] SET and SHOW, [`moment`] is what a
-//! statement sees and notes of its reads, and [`rows`] ties the rows of a query to its transaction.
+//! Transactions of a session: [`session`] keeps the open block and hands out turns in it, [`turn`]
+//! is what one statement holds of a transaction, [`control`] runs BEGIN, COMMIT and their kin
+//! ([`readable`] words that the parser does not know), [`settings`] SET and SHOW, [`moment`] is
+//! what a statement sees and notes of its reads, and [`rows`] ties the rows of a query to its
+//! transaction.
 //!
 //! # Invariants
 //! 1. A statement outside a block is its own transaction: it commits when it succeeds.
@@ -11,6 +12,7 @@
 
 mod control;
 mod moment;
+mod readable;
 mod rows;
 mod session;
 mod settings;
@@ -18,6 +20,7 @@ mod turn;
 
 pub(crate) use control::{Plain, control, end_implicit};
 pub(crate) use moment::Moment;
+pub(crate) use readable::readable;
 pub(crate) use rows::tie;
 pub use session::TransactionStatus;
 pub(crate) use session::Transactions;

@@ -109,6 +109,7 @@ impl Transactions {
 
     /// Waits for the statements before this one in the block, if one is open.
     pub(crate) async fn turn(&self) -> Turn {
+        self.settings.begin_statement();
         loop {
             let Some(block) = self.block().clone() else {
                 return Turn::alone(Core::new(self.store.clone(), self.defaults()));
@@ -124,6 +125,7 @@ impl Transactions {
 
     /// As [`Transactions::turn`], unless it would have to wait.
     pub(crate) fn turn_now(&self) -> Option<Turn> {
+        self.settings.begin_statement();
         let Some(block) = self.block().clone() else {
             return Some(Turn::alone(Core::new(self.store.clone(), self.defaults())));
         };

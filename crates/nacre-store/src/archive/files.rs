@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::codec::{Decoder, Encoder, Truncated, header_crc32c};
@@ -90,7 +90,12 @@ pub(super) fn open_catalog(directory: &Path) -> Result<File> {
 pub(super) fn create_whole(directory: &Path, name: &str, bytes: &[u8]) -> Result<()> {
     let (path, partial) = (directory.join(name), directory.join(format!("{name}.partial")));
     let write = || {
-        let mut file = File::create(&partial)?;
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&partial)?;
         file.write_all(bytes)?;
         file.sync_all()?;
         // PERSIST: the file is durable before it has its name.

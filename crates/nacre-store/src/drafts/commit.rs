@@ -239,6 +239,7 @@ impl Definitions {
             }
         });
         store.with_views(|views| self.change_views(views));
+        store.bump_definitions();
         self.access.show(store);
     }
 

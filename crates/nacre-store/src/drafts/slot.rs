@@ -100,6 +100,7 @@ impl Store {
     pub(crate) fn change_draft(&self, tx: TxId, change: impl FnOnce(&mut Definitions)) {
         if let Some(slot) = self.draft_slot() {
             slot.with(tx, |draft| change(Arc::make_mut(&mut draft.now)));
+            self.bump_definitions();
         }
     }
 
@@ -126,6 +127,7 @@ impl Store {
             let kept = slot.now().map(|(_, kept)| kept).unwrap_or_default();
             gone.take_back(&kept, tx);
             self.bump_access();
+            self.bump_definitions();
         }
     }
 
@@ -134,6 +136,7 @@ impl Store {
         if let Some(gone) = self.close_draft(tx) {
             gone.take_back(&Definitions::default(), tx);
             self.bump_access();
+            self.bump_definitions();
         }
     }
 

@@ -87,6 +87,8 @@ pub(super) struct Shared {
     pub(super) tables: RwLock<BTreeMap<String, Arc<Table>>>,
     pub(super) views: Mutex<BTreeMap<String, Arc<ViewDef>>>,
     pub(super) access: Mutex<Arc<AccessState>>,
+    /// Another number whenever somebody may find other tables, views or columns.
+    pub(super) definitions_version: AtomicU64,
     /// Another number whenever somebody may find other roles, owners or grants.
     pub(super) access_version: AtomicU64,
     pub(super) sequences: Sequences,
@@ -170,6 +172,7 @@ impl Store {
             tables: RwLock::new(tables),
             views: Mutex::new(views),
             access: Mutex::new(Arc::new(access)),
+            definitions_version: AtomicU64::new(1),
             access_version: AtomicU64::new(1),
             sequences: Sequences::default(),
             transactions,
@@ -630,6 +633,19 @@ impl Store {
         self.shared.access_version.fetch_add(1, Ordering::AcqRel);
     }
 
+    /// Returns a number that is another one when somebody may find other tables, views or columns
+    /// than before.
+    #[inline]
+    pub fn definitions_version(&self) -> u64 {
+        // ORDERING: pairs with `bump_definitions`: who sees the new number finds what it is for.
+        self.shared.definitions_version.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn bump_definitions(&self) {
+        // ORDERING: comes after what was changed.
+        self.shared.definitions_version.fetch_add(1, Ordering::AcqRel);
+    }
+
     pub(crate) fn all_procedures(&self) -> &Procedures {
         &self.shared.procedures
     }
@@ -659,7 +675,9 @@ impl Store {
         &self,
         with: impl FnOnce(&mut BTreeMap<String, Arc<Table>>) -> T,
     ) -> T {
-        with(&mut self.shared.tables.write().unwrap_or_else(PoisonError::into_inner))
+        let result = with(&mut self.shared.tables.write().unwrap_or_else(PoisonError::into_inner));
+        self.bump_definitions();
+        result
     }
 
     pub(crate) fn maintenance_lock(&self) -> &Mutex<()> {
