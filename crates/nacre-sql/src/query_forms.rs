@@ -4,7 +4,7 @@
 //! - `FROM ONLY t` is `FROM t`, since no table has others below it.
 //! - A text in quotes that goes on in the next line is one text; the parser takes what is there for
 //!   an alias.
-//! - `*` of tables that are joined by USING begins with the columns that they have in common.
+//! - `*` of two tables that are joined by USING begins with the columns that they have in common.
 //! - `generate_series` and `string_to_table` among the outputs are `unnest` of a list; several of
 //!   them, also with `unnest`, go on side by side.
 //! - `SELECT t.a, t.*` names the first column so that the planner tells both apart.
@@ -148,31 +148,24 @@ fn no_alias(alias: &Ident) -> Error {
     Error::new(ErrorKind::Syntax, format!("syntax error at or near \"'{}'\"", alias.value))
 }
 
-/// Has `*` of tables that are all joined by the same columns begin with these.
+/// Has `*` of two tables that are joined by columns begin with these.
 pub(crate) fn star(select: &mut Select) {
     let [SelectItem::Wildcard(options)] = select.projection.as_mut_slice() else { return };
     let [from] = select.from.as_slice() else { return };
-    let mut common: Option<&Vec<ObjectName>> = None;
-    for join in &from.joins {
-        let (JoinOperator::Join(constraint)
-        | JoinOperator::Inner(constraint)
-        | JoinOperator::Left(constraint)
-        | JoinOperator::LeftOuter(constraint)) = &join.join_operator
-        else {
-            return;
-        };
-        let JoinConstraint::Using(columns) = constraint else { return };
-        if common.is_some_and(|common| common != columns) {
-            return;
-        }
-        common = Some(columns);
-    }
-    let Some(columns) = common else { return };
+    // The planner takes a column that three tables have in common for ambiguous.
+    let [join] = from.joins.as_slice() else { return };
+    let (JoinOperator::Join(constraint)
+    | JoinOperator::Inner(constraint)
+    | JoinOperator::Left(constraint)
+    | JoinOperator::LeftOuter(constraint)) = &join.join_operator
+    else {
+        return;
+    };
+    let JoinConstraint::Using(columns) = constraint else { return };
     let idents: Option<Vec<Ident>> =
         columns.iter().map(|name| name.0.last()?.as_ident().cloned()).collect();
-    let factors =
-        std::iter::once(&from.relation).chain(from.joins.iter().map(|join| &join.relation));
-    let names: Option<Vec<ObjectName>> = factors.map(called_by).collect();
+    let names: Option<Vec<ObjectName>> =
+        [&from.relation, &join.relation].into_iter().map(called_by).collect();
     let (Some(idents), Some(names)) = (idents, names) else { return };
     let rest = names.into_iter().map(|name| {
         let mut options = options.clone();

@@ -14,6 +14,9 @@ use std::fmt;
 
 use crate::workload::{Answer, Cell};
 
+/// Digits behind the point of quotients, the last of which one engine rounds and another cuts off.
+const QUOTIENT_SCALE: u8 = 10;
+
 /// Relative difference of floats that is still called equal.
 const FLOAT_TOLERANCE: f64 = 1e-9;
 
@@ -122,6 +125,18 @@ fn is_equal(ours: &Cell, theirs: &Cell) -> bool {
                 || (a.is_nan() && b.is_nan())
                 || (a - b).abs() <= FLOAT_TOLERANCE * a.abs().max(b.abs())
         }
+        (
+            &Cell::Number { unscaled: a, scale: a_scale },
+            &Cell::Number { unscaled: b, scale: b_scale },
+        ) if a_scale.max(b_scale) == QUOTIENT_SCALE => {
+            let shifted = |unscaled: i128, scale: u8| {
+                unscaled.checked_mul(10_i128.checked_pow((QUOTIENT_SCALE - scale).into())?)
+            };
+            match (shifted(a, a_scale), shifted(b, b_scale)) {
+                (Some(a), Some(b)) => a.abs_diff(b) <= 1,
+                _ => ours.total_order(theirs).is_eq(),
+            }
+        }
         _ => ours.total_order(theirs).is_eq(),
     }
 }
@@ -144,6 +159,15 @@ mod tests {
             ..answer(&[])
         };
         assert_eq!(compare(&answer(&[(150, "a")]), &other_scale, &[0]), Ok(()));
+    }
+
+    #[test]
+    fn last_digit_of_a_quotient_may_be_rounded() {
+        let quotient = |unscaled| Cell::number(unscaled, 10);
+        assert!(is_equal(&quotient(154_865_458_123), &quotient(154_865_458_122)));
+        assert!(is_equal(&quotient(154_865_458_120), &quotient(154_865_458_119)));
+        assert!(!is_equal(&quotient(154_865_458_123), &quotient(154_865_458_121)));
+        assert!(!is_equal(&Cell::number(151, 2), &Cell::number(150, 2)));
     }
 
     #[test]
