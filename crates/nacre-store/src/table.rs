@@ -28,7 +28,7 @@ use crate::rules::TableRules;
 use crate::schema::TableSchema;
 use crate::stored_load::StoredLoad;
 use crate::uniqueness::COMMITTED;
-use crate::value::ValueRef;
+use crate::value::{ValueRef, whole_numbers};
 use crate::waker::Waker;
 
 /// What messages call a table and its columns.
@@ -79,6 +79,8 @@ pub struct Table {
     id: TableId,
     names: Arc<TableNames>,
     column_types: Vec<ColumnType>,
+    /// The first and the last whole number of each column: most values are checked by these alone.
+    whole_numbers: Vec<(i64, i64)>,
     /// Replaced when a policy is set.
     schema: RwLock<Arc<TableSchema>>,
     rules: RwLock<Arc<TableRules>>,
@@ -125,9 +127,11 @@ impl Table {
         let counters = schema.columns.len() * REPLICAS_MAX;
         let column_types: Vec<ColumnType> =
             schema.columns.iter().map(|column| column.column_type).collect();
+        let whole_numbers = column_types.iter().copied().map(whole_numbers).collect();
         let definition = Arc::new(schema);
         Self {
             id,
+            whole_numbers,
             names: Arc::new(TableNames::of(&definition)),
             hot: HotList::new(&column_types, stamps),
             forwards: Forwards::default(),
@@ -223,8 +227,19 @@ impl Table {
     ///
     /// # Panics
     /// If the table has no such column.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn fit<'a>(&self, value: ValueRef<'a>, column: usize) -> Result<ValueRef<'a>> {
+        if let ValueRef::Int(number) = value {
+            let (first, last) = self.whole_numbers[column];
+            if first <= number && number <= last {
+                return Ok(value);
+            }
+        }
+        self.fit_any(value, column)
+    }
+
+    #[inline(never)]
+    fn fit_any<'a>(&self, value: ValueRef<'a>, column: usize) -> Result<ValueRef<'a>> {
         value.fit(&self.definition, column).or_else(|_| value.fit(&self.schema(), column))
     }
 

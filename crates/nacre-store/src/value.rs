@@ -258,6 +258,13 @@ impl<'a> ValueRef<'a> {
     }
 }
 
+/// Returns the first and the last number that fit a type which is stored as whole numbers of at most
+/// 64 bits; for any other type the first is above the last.
+pub(crate) fn whole_numbers(column_type: ColumnType) -> (i64, i64) {
+    let range = column_type.int_range().filter(|_| column_type.physical() == Physical::Int64);
+    range.map_or((1, 0), |(first, last)| (first as i64, last as i64))
+}
+
 /// Powers of ten up to that of the widest decimal of 64 bits.
 const POWERS_OF_TEN: [u64; 19] = {
     let mut powers = [1; 19];
@@ -345,6 +352,34 @@ mod tests {
     fn fit(value: ValueRef<'_>, column_type: ColumnType) -> std::result::Result<Value, String> {
         let schema = schema(column_type, false);
         value.fit(&schema, 0).map(ValueRef::to_value).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn whole_numbers_are_those_that_fit() {
+        let decimal = |precision| ColumnType::Decimal { precision, scale: 2 };
+        let types = [
+            ColumnType::Boolean,
+            ColumnType::SmallInt,
+            ColumnType::Integer,
+            ColumnType::BigInt,
+            ColumnType::Date,
+            ColumnType::Timestamp,
+            decimal(5),
+            decimal(18),
+            decimal(19),
+            ColumnType::Double,
+            ColumnType::Bytea,
+        ];
+        for column_type in types {
+            let (first, last) = whole_numbers(column_type);
+            let mut numbers = vec![i64::MIN, -1, 0, 1, i64::MAX];
+            numbers.extend([first, last].map(|end| end.saturating_sub(1)));
+            numbers.extend([first, last, first.saturating_add(1), last.saturating_add(1)]);
+            for number in numbers {
+                let fits = (first..=last).contains(&number);
+                assert_eq!(fits, is_whole(number, column_type), "{number} as {column_type}");
+            }
+        }
     }
 
     #[test]

@@ -16,8 +16,8 @@ use crate::hot::HotRows;
 use crate::hot::column::Image;
 use crate::id::{CommitTs, RowId, RowPlace};
 use crate::index::{
-    Direction, Reader, SearchRoom, TableIndex, ValueBounds, add_entries, check_rows,
-    insert_entries, keys_in, remove_entries,
+    Direction, KEY_VALUES_INLINE, Reader, SearchRoom, TableIndex, ValueBounds, add_entries,
+    check_rows, insert_entries, keys_in, remove_entries,
 };
 use crate::mvcc::{NOBODY, Snapshot};
 use crate::table::Table;
@@ -139,7 +139,7 @@ impl SingleVersion {
         columns: &[usize],
         mut on_row: impl FnMut(RowId, &[ValueRef<'_>]),
     ) -> Result<()> {
-        let (mut inline, mut spilled) = ([ValueRef::Null; VALUES_INLINE], Vec::new());
+        let (mut inline, mut spilled) = ([ValueRef::Null; KEY_VALUES_INLINE], Vec::new());
         let fitted = slots(key.len(), &mut inline, &mut spilled);
         for ((slot, column), value) in fitted.iter_mut().zip(index.key().columns()).zip(key) {
             *slot = table.fit(*value, column)?;

@@ -24,10 +24,13 @@ use crate::id::{RowId, RowPlace};
 use crate::mvcc::{Snapshot, Transaction};
 use crate::predicate_log::{ColumnSet, Predicate};
 use crate::table::Table;
-use crate::value::{VALUES_INLINE, Value, ValueRef, slots};
+use crate::value::{Value, ValueRef, slots};
 
 /// Rows of one key that lie on the stack: of most keys there is one, and one that was deleted.
 const ROWS_INLINE: usize = 4;
+
+/// Values of a key that lie on the stack.
+pub(crate) const KEY_VALUES_INLINE: usize = 4;
 
 /// Values between which the keys of a range lie; fewer than the key has columns stand for all keys
 /// that begin with them.
@@ -100,7 +103,7 @@ impl Transaction {
             );
         }
         self.require_readable(table, index, columns)?;
-        let (mut inline, mut spilled) = ([ValueRef::Null; VALUES_INLINE], Vec::new());
+        let (mut inline, mut spilled) = ([ValueRef::Null; KEY_VALUES_INLINE], Vec::new());
         let fitted = slots(key.len(), &mut inline, &mut spilled);
         fit_key(table, index, key, fitted)?;
         if let Some(log) = self.predicate_log() {
@@ -229,7 +232,7 @@ fn fit_key<'a>(
 /// Room for the values of a bound.
 #[derive(Default)]
 struct KeyRoom<'a> {
-    inline: [ValueRef<'a>; VALUES_INLINE],
+    inline: [ValueRef<'a>; KEY_VALUES_INLINE],
     spilled: Vec<ValueRef<'a>>,
 }
 

@@ -48,7 +48,7 @@ pub(crate) use frozen::{KeySearch, remove_frozen_entries};
 pub use hash::HashIndex;
 pub use limits::{IndexFull, KEYS_MAX};
 pub use lookup::ValueBounds;
-pub(crate) use lookup::{Reader, SearchRoom};
+pub(crate) use lookup::{KEY_VALUES_INLINE, Reader, SearchRoom};
 pub use row_set::Rows;
 #[cfg(test)]
 pub(crate) use run::{PageRef, leaf_bytes, run_header};

@@ -100,12 +100,16 @@ impl Strings {
     }
 
     /// Takes the string off the beginning of `bytes`, if it stands there.
-    #[inline]
+    #[inline(always)]
     pub(super) fn strip<'a>(&self, short: &Short, bytes: &'a [u8]) -> Option<&'a [u8]> {
-        let length = usize::from(short.0[0]);
-        if length == 0 {
-            return Some(bytes);
+        match short.0[0] {
+            0 => Some(bytes),
+            _ => self.strip_some(short, bytes),
         }
+    }
+
+    fn strip_some<'a>(&self, short: &Short, bytes: &'a [u8]) -> Option<&'a [u8]> {
+        let length = usize::from(short.0[0]);
         if length <= INLINE_BYTES_MAX {
             let is_there = length <= bytes.len() && first_bytes(bytes, length) == short.word();
             return is_there.then(|| &bytes[length..]);
