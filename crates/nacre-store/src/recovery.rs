@@ -12,10 +12,12 @@
 //! 4. A freeze that is not older than the checkpoint may have been about to be taken back: the log
 //!    names one of its chunks later. Rows of such chunks are taken like others, and at the end
 //!    either they go or the load does.
+//! 5. Indexes get the entries of the rows behind the first answer (`index/fill.rs`), unless
+//!    procedures read by them.
 //!
 //! # Invariants
 //! 1. After it, tables hold what the commits in the log left, in their order, and no versions;
-//!    indexes have the entries of their hot rows.
+//!    indexes have the entries of their hot rows, or are behind by all of them.
 //! 2. Groups of transactions that defined something, of which the manifest has no record, were
 //!    never committed and are skipped. So are records of tables that were dropped since, of commits
 //!    up to the last checkpoint, of hot chunks that were frozen, and of loads that lost all rows;
@@ -31,7 +33,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::freeze::Frozen;
 use crate::id::{CommitTs, Lsn, RowId, RowPlace};
-use crate::index::add_hot_rows;
+use crate::index::defer_hot_rows;
 use crate::manifest::{FrozenRecord, LoadId, TableId};
 use crate::procedure::{Live, replay_call};
 use crate::redo::{GroupRecords, RedoLog, RedoRecord};
@@ -91,7 +93,7 @@ pub(crate) fn recover(
         Some(live) => live.finish(),
         None => {
             recovery.settle_freezes();
-            recovery.tables.values().try_for_each(|table| add_hot_rows(table))?;
+            recovery.tables.values().try_for_each(|table| defer_hot_rows(table))?;
         }
     }
     Ok(recovery.withdrawn)

@@ -115,7 +115,8 @@ pub(super) struct ManifestState {
 }
 
 impl Store {
-    /// Opens a database, creating it if the directory is absent or empty.
+    /// Opens a database, creating it if the directory is absent or empty. Indexes get the entries
+    /// of rows that the redo log had by [`Store::maintain_step`], or when somebody needs them.
     ///
     /// # Errors
     /// The directory is in use, not a database, not permitted, or damaged beyond its replicas.
