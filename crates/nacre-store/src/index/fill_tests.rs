@@ -1,4 +1,4 @@
-//! Indexes after a restart, before, while and after they get the entries of the rows that are there.
+//! Indexes after a restart: before, while and after they get the entries of the rows there are.
 
 use std::ops::{Bound, ControlFlow};
 use std::path::Path;

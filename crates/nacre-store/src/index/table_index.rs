@@ -4,20 +4,20 @@
 //!    before its insert is known to anybody until nobody sees its delete any more.
 //! 2. A row's key never changes: an update of an indexed column deletes the row and inserts it
 //!    elsewhere. So an entry stays right as long as its row exists.
-//!    After a restart the entries of the rows that are there come behind the first answer: an index
-//!    is behind until it has them (`fill.rs`), and nobody gets at its entries before.
 //! 3. So do rows of chunks that were frozen while the database is open, under the id that they had
 //!    before or the one that they have now. Rows of other loads have entries once there was reason
 //!    to make them (`searched.rs`); until then their loads are searched (`frozen.rs`).
+//! 4. After a restart the entries of the hot rows that are there come behind the first answer: an
+//!    index is behind until it has them (`fill.rs`), and nobody gets at its entries before.
 //!
 //! # Invariants
 //! 1. An entry has the key that its row has in all versions. Whoever reads checks that the row is
 //!    visible; an entry of a row that nobody sees any more does no harm.
 //! 2. A write holds the list of indexes for reading, so an index that is added sees all writes
 //!    that do not see it (`build.rs`).
-//! 3. Entries are reached by [`TableIndex::read`] and [`TableIndex::write`] alone, which return when
-//!    the index is not behind; [`TableIndex::read_lists`] and [`TableIndex::write_lists`] are for
-//!    who looks at its loads and runs only, and for who fills it.
+//! 3. Entries are reached by [`TableIndex::read`] and [`TableIndex::write`] alone, which return
+//!    when the index is not behind; [`TableIndex::read_lists`] and [`TableIndex::write_lists`] are
+//!    for who looks at its loads and runs only, and for who fills it.
 //! # Concurrency
 //! One latch for each index. Lock order: the list of indexes, the latches in its order, each after
 //! what the index is behind by, the latch of a chunk; nobody takes a latch of an index while
