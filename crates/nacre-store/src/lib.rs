@@ -5,8 +5,8 @@
 //! hold the replicas of its columns. Opening reads the manifest and nothing else; pools are mapped
 //! when a scan first wants them, and scans read mapped blocks.
 //!
-//! This crate knows nothing of SQL, CSV or Arrow, and starts no thread: what is lost is rebuilt,
-//! and policies are followed, by whoever calls [`Store::maintain_step`].
+//! This crate knows nothing of SQL, CSV or Arrow, and starts no thread that outlives a call: what
+//! is lost is rebuilt, and policies are followed, by whoever calls [`Store::maintain_step`].
 //!
 //! # Invariants
 //! 1. A load is visible wholly or not at all, whatever happens to the process.
@@ -51,8 +51,6 @@ mod places;
 mod predicate_log;
 mod procedure;
 mod recovery;
-#[cfg(test)]
-mod recovery_tests;
 mod redo;
 mod rules;
 mod schema;

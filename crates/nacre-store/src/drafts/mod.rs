@@ -10,7 +10,7 @@
 //!    others see is built at commit, while loads of that table wait.
 //! 3. Commit ([`commit`]) makes the redo group of the transaction durable, then appends all records
 //!    at once, with one more that names the group: the group counts if that record is there
-//!    (`recovery.rs`). Both happen under the lock of commits, so nobody sees the rows without the
+//!    (`recovery/`). Both happen under the lock of commits, so nobody sees the rows without the
 //!    tables, or a later commit without this one.
 //! 4. Rolling back drops the draft, to a savepoint what came after it.
 //!

@@ -99,6 +99,9 @@ impl HotList {
         }
         let mut chunks = self.chunks.write().unwrap_or_else(PoisonError::into_inner);
         let at = chunks.partition_point(|chunk| chunk.id() < id);
+        if let Some(chunk) = chunks.get(at).filter(|chunk| chunk.id() == id) {
+            return Ok(Arc::clone(chunk));
+        }
         let chunk = self.new_chunk(id);
         Arc::make_mut(&mut chunks).insert(at, Arc::clone(&chunk));
         self.note_used_before(id + 1);

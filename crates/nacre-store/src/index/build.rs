@@ -255,6 +255,8 @@ impl Store {
             }
             Ok(vec![Record::IndexDropped { table: table.id(), name: name.to_owned() }])
         };
+        // It is to be full when it goes; better now than when others wait for that.
+        index.catch_up();
         if let Some((tx, _)) = self.draft() {
             check()?;
             self.draft_drop_index(tx, table, index);

@@ -22,6 +22,8 @@ mod build;
 mod choose;
 mod definition;
 mod fill;
+#[cfg(test)]
+mod fill_tests;
 mod frozen;
 mod frozen_rows;
 mod hash;
@@ -43,7 +45,7 @@ pub use build::IndexInfo;
 pub use choose::IndexChoice;
 pub use definition::{INDEX_COLUMNS_MAX, IndexDef, IndexKind, IndexOrigin};
 pub(crate) use definition::{decode_columns, encode_columns};
-pub(crate) use fill::{add_hot_rows, add_hot_rows_to};
+pub(crate) use fill::{add_hot_rows, add_hot_rows_to, defer_hot_rows};
 pub(crate) use frozen::{KeySearch, remove_frozen_entries};
 pub use hash::HashIndex;
 pub use limits::{IndexFull, KEYS_MAX};

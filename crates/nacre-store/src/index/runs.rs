@@ -84,7 +84,7 @@ impl TableIndex {
         let shape = self.key().shape();
         let is_usable = |run: &Run| run.record().shape == shape && run.is_in_place();
         let (usable, lost): (Vec<Run>, Vec<Run>) = runs.into_iter().partition(is_usable);
-        let mut latched = self.write();
+        let mut latched = self.write_lists();
         latched.lost = lost.iter().map(|run| run.record().run).collect();
         let live = |run| LiveRun { run: Arc::new(run), loads: Vec::new() };
         latched.runs = Arc::new(usable.into_iter().map(live).collect());
@@ -92,13 +92,13 @@ impl TableIndex {
 
     /// Returns all runs, and the ids of those that are lost.
     pub(super) fn all_runs(&self) -> (Runs, Vec<RunId>) {
-        let latched = self.read();
+        let latched = self.read_lists();
         (Arc::clone(&latched.runs), latched.lost.clone())
     }
 
     /// Puts a run, which the manifest has, in the place of others, if there are any.
     pub(super) fn change_runs(&self, added: Option<&Arc<Run>>, removed: &[RunId]) {
-        let mut guard = self.write();
+        let mut guard = self.write_lists();
         let latched = &mut *guard;
         let runs = Arc::make_mut(&mut latched.runs);
         let is_gone = |run: &LiveRun| removed.contains(&run.run.record().run);
@@ -126,7 +126,7 @@ impl TableIndex {
     /// Takes a run out that is damaged: its loads are searched from now on.
     pub(super) fn lose_run(&self, run: &Run) {
         let id = run.record().run;
-        let mut guard = self.write();
+        let mut guard = self.write_lists();
         let latched = &mut *guard;
         let Some(at) = latched.runs.iter().position(|live| live.run.record().run == id) else {
             return;
@@ -140,7 +140,7 @@ impl TableIndex {
     /// Notes that a load is none of the table any more.
     pub(crate) fn forget_load(&self, load: LoadId) {
         self.remove_searched(load);
-        let mut latched = self.write();
+        let mut latched = self.write_lists();
         if latched.runs.iter().any(|run| run.has(load)) {
             let runs = Arc::make_mut(&mut latched.runs);
             runs.iter_mut().for_each(|run| run.loads.retain(|other| other.id() != load));
@@ -155,7 +155,7 @@ impl TableIndex {
 
     /// Has the files of the runs go with their last readers: nobody uses the index any more.
     pub(super) fn forget_runs(&self) {
-        let gone = std::mem::take(&mut self.write().runs);
+        let gone = std::mem::take(&mut self.write_lists().runs);
         gone.iter().for_each(|run| run.run.doom());
     }
 

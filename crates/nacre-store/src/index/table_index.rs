@@ -7,27 +7,34 @@
 //! 3. So do rows of chunks that were frozen while the database is open, under the id that they had
 //!    before or the one that they have now. Rows of other loads have entries once there was reason
 //!    to make them (`searched.rs`); until then their loads are searched (`frozen.rs`).
+//! 4. After a restart the entries of the hot rows that are there come behind the first answer: an
+//!    index is behind until it has them (`fill.rs`), and nobody gets at its entries before.
 //!
 //! # Invariants
 //! 1. An entry has the key that its row has in all versions. Whoever reads checks that the row is
 //!    visible; an entry of a row that nobody sees any more does no harm.
 //! 2. A write holds the list of indexes for reading, so an index that is added sees all writes
 //!    that do not see it (`build.rs`).
+//! 3. Entries are reached by [`TableIndex::read`] and [`TableIndex::write`] alone, which return
+//!    when the index is not behind; [`TableIndex::read_lists`] and [`TableIndex::write_lists`] are
+//!    for who looks at its loads and runs only, and for who fills it.
 //! # Concurrency
-//! One latch for each index. Lock order: the list of indexes, the latches in its order, the latch
-//! of a chunk; nobody takes a latch of an index while holding that of a chunk.
+//! One latch for each index. Lock order: the list of indexes, the latches in its order, each after
+//! what the index is behind by, the latch of a chunk; nobody takes a latch of an index while
+//! holding that of a chunk. So who fills an index waits for nobody who waits for the index.
 //! # Source
 //! [Muehlbauer16 2.2.5] deleted and re-inserted records are both in the index; entries go when
 //! versions do.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use nacre_column::ColumnBuffer;
 use nacre_pmem::structure::KeyBounds;
 
 use super::art::WalkRoom;
+use super::fill::Missing;
 use super::run::{Run, RunId};
 use super::runs::{LiveRun, Runs};
 use super::searched::{SearchedLoad, SearchedLoads};
@@ -55,7 +62,10 @@ pub struct TableIndex {
     definition: IndexDef,
     key: KeyColumns,
     latched: RwLock<Latched>,
-    /// An [`IndexState`]; changes while the list of indexes is held for writing.
+    /// Rows whose entries are to come; held by whoever adds them.
+    pub(super) missing: Mutex<Missing>,
+    /// An [`IndexState`]; changes while the list of indexes is held for writing, but from
+    /// [`IndexState::Behind`], which is over when no row is missing.
     state: AtomicU8,
     /// The first commit from which on keys are unique, if they are to be; changes as the state.
     unique_from: AtomicU64,
@@ -69,6 +79,9 @@ pub(crate) enum IndexState {
     /// All entries are there and writes check their keys, if it is unique; whether older rows have
     /// the same key is not known yet.
     Checked,
+    /// Whoever wants may use it, and waits until it has the entries of the rows that were there
+    /// when the database was opened.
+    Behind,
     /// Whoever wants may use it.
     Ready,
     /// Nobody adds entries any more.
@@ -164,7 +177,11 @@ impl Entries {
         }
     }
 
-    fn insert(&mut self, key: &[u8], row: RowId) -> std::result::Result<bool, IndexFull> {
+    pub(super) fn insert(
+        &mut self,
+        key: &[u8],
+        row: RowId,
+    ) -> std::result::Result<bool, IndexFull> {
         match self {
             Self::Art(index) => index.insert(key, row),
             Self::Hash(index) => index.insert(key, row),
@@ -191,7 +208,7 @@ impl TableIndex {
             lost: Vec::new(),
         });
         let (state, unique_from) = (AtomicU8::new(state as u8), AtomicU64::new(0));
-        Self { definition, key, latched, state, unique_from }
+        Self { definition, key, latched, missing: Mutex::default(), state, unique_from }
     }
 
     /// Makes that of a table's primary key, if it has one.
@@ -232,10 +249,31 @@ impl TableIndex {
         self.read().entries.len()
     }
 
-    /// Whether all that it is to have is there, and nothing that it is not to have.
+    /// Whether who reads it finds all that it is to have, and nothing that it is not to have.
     pub(crate) fn is_ready(&self) -> bool {
         // ORDERING: pairs with the store in `TableIndexes::set_state`.
-        self.state.load(Ordering::Acquire) == IndexState::Ready as u8
+        let state = self.state.load(Ordering::Acquire);
+        state == IndexState::Ready as u8 || state == IndexState::Behind as u8
+    }
+
+    /// Whether entries of rows are to come that were there when the database was opened.
+    #[inline]
+    pub(super) fn is_behind(&self) -> bool {
+        // ORDERING: pairs with the store in `end_behind`: who sees that it is over finds all
+        // entries.
+        self.state.load(Ordering::Acquire) == IndexState::Behind as u8
+    }
+
+    /// Notes that entries are to come, before there are transactions.
+    pub(super) fn begin_behind(&self) {
+        // ORDERING: whoever uses the index gets the store later.
+        self.state.store(IndexState::Behind as u8, Ordering::Relaxed);
+    }
+
+    /// Notes that all entries are there; the caller holds what is missing.
+    pub(super) fn end_behind(&self) {
+        // ORDERING: pairs with the load in `is_behind`.
+        self.state.store(IndexState::Ready as u8, Ordering::Release);
     }
 
     /// Whether an insert has to ask for rows with its key.
@@ -278,17 +316,40 @@ impl TableIndex {
         &self.key
     }
 
+    /// Takes the latch for reading, when no entry is missing.
+    #[inline]
     pub(super) fn read(&self) -> RwLockReadGuard<'_, Latched> {
+        if self.is_behind() {
+            self.catch_up();
+        }
+        self.read_lists()
+    }
+
+    /// Takes the latch for writing, when no entry is missing.
+    #[inline]
+    pub(super) fn write(&self) -> RwLockWriteGuard<'_, Latched> {
+        if self.is_behind() {
+            self.catch_up();
+        }
+        self.write_lists()
+    }
+
+    /// Takes the latch for reading, for who does not look at the entries.
+    #[inline]
+    pub(super) fn read_lists(&self) -> RwLockReadGuard<'_, Latched> {
         self.latched.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn write(&self) -> RwLockWriteGuard<'_, Latched> {
+    /// Takes the latch for writing, for who does not look at the entries, or adds those that are
+    /// missing.
+    #[inline]
+    pub(super) fn write_lists(&self) -> RwLockWriteGuard<'_, Latched> {
         self.latched.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the loads that the index has no entries of.
     pub(crate) fn searched(&self) -> SearchedLoads {
-        Arc::clone(&self.read().searched)
+        Arc::clone(&self.read_lists().searched)
     }
 
     /// As [`TableIndex::searched`], with the runs, if there are any.
@@ -300,12 +361,12 @@ impl TableIndex {
 
     /// Notes which loads a new index has no entries of.
     pub(crate) fn set_searched(&self, loads: &[Arc<StoredLoad>]) {
-        self.write().searched = Arc::new(loads.iter().map(SearchedLoad::new).collect());
+        self.write_lists().searched = Arc::new(loads.iter().map(SearchedLoad::new).collect());
     }
 
     /// Notes a load that there are no entries of, but maybe a run.
     fn add_searched(&self, load: &Arc<StoredLoad>) {
-        let mut latched = self.write();
+        let mut latched = self.write_lists();
         if !latched.take_into_run(load) {
             Arc::make_mut(&mut latched.searched).push(SearchedLoad::new(load));
         }
@@ -313,13 +374,13 @@ impl TableIndex {
 
     /// Notes that all entries of a load are there.
     pub(crate) fn remove_searched(&self, load: LoadId) {
-        let mut latched = self.write();
+        let mut latched = self.write_lists();
         Arc::make_mut(&mut latched.searched).retain(|one| one.id() != load);
     }
 
     /// Whether rows of a load have their entries here.
     pub(super) fn has_entries_of(&self, load: LoadId) -> bool {
-        let latched = self.read();
+        let latched = self.read_lists();
         !latched.searched.iter().any(|one| one.id() == load)
             && !latched.runs.iter().any(|run| run.has(load))
     }
@@ -551,6 +612,8 @@ impl TableIndexes {
 
     /// Takes an index out.
     pub(crate) fn remove(&self, index: &Arc<TableIndex>) {
+        // Who found it in the list before goes on to read, and rows may then get other keys.
+        index.catch_up();
         let mut list = self.change();
         list.retain(|other| !Arc::ptr_eq(other, index));
         // ORDERING: as in `set_state`.

@@ -16,12 +16,12 @@ use crate::error::{Error, Result};
 use crate::store::Store;
 
 impl Store {
-    /// Does one unit of background work, if there is any: freezes chunks that are full and cold,
-    /// truncates the redo log when it has grown (`OpenOptions::checkpoint_bytes`), writes the files
-    /// of hybrid indexes, adds frozen rows that are looked for often to other ones, rebuilds lost
-    /// replicas and those in DRAM, and converts replicas to what the policies say. Safe beside
-    /// readers and loads. A domain that is there again is used again; one that was replaced by an
-    /// empty one only by [`Store::repair`].
+    /// Does one unit of background work, if there is any: fills indexes after a restart, freezes
+    /// chunks that are full and cold, truncates the redo log when it has grown
+    /// (`OpenOptions::checkpoint_bytes`), writes the files of hybrid indexes, adds frozen rows that
+    /// are looked for often to other ones, rebuilds lost replicas and those in DRAM, and converts
+    /// replicas to what the policies say. Safe beside readers and loads. A domain that is there
+    /// again is used again; one that was replaced by an empty one only by [`Store::repair`].
     ///
     /// # Errors
     /// No space, I/O, if nothing else is left to do: what could be done was done, and nothing is
@@ -32,7 +32,7 @@ impl Store {
         self.look_for_domains(false);
         self.flush_redo()?;
         let mut failure = None;
-        for step in [Self::freeze_step, Self::run_step, Self::index_step] {
+        for step in [Self::fill_step, Self::freeze_step, Self::run_step, Self::index_step] {
             match step(self) {
                 Ok(progress) if progress.is_idle() => {}
                 Ok(progress) => return Ok(progress),
@@ -80,6 +80,7 @@ impl Store {
         // ORDERING: pairs with the release stores of whoever finds a reason.
         let mut jobs = self.jobs().into_iter();
         self.has_unflushed_commits()
+            || self.is_fill_due()
             || self.is_freeze_due()
             || self.is_run_due()
             || self.is_index_due()

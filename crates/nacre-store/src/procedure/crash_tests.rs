@@ -20,7 +20,9 @@ const REDO: RedoOptions = RedoOptions { segment_bytes: 1024, is_compressed: fals
 const COMMITS: i64 = 8;
 
 fn open(domains: &[Domain]) -> crate::Result<Store> {
-    Store::open_in_with(domains[0].clone(), REDO, procedures())
+    let procedures = procedures();
+    let options = OpenOptions { redo: REDO, procedures, ..OpenOptions::default() };
+    Store::open_in_with(domains[0].clone(), options)
 }
 
 fn create(domains: &[Domain]) -> Outcome {

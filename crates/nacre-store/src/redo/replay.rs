@@ -23,7 +23,10 @@ pub(crate) struct GroupRecords<'a> {
     /// Where it ends.
     pub(crate) end: Lsn,
     segment: u64,
+    records: &'a [u8],
     reader: RedoReader<'a>,
+    /// Where the record begins that was returned last.
+    last: usize,
 }
 
 impl GroupRecords<'_> {
@@ -33,7 +36,17 @@ impl GroupRecords<'_> {
     /// [`Error::RedoDamaged`].
     pub(crate) fn next_record(&mut self) -> Result<Option<RedoRecord<'_>>> {
         let (segment, start) = (self.segment, self.start);
+        self.last = self.read_bytes();
         self.reader.next_record().map_err(|problem| damaged(segment, start, &problem))
+    }
+
+    /// Returns the bytes of the record that was returned last.
+    pub(crate) fn last_bytes(&self) -> &[u8] {
+        &self.records[self.last..self.read_bytes()]
+    }
+
+    fn read_bytes(&self) -> usize {
+        self.records.len() - self.reader.rest.remaining()
     }
 }
 
@@ -49,7 +62,7 @@ pub(super) fn visit_records(
         let records =
             group.records(&mut scratch).map_err(|problem| damaged(number, start, &problem))?;
         let (reader, end) = (RedoReader::new(records), group.end());
-        visit(GroupRecords { commit, start, end, segment: number, reader })
+        visit(GroupRecords { commit, start, end, segment: number, records, reader, last: 0 })
     })
 }
 

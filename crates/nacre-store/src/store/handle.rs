@@ -1,6 +1,7 @@
 //! The handle of an open database, and what it is made of.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
@@ -53,6 +54,9 @@ pub struct OpenOptions {
     pub checkpoint_bytes: Option<u64>,
     /// What [`Store::call`] can call. Opening runs those again that the redo log has calls of.
     pub procedures: Procedures,
+    /// Threads that make the changes of the redo log again; `None` is as many as the machine runs
+    /// at once, up to 8, and only that of the caller if there is little to do.
+    pub replay_threads: Option<NonZeroUsize>,
 }
 
 /// An open database; clones share it.
@@ -115,7 +119,8 @@ pub(super) struct ManifestState {
 }
 
 impl Store {
-    /// Opens a database, creating it if the directory is absent or empty.
+    /// Opens a database, creating it if the directory is absent or empty. Indexes get the entries
+    /// of rows that the redo log had by [`Store::maintain_step`], or when somebody needs them.
     ///
     /// # Errors
     /// The directory is in use, not a database, not permitted, or damaged beyond its replicas.
@@ -127,18 +132,14 @@ impl Store {
     /// Opens what lies in a main domain that is there, for tests.
     #[cfg(test)]
     pub(crate) fn open_in(main: Domain, redo: RedoOptions) -> Result<Self> {
-        Self::open_in_with(main, redo, Procedures::default())
+        Self::open_in_with(main, OpenOptions { redo, ..OpenOptions::default() })
     }
 
-    /// As [`Store::open_in`], with procedures.
+    /// As [`Store::open_in`], with other options too.
     #[cfg(test)]
-    pub(crate) fn open_in_with(
-        main: Domain,
-        redo: RedoOptions,
-        procedures: Procedures,
-    ) -> Result<Self> {
+    pub(crate) fn open_in_with(main: Domain, options: OpenOptions) -> Result<Self> {
         let is_read_only = main.access() == nacre_pmem::Access::ReadOnly;
-        let options = OpenOptions { is_read_only, redo, procedures, ..OpenOptions::default() };
+        let options = OpenOptions { is_read_only, ..options };
         Self::finish_open(Opening::with_main(main, None, BTreeMap::new()), &options, false)
     }
 
@@ -185,7 +186,7 @@ impl Store {
             _lock: opening.lock,
         };
         let store = Self { shared: Arc::new(shared), draft: None };
-        store.recover_log(log, (frozen, defined))?;
+        store.recover_log(log, (frozen, defined), options.replay_threads)?;
         Ok(store)
     }
 
@@ -194,6 +195,7 @@ impl Store {
         &self,
         log: Option<RedoLog>,
         (frozen, defined): (Frozen, BTreeSet<CommitTs>),
+        threads: Option<NonZeroUsize>,
     ) -> Result<()> {
         let (transactions, known) = (self.all_transactions(), frozen.last_commit());
         transactions.resume(known);
@@ -202,7 +204,7 @@ impl Store {
             return Ok(());
         };
         let next_table = self.manifest().next_table;
-        let withdrawn = recover(self, &log, next_table, (frozen, defined))?;
+        let withdrawn = recover(self, &log, (frozen, defined), (next_table, threads))?;
         self.manifest().withdrawn = withdrawn;
         transactions.resume(log.last_commit().max(known));
         log.notes().into_iter().for_each(|note| self.note(note));

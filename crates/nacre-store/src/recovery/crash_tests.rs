@@ -1,7 +1,8 @@
 //! Commits under the crash simulator: whatever a crash leaves, the tables hold what some number of
-//! commits made of them, at least the acknowledged ones. `crash_support` says which variables there
-//! are.
+//! commits made of them, at least the acknowledged ones, with one thread and with workers.
+//! `crash_support` says which variables there are.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use nacre_column::ColumnType;
@@ -20,7 +21,13 @@ use crate::value::{Value, ValueRef};
 const REDO: RedoOptions = RedoOptions { segment_bytes: 1024, is_compressed: false };
 
 fn open(domains: &[Domain]) -> crate::Result<Store> {
-    Store::open_in(domains[0].clone(), REDO)
+    open_by(domains, 1)
+}
+
+fn open_by(domains: &[Domain], workers: usize) -> crate::Result<Store> {
+    let replay_threads = NonZeroUsize::new(workers);
+    let options = OpenOptions { redo: REDO, replay_threads, ..OpenOptions::default() };
+    Store::open_in_with(domains[0].clone(), options)
 }
 
 fn create(domains: &[Domain]) -> Outcome {
@@ -88,9 +95,9 @@ fn states(count: i64) -> Vec<Vec<Vec<Value>>> {
     states
 }
 
-fn check(crash: &Crash<'_>, states: &[Vec<Vec<Value>>]) -> Outcome {
+fn check(crash: &Crash<'_>, states: &[Vec<Vec<Value>>], workers: usize) -> Outcome {
     let acknowledged = crash.marks().last().copied().unwrap_or(0) as usize;
-    let store = open(crash.domains())?;
+    let store = open_by(crash.domains(), workers)?;
     crash.recovered();
     let table = store.table("t")?;
     let found = rows(&store, &table)?;
@@ -101,7 +108,7 @@ fn check(crash: &Crash<'_>, states: &[Vec<Vec<Value>>]) -> Outcome {
     if count + 1 < states.len() {
         commit(&store, &table, count as i64)?;
         drop((store, table));
-        let store = open(crash.domains())?;
+        let store = open_by(crash.domains(), workers)?;
         let found = rows(&store, &store.table("t")?)?;
         if found != states[count + 1] {
             return Err(format!("{found:?} after commit {count} went on").into());
@@ -114,7 +121,7 @@ fn check(crash: &Crash<'_>, states: &[Vec<Vec<Value>>]) -> Outcome {
 fn acknowledged_commits_are_there_after_any_crash() {
     const COMMITS: i64 = 7;
     let states = states(COMMITS + 1);
-    for media in [lines(), pages()] {
+    for (media, workers) in [(lines(), 1), (pages(), 1), (lines(), 3), (pages(), 3)] {
         explore_share("commits of a database", 150, |explorer, _| {
             let explored = explorer.media(&[media]).run(
                 create,
@@ -127,7 +134,7 @@ fn acknowledged_commits_are_there_after_any_crash() {
                     }
                     Ok(())
                 },
-                |crash| check(crash, &states),
+                |crash| check(crash, &states, workers),
             );
             explored.unwrap_or_else(|violation| panic!("{violation}"))
         });
