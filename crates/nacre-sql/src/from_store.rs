@@ -136,6 +136,10 @@ pub(crate) fn with_way_out(converted: Error, error: &StoreError) -> Error {
             "No row of this table can be read; other tables are not affected. Restore the file \
              from a copy, or drop the table and load it again."
         }
+        ErrorKind::DataCorrupted if matches!(error, StoreError::RedoDamaged { .. }) => {
+            "The database is opened only with all commits that were acknowledged. Restore one of \
+             the files of the redo log from a copy, or the database from a backup and its archive."
+        }
         ErrorKind::DataCorrupted => {
             "Other columns and chunks are not affected. Drop the table and load it again, or \
              restore the database's files from a copy."

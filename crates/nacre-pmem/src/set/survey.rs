@@ -430,7 +430,7 @@ fn none_found(name: &str, candidates: &[Candidate]) -> Error {
             ErrorKind::NotFound,
             format_args!("pool set {name}"),
             "no member is in the given domains",
-            "check the name and the domains, or create it",
+            "check the name and the domains; what was lost has to come from a copy",
         );
     }
     // A member that exists but cannot be opened says more than that the set is damaged.

@@ -204,6 +204,16 @@ impl HotChunk {
         latched.versions.trim();
     }
 
+    /// Gives back the memory of the values if there is no row left; nothing is appended any more.
+    pub(super) fn hollow_out(&self) {
+        if self.with(HotRows::is_all_holes) {
+            let mut rows = self.write_latch();
+            if rows.is_all_holes() && !rows.is_sealed() {
+                rows.hollow_out();
+            }
+        }
+    }
+
     /// Returns how many versions there are.
     pub(crate) fn version_count(&self) -> usize {
         self.read_latch().versions.live()

@@ -68,6 +68,11 @@ impl HotColumn {
         Self { column_type, values, nulls: Vec::new() }
     }
 
+    /// Gives back all memory; no row is read any more.
+    pub(super) fn clear(&mut self) {
+        *self = Self::new(self.column_type);
+    }
+
     /// Whether a row with this value may begin here.
     pub(crate) fn has_room(&self, value: ValueRef<'_>) -> bool {
         match (&self.values, value) {

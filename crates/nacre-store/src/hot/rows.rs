@@ -6,7 +6,8 @@
 //!
 //! # Invariants
 //! 1. All columns have `len` rows. A row's place is never used for another one: a row that is
-//!    deleted, or whose insert was rolled back, stays as a hole.
+//!    deleted, or whose insert was rolled back, stays as a hole. If all are holes, columns may be
+//!    empty (`is_hollow`).
 //! # Source
 //! [Muehlbauer16 2.2.2, 2.2.6]
 
@@ -36,6 +37,8 @@ pub(crate) struct HotRows {
     writes: u64,
     /// Set when the rows were frozen: nothing changes any more.
     is_sealed: bool,
+    /// Whether the values were given back, since there was no row left; `columns` are empty then.
+    is_hollow: bool,
 }
 
 /// One version of a row.
@@ -78,7 +81,7 @@ impl HotRows {
     pub(crate) fn new(types: &[ColumnType], range_rows: usize) -> Self {
         let columns = types.iter().copied().map(HotColumn::new).collect();
         let (deleted, versions) = (Vec::new(), Versions::new(range_rows));
-        Self { columns, len: 0, deleted, versions, writes: 0, is_sealed: false }
+        Self { columns, len: 0, deleted, versions, writes: 0, is_sealed: false, is_hollow: false }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -92,6 +95,36 @@ impl HotRows {
     /// Returns a number that grows with every change of a row.
     pub(crate) fn writes(&self) -> u64 {
         self.writes
+    }
+
+    /// Whether there are values, but no row that somebody may see.
+    pub(super) fn is_all_holes(&self) -> bool {
+        // Most chunks that are asked for have their first row.
+        !self.is_hollow && self.versions.is_empty() && (0..self.len).all(|row| self.is_deleted(row))
+    }
+
+    /// Gives back the memory of values that nobody reads any more: there is no row, and no more
+    /// are appended.
+    pub(super) fn hollow_out(&mut self) {
+        self.writes += 1;
+        self.is_hollow = true;
+        self.columns.iter_mut().for_each(HotColumn::clear);
+        self.versions.trim();
+    }
+
+    /// Gives all places values again, for a replay that has rows for some of them.
+    fn fill_in(&mut self) -> Result<()> {
+        for column in &mut self.columns {
+            (0..self.len).try_for_each(|hole| column.push(hole, ValueRef::Null))?;
+        }
+        self.is_hollow = false;
+        Ok(())
+    }
+
+    /// Whether the values were given back.
+    #[cfg(test)]
+    pub(crate) fn is_hollow(&self) -> bool {
+        self.is_hollow
     }
 
     pub(crate) fn is_sealed(&self) -> bool {
@@ -135,6 +168,9 @@ impl HotRows {
     /// A value of another class than its column; the row is then a hole.
     pub(crate) fn put(&mut self, row: usize, values: &[ValueRef<'_>]) -> Result<()> {
         self.writes += 1;
+        if self.is_hollow {
+            self.fill_in()?;
+        }
         while self.len < row {
             let hole = self.len;
             for column in &mut self.columns {

@@ -162,16 +162,31 @@ impl UndoBuffer {
 
     /// Takes back all changes but the first `len`, newest first.
     pub(crate) fn undo_to(&mut self, len: usize) {
+        let is_any = self.records.len() > len;
         while self.records.len() > len
             && let Some(record) = self.records.pop()
         {
             self.undo(record);
+        }
+        if is_any {
+            self.hollow_out();
         }
     }
 
     /// Takes back all changes of a commit that failed, newest first.
     pub(crate) fn undo_all(&self) {
         self.records.iter().rev().for_each(|record| self.undo(*record));
+        self.hollow_out();
+    }
+
+    /// Has chunks that were filled in vain give back their memory, so that transactions that fail
+    /// again and again do not pile up rows that nobody ever saw.
+    fn hollow_out(&self) {
+        for Touched { table, chunk } in &self.touched {
+            if let TouchedChunk::Hot(chunk) = chunk {
+                table.hot().hollow_out(chunk);
+            }
+        }
     }
 
     fn undo(&self, record: UndoRecord) {

@@ -25,6 +25,52 @@ fn nothing_is_left_when_no_transaction_is() {
 }
 
 #[test]
+fn chunks_that_were_filled_in_vain_give_back_their_memory() {
+    const ROWS: i64 = 2 * nacre_column::CHUNK_ROWS as i64 + 10;
+    let (store, table) = database();
+    let mut tx = begin(&store);
+    let kept = insert(&mut tx, &table, -1);
+    tx.commit().unwrap();
+    for round in 0..2 {
+        let mut tx = begin(&store);
+        for number in 0..ROWS {
+            insert(&mut tx, &table, number);
+        }
+        match round {
+            0 => tx.rollback(),
+            _ => {
+                let savepoint = tx.savepoint();
+                for number in 0..ROWS {
+                    insert(&mut tx, &table, number);
+                }
+                tx.rollback_to(savepoint);
+                drop(tx);
+            }
+        }
+    }
+    let chunks = table.hot().all();
+    let hollow: Vec<bool> =
+        chunks.iter().map(|chunk| chunk.with(|rows| rows.is_hollow())).collect();
+    // The first has a row, the last gets more.
+    let (last, others) = hollow.split_last().unwrap();
+    assert!(!last && !others[0] && others[1..].iter().all(|is_hollow| *is_hollow), "{hollow:?}");
+    let mut tx = begin(&store);
+    insert(&mut tx, &table, ROWS);
+    assert_eq!(number(&mut tx, &table, kept), Some(-1));
+    let gone = RowId::hot(chunks[1].id(), 7);
+    assert_eq!(tx.read(&table, gone, &[0, 1], |_| ()).unwrap(), None);
+    assert!(set(&mut tx, &table, gone, 1).is_err());
+    assert_eq!(all(&mut tx, &table).len(), 2);
+    tx.commit().unwrap();
+    // A replay may have rows for such places.
+    let values = [ValueRef::Int(5), ValueRef::Bytes(b"five")];
+    chunks[1].change(|rows| rows.put(9, &values)).unwrap();
+    assert_eq!(number(&mut begin(&store), &table, RowId::hot(chunks[1].id(), 9)), Some(5));
+    assert_eq!(all(&mut begin(&store), &table).len(), 3);
+    assert_clean(&store);
+}
+
+#[test]
 fn long_reader_does_not_make_chains_grow() {
     let (store, table) = database();
     let mut tx = begin(&store);
