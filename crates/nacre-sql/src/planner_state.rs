@@ -12,6 +12,7 @@ use datafusion::prelude::SessionConfig;
 use crate::coerce::DecimalsMeetFloats;
 use crate::comparable::Comparable;
 use crate::functions::{Quotients, now, rint, shown};
+use crate::in_lists::InLists;
 use crate::literals::Literals;
 use crate::names::{CATALOG, SCHEMA};
 use crate::on_demand::BuildOnDemand;
@@ -53,6 +54,7 @@ pub(crate) fn new(runtime: &Arc<RuntimeEnv>, threads: usize) -> SessionState {
             Arc::new(Comparable),
             Arc::new(SingleRows),
             Arc::new(SubqueryValues),
+            Arc::new(InLists),
             Arc::new(DecimalsMeetFloats),
             Arc::new(Operators::new(Quotients::new(), rint())),
             Arc::new(TypeCoercion::new()),

@@ -22,6 +22,7 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::null_equality::{NullKeys, OuterEquals};
 use crate::support::STATEMENT_STACK_BYTES;
 
 thread_local! {
@@ -75,9 +76,18 @@ pub(crate) async fn aside<T: Send + 'static>(
 pub(crate) struct Heeding;
 
 impl Heeding {
-    /// Returns the planner's logical rules, each with this one behind it.
+    /// Returns the planner's logical rules and ours, each with this one behind it.
     pub(crate) fn behind_logical() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
-        Optimizer::new().rules.into_iter().flat_map(|rule| [rule, Arc::new(Self)]).collect()
+        let mut rules: Vec<Arc<dyn OptimizerRule + Send + Sync>> = Vec::new();
+        for rule in Optimizer::new().rules {
+            match rule.name() {
+                "decorrelate_predicate_subquery" => rules.push(Arc::new(OuterEquals)),
+                "extract_equijoin_predicate" => rules.push(Arc::new(NullKeys)),
+                _ => {}
+            }
+            rules.extend([rule, Arc::new(Self)]);
+        }
+        rules
     }
 
     /// Returns analyzer rules, each with this one behind it.

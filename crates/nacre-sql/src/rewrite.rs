@@ -353,6 +353,7 @@ fn order_by_outputs(query: &mut Query) {
 fn rewritten(expr: &mut Expr) -> Option<Expr> {
     match expr {
         Expr::InSubquery { .. } => row_values::value(expr),
+        Expr::InList { expr, list, negated } => in_query(expr, list, *negated),
         Expr::Identifier(ident) => call_by_word(ident),
         Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } => {
             if let Expr::Subquery(query) = right.as_mut() {
@@ -393,6 +394,18 @@ fn rewritten(expr: &mut Expr) -> Option<Expr> {
         }
         _ => None,
     }
+}
+
+/// Returns `x IN (query)` for `x IN ((query))`.
+fn in_query(expr: &Expr, list: &[Expr], negated: bool) -> Option<Expr> {
+    let [one] = list else { return None };
+    let mut one = one;
+    while let Expr::Nested(inner) = one {
+        one = inner;
+    }
+    let Expr::Subquery(subquery) = one else { return None };
+    let (expr, subquery) = (Box::new(expr.clone()), subquery.clone());
+    Some(Expr::InSubquery { expr, subquery, negated })
 }
 
 /// Returns the call that a word stands for which the parser takes for a column.

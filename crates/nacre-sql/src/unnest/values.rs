@@ -16,6 +16,10 @@ use datafusion::optimizer::AnalyzerRule;
 
 use super::domain::Domain;
 
+/// Functions that keep to be one of the rows if their first argument is: the planner makes no
+/// constants of them.
+const ROW_FUNCTIONS: [&str; 7] = ["abs", "btrim", "lower", "ltrim", "rtrim", "substr", "upper"];
+
 /// The rule; it runs before types are brought together.
 #[derive(Debug)]
 pub(crate) struct SubqueryValues;
@@ -55,9 +59,11 @@ fn counted(plan: LogicalPlan) -> Result<LogicalPlan> {
     let mut telling = Vec::new();
     if let LogicalPlan::Filter(filter) = &plan {
         for condition in split_conjunction(&filter.predicate) {
-            // By itself it becomes a join that knows of null.
-            if !matches!(condition, Expr::InSubquery(_)) {
-                note_telling(condition, &mut telling)?;
+            match condition {
+                // By itself it becomes a join, and if need be one that knows of null.
+                Expr::InSubquery(found) if !found.negated || is_null_aware(found) => {}
+                Expr::InSubquery(found) => telling.push(found.clone()),
+                other => note_telling(other, &mut telling)?,
             }
         }
     }
@@ -85,6 +91,25 @@ fn counted(plan: LogicalPlan) -> Result<LogicalPlan> {
         Ok(changed.update_data(|expr| name.restore(expr)))
     })?;
     counted.map_data(LogicalPlan::recompute_schema).map(|changed| changed.data)
+}
+
+/// Whether the planner makes a join of `expr NOT IN (query)` that knows of null, which it can do for
+/// one key only. What may turn out to be a constant is no key.
+fn is_null_aware(found: &InSubquery) -> bool {
+    let mut expr = found.expr.as_ref();
+    loop {
+        expr = match expr {
+            Expr::Column(_) => return found.subquery.outer_ref_columns.is_empty(),
+            Expr::Cast(cast) => &cast.expr,
+            Expr::ScalarFunction(call) if ROW_FUNCTIONS.contains(&call.name()) => {
+                match call.args.first() {
+                    Some(first) => first,
+                    None => return false,
+                }
+            }
+            _ => return false,
+        };
+    }
 }
 
 /// Notes the INs of a condition that are to be null where they are neither true nor false: all but
@@ -131,7 +156,17 @@ fn member(found: InSubquery, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let InSubquery { expr, subquery, negated } = &found;
     let query = subquery.subquery.as_ref();
     let columns = query.schema().columns();
-    let is_foreign = expr.exists(|part| Ok(matches!(part, Expr::OuterReferenceColumn(..))))?;
+    let is_foreign = expr.exists(|part| {
+        Ok(match part {
+            Expr::OuterReferenceColumn(..) => true,
+            Expr::ScalarSubquery(query)
+            | Expr::Exists(Exists { subquery: query, .. })
+            | Expr::InSubquery(InSubquery { subquery: query, .. }) => {
+                !query.outer_ref_columns.is_empty()
+            }
+            _ => false,
+        })
+    })?;
     let ([column], false, false) = (columns.as_slice(), is_foreign, expr.is_volatile()) else {
         return Ok(Transformed::no(Expr::InSubquery(found)));
     };
