@@ -10,6 +10,7 @@ use crate::error::{Error, ErrorKind, Position};
 use crate::from_plan::{from_plan, quoted_in};
 use crate::single_rows::several_rows;
 use crate::types::{stored_type, type_name};
+use crate::unnest::MISREAD;
 
 /// Converts an error of the front end; one of ours that travelled through it comes out unchanged.
 pub(crate) fn from_datafusion(error: DataFusionError) -> Error {
@@ -124,6 +125,16 @@ fn is_inner(name: &str) -> bool {
 
 /// Returns the error for a column that does not exist among `valid`.
 fn no_column(field: &Column, valid: &[Column]) -> Error {
+    let made = |column: &Column, is_made: fn(&str) -> bool| {
+        column.relation.as_ref().is_some_and(|relation| is_made(relation.table()))
+    };
+    let is_of_join = |column: &Column| made(column, is_of_join);
+    if made(field, |name| name.starts_with("nacre "))
+        || is_of_join(field)
+        || valid.iter().any(is_of_join)
+    {
+        return Error::not_supported(MISREAD).with_hint(SUBQUERY_HINT);
+    }
     let valid: Vec<&Column> = valid.iter().filter(|one| !is_inner(&one.name)).collect();
     let name = match &field.relation {
         Some(relation) => {
@@ -162,17 +173,26 @@ fn from_not_implemented(message: &str) -> Error {
     }
     let part = message.strip_prefix("Physical plan does not support logical expression ");
     let what = match part.and_then(|part| part.split(['(', ' ']).next()) {
-        Some("InSubquery") => "IN (query) as a value",
-        Some("Exists") => "EXISTS as a value",
+        Some("InSubquery") => "IN with a query of this form",
+        Some("Exists") => "EXISTS with a query of this form",
         Some("OuterReferenceColumn") => {
             return Error::not_supported(
                 "this subquery, which refers to a table beside it (LATERAL)",
             );
         }
         Some("ScalarSubquery") => "this subquery, which refers to the outer query,",
+        _ if message == MISREAD => MISREAD,
         _ => return Error::not_supported(message.trim_end_matches('.')),
     };
-    Error::not_supported(what).with_hint("Write it as a condition of WHERE, or as a join.")
+    Error::not_supported(what).with_hint(SUBQUERY_HINT)
+}
+
+const SUBQUERY_HINT: &str = "Join the tables of both queries, or have the query refer to the outer \
+                             query in conditions of WHERE only.";
+
+/// Whether a table's name is one that the planner gave to a subquery.
+fn is_of_join(name: &str) -> bool {
+    name.starts_with("__") && name.contains("_sq_")
 }
 
 /// Sorts run-time messages of Arrow and DataFusion, which carry no kind of their own.

@@ -66,6 +66,7 @@ mod rewrite;
 mod row_values;
 mod rules;
 mod scan;
+mod scopes;
 mod sequences;
 mod served;
 mod session;

@@ -13,12 +13,12 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::{DataType, IntervalUnit};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{DFSchema, Result};
+use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
-    BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, ScalarUDF, cast,
+    BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, ScalarUDF, cast, lit,
 };
 use datafusion::optimizer::AnalyzerRule;
 
@@ -65,6 +65,16 @@ impl Operators {
                     let (data_type, arg) = (type_of(one), cast(one.clone(), DataType::Float64));
                     Transformed::yes(cast(call(&self.rint, vec![arg]), data_type))
                 }
+                // The type of a rounded decimal depends on the digits, so these have to be known
+                // when types are brought together.
+                [one, Expr::Literal(ScalarValue::Int64(Some(digits)), _)]
+                    if matches!(func.name(), "round" | "trunc") =>
+                {
+                    match i32::try_from(*digits) {
+                        Ok(digits) => Transformed::yes(call(&func, vec![one.clone(), lit(digits)])),
+                        Err(_) => Transformed::no(call(&func, args)),
+                    }
+                }
                 _ => Transformed::no(Expr::ScalarFunction(ScalarFunction { func, args })),
             },
             other => Transformed::no(other),
@@ -103,7 +113,7 @@ fn is_number(data_type: &DataType) -> bool {
 fn is_literal(expr: &Expr) -> bool {
     match expr {
         Expr::Literal(value, _) => match value.cast_to(&DataType::Float64) {
-            Ok(datafusion::common::ScalarValue::Float64(Some(value))) => value.abs() >= 1e-30,
+            Ok(ScalarValue::Float64(Some(value))) => value.abs() >= 1e-30,
             _ => false,
         },
         Expr::Cast(inner) => inner.field.data_type().is_floating() && is_literal(&inner.expr),

@@ -11,6 +11,7 @@
 //! - Columns of queries in FROM and WITH are called as PostgreSQL calls them ([`columns`]).
 //! - `SELECT DISTINCT a + 1 ... ORDER BY a + 1` is sorted by the output of that number; the planner
 //!   would look for `a` among the outputs.
+//! - Tables of outer queries are named with their schema ([`scopes`](crate::scopes)).
 //! - `(a, b) IN (query)` becomes EXISTS, and rows are compared column by column ([`row_values`]).
 //! - `SHOW TABLES` and `SHOW COLUMNS` ask the information schema.
 //! - Long chains of AND and of OR become balanced trees ([`balance`]).
@@ -40,6 +41,7 @@ use crate::from_datafusion::from_parser;
 use crate::functions::{NAMED, call};
 use crate::names::{SCHEMA, fold};
 use crate::prepared::{numeric, numeric_type};
+use crate::scopes::Scopes;
 use crate::{columns, expression_forms, pg_catalog, query_forms, row_values};
 
 /// Rewrites all expressions of `statement`.
@@ -60,7 +62,7 @@ pub(crate) fn rewrite(state: &SessionState, statement: &mut ParsedStatement) -> 
             Parser::new(&PostgreSqlDialect {}).try_with_sql(&sql).map_err(|e| from_parser(&e))?;
         **inner = parser.parse_statement().map_err(|error| from_parser(&error))?;
     }
-    match inner.visit(&mut Rewrites { state }) {
+    match inner.visit(&mut Rewrites { state, scopes: Scopes::default() }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }
@@ -91,7 +93,7 @@ fn shown(statement: &Statement) -> Option<String> {
 /// # Errors
 /// As [`rewrite`].
 pub(crate) fn rewrite_expr(state: &SessionState, expr: &mut Expr) -> Result<()> {
-    match expr.visit(&mut Rewrites { state }) {
+    match expr.visit(&mut Rewrites { state, scopes: Scopes::default() }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }
@@ -100,6 +102,7 @@ pub(crate) fn rewrite_expr(state: &SessionState, expr: &mut Expr) -> Result<()> 
 struct Rewrites<'a> {
     /// Knows which functions there are.
     state: &'a SessionState,
+    scopes: Scopes,
 }
 
 fn broken(done: Result<()>) -> ControlFlow<Error> {
@@ -132,10 +135,12 @@ impl VisitorMut for Rewrites<'_> {
         row_values::in_conditions(select);
         query_forms::star(select);
         named_casts(select, self.state);
+        self.scopes.enter(select);
         ControlFlow::Continue(())
     }
 
     fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
+        self.scopes.leave();
         for window in &mut select.named_window {
             if let NamedWindowDefinition(_, NamedWindowExpr::WindowSpec(spec)) = window {
                 expression_forms::frame(spec);
@@ -172,6 +177,7 @@ impl VisitorMut for Rewrites<'_> {
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        self.scopes.qualify(expr);
         if let Some(new) = pg_catalog::expression(expr) {
             *expr = new;
         }

@@ -2,12 +2,12 @@
 //!
 //! - `(a, b) IN (query)`, which the planner does not know, is EXISTS: a row that is equal makes it
 //!   true, else one that may be equal makes it null.
-//! - Rows are compared column by column; the planner would take a null for a value like others.
+//! - Rows are compared column by column, also with the row of a query; the planner would take a null for a value like others.
 
 use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CaseWhen, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
-    Query, Select, SetExpr, TableFactor, UnaryOperator, Value,
+    Ident, Query, Select, SelectItem, SetExpr, TableFactor, UnaryOperator, Value,
 };
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
@@ -73,7 +73,7 @@ enum Test {
 
 /// Makes `EXISTS (SELECT 1 FROM (query) WHERE ...)`. Its columns have names that no other has.
 fn exists(left: &[Expr], query: &Query, test: Test) -> Option<Expr> {
-    let column = |number| format!("\"nacre column {number}\"");
+    let column = |number| format!("\"{}\"", column_name(number));
     let names: Vec<String> = (0..left.len()).map(column).collect();
     let pairs = left.iter().zip(&names).map(|(expr, name)| format!("(({expr}) = {name})"));
     let mut condition = pairs.collect::<Vec<_>>().join(" AND ");
@@ -91,10 +91,52 @@ fn exists(left: &[Expr], query: &Query, test: Test) -> Option<Expr> {
         && let Some(from) = select.from.first_mut()
         && let TableFactor::Derived { subquery, .. } = &mut from.relation
     {
-        **subquery = query.clone();
+        **subquery = numbered(query);
         return Some(made);
     }
     None
+}
+
+fn column_name(number: usize) -> String {
+    format!("nacre column {number}")
+}
+
+/// Gives the outputs of a query names that are all different.
+fn numbered(query: &Query) -> Query {
+    let mut query = query.clone();
+    if query.order_by.is_none()
+        && let SetExpr::Select(select) = query.body.as_mut()
+    {
+        for (number, item) in select.projection.iter_mut().enumerate() {
+            if let SelectItem::UnnamedExpr(expr) = item {
+                let alias = Ident::with_quote('"', column_name(number));
+                *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
+            }
+        }
+    }
+    query
+}
+
+/// Returns the columns of a query that gives one row, each as a query.
+fn columns_of(query: &Query, count: usize) -> Option<Vec<Expr>> {
+    let names: Vec<String> =
+        (0..count).map(|number| format!("\"{}\"", column_name(number))).collect();
+    let all = names.join(", ");
+    let column = |name: &String| {
+        let sql = format!("(SELECT {name} FROM (SELECT 1) AS \"nacre set\" ({all}))");
+        let dialect = PostgreSqlDialect {};
+        let mut made = Parser::new(&dialect).try_with_sql(&sql).ok()?.parse_expr().ok()?;
+        if let Expr::Subquery(outer) = &mut made
+            && let SetExpr::Select(select) = outer.body.as_mut()
+            && let Some(from) = select.from.first_mut()
+            && let TableFactor::Derived { subquery, .. } = &mut from.relation
+        {
+            **subquery = numbered(query);
+            return Some(made);
+        }
+        None
+    };
+    names.iter().map(column).collect()
 }
 
 fn not(expr: Expr) -> Expr {
@@ -169,7 +211,18 @@ fn among(of: &Expr, list: &[Expr], is_negated: bool) -> Option<Expr> {
 
 /// Compares two rows.
 fn rows(left: &Expr, op: &BinaryOperator, right: &Expr) -> Option<Expr> {
-    let (left, right) = (row(left)?, row(right)?);
+    let (left, right) = match (row(left), row(right), left, right) {
+        (Some(left), Some(right), _, _) => (left, right),
+        (Some(left), None, _, Expr::Subquery(query)) => {
+            let right = columns_of(query, left.len())?;
+            (left, right)
+        }
+        (None, Some(right), Expr::Subquery(query), _) => {
+            let left = columns_of(query, right.len())?;
+            (left, right)
+        }
+        _ => return None,
+    };
     if left.len() != right.len() {
         return None;
     }

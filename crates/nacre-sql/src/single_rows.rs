@@ -5,6 +5,8 @@
 //! joins. So the values of all rows are gathered in a list, which is an aggregate, and the outer
 //! query takes the one value out of the list; more than one are an error, but only for a row that
 //! asks for them.
+//!
+//! A value that is null only for want of a row is marked as one that may be null ([`Nullable`]).
 
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, LazyLock};
@@ -24,10 +26,16 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::AnalyzerRule;
 
 use crate::error::{Error, ErrorKind};
+use crate::unnest::references;
 
 static ONLY_VALUE: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     let signature = Signature::any(1, Volatility::Immutable);
     Arc::new(ScalarUDF::new_from_impl(OnlyValue { signature }))
+});
+
+static NULLABLE: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
+    let signature = Signature::any(1, Volatility::Immutable);
+    Arc::new(ScalarUDF::new_from_impl(Nullable { signature }))
 });
 
 /// The rule; it runs before types are brought together.
@@ -66,16 +74,78 @@ fn single(expr: Expr) -> Result<Transformed<Expr>> {
     let [column] = &plan.schema().columns()[..] else {
         return Ok(Transformed::no(Expr::ScalarSubquery(subquery)));
     };
-    if is_single || subquery.outer_ref_columns.is_empty() {
-        return Ok(Transformed::no(Expr::ScalarSubquery(subquery)));
+    let outer_ref_columns = references(plan)?;
+    if is_single || outer_ref_columns.is_empty() {
+        let is_null_without_row =
+            !subquery.subquery.schema().field(0).is_nullable() && !has_always_row(plan);
+        let value = Expr::ScalarSubquery(Subquery { outer_ref_columns, ..subquery });
+        return Ok(match is_null_without_row {
+            true => Transformed::yes(NULLABLE.call(vec![value])),
+            false => Transformed::no(value),
+        });
     }
     let values = array_agg(Expr::Column(column.clone())).alias(column.name.as_str());
     let gathered = LogicalPlanBuilder::from(plan.as_ref().clone())
         .aggregate(Vec::<Expr>::new(), vec![values])?
         .build()?;
-    let subquery = Subquery { subquery: Arc::new(gathered), ..subquery };
+    let subquery = Subquery { subquery: Arc::new(gathered), outer_ref_columns, ..subquery };
     let only = ONLY_VALUE.call(vec![Expr::ScalarSubquery(subquery)]);
     Ok(Transformed::yes(only))
+}
+
+/// Whether a query of one value cannot be without a row.
+fn has_always_row(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Projection(projection) => has_always_row(&projection.input),
+        LogicalPlan::SubqueryAlias(alias) => has_always_row(&alias.input),
+        LogicalPlan::Aggregate(aggregate) => aggregate.group_expr.is_empty(),
+        LogicalPlan::EmptyRelation(empty) => empty.produce_one_row,
+        _ => false,
+    }
+}
+
+/// Gives the value of a subquery as it is. The planner takes the value for one that is never null
+/// if the subquery's column has no nulls, though it is null if there is no row.
+#[derive(Debug)]
+struct Nullable {
+    signature: Signature,
+}
+
+// There is one such function.
+impl PartialEq for Nullable {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Nullable {}
+
+impl Hash for Nullable {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}
+
+impl ScalarUDFImpl for Nullable {
+    fn name(&self) -> &str {
+        "value_or_null"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        match types {
+            [one] => Ok(one.clone()),
+            _ => internal_err!("value_or_null of something else than a value"),
+        }
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        match args.args.as_slice() {
+            [one] => Ok(one.clone()),
+            _ => internal_err!("value_or_null without a value"),
+        }
+    }
 }
 
 /// Takes the value out of a list of at most one.

@@ -2,6 +2,7 @@
 //! the server, a client that is gone.
 
 use std::future::poll_fn;
+use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
@@ -58,6 +59,8 @@ impl Connection {
         work: Work,
     ) -> std::result::Result<T, Failure> {
         let underway = Underway::default();
+        let session = Arc::clone(&self.session);
+        let statement = guarded(statement, move || session.fail_block());
         let mut statement = pin!(underway.watch(statement));
         // What it does at once on several threads is for the workers, not for this one.
         let workers = self.shared.workers.clone();
@@ -135,6 +138,26 @@ impl Connection {
     }
 }
 
+/// Makes an error of a panic, which is a bug, so that the session goes on; what the statement did
+/// is rolled back with it. `failed` notes that it failed.
+async fn guarded<T>(
+    statement: impl Future<Output = Result<T>>,
+    failed: impl FnOnce(),
+) -> Result<T> {
+    // What the statement held is dropped with it, and others see only what was committed.
+    match AssertUnwindSafe(statement).catch_unwind().await {
+        Ok(done) => done,
+        Err(panic) => {
+            failed();
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+            let message = format!("internal error: {}", text.unwrap_or("a statement panicked"));
+            Err(Error::new(ErrorKind::Internal, message)
+                .with_hint("This is a bug in Nacre. Please report it with the statement."))
+        }
+    }
+}
+
 /// Returns what becomes of a statement that is interrupted while nothing is done.
 pub(super) fn interrupted(interrupt: Interrupt) -> Failure {
     match interrupt {
@@ -145,4 +168,29 @@ pub(super) fn interrupted(interrupt: Interrupt) -> Failure {
 
 fn cancelled(why: &str) -> Error {
     Error::new(ErrorKind::Cancelled, format!("canceling statement due to {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_is_an_error_of_its_statement() {
+        let mut is_failed = false;
+        let statement = async {
+            let columns: [u8; 0] = [];
+            Ok(columns[std::hint::black_box(3)])
+        };
+        let error = guarded(statement, || is_failed = true).await.unwrap_err();
+        assert_eq!(error.sqlstate(), "XX000");
+        assert!(error.message().contains("index out of bounds"), "{}", error.message());
+        assert!(is_failed);
+    }
+
+    #[tokio::test]
+    async fn an_error_stays_what_it_is() {
+        let failing = async { Err::<(), _>(Error::new(ErrorKind::Syntax, "no")) };
+        let error = guarded(failing, || panic!("it did not panic")).await.unwrap_err();
+        assert_eq!(error.message(), "no");
+    }
 }

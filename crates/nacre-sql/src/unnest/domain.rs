@@ -9,8 +9,10 @@ use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::logical_plan::{Distinct, FetchType, SkipType};
 use datafusion::logical_expr::{
     Expr, ExprFunctionExt, Join, JoinType, LogicalPlan, LogicalPlanBuilder, Operator, Projection,
-    SortExpr, SubqueryAlias, binary_expr, lit, when,
+    SortExpr, SubqueryAlias, Union, binary_expr, lit, when,
 };
+
+use super::references::{rebind, references};
 
 /// Different values of columns of an outer query.
 pub(super) struct Domain<'a> {
@@ -88,6 +90,15 @@ impl<'a> Domain<'a> {
     fn bind(&self, plan: &LogicalPlan, expr: Expr, domain: &TableReference) -> Result<Expr> {
         let name = NamePreserver::new(plan).save(&expr);
         let keys = self.keys(domain);
+        let expr = rebind(plan, expr, &|part| match part {
+            Expr::OuterReferenceColumn(field, column) => {
+                let number = self.columns.iter().position(|outer| outer == column)?;
+                let key = &keys[number];
+                let field = field.as_ref().clone().with_name(&key.name).with_nullable(true);
+                Some(Expr::OuterReferenceColumn(Arc::new(field), key.clone()))
+            }
+            _ => None,
+        })?;
         let bound = expr.transform(|part| match part {
             Expr::OuterReferenceColumn(field, column) => {
                 match self.columns.iter().position(|outer| *outer == column) {
@@ -115,7 +126,7 @@ impl<'a> Domain<'a> {
 
     /// Returns what `plan` computes, for each of the values.
     fn carry(&mut self, plan: &LogicalPlan) -> Result<Option<Carrying>> {
-        if plan.all_out_ref_exprs().is_empty() {
+        if references(plan)?.is_empty() {
             let Carrying { plan: values, domain } = self.values()?;
             let plan = LogicalPlanBuilder::from(values).cross_join(plan.clone())?.build()?;
             return Ok(Some(Carrying { plan, domain }));
@@ -144,6 +155,7 @@ impl<'a> Domain<'a> {
             LogicalPlan::Limit(_) => self.limit(plan),
             LogicalPlan::Aggregate(_) => self.aggregate(plan),
             LogicalPlan::Join(join) => self.join_of(plan, join),
+            LogicalPlan::Union(union) => self.union(union),
             _ => Ok(None),
         }
     }
@@ -262,16 +274,45 @@ impl<'a> Domain<'a> {
         Ok(Some(Carrying { plan, domain: all }))
     }
 
+    /// Each part carries the values, in columns of the same names.
+    fn union(&mut self, union: &Union) -> Result<Option<Carrying>> {
+        let domain = self.name();
+        let mut parts = Vec::with_capacity(union.inputs.len());
+        for input in &union.inputs {
+            let Some(carried) = self.carry(input)? else { return Ok(None) };
+            let outputs = union.schema.columns().into_iter().zip(input.schema().columns());
+            let mut items: Vec<Expr> = outputs
+                .map(|(new, old)| Expr::Column(old).alias_qualified(new.relation, new.name))
+                .collect();
+            let keys = self.keys(&carried.domain).into_iter().zip(self.keys(&domain));
+            items.extend(
+                keys.map(|(old, new)| Expr::Column(old).alias_qualified(new.relation, new.name)),
+            );
+            parts.push(Arc::new(LogicalPlanBuilder::from(carried.plan).project(items)?.build()?));
+        }
+        let Some(first) = parts.first() else { return Ok(None) };
+        let schema = Arc::clone(first.schema());
+        let outputs: Vec<Column> = schema.columns();
+        let made = LogicalPlan::Union(Union::try_new_with_loose_types(parts)?);
+        // A union's columns belong to no table.
+        let named = made.schema().columns().into_iter().zip(outputs);
+        let kept: Vec<Expr> = named
+            .map(|(old, new)| Expr::Column(old).alias_qualified(new.relation, new.name))
+            .collect();
+        let plan = LogicalPlanBuilder::from(made).project(kept)?.build()?;
+        Ok(Some(Carrying { plan, domain }))
+    }
+
     /// Both sides carry the values where both need them, and are paired by them, too.
     fn join_of(&mut self, plan: &LogicalPlan, join: &Join) -> Result<Option<Carrying>> {
-        let refers = |side: &LogicalPlan| !side.all_out_ref_exprs().is_empty();
+        let refers = |side: &LogicalPlan| references(side).map(|found| !found.is_empty());
         let (in_left, in_right) = match join.join_type {
             JoinType::Inner => {
-                let in_right = refers(&join.right);
-                (refers(&join.left) || !in_right, in_right)
+                let in_right = refers(&join.right)?;
+                (refers(&join.left)? || !in_right, in_right)
             }
-            JoinType::Left => (true, refers(&join.right)),
-            JoinType::Right => (refers(&join.left), true),
+            JoinType::Left => (true, refers(&join.right)?),
+            JoinType::Right => (refers(&join.left)?, true),
             _ => return Ok(None),
         };
         let left = if in_left { self.carry(&join.left)? } else { None };

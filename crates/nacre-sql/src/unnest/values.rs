@@ -15,6 +15,11 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::AnalyzerRule;
 
 use super::domain::Domain;
+use super::references::{is_deep, references};
+use super::shapes::{is_misread, is_opaque, refers_outside_conditions};
+
+/// What is told of subqueries that nobody can run.
+pub(crate) const MISREAD: &str = "this subquery, which refers to the outer query,";
 
 /// Functions that keep to be one of the rows if their first argument is: the planner makes no
 /// constants of them.
@@ -26,12 +31,19 @@ pub(crate) struct SubqueryValues;
 
 impl AnalyzerRule for SubqueryValues {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        let mut names = 0;
-        plan.transform_up_with_subqueries(|plan| {
-            let plan = counted(plan)?;
-            joined(plan, &mut names)
-        })
-        .map(|transformed| transformed.data)
+        let (mut plan, mut names) = (plan, 0);
+        loop {
+            let mut is_again = false;
+            plan = plan
+                .transform_up_with_subqueries(|plan| {
+                    joined(counted(plan)?, &mut names, &mut is_again)
+                })?
+                .data;
+            // Each time the subqueries that were within others are one level less deep.
+            if !is_again {
+                return Ok(plan);
+            }
+        }
     }
 
     fn name(&self) -> &str {
@@ -48,14 +60,8 @@ fn counted(plan: LogicalPlan) -> Result<LogicalPlan> {
         LogicalPlan::Filter(_) => false,
         _ => return Ok(plan),
     };
-    let is_wanted = |query: &Subquery| -> Result<bool> {
-        let is_opaque = |node: &LogicalPlan| {
-            let is_limited = matches!(node, LogicalPlan::Limit(_));
-            Ok(refers_outside_conditions(node)?
-                || is_limited && !node.all_out_ref_exprs().is_empty())
-        };
-        Ok(are_outputs || query.subquery.exists(is_opaque)?)
-    };
+    let is_wanted =
+        |query: &Subquery| -> Result<bool> { Ok(are_outputs || is_opaque(&query.subquery)?) };
     let mut telling = Vec::new();
     if let LogicalPlan::Filter(filter) = &plan {
         for condition in split_conjunction(&filter.predicate) {
@@ -138,16 +144,16 @@ fn has_rows(query: LogicalPlan) -> Result<Expr> {
     let counted = LogicalPlanBuilder::from(query)
         .aggregate(Vec::<Expr>::new(), vec![count(lit(1_i64)).alias("rows")])?
         .build()?;
-    Ok(scalar(counted).gt(lit(0_i64)))
+    Ok(scalar(counted)?.gt(lit(0_i64)))
 }
 
-fn scalar(plan: LogicalPlan) -> Expr {
-    let outer_ref_columns = plan.all_out_ref_exprs();
-    Expr::ScalarSubquery(Subquery {
+fn scalar(plan: LogicalPlan) -> Result<Expr> {
+    let outer_ref_columns = references(&plan)?;
+    Ok(Expr::ScalarSubquery(Subquery {
         subquery: Arc::new(plan),
         outer_ref_columns,
         spans: Spans::new(),
-    })
+    }))
 }
 
 /// Turns `expr IN (query)` into scalar subqueries: true if a row is equal, else null if one may be,
@@ -193,7 +199,11 @@ fn member(found: InSubquery, schema: &DFSchema) -> Result<Transformed<Expr>> {
 }
 
 /// Makes joins of the scalar subqueries that the planner does not run.
-fn joined(plan: LogicalPlan, names: &mut usize) -> Result<Transformed<LogicalPlan>> {
+fn joined(
+    plan: LogicalPlan,
+    names: &mut usize,
+    is_again: &mut bool,
+) -> Result<Transformed<LogicalPlan>> {
     use LogicalPlan::{Aggregate, Filter, Projection};
     if !matches!(plan, Projection(_) | Aggregate(_) | Filter(_)) {
         return Ok(Transformed::no(plan));
@@ -205,19 +215,22 @@ fn joined(plan: LogicalPlan, names: &mut usize) -> Result<Transformed<LogicalPla
     };
     // It is going to be computed twice.
     if has_volatile(outer)? {
-        return Ok(Transformed::no(plan));
+        return refused(&queries, outer.schema()).map(|()| Transformed::no(plan));
     }
     let (mut input, mut values) = (LogicalPlan::clone(outer), Vec::with_capacity(queries.len()));
     for query in &queries {
-        let Some(columns) = handed_in(query, outer.schema()) else {
+        let Some(columns) = handed_in(query, outer.schema())? else {
             return Ok(Transformed::no(plan));
         };
+        *is_again |= is_deep(&query.subquery)?;
         match Domain::new(outer, columns, names).join(input, &query.subquery)? {
             Some((joined, value)) => {
                 input = joined;
                 values.push(value);
             }
-            None => return Ok(Transformed::no(plan)),
+            None => {
+                return refused(&queries, outer.schema()).map(|()| Transformed::no(plan));
+            }
         }
     }
     let kept: Vec<Expr> = outer.schema().columns().into_iter().map(Expr::Column).collect();
@@ -242,6 +255,16 @@ fn joined(plan: LogicalPlan, names: &mut usize) -> Result<Transformed<LogicalPla
     }))
 }
 
+/// Refuses subqueries that are no joins here and that the planner would make wrong ones of.
+fn refused(queries: &[Subquery], outer: &DFSchema) -> Result<()> {
+    for query in queries {
+        if handed_in(query, outer)?.is_some() && is_misread(&query.subquery)? {
+            return not_impl_err!("{MISREAD}");
+        }
+    }
+    Ok(())
+}
+
 /// Returns the subqueries of a node that only joins can run.
 fn hard_queries(plan: &LogicalPlan) -> Result<Vec<Subquery>> {
     let mut found: Vec<Subquery> = Vec::new();
@@ -251,8 +274,8 @@ fn hard_queries(plan: &LogicalPlan) -> Result<Vec<Subquery>> {
         expr.apply(|part| {
             if let Expr::ScalarSubquery(query) = part
                 && !found.contains(query)
-                && !query.outer_ref_columns.is_empty()
-                && (is_grouped || is_hard(&query.subquery)?)
+                && !references(&query.subquery)?.is_empty()
+                && (is_grouped || is_misread(&query.subquery)? || is_hard(&query.subquery)?)
             {
                 found.push(query.clone());
             }
@@ -281,16 +304,6 @@ fn is_hard(query: &LogicalPlan) -> Result<bool> {
     })
 }
 
-/// Whether a node that is no condition refers to the outer query.
-fn refers_outside_conditions(node: &LogicalPlan) -> Result<bool> {
-    let mut refers = false;
-    node.apply_expressions(|expr| {
-        refers |= expr.contains_outer();
-        Ok(TreeNodeRecursion::Continue)
-    })?;
-    Ok(refers && !matches!(node, LogicalPlan::Filter(_)))
-}
-
 fn is_equality(expr: &Expr, schema: &DFSchema) -> bool {
     let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = expr else {
         return false;
@@ -304,12 +317,12 @@ fn is_equality(expr: &Expr, schema: &DFSchema) -> bool {
 }
 
 /// Returns the columns of the outer query that a subquery refers to; `None` if there are others.
-fn handed_in(query: &Subquery, outer: &DFSchema) -> Option<Vec<Column>> {
+fn handed_in(query: &Subquery, outer: &DFSchema) -> Result<Option<Vec<Column>>> {
     let column = |expr: Expr| match expr {
         Expr::OuterReferenceColumn(_, column) if outer.has_column(&column) => Some(column),
         _ => None,
     };
-    query.subquery.all_out_ref_exprs().into_iter().map(column).collect()
+    Ok(references(&query.subquery)?.into_iter().map(column).collect())
 }
 
 fn has_volatile(plan: &LogicalPlan) -> Result<bool> {
