@@ -2,6 +2,11 @@
 
 use std::fmt;
 
+use crate::error_places::place_of;
+
+/// The message of a statement that ends too early.
+pub(crate) const END_OF_INPUT: &str = "syntax error at end of input";
+
 /// Sorts errors by what the caller can do about them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -187,13 +192,21 @@ impl Error {
         self
     }
 
-    /// Moves the place to the token that the message quotes.
+    /// Gives the error its place in the statement's text, if it has none and the text tells it, and
+    /// moves that of a syntax error to the token that the message quotes.
     ///
     /// The parser names the token that it could not use, but gives the place of the one after it
     /// when it had to look ahead.
     pub(crate) fn located_in(mut self, sql: &str) -> Self {
-        let (Some(position), ErrorKind::Syntax) = (self.0.position, self.0.kind) else {
-            return self;
+        let position = match (self.0.position, self.0.kind) {
+            (Some(position), ErrorKind::Syntax) => position,
+            (Some(_), _) => return self,
+            (None, _) => {
+                let is_end = self.0.message == END_OF_INPUT;
+                let end = is_end.then(|| position_of(sql, sql.len()));
+                self.0.position = end.or_else(|| place_of(&self, sql));
+                return self;
+            }
         };
         let quoted = self.0.message.split_once(" at or near \"").map(|(_, rest)| rest);
         let Some(token) = quoted.and_then(|rest| rest.strip_suffix('"')) else { return self };

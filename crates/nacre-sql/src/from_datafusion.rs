@@ -6,7 +6,7 @@ use datafusion::sql::sqlparser::parser::ParserError;
 use nacre_column::ColumnBuffer;
 
 use crate::dml::push_syntax;
-use crate::error::{Error, ErrorKind, Position};
+use crate::error::{END_OF_INPUT, Error, ErrorKind, Position};
 use crate::from_plan::{from_plan, quoted_in};
 use crate::single_rows::several_rows;
 use crate::types::{stored_type, type_name};
@@ -77,7 +77,7 @@ pub(crate) fn from_parser(error: &ParserError) -> Error {
     let (text, position) = split_position(text);
     let error = match text.strip_prefix("Expected: ").and_then(|rest| rest.rsplit_once(", found: "))
     {
-        Some((_, "EOF")) => Error::new(ErrorKind::Syntax, "syntax error at end of input"),
+        Some((_, "EOF")) => Error::new(ErrorKind::Syntax, END_OF_INPUT),
         Some((_, found)) => {
             Error::new(ErrorKind::Syntax, format!("syntax error at or near \"{found}\""))
         }

@@ -31,6 +31,7 @@ mod database;
 mod ddl;
 mod dml;
 mod error;
+mod error_places;
 mod explain;
 mod expression_forms;
 mod from_datafusion;

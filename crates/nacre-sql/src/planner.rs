@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{CatalogProviderList, MemoryCatalogProviderList, TableProvider};
 use datafusion::common::TableReference;
+use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::execution::{FunctionRegistry, SendableRecordBatchStream, SessionState};
 use datafusion::logical_expr::{LogicalPlan, ScalarUDF};
 use datafusion::sql::parser::Statement as ParsedStatement;
@@ -77,6 +78,11 @@ impl Planner {
 
     pub(crate) fn store(&self) -> &Store {
         &self.store
+    }
+
+    /// Returns what the queries of the database take their memory from.
+    pub(crate) fn memory_pool(&self) -> Arc<dyn MemoryPool> {
+        Arc::clone(&self.state.runtime_env().memory_pool)
     }
 
     /// Returns where the statement at work tells what it has to.

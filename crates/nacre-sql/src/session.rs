@@ -7,12 +7,11 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::common::DataFusionError;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::sql::parser::{ExplainStatement, Statement as ParsedStatement};
 use datafusion::sql::sqlparser::ast::{ObjectType, Statement as SqlStatement};
-use futures::TryStreamExt;
 use nacre_store::{SEQUENCES_TABLE, Store, Value};
 
 use crate::alter::alter_table;
@@ -20,7 +19,7 @@ use crate::archive::archive;
 use crate::backup::backup;
 use crate::checkpoint::checkpoint;
 use crate::copy::{ClientCopy, CopyStatement, copy_from, copy_to, parse_copy};
-use crate::cursors::{CursorStatement, Declaration, Fetched};
+use crate::cursors::{CursorStatement, Declaration, Fetched, KeptRows};
 use crate::database::Database;
 use crate::dml::Answer;
 use crate::error::{Error, ErrorKind, Result};
@@ -113,7 +112,29 @@ impl Session {
             Some(_) => (None, None),
             None => (Some(self.planner.parse(sql).map_err(located)?), None),
         };
-        Statement::new(&self.store, sql, parsed, types, cursor)
+        Statement::new(&self.store, sql, parsed, types, cursor).map_err(located)
+    }
+
+    /// As [`Session::prepare`], and looks at what the statement means now: one that cannot be
+    /// planned is none. Who may run it is asked when it runs.
+    ///
+    /// # Errors
+    /// Those of parsing and planning it.
+    pub async fn prepare_and_plan(&self, sql: &str, types: &[Option<u32>]) -> Result<Statement> {
+        let statement = self.prepare(sql, types)?;
+        self.require_meaning(&statement).await.map_err(|error| self.told(error, sql))?;
+        Ok(statement)
+    }
+
+    /// Plans a query or a change of rows, unless it is a short one that has a plan.
+    async fn require_meaning(&self, statement: &Statement) -> Result<()> {
+        if !statement.has_meaning() || self.short.knows(&self.store, statement.short_key()) {
+            return Ok(());
+        }
+        match Box::pin(statement.columns(self)).await {
+            Err(error) if error.kind() != ErrorKind::NotPermitted => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// Runs a prepared statement as [`Statement::execute`] does.
@@ -283,8 +304,11 @@ impl Session {
         turn.require_sound()?;
         match command {
             Command::Prepare { name, types, statement } => {
-                self.prepared.prepare(&self.store, name, &types, statement)?;
-                finish(turn, "PREPARE".into())
+                let prepared = PreparedStatements::prepare(&self.store, &types, statement)?;
+                turn.done(false);
+                self.require_meaning(&prepared).await?;
+                self.prepared.keep(name, prepared)?;
+                Ok(Outcome::command("PREPARE".into(), None))
             }
             Command::Deallocate(name) => {
                 let tag = self.prepared.deallocate(name.as_deref())?;
@@ -394,7 +418,9 @@ impl Session {
                     return finish(turn, format!("MOVE {rows}"));
                 }
                 turn.done(false);
-                let batches = futures::stream::iter(batches.into_iter().map(Ok));
+                let outside = |error: Error| DataFusionError::External(Box::new(error));
+                let batches = batches.map(move |batch| batch.map_err(outside));
+                let batches = futures::stream::iter(batches);
                 let stream = Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&schema), batches));
                 Ok(Outcome::Rows { schema, stream, tag: Some(format!("FETCH {rows}")) })
             }
@@ -417,9 +443,8 @@ impl Session {
         let moment = turn.moment(false)?;
         let stream = self.planner.start(&moment, Vec::new(), query).await?;
         turn.log(&moment)?;
-        let schema = stream.schema();
-        let batches: Vec<RecordBatch> = stream.try_collect().await?;
-        cursors.open(declaration, schema, batches);
+        let rows = KeptRows::read(stream, &self.planner.memory_pool()).await?;
+        cursors.open(declaration, rows);
         if !turn.is_in_block() {
             cursors.end_transaction(true);
         }

@@ -132,9 +132,11 @@ impl Connection {
                 let types =
                     parse.type_oids.iter().map(|oid| Some(*oid).filter(|o| !is_unknown(*o)));
                 let types: Vec<Option<u32>> = types.collect();
+                self.require_unused(parse.name.as_deref())?;
+                self.keep_rows().await?;
                 // In the statement's future, whose stack is large enough for deep expressions.
                 let (session, text) = (Arc::clone(&self.session), statement.text.to_owned());
-                let prepare = async move { session.prepare(&text, &types) };
+                let prepare = async move { session.prepare_and_plan(&text, &types).await };
                 Prepared::new(self.finish(prepare).await?)
             }
         };
@@ -149,6 +151,17 @@ impl Connection {
         }
         self.out.put(&ParseComplete::new());
         Ok(())
+    }
+
+    /// Refuses a name that a prepared statement has.
+    fn require_unused(&self, name: Option<&str>) -> Result<(), Error> {
+        match name.filter(|name| self.session.prepared(name).is_some()) {
+            None => Ok(()),
+            Some(name) => {
+                let message = format!("prepared statement \"{name}\" already exists");
+                Err(Error::new(ErrorKind::DuplicateObject, message).with_code("42P05"))
+            }
+        }
     }
 
     /// Refuses statements in a block that failed, unless they end it.

@@ -22,7 +22,10 @@ use crate::wire::backend::Outbox;
 use crate::wire::frames::{Frames, OPENING_BYTES_MAX};
 use crate::wire::frontend;
 
-/// Newest minor version of the protocol.
+/// Version of the protocol.
+const MAJOR: i32 = 3;
+
+/// Newest minor version of it.
 const MINOR_MAX: u16 = 2;
 
 /// What clients are told while the server ends.
@@ -177,7 +180,8 @@ impl Opening {
         let spoken = if minor >= MINOR_MAX { MINOR_MAX } else { 0 };
         if minor != spoken || !unknown.is_empty() {
             let names = unknown.into_iter().map(|(name, _)| name).collect();
-            self.out.put(&NegotiateProtocolVersion::new(i32::from(spoken), names));
+            let version = (MAJOR << 16) | i32::from(spoken);
+            self.out.put(&NegotiateProtocolVersion::new(version, names));
         }
         Asked { minor: spoken, parameters }
     }

@@ -4,17 +4,18 @@
 //! answer three paths within bounds.
 //!
 //! # Invariants
-//! Whoever is slow, many or wrong is answered or closed within [`TIMEOUT`], and costs at most
-//! [`HEAD_BYTES_MAX`] bytes and one of [`CONNECTIONS_MAX`] places.
+//! Whoever is slow or wrong is answered or closed within [`HEAD_TIMEOUT`] and [`TIMEOUT`], and costs
+//! at most [`HEAD_BYTES_MAX`] bytes and one of [`CONNECTIONS_MAX`] places. Nobody waits for a place:
+//! if there is none, the oldest connection ends.
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 
 use super::text;
@@ -26,10 +27,13 @@ const HEAD_BYTES_MAX: usize = 8 << 10;
 /// Lines of a head.
 const HEADERS_MAX: usize = 64;
 
-/// Requests at a time; the next one waits.
+/// Requests at a time; the oldest one goes for the next.
 const CONNECTIONS_MAX: usize = 16;
 
-/// Longest time of a request and its answer.
+/// Longest time until the head of a request is there.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Longest time of an answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long taking connections rests when the system has no room for one.
@@ -69,23 +73,26 @@ pub(crate) async fn answer(
     shared: Arc<Shared>,
     is_ready: impl Fn() -> bool + Clone + Send + 'static,
 ) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     // Dropped with this, and so are those whom it answers.
     let mut answering = JoinSet::new();
+    let mut places: VecDeque<AbortHandle> = VecDeque::new();
     loop {
-        // Never closed.
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         while answering.try_join_next().is_some() {}
         let Ok((stream, _)) = listener.accept().await else {
             tokio::time::sleep(ACCEPT_REST).await;
             continue;
         };
         let (shared, is_ready) = (Arc::clone(&shared), is_ready.clone());
-        answering.spawn(async move {
-            // Whoever does not listen does not hear it.
-            let _ = timeout(TIMEOUT, serve(stream, shared, is_ready)).await;
-            drop(place);
-        });
+        places.retain(|place| !place.is_finished());
+        if places.len() >= CONNECTIONS_MAX
+            && let Some(oldest) = places.pop_front()
+        {
+            oldest.abort();
+        }
+        // Whoever does not listen does not hear it.
+        places.push_back(answering.spawn(async move {
+            let _ = serve(stream, shared, is_ready).await;
+        }));
     }
 }
 
@@ -94,16 +101,9 @@ async fn serve(
     shared: Arc<Shared>,
     is_ready: impl Fn() -> bool,
 ) -> io::Result<()> {
-    let mut bytes = Vec::new();
-    let head = loop {
-        if bytes.len() > HEAD_BYTES_MAX {
-            break None;
-        }
-        match parse(&bytes) {
-            Head::Partial if stream.read_buf(&mut bytes).await? == 0 => return Ok(()),
-            Head::Partial => {}
-            head => break Some(head),
-        }
+    let head = match timeout(HEAD_TIMEOUT, read_head(&mut stream)).await?? {
+        Some(Head::Partial) => return Ok(()),
+        head => head,
     };
     let (answer, has_body) = match head {
         Some(Head::Request { method, path }) => {
@@ -124,8 +124,25 @@ async fn serve(
     if has_body {
         text.push_str(&body);
     }
-    stream.write_all(text.as_bytes()).await?;
-    stream.shutdown().await
+    let sent = async {
+        stream.write_all(text.as_bytes()).await?;
+        stream.shutdown().await
+    };
+    timeout(TIMEOUT, sent).await?
+}
+
+/// Reads a head: `Partial` if the client went before it was there, `None` if it is too long.
+async fn read_head(stream: &mut TcpStream) -> io::Result<Option<Head>> {
+    let mut bytes = Vec::new();
+    loop {
+        if bytes.len() > HEAD_BYTES_MAX {
+            return Ok(None);
+        }
+        match parse(&bytes) {
+            Head::Partial if stream.read_buf(&mut bytes).await? > 0 => {}
+            head => return Ok(Some(head)),
+        }
+    }
 }
 
 fn parse(bytes: &[u8]) -> Head {

@@ -357,3 +357,52 @@ async fn refused_rows_name_what_refused_them() {
     }
     fixture.stop().await;
 }
+
+/// A statement that means nothing was kept under its name, and failed when it was described.
+#[tokio::test(flavor = "multi_thread")]
+async fn statement_that_means_nothing_is_refused_when_it_is_parsed() {
+    let fixture = Fixture::start().await;
+    let mut raw = fixture.raw().await;
+    raw.begin().await;
+    raw.send(&query("create table t (a int primary key)")).await;
+    raw.until(b'Z').await;
+    for (sql, code, position) in [
+        ("select nocol from t", "42703", "8"),
+        ("select a from nowhere", "42P01", "15"),
+        ("select  nofunction(a) from t", "42883", "9"),
+        ("select $0", "42P02", "8"),
+        ("insert into nowhere values (1)", "42P01", "13"),
+        ("insert into t (b) values (1)", "42703", "16"),
+        ("update t set b = 1", "42703", "14"),
+        ("delete from t where b = 1", "42703", "21"),
+        ("select a from", "42601", "14"),
+    ] {
+        raw.send(&[parse("s", sql), sync()].concat()).await;
+        let messages = raw.until(b'Z').await;
+        assert_eq!(kinds(&messages), "EZ", "{sql}");
+        assert_eq!(field(&messages[0].1, b'C').as_deref(), Some(code), "{sql}");
+        assert_eq!(field(&messages[0].1, b'P').as_deref(), Some(position), "{sql}");
+        raw.send(&query(sql)).await;
+        let messages = raw.until(b'Z').await;
+        assert_eq!(field(&messages[0].1, b'P').as_deref(), Some(position), "{sql}");
+    }
+    raw.send(&query("prepare s as select nocol from t")).await;
+    let messages = raw.until(b'Z').await;
+    assert_eq!(field(&messages[0].1, b'P').as_deref(), Some("21"));
+    // The name is free.
+    raw.send(&[parse("s", "select 1"), bind("", "s"), execute("", 0), sync()].concat()).await;
+    assert_eq!(kinds(&raw.until(b'Z').await), "12DCZ");
+    // In a block it fails the block, and what is there already stays.
+    raw.send(&query("begin")).await;
+    raw.until(b'Z').await;
+    raw.send(&[parse("x", "select nocol from t"), sync()].concat()).await;
+    assert_eq!(raw.until(b'Z').await.last().unwrap().1, b"E");
+    raw.send(&[bind("", "s"), sync()].concat()).await;
+    let messages = raw.until(b'Z').await;
+    assert_eq!(field(&messages[0].1, b'C').as_deref(), Some("25P02"));
+    raw.send(&query("rollback")).await;
+    raw.until(b'Z').await;
+    raw.send(&[bind("", "s"), execute("", 0), sync()].concat()).await;
+    assert_eq!(kinds(&raw.until(b'Z').await), "2DCZ");
+    fixture.stop().await;
+}

@@ -117,9 +117,12 @@ async fn newer_minor_version_is_negotiated_down() {
     let opening = startup((3 << 16) + 9_999, &[("user", "nacre"), ("_pq_.wish", "x")]);
     raw.send(&opening).await;
     let messages = raw.until(b'Z').await;
-    assert_eq!(messages[0], (b'v', b"\0\0\0\x02\0\0\0\x01_pq_.wish\0".to_vec()));
+    assert_eq!(messages[0], (b'v', b"\0\x03\0\x02\0\0\0\x01_pq_.wish\0".to_vec()));
     let key = messages.iter().find(|(kind, _)| *kind == b'K').unwrap();
     assert_eq!(key.1.len(), 4 + 32);
+    let mut raw = fixture.raw().await;
+    raw.send(&startup((3 << 16) + 1, &[("user", "nacre")])).await;
+    assert_eq!(raw.until(b'Z').await[0], (b'v', b"\0\x03\0\0\0\0\0\0".to_vec()));
     fixture.stop().await;
 }
 

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
-use datafusion::arrow::compute::interleave;
+use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 
+use super::kept::KeptRows;
 use super::position::{Direction, GoesBack, Position, Rows};
 use super::syntax::Declaration;
 use crate::error::{Error, ErrorKind, Result};
@@ -33,18 +33,20 @@ struct Cursor {
     is_held: bool,
     /// Whether the transaction that declared it has committed.
     is_kept: bool,
-    schema: SchemaRef,
-    batches: Vec<RecordBatch>,
+    rows: Arc<KeptRows>,
     position: Position,
 }
 
 /// What FETCH answers.
-#[derive(Debug)]
 pub(crate) struct Fetched {
     pub(crate) schema: SchemaRef,
-    pub(crate) batches: Vec<RecordBatch>,
+    /// Made when they are read: they are others' memory, or take a batch of it.
+    pub(crate) batches: Batches,
     pub(crate) rows: u64,
 }
+
+/// Rows that a FETCH answers.
+pub(crate) type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
 
 impl Cursors {
     /// Refuses a name that a cursor has.
@@ -62,14 +64,9 @@ impl Cursors {
     }
 
     /// Opens a cursor over rows.
-    pub(crate) fn open(
-        &self,
-        declaration: &Declaration,
-        schema: SchemaRef,
-        batches: Vec<RecordBatch>,
-    ) {
+    pub(crate) fn open(&self, declaration: &Declaration, rows: KeptRows) {
         let mut state = self.state();
-        let count = batches.iter().map(|batch| batch.num_rows() as u64).sum();
+        let count = rows.batches().iter().map(|batch| batch.num_rows() as u64).sum();
         let number = state.declared;
         state.declared += 1;
         let cursor = Cursor {
@@ -77,8 +74,7 @@ impl Cursors {
             may_go_back: declaration.may_go_back,
             is_held: declaration.is_held,
             is_kept: false,
-            schema,
-            batches,
+            rows: Arc::new(rows),
             position: Position::new(count),
         };
         state.cursors.insert(declaration.name.clone(), cursor);
@@ -104,8 +100,8 @@ impl Cursors {
                 .with_hint("Declare it with SCROLL option to enable backward scan.")
         })?;
         let count = rows.range.end - rows.range.start;
-        let batches = if is_fetch { cursor.rows(rows)? } else { Vec::new() };
-        Ok(Fetched { schema: Arc::clone(&cursor.schema), batches, rows: count })
+        let batches = if is_fetch { batches(&cursor.rows, rows) } else { Box::new([].into_iter()) };
+        Ok(Fetched { schema: Arc::clone(cursor.rows.schema()), batches, rows: count })
     }
 
     /// Returns the columns of a cursor's rows.
@@ -115,7 +111,7 @@ impl Cursors {
     pub(crate) fn schema(&self, name: &str) -> Result<SchemaRef> {
         let state = self.state();
         let cursor = state.cursors.get(name).ok_or_else(|| unknown(name))?;
-        Ok(Arc::clone(&cursor.schema))
+        Ok(Arc::clone(cursor.rows.schema()))
     }
 
     /// Closes a cursor, or all.
@@ -156,59 +152,38 @@ impl Cursors {
     }
 }
 
-impl Cursor {
-    /// Returns rows in batches.
-    fn rows(&self, rows: Rows) -> Result<Vec<RecordBatch>> {
-        match rows.is_backward {
-            false => Ok(self.forward(rows)),
-            true => self.backward(rows),
-        }
+/// Returns some of the rows that are kept, in batches.
+fn batches(kept: &Arc<KeptRows>, rows: Rows) -> Batches {
+    match rows.is_backward {
+        false => Box::new(forward(kept, &rows).into_iter().map(Ok)),
+        true => backward(Arc::clone(kept), rows),
     }
+}
 
-    fn forward(&self, rows: Rows) -> Vec<RecordBatch> {
-        let (mut from, mut found) = (0, Vec::new());
-        for batch in &self.batches {
-            let to = from + batch.num_rows() as u64;
-            let (begin, end) = (rows.range.start.max(from), rows.range.end.min(to));
-            if begin < end {
-                found.push(batch.slice((begin - from) as usize, (end - begin) as usize));
-            }
-            from = to;
+fn forward(kept: &KeptRows, rows: &Rows) -> Vec<RecordBatch> {
+    let (mut from, mut found) = (0, Vec::new());
+    for batch in kept.batches() {
+        let to = from + batch.num_rows() as u64;
+        let (begin, end) = (rows.range.start.max(from), rows.range.end.min(to));
+        if begin < end {
+            found.push(batch.slice((begin - from) as usize, (end - begin) as usize));
         }
-        found
+        from = to;
     }
+    found
+}
 
-    fn backward(&self, rows: Rows) -> Result<Vec<RecordBatch>> {
-        let (mut end, mut found) = (rows.range.end, Vec::new());
-        while end > rows.range.start {
-            let begin = end.saturating_sub(BATCH_ROWS).max(rows.range.start);
-            found.push(self.reversed(begin, end)?);
-            end = begin;
+fn backward(kept: Arc<KeptRows>, rows: Rows) -> Batches {
+    let (start, mut end) = (rows.range.start, rows.range.end);
+    Box::new(std::iter::from_fn(move || {
+        if end <= start {
+            return None;
         }
-        Ok(found)
-    }
-
-    /// Returns the rows from `begin` to `end`, the last one first.
-    fn reversed(&self, begin: u64, end: u64) -> Result<RecordBatch> {
-        let mut places = Vec::with_capacity((end - begin) as usize);
-        let mut from = 0;
-        for (number, batch) in self.batches.iter().enumerate() {
-            let to = from + batch.num_rows() as u64;
-            let of_batch = begin.max(from)..end.min(to);
-            places.extend(of_batch.map(|row| (number, (row - from) as usize)));
-            from = to;
-        }
-        places.reverse();
-        let column = |index: usize| -> Result<ArrayRef> {
-            let arrays: Vec<&dyn datafusion::arrow::array::Array> =
-                self.batches.iter().map(|batch| batch.column(index).as_ref()).collect();
-            Ok(interleave(&arrays, &places)?)
-        };
-        let columns: Vec<ArrayRef> =
-            (0..self.schema.fields().len()).map(column).collect::<Result<_>>()?;
-        let options = RecordBatchOptions::new().with_row_count(Some(places.len()));
-        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?)
-    }
+        let begin = end.saturating_sub(BATCH_ROWS).max(start);
+        let batch = kept.reversed(begin, end);
+        end = begin;
+        Some(batch)
+    }))
 }
 
 fn unknown(name: &str) -> Error {

@@ -1,5 +1,5 @@
-//! `repeat`, `lpad`, `rpad` and `replace`, whose results may be much longer than what they are made
-//! of: they ask for memory before they take it.
+//! `repeat`, `lpad`, `rpad`, `replace` and `regexp_replace`, whose results may be much longer than
+//! what they are made of: they ask for memory before they take it.
 //!
 //! A value has at most [`VALUE_BYTES_MAX`] bytes, as in PostgreSQL. What a batch of rows takes is
 //! taken from what all queries share for as long as the batch is computed.
@@ -13,7 +13,7 @@ use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, FieldRef, Int64Type};
 use datafusion::common::Result;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool};
-use datafusion::functions::{string, unicode};
+use datafusion::functions::{regex, string, unicode};
 use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
 };
@@ -49,12 +49,21 @@ pub(crate) fn bounded(pool: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
         let places = part(parts, 0) / part(parts, 1).max(1) + 1;
         part(parts, 0).saturating_add(places.saturating_mul(part(parts, 2)))
     };
+    // A pattern may match between any two bytes, with flags everywhere. What a group matched takes
+    // two bytes to name, and those that one name stands for are no longer than the text together.
+    let matched: Length = |parts| {
+        let (text, with) = (part(parts, 0), part(parts, 2));
+        let places = if parts.len() > 3 { text.saturating_add(1) } else { 1 };
+        let groups = (with / 2).saturating_mul(text);
+        text.saturating_add(places.saturating_mul(with)).saturating_add(groups)
+    };
     let functions = [
         (string::repeat(), repeated, repeated),
         (unicode::lpad(), characters, padded),
         (unicode::rpad(), characters, padded),
         // Most have fewer places than they may have.
         (string::replace(), |_: &[u64]| 0, replaced),
+        (regex::regexp_replace(), matched, matched),
     ];
     let made = functions.into_iter().map(|(planned, asked, taken)| {
         let pool = Arc::clone(pool);

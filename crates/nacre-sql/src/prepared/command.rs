@@ -72,17 +72,15 @@ impl<'a> Command<'a> {
 pub(crate) struct PreparedStatements(Mutex<HashMap<String, Statement>>);
 
 impl PreparedStatements {
-    /// Runs PREPARE.
+    /// Makes the statement of a PREPARE.
     ///
     /// # Errors
-    /// 42P05 if the name is in use; 42601 if the statement is none that can be prepared.
+    /// 42601 if the statement is none that can be prepared.
     pub(crate) fn prepare(
-        &self,
         store: &Store,
-        name: String,
         types: &[Option<u32>],
         statement: &SqlStatement,
-    ) -> Result<()> {
+    ) -> Result<Statement> {
         if !matches!(statement, SqlStatement::Query(_)) && dml::writes(statement).is_none() {
             return Err(Error::new(
                 ErrorKind::Syntax,
@@ -91,8 +89,7 @@ impl PreparedStatements {
         }
         let sql = statement.to_string();
         let parsed = ParsedStatement::Statement(Box::new(statement.clone()));
-        let prepared = Statement::new(store, &sql, Some(parsed), types, None)?;
-        self.keep(name, prepared)
+        Statement::new(store, &sql, Some(parsed), types, None)
     }
 
     /// Keeps a statement under a name.

@@ -14,6 +14,7 @@ use super::substitute::substitute;
 use super::types::ParameterType;
 use crate::columns::{NO_NAME, first_select};
 use crate::cursors::Declaration;
+use crate::dml;
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
 use crate::session::Session;
@@ -144,6 +145,19 @@ impl Statement {
             Some(statement) => session.describe(statement).await,
             None => session.describe_own(&self.0.sql),
         }
+    }
+
+    /// Whether it is a query or a change of rows, whose names and types mean something before it
+    /// runs.
+    pub(crate) fn has_meaning(&self) -> bool {
+        let Some(ParsedStatement::Statement(inner)) = &self.0.parsed else { return false };
+        let is_query = matches!(inner.as_ref(), SqlStatement::Query(_));
+        self.0.cursor.is_none() && (is_query || dml::writes(inner).is_some())
+    }
+
+    /// What its plan is kept under if it is a short one.
+    pub(crate) fn short_key(&self) -> Option<&str> {
+        self.0.scanned.as_ref().map(|(_, key)| key.as_str())
     }
 
     /// The cursor that the statement declares.

@@ -132,6 +132,14 @@ impl ShortStatements {
         }
     }
 
+    /// Whether there is a plan under `key` for the tables as they are now.
+    pub(crate) fn knows(&self, store: &Store, key: Option<&str>) -> bool {
+        let known = key.and_then(|key| self.texts().known.get(key).map(Arc::clone));
+        known.is_some_and(|known| {
+            matches!(known.as_ref(), Known::Short(_)) && known.is_current(store)
+        })
+    }
+
     /// Forgets all plans.
     pub(crate) fn forget(&self) {
         *self.texts() = Texts::default();

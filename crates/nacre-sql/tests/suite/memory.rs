@@ -27,3 +27,39 @@ async fn query_that_wants_too_much_fails_alone() {
     assert_eq!((error.kind(), error.sqlstate()), (ErrorKind::OutOfMemory, "53200"), "{error}");
     assert_eq!(run(&session, "select a from t where a < 10").await, Ok(9));
 }
+
+/// Rows of cursors were kept without asking, until there was no memory for the server.
+#[tokio::test(flavor = "multi_thread")]
+async fn cursor_keeps_no_more_rows_than_there_is_memory_for() {
+    let query_memory_bytes = Some(16 << 20);
+    let database = Database::open(OpenOptions { query_memory_bytes, ..OpenOptions::default() });
+    let session = database.unwrap().session();
+    let declare = |name: &str, rows: u32| {
+        let query = format!("select g, repeat('z', 1000) from generate_series(1, {rows}) g");
+        format!("declare {name} scroll cursor with hold for {query}")
+    };
+    let error = run(&session, &declare("c", 100_000)).await.unwrap_err();
+    assert_eq!((error.kind(), error.sqlstate()), (ErrorKind::OutOfMemory, "53200"), "{error}");
+    run(&session, &declare("c", 6_000)).await.unwrap();
+    assert_eq!(run(&session, "fetch all c").await, Ok(6_000));
+    assert_eq!(run(&session, "fetch backward all c").await, Ok(6_000));
+    assert_eq!(run(&session, &declare("d", 6_000)).await.unwrap_err().sqlstate(), "53200");
+    run(&session, "close c").await.unwrap();
+    assert_eq!(run(&session, &declare("d", 6_000)).await, Ok(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn replacing_by_a_pattern_makes_no_longer_text_than_there_may_be() {
+    let query_memory_bytes = Some(4 << 20);
+    let database = Database::open(OpenOptions { query_memory_bytes, ..OpenOptions::default() });
+    let session = database.unwrap().session();
+    let replace = |times: u32, rest: &str| {
+        format!("select length(regexp_replace(repeat('a', {times}), 'a', repeat('b', 1000){rest}))")
+    };
+    let error = run(&session, &replace(2_000_000, ", 'g'")).await.unwrap_err();
+    assert_eq!(error.sqlstate(), "54000", "{error}");
+    let error = run(&session, &replace(100_000, ", 'g'")).await.unwrap_err();
+    assert_eq!(error.sqlstate(), "53200", "{error}");
+    assert_eq!(run(&session, &replace(1_000, ", 'g'")).await, Ok(1));
+    assert_eq!(run(&session, &replace(1_000, "")).await, Ok(1));
+}

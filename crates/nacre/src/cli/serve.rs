@@ -1,7 +1,7 @@
 //! `nacre serve`: a database as a server, in the foreground.
 //!
 //! SIGTERM and SIGINT end it in a bounded time: sessions without a statement end at once, the
-//! others when theirs do or the time is up. A second one ends it immediately.
+//! others when theirs do or the time is up. A second one ends it immediately. SIGHUP changes nothing.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -140,14 +140,20 @@ fn set_first_password(database: &Database) -> Result<()> {
     }
 }
 
-/// Has signals end the server.
+/// Has signals end the server, or be noted.
 fn end_by_signals(shutdown: Shutdown) -> io::Result<tokio::task::JoinHandle<()>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
+    let (mut hangup, mut hears_hangup) = (signal(SignalKind::hangup())?, true);
     Ok(tokio::spawn(async move {
         let mut has_begun = false;
         loop {
             tokio::select! {
+                received = hangup.recv(), if hears_hangup => {
+                    hears_hangup = received.is_some();
+                    info!("SIGHUP changes nothing: access.conf and options are read at the start");
+                    continue;
+                }
                 received = terminate.recv() => if received.is_none() { return },
                 received = interrupt.recv() => if received.is_none() { return },
             }
