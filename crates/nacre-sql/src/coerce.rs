@@ -9,6 +9,8 @@
 //! them have their type; the planner would count nanoseconds, which end in 2262. A date plus an
 //! interval with a time, or one that is computed, is a timestamp.
 //!
+//! Texts in quotes take the type of what they are united with.
+//!
 //! Joins and lists tell -0 from 0. So 0 is added to floats where two columns or expressions are to
 //! be equal, and where one is to be in a list or subquery; comparisons with a literal need not.
 
@@ -30,6 +32,7 @@ use nacre_ingest::parse::{parse_boolean, parse_bytea};
 
 use crate::functions::parse_interval;
 use crate::types::{common_moment, is_text};
+use crate::unknown_literals::unite;
 
 /// Functions whose arguments all get one type.
 const UNIFYING_FUNCTIONS: [&str; 4] = ["coalesce", "greatest", "least", "nullif"];
@@ -47,7 +50,7 @@ impl AnalyzerRule for DecimalsMeetFloats {
             }
             let plan = match plan {
                 LogicalPlan::Join(join) => LogicalPlan::Join(keys_without_sign(join)),
-                LogicalPlan::Union(union) => LogicalPlan::Union(union_of_moments(union)?),
+                LogicalPlan::Union(union) => LogicalPlan::Union(union_of_moments(unite(union)?)?),
                 other => other,
             };
             let mut coercion = Coercion { schema };

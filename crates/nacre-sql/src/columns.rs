@@ -13,7 +13,7 @@ use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::ast::{
-    AccessExpr, DataType, Expr, Ident, Query, Select, SelectItem, SetExpr, Statement,
+    AccessExpr, DataType, Expr, Ident, OrderByKind, Query, Select, SelectItem, SetExpr, Statement,
     TrimWhereField, Value, Visit, Visitor,
 };
 use futures::StreamExt;
@@ -61,6 +61,7 @@ impl Names {
 pub(crate) fn names(statement: &mut ParsedStatement) -> Option<Names> {
     let ParsedStatement::Statement(statement) = statement else { return None };
     let Statement::Query(query) = statement.as_mut() else { return None };
+    hide_shadows(query);
     names_of(first_select(query)?)
 }
 
@@ -75,6 +76,58 @@ pub(crate) fn first_select(query: &mut Query) -> Option<&mut Select> {
             SetExpr::Query(query) => return first_select(query),
             _ => return None,
         }
+    }
+}
+
+/// Gives outputs that are called like a column which ORDER BY or GROUP BY names with its table
+/// names for the planner alone: it would take such a name for ambiguous.
+fn hide_shadows(query: &mut Query) {
+    let SetExpr::Select(select) = query.body.as_mut() else { return };
+    if select.distinct.is_some() {
+        return;
+    }
+    let mut qualified = Qualified::default();
+    // It never stops.
+    let _ = select.group_by.visit(&mut qualified);
+    let _ = query.order_by.visit(&mut qualified);
+    if qualified.0.is_empty() {
+        return;
+    }
+    for (index, item) in select.projection.iter_mut().enumerate() {
+        let SelectItem::ExprWithAlias { expr, alias } = item else { continue };
+        let name = fold(alias);
+        let is_column = matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
+        if is_column || !qualified.0.contains(&name) {
+            continue;
+        }
+        *alias = Ident::with_quote('"', hidden(&name, index));
+        let Some(OrderByKind::Expressions(keys)) =
+            query.order_by.as_mut().map(|order| &mut order.kind)
+        else {
+            continue;
+        };
+        for key in keys {
+            if let Expr::Identifier(ident) = &mut key.expr
+                && fold(ident) == name
+            {
+                *ident = alias.clone();
+            }
+        }
+    }
+}
+
+/// The last parts of names of columns with their tables.
+#[derive(Default)]
+struct Qualified(HashSet<String>);
+
+impl Visitor for Qualified {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        if let Expr::CompoundIdentifier(parts) = expr {
+            self.0.extend(parts.last().map(fold));
+        }
+        ControlFlow::Continue(())
     }
 }
 

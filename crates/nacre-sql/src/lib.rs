@@ -82,6 +82,7 @@ mod table_as;
 mod text;
 mod transaction;
 mod types;
+mod unknown_literals;
 mod unnest;
 mod upkeep;
 mod user_views;

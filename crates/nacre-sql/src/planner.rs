@@ -132,6 +132,7 @@ impl Planner {
         let parsed = match dml::parse_overriding(sql, parse) {
             Ok(mut parsed) => {
                 query_forms::without_only(&mut parsed);
+                query_forms::plain_types(&mut parsed);
                 query_forms::join_literals(&mut parsed, sql)?;
                 return Ok(parsed);
             }

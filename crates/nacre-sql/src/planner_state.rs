@@ -20,6 +20,7 @@ use crate::operators::Operators;
 use crate::planning::Heeding;
 use crate::single_rows::SingleRows;
 use crate::types::UTC;
+use crate::unknown_literals::UnknownLiterals;
 use crate::unnest::SubqueryValues;
 use crate::yielding::Yielding;
 
@@ -45,7 +46,7 @@ pub(crate) fn new(runtime: &Arc<RuntimeEnv>, threads: usize) -> SessionState {
     // by hash so that each thread has a table of its own costs more than one table for all.
     options.optimizer.hash_join_single_partition_threshold = JOIN_TABLE_BYTES_MAX;
     options.optimizer.hash_join_single_partition_threshold_rows = JOIN_TABLE_ROWS_MAX;
-    SessionStateBuilder::new()
+    let mut builder = SessionStateBuilder::new()
         .with_config(config)
         .with_runtime_env(Arc::clone(runtime))
         .with_default_features()
@@ -63,6 +64,7 @@ pub(crate) fn new(runtime: &Arc<RuntimeEnv>, threads: usize) -> SessionState {
         .with_optimizer_rules(Heeding::behind_logical())
         .with_physical_optimizer_rules(Heeding::before_physical())
         .with_physical_optimizer_rule(Arc::new(BuildOnDemand))
-        .with_physical_optimizer_rule(Arc::new(Yielding))
-        .build()
+        .with_physical_optimizer_rule(Arc::new(Yielding));
+    builder.expr_planners().get_or_insert_default().push(Arc::new(UnknownLiterals));
+    builder.build()
 }

@@ -1,6 +1,6 @@
 //! Queries that the planner reads differently from PostgreSQL, or not at all.
 //!
-//! - `FETCH FIRST n ROWS ONLY` is LIMIT n.
+//! - `FETCH FIRST n ROWS ONLY` is LIMIT n, and so is `LIMIT 'n'`.
 //! - `FROM ONLY t` is `FROM t`, since no table has others below it.
 //! - A text in quotes that goes on in the next line is one text; the parser takes what is there for
 //!   an alias.
@@ -16,8 +16,8 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::ast::{
-    ExcludeSelectItem, Expr, Fetch, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
-    JoinConstraint, JoinOperator, LimitClause, ObjectName, Query, Select, SelectItem,
+    DataType, ExcludeSelectItem, Expr, Fetch, FunctionArg, FunctionArgExpr, FunctionArguments,
+    Ident, JoinConstraint, JoinOperator, LimitClause, ObjectName, Query, Select, SelectItem,
     SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableAliasColumnDef, TableFactor,
     UnaryOperator, Value, Visit, VisitMut, Visitor, VisitorMut,
 };
@@ -28,6 +28,7 @@ use datafusion::sql::sqlparser::tokenizer::Location;
 use crate::error::{Error, ErrorKind, Position, Result, offset_of};
 use crate::functions::{SERIES, call};
 use crate::names::fold;
+use crate::pg_catalog::PG_CATALOG;
 
 /// Table functions that the planner has, and those that [`crate::pg_catalog`] reads.
 const TABLE_FUNCTIONS: [&str; 4] =
@@ -38,6 +39,10 @@ const TABLE_FUNCTIONS: [&str; 4] =
 /// # Errors
 /// `not supported` for what LIMIT cannot say.
 pub(crate) fn fetch(query: &mut Query) -> Result<()> {
+    if let Some(LimitClause::LimitOffset { limit, offset, .. }) = &mut query.limit_clause {
+        limit.iter_mut().try_for_each(count)?;
+        offset.iter_mut().try_for_each(|offset| count(&mut offset.value))?;
+    }
     let Some(Fetch { with_ties, percent, quantity }) = query.fetch.take() else { return Ok(()) };
     if with_ties {
         return Err(Error::not_supported("FETCH FIRST ... WITH TIES"));
@@ -54,6 +59,18 @@ pub(crate) fn fetch(query: &mut Query) -> Result<()> {
         Some(_) => return Err(Error::not_supported("FETCH FIRST and LIMIT together")),
         None => LimitClause::LimitOffset { limit: quantity, offset: None, limit_by: Vec::new() },
     });
+    Ok(())
+}
+
+/// Makes a number of a text in quotes.
+fn count(expr: &mut Expr) -> Result<()> {
+    let Expr::Value(literal) = expr else { return Ok(()) };
+    let Value::SingleQuotedString(text) = &literal.value else { return Ok(()) };
+    let number: i64 = text.trim().parse().map_err(|_| {
+        let message = format!("invalid input syntax for type bigint: \"{text}\"");
+        Error::new(ErrorKind::InvalidData, message).with_code("22P02")
+    })?;
+    literal.value = Value::Number(number.to_string(), false);
     Ok(())
 }
 
@@ -98,6 +115,40 @@ pub(crate) fn without_only(statement: &mut ParsedStatement) {
         // It never stops.
         let _ = inner.visit(&mut Tables);
     }
+}
+
+/// Takes PostgreSQL's schema off the types of casts: `pg_catalog.int8` is `int8`.
+pub(crate) fn plain_types(statement: &mut ParsedStatement) {
+    struct Casts;
+    impl VisitorMut for Casts {
+        type Break = ();
+
+        fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+            if let Expr::Cast { data_type, .. } = expr
+                && let Some(plain) = plain_type(data_type)
+            {
+                *data_type = plain;
+            }
+            ControlFlow::Continue(())
+        }
+    }
+    if let ParsedStatement::Statement(inner) = statement {
+        // It never stops.
+        let _ = VisitMut::visit(inner.as_mut(), &mut Casts);
+    }
+}
+
+fn plain_type(data_type: &DataType) -> Option<DataType> {
+    let DataType::Custom(name, _) = data_type else { return None };
+    let [schema, part] = name.0.as_slice() else { return None };
+    // `pg_catalog.char` is not the type that the word alone means.
+    if fold(schema.as_ident()?) != PG_CATALOG || fold(part.as_ident()?) == "char" {
+        return None;
+    }
+    let text = data_type.to_string();
+    let (_, text) = text.split_once('.')?;
+    let mut parser = Parser::new(&PostgreSqlDialect {}).try_with_sql(text).ok()?;
+    parser.parse_data_type().ok()
 }
 
 /// Joins texts in quotes that go on in the next line of `sql`.
@@ -255,6 +306,9 @@ fn called(expr: &Expr) -> Option<Ident> {
 /// # Errors
 /// `not supported` if it refers to what stands beside it.
 pub(crate) fn function(factor: &mut TableFactor) -> Result<()> {
+    if let TableFactor::UNNEST { with_ordinality: true, .. } = factor {
+        return Err(ordinality());
+    }
     if let TableFactor::UNNEST { alias: Some(alias), array_exprs, .. } = factor
         && alias.columns.is_empty()
         && array_exprs.len() == 1
@@ -265,6 +319,9 @@ pub(crate) fn function(factor: &mut TableFactor) -> Result<()> {
     let TableFactor::Table { name, alias, args: Some(args), with_ordinality, .. } = factor else {
         return Ok(());
     };
+    if *with_ordinality {
+        return Err(ordinality());
+    }
     let Some(ident) = name.0.last().and_then(|part| part.as_ident()).cloned() else {
         return Ok(());
     };
@@ -288,9 +345,6 @@ pub(crate) fn function(factor: &mut TableFactor) -> Result<()> {
             "a function in FROM that refers to a table beside it (LATERAL)",
         )
         .with_hint("Call it among the outputs of the query."));
-    }
-    if *with_ordinality {
-        return Err(Error::not_supported("WITH ORDINALITY"));
     }
     let value = call(&function, list);
     let value = match list_of(&value) {
@@ -320,6 +374,10 @@ pub(crate) fn function(factor: &mut TableFactor) -> Result<()> {
         sample: None,
     };
     Ok(())
+}
+
+fn ordinality() -> Error {
+    Error::not_supported("WITH ORDINALITY")
 }
 
 fn one_value() -> Option<Query> {

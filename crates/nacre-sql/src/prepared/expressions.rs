@@ -140,6 +140,8 @@ pub(super) fn call_types(name: &str) -> &'static [ColumnType] {
         "date_trunc" | "date_part" => &[TEXT, Timestamp],
         "sqrt" | "cbrt" | "exp" | "ln" | "log10" | "sin" | "cos" | "tan" | "asin" | "acos"
         | "atan" | "degrees" | "radians" | "pg_sleep" => &[Double],
+        "abs" | "round" | "trunc" | "sign" => &[Double],
+        "ntile" => &[Integer],
         "atan2" | "power" | "pow" => &[Double, Double],
         "generate_series" => &[BigInt, BigInt, BigInt],
         "nextval" | "currval" => &[TEXT],

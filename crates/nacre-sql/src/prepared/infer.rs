@@ -4,14 +4,14 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Assignment, AssignmentTarget, BinaryOperator, CaseWhen, Expr, Function, Insert, LimitClause,
-    MergeAction, OnConflictAction, OnInsert, Query, Select, SelectItem, SetExpr, Statement,
-    TableObject, UnaryOperator, Update, Visit, Visitor,
+    Assignment, AssignmentTarget, BinaryOperator, CaseWhen, DataType, Expr, Function, Insert,
+    LimitClause, MergeAction, OnConflictAction, OnInsert, Query, Select, SelectItem, SetExpr,
+    Statement, TableObject, UnaryOperator, Update, Visit, Visitor,
 };
 use nacre_column::ColumnType;
 use nacre_store::Store;
 
-use super::expressions::{TEXT, Tables, call_types, cast_type, comparable, is_arithmetic};
+use super::expressions::{NUMERIC, TEXT, Tables, call_types, cast_type, comparable, is_arithmetic};
 use super::parameters::parameter;
 use super::types::ParameterType;
 use crate::error::{Error, ErrorKind, Result};
@@ -321,6 +321,7 @@ impl Infer {
             Expr::Case { operand, conditions, else_result, .. } => {
                 self.case(operand.as_deref(), conditions, else_result.as_deref());
             }
+            Expr::Array(array) => self.alike(array.elem.iter()),
             Expr::Function(call) => self.call(call),
             Expr::Extract { expr, .. } => self.is(expr, Some(ColumnType::Timestamp)),
             Expr::Ceil { expr, .. } | Expr::Floor { expr, .. } => {
@@ -342,13 +343,17 @@ impl Infer {
     }
 
     fn compared(&mut self, left: &Expr, right: &Expr) {
+        if let (Expr::Tuple(left), Expr::Tuple(right)) = (left, right) {
+            left.iter().zip(right).for_each(|(left, right)| self.compared(left, right));
+            return;
+        }
         let (of_left, of_right) = (self.like(left), self.like(right));
         self.is(left, of_right);
         self.is(right, of_left);
     }
 
     fn binary(&mut self, left: &Expr, op: &BinaryOperator, right: &Expr) {
-        use BinaryOperator::{And, Minus, Or, Plus, StringConcat};
+        use BinaryOperator::{And, Divide, Minus, Multiply, Or, PGExp, Plus, StringConcat};
         match op {
             And | Or => {
                 self.is(left, Some(ColumnType::Boolean));
@@ -368,6 +373,20 @@ impl Infer {
                 let (of_left, of_right) = (self.like(left), self.like(right));
                 self.is(left, of_right.and_then(other));
                 self.is(right, of_left.and_then(other));
+            }
+            Multiply | Divide if [left, right].into_iter().any(is_interval) => {
+                self.is(left, Some(ColumnType::Double));
+                self.is(right, Some(ColumnType::Double));
+            }
+            PGExp => {
+                // Whole numbers have no such operator.
+                let is_exact = |found: &ColumnType| matches!(found, ColumnType::Decimal { .. });
+                let other = |found: Option<ColumnType>| {
+                    Some(found.filter(is_exact).unwrap_or(ColumnType::Double))
+                };
+                let (of_left, of_right) = (self.like(left), self.like(right));
+                self.is(left, other(of_right));
+                self.is(right, other(of_left));
             }
             op if is_arithmetic(op) => self.alike([left, right].into_iter()),
             _ => self.compared(left, right),
@@ -398,6 +417,17 @@ impl Infer {
         let (name, args) = super::expressions::call_of(call);
         match name.as_str() {
             "coalesce" | "greatest" | "least" | "nullif" => self.alike(args.iter().copied()),
+            "lead" | "lag" | "nth_value" => {
+                let places = args.get(1).into_iter();
+                places.for_each(|arg| self.is(arg, Some(ColumnType::Integer)));
+                let values = args.first().into_iter().chain(args.get(2));
+                self.alike(values.copied());
+            }
+            // Digits behind the point are left to exact numbers.
+            "round" | "trunc" if args.len() == 2 => {
+                self.is(args[0], Some(NUMERIC));
+                self.is(args[1], Some(ColumnType::Integer));
+            }
             name => {
                 for (arg, found) in args.iter().zip(call_types(name)) {
                     self.is(arg, Some(*found));
@@ -425,6 +455,14 @@ impl Infer {
             }
             _ => {}
         }
+    }
+}
+
+fn is_interval(expr: &Expr) -> bool {
+    match expr {
+        Expr::Interval(_) | Expr::Cast { data_type: DataType::Interval { .. }, .. } => true,
+        Expr::Nested(inner) => is_interval(inner),
+        _ => false,
     }
 }
 
