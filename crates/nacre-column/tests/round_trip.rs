@@ -157,6 +157,7 @@ fn get(block: &Block<'_>, row: usize) -> Option<Value> {
 fn point(block: &Block<'_>, row: usize) -> Option<Value> {
     let mut text = b"before".to_vec();
     let reader = PointReader::new(block).unwrap();
+    assert!(reader.offset(row) < block.bytes().len());
     let found = match reader.value(block.bytes(), row, &mut text).unwrap() {
         PointValue::Null => return None,
         PointValue::Int(value) => Value::Int(value.into()),

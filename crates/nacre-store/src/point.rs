@@ -84,6 +84,12 @@ impl OpenLoad {
         values: &mut [PointValue],
         text: &mut Vec<u8>,
     ) -> bool {
+        // Values of a row lie far apart: they are loaded at the same time.
+        for &column in columns {
+            if let Some(block) = self.known_point(self.pair(chunk, column)) {
+                block.bytes.prefetch(block.reader.offset(row));
+            }
+        }
         columns.iter().zip(values).all(|(&column, slot)| {
             let value = self.read_point(table, (chunk, column), row, text);
             value.is_some_and(|value| {
@@ -91,6 +97,14 @@ impl OpenLoad {
                 true
             })
         })
+    }
+
+    /// Returns the block that single rows of a chunk's column are read from, if one was chosen.
+    #[inline]
+    fn known_point(&self, pair: usize) -> Option<&PointBlock> {
+        // ORDERING: a hint; the block's own lock orders what is read through it.
+        let chosen = self.points.chosen[pair].load(Ordering::Relaxed) as usize;
+        self.points.blocks[chosen.checked_sub(1)?].get().map(|block| &**block)
     }
 
     #[inline]
@@ -102,10 +116,7 @@ impl OpenLoad {
         text: &mut Vec<u8>,
     ) -> Option<PointValue> {
         let pair = self.pair(chunk, column);
-        // ORDERING: a hint; the block's own lock orders what is read through it.
-        let chosen = self.points.chosen[pair].load(Ordering::Relaxed) as usize;
-        let known = chosen.checked_sub(1).and_then(|place| self.points.blocks[place].get());
-        let block = match known {
+        let block = match self.known_point(pair) {
             Some(block) => block,
             None => self.open_point(table, (chunk, column))?,
         };
@@ -117,7 +128,7 @@ impl OpenLoad {
                 Some(value)
             }
             _ => {
-                // ORDERING: as above.
+                // ORDERING: as in `known_point`.
                 self.points.chosen[pair].store(0, Ordering::Relaxed);
                 None
             }
@@ -141,7 +152,7 @@ impl OpenLoad {
         let block = self.points.blocks[place].get_or_init(make);
         // Where nodes matter each row asks again who is near.
         if !self.has_nodes() {
-            // ORDERING: as in `read_point`.
+            // ORDERING: as in `known_point`.
             let pair = self.pair(chunk, column);
             self.points.chosen[pair].store(place as u32 + 1, Ordering::Relaxed);
         }

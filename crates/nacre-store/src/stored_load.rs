@@ -9,7 +9,7 @@
 //!    parts that it names.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use nacre_column::replicated::{AccessHint, Candidate, choose};
 use nacre_column::{ColumnType, Sma};
@@ -36,6 +36,9 @@ pub(crate) struct StoredLoad {
     next_part: AtomicU32,
     /// The commit that made the load visible; 0 if that was before the database was opened.
     visible_from: AtomicU64,
+    /// Held while parts are mapped and looked at, which takes system calls.
+    opening: Mutex<()>,
+    /// Changed under `opening`, and never held for long: every single row asks it.
     open: RwLock<Option<Arc<OpenLoad>>>,
 }
 
@@ -64,6 +67,7 @@ impl StoredLoad {
             parts: RwLock::default(),
             next_part: AtomicU32::new(next_part),
             visible_from: AtomicU64::new(0),
+            opening: Mutex::new(()),
             open: RwLock::new(None),
         };
         load.change_parts(&record.parts, &[]);
@@ -149,7 +153,9 @@ impl StoredLoad {
         *parts = Arc::new(now);
         // Files are removed without the lock, and `open` locks in the other order.
         drop(parts);
-        *self.open.write().unwrap_or_else(PoisonError::into_inner) = None;
+        let opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        self.set_open(None);
+        drop(opening);
         gone.iter().for_each(|part| part.doom());
     }
 
@@ -180,7 +186,8 @@ impl StoredLoad {
     /// # Errors
     /// [`Error::LoadDamaged`] if the parts that can be read do not know all chunks.
     pub(crate) fn open(&self) -> Result<Arc<OpenLoad>> {
-        let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
+        let _opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.open.read().unwrap_or_else(PoisonError::into_inner).clone();
         let (mut mapped, mut problems, mut missing) = (Vec::new(), Vec::new(), Vec::new());
         for part in self.parts().iter() {
             match part.open() {
@@ -194,11 +201,11 @@ impl StoredLoad {
                 }
             }
         }
-        if let Some(load) = &*open
+        if let Some(load) = known
             && load.parts.len() == mapped.len()
             && load.parts.iter().zip(&mapped).all(|(one, other)| Arc::ptr_eq(one, other))
         {
-            return Ok(Arc::clone(load));
+            return Ok(load);
         }
         let columns = self.context.names.column_count();
         let mut load = OpenLoad::new(mapped, problems, self.context.chunk_count, columns).map_err(
@@ -210,8 +217,17 @@ impl StoredLoad {
         )?;
         load.missing = missing;
         let load = Arc::new(load);
-        *open = Some(Arc::clone(&load));
+        self.set_open(Some(Arc::clone(&load)));
         Ok(load)
+    }
+
+    /// Replaces what is open, whose last reader may unmap it: without the lock. The caller holds
+    /// `opening`.
+    fn set_open(&self, load: Option<Arc<OpenLoad>>) {
+        let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::replace(&mut *open, load);
+        drop(open);
+        drop(before);
     }
 }
 

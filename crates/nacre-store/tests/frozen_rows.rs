@@ -10,8 +10,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
 
+use nacre_column::{ColumnBuffer, ColumnType, Physical};
 use nacre_store::{
-    AccessHint, Error, ErrorKind, IsolationLevel, RowId, Store, Table, Value, ValueRef,
+    AccessHint, ColumnDef, Error, ErrorKind, IsolationLevel, RowId, Store, Table, TableSchema,
+    Value, ValueRef,
 };
 use support::{load, maintain, open, pools, repair, rows, schema, scrub, table};
 
@@ -211,4 +213,84 @@ fn rows_of_sequential_formats_are_read_all_the_same() {
     let (path, ..) = file_read(&table, 0);
     writable(&path).set_len(0).unwrap();
     check_all(&store, &table, &ids);
+}
+
+/// One type of each class, twice over, so that the values of a row do not lie on the stack.
+const WIDE: [ColumnType; 10] = [
+    ColumnType::Boolean,
+    ColumnType::SmallInt,
+    ColumnType::BigInt,
+    ColumnType::Decimal { precision: 38, scale: 2 },
+    ColumnType::Real,
+    ColumnType::Double,
+    ColumnType::Date,
+    ColumnType::Varchar { max_chars: None },
+    ColumnType::Char { chars: 9 },
+    ColumnType::Bytea,
+];
+
+fn wide_value(column: usize, row: usize) -> Value {
+    let number = (row * 37 + column * 11) % 1_000;
+    match WIDE[column % WIDE.len()].physical() {
+        _ if (row + column) % 7 == 3 => Value::Null,
+        Physical::Int64 if column % WIDE.len() == 0 => Value::Int((number % 2) as i64),
+        Physical::Int64 => Value::Int(number as i64 - 500),
+        Physical::Int128 => Value::Int128((number as i128) << 70),
+        Physical::Float32 => Value::Float32(number as f32 / 4.0),
+        Physical::Float64 => Value::Float64(number as f64 / 8.0),
+        Physical::Bytes => Value::Bytes(format!("text {}", number % (column + 2)).into_bytes()),
+    }
+}
+
+#[test]
+fn wide_rows_of_every_type_are_read_and_moved_whole() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let columns = (0..2 * WIDE.len()).map(|at| ColumnDef {
+        name: format!("c{at}"),
+        column_type: WIDE[at % WIDE.len()],
+        is_nullable: true,
+        replicas: None,
+    });
+    let schema = TableSchema {
+        name: "wide".into(),
+        columns: columns.collect(),
+        primary_key: None,
+        primary_key_name: String::new(),
+        replicas: None,
+    };
+    let table = store.create_table(schema).unwrap();
+    let all: Vec<usize> = (0..2 * WIDE.len()).collect();
+    let expected = |row: usize| all.iter().map(|&at| wide_value(at, row)).collect::<Vec<_>>();
+    let buffers: Vec<ColumnBuffer> = all
+        .iter()
+        .map(|&at| {
+            let mut buffer = ColumnBuffer::new(WIDE[at % WIDE.len()]);
+            (0..700).for_each(|row| match wide_value(at, row) {
+                Value::Null => buffer.push_null(),
+                Value::Int(value) => buffer.push_int(value),
+                Value::Int128(value) => buffer.push_int128(value),
+                Value::Float32(value) => buffer.push_float32(value),
+                Value::Float64(value) => buffer.push_float64(value),
+                Value::Bytes(value) => buffer.push_bytes(&value),
+            });
+            buffer
+        })
+        .collect();
+    load(&store, &table, &[buffers]).unwrap();
+    let ids = row_ids(&table);
+    let copy =
+        |values: &[ValueRef<'_>]| values.iter().map(|value| value.to_value()).collect::<Vec<_>>();
+    let mut tx = store.begin(IsolationLevel::Serializable);
+    for (row, id) in ids.iter().enumerate() {
+        assert_eq!(tx.read(&table, *id, &all, copy).unwrap(), Some(expected(row)), "row {row}");
+    }
+    for row in [0, 1, 511, 512, 699] {
+        let moved = tx.update(&table, ids[row], &[(2, ValueRef::Int(9))]).unwrap();
+        let mut now = expected(row);
+        now[2] = Value::Int(9);
+        assert_eq!(tx.read(&table, moved, &all, copy).unwrap(), Some(now));
+        assert_eq!(tx.read(&table, ids[row], &all, copy).unwrap(), None);
+    }
+    tx.commit().unwrap();
 }

@@ -14,6 +14,7 @@ use super::header::{Extent, Section};
 use super::read::Block;
 use crate::format::integer::Integer;
 use crate::format::keys::{self, KeyFormat, KeyReader, SectionBytes, Shape};
+use crate::format::lanes::Groups512;
 use crate::format::plain::{self, StringValues};
 use crate::format::static_bp::StaticBp;
 use crate::format::texts::Texts;
@@ -105,6 +106,22 @@ impl PointReader {
                 PointValue::Bytes { start, end: text.len() }
             }
         })
+    }
+
+    /// Returns where the bytes of the value in `row` lie in the block, or where those begin that lead
+    /// to them: what to prefetch. In formats that do not tell without being read it is the first
+    /// byte of all values.
+    #[inline]
+    pub fn offset(&self, row: usize) -> usize {
+        let start = |section: Section| self.sections[section as usize].offset as usize;
+        match (self.format, self.physical) {
+            (Format::Plain, Physical::Bytes) => start(Section::Offsets) + row * 4,
+            (Format::Plain, _) => start(Section::Values) + row * self.plain_bytes,
+            (Format::StaticBp, _) | (Format::Dictionary, Physical::Bytes) => {
+                start(Section::Values) + Groups512::place_equal(self.shape.width, row).0
+            }
+            _ => start(Section::Values),
+        }
     }
 
     #[inline]
