@@ -20,6 +20,7 @@ mod choose;
 mod encode;
 mod header;
 mod numbers;
+mod point;
 mod read;
 mod strings;
 #[cfg(test)]
@@ -27,6 +28,7 @@ pub(crate) mod tests;
 
 pub use encode::{EncodedBlock, encode, encode_as, encode_ranked, encode_replicas};
 pub use header::{BLOCK_MAGIC, BLOCK_VERSION, BlockHeader, HEADER_BYTES};
+pub use point::{PointReader, PointValue};
 pub use read::Block;
 
 /// What the size of a block and the places of its sections are multiples of: a cache line, and

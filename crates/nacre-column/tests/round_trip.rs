@@ -7,8 +7,8 @@ mod support;
 use std::ops::Range;
 
 use nacre_column::{
-    Block, BlockError, ByteValues, ColumnBuffer, ColumnType, Flavour, Format, Physical, Strings,
-    Values, block,
+    Block, BlockError, ByteValues, ColumnBuffer, ColumnType, Flavour, Format, Physical,
+    PointReader, PointValue, Strings, Values, block,
 };
 use proptest::prelude::*;
 use support::{
@@ -122,6 +122,7 @@ fn check(column: &ColumnBuffer, format: Option<Format>) {
     for row in (0..column.len().min(40)).map(|_| random.below(column.len())) {
         if block.format().is_random_access() {
             assert_eq!(get(&block, row), value(column, row), "row {row}");
+            assert_eq!(point(&block, row), value(column, row), "row {row}");
         } else if !column.is_null(row) {
             let error = match block.column_type().physical() {
                 Physical::Int64 | Physical::Int128 => block.get_int(row).unwrap_err(),
@@ -132,6 +133,7 @@ fn check(column: &ColumnBuffer, format: Option<Format>) {
         }
         assert_eq!(block.is_null(row).unwrap(), column.is_null(row));
     }
+    assert_eq!(PointReader::new(&block).is_some(), block.format().is_random_access());
     assert!(block.is_null(column.len()).is_err());
     assert!(block.is_null(usize::MAX).is_err());
 }
@@ -149,6 +151,23 @@ fn get(block: &Block<'_>, row: usize) -> Option<Value> {
         }
         Physical::Bytes => block.get_bytes(row).unwrap().map(|value| Value::Bytes(value.to_vec())),
     }
+}
+
+/// As `get`, by what is kept of the header, with text before that of the row.
+fn point(block: &Block<'_>, row: usize) -> Option<Value> {
+    let mut text = b"before".to_vec();
+    let reader = PointReader::new(block).unwrap();
+    assert!(reader.offset(row) < block.bytes().len());
+    let found = match reader.value(block.bytes(), row, &mut text).unwrap() {
+        PointValue::Null => return None,
+        PointValue::Int(value) => Value::Int(value.into()),
+        PointValue::Int128(value) => Value::Int(value),
+        PointValue::Float32(value) => Value::Float(f64::from(value).to_bits()),
+        PointValue::Float64(value) => Value::Float(value.to_bits()),
+        PointValue::Bytes { start, end } => Value::Bytes(text[start..end].to_vec()),
+    };
+    assert!(text.starts_with(b"before"));
+    Some(found)
 }
 
 #[test]
@@ -236,6 +255,11 @@ fn rows_outside_of_the_block_are_refused() {
     let mut out = Vec::new();
     let error = block.decode_i32(Flavour::active(), 4..11, &mut out).unwrap_err();
     assert_eq!(error.to_string(), "rows 4 to 11 asked for, the block has 10");
+    let reader = PointReader::new(&block).unwrap();
+    let error = reader.value(&encoded.bytes, 10, &mut Vec::new()).unwrap_err();
+    assert_eq!(error.to_string(), "rows 10 to 11 asked for, the block has 10");
+    let error = reader.value(&encoded.bytes[64..], 1, &mut Vec::new()).unwrap_err();
+    assert!(matches!(error, BlockError::Length { .. }), "{error}");
     #[allow(clippy::reversed_empty_ranges, reason = "that is what is tested")]
     let reversed = block.decode_i32(Flavour::active(), 5..4, &mut out);
     assert!(reversed.is_err());

@@ -44,6 +44,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::flush::{self, FlushFlavour};
 use crate::granularity::{DomainKind, Granularity};
 use crate::map::{MapMode, Mapping};
+use crate::prefetch;
 use crate::sim;
 use crate::space::{self, Fallback};
 
@@ -439,6 +440,14 @@ impl PoolSlice {
         let part = self.get(offset..offset.checked_add(bytes)?)?;
         let start = NonNull::from(part).cast::<u8>();
         Some(PoolSlice { pool: Arc::clone(&self.pool), start, bytes })
+    }
+
+    /// Starts to load the line of a byte, if the slice has it. Changes nothing but time.
+    #[inline]
+    pub fn prefetch(&self, offset: usize) {
+        if offset < self.bytes {
+            prefetch::line(self.start.as_ptr().wrapping_add(offset));
+        }
     }
 
     /// Returns the pool that the slice is a part of.

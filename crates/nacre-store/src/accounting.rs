@@ -63,7 +63,8 @@ pub struct ReplicaInfo {
     /// Bytes of its blocks.
     pub bytes: u64,
     pub state: ReplicaState,
-    /// Blocks handed out to readers since the database was opened.
+    /// Blocks handed out to readers since the database was opened; one that single rows are read
+    /// from counts once.
     pub reads: u64,
 }
 

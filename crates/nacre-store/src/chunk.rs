@@ -16,7 +16,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use nacre_column::replicated::AccessHint;
-use nacre_column::{Block, BlockError, ColumnBuffer, ColumnType, Format, Physical, Sma};
+use nacre_column::{
+    Block, BlockError, ColumnBuffer, ColumnType, Format, Physical, PointValue, Sma,
+};
 use nacre_pmem::PoolSlice;
 
 use crate::decode::decode;
@@ -25,7 +27,7 @@ use crate::error::{Error, Result};
 use crate::id::RowId;
 use crate::manifest::LoadId;
 use crate::part::MappedPart;
-use crate::stored_load::{OpenLoad, StoredLoad};
+use crate::stored_load::{BlockPlace, OpenLoad, StoredLoad};
 use crate::table::Table;
 use crate::value::{Value, ValueRef};
 
@@ -161,7 +163,9 @@ impl Chunk {
     fn read_of(&self, open: &OpenLoad, column: usize, hint: AccessHint) -> Option<BlockHandle> {
         let column_type = self.column_type(column);
         let place = (self.index, column);
-        let (part, slot, bytes) = open.read(place, column_type, hint, || self.table.wake())?;
+        let (best, bytes) = open.best(place, column_type, hint, || self.table.wake())?;
+        let BlockPlace { part, slot, .. } = open.place(best);
+        let (part, slot) = (Arc::clone(&open.parts[part as usize]), slot as usize);
         self.table.count_read(column, part.slots[slot].entry.replica);
         // ORDERING: an estimate; nothing depends on its order.
         part.readers.0.fetch_add(1, Ordering::Relaxed);
@@ -199,6 +203,15 @@ impl Chunk {
 
     /// Returns one value, from whatever replica is good.
     pub(crate) fn value(&self, column: usize, row: usize) -> Result<Value> {
+        let (mut values, mut text) = ([PointValue::Null], Vec::new());
+        match self.open.read_row(&self.table, (self.index, row), &[column], &mut values, &mut text)
+        {
+            true => Ok(ValueRef::at(values[0], &text).to_value()),
+            false => self.value_in_block(column, row),
+        }
+    }
+
+    fn value_in_block(&self, column: usize, row: usize) -> Result<Value> {
         // Each turn returns or takes one replica out.
         loop {
             let handle = self.read(column, AccessHint::Random)?;

@@ -48,6 +48,7 @@ mod opening;
 mod part;
 mod part_writer;
 mod places;
+mod point;
 mod predicate_log;
 mod procedure;
 mod recovery;

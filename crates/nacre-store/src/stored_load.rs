@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use nacre_column::replicated::{AccessHint, Candidate, choose};
 use nacre_column::{ColumnType, Sma};
+use nacre_pmem::PoolSlice;
 
 use crate::directory::{BlockEntry, ChunkInfo, Layout, PartId};
 use crate::domains::Domains;
@@ -20,6 +21,7 @@ use crate::error::{Error, Result};
 use crate::id::CommitTs;
 use crate::manifest::{DatabaseId, LoadId, LoadRecord, PartRecord, TableId};
 use crate::part::{BlockState, MappedPart, Part, PartContext};
+use crate::point::Points;
 use crate::table::TableNames;
 
 /// A load of a table.
@@ -34,7 +36,10 @@ pub(crate) struct StoredLoad {
     next_part: AtomicU32,
     /// The commit that made the load visible; 0 if that was before the database was opened.
     visible_from: AtomicU64,
-    open: Mutex<Option<Arc<OpenLoad>>>,
+    /// Held while parts are mapped and looked at, which takes system calls.
+    opening: Mutex<()>,
+    /// Changed under `opening`, and never held for long: every single row asks it.
+    open: RwLock<Option<Arc<OpenLoad>>>,
 }
 
 impl StoredLoad {
@@ -62,7 +67,8 @@ impl StoredLoad {
             parts: RwLock::default(),
             next_part: AtomicU32::new(next_part),
             visible_from: AtomicU64::new(0),
-            open: Mutex::new(None),
+            opening: Mutex::new(()),
+            open: RwLock::new(None),
         };
         load.change_parts(&record.parts, &[]);
         load
@@ -147,7 +153,9 @@ impl StoredLoad {
         *parts = Arc::new(now);
         // Files are removed without the lock, and `open` locks in the other order.
         drop(parts);
-        *self.open.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        self.set_open(None);
+        drop(opening);
         gone.iter().for_each(|part| part.doom());
     }
 
@@ -163,8 +171,13 @@ impl StoredLoad {
     /// # Errors
     /// As for [`StoredLoad::open`].
     pub(crate) fn mapped(&self) -> Result<Arc<OpenLoad>> {
-        let known = self.open.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        known.filter(|load| load.problems.is_empty()).map_or_else(|| self.open(), Ok)
+        self.known().map_or_else(|| self.open(), Ok)
+    }
+
+    /// Returns the load if all its parts are mapped.
+    pub(crate) fn known(&self) -> Option<Arc<OpenLoad>> {
+        let known = self.open.read().unwrap_or_else(PoisonError::into_inner);
+        known.as_ref().filter(|load| load.problems.is_empty()).cloned()
     }
 
     /// Maps the parts that are not mapped yet, or whose files changed, and finds out where the
@@ -173,7 +186,8 @@ impl StoredLoad {
     /// # Errors
     /// [`Error::LoadDamaged`] if the parts that can be read do not know all chunks.
     pub(crate) fn open(&self) -> Result<Arc<OpenLoad>> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let _opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.open.read().unwrap_or_else(PoisonError::into_inner).clone();
         let (mut mapped, mut problems, mut missing) = (Vec::new(), Vec::new(), Vec::new());
         for part in self.parts().iter() {
             match part.open() {
@@ -187,11 +201,11 @@ impl StoredLoad {
                 }
             }
         }
-        if let Some(load) = &*open
+        if let Some(load) = known
             && load.parts.len() == mapped.len()
             && load.parts.iter().zip(&mapped).all(|(one, other)| Arc::ptr_eq(one, other))
         {
-            return Ok(Arc::clone(load));
+            return Ok(load);
         }
         let columns = self.context.names.column_count();
         let mut load = OpenLoad::new(mapped, problems, self.context.chunk_count, columns).map_err(
@@ -203,8 +217,17 @@ impl StoredLoad {
         )?;
         load.missing = missing;
         let load = Arc::new(load);
-        *open = Some(Arc::clone(&load));
+        self.set_open(Some(Arc::clone(&load)));
         Ok(load)
+    }
+
+    /// Replaces what is open, whose last reader may unmap it: without the lock. The caller holds
+    /// `opening`.
+    fn set_open(&self, load: Option<Arc<OpenLoad>>) {
+        let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::replace(&mut *open, load);
+        drop(open);
+        drop(before);
     }
 }
 
@@ -223,6 +246,8 @@ pub(crate) struct OpenLoad {
     places: Vec<BlockPlace>,
     /// Whether it matters on which node a reader runs.
     has_nodes: bool,
+    /// What finds single values.
+    pub(crate) points: Points,
 }
 
 /// Where one replica of a block lies.
@@ -280,8 +305,40 @@ impl OpenLoad {
         }
         let has_nodes = parts.windows(2).any(|pair| pair[0].node != pair[1].node);
         let chunks = chunks.into_iter().flatten().collect();
-        let missing = Vec::new();
-        Ok(Self { parts, problems, missing, chunks, columns, starts, places: ordered, has_nodes })
+        let points = Points::new(starts.len() - 1, ordered.len());
+        Ok(Self {
+            parts,
+            problems,
+            missing: Vec::new(),
+            chunks,
+            columns,
+            starts,
+            places: ordered,
+            has_nodes,
+            points,
+        })
+    }
+
+    /// Returns the number of a pair of chunk and column.
+    #[inline]
+    pub(crate) fn pair(&self, chunk: usize, column: usize) -> usize {
+        chunk * self.columns + column
+    }
+
+    /// Returns the place of a number that [`OpenLoad::best`] returned.
+    pub(crate) fn place(&self, number: usize) -> BlockPlace {
+        self.places[number]
+    }
+
+    /// Whether it matters on which node a reader runs.
+    pub(crate) fn has_nodes(&self) -> bool {
+        self.has_nodes
+    }
+
+    /// Returns the rows of a chunk.
+    #[inline]
+    pub(crate) fn rows(&self, chunk: u32) -> usize {
+        self.chunks[chunk as usize].rows as usize
     }
 
     pub(crate) fn sma(&self, chunk: usize, column: usize) -> &Sma {
@@ -290,7 +347,7 @@ impl OpenLoad {
 
     /// Returns where the replicas of a block lie, current ones and others.
     pub(crate) fn places(&self, chunk: usize, column: usize) -> &[BlockPlace] {
-        let at = chunk * self.columns + column;
+        let at = self.pair(chunk, column);
         &self.places[self.starts[at] as usize..self.starts[at + 1] as usize]
     }
 
@@ -308,16 +365,17 @@ impl OpenLoad {
         (part, &part.slots[place.slot as usize].entry)
     }
 
-    /// Returns the best good replica of a block: part, slot and bytes. Calls `on_lost` for each
-    /// that turns out to be lost.
-    pub(crate) fn read(
+    /// Returns the best good replica of a block: the number of its place, and its bytes. Calls
+    /// `on_lost` for each that turns out to be lost.
+    pub(crate) fn best(
         &self,
         (chunk, column): (usize, usize),
         column_type: ColumnType,
         hint: AccessHint,
         on_lost: impl Fn(),
-    ) -> Option<(Arc<MappedPart>, usize, nacre_pmem::PoolSlice)> {
+    ) -> Option<(usize, PoolSlice)> {
         let rows = self.chunks[chunk].rows;
+        let first = self.starts[self.pair(chunk, column)] as usize;
         let places = self.places(chunk, column);
         let local_node = if self.has_nodes { nacre_pmem::current_node() } else { None };
         for is_current in [true, false] {
@@ -336,7 +394,7 @@ impl OpenLoad {
                 let part = &self.parts[places[best].part as usize];
                 let slot = places[best].slot as usize;
                 if let Some(bytes) = part.block(slot, column_type, rows as usize) {
-                    return Some((Arc::clone(part), slot, bytes));
+                    return Some((first + best, bytes));
                 }
                 on_lost();
             }

@@ -26,7 +26,7 @@ use crate::manifest::{LoadId, TableId};
 use crate::mvcc::{Snapshot, Stamps};
 use crate::rules::TableRules;
 use crate::schema::TableSchema;
-use crate::stored_load::StoredLoad;
+use crate::stored_load::{OpenLoad, StoredLoad};
 use crate::uniqueness::COMMITTED;
 use crate::value::{ValueRef, whole_numbers};
 use crate::waker::Waker;
@@ -327,7 +327,7 @@ impl Table {
         moment: &Snapshot,
     ) -> Result<Option<Chunk>> {
         let loads = self.loads();
-        let Some(position) = loads.iter().position(|one| one.id() == load) else {
+        let Some(position) = position_of(&loads, load) else {
             return Ok(None);
         };
         let found = &loads[position];
@@ -338,10 +338,38 @@ impl Table {
         Ok(Some(Chunk::new(self, found, &found.mapped()?, index as usize, number)))
     }
 
+    /// Returns the load of a frozen chunk, mapped, if the snapshot sees it.
+    ///
+    /// # Errors
+    /// [`Error::LoadDamaged`].
+    #[inline]
+    pub(crate) fn frozen_load(
+        &self,
+        load: LoadId,
+        index: u32,
+        moment: &Snapshot,
+    ) -> Result<Option<Arc<OpenLoad>>> {
+        let loads = self.loads.read().unwrap_or_else(PoisonError::into_inner);
+        let Some(position) = position_of(&loads, load) else {
+            return Ok(None);
+        };
+        let found = &loads[position];
+        if found.visible_from() > moment.start || index >= found.chunk_count() {
+            return Ok(None);
+        }
+        if let Some(known) = found.known() {
+            return Ok(Some(known));
+        }
+        let found = Arc::clone(found);
+        // Parts are mapped without the lock.
+        drop(loads);
+        found.mapped().map(Some)
+    }
+
     /// Returns how many chunks come before those of a load.
     pub(crate) fn chunks_before(&self, load: LoadId) -> u64 {
         let loads = self.loads();
-        let position = loads.iter().position(|one| one.id() == load);
+        let position = position_of(&loads, load);
         position.map_or(0, |position| chunks_in(&loads[..position]))
     }
 
@@ -599,6 +627,14 @@ impl Table {
         self.indexes.forget_loads();
         gone.iter().for_each(|load| load.doom());
     }
+}
+
+/// Returns where a load is in the list: nearly always in the order of the ids, but loads that are
+/// made at the same time are published in any.
+#[inline]
+fn position_of(loads: &[Arc<StoredLoad>], id: LoadId) -> Option<usize> {
+    let found = loads.binary_search_by_key(&id, |load| load.id()).ok();
+    found.or_else(|| loads.iter().position(|load| load.id() == id))
 }
 
 fn chunks_in(loads: &[Arc<StoredLoad>]) -> u64 {

@@ -11,7 +11,8 @@ use std::cmp::Ordering;
 use std::fmt;
 
 use nacre_column::{
-    ColumnBuffer, ColumnType, CompareOp, Constant, Physical, Restriction, Values, compare_floats,
+    ColumnBuffer, ColumnType, CompareOp, Constant, Physical, PointValue, Restriction, Values,
+    compare_floats,
 };
 
 use crate::error::{Error, Result};
@@ -103,6 +104,46 @@ impl Value {
     }
 }
 
+/// A row that was copied; one copy leaves its memory to the next.
+#[derive(Debug, Default)]
+pub(crate) struct RowCopy {
+    values: Vec<PointValue>,
+    text: Vec<u8>,
+}
+
+impl RowCopy {
+    /// Copies a row over what there is.
+    pub(crate) fn set(&mut self, values: &[ValueRef<'_>]) {
+        self.values.clear();
+        self.text.clear();
+        for value in values {
+            self.values.push(match *value {
+                ValueRef::Null => PointValue::Null,
+                ValueRef::Int(value) => PointValue::Int(value),
+                ValueRef::Int128(value) => PointValue::Int128(value),
+                ValueRef::Float32(value) => PointValue::Float32(value),
+                ValueRef::Float64(value) => PointValue::Float64(value),
+                ValueRef::Bytes(bytes) => {
+                    let start = self.text.len();
+                    self.text.extend_from_slice(bytes);
+                    PointValue::Bytes { start, end: self.text.len() }
+                }
+            });
+        }
+    }
+
+    /// Returns the values of the row.
+    pub(crate) fn values(&self) -> impl Iterator<Item = ValueRef<'_>> {
+        self.values.iter().map(|value| ValueRef::at(*value, &self.text))
+    }
+
+    /// Gives back memory beyond some bytes.
+    pub(crate) fn shrink(&mut self, kept_bytes: usize) {
+        self.text.clear();
+        self.text.shrink_to(kept_bytes);
+    }
+}
+
 impl<'a> ValueRef<'a> {
     /// Copies the value.
     pub fn to_value(self) -> Value {
@@ -131,6 +172,22 @@ impl<'a> ValueRef<'a> {
             Values::Float32(values) => Self::Float32(values[row]),
             Values::Float64(values) => Self::Float64(values[row]),
             Values::Bytes(values) => Self::Bytes(values.get(row)),
+        }
+    }
+
+    /// Returns the value that was read of a block; `text` has its string.
+    ///
+    /// # Panics
+    /// If it has not.
+    #[inline]
+    pub(crate) fn at(point: PointValue, text: &'a [u8]) -> Self {
+        match point {
+            PointValue::Null => Self::Null,
+            PointValue::Int(value) => Self::Int(value),
+            PointValue::Int128(value) => Self::Int128(value),
+            PointValue::Float32(value) => Self::Float32(value),
+            PointValue::Float64(value) => Self::Float64(value),
+            PointValue::Bytes { start, end } => Self::Bytes(&text[start..end]),
         }
     }
 

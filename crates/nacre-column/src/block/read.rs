@@ -80,12 +80,7 @@ impl<'a> Block<'a> {
             found => Err(wrong_size(section, found, expected)),
         };
         let is_bytes = self.column_type().physical() == Physical::Bytes;
-        let shape = Shape {
-            version: self.header.version,
-            rows: self.rows(),
-            width: self.header.width.into(),
-            entries: self.header.entries as usize,
-        };
+        let shape = self.shape();
         if is_bytes && heap.len() > STRING_BYTES_MAX {
             return Err(wrong_size("heap_bytes", heap.len(), STRING_BYTES_MAX));
         }
@@ -117,6 +112,16 @@ impl<'a> Block<'a> {
                 let column_type = self.column_type();
                 opened.ok_or(BlockError::WrongFormat { column_type, format })
             }
+        }
+    }
+
+    /// Returns what leads the reader of the sections.
+    pub(super) fn shape(&self) -> Shape {
+        Shape {
+            version: self.header.version,
+            rows: self.rows(),
+            width: self.header.width.into(),
+            entries: self.header.entries as usize,
         }
     }
 

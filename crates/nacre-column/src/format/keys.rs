@@ -6,7 +6,8 @@
 //!
 //! # How to add a format
 //! 1. One file that draws the layout and implements [`KeyFormat`] and [`KeyReader`].
-//! 2. One arm in [`Keys`] and [`with_reader`], one in [`Keys::open`], one in [`encode`].
+//! 2. One arm in [`Keys`] and [`with_reader`], one in [`Keys::open`], one in [`encode`], and one in
+//!    [`get`] if it has access to single rows.
 //!
 //! # Invariants
 //! 1. Opening costs constant time and checks sizes only; [`KeyReader::check`] looks inside.
@@ -233,6 +234,30 @@ pub(crate) fn encode(
         Format::Lz4High => frames::keys::Lz4High::encode(flavour, keys, width),
         Format::Snappy => frames::keys::Snappy::encode(flavour, keys, width),
         _ => return None,
+    })
+}
+
+/// Returns the key of `row`, which the block has; `None` if `format` does not store keys or is
+/// sequential only. As [`Keys::open`] and [`Keys::get`], but the compiler sees both at once: what
+/// one row does not need is not looked at.
+///
+/// # Errors
+/// As [`KeyFormat::open`].
+#[inline]
+pub(crate) fn get(
+    format: Format,
+    shape: Shape,
+    sections: SectionBytes<'_>,
+    row: usize,
+) -> Result<Option<u64>, BlockError> {
+    Ok(match format {
+        Format::StaticBp => static_bp::StaticBp::open(shape, sections)?.get(row),
+        Format::DynamicBp => dynamic_bp::DynamicBp::open(shape, sections)?.get(row),
+        Format::SimdBp128 => simd_bp128::SimdBp128::open(shape, sections)?.get(row),
+        Format::ForBp => for_bp::ForBp::open(shape, sections)?.get(row),
+        Format::Dictionary => dictionary::keys::KeyDictionary::open(shape, sections)?.get(row),
+        Format::Rle => rle::Rle::open(shape, sections)?.get(row),
+        _ => None,
     })
 }
 

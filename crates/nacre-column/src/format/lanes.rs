@@ -185,6 +185,31 @@ impl<const NARROW: usize, const WIDE: usize> Groups<'_, NARROW, WIDE> {
         }
     }
 
+    /// As [`Groups::get`], of groups without references that all have one width of at most 32 bits.
+    ///
+    /// Of two words the second is the first once more if the key ends there: which of them it is
+    /// cannot be predicted, and what is above the key is masked either way.
+    #[inline(always)]
+    pub(crate) fn get_equal(packed: &[u8], width: usize, row: usize) -> u64 {
+        let (at, bit) = Self::place_equal(width, row);
+        let word = |at: usize| {
+            let bytes = packed.get(at..).and_then(|rest| rest.first_chunk());
+            bytes.map_or(0, |bytes| u64::from(u32::from_le_bytes(*bytes)))
+        };
+        let next = usize::from(bit + width > 32) * Self::LINE_BYTES;
+        let (low, high) = (word(at), word(at + next));
+        (low >> bit | high << (32 - bit)) & mask(width)
+    }
+
+    /// Returns the offset of the word that the key of `row` begins in, and at which of its bits, in
+    /// groups that all have one width of at most 32 bits.
+    #[inline(always)]
+    pub(crate) fn place_equal(width: usize, row: usize) -> (usize, usize) {
+        let (index, row) = (row / Self::ROWS, row % Self::ROWS);
+        let (lane, bit) = (row % NARROW, row / NARROW * width);
+        ((index * width + bit / 32) * Self::LINE_BYTES + lane * 4, bit % 32)
+    }
+
     /// Returns the key of `row`; any number if the bytes do not have it.
     #[inline]
     pub(crate) fn get(&self, row: usize) -> u64 {

@@ -43,6 +43,17 @@ pub(crate) fn decode_ints<T: Integer>(bytes: &[u8], bytes_each: usize, out: &mut
     }
 }
 
+/// Returns the whole number that is `bytes`, 1, 2, 4 or 8 of them.
+#[inline]
+pub(crate) fn int_at(bytes: &[u8]) -> i64 {
+    match *bytes {
+        [value] => value.into(),
+        [a, b] => i16::from_le_bytes([a, b]).into(),
+        [a, b, c, d] => i32::from_le_bytes([a, b, c, d]).into(),
+        _ => bytes.first_chunk().map_or(0, |value| i64::from_le_bytes(*value)),
+    }
+}
+
 /// Appends the values in `bytes`, of `N` bytes each, to `out`.
 pub(crate) fn take<T, const N: usize>(
     bytes: &[u8],

@@ -112,7 +112,13 @@ impl KeyReader for Reader<'_> {
 
     #[inline]
     fn get(&self, row: usize) -> Option<u64> {
-        Some(if self.is_old { self.get_old(row) } else { self.groups.get(row) })
+        Some(match self.is_old {
+            true => self.get_old(row),
+            false if self.width <= NARROW_WIDTH_MAX => {
+                Groups512::get_equal(self.groups.packed, self.width, row)
+            }
+            false => self.groups.get(row),
+        })
     }
 
     /// Every key of `width` bits is one; there is nothing to check.

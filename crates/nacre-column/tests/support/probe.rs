@@ -2,8 +2,8 @@
 //! for the fuzz targets.
 
 use nacre_column::{
-    Block, BlockError, ByteValues, ColumnType, CompareOp, Constant, Flavour, Physical, Restriction,
-    Strings, kernel, may_match,
+    Block, BlockError, ByteValues, ColumnType, CompareOp, Constant, Flavour, Physical, PointReader,
+    Restriction, Strings, kernel, may_match,
 };
 
 /// Makes the checksum of a block right again.
@@ -59,6 +59,11 @@ pub(crate) fn use_everything(bytes: &[u8], column_type: ColumnType) {
         let is_sequential = matches!(bytes, Err(BlockError::SequentialOnly { .. }));
         let is_fine = bytes.is_ok() || is_sequential || block.strings().is_err();
         assert!(!is_verified || row >= rows || is_fine);
+        let point = PointReader::new(&block)
+            .map(|reader| reader.value(block.bytes(), row, &mut Vec::new()));
+        let is_same = |block: bool| point.as_ref().is_none_or(|point| point.is_ok() == block);
+        let has_int = block.get_int(row).is_ok() || block.get_float(row).is_ok();
+        assert!(is_same(has_int || block.get_bytes(row).is_ok()));
     }
     if let Ok(Strings::Plain(strings) | Strings::Dictionary(strings)) = block.strings() {
         assert!(strings.offsets_range().end <= bytes.len());

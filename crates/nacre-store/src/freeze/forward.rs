@@ -23,13 +23,23 @@ pub(crate) struct Forward {
     place: Option<(LoadId, u32)>,
     /// A set bit means that the row was there.
     live: Vec<u64>,
+    /// How many rows were there before those of each word of `live`; below 2^16, since a chunk has
+    /// no more rows.
+    before: Vec<u16>,
     /// The chunk as it was, until its entries have the new ids.
     chunk: Mutex<Option<Arc<HotChunk>>>,
 }
 
 impl Forward {
     pub(super) fn new(chunk: Arc<HotChunk>, place: Option<(LoadId, u32)>, live: Vec<u64>) -> Self {
-        Self { id: chunk.id(), place, live, chunk: Mutex::new(Some(chunk)) }
+        let mut count = 0;
+        let before = live.iter().map(|word| {
+            let before = count as u16;
+            count += word.count_ones();
+            before
+        });
+        let before = before.collect();
+        Self { id: chunk.id(), place, live, before, chunk: Mutex::new(Some(chunk)) }
     }
 
     fn row(&self, offset: u16) -> Option<RowId> {
@@ -39,24 +49,18 @@ impl Forward {
         if last >> bit & 1 == 0 {
             return None;
         }
-        let before: u32 = self.live[..word].iter().map(|word| word.count_ones()).sum();
-        let before = before + (last & ((1 << bit) - 1)).count_ones();
+        let before = u32::from(self.before[word]) + (last & ((1 << bit) - 1)).count_ones();
         RowId::frozen(load, index, before as u16)
     }
 
     fn origin(&self, offset: u16) -> Option<RowId> {
-        let mut left = u32::from(offset);
-        for (word, &bits) in self.live.iter().enumerate() {
-            let count = bits.count_ones();
-            if left < count {
-                let mut rest = bits;
-                (0..left).for_each(|_| rest &= rest - 1);
-                let row = word as u32 * 64 + rest.trailing_zeros();
-                return Some(RowId::hot(self.id, row as u16));
-            }
-            left -= count;
-        }
-        None
+        // The last word with no more rows before it; those behind the last row have as many.
+        let word = self.before.partition_point(|before| *before <= offset).checked_sub(1)?;
+        let left = offset - self.before[word];
+        let mut rest = self.live[word];
+        (0..left).for_each(|_| rest &= rest.wrapping_sub(1));
+        let row = word as u32 * 64 + rest.trailing_zeros();
+        (rest != 0).then(|| RowId::hot(self.id, row as u16))
     }
 
     fn chunk(&self) -> Option<Arc<HotChunk>> {

@@ -21,7 +21,7 @@ use super::table_index::{BATCH_KEYS, BATCH_KEYS_FIRST, Batch};
 use super::{Direction, IndexKind, SearchedLoad, SearchedLoads, TableIndex};
 use crate::error::{Error, Result};
 use crate::id::{RowId, RowPlace};
-use crate::mvcc::{Snapshot, Transaction};
+use crate::mvcc::{FrozenChunk, Snapshot, Transaction};
 use crate::predicate_log::{ColumnSet, Predicate};
 use crate::table::Table;
 use crate::value::{Value, ValueRef, slots};
@@ -371,11 +371,13 @@ fn is_in(searched: &[Arc<SearchedLoad>], row: RowId) -> bool {
 struct Visit<'a> {
     reader: &'a Reader<'a>,
     on_row: &'a mut OnRow<'a>,
+    /// The frozen chunk of the last row, since the next one is often near.
+    last: Option<FrozenChunk>,
 }
 
 impl<'a> Visit<'a> {
     fn new<'b: 'a>(reader: &'a Reader<'a>, on_row: &'a mut OnRow<'b>) -> Self {
-        Self { reader, on_row }
+        Self { reader, on_row, last: None }
     }
 
     /// Hands on the rows without entries in DRAM that come before `limit`.
@@ -400,7 +402,8 @@ impl<'a> Visit<'a> {
     fn row(&mut self, row: RowId) -> Result<Option<ControlFlow<()>>> {
         let Reader { table, snapshot, columns, .. } = *self.reader;
         let on_row = &mut *self.on_row;
-        table.read_at(row, snapshot, columns, |values| on_row(row, values))
+        let last = &mut self.last;
+        table.read_beside(row, snapshot, columns, last, |values| on_row(row, values))
     }
 }
 

@@ -31,7 +31,10 @@ use crate::id::{RowId, RowPlace};
 use crate::mvcc::Snapshot;
 use crate::stored_load::StoredLoad;
 use crate::table::Table;
-use crate::value::ValueRef;
+use crate::value::{VALUES_INLINE, ValueRef, slots};
+
+/// Rows of one key that lie on the stack.
+const ROWS_INLINE: usize = 4;
 
 impl Table {
     /// Returns in what way a row keeps others from having its key.
@@ -67,7 +70,8 @@ pub(crate) fn check_rows(
     }
 }
 
-/// Refuses an insert that has been made, if a frozen row stands in its way.
+/// Refuses an insert that has been made, if a frozen row stands in its way; `buffer` is room for the
+/// bytes of a key.
 ///
 /// # Errors
 /// As for [`check_rows`]; that of a damaged block.
@@ -75,24 +79,32 @@ pub(crate) fn check_frozen(
     table: &Arc<Table>,
     values: &[ValueRef<'_>],
     snapshot: Snapshot,
+    buffer: &mut Vec<u8>,
 ) -> Result<()> {
     let pending = table.pending_loads();
     let indexes: Vec<Arc<TableIndex>> = table.table_indexes().hold().clone();
     for index in indexes.iter().filter(|index| index.checks_keys()) {
-        let key: Vec<ValueRef<'_>> = index.key().columns().map(|column| values[column]).collect();
-        let mut bytes = Vec::new();
-        if index.key().encode(key.iter().copied(), &mut bytes) {
+        let columns = index.key().columns();
+        let (mut inline, mut spilled) = ([ValueRef::Null; VALUES_INLINE], Vec::new());
+        let key = slots(columns.len(), &mut inline, &mut spilled);
+        key.iter_mut().zip(columns).for_each(|(slot, column)| *slot = values[column]);
+        buffer.clear();
+        if index.key().encode(key.iter().copied(), buffer) {
             continue;
         }
-        let (rows, searched) = index.rows_and_searched(&bytes);
-        let mut frozen = rows.into_iter().filter(|row| !row.is_hot());
-        let claim = match frozen.find_map(|row| table.claim(row, snapshot)) {
-            None if searched.is_empty() && pending.is_empty() => None,
-            None => search_claim(table, index, &key, (&searched, &pending), snapshot)?,
-            claim => claim,
+        let (mut few, mut many) = ([RowId(0); ROWS_INLINE], Vec::new());
+        let (rows, searched) = index.rows_into(buffer, &mut few, &mut many);
+        let mut frozen = rows.iter().filter(|row| !row.is_hot());
+        let claim = match (frozen.find_map(|row| table.claim(*row, snapshot)), searched) {
+            (None, None) if pending.is_empty() => None,
+            (None, searched) => {
+                let searched = searched.unwrap_or_default();
+                search_claim(table, index, key, (&searched, &pending), snapshot)?
+            }
+            (claim, _) => claim,
         };
         if let Some(claim) = claim {
-            return Err(claimed(table, index, &key, claim));
+            return Err(claimed(table, index, key, claim));
         }
     }
     Ok(())

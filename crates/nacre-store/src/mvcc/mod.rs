@@ -32,6 +32,7 @@ mod undo;
 mod validation;
 
 pub use ended::EndWatch;
+pub(crate) use read::FrozenChunk;
 pub use snapshot::{IsolationLevel, Snapshot};
 pub(crate) use stamps::Stamps;
 pub use transaction::{Savepoint, Transaction};

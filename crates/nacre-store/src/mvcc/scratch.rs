@@ -9,6 +9,7 @@ use crate::index::SearchRoom;
 use crate::mvcc::undo::UndoBuffer;
 use crate::predicate_log::PredicateLog;
 use crate::redo::RedoBuffer;
+use crate::value::RowCopy;
 
 /// Buffers that a thread keeps at most: few have more transactions at once.
 const SPARES_MAX: usize = 16;
@@ -35,6 +36,8 @@ pub(crate) struct Scratch {
     pub(super) queue: Queue,
     /// Room for keys and searches.
     pub(crate) room: SearchRoom,
+    /// Room for a row that moves.
+    pub(super) moved: RowCopy,
 }
 
 impl Scratch {
@@ -51,6 +54,7 @@ impl Scratch {
         self.reads.clear();
         self.queue.clear();
         self.room.shrink(KEPT_BYTES_MAX);
+        self.moved.shrink(KEPT_BYTES_MAX);
         // While a thread ends there is nobody to leave them to.
         let _ = SPARES.try_with(|spares| {
             if let Ok(mut spares) = spares.try_borrow_mut()

@@ -24,7 +24,7 @@ use crate::predicate_log::{ColumnSet, Predicate, PredicateLog, ValidationLevel};
 use crate::procedure::CallTrace;
 use crate::store::{Define, Store};
 use crate::table::{Table, TableSnapshot};
-use crate::value::{VALUES_INLINE, Value, ValueRef, slots};
+use crate::value::{RowCopy, VALUES_INLINE, ValueRef, slots};
 
 /// Bytes of one version of a row.
 const VERSION_BYTES: usize = 32;
@@ -204,10 +204,10 @@ impl Transaction {
             bytes += value_bytes(*slot);
         }
         let id = self.insert_indexed(table, fitted, stamp).inspect_err(|_| self.note_failure())?;
+        let Scratch { undo, room: SearchRoom { key, .. }, .. } = room(&mut self.scratch);
         if table.may_have_frozen()
-            && let Err(error) = check_frozen(table, fitted, self.snapshot)
+            && let Err(error) = check_frozen(table, fitted, self.snapshot, key)
         {
-            let undo = &mut room(&mut self.scratch).undo;
             undo.undo_to(undo.len() - 1);
             self.note_failure();
             return Err(error);
@@ -568,21 +568,38 @@ impl Transaction {
         row: RowId,
         changes: &[(usize, ValueRef<'_>)],
     ) -> Result<RowId> {
-        let columns: Vec<usize> = (0..table.definition().columns.len()).collect();
-        let copy = |values: &[ValueRef<'_>]| {
-            values.iter().map(|value| value.to_value()).collect::<Vec<Value>>()
-        };
-        let before = self.read(table, row, &columns, copy)?;
+        let mut copy = std::mem::take(&mut room(&mut self.scratch).moved);
+        let moved = self.move_by(table, row, changes, &mut copy);
+        if let Some(scratch) = &mut self.scratch {
+            scratch.moved = copy;
+        }
+        moved
+    }
+
+    fn move_by(
+        &mut self,
+        table: &Arc<Table>,
+        row: RowId,
+        changes: &[(usize, ValueRef<'_>)],
+        copy: &mut RowCopy,
+    ) -> Result<RowId> {
+        let count = table.definition().columns.len();
+        let (mut inline, mut spilled) = ([0; VALUES_INLINE], Vec::new());
+        let columns = slots(count, &mut inline, &mut spilled);
+        columns.iter_mut().enumerate().for_each(|(column, slot)| *slot = column);
+        let before = self.read(table, row, columns, |values| copy.set(values))?;
         let before = before.ok_or_else(|| unknown_row(table, row));
         let savepoint = self.savepoint();
         // A conflict explains better than the absence that it causes.
         self.delete_row(table, row)?;
-        let before = before?;
-        let mut values: Vec<ValueRef<'_>> = before.iter().map(Value::as_ref).collect();
+        before?;
+        let (mut inline, mut spilled) = ([ValueRef::Null; VALUES_INLINE], Vec::new());
+        let values = slots(count, &mut inline, &mut spilled);
+        values.iter_mut().zip(copy.values()).for_each(|(slot, value)| *slot = value);
         for (column, value) in changes {
             values[*column] = *value;
         }
-        let inserted = self.insert_row(table, &values);
+        let inserted = self.insert_row(table, values);
         if inserted.is_err() && !self.has_ended {
             self.rollback_to(savepoint);
         }
@@ -664,8 +681,8 @@ fn require_frozen(
     (load, chunk): (LoadId, u32),
     snapshot: Snapshot,
 ) -> Result<()> {
-    let found = table.frozen_chunk(load, chunk, &snapshot)?;
-    match found.filter(|found| usize::from(row.offset()) < found.rows()) {
+    let found = table.frozen_load(load, chunk, &snapshot)?;
+    match found.filter(|found| usize::from(row.offset()) < found.rows(chunk)) {
         Some(_) => Ok(()),
         None => Err(unknown_row(table, row)),
     }

@@ -146,9 +146,12 @@ fn check_frozen(
     else {
         return Ok(None);
     };
-    let columns = 0..table.definition().columns.len();
-    let values = columns.map(|column| chunk.value(column, row.into())).collect::<Result<_>>()?;
-    let mut before = FrozenImage { row: id, values };
+    let columns = table.definition().columns.len();
+    let mut before = FrozenImage { row: id, values: vec![Value::Null; columns] };
+    // Predicates ask for no others.
+    for column in tree.touched().iter().filter(|column| *column < columns) {
+        before.values[column] = chunk.value(column, row.into())?;
+    }
     let found = tree.conflict(RowChange::Delete(&before), level);
     // Who read the row before it was frozen knows it by the id that it had.
     Ok(match (found, table.forwards().origin(id)) {
