@@ -3,7 +3,6 @@
 //! - Quotients of decimals are rounded and have ten digits behind the point at least; a float is
 //!   not divided by zero.
 //! - Intervals are compared by how long they are.
-//! - Logarithms and square roots of numbers that have none are errors.
 //! - `round(x)` of a float gives the even one of two neighbours.
 //!
 //! It runs behind [`crate::coerce`], so decimals that meet floats are floats, and before the
@@ -24,20 +23,19 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::AnalyzerRule;
 
 use crate::coerce::is_comparison;
-use crate::functions::{Domains, Quotients};
+use crate::functions::Quotients;
 
 /// The rule.
 #[derive(Debug)]
 pub(crate) struct Operators {
     quotients: Quotients,
-    domains: Domains,
     /// What rounds floats, half to even.
     rint: Arc<ScalarUDF>,
 }
 
 impl Operators {
     pub(crate) fn new(quotients: Quotients, rint: Arc<ScalarUDF>) -> Self {
-        Self { quotients, domains: Domains::new(), rint }
+        Self { quotients, rint }
     }
 
     fn operator(&self, expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
@@ -77,33 +75,10 @@ impl Operators {
                         Err(_) => Transformed::no(call(&func, args)),
                     }
                 }
-                _ => self.checked(func, args, schema),
+                _ => Transformed::no(Expr::ScalarFunction(ScalarFunction { func, args })),
             },
             other => Transformed::no(other),
         }
-    }
-
-    /// Has logarithms and square roots refuse numbers that have none.
-    fn checked(
-        &self,
-        func: Arc<ScalarUDF>,
-        mut args: Vec<Expr>,
-        schema: &DFSchema,
-    ) -> Transformed<Expr> {
-        let domain = match func.name() {
-            "ln" | "log" | "log10" | "log2" => &self.domains.logarithm,
-            "sqrt" => &self.domains.root,
-            _ => return Transformed::no(Expr::ScalarFunction(ScalarFunction { func, args })),
-        };
-        for arg in &mut args {
-            let is_checked =
-                matches!(arg, Expr::ScalarFunction(inner) if inner.func.name() == domain.name());
-            if !is_checked && arg.get_type(schema).is_ok_and(|found| is_number(&found)) {
-                let float = cast(arg.clone(), DataType::Float64);
-                *arg = call(domain, vec![float]);
-            }
-        }
-        Transformed::yes(Expr::ScalarFunction(ScalarFunction { func, args }))
     }
 
     fn quotient(

@@ -9,7 +9,7 @@ use datafusion::arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64T
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Volatility;
 
-use super::scalar::{Body, Definition};
+use super::scalar::Definition;
 use crate::error::{Error, ErrorKind, Result};
 use crate::types::is_text;
 
@@ -19,7 +19,7 @@ const RINT: &str = "nacre_rint";
 /// The type of exact results.
 const NUMERIC: DataType = DataType::Decimal128(38, 0);
 
-pub(super) fn functions() -> [Definition; 10] {
+pub(super) fn functions() -> [Definition; 8] {
     let volatility = Volatility::Immutable;
     [
         Definition {
@@ -64,8 +64,6 @@ pub(super) fn functions() -> [Definition; 10] {
         whole("floor"),
         whole("ceil"),
         scale(),
-        logarithm_domain(),
-        root_domain(),
     ]
 }
 
@@ -180,48 +178,6 @@ pub(super) fn rint() -> Definition {
             let rounded: Float64Array = rounded.unary(f64::round_ties_even);
             Ok(Arc::new(rounded))
         },
-    }
-}
-
-/// Lets the arguments of logarithms through, which are more than zero.
-pub(super) fn logarithm_domain() -> Definition {
-    checked("nacre_logarithm_domain", |args, _, _| {
-        let values = args[0].as_primitive::<Float64Type>();
-        let wrong = |message| Err(Error::new(ErrorKind::InvalidData, message).with_code("2201E"));
-        for value in values.iter().flatten() {
-            if value == 0.0 {
-                return wrong("cannot take logarithm of zero");
-            }
-            if value < 0.0 {
-                return wrong("cannot take logarithm of a negative number");
-            }
-        }
-        Ok(Arc::clone(&args[0]))
-    })
-}
-
-/// Lets the arguments of square roots through, none of which is less than zero.
-pub(super) fn root_domain() -> Definition {
-    checked("nacre_root_domain", |args, _, _| {
-        let values = args[0].as_primitive::<Float64Type>();
-        if values.iter().flatten().any(|value| value < 0.0) {
-            let message = "cannot take square root of a negative number";
-            return Err(Error::new(ErrorKind::InvalidData, message).with_code("2201F"));
-        }
-        Ok(Arc::clone(&args[0]))
-    })
-}
-
-fn checked(name: &'static str, body: Body) -> Definition {
-    Definition {
-        name,
-        takes: |types| match types {
-            [one] if is_number(one) => Some(vec![DataType::Float64]),
-            _ => None,
-        },
-        returns: |_, _| DataType::Float64,
-        volatility: Volatility::Immutable,
-        body,
     }
 }
 

@@ -53,19 +53,3 @@ pub(crate) fn shown() -> Arc<ScalarUDF> {
 pub(crate) fn rint() -> Arc<ScalarUDF> {
     arithmetic::rint().made()
 }
-
-/// What lets through what logarithms and square roots are of.
-#[derive(Debug)]
-pub(crate) struct Domains {
-    pub(crate) logarithm: Arc<ScalarUDF>,
-    pub(crate) root: Arc<ScalarUDF>,
-}
-
-impl Domains {
-    pub(crate) fn new() -> Self {
-        Self {
-            logarithm: arithmetic::logarithm_domain().made(),
-            root: arithmetic::root_domain().made(),
-        }
-    }
-}

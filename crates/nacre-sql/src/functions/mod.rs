@@ -41,7 +41,7 @@ mod unknown;
 pub(crate) use bounded::bounded;
 pub(crate) use clock::{now, now_us};
 pub(crate) use interval_in::parse_interval;
-pub(crate) use list::{Domains, Quotients, common_functions, rint, shown};
+pub(crate) use list::{Quotients, common_functions, rint, shown};
 pub(crate) use moments::{EPOCH, TIMES};
 pub(crate) use named::NAMED;
 pub(crate) use ranks::ranks;
