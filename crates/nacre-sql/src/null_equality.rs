@@ -7,7 +7,7 @@
 //! - [`OuterEquals`]: the planner drops `x = x` from the conditions of a subquery if `x` is of the
 //!   outer query. It is false for null there, as `x IS NOT NULL` is.
 
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{NullEquality, Result, ScalarValue};
 use datafusion::logical_expr::utils::{
     conjunction, find_valid_equijoin_key_pair, split_conjunction, split_conjunction_owned,

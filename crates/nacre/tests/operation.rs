@@ -231,8 +231,8 @@ fn long_head_is_refused_and_others_are_answered() {
     let directory = tempfile::tempdir().unwrap();
     let server = Server::start(directory.path(), &["--metrics", "127.0.0.1:0"]);
     let address = server.metrics.clone().unwrap();
-    // These say nothing and stay; there are places left.
-    let silent: Vec<TcpStream> = (0..8).map(|_| TcpStream::connect(&address).unwrap()).collect();
+    // These say nothing and stay; the oldest ones go for who comes next.
+    let silent: Vec<TcpStream> = (0..40).map(|_| TcpStream::connect(&address).unwrap()).collect();
     let long = format!("GET /{} HTTP/1.1\r\n", "x".repeat(8 << 10));
     assert_eq!(server.ask(&long).0, "431 Request Header Fields Too Large");
     assert_eq!(server.get("/health").0, "200 OK");

@@ -6,8 +6,8 @@
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, JoinType, Result};
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::utils::split_conjunction;
-use datafusion::logical_expr::{Expr, LogicalPlan};
 
 use super::references::{is_deep, references, subquery};
 

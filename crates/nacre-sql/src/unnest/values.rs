@@ -106,7 +106,7 @@ fn is_null_aware(found: &InSubquery) -> bool {
     loop {
         expr = match expr {
             Expr::Column(_) => return found.subquery.outer_ref_columns.is_empty(),
-            Expr::Cast(cast) => &cast.expr,
+            Expr::Cast(cast) => cast.expr.as_ref(),
             Expr::ScalarFunction(call) if ROW_FUNCTIONS.contains(&call.name()) => {
                 match call.args.first() {
                     Some(first) => first,
@@ -288,6 +288,26 @@ fn hard_queries(plan: &LogicalPlan) -> Result<Vec<Subquery>> {
 /// Whether a subquery refers to the outer query in another way than the planner understands, which
 /// is conditions that a column is equal to something.
 fn is_hard(query: &LogicalPlan) -> Result<bool> {
+    Ok(aggregates_twice(query)? || refers_otherwise(query)?)
+}
+
+/// Whether a subquery aggregates what one without groups gave, which the planner would give no row
+/// where there is nothing to aggregate.
+fn aggregates_twice(query: &LogicalPlan) -> Result<bool> {
+    let is_single = |node: &LogicalPlan| match node {
+        LogicalPlan::Aggregate(one) => {
+            Ok(one.group_expr.is_empty() && !node.all_out_ref_exprs().is_empty())
+        }
+        _ => Ok(false),
+    };
+    query.exists(|node| match node {
+        LogicalPlan::Aggregate(one) => one.input.exists(is_single),
+        _ => Ok(false),
+    })
+}
+
+/// Whether one refers to the outer query by other conditions than those.
+fn refers_otherwise(query: &LogicalPlan) -> Result<bool> {
     query.exists(|node| {
         Ok(match node {
             LogicalPlan::Limit(_) => !node.all_out_ref_exprs().is_empty(),
