@@ -2,7 +2,8 @@
 //!
 //! - `(a, b) IN (query)`, which the planner does not know, is EXISTS: a row that is equal makes it
 //!   true, else one that may be equal makes it null.
-//! - Rows are compared column by column, also with the row of a query; the planner would take a null for a value like others.
+//! - Rows are compared column by column, also with the row of a query; the planner would take a
+//!   null for a value like others.
 
 use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{

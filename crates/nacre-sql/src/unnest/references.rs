@@ -2,6 +2,7 @@
 
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, Result};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{Expr, LogicalPlan, Subquery};
 
 /// Returns the references of a plan to columns that none of its own nodes has, each column once.
@@ -106,12 +107,15 @@ pub(super) fn rebind(
 fn rebind_query(query: Subquery, replace: &dyn Fn(&Expr) -> Option<Expr>) -> Result<Subquery> {
     let plan = query.subquery.as_ref().clone().transform_up(|node| {
         let place = node.clone();
+        let names = NamePreserver::new(&place);
         node.map_expressions(|expr| {
-            let expr = rebind(&place, expr, &replace)?;
-            expr.transform(|part| match replace(&part) {
-                Some(new) => Ok(Transformed::yes(new)),
-                None => Ok(Transformed::no(part)),
-            })
+            let name = names.save(&expr);
+            let replaced =
+                rebind(&place, expr, &replace)?.transform(|part| match replace(&part) {
+                    Some(new) => Ok(Transformed::yes(new)),
+                    None => Ok(Transformed::no(part)),
+                })?;
+            Ok(Transformed::yes(name.restore(replaced.data)))
         })
     })?;
     let outer_ref_columns = references(&plan.data)?;
