@@ -198,7 +198,7 @@ fn first_lookup_after_reopening_reads_its_own_rows_only() {
     store.create_index(&table, art).unwrap();
     load_all(&store, &table);
     drop((store, table));
-    for (name, blocks) in [("i", 1), ("j", 12)] {
+    for name in ["i", "j"] {
         let store = open(directory.path());
         let table = store.table("t").unwrap();
         let index = table.index(name).unwrap();
@@ -206,8 +206,9 @@ fn first_lookup_after_reopening_reads_its_own_rows_only() {
         assert_eq!(found, [7].into());
         let read = blocks_read(&store);
         match index.definition().kind {
-            IndexKind::Hybrid => assert_eq!(read, blocks, "the value that is handed on"),
-            _ => assert!(read >= 10, "{read} blocks: all loads are searched"),
+            IndexKind::Hybrid => assert_eq!(read, 1, "the value that is handed on"),
+            // Eight loads begin at 7 or below.
+            _ => assert!(read > 8, "{read} blocks: all loads that may have it are searched"),
         }
     }
 }
