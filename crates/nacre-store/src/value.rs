@@ -315,8 +315,8 @@ impl<'a> ValueRef<'a> {
     }
 }
 
-/// Returns the first and the last number that fit a type which is stored as whole numbers of at most
-/// 64 bits; for any other type the first is above the last.
+/// Returns the first and the last number that fit a type which is stored as whole numbers of at
+/// most 64 bits; for any other type the first is above the last.
 pub(crate) fn whole_numbers(column_type: ColumnType) -> (i64, i64) {
     let range = column_type.int_range().filter(|_| column_type.physical() == Physical::Int64);
     range.map_or((1, 0), |(first, last)| (first as i64, last as i64))

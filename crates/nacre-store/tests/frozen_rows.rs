@@ -233,7 +233,7 @@ fn wide_value(column: usize, row: usize) -> Value {
     let number = (row * 37 + column * 11) % 1_000;
     match WIDE[column % WIDE.len()].physical() {
         _ if (row + column) % 7 == 3 => Value::Null,
-        Physical::Int64 if column % WIDE.len() == 0 => Value::Int((number % 2) as i64),
+        Physical::Int64 if column.is_multiple_of(WIDE.len()) => Value::Int((number % 2) as i64),
         Physical::Int64 => Value::Int(number as i64 - 500),
         Physical::Int128 => Value::Int128((number as i128) << 70),
         Physical::Float32 => Value::Float32(number as f32 / 4.0),

@@ -4,9 +4,9 @@
 //! answer three paths within bounds.
 //!
 //! # Invariants
-//! Whoever is slow or wrong is answered or closed within [`HEAD_TIMEOUT`] and [`TIMEOUT`], and costs
-//! at most [`HEAD_BYTES_MAX`] bytes and one of [`CONNECTIONS_MAX`] places. Nobody waits for a place:
-//! if there is none, the oldest connection ends.
+//! Whoever is slow or wrong is answered or closed within [`HEAD_TIMEOUT`] and [`TIMEOUT`], and
+//! costs at most [`HEAD_BYTES_MAX`] bytes and one of [`CONNECTIONS_MAX`] places. Nobody waits for a
+//! place: if there is none, the oldest connection ends.
 
 use std::collections::VecDeque;
 use std::io;

@@ -1,8 +1,8 @@
 //! Subqueries that the planner does not run, as joins.
 //!
 //! 1. [`values`] finds them: IN and EXISTS among the outputs of a query, and those that are too
-//!    hard for the planner, become scalar subqueries that count, and scalar subqueries that refer to the outer query by something else than
-//!    equality, or have a LIMIT, become joins.
+//!    hard for the planner, become scalar subqueries that count, and scalar subqueries that refer
+//!    to the outer query by something else than equality, or have a LIMIT, become joins.
 //! 2. [`domain`] makes such a join: it gathers the different values that the outer query hands in,
 //!    pairs the subquery's tables with them, and carries them up through all its operators, so that
 //!    each computes what it does for every one of them.

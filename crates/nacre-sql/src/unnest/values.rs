@@ -99,8 +99,8 @@ fn counted(plan: LogicalPlan) -> Result<LogicalPlan> {
     counted.map_data(LogicalPlan::recompute_schema).map(|changed| changed.data)
 }
 
-/// Whether the planner makes a join of `expr NOT IN (query)` that knows of null, which it can do for
-/// one key only. What may turn out to be a constant is no key.
+/// Whether the planner makes a join of `expr NOT IN (query)` that knows of null, which it can do
+/// for one key only. What may turn out to be a constant is no key.
 fn is_null_aware(found: &InSubquery) -> bool {
     let mut expr = found.expr.as_ref();
     loop {

@@ -86,8 +86,8 @@ impl HotList {
         found.ok().map(|at| with(&chunks[at]))
     }
 
-    /// Has a chunk give back memory if the rollback of a transaction left no row of it: only the last
-    /// chunk gets more rows. Its place stays until it is frozen, which leaves holes out.
+    /// Has a chunk give back memory if the rollback of a transaction left no row of it: only the
+    /// last chunk gets more rows. Its place stays until it is frozen, which leaves holes out.
     pub(crate) fn hollow_out(&self, chunk: &HotChunk) {
         let chunks = self.chunks.read().unwrap_or_else(PoisonError::into_inner);
         if chunks.last().is_some_and(|last| last.id() != chunk.id()) {

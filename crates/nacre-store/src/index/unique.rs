@@ -70,8 +70,8 @@ pub(crate) fn check_rows(
     }
 }
 
-/// Refuses an insert that has been made, if a frozen row stands in its way; `buffer` is room for the
-/// bytes of a key.
+/// Refuses an insert that has been made, if a frozen row stands in its way; `buffer` is room for
+/// the bytes of a key.
 ///
 /// # Errors
 /// As for [`check_rows`]; that of a damaged block.

@@ -65,8 +65,8 @@ impl Table {
         }
     }
 
-    /// As [`Table::read_at`], for one of several rows that the same snapshot reads, none of which it
-    /// deletes meanwhile; `last` is what the row before has left.
+    /// As [`Table::read_at`], for one of several rows that the same snapshot reads, none of which
+    /// it deletes meanwhile; `last` is what the row before has left.
     ///
     /// # Errors
     /// As for [`Table::read_at`].

@@ -1,7 +1,8 @@
 //! `nacre serve`: a database as a server, in the foreground.
 //!
 //! SIGTERM and SIGINT end it in a bounded time: sessions without a statement end at once, the
-//! others when theirs do or the time is up. A second one ends it immediately. SIGHUP changes nothing.
+//! others when theirs do or the time is up. A second one ends it immediately. SIGHUP changes
+//! nothing.
 
 use std::io::{self, Write};
 use std::time::Duration;
