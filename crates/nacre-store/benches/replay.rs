@@ -144,7 +144,8 @@ fn main() {
     let is_bench = arguments.iter().any(|argument| argument == "--bench");
     let changes = arguments.iter().find_map(|argument| argument.parse().ok());
     let changes: u64 = changes.unwrap_or(if is_bench { 1_000_000 } else { 300 });
-    let makers: [(&str, fn(&Path, u64)); 2] = [("changes", change), ("rows", fill)];
+    type Maker = fn(&Path, u64);
+    let makers: [(&str, Maker); 2] = [("changes", change), ("rows", fill)];
     for (name, make) in makers {
         let directory = tempfile::tempdir_in("/dev/shm").expect("a directory");
         make(directory.path(), changes);

@@ -109,8 +109,8 @@ impl PointReader {
     }
 
     /// Returns where the bytes of the value in `row` lie in the block, or where those begin that
-    /// lead to them: what to prefetch. In formats that do not tell without being read it is the first
-    /// byte of all values.
+    /// lead to them: what to prefetch. In formats that do not tell without being read it is the
+    /// first byte of all values.
     #[inline]
     pub fn offset(&self, row: usize) -> usize {
         let start = |section: Section| self.sections[section as usize].offset as usize;

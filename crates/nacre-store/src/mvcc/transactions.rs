@@ -40,8 +40,8 @@ const TRANSACTION_BYTES_MAX: u64 = 1 << 30;
 const COLLECTED_AT_ONCE: usize = 64;
 
 /// Chunks without versions that keep memory for them, 256 KiB each or 4 bytes a row: to give it
-/// back and clear it anew costs more than ten short transactions, so there are enough of them for 67
-/// million rows that are written to here and there.
+/// back and clear it anew costs more than ten short transactions, so there are enough of them for
+/// 67 million rows that are written to here and there.
 const RETAINED_CHUNKS: usize = 1_024;
 
 /// What [`crate::Store::transactions`] tells of one.
