@@ -237,3 +237,53 @@ fn full_domain_rolls_back_commits_freezes_and_checkpoints() {
     assert_eq!(committed(&store), expected);
     assert_eq!(store.notes(), [""; 0]);
 }
+
+#[test]
+fn full_domain_leaves_rows_that_are_to_move_where_they_are() {
+    let Some(mount) = Mount::tmpfs("size=12m") else {
+        return;
+    };
+    let open = || {
+        Store::open(OpenOptions {
+            directory: Some(mount.path().join("db")),
+            redo: RedoOptions { segment_bytes: 128 << 10, ..Default::default() },
+            checkpoint_bytes: Some(0),
+            ..OpenOptions::default()
+        })
+        .unwrap()
+    };
+    let store = open();
+    let table = store.create_table(schema("t", "")).unwrap();
+    (0..200).for_each(|number| assert!(commit(&store, number).is_ok()));
+    store.checkpoint().unwrap();
+    let mut tx = store.begin(IsolationLevel::Serializable);
+    let mut gone = Vec::new();
+    let odd = |values: &[ValueRef<'_>]| matches!(values[0], ValueRef::Int(key) if key % 2 == 1);
+    tx.scan(&table, &[], &[0], |row, values| gone.extend(odd(values).then_some(row))).unwrap();
+    gone.iter().for_each(|row| tx.delete(&table, *row).unwrap());
+    tx.commit().unwrap();
+    store.checkpoint().unwrap();
+    let expected: Vec<i64> = (0..20_000).step_by(2).collect();
+    let (filler, mut failures) = (mount.path().join("filler"), 0);
+    fill(&filler);
+    for _ in 0..3 {
+        while store.has_work() {
+            if let Err(error) = store.maintain_step() {
+                assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
+                failures += 1;
+                break;
+            }
+        }
+        assert_eq!(committed(&store), expected);
+        assert_eq!(table.snapshot().rows(), 20_000, "the load is there");
+    }
+    assert!(failures > 0);
+    std::fs::remove_file(&filler).unwrap();
+    store.checkpoint().unwrap();
+    maintain(&store);
+    assert_eq!((table.snapshot().rows(), committed(&store)), (0, expected.clone()));
+    drop((store, table));
+    let store = open();
+    assert_eq!(committed(&store), expected);
+    assert_eq!(store.notes(), [""; 0]);
+}

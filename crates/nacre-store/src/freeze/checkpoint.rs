@@ -63,10 +63,10 @@ pub struct RedoInfo {
     pub checkpoint_age: Option<Duration>,
 }
 
-/// Which chunks are frozen.
+/// Which chunks are frozen, and of which loads rows may move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Choice {
-    /// Full ones that nobody wrote to of late.
+pub(super) enum Choice {
+    /// Full ones that nobody wrote to of late; of loads, too.
     Cold,
     All,
 }
@@ -74,7 +74,7 @@ enum Choice {
 impl Store {
     /// Freezes all rows that are in hot chunks, except those of chunks that somebody writes to or
     /// whose older versions an active transaction may need, and truncates the redo log. Others go
-    /// on meanwhile.
+    /// on meanwhile. [`Store::maintain_step`] then moves the rows of loads with few rows left.
     ///
     /// # Errors
     /// No space, I/O: what was frozen until then is, and the log is truncated if it could be.
@@ -89,7 +89,9 @@ impl Store {
         let truncated = self.redo().map_or(Ok(()), |log| self.shorten(log, &mut report));
         rename_entries(self);
         self.listed_tables().iter().for_each(|table| self.cover_listed(table));
-        frozen.and(truncated).and_then(|()| self.drop_emptied()).map(|()| report)
+        let done = frozen.and(truncated).and_then(|()| self.drop_emptied());
+        self.choose_loads(Choice::All);
+        done.map(|()| report)
     }
 
     /// Returns how long the redo log is, and since when.
@@ -110,8 +112,12 @@ impl Store {
         let mut report = CheckpointReport::default();
         let mut done = self.freeze_chunks(Choice::Cold, &mut report);
         if is_checkpoint {
-            done = done.and(self.shorten(log, &mut report)).and_then(|()| self.drop_emptied());
+            done = done.and(self.shorten(log, &mut report));
         }
+        if is_checkpoint || self.compaction().has_moved() {
+            done = done.and_then(|()| self.drop_emptied());
+        }
+        self.choose_loads(Choice::Cold);
         rename_entries(self);
         done?;
         let done_bytes = report.hot_bytes + report.frozen_rows;

@@ -1,5 +1,5 @@
-//! Commits, freezes and truncations under the crash simulator: whatever a crash leaves, the table
-//! holds what some number of commits made of it, at least the acknowledged ones.
+//! Commits, freezes, moves and truncations under the crash simulator: whatever a crash leaves, the
+//! table holds what some number of commits made of it, at least the acknowledged ones.
 
 use nacre_pmem::Domain;
 use nacre_pmem::sim::{Crash, Marks, Outcome};
@@ -38,6 +38,7 @@ fn check(crash: &Crash<'_>, states: &[Vec<(Value, Value)>]) -> Outcome {
     if count + 1 < states.len() {
         commit(&store, &table, count as i64)?;
         store.checkpoint()?;
+        store.compact_all()?;
         drop((store, table));
         let store = open(crash.domains())?;
         let found = rows(&store, &store.table("t")?);
@@ -63,6 +64,38 @@ fn work(domains: &[Domain], marks: &Marks<'_>) -> Outcome {
         drop(reader);
     }
     Ok(())
+}
+
+/// Commits, each frozen unless a reader needs what was, and moves of what is left of loads of which
+/// half is deleted: the sixth commit leaves such a one.
+fn work_moving(domains: &[Domain], marks: &Marks<'_>) -> Outcome {
+    let store = open(domains)?;
+    let table = store.table("t")?;
+    let mut moved = 0;
+    for number in 0..COMMITS {
+        let reader = (number % 3 == 2).then(|| store.begin(IsolationLevel::RepeatableRead));
+        commit(&store, &table, number)?;
+        marks.note(number as u64 + 1);
+        store.checkpoint()?;
+        drop(reader);
+        moved += store.compact_all()?;
+    }
+    match moved {
+        0 => Err("no row was moved".into()),
+        _ => Ok(()),
+    }
+}
+
+#[test]
+fn acknowledged_commits_are_there_whatever_was_moved() {
+    let states = states(COMMITS);
+    for media in [lines(), pages()] {
+        explore_share("moves of a database", 100, |explorer, _| {
+            let explored =
+                explorer.media(&[media]).run(create, work_moving, |crash| check(crash, &states));
+            explored.unwrap_or_else(|violation| panic!("{violation}"))
+        });
+    }
 }
 
 #[test]

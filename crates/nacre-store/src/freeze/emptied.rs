@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use crate::error::Result;
+use crate::index::remove_frozen_entries;
 use crate::manifest::Record;
 use crate::store::Store;
 use crate::stored_load::StoredLoad;
@@ -29,6 +30,9 @@ impl Store {
                 if self.awaits_copy(load.id()) {
                     continue;
                 }
+                if self.compaction().forget_entries(load.id()) {
+                    remove_entries_of(&table, &load);
+                }
                 self.flush_redo()?;
                 let gone = || Ok(vec![Record::LoadEmptied { load: load.id() }]);
                 self.record(gone, || drop(table.remove_load(load.id())))?;
@@ -36,6 +40,16 @@ impl Store {
             }
         }
         Ok(())
+    }
+}
+
+/// Takes the entries of the old places of rows that moved out of the indexes.
+fn remove_entries_of(table: &Arc<Table>, load: &StoredLoad) {
+    let rows: Vec<u16> = (0..=u16::MAX).collect();
+    for index in 0..load.chunk_count() {
+        // A chunk that cannot be read keeps its entries, which do no harm.
+        let count = load.open().map_or(0, |open| open.chunks[index as usize].rows as usize);
+        remove_frozen_entries(table, (load.id(), index), &rows[..count]);
     }
 }
 

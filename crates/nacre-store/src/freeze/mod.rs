@@ -14,6 +14,8 @@
 //!    as one snapshot sees it, and then records that the log before that snapshot is not needed.
 //!    [`pace`] says when.
 //! 5. Then loads go all of whose rows are deleted ([`emptied`]).
+//! 6. Rows of loads that are small, or of which half is deleted, move to hot chunks again, to
+//!    be frozen with others ([`compact`]).
 //!
 //! # Invariants
 //! 1. A chunk that was frozen is never written to again, in memory or by a record of the log; its
@@ -30,6 +32,9 @@
 
 mod checkpoint;
 mod chunks;
+mod compact;
+#[cfg(test)]
+mod compact_tests;
 #[cfg(test)]
 pub(crate) mod crash_script;
 #[cfg(test)]
@@ -43,6 +48,7 @@ mod tests;
 
 pub(crate) use checkpoint::HotWriter;
 pub use checkpoint::{CheckpointReport, RedoInfo};
+pub(crate) use compact::Compaction;
 pub(crate) use forward::Forwards;
 pub(crate) use known::Frozen;
 pub(crate) use pace::Pace;

@@ -37,7 +37,7 @@ pub(crate) fn schema() -> TableSchema {
     }
 }
 
-fn volatile() -> (Store, Arc<Table>) {
+pub(super) fn volatile() -> (Store, Arc<Table>) {
     let store = Store::open(OpenOptions::default()).unwrap();
     let table = store.create_table(schema()).unwrap();
     (store, table)
@@ -49,7 +49,11 @@ pub(super) fn insert(tx: &mut Transaction, table: &Arc<Table>, key: i64, n: i64)
     tx.insert(table, &[ValueRef::Int(key), ValueRef::Int(n), text]).unwrap()
 }
 
-fn fill(store: &Store, table: &Arc<Table>, keys: impl Iterator<Item = i64>) -> Vec<RowId> {
+pub(super) fn fill(
+    store: &Store,
+    table: &Arc<Table>,
+    keys: impl Iterator<Item = i64>,
+) -> Vec<RowId> {
     let mut tx = store.begin(IsolationLevel::Serializable);
     let rows = keys.map(|key| insert(&mut tx, table, key, key)).collect();
     tx.commit().unwrap();
@@ -66,19 +70,19 @@ pub(super) fn pairs(tx: &mut Transaction, table: &Arc<Table>) -> Vec<(Value, Val
     found
 }
 
-fn looked_up(tx: &mut Transaction, table: &Arc<Table>, key: i64) -> Vec<(RowId, Value)> {
+pub(super) fn looked_up(tx: &mut Transaction, table: &Arc<Table>, key: i64) -> Vec<(RowId, Value)> {
     let (index, mut found) = (table.index("t_pkey").unwrap(), Vec::new());
     let push = |row, values: &[ValueRef<'_>]| found.push((row, values[0].to_value()));
     tx.lookup(table, &index, &[ValueRef::Int(key)], &[1], push).unwrap();
     found
 }
 
-fn begin(store: &Store) -> Transaction {
+pub(super) fn begin(store: &Store) -> Transaction {
     store.begin(IsolationLevel::Serializable)
 }
 
 /// Returns the keys of all rows in the order of an index.
-fn ordered(tx: &mut Transaction, table: &Arc<Table>, name: &str) -> Vec<Value> {
+pub(super) fn ordered(tx: &mut Transaction, table: &Arc<Table>, name: &str) -> Vec<Value> {
     let (index, mut keys) = (table.index(name).unwrap(), Vec::new());
     let all = (Bound::Unbounded, Bound::Unbounded);
     tx.range(table, &index, all, Direction::Ascending, &[0], |_, values| {
@@ -90,7 +94,7 @@ fn ordered(tx: &mut Transaction, table: &Arc<Table>, name: &str) -> Vec<Value> {
 }
 
 /// Does all background work that is due.
-fn maintain(store: &Store) {
+pub(super) fn maintain(store: &Store) {
     // Each step is of use, or nothing is left to do.
     for _ in 0..100 {
         if !store.has_work() {
@@ -224,7 +228,7 @@ fn chunks_without_rows_vanish() {
     assert!(again[0] > rows[9], "ids are not used again");
 }
 
-fn delete(store: &Store, table: &Arc<Table>, keys: impl Iterator<Item = i64>) {
+pub(super) fn delete(store: &Store, table: &Arc<Table>, keys: impl Iterator<Item = i64>) {
     let mut tx = begin(store);
     for key in keys {
         let row = looked_up(&mut tx, table, key)[0].0;
@@ -234,7 +238,7 @@ fn delete(store: &Store, table: &Arc<Table>, keys: impl Iterator<Item = i64>) {
 }
 
 /// Counts the loads that have files.
-fn stored(directory: &std::path::Path) -> usize {
+pub(super) fn stored(directory: &std::path::Path) -> usize {
     let names = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name());
     let names = names.map(|name| name.to_string_lossy().into_owned());
     let ids = names.filter(|name| name.starts_with("load-")).map(|name| name[..21].to_owned());
@@ -376,6 +380,8 @@ enum Step {
     Checkpoint,
     /// Freezes full chunks and truncates the log as the upkeep does.
     Upkeep,
+    /// Moves the rows of all loads with few rows left.
+    Compact,
     Restart,
 }
 
@@ -386,11 +392,12 @@ fn step() -> impl Strategy<Value = Step> {
         4 => (0..40_i64).prop_map(Step::Delete),
         2 => Just(Step::Checkpoint),
         2 => Just(Step::Upkeep),
+        2 => Just(Step::Compact),
         1 => Just(Step::Restart),
     ]
 }
 
-fn open(directory: &std::path::Path) -> Store {
+pub(super) fn open(directory: &std::path::Path) -> Store {
     Store::open(OpenOptions {
         directory: Some(directory.into()),
         redo: RedoOptions { segment_bytes: 1_024, is_compressed: false },
@@ -425,7 +432,7 @@ fn run(store: &Store, table: &Arc<Table>, step: Step) -> Option<&'static str> {
             };
             tx.delete(table, row).unwrap();
         }
-        Step::Checkpoint | Step::Upkeep | Step::Restart => {}
+        Step::Checkpoint | Step::Upkeep | Step::Compact | Step::Restart => {}
     }
     tx.commit().unwrap();
     None
@@ -456,6 +463,9 @@ proptest! {
                     store.checkpoint().unwrap();
                 }
                 Step::Upkeep => maintain(&store),
+                Step::Compact => {
+                    store.compact_all().unwrap();
+                }
                 Step::Restart => {
                     drop(reader.take());
                     drop((store, table));

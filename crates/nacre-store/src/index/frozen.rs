@@ -30,6 +30,9 @@ use crate::value::{Value, ValueRef};
 /// Rows up to which the key columns are read value by value instead of whole.
 const SINGLE_ROWS_MAX: usize = 16;
 
+/// Rows whose entries are taken out before others get the index: some 50 microseconds.
+const REMOVED_AT_ONCE: usize = 128;
+
 /// A range of keys, and what it says about columns.
 #[derive(Debug)]
 pub(crate) struct KeySearch {
@@ -288,15 +291,17 @@ pub(crate) fn remove_frozen_entries(table: &Arc<Table>, chunk: (LoadId, u32), ro
         return;
     };
     for index in &indexes {
-        let mut entries = Vec::with_capacity(2 * rows.len());
-        for (key, row) in keys_of(&found, index.key(), rows).unwrap_or_default() {
-            if let Some(id) = found.row_id(row) {
-                let origin = table.forwards().origin(id);
-                entries.extend(origin.map(|origin| (key.clone(), origin)));
-                entries.push((key, id));
+        for some in keys_of(&found, index.key(), rows).unwrap_or_default().chunks(REMOVED_AT_ONCE) {
+            let mut entries = Vec::with_capacity(2 * some.len());
+            for (key, row) in some {
+                if let Some(id) = found.row_id(*row) {
+                    let origin = table.forwards().origin(id);
+                    entries.extend(origin.map(|origin| (key.clone(), origin)));
+                    entries.push((key.clone(), id));
+                }
             }
+            remove_entries(std::slice::from_ref(index), &[entries]);
         }
-        remove_entries(std::slice::from_ref(index), &[entries]);
     }
 }
 

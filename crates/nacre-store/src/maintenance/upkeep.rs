@@ -19,9 +19,10 @@ impl Store {
     /// Does one unit of background work, if there is any: fills indexes after a restart, freezes
     /// chunks that are full and cold, truncates the redo log when it has grown
     /// (`OpenOptions::checkpoint_bytes`), writes the files of hybrid indexes, adds frozen rows that
-    /// are looked for often to other ones, rebuilds lost replicas and those in DRAM, and converts
-    /// replicas to what the policies say. Safe beside readers and loads. A domain that is there
-    /// again is used again; one that was replaced by an empty one only by [`Store::repair`].
+    /// are looked for often to other ones, rebuilds lost replicas and those in DRAM, converts
+    /// replicas to what the policies say, and moves rows of loads with few rows left, so that these
+    /// can go. Safe beside readers and loads. A domain that is there again is used again; one that
+    /// was replaced by an empty one only by [`Store::repair`].
     ///
     /// # Errors
     /// No space, I/O, if nothing else is left to do: what could be done was done, and nothing is
@@ -69,6 +70,12 @@ impl Store {
             }
         }
         self.next_job(failed);
+        if progress.is_idle() {
+            match self.compact_step() {
+                Ok(compacted) => progress = compacted,
+                Err(error) => drop(failure.get_or_insert(error)),
+            }
+        }
         match failure.filter(|_| progress.is_idle()) {
             Some(error) => Err(error),
             None => Ok(progress),
@@ -85,6 +92,7 @@ impl Store {
             || self.is_run_due()
             || self.is_index_due()
             || self.is_archive_due()
+            || self.is_compaction_due()
             || jobs.any(|job| job.load.needs_care().load(Ordering::Acquire))
     }
 

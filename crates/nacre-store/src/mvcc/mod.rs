@@ -19,6 +19,7 @@
 
 mod active;
 mod ended;
+mod moves;
 mod read;
 mod scan;
 mod scratch;

@@ -138,6 +138,11 @@ impl Transaction {
         self.logs_reads().then(|| &mut room(&mut self.scratch).reads)
     }
 
+    /// Notes that all changes only move rows; see [`crate::mvcc::UndoBuffer::note_moves`].
+    pub(super) fn note_moves(&mut self) {
+        room(&mut self.scratch).undo.note_moves();
+    }
+
     /// Returns what is to be checked of foreign keys.
     pub(crate) fn queue(&mut self) -> &mut Queue {
         &mut room(&mut self.scratch).queue
@@ -184,6 +189,17 @@ impl Transaction {
         table: &Arc<Table>,
         values: &[ValueRef<'_>],
     ) -> Result<RowId> {
+        self.insert_beside(table, values, true)
+    }
+
+    /// As [`Transaction::insert_row`]; whether a frozen row has one of the keys is asked only if
+    /// there may be one.
+    pub(super) fn insert_beside(
+        &mut self,
+        table: &Arc<Table>,
+        values: &[ValueRef<'_>],
+        may_be_frozen: bool,
+    ) -> Result<RowId> {
         let stamp = self.prepare_write(table)?;
         let schema = table.definition();
         if values.len() != schema.columns.len() {
@@ -205,7 +221,8 @@ impl Transaction {
         }
         let id = self.insert_indexed(table, fitted, stamp).inspect_err(|_| self.note_failure())?;
         let Scratch { undo, room: SearchRoom { key, .. }, .. } = room(&mut self.scratch);
-        if table.may_have_frozen()
+        if may_be_frozen
+            && table.may_have_frozen()
             && let Err(error) = check_frozen(table, fitted, self.snapshot, key)
         {
             undo.undo_to(undo.len() - 1);
@@ -374,7 +391,8 @@ impl Transaction {
                 }
             }
             RowPlace::Frozen { load, chunk: index, offset } => {
-                require_frozen(table, row, (load, index), snapshot)?;
+                require_frozen(table, row, (load, index), snapshot)
+                    .map_err(|error| explain_missing(&self.store, error, table, row))?;
                 let deletes = table.frozen_deletes(load, index);
                 let deleted = deletes.delete(offset, (snapshot, stamp), table.hot().stamps());
                 deleted.map(|()| {
@@ -646,7 +664,7 @@ impl Transaction {
             // Who is told that a row does not exist has read that.
             room(&mut self.scratch).reads.log_row(table.id(), row, &ColumnSet::default());
         }
-        write_error(problem, table, row)
+        explain_missing(&self.store, write_error(problem, table, row), table, row)
     }
 
     /// Counts memory; if it is too much the transaction is rolled back.
@@ -718,4 +736,20 @@ fn write_error(problem: WriteProblem, table: &Table, row: RowId) -> Error {
         table: table.schema().name.clone(),
         reason: format!("{reason} at {row}"),
     }
+}
+
+/// Makes a conflict of the absence of a row that may only have moved since it was read.
+#[cold]
+fn explain_missing(store: &Store, error: Error, table: &Table, row: RowId) -> Error {
+    let may_be_elsewhere = match (&error, row.place()) {
+        (Error::UnknownRow { .. }, RowPlace::Frozen { load, .. }) => {
+            store.compaction().has_moved_rows_of(load)
+        }
+        _ => false,
+    };
+    if !may_be_elsewhere {
+        return error;
+    }
+    let reason = format!("the row at {row} was moved or deleted since its place was read");
+    Error::SerializationConflict { table: table.schema().name.clone(), reason }
 }

@@ -72,7 +72,12 @@ pub(crate) struct UndoBuffer {
     records: Vec<UndoRecord>,
     /// Whether rows were deleted, whose index entries go with the versions.
     has_deletes: bool,
+    /// Whether the changes only move rows.
+    are_moves: bool,
 }
+
+/// A row of a load that was moved: where it lies, and its number there.
+pub(crate) type MovedFrom<'a> = (&'a Touched, u16);
 
 impl UndoBuffer {
     pub(crate) fn len(&self) -> usize {
@@ -142,6 +147,33 @@ impl UndoBuffer {
         self.records.shrink_to(RECORDS_KEPT);
         self.touched.shrink_to(TOUCHED_FEW);
         self.has_deletes = false;
+        self.are_moves = false;
+    }
+
+    /// Notes what the changes are: the deletes of rows of loads, and then the inserts of these rows
+    /// in the same order, with the same values. The entries of the old places stay until the loads
+    /// go, so that who drops the versions need not read blocks.
+    pub(crate) fn note_moves(&mut self) {
+        self.are_moves = true;
+    }
+
+    /// Whether the changes only move rows.
+    pub(crate) fn are_moves(&self) -> bool {
+        self.are_moves
+    }
+
+    /// Returns where a row of a hot chunk was before these changes moved it there, if they did.
+    pub(crate) fn moved_from(&self, chunk: &Arc<HotChunk>, row: u16) -> Option<MovedFrom<'_>> {
+        let is_chunk = |one: &Touched| match &one.chunk {
+            TouchedChunk::Hot(hot) => Arc::ptr_eq(hot, chunk),
+            TouchedChunk::Frozen { .. } => false,
+        };
+        let touched = self.touched.iter().position(is_chunk)?;
+        let (from, to) = self.records.split_at(self.records.len() / 2);
+        // Rows are appended, so their places ascend.
+        let place = |to: &UndoRecord| (to.touched as usize, to.row);
+        let from = from.get(to.binary_search_by_key(&(touched, row), place).ok()?)?;
+        Some((&self.touched[from.touched as usize], from.row))
     }
 
     /// Takes over the memory of a buffer whose changes nobody needs, if there is one and this one
@@ -246,8 +278,10 @@ impl UndoBuffer {
                         }
                     }
                     TouchedChunk::Frozen { load, index, deletes } => {
-                        let some: Vec<u16> = rows.clone().collect();
-                        remove_frozen_entries(&touched.table, (*load, *index), &some);
+                        if !self.are_moves {
+                            let some: Vec<u16> = rows.clone().collect();
+                            remove_frozen_entries(&touched.table, (*load, *index), &some);
+                        }
                         deletes.release(rows, stamp);
                     }
                 }

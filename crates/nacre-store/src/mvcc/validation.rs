@@ -5,6 +5,12 @@
 //! each commit left them. Both are taken under one latch, so it does not matter that versions in
 //! between may be dropped meanwhile.
 //!
+//! Compaction moves rows without changing them (`freeze/compact.rs`): what was read is as it was,
+//! so that is no conflict. A write to such a row afterwards is one if the row as it was before the
+//! move belongs to what was read. The commit that moved it tells where that is; it can be read,
+//! since its load stays as long as a snapshot sees the row there. The row cannot be moved again:
+//! the hot chunk is not frozen while it holds versions.
+//!
 //! # Invariants
 //! 1. A conflict is never missed; one may be found where there is none, since predicates are coarse
 //!    at their edges.
@@ -21,11 +27,14 @@ use crate::hot::{HotChunk, RowView};
 use crate::id::{CommitTs, RowId};
 use crate::manifest::{LoadId, TableId};
 use crate::mvcc::transactions::{Change, Committed};
-use crate::mvcc::undo::TouchedChunk;
+use crate::mvcc::undo::{Touched, TouchedChunk};
 use crate::mvcc::{NOBODY, Snapshot};
 use crate::predicate_log::{PredicateLog, PredicateTree, RowChange, RowImage, ValidationLevel};
 use crate::table::Table;
 use crate::value::{Value, ValueRef};
+
+/// By table; `None` if nothing was read of it.
+type Trees<'a> = BTreeMap<TableId, Option<PredicateTree<'a>>>;
 
 /// What a transaction has read, ready to be compared with what others wrote.
 pub(crate) struct Validator<'a> {
@@ -34,29 +43,35 @@ pub(crate) struct Validator<'a> {
     start: CommitTs,
     level: ValidationLevel,
     /// Built for the tables that others wrote.
-    trees: BTreeMap<TableId, Option<PredicateTree<'a>>>,
+    trees: Trees<'a>,
+    /// Commits since the start that moved rows.
+    moves: Vec<Arc<Committed>>,
 }
 
 impl<'a> Validator<'a> {
     pub(crate) fn new(log: &'a mut PredicateLog, start: CommitTs, level: ValidationLevel) -> Self {
         log.unfold();
-        Self { log, start, level, trees: BTreeMap::new() }
+        Self { log, start, level, trees: BTreeMap::new(), moves: Vec::new() }
     }
 
-    /// Checks what another transaction committed meanwhile.
+    /// Checks what another transaction committed meanwhile; they come in the order of commits.
     ///
     /// # Errors
     /// [`Error::SerializationConflict`] naming the table, what was read and the row that was
     /// written; that of a damaged block.
-    pub(crate) fn check(&mut self, committed: &Committed) -> Result<()> {
+    pub(crate) fn check(&mut self, committed: &Arc<Committed>) -> Result<()> {
         let writes = match &committed.change {
+            Change::Writes(writes) if writes.undo.are_moves() => {
+                self.moves.push(Arc::clone(committed));
+                return Ok(());
+            }
             Change::Writes(writes) => writes,
             Change::Load(table) => return self.check_load(table),
             Change::Nothing => return Ok(()),
         };
         for (touched, row) in writes.undo.rows() {
             let (table, start, level) = (&touched.table, self.start, self.level);
-            let Some(tree) = self.tree(table.id()) else {
+            let Some(tree) = tree_of(&mut self.trees, self.log, table.id()) else {
                 continue;
             };
             let (found, row) = match &touched.chunk {
@@ -64,7 +79,12 @@ impl<'a> Validator<'a> {
                     let id = RowId::hot(chunk.id(), row);
                     let before = Snapshot { start, tx: NOBODY };
                     let after = Snapshot { start: committed.ts, tx: committed.tx };
-                    (check_hot(tree, level, (chunk, id), (before, after)), Some(id))
+                    let found = check_hot(tree, level, (chunk, id), (before, after));
+                    let found = match (found, moved_from(&self.moves, chunk, row)) {
+                        (None, Some(from)) => check_frozen(tree, level, table, from)?,
+                        (found, _) => found,
+                    };
+                    (found, Some(id))
                 }
                 TouchedChunk::Frozen { load, index, .. } => {
                     let found = check_frozen(tree, level, table, (*load, *index, row))?;
@@ -92,12 +112,33 @@ impl<'a> Validator<'a> {
             false => Ok(()),
         }
     }
+}
 
-    fn tree(&mut self, table: TableId) -> Option<&PredicateTree<'a>> {
-        let log = self.log;
-        let build = || log.unfolded(table).filter(|log| !log.is_empty()).map(|log| log.tree());
-        self.trees.entry(table).or_insert_with(build).as_ref()
-    }
+/// Returns the predicates of a table as a tree, if there are any.
+fn tree_of<'a, 't>(
+    trees: &'t mut Trees<'a>,
+    log: &'a PredicateLog,
+    table: TableId,
+) -> Option<&'t PredicateTree<'a>> {
+    let build = || log.unfolded(table).filter(|log| !log.is_empty()).map(|log| log.tree());
+    trees.entry(table).or_insert_with(build).as_ref()
+}
+
+/// Returns where a row was before one of some commits moved it, if one did.
+fn moved_from(
+    moves: &[Arc<Committed>],
+    chunk: &Arc<HotChunk>,
+    row: u16,
+) -> Option<(LoadId, u32, u16)> {
+    moves.iter().find_map(|committed| match &committed.change {
+        Change::Writes(writes) => match writes.undo.moved_from(chunk, row)? {
+            (Touched { chunk: TouchedChunk::Frozen { load, index, .. }, .. }, row) => {
+                Some((*load, *index, row))
+            }
+            _ => None,
+        },
+        Change::Load(_) | Change::Nothing => None,
+    })
 }
 
 fn check_hot(

@@ -91,12 +91,7 @@ impl Store {
     /// # Errors
     /// Those of a checkpoint; [`Error::NotSupported`] if it could not be completed.
     pub(crate) fn fence_calls(&self) -> Result<Fence<'_>> {
-        let calls = self.calls();
-        // ORDERING: sequentially consistent; see the header.
-        calls.fences.fetch_add(1, Ordering::SeqCst);
-        calls.raised.fetch_add(1, Ordering::SeqCst);
-        let fence = Fence { calls };
-        self.all_transactions().last_ordered(|| ());
+        let (calls, fence) = (self.calls(), self.put_up_fence());
         if calls.are_pending() {
             let _turn = self.maintenance_lock().lock().unwrap_or_else(PoisonError::into_inner);
             // Somebody else may have waited for the same.
@@ -108,6 +103,22 @@ impl Store {
             true => Err(pending()),
             false => Ok(fence),
         }
+    }
+
+    /// As [`Store::fence_calls`], without a wait; `None` if the log has calls.
+    pub(crate) fn fence_if_no_calls(&self) -> Option<Fence<'_>> {
+        let fence = self.put_up_fence();
+        (!self.calls().are_pending()).then_some(fence)
+    }
+
+    /// Has calls be logged by their changes from now on; those before are noted.
+    fn put_up_fence(&self) -> Fence<'_> {
+        let calls = self.calls();
+        // ORDERING: sequentially consistent; see the header.
+        calls.fences.fetch_add(1, Ordering::SeqCst);
+        calls.raised.fetch_add(1, Ordering::SeqCst);
+        self.all_transactions().last_ordered(|| ());
+        Fence { calls }
     }
 
     /// Refuses records that change what a call in the log has seen; tables from `next_table` on are

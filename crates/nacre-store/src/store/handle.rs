@@ -17,7 +17,7 @@ use crate::domains::Domains;
 use crate::drafts::DraftSlot;
 use crate::error::{Error, Result};
 use crate::foreign_key::{TableKeys, attach};
-use crate::freeze::{Frozen, Pace};
+use crate::freeze::{Compaction, Frozen, Pace};
 use crate::id::{CommitTs, Lsn, Moment, now_micros};
 use crate::index::RunId;
 use crate::load::Load;
@@ -101,6 +101,7 @@ pub(super) struct Shared {
     pub(super) redo: OnceLock<RedoLog>,
     pub(super) redo_options: RedoOptions,
     pub(super) pace: Pace,
+    pub(super) compaction: Compaction,
     pub(super) keeper: Keeper,
     pub(super) procedures: Procedures,
     pub(super) calls: Calls,
@@ -180,6 +181,7 @@ impl Store {
             redo: OnceLock::new(),
             redo_options: options.redo,
             pace: Pace::new(options.checkpoint_bytes),
+            compaction: Compaction::default(),
             keeper,
             procedures: options.procedures.clone(),
             calls: Calls::default(),
@@ -598,6 +600,10 @@ impl Store {
 
     pub(crate) fn pace(&self) -> &Pace {
         &self.shared.pace
+    }
+
+    pub(crate) fn compaction(&self) -> &Compaction {
+        &self.shared.compaction
     }
 
     /// Calls `with` with the views.
