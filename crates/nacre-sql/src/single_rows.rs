@@ -6,7 +6,8 @@
 //! query takes the one value out of the list; more than one are an error, but only for a row that
 //! asks for them.
 //!
-//! A value that is null only for want of a row is marked as one that may be null ([`Nullable`]).
+//! A value that is null only for want of a row is marked as one that may be null ([`Nullable`]),
+//! and so is whatever subqueries take from a query around them.
 
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, LazyLock};
@@ -68,7 +69,15 @@ pub(crate) fn several_rows() -> Error {
 
 /// Gathers the rows of a scalar subquery that may have several.
 fn single(expr: Expr) -> Result<Transformed<Expr>> {
-    let Expr::ScalarSubquery(subquery) = expr else { return Ok(Transformed::no(expr)) };
+    let subquery = match expr {
+        Expr::ScalarSubquery(subquery) => subquery,
+        // It may be of such a subquery, which was taken for one that is never null.
+        Expr::OuterReferenceColumn(field, column) if !field.is_nullable() => {
+            let field = Arc::new(field.as_ref().clone().with_nullable(true));
+            return Ok(Transformed::yes(Expr::OuterReferenceColumn(field, column)));
+        }
+        other => return Ok(Transformed::no(other)),
+    };
     let plan = &subquery.subquery;
     let is_single = plan.max_rows().is_some_and(|rows| rows <= 1);
     let [column] = &plan.schema().columns()[..] else {
