@@ -8,6 +8,7 @@ import java.sql.Date;
 import java.sql.DriverManager;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
+import java.sql.ResultSetMetaData;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.sql.Timestamp;
@@ -68,6 +69,34 @@ public class JdbcSession {
                 }
             }
             expect(seen, 1000);
+        }
+        connection.commit();
+        edited(connection);
+    }
+
+    // What a tool does that lets rows be edited.
+    static void edited(Connection connection) throws SQLException {
+        String query = "select id, name, depth, depth + 1 as deeper from reef where id < 2 order by id";
+        try (Statement statement = connection.createStatement(
+                 ResultSet.TYPE_SCROLL_INSENSITIVE, ResultSet.CONCUR_UPDATABLE);
+             ResultSet rows = statement.executeQuery(query)) {
+            ResultSetMetaData columns = rows.getMetaData();
+            expect(columns.getTableName(2), "reef");
+            expect(columns.getTableName(4), "");
+            expect(columns.getColumnTypeName(2), "varchar");
+            expect(columns.getPrecision(2), 30);
+            expect(columns.getPrecision(3), 7);
+            expect(columns.getScale(3), 2);
+            expect(columns.isNullable(1), ResultSetMetaData.columnNoNulls);
+            expect(columns.isNullable(2), ResultSetMetaData.columnNullable);
+            expect(rows.next(), true);
+            rows.updateString("name", "the first");
+            rows.updateRow();
+        }
+        try (Statement statement = connection.createStatement();
+             ResultSet row = statement.executeQuery("select name from reef where id = 0")) {
+            expect(row.next(), true);
+            expect(row.getString(1), "the first");
         }
         connection.commit();
     }

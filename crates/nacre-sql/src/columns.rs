@@ -56,7 +56,7 @@ impl Names {
 /// Returns the names of the result columns of `statement`; `None` if it is no query.
 ///
 /// The planner wants different names. Where two are alike, and for a subquery or a cast, whose name
-/// the planner does not take from its text, the statement gets aliases that [`rename`] takes off
+/// the planner does not take from its text, the statement gets aliases that [`renamed`] takes off
 /// again.
 pub(crate) fn names(statement: &mut ParsedStatement) -> Option<Names> {
     let ParsedStatement::Statement(statement) = statement else { return None };
@@ -352,18 +352,20 @@ fn type_name(data_type: &DataType) -> String {
     }
 }
 
-/// Gives the columns of `stream` the `names`.
-pub(crate) fn rename(
+/// Gives a stream a schema whose fields have the same types.
+pub(crate) fn with_schema(
     stream: SendableRecordBatchStream,
-    names: &Names,
+    schema: SchemaRef,
 ) -> SendableRecordBatchStream {
-    let schema = renamed(&stream.schema(), names);
-    let renamed = Arc::clone(&schema);
+    if Arc::ptr_eq(&stream.schema(), &schema) {
+        return stream;
+    }
+    let shown = Arc::clone(&schema);
     let batches = stream.map(move |batch| {
         let batch: RecordBatch = batch?;
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         let columns = batch.columns().to_vec();
-        Ok(RecordBatch::try_new_with_options(Arc::clone(&renamed), columns, &options)?)
+        Ok(RecordBatch::try_new_with_options(Arc::clone(&shown), columns, &options)?)
     });
     Box::pin(RecordBatchStreamAdapter::new(schema, batches))
 }

@@ -13,6 +13,47 @@ use crate::types::{is_bytes, is_text};
 /// Key of a field's metadata under which the name of its type stands, such as `oid` or `name`.
 pub const TYPE_KEY: &str = "nacre.type";
 
+/// Key of a field's metadata under which its [`ColumnOrigin`] stands.
+const ORIGIN_KEY: &str = "nacre.origin";
+
+/// Which column of a table a column of a result is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ColumnOrigin {
+    /// Number of the table in `pg_class`; 0 for what is computed.
+    pub table: u32,
+    /// Number of the column in `pg_attribute`; 0 for what is computed.
+    pub column: i16,
+    /// Modifier of the type, as in `pg_attribute`; -1 if it has none.
+    pub modifier: i32,
+}
+
+impl ColumnOrigin {
+    /// That of what is computed.
+    pub const NONE: Self = Self { table: 0, column: 0, modifier: -1 };
+
+    /// Returns the origin of a column of a result.
+    pub fn of_field(field: &Field) -> Self {
+        let noted = field.metadata().get(ORIGIN_KEY);
+        noted.and_then(|noted| Self::read(noted)).unwrap_or(Self::NONE)
+    }
+
+    fn read(noted: &str) -> Option<Self> {
+        let mut parts = noted.split(' ');
+        let table = parts.next()?.parse().ok()?;
+        let column = parts.next()?.parse().ok()?;
+        let modifier = parts.next()?.parse().ok()?;
+        Some(Self { table, column, modifier })
+    }
+
+    /// Notes it in a field.
+    pub(crate) fn noted_in(self, mut field: Field) -> Field {
+        let Self { table, column, modifier } = self;
+        let noted = format!("{table} {column} {modifier}");
+        field.metadata_mut().insert(ORIGIN_KEY.to_owned(), noted);
+        field
+    }
+}
+
 /// A type of PostgreSQL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PgType {
@@ -189,6 +230,14 @@ mod tests {
         assert_eq!(of(ColumnType::Varchar { max_chars: Some(10) }), ("varchar", 14));
         assert_eq!(of(ColumnType::Char { chars: 3 }), ("bpchar", 7));
         assert_eq!(of(ColumnType::Varchar { max_chars: None }), ("text", -1));
+    }
+
+    #[test]
+    fn origins_stand_in_metadata() {
+        let field = Field::new("a", DataType::Utf8, true);
+        assert_eq!(ColumnOrigin::of_field(&field), ColumnOrigin::NONE);
+        let origin = ColumnOrigin { table: 16_400, column: 2, modifier: -1 };
+        assert_eq!(ColumnOrigin::of_field(&origin.noted_in(field)), origin);
     }
 
     #[test]

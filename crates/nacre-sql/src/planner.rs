@@ -20,6 +20,7 @@ use crate::explain::{Form, Measured, Node};
 use crate::from_datafusion::from_datafusion;
 use crate::names::CATALOG;
 use crate::notices::{Notice, Notices};
+use crate::origins::Origins;
 use crate::pg_catalog::{Catalogs, INFORMATION_SCHEMA, PG_CATALOG};
 use crate::privileges::Acting;
 use crate::scan::{answer, run_to_end};
@@ -36,6 +37,9 @@ type OwnTables = Vec<(&'static str, Arc<dyn TableProvider>)>;
 /// Expressions that a statement has planned within about ten milliseconds.
 const EXPRESSIONS_AT_ONCE: usize = 200;
 
+/// As above, the text of all views.
+const VIEW_BYTES_AT_ONCE: usize = 4 << 10;
+
 /// A statement that only reads, and what is known of it before it is planned.
 struct LookedAt {
     statement: ParsedStatement,
@@ -45,8 +49,21 @@ struct LookedAt {
     is_long: bool,
 }
 
-/// As above, the text of all views.
-const VIEW_BYTES_AT_ONCE: usize = 4 << 10;
+/// What clients are told of the columns of a query beside their types.
+struct Shown {
+    names: Option<columns::Names>,
+    origins: Origins,
+}
+
+impl Shown {
+    fn schema(&self, planned: SchemaRef) -> SchemaRef {
+        let schema = self.origins.noted(planned);
+        match &self.names {
+            Some(names) => columns::renamed(&schema, names),
+            None => schema,
+        }
+    }
+}
 
 /// What planning needs; clones share it.
 #[derive(Clone)]
@@ -227,12 +244,14 @@ impl Planner {
         let looked_at = self.look_at(statement)?;
         let (planner, moment) = (self.clone(), Arc::clone(moment));
         planning::aside(looked_at.is_long, async move {
-            let (state, plan, names) = planner.plan(&moment, tables, looked_at).await?;
+            let (state, plan, shown) = planner.plan(&moment, tables, looked_at).await?;
             let stream = answer(state, plan).await.map_err(from_datafusion)?;
-            Ok(match (names, form) {
-                (Some(names), _) => columns::rename(stream, &names),
-                (None, Some(Form::Lines { is_verbose })) => explain::as_lines(stream, is_verbose),
-                (None, _) => stream,
+            Ok(match form {
+                Some(Form::Lines { is_verbose }) => explain::as_lines(stream, is_verbose),
+                _ => {
+                    let schema = shown.schema(stream.schema());
+                    columns::with_schema(stream, schema)
+                }
             })
         })
         .await
@@ -281,12 +300,8 @@ impl Planner {
         let looked_at = self.look_at(statement)?;
         let (planner, moment) = (self.clone(), Arc::clone(moment));
         planning::aside(looked_at.is_long, async move {
-            let (state, plan, names) = planner.plan(&moment, tables, looked_at).await?;
-            let schema = analyzed_schema(&state, &plan);
-            Ok(match names {
-                Some(names) => columns::renamed(&schema, &names),
-                None => schema,
-            })
+            let (state, plan, shown) = planner.plan(&moment, tables, looked_at).await?;
+            Ok(shown.schema(analyzed_schema(&state, &plan)))
         })
         .await
     }
@@ -305,13 +320,13 @@ impl Planner {
         self.store.views().iter().map(|view| view.text.len()).sum::<usize>() > VIEW_BYTES_AT_ONCE
     }
 
-    /// Plans a statement; also returns the state to run it with, and the names of its columns.
+    /// Plans a statement; also returns the state to run it with, and how its columns are shown.
     async fn plan(
         &self,
         moment: &Arc<Moment>,
         tables: OwnTables,
         looked_at: LookedAt,
-    ) -> Result<(SessionState, LogicalPlan, Option<columns::Names>)> {
+    ) -> Result<(SessionState, LogicalPlan, Shown)> {
         let LookedAt { mut statement, views: read, .. } = looked_at;
         let (state, views) = self.state_over(moment, tables);
         if self.store.has_views() {
@@ -325,7 +340,8 @@ impl Planner {
         if moment.is_read_only() {
             support::check_unchanging(&plan)?;
         }
-        Ok((state, plan, names))
+        let origins = Origins::of(&plan);
+        Ok((state, plan, Shown { names, origins }))
     }
 }
 

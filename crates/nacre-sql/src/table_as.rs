@@ -6,12 +6,13 @@
 
 use std::sync::Arc;
 
+use datafusion::arrow::datatypes::Field;
 use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName, Query, SetExpr, Statement};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
-use nacre_column::ReplicaPolicy;
+use nacre_column::{ColumnType, ReplicaPolicy};
 use nacre_ingest::Progress;
 use nacre_store::{ColumnDef, Store, TableKeys, TableRules, TableSchema};
 
@@ -22,6 +23,7 @@ use crate::from_datafusion::from_parser;
 use crate::from_store::from_store;
 use crate::names::{fold, table_name};
 use crate::own_syntax;
+use crate::pg_types::{ColumnOrigin, PgType};
 use crate::planner::Planner;
 use crate::relations::require_free;
 use crate::replicas::policy;
@@ -195,7 +197,7 @@ impl TableAs {
                 let message = format!("column \"{name}\" specified more than once");
                 return Err(Error::new(ErrorKind::InvalidStatement, message).with_code("42701"));
             }
-            let column_type = stored_type(field.data_type()).ok_or_else(|| {
+            let column_type = column_type(field).ok_or_else(|| {
                 let shown = type_name(field.data_type());
                 Error::not_supported(format_args!("column \"{name}\" of type {shown}"))
             })?;
@@ -208,5 +210,15 @@ impl TableAs {
             primary_key_name: String::new(),
             replicas: self.replicas.clone(),
         })
+    }
+}
+
+/// Returns the type of the column that an output becomes; `None` if there is none.
+fn column_type(output: &Field) -> Option<ColumnType> {
+    let chars = u32::try_from(ColumnOrigin::of_field(output).modifier - 4).ok();
+    match (PgType::of_field(output).0.name, chars) {
+        ("varchar", max_chars) => Some(ColumnType::Varchar { max_chars }),
+        ("bpchar", Some(chars)) => Some(ColumnType::Char { chars }),
+        _ => stored_type(output.data_type()),
     }
 }

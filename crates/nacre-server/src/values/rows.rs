@@ -14,7 +14,7 @@ use nacre_sql::datafusion::arrow::datatypes::{
     Time64NanosecondType, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType,
     TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use nacre_sql::{Error, ErrorKind, PgType, Result, TextColumn, write_text};
+use nacre_sql::{ColumnOrigin, Error, ErrorKind, PgType, Result, TextColumn, write_text};
 use pgwire::messages::data::{FieldDescription, RowDescription};
 
 use super::Format;
@@ -34,7 +34,10 @@ pub(crate) fn description(schema: &Schema, formats: &[Format]) -> RowDescription
         let mut name = field.name().replace('\0', "");
         name.truncate(name.floor_char_boundary(NAME_BYTES_MAX));
         let format = formats.get(index).copied().unwrap_or(Format::Text);
-        FieldDescription::new(name, 0, 0, oid, size, -1, format.code())
+        let ColumnOrigin { table, column, modifier } = ColumnOrigin::of_field(field);
+        // Numbers of tables are of 31 bits.
+        let table = table.cast_signed();
+        FieldDescription::new(name, table, column, oid, size, modifier, format.code())
     };
     RowDescription::new(schema.fields().iter().enumerate().map(field).collect())
 }

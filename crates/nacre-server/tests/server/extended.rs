@@ -173,6 +173,57 @@ async fn portal_is_fetched_in_parts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn columns_say_where_they_come_from() {
+    let fixture = Fixture::start().await;
+    let client = fixture.client().await;
+    client
+        .batch_execute(
+            "create table t (a integer primary key, b varchar(10), c numeric(7,2), d char(3), \
+             e text); insert into t values (1, 'x', 1.5, 'y', 'z')",
+        )
+        .await
+        .unwrap();
+    let oid: u32 =
+        client.query_one("select oid from pg_class where relname = 't'", &[]).await.unwrap().get(0);
+    let (at, none) = (|column| (Some(oid), Some(column)), (None, None));
+    for (sql, expected) in [
+        // A short statement, before and after it has a plan, and others.
+        ("select b, a from t where a = 1", vec![(at(2), 1043, 14), (at(1), 23, -1)]),
+        ("select b, a from t where a = 1", vec![(at(2), 1043, 14), (at(1), 23, -1)]),
+        ("select c, d, e from t", vec![(at(3), 1700, 458_758), (at(4), 1042, 7), (at(5), 25, -1)]),
+        ("select b || 'x', count(*) from t group by b", vec![(none, 25, -1), (none, 20, -1)]),
+        (
+            "select distinct x.n, q.a from (select a, max(c) over () from t) as q \
+             left join (select b as n, a from t order by b limit 5) as x on x.a = q.a",
+            vec![(at(2), 1043, 14), (at(1), 23, -1)],
+        ),
+        ("select b from t group by b order by count(*)", vec![(at(2), 1043, 14)]),
+        ("select b from t union all select b from t", vec![(none, 25, -1)]),
+    ] {
+        let statement = client.prepare(sql).await.unwrap();
+        let columns = statement.columns().iter();
+        let told: Vec<_> = columns
+            .map(|one| {
+                let origin = (one.table_oid(), one.column_id());
+                (origin, one.type_().oid(), one.type_modifier())
+            })
+            .collect();
+        assert_eq!(told, expected, "{sql}");
+        client.query(&statement, &[]).await.unwrap();
+    }
+    // The type goes on with the rows, in either form.
+    let row = client.query_one("select b, d from t where a = 1", &[]).await.unwrap();
+    assert_eq!((row.get::<_, &str>(0), row.get::<_, &str>(1)), ("x", "y"));
+    // A table that is made of a query has the declared types.
+    client.batch_execute("create table u as select b, d, c, e from t").await.unwrap();
+    let statement = client.prepare("select * from u").await.unwrap();
+    let types: Vec<_> =
+        statement.columns().iter().map(|one| (one.type_().oid(), one.type_modifier())).collect();
+    assert_eq!(types, [(1043, 14), (1042, 7), (1700, 458_758), (25, -1)]);
+    fixture.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn messages_are_answered_as_the_protocol_says() {
     let fixture = Fixture::start().await;
     let mut raw = fixture.raw().await;

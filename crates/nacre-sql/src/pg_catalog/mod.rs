@@ -41,6 +41,7 @@ mod typed;
 mod view_rows;
 
 pub(crate) use functions::functions;
+pub(crate) use objects::table_number;
 pub(crate) use output::shown;
 pub(crate) use provider::{
     CatalogSchema, Catalogs, INFORMATION_SCHEMA, PG_CATALOG, catalog_columns,

@@ -81,13 +81,18 @@ pub(super) struct Objects {
 /// Gives numbers away.
 struct Numbers(BTreeSet<u32>);
 
+/// Returns the number of a table, unless it takes what else is there to tell.
+pub(crate) fn table_number(table: &Table) -> Option<u32> {
+    let number = u32::try_from(table.id().number()).ok();
+    number.filter(|number| *number < NAMED - FIRST).map(|number| FIRST + number)
+}
+
 impl Numbers {
     fn table(&mut self, table: &Table) -> u32 {
-        let number = u32::try_from(table.id().number()).ok();
-        match number.filter(|number| *number < NAMED - FIRST) {
+        match table_number(table) {
             Some(number) => {
-                self.0.insert(FIRST + number);
-                FIRST + number
+                self.0.insert(number);
+                number
             }
             None => self.named("table", &table.id().number().to_string()),
         }

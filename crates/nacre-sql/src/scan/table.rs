@@ -42,6 +42,11 @@ impl StoredTable {
         }
     }
 
+    /// Returns the table that is read.
+    pub(crate) fn table(&self) -> &Arc<Table> {
+        self.snapshot.table()
+    }
+
     /// Adds the ids of the rows as the last column.
     pub(crate) fn with_row_ids(mut self) -> Self {
         let id = Arc::new(Field::new(ROW_ID_COLUMN, DataType::UInt64, false));
