@@ -1,8 +1,8 @@
 //! Outputs of queries that are columns of tables: clients that let rows be edited, or show how long
 //! a text may be, ask which column an output is, and how its type was declared.
 //!
-//! An output keeps its origin through subqueries, joins, groups, orders and limits. What is computed
-//! has none, nor has a set operation, or RETURNING.
+//! An output keeps its origin through subqueries, joins, groups, orders and limits. What is
+//! computed has none, nor has a set operation, or RETURNING.
 
 use std::sync::Arc;
 

@@ -93,7 +93,8 @@ fn single(expr: Expr) -> Result<Transformed<Expr>> {
             false => Transformed::no(value),
         });
     }
-    let values = array_agg(Expr::Column(column.clone())).alias(column.name.as_str());
+    // Columns that the subquery compares with the outer query come beside it.
+    let values = array_agg(Expr::Column(column.clone())).alias("__values");
     let gathered = LogicalPlanBuilder::from(plan.as_ref().clone())
         .aggregate(Vec::<Expr>::new(), vec![values])?
         .build()?;

@@ -115,7 +115,7 @@ fn statements_are_described_before_they_run() {
         ("show tables", Some("table_schema:name table_name:name")),
         ("explain select a from t", Some("QUERY PLAN:text")),
         ("explain delete from t", Some("QUERY PLAN:text")),
-        ("execute p(1)", Some("a:int4 s:text")),
+        ("execute p(1)", Some("a:int4 s:varchar")),
         ("fetch all from c", Some("d:date at:timestamp")),
         ("insert into t (a) values ($1) returning a, n", Some("a:int4 n:numeric")),
         ("update t set n = $1 where a = $2", None),

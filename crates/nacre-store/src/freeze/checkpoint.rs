@@ -89,8 +89,8 @@ impl Store {
         let truncated = self.redo().map_or(Ok(()), |log| self.shorten(log, &mut report));
         rename_entries(self);
         self.listed_tables().iter().for_each(|table| self.cover_listed(table));
-        let done = frozen.and(truncated).and_then(|()| self.drop_emptied());
-        self.choose_loads(Choice::All);
+        let done = frozen.and(truncated).and(self.drop_emptied());
+        self.choose_or_rest(&done, Choice::All);
         done.map(|()| report)
     }
 
@@ -115,13 +115,21 @@ impl Store {
             done = done.and(self.shorten(log, &mut report));
         }
         if is_checkpoint || self.compaction().has_moved() {
-            done = done.and_then(|()| self.drop_emptied());
+            done = done.and(self.drop_emptied());
         }
-        self.choose_loads(Choice::Cold);
+        self.choose_or_rest(&done, Choice::Cold);
         rename_entries(self);
         done?;
         let done_bytes = report.hot_bytes + report.frozen_rows;
         Ok(Progress { done_bytes, total_bytes: done_bytes })
+    }
+
+    /// Chooses loads whose rows move; none while rows cannot be frozen, which would fill memory.
+    fn choose_or_rest(&self, frozen: &Result<()>, choice: Choice) {
+        match frozen {
+            Ok(()) => self.choose_loads(choice),
+            Err(_) => self.compaction().rest(),
+        }
     }
 
     pub(crate) fn is_freeze_due(&self) -> bool {

@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, PoisonError};
 
+use nacre_column::{ColumnBuffer, Values};
+
 use super::forward::Forward;
 use crate::error::{Error, Result};
 use crate::hot::{HotChunk, Settled};
@@ -32,7 +34,7 @@ struct Copied {
 /// No space, I/O; [`Error::UnknownTable`] if it was dropped: all chunks are as they were.
 pub(super) fn freeze(store: &Store, table: &Arc<Table>, chunks: &[Arc<HotChunk>]) -> Result<u64> {
     let mut load = None;
-    let copied = copy(store, table, chunks, &mut load)?;
+    let (copied, string_bytes) = copy(store, table, chunks, &mut load)?;
     if copied.is_empty() {
         return Ok(0);
     }
@@ -55,6 +57,7 @@ pub(super) fn freeze(store: &Store, table: &Arc<Table>, chunks: &[Arc<HotChunk>]
     }
     match published? {
         Outcome::Frozen => {
+            store.compaction().note_frozen(record.load, record.rows, string_bytes);
             table.wake_for_runs();
             Ok(record.rows)
         }
@@ -63,17 +66,18 @@ pub(super) fn freeze(store: &Store, table: &Arc<Table>, chunks: &[Arc<HotChunk>]
     }
 }
 
-/// Copies chunks without versions into a load, which it begins if a row is left.
+/// Copies chunks without versions into a load, which it begins if a row is left; returns them, and
+/// the bytes of their strings.
 fn copy(
     store: &Store,
     table: &Arc<Table>,
     chunks: &[Arc<HotChunk>],
     load: &mut Option<Load>,
-) -> Result<Vec<Copied>> {
-    let (mut copied, mut next) = (Vec::new(), 0);
+) -> Result<(Vec<Copied>, usize)> {
+    let (mut copied, mut string_bytes, mut next) = (Vec::new(), 0, 0);
     for chunk in chunks {
         if store.is_closing() {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), 0));
         }
         let Some(settled) = chunk.settled() else {
             continue;
@@ -92,12 +96,20 @@ fn copy(
                 return Err(Error::Internal { reason });
             }
             load.append_chunk(next.into(), &columns)?;
+            string_bytes += columns.iter().map(string_bytes_of).sum::<usize>();
             index = Some(next);
             next += 1;
         }
         copied.push(Copied { chunk: Arc::clone(chunk), settled, index });
     }
-    Ok(copied)
+    Ok((copied, string_bytes))
+}
+
+fn string_bytes_of(column: &ColumnBuffer) -> usize {
+    match column.values() {
+        Values::Bytes(strings) => strings.data.len(),
+        _ => 0,
+    }
 }
 
 /// Returns what is recorded of chunks without rows.

@@ -2,25 +2,28 @@
 //!
 //! 1. Whenever hot chunks are looked at, so are loads. One is worth it if at least half of its rows
 //!    are deleted for everybody, or if its table has [`SMALL_LOADS`] of fewer than [`SMALL_ROWS`]
-//!    rows; nobody may have deleted rows of it since the last look, unless a checkpoint was asked
-//!    for.
+//!    rows and few bytes; nobody may have deleted rows of it since the last look, unless a
+//!    checkpoint was asked for.
 //! 2. Maintenance moves the rows that are left into hot chunks, a chunk of the load in each step
 //!    and [`BATCH_ROWS`] in each transaction (`mvcc/moves.rs`). To the redo log and to recovery it
 //!    is an update that changes nothing.
 //! 3. A load without rows goes as any ([`super::emptied`]), and the hot chunk is frozen as any.
 //!
 //! Moves give way: if a transaction is in the way of one, the load is left alone until the next
-//! look; and none begins while a transaction is older than [`OLD_TRANSACTION`], which would keep
+//! look; and no step begins while a transaction is older than [`OLD_TRANSACTION`], which would keep
 //! the rows in both places and may be about to write them, while the log has calls of procedures,
-//! or while a load is published.
+//! or while a load is published. Nothing moves if freezing failed, since what moves has to be
+//! frozen again, nor if an index would get too many entries in memory.
 //!
 //! # Invariants
-//! 1. For each row that was deleted at most one moves for the first reason. For the second one at
-//!    most `SMALL_ROWS * n` rows move when a table has `n` small loads, which become one.
+//! 1. For each row that was deleted, or moved before, at most one moves for the first reason. For
+//!    the second one at most `SMALL_ROWS * n` rows move when a table has `n` small loads, which
+//!    fill at most `n` / 4 hot chunks, so that there are fewer loads afterwards.
 //! 2. A transaction waits for the locks that an update of one row takes, and for the copying of
-//!    [`BATCH_BYTES`] into the log, some 20 microseconds.
+//!    [`BATCH_BYTES`] into the log, some 20 microseconds; one that is durable, for what it would
+//!    wait after another one.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
@@ -30,11 +33,14 @@ use tracing::{debug, info};
 use super::checkpoint::Choice;
 use crate::chunk::Chunk;
 use crate::error::{Error, Result};
+use crate::hot::HEAP_BYTES_FULL;
 use crate::id::CommitTs;
 use crate::maintenance::Progress;
 use crate::manifest::LoadId;
 use crate::mvcc::{IsolationLevel, NOBODY, Snapshot};
+use crate::sequences::SEQUENCES_TABLE;
 use crate::store::Store;
+use crate::stored_load::StoredLoad;
 use crate::table::Table;
 use crate::value::ValueRef;
 
@@ -42,8 +48,13 @@ use crate::value::ValueRef;
 /// of some pages for each domain and a record, is not spread over many.
 const SMALL_ROWS: u64 = CHUNK_ROWS as u64 / 8;
 
-/// Small loads of a table that are worth it: together they have one chunk at most.
+/// Small loads of a table that are worth it: together they fit in one hot chunk.
 const SMALL_LOADS: usize = 8;
+
+/// A load is not small if its rows have more bytes of strings when nothing is encoded, an eighth of
+/// what a column of a hot chunk holds: a few such loads fill several chunks, and these would be
+/// small loads again.
+const SMALL_STRING_BYTES: usize = HEAP_BYTES_FULL / SMALL_LOADS;
 
 /// Rows that one transaction moves: some half a millisecond, for which who wants to write one of
 /// them would have to wait.
@@ -83,6 +94,8 @@ struct State {
     /// Loads of which rows moved since the database was opened, and whether the entries of these
     /// are still in the indexes.
     moved: BTreeMap<LoadId, bool>,
+    /// Loads of few rows that were frozen since the database was opened and are not small.
+    wide: BTreeSet<LoadId>,
 }
 
 /// What is known of a load.
@@ -90,6 +103,8 @@ struct Candidate {
     load: LoadId,
     rows: u64,
     deleted: u64,
+    /// Of all replicas.
+    bytes: u64,
 }
 
 /// What became of a step.
@@ -118,10 +133,31 @@ impl Compaction {
         self.state().moved.values().any(|has_entries| *has_entries)
     }
 
-    /// Notes that a load is about to go; returns whether rows of it moved that have entries.
-    pub(super) fn forget_entries(&self, load: LoadId) -> bool {
+    /// Whether rows of a load moved that still have entries there.
+    pub(super) fn has_entries(&self, load: LoadId) -> bool {
+        self.state().moved.get(&load).is_some_and(|has_entries| *has_entries)
+    }
+
+    /// Notes that a load is gone, with all entries.
+    pub(super) fn note_gone(&self, load: LoadId) {
         let mut state = self.state();
-        state.moved.get_mut(&load).is_some_and(std::mem::take)
+        if let Some(has_entries) = state.moved.get_mut(&load) {
+            *has_entries = false;
+        }
+        state.wide.remove(&load);
+        state.targets.retain(|target| target.load != load);
+    }
+
+    /// Notes a load that was frozen, and the bytes of strings of its rows.
+    pub(super) fn note_frozen(&self, load: LoadId, rows: u64, string_bytes: usize) {
+        if rows < SMALL_ROWS && string_bytes > SMALL_STRING_BYTES {
+            self.state().wide.insert(load);
+        }
+    }
+
+    /// Has no rows move until loads are chosen again.
+    pub(super) fn rest(&self) {
+        self.state().targets.clear();
     }
 }
 
@@ -132,6 +168,10 @@ impl Store {
         let mut state = self.compaction().state();
         let seen = std::mem::take(&mut state.seen);
         for table in self.listed_tables() {
+            // It has a row for each sequence, which whoever takes values of it writes to.
+            if table.names().table() == SEQUENCES_TABLE {
+                continue;
+            }
             let candidates: Vec<Candidate> = candidates(&table).collect();
             state.seen.extend(candidates.iter().map(|one| (one.load, one.deleted)));
             let is_still = |one: &&Candidate| {
@@ -139,7 +179,7 @@ impl Store {
             };
             let still = candidates.iter().filter(is_still);
             let still: Vec<&Candidate> = still.filter(|one| !self.awaits_copy(one.load)).collect();
-            for load in worth_it(&still) {
+            for load in worth_it(&still, &state.wide) {
                 if !state.targets.iter().any(|target| target.load == load) {
                     let table = Arc::clone(&table);
                     state.targets.push_back(Target { table, load, chunk: 0, rows: 0 });
@@ -164,7 +204,7 @@ impl Store {
     /// No space, I/O, a damaged block: rows that did not move are where they were.
     pub(crate) fn compact_step(&self) -> Result<Progress> {
         if self.is_compaction_due() && self.has_old_transaction() {
-            self.compaction().state().targets.clear();
+            self.compaction().rest();
         }
         self.move_next()
     }
@@ -231,6 +271,9 @@ impl Store {
         let is_gone = |row: &u16| deletes.as_ref().is_some_and(|deletes| deletes.is_gone(*row));
         let rows: Vec<u16> =
             (0..chunk.rows()).map(|row| row as u16).filter(|row| !is_gone(row)).collect();
+        if !table.indexes().iter().all(|index| index.has_room_for(rows.len() as u64)) {
+            return Ok(Step::GivenUp);
+        }
         let columns = match rows.is_empty() {
             true => Vec::new(),
             false => (0..table.definition().columns.len())
@@ -275,8 +318,6 @@ impl Store {
             return Ok(Step::GivenUp);
         };
         let mut tx = self.for_everybody().begin(IsolationLevel::RepeatableRead);
-        // Nobody waits for it, and who comes later finds no row that is not durable yet.
-        tx.set_synchronous_commit(false);
         let moved = tx.move_rows(table, chunk, columns, rows)?;
         // From here on the row may have entries under both ids.
         self.compaction().state().moved.insert(chunk.load_id(), true);
@@ -293,19 +334,24 @@ fn candidates(table: &Table) -> impl Iterator<Item = Candidate> {
         *count += deletes.settled_count();
         *has_versions |= deletes.version_count() > 0;
     }
-    let loads: Vec<(LoadId, u64)> =
-        table.loads().iter().map(|load| (load.id(), load.rows())).collect();
-    loads.into_iter().filter_map(move |(load, rows)| {
-        let (deleted, has_versions) = deleted.get(&load).copied().unwrap_or_default();
+    let loads: Vec<Arc<StoredLoad>> = table.loads().to_vec();
+    loads.into_iter().filter_map(move |load| {
+        let (deleted, has_versions) = deleted.get(&load.id()).copied().unwrap_or_default();
+        let (rows, bytes) = (load.rows(), load.pool_bytes());
         let is_one = !has_versions && deleted < rows;
-        is_one.then_some(Candidate { load, rows, deleted })
+        is_one.then_some(Candidate { load: load.id(), rows, deleted, bytes })
     })
 }
 
-/// Returns those of some loads of a table whose rows are to move.
-fn worth_it(loads: &[&Candidate]) -> Vec<LoadId> {
+/// Returns those of some loads of a table whose rows are to move; `wide` ones are not small.
+fn worth_it(loads: &[&Candidate], wide: &BTreeSet<LoadId>) -> Vec<LoadId> {
     let is_half = |one: &Candidate| 2 * one.deleted >= one.rows;
-    let is_small = |one: &Candidate| !is_half(one) && one.rows - one.deleted < SMALL_ROWS;
+    let is_small = |one: &Candidate| {
+        let is_few = one.rows - one.deleted < SMALL_ROWS;
+        // What was frozen before the database was opened is judged by the bytes that it takes.
+        let is_wide = one.bytes > SMALL_STRING_BYTES as u64 || wide.contains(&one.load);
+        !is_half(one) && is_few && !is_wide
+    };
     let are_many = loads.iter().filter(|one| is_small(one)).count() >= SMALL_LOADS;
     let chosen = loads.iter().filter(|one| is_half(one) || are_many && is_small(one));
     chosen.map(|one| one.load).collect()

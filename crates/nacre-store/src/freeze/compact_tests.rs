@@ -92,6 +92,25 @@ fn small_loads_become_one() {
 }
 
 #[test]
+fn few_rows_of_long_texts_are_no_small_load() {
+    let (store, table) = volatile();
+    let text = vec![b'x'; 3 << 20];
+    for key in 0..27 {
+        let mut tx = begin(&store);
+        let values = [ValueRef::Int(key), ValueRef::Int(key), ValueRef::Bytes(&text)];
+        tx.insert(&table, &values).unwrap();
+        tx.commit().unwrap();
+        if key % 3 == 2 {
+            store.checkpoint().unwrap();
+            assert!(!store.is_compaction_due(), "9 MiB in a load of {}", table.snapshot().rows());
+        }
+    }
+    assert_eq!(store.compact_all().unwrap(), 0);
+    delete(&store, &table, (0..27).filter(|key| key % 3 > 0));
+    assert_eq!(store.compact_all().unwrap(), 9, "most of their rows are deleted");
+}
+
+#[test]
 fn loads_that_somebody_deletes_from_wait_for_another_look() {
     let (store, table) = volatile();
     holey(&store, &table, 100, 60);

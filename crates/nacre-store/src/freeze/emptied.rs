@@ -5,11 +5,12 @@
 //! the redo log are passed over by recovery. What notes the deletes stays until the database is
 //! closed, for scans that began before.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::error::Result;
 use crate::index::remove_frozen_entries;
-use crate::manifest::Record;
+use crate::manifest::{LoadId, Record};
 use crate::store::Store;
 use crate::stored_load::StoredLoad;
 use crate::table::Table;
@@ -25,19 +26,26 @@ impl Store {
         if self.calls().are_pending() {
             return Ok(());
         }
-        for table in self.listed_tables() {
-            for load in emptied(&table) {
-                if self.awaits_copy(load.id()) {
-                    continue;
-                }
-                if self.compaction().forget_entries(load.id()) {
-                    remove_entries_of(&table, &load);
-                }
-                self.flush_redo()?;
-                let gone = || Ok(vec![Record::LoadEmptied { load: load.id() }]);
-                self.record(gone, || drop(table.remove_load(load.id())))?;
-                load.doom();
+        let tables = self.listed_tables().into_iter();
+        let loads: Vec<(Arc<Table>, Arc<StoredLoad>)> = tables
+            .flat_map(|table| emptied(&table).into_iter().map(move |load| (table.clone(), load)))
+            .collect();
+        // The archive hears of a load before it goes; one that cannot be written says so itself.
+        if loads.is_empty() || self.archive_step().is_err() {
+            return Ok(());
+        }
+        for (table, load) in loads {
+            if self.awaits_copy(load.id()) {
+                continue;
             }
+            if self.compaction().has_entries(load.id()) {
+                remove_entries_of(&table, &load);
+            }
+            self.flush_redo()?;
+            let gone = || Ok(vec![Record::LoadEmptied { load: load.id() }]);
+            self.record(gone, || drop(table.remove_load(load.id())))?;
+            self.compaction().note_gone(load.id());
+            load.doom();
         }
         Ok(())
     }
@@ -55,11 +63,10 @@ fn remove_entries_of(table: &Arc<Table>, load: &StoredLoad) {
 
 /// Returns the loads of a table all of whose rows are deleted for everybody.
 fn emptied(table: &Table) -> Vec<Arc<StoredLoad>> {
-    let deletes = table.all_deletes();
-    let is_empty = |load: &&Arc<StoredLoad>| {
-        let of_load = deletes.iter().filter(|((of, _), _)| *of == load.id());
-        let gone: u64 = of_load.map(|(_, deletes)| deletes.settled_count()).sum();
-        gone == load.rows()
-    };
+    let mut gone: BTreeMap<LoadId, u64> = BTreeMap::new();
+    for ((load, _), deletes) in table.all_deletes() {
+        *gone.entry(load).or_default() += deletes.settled_count();
+    }
+    let is_empty = |load: &&Arc<StoredLoad>| gone.get(&load.id()) == Some(&load.rows());
     table.loads().iter().filter(is_empty).cloned().collect()
 }

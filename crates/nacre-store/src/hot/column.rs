@@ -16,7 +16,7 @@ use crate::value::ValueRef;
 
 /// An insert does not begin in a chunk with more bytes of strings in a column, so that a chunk
 /// can be frozen within the memory of a few blocks.
-const HEAP_BYTES_FULL: usize = 64 << 20;
+pub(crate) const HEAP_BYTES_FULL: usize = 64 << 20;
 
 /// The values of one column.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{PoisonError, RwLock};
 
-use nacre_column::{Bitmap, CHUNK_ROWS};
+use nacre_column::Bitmap;
 
 use crate::hot::chunk::WriteProblem;
 use crate::id::TX_ID_FIRST;
@@ -24,7 +24,7 @@ pub(crate) struct FrozenDeletes(RwLock<Deleted>);
 struct Deleted {
     /// Deletes that some snapshot may not see, with their stamps.
     pending: BTreeMap<u16, u32>,
-    /// A set bit means that everybody sees the delete; empty if there is none.
+    /// A set bit means that everybody sees the delete; as long as the last of them needs.
     settled: Vec<u64>,
 }
 
@@ -35,10 +35,10 @@ impl Deleted {
     }
 
     fn settle(&mut self, row: u16) {
-        if self.settled.is_empty() {
-            self.settled = vec![0; CHUNK_ROWS / 64];
-        }
         let row = usize::from(row);
+        if self.settled.len() <= row / 64 {
+            self.settled.resize(row / 64 + 1, 0);
+        }
         self.settled[row / 64] |= 1 << (row % 64);
     }
 

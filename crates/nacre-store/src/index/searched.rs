@@ -32,9 +32,6 @@ use crate::value::ValueRef;
 /// Searches in a chunk that cost as much as its entries: some 15 of 500 microseconds.
 const SEARCHES_DUE: u32 = 32;
 
-/// Most entries of an index that is to get more for frozen rows: about 2 GiB.
-const ENTRIES_MAX: u64 = 32 << 20;
-
 /// Entries that are added before others get the index: some 50 microseconds.
 const ADDED_AT_ONCE: usize = 256;
 
@@ -109,7 +106,7 @@ impl Store {
                 let Some(due) = searched.iter().find(|one| one.is_due()) else {
                     continue;
                 };
-                let has_room = index.entries_in_memory() as u64 + due.load.rows() <= ENTRIES_MAX;
+                let has_room = index.has_room_for(due.load.rows());
                 if !has_room || table.is_dropped() {
                     due.set_searches(NEVER);
                     continue;

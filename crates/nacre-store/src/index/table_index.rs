@@ -51,6 +51,10 @@ use crate::stored_load::StoredLoad;
 use crate::table::Table;
 use crate::value::ValueRef;
 
+/// Most entries of an index that is to get more in memory for frozen rows, or for such that move:
+/// about 2 GiB.
+const UNASKED_ENTRIES_MAX: u64 = 32 << 20;
+
 /// Keys that a walk collects under the latch before it looks at their rows: few at first, since
 /// many walks end at their first row, then more and more.
 pub(super) const BATCH_KEYS_FIRST: usize = 8;
@@ -244,9 +248,9 @@ impl TableIndex {
         in_runs as usize + latched.entries.len()
     }
 
-    /// Returns the number of entries in memory.
-    pub(crate) fn entries_in_memory(&self) -> usize {
-        self.read().entries.len()
+    /// Whether entries of that many rows may come to memory that no statement asked for.
+    pub(crate) fn has_room_for(&self, rows: u64) -> bool {
+        self.read().entries.len() as u64 + rows <= UNASKED_ENTRIES_MAX
     }
 
     /// Whether who reads it finds all that it is to have, and nothing that it is not to have.

@@ -176,6 +176,16 @@ impl UndoBuffer {
         Some((&self.touched[from.touched as usize], from.row))
     }
 
+    /// Returns the hot chunks into which these changes moved rows, and the first of them in each.
+    pub(crate) fn moved_into(&self) -> impl Iterator<Item = (&Arc<HotChunk>, u16)> {
+        let (_, to) = self.records.split_at(self.records.len() / 2);
+        let of_chunks = to.chunk_by(|one, next| one.touched == next.touched);
+        of_chunks.filter_map(|some| match &self.touched[some[0].touched as usize].chunk {
+            TouchedChunk::Hot(chunk) => Some((chunk, some[0].row)),
+            TouchedChunk::Frozen { .. } => None,
+        })
+    }
+
     /// Takes over the memory of a buffer whose changes nobody needs, if there is one and this one
     /// has none.
     pub(crate) fn take_memory(&mut self, spare: Option<Self>) {

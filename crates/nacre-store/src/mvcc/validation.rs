@@ -36,6 +36,10 @@ use crate::value::{Value, ValueRef};
 /// By table; `None` if nothing was read of it.
 type Trees<'a> = BTreeMap<TableId, Option<PredicateTree<'a>>>;
 
+/// Commits since the start that moved rows, by the hot chunk that they moved them into, with the
+/// first row of each in it. Rows are appended, so the first rows ascend.
+type Moves = BTreeMap<*const HotChunk, Vec<(u16, Arc<Committed>)>>;
+
 /// What a transaction has read, ready to be compared with what others wrote.
 pub(crate) struct Validator<'a> {
     log: &'a PredicateLog,
@@ -44,14 +48,13 @@ pub(crate) struct Validator<'a> {
     level: ValidationLevel,
     /// Built for the tables that others wrote.
     trees: Trees<'a>,
-    /// Commits since the start that moved rows.
-    moves: Vec<Arc<Committed>>,
+    moves: Moves,
 }
 
 impl<'a> Validator<'a> {
     pub(crate) fn new(log: &'a mut PredicateLog, start: CommitTs, level: ValidationLevel) -> Self {
         log.unfold();
-        Self { log, start, level, trees: BTreeMap::new(), moves: Vec::new() }
+        Self { log, start, level, trees: BTreeMap::new(), moves: Moves::new() }
     }
 
     /// Checks what another transaction committed meanwhile; they come in the order of commits.
@@ -62,7 +65,10 @@ impl<'a> Validator<'a> {
     pub(crate) fn check(&mut self, committed: &Arc<Committed>) -> Result<()> {
         let writes = match &committed.change {
             Change::Writes(writes) if writes.undo.are_moves() => {
-                self.moves.push(Arc::clone(committed));
+                for (chunk, first) in writes.undo.moved_into() {
+                    let moves = self.moves.entry(Arc::as_ptr(chunk)).or_default();
+                    moves.push((first, Arc::clone(committed)));
+                }
                 return Ok(());
             }
             Change::Writes(writes) => writes,
@@ -125,12 +131,10 @@ fn tree_of<'a, 't>(
 }
 
 /// Returns where a row was before one of some commits moved it, if one did.
-fn moved_from(
-    moves: &[Arc<Committed>],
-    chunk: &Arc<HotChunk>,
-    row: u16,
-) -> Option<(LoadId, u32, u16)> {
-    moves.iter().find_map(|committed| match &committed.change {
+fn moved_from(moves: &Moves, chunk: &Arc<HotChunk>, row: u16) -> Option<(LoadId, u32, u16)> {
+    let moves = moves.get(&Arc::as_ptr(chunk))?;
+    let last = moves.partition_point(|(first, _)| *first <= row).checked_sub(1)?;
+    match &moves[last].1.change {
         Change::Writes(writes) => match writes.undo.moved_from(chunk, row)? {
             (Touched { chunk: TouchedChunk::Frozen { load, index, .. }, .. }, row) => {
                 Some((*load, *index, row))
@@ -138,7 +142,7 @@ fn moved_from(
             _ => None,
         },
         Change::Load(_) | Change::Nothing => None,
-    })
+    }
 }
 
 fn check_hot(

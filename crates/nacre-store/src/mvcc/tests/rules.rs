@@ -3,7 +3,9 @@
 use nacre_column::{CompareOp, Constant, Restriction};
 
 use super::*;
-use crate::error::ErrorKind;
+use crate::error::{Error, ErrorKind};
+use crate::mvcc::NOBODY;
+use crate::mvcc::transactions::Change;
 
 #[test]
 fn reader_sees_before_image_until_it_begins_anew() {
@@ -233,4 +235,21 @@ fn active_transactions_are_listed_oldest_first() {
     assert_eq!(ids, [old.snapshot().tx(), new.snapshot().tx()]);
     assert!(list[0].start < list[1].start && list[0].age >= list[1].age);
     assert_eq!(list[1].level, IsolationLevel::ReadCommitted);
+}
+
+#[test]
+fn commit_that_is_not_durable_is_refused_whoever_made_it_visible() {
+    let (store, _) = database();
+    let transactions = store.all_transactions();
+    let at_once = || {
+        let order = |_| Ok((NOBODY, Change::Nothing, None));
+        transactions.commit(None, order, |()| Ok(())).map(|_| ())
+    };
+    let order = |_| Ok((NOBODY, Change::Nothing, Some(())));
+    let outcome = transactions.commit(None, order, |()| {
+        at_once()?;
+        Err(Error::RedoFailed { reason: "no device".into() })
+    });
+    assert!(matches!(outcome, Err(Error::RedoFailed { .. })), "{outcome:?}");
+    at_once().unwrap();
 }
