@@ -43,7 +43,10 @@ pub(super) fn run(setup: &Setup, report: &mut Report, rows: u64) -> Result<()> {
     let clean = filled.store.begin(LEVEL);
     scan.measure((0, 0), "newest", &clean.snapshot())?;
     clean.rollback();
-    for dirty in DIRTY.map(|dirty| dirty.min(rows.div_ceil(100))) {
+    // Few rows have no room for many dirty ones.
+    let mut all_dirty = DIRTY.map(|dirty| dirty.min(rows.div_ceil(100))).to_vec();
+    all_dirty.dedup();
+    for dirty in all_dirty {
         for versions in VERSIONS {
             // Each version needs a reader of its own, or it would be merged with the next.
             let mut readers: Vec<Transaction> = Vec::new();
