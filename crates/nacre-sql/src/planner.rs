@@ -28,7 +28,8 @@ use crate::settings::Settings;
 use crate::transaction::Moment;
 use crate::user_views::PlannedViews;
 use crate::{
-    columns, dml, explain, pg_catalog, planning, query_forms, rewrite, support, transaction,
+    columns, dml, explain, pg_catalog, planning, query_forms, rewrite, sequences, support,
+    transaction,
 };
 
 /// Tables that are there for one statement, by name.
@@ -163,7 +164,10 @@ impl Planner {
 
     /// Returns what stands for a statement that the parser does not read.
     fn readable(&self, sql: &str) -> Option<String> {
-        let other = || table_query(sql).or_else(|| transaction::readable(sql));
+        let other = || {
+            let other = table_query(sql).or_else(|| transaction::readable(sql));
+            other.or_else(|| sequences::readable(sql))
+        };
         dml::readable(sql).or_else(other).or_else(|| {
             let logged = logged(sql)?;
             let message = "there are no unlogged tables, so this one is logged";

@@ -22,6 +22,8 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::filter_names::FilterNames;
+use crate::members::Members;
 use crate::null_equality::{NullKeys, OuterEquals};
 use crate::support::STATEMENT_STACK_BYTES;
 
@@ -81,7 +83,10 @@ impl Heeding {
         let mut rules: Vec<Arc<dyn OptimizerRule + Send + Sync>> = Vec::new();
         for rule in Optimizer::new().rules {
             match rule.name() {
-                "decorrelate_predicate_subquery" => rules.push(Arc::new(OuterEquals)),
+                "decorrelate_predicate_subquery" => {
+                    rules.push(Arc::new(OuterEquals));
+                    rules.push(Arc::new(Members));
+                }
                 "extract_equijoin_predicate" => rules.push(Arc::new(NullKeys)),
                 _ => {}
             }
@@ -99,7 +104,8 @@ impl Heeding {
 
     /// Returns the planner's physical rules, each with this one before it.
     pub(crate) fn before_physical() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
-        PhysicalOptimizer::new().rules.into_iter().flat_map(|rule| [Arc::new(Self), rule]).collect()
+        let rules = PhysicalOptimizer::new().rules.into_iter().map(FilterNames::guard);
+        rules.flat_map(|rule| [Arc::new(Self), rule]).collect()
     }
 
     fn heed() -> PlannerResult<()> {

@@ -1,12 +1,13 @@
-//! CREATE and ALTER SEQUENCE as PostgreSQL writes them: the options come in any order. The parser
-//! of the front end knows one order, and no ALTER SEQUENCE.
+//! CREATE and ALTER SEQUENCE, and the options of identity columns, as PostgreSQL writes them: the
+//! options come in any order. The parser of the front end knows one order, and no ALTER SEQUENCE.
 
 use datafusion::sql::sqlparser::ast::{DataType, Expr, ObjectName, SequenceOptions};
+use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
-use datafusion::sql::sqlparser::tokenizer::Token;
+use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Position, Result, offset_of};
 use crate::from_datafusion::from_parser;
 use crate::own_syntax;
 
@@ -62,6 +63,63 @@ fn statement(parser: &mut Parser<'_>, is_new: bool) -> Parsed<Result<SequenceSta
     }
     own_syntax::end(parser)?;
     Ok(refused.map_or(Ok(read), Err))
+}
+
+/// Where the parser wants the options of an identity column.
+const OPTION_ORDER: [Keyword; 6] = [
+    Keyword::INCREMENT,
+    Keyword::MINVALUE,
+    Keyword::MAXVALUE,
+    Keyword::START,
+    Keyword::CACHE,
+    Keyword::CYCLE,
+];
+
+/// Puts the options of identity columns into the order that the parser knows; `None` if they are.
+pub(crate) fn readable(sql: &str) -> Option<String> {
+    let tokens = Tokenizer::new(&PostgreSqlDialect {}, sql).tokenize_with_location().ok()?;
+    let words: Vec<&TokenWithSpan> =
+        tokens.iter().filter(|token| !matches!(token.token, Token::Whitespace(_))).collect();
+    let keyword = |at: usize| match &words[at].token {
+        Token::Word(word) if word.quote_style.is_none() => word.keyword,
+        _ => Keyword::NoKeyword,
+    };
+    let offset = |at: Location| {
+        offset_of(sql, Position { line: at.line as usize, column: at.column as usize })
+    };
+    let (mut text, mut copied, mut at) = (String::with_capacity(sql.len()), 0, 0);
+    while at + 1 < words.len() {
+        at += 1;
+        if keyword(at - 1) != Keyword::IDENTITY || words[at].token != Token::LParen {
+            continue;
+        }
+        let first = at + 1;
+        let end = first + words[first..].iter().position(|one| one.token == Token::RParen)?;
+        let rank = |at: usize| OPTION_ORDER.iter().position(|option| *option == keyword(at));
+        // NO belongs to what follows it.
+        let is_start = |at: usize| match keyword(at) {
+            Keyword::NO => at + 1 < end && rank(at + 1).is_some(),
+            _ => rank(at).is_some() && (at == first || keyword(at - 1) != Keyword::NO),
+        };
+        let starts: Vec<usize> = (first..end).filter(|at| is_start(*at)).collect();
+        let ends = starts.iter().skip(1).copied().chain([end]);
+        let mut options: Vec<(usize, usize)> = starts.iter().copied().zip(ends).collect();
+        options.sort_by_key(|(start, _)| rank(*start).or_else(|| rank(start + 1)));
+        if starts.first() != Some(&first) || options.iter().map(|(start, _)| start).eq(&starts) {
+            continue;
+        }
+        text.push_str(sql.get(copied..offset(words[first].span.start))?);
+        for (start, end) in options {
+            let (from, to) = (words[start].span.start, words[end - 1].span.end);
+            text.extend([sql.get(offset(from)..offset(to))?, " "]);
+        }
+        copied = offset(words[end].span.start);
+    }
+    if copied == 0 {
+        return None;
+    }
+    text.push_str(sql.get(copied..)?);
+    Some(text)
 }
 
 impl SequenceStatement {
