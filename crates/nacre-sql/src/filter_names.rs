@@ -23,7 +23,10 @@ use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::union::UnionExec;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use datafusion::physical_plan::{
+    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties,
+    ReplaceChildrenOptions,
+};
 
 type Plan = Arc<dyn ExecutionPlan>;
 type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
@@ -75,7 +78,8 @@ fn bar(plan: Plan) -> Result<Transformed<Plan>> {
         false => Arc::clone(child),
     });
     let barred = barred.collect();
-    plan.with_new_children(barred).map(Transformed::yes)
+    let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+    plan.replace_children(barred, options).map(Transformed::yes)
 }
 
 fn unbar(plan: Plan) -> Result<Transformed<Plan>> {

@@ -69,17 +69,11 @@ fn origin(plan: &LogicalPlan, place: usize) -> Option<(ColumnOrigin, PgType)> {
             LogicalPlan::Window(one) if place < one.input.schema().fields().len() => {
                 (&*one.input, place)
             }
-            LogicalPlan::Join(one) => {
-                let left = match one.join_type {
-                    JoinType::RightSemi | JoinType::RightAnti | JoinType::RightMark => 0,
-                    _ => one.left.schema().fields().len(),
-                };
-                match place.checked_sub(left) {
+            // INTERSECT and EXCEPT are semi joins and anti joins.
+            LogicalPlan::Join(one) if is_of_both_sides(one.join_type) => {
+                match place.checked_sub(one.left.schema().fields().len()) {
                     None => (&*one.left, place),
-                    Some(place) if place < one.right.schema().fields().len() => {
-                        (&*one.right, place)
-                    }
-                    Some(_) => return None,
+                    Some(place) => (&*one.right, place),
                 }
             }
             LogicalPlan::TableScan(one) => {
@@ -93,6 +87,11 @@ fn origin(plan: &LogicalPlan, place: usize) -> Option<(ColumnOrigin, PgType)> {
             _ => return None,
         };
     }
+}
+
+/// Whether a join's outputs are those of the left side and then those of the right one.
+fn is_of_both_sides(join_type: JoinType) -> bool {
+    matches!(join_type, JoinType::Inner | JoinType::Left | JoinType::Right | JoinType::Full)
 }
 
 /// Returns the output of the plan below that an expression is.

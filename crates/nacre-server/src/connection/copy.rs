@@ -3,12 +3,10 @@
 //! Rows from the client are gathered before they are loaded, since a load is all or nothing. Rows
 //! to the client are sent while they are computed; each is a message of its own, as clients expect.
 
-use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nacre_sql::{ClientCopy, CopyIn, CopyOut, Error, ErrorKind, Outcome, RowSink, StatementIo};
 use pgwire::messages::copy::{CopyDone, CopyInResponse};
-use tokio::io::AsyncWrite;
 
 use super::serving::{Connection, End, Failure};
 use super::work::Work;
@@ -24,14 +22,9 @@ impl CopySink {
         !self.rows().is_empty()
     }
 
-    /// Sends the rows that are there.
-    pub(super) async fn send(
-        &self,
-        out: &mut Outbox,
-        stream: &mut (impl AsyncWrite + Unpin),
-    ) -> io::Result<()> {
+    /// Adds the rows that are there to what is sent next.
+    pub(super) fn hand_to(&self, out: &mut Outbox) {
         out.append(&mut self.rows());
-        out.send(stream).await
     }
 
     fn rows(&self) -> MutexGuard<'_, Vec<u8>> {
@@ -67,7 +60,7 @@ impl Connection {
         sql: &str,
         copy: ClientCopy,
     ) -> Result<String, Failure> {
-        let mut work = Work { deadline: self.deadline(), ..Work::default() };
+        let mut work = Work { deadline: self.deadline, ..Work::default() };
         let progress = Some(Arc::clone(&work.progress));
         let statement_io = match copy {
             ClientCopy::In { columns } => {

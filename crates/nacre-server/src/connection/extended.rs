@@ -86,6 +86,7 @@ impl Connection {
     pub(super) async fn extended(&mut self, message: Message) -> Result<(), End> {
         let mut subject = Subject::of(&message);
         let began = self.stopwatch();
+        self.start_clock();
         let answered = match message {
             Message::Parse(parse) => self.parse(parse).await,
             Message::Bind(mut bind) => {
@@ -349,7 +350,7 @@ impl Connection {
             Some(outcome) => outcome?,
             None => {
                 let session = Arc::clone(&self.session);
-                let work = Work { deadline: self.deadline(), ..Work::default() };
+                let work = Work { deadline: self.deadline, ..Work::default() };
                 let io = statement_io(&work.progress);
                 let run = session.execute_prepared(statement, &values, io);
                 self.finish_work(run, work).await?

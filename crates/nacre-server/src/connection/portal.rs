@@ -118,7 +118,9 @@ impl Connection {
                 running.row = 0;
             }
             if self.out.is_full() {
-                self.send_while_waited_for().await?;
+                if let Some(reason) = self.send_before(self.deadline).await? {
+                    return Err(reason.into());
+                }
             }
         }
         Ok(false)
@@ -172,16 +174,6 @@ impl Connection {
             if !self.read_batch(running).await? {
                 return Ok(());
             }
-        }
-    }
-
-    /// Sends what was gathered, unless the statement is given up meanwhile.
-    async fn send_while_waited_for(&mut self) -> Result<(), Failure> {
-        let Self { out, stream, registered, .. } = self;
-        tokio::select! {
-            biased;
-            sent = out.send(stream) => Ok(sent?),
-            interrupt = registered.signals.interrupt() => Err(super::work::interrupted(interrupt)),
         }
     }
 }

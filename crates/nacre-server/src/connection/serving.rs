@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nacre_sql::{Database, Error, Joined, STATEMENT_STACK_BYTES, Session, TransactionStatus};
 use pgwire::messages::response::{ReadyForQuery, TransactionStatus as ReadyStatus};
@@ -122,6 +122,8 @@ pub(super) struct Connection {
     pub(super) portals: HashMap<String, Portal>,
     /// Whether messages are passed over until Sync.
     pub(super) is_skipping: bool,
+    /// When what is done now has to be over.
+    pub(super) deadline: Option<Instant>,
 }
 
 /// Starts a thread that serves a connection to its end.
@@ -281,6 +283,7 @@ impl Connection {
         if self.session.transaction_status() == TransactionStatus::Idle {
             return Ok(());
         }
+        self.start_clock();
         let session = Arc::clone(&self.session);
         match self.finish(async move { session.end_implicit().await }).await {
             Ok(()) => Ok(()),
@@ -297,6 +300,11 @@ impl Connection {
     pub(super) fn begin_statement(&self, sql: &str) {
         self.registered.signals.begin_statement();
         self.activity.begin(sql);
+    }
+
+    /// Has what comes now take no longer than `statement_timeout` says.
+    pub(super) fn start_clock(&mut self) {
+        self.deadline = self.session.statement_timeout().map(|limit| Instant::now() + limit);
     }
 
     /// Refuses a query that is no text.

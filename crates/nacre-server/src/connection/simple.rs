@@ -50,6 +50,7 @@ impl Connection {
     /// Runs a statement and returns its tag.
     async fn statement(&mut self, statement: &SourceStatement<'_>) -> Result<String, Failure> {
         let sql = statement.text;
+        self.start_clock();
         self.begin_statement(sql);
         self.keep_rows().await?;
         let verb = verb(sql);
@@ -63,7 +64,7 @@ impl Connection {
             Some(outcome) => outcome?,
             None => {
                 let session = Arc::clone(&self.session);
-                let work = Work { deadline: self.deadline(), ..Work::default() };
+                let work = Work { deadline: self.deadline, ..Work::default() };
                 let io = statement_io(&work.progress);
                 self.finish_work(session.execute(sql, io), work).await?
             }

@@ -217,6 +217,7 @@ impl Opening {
             named: Default::default(),
             portals: Default::default(),
             is_skipping: false,
+            deadline: None,
         }
     }
 }

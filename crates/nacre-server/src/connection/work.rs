@@ -29,11 +29,35 @@ pub(super) struct Work {
     pub(super) deadline: Option<Instant>,
 }
 
+impl Work {
+    fn has_rows(&self) -> bool {
+        self.sink.as_ref().is_some_and(CopySink::has_rows)
+    }
+}
+
 /// Why a statement was given up.
-enum Reason {
+pub(super) enum Reason {
     Interrupt(Interrupt),
     Timeout,
     Gone,
+}
+
+impl From<Reason> for Failure {
+    fn from(reason: Reason) -> Self {
+        match reason {
+            Reason::Interrupt(interrupt) => interrupted(interrupt),
+            Reason::Timeout => cancelled("statement timeout").into(),
+            Reason::Gone => Self::Connection(End::Closed),
+        }
+    }
+}
+
+/// Ends at a moment; never without one.
+async fn passed(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
+        None => std::future::pending().await,
+    }
 }
 
 impl Connection {
@@ -43,13 +67,8 @@ impl Connection {
         &mut self,
         statement: impl Future<Output = Result<T>>,
     ) -> std::result::Result<T, Failure> {
-        let deadline = self.deadline();
+        let deadline = self.deadline;
         self.finish_work(statement, Work { deadline, ..Work::default() }).await
-    }
-
-    /// Returns when a statement that begins now has to be over.
-    pub(super) fn deadline(&self) -> Option<Instant> {
-        self.session.statement_timeout().map(|limit| Instant::now() + limit)
     }
 
     /// As [`Connection::finish`].
@@ -69,21 +88,24 @@ impl Connection {
             statement.as_mut().poll(context)
         });
         // Short statements end here, before anybody is asked to wake us.
-        if let Some(done) = (&mut statement).now_or_never() {
-            if let Some(sink) = &work.sink {
-                sink.send(&mut self.out, &mut self.stream).await?;
-            }
-            return done.map_err(Failure::Statement);
-        }
+        let mut done = (&mut statement).now_or_never();
         let reason = loop {
+            let given_up = self.hand_on(&work).await?;
+            match (done.take(), given_up) {
+                (Some(done), None) => return done.map_err(Failure::Statement),
+                (Some(_), Some(reason)) => return Err(reason.into()),
+                (None, Some(reason)) => break reason,
+                (None, None) => {}
+            }
+            // Nothing is computed while rows wait for a client that is slow.
+            let step = poll_fn(|context| match statement.poll_unpin(context) {
+                Poll::Ready(done) => Poll::Ready(Some(done)),
+                Poll::Pending if work.has_rows() => Poll::Ready(None),
+                Poll::Pending => Poll::Pending,
+            });
             tokio::select! {
                 biased;
-                done = &mut statement => {
-                    if let Some(sink) = &work.sink {
-                        sink.send(&mut self.out, &mut self.stream).await?;
-                    }
-                    return done.map_err(Failure::Statement);
-                }
+                step = step => done = step,
                 // The statement may have used up what a task may do at a time.
                 reason = unconstrained(self.reason(&work)) => if let Some(reason) = reason? {
                     break reason;
@@ -97,35 +119,41 @@ impl Connection {
             Poll::Pending => Poll::Ready(None),
         });
         match (done.await, reason) {
-            (_, Reason::Gone) => Err(Failure::Connection(End::Closed)),
-            (_, Reason::Interrupt(interrupt @ Interrupt::Stop)) => Err(interrupted(interrupt)),
+            (_, reason @ (Reason::Gone | Reason::Interrupt(Interrupt::Stop))) => Err(reason.into()),
             (Some(Ok(done)), _) => Ok(done),
             (Some(Err(error)), _) if error.kind() != ErrorKind::Cancelled => Err(error.into()),
-            (_, Reason::Timeout) => Err(cancelled("statement timeout").into()),
-            (_, Reason::Interrupt(interrupt)) => Err(interrupted(interrupt)),
+            (_, reason) => Err(reason.into()),
         }
     }
 
-    /// Waits for a reason to give a statement up, and moves bytes meanwhile; `None` asks to look
+    /// Sends the rows that the statement has made, unless there is a reason to give it up.
+    async fn hand_on(&mut self, work: &Work) -> std::result::Result<Option<Reason>, End> {
+        let Some(sink) = work.sink.as_ref().filter(|sink| sink.has_rows()) else {
+            return Ok(None);
+        };
+        sink.hand_to(&mut self.out);
+        self.send_before(work.deadline).await
+    }
+
+    /// Sends what was gathered, unless there is a reason to give the statement up meanwhile.
+    pub(super) async fn send_before(
+        &mut self,
+        deadline: Option<Instant>,
+    ) -> std::result::Result<Option<Reason>, End> {
+        let Self { stream, registered, out, .. } = self;
+        tokio::select! {
+            biased;
+            asked = registered.signals.interrupt() => Ok(Some(Reason::Interrupt(asked))),
+            sent = out.send(stream) => sent.map(|()| None).map_err(End::from),
+            () = passed(deadline) => Ok(Some(Reason::Timeout)),
+        }
+    }
+
+    /// Waits for a reason to give a statement up, and reads ahead meanwhile; `None` asks to look
     /// again.
     async fn reason(&mut self, work: &Work) -> std::result::Result<Option<Reason>, End> {
-        let Self { frames, stream, registered, out, .. } = self;
-        if let Some(sink) = &work.sink
-            && sink.has_rows()
-        {
-            return tokio::select! {
-                biased;
-                asked = registered.signals.interrupt() => Ok(Some(Reason::Interrupt(asked))),
-                sent = sink.send(out, stream) => sent.map(|()| None).map_err(End::from),
-            };
-        }
+        let Self { frames, stream, registered, .. } = self;
         let has_room = frames.len() < AHEAD_BYTES_MAX;
-        let timeout = async {
-            match work.deadline {
-                Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
-                None => std::future::pending().await,
-            }
-        };
         tokio::select! {
             biased;
             interrupt = registered.signals.interrupt() => Ok(Some(Reason::Interrupt(interrupt))),
@@ -133,7 +161,7 @@ impl Connection {
                 Ok(0) | Err(_) => Some(Reason::Gone),
                 Ok(_) => None,
             }),
-            () = timeout => Ok(Some(Reason::Timeout)),
+            () = passed(work.deadline) => Ok(Some(Reason::Timeout)),
         }
     }
 }

@@ -16,6 +16,8 @@ const KEPT_BYTES: usize = 2 << 20;
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     bytes: Vec<u8>,
+    /// How many of them were sent, of messages that were not sent to the end.
+    sent: usize,
     scratch: BytesMut,
 }
 
@@ -61,20 +63,24 @@ impl Outbox {
 
     /// Whether there is enough to be sent.
     pub(crate) fn is_full(&self) -> bool {
-        self.bytes.len() >= SEND_BYTES
+        self.bytes.len() - self.sent >= SEND_BYTES
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// Sends everything.
+    /// Sends everything. Whoever gives it up in between may send the rest later.
     pub(crate) async fn send(&mut self, output: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
-        if !self.bytes.is_empty() {
-            output.write_all(&self.bytes).await?;
-            self.bytes.clear();
-            self.bytes.shrink_to(KEPT_BYTES);
+        while self.sent < self.bytes.len() {
+            match output.write(&self.bytes[self.sent..]).await? {
+                0 => return Err(io::ErrorKind::WriteZero.into()),
+                written => self.sent += written,
+            }
         }
+        self.bytes.clear();
+        self.bytes.shrink_to(KEPT_BYTES);
+        self.sent = 0;
         output.flush().await
     }
 }

@@ -8,7 +8,7 @@ use tokio::time::timeout;
 use tokio_postgres::NoTls;
 use tokio_postgres::error::SqlState;
 
-use crate::support::{Fixture, PATIENCE, query, startup, workers};
+use crate::support::{Fixture, PATIENCE, field, kinds, query, startup, workers};
 
 /// A query that runs for as long as anybody waits for it.
 const LONG: &str = "select count(*) from t a, t b, t c, t d where a.a + b.a + c.a + d.a < 0";
@@ -26,6 +26,66 @@ async fn cancelled_query_leaves_the_session_usable() {
     let fixture = Fixture::start().await;
     let client = with_rows(&fixture).await;
     is_cancelled(&client, LONG).await;
+    fixture.stop().await;
+}
+
+/// Wide rows that are numbered, more than any buffer between server and client holds.
+const WIDE: &str = "select n, repeat('x', 2000) from generate_series(1, 50000) as g(n)";
+
+/// The number of a wide row, in a message of either kind.
+fn number(kind: u8, body: &[u8]) -> usize {
+    // The number of columns and the length of the first one come before it in a row.
+    let text = if kind == b'D' { &body[6..] } else { body };
+    let digits = text.iter().position(|byte| !byte.is_ascii_digit()).unwrap();
+    std::str::from_utf8(&text[..digits]).unwrap().parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_reach_a_client_that_reads_slowly_whole_and_once() {
+    let fixture = Fixture::start().await;
+    let mut raw = fixture.raw().await;
+    raw.begin().await;
+    for sql in [WIDE.to_owned(), format!("copy ({WIDE}) to stdout")] {
+        raw.send(&query(&sql)).await;
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let messages = raw.until(b'Z').await;
+        let rows = messages.iter().filter(|(kind, _)| matches!(kind, b'D' | b'd'));
+        let numbers = rows.map(|(kind, body)| number(*kind, body));
+        assert!(numbers.eq(1..=50_000), "{sql}");
+        assert!(kinds(&messages).ends_with("CZ"));
+    }
+    fixture.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn statements_are_given_up_while_their_rows_are_sent() {
+    let fixture = Fixture::start().await;
+    let mut raw = fixture.raw().await;
+    raw.begin().await;
+    raw.send(&query("select pg_backend_pid()")).await;
+    let process = number(b'D', &raw.until(b'Z').await[1].1);
+    let other = fixture.client().await;
+    for is_cancelled in [true, false] {
+        let limit = if is_cancelled { 0 } else { 200 };
+        raw.send(&query(&format!("set statement_timeout = {limit}"))).await;
+        raw.until(b'Z').await;
+        for sql in [WIDE.to_owned(), format!("copy ({WIDE}) to stdout")] {
+            raw.send(&query(&sql)).await;
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            if is_cancelled {
+                let cancel = format!("select pg_cancel_backend({process})");
+                other.batch_execute(&cancel).await.unwrap();
+            }
+            let messages = raw.until(b'Z').await;
+            let rows = messages.iter().filter(|(kind, _)| matches!(kind, b'D' | b'd'));
+            let numbers: Vec<usize> = rows.map(|(kind, body)| number(*kind, body)).collect();
+            assert!(numbers.iter().copied().eq(1..=numbers.len()), "{sql}");
+            assert!(numbers.len() < 50_000, "{sql}");
+            assert!(kinds(&messages).ends_with("EZ"), "{sql}");
+            let error = &messages[messages.len() - 2].1;
+            assert_eq!(field(error, b'C').as_deref(), Some("57014"), "{sql}");
+        }
+    }
     fixture.stop().await;
 }
 

@@ -76,7 +76,7 @@ impl Sum {
 
     fn interval(&self) -> Option<IntervalMonthDayNano> {
         let whole = |value: f64| (value.abs() <= f64::from(i32::MAX)).then_some(value as i32);
-        let nanos = (self.micros.abs() < 9.2e15).then_some(self.micros.round() as i64 * 1_000)?;
+        let nanos = (self.micros.abs() < 9.2e15).then(|| self.micros.round() as i64 * 1_000)?;
         Some(IntervalMonthDayNano::new(whole(self.months)?, whole(self.days)?, nanos))
     }
 }
@@ -106,8 +106,8 @@ fn words(text: &str) -> Option<Sum> {
         let (number, unit) = token.split_at(end);
         if let Some(months) = unit.strip_prefix('-') {
             let (years, months): (i32, i32) = (number.parse().ok()?, months.parse().ok()?);
-            let sign = if number.starts_with('-') { -1 } else { 1 };
-            sum.months += f64::from(years * 12 + sign * months);
+            let sign = if number.starts_with('-') { -1.0 } else { 1.0 };
+            sum.months += f64::from(years) * 12.0 + sign * f64::from(months);
             continue;
         }
         let value: f64 = number.parse().ok()?;
@@ -194,7 +194,9 @@ mod tests {
         assert_eq!(parsed("1.5 months"), IntervalMonthDayNano::new(1, 15, 0));
         assert_eq!(parsed("1.5 days"), IntervalMonthDayNano::new(0, 1, 43_200_000_000_000));
         assert_eq!(parsed("10"), IntervalMonthDayNano::new(0, 0, 10_000_000_000));
-        assert!(parse_interval("one day").is_err());
+        for text in ["one day", "99999999999 hours", "2147483647-1", "9e15 us"] {
+            assert!(parse_interval(text).is_err(), "{text}");
+        }
         assert!(parse_interval("").is_err());
     }
 }
