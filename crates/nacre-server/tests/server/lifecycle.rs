@@ -36,7 +36,7 @@ const WIDE: &str = "select n, repeat('x', 2000) from generate_series(1, 50000) a
 fn number(kind: u8, body: &[u8]) -> usize {
     // The number of columns and the length of the first one come before it in a row.
     let text = if kind == b'D' { &body[6..] } else { body };
-    let digits = text.iter().position(|byte| !byte.is_ascii_digit()).unwrap();
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     std::str::from_utf8(&text[..digits]).unwrap().parse().unwrap()
 }
 
