@@ -7,6 +7,7 @@
 //! - `(a, b) OVERLAPS (c, d)` is a condition on the four.
 //! - An interval times a number is a call. `~x` is `-1 - x`, `|/ x` is `sqrt(x)`; `float` is
 //!   `double precision`; `substring(x FROM 'pattern')` is what the pattern finds.
+//! - `x SIMILAR TO 'a%'` is `x ~ '^(?:a.*)$'`.
 //! - Frames of windows have their intervals in their own form.
 //! - A call of a function that is not there becomes one of [`UNKNOWN`].
 
@@ -17,7 +18,7 @@ use datafusion::sql::sqlparser::ast::{
     WindowFrameBound, WindowSpec, WindowType,
 };
 
-use crate::functions::{EPOCH, TIMES, UNKNOWN, call, synonym, word};
+use crate::functions::{EPOCH, TIMES, UNKNOWN, call, similar, synonym, word};
 use crate::names::fold;
 
 /// Returns what stands for an expression; `None` for one that stays.
@@ -73,6 +74,9 @@ pub(crate) fn expression(expr: &mut Expr, state: &SessionState) -> Option<Expr> 
             }
             let found = call("regexp_match", vec![take(of), take(from)]);
             Some(call("nacre_element", vec![found, number("1")]))
+        }
+        Expr::SimilarTo { negated, expr: of, pattern, escape_char } => {
+            Some(similar(take(of), take(pattern), escape_char.as_ref(), *negated))
         }
         Expr::TypedString(typed) => {
             with_micros(&mut typed.data_type);
