@@ -1,10 +1,10 @@
 //! A guard around the planner's rule that moves filters down to scans, also those that joins make
 //! while they run.
 //!
-//! The rule finds a filter's columns in the input of an operator by their names, of which plans have
-//! the same one several times: both sides of a join may have an `id`. The first one of that name is
-//! not always the one that is meant, and rows would be missing. So while the rule runs, inputs whose
-//! names do not tell stand behind an operator that lets no filter through.
+//! The rule finds a filter's columns in the input of an operator by their names, of which plans
+//! have the same one several times: both sides of a join may have an `id`. The first one of that
+//! name is not always the one that is meant, and rows would be missing. So while the rule runs,
+//! inputs whose names do not tell stand behind an operator that lets no filter through.
 
 use std::collections::BTreeSet;
 use std::fmt;

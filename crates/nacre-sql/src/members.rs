@@ -1,7 +1,7 @@
 //! An optimizer rule: what `x IN (query)` looks for has a name of its own.
 //!
-//! A cast that makes the two sides comparable keeps the name of its column. When the query becomes a
-//! join, the columns that it compares with the outer query come beside it, of which one may have
+//! A cast that makes the two sides comparable keeps the name of its column. When the query becomes
+//! a join, the columns that it compares with the outer query come beside it, of which one may have
 //! that name.
 
 use std::sync::Arc;

@@ -171,6 +171,17 @@ fn commit(store: &Store, number: i64) -> nacre_store::Result<CommitTs> {
     tx.commit()
 }
 
+/// Opens a database whose log has short segments and a checkpoint at each look.
+fn open_short(mount: &Mount) -> Store {
+    Store::open(OpenOptions {
+        directory: Some(mount.path().join("db")),
+        redo: RedoOptions { segment_bytes: 128 << 10, ..Default::default() },
+        checkpoint_bytes: Some(0),
+        ..OpenOptions::default()
+    })
+    .unwrap()
+}
+
 /// Leaves no byte free in a directory.
 fn fill(path: &std::path::Path) {
     let mut file = std::fs::File::create(path).unwrap();
@@ -184,15 +195,7 @@ fn full_domain_rolls_back_commits_freezes_and_checkpoints() {
     let Some(mount) = Mount::tmpfs("size=4m") else {
         return;
     };
-    let open = || {
-        Store::open(OpenOptions {
-            directory: Some(mount.path().join("db")),
-            redo: RedoOptions { segment_bytes: 128 << 10, ..Default::default() },
-            checkpoint_bytes: Some(0),
-            ..OpenOptions::default()
-        })
-        .unwrap()
-    };
+    let open = || open_short(&mount);
     let store = open();
     store.create_table(schema("t", "")).unwrap();
     let filler = mount.path().join("filler");
@@ -243,15 +246,7 @@ fn full_domain_leaves_rows_that_are_to_move_where_they_are() {
     let Some(mount) = Mount::tmpfs("size=12m") else {
         return;
     };
-    let open = || {
-        Store::open(OpenOptions {
-            directory: Some(mount.path().join("db")),
-            redo: RedoOptions { segment_bytes: 128 << 10, ..Default::default() },
-            checkpoint_bytes: Some(0),
-            ..OpenOptions::default()
-        })
-        .unwrap()
-    };
+    let open = || open_short(&mount);
     let store = open();
     let table = store.create_table(schema("t", "")).unwrap();
     (0..200).for_each(|number| assert!(commit(&store, number).is_ok()));

@@ -117,10 +117,10 @@ impl Connection {
                 running.batches.pop_front();
                 running.row = 0;
             }
-            if self.out.is_full() {
-                if let Some(reason) = self.send_before(self.deadline).await? {
-                    return Err(reason.into());
-                }
+            if self.out.is_full()
+                && let Some(reason) = self.send_before(self.deadline).await?
+            {
+                return Err(reason.into());
             }
         }
         Ok(false)

@@ -264,8 +264,8 @@ impl Transactions {
         self.recent_count.store(recent.len(), Ordering::SeqCst);
     }
 
-    /// Takes a commit back that could not be made durable, unless a later one that waits for nothing
-    /// made it visible: then it may or may not be there after a restart.
+    /// Takes a commit back that could not be made durable, unless a later one that waits for
+    /// nothing made it visible: then it may or may not be there after a restart.
     fn withdraw(&self, ts: CommitTs, error: Error) -> Result<()> {
         let mut commit = self.commit_order();
         let Some(position) = commit.pending.iter().position(|(pending, _)| *pending == ts) else {
