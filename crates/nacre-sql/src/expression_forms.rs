@@ -34,18 +34,7 @@ pub(crate) fn expression(expr: &mut Expr, state: &SessionState) -> Option<Expr> 
         Expr::AtTimeZone { timestamp, time_zone } => {
             Some(call("timezone", vec![take(time_zone), take(timestamp)]))
         }
-        Expr::Interval(interval) => {
-            let Expr::Value(value) = interval.value.as_ref() else { return None };
-            let Value::SingleQuotedString(text) = &value.value else { return None };
-            let text = match &interval.leading_field {
-                None => text.clone(),
-                // `interval '1' day to hour` is rare, and refused.
-                Some(_) if interval.last_field.is_some() => return None,
-                Some(unit) => format!("{text} {unit}"),
-            };
-            let data_type = DataType::Interval { fields: None, precision: None };
-            Some(cast(string(text), data_type))
-        }
+        Expr::Interval(interval) => interval_with_unit(interval),
         Expr::Extract { field, expr: of, .. } => extract(field, of),
         Expr::UnaryOp { op, expr: inner } => match op {
             UnaryOperator::BitwiseNot => {
@@ -93,6 +82,19 @@ pub(crate) fn expression(expr: &mut Expr, state: &SessionState) -> Option<Expr> 
         }
         _ => None,
     }
+}
+
+/// Returns `interval '1' day` as a cast of `1 day`.
+fn interval_with_unit(interval: &Interval) -> Option<Expr> {
+    let Expr::Value(value) = interval.value.as_ref() else { return None };
+    let Value::SingleQuotedString(text) = &value.value else { return None };
+    let text = match &interval.leading_field {
+        None => text.clone(),
+        // `interval '1' day to hour` is rare, and refused.
+        Some(_) if interval.last_field.is_some() => return None,
+        Some(unit) => format!("{text} {unit}"),
+    };
+    Some(cast(string(text), DataType::Interval { fields: None, precision: None }))
 }
 
 /// Gives timestamps the digits that columns have; the planner's own have nine, and fewer years.

@@ -5,8 +5,8 @@
 //! - `x::regclass` and the like are calls that find the number; `x::regclass::text` is one that
 //!   finds the name. Functions of sequences take the name itself.
 //! - `ARRAY[...]`, `ARRAY(query)`, `a[i]`, `x = ANY (a)` and `x::text[]` are calls of
-//!   [`super::arrays`] and [`super::array_casts`]; `x = ANY (ARRAY[...])` is `x IN (...)`, and so is
-//!   `x = ANY ('{...}'::text[])`.
+//!   [`super::arrays`] and [`super::array_casts`]; `x = ANY (ARRAY[...])` is `x IN (...)`, and so
+//!   is `x = ANY ('{...}'::text[])`.
 //! - What CASE asks of domains, composite types and the like is not asked: no type is one.
 //! - Functions that return several rows are joins ([`super::expand`]).
 //!   `pg_partition_ancestors` and, in FROM, `unnest` of columns that are always null
