@@ -7,6 +7,7 @@
 //! - `(a, b) OVERLAPS (c, d)` is a condition on the four.
 //! - An interval times a number is a call. `~x` is `-1 - x`, `|/ x` is `sqrt(x)`; `float` is
 //!   `double precision`; `substring(x FROM 'pattern')` is what the pattern finds.
+//! - `x SIMILAR TO 'a%'` is `x ~ '^(?:a.*)$'`.
 //! - Frames of windows have their intervals in their own form.
 //! - A call of a function that is not there becomes one of [`UNKNOWN`].
 
@@ -17,7 +18,7 @@ use datafusion::sql::sqlparser::ast::{
     WindowFrameBound, WindowSpec, WindowType,
 };
 
-use crate::functions::{EPOCH, TIMES, UNKNOWN, call, synonym, word};
+use crate::functions::{EPOCH, TIMES, UNKNOWN, call, similar, synonym, word};
 use crate::names::fold;
 
 /// Returns what stands for an expression; `None` for one that stays.
@@ -33,18 +34,7 @@ pub(crate) fn expression(expr: &mut Expr, state: &SessionState) -> Option<Expr> 
         Expr::AtTimeZone { timestamp, time_zone } => {
             Some(call("timezone", vec![take(time_zone), take(timestamp)]))
         }
-        Expr::Interval(interval) => {
-            let Expr::Value(value) = interval.value.as_ref() else { return None };
-            let Value::SingleQuotedString(text) = &value.value else { return None };
-            let text = match &interval.leading_field {
-                None => text.clone(),
-                // `interval '1' day to hour` is rare, and refused.
-                Some(_) if interval.last_field.is_some() => return None,
-                Some(unit) => format!("{text} {unit}"),
-            };
-            let data_type = DataType::Interval { fields: None, precision: None };
-            Some(cast(string(text), data_type))
-        }
+        Expr::Interval(interval) => interval_with_unit(interval),
         Expr::Extract { field, expr: of, .. } => extract(field, of),
         Expr::UnaryOp { op, expr: inner } => match op {
             UnaryOperator::BitwiseNot => {
@@ -74,6 +64,9 @@ pub(crate) fn expression(expr: &mut Expr, state: &SessionState) -> Option<Expr> 
             let found = call("regexp_match", vec![take(of), take(from)]);
             Some(call("nacre_element", vec![found, number("1")]))
         }
+        Expr::SimilarTo { negated, expr: of, pattern, escape_char } => {
+            Some(similar(take(of), take(pattern), escape_char.as_ref(), *negated))
+        }
         Expr::TypedString(typed) => {
             with_micros(&mut typed.data_type);
             None
@@ -89,6 +82,19 @@ pub(crate) fn expression(expr: &mut Expr, state: &SessionState) -> Option<Expr> 
         }
         _ => None,
     }
+}
+
+/// Returns `interval '1' day` as a cast of `1 day`.
+fn interval_with_unit(interval: &Interval) -> Option<Expr> {
+    let Expr::Value(value) = interval.value.as_ref() else { return None };
+    let Value::SingleQuotedString(text) = &value.value else { return None };
+    let text = match &interval.leading_field {
+        None => text.clone(),
+        // `interval '1' day to hour` is rare, and refused.
+        Some(_) if interval.last_field.is_some() => return None,
+        Some(unit) => format!("{text} {unit}"),
+    };
+    Some(cast(string(text), DataType::Interval { fields: None, precision: None }))
 }
 
 /// Gives timestamps the digits that columns have; the planner's own have nine, and fewer years.

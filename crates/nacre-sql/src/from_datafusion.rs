@@ -224,9 +224,12 @@ fn from_cast(message: &str) -> Option<Error> {
     {
         return out_of_range("numeric field overflow".into());
     }
-    if let Some((_, name)) =
-        message.strip_prefix("Can't cast value ").and_then(|rest| rest.rsplit_once(" to type "))
-    {
+    let misfit =
+        message.strip_prefix("Can't cast value ").and_then(|rest| rest.rsplit_once(" to type "));
+    let misfit = misfit.or_else(|| {
+        message.strip_prefix("value of ").and_then(|rest| rest.rsplit_once(" is out of range "))
+    });
+    if let Some((_, name)) = misfit {
         let data_type: DataType = name.parse().ok()?;
         return out_of_range(format!("{} out of range", type_name(&data_type)));
     }

@@ -28,8 +28,8 @@ use crate::settings::Settings;
 use crate::transaction::Moment;
 use crate::user_views::PlannedViews;
 use crate::{
-    columns, dml, explain, pg_catalog, planning, query_forms, rewrite, sequences, support,
-    transaction,
+    columns, dml, explain, pg_catalog, plain_forms, planning, query_forms, rewrite, sequences,
+    support, transaction, trim_syntax,
 };
 
 /// Tables that are there for one statement, by name.
@@ -146,34 +146,40 @@ impl Planner {
         let explained = explain::readable(sql)?;
         let sql = explained.as_deref().unwrap_or(sql);
         let dialect = self.state.config_options().sql_parser.dialect;
-        let parse = |sql: &str| self.state.sql_to_statement(sql, &dialect);
-        let parsed = match dml::parse_overriding(sql, parse) {
-            Ok(mut parsed) => {
-                query_forms::without_only(&mut parsed);
-                query_forms::plain_types(&mut parsed);
-                query_forms::join_literals(&mut parsed, sql)?;
-                return Ok(parsed);
-            }
-            Err(error) => match self.readable(sql) {
-                Some(readable) => self.state.sql_to_statement(&readable, &dialect),
-                None => Err(error),
-            },
+        let parse = |sql: &str| {
+            let parse = |sql: &str| self.state.sql_to_statement(sql, &dialect);
+            dml::parse_overriding(sql, parse)
         };
-        parsed.map_err(|error| support::unsupported(sql).unwrap_or_else(|| from_datafusion(error)))
+        let (parsed, readable) = match parse(sql) {
+            Err(error) => match self.readable(sql) {
+                Some(readable) => (parse(&readable), Some(readable)),
+                None => (Err(error), None),
+            },
+            parsed => (parsed, None),
+        };
+        let refused = |error| support::unsupported(sql).unwrap_or_else(|| from_datafusion(error));
+        let mut parsed = parsed.map_err(refused)?;
+        query_forms::without_only(&mut parsed);
+        plain_forms::plain_statement(&mut parsed);
+        query_forms::join_literals(&mut parsed, readable.as_deref().unwrap_or(sql))?;
+        Ok(parsed)
     }
 
     /// Returns what stands for a statement that the parser does not read.
     fn readable(&self, sql: &str) -> Option<String> {
+        let trimmed = trim_syntax::readable(sql);
+        let sql = trimmed.as_deref().unwrap_or(sql);
         let other = || {
             let other = table_query(sql).or_else(|| transaction::readable(sql));
             other.or_else(|| sequences::readable(sql))
         };
-        dml::readable(sql).or_else(other).or_else(|| {
+        let readable = dml::readable(sql).or_else(other).or_else(|| {
             let logged = logged(sql)?;
             let message = "there are no unlogged tables, so this one is logged";
             self.notices().tell(Notice::told("00000", message));
             Some(logged)
-        })
+        });
+        readable.or(trimmed)
     }
 
     /// Returns a state that finds the tables as they are at a moment, and the views among `read`.

@@ -16,8 +16,8 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::ast::{
-    DataType, ExcludeSelectItem, Expr, Fetch, FunctionArg, FunctionArgExpr, FunctionArguments,
-    Ident, JoinConstraint, JoinOperator, LimitClause, ObjectName, Query, Select, SelectItem,
+    ExcludeSelectItem, Expr, Fetch, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
+    JoinConstraint, JoinOperator, LimitClause, ObjectName, Query, Select, SelectItem,
     SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableAliasColumnDef, TableFactor,
     UnaryOperator, Value, Visit, VisitMut, Visitor, VisitorMut,
 };
@@ -28,7 +28,6 @@ use datafusion::sql::sqlparser::tokenizer::Location;
 use crate::error::{Error, ErrorKind, Position, Result, offset_of};
 use crate::functions::{SERIES, call};
 use crate::names::fold;
-use crate::pg_catalog::PG_CATALOG;
 
 /// Table functions that the planner has, and those that [`crate::pg_catalog`] reads.
 const TABLE_FUNCTIONS: [&str; 4] =
@@ -115,40 +114,6 @@ pub(crate) fn without_only(statement: &mut ParsedStatement) {
         // It never stops.
         let _ = inner.visit(&mut Tables);
     }
-}
-
-/// Takes PostgreSQL's schema off the types of casts: `pg_catalog.int8` is `int8`.
-pub(crate) fn plain_types(statement: &mut ParsedStatement) {
-    struct Casts;
-    impl VisitorMut for Casts {
-        type Break = ();
-
-        fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-            if let Expr::Cast { data_type, .. } = expr
-                && let Some(plain) = plain_type(data_type)
-            {
-                *data_type = plain;
-            }
-            ControlFlow::Continue(())
-        }
-    }
-    if let ParsedStatement::Statement(inner) = statement {
-        // It never stops.
-        let _ = VisitMut::visit(inner.as_mut(), &mut Casts);
-    }
-}
-
-fn plain_type(data_type: &DataType) -> Option<DataType> {
-    let DataType::Custom(name, _) = data_type else { return None };
-    let [schema, part] = name.0.as_slice() else { return None };
-    // `pg_catalog.char` is not the type that the word alone means.
-    if fold(schema.as_ident()?) != PG_CATALOG || fold(part.as_ident()?) == "char" {
-        return None;
-    }
-    let text = data_type.to_string();
-    let (_, text) = text.split_once('.')?;
-    let mut parser = Parser::new(&PostgreSqlDialect {}).try_with_sql(text).ok()?;
-    parser.parse_data_type().ok()
 }
 
 /// Joins texts in quotes that go on in the next line of `sql`.

@@ -178,6 +178,7 @@ impl VisitorMut for Rewrites<'_> {
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         self.scopes.qualify(expr);
+        broken(pg_catalog::check_cast(expr))?;
         if let Some(new) = pg_catalog::expression(expr) {
             *expr = new;
         }

@@ -200,8 +200,21 @@ impl Session {
             let prepared = self.prepared.named(&name)?;
             return Box::pin(prepared.columns(self)).await;
         }
+        let described = self.described(&mut turn, statement).await;
+        // Who may run it is asked when it runs.
+        let has_failed = |error: &Error| error.kind() != ErrorKind::NotPermitted;
+        turn.done(described.as_ref().is_err_and(has_failed));
+        described
+    }
+
+    /// As [`Session::describe`], for all but EXECUTE.
+    async fn described(
+        &self,
+        turn: &mut Turn,
+        statement: ParsedStatement,
+    ) -> Result<Option<SchemaRef>> {
         let moment = turn.moment(true)?;
-        let described = match statement {
+        Ok(match statement {
             explained @ ParsedStatement::Explain(_) => {
                 explain::form(&explained).map(explain::schema)
             }
@@ -223,9 +236,7 @@ impl Session {
                 Some(self.planner.describe(&moment, Vec::new(), query).await?)
             }
             _ => None,
-        };
-        turn.done(false);
-        Ok(described)
+        })
     }
 
     /// Returns the columns of what a statement with a syntax of its own answers.

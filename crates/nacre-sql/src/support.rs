@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
+use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::error::ArrowError;
 use datafusion::common::DataFusionError;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
@@ -270,7 +271,30 @@ pub(crate) fn check_plan(plan: &LogicalPlan) -> Result<()> {
             Err(Error::new(ErrorKind::NotSupported, "not supported: statements of this kind"))
         }
         LogicalPlan::Statement(_) => Err(Error::not_supported("statements of this kind")),
-        _ => Ok(()),
+        _ => check_unnest(plan),
+    }
+}
+
+/// Refuses to unnest arrays of arrays, of which the planner would return the inner ones.
+fn check_unnest(plan: &LogicalPlan) -> Result<()> {
+    let is_list = |data_type: &DataType| matches!(data_type, DataType::List(_));
+    let is_deep = |data_type: &DataType| match data_type {
+        DataType::List(element) => is_list(element.data_type()),
+        _ => false,
+    };
+    let mut is_found = false;
+    plan.apply_with_subqueries(|node| {
+        if let LogicalPlan::Unnest(unnest) = node {
+            let fields = unnest.input.schema().fields();
+            let mut lists = unnest.list_type_columns.iter().filter_map(|(at, _)| fields.get(*at));
+            is_found |= lists.any(|field| is_deep(field.data_type()));
+        }
+        Ok(if is_found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })
+    .map_err(from_datafusion)?;
+    match is_found {
+        true => Err(Error::not_supported("unnest of arrays of more than one dimension")),
+        false => Ok(()),
     }
 }
 

@@ -24,6 +24,7 @@ use crate::from_store::from_store;
 use crate::names::{fold, table_name};
 use crate::own_syntax;
 use crate::pg_types::{ColumnOrigin, PgType};
+use crate::plain_forms::plain;
 use crate::planner::Planner;
 use crate::relations::require_free;
 use crate::replicas::policy;
@@ -75,7 +76,8 @@ fn table_as(parser: &mut Parser<'_>) -> std::result::Result<Option<Result<TableA
     let Some(columns) = columns.filter(|_| parser.parse_keyword(Keyword::AS)) else {
         return Ok(None);
     };
-    let query = *parser.parse_query()?;
+    let mut query = *parser.parse_query()?;
+    plain(&mut query);
     let mut is_filled = true;
     if parser.parse_keyword(Keyword::WITH) {
         is_filled = !parser.parse_keyword(Keyword::NO);

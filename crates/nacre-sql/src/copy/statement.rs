@@ -16,6 +16,7 @@ use crate::error::{Error, Position, Result};
 use crate::from_datafusion::from_parser;
 use crate::names::fold;
 use crate::own_syntax;
+use crate::plain_forms::plain;
 use crate::privileges::{Acting, INSERT};
 use crate::relations::table_to_change;
 
@@ -198,7 +199,10 @@ fn subject(parser: &mut Parser<'_>) -> std::result::Result<Subject, ParserError>
         let statement = parser.parse_statement()?;
         parser.expect_token(&Token::RParen)?;
         return match statement {
-            Statement::Query(query) => Ok(Subject::Query(query)),
+            Statement::Query(mut query) => {
+                plain(query.as_mut());
+                Ok(Subject::Query(query))
+            }
             _ => parser.expected("a query in parentheses", begin),
         };
     }

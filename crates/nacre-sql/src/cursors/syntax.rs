@@ -10,6 +10,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::from_datafusion::from_parser;
 use crate::names::fold;
 use crate::own_syntax;
+use crate::plain_forms::plain;
 
 /// A statement about cursors.
 #[derive(Clone, Debug, PartialEq)]
@@ -113,7 +114,8 @@ fn declare(parser: &mut Parser<'_>) -> Parsed<Result<CursorStatement>> {
     };
     parser.expect_keyword(Keyword::FOR)?;
     let begin = parser.peek_token();
-    let query = parser.parse_query()?;
+    let mut query = parser.parse_query()?;
+    plain(query.as_mut());
     if matches!(
         *query.body,
         SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_)

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use datafusion::logical_expr::ScalarUDF;
 
 use super::{
-    arithmetic, clock, formatting, moments, named, quotients, series, texts, unifying, unknown,
+    arithmetic, clock, formatting, moments, named, quotients, series, similar, texts, unifying,
+    unknown,
 };
 
 /// Makes the functions.
@@ -15,6 +16,7 @@ pub(crate) fn common_functions() -> Vec<Arc<ScalarUDF>> {
         .chain(moments::functions())
         .chain(arithmetic::functions())
         .chain(texts::functions())
+        .chain(similar::functions())
         .chain(series::functions());
     let mut functions: Vec<Arc<ScalarUDF>> =
         definitions.map(|definition| definition.made()).collect();

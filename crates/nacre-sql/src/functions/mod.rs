@@ -7,6 +7,7 @@
 //! - [`interval_in`]: texts of intervals.
 //! - [`clock`]: the moment that it is now. [`arithmetic`]: `div`, `width_bucket`, `trunc`.
 //! - [`texts`]: `string_to_array`, `parse_ident`. [`series`]: what `generate_series` gives.
+//! - [`similar`]: SIMILAR TO.
 //! - [`synonyms`]: calls that the planner has under another name.
 //! - [`quotients`]: division. [`ranks`]: `row_number` and its kin. [`unifying`]: `coalesce` and
 //!   its kin.
@@ -32,6 +33,7 @@ mod quotients;
 mod ranks;
 mod scalar;
 mod series;
+mod similar;
 mod synonyms;
 mod template;
 mod texts;
@@ -46,6 +48,7 @@ pub(crate) use moments::{EPOCH, TIMES};
 pub(crate) use named::NAMED;
 pub(crate) use ranks::ranks;
 pub(crate) use series::SERIES;
+pub(crate) use similar::similar;
 pub(crate) use synonyms::{call, synonym, word};
 pub(crate) use texts::{LIKE_PATTERN, escaped_by_backslashes};
 pub(crate) use unknown::UNKNOWN;

@@ -13,10 +13,12 @@ use datafusion::logical_expr::{
 };
 use nacre_store::{AccessState, Store};
 
+use super::array_casts::several_dimensions;
 use super::cells::{self, Cell};
 use super::objects::{FIRST, Kind, Objects};
 use super::{
-    arrays, definitions, fixed, privileges, relation_rows, roles, type_rows, typed, view_rows,
+    array_casts, arrays, definitions, fixed, privileges, relation_rows, roles, type_rows, typed,
+    view_rows,
 };
 use crate::error::{Error, ErrorKind};
 use crate::pg_types::TYPE_KEY;
@@ -64,8 +66,6 @@ pub(super) enum Returns {
     First,
     /// A list of what its arguments are.
     ListOfArguments,
-    /// A list of values of the type of this name.
-    ListOf(&'static str),
 }
 
 /// A function.
@@ -336,6 +336,7 @@ pub(crate) fn functions(store: &Store, settings: &Arc<Settings>) -> Vec<Arc<Scal
         .chain(typed::functions())
         .map(|definition| Function::new(definition, store.clone(), Arc::clone(settings)))
         .map(|function| Arc::new(ScalarUDF::new_from_impl(function)))
+        .chain(array_casts::functions())
         .collect()
 }
 
@@ -649,14 +650,19 @@ impl Function {
         Self { definition, signature, store, settings }
     }
 
-    fn field(&self, args: &[FieldRef], literal: Option<&ScalarValue>) -> Field {
+    /// Whether it would have to do with arrays of arrays.
+    fn is_deep(&self, args: &[FieldRef]) -> bool {
+        let makes_lists = matches!(self.definition.returns, Returns::ListOfArguments);
+        args.iter().any(|field| match field.data_type() {
+            DataType::List(element) => makes_lists || is_list(element.data_type()),
+            _ => false,
+        })
+    }
+
+    fn field(&self, args: &[FieldRef]) -> Field {
         let (name, first) = (self.definition.name, args.first());
         match (self.definition.returns, first) {
             (Returns::Named(type_name), _) => cells::field(name, type_name),
-            (Returns::ListOf(element), _) => {
-                let text = literal.and_then(|value| value.try_as_str().flatten());
-                typed::array_field(name, element, text)
-            }
             (Returns::Element, Some(field)) => {
                 let element = match field.data_type() {
                     DataType::List(element) => element.data_type().clone(),
@@ -673,6 +679,10 @@ impl Function {
             (_, None) => Field::new(name, DataType::Null, true),
         }
     }
+}
+
+fn is_list(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::List(_))
 }
 
 /// Returns the field of lists of what arguments are: integers of the widest, any number as double
@@ -745,12 +755,14 @@ impl ScalarUDFImpl for Function {
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         let fields = types.iter().map(|one| Arc::new(Field::new("", one.clone(), true)));
-        Ok(self.field(&fields.collect::<Vec<_>>(), None).data_type().clone())
+        Ok(self.field(&fields.collect::<Vec<_>>()).data_type().clone())
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
-        let literal = args.scalar_arguments.first().copied().flatten();
-        Ok(Arc::new(self.field(args.arg_fields, literal).with_nullable(true)))
+        if self.is_deep(args.arg_fields) {
+            return Err(DataFusionError::External(Box::new(several_dimensions())));
+        }
+        Ok(Arc::new(self.field(args.arg_fields).with_nullable(true)))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

@@ -19,6 +19,8 @@
 //!    has not committed, too.
 
 mod activity_rows;
+mod array_casts;
+mod array_syntax;
 mod arrays;
 mod cells;
 mod definitions;
@@ -40,6 +42,7 @@ mod type_rows;
 mod typed;
 mod view_rows;
 
+pub(crate) use array_syntax::check_cast;
 pub(crate) use functions::functions;
 pub(crate) use objects::table_number;
 pub(crate) use output::shown;

@@ -4,9 +4,9 @@
 //!   `x COLLATE pg_catalog.default` lose the schema and the collation, which is the only one.
 //! - `x::regclass` and the like are calls that find the number; `x::regclass::text` is one that
 //!   finds the name. Functions of sequences take the name itself.
-//! - `ARRAY[...]`, `ARRAY(query)`, `a[i]`, `x = ANY (a)` and `'{...}'::text[]` are calls of
-//!   [`super::arrays`] and [`super::typed`]; `x = ANY (ARRAY[...])` is `x IN (...)`, and so is
-//!   `x = ANY ('{...}'::text[])`.
+//! - `ARRAY[...]`, `ARRAY(query)`, `a[i]`, `x = ANY (a)` and `x::text[]` are calls of
+//!   [`super::arrays`] and [`super::array_casts`]; `x = ANY (ARRAY[...])` is `x IN (...)`, and so
+//!   is `x = ANY ('{...}'::text[])`.
 //! - What CASE asks of domains, composite types and the like is not asked: no type is one.
 //! - Functions that return several rows are joins ([`super::expand`]).
 //!   `pg_partition_ancestors` and, in FROM, `unnest` of columns that are always null
@@ -22,14 +22,14 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::PG_CATALOG;
+use super::array_syntax::{cast as array_cast, is_widened};
 use super::cells::columns;
 use super::expand::{outputs, parsed, parsed_query, part_of_column, require, series};
 use super::pg_columns;
-use super::typed::{array_elements, array_function, element_of};
+use super::typed::{array_elements, element_of};
 use crate::functions::{LIKE_PATTERN, escaped_by_backslashes};
 use crate::names::fold;
 use crate::query_forms;
-use crate::types::{element_type, pg_type};
 
 /// Types whose values are numbers of objects, with names.
 const NAMED: [&str; 5] = ["regclass", "regtype", "regproc", "regnamespace", "regrole"];
@@ -133,11 +133,11 @@ fn text_of(value: String) -> Expr {
     Expr::Value(Value::SingleQuotedString(value).into())
 }
 
-fn take(expr: &mut Expr) -> Expr {
+pub(super) fn take(expr: &mut Expr) -> Expr {
     std::mem::replace(expr, Expr::Value(Value::Null.into()))
 }
 
-fn text(value: &str) -> Expr {
+pub(super) fn text(value: &str) -> Expr {
     text_of(value.to_owned())
 }
 
@@ -161,7 +161,7 @@ pub(crate) fn call(name: &str, args: Vec<Expr>) -> Expr {
 }
 
 /// Returns name and arguments of a call.
-fn parts_of(expr: &mut Expr) -> Option<(String, Vec<&mut Expr>)> {
+pub(super) fn parts_of(expr: &mut Expr) -> Option<(String, Vec<&mut Expr>)> {
     let Expr::Function(function) = expr else { return None };
     let name = function.name.0.last()?.as_ident().map(fold)?;
     let FunctionArguments::List(list) = &mut function.args else { return None };
@@ -287,7 +287,7 @@ fn enclosed(mut outer: Query, query: &Query) -> Expr {
 }
 
 /// Returns the name of a type of PostgreSQL's that the parser does not know.
-fn type_name(data_type: &DataType) -> Option<String> {
+pub(super) fn type_name(data_type: &DataType) -> Option<String> {
     match data_type {
         DataType::Regclass => Some("regclass".to_owned()),
         DataType::Custom(name, _) => {
@@ -306,17 +306,8 @@ fn type_name(data_type: &DataType) -> Option<String> {
 }
 
 fn cast(expr: &mut Expr, data_type: &mut DataType) -> Option<Expr> {
-    if let Some(element) = element_type(data_type) {
-        let function = pg_type(element).and_then(array_function).unwrap_or("nacre_text_array");
-        let elements =
-            parts_of(expr).filter(|(name, _)| *name == "nacre_array").map(|(_, args)| args.len());
-        return Some(match expr {
-            Expr::Value(_) => call(function, vec![take(expr)]),
-            // `ARRAY[]`, which has no type of its own.
-            _ if elements == Some(0) => call(function, vec![text("{}")]),
-            _ if elements.is_some() => call(function, vec![take(expr)]),
-            _ => take(expr),
-        });
+    if let Some(array) = array_cast(expr, data_type) {
+        return Some(array);
     }
     if let DataType::JSON | DataType::Uuid = data_type {
         let function = if *data_type == DataType::JSON { "nacre_json" } else { "nacre_uuid" };
@@ -410,7 +401,13 @@ fn compared(
 fn literals(array: &mut Expr) -> Option<Vec<Expr>> {
     let (function, args) = parts_of(array)?;
     let element = element_of(&function)?;
-    let [Expr::Value(literal)] = args.as_slice() else { return None };
+    let mut args = args.into_iter();
+    let (Some(arg), None) = (args.next(), args.next()) else { return None };
+    let inner = parts_of(arg).map(|(name, _)| name);
+    if let Some(inner) = inner {
+        return if is_widened(&inner, &function) { literals(arg) } else { None };
+    }
+    let Expr::Value(literal) = arg else { return None };
     let Value::SingleQuotedString(written) = &literal.value else { return None };
     let literal = |one: Option<String>| {
         let Some(one) = one else { return Some(Expr::Value(Value::Null.into())) };

@@ -1,7 +1,7 @@
-//! Values of types that only clients know, and arrays of all types, from their texts.
+//! Values of types that only clients know, and the types of arrays.
 //!
 //! `'{1,2}'::int4[]`, and a list that a client binds, is `nacre_int4_array('{1,2}')`: a list of
-//! 32-bit integers. A `json` or `varchar` is a text that is called so.
+//! 32-bit integers ([`super::array_casts`]). A `json` or `varchar` is a text that is called so.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::prepared::{numeric, uuid, value_text};
 use crate::types::zoned;
 
 /// Types of elements, and the functions that make arrays of them.
-const ARRAYS: [(&str, &str); 20] = [
+pub(super) const ARRAYS: [(&str, &str); 20] = [
     ("bool", "nacre_bool_array"),
     ("int2", "nacre_int2_array"),
     ("int4", "nacre_int4_array"),
@@ -54,13 +54,9 @@ const TEXTS: [(&str, &str); 6] = [
 
 /// Returns the functions.
 pub(super) fn functions() -> impl Iterator<Item = Definition> {
-    let arrays = ARRAYS
+    TEXTS
         .into_iter()
-        .map(|(element, name)| define(name, (1, 1), Returns::ListOf(element), array_of));
-    let texts = TEXTS
-        .into_iter()
-        .map(|(type_name, name)| define(name, (1, 1), Returns::Named(type_name), text_of));
-    arrays.chain(texts)
+        .map(|(type_name, name)| define(name, (1, 1), Returns::Named(type_name), text_of))
 }
 
 /// Returns the function that makes arrays of a type; `None` if there are no such arrays.
@@ -108,19 +104,6 @@ fn written(text: &str, pg_type: PgType) -> Result<String> {
 fn text_of(call: &mut Call<'_>, args: &[Cell]) -> Result<Cell> {
     let Some(text) = args[0].shown() else { return Ok(Cell::Null) };
     Ok(if call.name == "nacre_uuid" { uuid(&text)? } else { text }.into())
-}
-
-fn array_of(call: &mut Call<'_>, args: &[Cell]) -> Result<Cell> {
-    let element = element_of(call.name);
-    let elements: Vec<Option<String>> = match (&args[0], element) {
-        (Cell::Text(text), Some(element)) => array_elements(text, element)?,
-        (Cell::List(cells), Some(element)) => cells
-            .iter()
-            .map(|cell| cell.shown().map(|text| written(&text, element)).transpose())
-            .collect::<Result<_>>()?,
-        _ => return Ok(Cell::Null),
-    };
-    Ok(elements.into())
 }
 
 /// Returns the field of arrays of a type; `text` is the array, where it is known.

@@ -77,6 +77,11 @@ fn parameters_have_the_types_of_where_they_stand() {
         ("select relname from pg_catalog.pg_class c where c.oid = $1", "int8"),
         ("select $1::int[], $2::oid[], $3::text[], $4::oid", "int4[] oid[] text[] oid"),
         ("select $1::timestamptz, $2::json, $3::numeric", "timestamptz json numeric"),
+        ("select $1::\"int4\", $2::\"pg_catalog\".\"int4\"::text", "int4 int4"),
+        ("select $1::\"pg_catalog\".\"_int4\", $2::_text, $3::\"int8\"[]", "int4[] text[] int8[]"),
+        ("select $1::\"numeric\", $2::\"bpchar\", $3::\"bool\"", "numeric bpchar bool"),
+        ("insert into t (a, n) values (($1), ($2))", "int4 numeric"),
+        ("select ($1)::int8 + 1, trim(trailing from $2)", "int8 text"),
         ("select * from t where a = any($1) and s <> all ($2)", "int4[] text[]"),
         ("select * from u where a = any ($1::bigint[])", "int8[]"),
         (
