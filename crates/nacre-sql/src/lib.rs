@@ -58,6 +58,7 @@ mod own_syntax;
 mod pg_catalog;
 mod pg_types;
 mod plain_forms;
+mod plan_check;
 mod planner;
 mod planner_state;
 mod planning;

@@ -25,6 +25,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::filter_names::FilterNames;
 use crate::members::Members;
 use crate::null_equality::{NullKeys, OuterEquals};
+use crate::plan_check::PlanCheck;
 use crate::support::STATEMENT_STACK_BYTES;
 
 thread_local! {
@@ -104,7 +105,8 @@ impl Heeding {
 
     /// Returns the planner's physical rules, each with this one before it.
     pub(crate) fn before_physical() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
-        let rules = PhysicalOptimizer::new().rules.into_iter().map(FilterNames::guard);
+        let rules = PhysicalOptimizer::new().rules.into_iter();
+        let rules = rules.map(FilterNames::guard).map(PlanCheck::replace);
         rules.flat_map(|rule| [Arc::new(Self), rule]).collect()
     }
 
