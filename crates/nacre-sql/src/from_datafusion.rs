@@ -212,7 +212,31 @@ fn from_arrow(message: &str) -> Error {
         .into_iter()
         .find_map(|prefix| message.strip_prefix(prefix))
         .unwrap_or(message);
-    from_cast(message).unwrap_or_else(|| Error::new(ErrorKind::InvalidData, message))
+    let known = from_overflow(message).or_else(|| from_cast(message));
+    known.unwrap_or_else(|| Error::new(ErrorKind::InvalidData, message))
+}
+
+/// Words the messages of operators and functions whose result does not fit, for which a type is
+/// told by the number in them: it is the least one of its type, or a decimal.
+fn from_overflow(message: &str) -> Option<Error> {
+    let is_overflow = message.starts_with("Overflow happened on")
+        || message.contains(" overflow on abs(")
+        || message.starts_with("Signed integer overflow");
+    if !is_overflow {
+        return None;
+    }
+    let is_least = |least: i64| {
+        let least = least.to_string();
+        let mut numbers = message.split(|c: char| !(c.is_ascii_digit() || c == '-'));
+        numbers.any(|number| number == least)
+    };
+    let message = match () {
+        () if is_least(i16::MIN.into()) => "smallint out of range",
+        () if is_least(i32::MIN.into()) => "integer out of range",
+        () if is_least(i64::MIN) => "bigint out of range",
+        () => "numeric field overflow",
+    };
+    Some(Error::new(ErrorKind::InvalidData, message).with_code("22003"))
 }
 
 /// Words the messages of casts whose value does not fit.

@@ -1,5 +1,6 @@
 //! An analyzer rule: operators that PostgreSQL computes otherwise than the planner.
 //!
+//! - Sums, differences and products of whole numbers are refused where they do not fit.
 //! - Quotients of decimals are rounded and have ten digits behind the point at least; a float is
 //!   not divided by zero.
 //! - Intervals are compared by how long they are.
@@ -23,32 +24,26 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::AnalyzerRule;
 
 use crate::coerce::is_comparison;
-use crate::functions::Quotients;
+use crate::functions::{Arithmetic, is_whole};
 
 /// The rule.
 #[derive(Debug)]
 pub(crate) struct Operators {
-    quotients: Quotients,
-    /// What rounds floats, half to even.
-    rint: Arc<ScalarUDF>,
+    arithmetic: Arithmetic,
 }
 
 impl Operators {
-    pub(crate) fn new(quotients: Quotients, rint: Arc<ScalarUDF>) -> Self {
-        Self { quotients, rint }
+    pub(crate) fn new() -> Self {
+        Self { arithmetic: Arithmetic::new() }
     }
 
     fn operator(&self, expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
         let type_of = |expr: &Expr| expr.get_type(schema).unwrap_or(DataType::Null);
         match expr {
-            Expr::BinaryExpr(BinaryExpr { left, op: Operator::Divide, right }) => {
-                match self.quotient(&type_of(&left), &type_of(&right), &right) {
+            Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_arithmetic(op) => {
+                match self.function(op, &type_of(&left), &type_of(&right), &right) {
                     Some(func) => Transformed::yes(call(func, vec![*left, *right])),
-                    None => Transformed::no(Expr::BinaryExpr(BinaryExpr {
-                        left,
-                        op: Operator::Divide,
-                        right,
-                    })),
+                    None => Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })),
                 }
             }
             Expr::BinaryExpr(BinaryExpr { left, op, right })
@@ -57,13 +52,13 @@ impl Operators {
                     && is_interval(&type_of(&right)) =>
             {
                 let [left, right] =
-                    [left, right].map(|side| Box::new(call(&self.quotients.spans, vec![*side])));
+                    [left, right].map(|side| Box::new(call(&self.arithmetic.span, vec![*side])));
                 Transformed::yes(Expr::BinaryExpr(BinaryExpr { left, op, right }))
             }
             Expr::ScalarFunction(ScalarFunction { func, args }) => match args.as_slice() {
                 [one] if func.name() == "round" && type_of(one).is_floating() => {
                     let (data_type, arg) = (type_of(one), cast(one.clone(), DataType::Float64));
-                    Transformed::yes(cast(call(&self.rint, vec![arg]), data_type))
+                    Transformed::yes(cast(call(&self.arithmetic.rint, vec![arg]), data_type))
                 }
                 // The type of a rounded decimal depends on the digits, so these have to be known
                 // when types are brought together.
@@ -81,22 +76,35 @@ impl Operators {
         }
     }
 
-    fn quotient(
+    /// Returns what computes `left op right`; `None` if the operator does.
+    fn function(
         &self,
-        one: &DataType,
-        other: &DataType,
+        op: Operator,
+        left: &DataType,
+        right: &DataType,
         divisor: &Expr,
     ) -> Option<&Arc<ScalarUDF>> {
-        if !(is_number(one) && is_number(other)) {
-            return None;
+        let are_whole = is_whole(left) && is_whole(right);
+        match op {
+            Operator::Plus if are_whole => Some(&self.arithmetic.sum),
+            Operator::Minus if are_whole => Some(&self.arithmetic.difference),
+            Operator::Multiply if are_whole => Some(&self.arithmetic.product),
+            Operator::Divide if is_number(left) && is_number(right) => {
+                if left.is_floating() || right.is_floating() {
+                    // The operator does for a divisor that is known, and is quicker.
+                    return (!is_literal(divisor)).then_some(&self.arithmetic.float_quotient);
+                }
+                let is_decimal = |one: &DataType| matches!(one, DataType::Decimal128(..));
+                let has_decimal = is_decimal(left) || is_decimal(right);
+                has_decimal.then_some(&self.arithmetic.decimal_quotient)
+            }
+            _ => None,
         }
-        if one.is_floating() || other.is_floating() {
-            // The operator does for a divisor that is known, and is quicker.
-            return (!is_literal(divisor)).then_some(&self.quotients.floats);
-        }
-        let is_decimal = |one: &DataType| matches!(one, DataType::Decimal128(..));
-        (is_decimal(one) || is_decimal(other)).then_some(&self.quotients.decimals)
     }
+}
+
+fn is_arithmetic(op: Operator) -> bool {
+    matches!(op, Operator::Plus | Operator::Minus | Operator::Multiply | Operator::Divide)
 }
 
 fn call(func: &Arc<ScalarUDF>, args: Vec<Expr>) -> Expr {

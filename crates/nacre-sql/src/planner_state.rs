@@ -11,7 +11,7 @@ use datafusion::prelude::SessionConfig;
 
 use crate::coerce::DecimalsMeetFloats;
 use crate::comparable::Comparable;
-use crate::functions::{Quotients, now, rint, shown};
+use crate::functions::{now, rint, shown};
 use crate::in_lists::InLists;
 use crate::literals::Literals;
 use crate::names::{CATALOG, SCHEMA};
@@ -57,7 +57,7 @@ pub(crate) fn new(runtime: &Arc<RuntimeEnv>, threads: usize) -> SessionState {
             Arc::new(SubqueryValues),
             Arc::new(InLists),
             Arc::new(DecimalsMeetFloats),
-            Arc::new(Operators::new(Quotients::new(), rint())),
+            Arc::new(Operators::new()),
             Arc::new(TypeCoercion::new()),
             Arc::new(Literals::new(rint(), shown(), now())),
         ]))

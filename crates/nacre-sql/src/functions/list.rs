@@ -6,7 +6,7 @@ use datafusion::logical_expr::ScalarUDF;
 
 use super::{
     arithmetic, clock, formatting, moments, named, quotients, series, similar, texts, unifying,
-    unknown,
+    unknown, whole,
 };
 
 /// Makes the functions.
@@ -28,20 +28,30 @@ pub(crate) fn common_functions() -> Vec<Arc<ScalarUDF>> {
     functions
 }
 
-/// What computes quotients, and how long intervals are.
+/// What computes results of arithmetic, and how long intervals are.
 #[derive(Debug)]
-pub(crate) struct Quotients {
-    pub(crate) decimals: Arc<ScalarUDF>,
-    pub(crate) floats: Arc<ScalarUDF>,
-    pub(crate) spans: Arc<ScalarUDF>,
+pub(crate) struct Arithmetic {
+    /// Of whole numbers.
+    pub(crate) sum: Arc<ScalarUDF>,
+    pub(crate) difference: Arc<ScalarUDF>,
+    pub(crate) product: Arc<ScalarUDF>,
+    pub(crate) decimal_quotient: Arc<ScalarUDF>,
+    pub(crate) float_quotient: Arc<ScalarUDF>,
+    pub(crate) span: Arc<ScalarUDF>,
+    /// Rounds floats, half to even.
+    pub(crate) rint: Arc<ScalarUDF>,
 }
 
-impl Quotients {
+impl Arithmetic {
     pub(crate) fn new() -> Self {
         Self {
-            decimals: quotients::of_decimals().made(),
-            floats: quotients::of_floats().made(),
-            spans: quotients::spans().made(),
+            sum: whole::sum().made(),
+            difference: whole::difference().made(),
+            product: whole::product().made(),
+            decimal_quotient: quotients::of_decimals().made(),
+            float_quotient: quotients::of_floats().made(),
+            span: quotients::spans().made(),
+            rint: rint(),
         }
     }
 }

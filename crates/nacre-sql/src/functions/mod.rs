@@ -9,8 +9,8 @@
 //! - [`texts`]: `string_to_array`, `parse_ident`. [`series`]: what `generate_series` gives.
 //! - [`similar`]: SIMILAR TO.
 //! - [`synonyms`]: calls that the planner has under another name.
-//! - [`quotients`]: division. [`ranks`]: `row_number` and its kin. [`unifying`]: `coalesce` and
-//!   its kin.
+//! - [`quotients`]: division. [`whole`]: arithmetic of whole numbers. [`ranks`]: `row_number` and
+//!   its kin. [`unifying`]: `coalesce` and its kin.
 //! - [`named`]: gives an expression a name of its own.
 //! - [`bounded`]: those whose results may be long.
 //! - [`unknown`]: says which function does not exist, with the types of its arguments.
@@ -39,11 +39,12 @@ mod template;
 mod texts;
 mod unifying;
 mod unknown;
+mod whole;
 
 pub(crate) use bounded::bounded;
 pub(crate) use clock::{now, now_us};
 pub(crate) use interval_in::parse_interval;
-pub(crate) use list::{Quotients, common_functions, rint, shown};
+pub(crate) use list::{Arithmetic, common_functions, rint, shown};
 pub(crate) use moments::{EPOCH, TIMES};
 pub(crate) use named::NAMED;
 pub(crate) use ranks::ranks;
@@ -52,3 +53,4 @@ pub(crate) use similar::similar;
 pub(crate) use synonyms::{call, synonym, word};
 pub(crate) use texts::{LIKE_PATTERN, escaped_by_backslashes};
 pub(crate) use unknown::UNKNOWN;
+pub(crate) use whole::is_whole;

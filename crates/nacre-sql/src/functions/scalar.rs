@@ -7,6 +7,7 @@ use std::sync::Arc;
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::{DataFusionError, Result, ScalarValue};
+use datafusion::logical_expr::interval_arithmetic::Interval;
 use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
@@ -89,6 +90,14 @@ impl ScalarUDFImpl for Function {
             args.arg_fields.iter().map(|field| field.data_type().clone()).collect();
         let data_type = (self.definition.returns)(&types, args.scalar_arguments);
         Ok(Arc::new(Field::new(self.definition.name, data_type, true)))
+    }
+
+    /// Any value of the type; the type is what operators over this function ask for.
+    fn evaluate_bounds(&self, inputs: &[&Interval]) -> Result<Interval> {
+        let types: Vec<DataType> = inputs.iter().map(|input| input.data_type()).collect();
+        let taken = (self.definition.takes)(&types);
+        let returned = taken.map_or(DataType::Null, |types| (self.definition.returns)(&types, &[]));
+        Interval::make_unbounded(&returned)
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
