@@ -93,6 +93,7 @@ mod unnest;
 mod upkeep;
 mod user_views;
 mod views;
+mod window_keys;
 mod yielding;
 
 pub use activity::{Activity, Joined, Participant, Request};

@@ -22,6 +22,7 @@ use crate::single_rows::SingleRows;
 use crate::types::UTC;
 use crate::unknown_literals::UnknownLiterals;
 use crate::unnest::SubqueryValues;
+use crate::window_keys::WindowKeys;
 use crate::yielding::Yielding;
 
 /// Estimated bytes and rows up to which the smaller side of a join becomes one table for all
@@ -60,6 +61,7 @@ pub(crate) fn new(runtime: &Arc<RuntimeEnv>, threads: usize) -> SessionState {
             Arc::new(Operators::new()),
             Arc::new(TypeCoercion::new()),
             Arc::new(Literals::new(rint(), shown(), now())),
+            Arc::new(WindowKeys),
         ]))
         .with_optimizer_rules(Heeding::behind_logical())
         .with_physical_optimizer_rules(Heeding::before_physical())
