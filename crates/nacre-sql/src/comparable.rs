@@ -8,13 +8,14 @@
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion::common::{DFSchema, DataFusionError, Result, ScalarValue};
+use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::{Between, Case, InList, InSubquery, SetComparison};
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator};
 use datafusion::optimizer::AnalyzerRule;
 
 use crate::error::{Error, ErrorKind};
+use crate::from_datafusion::external;
 use crate::from_plan::no_condition;
 use crate::types::{is_bytes, is_text, type_name};
 
@@ -175,10 +176,6 @@ fn compare(left: &Side, op: &str, right: &Side) -> Result<()> {
         }
         _ => Ok(()),
     }
-}
-
-fn external(error: Error) -> DataFusionError {
-    DataFusionError::External(Box::new(error))
 }
 
 fn side(expr: &Expr, schema: &DFSchema) -> Side {

@@ -25,6 +25,11 @@ pub(crate) fn from_datafusion(error: DataFusionError) -> Error {
     }
 }
 
+/// Has an error of ours travel through the front end; [`from_datafusion`] finds it again.
+pub(crate) fn external(error: Error) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
+}
+
 fn convert(error: &DataFusionError) -> Error {
     match error {
         DataFusionError::SQL(error, _) => from_parser(error),

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::{DataType, IntervalUnit, TimeUnit};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{DFSchema, DataFusionError, Result, ScalarValue};
+use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::{Cast, ScalarFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
@@ -22,6 +22,7 @@ use nacre_ingest::parse::{parse_date, parse_decimal, parse_timestamp, parse_time
 
 use crate::dml::push_syntax;
 use crate::error::{Error, ErrorKind};
+use crate::from_datafusion::external;
 use crate::from_ingest::from_value;
 use crate::functions::{now_us, parse_interval};
 use crate::types::{is_text, stored_type};
@@ -136,10 +137,6 @@ impl AnalyzerRule for Literals {
     fn name(&self) -> &str {
         "texts_as_values"
     }
-}
-
-fn external(error: Error) -> DataFusionError {
-    DataFusionError::External(Box::new(error))
 }
 
 /// Returns the value of a type that a text stands for; `None` for types that others read.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, IntervalUnit};
-use datafusion::common::{DFSchema, DataFusionError, Result, ScalarValue};
+use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{
     Distinct, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Union, cast,
@@ -13,6 +13,7 @@ use datafusion::sql::sqlparser::ast::BinaryOperator;
 use nacre_ingest::parse::parse_decimal;
 
 use crate::error::{Error, ErrorKind};
+use crate::from_datafusion::external;
 use crate::from_ingest::from_value;
 use crate::prepared::numeric;
 use crate::types::{is_text, type_name};
@@ -176,8 +177,4 @@ fn fitted(input: Arc<LogicalPlan>, found: &[Option<DataType>]) -> Result<Arc<Log
     let exprs = exprs.collect::<Result<Vec<_>>>()?;
     let below = projection.input.as_ref().clone();
     Ok(Arc::new(LogicalPlanBuilder::from(below).project(exprs)?.build()?))
-}
-
-fn external(error: Error) -> DataFusionError {
-    DataFusionError::External(Box::new(error))
 }

@@ -18,8 +18,8 @@ use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
 };
 
-use super::scalar::external;
 use crate::error::{Error, ErrorKind};
+use crate::from_datafusion::external;
 
 /// The longest text or byte string.
 const VALUE_BYTES_MAX: u64 = (1 << 30) - 1;

@@ -13,7 +13,7 @@ use datafusion::logical_expr::{
     Volatility,
 };
 
-use crate::error::Error;
+use crate::from_datafusion::external;
 use crate::types::type_name;
 
 /// What computes the rows of a batch; there are as many of each argument as rows.
@@ -116,8 +116,4 @@ impl ScalarUDFImpl for Function {
             false => ColumnarValue::Array(array),
         })
     }
-}
-
-pub(super) fn external(error: Error) -> DataFusionError {
-    DataFusionError::External(Box::new(error))
 }

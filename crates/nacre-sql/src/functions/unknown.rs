@@ -9,8 +9,8 @@ use datafusion::logical_expr::{
     Volatility,
 };
 
-use super::scalar::external;
 use crate::error::{Error, ErrorKind, Position};
+use crate::from_datafusion::external;
 use crate::types::type_name;
 
 /// What a call of a function that does not exist becomes: name, line, column, and its arguments.

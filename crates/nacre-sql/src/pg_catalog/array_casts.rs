@@ -24,6 +24,7 @@ use super::definitions::type_name;
 use super::typed::{ARRAYS, array_field};
 use crate::dml::push_syntax;
 use crate::error::{Error, ErrorKind, Result};
+use crate::from_datafusion::external;
 use crate::pg_types::PgType;
 use crate::prepared::{numeric, uuid};
 use crate::scan::buffer_array;
@@ -276,10 +277,6 @@ fn modifier(value: &ScalarValue) -> Option<i64> {
         ScalarValue::Int64(value) => *value,
         _ => None,
     }
-}
-
-fn external(error: Error) -> DataFusionError {
-    DataFusionError::External(Box::new(error))
 }
 
 impl ScalarUDFImpl for ArrayCast {
