@@ -22,10 +22,12 @@ use crate::error::{Error, Result};
 pub enum Cell {
     Null,
     Boolean(bool),
-    /// An exact number, `unscaled / 10^scale`, without trailing zeros behind the point.
+    /// An exact number, `unscaled / 10^scale`, without trailing zeros behind the point; its column
+    /// has `digits >= scale` digits behind the point.
     Number {
         unscaled: i128,
         scale: u8,
+        digits: u8,
     },
     Float(f64),
     Text(String),
@@ -46,18 +48,19 @@ impl Cell {
     /// Makes an exact number and drops trailing zeros behind the point.
     pub fn number(mut unscaled: i128, scale: i8) -> Self {
         // A negative scale means trailing zeros before the point; no engine here answers with one.
-        let mut scale = u8::try_from(scale).unwrap_or(0);
+        let digits = u8::try_from(scale).unwrap_or(0);
+        let mut scale = digits;
         while scale > 0 && unscaled % 10 == 0 {
             unscaled /= 10;
             scale -= 1;
         }
-        Self::Number { unscaled, scale }
+        Self::Number { unscaled, scale, digits }
     }
 
     /// Returns an exact number or a float as a float.
     pub fn as_f64(&self) -> Option<f64> {
         match self {
-            Self::Number { unscaled, scale } => {
+            Self::Number { unscaled, scale, .. } => {
                 Some(*unscaled as f64 / 10f64.powi(i32::from(*scale)))
             }
             Self::Float(value) => Some(*value),
@@ -70,8 +73,8 @@ impl Cell {
         match (self, other) {
             (Self::Boolean(a), Self::Boolean(b)) => a.cmp(b),
             (
-                Self::Number { unscaled: a, scale: a_scale },
-                Self::Number { unscaled: b, scale: b_scale },
+                Self::Number { unscaled: a, scale: a_scale, .. },
+                Self::Number { unscaled: b, scale: b_scale, .. },
             ) => (a, a_scale).cmp(&(b, b_scale)),
             (Self::Float(a), Self::Float(b)) => a.total_cmp(b),
             (Self::Text(a), Self::Text(b)) => a.cmp(b),
@@ -99,8 +102,8 @@ impl fmt::Display for Cell {
         match self {
             Self::Null => f.write_str("NULL"),
             Self::Boolean(value) => value.fmt(f),
-            Self::Number { unscaled, scale: 0 } => unscaled.fmt(f),
-            Self::Number { unscaled, scale } => {
+            Self::Number { unscaled, scale: 0, .. } => unscaled.fmt(f),
+            Self::Number { unscaled, scale, .. } => {
                 let scale = usize::from(*scale);
                 let digits = format!("{:0>width$}", unscaled.unsigned_abs(), width = scale + 1);
                 let (whole, fraction) = digits.split_at(digits.len() - scale);

@@ -5,6 +5,9 @@
 //!    the `ORDER BY` columns must be the same row by row: so only rows that `ORDER BY` calls equal
 //!    may have changed places.
 //!
+//! Quotients of decimals are compared at the digits that both engines give, where the last one may
+//! be rounded by one engine and cut off by the other. Sums and products are exact.
+//!
 //! Floats may differ by [`FLOAT_TOLERANCE`] of their size, because sums depend on the order of
 //! addition; TPC-H and SSB have none. Rows that tie where `LIMIT` cuts may truly differ between two
 //! right answers; with TPC-H's queries and data that does not happen.
@@ -14,8 +17,8 @@ use std::fmt;
 
 use crate::workload::{Answer, Cell};
 
-/// Digits behind the point of quotients, the last of which one engine rounds and another cuts off.
-const QUOTIENT_SCALE: u8 = 10;
+/// Fewest digits behind the point of a quotient; sums and products of TPC-H and SSB have at most six.
+const QUOTIENT_DIGITS_MIN: u8 = 8;
 
 /// Relative difference of floats that is still called equal.
 const FLOAT_TOLERANCE: f64 = 1e-9;
@@ -126,19 +129,23 @@ fn is_equal(ours: &Cell, theirs: &Cell) -> bool {
                 || (a - b).abs() <= FLOAT_TOLERANCE * a.abs().max(b.abs())
         }
         (
-            &Cell::Number { unscaled: a, scale: a_scale },
-            &Cell::Number { unscaled: b, scale: b_scale },
-        ) if a_scale.max(b_scale) == QUOTIENT_SCALE => {
-            let shifted = |unscaled: i128, scale: u8| {
-                unscaled.checked_mul(10_i128.checked_pow((QUOTIENT_SCALE - scale).into())?)
-            };
-            match (shifted(a, a_scale), shifted(b, b_scale)) {
+            &Cell::Number { unscaled: a, scale: a_scale, digits: a_digits },
+            &Cell::Number { unscaled: b, scale: b_scale, digits: b_digits },
+        ) if a_digits.min(b_digits) >= QUOTIENT_DIGITS_MIN => {
+            let digits = a_digits.min(b_digits);
+            match (at_digits(a, a_scale, digits), at_digits(b, b_scale, digits)) {
                 (Some(a), Some(b)) => a.abs_diff(b) <= 1,
                 _ => ours.total_order(theirs).is_eq(),
             }
         }
         _ => ours.total_order(theirs).is_eq(),
     }
+}
+
+/// Returns `unscaled / 10^scale` in units of `10^-digits`, cut off; `None` beyond 128 bits.
+fn at_digits(unscaled: i128, scale: u8, digits: u8) -> Option<i128> {
+    let power = 10_i128.checked_pow(scale.abs_diff(digits).into())?;
+    if digits >= scale { unscaled.checked_mul(power) } else { Some(unscaled / power) }
 }
 
 #[cfg(test)]
@@ -168,6 +175,20 @@ mod tests {
         assert!(is_equal(&quotient(154_865_458_120), &quotient(154_865_458_119)));
         assert!(!is_equal(&quotient(154_865_458_123), &quotient(154_865_458_121)));
         assert!(!is_equal(&Cell::number(151, 2), &Cell::number(150, 2)));
+    }
+
+    #[test]
+    fn quotients_are_compared_at_the_digits_that_both_have() {
+        let ten_digits = Cell::number(344_358_904, 10);
+        assert!(is_equal(&ten_digits, &Cell::number(3_443_589, 8)));
+        assert!(is_equal(&Cell::number(3_443_590, 8), &ten_digits));
+        assert!(!is_equal(&ten_digits, &Cell::number(3_443_591, 8)));
+        // Zeros at the end are digits that the column has.
+        assert!(is_equal(&Cell::number(100_000_001, 10), &Cell::number(1_000_000, 8)));
+        assert!(!is_equal(&Cell::number(100_000_200, 10), &Cell::number(1_000_000, 8)));
+        // Sums and products are compared exactly, whatever their digits.
+        assert!(!is_equal(&Cell::number(1_500_001, 6), &Cell::number(150, 2)));
+        assert!(is_equal(&Cell::number(1_500_000, 6), &Cell::number(150, 2)));
     }
 
     #[test]

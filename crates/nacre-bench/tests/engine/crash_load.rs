@@ -113,7 +113,9 @@ async fn whole_loads(engine: &Engine, round: &str) -> u64 {
     let once = "SELECT min(loads), max(loads), count(*) FROM \
                 (SELECT id, count(*) AS loads FROM t GROUP BY id) AS by_id";
     let counts = engine.query(counts).await.unwrap();
-    let Cell::Number { unscaled: rows, scale: 0 } = counts.rows[0][0] else { panic!("no count") };
+    let Cell::Number { unscaled: rows, scale: 0, .. } = counts.rows[0][0] else {
+        panic!("no count")
+    };
     let rows = u64::try_from(rows).unwrap();
     assert_eq!(rows % ROWS, 0, "{round}: {rows} rows are not a whole number of loads");
     let loads = rows / ROWS;
