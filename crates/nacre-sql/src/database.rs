@@ -10,10 +10,12 @@ use datafusion::execution::runtime_env::RuntimeEnv;
 use nacre_store::{Procedures, Store};
 
 use crate::activity::Activities;
+use crate::advisory_locks::{AdvisoryLocks, LockOwner};
 use crate::checkpoint::checkpoint_bytes;
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
 use crate::functions::{bounded, common_functions, ranks};
+use crate::pg_catalog::CatalogSources;
 use crate::planner::Planner;
 use crate::sequences::{Given, functions, identity_function};
 use crate::served::way_in;
@@ -53,6 +55,7 @@ pub struct Database {
     upkeep: Option<Arc<Upkeep>>,
     opened: SystemTime,
     pub(crate) activities: Arc<Activities>,
+    advisory_locks: Arc<AdvisoryLocks>,
     /// What queries of all sessions share.
     runtime: Arc<RuntimeEnv>,
 }
@@ -96,8 +99,9 @@ impl Database {
             true => None,
             false => Some(Arc::new(Upkeep::start(&store)?)),
         };
-        let activities = Arc::default();
-        Ok(Self { store, threads, upkeep, opened: SystemTime::now(), activities, runtime })
+        let (activities, advisory_locks) = (Arc::default(), Arc::default());
+        let opened = SystemTime::now();
+        Ok(Self { store, threads, upkeep, opened, activities, advisory_locks, runtime })
     }
 
     /// Starts a session of nobody in particular.
@@ -110,7 +114,8 @@ impl Database {
         let mut state = planner_state::new(&self.runtime, self.threads);
         let store = self.store.for_session();
         let settings = Arc::new(Settings::new(info, store.clone()));
-        let of_session = session_functions(&settings, &self.activities, self.opened);
+        let locks = LockOwner::new(Arc::clone(&self.advisory_locks), settings.info().process_id);
+        let of_session = session_functions(&settings, &self.activities, locks.locks(), self.opened);
         let given = Arc::new(Given::default());
         let of_catalogs = pg_catalog::functions(&store, &settings);
         let of_sequences = functions(&store, &given, &settings);
@@ -127,9 +132,10 @@ impl Database {
         }
         let identity = identity_function(&store, &given, &settings);
         let activities = Arc::clone(&self.activities);
-        let planner =
-            Planner::new(store.clone(), state, Arc::clone(&settings), activities, identity);
-        Session::new(store, planner, &settings, given, self)
+        let catalogs =
+            CatalogSources { activities, advisory_locks: Arc::clone(&self.advisory_locks) };
+        let planner = Planner::new(store.clone(), state, Arc::clone(&settings), catalogs, identity);
+        Session::new(store, planner, &settings, given, locks, self)
     }
 
     /// Returns the storage engine below.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CreateIndex, Expr, IndexColumn, IndexType, ObjectName,
 };
+use nacre_column::ColumnType;
 use nacre_store::index::{IndexDef, IndexKind, IndexOrigin};
 use nacre_store::{Error as StoreError, NAME_BYTES_MAX, Store, Table, TableSchema};
 
@@ -117,25 +118,47 @@ fn index_kind(using: Option<&IndexType>) -> Result<IndexKind> {
     Err(error.with_hint("Use art (which btree stands for), hybrid or hash."))
 }
 
+/// Accepts the operator classes that order text bytewise, as every index here does.
+///
+/// # Errors
+/// 42804 for columns that are no text, 0A000 for other classes.
+fn check_operator_class(class: &ObjectName, column_type: ColumnType) -> Result<()> {
+    let name = class.0.last().and_then(|part| part.as_ident()).map(fold).unwrap_or_default();
+    let bytewise = [
+        "text_pattern_ops",
+        "varchar_pattern_ops",
+        "bpchar_pattern_ops",
+        "text_ops",
+        "varchar_ops",
+    ];
+    if !bytewise.contains(&name.as_str()) {
+        return Err(Error::not_supported(format_args!("operator class {class}")));
+    }
+    if matches!(column_type, ColumnType::Varchar { .. } | ColumnType::Char { .. }) {
+        return Ok(());
+    }
+    let message = format!("operator class \"{name}\" does not accept data type {column_type}");
+    Err(Error::new(ErrorKind::InvalidStatement, message).with_code("42804"))
+}
+
 /// Returns the columns of an index or constraint. The direction of a column makes no difference:
 /// an index is read either way.
 ///
 /// # Errors
-/// 42703; 0A000 for expressions and operator classes.
+/// 42703, 42804; 0A000 for expressions and operator classes that order otherwise.
 pub(crate) fn index_columns(schema: &TableSchema, columns: &[IndexColumn]) -> Result<Vec<usize>> {
-    let index = |column: &IndexColumn| {
-        if let Some(class) = &column.operator_class {
-            return Err(Error::not_supported(format_args!("operator class {class}")));
-        }
-        match &column.column.expr {
-            Expr::Identifier(ident) => {
-                let name = fold(ident);
-                schema.column_index(&name).ok_or_else(|| {
-                    Error::undefined_column(format!("column \"{name}\" does not exist"))
-                })
+    let index = |column: &IndexColumn| match &column.column.expr {
+        Expr::Identifier(ident) => {
+            let name = fold(ident);
+            let found = schema.column_index(&name).ok_or_else(|| {
+                Error::undefined_column(format!("column \"{name}\" does not exist"))
+            })?;
+            if let Some(class) = &column.operator_class {
+                check_operator_class(class, schema.columns[found].column_type)?;
             }
-            other => Err(Error::not_supported(format_args!("an index over {other}"))),
+            Ok(found)
         }
+        other => Err(Error::not_supported(format_args!("an index over {other}"))),
     };
     columns.iter().map(index).collect()
 }

@@ -15,6 +15,7 @@
 
 mod access;
 mod activity;
+mod advisory_locks;
 mod alter;
 mod archive;
 mod backup;

@@ -13,7 +13,6 @@ use datafusion::logical_expr::{LogicalPlan, ScalarUDF};
 use datafusion::sql::parser::Statement as ParsedStatement;
 use nacre_store::Store;
 
-use crate::activity::Activities;
 use crate::catalog::StoreCatalog;
 use crate::error::Result;
 use crate::explain::{Form, Measured, Node};
@@ -21,7 +20,7 @@ use crate::from_datafusion::from_datafusion;
 use crate::names::CATALOG;
 use crate::notices::{Notice, Notices};
 use crate::origins::Origins;
-use crate::pg_catalog::{Catalogs, INFORMATION_SCHEMA, PG_CATALOG};
+use crate::pg_catalog::{CatalogSources, Catalogs, INFORMATION_SCHEMA, PG_CATALOG};
 use crate::privileges::Acting;
 use crate::scan::{answer, run_to_end};
 use crate::settings::Settings;
@@ -73,7 +72,7 @@ pub(crate) struct Planner {
     /// Without a catalog, which every statement has of its own.
     state: Arc<SessionState>,
     settings: Arc<Settings>,
-    activities: Arc<Activities>,
+    catalog_sources: CatalogSources,
     /// What identity columns draw by.
     identity: Arc<ScalarUDF>,
 }
@@ -83,10 +82,10 @@ impl Planner {
         store: Store,
         state: SessionState,
         settings: Arc<Settings>,
-        activities: Arc<Activities>,
+        catalog_sources: CatalogSources,
         identity: Arc<ScalarUDF>,
     ) -> Self {
-        Self { store, state: Arc::new(state), settings, activities, identity }
+        Self { store, state: Arc::new(state), settings, catalog_sources, identity }
     }
 
     /// Returns a planner over another handle of the store.
@@ -204,8 +203,8 @@ impl Planner {
         let views = PlannedViews::default();
         let catalogs = MemoryCatalogProviderList::new();
         let store = self.store.clone();
-        let (settings, activities) = (Arc::clone(&self.settings), Arc::clone(&self.activities));
-        let postgres = Catalogs::new(store.clone(), views.clone(), settings, activities);
+        let (settings, sources) = (Arc::clone(&self.settings), self.catalog_sources.clone());
+        let postgres = Catalogs::new(store.clone(), views.clone(), settings, sources);
         let moment = Arc::clone(moment);
         let asked = (self.acting(), views.clone());
         let catalog = StoreCatalog::new(store, moment, asked, postgres, tables);

@@ -30,8 +30,13 @@ use crate::functions::{SERIES, call};
 use crate::names::fold;
 
 /// Table functions that the planner has, and those that [`crate::pg_catalog`] reads.
-const TABLE_FUNCTIONS: [&str; 4] =
-    ["generate_series", "pg_get_keywords", "pg_partition_ancestors", "unnest"];
+const TABLE_FUNCTIONS: [&str; 5] = [
+    "generate_series",
+    "pg_get_keywords",
+    "pg_partition_ancestors",
+    "pg_show_all_settings",
+    "unnest",
+];
 
 /// Makes LIMIT of FETCH.
 ///

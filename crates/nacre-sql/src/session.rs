@@ -14,6 +14,7 @@ use datafusion::sql::parser::{ExplainStatement, Statement as ParsedStatement};
 use datafusion::sql::sqlparser::ast::{ObjectType, Statement as SqlStatement};
 use nacre_store::{SEQUENCES_TABLE, Store, Value};
 
+use crate::advisory_locks::LockOwner;
 use crate::alter::alter_table;
 use crate::archive::archive;
 use crate::backup::backup;
@@ -56,6 +57,7 @@ pub struct Session {
     /// What sequences gave.
     given: Arc<Given>,
     threads: usize,
+    locks: LockOwner,
     /// A session may outlive the handle that started it.
     _upkeep: Option<Arc<Upkeep>>,
 }
@@ -67,16 +69,19 @@ impl Session {
         planner: Planner,
         settings: &Arc<Settings>,
         given: Arc<Given>,
+        locks: LockOwner,
         database: &Database,
     ) -> Self {
+        let of_session = Arc::clone(locks.locks());
         Self {
-            transactions: Transactions::new(store.clone(), Arc::clone(settings)),
+            transactions: Transactions::new(store.clone(), Arc::clone(settings), of_session),
             store,
             planner,
             short: ShortStatements::new(),
             prepared: PreparedStatements::default(),
             given,
             threads: database.threads(),
+            locks,
             _upkeep: database.upkeep(),
         }
     }
@@ -495,6 +500,7 @@ impl Session {
                     self.settings().reset_all();
                     self.settings().reset_identity()?;
                     self.prepared.deallocate(None)?;
+                    self.locks.locks().unlock_all();
                 }
                 if matches!(what, Discarded::All | Discarded::Plans) {
                     self.short.forget();

@@ -230,6 +230,13 @@ pub(crate) fn unsupported(sql: &str) -> Option<Error> {
     let mut words = sql.split_whitespace().map(str::to_ascii_uppercase);
     let word = words.next()?;
     let second = words.next().unwrap_or_default();
+    let rest: Vec<String> = words.collect();
+    let has = |lock: &[&str]| rest.windows(lock.len()).any(|part| part == lock);
+    for lock in [&["FOR", "NO", "KEY", "UPDATE"][..], &["FOR", "KEY", "SHARE"]] {
+        if word == "SELECT" && has(lock) {
+            return Some(Error::not_supported(lock.join(" ")));
+        }
+    }
     match (word.as_str(), second.as_str()) {
         ("ALTER", "VIEW") => return Some(Error::not_supported("ALTER VIEW")),
         ("CREATE", "TABLE") => {

@@ -103,7 +103,7 @@ const INT4: Returns = Returns::Named("int4");
 const INT8: Returns = Returns::Named("int8");
 const OID: Returns = Returns::Named("oid");
 
-const FUNCTIONS: [Definition; 52] = [
+const FUNCTIONS: [Definition; 54] = [
     define("pg_stat_get_numscans", (1, 1), INT8, not_counted),
     define("pg_stat_get_tuples_returned", (1, 1), INT8, not_counted),
     define("pg_stat_get_tuples_fetched", (1, 1), INT8, not_counted),
@@ -138,6 +138,8 @@ const FUNCTIONS: [Definition; 52] = [
         Ok(call.objects().relation(oid).and_then(definitions::view).into())
     }),
     define("pg_get_serial_sequence", (2, 2), TEXT, serial_sequence),
+    define("pg_sequence_last_value", (1, 1), INT8, sequence_last_value),
+    define("acldefault", (2, 2), Returns::Named("_aclitem"), privileges::default_acl),
     define("pg_get_partkeydef", (1, 1), TEXT, nothing),
     define("pg_get_triggerdef", (1, 2), TEXT, nothing),
     define("pg_get_ruledef", (1, 2), TEXT, nothing),
@@ -511,7 +513,7 @@ fn find_relation(call: &mut Call<'_>, name: &str) -> Option<i64> {
         [_, schema, name] => (Some(schema.as_str()), name),
         _ => return None,
     };
-    let system = relation_rows::system_tables().find(|(_, known, of, _)| {
+    let system = relation_rows::system_names().find(|(_, known, of)| {
         let is_of = match schema {
             Some(schema) => schema_named(schema) == Some(*of),
             None => *of == fixed::PG_CATALOG,
@@ -549,9 +551,12 @@ fn relation_name(call: &mut Call<'_>, oid: i64) -> String {
         return "-".to_owned();
     }
     if oid < i64::from(FIRST) {
-        let found = relation_rows::system_tables().find(|(known, ..)| i64::from(*known) == oid);
+        let found = relation_rows::system_names().find(|(known, ..)| i64::from(*known) == oid);
         return match found {
-            Some((_, name, fixed::PG_CATALOG, _)) => name.to_owned(),
+            Some((_, name, fixed::PG_CATALOG)) => name.to_owned(),
+            Some((_, name, fixed::NACRE_CATALOG)) => {
+                format!("{}.{name}", crate::names::SYSTEM_SCHEMA)
+            }
             Some((_, name, ..)) => format!("information_schema.{name}"),
             None => oid.to_string(),
         };
@@ -565,8 +570,8 @@ fn table_is_visible(call: &mut Call<'_>, args: &[Cell]) -> Outcome {
     if oid >= i64::from(FIRST) {
         return Ok(call.objects().relation(oid).map(|_| true).into());
     }
-    let found = relation_rows::system_tables().find(|(known, ..)| i64::from(*known) == oid);
-    Ok(found.map(|(_, _, schema, _)| schema == fixed::PG_CATALOG).into())
+    let found = relation_rows::system_names().find(|(known, ..)| i64::from(*known) == oid);
+    Ok(found.map(|(_, _, schema)| schema == fixed::PG_CATALOG).into())
 }
 
 fn serial_sequence(call: &mut Call<'_>, args: &[Cell]) -> Outcome {
@@ -584,6 +589,19 @@ fn serial_sequence(call: &mut Call<'_>, args: &[Cell]) -> Outcome {
         .into_iter()
         .find(|(_, of, at, _)| i64::from(of.oid) == table && *at == place + 1);
     Ok(found.map(|(one, ..)| format!("public.{}", definitions::quoted(&one.name))).into())
+}
+
+/// Returns the value that a sequence gave last; null if it gave none.
+fn sequence_last_value(call: &mut Call<'_>, args: &[Cell]) -> Outcome {
+    let oid = relation_of(call, &args[0])?;
+    let found = call.objects().relation(oid);
+    Ok(match found.map(|one| &one.is) {
+        Some(Kind::Sequence(sequence)) => match sequence.position() {
+            (value, true) => value.into(),
+            (_, false) => Cell::Null,
+        },
+        _ => Cell::Null,
+    })
 }
 
 fn heap_size(call: &mut Call<'_>, args: &[Cell]) -> Outcome {

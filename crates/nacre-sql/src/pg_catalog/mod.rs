@@ -3,8 +3,8 @@
 //! - [`pg_columns`] and [`information_columns`] list the tables of PostgreSQL 15 with their
 //!   columns; all of them are there, most without rows.
 //! - [`objects`] collects what users made and numbers it; [`relation_rows`], [`view_rows`],
-//!   [`information_rows`], [`type_rows`] and [`fixed`] make rows of it, and [`activity_rows`] of
-//!   the sessions of a server, which [`cells`] puts into columns and [`provider`] hands to the
+//!   [`information_rows`], [`type_rows`] and [`fixed`] make rows of it, and [`activity_rows`] and
+//!   [`lock_rows`] of the sessions, which [`cells`] puts into columns and [`provider`] hands to the
 //!   planner.
 //! - [`functions`] are those that read the catalogs, [`arrays`] those over arrays that clients ask
 //!   the catalogs with; [`definitions`] writes types and objects as SQL.
@@ -30,6 +30,7 @@ mod functions;
 mod information_columns;
 mod information_rows;
 mod keywords;
+mod lock_rows;
 mod objects;
 mod output;
 mod pg_columns;
@@ -47,7 +48,7 @@ pub(crate) use functions::functions;
 pub(crate) use objects::table_number;
 pub(crate) use output::shown;
 pub(crate) use provider::{
-    CatalogSchema, Catalogs, INFORMATION_SCHEMA, PG_CATALOG, catalog_columns,
+    CatalogSchema, CatalogSources, Catalogs, INFORMATION_SCHEMA, PG_CATALOG, catalog_columns,
 };
 pub(crate) use rewrite::{call, expression, select, table_factor};
 pub(crate) use typed::{array_elements, array_function, text_function};

@@ -102,6 +102,43 @@ pub(super) fn of_others(call: &mut Call<'_>, args: &[Cell], is_public: bool) -> 
     Ok((is_public || state.role(role).is_some_and(|role| role.is_superuser)).into())
 }
 
+/// Answers `acldefault()`: the grants of a new object of a kind, given by its letter, and owner.
+///
+/// # Errors
+/// 22023 for letters of no kind.
+pub(super) fn default_acl(call: &mut Call<'_>, args: &[Cell]) -> Result<Cell> {
+    let letter = args[0].text().unwrap_or_default();
+    let owner = args[1].int().and_then(|oid| u32::try_from(oid).ok()).unwrap_or(PUBLIC_ROLE);
+    // Columns have no grants of their own.
+    if letter == "c" {
+        return Ok(Vec::<String>::new().into());
+    }
+    let (public, own) = match letter {
+        "r" => ("", "arwdDxt"),
+        "s" => ("", "rwU"),
+        "d" => ("Tc", "CTc"),
+        "n" => ("", "UC"),
+        "f" => ("X", "X"),
+        "l" | "T" => ("U", "U"),
+        "F" | "S" => ("", "U"),
+        "L" => ("", "rw"),
+        "t" => ("", "C"),
+        "p" => ("", "sA"),
+        other => {
+            let message = format!("unrecognized object type abbreviation: {other}");
+            return Err(Error::invalid_parameter(message));
+        }
+    };
+    let name = super::roles::name_of(&call.access(), owner.into());
+    let name = super::definitions::quoted(&name);
+    let mut grants = Vec::new();
+    if !public.is_empty() {
+        grants.push(format!("={public}/{name}"));
+    }
+    grants.push(format!("{name}={own}/{name}"));
+    Ok(grants.into())
+}
+
 /// Answers `pg_has_role()`.
 pub(super) fn has_role(call: &mut Call<'_>, args: &[Cell]) -> Result<Cell> {
     let (role, args) = role_asked(call, args, 2)?;

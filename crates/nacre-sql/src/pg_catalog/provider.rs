@@ -17,10 +17,11 @@ use nacre_store::Store;
 use super::cells::{Column, Row, batch, columns, data_type, schema};
 use super::objects::Objects;
 use super::{
-    activity_rows, fixed, information_columns, information_rows, pg_columns, relation_rows, roles,
-    type_rows, view_rows,
+    activity_rows, fixed, information_columns, information_rows, lock_rows, pg_columns,
+    relation_rows, roles, type_rows, view_rows,
 };
 use crate::activity::Activities;
+use crate::advisory_locks::AdvisoryLocks;
 use crate::names::{CATALOG, fold};
 use crate::settings::Settings;
 use crate::types::stored_type;
@@ -36,7 +37,14 @@ pub(crate) struct Catalogs {
     store: Store,
     views: PlannedViews,
     settings: Arc<Settings>,
-    activities: Arc<Activities>,
+    sources: CatalogSources,
+}
+
+/// What all sessions of a database share and catalogs show.
+#[derive(Clone)]
+pub(crate) struct CatalogSources {
+    pub(crate) activities: Arc<Activities>,
+    pub(crate) advisory_locks: Arc<AdvisoryLocks>,
 }
 
 /// One of the schemas.
@@ -51,9 +59,9 @@ impl Catalogs {
         store: Store,
         views: PlannedViews,
         settings: Arc<Settings>,
-        activities: Arc<Activities>,
+        sources: CatalogSources,
     ) -> Self {
-        Self { store, views, settings, activities }
+        Self { store, views, settings, sources }
     }
 
     /// Returns `pg_catalog`.
@@ -90,8 +98,15 @@ impl CatalogSchema {
     pub(crate) fn find(&self, name: &str) -> Option<Arc<dyn TableProvider>> {
         let found = self.tables().iter().find(|(_, known, _)| *known == name);
         let keywords = (!self.is_information && name == KEYWORDS.1).then_some(&KEYWORDS);
-        let (_, name, columns) = found.or(keywords)?;
+        // The function that the view of settings reads.
+        let settings = || self.find_settings(name);
+        let (_, name, columns) = found.or(keywords).or_else(settings)?;
         Some(Arc::new(CatalogTable { of: self.clone(), name, columns }))
+    }
+
+    fn find_settings(&self, name: &str) -> Option<&'static (u32, &'static str, &'static str)> {
+        let is_asked = !self.is_information && name == "pg_show_all_settings";
+        self.tables().iter().find(|(_, known, _)| is_asked && *known == "pg_settings")
     }
 
     fn tables(&self) -> &'static [(u32, &'static str, &'static str)] {
@@ -166,8 +181,9 @@ impl TableProvider for CatalogTable {
             }
             false => rows(&self.of.catalogs, self.name),
         };
-        // What nothing counts is null in the views of statistics.
-        let has_zeros = !self.of.is_information && !self.name.starts_with("pg_stat");
+        // What nothing counts, or does not apply, is null in the views of statistics and locks.
+        let has_nulls = self.name.starts_with("pg_stat") || self.name == "pg_locks";
+        let has_zeros = !self.of.is_information && !has_nulls;
         let batch = batch(self.columns, has_zeros, &rows)?;
         let schema = batch.schema();
         let plan = MemorySourceConfig::try_new_exec(&[vec![batch]], schema, projection.cloned())?;
@@ -191,13 +207,14 @@ fn rows(catalogs: &Catalogs, name: &str) -> Vec<Row> {
         "pg_group" => roles::groups(&access()),
         "pg_auth_members" => roles::members(&access()),
         "pg_stat_activity" => {
-            let Catalogs { activities, settings, store, .. } = catalogs;
-            activity_rows::sessions(activities, settings, store)
+            let Catalogs { sources, settings, store, .. } = catalogs;
+            activity_rows::sessions(&sources.activities, settings, store)
         }
-        "pg_stat_ssl" => activity_rows::encryption(&catalogs.activities),
-        "pg_stat_gssapi" => activity_rows::gssapi(&catalogs.activities),
-        "pg_stat_database" => activity_rows::databases(&catalogs.activities),
+        "pg_stat_ssl" => activity_rows::encryption(&catalogs.sources.activities),
+        "pg_stat_gssapi" => activity_rows::gssapi(&catalogs.sources.activities),
+        "pg_stat_database" => activity_rows::databases(&catalogs.sources.activities),
         "pg_stat_all_tables" | "pg_stat_user_tables" => activity_rows::tables(&objects()),
+        "pg_locks" => lock_rows::locks(&catalogs.sources.advisory_locks),
         "pg_settings" => fixed::settings(&catalogs.settings),
         "pg_get_keywords" => fixed::keywords(),
         "pg_type" => type_rows::types(),

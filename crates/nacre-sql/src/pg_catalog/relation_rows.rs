@@ -4,10 +4,11 @@ use nacre_store::Table;
 
 use super::cells::{Cell, Row, columns};
 use super::definitions::{self, method};
-use super::fixed::{INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, grants};
+use super::fixed::{INFORMATION_SCHEMA, NACRE_CATALOG, PG_CATALOG, PUBLIC, grants};
 use super::objects::{Attribute, Kind, Objects, Relation, Rule, simple};
 use super::roles::OWNER;
 use super::{information_columns, pg_columns, type_rows};
+use crate::views::system_views;
 
 /// A catalog of the system: number, name, schema, and columns.
 pub(super) type SystemTable = (u32, &'static str, u32, &'static str);
@@ -17,6 +18,17 @@ pub(super) fn system_tables() -> impl Iterator<Item = SystemTable> {
     let catalog = pg_columns::TABLES.iter().map(|one| (one.0, one.1, PG_CATALOG, one.2));
     let information = information_columns::TABLES.iter();
     catalog.chain(information.map(|one| (one.0, one.1, INFORMATION_SCHEMA, one.2)))
+}
+
+/// The first number of a view of `nacre_catalog`.
+const OWN_VIEWS_FIRST: u32 = 13_100;
+
+/// Returns number, name and schema of all relations that users did not make. `pg_class` has no
+/// views of `nacre_catalog`: tools take everything outside of PostgreSQL's schemas for users'.
+pub(super) fn system_names() -> impl Iterator<Item = (u32, &'static str, u32)> {
+    let tables = system_tables().map(|(oid, name, schema, _)| (oid, name, schema));
+    let own = (OWN_VIEWS_FIRST..).zip(system_views());
+    tables.chain(own.map(|(oid, (name, _))| (oid, name, NACRE_CATALOG)))
 }
 
 /// Whether a catalog of the system is a view.
@@ -267,17 +279,72 @@ pub(super) fn sequences(objects: &Objects) -> Vec<Row> {
     rows
 }
 
-/// Returns the rows of `pg_depend`: which sequences go with which columns.
+/// Numbers of the catalogs that objects are in.
+const CLASSES: u32 = 1259;
+const CONSTRAINTS: u32 = 2606;
+
+/// An object, or the column of that number of a relation.
+type DependencyEnd = (u32, u32, usize);
+
+/// Returns the rows of `pg_depend`: which sequences go with which columns, which constraints and
+/// indexes with which columns, and which indexes with which constraints.
 pub(super) fn dependencies(objects: &Objects) -> Vec<Row> {
-    let row = |(sequence, table, column, how): (&Relation, &Relation, usize, &'static str)| {
-        vec![
-            ("classid", 1259.into()),
-            ("objid", sequence.oid.into()),
-            ("refclassid", 1259.into()),
-            ("refobjid", table.oid.into()),
-            ("refobjsubid", column.into()),
-            ("deptype", how.into()),
-        ]
+    let owned = definitions::owners(objects).into_iter().map(|(sequence, table, column, how)| {
+        depends((CLASSES, sequence.oid, 0), (CLASSES, table.oid, column), how)
+    });
+    let constraints = objects.constraints.iter().flat_map(constraint_dependencies);
+    let indexes = objects.relations.iter().flat_map(|one| index_dependencies(objects, one));
+    owned.chain(constraints).chain(indexes).collect()
+}
+
+fn depends(on: DependencyEnd, what: DependencyEnd, how: &'static str) -> Row {
+    let ((class, object, part), (to_class, to_object, to_part)) = (on, what);
+    vec![
+        ("classid", class.into()),
+        ("objid", object.into()),
+        ("objsubid", part.into()),
+        ("refclassid", to_class.into()),
+        ("refobjid", to_object.into()),
+        ("refobjsubid", to_part.into()),
+        ("deptype", how.into()),
+    ]
+}
+
+/// A constraint goes with its columns, and keeps those that it refers to.
+fn constraint_dependencies(one: &super::objects::Constraint) -> Vec<Row> {
+    let this = (CONSTRAINTS, one.oid, 0);
+    let on = |table: u32, columns: &[usize], how: &'static str| -> Vec<Row> {
+        let ends = columns.iter().map(|column| (CLASSES, table, column + 1));
+        ends.map(|end| depends(this, end, how)).collect()
     };
-    definitions::owners(objects).into_iter().map(row).collect()
+    match &one.is {
+        Rule::Primary(columns) | Rule::Unique(columns) => on(one.table, columns, "a"),
+        Rule::Check(rule) => {
+            // Once for the constraint of the table, once for the expression.
+            let columns = definitions::columns_of_check(&one.of, rule);
+            ["a", "n"].into_iter().flat_map(|how| on(one.table, &columns, how)).collect()
+        }
+        Rule::Foreign { key, parent_oid, .. } => {
+            let mut rows = on(one.table, &key.columns, "a");
+            rows.extend(on(*parent_oid, &key.referenced_columns, "n"));
+            if one.index != 0 {
+                rows.push(depends(this, (CLASSES, one.index, 0), "n"));
+            }
+            rows
+        }
+    }
+}
+
+/// An index goes with its constraint, or else with its columns.
+fn index_dependencies(objects: &Objects, relation: &Relation) -> Vec<Row> {
+    let Kind::Index { table, definition, .. } = &relation.is else { return Vec::new() };
+    let this = (CLASSES, relation.oid, 0);
+    let is_keeper = |one: &&super::objects::Constraint| {
+        one.index == relation.oid && matches!(one.is, Rule::Primary(_) | Rule::Unique(_))
+    };
+    if let Some(constraint) = objects.constraints.iter().find(is_keeper) {
+        return vec![depends(this, (CONSTRAINTS, constraint.oid, 0), "i")];
+    }
+    let columns = definition.columns.iter();
+    columns.map(|column| depends(this, (CLASSES, *table, column + 1), "a")).collect()
 }

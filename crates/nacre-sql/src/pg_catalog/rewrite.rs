@@ -26,7 +26,7 @@ use super::array_syntax::{cast as array_cast, is_widened};
 use super::cells::columns;
 use super::expand::{outputs, parsed, parsed_query, part_of_column, require, series};
 use super::pg_columns;
-use super::typed::{array_elements, element_of};
+use super::typed::{AS_TEXT, array_elements, element_of, is_text_function};
 use crate::functions::{LIKE_PATTERN, escaped_by_backslashes};
 use crate::names::fold;
 use crate::query_forms;
@@ -344,13 +344,29 @@ fn cast(expr: &mut Expr, data_type: &mut DataType) -> Option<Expr> {
     None
 }
 
-/// Makes the cast to text of a number that was cast to a type with names the name.
+/// Makes the cast to text of a number that was cast to a type with names the name, and of a value
+/// that is kept as text, such as a uuid, one that is called text.
 fn named_text(expr: &mut Expr) -> Option<Expr> {
+    if keeps_text(expr) {
+        return Some(call(AS_TEXT, vec![take(expr)]));
+    }
     let named = NAMED.iter().find_map(|name| {
         let argument = argument_of(expr, &format!("nacre_{name}"))?;
         Some((*name, take(argument)))
     });
     named.map(|(name, argument)| call(&format!("nacre_{name}_text"), vec![argument]))
+}
+
+/// Whether a value is the text of another type.
+fn keeps_text(expr: &Expr) -> bool {
+    match expr {
+        Expr::Nested(inner) => keeps_text(inner),
+        Expr::Function(function) => {
+            let name = function.name.0.last().and_then(|part| part.as_ident()).map(fold);
+            name.is_some_and(|name| is_text_function(&name))
+        }
+        _ => false,
+    }
 }
 
 /// Returns what stands for ANY or ALL of an array; `None` for that of a query.
@@ -498,7 +514,7 @@ pub(crate) fn table_factor(factor: &mut TableFactor) {
     let is_null = args.args.first().is_some_and(is_null_column);
     let [part] = name.0.as_slice() else { return };
     let Some(function) = part.as_ident().map(fold) else { return };
-    if function == "pg_get_keywords" {
+    if matches!(function.as_str(), "pg_get_keywords" | "pg_show_all_settings") {
         if let TableFactor::Table { args, .. } = factor {
             *args = None;
         }

@@ -52,10 +52,14 @@ const TEXTS: [(&str, &str); 6] = [
     ("uuid", "nacre_uuid"),
 ];
 
+/// The function that calls a value that is kept as text a text.
+pub(super) const AS_TEXT: &str = "nacre_text";
+
 /// Returns the functions.
 pub(super) fn functions() -> impl Iterator<Item = Definition> {
     TEXTS
         .into_iter()
+        .chain([("text", AS_TEXT)])
         .map(|(type_name, name)| define(name, (1, 1), Returns::Named(type_name), text_of))
 }
 
@@ -67,6 +71,11 @@ pub(crate) fn array_function(element: PgType) -> Option<&'static str> {
 /// Returns the function that calls a text a value of a type; `None` for other types.
 pub(crate) fn text_function(type_name: &str) -> Option<&'static str> {
     TEXTS.iter().find(|(known, _)| *known == type_name).map(|(_, function)| *function)
+}
+
+/// Whether a function returns the text of a type.
+pub(super) fn is_text_function(name: &str) -> bool {
+    TEXTS.iter().any(|(_, known)| *known == name)
 }
 
 /// Returns the type of the elements of the arrays that a function makes.

@@ -87,8 +87,6 @@ pub(super) fn functions(settings: &Arc<Settings>, opened: SystemTime) -> Vec<Arc
         ("inet_client_port", port(info.client), None),
         ("inet_server_addr", address(info.server), inet),
         ("inet_server_port", port(info.server), None),
-        // There are no advisory locks, so none is left.
-        ("pg_advisory_unlock_all", text(""), None),
     ];
     let facts = facts.into_iter().map(|(name, value, type_name)| {
         let signature = Signature::nullary(Volatility::Stable);

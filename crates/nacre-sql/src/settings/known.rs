@@ -192,7 +192,7 @@ pub(super) static ALL: [Known; 85] = [
     known("lc_numeric", Kind::Text, "C", "Without effect."),
     known("lc_time", Kind::Text, "C", "Without effect."),
     known("lo_compat_privileges", FLAG, "off", "Without effect.").by(Access::Superuser),
-    known("lock_timeout", TIME, "0", "Without effect: nothing waits for locks."),
+    known("lock_timeout", TIME, "0", "Longest wait for an advisory lock."),
     known(
         "maintenance_work_mem",
         integer_of(Unit::Kilobytes, 1024, i32::MAX as i64),

@@ -76,6 +76,7 @@ struct Block {
 struct Ready {
     characteristics: Characteristics,
     statement_timeout: Option<Duration>,
+    lock_timeout: Option<Duration>,
     idle_in_transaction_timeout: Option<Duration>,
     idle_timeout: Option<Duration>,
 }
@@ -377,6 +378,11 @@ impl Settings {
         self.state().ready.statement_timeout
     }
 
+    /// Returns how long a statement may wait for an advisory lock; `None` is without bound.
+    pub(crate) fn lock_timeout(&self) -> Option<Duration> {
+        self.state().ready.lock_timeout
+    }
+
     pub(crate) fn idle_in_transaction_timeout(&self) -> Option<Duration> {
         self.state().ready.idle_in_transaction_timeout
     }
@@ -511,6 +517,7 @@ impl Ready {
             is_synchronous: true,
         },
         statement_timeout: None,
+        lock_timeout: None,
         idle_in_transaction_timeout: None,
         idle_timeout: None,
     };
@@ -532,6 +539,7 @@ impl State {
                 is_synchronous: text("synchronous_commit") != "off",
             },
             statement_timeout: time("statement_timeout"),
+            lock_timeout: time("lock_timeout"),
             idle_in_transaction_timeout: time("idle_in_transaction_session_timeout"),
             idle_timeout: time("idle_session_timeout"),
         };

@@ -267,7 +267,8 @@ fn savepoint(transactions: &Transactions, turn: &mut Turn, name: &Ident) -> Resu
     let core = turn.core()?;
     let (place, settings) = (core.transaction().savepoint(), transactions.settings().save());
     let cursors = transactions.cursors().declared();
-    core.savepoints.push(NamedSavepoint { name: fold(name), place, settings, cursors });
+    let (name, locks) = (fold(name), core.locks.session().transaction_holds());
+    core.savepoints.push(NamedSavepoint { name, place, settings, cursors, locks });
     Ok(("SAVEPOINT".into(), None))
 }
 
@@ -280,6 +281,7 @@ fn rollback_to(transactions: &Transactions, turn: &mut Turn, name: &Ident) -> Re
     if let Some(savepoint) = core.savepoints.last() {
         transactions.settings().go_back(&savepoint.settings);
         transactions.cursors().go_back(savepoint.cursors);
+        core.locks.session().release_since(savepoint.locks);
         if let Some(transaction) = &mut core.transaction {
             transaction.rollback_to(savepoint.place);
         }

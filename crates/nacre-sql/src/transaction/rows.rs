@@ -18,12 +18,13 @@ use nacre_store::Transaction;
 
 use super::session::Signals;
 use super::turn::Turn;
+use crate::advisory_locks::TransactionLocks;
 use crate::error::Error;
 
 /// What the rows depend on.
 enum Tie {
     /// A transaction of their own; `None` once they are all out.
-    Own(Option<Box<Transaction>>),
+    Own(Option<Box<(Option<Transaction>, TransactionLocks)>>),
     /// A turn of a block.
     Block { signals: Arc<Signals>, turn: u64 },
     /// The block went on without them.
@@ -45,7 +46,11 @@ pub(crate) fn tie(
 ) -> crate::error::Result<SendableRecordBatchStream> {
     let tie = match turn.signals() {
         Some(signals) => Tie::Block { signals: Arc::clone(signals), turn: signals.turn() },
-        None => Tie::Own(turn.core()?.transaction.take().map(Box::new)),
+        None => {
+            let core = turn.core()?;
+            let locks = core.locks.clone();
+            Tie::Own(Some(Box::new((core.transaction.take(), locks))))
+        }
     };
     turn.done(false);
     Ok(Box::pin(TiedRows { rows, tie }))

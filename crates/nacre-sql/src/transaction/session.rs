@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use nacre_store::Store;
 
 use super::turn::{Core, Turn};
+use crate::advisory_locks::SessionLocks;
 use crate::cursors::Cursors;
 use crate::settings::{Characteristics, Settings};
 
@@ -29,6 +30,7 @@ pub(crate) struct Transactions {
     store: Store,
     settings: Arc<Settings>,
     cursors: Cursors,
+    locks: Arc<SessionLocks>,
     block: Mutex<Option<Arc<Block>>>,
 }
 
@@ -86,8 +88,13 @@ impl Signals {
 }
 
 impl Transactions {
-    pub(crate) fn new(store: Store, settings: Arc<Settings>) -> Self {
-        Self { store, settings, cursors: Cursors::default(), block: Mutex::default() }
+    pub(crate) fn new(store: Store, settings: Arc<Settings>, locks: Arc<SessionLocks>) -> Self {
+        Self { store, settings, cursors: Cursors::default(), locks, block: Mutex::default() }
+    }
+
+    /// Makes a transaction that begins with its first statement.
+    fn new_core(&self, store: Store, characteristics: Characteristics) -> Core {
+        Core::new(store, characteristics, self.locks.begin_transaction())
     }
 
     pub(crate) fn settings(&self) -> &Settings {
@@ -112,7 +119,7 @@ impl Transactions {
         self.settings.begin_statement();
         loop {
             let Some(block) = self.block().clone() else {
-                return Turn::alone(Core::new(self.store.clone(), self.defaults()));
+                return Turn::alone(self.new_core(self.store.clone(), self.defaults()));
             };
             let core = Arc::clone(&block.core).lock_owned().await;
             // A block that ended meanwhile is not the session's any more, so this goes on.
@@ -127,7 +134,7 @@ impl Transactions {
     pub(crate) fn turn_now(&self) -> Option<Turn> {
         self.settings.begin_statement();
         let Some(block) = self.block().clone() else {
-            return Some(Turn::alone(Core::new(self.store.clone(), self.defaults())));
+            return Some(Turn::alone(self.new_core(self.store.clone(), self.defaults())));
         };
         let core = Arc::clone(&block.core).try_lock_owned().ok()?;
         if core.is_over {
@@ -139,7 +146,7 @@ impl Transactions {
 
     /// Returns the turn of a statement that is its own transaction, begun through another handle.
     pub(crate) fn alone_with(&self, store: Store) -> Turn {
-        Turn::alone(Core::new(store, self.defaults()))
+        Turn::alone(self.new_core(store, self.defaults()))
     }
 
     /// Returns the characteristics of a new transaction.
@@ -180,7 +187,7 @@ impl Transactions {
         let mut block = self.block();
         let is_new = block.is_none();
         if is_new {
-            let core = Core::new(self.store.clone(), characteristics);
+            let core = self.new_core(self.store.clone(), characteristics);
             let core = Arc::new(tokio::sync::Mutex::new(core));
             *block = Some(Arc::new(Block { core, signals: Arc::new(signals) }));
             self.settings.begin_block(characteristics);

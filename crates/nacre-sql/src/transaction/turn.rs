@@ -7,6 +7,7 @@ use tokio::sync::OwnedMutexGuard;
 
 use super::moment::Moment;
 use super::session::Signals;
+use crate::advisory_locks::TransactionLocks;
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
 use crate::settings::{Characteristics, Saved};
@@ -21,6 +22,8 @@ pub(super) struct Core {
     pub(super) savepoints: Vec<NamedSavepoint>,
     /// Whether it was committed or rolled back.
     pub(super) is_over: bool,
+    /// Released when the transaction and its rows are gone.
+    pub(super) locks: TransactionLocks,
 }
 
 /// What ROLLBACK TO goes back to.
@@ -30,6 +33,8 @@ pub(super) struct NamedSavepoint {
     pub(super) settings: Saved,
     /// How many cursors had been declared.
     pub(super) cursors: u64,
+    /// How many advisory locks the transaction held.
+    pub(super) locks: usize,
 }
 
 /// A statement's hold on a transaction: its own, or its turn in the session's block.
@@ -51,9 +56,13 @@ enum Access {
 }
 
 impl Core {
-    pub(super) fn new(store: Store, characteristics: Characteristics) -> Self {
+    pub(super) fn new(
+        store: Store,
+        characteristics: Characteristics,
+        locks: TransactionLocks,
+    ) -> Self {
         let (transaction, savepoints) = (None, Vec::new());
-        Self { store, characteristics, transaction, savepoints, is_over: false }
+        Self { store, characteristics, transaction, savepoints, is_over: false, locks }
     }
 
     /// Takes what BEGIN says, as far as nothing was read or written yet.
