@@ -14,7 +14,7 @@ mod text;
 
 pub use binary::parse_bytea;
 pub use datetime::{
-    days_from_civil, days_in_month, parse_date, parse_timestamp, parse_timestamptz,
+    days_from_civil, days_in_month, parse_date, parse_time, parse_timestamp, parse_timestamptz,
 };
 pub use number::{parse_boolean, parse_decimal, parse_double, parse_integer, parse_real};
 pub use text::{parse_char, parse_varchar};

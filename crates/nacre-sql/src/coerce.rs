@@ -9,7 +9,7 @@
 //! them have their type; the planner would count nanoseconds, which end in 2262. A date plus an
 //! interval with a time, or one that is computed, is a timestamp.
 //!
-//! Texts in quotes take the type of what they are united with.
+//! Texts in quotes take the type of what they are united with, and are arrays beside arrays.
 //!
 //! Joins and lists tell -0 from 0. So 0 is added to floats where two columns or expressions are to
 //! be equal, and where one is to be in a list or subquery; comparisons with a literal need not.
@@ -30,7 +30,9 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::AnalyzerRule;
 use nacre_ingest::parse::{parse_boolean, parse_bytea};
 
+use crate::from_datafusion::external;
 use crate::functions::parse_interval;
+use crate::pg_catalog::read_array;
 use crate::types::{common_moment, is_text};
 use crate::unknown_literals::unite;
 
@@ -80,7 +82,7 @@ impl TreeNodeRewriter for Coercion {
         Ok(match expr {
             Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
                 let sides = self.with_time(vec![*left, *right], op);
-                let (sides, mut is_changed) = self.unify_parts(sides, Meeting::of(op));
+                let (sides, mut is_changed) = self.unify_parts(sides, Meeting::of(op))?;
                 let [mut left, mut right]: [Expr; 2] = parts_of(sides)?;
                 if matches!(op, Operator::Eq | Operator::NotEq)
                     && ![&left, &right].iter().any(|side| matches!(side, Expr::Literal(..)))
@@ -92,14 +94,14 @@ impl TreeNodeRewriter for Coercion {
                 Transformed::new_transformed(expr, is_changed)
             }
             Expr::Between(Between { expr, negated, low, high }) => {
-                let (parts, is_changed) = self.unify(vec![*expr, *low, *high]);
+                let (parts, is_changed) = self.unify(vec![*expr, *low, *high])?;
                 let [expr, low, high]: [Expr; 3] = parts_of(parts)?;
                 let between = Between::new(Box::new(expr), negated, Box::new(low), Box::new(high));
                 Transformed::new_transformed(Expr::Between(between), is_changed)
             }
             Expr::InList(InList { expr, list, negated }) => {
                 let parts = std::iter::once(*expr).chain(list).collect();
-                let (parts, _) = self.unify(parts);
+                let (parts, _) = self.unify(parts)?;
                 let mut parts = parts.into_iter().map(|part| self.without_sign(part));
                 let [expr] = parts_of(parts.by_ref().take(1).collect())?;
                 let list = InList { expr: Box::new(expr), list: parts.collect(), negated };
@@ -110,11 +112,11 @@ impl TreeNodeRewriter for Coercion {
                 let subquery = floats_without_sign(subquery)?;
                 Transformed::yes(Expr::InSubquery(InSubquery { expr, subquery, negated }))
             }
-            Expr::Case(case) => self.case(case),
+            Expr::Case(case) => self.case(case)?,
             Expr::ScalarFunction(ScalarFunction { func, args })
                 if UNIFYING_FUNCTIONS.contains(&func.name()) =>
             {
-                let (args, is_changed) = self.unify(args);
+                let (args, is_changed) = self.unify(args)?;
                 let call = ScalarFunction { func, args };
                 Transformed::new_transformed(Expr::ScalarFunction(call), is_changed)
             }
@@ -134,11 +136,11 @@ impl TreeNodeRewriter for Coercion {
 
 impl Coercion {
     /// Makes floats of the decimals among `parts` if there is a float among them, and so on.
-    fn unify(&self, parts: Vec<Expr>) -> (Vec<Expr>, bool) {
+    fn unify(&self, parts: Vec<Expr>) -> Result<(Vec<Expr>, bool)> {
         self.unify_parts(parts, Meeting::Matched)
     }
 
-    fn unify_parts(&self, parts: Vec<Expr>, meeting: Meeting) -> (Vec<Expr>, bool) {
+    fn unify_parts(&self, parts: Vec<Expr>, meeting: Meeting) -> Result<(Vec<Expr>, bool)> {
         let types: Vec<DataType> = parts
             .iter()
             // What has no type here is left to the planner's own rule and its errors.
@@ -152,9 +154,13 @@ impl Coercion {
             Meeting::Computed if !types.iter().any(is_text) => common_moment(&types),
             Meeting::Computed | Meeting::Joined => None,
         };
+        let list = types.iter().find(|one| matches!(one, DataType::List(_)));
         let mut is_changed = false;
         let unified = parts.into_iter().zip(&types).map(|(part, data_type)| {
             let new = match data_type {
+                data_type if is_text(data_type) && list.is_some() => {
+                    list.map_or(Ok(None), |list| array_literal(&part, list))?
+                }
                 data_type if has_float && is_decimal(data_type) => Some(to_float(&part)),
                 _ if has_bytes => bytes_literal(&part),
                 _ if has_boolean && meeting != Meeting::Joined => boolean_literal(&part),
@@ -165,9 +171,10 @@ impl Coercion {
                 }
             };
             is_changed |= new.is_some();
-            new.unwrap_or(part)
+            Ok(new.unwrap_or(part))
         });
-        (unified.collect(), is_changed)
+        let unified = unified.collect::<Result<_>>()?;
+        Ok((unified, is_changed))
     }
 
     /// Makes timestamps of dates that intervals are added to, but for literals of whole days.
@@ -195,18 +202,18 @@ impl Coercion {
     }
 
     /// The operand and the WHENs meet each other, and so do the THENs and the ELSE.
-    fn case(&self, case: Case) -> Transformed<Expr> {
+    fn case(&self, case: Case) -> Result<Transformed<Expr>> {
         let Case { expr, when_then_expr, else_expr } = case;
         let (whens, thens): (Vec<Expr>, Vec<Expr>) =
             when_then_expr.into_iter().map(|(when, then)| (*when, *then)).unzip();
         let has_operand = expr.is_some();
         let operands = expr.map(|expr| *expr).into_iter().chain(whens).collect();
         let (mut whens, whens_changed) =
-            if has_operand { self.unify(operands) } else { (operands, false) };
+            if has_operand { self.unify(operands)? } else { (operands, false) };
         let expr = has_operand.then(|| Box::new(whens.remove(0)));
         let has_else = else_expr.is_some();
         let results = thens.into_iter().chain(else_expr.map(|expr| *expr)).collect();
-        let (mut thens, thens_changed) = self.unify(results);
+        let (mut thens, thens_changed) = self.unify(results)?;
         let else_expr = if has_else { thens.pop().map(Box::new) } else { None };
         let when_then_expr = whens
             .into_iter()
@@ -214,7 +221,7 @@ impl Coercion {
             .map(|(when, then)| (Box::new(when), Box::new(then)))
             .collect();
         let case = Case { expr, when_then_expr, else_expr };
-        Transformed::new_transformed(Expr::Case(case), whens_changed || thens_changed)
+        Ok(Transformed::new_transformed(Expr::Case(case), whens_changed || thens_changed))
     }
 }
 
@@ -378,6 +385,17 @@ fn boolean_literal(expr: &Expr) -> Option<Expr> {
     let text = value.try_as_str().flatten()?;
     let value = parse_boolean(text.as_bytes()).ok()?;
     Some(Expr::Literal(ScalarValue::Boolean(Some(value)), metadata.clone()))
+}
+
+/// Returns the array that a text literal stands for beside arrays.
+///
+/// # Errors
+/// 22P02 and the like.
+fn array_literal(expr: &Expr, list: &DataType) -> Result<Option<Expr>> {
+    let Expr::Literal(value, metadata) = expr else { return Ok(None) };
+    let Some(text) = value.try_as_str().flatten() else { return Ok(None) };
+    let array = read_array(text, list).map_err(external)?;
+    Ok(Some(Expr::Literal(array, metadata.clone())))
 }
 
 /// Returns the bytes that a text literal stands for.

@@ -13,8 +13,8 @@ use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::ast::{
-    AccessExpr, DataType, Expr, Ident, OrderByKind, Query, Select, SelectItem, SetExpr, Statement,
-    TrimWhereField, Value, Visit, Visitor,
+    AccessExpr, DataType, Expr, Ident, OrderBy, OrderByKind, Query, Select, SelectItem, SetExpr,
+    Statement, TrimWhereField, Value, Visit, Visitor,
 };
 use futures::StreamExt;
 
@@ -90,14 +90,16 @@ fn hide_shadows(query: &mut Query) {
     // It never stops.
     let _ = select.group_by.visit(&mut qualified);
     let _ = query.order_by.visit(&mut qualified);
-    if qualified.0.is_empty() {
+    let inner = names_in_keys(query.order_by.as_ref());
+    if qualified.0.is_empty() && inner.is_empty() {
         return;
     }
     for (index, item) in select.projection.iter_mut().enumerate() {
         let SelectItem::ExprWithAlias { expr, alias } = item else { continue };
         let name = fold(alias);
         let is_column = matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
-        if is_column || !qualified.0.contains(&name) {
+        let is_shadow = inner.contains(&name) && !is_column_named(expr, &name);
+        if !is_shadow && (is_column || !qualified.0.contains(&name)) {
             continue;
         }
         *alias = Ident::with_quote('"', hidden(&name, index));
@@ -113,6 +115,59 @@ fn hide_shadows(query: &mut Query) {
                 *ident = alias.clone();
             }
         }
+    }
+}
+
+/// Whether an expression is a column of that name.
+pub(crate) fn is_column_named(expr: &Expr, name: &str) -> bool {
+    match expr {
+        Expr::Identifier(ident) => fold(ident) == name,
+        Expr::CompoundIdentifier(parts) => parts.last().is_some_and(|part| fold(part) == name),
+        _ => false,
+    }
+}
+
+/// Returns the names without a table in the expressions of ORDER BY: they are those of columns of
+/// the tables, where a name alone is that of an output.
+pub(crate) fn names_in_keys(order: Option<&OrderBy>) -> HashSet<String> {
+    let Some(OrderByKind::Expressions(keys)) = order.map(|order| &order.kind) else {
+        return HashSet::new();
+    };
+    let mut names = PlainNames::default();
+    for key in keys.iter().filter(|key| !matches!(key.expr, Expr::Identifier(_))) {
+        // It never stops.
+        let _ = key.expr.visit(&mut names);
+    }
+    names.found
+}
+
+/// Names of columns without their tables, outside of queries.
+#[derive(Default)]
+struct PlainNames {
+    found: HashSet<String>,
+    depth: usize,
+}
+
+impl Visitor for PlainNames {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        if let Expr::Identifier(ident) = expr
+            && self.depth == 0
+        {
+            self.found.insert(fold(ident));
+        }
+        ControlFlow::Continue(())
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 
 use datafusion::execution::FunctionRegistry;
 use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion::logical_expr::ScalarUDF;
 use nacre_store::{Procedures, Store};
 
 use crate::activity::Activities;
@@ -14,7 +15,7 @@ use crate::advisory_locks::{AdvisoryLocks, LockOwner};
 use crate::checkpoint::checkpoint_bytes;
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
-use crate::functions::{bounded, common_functions, ranks};
+use crate::functions::{bounded, bounded_aggregate, common_functions, ranks};
 use crate::pg_catalog::CatalogSources;
 use crate::planner::Planner;
 use crate::sequences::{Given, functions, identity_function};
@@ -120,13 +121,25 @@ impl Database {
         let of_catalogs = pg_catalog::functions(&store, &settings);
         let of_sequences = functions(&store, &given, &settings);
         let common = common_functions();
-        let long = bounded(&self.runtime.memory_pool);
-        let all =
-            common.into_iter().chain(long).chain(of_sequences).chain(of_session).chain(of_catalogs);
+        let all = common.into_iter().chain(of_sequences).chain(of_session).chain(of_catalogs);
         for function in all {
             // What it takes the place of, such as the planner's own version(), is not missed.
             let _ = state.register_udf(function);
         }
+        let is_own = |function: &&Arc<ScalarUDF>| {
+            // Not the one that another name still stands for.
+            let own = state.scalar_functions().get(function.name());
+            own.is_some_and(|own| Arc::ptr_eq(own, function))
+        };
+        let planned: Vec<_> =
+            state.scalar_functions().values().filter(is_own).map(Arc::clone).collect();
+        for function in planned {
+            let asking = bounded(Arc::clone(&function), &self.runtime.memory_pool);
+            if !Arc::ptr_eq(&asking, &function) {
+                let _ = state.register_udf(asking);
+            }
+        }
+        let _ = state.register_udaf(bounded_aggregate(&self.runtime.memory_pool));
         for function in ranks(&state) {
             let _ = state.register_udwf(function);
         }

@@ -5,8 +5,8 @@
 //!   [`crate::literals`] reads.
 //! - `extract(second FROM x)` and `extract(epoch FROM x)` are decimals with six digits.
 //! - `(a, b) OVERLAPS (c, d)` is a condition on the four.
-//! - An interval times a number is a call. `~x` is `-1 - x`, `|/ x` is `sqrt(x)`; `float` is
-//!   `double precision`; `substring(x FROM 'pattern')` is what the pattern finds.
+//! - `~x` is `-1 - x`, `|/ x` is `sqrt(x)`; `float` is `double precision`;
+//!   `substring(x FROM 'pattern')` is what the pattern finds.
 //! - `x SIMILAR TO 'a%'` is `x ~ '^(?:a.*)$'`.
 //! - Frames of windows have their intervals in their own form.
 //! - A call of a function that is not there becomes one of [`UNKNOWN`].
@@ -18,7 +18,7 @@ use datafusion::sql::sqlparser::ast::{
     WindowFrameBound, WindowSpec, WindowType,
 };
 
-use crate::functions::{EPOCH, TIMES, UNKNOWN, call, similar, synonym, word};
+use crate::functions::{EPOCH, UNKNOWN, call, null_window_call, similar, synonym, word};
 use crate::names::fold;
 
 /// Returns what stands for an expression; `None` for one that stays.
@@ -29,7 +29,8 @@ pub(crate) fn expression(expr: &mut Expr, state: &SessionState) -> Option<Expr> 
             if let Some(WindowType::WindowSpec(spec)) = &mut function.over {
                 frame(spec);
             }
-            synonym(function).or_else(|| seconds_of(function)).or_else(|| unknown(function, state))
+            let found = null_window_call(function).or_else(|| synonym(function));
+            found.or_else(|| seconds_of(function)).or_else(|| unknown(function, state))
         }
         Expr::AtTimeZone { timestamp, time_zone } => {
             Some(call("timezone", vec![take(time_zone), take(timestamp)]))
@@ -46,15 +47,6 @@ pub(crate) fn expression(expr: &mut Expr, state: &SessionState) -> Option<Expr> 
             UnaryOperator::PGAbs => Some(call("abs", vec![take(inner)])),
             _ => None,
         },
-        Expr::BinaryOp { left, op: BinaryOperator::Multiply, right } => {
-            let (one, factor) = if is_interval(left) { (left, right) } else { (right, left) };
-            is_interval(one).then(|| call(TIMES, vec![take(one), take(factor)]))
-        }
-        Expr::BinaryOp { left, op: BinaryOperator::Divide, right } if is_interval(left) => {
-            let one = cast(number("1"), DataType::DoublePrecision);
-            let factor = nested(binary(one, BinaryOperator::Divide, nested(take(right))));
-            Some(call(TIMES, vec![take(left), factor]))
-        }
         Expr::BinaryOp { left, op: BinaryOperator::Overlaps, right } => overlaps(left, right),
         Expr::Substring { expr: of, substring_from: Some(from), substring_for: None, .. } => {
             let Expr::Value(value) = from.as_ref() else { return None };
@@ -63,6 +55,12 @@ pub(crate) fn expression(expr: &mut Expr, state: &SessionState) -> Option<Expr> 
             }
             let found = call("regexp_match", vec![take(of), take(from)]);
             Some(call("nacre_element", vec![found, number("1")]))
+        }
+        // The planner would not look for the function that asks for memory.
+        Expr::Overlay { expr: of, overlay_what, overlay_from, overlay_for } => {
+            let mut args = vec![take(of), take(overlay_what), take(overlay_from)];
+            args.extend(overlay_for.as_deref_mut().map(take));
+            Some(call("overlay", args))
         }
         Expr::SimilarTo { negated, expr: of, pattern, escape_char } => {
             Some(similar(take(of), take(pattern), escape_char.as_ref(), *negated))

@@ -115,5 +115,5 @@ pub use settings::{SessionInfo, SettingInfo};
 pub use split::{SourceStatement, split_statements};
 pub use statement_io::{CopyIn, CopyOut, Outcome, RowSink, StatementIo};
 pub use support::STATEMENT_STACK_BYTES;
-pub use text::{TextColumn, write_text};
+pub use text::{TextColumn, append_bytes, write_text};
 pub use transaction::TransactionStatus;

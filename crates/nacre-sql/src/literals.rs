@@ -1,5 +1,5 @@
-//! An analyzer rule: texts in quotes become values of the type that they are cast to, by
-//! PostgreSQL's syntax and with its errors; casts of numbers to whole ones round, and those of
+//! An analyzer rule: texts in quotes, and texts of columns, become values of the type that they are
+//! cast to, by PostgreSQL's syntax and with its errors; casts of numbers to whole ones round, and those of
 //! moments and floats to text write them as PostgreSQL does.
 //!
 //! It runs behind the planner's own coercion of types, which casts a literal to the type of what
@@ -18,14 +18,16 @@ use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, ScalarUDF};
 use datafusion::optimizer::AnalyzerRule;
 use nacre_column::ColumnBuffer;
-use nacre_ingest::parse::{parse_date, parse_decimal, parse_timestamp, parse_timestamptz};
+use nacre_ingest::parse::{
+    parse_date, parse_decimal, parse_time, parse_timestamp, parse_timestamptz,
+};
 
 use crate::dml::push_syntax;
 use crate::error::{Error, ErrorKind};
 use crate::from_datafusion::external;
 use crate::from_ingest::from_value;
-use crate::functions::{now_us, parse_interval};
-use crate::types::{is_text, stored_type};
+use crate::functions::{now_us, parse_interval, text_in};
+use crate::types::{is_text, stored_type, trim_blanks};
 
 const DAY_US: i64 = 86_400_000_000;
 
@@ -53,7 +55,7 @@ impl Literals {
         if let Expr::Literal(literal, _) = inner.as_ref()
             && let Some(Some(text)) = literal.try_as_str()
         {
-            if is_moment(target) && text.trim().eq_ignore_ascii_case("now") {
+            if is_moment(target) && trim_blanks(text).eq_ignore_ascii_case("now") {
                 let func = Arc::clone(&self.now);
                 let now = Expr::ScalarFunction(ScalarFunction { func, args: Vec::new() });
                 return Ok(Transformed::yes(Expr::Cast(Cast { expr: Box::new(now), field })));
@@ -61,6 +63,12 @@ impl Literals {
             if let Some(value) = value_of(text, target).map_err(external)? {
                 return Ok(Transformed::yes(Expr::Literal(value, None)));
             }
+        }
+        if inner.get_type(schema).is_ok_and(|from| is_text(&from))
+            && let Some(func) = text_in(target, value_of)
+        {
+            let call = ScalarFunction { func, args: vec![*inner] };
+            return Ok(Transformed::yes(Expr::ScalarFunction(call)));
         }
         if is_text(target) && inner.get_type(schema).is_ok_and(|from| is_written(&from)) {
             let func = Arc::clone(&self.shown);
@@ -102,6 +110,7 @@ fn is_written(data_type: &DataType) -> bool {
             | DataType::Timestamp(..)
             | DataType::Interval(_)
             | DataType::Duration(_)
+            | DataType::Time64(_)
             | DataType::List(_)
     )
 }
@@ -158,6 +167,14 @@ fn value_of(text: &str, target: &DataType) -> crate::error::Result<Option<Scalar
         DataType::Timestamp(unit, zone) => {
             return timestamp(text, *unit, zone.as_ref()).map(Some);
         }
+        DataType::Time64(unit) => {
+            let micros = parse_time(text.as_bytes()).map_err(|error| from_value(&error))?;
+            return Ok(match unit {
+                TimeUnit::Microsecond => Some(ScalarValue::Time64Microsecond(Some(micros))),
+                TimeUnit::Nanosecond => Some(ScalarValue::Time64Nanosecond(Some(micros * 1_000))),
+                _ => None,
+            });
+        }
         DataType::Interval(IntervalUnit::MonthDayNano) => {
             let value = parse_interval(text)?;
             return Ok(Some(ScalarValue::IntervalMonthDayNano(Some(value))));
@@ -167,7 +184,7 @@ fn value_of(text: &str, target: &DataType) -> crate::error::Result<Option<Scalar
     let Some(column_type) = column_type else { return Ok(None) };
     let mut buffer = ColumnBuffer::new(column_type);
     push_syntax(text, &mut buffer)?;
-    let cast = ScalarValue::Utf8(Some(text.trim().to_owned()));
+    let cast = ScalarValue::Utf8(Some(trim_blanks(text).to_owned()));
     // The text is well formed; Arrow reads the same number.
     match cast.cast_to(target) {
         Ok(value) if !value.is_null() => Ok(Some(value)),
@@ -178,7 +195,7 @@ fn value_of(text: &str, target: &DataType) -> crate::error::Result<Option<Scalar
 /// Returns the moment that a word stands for.
 fn special(text: &str) -> Option<i64> {
     let midnight = |days: i64| (now_us().div_euclid(DAY_US) + days) * DAY_US;
-    Some(match text.trim().to_ascii_lowercase().as_str() {
+    Some(match trim_blanks(text).to_ascii_lowercase().as_str() {
         "epoch" => 0,
         "now" => now_us(),
         "today" => midnight(0),

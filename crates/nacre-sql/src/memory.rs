@@ -3,10 +3,17 @@
 //! Operators ask before they grow. Those that sort or group spill to temporary files when there is
 //! no more; a join or another statement that needs what is not there ends with 53200, and the
 //! others go on.
+//!
+//! The address space of the process may end before the budget does. A failing allocation aborts the
+//! process, so large requests are first tried out against the system.
 
+use std::fmt;
 use std::sync::Arc;
 
-use datafusion::execution::memory_pool::GreedyMemoryPool;
+use datafusion::common::{DataFusionError, Result as PlannerResult};
+use datafusion::execution::memory_pool::{
+    GreedyMemoryPool, MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation,
+};
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 
 use crate::error::{Error, ErrorKind, Result};
@@ -14,6 +21,73 @@ use crate::from_datafusion::from_datafusion;
 
 /// Variable that bounds the memory of queries, in MiB; 0 is as much as there is.
 const QUERY_MEMORY_MIB_VARIABLE: &str = "NACRE_QUERY_MEMORY_MIB";
+
+/// Requests that are smaller are not tried out.
+const PROBED_BYTES: usize = 16 << 20;
+
+/// Reserve beside a request: for the answer, and for other sessions.
+const SPARE_BYTES: usize = 64 << 20;
+
+/// A budget that gives only what the system has.
+#[derive(Debug)]
+struct ProbingPool {
+    budget: GreedyMemoryPool,
+}
+
+impl fmt::Display for ProbingPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.budget, f)
+    }
+}
+
+impl MemoryPool for ProbingPool {
+    fn name(&self) -> &str {
+        "probing"
+    }
+
+    fn register(&self, consumer: &MemoryConsumer) {
+        self.budget.register(consumer);
+    }
+
+    fn unregister(&self, consumer: &MemoryConsumer) {
+        self.budget.unregister(consumer);
+    }
+
+    fn grow(&self, reservation: &MemoryReservation, additional: usize) {
+        self.budget.grow(reservation, additional);
+    }
+
+    fn shrink(&self, reservation: &MemoryReservation, shrink: usize) {
+        self.budget.shrink(reservation, shrink);
+    }
+
+    fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> PlannerResult<()> {
+        // Keeps the sum with the used bytes from overflowing.
+        let additional = additional.min(usize::MAX / 4);
+        self.budget.try_grow(reservation, additional)?;
+        if additional < PROBED_BYTES || is_available(additional) {
+            return Ok(());
+        }
+        self.budget.shrink(reservation, additional);
+        let message = format!("the system does not give {additional} bytes more");
+        Err(DataFusionError::ResourcesExhausted(message))
+    }
+
+    fn reserved(&self) -> usize {
+        self.budget.reserved()
+    }
+
+    fn memory_limit(&self) -> MemoryLimit {
+        self.budget.memory_limit()
+    }
+}
+
+/// Whether the system has so many bytes: twice, since buffers that grow are copied, and the spare
+/// ones. Nothing is written to them.
+fn is_available(bytes: usize) -> bool {
+    let wanted = bytes.saturating_mul(2).saturating_add(SPARE_BYTES);
+    Vec::<u8>::new().try_reserve_exact(wanted).is_ok()
+}
 
 /// Makes what queries of a database share; `bytes` is as in `OpenOptions`.
 ///
@@ -25,7 +99,8 @@ pub(crate) fn runtime(bytes: Option<usize>) -> Result<Arc<RuntimeEnv>> {
         Some(bytes) => bytes,
         None => setting_bytes(setting.as_deref())?.unwrap_or_else(default_bytes),
     };
-    let builder = RuntimeEnvBuilder::new().with_memory_pool(Arc::new(GreedyMemoryPool::new(bytes)));
+    let pool = ProbingPool { budget: GreedyMemoryPool::new(bytes) };
+    let builder = RuntimeEnvBuilder::new().with_memory_pool(Arc::new(pool));
     builder.build_arc().map_err(from_datafusion)
 }
 
@@ -50,6 +125,19 @@ fn setting_bytes(setting: Option<&str>) -> Result<Option<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_the_system_does_not_have_is_refused_and_given_back() {
+        let pool: Arc<dyn MemoryPool> =
+            Arc::new(ProbingPool { budget: GreedyMemoryPool::new(usize::MAX) });
+        let reservation = MemoryConsumer::new("test").register(&pool);
+        // More than any address space.
+        let error = reservation.try_grow(usize::MAX / 2).unwrap_err();
+        assert!(matches!(error, DataFusionError::ResourcesExhausted(_)), "{error}");
+        assert_eq!(pool.reserved(), 0);
+        reservation.try_grow(PROBED_BYTES).unwrap();
+        assert_eq!(pool.reserved(), PROBED_BYTES);
+    }
 
     #[test]
     fn setting_is_a_number_of_mebibytes() {

@@ -1,6 +1,10 @@
 //! An analyzer rule: operators that PostgreSQL computes otherwise than the planner.
 //!
-//! - Sums, differences and products of whole numbers are refused where they do not fit.
+//! - Sums, differences and products of whole numbers are refused where they do not fit; `-x` is
+//!   `0 - x`.
+//! - Texts and byte strings are joined by what asks for memory first.
+//! - A byte string is cast to the text that shows it.
+//! - The `.` of regular expressions matches a newline.
 //! - Quotients of decimals are rounded and have ten digits behind the point at least; a float is
 //!   not divided by zero.
 //! - Intervals are compared by how long they are.
@@ -15,7 +19,8 @@ use datafusion::arrow::datatypes::{DataType, IntervalUnit};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result, ScalarValue};
-use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::execution::memory_pool::MemoryPool;
+use datafusion::logical_expr::expr::{Cast, ScalarFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
@@ -24,7 +29,8 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::AnalyzerRule;
 
 use crate::coerce::is_comparison;
-use crate::functions::{Arithmetic, is_whole};
+use crate::functions::{Arithmetic, DOT_IS_ANY, is_whole};
+use crate::types::{is_bytes, is_text};
 
 /// The rule.
 #[derive(Debug)]
@@ -33,8 +39,9 @@ pub(crate) struct Operators {
 }
 
 impl Operators {
-    pub(crate) fn new() -> Self {
-        Self { arithmetic: Arithmetic::new() }
+    /// Makes the rule; what joins texts takes memory from `pool`.
+    pub(crate) fn new(pool: &Arc<dyn MemoryPool>) -> Self {
+        Self { arithmetic: Arithmetic::new(pool) }
     }
 
     fn operator(&self, expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
@@ -55,6 +62,38 @@ impl Operators {
                     [left, right].map(|side| Box::new(call(&self.arithmetic.span, vec![*side])));
                 Transformed::yes(Expr::BinaryExpr(BinaryExpr { left, op, right }))
             }
+            Expr::BinaryExpr(BinaryExpr { left, op: Operator::StringConcat, right })
+                if is_joined(&type_of(&left), &type_of(&right)) =>
+            {
+                Transformed::yes(call(&self.arithmetic.joined, vec![*left, *right]))
+            }
+            Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_regular(op) => {
+                let pattern = Box::new(self.with_any_dot(*right));
+                Transformed::yes(Expr::BinaryExpr(BinaryExpr { left, op, right: pattern }))
+            }
+            // The planner would take the bytes for those of a text.
+            Expr::Cast(Cast { expr, field })
+                if is_text(field.data_type()) && is_bytes(&type_of(&expr)) =>
+            {
+                let text = call(&self.arithmetic.shown, vec![*expr]);
+                Transformed::yes(cast(text, field.data_type().clone()))
+            }
+            Expr::Negative(inner) if is_whole(&type_of(&inner)) => match zero(&type_of(&inner)) {
+                Some(zero) => {
+                    let args = vec![Expr::Literal(zero, None), *inner];
+                    Transformed::yes(call(&self.arithmetic.difference, args))
+                }
+                None => Transformed::no(Expr::Negative(inner)),
+            },
+            Expr::ScalarFunction(ScalarFunction { func, mut args })
+                if is_regular_function(func.name()) && args.len() > 1 =>
+            {
+                if !has_line_flags(args.get(2)) && !has_line_flags(args.get(3)) {
+                    let pattern = args.remove(1);
+                    args.insert(1, self.with_any_dot(pattern));
+                }
+                Transformed::yes(call(&func, args))
+            }
             Expr::ScalarFunction(ScalarFunction { func, args }) => match args.as_slice() {
                 [one] if func.name() == "round" && type_of(one).is_floating() => {
                     let (data_type, arg) = (type_of(one), cast(one.clone(), DataType::Float64));
@@ -73,6 +112,17 @@ impl Operators {
                 _ => Transformed::no(Expr::ScalarFunction(ScalarFunction { func, args })),
             },
             other => Transformed::no(other),
+        }
+    }
+
+    /// Has the `.` of a pattern match a newline.
+    fn with_any_dot(&self, pattern: Expr) -> Expr {
+        match pattern {
+            Expr::Literal(value, metadata) => match value.try_as_str() {
+                Some(Some(text)) => lit(format!("{DOT_IS_ANY}{text}")),
+                _ => Expr::Literal(value, metadata),
+            },
+            other => call(&self.arithmetic.joined, vec![lit(DOT_IS_ANY), other]),
         }
     }
 
@@ -105,6 +155,36 @@ impl Operators {
 
 fn is_arithmetic(op: Operator) -> bool {
     matches!(op, Operator::Plus | Operator::Minus | Operator::Multiply | Operator::Divide)
+}
+
+fn is_joined(left: &DataType, right: &DataType) -> bool {
+    let is_list = |one: &DataType| matches!(one, DataType::List(_));
+    let has_text = is_text(left) || is_text(right);
+    (has_text && !is_list(left) && !is_list(right)) || (is_bytes(left) && is_bytes(right))
+}
+
+fn is_regular(op: Operator) -> bool {
+    use Operator::{RegexIMatch, RegexMatch, RegexNotIMatch, RegexNotMatch};
+    matches!(op, RegexMatch | RegexIMatch | RegexNotMatch | RegexNotIMatch)
+}
+
+/// Whether a function of the planner's takes a regular expression as its second argument.
+fn is_regular_function(name: &str) -> bool {
+    matches!(name, "regexp_match" | "regexp_like" | "regexp_count" | "regexp_instr")
+}
+
+/// Whether flags say what newlines are.
+fn has_line_flags(flags: Option<&Expr>) -> bool {
+    match flags {
+        Some(Expr::Literal(value, _)) => {
+            value.try_as_str().flatten().is_some_and(|flags| flags.contains(['m', 'n', 'p']))
+        }
+        _ => false,
+    }
+}
+
+fn zero(data_type: &DataType) -> Option<ScalarValue> {
+    ScalarValue::new_zero(data_type).ok()
 }
 
 fn call(func: &Arc<ScalarUDF>, args: Vec<Expr>) -> Expr {

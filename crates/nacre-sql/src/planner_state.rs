@@ -49,6 +49,7 @@ pub(crate) fn new(runtime: &Arc<RuntimeEnv>, threads: usize) -> SessionState {
     options.optimizer.hash_join_single_partition_threshold_rows = JOIN_TABLE_ROWS_MAX;
     // `b IS TRUE` is never null, which only some of the planner's parts know; rows are the same.
     options.execution.skip_physical_aggregate_schema_check = true;
+    let pool = &runtime.memory_pool;
     let mut builder = SessionStateBuilder::new()
         .with_config(config)
         .with_runtime_env(Arc::clone(runtime))
@@ -60,15 +61,15 @@ pub(crate) fn new(runtime: &Arc<RuntimeEnv>, threads: usize) -> SessionState {
             Arc::new(SubqueryValues),
             Arc::new(InLists),
             Arc::new(DecimalsMeetFloats),
-            Arc::new(Operators::new()),
+            Arc::new(Operators::new(pool)),
             Arc::new(TypeCoercion::new()),
-            Arc::new(Literals::new(rint(), shown(), now())),
+            Arc::new(Literals::new(rint(), shown(pool), now())),
             Arc::new(WindowKeys),
         ]))
         .with_optimizer_rules(Heeding::behind_logical())
         .with_physical_optimizer_rules(Heeding::before_physical())
         .with_physical_optimizer_rule(Arc::new(BuildOnDemand))
         .with_physical_optimizer_rule(Arc::new(Yielding));
-    builder.expr_planners().get_or_insert_default().push(Arc::new(UnknownLiterals));
+    builder.expr_planners().get_or_insert_default().push(Arc::new(UnknownLiterals::new(pool)));
     builder.build()
 }

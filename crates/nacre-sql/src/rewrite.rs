@@ -42,6 +42,7 @@ use crate::functions::{NAMED, call};
 use crate::names::{SCHEMA, fold};
 use crate::prepared::{numeric, numeric_type};
 use crate::scopes::Scopes;
+use crate::types::trim_blanks;
 use crate::{columns, expression_forms, pg_catalog, query_forms, row_values};
 
 /// Rewrites all expressions of `statement`.
@@ -119,7 +120,7 @@ impl VisitorMut for Rewrites<'_> {
         if let Some(with) = &mut query.with {
             with.cte_tables.iter_mut().for_each(|table| columns::give_names(&mut table.query));
         }
-        order_by_outputs(query);
+        broken(order_by_outputs(query))?;
         broken(query_forms::fetch(query))
     }
 
@@ -329,14 +330,28 @@ fn balance(expr: &mut Expr) {
     }
 }
 
-/// Has `SELECT DISTINCT` be sorted by the numbers of its outputs where ORDER BY repeats them.
-fn order_by_outputs(query: &mut Query) {
+/// Has a query be sorted by the numbers of its outputs where ORDER BY repeats them: DISTINCT wants
+/// that, and the planner would take a name in an expression for that of an output.
+///
+/// # Errors
+/// `not supported` for an expression with the name of an output that it does not mean.
+fn order_by_outputs(query: &mut Query) -> Result<()> {
+    let names = columns::names_in_keys(query.order_by.as_ref());
     let (SetExpr::Select(select), Some(order)) = (query.body.as_ref(), &mut query.order_by) else {
-        return;
+        return Ok(());
     };
-    let OrderByKind::Expressions(keys) = &mut order.kind else { return };
-    if !matches!(select.distinct, Some(Distinct::Distinct)) {
-        return;
+    let OrderByKind::Expressions(keys) = &mut order.kind else { return Ok(()) };
+    let is_distinct = matches!(select.distinct, Some(Distinct::Distinct));
+    let shadow = select.projection.iter().find_map(|item| match item {
+        SelectItem::ExprWithAlias { expr, alias } => {
+            let name = fold(alias);
+            let is_shadow = names.contains(&name) && !columns::is_column_named(expr, &name);
+            is_shadow.then_some(name)
+        }
+        _ => None,
+    });
+    if !is_distinct && shadow.is_none() {
+        return Ok(());
     }
     let is_output = |item: &SelectItem, wanted: &Expr| match item {
         SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => expr == wanted,
@@ -354,6 +369,13 @@ fn order_by_outputs(query: &mut Query) {
         if let Some(place) = items.iter().position(|item| is_output(item, &key.expr)) {
             key.expr = Expr::Value(Value::Number((place + 1).to_string(), false).into());
         }
+    }
+    match shadow.filter(|name| columns::names_in_keys(Some(&*order)).contains(name)) {
+        None => Ok(()),
+        Some(name) => Err(Error::not_supported(format_args!(
+            "ORDER BY of an expression with \"{name}\", which is also the name of an output"
+        ))
+        .with_hint("Name the column with its table, or give the output another name.")),
     }
 }
 
@@ -496,7 +518,7 @@ fn own_digits(expr: &Expr) -> Option<Expr> {
             let (Value::Number(text, _) | Value::SingleQuotedString(text)) = &value.value else {
                 return None;
             };
-            let digits = numeric(&format!("{sign}{}", text.trim())).ok()?;
+            let digits = numeric(&format!("{sign}{}", trim_blanks(text))).ok()?;
             let sql = format!("CAST('{digits}' AS {})", numeric_type(&digits));
             let mut parser = Parser::new(&PostgreSqlDialect {}).try_with_sql(&sql).ok()?;
             parser.parse_expr().ok()

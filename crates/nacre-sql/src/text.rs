@@ -9,8 +9,9 @@ use datafusion::arrow::datatypes::{
     ArrowPrimitiveType, DataType, Date32Type, Decimal128Type, DurationMicrosecondType,
     DurationMillisecondType, DurationNanosecondType, DurationSecondType, Float32Type, Float64Type,
     Int8Type, Int16Type, Int32Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType,
-    IntervalUnit, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType,
-    TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    IntervalUnit, Time64MicrosecondType, Time64NanosecondType, TimeUnit, TimestampMicrosecondType,
+    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
 };
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use nacre_column::text;
@@ -57,6 +58,8 @@ enum Values<'a> {
         has_zone: bool,
     },
     Interval(&'a [IntervalMonthDayNano]),
+    /// In units of the day.
+    Time(&'a [i64], TimeUnit),
     /// In units.
     Duration(&'a [i64], TimeUnit),
     Utf8(&'a StringArray),
@@ -103,6 +106,12 @@ impl<'a> TextColumn<'a> {
             }
             DataType::Interval(IntervalUnit::MonthDayNano) => {
                 Values::Interval(numbers::<IntervalMonthDayNanoType>(array))
+            }
+            DataType::Time64(TimeUnit::Microsecond) => {
+                Values::Time(numbers::<Time64MicrosecondType>(array), TimeUnit::Microsecond)
+            }
+            DataType::Time64(_) => {
+                Values::Time(numbers::<Time64NanosecondType>(array), TimeUnit::Nanosecond)
             }
             DataType::Duration(unit) => {
                 let values = match unit {
@@ -179,22 +188,50 @@ impl<'a> TextColumn<'a> {
                 let value = values[row];
                 write_interval(value.months, value.days, value.nanoseconds / 1_000, out);
             }
+            Values::Time(values, unit) => write_time(micros(values[row], *unit)?, out),
             Values::Duration(values, unit) => {
                 let micros = micros(values[row], *unit)?;
                 let days = i32::try_from(micros / DAY_MICROS).unwrap_or(i32::MAX);
                 write_interval(0, days, micros % DAY_MICROS, out);
             }
-            Values::Utf8(array) => out.extend_from_slice(array.value(row).as_bytes()),
-            Values::LargeUtf8(array) => out.extend_from_slice(array.value(row).as_bytes()),
-            Values::Utf8View(array) => out.extend_from_slice(array.value(row).as_bytes()),
-            Values::Binary(array) => text::write_bytea(array.value(row), out),
-            Values::LargeBinary(array) => text::write_bytea(array.value(row), out),
-            Values::BinaryView(array) => text::write_bytea(array.value(row), out),
+            Values::Utf8(array) => append_bytes(array.value(row).as_bytes(), out)?,
+            Values::LargeUtf8(array) => append_bytes(array.value(row).as_bytes(), out)?,
+            Values::Utf8View(array) => append_bytes(array.value(row).as_bytes(), out)?,
+            Values::Binary(array) => append_bytea(array.value(row), out)?,
+            Values::LargeBinary(array) => append_bytea(array.value(row), out)?,
+            Values::BinaryView(array) => append_bytea(array.value(row), out)?,
             Values::List(array) => write_list(&array.value(row), out)?,
             Values::Other => write_other(self.array, row, out)?,
         }
         Ok(true)
     }
+}
+
+/// Appends bytes, for which the system may have no memory.
+///
+/// # Errors
+/// 53200.
+pub fn append_bytes(bytes: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    reserve_bytes(bytes.len(), out)?;
+    out.extend_from_slice(bytes);
+    Ok(())
+}
+
+fn append_bytea(bytes: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    reserve_bytes(bytes.len().saturating_mul(2).saturating_add(2), out)?;
+    text::write_bytea(bytes, out);
+    Ok(())
+}
+
+/// Makes place for bytes of a value.
+///
+/// # Errors
+/// 53200.
+pub(crate) fn reserve_bytes(more: usize, out: &mut Vec<u8>) -> Result<()> {
+    out.try_reserve(more).map_err(|_| {
+        let message = format!("out of memory for a value: {more} bytes more");
+        Error::new(ErrorKind::OutOfMemory, message)
+    })
 }
 
 const DAY_MICROS: i64 = 86_400_000_000;
@@ -250,8 +287,12 @@ fn write_interval(months: i32, days: i32, micros: i64, out: &mut Vec<u8>) {
     } else if is_after_negative {
         out.push(b'+');
     }
-    let whole = micros.unsigned_abs();
-    let (seconds, fraction) = (whole / 1_000_000, whole % 1_000_000);
+    write_time(micros.saturating_abs(), out);
+}
+
+/// Writes `04:05:06.7`; hours may be any number.
+fn write_time(micros: i64, out: &mut Vec<u8>) {
+    let (seconds, fraction) = (micros / 1_000_000, micros % 1_000_000);
     let time = format!("{:02}:{:02}:{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60);
     out.extend_from_slice(time.as_bytes());
     if fraction != 0 {

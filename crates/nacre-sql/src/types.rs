@@ -312,6 +312,16 @@ pub(crate) fn is_bytes(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Binary | DataType::LargeBinary | DataType::BinaryView)
 }
 
+/// Whether a character is one of the blanks around values; others, such as U+00A0, are no blanks.
+pub(crate) fn is_blank(one: char) -> bool {
+    matches!(one, ' ' | '\t' | '\n' | '\r' | '\u{b}' | '\u{c}')
+}
+
+/// Cuts blanks off both ends of a value's text.
+pub(crate) fn trim_blanks(text: &str) -> &str {
+    text.trim_matches(is_blank)
+}
+
 /// Returns the name that PostgreSQL has for the type of an expression.
 pub(crate) fn type_name(data_type: &DataType) -> String {
     match data_type {

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, IntervalUnit};
 use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{
-    Distinct, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Union, cast,
+    BinaryExpr, Distinct, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator,
+    ScalarUDF, Union, cast,
 };
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 use nacre_ingest::parse::parse_decimal;
@@ -15,15 +17,55 @@ use nacre_ingest::parse::parse_decimal;
 use crate::error::{Error, ErrorKind};
 use crate::from_datafusion::external;
 use crate::from_ingest::from_value;
+use crate::functions::PlannedOperators;
+use crate::pg_catalog::read_array;
 use crate::prepared::numeric;
 use crate::types::{is_text, type_name};
 
 /// Digits that a number has at most.
 const DIGITS_MAX: u8 = 38;
 
-/// Gives literals in arithmetic the type of the other side.
+/// Gives literals in arithmetic and beside arrays the type of the other side, and has intervals be
+/// scaled and arrays be joined by functions, since the planner has no type for that.
 #[derive(Debug)]
-pub(crate) struct UnknownLiterals;
+pub(crate) struct UnknownLiterals {
+    composing: PlannedOperators,
+}
+
+impl UnknownLiterals {
+    /// Makes the planner of expressions; what joins arrays takes memory from `pool`.
+    pub(crate) fn new(pool: &Arc<dyn MemoryPool>) -> Self {
+        Self { composing: PlannedOperators::new(pool) }
+    }
+
+    /// Returns what computes `left op right` where the planner cannot.
+    fn composed(&self, expr: &RawBinaryExpr, schema: &DFSchema) -> Option<Expr> {
+        let is_interval = |side| {
+            let found = own_type(side, schema);
+            matches!(found, Some(DataType::Interval(_) | DataType::Duration(_)))
+        };
+        let is_list = |side| matches!(own_type(side, schema), Some(DataType::List(_)));
+        let (left, right) = (&expr.left, &expr.right);
+        let both = |func: &Arc<ScalarUDF>, one: &Expr, other: &Expr| {
+            Some(func.call(vec![one.clone(), other.clone()]))
+        };
+        match expr.op {
+            BinaryOperator::Multiply if is_interval(left) => {
+                both(&self.composing.interval_product, left, right)
+            }
+            BinaryOperator::Multiply if is_interval(right) => {
+                both(&self.composing.interval_product, right, left)
+            }
+            BinaryOperator::Divide if is_interval(left) => {
+                both(&self.composing.interval_quotient, left, right)
+            }
+            BinaryOperator::StringConcat if is_list(left) || is_list(right) => {
+                both(&self.composing.joined_arrays, left, right)
+            }
+            _ => None,
+        }
+    }
+}
 
 impl ExprPlanner for UnknownLiterals {
     fn plan_binary_op(
@@ -32,20 +74,77 @@ impl ExprPlanner for UnknownLiterals {
         schema: &DFSchema,
     ) -> Result<PlannerResult<RawBinaryExpr>> {
         use BinaryOperator::{Divide, Minus, Modulo, Multiply, Plus};
-        if !matches!(expr.op, Plus | Minus | Multiply | Divide | Modulo) {
-            return Ok(PlannerResult::Original(expr));
-        }
-        let (literal, other) = match (text_of(&expr.left), text_of(&expr.right)) {
-            (Some(_), None) => (&mut expr.left, &expr.right),
-            (None, Some(_)) => (&mut expr.right, &expr.left),
-            _ => return Ok(PlannerResult::Original(expr)),
+        let is_arithmetic = matches!(expr.op, Plus | Minus | Multiply | Divide | Modulo);
+        let pair = match (text_of(&expr.left), text_of(&expr.right)) {
+            (Some(_), None) => Some((&mut expr.left, &expr.right)),
+            (None, Some(_)) => Some((&mut expr.right, &expr.left)),
+            _ => None,
         };
-        let found = other.get_type(schema).ok().and_then(|other| operand(&expr.op, other));
-        if let (Some(found), Some(text)) = (found, text_of(literal)) {
-            *literal = value(text, &found)?;
+        if let Some((literal, other)) = pair {
+            let found = if is_arithmetic {
+                other.get_type(schema).ok().and_then(|other| operand(&expr.op, other))
+            } else {
+                own_type(other, schema).filter(|one| matches!(one, DataType::List(_)))
+            };
+            if let (Some(found), Some(text)) = (found, text_of(literal)) {
+                *literal = value(text, &found)?;
+            }
         }
-        Ok(PlannerResult::Original(expr))
+        Ok(match self.composed(&expr, schema) {
+            Some(composed) => PlannerResult::Planned(composed),
+            None => PlannerResult::Original(expr),
+        })
     }
+}
+
+/// Returns the type of an expression that may be an interval or an array, without a look at what
+/// is far below it; `None` for others.
+fn own_type(expr: &Expr, schema: &DFSchema) -> Option<DataType> {
+    match expr {
+        Expr::Alias(alias) => own_type(&alias.expr, schema),
+        Expr::Negative(inner) => own_type(inner, schema),
+        Expr::Column(_) | Expr::Literal(..) | Expr::Cast(_) | Expr::ScalarSubquery(_) => {
+            expr.get_type(schema).ok()
+        }
+        Expr::AggregateFunction(call) if !call.func.name().contains("count") => {
+            expr.get_type(schema).ok()
+        }
+        // Without arguments is `now()`.
+        Expr::ScalarFunction(call) if call.args.is_empty() || is_composing(call.func.name()) => {
+            expr.get_type(schema).ok()
+        }
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::Plus | Operator::Minus, right }) => {
+            match (own_type(left, schema)?, own_type(right, schema)?) {
+                (interval @ DataType::Interval(_), DataType::Interval(_)) => Some(interval),
+                (DataType::Timestamp(..), DataType::Timestamp(..)) => expr.get_type(schema).ok(),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// Whether a function returns intervals or arrays.
+fn is_composing(name: &str) -> bool {
+    let of_arrays = name.starts_with("nacre_") && name.ends_with("array");
+    of_arrays
+        || matches!(
+            name,
+            "age"
+                | "make_interval"
+                | "justify_hours"
+                | "justify_days"
+                | "justify_interval"
+                | "nacre_interval_product"
+                | "nacre_interval_quotient"
+                | "nacre_joined_arrays"
+                | "string_to_array"
+                | "array_cat"
+                | "array_remove"
+                | "nacre_or_empty"
+                | "parse_ident"
+                | "regexp_match"
+        )
 }
 
 /// Returns the type that a literal has next to a value of a type.
@@ -78,6 +177,11 @@ fn text_of(expr: &Expr) -> Option<&str> {
 
 /// Returns an expression for what a text stands for. A number has as many digits as are written.
 fn value(text: &str, data_type: &DataType) -> Result<Expr> {
+    if matches!(data_type, DataType::List(_)) {
+        return read_array(text, data_type)
+            .map(|array| Expr::Literal(array, None))
+            .map_err(external);
+    }
     let literal = Expr::Literal(ScalarValue::Utf8(Some(text.to_owned())), None);
     if !matches!(data_type, DataType::Decimal128(..)) {
         return Ok(cast(literal, data_type.clone()));
@@ -141,7 +245,7 @@ fn output(union: &Union, place: usize) -> Result<Option<DataType>> {
 /// Whether [`crate::literals`] reads texts of a type.
 fn is_read(data_type: &DataType) -> bool {
     let is_moment = matches!(data_type, DataType::Date32 | DataType::Timestamp(..));
-    is_number(data_type) || is_moment || matches!(data_type, DataType::Boolean)
+    is_number(data_type) || is_moment || matches!(data_type, DataType::Boolean | DataType::List(_))
 }
 
 fn literal_at(input: &LogicalPlan, place: usize) -> bool {

@@ -5,6 +5,8 @@
 //! projection below the window computes such expressions, once for the sort and the window, and
 //! one above it leaves them out.
 //!
+//! Arguments that no window function takes are refused here, too.
+//!
 //! It runs behind the coercion of types, so the types of frames and their bounds are known.
 
 use datafusion::common::config::ConfigOptions;
@@ -13,6 +15,8 @@ use datafusion::common::{Column, Result};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Window};
 use datafusion::optimizer::AnalyzerRule;
+
+use crate::functions::check_window_call;
 
 /// The rule.
 #[derive(Debug)]
@@ -35,6 +39,12 @@ impl AnalyzerRule for WindowKeys {
 fn with_columns(window: Window) -> Result<Transformed<LogicalPlan>> {
     let mut keys = Keys::default();
     for expr in &window.window_expr {
+        expr.apply(|part| {
+            if let Expr::WindowFunction(call) = part {
+                check_window_call(call)?;
+            }
+            Ok(TreeNodeRecursion::Continue)
+        })?;
         keys.gather(expr)?;
     }
     if keys.0.is_empty() {

@@ -111,6 +111,94 @@ pub fn parse_timestamptz(text: &[u8]) -> ValueResult<i64> {
         .map_err(|fault| fault.into_error("timestamp with time zone", text))
 }
 
+/// Parses a `time` into microseconds of the day, rounded half to even: `h:mm[:ss[.fraction]]`,
+/// `hhmm` or `hhmmss[.fraction]`, with `AM` or `PM`, also behind a date. A zone is read and ignored.
+///
+/// # Errors
+/// As [`parse_timestamp`].
+pub fn parse_time(text: &[u8]) -> ValueResult<i64> {
+    let read = || {
+        let (rest, half) = without_half(trimmed(text));
+        let rest = match rest {
+            [b'T' | b't', rest @ ..] => rest,
+            rest => rest,
+        };
+        let time_us = match compact_time(rest)? {
+            Some(time_us) => time_us,
+            None => match time_part(rest) {
+                Ok((time_us, _)) => time_us,
+                // A date before it.
+                Err(Fault::Syntax) => match date_part(rest)? {
+                    (_, [b' ' | b'T' | b't', rest @ ..]) => time_part(trimmed(rest))?.0,
+                    _ => return Err(Fault::Syntax),
+                },
+                Err(fault) => return Err(fault),
+            },
+        };
+        half.map_or(Ok(time_us), |half| half.time_us(time_us))
+    };
+    read().map_err(|fault: Fault| fault.into_error("time", text))
+}
+
+/// A half of the day.
+#[derive(Clone, Copy)]
+enum DayHalf {
+    Am,
+    Pm,
+}
+
+impl DayHalf {
+    /// Returns the time that a clock of twelve hours shows in this half.
+    fn time_us(self, time_us: i64) -> Result<i64, Fault> {
+        const HALF_US: i64 = DAY_US / 2;
+        const HOUR_US: i64 = DAY_US / 24;
+        if time_us >= HALF_US + HOUR_US {
+            return Err(Fault::OutOfRange);
+        }
+        let is_noon = time_us >= HALF_US;
+        Ok(match self {
+            Self::Am if is_noon => time_us - HALF_US,
+            Self::Pm if !is_noon => time_us + HALF_US,
+            _ => time_us,
+        })
+    }
+}
+
+/// Cuts `AM` or `PM` off the end.
+fn without_half(text: &[u8]) -> (&[u8], Option<DayHalf>) {
+    match text {
+        [rest @ .., b'a' | b'A', b'm' | b'M'] => (trimmed(rest), Some(DayHalf::Am)),
+        [rest @ .., b'p' | b'P', b'm' | b'M'] => (trimmed(rest), Some(DayHalf::Pm)),
+        text => (text, None),
+    }
+}
+
+/// Reads a time without colons, `0405` or `040506.7`; `None` for other forms.
+fn compact_time(text: &[u8]) -> Result<Option<i64>, Fault> {
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let (fraction_us, rest) = match &text[digits..] {
+        [b'.', tail @ ..] if digits == 6 => fraction_part(tail),
+        rest => (0, rest),
+    };
+    let is_zone = matches!(rest, [] | [b'+' | b'-' | b' ' | b'z' | b'Z', ..]);
+    if !matches!(digits, 4 | 6) || !is_zone {
+        return Ok(None);
+    }
+    let (number, ..) = take_number(&text[..digits])?;
+    let number = if digits == 4 { number * 100 } else { number };
+    let (hour, minute, second) = (number / 10_000, number / 100 % 100, number % 100);
+    if zone_part(trimmed(rest)).is_err() {
+        // A year, for example.
+        return Ok(None);
+    }
+    let seconds = i64::from(hour * 3_600 + minute * 60 + second);
+    let time_us = seconds * SECOND_US + fraction_us;
+    if hour > 24 || minute > 59 || second > 60 || time_us > DAY_US {
+        return Err(Fault::OutOfRange);
+    }
+    Ok(Some(time_us))
+}
+
 /// What a text says.
 struct Moment {
     days: i32,

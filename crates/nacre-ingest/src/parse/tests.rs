@@ -313,3 +313,29 @@ fn every_hundredth_day_is_read_back_as_it_is_written() {
         assert_eq!(parse_date(&written), Ok(days as i32));
     }
 }
+
+#[test]
+fn times_have_colons_or_none() {
+    const SECOND: i64 = 1_000_000;
+    let of = |hour: i64, minute: i64, second: i64| (hour * 3_600 + minute * 60 + second) * SECOND;
+    for (text, expected) in [
+        ("04:05:06.5", of(4, 5, 6) + SECOND / 2),
+        ("4:05", of(4, 5, 0)),
+        ("040506", of(4, 5, 6)),
+        ("040506.25", of(4, 5, 6) + SECOND / 4),
+        ("0405", of(4, 5, 0)),
+        ("T040506", of(4, 5, 6)),
+        ("04:05 PM", of(16, 5, 0)),
+        ("12:00 am", 0),
+        ("12:00 pm", of(12, 0, 0)),
+        ("24:00", of(24, 0, 0)),
+        ("2024-01-05 04:05:06", of(4, 5, 6)),
+        ("04:05:06+02", of(4, 5, 6)),
+        (" 04:05 ", of(4, 5, 0)),
+    ] {
+        assert_eq!(parse_time(text.as_bytes()).ok(), Some(expected), "{text}");
+    }
+    for text in ["", "x", "25:00", "04:60", "2024-01-05", "13:00 am", "04", "\u{a0}04:05"] {
+        assert!(parse_time(text.as_bytes()).is_err(), "{text}");
+    }
+}

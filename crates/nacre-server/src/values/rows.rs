@@ -14,7 +14,9 @@ use nacre_sql::datafusion::arrow::datatypes::{
     Time64NanosecondType, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType,
     TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use nacre_sql::{ColumnOrigin, Error, ErrorKind, PgType, Result, TextColumn, write_text};
+use nacre_sql::{
+    ColumnOrigin, Error, ErrorKind, PgType, Result, TextColumn, append_bytes, write_text,
+};
 use pgwire::messages::data::{FieldDescription, RowDescription};
 
 use super::Format;
@@ -136,7 +138,7 @@ impl<'a> Cells<'a> {
                 if $array.is_null(row) {
                     return Ok(false);
                 }
-                out.extend_from_slice($array.value(row).as_ref());
+                append_bytes($array.value(row).as_ref(), out)?;
             }};
         }
         match self {

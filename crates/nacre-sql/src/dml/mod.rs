@@ -25,6 +25,7 @@ mod others;
 mod query;
 mod returning;
 mod rows;
+mod set_query;
 mod source;
 mod statement;
 mod unmatched;

@@ -19,6 +19,7 @@ use super::defaults::is_default;
 use super::identity::{Overriding, require_default, takes_value};
 use super::others::Others;
 use super::query::{self, TARGET, column, output, quoted, row_id, select};
+use super::set_query::single_columns;
 use crate::error::{Error, ErrorKind, Result};
 use crate::names::{STATEMENT_SCHEMA, fold};
 use crate::privileges::{DELETE, INSERT, Rights, SELECT, TRUNCATE, UPDATE};
@@ -518,32 +519,6 @@ pub(super) fn assignments(
         }
     }
     Ok(assigned)
-}
-
-/// Makes a query for each of the columns of one that is assigned to `count` columns.
-fn single_columns(query: &Query, count: usize) -> Result<Vec<Expr>> {
-    let what = "SET (columns) = a query other than SELECT of as many expressions";
-    let SetExpr::Select(select) = query.body.as_ref() else {
-        return Err(Error::not_supported(what));
-    };
-    let is_one = |item: &SelectItem| {
-        matches!(item, SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. })
-    };
-    // What is computed twice has to be the same, whichever row comes first.
-    if !select.projection.iter().all(is_one) || select.distinct.is_some() {
-        return Err(Error::not_supported(what));
-    }
-    if select.projection.len() != count {
-        let message = "number of columns does not match number of values";
-        return Err(Error::new(ErrorKind::Syntax, message));
-    }
-    let single = |item: &SelectItem| {
-        let (mut query, mut select) = (query.clone(), select.clone());
-        select.projection = vec![item.clone()];
-        *query.body = SetExpr::Select(select);
-        Expr::Subquery(Box::new(query))
-    };
-    Ok(select.projection.iter().map(single).collect())
 }
 
 pub(super) fn columns_named(schema: &TableSchema, names: &[ObjectName]) -> Result<Vec<usize>> {

@@ -1,8 +1,8 @@
-//! `repeat`, `lpad`, `rpad`, `replace` and `regexp_replace`, whose results may be much longer than
-//! what they are made of: they ask for memory before they take it.
+//! Functions that make texts, byte strings or arrays ask for memory before they take it.
 //!
 //! A value has at most [`VALUE_BYTES_MAX`] bytes, as in PostgreSQL. What a batch of rows takes is
-//! taken from what all queries share for as long as the batch is computed.
+//! taken from what all queries share for as long as the batch is computed. Of functions that cannot
+//! be asked how much they make, [`bound_of`] knows a bound by their arguments.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -13,121 +13,195 @@ use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, FieldRef, Int64Type};
 use datafusion::common::Result;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool};
-use datafusion::functions::{regex, string, unicode};
+use datafusion::logical_expr::interval_arithmetic::Interval;
+use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
+use datafusion::logical_expr::sort_properties::{ExprProperties, SortProperties};
 use datafusion::logical_expr::{
-    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
 };
 
-use crate::error::{Error, ErrorKind};
+use super::value_blocks::{VALUE_BYTES_MAX, too_long};
 use crate::from_datafusion::external;
-
-/// The longest text or byte string.
-const VALUE_BYTES_MAX: u64 = (1 << 30) - 1;
 
 /// Batches whose results are shorter need not ask.
 const BATCH_BYTES_FREE: u64 = 1 << 20;
 
+/// Estimated bytes of the text of a number or a moment.
+const PLAIN_BYTES: u64 = 48;
+
+/// Bytes of a view of a text, and of an element of an array.
+const ELEMENT_BYTES: u64 = 16;
+
 /// A number of bytes, by the lengths of texts and the values of numbers.
 type Length = fn(&[u64]) -> u64;
 
-struct Bounded {
-    planned: Arc<ScalarUDF>,
-    /// What is asked for, which has a limit.
+/// How much a function makes of the arguments of a row.
+#[derive(Clone, Copy)]
+struct LengthBound {
+    /// The length of the result, or less if that is not known before.
     asked: Length,
     /// What it may take.
     taken: Length,
+    /// Whether numbers among the arguments count as what they are, and not as texts.
+    has_counts: bool,
+}
+
+/// Returns the bound of a function's results; `None` if they are short.
+fn bound_of(name: &str) -> Option<LengthBound> {
+    const UNKNOWN: Length = |_| 0;
+    let counting = |asked: Length, taken: Length| LengthBound { asked, taken, has_counts: true };
+    let plain = |asked: Length, taken: Length| LengthBound { asked, taken, has_counts: false };
+    Some(match name {
+        "repeat" => counting(repeated, repeated),
+        // A character has up to four bytes.
+        "lpad" | "rpad" => {
+            counting(|parts| part(parts, 1), |parts| part(parts, 1).saturating_mul(4))
+        }
+        // Most have fewer places than they may have.
+        "replace" => plain(UNKNOWN, replaced),
+        "regexp_replace" => counting(matched, matched),
+        "concat" | "nacre_joined" => plain(sum_of_texts, sum),
+        "concat_ws" => plain(sum_of_texts, separated),
+        "nacre_joined_arrays" | "array_cat" | "array_remove" | "nacre_array" => {
+            plain(UNKNOWN, many)
+        }
+        "reverse" | "overlay" | "left" | "right" | "substr" | "substring" | "split_part"
+        | "ltrim" | "rtrim" | "btrim" | "decode" | "nacre_bytea" | "regexp_match" => {
+            plain(UNKNOWN, sum)
+        }
+        // A letter may become three, and a character one of four bytes.
+        "upper" | "lower" | "initcap" | "translate" | "encode" => {
+            plain(UNKNOWN, |parts| sum(parts).saturating_mul(4))
+        }
+        // An element for each character, beside its text.
+        "string_to_array" | "parse_ident" => {
+            plain(UNKNOWN, |parts| sum(parts).saturating_mul(1 + ELEMENT_BYTES))
+        }
+        // They copy their arguments before they write them.
+        "array_to_string" => plain(UNKNOWN, joined_elements),
+        "quote_ident"
+        | "quote_literal"
+        | "quote_nullable"
+        | "format"
+        | "json_build_object"
+        | "nacre_shown"
+        | "nacre_varchar"
+        | "nacre_bpchar"
+        | "nacre_name"
+        | "nacre_json"
+        | "nacre_like_pattern"
+        | "nacre_similar_pattern" => plain(UNKNOWN, many),
+        _ if name.starts_with("nacre_") && name.ends_with("_array") => {
+            plain(UNKNOWN, |parts| sum(parts).saturating_mul(1 + ELEMENT_BYTES))
+        }
+        _ => return None,
+    })
+}
+
+fn repeated(parts: &[u64]) -> u64 {
+    part(parts, 0).saturating_mul(part(parts, 1))
+}
+
+fn replaced(parts: &[u64]) -> u64 {
+    let places = part(parts, 0) / part(parts, 1).max(1) + 1;
+    part(parts, 0).saturating_add(places.saturating_mul(part(parts, 2)))
+}
+
+/// A pattern may match between any two bytes. Naming a group takes two bytes; all matches of one
+/// group together are no longer than the text.
+fn matched(parts: &[u64]) -> u64 {
+    let (text, with) = (part(parts, 0), part(parts, 2));
+    let places = if parts.len() > 3 { text.saturating_add(1) } else { 1 };
+    let groups = (with / 2).saturating_mul(text);
+    text.saturating_add(places.saturating_mul(with)).saturating_add(groups)
+}
+
+fn sum(parts: &[u64]) -> u64 {
+    parts.iter().fold(0, |sum, one| sum.saturating_add(*one))
+}
+
+/// Without the values that are no texts, whose lengths are only estimated.
+fn sum_of_texts(parts: &[u64]) -> u64 {
+    sum(parts).saturating_sub(PLAIN_BYTES * parts.len() as u64)
+}
+
+fn separated(parts: &[u64]) -> u64 {
+    sum(parts).saturating_add(part(parts, 0).saturating_mul(parts.len() as u64))
+}
+
+/// An element has a separator and, if it is null, the text for that.
+fn joined_elements(parts: &[u64]) -> u64 {
+    let more = sum(&parts[1..]);
+    let elements = part(parts, 0) / ELEMENT_BYTES + 1;
+    part(parts, 0).saturating_mul(4).saturating_add(elements.saturating_mul(more))
+}
+
+fn many(parts: &[u64]) -> u64 {
+    sum(parts).saturating_mul(6)
+}
+
+struct BoundedFunction {
+    planned: Arc<ScalarUDF>,
+    bound: LengthBound,
     pool: Arc<dyn MemoryPool>,
 }
 
-/// Makes the functions, which take memory from `pool`.
-pub(crate) fn bounded(pool: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
-    let repeated: Length = |parts| part(parts, 0).saturating_mul(part(parts, 1));
-    let characters: Length = |parts| part(parts, 1);
-    // A character has up to four bytes.
-    let padded: Length = |parts| part(parts, 1).saturating_mul(4);
-    let replaced: Length = |parts| {
-        let places = part(parts, 0) / part(parts, 1).max(1) + 1;
-        part(parts, 0).saturating_add(places.saturating_mul(part(parts, 2)))
-    };
-    // A pattern may match between any two bytes, with flags everywhere. What a group matched takes
-    // two bytes to name, and those that one name stands for are no longer than the text together.
-    let matched: Length = |parts| {
-        let (text, with) = (part(parts, 0), part(parts, 2));
-        let places = if parts.len() > 3 { text.saturating_add(1) } else { 1 };
-        let groups = (with / 2).saturating_mul(text);
-        text.saturating_add(places.saturating_mul(with)).saturating_add(groups)
-    };
-    let functions = [
-        (string::repeat(), repeated, repeated),
-        (unicode::lpad(), characters, padded),
-        (unicode::rpad(), characters, padded),
-        // Most have fewer places than they may have.
-        (string::replace(), |_: &[u64]| 0, replaced),
-        (regex::regexp_replace(), matched, matched),
-    ];
-    let made = functions.into_iter().map(|(planned, asked, taken)| {
-        let pool = Arc::clone(pool);
-        Arc::new(ScalarUDF::new_from_impl(Bounded { planned, asked, taken, pool }))
-    });
-    made.collect()
+/// Has a function take memory from `pool` if it makes something long.
+pub(crate) fn bounded(planned: Arc<ScalarUDF>, pool: &Arc<dyn MemoryPool>) -> Arc<ScalarUDF> {
+    match bound_of(planned.name()) {
+        Some(bound) => {
+            let pool = Arc::clone(pool);
+            Arc::new(ScalarUDF::new_from_impl(BoundedFunction { planned, bound, pool }))
+        }
+        None => planned,
+    }
 }
 
 fn part(parts: &[u64], place: usize) -> u64 {
     parts.get(place).copied().unwrap_or(0)
 }
 
-impl Bounded {
+impl BoundedFunction {
     /// Returns how many bytes the results of a batch take at most.
     fn bytes(&self, args: &[ColumnarValue], rows: usize) -> Result<u64> {
         let is_constant = args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
         let rows = if is_constant { 1 } else { rows };
-        let lengths: Vec<Lengths> =
-            args.iter().map(|arg| Lengths::of(arg, rows)).collect::<Result<_>>()?;
+        let lengths: Vec<ArgumentLengths> =
+            args.iter().map(|arg| self.lengths(arg, rows)).collect::<Result<_>>()?;
         let mut parts = vec![0; lengths.len()];
         let mut sum = 0_u64;
         for row in 0..rows {
             for (part, of) in parts.iter_mut().zip(&lengths) {
                 *part = of.at(row);
             }
-            if (self.asked)(&parts) > VALUE_BYTES_MAX {
-                let error = Error::new(ErrorKind::InvalidData, "requested length too large");
-                return Err(external(error.with_code("54000")));
+            if (self.bound.asked)(&parts) > VALUE_BYTES_MAX {
+                return Err(external(too_long()));
             }
-            sum = sum.saturating_add((self.taken)(&parts));
+            sum = sum.saturating_add((self.bound.taken)(&parts));
         }
         Ok(sum)
     }
-}
 
-/// The lengths of texts, or the values of numbers.
-enum Lengths {
-    Same(u64),
-    Each(Vec<u64>),
-}
-
-impl Lengths {
-    fn of(value: &ColumnarValue, rows: usize) -> Result<Self> {
+    fn lengths(&self, value: &ColumnarValue, rows: usize) -> Result<ArgumentLengths> {
         let array: ArrayRef = match value {
             ColumnarValue::Array(array) => Arc::clone(array),
             ColumnarValue::Scalar(scalar) => scalar.to_array()?,
         };
-        let lengths: Vec<u64> = match array.data_type() {
-            DataType::Utf8 => lengths(array.as_string::<i32>().iter()),
-            DataType::LargeUtf8 => lengths(array.as_string::<i64>().iter()),
-            DataType::Utf8View => lengths(array.as_string_view().iter()),
-            one if one.is_integer() => {
-                let numbers = cast(&array, &DataType::Int64)?;
-                let numbers = numbers.as_primitive::<Int64Type>().iter();
-                numbers.map(|one| u64::try_from(one.unwrap_or(0)).unwrap_or(0)).collect()
-            }
-            _ => vec![0; array.len()],
-        };
+        let lengths = lengths_of(&array, self.bound.has_counts)?;
         Ok(match (value, lengths.as_slice()) {
-            (ColumnarValue::Scalar(_), [one]) if rows != 1 => Self::Same(*one),
-            _ => Self::Each(lengths),
+            (ColumnarValue::Scalar(_), [one]) if rows != 1 => ArgumentLengths::Same(*one),
+            _ => ArgumentLengths::Each(lengths),
         })
     }
+}
 
+/// The lengths of texts, or the values of numbers.
+enum ArgumentLengths {
+    Same(u64),
+    Each(Vec<u64>),
+}
+
+impl ArgumentLengths {
     fn at(&self, row: usize) -> u64 {
         match self {
             Self::Same(one) => *one,
@@ -136,37 +210,74 @@ impl Lengths {
     }
 }
 
-fn lengths<'a>(texts: impl Iterator<Item = Option<&'a str>>) -> Vec<u64> {
-    texts.map(|text| text.map_or(0, |text| text.len() as u64)).collect()
+/// Returns the lengths of values; of numbers what they are, if that counts.
+pub(super) fn lengths_of(array: &ArrayRef, has_counts: bool) -> Result<Vec<u64>> {
+    Ok(match array.data_type() {
+        DataType::Utf8 => lengths(array.as_string::<i32>().iter()),
+        DataType::LargeUtf8 => lengths(array.as_string::<i64>().iter()),
+        DataType::Utf8View => lengths(array.as_string_view().iter()),
+        DataType::Binary => lengths(array.as_binary::<i32>().iter()),
+        DataType::LargeBinary => lengths(array.as_binary::<i64>().iter()),
+        DataType::BinaryView => lengths(array.as_binary_view().iter()),
+        DataType::List(_) => {
+            let lists = array.as_list::<i32>();
+            let mut ends = vec![0_u64];
+            for length in lengths_of(lists.values(), false)? {
+                let before = ends.last().copied().unwrap_or(0);
+                ends.push(before.saturating_add(length).saturating_add(ELEMENT_BYTES));
+            }
+            let end = |at: i32| usize::try_from(at).ok().and_then(|at| ends.get(at)).copied();
+            let spans = lists.value_offsets().windows(2);
+            spans.map(|span| end(span[1]).unwrap_or(0) - end(span[0]).unwrap_or(0)).collect()
+        }
+        one if one.is_integer() && has_counts => {
+            let numbers = cast(array, &DataType::Int64)?;
+            let numbers = numbers.as_primitive::<Int64Type>().iter();
+            numbers.map(|one| u64::try_from(one.unwrap_or(0)).unwrap_or(0)).collect()
+        }
+        _ => vec![PLAIN_BYTES; array.len()],
+    })
 }
 
-impl fmt::Debug for Bounded {
+fn lengths<T: AsRef<[u8]>>(values: impl Iterator<Item = Option<T>>) -> Vec<u64> {
+    values.map(|value| value.map_or(0, |value| value.as_ref().len() as u64)).collect()
+}
+
+impl fmt::Debug for BoundedFunction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-impl PartialEq for Bounded {
+impl PartialEq for BoundedFunction {
     fn eq(&self, other: &Self) -> bool {
         self.planned == other.planned
     }
 }
 
-impl Eq for Bounded {}
+impl Eq for BoundedFunction {}
 
-impl Hash for Bounded {
+impl Hash for BoundedFunction {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.planned.hash(state);
     }
 }
 
-impl ScalarUDFImpl for Bounded {
+impl ScalarUDFImpl for BoundedFunction {
     fn name(&self) -> &str {
         self.planned.name()
     }
 
+    fn aliases(&self) -> &[String] {
+        self.planned.aliases()
+    }
+
     fn signature(&self) -> &Signature {
         self.planned.signature()
+    }
+
+    fn is_strict(&self) -> bool {
+        self.planned.inner().is_strict()
     }
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
@@ -181,6 +292,22 @@ impl ScalarUDFImpl for Bounded {
         self.planned.return_field_from_args(args)
     }
 
+    fn simplify(&self, args: Vec<Expr>, context: &SimplifyContext) -> Result<ExprSimplifyResult> {
+        self.planned.inner().simplify(args, context)
+    }
+
+    fn evaluate_bounds(&self, inputs: &[&Interval]) -> Result<Interval> {
+        self.planned.inner().evaluate_bounds(inputs)
+    }
+
+    fn output_ordering(&self, inputs: &[ExprProperties]) -> Result<SortProperties> {
+        self.planned.inner().output_ordering(inputs)
+    }
+
+    fn preserves_lex_ordering(&self, inputs: &[ExprProperties]) -> Result<bool> {
+        self.planned.inner().preserves_lex_ordering(inputs)
+    }
+
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let bytes = self.bytes(&args.args, args.number_rows)?;
         let reservation = MemoryConsumer::new(self.name().to_owned()).register(&self.pool);
@@ -188,5 +315,40 @@ impl ScalarUDFImpl for Bounded {
             reservation.try_grow(usize::try_from(bytes).unwrap_or(usize::MAX))?;
         }
         self.planned.invoke_with_args(args)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::arrow::array::{Int32Array, ListArray, StringArray};
+    use datafusion::arrow::datatypes::Int32Type;
+
+    use super::*;
+
+    #[test]
+    fn lengths_are_those_of_bytes() {
+        let texts: ArrayRef = Arc::new(StringArray::from(vec![Some("a\u{e4}"), None]));
+        assert_eq!(lengths_of(&texts, false).unwrap(), [3, 0]);
+        let numbers: ArrayRef = Arc::new(Int32Array::from(vec![1_000_000, -1]));
+        assert_eq!(lengths_of(&numbers, true).unwrap(), [1_000_000, 0]);
+        assert_eq!(lengths_of(&numbers, false).unwrap(), [PLAIN_BYTES; 2]);
+        let lists: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>([
+            Some(vec![Some(1), None]),
+            None,
+        ]));
+        let two = 2 * (PLAIN_BYTES + ELEMENT_BYTES);
+        assert_eq!(lengths_of(&lists, true).unwrap(), [two, 0]);
+    }
+
+    #[test]
+    fn bounds_hold_for_what_functions_make() {
+        let taken = |name: &str, parts: &[u64]| (bound_of(name).unwrap().taken)(parts);
+        assert_eq!(taken("repeat", &[3, 5]), 15);
+        assert_eq!(taken("nacre_joined", &[900 << 20, 900 << 20]), 1800 << 20);
+        assert!((bound_of("nacre_joined").unwrap().asked)(&[900 << 20; 2]) > VALUE_BYTES_MAX);
+        // "{a,b}" with a separator of four bytes.
+        assert!(taken("array_to_string", &[2 * ELEMENT_BYTES, 4]) >= 6);
+        assert!(taken("replace", &[10, 1, 5]) >= 50);
+        assert!(bound_of("length").is_none());
     }
 }

@@ -4,6 +4,7 @@
 use datafusion::arrow::datatypes::IntervalMonthDayNano;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::types::{is_blank, trim_blanks};
 
 const SECOND: f64 = 1e6;
 const DAY: f64 = 86_400e6;
@@ -21,7 +22,7 @@ struct Sum {
 /// # Errors
 /// 22007, 22008.
 pub(crate) fn parse_interval(text: &str) -> Result<IntervalMonthDayNano> {
-    let trimmed = text.trim();
+    let trimmed = trim_blanks(text);
     let sum = match trimmed.strip_prefix(['P', 'p']) {
         Some(designated) => iso(designated),
         None => words(trimmed),
@@ -85,12 +86,12 @@ impl Sum {
 fn words(text: &str) -> Option<Sum> {
     let mut sum = Sum::default();
     let text = text.strip_prefix('@').unwrap_or(text);
-    let lower = text.trim().to_ascii_lowercase();
+    let lower = trim_blanks(text).to_ascii_lowercase();
     let (text, is_ago) = match lower.strip_suffix("ago") {
-        Some(rest) => (rest.trim_end(), true),
+        Some(rest) => (rest.trim_end_matches(is_blank), true),
         None => (lower.as_str(), false),
     };
-    let mut tokens = text.split_whitespace().peekable();
+    let mut tokens = text.split(is_blank).filter(|token| !token.is_empty()).peekable();
     tokens.peek()?;
     while let Some(token) = tokens.next() {
         if token.contains(':') {

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::ScalarUDF;
 
+use super::bounded::bounded;
 use super::{
-    arithmetic, clock, formatting, moments, named, quotients, series, similar, texts, unifying,
-    unknown, whole,
+    arithmetic, clock, encodings, formatting, joined, moments, named, quotients, regular, series,
+    similar, texts, unifying, unknown, whole,
 };
 
 /// Makes the functions.
@@ -17,6 +19,9 @@ pub(crate) fn common_functions() -> Vec<Arc<ScalarUDF>> {
         .chain(arithmetic::functions())
         .chain(texts::functions())
         .chain(similar::functions())
+        .chain(encodings::functions())
+        .chain(joined::functions())
+        .chain([regular::replace()])
         .chain(series::functions());
     let mut functions: Vec<Arc<ScalarUDF>> =
         definitions.map(|definition| definition.made()).collect();
@@ -40,10 +45,33 @@ pub(crate) struct Arithmetic {
     pub(crate) span: Arc<ScalarUDF>,
     /// Rounds floats, half to even.
     pub(crate) rint: Arc<ScalarUDF>,
+    /// Joins texts and byte strings.
+    pub(crate) joined: Arc<ScalarUDF>,
+    /// Writes values as texts.
+    pub(crate) shown: Arc<ScalarUDF>,
+}
+
+/// What computes results that have to be known when an expression is planned, since the planner
+/// has no type for them.
+#[derive(Debug)]
+pub(crate) struct PlannedOperators {
+    pub(crate) interval_product: Arc<ScalarUDF>,
+    pub(crate) interval_quotient: Arc<ScalarUDF>,
+    pub(crate) joined_arrays: Arc<ScalarUDF>,
+}
+
+impl PlannedOperators {
+    pub(crate) fn new(pool: &Arc<dyn MemoryPool>) -> Self {
+        Self {
+            interval_product: moments::interval_product().made(),
+            interval_quotient: moments::interval_quotient().made(),
+            joined_arrays: bounded(joined::joined_arrays().made(), pool),
+        }
+    }
 }
 
 impl Arithmetic {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(pool: &Arc<dyn MemoryPool>) -> Self {
         Self {
             sum: whole::sum().made(),
             difference: whole::difference().made(),
@@ -52,13 +80,15 @@ impl Arithmetic {
             float_quotient: quotients::of_floats().made(),
             span: quotients::spans().made(),
             rint: rint(),
+            joined: bounded(joined::joined().made(), pool),
+            shown: shown(pool),
         }
     }
 }
 
 /// Makes what writes values as texts.
-pub(crate) fn shown() -> Arc<ScalarUDF> {
-    texts::shown().made()
+pub(crate) fn shown(pool: &Arc<dyn MemoryPool>) -> Arc<ScalarUDF> {
+    bounded(texts::shown().made(), pool)
 }
 
 /// Makes what rounds floats to whole numbers.

@@ -9,23 +9,20 @@ use datafusion::arrow::array::{
 };
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{
-    DataType, Float64Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit,
-    TimeUnit, TimestampMicrosecondType,
+    DataType, DurationMicrosecondType, Float64Type, Int64Type, IntervalMonthDayNano,
+    IntervalMonthDayNanoType, IntervalUnit, TimeUnit, TimestampMicrosecondType,
 };
 use datafusion::arrow::temporal_conversions::as_datetime_with_timezone;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Volatility;
 
 use super::civil::{Civil, DAY_US, days_in_month};
-use super::scalar::Definition;
+use super::scalar::{Body, Definition};
 use crate::error::{Error, ErrorKind, Result};
 use crate::types::{UTC, is_text, zoned};
 
 /// Seconds since 1970, or of an interval.
 pub(crate) const EPOCH: &str = "nacre_epoch";
-
-/// An interval times a number.
-pub(crate) const TIMES: &str = "nacre_interval_times";
 
 fn plain() -> DataType {
     DataType::Timestamp(TimeUnit::Microsecond, None)
@@ -110,7 +107,7 @@ fn of_moments() -> [Definition; 5] {
     ]
 }
 
-fn of_intervals() -> [Definition; 6] {
+fn of_intervals() -> [Definition; 5] {
     let immutable = Volatility::Immutable;
     [
         Definition {
@@ -137,24 +134,42 @@ fn of_intervals() -> [Definition; 6] {
             volatility: immutable,
             body: epoch,
         },
-        Definition {
-            name: TIMES,
-            takes: |types| match types {
-                [one, factor]
-                    if is_interval(one) && (factor.is_numeric() || factor == &DataType::Null) =>
-                {
-                    Some(vec![interval(), DataType::Float64])
-                }
-                _ => None,
-            },
-            returns: |_, _| interval(),
-            volatility: immutable,
-            body: times,
-        },
         justified("justify_hours"),
         justified("justify_days"),
         justified("justify_interval"),
     ]
+}
+
+/// Makes what multiplies intervals by numbers.
+pub(super) fn interval_product() -> Definition {
+    scaling("nacre_interval_product", |args, _, _| scaled(args, IntervalScaling::Times))
+}
+
+/// Makes what divides intervals by numbers.
+pub(super) fn interval_quotient() -> Definition {
+    scaling("nacre_interval_quotient", |args, _, _| scaled(args, IntervalScaling::Over))
+}
+
+fn scaling(name: &'static str, body: Body) -> Definition {
+    Definition {
+        name,
+        takes: |types| match types {
+            [one, number]
+                if is_interval(one) && (number.is_numeric() || number == &DataType::Null) =>
+            {
+                let span = match one {
+                    // The difference of two moments has days and a time.
+                    DataType::Duration(_) => DataType::Duration(TimeUnit::Microsecond),
+                    _ => interval(),
+                };
+                Some(vec![span, DataType::Float64])
+            }
+            _ => None,
+        },
+        returns: |_, _| interval(),
+        volatility: Volatility::Immutable,
+        body,
+    }
 }
 
 fn made(
@@ -363,29 +378,64 @@ fn epoch(args: &[ArrayRef], _: usize, _: &DataType) -> Result<ArrayRef> {
     Ok(Arc::new(seconds.with_precision_and_scale(20, 6)?))
 }
 
-/// Intervals times numbers: parts of months become days, and parts of days time.
-fn times(args: &[ArrayRef], _: usize, _: &DataType) -> Result<ArrayRef> {
-    let factors = args[1].as_primitive::<Float64Type>();
-    let values = args[0].as_primitive::<IntervalMonthDayNanoType>().iter().zip(factors);
-    let products = values.map(|(value, factor)| {
-        let (Some(value), Some(factor)) = (value, factor) else { return Ok(None) };
-        let months = f64::from(value.months) * factor;
-        // What is beside whole months and days comes from products that are not exact.
-        let exact = |part: f64| (part * 1e9).round() / 1e9;
-        let of_months = exact(months.fract() * 30.0);
-        let days = f64::from(value.days) * factor;
-        let of_days = exact(days.fract() + of_months.fract()) * DAY_US as f64;
-        let micros = (value.nanoseconds / 1_000) as f64 * factor + of_days;
-        let days = days.trunc() + of_months.trunc();
-        let most = f64::from(i32::MAX);
-        let fits = months.abs() <= most && days.abs() <= most && micros.abs() < 9.2e15;
-        fits.then(|| {
-            let nanos = micros.round() as i64 * 1_000;
-            Some(IntervalMonthDayNano::new(months.trunc() as i32, days as i32, nanos))
-        })
-        .ok_or_else(|| out_of_range("interval"))
+/// How intervals are scaled.
+#[derive(Clone, Copy)]
+enum IntervalScaling {
+    Times,
+    Over,
+}
+
+impl IntervalScaling {
+    fn of(self, part: f64, number: f64) -> f64 {
+        match self {
+            Self::Times => part * number,
+            Self::Over => part / number,
+        }
+    }
+}
+
+/// Intervals times numbers, or over them: parts of months become days, and parts of days time.
+fn scaled(args: &[ArrayRef], scaling: IntervalScaling) -> Result<ArrayRef> {
+    let numbers = args[1].as_primitive::<Float64Type>();
+    let values: Vec<Option<IntervalMonthDayNano>> = match args[0].data_type() {
+        DataType::Duration(_) => {
+            let spans = args[0].as_primitive::<DurationMicrosecondType>().iter();
+            let days = |span: i64| i32::try_from(span / DAY_US).unwrap_or(i32::MAX);
+            let interval = |span| IntervalMonthDayNano::new(0, days(span), span % DAY_US * 1_000);
+            spans.map(|span| span.map(interval)).collect()
+        }
+        _ => args[0].as_primitive::<IntervalMonthDayNanoType>().iter().collect(),
+    };
+    let made = values.into_iter().zip(numbers).map(|(value, number)| {
+        let (Some(value), Some(number)) = (value, number) else { return Ok(None) };
+        if matches!(scaling, IntervalScaling::Over) && number == 0.0 {
+            let error = Error::new(ErrorKind::InvalidData, "division by zero");
+            return Err(error.with_code("22012"));
+        }
+        scaled_interval(value, number, scaling).map(Some).ok_or_else(|| out_of_range("interval"))
     });
-    Ok(Arc::new(products.collect::<Result<IntervalMonthDayNanoArray>>()?))
+    Ok(Arc::new(made.collect::<Result<IntervalMonthDayNanoArray>>()?))
+}
+
+/// As PostgreSQL's `interval_mul` and `interval_div` round; `None` if it does not fit.
+fn scaled_interval(
+    value: IntervalMonthDayNano,
+    number: f64,
+    scaling: IntervalScaling,
+) -> Option<IntervalMonthDayNano> {
+    // To a millionth, since products are not exact.
+    let exact = |part: f64| (part * 1e6).round_ties_even() / 1e6;
+    let whole = |part: f64| (part.abs() <= f64::from(i32::MAX)).then_some(part.trunc() as i32);
+    let (months, days) =
+        (scaling.of(value.months.into(), number), scaling.of(value.days.into(), number));
+    let of_months = exact((months - months.trunc()) * 30.0);
+    let seconds = exact((days - days.trunc() + of_months - of_months.trunc()) * 86_400.0);
+    let more_days = if seconds.abs() >= 86_400.0 { (seconds / 86_400.0).trunc() } else { 0.0 };
+    let seconds = seconds - more_days * 86_400.0;
+    let days = whole(days)?.checked_add(whole(more_days + of_months.trunc())?)?;
+    let micros = scaling.of((value.nanoseconds / 1_000) as f64, number) + seconds * 1e6;
+    let nanos = (micros.abs() < 9.2e15).then(|| micros.round_ties_even() as i64 * 1_000)?;
+    Some(IntervalMonthDayNano::new(whole(months)?, days, nanos))
 }
 
 /// Years, months, weeks, days, hours, minutes, seconds; those that are not given are 0.

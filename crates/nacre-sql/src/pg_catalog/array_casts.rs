@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, ListArray, StringViewBuilder, new_null_array,
+    Array, ArrayRef, AsArray, ListArray, StringViewArray, StringViewBuilder, new_null_array,
 };
 use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::compute::{CastOptions, cast, cast_with_options};
@@ -252,6 +252,20 @@ impl ArrayCast {
         }
         Ok(buffer_array(&buffer)?)
     }
+}
+
+/// Reads a text as an array of a type of arrays.
+///
+/// # Errors
+/// 22P02 and the like.
+pub(crate) fn read_array(text: &str, list: &DataType) -> Result<ScalarValue> {
+    let element = match list {
+        DataType::List(item) => PgType::of_arrow(item.data_type()).name,
+        _ => "text",
+    };
+    let texts: ArrayRef = Arc::new(StringViewArray::from(vec![text]));
+    let lists = ArrayCast::new(element, "array").lists(&texts, list, None)?;
+    Ok(ScalarValue::try_from_array(&lists, 0)?)
 }
 
 /// Returns the type of decimals of so many digits; `None` if there are none.

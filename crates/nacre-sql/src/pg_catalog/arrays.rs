@@ -6,6 +6,7 @@ use super::cells::Cell;
 use super::functions::{Call, Definition, Returns, define, define_for_nulls};
 use crate::error::{Error, ErrorKind};
 use crate::pg_types::TYPE_KEY;
+use crate::types::{is_blank, trim_blanks};
 
 type Outcome = crate::error::Result<Cell>;
 
@@ -183,7 +184,7 @@ pub(super) fn parse_array(text: &str) -> crate::error::Result<Vec<Option<String>
         let message = format!("malformed array literal: \"{text}\"");
         Error::new(ErrorKind::InvalidData, message).with_code("22P02")
     };
-    let inside = text.trim().strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+    let inside = trim_blanks(text).strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
     let inside = inside.ok_or_else(malformed)?;
     let mut elements = Vec::new();
     let (mut one, mut was_quoted, mut is_quoted) = (String::new(), false, false);
@@ -193,9 +194,9 @@ pub(super) fn parse_array(text: &str) -> crate::error::Result<Vec<Option<String>
         let was_quoted = std::mem::take(was_quoted);
         match was_quoted {
             true => Ok(Some(text)),
-            false if text.trim().is_empty() => Err(malformed()),
-            false if text.trim().eq_ignore_ascii_case("null") => Ok(None),
-            false => Ok(Some(text.trim().to_owned())),
+            false if trim_blanks(&text).is_empty() => Err(malformed()),
+            false if trim_blanks(&text).eq_ignore_ascii_case("null") => Ok(None),
+            false => Ok(Some(trim_blanks(&text).to_owned())),
         }
     };
     while let Some(next) = chars.next() {
@@ -205,7 +206,7 @@ pub(super) fn parse_array(text: &str) -> crate::error::Result<Vec<Option<String>
             ',' if !is_quoted => elements.push(finish(&mut one, &mut was_quoted)?),
             '{' | '}' if !is_quoted => return Err(malformed()),
             // Blanks around an element in quotes.
-            next if was_quoted && !is_quoted && next.is_whitespace() => {}
+            next if was_quoted && !is_quoted && is_blank(next) => {}
             '\0'.. if was_quoted && !is_quoted => return Err(malformed()),
             next => one.push(next),
         }
@@ -213,7 +214,7 @@ pub(super) fn parse_array(text: &str) -> crate::error::Result<Vec<Option<String>
     if is_quoted {
         return Err(malformed());
     }
-    if !inside.trim().is_empty() {
+    if !trim_blanks(inside).is_empty() {
         elements.push(finish(&mut one, &mut was_quoted)?);
     }
     Ok(elements)

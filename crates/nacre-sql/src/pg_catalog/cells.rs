@@ -17,7 +17,7 @@ use datafusion::arrow::datatypes::{
 use datafusion::common::Result;
 
 use crate::pg_types::{PgType, TYPE_KEY};
-use crate::types::zoned;
+use crate::types::{trim_blanks, zoned};
 
 /// A value.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -44,7 +44,7 @@ impl Cell {
     pub(super) fn int(&self) -> Option<i64> {
         match self {
             Self::Int(value) => Some(*value),
-            Self::Text(text) => text.trim().parse().ok(),
+            Self::Text(text) => trim_blanks(text).parse().ok(),
             _ => None,
         }
     }

@@ -43,6 +43,7 @@ mod type_rows;
 mod typed;
 mod view_rows;
 
+pub(crate) use array_casts::read_array;
 pub(crate) use array_syntax::check_cast;
 pub(crate) use functions::functions;
 pub(crate) use objects::table_number;

@@ -13,6 +13,7 @@ use crate::dml::push_syntax;
 use crate::error::{Error, ErrorKind, Result};
 use crate::pg_catalog::{array_elements, array_function};
 use crate::pg_types::PgType;
+use crate::types::trim_blanks;
 
 /// Most digits of a number, as of a column.
 const DIGITS_MAX: usize = 38;
@@ -136,7 +137,7 @@ pub(crate) fn numeric(text: &str) -> Result<String> {
         let message = format!("invalid input syntax for type numeric: \"{text}\"");
         Error::new(ErrorKind::InvalidData, message).with_code("22P02")
     };
-    let trimmed = text.trim();
+    let trimmed = trim_blanks(text);
     let (sign, rest) = match trimmed.strip_prefix('-') {
         Some(rest) => ("-", rest),
         None => ("", trimmed.strip_prefix('+').unwrap_or(trimmed)),

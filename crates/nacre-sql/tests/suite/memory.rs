@@ -73,3 +73,40 @@ async fn replacing_by_a_pattern_makes_no_longer_text_than_there_may_be() {
     assert_eq!(run(&session, &replace(1_000, ", 'g'")).await, Ok(1));
     assert_eq!(run(&session, &replace(1_000, "")).await, Ok(1));
 }
+
+/// `||` and most functions made texts of any length without asking.
+#[tokio::test(flavor = "multi_thread")]
+async fn whatever_makes_long_values_asks_first() {
+    let query_memory_bytes = Some(48 << 20);
+    let database = Database::open(OpenOptions { query_memory_bytes, ..OpenOptions::default() });
+    let session = database.unwrap().session();
+    // A batch of 40 MB, of which each of these makes at least 80.
+    let rows = "from (select repeat('a', 10000) as x from generate_series(1, 4000) g) q";
+    for made in [
+        "length(x || x)",
+        "length(x::bytea || x::bytea)",
+        "length(concat(x, x))",
+        "length(concat_ws(',', x, x))",
+        "length(replace(x, 'a', 'bbb'))",
+        "length(translate(x, 'a', E'\\u00e4'))",
+        "length(upper(x))",
+        "length(lower(x))",
+        "length(initcap(x))",
+        "length(encode(x::bytea, 'hex'))",
+        "length(overlay(x placing x from 2))",
+        "length(quote_literal(x))",
+        "length(format('%s%s', x, x))",
+        "cardinality(string_to_array(x, 'x') || string_to_array(x, 'x'))",
+        "length(array_to_string(array[x, x], ','))",
+        "length((x::bytea)::text)",
+    ] {
+        let error = run(&session, &format!("select max({made}) {rows}")).await.unwrap_err();
+        assert_eq!(error.sqlstate(), "53200", "{made}: {error}");
+    }
+    for aggregate in ["length(string_agg(x, ','))", "cardinality(array_agg(x || ''))"] {
+        let rows = "from (select repeat('a', 10000) as x from generate_series(1, 16000) g) q";
+        let error = run(&session, &format!("select {aggregate} {rows}")).await.unwrap_err();
+        assert_eq!(error.sqlstate(), "53200", "{aggregate}: {error}");
+    }
+    assert_eq!(run(&session, "select length(repeat('a', 1000) || 'b')").await, Ok(1));
+}

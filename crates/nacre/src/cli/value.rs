@@ -7,7 +7,9 @@
 //! | real, double | shortest text that reads back the same: `0.1`, `1e+20`, `NaN`, `-Infinity` |
 //! | date, timestamp | `2024-01-31`, `2024-01-31 12:00:00.5` |
 //! | bytea | `\x` and hexadecimal digits |
-//! | others | as Arrow's display does: `[1, 2]`, `{a: 1}` |
+//! | time, interval | `04:05:06.5`, `1 day 02:00:00` |
+//! | array | `{1,2,NULL}` |
+//! | others | as Arrow's display does: `{a: 1}` |
 
 use std::fmt::Write;
 
@@ -60,6 +62,10 @@ impl<'a> ColumnText<'a> {
             | DataType::Float32
             | DataType::Float64
             | DataType::Date32
+            | DataType::Time64(_)
+            | DataType::Interval(_)
+            | DataType::Duration(_)
+            | DataType::List(_)
             | DataType::Timestamp(TimeUnit::Microsecond, None)
             | DataType::Timestamp(_, Some(_)) => Source::Shared,
             DataType::Decimal128(_, scale) if *scale >= 0 => Source::Shared,
@@ -143,10 +149,10 @@ mod tests {
 
     use nacre_sql::datafusion::arrow::array::{
         BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array,
-        Int64Array, ListArray, StringArray, TimestampMicrosecondArray, TimestampNanosecondArray,
-        TimestampSecondArray,
+        Int64Array, IntervalMonthDayNanoArray, ListArray, StringArray, Time64MicrosecondArray,
+        TimestampMicrosecondArray, TimestampNanosecondArray, TimestampSecondArray,
     };
-    use nacre_sql::datafusion::arrow::datatypes::Int32Type;
+    use nacre_sql::datafusion::arrow::datatypes::{Int32Type, IntervalMonthDayNano};
 
     use super::*;
 
@@ -249,6 +255,10 @@ mod tests {
         assert_eq!(texts(Int64Array::from(vec![i64::MIN])), ["-9223372036854775808"]);
         assert_eq!(texts(StringArray::from(vec!["", "x"])), ["", "x"]);
         let list = ListArray::from_iter_primitive::<Int32Type, _, _>([Some([Some(1), None])]);
-        assert_eq!(texts(list), ["[1, NULL]"]);
+        assert_eq!(texts(list), ["{1,NULL}"]);
+        let span = IntervalMonthDayNano::new(0, 1, 7_200_000_000_000);
+        assert_eq!(texts(IntervalMonthDayNanoArray::from(vec![span])), ["1 day 02:00:00"]);
+        let time = Time64MicrosecondArray::from(vec![14_706_500_000]);
+        assert_eq!(texts(time), ["04:05:06.5"]);
     }
 }
