@@ -8,7 +8,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 
 use rustix::fs::{FallocateFlags, SeekFrom};
 use rustix::io::Errno;
@@ -47,16 +47,68 @@ pub(crate) fn extend(file: &File, from: u64, to: u64, fallback: Fallback) -> io:
     result
 }
 
-/// Allocates what a file of `bytes` bytes may have as holes, for instance after a sparse copy.
+/// A range of a file: its first byte, and the byte behind its last.
+pub(crate) type FileRange = (u64, u64);
+
+/// Allocates what a file of `bytes` bytes has as holes, for instance after a sparse copy.
+///
+/// The count of a file's blocks does not tell: ext4 counts those of its extent tree, too, so that a
+/// page can be missing of a file that has more blocks than bytes.
 pub(crate) fn fill_holes(file: &File, bytes: u64) -> io::Result<()> {
-    // Blocks are counted in 512 bytes whatever the file system's block size is.
-    if bytes == 0 || file.metadata()?.blocks().saturating_mul(512) >= bytes {
-        return Ok(());
+    let holes = find_holes(file, bytes).unwrap_or_else(|_| vec![(0, bytes)]);
+    for (from, to) in holes {
+        match allocate(file, from, to) {
+            Err(error) if lacks_fallocate(&error) => write_zeros(file, from, to)?,
+            result => result?,
+        }
     }
-    match allocate(file, 0, bytes) {
-        Err(error) if lacks_fallocate(&error) => fill_holes_with_zeros(file, bytes),
-        result => result,
+    Ok(())
+}
+
+/// Returns the ranges among the first `bytes` bytes that hold no data, in ascending order: holes,
+/// and space that was allocated and never written, as long as its pages are not in memory.
+///
+/// # Errors
+/// `EINVAL` of a file system that does not tell.
+pub(crate) fn find_holes(file: &File, bytes: u64) -> io::Result<Vec<FileRange>> {
+    let (mut holes, mut offset) = (Vec::new(), 0);
+    while offset < bytes {
+        let hole = match rustix::fs::seek(file, SeekFrom::Hole(offset)) {
+            Ok(hole) if hole < bytes => hole,
+            // Behind the last data there is a hole at the end of the file.
+            Ok(_) | Err(Errno::NXIO) => break,
+            Err(error) => return Err(error.into()),
+        };
+        offset = match rustix::fs::seek(file, SeekFrom::Data(hole)) {
+            Ok(data) => data.min(bytes),
+            Err(Errno::NXIO) => bytes,
+            Err(error) => return Err(error.into()),
+        };
+        if offset <= hole {
+            break;
+        }
+        holes.push((hole, offset));
     }
+    Ok(holes)
+}
+
+/// Returns the parts of `ranges` that are in none of `others`; both ascend.
+pub(crate) fn subtract_ranges(ranges: &[FileRange], others: &[FileRange]) -> Vec<FileRange> {
+    let mut left = Vec::new();
+    for &(from, to) in ranges {
+        let mut offset = from;
+        let first = others.partition_point(|other| other.1 <= from);
+        for &(start, end) in others[first..].iter().take_while(|other| other.0 < to) {
+            if offset < start {
+                left.push((offset, start));
+            }
+            offset = offset.max(end);
+        }
+        if offset < to {
+            left.push((offset, to));
+        }
+    }
+    left
 }
 
 fn allocate(file: &File, from: u64, to: u64) -> io::Result<()> {
@@ -92,27 +144,10 @@ fn write_zeros(file: &File, from: u64, to: u64) -> io::Result<()> {
     Ok(())
 }
 
-fn fill_holes_with_zeros(file: &File, bytes: u64) -> io::Result<()> {
-    let mut offset = 0;
-    while offset < bytes {
-        let hole = match rustix::fs::seek(file, SeekFrom::Hole(offset)) {
-            Ok(hole) if hole < bytes => hole,
-            Ok(_) | Err(Errno::NXIO) => return Ok(()),
-            Err(error) => return Err(error.into()),
-        };
-        let end = match rustix::fs::seek(file, SeekFrom::Data(hole)) {
-            Ok(data) => data.min(bytes),
-            Err(Errno::NXIO) => bytes,
-            Err(error) => return Err(error.into()),
-        };
-        write_zeros(file, hole, end)?;
-        offset = end;
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt;
+
     use super::*;
 
     fn allocated(file: &File) -> u64 {
@@ -143,19 +178,51 @@ mod tests {
         assert!(allocated(&file) >= bytes - 5);
     }
 
+    /// Files on the file system of temporary files, and in memory.
+    fn files() -> [File; 2] {
+        let memory =
+            rustix::fs::memfd_create("nacre-space", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+        [tempfile::tempfile().unwrap(), File::from(memory)]
+    }
+
     #[test]
-    fn holes_are_filled_and_data_is_kept() {
-        for fill in [fill_holes, fill_holes_with_zeros] {
-            let file = tempfile::tempfile().unwrap();
-            file.set_len(1 << 20).unwrap();
-            file.write_all_at(b"kept", 500_000).unwrap();
-            fill(&file, 1 << 20).unwrap();
+    fn holes_are_found_and_filled_and_data_is_kept() {
+        for file in files() {
+            let bytes = 1 << 20;
+            file.set_len(bytes).unwrap();
+            file.write_all_at(&[1; 4096], 40_960).unwrap();
+            assert_eq!(find_holes(&file, bytes).unwrap(), [(0, 40_960), (45_056, bytes)]);
+            assert_eq!(find_holes(&file, 4096).unwrap(), [(0, 4096)]);
+            fill_holes(&file, bytes).unwrap();
             file.sync_all().unwrap();
-            assert!(allocated(&file) >= 1 << 20);
-            let mut bytes = [1; 12];
-            file.read_exact_at(&mut bytes, 496_004 + 3_992).unwrap();
-            assert_eq!(&bytes, b"\0\0\0\0kept\0\0\0\0");
-            assert_eq!(file.metadata().unwrap().len(), 1 << 20);
+            assert!(allocated(&file) >= bytes);
+            let mut found = [1; 8192];
+            file.read_exact_at(&mut found, 40_960).unwrap();
+            assert_eq!(found[..4096], [1; 4096]);
+            assert_eq!(found[4096..], [0; 4096]);
+            assert_eq!(file.metadata().unwrap().len(), bytes);
+            write_zeros(&file, 0, bytes).unwrap();
+            assert_eq!(find_holes(&file, bytes).unwrap(), []);
         }
+    }
+
+    #[test]
+    fn ranges_are_subtracted_at_every_edge() {
+        let others = [(10, 20), (30, 40)];
+        let cases: [(FileRange, &[FileRange]); 8] = [
+            ((0, 10), &[(0, 10)]),
+            ((0, 11), &[(0, 10)]),
+            ((0, 50), &[(0, 10), (20, 30), (40, 50)]),
+            ((10, 20), &[]),
+            ((12, 18), &[]),
+            ((15, 35), &[(20, 30)]),
+            ((20, 30), &[(20, 30)]),
+            ((39, 45), &[(40, 45)]),
+        ];
+        for (range, left) in cases {
+            assert_eq!(subtract_ranges(&[range], &others), left, "{range:?}");
+        }
+        assert_eq!(subtract_ranges(&[(0, 15), (35, 50)], &others), [(0, 10), (40, 50)]);
+        assert_eq!(subtract_ranges(&others, &[]), others);
     }
 }

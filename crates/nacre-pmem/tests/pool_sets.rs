@@ -5,7 +5,7 @@
 mod support;
 
 use std::fs::{self, File};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -735,23 +735,84 @@ fn scrub(set: &mut PoolSet) -> Vec<(u32, u64, u64)> {
     }
 }
 
+/// Frees a range of a file, which reads as zeros then.
+fn punch(path: &Path, offset: u64, bytes: u64) {
+    let file = File::options().write(true).open(path).unwrap();
+    let flags = rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
+    rustix::fs::fallocate(file, flags, offset, bytes).unwrap();
+}
+
 #[test]
 fn hole_in_a_member_is_filled_from_another_when_the_set_is_opened() {
-    let places = Places::new(2);
-    let mut set = places.create();
-    let data = set.data_offset();
-    set.update(data, &[5; 100_000]).unwrap();
-    set.close().unwrap();
-    let hole = (data + 20_000) & !4095;
-    let file = File::options().write(true).open(places.path(0)).unwrap();
-    let flags = rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
-    rustix::fs::fallocate(file, flags, hole, 8192).unwrap();
-    let file = File::options().write(true).open(places.path(1)).unwrap();
-    rustix::fs::fallocate(file, flags, hole + 16_384, 8192).unwrap();
-    let set = places.open();
-    for index in 0..2 {
-        assert_eq!(set.read_member(index, hole, 8192).unwrap(), [5; 8192]);
-        assert_eq!(set.read_member(index, hole + 16_384, 8192).unwrap(), [5; 8192]);
+    let directories = || [tempfile::tempdir().ok(), shm_directory()].into_iter().flatten();
+    for (one, other) in directories().zip(directories()) {
+        let domains = [&one, &other].map(|place| Domain::create("d", place.path()).unwrap());
+        let mut set = PoolSet::create("set", &domains, &options()).unwrap();
+        let data = set.data_offset();
+        set.update(data, &[5; 100_000]).unwrap();
+        set.close().unwrap();
+        let hole = (data + 20_000) & !4095;
+        // The last page was written, and all behind it never was.
+        let last = (data + 100_000) & !4095;
+        punch(&one.path().join("set.0"), hole, 8192);
+        punch(&other.path().join("set.1"), hole + 16_384, 8192);
+        punch(&one.path().join("set.0"), last, 4096);
+        let set = PoolSet::open("set", &domains, Access::ReadWrite).unwrap();
+        for index in 0..2 {
+            assert_eq!(set.read_member(index, hole, 8192).unwrap(), [5; 8192]);
+            assert_eq!(set.read_member(index, hole + 16_384, 8192).unwrap(), [5; 8192]);
+            let bytes = data + 100_000 - last;
+            assert_eq!(set.read_member(index, last, bytes).unwrap(), vec![5; bytes as usize]);
+        }
+    }
+}
+
+/// Writes a file anew with an extent for each of its pages, as far as the file system can.
+fn fragment(path: &Path) {
+    let bytes = fs::read(path).unwrap();
+    let scattered = path.with_extension("scattered");
+    let file = File::create(&scattered).unwrap();
+    let flags = rustix::fs::FallocateFlags::empty();
+    rustix::fs::fallocate(&file, flags, 0, 2 * bytes.len() as u64 + 8192).unwrap();
+    for page in 1..=bytes.len() as u64 / 4096 {
+        let flags = rustix::fs::FallocateFlags::COLLAPSE_RANGE;
+        match rustix::fs::fallocate(&file, flags, page * 4096, 4096) {
+            Err(rustix::io::Errno::OPNOTSUPP) => break,
+            done => done.unwrap(),
+        }
+    }
+    file.set_len(bytes.len() as u64).unwrap();
+    file.write_all_at(&bytes, 0).unwrap();
+    file.sync_all().unwrap();
+    fs::rename(scattered, path).unwrap();
+}
+
+/// ext4 counts the blocks of a file's extent tree as blocks of the file, so a missing page does not
+/// show in their number: zeros were served where the other member had data.
+#[test]
+fn missing_page_of_a_file_of_many_extents_is_taken_from_the_other_member() {
+    let directories = || [tempfile::tempdir().ok(), shm_directory()].into_iter().flatten();
+    for (one, other) in directories().zip(directories()) {
+        let domains = [&one, &other].map(|place| Domain::create("d", place.path()).unwrap());
+        let mut set = PoolSet::create("set", &domains, &PoolSetOptions::new(4 * MIB)).unwrap();
+        let data = set.data_offset();
+        set.update(data, &vec![7; 4 * MIB as usize]).unwrap();
+        set.close().unwrap();
+        let path = one.path().join("set.0");
+        fragment(&path);
+        let hole = (data + MIB) & !4095;
+        punch(&path, hole, 4096);
+        let metadata = fs::metadata(&path).unwrap();
+        println!("{} blocks of {} bytes", metadata.blocks(), metadata.len());
+        let reader = PoolSet::open("set", &domains, Access::ReadOnly).unwrap();
+        assert_eq!(reader.read(hole, 4096).unwrap(), [7; 4096], "the whole member serves");
+        drop(reader);
+        let set = PoolSet::open("set", &domains, Access::ReadWrite).unwrap();
+        for index in 0..2 {
+            assert_eq!(set.read_member(index, hole, 4096).unwrap(), [7; 4096]);
+        }
+        drop(set);
+        assert_eq!(fs::read(&path).unwrap()[hole as usize..][..4096], [7; 4096]);
     }
 }
 

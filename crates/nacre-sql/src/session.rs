@@ -31,9 +31,7 @@ use crate::planner::Planner;
 use crate::prepared::{Command, PreparedStatements, Statement};
 use crate::privileges::{Acting, PrivilegeStatement, require_definition};
 use crate::replicas::alter_replicas;
-use crate::sequences::{
-    Given, SequenceStatement, alter_sequence, create_sequence, drop_sequences, restart_sequences,
-};
+use crate::sequences::{Given, SequenceStatement, alter_sequence, create_sequence, drop_sequences};
 use crate::settings::{Settings, shown_schema};
 use crate::short::{Candidate, Scanned, ShortStatements, scan};
 use crate::statement_io::{Outcome, StatementIo};
@@ -553,13 +551,12 @@ impl Session {
         }
         if let Some(verb) = dml::writes(&inner) {
             turn.require_writable(verb)?;
-            let restarted = dml::restarted(&self.store, &inner)?;
-            if restarted.is_empty() {
-                return self.change(&self.store, &self.planner, turn, *inner, io).await;
-            }
-            let (turn, store, planner) = self.defining(turn, verb)?;
-            restart_sequences(&store, planner.acting(), &restarted)?;
-            return self.change(&store, &planner, turn, *inner, io).await;
+            return self.change(turn, *inner, io).await;
+        }
+        if let SqlStatement::Truncate(statement) = inner.as_ref() {
+            let (mut turn, _, planner) = self.defining(turn, "TRUNCATE")?;
+            let tag = dml::truncate(&planner, &mut turn, statement).await?;
+            return finish(turn, tag);
         }
         self.read(turn, ParsedStatement::Statement(inner)).await
     }
@@ -667,15 +664,13 @@ impl Session {
     /// Runs a statement that changes rows.
     async fn change(
         &self,
-        store: &Store,
-        planner: &Planner,
         mut turn: Turn,
         statement: SqlStatement,
         io: StatementIo,
     ) -> Result<Outcome> {
-        let change = dml::change_of(store, statement)?;
+        let change = dml::change_of(&self.store, statement)?;
         let progress = io.progress.unwrap_or_default();
-        let Answer { tag, rows } = change.run(planner, &mut turn, progress).await?;
+        let Answer { tag, rows } = change.run(&self.planner, &mut turn, progress).await?;
         match rows {
             None => finish(turn, tag),
             Some(stream) => {

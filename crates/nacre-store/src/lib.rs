@@ -59,6 +59,7 @@ mod sequences;
 mod store;
 mod stored_load;
 mod table;
+mod truncate;
 mod uniqueness;
 mod value;
 mod views;

@@ -27,10 +27,11 @@ use crate::set::options::PoolSetOptions;
 use crate::set::placement::Placement;
 use crate::set::pool_set::{Identity, PoolSet};
 use crate::set::survey::{self, Candidate, Truth, member_name};
+use crate::space::{FileRange, subtract_ranges};
 use crate::transaction_log::{self, Log};
 
-/// Number of a good member, and the ranges that have been punched out of it.
-pub(crate) type Holes = (u32, Vec<(u64, u64)>);
+/// Number of a good member, and its ranges without data.
+pub(crate) type Holes = (u32, Vec<FileRange>);
 
 /// What was found under the name of a set.
 pub(crate) struct Found {
@@ -223,7 +224,7 @@ impl PoolSet {
 
     /// Makes the good members equal and consistent.
     fn recover(&mut self, is_unclean: bool, holes: &[Holes], has_truth: bool) -> Result<()> {
-        self.fill_holes(holes)?;
+        self.fill_holes(holes, has_truth)?;
         if is_unclean {
             // A region that only some members have marked is marked in all before it is changed.
             self.write_all_intents()?;
@@ -250,36 +251,42 @@ impl PoolSet {
         Ok(())
     }
 
-    /// Takes what was punched out of a member from one that has it; before all else, since that one
-    /// may fail next.
-    fn fill_holes(&mut self, holes: &[Holes]) -> Result<()> {
+    /// Copies data that was punched out of a member from another member; before all else, since the
+    /// other one may fail next. A member to be followed keeps its bytes where members may differ.
+    fn fill_holes(&mut self, holes: &[Holes], has_truth: bool) -> Result<()> {
+        let ends = [(0, DATA_OFFSET), (self.end_offset, u64::MAX)];
+        let marked = self.intents.ranges(DATA_OFFSET, self.end_offset);
         for (index, ranges) in holes {
             let target = self.position(*index)?;
-            for &(from, to) in ranges {
-                let (from, to) = (from.max(DATA_OFFSET), to.min(self.end_offset));
-                let overlaps = |&(start, end): &(u64, u64)| start < to && from < end;
-                let whole = |other: &&Holes| other.0 != *index && !other.1.iter().any(overlaps);
-                let sources: Vec<u32> = holes.iter().filter(whole).map(|other| other.0).collect();
-                if from < to && !sources.is_empty() {
-                    self.fill_hole(target, &sources, (from, to))?;
-                }
+            let mut missing = subtract_ranges(ranges, &ends);
+            if has_truth && target == self.serving_position() {
+                missing = subtract_ranges(&missing, &marked);
             }
+            self.fill_missing(target, missing, holes)?;
         }
         Ok(())
     }
 
-    fn fill_hole(&mut self, target: usize, sources: &[u32], range: (u64, u64)) -> Result<()> {
-        for &source in sources {
-            let source = self.position(source)?;
-            if !self.members[source].is_good() || !self.members[target].is_good() {
-                continue;
-            }
-            if self.copy_from(source, target, &[range])? {
-                return Ok(());
+    /// Takes the parts of `missing` from members that have data there.
+    fn fill_missing(
+        &mut self,
+        target: usize,
+        mut missing: Vec<FileRange>,
+        holes: &[Holes],
+    ) -> Result<()> {
+        let index = self.members[target].index;
+        let others = || holes.iter().filter(|(other, _)| *other != index);
+        for (other, holes) in others() {
+            let source = self.position(*other)?;
+            let there = subtract_ranges(&missing, holes);
+            let are_good = self.members[source].is_good() && self.members[target].is_good();
+            if !there.is_empty() && are_good && self.copy_from(source, target, &there)? {
+                missing = subtract_ranges(&missing, &there);
             }
         }
-        match self.members[target].is_good() {
-            true => Err(self.no_replica("whoever had what is missing in a member lost it")),
+        let is_elsewhere = others().any(|(_, holes)| !subtract_ranges(&missing, holes).is_empty());
+        match self.members[target].is_good() && is_elsewhere {
+            true => Err(self.no_replica("the members that had what another one lacks lost it")),
             false => Ok(()),
         }
     }

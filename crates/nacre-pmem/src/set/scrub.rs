@@ -3,8 +3,8 @@
 //! 0. What readers found damaged in one member and whole in another is repaired.
 //! 1. A file that is shorter than its header says, a lost page, or a header that does not agree
 //!    with its checksum takes the member out: it is damaged and can be rebuilt.
-//! 2. A file with fewer blocks than bytes has holes; where the others have bytes that are not zero
-//!    the hole is a lost range.
+//! 2. What a file has no data of was never written or punched out. Where the others have bytes that
+//!    are not zero it is a lost range.
 //! 3. The bytes of the good members are compared. With three or more the majority is right and the
 //!    minority is repaired. With two, or a tie, a hole is wrong; else nobody knows: an error.
 
@@ -16,6 +16,7 @@ use crate::set::member::Member;
 use crate::set::open::COMPARE_BYTES;
 use crate::set::pool_set::PoolSet;
 use crate::set::survey;
+use crate::space::FileRange;
 
 /// What a step of scrubbing found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -115,7 +116,7 @@ impl PoolSet {
         if versions.len() < 2 {
             return Ok(());
         }
-        let covers = |&(from, to): &(u64, u64)| from <= offset && offset + bytes <= to;
+        let covers = |&(from, to): &FileRange| from <= offset && offset + bytes <= to;
         let is_hole = |version: &(&[u8], Vec<usize>)| {
             version.0.iter().all(|&byte| byte == 0)
                 && version.1.iter().all(|&holder| holes[holder].iter().any(covers))
@@ -184,7 +185,7 @@ fn read_slots(member: &Member) -> Result<Vec<u8>> {
 }
 
 /// The holes of each member, in the order of the members.
-type Holes = Vec<Vec<(u64, u64)>>;
+type Holes = Vec<Vec<FileRange>>;
 
 /// Returns the holes of all good members. Reading a hole through a mapping can fill it, so they
 /// are looked for first.

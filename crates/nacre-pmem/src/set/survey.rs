@@ -17,14 +17,13 @@
 
 use std::os::unix::fs::{FileExt, MetadataExt};
 
-use rustix::fs::SeekFrom;
-
 use crate::domain::{Access, Domain};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lock::FileLock;
 use crate::set::header::{
     self, Header, Phase, ROWS_MAX, Row, SLOT_BYTES, Standing, Unreadable, Uuid,
 };
+use crate::space::{self, FileRange};
 
 /// Bytes read at once of a file without a header.
 const PIECE_BYTES: usize = 1 << 20;
@@ -42,9 +41,8 @@ pub(crate) struct Candidate {
     pub(crate) problem: Option<Error>,
     /// Whether no header was ever written whole, and nothing else.
     pub(crate) is_unwritten: bool,
-    /// Ranges without bytes of a file that has fewer blocks than bytes: something may have been
-    /// punched out.
-    pub(crate) holes: Vec<(u64, u64)>,
+    /// Ranges that hold no data: never written, or punched out. Only the other members tell which.
+    pub(crate) holes: Vec<FileRange>,
 }
 
 impl Candidate {
@@ -204,31 +202,22 @@ fn holds_nothing(lock: &FileLock, bytes: u64) -> std::io::Result<bool> {
     Ok(true)
 }
 
-/// Returns the ranges of a file that hold nothing, as far as the file system says so.
-pub(crate) fn holes(file: &std::fs::File) -> Vec<(u64, u64)> {
-    let mut holes = Vec::new();
-    let Ok(metadata) = file.metadata() else {
-        return holes;
-    };
-    // Space that was allocated and never written looks like a hole too: it takes a missing block.
-    // Blocks are counted in 512 bytes whatever the file system's block size is.
-    if metadata.blocks().saturating_mul(512) >= metadata.len() {
-        return holes;
-    }
-    let mut offset = 0;
-    while let Ok(hole) = rustix::fs::seek(file, SeekFrom::Hole(offset)) {
-        // Behind the last data there is a hole up to the end; none means that there is no more.
-        let end = match rustix::fs::seek(file, SeekFrom::Data(hole)) {
-            Ok(data) => data,
-            Err(_) => metadata.len(),
-        };
-        if end <= hole {
-            break;
-        }
-        holes.push((hole, end));
-        offset = end;
-    }
-    holes
+/// Returns the ranges of a file that hold no data, as far as the file system tells.
+pub(crate) fn holes(file: &std::fs::File) -> Vec<FileRange> {
+    let found = file.metadata().and_then(|metadata| space::find_holes(file, metadata.len()));
+    found.unwrap_or_default()
+}
+
+/// Returns how many bytes a member lacks that another good one has.
+fn missing_bytes(candidates: &[Candidate], good: &[usize], position: usize) -> u64 {
+    let others = good.iter().filter(|&&other| other != position);
+    let missing = others.map(|&other| {
+        space::subtract_ranges(&candidates[position].holes, &candidates[other].holes)
+            .iter()
+            .map(|(from, to)| to - from)
+            .sum()
+    });
+    missing.max().unwrap_or(0)
 }
 
 /// Refuses members of different sets, and two copies of one member.
@@ -327,9 +316,10 @@ pub(crate) fn judge(name: &str, candidates: &[Candidate]) -> Result<Truth> {
     if good.is_empty() {
         return Err(no_good_one(name, candidates));
     }
-    // One that has all its blocks is a better truth than one that something was punched out of.
-    good.sort_by_key(|&position| {
-        (!candidates[position].holes.is_empty(), candidates[position].index)
+    // A member with all its bytes is a better truth than one with a punched page.
+    let all = good.clone();
+    good.sort_by_cached_key(|&position| {
+        (missing_bytes(candidates, &all, position), candidates[position].index)
     });
     let epochs = good.iter().filter_map(|&position| candidates[position].header.as_ref());
     let base_epoch = epochs.map(|(header, _)| header.epoch).min().unwrap_or(epoch);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::hint::black_box;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use crate::map::{MapMode, Mapping};
 
 /// Files up to this size have all their space allocated, so that opening them finds no holes.
 const ALLOCATED_BYTES_MAX: u64 = 4 << 20;
+const PAGE_BYTES: usize = 4096;
 
 /// Domains that show one image after the other.
 pub(super) struct Replay {
@@ -198,6 +200,10 @@ impl ImageFile {
         if (1..=ALLOCATED_BYTES_MAX).contains(&bytes) {
             let flags = rustix::fs::FallocateFlags::empty();
             rustix::fs::fallocate(&self.file, flags, 0, bytes)?;
+            // A page that was never touched is a hole, too.
+            for page in (0..bytes as usize).step_by(PAGE_BYTES) {
+                black_box(self.mapping.read(page..page + 1));
+            }
         }
         self.bytes = bytes;
         Ok(())

@@ -42,8 +42,6 @@ pub(super) enum Source {
     /// Rows that are there: the first output is the row's id. `columns` of the table get a value
     /// each.
     Found { query: ParsedStatement, columns: Vec<usize>, cells: Vec<Cell> },
-    /// The rows of these and the statement's table, all of them.
-    Whole { query: ParsedStatement, others: Vec<Change> },
     /// Pairs of a row, or none, and what it is merged with; see [`super::merge`].
     Merged { query: ParsedStatement, clauses: Vec<MergeClause>, check: Option<ParsedStatement> },
 }
@@ -91,11 +89,7 @@ impl Change {
     /// 42501.
     pub(super) fn require(&self, planner: &Planner) -> Result<()> {
         let acting = planner.acting();
-        acting.require_table(planner.store(), &self.table, self.rights)?;
-        match &self.source {
-            Source::Whole { others, .. } => others.iter().try_for_each(|one| one.require(planner)),
-            _ => Ok(()),
-        }
+        acting.require_table(planner.store(), &self.table, self.rights)
     }
 }
 

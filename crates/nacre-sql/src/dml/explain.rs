@@ -12,6 +12,7 @@ use datafusion::common::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::sql::parser::{ExplainStatement, Statement as ParsedStatement};
+use datafusion::sql::sqlparser::ast::Statement;
 use futures::{StreamExt, stream};
 use nacre_ingest::Progress;
 use nacre_store::Store;
@@ -28,7 +29,10 @@ use crate::transaction::{Moment, Turn};
 /// Tells whether an EXPLAIN is of a statement that changes rows.
 pub(crate) fn explains(explain: &ExplainStatement) -> bool {
     match explain.statement.as_ref() {
-        ParsedStatement::Statement(inner) => writes(inner).is_some(),
+        ParsedStatement::Statement(inner) => {
+            // That is refused: it has no query.
+            writes(inner).is_some() || matches!(**inner, Statement::Truncate(_))
+        }
         _ => false,
     }
 }
@@ -116,8 +120,7 @@ fn verb(change: &Change) -> &'static str {
         "INSERT" => "Insert",
         "UPDATE" => "Update",
         "DELETE" => "Delete",
-        "MERGE" => "Merge",
-        _ => "Truncate",
+        _ => "Merge",
     }
 }
 
@@ -137,7 +140,6 @@ impl Change {
             Source::Values { query, .. } => query.as_ref(),
             Source::Query { query, .. }
             | Source::Found { query, .. }
-            | Source::Whole { query, .. }
             | Source::Merged { query, .. } => Some(query),
         }
     }

@@ -8,6 +8,8 @@
 //!    with them; [`returning`] computes what RETURNING asks for, [`others`] of further tables.
 //! 4. [`write`] hands the rows to the transaction, on a blocking thread.
 //!
+//! TRUNCATE has no rows to find ([`truncate`]).
+//!
 //! # Invariants
 //! 1. Nothing is written before all rows are known, so a statement does not see its own changes.
 //! 2. A statement that fails has changed nothing.
@@ -28,6 +30,7 @@ mod rows;
 mod set_query;
 mod source;
 mod statement;
+mod truncate;
 mod unmatched;
 mod write;
 
@@ -41,5 +44,6 @@ pub(crate) use merge::readable;
 pub(crate) use query::source_query;
 pub(crate) use rows::Rows;
 pub(crate) use source::constants;
-pub(crate) use statement::{change_of, restarted, writes};
+pub(crate) use statement::{change_of, writes};
+pub(crate) use truncate::truncate;
 pub(crate) use write::{apply, apply_now, tag};

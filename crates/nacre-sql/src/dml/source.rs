@@ -75,11 +75,6 @@ pub(super) async fn collect(
             let rows = Rows::new(columns.clone());
             form.collect_with(stream, rows, progress, others).await?
         }
-        Source::Whole { query, .. } => {
-            let stream = planner.start(moment, target(table, moment), query.clone()).await?;
-            let form = Form::new(planner, table, &schema, Vec::new(), true)?;
-            form.collect(stream, Rows::new(Vec::new()), progress).await?
-        }
         Source::Merged { .. } => return Err(missing()),
     };
     rows.check_nulls(&schema)?;

@@ -1,14 +1,12 @@
-//! From the syntax of INSERT, UPDATE, DELETE and TRUNCATE to a [`Change`].
+//! From the syntax of INSERT, UPDATE and DELETE to a [`Change`].
 
-use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use datafusion::sql::sqlparser::ast::{
-    Assignment, AssignmentTarget, CascadeOption, Delete, Expr, FromTable, Ident, Insert,
-    ObjectName, OnInsert, Query, SelectItem, SetExpr, Statement, TableFactor, TableObject,
-    TableWithJoins, Truncate, TruncateIdentityOption, Update, UpdateTableFromKind, Values, Visit,
-    Visitor, With,
+    Assignment, AssignmentTarget, Delete, Expr, FromTable, Ident, Insert, ObjectName, OnInsert,
+    Query, SelectItem, SetExpr, Statement, TableFactor, TableObject, TableWithJoins, Update,
+    UpdateTableFromKind, Values, Visit, Visitor, With,
 };
 use nacre_store::{Store, Table, TableSchema};
 
@@ -22,7 +20,7 @@ use super::query::{self, TARGET, column, output, quoted, row_id, select};
 use super::set_query::single_columns;
 use crate::error::{Error, ErrorKind, Result};
 use crate::names::{STATEMENT_SCHEMA, fold};
-use crate::privileges::{DELETE, INSERT, Rights, SELECT, TRUNCATE, UPDATE};
+use crate::privileges::{DELETE, INSERT, Rights, SELECT, UPDATE};
 use crate::relations::table_to_change;
 
 /// Tells whether a statement changes rows, and if so how its kind is called.
@@ -31,7 +29,6 @@ pub(crate) fn writes(statement: &Statement) -> Option<&'static str> {
         Statement::Insert(_) => Some("INSERT"),
         Statement::Update(_) => Some("UPDATE"),
         Statement::Delete(_) => Some("DELETE"),
-        Statement::Truncate(_) => Some("TRUNCATE"),
         Statement::Merge(_) => Some("MERGE"),
         Statement::Query(query) => match query.body.as_ref() {
             SetExpr::Insert(inner)
@@ -69,8 +66,10 @@ fn change_with(store: &Store, statement: Statement, with: Option<With>) -> Resul
         Statement::Insert(insert) => self::insert(store, insert, with),
         Statement::Update(update) => self::update(store, update, with),
         Statement::Delete(delete) => self::delete(store, delete, with),
-        Statement::Truncate(truncate) => self::truncate(store, truncate),
         Statement::Merge(merge) => super::merge::change(store, merge, with),
+        Statement::Truncate(_) => {
+            Err(Error::new(ErrorKind::Syntax, "syntax error at or near \"TRUNCATE\""))
+        }
         _ => Err(Error::new(ErrorKind::Internal, "internal error: the statement only reads")),
     }
 }
@@ -297,89 +296,6 @@ fn delete(store: &Store, statement: Delete, with: Option<With>) -> Result<Change
     let source = Source::Found { query, columns, cells };
     let (write, on_conflict) = (Write::Delete, None);
     Ok(Change { table, source, write, returning, on_conflict, verb: "DELETE", rights })
-}
-
-fn truncate(store: &Store, statement: Truncate) -> Result<Change> {
-    let refusals = [
-        (statement.partitions.is_some(), "TRUNCATE ... PARTITION"),
-        (statement.on_cluster.is_some(), "TRUNCATE ... ON CLUSTER"),
-        (statement.if_exists, "TRUNCATE IF EXISTS"),
-    ];
-    refuse(&refusals)?;
-    let tables = truncated_tables(store, &statement)?.into_iter();
-    let changes: Vec<Change> = tables.map(truncated).collect::<Result<_>>()?;
-    refuse_referenced(&changes)?;
-    let mut changes = changes.into_iter();
-    let first = changes.next().map(|mut first| {
-        if let Source::Whole { others, .. } = &mut first.source {
-            others.extend(changes);
-        }
-        first
-    });
-    first.ok_or_else(|| Error::new(ErrorKind::Syntax, "TRUNCATE names no table"))
-}
-
-/// Tells whether a statement begins the sequences of tables anew, and returns these.
-///
-/// # Errors
-/// 42P01.
-pub(crate) fn restarted(store: &Store, statement: &Statement) -> Result<Vec<Arc<Table>>> {
-    match statement {
-        Statement::Truncate(truncate)
-            if truncate.identity == Some(TruncateIdentityOption::Restart) =>
-        {
-            truncated_tables(store, truncate)
-        }
-        _ => Ok(Vec::new()),
-    }
-}
-
-/// Returns the tables that a statement empties, each once: those that it names and, with CASCADE,
-/// all whose rows refer to them.
-fn truncated_tables(store: &Store, statement: &Truncate) -> Result<Vec<Arc<Table>>> {
-    let mut tables: Vec<Arc<Table>> = Vec::with_capacity(statement.table_names.len());
-    let mut names: VecDeque<ObjectName> =
-        statement.table_names.iter().map(|target| target.name.clone()).collect();
-    while let Some(name) = names.pop_front() {
-        let table = table_to_change(store, &name, "TRUNCATE")?;
-        if tables.iter().any(|known| Arc::ptr_eq(known, &table)) {
-            continue;
-        }
-        if statement.cascade == Some(CascadeOption::Cascade) {
-            let children = table.referring_tables().into_iter();
-            names.extend(children.map(|child| ObjectName::from(Ident::with_quote('"', child))));
-        }
-        tables.push(table);
-    }
-    Ok(tables)
-}
-
-/// Refuses tables that rows of other tables refer to, unless these go, too.
-fn refuse_referenced(changes: &[Change]) -> Result<()> {
-    let names: Vec<String> =
-        changes.iter().map(|change| change.table.schema().name.clone()).collect();
-    for (change, name) in changes.iter().zip(&names) {
-        let mut others = change.table.referring_tables().into_iter();
-        if let Some(child) = others.find(|child| !names.contains(child)) {
-            let message = "cannot truncate a table referenced in a foreign key constraint";
-            let detail = format!("Table \"{child}\" references \"{name}\".");
-            let hint = format!("Truncate table \"{child}\" at the same time.");
-            let error = Error::new(ErrorKind::NotSupported, message);
-            return Err(error.with_detail(detail).with_hint(hint));
-        }
-    }
-    Ok(())
-}
-
-/// Reads TRUNCATE of one table.
-fn truncated(table: Arc<Table>) -> Result<Change> {
-    let name = Ident::with_quote('"', &table.schema().name);
-    let query = select(vec![row_id(&name)], Some((TARGET, &name)), Vec::new(), None)?;
-    let query = query::statement(query, None)?;
-    let source = Source::Whole { query, others: Vec::new() };
-    let (returning, on_conflict) = (None, None);
-    let (write, verb, rights) = (Write::Delete, "TRUNCATE", TRUNCATE);
-    Ok(Change { table, source, write, returning, on_conflict, verb, rights })
 }
 
 fn when(is_so: bool, rights: Rights) -> Rights {

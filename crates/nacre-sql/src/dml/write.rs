@@ -23,7 +23,7 @@ use crate::transaction::{Hold, Moment, Turn};
 
 /// Times that a statement of a READ COMMITTED transaction is begun again because another one is in
 /// its way. The waits between them double from 1 ms to 64 ms, about a second together.
-const RESTARTS_MAX: u32 = 22;
+pub(super) const RESTARTS_MAX: u32 = 22;
 
 impl Change {
     /// Returns the columns of the rows that the statement answers; `None` if it answers none, or if
@@ -127,20 +127,7 @@ impl Change {
         if let Some(conflict) = &self.on_conflict {
             return conflict.steps(planner, turn, moment, &self.table, rows, progress).await;
         }
-        let step = |change: &Change, rows| Step {
-            table: Arc::clone(&change.table),
-            write: change.write.clone(),
-            rows,
-        };
-        let mut steps = vec![step(self, rows)];
-        if let Source::Whole { others, .. } = &self.source {
-            for other in others {
-                let (table, source) = (&other.table, &other.source);
-                let rows = collect(planner, moment, table, source, progress, None).await?;
-                steps.push(step(other, rows));
-            }
-        }
-        Ok(steps)
+        Ok(vec![Step { table: Arc::clone(&self.table), write: self.write.clone(), rows }])
     }
 }
 
@@ -182,7 +169,6 @@ pub(crate) fn apply_now(planner: &Planner, turn: &mut Turn, steps: &[Step]) -> R
 pub(crate) fn tag(verb: &str, rows: usize) -> String {
     match verb {
         "INSERT" => format!("INSERT 0 {rows}"),
-        "TRUNCATE" => "TRUNCATE TABLE".into(),
         verb => format!("{verb} {rows}"),
     }
 }

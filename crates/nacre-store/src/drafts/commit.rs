@@ -225,13 +225,13 @@ impl Definitions {
     }
 
     /// Lets everybody find what is defined.
-    pub(crate) fn show(&self, store: &Store, commit: Option<CommitTs>) {
-        let commit = commit.unwrap_or_else(|| store.last_commit());
+    pub(crate) fn show(&self, store: &Store, commit: CommitTs) {
         store.with_tables(|tables| {
             tables.retain(|_, table| !self.drops(table));
             for (name, table) in &self.tables {
-                if !table.loads().is_empty() {
-                    // Its loads have no commit of their own.
+                // Its loads have no commit of their own; a snapshot of a table that it replaces
+                // is to find no other rows, and not none.
+                if !table.loads().is_empty() || self.replaces(name) {
                     table.set_visible_from(commit);
                 }
                 tables.insert(name.clone(), Arc::clone(table));
@@ -241,6 +241,11 @@ impl Definitions {
         store.with_views(|views| self.change_views(views));
         store.bump_definitions();
         self.access.show(store);
+    }
+
+    /// Whether others see a table of this name that is gone.
+    fn replaces(&self, name: &str) -> bool {
+        self.dropped.values().any(|old| !old.is_draft() && old.schema().name == name)
     }
 
     /// Takes out what is gone, of which nothing is recorded any more.

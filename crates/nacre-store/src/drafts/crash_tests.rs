@@ -48,9 +48,11 @@ fn schema(name: &str) -> TableSchema {
     }
 }
 
-/// The table that all transactions write.
+/// Creates the table that all transactions write, and the table that all empty.
 fn create(domains: &[Domain]) -> Outcome {
-    open(domains)?.create_table(schema("all"))?;
+    let store = open(domains)?;
+    store.create_table(schema("all"))?;
+    store.create_table(schema("emptied"))?;
     Ok(())
 }
 
@@ -61,8 +63,8 @@ fn role(number: i64) -> RoleDef {
 }
 
 /// Commit `number` makes a role and a table of it with a row, puts a row into another one, which it
-/// grants the role something of, and each second time drops the table and the role of the commit
-/// before.
+/// grants the role something of, empties a third one for its row, and each second time drops the
+/// table and the role of the commit before.
 fn commit(store: &Store, number: i64) -> Outcome {
     let mut tx = store.begin(IsolationLevel::Serializable);
     tx.define()?;
@@ -76,6 +78,8 @@ fn commit(store: &Store, number: i64) -> Outcome {
     let table = store.create_table(schema(&format!("t{number}")))?;
     tx.insert(&table, &[ValueRef::Int(number)])?;
     tx.insert(&store.table("all")?, &[ValueRef::Int(number)])?;
+    tx.truncate_tables(&[store.table("emptied")?])?;
+    tx.insert(&store.table("emptied")?, &[ValueRef::Int(number)])?;
     if number % 2 == 1 {
         store.drop_table(&format!("t{}", number - 1))?;
         store.change_access(&[AccessChange::RoleDropped(owner - 1)])?;
@@ -108,6 +112,7 @@ fn state(store: &Store) -> crate::Result<State> {
 fn states(count: i64) -> Vec<State> {
     let store = Store::open(OpenOptions::default()).unwrap().for_session();
     store.create_table(schema("all")).unwrap();
+    store.create_table(schema("emptied")).unwrap();
     let mut states = vec![state(&store).unwrap()];
     for number in 0..count {
         commit(&store, number).unwrap();

@@ -189,14 +189,6 @@ impl Table {
         let links = self.links().lists();
         links.outgoing.iter().map(|key| key.definition().clone()).collect()
     }
-
-    /// Returns the names of the other tables whose rows refer to rows of this one.
-    pub fn referring_tables(&self) -> Vec<String> {
-        let links = self.links().lists();
-        let children = links.incoming.iter().filter_map(|key| key.child());
-        let others = children.filter(|child| child.id() != self.id());
-        others.map(|child| child.schema().name.clone()).collect()
-    }
 }
 
 /// Puts a key into the lists of its tables.

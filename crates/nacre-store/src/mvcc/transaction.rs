@@ -489,9 +489,18 @@ impl Transaction {
         let has_rows = self.has_writes();
         match (self.stamp.filter(|_| has_rows), define) {
             (Some(stamp), define) => self.commit_writes(stamp, define),
-            (None, Some(define)) => define(None).map(|()| self.snapshot.start),
+            (None, Some(define)) => self.commit_definitions_alone(define),
             (None, None) => Ok(self.snapshot.start),
         }
+    }
+
+    /// Commits definitions without rows: with a timestamp, so that older snapshots are refused, and
+    /// without a group in the log.
+    fn commit_definitions_alone(&mut self, define: Define<'_>) -> Result<CommitTs> {
+        let tx = self.snapshot.tx;
+        let order = |ts| define(ts, false).map(|()| (tx, Change::Nothing, None));
+        let transactions = self.store.all_transactions();
+        transactions.commit(Some(self.slot), order, |()| Ok(())).map(|(ts, _)| ts)
     }
 
     fn commit_writes(&mut self, stamp: u32, define: Option<Define<'_>>) -> Result<CommitTs> {
@@ -524,7 +533,9 @@ impl Transaction {
             };
             if !others.is_empty() {
                 let mut validator = Validator::new(reads, snapshot.start, level);
-                others.iter().try_for_each(|other| validator.check(other))?;
+                // Tables that it closed itself are no conflict with its reads.
+                let mut others = others.iter().filter(|other| other.tx != snapshot.tx);
+                others.try_for_each(|other| validator.check(other))?;
             }
             let group = match &call {
                 Some((call, raised)) if calls.admits(ts, *raised) => call,
@@ -537,7 +548,7 @@ impl Transaction {
                     // PERSIST: the group is durable before the record that lets it count.
                     log.persist(lsn)?;
                 }
-                define(Some(ts))?;
+                define(ts, true)?;
             }
             let undo = std::mem::take(undo);
             let waits = log.zip(lsn).filter(|_| is_synchronous);

@@ -67,9 +67,9 @@ pub struct Store {
     draft: Option<Arc<DraftSlot>>,
 }
 
-/// Records what a transaction has defined, and shows it to everybody; gets its commit if it has
-/// changed rows.
-pub(crate) type Define<'a> = &'a mut dyn FnMut(Option<CommitTs>) -> Result<()>;
+/// Records what a transaction has defined, and shows it to everybody; gets its commit, and whether
+/// it has changed rows.
+pub(crate) type Define<'a> = &'a mut dyn FnMut(CommitTs, bool) -> Result<()>;
 
 #[derive(Debug)]
 pub(super) struct Shared {

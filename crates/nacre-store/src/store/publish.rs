@@ -171,9 +171,10 @@ impl Store {
         let mut state = self.manifest();
         let mut records = definitions.records(self)?;
         let next_table = state.next_table;
-        let ts = commit(&mut |commit| {
-            records
-                .extend(commit.map(|commit| Record::DefinitionsCommitted { commit, next_table }));
+        let ts = commit(&mut |commit, has_rows| {
+            if has_rows {
+                records.push(Record::DefinitionsCommitted { commit, next_table });
+            }
             if !records.is_empty() {
                 self.append_all(&mut state, &records)?;
             }
