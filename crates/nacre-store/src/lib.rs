@@ -79,9 +79,9 @@ pub use chunk::{BlockHandle, BlockLocation, Chunk};
 pub use error::{DuplicateKey, Error, ErrorKind, ForeignKeyViolation, Result, RowRefused};
 pub use foreign_key::{ForeignKeyAction, ForeignKeyDef, RowRules, TableKeys, is_comparable};
 pub use freeze::{CheckpointReport, RedoInfo};
-pub use hot::HotChunkRef;
 #[doc(hidden)]
 pub use hot::SingleVersion;
+pub use hot::{HotChunkRef, HotColumnRange};
 pub use id::{CommitTs, Lsn, Moment, RowId, RowPlace, TxId};
 pub use load::Load;
 pub use maintenance::{LostReplica, Progress, RepairReport, ScrubReport};

@@ -9,5 +9,6 @@
 
 mod crash_load;
 mod lost_domains;
+mod plans;
 mod ssb_oracle;
 mod tpch_oracle;

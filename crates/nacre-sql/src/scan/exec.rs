@@ -36,7 +36,7 @@ use super::deal::{self, Morsel, Source};
 use super::filter::Filters;
 use super::pruning::may_pass;
 use super::reads::Reads;
-use super::statistics::{column_statistics, value_bytes};
+use super::statistics::{ScannedChunks, value_bytes};
 use super::stream::ScanStream;
 use super::vectors::Wanted;
 
@@ -278,22 +278,23 @@ impl ExecutionPlan for TableScanExec {
         let num_rows = self.estimated_rows()?;
         let row_bytes: usize =
             self.schema.fields().iter().map(|field| value_bytes(field.data_type())).sum();
-        // Aggregates of frozen chunks also cover what was deleted of them.
-        let is_exact = self.filters.is_empty() && !self.snapshot.has_deleted();
         let column_statistics = match self.projection.as_slice() {
             // Counting rows needs no pool to be mapped.
             [] => Vec::new(),
             columns => {
-                let chunks = self.chunks()?;
-                let column_count = self.column_types().len();
-                let has_aggregates = self.snapshot.hot_chunks().is_empty();
-                columns
-                    .iter()
-                    .map(|&column| match has_aggregates && column < column_count {
-                        true => column_statistics(&chunks, column, is_exact),
-                        false => ColumnStatistics::new_unknown(),
-                    })
-                    .collect()
+                let (chunks, column_types) = (self.chunks()?, self.column_types());
+                let scanned = ScannedChunks {
+                    frozen: &chunks,
+                    hot: self.snapshot.hot_chunks(),
+                    // Aggregates of frozen chunks also cover what was deleted of them.
+                    is_whole: self.filters.is_empty() && !self.snapshot.has_deleted(),
+                };
+                let statistics = |column: &usize| match column_types.get(*column) {
+                    Some(column_type) => scanned.column_statistics(*column, *column_type),
+                    // The ids of rows have no aggregates.
+                    None => ColumnStatistics::new_unknown(),
+                };
+                columns.iter().map(statistics).collect()
             }
         };
         let total_byte_size = match num_rows {
@@ -341,6 +342,7 @@ impl ExecutionPlan for TableScanExec {
 
 #[cfg(test)]
 mod tests {
+    use datafusion::common::ScalarValue;
     use datafusion::logical_expr::Operator;
     use datafusion::physical_expr::expressions::{
         BinaryExpr, Column, DynamicFilterPhysicalExpr, lit,
@@ -399,5 +401,45 @@ mod tests {
         let second = scan.morsels(1).unwrap();
         assert!(matches!(second.as_slice(), [Morsel { source: Source::Hot(_), .. }]));
         assert!(scan.morsels(0).unwrap().is_empty());
+    }
+
+    /// Returns rows, null count and bounds of the only column of `t` as a new transaction sees it.
+    fn statistics(store: &Store, table: &Arc<Table>) -> (Precision<usize>, ColumnStatistics) {
+        let snapshot = store.begin(IsolationLevel::RepeatableRead).table_snapshot(table);
+        let schema = arrow_schema(&table.schema());
+        let scan = TableScanExec::try_new(snapshot, schema, vec![0], vec![], None, 1).unwrap();
+        let statistics = scan.statistics_from_inputs(&[], &StatisticsArgs::new()).unwrap();
+        (statistics.num_rows, statistics.column_statistics[0].clone())
+    }
+
+    fn bounds(statistics: &ColumnStatistics) -> [Precision<i64>; 2] {
+        let number = |value: &ScalarValue| i64::try_from(value.clone()).unwrap();
+        [&statistics.min_value, &statistics.max_value].map(|bound| match bound {
+            Precision::Exact(value) => Precision::Exact(number(value)),
+            Precision::Inexact(value) => Precision::Inexact(number(value)),
+            Precision::Absent => Precision::Absent,
+        })
+    }
+
+    /// One hot row hid the aggregates of all frozen ones.
+    #[test]
+    fn hot_rows_widen_the_bounds_of_frozen_ones_and_make_them_inexact() {
+        let (store, table) = store();
+        let (rows, column) = statistics(&store, &table);
+        assert_eq!(rows, Precision::Exact(2));
+        assert_eq!(bounds(&column), [Precision::Inexact(1), Precision::Inexact(2)]);
+        assert_eq!(column.null_count, Precision::Inexact(0));
+        let mut transaction = store.begin(IsolationLevel::RepeatableRead);
+        transaction.insert(&table, &[ValueRef::Null]).unwrap();
+        transaction.insert(&table, &[ValueRef::Int(-7)]).unwrap();
+        transaction.rollback();
+        let (rows, column) = statistics(&store, &table);
+        assert_eq!(rows, Precision::Exact(2));
+        // What was rolled back may stay: bounds only widen.
+        assert_eq!(bounds(&column), [Precision::Inexact(-7), Precision::Inexact(2)]);
+        let (checkpointed, rows) = (store.checkpoint().unwrap(), statistics(&store, &table).0);
+        assert_eq!((checkpointed.frozen_rows, rows), (1, Precision::Exact(2)));
+        let column = statistics(&store, &table).1;
+        assert_eq!(bounds(&column), [Precision::Exact(1), Precision::Exact(2)]);
     }
 }

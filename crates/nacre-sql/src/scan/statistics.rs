@@ -5,7 +5,7 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::stats::Precision;
 use datafusion::common::{ColumnStatistics, ScalarValue};
 use nacre_column::{Bound, ColumnType, Sma};
-use nacre_store::Chunk;
+use nacre_store::{Chunk, HotChunkRef, HotColumnRange};
 
 /// Returns a value that no value of the block lies below; `None` if none is known.
 pub(super) fn min_scalar(sma: &Sma, column_type: ColumnType) -> Option<ScalarValue> {
@@ -73,35 +73,62 @@ fn bytes_scalar(value: &[u8], column_type: ColumnType) -> Option<ScalarValue> {
     })
 }
 
-/// Returns the statistics of `column` over `chunks`; exact ones if all rows of them come out.
-pub(super) fn column_statistics(
-    chunks: &[Chunk],
-    column: usize,
-    is_exact: bool,
-) -> ColumnStatistics {
-    let Some(first) = chunks.first() else {
-        return ColumnStatistics::new_unknown();
-    };
-    let column_type = first.column_type(column);
-    let smas = || chunks.iter().map(|chunk| chunk.sma(column));
-    let precision = |value: Option<ScalarValue>, is_tight: bool| match value {
-        Some(value) if is_tight && is_exact => Precision::Exact(value),
-        Some(value) => Precision::Inexact(value),
-        None => Precision::Absent,
-    };
-    let null_count: usize = smas().map(|sma| sma.null_count as usize).sum();
-    let null_count =
-        if is_exact { Precision::Exact(null_count) } else { Precision::Inexact(null_count) };
-    // Chunks of nulls only have no bounds and none are needed of them.
-    let valued = || smas().filter(|sma| sma.null_count < sma.rows);
-    let is_int = valued().all(|sma| matches!(sma.min, Some(Bound::Int(_))));
-    let min = extreme(valued().map(|sma| min_scalar(sma, column_type)), |a, b| a < b);
-    let max = extreme(valued().map(|sma| max_scalar(sma, column_type)), |a, b| a > b);
-    ColumnStatistics {
-        null_count,
-        min_value: precision(min, is_int),
-        max_value: precision(max, is_int),
-        ..ColumnStatistics::new_unknown()
+/// The chunks of a table that a scan reads.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ScannedChunks<'a> {
+    pub(super) frozen: &'a [Chunk],
+    pub(super) hot: &'a [HotChunkRef],
+    /// Whether all rows of the frozen chunks come out.
+    pub(super) is_whole: bool,
+}
+
+impl ScannedChunks<'_> {
+    /// Returns the statistics of `column`, of a type.
+    ///
+    /// They are exact only if all rows lie in frozen chunks and come out. Else the bounds are
+    /// inexact, but no value lies outside of them: what operators conclude from a filter over them
+    /// must hold for all rows.
+    pub(super) fn column_statistics(
+        &self,
+        column: usize,
+        column_type: ColumnType,
+    ) -> ColumnStatistics {
+        let is_exact = self.is_whole && self.hot.is_empty();
+        let precision = |value: Option<ScalarValue>, is_tight: bool| match value {
+            Some(value) if is_tight && is_exact => Precision::Exact(value),
+            Some(value) => Precision::Inexact(value),
+            None => Precision::Absent,
+        };
+        let smas = || self.frozen.iter().map(|chunk| chunk.sma(column));
+        let null_count: usize = smas().map(|sma| sma.null_count as usize).sum();
+        let null_count =
+            if is_exact { Precision::Exact(null_count) } else { Precision::Inexact(null_count) };
+        // Chunks of nulls only have no bounds and none are needed of them.
+        let valued = || smas().filter(|sma| sma.null_count < sma.rows);
+        let is_int = valued().all(|sma| matches!(sma.min, Some(Bound::Int(_))));
+        let ranges: Vec<HotColumnRange> = self.hot.iter().map(|hot| hot.range(column)).collect();
+        let hot_bounds = |is_min: bool| {
+            let valued = ranges.iter().filter(|range| **range != HotColumnRange::Empty);
+            valued.map(move |range| hot_scalar(*range, is_min, column_type))
+        };
+        let mins = valued().map(|sma| min_scalar(sma, column_type)).chain(hot_bounds(true));
+        let maxs = valued().map(|sma| max_scalar(sma, column_type)).chain(hot_bounds(false));
+        ColumnStatistics {
+            null_count,
+            min_value: precision(extreme(mins, |a, b| a < b), is_int),
+            max_value: precision(extreme(maxs, |a, b| a > b), is_int),
+            ..ColumnStatistics::new_unknown()
+        }
+    }
+}
+
+/// Returns a bound of the values of a hot chunk; `None` if none is known.
+fn hot_scalar(range: HotColumnRange, is_min: bool, column_type: ColumnType) -> Option<ScalarValue> {
+    match range {
+        HotColumnRange::Within { min, max } => {
+            int_scalar(if is_min { min } else { max }, column_type)
+        }
+        HotColumnRange::Empty | HotColumnRange::Unknown => None,
     }
 }
 

@@ -14,6 +14,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use nacre_column::{ColumnBuffer, ColumnType};
 
 use crate::error::{Error, Result};
+use crate::hot::column::HotColumnRange;
 use crate::hot::rows::HotRows;
 use crate::hot::versions::VersionKind;
 use crate::id::{CommitTs, RowId, TX_ID_FIRST};
@@ -302,6 +303,15 @@ impl HotChunkRef {
             });
         });
         (buffers, offsets)
+    }
+
+    /// Returns bounds of the values of `column` that any snapshot may see; reads no row. They only
+    /// widen, and the values at them may be gone.
+    ///
+    /// # Panics
+    /// If the table has no such column.
+    pub fn range(&self, column: usize) -> HotColumnRange {
+        self.chunk.with(|latched| latched.column(column).range())
     }
 
     /// Counts the rows that the snapshot sees.

@@ -6,6 +6,8 @@
 //! # Invariants
 //! 1. A null row holds 0 or the empty string.
 //! 2. `nulls` is empty as long as no row is or was null; a set bit means null.
+//! 3. `range` holds every whole number that was ever written, so also those of older versions. It
+//!    only widens.
 
 use std::ops::Range;
 
@@ -24,6 +26,26 @@ pub(crate) struct HotColumn {
     column_type: ColumnType,
     values: HotValues,
     nulls: Vec<u64>,
+    range: WrittenRange,
+}
+
+/// Bounds of the numbers that were written to a column; `min > max` before the first.
+#[derive(Clone, Copy, Debug)]
+struct WrittenRange {
+    min: i128,
+    max: i128,
+}
+
+/// What is known of the values of a column of a hot chunk without reading them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HotColumnRange {
+    /// No snapshot sees a value other than null.
+    Empty,
+    /// All values that a snapshot may see lie between these, both included; there may be none at
+    /// the bounds.
+    Within { min: i128, max: i128 },
+    /// The column is not of whole numbers.
+    Unknown,
 }
 
 #[derive(Debug)]
@@ -53,6 +75,26 @@ pub(crate) struct Image {
     pub(crate) is_null: bool,
 }
 
+impl WrittenRange {
+    const EMPTY: Self = Self { min: i128::MAX, max: i128::MIN };
+
+    /// Widens the range to a value of a whole number's class; others leave it as it is.
+    #[inline]
+    fn widen(&mut self, value: ValueRef<'_>) {
+        let value = match value {
+            ValueRef::Int(value) => value.into(),
+            ValueRef::Int128(value) => value,
+            _ => return,
+        };
+        if value < self.min {
+            self.min = value;
+        }
+        if value > self.max {
+            self.max = value;
+        }
+    }
+}
+
 impl HotColumn {
     pub(crate) fn new(column_type: ColumnType) -> Self {
         let values = match (column_type.physical(), column_type.plain_bytes()) {
@@ -65,7 +107,16 @@ impl HotColumn {
             (Physical::Float64, _) => HotValues::F64(Vec::new()),
             (Physical::Bytes, _) => HotValues::Bytes(HotStrings::default()),
         };
-        Self { column_type, values, nulls: Vec::new() }
+        Self { column_type, values, nulls: Vec::new(), range: WrittenRange::EMPTY }
+    }
+
+    /// Returns bounds of the values of all versions.
+    pub(crate) fn range(&self) -> HotColumnRange {
+        match &self.values {
+            HotValues::F32(_) | HotValues::F64(_) | HotValues::Bytes(_) => HotColumnRange::Unknown,
+            _ if self.range.min > self.range.max => HotColumnRange::Empty,
+            _ => HotColumnRange::Within { min: self.range.min, max: self.range.max },
+        }
     }
 
     /// Gives back all memory; no row is read any more.
@@ -114,6 +165,7 @@ impl HotColumn {
             (_, ValueRef::Null) => return self.push_null(row),
             _ => return Err(self.wrong_class()),
         }
+        self.range.widen(value);
         if !self.nulls.is_empty() {
             self.set_null(row, false);
         }
@@ -159,6 +211,7 @@ impl HotColumn {
             }
             _ => return Err(self.wrong_class()),
         }
+        self.range.widen(value);
         if !self.nulls.is_empty() {
             self.set_null(row, false);
         }
@@ -356,6 +409,27 @@ mod tests {
                 assert_eq!(ValueRef::of(&buffer, 1), before.as_ref());
             }
         }
+    }
+
+    #[test]
+    fn range_holds_what_older_versions_hold() {
+        let mut column = HotColumn::new(ColumnType::Integer);
+        assert_eq!(column.range(), HotColumnRange::Empty);
+        column.push(0, ValueRef::Null).unwrap();
+        assert_eq!(column.range(), HotColumnRange::Empty, "a null is no value");
+        column.push(1, ValueRef::Int(7)).unwrap();
+        let before = column.image(1);
+        column.set(1, ValueRef::Int(-3)).unwrap();
+        assert_eq!(column.range(), HotColumnRange::Within { min: -3, max: 7 });
+        column.restore(1, before);
+        column.set(1, ValueRef::Null).unwrap();
+        assert_eq!(column.range(), HotColumnRange::Within { min: -3, max: 7 });
+        column.clear();
+        assert_eq!(column.range(), HotColumnRange::Empty);
+        let mut wide = HotColumn::new(ColumnType::Decimal { precision: 38, scale: 0 });
+        wide.push(0, ValueRef::Int128(i128::MIN)).unwrap();
+        assert_eq!(wide.range(), HotColumnRange::Within { min: i128::MIN, max: i128::MIN });
+        assert_eq!(HotColumn::new(ColumnType::Double).range(), HotColumnRange::Unknown);
     }
 
     #[test]

@@ -21,6 +21,7 @@ pub use chunk::HotChunkRef;
 pub(crate) use chunk::{HotChunk, WriteProblem};
 pub(crate) use claim::KeyClaim;
 pub(crate) use column::HEAP_BYTES_FULL;
+pub use column::HotColumnRange;
 pub(crate) use frozen::FrozenDeletes;
 pub(crate) use list::HotList;
 pub(crate) use rows::{HotRows, RowView};
