@@ -13,7 +13,7 @@ use crate::activity::Activities;
 use crate::checkpoint::checkpoint_bytes;
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
-use crate::functions::{bounded, common_functions, ranks};
+use crate::functions::{bounded, checked_sum, common_functions, extremes, ranks};
 use crate::planner::Planner;
 use crate::sequences::{Given, functions, identity_function};
 use crate::served::way_in;
@@ -124,6 +124,9 @@ impl Database {
         }
         for function in ranks(&state) {
             let _ = state.register_udwf(function);
+        }
+        for function in extremes(&state).into_iter().chain(checked_sum(&state)) {
+            let _ = state.register_udaf(function);
         }
         let identity = identity_function(&store, &given, &settings);
         let activities = Arc::clone(&self.activities);

@@ -11,6 +11,8 @@
 //! - [`synonyms`]: calls that the planner has under another name.
 //! - [`quotients`]: division. [`whole`]: arithmetic of whole numbers. [`ranks`]: `row_number` and
 //!   its kin. [`unifying`]: `coalesce` and its kin.
+//! - [`sums`], [`extremes`]: the aggregates `sum`, `min` and `max`; [`folds`] are their
+//!   accumulators.
 //! - [`named`]: gives an expression a name of its own.
 //! - [`bounded`]: those whose results may be long.
 //! - [`unknown`]: says which function does not exist, with the types of its arguments.
@@ -21,6 +23,8 @@ mod civil;
 mod clock;
 mod datetime_in;
 mod datetime_out;
+mod extremes;
+mod folds;
 mod formatting;
 mod interval_in;
 mod list;
@@ -34,6 +38,7 @@ mod ranks;
 mod scalar;
 mod series;
 mod similar;
+mod sums;
 mod synonyms;
 mod template;
 mod texts;
@@ -43,13 +48,15 @@ mod whole;
 
 pub(crate) use bounded::bounded;
 pub(crate) use clock::{now, now_us};
+pub(crate) use extremes::extremes;
 pub(crate) use interval_in::parse_interval;
 pub(crate) use list::{Arithmetic, common_functions, rint, shown};
 pub(crate) use moments::{EPOCH, TIMES};
-pub(crate) use named::NAMED;
+pub(crate) use named::{NAMED, named_function};
 pub(crate) use ranks::ranks;
 pub(crate) use series::SERIES;
 pub(crate) use similar::similar;
+pub(crate) use sums::checked_sum;
 pub(crate) use synonyms::{call, synonym, word};
 pub(crate) use texts::{LIKE_PATTERN, escaped_by_backslashes};
 pub(crate) use unknown::UNKNOWN;
