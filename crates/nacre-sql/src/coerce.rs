@@ -12,7 +12,8 @@
 //! Texts in quotes take the type of what they are united with, and are arrays beside arrays.
 //!
 //! Joins and lists tell -0 from 0. So 0 is added to floats where two columns or expressions are to
-//! be equal, and where one is to be in a list or subquery; comparisons with a literal need not.
+//! be equal, and where one is to be in a list or subquery; comparisons with a literal need not. So
+//! it is where aggregates take different values only, and to the keys of windows and sorts.
 
 use std::sync::Arc;
 
@@ -24,8 +25,8 @@ use datafusion::logical_expr::expr::{Between, Case, Cast, InList, InSubquery, Sc
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
-    BinaryExpr, Expr, ExprSchemable, Join, LogicalPlan, LogicalPlanBuilder, Operator, Subquery,
-    Union, cast,
+    BinaryExpr, Expr, ExprSchemable, Join, LogicalPlan, LogicalPlanBuilder, Operator, SortExpr,
+    Subquery, Union, cast,
 };
 use datafusion::optimizer::AnalyzerRule;
 use nacre_ingest::parse::{parse_boolean, parse_bytea};
@@ -56,6 +57,13 @@ impl AnalyzerRule for DecimalsMeetFloats {
                 other => other,
             };
             let mut coercion = Coercion { schema };
+            let plan = match plan {
+                LogicalPlan::Sort(mut sort) => {
+                    coercion.keys_without_sign(&mut sort.expr);
+                    LogicalPlan::Sort(sort)
+                }
+                other => other,
+            };
             let names = NamePreserver::new(&plan);
             plan.map_expressions(|expr| {
                 let name = names.save(&expr);
@@ -119,6 +127,19 @@ impl TreeNodeRewriter for Coercion {
                 let (args, is_changed) = self.unify(args)?;
                 let call = ScalarFunction { func, args };
                 Transformed::new_transformed(Expr::ScalarFunction(call), is_changed)
+            }
+            Expr::AggregateFunction(mut call) if call.params.distinct => {
+                let args = std::mem::take(&mut call.params.args).into_iter();
+                call.params.args = args.map(|arg| self.without_sign(arg)).collect();
+                self.keys_without_sign(&mut call.params.order_by);
+                Transformed::yes(Expr::AggregateFunction(call))
+            }
+            Expr::WindowFunction(mut window) => {
+                let params = &mut window.params;
+                let keys = std::mem::take(&mut params.partition_by).into_iter();
+                params.partition_by = keys.map(|key| self.without_sign(key)).collect();
+                self.keys_without_sign(&mut params.order_by);
+                Transformed::yes(Expr::WindowFunction(window))
             }
             Expr::Cast(Cast { expr, field }) if is_float(field.data_type()) => {
                 match float_literal(&expr) {
@@ -198,6 +219,12 @@ impl Coercion {
         match expr.get_type(&self.schema) {
             Ok(data_type) => without_sign(expr, &data_type),
             Err(_) => expr,
+        }
+    }
+
+    fn keys_without_sign(&self, keys: &mut [SortExpr]) {
+        for key in keys {
+            key.expr = self.without_sign(std::mem::take(&mut key.expr));
         }
     }
 

@@ -15,7 +15,9 @@ use crate::advisory_locks::{AdvisoryLocks, LockOwner};
 use crate::checkpoint::checkpoint_bytes;
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
-use crate::functions::{bounded, bounded_aggregate, common_functions, ranks};
+use crate::functions::{
+    bounded, bounded_aggregate, checked_sum, common_functions, extremes, ranks,
+};
 use crate::pg_catalog::CatalogSources;
 use crate::planner::Planner;
 use crate::sequences::{Given, functions, identity_function};
@@ -142,6 +144,9 @@ impl Database {
         let _ = state.register_udaf(bounded_aggregate(&self.runtime.memory_pool));
         for function in ranks(&state) {
             let _ = state.register_udwf(function);
+        }
+        for function in extremes(&state).into_iter().chain(checked_sum(&state)) {
+            let _ = state.register_udaf(function);
         }
         let identity = identity_function(&store, &given, &settings);
         let activities = Arc::clone(&self.activities);

@@ -28,7 +28,7 @@ pub(crate) fn common_functions() -> Vec<Arc<ScalarUDF>> {
     functions.push(clock::function());
     functions.push(clock::now());
     functions.extend(unifying::functions());
-    functions.push(named::function());
+    functions.push(named::named_function());
     functions.push(unknown::function());
     functions
 }

@@ -12,6 +12,8 @@
 //! - [`synonyms`]: calls that the planner has under another name.
 //! - [`quotients`]: division. [`whole`]: arithmetic of whole numbers. [`ranks`]: `row_number` and
 //!   its kin; [`window_arguments`] checks those of others. [`unifying`]: `coalesce` and its kin.
+//! - [`sums`], [`extremes`]: the aggregates `sum`, `min` and `max`; [`folds`] are their
+//!   accumulators.
 //! - [`named`]: gives an expression a name of its own.
 //! - [`bounded`]: those whose results may be long; [`bounded_aggregate`]: `string_agg`.
 //! - [`unknown`]: says which function does not exist, with the types of its arguments.
@@ -24,6 +26,8 @@ mod clock;
 mod datetime_in;
 mod datetime_out;
 mod encodings;
+mod extremes;
+mod folds;
 mod formatting;
 mod interval_in;
 mod joined;
@@ -39,6 +43,7 @@ mod regular;
 mod scalar;
 mod series;
 mod similar;
+mod sums;
 mod synonyms;
 mod template;
 mod text_in;
@@ -52,14 +57,16 @@ mod window_arguments;
 pub(crate) use bounded::bounded;
 pub(crate) use bounded_aggregate::bounded_aggregate;
 pub(crate) use clock::{now, now_us};
+pub(crate) use extremes::extremes;
 pub(crate) use interval_in::parse_interval;
 pub(crate) use list::{Arithmetic, PlannedOperators, common_functions, rint, shown};
-pub(crate) use moments::EPOCH;
-pub(crate) use named::NAMED;
+pub(crate) use moments::{EPOCH, TIMES};
+pub(crate) use named::{NAMED, named_function};
 pub(crate) use ranks::ranks;
 pub(crate) use regular::DOT_IS_ANY;
 pub(crate) use series::SERIES;
 pub(crate) use similar::similar;
+pub(crate) use sums::checked_sum;
 pub(crate) use synonyms::{call, synonym, word};
 pub(crate) use text_in::text_in;
 pub(crate) use texts::{LIKE_PATTERN, escaped_by_backslashes};

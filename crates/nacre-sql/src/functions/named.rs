@@ -18,7 +18,8 @@ struct Named {
     signature: Signature,
 }
 
-pub(super) fn function() -> Arc<ScalarUDF> {
+/// Makes the function.
+pub(crate) fn named_function() -> Arc<ScalarUDF> {
     let signature = Signature::any(2, Volatility::Immutable);
     Arc::new(ScalarUDF::new_from_impl(Named { signature }))
 }
