@@ -47,6 +47,10 @@ pub(crate) fn new(runtime: &Arc<RuntimeEnv>, threads: usize) -> SessionState {
     // by hash so that each thread has a table of its own costs more than one table for all.
     options.optimizer.hash_join_single_partition_threshold = JOIN_TABLE_BYTES_MAX;
     options.optimizer.hash_join_single_partition_threshold_rows = JOIN_TABLE_ROWS_MAX;
+    // The threshold of one aggregate skips rows that another one beside it needs.
+    options.optimizer.enable_aggregate_dynamic_filter_pushdown = false;
+    // Keeps the first groups only, also below a window over all of them, and panics at NaN.
+    options.optimizer.enable_topk_aggregation = false;
     // `b IS TRUE` is never null, which only some of the planner's parts know; rows are the same.
     options.execution.skip_physical_aggregate_schema_check = true;
     let mut builder = SessionStateBuilder::new()
