@@ -13,6 +13,7 @@ use crate::coerce::DecimalsMeetFloats;
 use crate::comparable::Comparable;
 use crate::functions::{now, rint, shown};
 use crate::in_lists::InLists;
+use crate::lazy_logic::LazyLogic;
 use crate::literals::Literals;
 use crate::names::{CATALOG, SCHEMA};
 use crate::on_demand::BuildOnDemand;
@@ -71,6 +72,7 @@ pub(crate) fn new(runtime: &Arc<RuntimeEnv>, threads: usize) -> SessionState {
         ]))
         .with_optimizer_rules(Heeding::behind_logical())
         .with_physical_optimizer_rules(Heeding::before_physical())
+        .with_physical_optimizer_rule(Arc::new(LazyLogic))
         .with_physical_optimizer_rule(Arc::new(BuildOnDemand))
         .with_physical_optimizer_rule(Arc::new(Yielding));
     builder.expr_planners().get_or_insert_default().push(Arc::new(UnknownLiterals));
