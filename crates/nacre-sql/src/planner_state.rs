@@ -13,6 +13,7 @@ use crate::coerce::DecimalsMeetFloats;
 use crate::comparable::Comparable;
 use crate::functions::{now, rint, shown};
 use crate::in_lists::InLists;
+use crate::lazy_logic::LazyLogic;
 use crate::literals::Literals;
 use crate::names::{CATALOG, SCHEMA};
 use crate::on_demand::BuildOnDemand;
@@ -47,6 +48,10 @@ pub(crate) fn new(runtime: &Arc<RuntimeEnv>, threads: usize) -> SessionState {
     // by hash so that each thread has a table of its own costs more than one table for all.
     options.optimizer.hash_join_single_partition_threshold = JOIN_TABLE_BYTES_MAX;
     options.optimizer.hash_join_single_partition_threshold_rows = JOIN_TABLE_ROWS_MAX;
+    // The threshold of one aggregate skips rows that another one beside it needs.
+    options.optimizer.enable_aggregate_dynamic_filter_pushdown = false;
+    // Keeps the first groups only, also below a window over all of them, and panics at NaN.
+    options.optimizer.enable_topk_aggregation = false;
     // `b IS TRUE` is never null, which only some of the planner's parts know; rows are the same.
     options.execution.skip_physical_aggregate_schema_check = true;
     let pool = &runtime.memory_pool;
@@ -68,6 +73,7 @@ pub(crate) fn new(runtime: &Arc<RuntimeEnv>, threads: usize) -> SessionState {
         ]))
         .with_optimizer_rules(Heeding::behind_logical())
         .with_physical_optimizer_rules(Heeding::before_physical())
+        .with_physical_optimizer_rule(Arc::new(LazyLogic))
         .with_physical_optimizer_rule(Arc::new(BuildOnDemand))
         .with_physical_optimizer_rule(Arc::new(Yielding));
     builder.expr_planners().get_or_insert_default().push(Arc::new(UnknownLiterals::new(pool)));

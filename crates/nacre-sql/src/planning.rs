@@ -6,6 +6,7 @@
 //! of the planner ([`Heeding`] stands behind each of them).
 
 use std::cell::RefCell;
+use std::iter;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -21,8 +22,11 @@ use datafusion::physical_plan::ExecutionPlan;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
+use crate::equivalence_barrier::EquivalenceBarriers;
 use crate::error::{Error, ErrorKind, Result};
 use crate::filter_names::FilterNames;
+use crate::filter_placement::FilterPlacement;
+use crate::lazy_logic::WholeJoinFilters;
 use crate::members::Members;
 use crate::null_equality::{NullKeys, OuterEquals};
 use crate::plan_check::PlanCheck;
@@ -91,7 +95,7 @@ impl Heeding {
                 "extract_equijoin_predicate" => rules.push(Arc::new(NullKeys)),
                 _ => {}
             }
-            rules.extend([rule, Arc::new(Self)]);
+            rules.extend([FilterPlacement::guard(rule), Arc::new(Self)]);
         }
         rules
     }
@@ -103,11 +107,13 @@ impl Heeding {
         rules.into_iter().flat_map(|rule| [rule, Arc::new(Self)]).collect()
     }
 
-    /// Returns the planner's physical rules, each with this one before it.
+    /// Returns the planner's physical rules behind ours, each with this one before it.
     pub(crate) fn before_physical() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
         let rules = PhysicalOptimizer::new().rules.into_iter();
-        let rules = rules.map(FilterNames::guard).map(PlanCheck::replace);
-        rules.flat_map(|rule| [Arc::new(Self), rule]).collect()
+        let rules = rules.map(FilterNames::guard).map(WholeJoinFilters::guard);
+        let rules = rules.map(PlanCheck::replace);
+        let first: Arc<dyn PhysicalOptimizerRule + Send + Sync> = Arc::new(EquivalenceBarriers);
+        iter::once(first).chain(rules).flat_map(|rule| [Arc::new(Self), rule]).collect()
     }
 
     fn heed() -> PlannerResult<()> {

@@ -60,7 +60,7 @@ pub(crate) use clock::{now, now_us};
 pub(crate) use extremes::extremes;
 pub(crate) use interval_in::parse_interval;
 pub(crate) use list::{Arithmetic, PlannedOperators, common_functions, rint, shown};
-pub(crate) use moments::{EPOCH, TIMES};
+pub(crate) use moments::EPOCH;
 pub(crate) use named::{NAMED, named_function};
 pub(crate) use ranks::ranks;
 pub(crate) use regular::DOT_IS_ANY;

@@ -1,7 +1,8 @@
 //! The filters of a scan, evaluated one after another on one vector at a time.
 //!
 //! 1. Restrictions are evaluated on encoded values, first of all.
-//! 2. Other filters see only the rows that are left, once these are fewer than half.
+//! 2. Other filters see only the rows that are left, once these are fewer than half, and always if
+//!    they may fail: `b <> 0` lets `a / b > 3` see no zeros. They keep the planner's order.
 //! 3. Filters that other operators found out while the query runs (dynamic filters of joins and
 //!    sorts) are hints: the operator checks again. One that lets nearly all rows pass is not worth
 //!    its time, so it rests and is tried again now and then.
@@ -23,6 +24,7 @@ use nacre_column::{ColumnType, Restriction};
 
 use super::restriction::restriction;
 use super::vectors::Vectors;
+use crate::lazy_logic::{lazy_expr, may_fail};
 
 /// A hint that lets more than this share of its rows pass rests: with three of four rows left,
 /// what it saves above the scan no longer pays for a look-up per row.
@@ -57,7 +59,13 @@ enum Form {
     /// On the encoded values of one column.
     Encoded { column: usize, restriction: Restriction },
     /// Over a batch of just the columns it looks at, named by their indexes in the table.
-    Evaluated { expr: Arc<dyn PhysicalExpr>, columns: Vec<usize>, schema: SchemaRef },
+    Evaluated {
+        expr: Arc<dyn PhysicalExpr>,
+        columns: Vec<usize>,
+        schema: SchemaRef,
+        /// Whether it may fail for rows that those before it do not let through.
+        may_fail: bool,
+    },
 }
 
 impl Filters {
@@ -145,12 +153,14 @@ impl Form {
         columns.sort_unstable();
         let schema: SchemaRef = Arc::new(table_schema.project(&columns)?);
         let expr = reassign_expr_columns(Arc::clone(filter), &schema)?;
-        Ok(Self::Evaluated { expr, columns, schema })
+        let expr = lazy_expr(expr, &schema)?.data;
+        let may_fail = may_fail(&expr, &schema);
+        Ok(Self::Evaluated { expr, columns, schema, may_fail })
     }
 
     /// Returns which rows pass, of those set in `mask` if there is one.
     fn evaluate(&self, open: &mut Vectors, mask: Option<&BooleanArray>) -> Result<BooleanArray> {
-        let (expr, columns, schema) = match self {
+        let (expr, columns, schema, may_fail) = match self {
             Self::Encoded { column, restriction } => {
                 let selected = BooleanArray::new(open.select(*column, restriction)?, None);
                 return Ok(match mask {
@@ -158,11 +168,13 @@ impl Form {
                     None => selected,
                 });
             }
-            Self::Evaluated { expr, columns, schema } => (expr, columns, schema),
+            Self::Evaluated { expr, columns, schema, may_fail } => {
+                (expr, columns, schema, *may_fail)
+            }
         };
         let arrays = columns.iter().map(|&column| open.column(column)).collect::<Result<_>>()?;
         match mask {
-            Some(mask) if mask.true_count() * 2 < mask.len() => {
+            Some(mask) if may_fail || mask.true_count() * 2 < mask.len() => {
                 let arrays: Vec<ArrayRef> = arrays;
                 let left =
                     arrays.iter().map(|array| filter(array, mask)).collect::<Result<_, _>>()?;
