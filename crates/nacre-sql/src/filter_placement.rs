@@ -4,9 +4,9 @@
 //!   set without expressions. A condition without columns that is moved below removes the rows that
 //!   are counted and not that row, so it stays above, as volatile conditions do above groups and
 //!   windows.
-//! - The rule puts cheap conditions before expensive ones. One that may fail relies on those that
-//!   stand before it: `t ~ '^[0-9]+$' AND t::int > 5`. It looks like a call while the rule runs,
-//!   which the rule leaves in its place.
+//! - The rule puts cheap conditions before expensive ones. A condition that may fail relies on the
+//!   conditions before it: `t ~ '^[0-9]+$' AND t::int > 5`. It looks like a call while the rule
+//!   runs, which the rule leaves in its place.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub(crate) struct FilterPlacement {
 }
 
 impl FilterPlacement {
-    /// Puts the guard around a rule if it is the one that moves conditions.
+    /// Wraps the rule that moves conditions; returns other rules unchanged.
     pub(crate) fn guard(rule: LogicalRule) -> LogicalRule {
         if rule.name() == "push_down_filter" {
             Arc::new(Self { planned: rule, mark: named_function() })

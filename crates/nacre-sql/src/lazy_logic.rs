@@ -338,7 +338,7 @@ impl PhysicalExpr for LazyOperator {
     fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
         let left = self.left.evaluate(batch)?.into_array(batch.num_rows())?;
         let left = as_boolean_array(&left)?;
-        // What is null is not decided.
+        // A null does not decide.
         let undecided: BooleanArray =
             left.iter().map(|value| Some(value != Some(self.decisive))).collect();
         if undecided.true_count() == 0 {

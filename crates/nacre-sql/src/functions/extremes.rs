@@ -28,7 +28,7 @@ enum ExtremeStep {
     Greatest,
 }
 
-/// Makes the functions out of those that a state has.
+/// Wraps the functions that a state has registered.
 pub(crate) fn extremes(state: &SessionState) -> Vec<Arc<AggregateUDF>> {
     let made = [("min", ExtremeStep::Least), ("max", ExtremeStep::Greatest)];
     let made = made.into_iter().filter_map(|(name, step)| {

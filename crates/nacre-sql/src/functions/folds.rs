@@ -26,7 +26,7 @@ pub(super) trait FoldStep<T: ArrowPrimitiveType>: Copy + Send + Sync + 'static {
     /// Whether a result is one of its type, as far as [`FoldStep::fold`] does not tell.
     fn fits(self, result: T::Native) -> bool;
 
-    /// What is answered where a result does not fit.
+    /// Returns the error for a result that does not fit.
     fn misfit(self) -> DataFusionError;
 }
 
@@ -106,7 +106,7 @@ impl<T: ArrowPrimitiveType, S: FoldStep<T>> FoldGroups<T, S> {
         Self { step, states: Vec::new(), valued: None, returned }
     }
 
-    /// Returns the first results or all, without those from what is kept.
+    /// Removes the states that are emitted and returns them.
     fn take(&mut self, emit_to: EmitTo) -> PrimitiveArray<T> {
         let states = emit_to.take_needed(&mut self.states);
         let nulls = self.valued.take().map(|mut valued| {

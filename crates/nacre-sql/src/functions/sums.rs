@@ -24,7 +24,7 @@ use crate::from_datafusion::external;
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct CheckedSum(Arc<AggregateUDF>);
 
-/// Makes the function out of the one that a state has.
+/// Wraps the function that a state has registered.
 pub(crate) fn checked_sum(state: &SessionState) -> Option<Arc<AggregateUDF>> {
     let planned = Arc::clone(state.aggregate_functions().get("sum")?);
     Some(Arc::new(AggregateUDF::new_from_impl(CheckedSum(planned))))
@@ -198,8 +198,8 @@ impl SummedType for Decimal128Type {
     }
 }
 
-/// Sums up what is not null. No sum of rows overflows: 128 bits hold each value, and 127 bits more
-/// than all rows there are.
+/// Sums up the values that are not null. It cannot overflow: values have 128 bits, and 2^127 rows
+/// fit into the other bits.
 fn wide_sum<T: SummedType>(values: &ArrayRef) -> i256 {
     let values = values.as_primitive::<T>().iter().flatten();
     values.fold(i256::ZERO, |sum, value| sum.wrapping_add(T::widen(value)))
