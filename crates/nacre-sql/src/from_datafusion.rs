@@ -10,7 +10,7 @@ use crate::error::{END_OF_INPUT, Error, ErrorKind, Position};
 use crate::from_plan::{from_plan, quoted_in};
 use crate::single_rows::several_rows;
 use crate::types::{stored_type, type_name};
-use crate::unnest::MISREAD;
+use crate::unnest::{MISREAD, MISREAD_LATERAL};
 
 /// Converts an error of the front end; one of ours that travelled through it comes out unchanged.
 pub(crate) fn from_datafusion(error: DataFusionError) -> Error {
@@ -176,14 +176,15 @@ fn from_not_implemented(message: &str) -> Error {
     if message.starts_with("wildcard * with AS alias") {
         return Error::new(ErrorKind::Syntax, "syntax error: an alias behind *");
     }
+    if message.starts_with("Physical plan does not support undecorrelated Subquery") {
+        return Error::not_supported(MISREAD_LATERAL);
+    }
     let part = message.strip_prefix("Physical plan does not support logical expression ");
     let what = match part.and_then(|part| part.split(['(', ' ']).next()) {
         Some("InSubquery") => "IN with a query of this form",
         Some("Exists") => "EXISTS with a query of this form",
         Some("OuterReferenceColumn") => {
-            return Error::not_supported(
-                "this subquery, which refers to a table beside it (LATERAL)",
-            );
+            return Error::not_supported(MISREAD_LATERAL);
         }
         Some("ScalarSubquery") => "this subquery, which refers to the outer query,",
         _ if message == MISREAD => MISREAD,

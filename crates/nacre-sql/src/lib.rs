@@ -83,6 +83,7 @@ mod session;
 mod session_functions;
 mod settings;
 mod short;
+mod simplification;
 mod single_rows;
 mod split;
 mod statement_io;

@@ -8,6 +8,8 @@
 //! - Quotients of decimals are rounded and have ten digits behind the point at least; a float is
 //!   not divided by zero.
 //! - Intervals are compared by how long they are.
+//! - `&`, `|` and `#` of whole numbers are functions, since the planner takes `a # a` for 0, also of
+//!   null, and a minus beside them for the bitwise complement.
 //! - `round(x)` of a float gives the even one of two neighbours.
 //!
 //! It runs behind [`crate::coerce`], so decimals that meet floats are floats, and before the
@@ -139,6 +141,9 @@ impl Operators {
             Operator::Plus if are_whole => Some(&self.arithmetic.sum),
             Operator::Minus if are_whole => Some(&self.arithmetic.difference),
             Operator::Multiply if are_whole => Some(&self.arithmetic.product),
+            Operator::BitwiseAnd if are_whole => Some(&self.arithmetic.bit_and),
+            Operator::BitwiseOr if are_whole => Some(&self.arithmetic.bit_or),
+            Operator::BitwiseXor if are_whole => Some(&self.arithmetic.bit_xor),
             Operator::Divide if is_number(left) && is_number(right) => {
                 if left.is_floating() || right.is_floating() {
                     // The operator does for a divisor that is known, and is quicker.
@@ -154,7 +159,8 @@ impl Operators {
 }
 
 fn is_arithmetic(op: Operator) -> bool {
-    matches!(op, Operator::Plus | Operator::Minus | Operator::Multiply | Operator::Divide)
+    use Operator::{BitwiseAnd, BitwiseOr, BitwiseXor, Divide, Minus, Multiply, Plus};
+    matches!(op, Plus | Minus | Multiply | Divide | BitwiseAnd | BitwiseOr | BitwiseXor)
 }
 
 fn is_joined(left: &DataType, right: &DataType) -> bool {

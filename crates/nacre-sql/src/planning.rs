@@ -30,6 +30,7 @@ use crate::lazy_logic::WholeJoinFilters;
 use crate::members::Members;
 use crate::null_equality::{NullKeys, OuterEquals};
 use crate::plan_check::PlanCheck;
+use crate::simplification::VeiledSimplification;
 use crate::support::STATEMENT_STACK_BYTES;
 
 thread_local! {
@@ -95,7 +96,8 @@ impl Heeding {
                 "extract_equijoin_predicate" => rules.push(Arc::new(NullKeys)),
                 _ => {}
             }
-            rules.extend([FilterPlacement::guard(rule), Arc::new(Self)]);
+            let rule = FilterPlacement::guard(VeiledSimplification::replace(rule));
+            rules.extend([rule, Arc::new(Self)]);
         }
         rules
     }

@@ -1,5 +1,5 @@
-//! Sums, differences and products of whole numbers, which are refused where they do not fit.
-//! [`crate::operators`] puts these in the place of the operators.
+//! Sums, differences and products of whole numbers, which are refused where they do not fit, and
+//! the bits of two. [`crate::operators`] puts these in the place of the operators.
 //!
 //! A batch is computed without a branch: results wrap around, and what tells whether one did is
 //! gathered beside them. Only a batch with such a result is looked at again, since it may belong to
@@ -38,6 +38,30 @@ pub(super) fn product() -> Definition {
         by_width(args, i16::overflowing_mul, i32::overflowing_mul, i64::overflowing_mul)
     };
     definition("nacre_product", body)
+}
+
+/// Makes what takes the bits that both have.
+pub(super) fn bit_and() -> Definition {
+    let body: Body = |args, _, _| {
+        by_width(args, |a, b| (a & b, false), |a, b| (a & b, false), |a, b| (a & b, false))
+    };
+    definition("nacre_bit_and", body)
+}
+
+/// Makes what takes the bits that one of them has.
+pub(super) fn bit_or() -> Definition {
+    let body: Body = |args, _, _| {
+        by_width(args, |a, b| (a | b, false), |a, b| (a | b, false), |a, b| (a | b, false))
+    };
+    definition("nacre_bit_or", body)
+}
+
+/// Makes what takes the bits that only one of them has.
+pub(super) fn bit_xor() -> Definition {
+    let body: Body = |args, _, _| {
+        by_width(args, |a, b| (a ^ b, false), |a, b| (a ^ b, false), |a, b| (a ^ b, false))
+    };
+    definition("nacre_bit_xor", body)
 }
 
 /// Whether values of a type are whole numbers that these take.

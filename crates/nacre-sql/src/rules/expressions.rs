@@ -15,7 +15,6 @@ use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::{
     EmptyRelation, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Volatility,
 };
-use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_plan::PhysicalExpr;
 use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, ExprWithAlias, Query, Visit, Visitor};
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
@@ -26,6 +25,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::from_datafusion::{from_datafusion, from_parser};
 use crate::planner::Planner;
 use crate::rewrite::rewrite_expr;
+use crate::simplification::simplify_value;
 
 /// What an expression is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,7 +174,7 @@ fn physical(state: &SessionState, columns: &DFSchema, expr: Expr) -> Result<Arc<
         .with_config_options(Arc::clone(state.config_options()))
         .with_query_execution_start_time(state.execution_props().query_execution_start_time)
         .build();
-    let expr = ExprSimplifier::new(context).simplify(expr)?;
+    let expr = simplify_value(expr, columns, context)?;
     Ok(state.create_physical_expr(expr, columns)?)
 }
 

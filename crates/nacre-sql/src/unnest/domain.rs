@@ -9,7 +9,7 @@ use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::logical_plan::{Distinct, FetchType, SkipType};
 use datafusion::logical_expr::{
     Expr, ExprFunctionExt, Join, JoinType, LogicalPlan, LogicalPlanBuilder, Operator, Projection,
-    SortExpr, SubqueryAlias, Union, binary_expr, lit, when,
+    SortExpr, SubqueryAlias, Union, Window, binary_expr, lit, when,
 };
 
 use super::references::{rebind, references};
@@ -60,6 +60,31 @@ impl<'a> Domain<'a> {
             )?
             .build()?;
         Ok(Some((joined, Column::new(Some(relation), "value"))))
+    }
+
+    /// Makes an ordinary join of one whose right side is `query`, which has any number of rows for
+    /// each of the values. `None` for a query that is not understood.
+    pub(super) fn join_rows(
+        &mut self,
+        join: &Join,
+        query: &LogicalPlan,
+    ) -> Result<Option<LogicalPlan>> {
+        let Some(Carrying { plan, domain }) = self.carry(query)? else { return Ok(None) };
+        let keys = self.keys(&domain);
+        let renamed = join.right.schema().columns().into_iter().zip(query.schema().columns());
+        let mut items: Vec<Expr> = renamed
+            .map(|(new, old)| Expr::Column(old).alias_qualified(new.relation, new.name))
+            .collect();
+        items.extend(keys.iter().cloned().map(Expr::Column));
+        let plan = LogicalPlanBuilder::from(plan).project(items)?.build()?;
+        let on = (self.columns.clone(), keys);
+        let condition = join.filter.clone();
+        let kept = join.schema.columns().into_iter().map(Expr::Column);
+        LogicalPlanBuilder::from(join.left.as_ref().clone())
+            .join_detailed(plan, join.join_type, on, condition, NullEquality::NullEqualsNull)?
+            .project(kept)?
+            .build()
+            .map(Some)
     }
 
     fn name(&mut self) -> TableReference {
@@ -154,6 +179,7 @@ impl<'a> Domain<'a> {
             LogicalPlan::Sort(sort) if sort.fetch.is_none() => self.carry(&sort.input),
             LogicalPlan::Limit(_) => self.limit(plan),
             LogicalPlan::Aggregate(_) => self.aggregate(plan),
+            LogicalPlan::Window(window) => self.window(plan, window),
             LogicalPlan::Join(join) => self.join_of(plan, join),
             LogicalPlan::Union(union) => self.union(union),
             _ => Ok(None),
@@ -229,6 +255,28 @@ impl<'a> Domain<'a> {
             Some(projection) => self.project(&limit.input, projection, limited).map(Some),
             None => Ok(Some(limited)),
         }
+    }
+
+    /// Gives each of the values windows of its own.
+    fn window(&mut self, plan: &LogicalPlan, window: &Window) -> Result<Option<Carrying>> {
+        let Some(Carrying { plan: input, domain }) = self.carry(&window.input)? else {
+            return Ok(None);
+        };
+        let names = NamePreserver::new_for_projection();
+        let partitioned = |expr: &Expr| -> Result<Expr> {
+            let name = names.save(expr);
+            let bound = self.bind(plan, expr.clone(), &domain)?.transform(|part| match part {
+                Expr::WindowFunction(mut function) => {
+                    function.params.partition_by.extend(self.key_exprs(&domain));
+                    Ok(Transformed::yes(Expr::WindowFunction(function)))
+                }
+                other => Ok(Transformed::no(other)),
+            })?;
+            Ok(name.restore(bound.data))
+        };
+        let exprs = window.window_expr.iter().map(partitioned).collect::<Result<Vec<_>>>()?;
+        let built = LogicalPlanBuilder::from(input).window(exprs)?.build()?;
+        Ok(Some(Carrying { plan: built, domain }))
     }
 
     fn aggregate(&mut self, plan: &LogicalPlan) -> Result<Option<Carrying>> {

@@ -8,7 +8,8 @@
 //!    each computes what it does for every one of them.
 //! 3. [`references`] tells what a subquery refers to from subqueries within it; when those of two
 //!    levels are met, the outer one becomes a join first, and the inner one then refers to that.
-//! 4. [`shapes`] tells which subqueries of conditions the planner would make wrong joins of.
+//! 4. [`lateral`] does the same for queries in FROM.
+//! 5. [`shapes`] tells which subqueries of conditions the planner would make wrong joins of.
 //!
 //! # Invariants
 //! 1. What is not understood stays as it was, and the planner refuses it.
@@ -17,9 +18,11 @@
 //! cannot do itself goes this way, and the outer query is planned twice.
 
 mod domain;
+mod lateral;
 mod references;
 mod shapes;
 mod values;
 
+pub(crate) use lateral::MISREAD_LATERAL;
 pub(crate) use references::references;
 pub(crate) use values::{MISREAD, SubqueryValues};

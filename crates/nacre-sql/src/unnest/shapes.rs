@@ -6,8 +6,8 @@
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, JoinType, Result};
-use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::utils::split_conjunction;
+use datafusion::logical_expr::{Distinct as PlannedDistinct, LogicalPlan};
 
 use super::references::{is_deep, references, subquery};
 
@@ -54,9 +54,15 @@ fn aggregates(node: &LogicalPlan) -> bool {
     }
 }
 
+/// Whether a condition of below a node means something else above it.
 fn stands_in_the_way(node: &LogicalPlan) -> bool {
-    use LogicalPlan::{Sort, SubqueryAlias, Union};
-    matches!(node, SubqueryAlias(_) | Union(_) | Sort(_))
+    use LogicalPlan::{Aggregate, Distinct, Filter, Join, Limit, Projection};
+    let is_passed = match node {
+        Projection(_) | Filter(_) | Aggregate(_) | Join(_) | Limit(_) => true,
+        Distinct(distinct) => matches!(distinct, PlannedDistinct::All(_)),
+        _ => false,
+    };
+    !is_passed
 }
 
 fn refers_below(node: &LogicalPlan) -> Result<bool> {

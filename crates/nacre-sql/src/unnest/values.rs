@@ -6,7 +6,7 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, Result, ScalarValue, Spans, not_impl_err};
 use datafusion::functions_aggregate::expr_fn::count;
-use datafusion::logical_expr::expr::{Exists, InSubquery};
+use datafusion::logical_expr::expr::{Alias, Cast, Exists, InSubquery};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{
@@ -15,6 +15,7 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::AnalyzerRule;
 
 use super::domain::Domain;
+use super::lateral::lateral;
 use super::references::{is_deep, references};
 use super::shapes::{is_misread, is_opaque, refers_outside_conditions};
 
@@ -204,7 +205,10 @@ fn joined(
     names: &mut usize,
     is_again: &mut bool,
 ) -> Result<Transformed<LogicalPlan>> {
-    use LogicalPlan::{Aggregate, Filter, Projection};
+    use LogicalPlan::{Aggregate, Filter, Join, Projection};
+    if let Join(join) = plan {
+        return lateral(join, names);
+    }
     if !matches!(plan, Projection(_) | Aggregate(_) | Filter(_)) {
         return Ok(Transformed::no(plan));
     }
@@ -288,22 +292,67 @@ fn hard_queries(plan: &LogicalPlan) -> Result<Vec<Subquery>> {
 /// Whether a subquery refers to the outer query in another way than the planner understands, which
 /// is conditions that a column is equal to something.
 fn is_hard(query: &LogicalPlan) -> Result<bool> {
-    Ok(aggregates_twice(query)? || refers_otherwise(query)?)
+    Ok(aggregates_twice(query)? || loses_rows(query)? || refers_otherwise(query)?)
 }
 
 /// Whether a subquery aggregates what one without groups gave, which the planner would give no row
 /// where there is nothing to aggregate.
 fn aggregates_twice(query: &LogicalPlan) -> Result<bool> {
-    let is_single = |node: &LogicalPlan| match node {
+    query.exists(|node| match node {
+        LogicalPlan::Aggregate(one) => has_single_row(&one.input),
+        _ => Ok(false),
+    })
+}
+
+/// Whether a plan has a row of an aggregation without groups, also where there is nothing to
+/// aggregate.
+fn has_single_row(plan: &LogicalPlan) -> Result<bool> {
+    plan.exists(|node| match node {
         LogicalPlan::Aggregate(one) => {
             Ok(one.group_expr.is_empty() && !node.all_out_ref_exprs().is_empty())
         }
         _ => Ok(false),
-    };
+    })
+}
+
+/// Whether a subquery does more with the row of an aggregation without groups than the planner
+/// follows, which puts in what an expression is for such a row where the join finds none.
+fn loses_rows(query: &LogicalPlan) -> Result<bool> {
     query.exists(|node| match node {
-        LogicalPlan::Aggregate(one) => one.input.exists(is_single),
+        LogicalPlan::Projection(projection) => {
+            Ok(has_single_row(&projection.input)? && !projection.expr.iter().all(follows_column))
+        }
+        LogicalPlan::Filter(filter) => has_single_row(&filter.input),
+        LogicalPlan::Distinct(_) | LogicalPlan::Limit(_) => {
+            let inputs = node.inputs();
+            inputs.first().map_or(Ok(false), |input| has_single_row(input))
+        }
         _ => Ok(false),
     })
+}
+
+/// Whether an expression is sure to stay one of a column: it is not made a constant, as
+/// `count(x) IS NULL` is.
+fn follows_column(expr: &Expr) -> bool {
+    use Operator::{Divide, Eq, Gt, GtEq, Lt, LtEq, Minus, Multiply, NotEq, Plus};
+    match expr {
+        Expr::Column(_) => true,
+        Expr::Alias(Alias { expr, .. }) | Expr::Cast(Cast { expr, .. }) => follows_column(expr),
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
+            let is_constant = |expr: &Expr| match (expr, op) {
+                (Expr::Literal(value, _), Multiply) => ScalarValue::new_zero(&value.data_type())
+                    .is_ok_and(|zero| !value.is_null() && *value != zero),
+                (Expr::Literal(..), Plus | Minus | Divide) => true,
+                (Expr::Literal(..), Eq | NotEq | Lt | LtEq | Gt | GtEq) => true,
+                _ => false,
+            };
+            follows_column(left) && is_constant(right) || is_constant(left) && follows_column(right)
+        }
+        Expr::ScalarFunction(call) if call.name() == "coalesce" => {
+            call.args.first().is_some_and(follows_column)
+        }
+        _ => false,
+    }
 }
 
 /// Whether one refers to the outer query by other conditions than those.
@@ -337,7 +386,7 @@ fn is_equality(expr: &Expr, schema: &DFSchema) -> bool {
 }
 
 /// Returns the columns of the outer query that a subquery refers to; `None` if there are others.
-fn handed_in(query: &Subquery, outer: &DFSchema) -> Result<Option<Vec<Column>>> {
+pub(super) fn handed_in(query: &Subquery, outer: &DFSchema) -> Result<Option<Vec<Column>>> {
     let column = |expr: Expr| match expr {
         Expr::OuterReferenceColumn(_, column) if outer.has_column(&column) => Some(column),
         _ => None,
@@ -345,7 +394,7 @@ fn handed_in(query: &Subquery, outer: &DFSchema) -> Result<Option<Vec<Column>>> 
     Ok(references(&query.subquery)?.into_iter().map(column).collect())
 }
 
-fn has_volatile(plan: &LogicalPlan) -> Result<bool> {
+pub(super) fn has_volatile(plan: &LogicalPlan) -> Result<bool> {
     let mut found = false;
     plan.apply_with_subqueries(|node| {
         node.apply_expressions(|expr| {
