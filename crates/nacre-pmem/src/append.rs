@@ -217,7 +217,8 @@ impl PoolAppender {
             Err(_) => {
                 space::extend(&self.file, from, needed, fallback).map_err(|error| {
                     let action = format!("cannot reserve bytes {from}..{needed}");
-                    Error::os(&self.object, &action, error)
+                    let wanted = (&*self.file, needed - from);
+                    Error::allocating(&self.object, &action, wanted, error)
                 })?;
                 needed
             }

@@ -362,7 +362,7 @@ impl Domain {
         let object = self.object(file_name);
         let action = format!("cannot allocate its {bytes} bytes");
         space::extend(file, 0, bytes, Fallback::Zeros)
-            .map_err(|error| Error::os(&object, &action, error))?;
+            .map_err(|error| Error::allocating(&object, &action, (&**file, bytes), error))?;
         let mut plan = self.0.plan;
         plan.large_pages &= large_pages;
         if plan.syncs {

@@ -1,6 +1,7 @@
 //! The error of this crate: which object, what went wrong with which numbers, and the way out.
 
 use std::fmt;
+use std::fs::File;
 use std::io;
 
 use rustix::io::Errno;
@@ -80,7 +81,16 @@ struct Inner {
     object: String,
     problem: String,
     remedy: &'static str,
+    shortage: Option<SpaceShortage>,
     source: Option<io::Error>,
+}
+
+/// Bytes that a full file system refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SpaceShortage {
+    pub wanted_bytes: u64,
+    /// Free space at that time.
+    pub free_bytes: u64,
 }
 
 impl Error {
@@ -95,14 +105,38 @@ impl Error {
             object: object.to_string(),
             problem: problem.into(),
             remedy,
+            shortage: None,
             source: None,
         }))
     }
 
     /// Makes another error that says the same, without its source.
     pub fn again(error: &Error) -> Error {
-        let Inner { kind, object, problem, remedy, .. } = &*error.0;
-        Error::new(*kind, object, problem.as_str(), remedy)
+        let Inner { kind, object, problem, remedy, shortage, .. } = &*error.0;
+        let mut again = Error::new(*kind, object, problem.as_str(), remedy);
+        again.0.shortage = *shortage;
+        again
+    }
+
+    /// As [`Error::os`], for an attempt to allocate `wanted_bytes` for `file`: says how much its
+    /// file system has if that is too little.
+    pub(crate) fn allocating(
+        object: impl fmt::Display,
+        action: &str,
+        (file, wanted_bytes): (&File, u64),
+        source: io::Error,
+    ) -> Error {
+        let is_full = Errno::from_io_error(&source) == Some(Errno::NOSPC);
+        let mut error = Error::os(object, action, source);
+        if is_full && let Ok(found) = rustix::fs::fstatvfs(file) {
+            let free_bytes = found.f_bavail.saturating_mul(found.f_frsize);
+            error
+                .0
+                .problem
+                .push_str(&format!(" ({wanted_bytes} bytes are wanted, {free_bytes} are free)"));
+            error.0.shortage = Some(SpaceShortage { wanted_bytes, free_bytes });
+        }
+        error
     }
 
     /// Wraps what the operating system said while `action` was tried on `object`.
@@ -122,6 +156,7 @@ impl Error {
             object: object.to_string(),
             problem,
             remedy,
+            shortage: None,
             source: Some(source),
         }))
     }
@@ -134,6 +169,11 @@ impl Error {
     /// Returns the object the error is about, for instance `pool /db/manifest`.
     pub fn object(&self) -> &str {
         &self.0.object
+    }
+
+    /// Returns how many bytes were wanted of a full file system, and how many it had.
+    pub fn shortage(&self) -> Option<SpaceShortage> {
+        self.0.shortage
     }
 
     /// Returns the way out, empty if there is none to recommend.

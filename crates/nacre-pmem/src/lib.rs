@@ -89,7 +89,7 @@ pub use append::PoolAppender;
 pub use clock::coarse_time;
 pub use domain::{Access, Domain};
 pub use durability::Durability;
-pub use error::{Error, ErrorKind, Result};
+pub use error::{Error, ErrorKind, Result, SpaceShortage};
 pub use flush::{CACHE_LINE_BYTES, FlushFlavour};
 pub use granularity::{DomainKind, Granularity};
 pub use large_page::LargePages;

@@ -88,7 +88,8 @@ impl Pool {
             Access::ReadOnly => Some(file).filter(|_| path.is_none()),
             Access::ReadWrite => {
                 space::fill_holes(&file, bytes).map_err(|error| {
-                    Error::os(&object, &format!("cannot allocate its {bytes} bytes"), error)
+                    let action = format!("cannot allocate its {bytes} bytes");
+                    Error::allocating(&object, &action, (&*file, bytes), error)
                 })?;
                 Some(file)
             }
@@ -306,8 +307,9 @@ impl Pool {
 
     fn grow_file(&self, file: &File, old: u64, bytes: u64) -> Result<Mapping> {
         let action = format!("cannot grow from {old} to {bytes} bytes");
-        space::extend(file, old, bytes, Fallback::Zeros)
-            .map_err(|error| Error::os(&self.object, &action, error))?;
+        space::extend(file, old, bytes, Fallback::Zeros).map_err(|error| {
+            Error::allocating(&self.object, &action, (file, bytes.saturating_sub(old)), error)
+        })?;
         if self.plan.syncs {
             // PERSIST: size and allocation are durable before anything in the new part can be
             // published.

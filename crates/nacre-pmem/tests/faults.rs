@@ -282,6 +282,12 @@ fn full_tmpfs_is_an_error_that_loses_nothing() {
     ] {
         let domain = Domain::create_with("d", mount.path(), &settings).unwrap();
         no_space_is_an_error_that_loses_nothing(&domain);
+        let error = domain.create_pool("large", 2 * MIB).unwrap_err();
+        let shortage = error.shortage().unwrap();
+        assert_eq!(shortage.wanted_bytes, 2 * MIB);
+        assert!((1..=MIB).contains(&shortage.free_bytes), "{shortage:?}");
+        let numbers = format!("{} bytes are wanted, {} are free", 2 * MIB, shortage.free_bytes);
+        assert!(error.to_string().contains(&numbers), "{error}");
     }
 }
 

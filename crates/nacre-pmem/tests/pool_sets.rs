@@ -794,9 +794,9 @@ fn missing_page_of_a_file_of_many_extents_is_taken_from_the_other_member() {
     let directories = || [tempfile::tempdir().ok(), shm_directory()].into_iter().flatten();
     for (one, other) in directories().zip(directories()) {
         let domains = [&one, &other].map(|place| Domain::create("d", place.path()).unwrap());
-        let mut set = PoolSet::create("set", &domains, &PoolSetOptions::new(4 * MIB)).unwrap();
+        let mut set = PoolSet::create("set", &domains, &PoolSetOptions::new(2 * MIB)).unwrap();
         let data = set.data_offset();
-        set.update(data, &vec![7; 4 * MIB as usize]).unwrap();
+        set.update(data, &vec![7; 2 * MIB as usize]).unwrap();
         set.close().unwrap();
         let path = one.path().join("set.0");
         fragment(&path);

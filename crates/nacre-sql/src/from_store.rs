@@ -90,6 +90,18 @@ pub(crate) fn kind_of(error: &StoreError) -> ErrorKind {
     }
 }
 
+/// Says how much space is missing for an error of a full file system.
+fn hint_of_shortage(error: &StoreError) -> Option<String> {
+    let StoreError::Pmem(error) = error else { return None };
+    let shortage = error.shortage()?;
+    let missing = shortage.wanted_bytes.saturating_sub(shortage.free_bytes);
+    Some(format!(
+        "Nothing was changed. At least {missing} bytes are missing, and {} more for each other \
+         replica. DROP TABLE and TRUNCATE free space on a full device, too.",
+        shortage.wanted_bytes
+    ))
+}
+
 /// Adds to `converted` the details of `error` and what the user can do, unless it says so already.
 pub(crate) fn with_way_out(converted: Error, error: &StoreError) -> Error {
     let converted = match error {
@@ -119,7 +131,7 @@ pub(crate) fn with_way_out(converted: Error, error: &StoreError) -> Error {
     if converted.hint().is_some() {
         return converted;
     }
-    if let Some(hint) = hint_of_missing(error) {
+    if let Some(hint) = hint_of_missing(error).or_else(|| hint_of_shortage(error)) {
         return converted.with_hint(hint);
     }
     let hint = match converted.kind() {

@@ -6,11 +6,28 @@
 
 use nacre_pmem::{Domain, MemberCondition, MemberState, PoolSet};
 
+use crate::error::{ErrorKind, Result};
+
 /// Members in the main domain.
 pub(crate) const MAIN_COPIES: u32 = 2;
 
 /// Bytes that a step of scrubbing compares.
 const SCRUB_STEP_BYTES: u64 = 1 << 20;
+
+/// Allocates `wanted` bytes or, without space for them, only `least`: on a device that is nearly
+/// full the rest is left to others.
+///
+/// # Errors
+/// Those of `allocate`.
+pub(crate) fn allocate_some<T>(
+    (wanted, least): (u64, u64),
+    mut allocate: impl FnMut(u64) -> Result<T>,
+) -> Result<T> {
+    match allocate(wanted.max(least)) {
+        Err(error) if error.kind() == ErrorKind::NoSpace && least < wanted => allocate(least),
+        done => done,
+    }
+}
 
 /// Rebuilds members that are missing, stale or damaged, and gives each of `further` a member;
 /// `are_all_here` says that no further domain is absent. Returns what it did and what it could not

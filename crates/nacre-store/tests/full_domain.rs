@@ -283,3 +283,154 @@ fn full_domain_leaves_rows_that_are_to_move_where_they_are() {
     assert!(committed(&store) == expected);
     assert_eq!(store.notes(), [""; 0]);
 }
+
+/// Commits numbers from `number` on until there is no space; returns the first failure.
+fn commit_until_full(store: &Store, mut number: i64) -> (i64, nacre_store::Error) {
+    loop {
+        match commit(store, number) {
+            Ok(_) => number += 1,
+            Err(error) => return (number, error),
+        }
+    }
+}
+
+/// The log wanted to double, so that a third of the device had to be freed before anything could
+/// be written, also after a restart.
+#[test]
+fn little_space_that_is_freed_brings_writes_back_at_once_and_after_a_restart() {
+    let Some(mount) = Mount::tmpfs("size=24m") else {
+        return;
+    };
+    let open = || {
+        let directory = Some(mount.path().join("db"));
+        Store::open(OpenOptions { directory, checkpoint_bytes: Some(0), ..Default::default() })
+            .unwrap()
+    };
+    let store = open();
+    store.create_table(schema("t", "")).unwrap();
+    (0..600).for_each(|number| assert!(commit(&store, number).is_ok()));
+    let filler = mount.path().join("filler");
+    fill(&filler);
+    let (mut number, error) = commit_until_full(&store, 600);
+    assert_eq!(error.kind(), ErrorKind::NoSpace);
+    let text = error.to_string();
+    assert!(text.contains("bytes are wanted") && text.contains("redo-1."), "{text}");
+    let nacre_store::Error::Pmem(error) = &error else { panic!("{error:?}") };
+    let shortage = error.shortage().unwrap();
+    assert!(shortage.wanted_bytes <= 512 << 10, "no more than needed: {shortage:?}");
+    let free = |bytes: u64| {
+        let file = std::fs::File::options().write(true).open(&filler).unwrap();
+        file.set_len(file.metadata().unwrap().len() - bytes).unwrap();
+    };
+    free(1 << 20);
+    let (after, _) = commit_until_full(&store, number);
+    assert!(after - number > 50, "{} commits in 1 MiB", after - number);
+    number = after;
+    drop(store);
+    let store = open();
+    let rows = committed(&store);
+    assert_eq!(rows.len() as i64, number * 100);
+    free(1 << 20);
+    let (after, _) = commit_until_full(&store, number);
+    assert!(after - number > 50, "{} commits in 1 MiB after a restart", after - number);
+    number = after;
+    assert_eq!(committed(&store).len() as i64, number * 100);
+    assert_eq!(store.notes(), [""; 0]);
+}
+
+#[test]
+fn full_domain_takes_truncate_and_drop_and_then_a_checkpoint() {
+    let Some(mount) = Mount::tmpfs("size=24m") else {
+        return;
+    };
+    let open = || {
+        let directory = Some(mount.path().join("db"));
+        let options =
+            OpenOptions { directory, checkpoint_bytes: Some(0), ..OpenOptions::default() };
+        Store::open(options).unwrap().for_session()
+    };
+    let store = open();
+    for name in ["t", "loaded", "dropped"] {
+        let table = store.create_table(schema(name, "")).unwrap();
+        if name != "t" {
+            load(&store, &table, &[bulky(0..60_000), bulky(60_000..120_000)]).unwrap();
+        }
+    }
+    (0..300).for_each(|number| assert!(commit(&store, number).is_ok()));
+    fill(&mount.path().join("filler"));
+    let (number, _) = commit_until_full(&store, 300);
+    // Records that free nothing are refused before the reserve is used.
+    let mut created = 0;
+    let error = loop {
+        match store.create_table(schema(&format!("more_{created}"), "")) {
+            Ok(_) => created += 1,
+            Err(error) => break error,
+        }
+        assert!(created < 10_000);
+    };
+    assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
+    assert!(store.checkpoint().is_err(), "rows that are hot have no place");
+    let mut tx = store.begin(IsolationLevel::ReadCommitted);
+    tx.truncate_tables(&[store.table("t").unwrap()]).unwrap();
+    tx.commit().unwrap();
+    assert_eq!(committed(&store), []);
+    store.checkpoint().unwrap();
+    let mut tx = store.begin(IsolationLevel::ReadCommitted);
+    tx.truncate_tables(&[store.table("loaded").unwrap()]).unwrap();
+    tx.commit().unwrap();
+    store.drop_tables(&["dropped"], false).unwrap();
+    (number..number + 20).for_each(|number| assert!(commit(&store, number).is_ok()));
+    store.checkpoint().unwrap();
+    drop(store);
+    let store = open();
+    assert_eq!(committed(&store).len(), 2_000);
+    assert_eq!(rows_in(&store, "loaded"), 0);
+    assert!(store.table("dropped").is_err());
+    (number + 20..number + 40).for_each(|number| assert!(commit(&store, number).is_ok()));
+    assert_eq!(store.notes(), [""; 0]);
+}
+
+fn rows_in(store: &Store, name: &str) -> u64 {
+    store.table(name).unwrap().snapshot().rows()
+}
+
+/// Bytes of the files of the log.
+fn log_bytes(directory: &std::path::Path) -> u64 {
+    let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap());
+    let logs = entries.filter(|entry| entry.file_name().to_str().unwrap().starts_with("redo-"));
+    logs.map(|entry| entry.metadata().unwrap().len()).sum()
+}
+
+/// With checkpoints every 16 MiB the log stayed at 128 MiB, two files of 64 MiB.
+#[test]
+fn log_is_as_short_as_checkpoints_are_frequent() {
+    const CHECKPOINT_BYTES: u64 = 4 << 20;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("db");
+    let open = |checkpoint_bytes| {
+        let directory = Some(path.clone());
+        Store::open(OpenOptions { directory, checkpoint_bytes, ..OpenOptions::default() }).unwrap()
+    };
+    let store = open(Some(0));
+    store.create_table(schema("t", "")).unwrap();
+    (0..2_500).for_each(|number| assert!(commit(&store, number).is_ok()));
+    assert!(log_bytes(&path) > 16 << 20, "{} bytes", log_bytes(&path));
+    drop(store);
+    // What came before the setting goes, too.
+    let store = open(Some(CHECKPOINT_BYTES));
+    store.checkpoint().unwrap();
+    assert!(log_bytes(&path) <= 2 * CHECKPOINT_BYTES, "{} bytes", log_bytes(&path));
+    let mut largest = 0;
+    for number in 2_500..5_000 {
+        commit(&store, number).unwrap();
+        while store.has_work() {
+            store.maintain_step().unwrap();
+        }
+        largest = log_bytes(&path).max(largest);
+    }
+    store.checkpoint().unwrap();
+    assert!(largest <= 6 * CHECKPOINT_BYTES, "{largest} bytes");
+    assert!(log_bytes(&path) <= 2 * CHECKPOINT_BYTES, "{} bytes", log_bytes(&path));
+    drop(store);
+    assert_eq!(committed(&open(None)).len(), 500_000);
+}

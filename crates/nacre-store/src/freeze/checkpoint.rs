@@ -8,7 +8,8 @@
 //! 3. A record in the manifest names the snapshot's commit and the segment of that position.
 //!    Opening then takes the groups of that snapshot first and skips all commits up to it. Without
 //!    the record they are of no meaning.
-//! 4. Segments before that one are removed.
+//! 4. Segments before that one are removed. A segment that is large or half full is sealed before
+//!    step 2, so that it is removed, too.
 //!
 //! Rows stay hot that somebody writes to often, so freezing them would be in vain, and those of
 //! chunks that are not full. How much that is bounds how short the log can get.
@@ -201,6 +202,7 @@ impl Store {
 
     /// Returns whether the log was truncated.
     fn write_hot(&self, log: &RedoLog, report: &mut CheckpointReport) -> Result<bool> {
+        log.begin_segment()?;
         let Some(start) = self.settled_position(log) else {
             return Ok(false);
         };

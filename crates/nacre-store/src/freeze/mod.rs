@@ -51,4 +51,4 @@ pub use checkpoint::{CheckpointReport, RedoInfo};
 pub(crate) use compact::Compaction;
 pub(crate) use forward::Forwards;
 pub(crate) use known::Frozen;
-pub(crate) use pace::Pace;
+pub(crate) use pace::{CHECKPOINT_BYTES, Pace};

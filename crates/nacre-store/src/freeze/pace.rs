@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::id::{Lsn, now_micros};
 
 /// Growth of the log between two checkpoints unless set otherwise: about a second of replay.
-const CHECKPOINT_BYTES: u64 = 128 << 20;
+pub(crate) const CHECKPOINT_BYTES: u64 = 128 << 20;
 
 /// A full chunk is frozen once nobody wrote to it for this part of that growth.
 const LOOKS: u64 = 8;
@@ -30,8 +30,8 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    pub(crate) fn new(checkpoint_bytes: Option<u64>) -> Self {
-        let checkpoint_bytes = checkpoint_bytes.unwrap_or(CHECKPOINT_BYTES);
+    /// Counts with a growth of `checkpoint_bytes` between two checkpoints.
+    pub(crate) fn new(checkpoint_bytes: u64) -> Self {
         let pace = Self {
             checkpoint_bytes,
             checkpoint: AtomicU64::new(u64::MAX),
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn positions_that_are_due_wake_once() {
-        let pace = Pace::new(Some(800));
+        let pace = Pace::new(800);
         assert!(!pace.wakes(Lsn(99)));
         assert!(pace.wakes(Lsn(100)) && !pace.wakes(Lsn(101)));
         pace.next_look(Lsn(101));
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn nothing_is_due_if_it_is_turned_off() {
-        let pace = Pace::new(Some(0));
+        let pace = Pace::new(0);
         assert!(!pace.is_due(Lsn(u64::MAX - 1)));
     }
 }

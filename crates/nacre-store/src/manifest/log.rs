@@ -20,8 +20,8 @@ use super::header::{
 };
 use super::open::remove_unfinished;
 use super::record::Record;
-use crate::error::{Error, Result};
-use crate::members::{self, MAIN_COPIES};
+use crate::error::{Error, ErrorKind, Result};
+use crate::members::{self, MAIN_COPIES, allocate_some};
 
 /// Name of the pool set: its files are `manifest.0`, `manifest.1`, ...
 pub(super) const SET_NAME: &str = "manifest";
@@ -29,8 +29,16 @@ pub(super) const SET_NAME: &str = "manifest";
 /// Name of the pool set until its header is written.
 pub(super) const UNFINISHED_SET_NAME: &str = "manifest.new";
 
-/// First size of the data area, enough for about 500 loads; it doubles when full.
+/// First size of the data area, enough for about 400 loads; it doubles when full, or grows by less
+/// on a full device.
 const INITIAL_BYTES: u64 = 64 << 10;
+
+/// Room that is left for records by which space is freed: about 50 tables can be dropped or emptied
+/// and checkpoints completed on a full device.
+const RESERVE_BYTES: u64 = 16 << 10;
+
+/// Steps in which the data area grows at least.
+const STEP_BYTES: u64 = 4 << 10;
 
 /// Identifies a database; every pool of it carries the id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,10 +149,7 @@ impl Manifest {
         let numbered = (self.next_sequence..).zip(records);
         let bytes: Vec<u8> = numbered.flat_map(|(number, one)| one.to_bytes(number)).collect();
         let end_offset = self.end_offset + bytes.len() as u64;
-        while self.set.end_offset() < end_offset {
-            let data_bytes = self.set.end_offset() - self.set.data_offset();
-            self.set.grow(data_bytes.saturating_mul(2).max(INITIAL_BYTES))?;
-        }
+        self.make_room(end_offset, records)?;
         // PERSIST: the records are durable in all good members before any publishes them.
         self.set.update(self.end_offset, &bytes)?;
         #[cfg(test)]
@@ -168,6 +173,30 @@ impl Manifest {
             self.note_failures();
         }
         Ok(bytes.len() as u64)
+    }
+
+    /// Makes room for records up to an offset and, behind them, for those by which space is freed.
+    fn make_room(&mut self, end_offset: u64, records: &[Record]) -> Result<()> {
+        let least = end_offset + RESERVE_BYTES;
+        if self.set.end_offset() >= least {
+            return Ok(());
+        }
+        let start = self.set.data_offset();
+        let now = self.set.end_offset() - start;
+        let least = (least - start).next_multiple_of(STEP_BYTES);
+        let wanted = now.saturating_mul(2).max(INITIAL_BYTES);
+        let set = &mut self.set;
+        let grow = |growth| Ok(set.grow(now + growth)?);
+        match allocate_some((wanted - now, least.saturating_sub(now)), grow) {
+            Err(error) if error.kind() == ErrorKind::NoSpace => {
+                let is_freed = records.iter().any(Record::frees_space);
+                match is_freed && self.set.end_offset() >= end_offset {
+                    true => Ok(()),
+                    false => Err(error),
+                }
+            }
+            grown => grown,
+        }
     }
 
     /// Makes the manifest one of the newest version, which older programs refuse by name. One store

@@ -373,6 +373,19 @@ impl Record {
         }
     }
 
+    /// Whether files can be removed once the record is there.
+    pub(crate) fn frees_space(&self) -> bool {
+        match self {
+            Self::TableDropped { .. }
+            | Self::TableReplaced { .. }
+            | Self::IndexDropped { .. }
+            | Self::LoadEmptied { .. }
+            | Self::Checkpoint { .. } => true,
+            Self::PartsChanged { change, .. } => !change.removed.is_empty(),
+            _ => false,
+        }
+    }
+
     /// Returns the first version of manifests that has the record.
     pub(crate) fn version(&self) -> u32 {
         match self {

@@ -13,6 +13,8 @@
 //! 1. Positions only grow, without gaps: a group begins where the one before ends.
 //! 2. Everything below `durable` is durable in all good members of its segment.
 //! 3. After a failed persist nothing more is appended: what was stored is in doubt.
+//! 4. Behind all other groups the last segment has allocated room for the last group of a checkpoint
+//!    ([`RESERVE_BYTES`]), so that the log can be shortened on a full device if no row is hot.
 //! # Durability
 //! `append` promises nothing, `persist` what it says. A commit that does not wait for `persist` is
 //! lost with the process until the next one or [`RedoLog::flush`].
@@ -32,21 +34,27 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use nacre_pmem::{Access, Domain};
 
 use super::archived::{Piece, copy_piece};
-use super::group::{GroupStart, group_bytes, pack, put_group};
+use super::group::{GROUP_ALIGN, GroupStart, group_bytes, pack, put_group};
 use super::record::{RedoBuffer, RedoRecord};
 use super::replay::{GroupRecords, visit_records};
 use super::segment::{SEGMENT_HEADER_BYTES, Segment, State, remove_files};
 use super::turns::Turns;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::id::{CommitTs, Lsn, Moment, now_micros};
 use crate::manifest::DatabaseId;
-use crate::members;
+use crate::members::{self, allocate_some};
 
 /// Size of the data area of a full segment if nothing else is asked for.
 const SEGMENT_BYTES_DEFAULT: u64 = 64 << 20;
 
 /// First size of the first segment: a small database stays small.
 const FIRST_BYTES: u64 = 1 << 20;
+
+/// Room that is left for the last groups of checkpoints: of 128 bytes each.
+const RESERVE_BYTES: u64 = 16 << 10;
+
+/// Steps in which a segment grows at least, so that not each commit makes room on a full device.
+const STEP_BYTES: u64 = 64 << 10;
 
 /// Groups that are laid out at most before somebody must store them.
 const PENDING_BYTES_MAX: usize = 4 << 20;
@@ -61,6 +69,23 @@ pub struct RedoOptions {
     pub segment_bytes: u64,
     /// Whether groups are compressed by LZ4 where that makes them smaller.
     pub is_compressed: bool,
+}
+
+impl RedoOptions {
+    /// Returns options whose segments are short enough that the log has about `checkpoint_bytes`
+    /// after a checkpoint: it ends with the last segment, which has two members.
+    pub(crate) fn for_checkpoints(self, checkpoint_bytes: u64) -> Self {
+        let segment_bytes = (checkpoint_bytes / 2).max(FIRST_BYTES);
+        match checkpoint_bytes {
+            0 => self,
+            _ => Self { segment_bytes: self.segment_bytes.min(segment_bytes), ..self },
+        }
+    }
+
+    /// Returns the room that is left for checkpoints.
+    fn reserve_bytes(self) -> u64 {
+        RESERVE_BYTES.min(self.segment_bytes / 4 / GROUP_ALIGN * GROUP_ALIGN)
+    }
 }
 
 impl Default for RedoOptions {
@@ -133,7 +158,8 @@ impl RedoLog {
     ) -> Result<RedoLog> {
         remove_files(domains, |_| true)?;
         let mut notes = Vec::new();
-        let bytes = options.segment_bytes.min(FIRST_BYTES) + SEGMENT_HEADER_BYTES;
+        let bytes = options.segment_bytes.min(FIRST_BYTES) + options.reserve_bytes();
+        let bytes = bytes + SEGMENT_HEADER_BYTES;
         let last = Segment::create(1, Lsn(0), database, domains, bytes, &mut notes)?;
         Ok(RedoLog::with(domains, Access::ReadWrite, database, options, Vec::new(), last, notes))
     }
@@ -238,10 +264,48 @@ impl RedoLog {
         }
         self.store(&mut writer, &mut pending)?;
         let needed = pending.needed_bytes(records, self.options)?;
-        writer.make_room(self.database, self.options, needed)?;
-        pending.room_end = writer.last.room_end();
-        let end = pending.put(commit, self.durable(), records, self.options)?;
-        end.ok_or_else(|| Error::Internal { reason: "a segment has no room after all".into() })
+        let made = writer.make_room(self.database, self.options, needed);
+        pending.room_end = writer.room_end(self.options);
+        let reserve = match made {
+            Err(error) if !records.ends_checkpoint() || error.kind() != ErrorKind::NoSpace => {
+                return Err(error);
+            }
+            // The last group of a checkpoint may use the reserve.
+            Err(error) if writer.last.room_end().0 - writer.last.end.0 < needed => {
+                return Err(error);
+            }
+            Err(_) => std::mem::replace(&mut pending.room_end, writer.last.room_end()),
+            Ok(()) => pending.room_end,
+        };
+        let end = pending.put(commit, self.durable(), records, self.options);
+        pending.room_end = reserve;
+        let missing = || Error::Internal { reason: "a segment has no room after all".into() };
+        end?.ok_or_else(missing)
+    }
+
+    /// Begins a new segment if the last one is larger than segments are to be, or half full: the
+    /// groups in it keep it from being removed by the checkpoint that begins. Without space for a
+    /// new one the last one stays.
+    ///
+    /// # Errors
+    /// As for [`RedoLog::append`], but no space.
+    pub(crate) fn begin_segment(&self) -> Result<()> {
+        let mut writer = self.writer();
+        let mut pending = self.pending();
+        let (used, bytes) = (pending.end.0 - writer.last.first.0, writer.last_bytes());
+        let largest = self.options.segment_bytes + self.options.reserve_bytes();
+        if used == 0 || (bytes <= largest && used <= bytes / 2) {
+            return Ok(());
+        }
+        self.store(&mut writer, &mut pending)?;
+        let wanted = bytes.saturating_sub(self.options.reserve_bytes());
+        let wanted = wanted.min(self.options.segment_bytes);
+        match writer.add_segment(self.database, self.options, (wanted, 0)) {
+            Err(error) if error.kind() == ErrorKind::NoSpace => {}
+            added => added?,
+        }
+        pending.room_end = writer.room_end(self.options);
+        Ok(())
     }
 
     /// Returns when everything before `lsn` is durable.
@@ -570,30 +634,63 @@ impl Writer {
         Ok(())
     }
 
-    /// Makes the last segment one that takes a group of `needed` bytes.
+    /// Returns the position up to which groups of commits fit.
+    fn room_end(&self, options: RedoOptions) -> Lsn {
+        let end = self.last.room_end().0.saturating_sub(options.reserve_bytes());
+        Lsn(end.max(self.last.end.0))
+    }
+
+    /// Returns the bytes of groups that the last segment has room for in all.
+    fn last_bytes(&self) -> u64 {
+        self.last.room_end().0 - self.last.first.0
+    }
+
+    /// Makes room in the last segment for a group of `needed` bytes and, behind it, the reserve.
     fn make_room(&mut self, database: DatabaseId, options: RedoOptions, needed: u64) -> Result<()> {
         if self.last.state != State::Open {
             self.last.publish(State::Open)?;
         }
         // A mapping outlives its file: groups in removed files would be gone with the process.
         self.last.set.drop_lost()?;
-        if self.last.room_end().0 - self.last.end.0 >= needed {
+        if self.room_end(options).0 - self.last.end.0 >= needed {
             return Ok(());
         }
         let used = self.last.end.0 - self.last.first.0;
-        if used + needed <= options.segment_bytes {
-            let bytes = (used + needed).max(2 * (self.last.room_end().0 - self.last.first.0));
-            let bytes = bytes.min(options.segment_bytes) + SEGMENT_HEADER_BYTES;
-            return Ok(self.last.set.grow(bytes)?);
+        if used + needed > options.segment_bytes {
+            let wanted = options.segment_bytes.max(needed);
+            return self.add_segment(database, options, (wanted, needed));
         }
-        let (number, end) = (self.last.number, self.last.end);
-        let bytes = options.segment_bytes.max(needed) + SEGMENT_HEADER_BYTES;
-        let next =
-            Segment::create(number + 1, end, database, &self.domains, bytes, &mut self.notes)?;
+        let (now, reserve) = (self.last_bytes(), options.reserve_bytes());
+        let limit = options.segment_bytes + reserve;
+        let least = used + needed + reserve;
+        let wanted = (2 * now).clamp(least, limit);
+        let least = (least.max(now) + STEP_BYTES).min(limit);
+        let set = &mut self.last.set;
+        allocate_some((wanted - now, least - now), |growth| {
+            Ok(set.grow(now + growth + SEGMENT_HEADER_BYTES)?)
+        })
+    }
+
+    /// Seals the last segment and begins another one with room for `wanted` bytes of groups, or, on
+    /// a full device, for a group of `needed` bytes at least.
+    fn add_segment(
+        &mut self,
+        database: DatabaseId,
+        options: RedoOptions,
+        (wanted, needed): (u64, u64),
+    ) -> Result<()> {
+        let (number, end) = (self.last.number + 1, self.last.end);
+        let reserve = options.reserve_bytes() + SEGMENT_HEADER_BYTES;
+        let wanted = wanted + reserve;
+        let least = needed.max(STEP_BYTES.min(options.segment_bytes)) + reserve;
+        let Self { domains, notes, .. } = self;
+        let next = allocate_some((wanted, least), |bytes| {
+            Segment::create(number, end, database, domains, bytes, notes)
+        })?;
         // PERSIST: the next segment is durable (above), and so are all groups of this one.
         self.last.publish(State::Sealed(end))?;
         let full = std::mem::replace(&mut self.last, next);
-        self.sealed.push(Sealed { number, first: full.first, end, segment: None });
+        self.sealed.push(Sealed { number: full.number, first: full.first, end, segment: None });
         // If it is not closed properly the next opening compares its members again.
         let _ = full.set.close();
         Ok(())

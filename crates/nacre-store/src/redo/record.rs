@@ -30,6 +30,9 @@ const DELETED: u8 = 6;
 const DEFINITIONS: u8 = 15;
 const CALL: u8 = 20;
 
+/// Bytes of a record of kind [`CHECKPOINT`].
+const CHECKPOINT_BYTES: usize = 9;
+
 /// First bytes of values. Those of whole numbers have the count of bytes that follow added.
 const NULL: u8 = 0x00;
 const INT: u8 = 0x10;
@@ -111,6 +114,11 @@ impl RedoBuffer {
     pub(crate) fn checkpoint(&mut self, as_of: CommitTs) {
         self.encoder.put_u8(CHECKPOINT);
         self.encoder.put_u64(as_of.0);
+    }
+
+    /// Whether the group is the last one of a checkpoint, which has no rows.
+    pub(super) fn ends_checkpoint(&self) -> bool {
+        self.bytes().first() == Some(&CHECKPOINT) && self.bytes().len() == CHECKPOINT_BYTES
     }
 
     /// Puts before all records that the group counts if the manifest says so.

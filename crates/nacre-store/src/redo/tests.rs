@@ -125,6 +125,37 @@ fn groups_come_back_in_order_from_many_segments() {
 }
 
 #[test]
+fn segment_that_is_half_full_ends_when_a_checkpoint_begins() {
+    let directory = directory();
+    let domains = domain(directory.path());
+    let log = RedoLog::create(&domains, ID, options(4096)).unwrap();
+    append(&log, 0..2);
+    log.begin_segment().unwrap();
+    assert_eq!(log.segment_at(log.end()), 1, "there is much room left");
+    append(&log, 2..10);
+    let end = log.end();
+    log.begin_segment().unwrap();
+    log.begin_segment().unwrap();
+    assert_eq!(log.segment_at(end), 2);
+    append(&log, 10..12);
+    log.truncate(log.segment_at(end)).unwrap();
+    assert!(!directory.path().join("redo-1.0").exists());
+    assert_eq!(log.start(), end);
+    drop(log);
+    let log = RedoLog::open(&domains, Access::ReadWrite, ID, 2, options(4096)).unwrap();
+    assert_eq!(replayed(&log).unwrap(), expected(10..12));
+    assert_eq!(log.notes(), [""; 0]);
+    drop(log);
+    // One that is larger than segments are to be ends, too.
+    let log = RedoLog::open(&domains, Access::ReadWrite, ID, 2, options(1024)).unwrap();
+    append(&log, 12..13);
+    let end = log.end();
+    log.begin_segment().unwrap();
+    append(&log, 13..14);
+    assert_eq!(log.segment_at(end), 3);
+}
+
+#[test]
 fn group_larger_than_a_segment_gets_one_of_its_own() {
     let directory = directory();
     let domains = domain(directory.path());

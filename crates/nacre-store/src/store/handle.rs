@@ -17,7 +17,7 @@ use crate::domains::Domains;
 use crate::drafts::DraftSlot;
 use crate::error::{Error, Result};
 use crate::foreign_key::{TableKeys, attach};
-use crate::freeze::{Compaction, Frozen, Pace};
+use crate::freeze::{CHECKPOINT_BYTES, Compaction, Frozen, Pace};
 use crate::id::{CommitTs, Lsn, Moment, now_micros};
 use crate::index::RunId;
 use crate::load::Load;
@@ -156,7 +156,9 @@ impl Store {
         let (views, access) = (opening.views(), opening.roles_and_grants());
         let keeper = Keeper::new(opening.archive());
         let (frozen, defined) = (opening.frozen(), opening.defined());
-        let log = opening.open_redo(&domains, database, options.redo)?;
+        let checkpoint_bytes = options.checkpoint_bytes.unwrap_or(CHECKPOINT_BYTES);
+        let redo_options = options.redo.for_checkpoints(checkpoint_bytes);
+        let log = opening.open_redo(&domains, database, redo_options)?;
         let withdrawn = Vec::new();
         let state = ManifestState { manifest, next_table, next_load, next_run, withdrawn };
         let shared = Shared {
@@ -179,8 +181,8 @@ impl Store {
             sequences: Sequences::default(),
             transactions,
             redo: OnceLock::new(),
-            redo_options: options.redo,
-            pace: Pace::new(options.checkpoint_bytes),
+            redo_options,
+            pace: Pace::new(checkpoint_bytes),
             compaction: Compaction::default(),
             keeper,
             procedures: options.procedures.clone(),
