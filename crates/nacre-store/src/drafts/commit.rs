@@ -224,17 +224,16 @@ impl Definitions {
             || index.is_some_and(|(table, index)| !self.drops(&table) && !self.drops_index(&index))
     }
 
-    /// Lets everybody find what is defined.
-    pub(crate) fn show(&self, store: &Store, commit: Option<CommitTs>) {
-        let commit = commit.unwrap_or_else(|| store.last_commit());
-        store.with_tables(|tables| {
-            tables.retain(|_, table| !self.drops(table));
+    /// Publishes the definitions at a commit; `gone` are the dropped and replaced tables.
+    pub(crate) fn show(&self, store: &Store, gone: &[Arc<Table>], commit: CommitTs) {
+        store.change_tables(commit, |tables, commit| {
+            for table in gone {
+                tables.unbind(table.id(), commit);
+                table.mark_dropped();
+            }
             for (name, table) in &self.tables {
-                if !table.loads().is_empty() {
-                    // Its loads have no commit of their own.
-                    table.set_visible_from(commit);
-                }
-                tables.insert(name.clone(), Arc::clone(table));
+                table.set_visible_from(commit);
+                tables.bind(table, name, commit);
                 table.publish();
             }
         });
