@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use datafusion::catalog::{CatalogProvider, SchemaProvider, TableProvider};
 use datafusion::common::DataFusionError;
-use nacre_store::{SEQUENCES_TABLE, Store};
+use nacre_store::{Error as StoreError, SEQUENCES_TABLE, Store};
 
 use crate::from_store::from_store;
 use crate::names::{SCHEMA, STATEMENT_SCHEMA, SYSTEM_SCHEMA};
@@ -118,16 +118,11 @@ impl SchemaProvider for StoreSchema {
             let asked = self.acting.require_read(&self.store, name);
             asked.map_err(|error| DataFusionError::External(Box::new(error)))?;
         }
-        Ok(match self.store.table(name) {
+        let changed = |error| DataFusionError::External(Box::new(from_store(error)));
+        Ok(match self.store.table_at(name, self.moment.snapshot()) {
             Ok(_) if name == SEQUENCES_TABLE => None,
-            Ok(table) if !table.is_visible_to(self.moment.snapshot()) => {
-                let error = from_store(nacre_store::Error::SerializationConflict {
-                    table: name.to_owned(),
-                    reason: "its definition changed".into(),
-                });
-                return Err(DataFusionError::External(Box::new(error)));
-            }
-            Ok(table) => Some(Arc::new(StoredTable::new(&table, &self.moment))),
+            Ok(table) => Some(Arc::new(StoredTable::new(&table, &self.moment).map_err(changed)?)),
+            Err(error @ StoreError::DefinitionChanged { .. }) => return Err(changed(error)),
             Err(_) => self.views.get(name).or_else(|| self.system.view(name)),
         })
     }

@@ -101,7 +101,7 @@ fn referring_keys(store: &Store, dropped: &[Arc<Table>]) -> Vec<String> {
         if is_dropped(table.id()) {
             continue;
         }
-        let keys = table.foreign_keys().into_iter();
+        let keys = store.foreign_keys_of(&table).into_iter();
         let refers = keys.filter(|key| key.referenced.is_some_and(is_dropped));
         let name = table.schema().name.clone();
         found.extend(refers.map(|key| format!("constraint {} on table {name}", key.name)));

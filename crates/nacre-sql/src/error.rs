@@ -72,6 +72,8 @@ struct Inner {
     context: Option<String>,
     position: Option<Position>,
     origin: Option<Origin>,
+    /// Whether the statement may succeed if its names are looked up again.
+    is_definition_change: bool,
 }
 
 /// What a row or value that was refused was for.
@@ -97,6 +99,7 @@ impl Error {
             context: None,
             position: None,
             origin: None,
+            is_definition_change: false,
         }))
     }
 
@@ -130,6 +133,25 @@ impl Error {
     pub fn with_code(mut self, code: &'static str) -> Self {
         self.0.code = Some(code);
         self
+    }
+
+    /// Says that the statement may succeed if its names are looked up again, with a newer snapshot.
+    #[must_use]
+    pub(crate) fn of_definition_change(mut self) -> Self {
+        self.0.is_definition_change = true;
+        self
+    }
+
+    /// Says that looking names up again is of no use.
+    #[must_use]
+    pub(crate) fn for_good(mut self) -> Self {
+        self.0.is_definition_change = false;
+        self
+    }
+
+    /// Whether the statement may succeed if its names are looked up again.
+    pub(crate) fn is_definition_change(&self) -> bool {
+        self.0.is_definition_change
     }
 
     /// Takes the second sentence of facts away.

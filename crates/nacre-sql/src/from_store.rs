@@ -56,6 +56,9 @@ pub(crate) fn coded_store(converted: Error, error: &StoreError) -> Error {
         }
         StoreError::SequenceExhausted(_) => converted.with_code("2200H"),
         StoreError::TransactionEnded => converted.with_code("25P02"),
+        StoreError::DefinitionChanged { .. } | StoreError::UnknownIndex { .. } => {
+            converted.of_definition_change()
+        }
         _ => converted,
     }
 }

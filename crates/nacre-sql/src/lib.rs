@@ -72,6 +72,7 @@ mod progress;
 mod query_forms;
 mod relations;
 mod replicas;
+mod restarts;
 mod rewrite;
 mod row_values;
 mod rules;

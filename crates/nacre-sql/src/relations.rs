@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use datafusion::sql::sqlparser::ast::{
-    JoinConstraint, JoinOperator, ObjectName, Query, Visit, Visitor,
+    JoinConstraint, JoinOperator, ObjectName, Query, Statement, Visit, Visitor,
 };
-use nacre_store::{Store, Table, TableRules};
+use nacre_store::{Error as StoreError, Store, Table, TableRules};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
@@ -18,7 +18,7 @@ use crate::user_views::parse_view;
 /// Returns the table that a statement is to change.
 ///
 /// # Errors
-/// 42P01; 55000 for a view.
+/// 42P01; 55000 for a view; 40001 through a handle of [`Store::at`].
 pub(crate) fn table_to_change(store: &Store, name: &ObjectName, verb: &str) -> Result<Arc<Table>> {
     let name = table_name(name)?;
     if store.view(&name).is_some() {
@@ -35,11 +35,13 @@ pub(crate) fn table_to_change(store: &Store, name: &ObjectName, verb: &str) -> R
             .with_detail("Views are not updatable.")
             .with_hint("Change the tables that the view reads."));
     }
-    if store.table(&name).is_err() && store.sequence(&name).is_ok() {
-        let message = format!("cannot change sequence \"{name}\"");
-        return Err(Error::new(ErrorKind::InvalidStatement, message).with_code("42809"));
+    match store.table(&name) {
+        Err(StoreError::UnknownTable { .. }) if store.sequence(&name).is_ok() => {
+            let message = format!("cannot change sequence \"{name}\"");
+            Err(Error::new(ErrorKind::InvalidStatement, message).with_code("42809"))
+        }
+        found => found.map_err(from_store),
     }
-    store.table(&name).map_err(from_store)
 }
 
 /// Refuses the name of a table, view, sequence or index that is there.
@@ -53,6 +55,23 @@ pub(crate) fn require_free(store: &Store, name: &str) -> Result<()> {
     match is_taken {
         true => Err(from_store(nacre_store::Error::TableExists { table: name.to_owned() })),
         false => Ok(()),
+    }
+}
+
+/// Whether a statement with IF [NOT] EXISTS failed because another session created or dropped the
+/// object after the check.
+pub(crate) fn is_raced(store: &Store, statement: &Statement, error: &Error) -> bool {
+    let is_taken = |name: &ObjectName| {
+        error.kind() == ErrorKind::DuplicateObject
+            && table_name(name).is_ok_and(|name| require_free(store, &name).is_err())
+    };
+    match statement {
+        Statement::Drop { if_exists: true, .. } => error.kind() == ErrorKind::UndefinedObject,
+        Statement::CreateTable(create) => create.if_not_exists && is_taken(&create.name),
+        Statement::CreateIndex(create) => {
+            create.if_not_exists && create.name.as_ref().is_some_and(is_taken)
+        }
+        _ => false,
     }
 }
 

@@ -30,13 +30,17 @@ use crate::own_statement::OwnStatement;
 use crate::planner::Planner;
 use crate::prepared::{Command, PreparedStatements, Statement};
 use crate::privileges::{Acting, PrivilegeStatement, require_definition};
+use crate::relations::is_raced;
 use crate::replicas::alter_replicas;
+use crate::restarts::Restarts;
 use crate::sequences::{Given, SequenceStatement, alter_sequence, create_sequence, drop_sequences};
 use crate::settings::{Settings, shown_schema};
 use crate::short::{Candidate, Scanned, ShortStatements, scan};
 use crate::statement_io::{Outcome, StatementIo};
 use crate::table_as::TableAs;
-use crate::transaction::{Plain, TransactionStatus, Transactions, Turn, control, tie};
+use crate::transaction::{
+    Plain, RestartPoint, TransactionStatus, Transactions, Turn, control, tie,
+};
 use crate::upkeep::Upkeep;
 use crate::user_views::{create_view, drop_views};
 use crate::{ddl, dml, explain, indexes, transaction};
@@ -92,9 +96,28 @@ impl Session {
     /// # Errors
     /// As [`ErrorKind`] sorts them; a failed statement has changed nothing.
     pub async fn execute(&self, sql: &str, io: StatementIo) -> Result<Outcome> {
-        let turn = self.transactions.turn().await;
-        let outcome = self.run(turn, sql, io).await;
-        self.with_notices(outcome).map_err(|error| self.told(error, sql))
+        let (mut io, mut restarts) = (io, Restarts::default());
+        loop {
+            let again = io.for_restart();
+            let mut turn = self.transactions.turn().await;
+            let point = turn.restart_point();
+            let outcome = self.run(turn, sql, io).await;
+            let again = again.filter(|_| is_definition_change(&outcome)).zip(point);
+            if let Some((next, point)) = again
+                && restarts.wait().await
+            {
+                self.go_back(point).await?;
+                io = next;
+                continue;
+            }
+            return self.with_notices(outcome).map_err(|error| self.told(error, sql));
+        }
+    }
+
+    /// Takes back what a statement did and said that is begun anew.
+    async fn go_back(&self, point: RestartPoint) -> Result<()> {
+        self.settings().notices().take();
+        self.transactions.turn().await.go_back(point)
     }
 
     /// Prepares a statement with parameters `$1`, `$2` and so on. `types` are the numbers of those
@@ -150,9 +173,22 @@ impl Session {
         values: &[Value],
         io: StatementIo,
     ) -> Result<Outcome> {
-        let turn = self.transactions.turn().await;
-        let outcome = self.run_prepared(turn, statement, values, io).await;
-        self.with_notices(outcome).map_err(|error| self.told(error, statement.sql()))
+        let (mut io, mut restarts) = (io, Restarts::default());
+        loop {
+            let again = io.for_restart();
+            let mut turn = self.transactions.turn().await;
+            let point = turn.restart_point();
+            let outcome = self.run_prepared(turn, statement, values, io).await;
+            let again = again.filter(|_| is_definition_change(&outcome)).zip(point);
+            if let Some((next, point)) = again
+                && restarts.wait().await
+            {
+                self.go_back(point).await?;
+                io = next;
+                continue;
+            }
+            return self.with_notices(outcome).map_err(|error| self.told(error, statement.sql()));
+        }
     }
 
     /// Adds what the statement told to its answer.
@@ -668,7 +704,8 @@ impl Session {
         statement: SqlStatement,
         io: StatementIo,
     ) -> Result<Outcome> {
-        let change = dml::change_of(&self.store, statement)?;
+        let moment = turn.moment(true)?;
+        let change = dml::change_of(&self.store.at(moment.snapshot()), statement)?;
         let progress = io.progress.unwrap_or_default();
         let Answer { tag, rows } = change.run(&self.planner, &mut turn, progress).await?;
         match rows {
@@ -792,6 +829,18 @@ impl Session {
     /// Runs statements that define or drop tables, indexes, views and sequences; `None` if it is
     /// another one.
     async fn define(&self, turn: &mut Turn, statement: &SqlStatement) -> Result<Option<String>> {
+        let defined = self.define_once(turn, statement).await;
+        defined.map_err(|error| {
+            let is_raced = is_raced(&self.store, statement, &error);
+            if is_raced { error.of_definition_change() } else { error }
+        })
+    }
+
+    async fn define_once(
+        &self,
+        turn: &mut Turn,
+        statement: &SqlStatement,
+    ) -> Result<Option<String>> {
         require_definition(self.settings().acting(), &self.store, statement)?;
         match statement {
             SqlStatement::CreateIndex(create) => {
@@ -851,6 +900,10 @@ impl Session {
         turn.log(&moment)?;
         copy_to(copy, stream, io.copy_out, &progress).await
     }
+}
+
+fn is_definition_change(outcome: &Result<Outcome>) -> bool {
+    outcome.as_ref().is_err_and(Error::is_definition_change)
 }
 
 /// Refuses what PostgreSQL does not run in a block either.

@@ -9,8 +9,9 @@
 //!    not committed are refused at commit, others when they write. So no change is lost.
 //! 2. A crash leaves the old table or the new one. What was loaded for a new one that was not
 //!    published belongs to no table, and its files are removed when the database is next opened.
-//! 3. Readers never wait: they go on with the table that they have. A snapshot older than the
-//!    rewrite does not see the new table, and is told so.
+//! 3. Readers never wait: they go on with the table that they have. A snapshot from before a
+//!    change of what a name means, or of the names of columns, is told so when it looks the name up
+//!    (`store/named_tables.rs`); one from before a table was made, when it uses the table.
 
 use std::sync::Arc;
 
@@ -56,12 +57,14 @@ impl Rewrite {
     /// Puts the new table, whose load is committed, in the place of the old one.
     ///
     /// # Errors
-    /// [`Error::UnknownTable`] if the old one was dropped meanwhile; [`Error::DependentObjects`] if
-    /// a foreign key of another table refers to a column that goes; [`Error::InvalidDefinition`] if
-    /// it cannot refer to what the column becomes; no space, I/O.
+    /// [`Error::DefinitionChanged`] if the old one was dropped meanwhile;
+    /// [`Error::DependentObjects`] if a foreign key of another table refers to a column that goes;
+    /// [`Error::InvalidDefinition`] if it cannot refer to what the column becomes; no space, I/O.
     pub fn publish(mut self) -> Result<()> {
         if let Some(tx) = self.tx {
-            let moved = Moved::of(&self.old, &self.new, &self.places)?;
+            let definitions = self.store.definitions().unwrap_or_default();
+            let is_cut = |key: &Arc<ForeignKey>| definitions.cuts(key);
+            let moved = Moved::of(&self.old, &self.new, &self.places, is_cut)?;
             moved.connect();
             self.store.draft_replacement(tx, (&self.old, &self.new), self.reopens, &moved);
             // That is up to whoever ends the transaction.
@@ -74,22 +77,20 @@ impl Rewrite {
         let _fence = handle.fence_calls()?;
         let Self { store, old, new, .. } = &self;
         store.record_with(
-            || match old.is_dropped() {
-                true => Err(Error::UnknownTable { table: new.schema().name.clone() }),
-                false => {
-                    let moved = Moved::of(old, new, &self.places)?;
-                    Ok((self.records(&moved), moved))
-                }
+            || {
+                old.require_undropped()?;
+                let moved = Moved::of(old, new, &self.places, |_| false)?;
+                Ok((self.records(&moved), moved))
             },
             |moved| {
-                // Whoever has an older snapshot does not see its load either.
-                new.set_visible_from(store.all_transactions().now());
-                store.with_tables(|tables| {
-                    tables.remove(&old.schema().name);
-                    tables.insert(new.schema().name.clone(), Arc::clone(new));
+                // A delete in the new table has to find the keys from the start.
+                moved.connect();
+                store.publish_tables(std::slice::from_ref(old), |tables, commit| {
+                    new.set_visible_from(commit);
+                    tables.unbind(old.id(), commit);
+                    tables.bind(new, &new.definition().name, commit);
                 });
                 store.with_access(|access| access.replace_table(old.id(), new.id()));
-                moved.connect();
                 let links = old.links().lists();
                 links.outgoing.iter().chain(&links.incoming).for_each(disconnect);
                 old.drop_loads();
@@ -138,10 +139,16 @@ pub(crate) struct Moved {
 }
 
 impl Moved {
-    /// Makes the foreign keys to a new table; `places` are those of the old columns in it.
-    fn of(old: &Arc<Table>, new: &Arc<Table>, places: &[Option<usize>]) -> Result<Self> {
+    /// Makes the foreign keys to a new table that replace those to the old one, except cut ones;
+    /// `places` maps old columns to new ones.
+    fn of(
+        old: &Arc<Table>,
+        new: &Arc<Table>,
+        places: &[Option<usize>],
+        is_cut: impl Fn(&Arc<ForeignKey>) -> bool,
+    ) -> Result<Self> {
         let mut moved = Self::default();
-        for key in &old.links().lists().incoming {
+        for key in old.links().lists().incoming.iter().filter(|key| !is_cut(key)) {
             let Some(child) = key.child().filter(|child| child.id() != old.id()) else {
                 continue;
             };
@@ -204,8 +211,8 @@ impl Store {
     /// Changes names and defaults of a table, and takes checks from it.
     ///
     /// # Errors
-    /// [`Error::TableExists`] if another table has the new name; [`Error::UnknownTable`] if the
-    /// table was dropped; [`Error::InvalidDefinition`], also for other changes;
+    /// [`Error::TableExists`] if another table has the new name; [`Error::DefinitionChanged`] if
+    /// the table was dropped; [`Error::InvalidDefinition`], also for other changes;
     /// [`Error::ReadOnly`], no space, I/O.
     pub fn redefine_table(
         &self,
@@ -226,6 +233,8 @@ impl Store {
             rules: rules.clone(),
         };
         let is_renamed = old.name != schema.name;
+        // Other changes leave the results of name lookups as they are.
+        let are_names_changed = is_renamed || old.columns != schema.columns;
         if let Some((tx, _)) = self.draft() {
             if !table.is_draft() {
                 let name = &old.name;
@@ -240,16 +249,21 @@ impl Store {
         let _fence = self.fence_calls()?;
         let check = || match self.table(&schema.name) {
             Ok(_) if is_renamed => Err(Error::TableExists { table: schema.name.clone() }),
-            _ if table.is_dropped() => Err(Error::UnknownTable { table: old.name.clone() }),
-            _ => table.require_unclaimed().map(|()| vec![record]),
+            _ => {
+                table.require_undropped()?;
+                table.require_unclaimed().map(|()| vec![record])
+            }
         };
         self.record(check, || {
-            self.with_tables(|tables| {
-                tables.remove(&old.name);
-                tables.insert(schema.name.clone(), Arc::clone(table));
-            });
-            table.redefine(schema.clone(), rules);
-            self.bump_definitions();
+            if are_names_changed {
+                self.publish_tables(&[], |tables, commit| {
+                    tables.bind(table, &schema.name, commit);
+                    table.redefine(schema.clone(), rules);
+                });
+            } else {
+                table.redefine(schema.clone(), rules);
+                self.bump_definitions();
+            }
         })
     }
 
@@ -259,7 +273,7 @@ impl Store {
     /// begins now sees of it is all there is, and what the transaction changed that it belongs to.
     ///
     /// # Errors
-    /// [`Error::SerializationConflict`] if it is being rewritten; [`Error::UnknownTable`],
+    /// [`Error::DefinitionChanged`] if it is being rewritten, or was dropped;
     /// [`Error::InvalidDefinition`], [`Error::ReadOnly`].
     pub fn begin_rewrite(
         &self,
@@ -303,13 +317,11 @@ impl Store {
         // Who wrote the table and looked before it was closed has a place among the commits by
         // now, or one among the loads; a commit behind them waits until they are seen.
         self.behind_loads(|| {
-            let order = |_| Ok((NOBODY, Change::Load(Arc::clone(table)), None));
+            let order = |_| Ok((NOBODY, Change::Nothing, None));
             self.all_transactions().commit(None, order, |()| Ok(()))
         })?;
-        match table.is_dropped() {
-            true => Err(Error::UnknownTable { table: table.schema().name.clone() }),
-            false => Ok(rewrite),
-        }
+        table.require_undropped()?;
+        Ok(rewrite)
     }
 }
 

@@ -152,6 +152,11 @@ pub enum Error {
         table: String,
         reason: String,
     },
+    /// The table that a name stands for, or its definition, changed since this transaction's
+    /// snapshot, or is changing: with a newer snapshot the statement may succeed.
+    DefinitionChanged {
+        table: String,
+    },
     /// The row was deleted before this transaction's snapshot, by itself, or never was.
     UnknownRow {
         table: String,
@@ -283,7 +288,9 @@ impl Error {
             }
             Self::NullViolation { .. } => ErrorKind::NullViolation,
             Self::InvalidValue { .. } => ErrorKind::InvalidValue,
-            Self::SerializationConflict { .. } => ErrorKind::SerializationConflict,
+            Self::SerializationConflict { .. } | Self::DefinitionChanged { .. } => {
+                ErrorKind::SerializationConflict
+            }
             Self::UnknownRow { .. } => ErrorKind::UnknownRow,
             Self::TransactionTooLarge { .. } => ErrorKind::TransactionTooLarge,
             Self::TransactionEnded => ErrorKind::TransactionEnded,
@@ -383,6 +390,7 @@ impl fmt::Display for Error {
                 "value {problem} type {column_type} in column \"{column}\" of relation \"{table}\""
             ),
             Self::SerializationConflict { table, reason } => write_conflict(f, table, reason),
+            Self::DefinitionChanged { table } => write_conflict(f, table, "its definition changed"),
             Self::UnknownRow { table, row } => {
                 write!(f, "relation \"{table}\" has no row at {row}")
             }

@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use nacre_column::ColumnType;
 
 use crate::access::{AccessChange, BOOTSTRAP_ROLE_OID, ObjectAccess, Securable};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::id::RowId;
 use crate::mvcc::{IsolationLevel, Snapshot, Transaction};
 use crate::schema::{ColumnDef, TableSchema, check_name};
@@ -511,7 +511,9 @@ fn in_row(
         let done =
             change(&mut transaction, &table, row).and_then(|()| transaction.commit().map(|_| ()));
         match done {
-            Err(Error::SerializationConflict { .. }) if attempts < ATTEMPTS_MAX => {
+            Err(error)
+                if error.kind() == ErrorKind::SerializationConflict && attempts < ATTEMPTS_MAX =>
+            {
                 std::thread::yield_now();
             }
             done => return done,

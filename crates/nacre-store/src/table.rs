@@ -107,7 +107,7 @@ pub struct Table {
     dropped_by: AtomicU64,
     /// Set while the table is written anew.
     is_closed: AtomicBool,
-    /// Snapshots before this moment belong to what the table was made from.
+    /// The commit that created the table; older snapshots do not see it.
     visible_from: AtomicU64,
     /// Set before the first load is announced or published, and never reset: as long as it is
     /// not, no row is frozen.
@@ -198,6 +198,18 @@ impl Table {
     }
 
     /// Returns the table as a snapshot sees it.
+    ///
+    /// # Errors
+    /// [`Error::DefinitionChanged`] if the table was made or dropped since the snapshot.
+    pub fn seen_at(self: &Arc<Self>, moment: &Snapshot) -> Result<TableSnapshot> {
+        self.require_visible(moment)?;
+        let seen = self.snapshot_at(moment);
+        // A drop after this check leaves the collected loads as they are.
+        self.require_undropped()?;
+        Ok(seen)
+    }
+
+    /// As [`Table::seen_at`], without the checks.
     pub fn snapshot_at(self: &Arc<Self>, moment: &Snapshot) -> TableSnapshot {
         let _layout = self.read_layout();
         let mut loads = self.loads();
@@ -472,7 +484,7 @@ impl Table {
     }
 
     pub(crate) fn is_dropped(&self) -> bool {
-        // ORDERING: pairs with the release store in `drop_loads`; commits of loads also hold
+        // ORDERING: pairs with the release store in `mark_dropped`; commits of loads also hold
         // the manifest's mutex, which orders them against drops.
         self.is_dropped.load(Ordering::Acquire)
     }
@@ -516,7 +528,7 @@ impl Table {
     /// Has `tx` be the one that is about to drop the table.
     ///
     /// # Errors
-    /// [`Error::SerializationConflict`] if another transaction is.
+    /// [`Error::DefinitionChanged`] if another transaction is.
     pub(crate) fn claim_drop(&self, tx: TxId) -> Result<()> {
         // ORDERING: who is refused does nothing; the commit that follows orders the rest.
         let claimed =
@@ -559,41 +571,42 @@ impl Table {
         self.is_closed.swap(is_closed, Ordering::AcqRel)
     }
 
-    /// Refuses to write a table that is being rewritten, or was after `start`.
+    /// Refuses to write a table that is being rewritten, was made after `start`, or is dropped.
     ///
     /// # Errors
-    /// [`Error::SerializationConflict`].
+    /// [`Error::DefinitionChanged`].
     #[inline]
     pub(crate) fn require_open(&self, start: CommitTs) -> Result<()> {
         // ORDERING: pairs with `set_closed` and `set_visible_from`.
-        match self.is_closed.load(Ordering::Acquire) || !self.is_visible_at(start) {
-            true => Err(self.closed_error()),
-            false => Ok(()),
-        }
+        let is_open = !self.is_closed.load(Ordering::Acquire) && self.is_visible_at(start);
+        if is_open { self.require_undropped() } else { Err(self.closed_error()) }
     }
 
-    /// Returns the error for who comes while the table is rewritten, or with an older snapshot.
-    #[cold]
-    pub(crate) fn closed_error(&self) -> Error {
-        let reason = "its definition changed".to_owned();
-        Error::SerializationConflict { table: self.schema().name.clone(), reason }
-    }
-
-    /// Refuses to read with a snapshot of what the table was made from.
+    /// Refuses results of a read if the table is dropped: its loads may have been missing.
     ///
     /// # Errors
-    /// [`Error::SerializationConflict`].
+    /// [`Error::DefinitionChanged`].
+    #[inline]
+    pub(crate) fn require_undropped(&self) -> Result<()> {
+        if self.is_dropped() { Err(self.closed_error()) } else { Ok(()) }
+    }
+
+    /// Returns the error for a table that is rewritten or dropped, or a snapshot from before it.
+    #[cold]
+    pub(crate) fn closed_error(&self) -> Error {
+        Error::DefinitionChanged { table: self.schema().name.clone() }
+    }
+
+    /// Refuses to read with a snapshot from before the table was made.
+    ///
+    /// # Errors
+    /// [`Error::DefinitionChanged`].
     #[inline]
     pub(crate) fn require_visible(&self, snapshot: &Snapshot) -> Result<()> {
         match self.is_visible_at(snapshot.start) {
             true => Ok(()),
             false => Err(self.closed_error()),
         }
-    }
-
-    /// Whether a snapshot belongs to this table, and not to what it was made from.
-    pub fn is_visible_to(&self, snapshot: &Snapshot) -> bool {
-        self.is_visible_at(snapshot.start)
     }
 
     #[inline]
@@ -616,10 +629,15 @@ impl Table {
         self.set_rules(rules);
     }
 
-    /// Marks the table and its files for removal.
-    pub(crate) fn drop_loads(&self) {
+    /// Refuses further writes and reads of the table.
+    pub(crate) fn mark_dropped(&self) {
         // ORDERING: pairs with the acquire load in `is_dropped`.
         self.is_dropped.store(true, Ordering::Release);
+    }
+
+    /// Marks the table and its files for removal.
+    pub(crate) fn drop_loads(&self) {
+        self.mark_dropped();
         let mut loads = self.loads.write().unwrap_or_else(PoisonError::into_inner);
         let gone = std::mem::take(&mut *loads);
         // Files are removed without the lock.

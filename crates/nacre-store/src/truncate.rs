@@ -128,10 +128,8 @@ impl Store {
         let new = self.new_table(schema, &rules);
         new.set_draft_of(tx);
         self.draft_replacement(tx, (old, &new), is_closed, &Moved::default());
-        match old.is_dropped() {
-            true => Err(Error::UnknownTable { table: old.schema().name.clone() }),
-            false => Ok(EmptiedTable { old: Arc::clone(old), new, indexes, keys }),
-        }
+        old.require_undropped()?;
+        Ok(EmptiedTable { old: Arc::clone(old), new, indexes, keys })
     }
 
     /// Returns the foreign keys of a table that this transaction sees and has not dropped.

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use nacre_column::ColumnType;
 use nacre_store::{
-    ColumnDef, ErrorKind, IsolationLevel, Rewrite, Store, Table, TableRules, TableSchema, ValueRef,
+    ColumnDef, Error, ErrorKind, IsolationLevel, Rewrite, Store, Table, TableRules, TableSchema,
+    ValueRef,
 };
 use support::{all_keys, keys, open, pools, rows, schema, table};
 
@@ -71,9 +72,12 @@ fn rewritten_table_takes_the_place_of_the_old_one() {
     rewrite.publish().unwrap();
     let new = store.table("t").unwrap();
     assert_eq!(keys(&new), (0..12).collect::<Vec<i64>>());
-    assert!(!new.is_visible_to(&before.snapshot()), "a snapshot from before sees no row");
+    let error = store.table_at("t", &before.snapshot()).unwrap_err();
+    assert!(matches!(error, Error::DefinitionChanged { .. }), "{error}");
+    assert!(new.seen_at(&before.snapshot()).is_err(), "a snapshot from before sees no row");
+    assert!(old.seen_at(&before.snapshot()).is_err(), "the loads of the old one are gone");
     assert_eq!(snapshot.rows(), 25, "readers of the old one go on");
-    assert_eq!(insert(&store, &old, 100), Err(ErrorKind::UnknownTable));
+    assert_eq!(insert(&store, &old, 100), Err(ErrorKind::SerializationConflict));
     insert(&store, &new, 100).unwrap();
     assert_eq!(insert(&store, &new, 3), Err(ErrorKind::DuplicateKey));
     drop((before, snapshot, old, new, store));

@@ -552,3 +552,60 @@ fn rows_that_actions_change_meet_the_rules_or_nothing_is_changed() {
     assert_eq!(rows(&store, &child), [(2, Some(2)), (4, Some(8)), (6, Some(2))]);
     check(&store, &parent, &child);
 }
+
+/// Writes a table anew with the rows that it has.
+fn rewrite(store: &Store, table: &Arc<Table>) -> Arc<Table> {
+    let schema = TableSchema::clone(&table.schema());
+    let mut indexes: Vec<IndexDef> =
+        table.indexes().iter().map(|index| index.definition().clone()).collect();
+    indexes.retain(|index| index.origin != IndexOrigin::PrimaryKey);
+    let places = (0..schema.columns.len()).map(Some).collect();
+    let keys = store.foreign_keys_of(table);
+    let rewrite = store
+        .begin_rewrite(table, schema, TableRules::default(), (indexes, &keys), places)
+        .unwrap();
+    let mut buffers = [ColumnType::BigInt; 2].map(ColumnBuffer::new);
+    for (id, other) in rows(store, table) {
+        for (value, buffer) in ints(&[Some(id), other]).iter().zip(&mut buffers) {
+            value.push_to(buffer);
+        }
+    }
+    let load = rewrite.begin_load().unwrap();
+    load.append_chunk(0, &buffers).unwrap();
+    load.commit().unwrap();
+    rewrite.publish().unwrap();
+    store.table(&table.schema().name).unwrap()
+}
+
+/// A child row was refused although its parent was there, and the delete of a parent did not look
+/// at the child, if the other table was written anew between the write and its check.
+#[test]
+fn table_that_is_written_anew_between_a_write_and_its_check_is_a_conflict() {
+    for level in LEVELS {
+        let (store, parent, child) = volatile(ForeignKeyAction::NoAction);
+        let mut tx = store.begin(IsolationLevel::RepeatableRead);
+        insert(&mut tx, &parent, 1, Some(1)).unwrap();
+        insert(&mut tx, &parent, 2, Some(1)).unwrap();
+        insert(&mut tx, &child, 1, Some(1)).unwrap();
+        tx.commit().unwrap();
+        let mut tx = store.begin(level);
+        tx.insert(&child, &ints(&[Some(2), Some(2)])).unwrap();
+        let parent = rewrite(&store, &parent);
+        assert!(matches!(tx.check_constraints(), Err(Error::DefinitionChanged { .. })), "{level}");
+        tx.rollback();
+        let mut tx = store.begin(level);
+        let row = find(&mut tx, &parent, 2);
+        tx.delete(&parent, row).unwrap();
+        let child = rewrite(&store, &child);
+        assert!(matches!(tx.check_constraints(), Err(Error::DefinitionChanged { .. })), "{level}");
+        tx.rollback();
+        check(&store, &parent, &child);
+        let mut tx = store.begin(level);
+        assert_eq!(kind(delete(&mut tx, &parent, 1)), ErrorKind::ForeignKeyViolation);
+        tx.rollback();
+        let mut tx = store.begin(level);
+        insert(&mut tx, &child, 2, Some(2)).unwrap();
+        tx.commit().unwrap();
+        assert_eq!(rows(&store, &child), [(1, Some(1)), (2, Some(2))]);
+    }
+}

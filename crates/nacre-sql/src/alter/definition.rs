@@ -80,7 +80,7 @@ pub(crate) async fn alter_table(
         planner.notices().missing(format_args!("relation \"{name}\""));
         return Ok(tag);
     }
-    let table = table_to_change(store, &statement.name, "ALTER")?;
+    let table = table_to_change(&turn.names(store)?, &statement.name, "ALTER")?;
     let mut altered = Altered::new(store, planner, &table);
     altered.is_single = statement.operations.len() == 1;
     let applied = statement.operations.iter().try_for_each(|operation| altered.apply(operation));
@@ -113,7 +113,7 @@ impl<'a> Altered<'a> {
             places: (0..schema.columns.len()).map(Some).collect(),
             schema,
             indexes: secondary_indexes(store, table),
-            keys: table.foreign_keys(),
+            keys: store.foreign_keys_of(table),
             // Others go on with a table as it is until a block commits.
             is_rewritten: store.is_drafting() && !table.is_draft(),
             is_single: false,

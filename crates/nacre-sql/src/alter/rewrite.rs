@@ -73,6 +73,7 @@ pub(super) async fn rewrite(
     let rewriting = store
         .begin_rewrite(table, schema.clone(), rules.clone(), (indexes, &keys), places)
         .map_err(from_store)?;
+    turn.require_unwritten(table)?;
     let moment = turn.latest_moment()?;
     let (mut cells, mut exprs) = (Vec::with_capacity(origins.len()), Vec::new());
     for (column, origin) in origins.into_iter().enumerate() {
@@ -86,7 +87,8 @@ pub(super) async fn rewrite(
     }
     let name = Ident::with_quote('"', &table.schema().name);
     let (query, name_of_target) = source_query(&name, exprs)?;
-    let source: Arc<dyn TableProvider> = Arc::new(StoredTable::new(table, &moment));
+    let source = StoredTable::new(table, &moment).map_err(from_store)?;
+    let source: Arc<dyn TableProvider> = Arc::new(source);
     let mut stream = planner.start(&moment, vec![(name_of_target, source)], query).await?;
     let load = rewriting.begin_load().map_err(from_store)?;
     let computed = cells.iter().filter_map(|cell| match cell {

@@ -38,7 +38,7 @@ pub(crate) async fn copy_from(
     let Subject::Table { name, columns } = &statement.subject else {
         return Err(Error::new(ErrorKind::Syntax, "COPY FROM needs a table"));
     };
-    let table = table_to_change(store, name, "COPY")?;
+    let table = table_to_change(&turn.names(store)?, name, "COPY")?;
     planner.acting().require_table(store, &table, INSERT)?;
     let columns = columns.as_deref().map(|names| column_indexes(&table, names)).transpose()?;
     let rules = CopyRules::of(planner, &table, columns.as_deref())?;
@@ -51,10 +51,7 @@ pub(crate) async fn copy_from(
         && !has_format
         && target.as_ref().is_some_and(|path| path.extension().is_some_and(|ext| ext == "csv"));
     let mut hold = match turn.is_in_block() {
-        true => {
-            turn.moment(true)?;
-            Some(turn.lend()?)
-        }
+        true => Some(turn.lend()?),
         false => None,
     };
     let store = store.clone();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::ast::{Ident, SelectItem};
-use nacre_store::Table;
+use nacre_store::{Error as StoreError, Store, Table, TableSchema};
 
 use super::cell::Cell;
 use super::conflict::OnConflict;
@@ -13,13 +13,17 @@ use super::merge::MergeClause;
 use super::others::Others;
 use super::rows::Rows;
 use crate::error::Result;
+use crate::from_store::from_store;
 use crate::planner::Planner;
 use crate::privileges::Rights;
+use crate::transaction::Moment;
 
 /// A statement that changes rows of a table.
 #[derive(Debug)]
 pub(crate) struct Change {
     pub(super) table: Arc<Table>,
+    /// The table's definition that the statement was read with.
+    pub(super) schema: Arc<TableSchema>,
     pub(super) source: Source,
     pub(super) write: Write,
     pub(super) returning: Option<Returning>,
@@ -83,6 +87,23 @@ pub(crate) struct Answer {
 }
 
 impl Change {
+    /// Checks that the names of tables and columns still mean at a moment what they meant when the
+    /// statement was read.
+    ///
+    /// # Errors
+    /// 40001.
+    pub(super) fn require_names(&self, store: &Store, moment: &Moment) -> Result<()> {
+        let found = store.table_at(&self.schema.name, moment.snapshot());
+        let is_same = |table: &Arc<Table>| {
+            Arc::ptr_eq(table, &self.table) && Arc::ptr_eq(&table.schema(), &self.schema)
+        };
+        if found.as_ref().is_ok_and(is_same) {
+            return Ok(());
+        }
+        let table = self.schema.name.clone();
+        Err(from_store(StoreError::DefinitionChanged { table }))
+    }
+
     /// Checks that somebody may make the change.
     ///
     /// # Errors

@@ -60,7 +60,7 @@ pub(crate) async fn explain(
         let mut measured = Measured { planning: Duration::ZERO, execution: None };
         let mut query = None;
         if let Some(inner) = change.query() {
-            let tables = target(&change.table, &moment);
+            let tables = target(&change.table, &moment)?;
             let plan = planner.measure(&moment, tables, inner.clone(), options.analyze).await?;
             (query, measured) = (Some(plan.0), plan.1);
         }
@@ -80,7 +80,7 @@ pub(crate) async fn explain(
         let statement = Box::new(query.clone());
         let query =
             ParsedStatement::Explain(ExplainStatement { options: options.clone(), statement });
-        let tables = target(&change.table, &moment);
+        let tables = target(&change.table, &moment)?;
         let mut plan = planner.start(&moment, tables, query).await?;
         while let Some(batch) = plan.next().await {
             let batch = batch?;

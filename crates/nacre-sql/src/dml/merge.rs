@@ -146,7 +146,8 @@ pub(super) fn change(store: &Store, mut statement: Merge, with: Option<With>) ->
     };
     let rights = clauses.iter().fold(SELECT, |rights, clause| rights | right(clause));
     let source = Source::Merged { query, clauses, check };
-    Ok(Change { table, source, write, returning, on_conflict, verb: "MERGE", rights })
+    let verb = "MERGE";
+    Ok(Change { table, schema, source, write, returning, on_conflict, verb, rights })
 }
 
 /// Returns an expression for the number of the first clause that applies, and whether one inserts.
@@ -353,7 +354,7 @@ pub(super) async fn steps(
     others: Option<&mut OtherRows>,
 ) -> Result<Vec<Step>> {
     let schema = table.schema();
-    let mut stream = planner.start(moment, target_of(table, moment), query).await?;
+    let mut stream = planner.start(moment, target_of(table, moment)?, query).await?;
     let defaults = clauses.iter().map(|clause| compiled(planner, table, cells(clause).iter()));
     let defaults = defaults.collect::<Result<Vec<DefaultValues>>>()?;
     let mut sorted = Sorted::new(&schema, clauses, defaults);

@@ -21,6 +21,7 @@ use super::query::{TARGET, output, select, statement};
 use super::rows::Rows;
 use super::statement::check_count;
 use crate::error::{Error, ErrorKind, Result};
+use crate::from_store::from_store;
 use crate::planner::Planner;
 use crate::rules::{DefaultValues, Drawn};
 use crate::scan::StoredTable;
@@ -70,7 +71,7 @@ pub(super) async fn collect(
             form.collect(stream, Rows::new(columns), progress).await?
         }
         Source::Found { query, columns, cells } => {
-            let stream = planner.start(moment, target(table, moment), query.clone()).await?;
+            let stream = planner.start(moment, target(table, moment)?, query.clone()).await?;
             let form = Form::new(planner, table, &schema, cells.clone(), true)?;
             let rows = Rows::new(columns.clone());
             form.collect_with(stream, rows, progress, others).await?
@@ -83,11 +84,15 @@ pub(super) async fn collect(
 }
 
 /// Returns the table that a statement changes, with the ids of its rows.
+///
+/// # Errors
+/// 40001 if the table was made or dropped since the moment.
 pub(super) fn target(
     table: &Arc<Table>,
     moment: &Arc<Moment>,
-) -> Vec<(&'static str, Arc<dyn TableProvider>)> {
-    vec![(TARGET, Arc::new(StoredTable::new(table, moment).with_row_ids()))]
+) -> Result<Vec<(&'static str, Arc<dyn TableProvider>)>> {
+    let target = StoredTable::new(table, moment).map_err(from_store)?;
+    Ok(vec![(TARGET, Arc::new(target.with_row_ids()))])
 }
 
 /// How rows are made of the batches of a query.

@@ -122,7 +122,7 @@ fn insert(store: &Store, statement: Insert, with: Option<With>) -> Result<Change
     let updates = on_conflict.as_ref().is_some_and(OnConflict::updates);
     let rights = INSERT | when(reads, SELECT) | when(updates, UPDATE);
     let (write, verb) = (Write::Insert, "INSERT");
-    Ok(Change { table, source, write, returning, on_conflict, verb, rights })
+    Ok(Change { table, schema, source, write, returning, on_conflict, verb, rights })
 }
 
 /// How an INSERT names its columns.
@@ -265,7 +265,8 @@ fn update(store: &Store, statement: Update, with: Option<With>) -> Result<Change
     let query = query::statement(query, with)?;
     let source = Source::Found { query, columns, cells };
     let (write, on_conflict) = (Write::Update(written), None);
-    Ok(Change { table, source, write, returning, on_conflict, verb: "UPDATE", rights })
+    let verb = "UPDATE";
+    Ok(Change { table, schema, source, write, returning, on_conflict, verb, rights })
 }
 
 fn delete(store: &Store, statement: Delete, with: Option<With>) -> Result<Change> {
@@ -295,7 +296,8 @@ fn delete(store: &Store, statement: Delete, with: Option<With>) -> Result<Change
     let query = query::statement(query, with)?;
     let source = Source::Found { query, columns, cells };
     let (write, on_conflict) = (Write::Delete, None);
-    Ok(Change { table, source, write, returning, on_conflict, verb: "DELETE", rights })
+    let verb = "DELETE";
+    Ok(Change { table, schema, source, write, returning, on_conflict, verb, rights })
 }
 
 fn when(is_so: bool, rights: Rights) -> Rights {

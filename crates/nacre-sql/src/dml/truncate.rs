@@ -5,7 +5,6 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 
 use datafusion::sql::sqlparser::ast::{
     CascadeOption, Ident, ObjectName, Truncate, TruncateIdentityOption,
@@ -13,13 +12,13 @@ use datafusion::sql::sqlparser::ast::{
 use nacre_store::{Store, Table};
 
 use super::statement::refuse;
-use super::write::RESTARTS_MAX;
 use crate::blocking::blocking;
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
 use crate::planner::Planner;
 use crate::privileges::TRUNCATE;
 use crate::relations::table_to_change;
+use crate::restarts::Restarts;
 use crate::sequences::restart_sequences;
 use crate::transaction::Turn;
 
@@ -42,18 +41,13 @@ pub(crate) async fn truncate(
         (statement.if_exists, "TRUNCATE IF EXISTS"),
     ];
     refuse(&refusals)?;
-    let mut restarts = 0;
+    let mut restarts = Restarts::default();
     loop {
-        match attempt(planner, turn, statement).await {
-            Err(error)
-                if error.kind() == ErrorKind::SerializationFailure
-                    && restarts < RESTARTS_MAX
-                    && turn.is_read_committed() =>
-            {
-                tokio::time::sleep(Duration::from_millis(1 << restarts.min(6))).await;
-                restarts += 1;
-            }
-            done => return done.map(|()| "TRUNCATE TABLE".to_owned()),
+        let done = attempt(planner, turn, statement).await;
+        let is_conflict =
+            done.as_ref().is_err_and(|error| error.kind() == ErrorKind::SerializationFailure);
+        if !is_conflict || !turn.is_read_committed() || !restarts.wait().await {
+            return done.map(|()| "TRUNCATE TABLE".to_owned());
         }
     }
 }
@@ -63,7 +57,7 @@ async fn attempt(planner: &Planner, turn: &mut Turn, statement: &Truncate) -> Re
     // Under READ COMMITTED a statement has a snapshot of its own.
     turn.moment(true)?;
     let (store, acting) = (planner.store(), planner.acting());
-    let tables = truncated_tables(store, statement)?;
+    let tables = truncated_tables(&turn.names(store)?, statement)?;
     for table in &tables {
         acting.require_table(store, table, TRUNCATE)?;
     }

@@ -1,7 +1,6 @@
 //! Hands the rows of a statement to its transaction.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use datafusion::arrow::datatypes::SchemaRef;
 use nacre_ingest::Progress;
@@ -18,12 +17,9 @@ use crate::error::{ErrorKind, Result};
 use crate::from_store::from_store;
 use crate::planner::Planner;
 use crate::progress::CancelOnDrop;
+use crate::restarts::Restarts;
 use crate::rules::ActionRules;
 use crate::transaction::{Hold, Moment, Turn};
-
-/// Times that a statement of a READ COMMITTED transaction is begun again because another one is in
-/// its way. The waits between them double from 1 ms to 64 ms, about a second together.
-pub(super) const RESTARTS_MAX: u32 = 22;
 
 impl Change {
     /// Returns the columns of the rows that the statement answers; `None` if it answers none, or if
@@ -61,22 +57,15 @@ impl Change {
         progress: Arc<Progress>,
     ) -> Result<Answer> {
         self.require(planner)?;
-        let mut restarts = 0;
+        let mut restarts = Restarts::default();
         loop {
             let answer = self.attempt(planner, turn, &progress).await;
-            match answer {
-                Err(error)
-                    if error.kind() == ErrorKind::SerializationFailure
-                        && restarts < RESTARTS_MAX
-                        && turn.is_read_committed() =>
-                {
-                    // The first time at once: the other one may have committed long ago.
-                    if let Some(doubled) = restarts.checked_sub(1) {
-                        tokio::time::sleep(Duration::from_millis(1 << doubled.min(6))).await;
-                    }
-                    restarts += 1;
-                }
-                answer => return answer,
+            // Names are looked up again where the statement's text is.
+            let is_conflict = answer.as_ref().is_err_and(|error| {
+                error.kind() == ErrorKind::SerializationFailure && !error.is_definition_change()
+            });
+            if !is_conflict || !turn.is_read_committed() || !restarts.wait().await {
+                return answer;
             }
         }
     }
@@ -88,6 +77,7 @@ impl Change {
         progress: &Arc<Progress>,
     ) -> Result<Answer> {
         let moment = turn.moment(true)?;
+        self.require_names(planner.store(), &moment)?;
         let mut others = OtherRows::default();
         let steps = self.steps(planner, turn, &moment, progress, &mut others).await?;
         let tag = tag(self.verb, steps.iter().map(|step| step.rows.len()).sum());
@@ -101,6 +91,8 @@ impl Change {
             }
         };
         turn.log(&moment)?;
+        // The computed rows fit the columns of that definition only.
+        self.require_names(planner.store(), &moment)?;
         apply(planner, turn, steps, Arc::clone(progress)).await?;
         Ok(Answer { tag, rows })
     }

@@ -32,14 +32,17 @@ pub(crate) struct StoredTable {
 }
 
 impl StoredTable {
-    pub(crate) fn new(table: &Arc<Table>, moment: &Arc<Moment>) -> Self {
-        let key = table.schema().primary_key.clone().map(Constraint::PrimaryKey);
-        Self {
+    /// # Errors
+    /// [`nacre_store::Error::DefinitionChanged`] if the table was made or dropped since the moment.
+    pub(crate) fn new(table: &Arc<Table>, moment: &Arc<Moment>) -> nacre_store::Result<Self> {
+        let schema = table.schema();
+        let key = schema.primary_key.clone().map(Constraint::PrimaryKey);
+        Ok(Self {
             moment: Arc::clone(moment),
-            snapshot: table.snapshot_at(moment.snapshot()),
-            schema: arrow_schema(&table.schema()),
+            snapshot: table.seen_at(moment.snapshot())?,
+            schema: arrow_schema(&schema),
             constraints: Constraints::new_unverified(key.into_iter().collect()),
-        }
+        })
     }
 
     /// Returns the table that is read.

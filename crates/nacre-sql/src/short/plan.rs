@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use datafusion::arrow::datatypes::SchemaRef;
 use nacre_column::CompareOp;
 use nacre_store::index::{Direction, TableIndex};
-use nacre_store::{Store, Table, TableRules, TableSchema};
+use nacre_store::{Snapshot, Store, Table, TableRules, TableSchema};
 
 use super::compute::Compute;
 use super::operand::Operand;
@@ -59,7 +59,15 @@ impl Subject {
 
     /// Returns the table if it, its definition, rules and indexes are still the same.
     pub(super) fn current(&self, store: &Store) -> Option<Current> {
-        let table = store.table(&self.name).ok()?;
+        self.current_as(store.table(&self.name).ok()?)
+    }
+
+    /// As [`Subject::current`], if the name means the same to a snapshot.
+    pub(super) fn current_at(&self, store: &Store, snapshot: &Snapshot) -> Option<Current> {
+        self.current_as(store.table_at(&self.name, snapshot).ok()?)
+    }
+
+    fn current_as(&self, table: Arc<Table>) -> Option<Current> {
         let indexes = table.indexes();
         let is_same = std::ptr::eq(self.table.as_ptr(), Arc::as_ptr(&table))
             && Arc::ptr_eq(&self.schema, &table.schema())

@@ -98,7 +98,11 @@ impl Plan {
         turn: &mut Turn,
         inputs: Inputs<'_>,
     ) -> Result<Option<Begun>> {
-        let Some(current) = self.subject.current(store) else { return Ok(None) };
+        // The snapshot comes before the look at the name: a change in between is noticed.
+        let moment = turn.moment(self.action.verb().is_some())?;
+        let Some(current) = self.subject.current_at(store, moment.snapshot()) else {
+            return Ok(None);
+        };
         self.require(store, planner, &current)?;
         if let Some(verb) = self.action.verb() {
             turn.require_writable(verb)?;
@@ -165,7 +169,6 @@ impl Plan {
                 (Some(found), rows, Write::Delete, None, returning)
             }
             Action::Insert { rows, defaults, checks, returning } => {
-                turn.moment(true)?;
                 // Values are drawn only for rows that are not for the general way.
                 let made = match inserted(schema, rows, None, inputs) {
                     Some(made) if defaults.is_empty() => Some(made),
@@ -218,7 +221,6 @@ impl Plan {
         inputs: Inputs<'_>,
         limit: usize,
     ) -> Result<Option<Found>> {
-        turn.moment(self.action.verb().is_some())?;
         let mut hold = turn.lend()?;
         let schema = self.subject.schema();
         let found = find.rows(hold.transaction(), current, schema, inputs, limit);
@@ -242,7 +244,8 @@ enum Begun {
 fn or_again(applied: Result<Outcome>, turn: &mut Turn) -> Result<Option<Outcome>> {
     match applied {
         Err(error)
-            if error.kind() == ErrorKind::SerializationFailure && turn.is_read_committed() =>
+            if error.kind() == ErrorKind::SerializationFailure && turn.is_read_committed()
+                || error.is_definition_change() && !turn.is_in_block() =>
         {
             Ok(None)
         }

@@ -167,7 +167,8 @@ async fn commit(transactions: &Transactions, turn: &mut Turn, chain: bool) -> Re
 }
 
 fn commit_rows(transaction: Transaction) -> Result<()> {
-    transaction.commit().map(drop).map_err(from_store)
+    // The block is over: COMMIT is not begun anew.
+    transaction.commit().map(drop).map_err(|error| from_store(error).for_good())
 }
 
 /// BEGIN, COMMIT or ROLLBACK without options, for a thread that may wait for a disk.

@@ -25,4 +25,4 @@ pub(crate) use rows::tie;
 pub use session::TransactionStatus;
 pub(crate) use session::Transactions;
 pub(crate) use settings::{run_setting, set};
-pub(crate) use turn::{Hold, Turn};
+pub(crate) use turn::{Hold, RestartPoint, Turn};

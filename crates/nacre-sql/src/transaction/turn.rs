@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nacre_store::{IsolationLevel, Savepoint, Snapshot, Store, Transaction};
+use nacre_store::{IsolationLevel, Savepoint, Snapshot, Store, Table, Transaction};
 use tokio::sync::OwnedMutexGuard;
 
 use super::moment::Moment;
@@ -87,6 +87,23 @@ impl Core {
     }
 }
 
+/// Where a statement that is begun anew begins.
+pub(crate) enum RestartPoint {
+    /// In a transaction of its own.
+    Alone,
+    /// In the open block, at a savepoint; `None` before the block's transaction begins.
+    InBlock(Option<Savepoint>),
+}
+
+impl Access {
+    fn core(&self) -> &Core {
+        match self {
+            Self::Own(core) => core,
+            Self::Block(core) => core,
+        }
+    }
+}
+
 impl Hold {
     pub(super) fn core(&mut self) -> &mut Core {
         match &mut self.0 {
@@ -150,17 +167,22 @@ impl Turn {
         self.hold = Some(hold);
     }
 
-    /// Refuses what is not run in a block that failed.
+    /// Refuses statements of a block that failed, or that cannot commit because a table which it
+    /// wrote is dropped or replaced.
     ///
     /// # Errors
-    /// 25P02.
+    /// 25P02; 40001.
     pub(crate) fn require_sound(&self) -> Result<()> {
         match &self.signals {
             Some(signals) if signals.is_failed() => Err(Error::transaction_state(
                 "25P02",
                 "current transaction is aborted, commands ignored until end of transaction block",
             )),
-            _ => Ok(()),
+            Some(_) => {
+                let begun = self.hold.as_ref().and_then(|hold| hold.0.core().transaction.as_ref());
+                begun.map_or(Ok(()), |one| one.require_written_tables().map_err(from_store))
+            }
+            None => Ok(()),
         }
     }
 
@@ -211,6 +233,49 @@ impl Turn {
         }
     }
 
+    /// Returns where the statement, which has done nothing yet, can be begun anew with a newer
+    /// snapshot; `None` if it has to keep that of its block, or the block has defined something.
+    pub(crate) fn restart_point(&mut self) -> Option<RestartPoint> {
+        if !self.is_in_block() {
+            return Some(RestartPoint::Alone);
+        }
+        if !self.is_read_committed() {
+            return None;
+        }
+        let transaction = self.core().ok()?.transaction.as_mut();
+        if transaction.as_ref().is_some_and(|transaction| transaction.is_defining()) {
+            // To keep its definitions for each statement would cost too much.
+            return None;
+        }
+        Some(RestartPoint::InBlock(transaction.map(Transaction::savepoint)))
+    }
+
+    /// Rolls the block back to the restart point and clears its failure.
+    pub(crate) fn go_back(mut self, point: RestartPoint) -> Result<()> {
+        if let (RestartPoint::InBlock(place), Some(signals)) = (point, self.signals.clone()) {
+            let core = self.core()?;
+            match (place, &mut core.transaction) {
+                (Some(place), Some(transaction)) => transaction.rollback_to(place),
+                (_, transaction) => *transaction = None,
+            }
+            signals.set_failed(false);
+        }
+        self.done(false);
+        Ok(())
+    }
+
+    /// Refuses to go on with a table that others have written since the snapshot, unless each
+    /// statement has a snapshot of its own.
+    ///
+    /// # Errors
+    /// 40001.
+    pub(crate) fn require_unwritten(&mut self, table: &Table) -> Result<()> {
+        match (self.is_in_block(), &self.core()?.transaction) {
+            (true, Some(transaction)) => transaction.require_unwritten(table).map_err(from_store),
+            _ => Ok(()),
+        }
+    }
+
     /// Whether each statement of the transaction has a snapshot of its own.
     pub(crate) fn is_read_committed(&mut self) -> bool {
         let level = self.core().map(|core| core.characteristics.level);
@@ -237,6 +302,17 @@ impl Turn {
         let snapshot: Snapshot = transaction.snapshot();
         let moment = Moment::new(snapshot, level == IsolationLevel::Serializable);
         Ok(Arc::new(moment.with_read_only(is_read_only)))
+    }
+
+    /// Returns a handle that looks names up with the snapshot of the block, if there is one.
+    ///
+    /// # Errors
+    /// None but those of a turn that was lent.
+    pub(crate) fn names(&mut self, store: &Store) -> Result<Store> {
+        if !self.is_in_block() {
+            return Ok(store.clone());
+        }
+        Ok(store.at(self.moment(true)?.snapshot()))
     }
 
     /// Returns a moment at which all that is committed is seen, for tables that nobody else writes

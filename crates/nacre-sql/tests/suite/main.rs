@@ -4,6 +4,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod definition_changes;
+mod definition_stress;
 mod definitions;
 mod depth;
 mod faults;

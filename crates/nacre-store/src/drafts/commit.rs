@@ -224,28 +224,22 @@ impl Definitions {
             || index.is_some_and(|(table, index)| !self.drops(&table) && !self.drops_index(&index))
     }
 
-    /// Lets everybody find what is defined.
-    pub(crate) fn show(&self, store: &Store, commit: CommitTs) {
-        store.with_tables(|tables| {
-            tables.retain(|_, table| !self.drops(table));
+    /// Publishes the definitions at a commit; `gone` are the dropped and replaced tables.
+    pub(crate) fn show(&self, store: &Store, gone: &[Arc<Table>], commit: CommitTs) {
+        store.change_tables(commit, |tables, commit| {
+            for table in gone {
+                tables.unbind(table.id(), commit);
+                table.mark_dropped();
+            }
             for (name, table) in &self.tables {
-                // Its loads have no commit of their own; a snapshot of a table that it replaces
-                // is to find no other rows, and not none.
-                if !table.loads().is_empty() || self.replaces(name) {
-                    table.set_visible_from(commit);
-                }
-                tables.insert(name.clone(), Arc::clone(table));
+                table.set_visible_from(commit);
+                tables.bind(table, name, commit);
                 table.publish();
             }
         });
         store.with_views(|views| self.change_views(views));
         store.bump_definitions();
         self.access.show(store);
-    }
-
-    /// Whether others see a table of this name that is gone.
-    fn replaces(&self, name: &str) -> bool {
-        self.dropped.values().any(|old| !old.is_draft() && old.schema().name == name)
     }
 
     /// Takes out what is gone, of which nothing is recorded any more.

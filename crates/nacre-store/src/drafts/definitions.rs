@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::access::AccessChanges;
+use crate::error::Result;
 use crate::foreign_key::{ForeignKey, disconnect};
 use crate::id::TxId;
 use crate::index::TableIndex;
@@ -81,13 +82,23 @@ impl Definitions {
     }
 
     /// Returns the table called `name`; `find` looks among those of everybody.
+    ///
+    /// # Errors
+    /// Those of `find`.
     pub(crate) fn table(
         &self,
         name: &str,
-        find: impl FnOnce() -> Option<Arc<Table>>,
-    ) -> Option<Arc<Table>> {
-        let new = self.tables.get(name).cloned();
-        new.or_else(|| find().filter(|table| !self.drops(table)))
+        find: impl FnOnce() -> Result<Option<Arc<Table>>>,
+    ) -> Result<Option<Arc<Table>>> {
+        match self.tables.get(name) {
+            Some(new) => Ok(Some(Arc::clone(new))),
+            None => Ok(find()?.filter(|table| !self.drops(table))),
+        }
+    }
+
+    /// Returns the tables of everybody that are gone.
+    pub(crate) fn gone(&self) -> Vec<Arc<Table>> {
+        self.dropped.values().filter(|table| !table.is_draft()).cloned().collect()
     }
 
     /// Returns all tables in name order; `listed` are those of everybody.
@@ -102,6 +113,11 @@ impl Definitions {
     /// Whether a table is gone.
     pub(crate) fn drops(&self, table: &Table) -> bool {
         self.dropped.contains_key(&table.id())
+    }
+
+    /// Whether a table is new.
+    pub(crate) fn makes(&self, table: &Table) -> bool {
+        self.made().any(|made| made.id() == table.id())
     }
 
     /// Whether a foreign key is gone, or one of its tables is.

@@ -131,7 +131,7 @@ impl Transaction {
         if matches!(action, ForeignKeyAction::NoAction | ForeignKeyAction::Restrict) {
             return Ok(());
         }
-        let Some((child, _)) = self.tables_of(key) else {
+        let Some((child, _)) = self.tables_of(key)? else {
             return Ok(());
         };
         let columns = &definition.columns;
@@ -165,18 +165,27 @@ impl Transaction {
         values.map_or(Ok(()), |values| rules.check(table, &values))
     }
 
-    /// Returns the child and the parent of a foreign key, unless one of them is gone for the
-    /// transaction.
-    fn tables_of(&self, key: &ForeignKey) -> Option<(Arc<Table>, Arc<Table>)> {
-        let (child, parent) = (key.child()?, key.parent()?);
-        let tx = self.snapshot().tx;
-        let is_gone = child.is_dropped_by(tx) || parent.is_dropped_by(tx);
-        (!is_gone).then_some((child, parent))
+    /// Returns the child and the parent of a foreign key, unless the transaction drops one of them.
+    ///
+    /// # Errors
+    /// [`Error::DefinitionChanged`] if one was dropped or replaced since the write, or made since
+    /// the snapshot: a lookup would miss rows then.
+    fn tables_of(&self, key: &ForeignKey) -> Result<Option<(Arc<Table>, Arc<Table>)>> {
+        let (child, parent) = key.tables()?;
+        let snapshot = self.snapshot();
+        if child.is_dropped_by(snapshot.tx) || parent.is_dropped_by(snapshot.tx) {
+            return Ok(None);
+        }
+        for table in [&child, &parent] {
+            table.require_visible(&snapshot)?;
+            table.require_undropped()?;
+        }
+        Ok(Some((child, parent)))
     }
 
     /// Checks that nobody refers to a key that is gone, unless it is there again.
     fn check_parent(&self, key: &ForeignKey, old: &[Value], is_update: bool) -> Result<()> {
-        let Some((child, parent)) = self.tables_of(key) else {
+        let Some((child, parent)) = self.tables_of(key)? else {
             return Ok(());
         };
         let definition = key.definition();
@@ -195,9 +204,7 @@ impl Transaction {
 
     /// Checks that a row of the child, if it is there, has its parent.
     fn check_child(&self, key: &ForeignKey, row: RowId) -> Result<()> {
-        let replacement = key.replacement();
-        let key = replacement.as_deref().unwrap_or(key);
-        let Some((child, parent)) = self.tables_of(key) else {
+        let Some((child, parent)) = self.tables_of(key)? else {
             return Ok(());
         };
         let columns = &key.definition().columns;
@@ -251,6 +258,7 @@ impl Transaction {
                 }
             }
         }
+        parent.require_undropped()?;
         Ok(presence)
     }
 
@@ -305,6 +313,7 @@ impl Transaction {
                 return Err(conflict(key, child, "is loading rows that refer to the key"));
             }
         }
+        child.require_undropped()?;
         // One whose entries are being made was found twice.
         found.sort_unstable();
         found.dedup();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::definition::{ForeignKeyDef, TableKeys};
 use super::links::{ForeignKey, connect, disconnect, serves_child};
+use crate::access::Securable;
 use crate::error::{Error, Result};
 use crate::index::{IndexDef, IndexKind, IndexOrigin, TableIndex};
 use crate::manifest::{Record, TableId};
@@ -70,7 +71,7 @@ fn attach_foreign(
     for definition in keys {
         let parent = match definition.referenced {
             None => Arc::clone(table),
-            Some(id) => find(store, id)?,
+            Some(id) => find_parent(store, table, id)?,
         };
         definition
             .validate(schema, parent.definition())
@@ -122,9 +123,11 @@ fn free_name(store: &Store, table: &Table, constraint: &str) -> String {
     std::iter::once(constraint.to_owned()).chain(numbered).find(is_free).unwrap_or_default()
 }
 
-fn find(store: &Store, id: TableId) -> Result<Arc<Table>> {
+/// Returns the parent table of a child.
+fn find_parent(store: &Store, child: &Table, id: TableId) -> Result<Arc<Table>> {
     let table = store.tables().into_iter().find(|table| table.id() == id);
-    table.ok_or_else(|| Error::UnknownTable { table: format!("with id {}", id.0) })
+    // Replaced or dropped since the keys were read.
+    table.ok_or_else(|| Error::DefinitionChanged { table: child.names().table() })
 }
 
 /// Connects the tables of a database that is being opened.
@@ -157,6 +160,20 @@ struct Dropped {
 }
 
 impl Store {
+    /// Returns the outgoing foreign keys of a table, except keys dropped by this transaction and
+    /// keys to uncommitted tables of other transactions.
+    pub fn foreign_keys_of(&self, table: &Table) -> Vec<ForeignKeyDef> {
+        let definitions = self.definitions().unwrap_or_default();
+        let is_there = |key: &&Arc<ForeignKey>| {
+            let parent = key.parent();
+            let is_hidden = parent.is_some_and(|one| one.is_draft() && !definitions.makes(&one));
+            !is_hidden && !definitions.cuts(key)
+        };
+        let links = table.links().lists();
+        let there = links.outgoing.iter().filter(is_there);
+        there.map(|key| key.definition().clone()).collect()
+    }
+
     /// Drops tables together and, once nobody reads them any more, their pools; with `cascade`
     /// also the foreign keys of other tables that refer to them.
     ///
@@ -179,6 +196,9 @@ impl Store {
                 Ok((dropped.records(), dropped))
             },
             |dropped| {
+                self.publish_tables(&dropped.tables, |tables, commit| {
+                    dropped.tables.iter().for_each(|table| tables.unbind(table.id(), commit));
+                });
                 dropped.cut.iter().for_each(disconnect);
                 for (child, index) in &dropped.indexes {
                     child.table_indexes().remove(index);
@@ -186,7 +206,7 @@ impl Store {
                 for table in &dropped.tables {
                     let links = table.links().lists();
                     links.outgoing.iter().chain(&links.incoming).for_each(disconnect);
-                    self.unlist(table);
+                    self.forget_access(&Securable::Table(table.id()));
                     table.drop_loads();
                 }
             },

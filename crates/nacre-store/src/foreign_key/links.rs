@@ -70,14 +70,17 @@ impl ForeignKey {
         self.parent.upgrade().filter(|table| !table.is_dropped())
     }
 
-    /// Returns the foreign key that took the place of this one when its parent was written anew.
-    pub(crate) fn replacement(&self) -> Option<Arc<ForeignKey>> {
-        if self.parent().is_some() {
-            return None;
+    /// Returns the child and the parent, even if dropped.
+    ///
+    /// # Errors
+    /// [`Error::DefinitionChanged`] if one was freed.
+    pub(crate) fn tables(&self) -> Result<(Arc<Table>, Arc<Table>)> {
+        let (child, parent) = (self.child.upgrade(), self.parent.upgrade());
+        match (child, parent) {
+            (Some(child), Some(parent)) => Ok((child, parent)),
+            (Some(table), None) | (None, Some(table)) => Err(table.closed_error()),
+            (None, None) => Err(Error::DefinitionChanged { table: self.definition.name.clone() }),
         }
-        let links = self.child()?.links().lists();
-        let name = &self.definition.name;
-        links.outgoing.iter().find(|key| key.definition.name == *name).cloned()
     }
 
     pub(crate) fn child_index(&self) -> &Arc<TableIndex> {

@@ -157,7 +157,7 @@ impl Store {
             for some in chunks.chunks(LOAD_CHUNKS) {
                 match freeze(self, &table, some) {
                     Ok(rows) => report.frozen_rows += rows,
-                    Err(Error::UnknownTable { .. }) => break,
+                    Err(Error::DefinitionChanged { .. }) => break,
                     Err(error) => {
                         outcome = outcome.and(Err(error));
                         break;

@@ -293,7 +293,7 @@ impl Store {
                     debug!(table = table.names().table(), reason, "rows of a load do not move");
                     return Ok(Step::GivenUp);
                 }
-                Err(Error::UnknownTable { .. }) => return Ok(Step::GivenUp),
+                Err(Error::DefinitionChanged { .. }) => return Ok(Step::GivenUp),
                 other => return other,
             }
             rest = others;

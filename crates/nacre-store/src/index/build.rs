@@ -62,7 +62,8 @@ impl Store {
     /// [`Error::DuplicateKey`] if it is to be unique and is not; [`Error::SerializationConflict`]
     /// if transactions that have not ended see older keys, or decide whether it is unique;
     /// [`Error::TableExists`] if a table or index has the name; [`Error::InvalidDefinition`],
-    /// [`Error::UnknownTable`], [`Error::ReadOnly`]; that of a damaged block; no space, I/O.
+    /// [`Error::DefinitionChanged`] if the table was dropped; [`Error::ReadOnly`]; that of a
+    /// damaged block; no space, I/O.
     pub fn create_index(&self, table: &Arc<Table>, definition: IndexDef) -> Result<()> {
         self.require_writable()?;
         let schema = table.definition();
@@ -127,7 +128,7 @@ impl Store {
     fn publish_index(&self, table: &Arc<Table>, index: &TableIndex) -> Result<()> {
         let definition = index.definition();
         let check = || {
-            require_table(table)?;
+            table.require_undropped()?;
             self.check_new_name(&definition.name)?;
             let definition = definition.clone();
             Ok(vec![Record::IndexCreated { table: table.id(), definition }])
@@ -264,20 +265,13 @@ impl Store {
         }
         let _fence = self.fence_calls()?;
         let check = || {
-            require_table(table)?;
+            table.require_undropped()?;
             table.require_unclaimed()?;
             // Another statement may have dropped it meanwhile.
             table.index(name)?;
             check()
         };
         self.record(check, || table.table_indexes().remove(index))
-    }
-}
-
-fn require_table(table: &Table) -> Result<()> {
-    match table.is_dropped() {
-        true => Err(Error::UnknownTable { table: table.schema().name.clone() }),
-        false => Ok(()),
     }
 }
 

@@ -114,7 +114,8 @@ impl Transaction {
         reader.point(fitted, &mut room.key, &mut |row, values| {
             on_row(row, values);
             ControlFlow::Continue(())
-        })
+        })?;
+        table.require_undropped()
     }
 
     /// Calls `on_row` for the rows whose keys lie within `bounds`, in the order of their keys, with
@@ -122,10 +123,11 @@ impl Transaction {
     /// a latch.
     ///
     /// # Errors
-    /// [`Error::UnknownIndex`] if it was dropped; [`Error::InvalidValue`] if a value is not one of
-    /// its column; [`Error::InvalidDefinition`] if
-    /// there are more values than the key has columns, or if a hash index is asked for anything
-    /// but one key; [`Error::UnknownColumn`], [`Error::TransactionEnded`]; that of a damaged block.
+    /// [`Error::UnknownIndex`] if it was dropped; [`Error::DefinitionChanged`] if the table was, or
+    /// was made since the snapshot: rows that were handed on do not count; [`Error::InvalidValue`]
+    /// if a value is not one of its column; [`Error::InvalidDefinition`] if there are more values
+    /// than the key has columns, or if a hash index is asked for anything but one key;
+    /// [`Error::UnknownColumn`], [`Error::TransactionEnded`]; that of a damaged block.
     pub fn range(
         &mut self,
         table: &Arc<Table>,
@@ -147,7 +149,7 @@ impl Transaction {
         {
             let read = reader.point(low, &mut room.key, &mut on_row);
             self.log_keys(table, index, bounds, columns);
-            return read;
+            return read.and_then(|()| table.require_undropped());
         }
         let mut last = None;
         let read = reader.range(bounds, direction, room, &mut |row, values| {
@@ -168,7 +170,7 @@ impl Transaction {
             (Some(key), Direction::Descending) => (Bound::Included(&key[..]), bounds.1),
         };
         self.log_keys(table, index, bounds, columns);
-        read
+        read.and_then(|()| table.require_undropped())
     }
 
     /// Checks that the transaction may read columns of a table through an index.

@@ -39,4 +39,4 @@ pub(crate) use stamps::Stamps;
 pub use transaction::{Savepoint, Transaction};
 pub use transactions::TransactionInfo;
 pub(crate) use transactions::{Change, NOBODY, Transactions};
-pub(crate) use undo::UndoBuffer;
+pub(crate) use undo::{GoneTable, UndoBuffer};

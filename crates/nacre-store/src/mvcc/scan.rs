@@ -21,7 +21,8 @@ impl Transaction {
     /// on it, with the values of `columns`.
     ///
     /// # Errors
-    /// [`Error::UnknownColumn`]; [`Error::TransactionEnded`]; that of a damaged block.
+    /// [`Error::UnknownColumn`]; [`Error::DefinitionChanged`]; [`Error::TransactionEnded`]; that of
+    /// a damaged block.
     pub fn scan(
         &mut self,
         table: &Arc<Table>,
@@ -30,7 +31,6 @@ impl Transaction {
         mut on_row: impl FnMut(RowId, &[ValueRef<'_>]),
     ) -> Result<()> {
         self.require_open()?;
-        table.require_visible(&self.snapshot())?;
         table.check_columns(columns)?;
         let mut wanted: Vec<usize> = restrictions.iter().map(|(column, _)| *column).collect();
         table.check_columns(&wanted)?;
@@ -40,7 +40,7 @@ impl Transaction {
             predicate.with(table.definition(), *column, restriction)
         });
         self.log_predicate(table, narrowed);
-        let snapshot = self.table_snapshot(table);
+        let snapshot = table.seen_at(&self.snapshot())?;
         let mut scan = Scan { restrictions, wanted, on_row: &mut on_row };
         for chunk in snapshot.chunks()? {
             scan.frozen(&snapshot, &chunk)?;

@@ -8,6 +8,7 @@
 //! One thread at a time; others may read through its [`Snapshot`] meanwhile.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Result};
 use crate::foreign_key::{Queue, QueueMark};
@@ -19,7 +20,7 @@ use crate::mvcc::scratch::Scratch;
 use crate::mvcc::transactions::Change;
 use crate::mvcc::undo::{Touched, TouchedChunk, UNDO_RECORD_BYTES, Writes};
 use crate::mvcc::validation::Validator;
-use crate::mvcc::{IsolationLevel, Snapshot};
+use crate::mvcc::{IsolationLevel, Snapshot, Transactions};
 use crate::predicate_log::{ColumnSet, Predicate, PredicateLog, ValidationLevel};
 use crate::procedure::CallTrace;
 use crate::store::{Define, Store};
@@ -50,6 +51,8 @@ pub struct Transaction {
     has_ended: bool,
     /// Whether what the store's handle defines belongs to the transaction.
     defines: bool,
+    /// The version at the last check of the written tables.
+    definitions_version: AtomicU64,
     /// The call of a procedure that it is, if it is one that is noted or replayed.
     call: Option<Box<CallTrace>>,
 }
@@ -80,6 +83,7 @@ impl Transaction {
             bytes: 0,
             has_ended: false,
             defines: false,
+            definitions_version: AtomicU64::new(store.definitions_version()),
             call: None,
         }
     }
@@ -98,6 +102,49 @@ impl Transaction {
     /// Returns the transaction's isolation level.
     pub fn level(&self) -> IsolationLevel {
         self.level
+    }
+
+    /// Refuses to continue if a table that this transaction wrote is dropped: COMMIT would fail.
+    ///
+    /// # Errors
+    /// [`Error::SerializationConflict`].
+    pub fn require_written_tables(&self) -> Result<()> {
+        let version = self.store.definitions_version();
+        // ORDERING: only the transaction's own statements use it, one after the other.
+        if version == self.definitions_version.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let is_gone = |table: &Table| {
+            table.is_dropped() && !table.is_draft() && !table.is_dropped_by(self.snapshot.tx)
+        };
+        let undo = self.scratch.as_ref().map(|scratch| &scratch.undo);
+        let touched = undo.iter().flat_map(|undo| undo.touched());
+        let mut gone = touched.filter(|one| is_gone(&one.table));
+        let gone = gone.find(|one| undo.is_some_and(|undo| undo.has_rows_of(&one.table)));
+        if let Some(Touched { table, .. }) = gone {
+            let reason = "its definition changed since this transaction wrote it".to_owned();
+            return Err(Error::SerializationConflict { table: table.names().table(), reason });
+        }
+        // ORDERING: as above.
+        self.definitions_version.store(version, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Refuses a table that others have written since the snapshot, except under READ COMMITTED.
+    ///
+    /// # Errors
+    /// [`Error::SerializationConflict`].
+    pub fn require_unwritten(&self, table: &Table) -> Result<()> {
+        if self.level == IsolationLevel::ReadCommitted {
+            return Ok(());
+        }
+        let commits = self.store.all_transactions().commits_since(self.snapshot.start);
+        let is_written = commits.iter().any(|committed| committed.change.writes_to(table));
+        if is_written {
+            let reason = "a transaction that committed since changed its rows".to_owned();
+            return Err(Error::SerializationConflict { table: table.names().table(), reason });
+        }
+        Ok(())
     }
 
     /// Whether it has changed anything.
@@ -150,6 +197,11 @@ impl Transaction {
 
     pub(crate) fn store(&self) -> &Store {
         &self.store
+    }
+
+    /// Whether definitions belong to the transaction.
+    pub fn is_defining(&self) -> bool {
+        self.defines
     }
 
     /// Has what the store's handle defines belong to the transaction.
@@ -430,7 +482,9 @@ impl Transaction {
             let read = columns.iter().copied().collect();
             room(&mut self.scratch).reads.log_row(table.id(), row, &read);
         }
-        table.read_at(row, self.snapshot, columns, with)
+        let read = table.read_at(row, self.snapshot, columns, with)?;
+        table.require_undropped()?;
+        Ok(read)
     }
 
     /// Returns a moment that [`Transaction::rollback_to`] goes back to.
@@ -489,18 +543,23 @@ impl Transaction {
         let has_rows = self.has_writes();
         match (self.stamp.filter(|_| has_rows), define) {
             (Some(stamp), define) => self.commit_writes(stamp, define),
-            (None, Some(define)) => self.commit_definitions_alone(define),
+            (None, Some(define)) => self.commit_defined(define),
             (None, None) => Ok(self.snapshot.start),
         }
     }
 
-    /// Commits definitions without rows: with a timestamp, so that older snapshots are refused, and
-    /// without a group in the log.
-    fn commit_definitions_alone(&mut self, define: Define<'_>) -> Result<CommitTs> {
-        let tx = self.snapshot.tx;
-        let order = |ts| define(ts, false).map(|()| (tx, Change::Nothing, None));
+    /// Commits definitions without rows.
+    fn commit_defined(&mut self, define: Define<'_>) -> Result<CommitTs> {
+        let (snapshot, level) = (self.snapshot, self.validation);
         let transactions = self.store.all_transactions();
-        transactions.commit(Some(self.slot), order, |()| Ok(())).map(|(ts, _)| ts)
+        let reads = &mut room(&mut self.scratch).reads;
+        let order = |ts| {
+            validate(transactions, reads, snapshot, level)?;
+            // PERSIST: this commit makes all before it visible, so they are durable before.
+            self.store.flush_redo()?;
+            Ok((snapshot.tx, Change::Gone(define(ts, false)?), None::<()>))
+        };
+        transactions.commit(Some(self.slot), order, Ok).map(|(ts, _)| ts)
     }
 
     fn commit_writes(&mut self, stamp: u32, define: Option<Define<'_>>) -> Result<CommitTs> {
@@ -521,38 +580,32 @@ impl Transaction {
             // What the transaction made or drops itself, nobody else changes.
             let is_others =
                 |one: &&Touched| !one.table.is_draft() && !one.table.is_dropped_by(snapshot.tx);
-            let touched = || undo.touched().iter().filter(is_others);
-            if let Some(touched) = touched().find(|one| one.table.is_dropped()) {
-                let table = touched.table.schema().name.clone();
-                return Err(Error::UnknownTable { table });
+            for Touched { table, .. } in undo.touched().iter().filter(is_others) {
+                let checked = table.require_open(snapshot.start);
+                // The changes of the table may have been taken back.
+                checked
+                    .or_else(|error| if undo.has_rows_of(table) { Err(error) } else { Ok(()) })?;
             }
-            touched().try_for_each(|one| one.table.require_open(snapshot.start))?;
-            let others = match reads.is_empty() {
-                true => Vec::new(),
-                false => transactions.commits_since(snapshot.start),
-            };
-            if !others.is_empty() {
-                let mut validator = Validator::new(reads, snapshot.start, level);
-                // Tables that it closed itself are no conflict with its reads.
-                let mut others = others.iter().filter(|other| other.tx != snapshot.tx);
-                others.try_for_each(|other| validator.check(other))?;
-            }
+            validate(transactions, reads, snapshot, level)?;
             let group = match &call {
                 Some((call, raised)) if calls.admits(ts, *raised) => call,
                 _ => &*redo,
             };
             let lsn = log.map(|log| log.append(ts, group)).transpose()?;
             end = lsn;
-            if let Some(define) = define {
-                if let (Some(log), Some(lsn)) = (log, lsn) {
-                    // PERSIST: the group is durable before the record that lets it count.
-                    log.persist(lsn)?;
+            let gone = match define {
+                None => Vec::new(),
+                Some(define) => {
+                    if let (Some(log), Some(lsn)) = (log, lsn) {
+                        // PERSIST: the group is durable before the record that lets it count.
+                        log.persist(lsn)?;
+                    }
+                    define(ts, true)?
                 }
-                define(ts, true)?;
-            }
+            };
             let undo = std::mem::take(undo);
             let waits = log.zip(lsn).filter(|_| is_synchronous);
-            Ok((snapshot.tx, Change::Writes(Writes { undo, stamp }), waits))
+            Ok((snapshot.tx, Change::Writes(Writes { undo, stamp, gone }), waits))
         };
         let outcome = transactions.commit(Some(self.slot), order, |(log, lsn)| log.persist(lsn));
         if !is_synchronous || end.is_some_and(|end| self.store.wakes_upkeep(end)) {
@@ -642,7 +695,7 @@ impl Transaction {
         let transactions = self.store.all_transactions();
         // The stamps of another database mean something else.
         let is_foreign = !Arc::ptr_eq(table.hot().stamps(), transactions.stamps());
-        if table.is_dropped() || is_foreign || table.is_hidden_from(self.snapshot.tx) {
+        if is_foreign || table.is_hidden_from(self.snapshot.tx) {
             return Err(Error::UnknownTable { table: table.schema().name.clone() });
         }
         table.require_open(self.snapshot.start)?;
@@ -689,6 +742,29 @@ impl Transaction {
         self.end();
         Err(Error::TransactionTooLarge { bytes_max })
     }
+}
+
+/// Validates the logged reads against all commits since the snapshot.
+///
+/// # Errors
+/// [`Error::SerializationConflict`].
+fn validate(
+    transactions: &Transactions,
+    reads: &mut PredicateLog,
+    snapshot: Snapshot,
+    level: ValidationLevel,
+) -> Result<()> {
+    if reads.is_empty() {
+        return Ok(());
+    }
+    let others = transactions.commits_since(snapshot.start);
+    if others.is_empty() {
+        return Ok(());
+    }
+    let mut validator = Validator::new(reads, snapshot.start, level);
+    // Tables that the transaction closed itself are no conflict with its reads.
+    let mut others = others.iter().filter(|other| other.tx != snapshot.tx);
+    others.try_for_each(|other| validator.check(other))
 }
 
 /// Returns the buffers of a transaction, which are there until it ends.

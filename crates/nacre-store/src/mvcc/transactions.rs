@@ -25,7 +25,7 @@ use crate::hot::HotChunk;
 use crate::id::{CommitTs, TxId};
 use crate::mvcc::active::{Active, ActiveInfo};
 use crate::mvcc::ended::{EndWatch, Ended};
-use crate::mvcc::undo::{UndoBuffer, Writes};
+use crate::mvcc::undo::{GoneTable, UndoBuffer, Writes};
 use crate::mvcc::{IsolationLevel, Snapshot, Stamps};
 use crate::table::Table;
 
@@ -69,8 +69,24 @@ pub(crate) enum Change {
     Writes(Writes),
     /// A bulk load into a table.
     Load(Arc<Table>),
+    /// Tables are dropped or replaced.
+    Gone(Vec<GoneTable>),
     /// Rows were written to the log again; they did not change.
     Nothing,
+}
+
+impl Change {
+    /// Whether rows of a table are others.
+    pub(crate) fn writes_to(&self, table: &Table) -> bool {
+        match self {
+            Self::Writes(writes) => {
+                let mut touched = writes.undo.touched().iter();
+                !writes.undo.are_moves() && touched.any(|one| one.table.id() == table.id())
+            }
+            Self::Load(loaded) => loaded.id() == table.id(),
+            Self::Gone(_) | Self::Nothing => false,
+        }
+    }
 }
 
 /// Commits in their order.
@@ -195,7 +211,7 @@ impl Transactions {
         let (tx, change, settled) = order(ts)?;
         let stamp = match &change {
             Change::Writes(writes) => Some(writes.stamp),
-            Change::Load(_) | Change::Nothing => None,
+            Change::Load(_) | Change::Gone(_) | Change::Nothing => None,
         };
         commit.pending.push_back((ts, stamp));
         let Some(settled) = settled else {
@@ -359,7 +375,7 @@ impl Transactions {
         self.release_shared(&change, slot);
         match change {
             Change::Writes(writes) => Some(writes.undo),
-            Change::Load(_) | Change::Nothing => None,
+            Change::Load(_) | Change::Gone(_) | Change::Nothing => None,
         }
     }
 
@@ -383,6 +399,14 @@ impl Transactions {
             retained.drain(..surplus).collect()
         };
         trimmed.iter().for_each(|chunk| chunk.trim());
+    }
+
+    /// Returns a commit that all snapshots see, now and later: the oldest one's start.
+    pub(crate) fn oldest_start(&self) -> CommitTs {
+        // Before the starts: none that is missed lies before it.
+        let mut oldest = self.now();
+        self.active.each_start(None, |start| oldest = oldest.min(start));
+        oldest
     }
 
     /// Lists the active transactions, the oldest snapshot first.

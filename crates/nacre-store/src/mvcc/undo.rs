@@ -246,6 +246,11 @@ impl UndoBuffer {
         self.records.iter().map(|record| (&self.touched[record.touched as usize], record.row))
     }
 
+    /// Whether rows of a table were changed, and the changes not taken back.
+    pub(crate) fn has_rows_of(&self, table: &Table) -> bool {
+        self.rows().any(|(touched, _)| touched.table.id() == table.id())
+    }
+
     /// Returns the hot chunks with rows that were changed, each once.
     pub(crate) fn changed_chunks(&self) -> Vec<(TableId, u64)> {
         let mut is_changed = vec![false; self.touched.len()];
@@ -331,9 +336,24 @@ fn drop_entries(table: &Table, chunk: &HotChunk, rows: impl Iterator<Item = u16>
     remove_entries(&indexes, &entries);
 }
 
+/// A table that a commit dropped or replaced.
+#[derive(Debug)]
+pub(crate) struct GoneTable {
+    pub(crate) id: TableId,
+    pub(crate) name: String,
+}
+
+impl GoneTable {
+    pub(crate) fn of(table: &Table) -> Self {
+        Self { id: table.id(), name: table.names().table() }
+    }
+}
+
 /// The changes of a transaction that has committed, until nobody needs to go back behind them.
 #[derive(Debug)]
 pub(crate) struct Writes {
     pub(crate) undo: UndoBuffer,
     pub(crate) stamp: u32,
+    /// Tables that the transaction dropped or replaced.
+    pub(crate) gone: Vec<GoneTable>,
 }

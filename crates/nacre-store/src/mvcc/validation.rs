@@ -27,7 +27,7 @@ use crate::hot::{HotChunk, RowView};
 use crate::id::{CommitTs, RowId};
 use crate::manifest::{LoadId, TableId};
 use crate::mvcc::transactions::{Change, Committed};
-use crate::mvcc::undo::{Touched, TouchedChunk};
+use crate::mvcc::undo::{GoneTable, Touched, TouchedChunk};
 use crate::mvcc::{NOBODY, Snapshot};
 use crate::predicate_log::{PredicateLog, PredicateTree, RowChange, RowImage, ValidationLevel};
 use crate::table::Table;
@@ -71,8 +71,12 @@ impl<'a> Validator<'a> {
                 }
                 return Ok(());
             }
-            Change::Writes(writes) => writes,
+            Change::Writes(writes) => {
+                self.check_gone(&writes.gone)?;
+                writes
+            }
             Change::Load(table) => return self.check_load(table),
+            Change::Gone(tables) => return self.check_gone(tables),
             Change::Nothing => return Ok(()),
         };
         for (touched, row) in writes.undo.rows() {
@@ -113,10 +117,23 @@ impl<'a> Validator<'a> {
     }
 
     fn check_load(&mut self, table: &Arc<Table>) -> Result<()> {
-        match self.log.unfolded(table.id()).is_some_and(|log| !log.is_empty()) {
+        match self.has_read(table.id()) {
             true => Err(conflict(table, "rows were loaded since this transaction read it".into())),
             false => Ok(()),
         }
+    }
+
+    /// Refuses reads of dropped and replaced tables: writes to their successors have other ids.
+    fn check_gone(&self, tables: &[GoneTable]) -> Result<()> {
+        if let Some(table) = tables.iter().find(|table| self.has_read(table.id)) {
+            let reason = "its definition changed since this transaction read it".into();
+            return Err(Error::SerializationConflict { table: table.name.clone(), reason });
+        }
+        Ok(())
+    }
+
+    fn has_read(&self, table: TableId) -> bool {
+        self.log.unfolded(table).is_some_and(|log| !log.is_empty())
     }
 }
 
@@ -141,7 +158,7 @@ fn moved_from(moves: &Moves, chunk: &Arc<HotChunk>, row: u16) -> Option<(LoadId,
             }
             _ => None,
         },
-        Change::Load(_) | Change::Nothing => None,
+        Change::Load(_) | Change::Gone(_) | Change::Nothing => None,
     }
 }
 

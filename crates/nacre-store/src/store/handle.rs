@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 
 use nacre_column::ReplicaPolicy;
 use nacre_column::replicated::{Wear, WearCause};
@@ -22,7 +22,9 @@ use crate::id::{CommitTs, Lsn, Moment, now_micros};
 use crate::index::RunId;
 use crate::load::Load;
 use crate::manifest::{DatabaseId, FrozenRecord, LoadId, Manifest, Record, TableId};
-use crate::mvcc::{EndWatch, IsolationLevel, Transaction, TransactionInfo, Transactions};
+use crate::mvcc::{
+    EndWatch, GoneTable, IsolationLevel, Snapshot, Transaction, TransactionInfo, Transactions,
+};
 use crate::opening::Opening;
 use crate::places::LiveParts;
 use crate::procedure::{Calls, Procedures};
@@ -30,7 +32,8 @@ use crate::recovery::recover;
 use crate::redo::{RedoLog, RedoOptions};
 use crate::rules::TableRules;
 use crate::schema::{TableSchema, named_domains};
-use crate::sequences::Sequences;
+use crate::sequences::{SEQUENCES_TABLE, Sequences};
+use crate::store::named_tables::NamedTables;
 use crate::table::Table;
 use crate::views::ViewDef;
 use crate::waker::Waker;
@@ -65,11 +68,13 @@ pub struct Store {
     pub(super) shared: Arc<Shared>,
     /// What the transaction of a session defines; `None` if this is no handle of a session.
     draft: Option<Arc<DraftSlot>>,
+    /// The snapshot of name lookups through this handle; `None` is the newest state.
+    seen: Option<CommitTs>,
 }
 
-/// Records what a transaction has defined, and shows it to everybody; gets its commit, and whether
-/// it has changed rows.
-pub(crate) type Define<'a> = &'a mut dyn FnMut(CommitTs, bool) -> Result<()>;
+/// Records what a transaction has defined, and shows it to everybody; gets the commit, and whether
+/// there are changed rows, and returns the tables that are gone.
+pub(crate) type Define<'a> = &'a mut dyn FnMut(CommitTs, bool) -> Result<Vec<GoneTable>>;
 
 #[derive(Debug)]
 pub(super) struct Shared {
@@ -88,7 +93,7 @@ pub(super) struct Shared {
     pub(super) first_job: AtomicUsize,
     /// Set when maintenance shall end soon.
     pub(super) is_closing: AtomicBool,
-    pub(super) tables: RwLock<BTreeMap<String, Arc<Table>>>,
+    pub(super) tables: RwLock<NamedTables>,
     pub(super) views: Mutex<BTreeMap<String, Arc<ViewDef>>>,
     pub(super) access: Mutex<Arc<AccessState>>,
     /// Another number whenever somebody may find other tables, views or columns.
@@ -173,7 +178,7 @@ impl Store {
             maintenance: Mutex::new(()),
             first_job: AtomicUsize::new(0),
             is_closing: AtomicBool::new(false),
-            tables: RwLock::new(tables),
+            tables: RwLock::new(NamedTables::new(tables)),
             views: Mutex::new(views),
             access: Mutex::new(Arc::new(access)),
             definitions_version: AtomicU64::new(1),
@@ -189,7 +194,7 @@ impl Store {
             calls: Calls::default(),
             _lock: opening.lock,
         };
-        let store = Self { shared: Arc::new(shared), draft: None };
+        let store = Self { shared: Arc::new(shared), draft: None, seen: None };
         store.recover_log(log, (frozen, defined), options.replay_threads)?;
         Ok(store)
     }
@@ -222,7 +227,8 @@ impl Store {
     /// Returns a handle for one session: what it and its clones define while a transaction of it
     /// is at that ([`Transaction::define`]) belongs to the transaction.
     pub fn for_session(&self) -> Self {
-        let session = Self { shared: Arc::clone(&self.shared), draft: Some(Arc::default()) };
+        let (shared, draft) = (Arc::clone(&self.shared), Some(Arc::default()));
+        let session = Self { shared, draft, seen: None };
         session.set_creator(self.creator());
         session
     }
@@ -241,7 +247,14 @@ impl Store {
 
     /// Returns a handle that sees what everybody sees.
     pub(crate) fn for_everybody(&self) -> Self {
-        Self { shared: Arc::clone(&self.shared), draft: None }
+        Self { shared: Arc::clone(&self.shared), draft: None, seen: None }
+    }
+
+    /// Returns a handle that looks names up with a snapshot: a name whose meaning changed since is
+    /// [`Error::DefinitionChanged`].
+    #[must_use]
+    pub fn at(&self, snapshot: &Snapshot) -> Self {
+        Self { seen: Some(snapshot.start()), ..self.clone() }
     }
 
     pub(crate) fn draft_slot(&self) -> Option<&DraftSlot> {
@@ -329,22 +342,35 @@ impl Store {
 
     /// Returns all tables that everybody sees, in name order.
     pub(crate) fn listed_tables(&self) -> Vec<Arc<Table>> {
-        let tables = self.shared.tables.read().unwrap_or_else(PoisonError::into_inner);
-        tables.values().cloned().collect()
+        self.named_tables().all()
+    }
+
+    pub(super) fn named_tables(&self) -> RwLockReadGuard<'_, NamedTables> {
+        self.shared.tables.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the table called `name`.
     ///
     /// # Errors
-    /// [`Error::UnknownTable`].
+    /// [`Error::UnknownTable`]; [`Error::DefinitionChanged`] through a handle of [`Store::at`].
     pub fn table(&self, name: &str) -> Result<Arc<Table>> {
-        let listed = || {
-            let tables = self.shared.tables.read().unwrap_or_else(PoisonError::into_inner);
-            tables.get(name).cloned()
-        };
+        self.table_seen(name, self.seen)
+    }
+
+    /// Returns the table that a snapshot finds under `name`.
+    ///
+    /// # Errors
+    /// [`Error::UnknownTable`]; [`Error::DefinitionChanged`] if the name has got another meaning
+    /// since the snapshot.
+    pub fn table_at(&self, name: &str, snapshot: &Snapshot) -> Result<Arc<Table>> {
+        self.table_seen(name, Some(snapshot.start()))
+    }
+
+    fn table_seen(&self, name: &str, seen: Option<CommitTs>) -> Result<Arc<Table>> {
+        let listed = || self.named_tables().find(name, seen);
         let found = match self.definitions() {
-            Some(definitions) => definitions.table(name, listed),
-            None => listed(),
+            Some(definitions) => definitions.table(name, listed)?,
+            None => listed()?,
         };
         found.ok_or_else(|| Error::UnknownTable { table: name.into() })
     }
@@ -396,8 +422,14 @@ impl Store {
         self.show_ownership(Securable::Table(id));
         table.set_rules(rules);
         attached.connect();
-        let mut tables = self.shared.tables.write().unwrap_or_else(PoisonError::into_inner);
-        tables.insert(table.schema().name.clone(), Arc::clone(&table));
+        self.publish_tables(&[], |tables, commit| {
+            let name = &table.definition().name;
+            if name != SEQUENCES_TABLE {
+                // That one comes into being when a transaction first needs it.
+                table.set_visible_from(commit);
+            }
+            tables.bind(&table, name, commit);
+        });
         Ok(table)
     }
 
@@ -407,14 +439,6 @@ impl Store {
     /// As for [`Store::drop_tables`].
     pub fn drop_table(&self, name: &str) -> Result<()> {
         self.drop_tables(&[name], false)
-    }
-
-    /// Takes a table out of the list. The caller holds the manifest.
-    pub(crate) fn unlist(&self, table: &Table) {
-        let mut tables = self.shared.tables.write().unwrap_or_else(PoisonError::into_inner);
-        tables.retain(|_, other| other.id() != table.id());
-        drop(tables);
-        self.forget_access(&Securable::Table(table.id()));
     }
 
     /// Sets the replica policy of a column, or of the table if no column is named; `None` resets
@@ -680,14 +704,17 @@ impl Store {
         table
     }
 
-    /// Calls `with` with the tables by name.
-    pub(crate) fn with_tables<T>(
+    /// Has everybody find other tables, by a commit, which `change` gets; the caller is at that.
+    pub(crate) fn change_tables(
         &self,
-        with: impl FnOnce(&mut BTreeMap<String, Arc<Table>>) -> T,
-    ) -> T {
-        let result = with(&mut self.shared.tables.write().unwrap_or_else(PoisonError::into_inner));
+        commit: CommitTs,
+        change: impl FnOnce(&mut NamedTables, CommitTs),
+    ) {
+        let mut tables = self.shared.tables.write().unwrap_or_else(PoisonError::into_inner);
+        tables.forget_seen(|| self.all_transactions().oldest_start());
+        change(&mut tables, commit);
+        drop(tables);
         self.bump_definitions();
-        result
     }
 
     pub(crate) fn maintenance_lock(&self) -> &Mutex<()> {

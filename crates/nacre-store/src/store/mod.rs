@@ -14,6 +14,7 @@
 //! the lists of a table.
 
 mod handle;
+mod named_tables;
 mod publish;
 
 pub(crate) use handle::Define;

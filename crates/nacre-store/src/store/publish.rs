@@ -5,13 +5,14 @@ use std::sync::Arc;
 use nacre_column::replicated::WearCause;
 
 use super::handle::{Define, MAIN_DOMAIN, ManifestState, Store};
+use super::named_tables::NamedTables;
 use crate::domains::DRAM_DOMAIN;
 use crate::drafts::Definitions;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::id::{CommitTs, Moment};
 use crate::manifest::{FrozenRecord, LoadId, LoadRecord, PartRecord, PartsChange, Record};
 use crate::members::MAIN_COPIES;
-use crate::mvcc::{Change, NOBODY};
+use crate::mvcc::{Change, GoneTable, NOBODY};
 use crate::part::Part;
 use crate::redo::RedoLog;
 use crate::stored_load::StoredLoad;
@@ -26,9 +27,6 @@ impl Store {
         record: &LoadRecord,
     ) -> Result<()> {
         let mut state = self.manifest();
-        if table.is_dropped() {
-            return Err(Error::UnknownTable { table: table.schema().name.clone() });
-        }
         table.require_open(CommitTs(u64::MAX))?;
         let mut recorded = record.clone();
         recorded.parts.retain(|part| part.domain != DRAM_DOMAIN);
@@ -47,6 +45,26 @@ impl Store {
         self.shared.transactions.commit(None, order, |()| Ok(())).map(|_| ())
     }
 
+    /// Publishes a change of the named tables by a commit, which `change` gets; `gone` are the
+    /// dropped and replaced tables. The caller holds the manifest, after the record.
+    pub(crate) fn publish_tables(
+        &self,
+        gone: &[Arc<Table>],
+        change: impl FnOnce(&mut NamedTables, CommitTs),
+    ) {
+        let order = |commit| {
+            // PERSIST: this commit makes all before it visible, so they are durable before; a log
+            // that fails refuses these itself.
+            let _ = self.flush_redo();
+            gone.iter().for_each(|table| table.mark_dropped());
+            self.change_tables(commit, change);
+            let gone = gone.iter().map(|table| GoneTable::of(table)).collect();
+            Ok((NOBODY, Change::Gone(gone), None::<()>))
+        };
+        // `order` never fails, and there is nothing to settle.
+        let _ = self.all_transactions().commit(None, order, Ok);
+    }
+
     /// Publishes durable rows of hot chunks as a load, and calls `switch`, which makes the chunks
     /// one in memory unless somebody has written to them since; returns whether it did. The caller
     /// holds the table's commit lock.
@@ -57,9 +75,7 @@ impl Store {
         switch: impl FnOnce() -> bool,
     ) -> Result<bool> {
         let mut state = self.manifest();
-        if table.is_dropped() {
-            return Err(Error::UnknownTable { table: table.schema().name.clone() });
-        }
+        table.require_undropped()?;
         let mut recorded = record.clone();
         recorded.load.parts.retain(|part| part.domain != DRAM_DOMAIN);
         self.append(&mut state, &Record::Frozen(recorded))?;
@@ -178,8 +194,9 @@ impl Store {
             if !records.is_empty() {
                 self.append_all(&mut state, &records)?;
             }
-            definitions.show(self, commit);
-            Ok(())
+            let gone = definitions.gone();
+            definitions.show(self, &gone, commit);
+            Ok(gone.iter().map(|table| GoneTable::of(table)).collect())
         })?;
         definitions.finish();
         drop(state);

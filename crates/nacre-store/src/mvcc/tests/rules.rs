@@ -174,8 +174,9 @@ fn tables_of_others_and_dropped_ones_are_refused() {
     assert_eq!(error.kind(), ErrorKind::UnknownTable);
     let row = insert(&mut tx, &table, 1);
     store.drop_table("t").unwrap();
-    assert_eq!(set(&mut tx, &table, row, 2).unwrap_err().kind(), ErrorKind::UnknownTable);
-    assert_eq!(tx.commit().unwrap_err().kind(), ErrorKind::UnknownTable);
+    let error = set(&mut tx, &table, row, 2).unwrap_err();
+    assert!(matches!(error, Error::DefinitionChanged { .. }), "{error}");
+    assert!(matches!(tx.commit(), Err(Error::DefinitionChanged { .. })));
     assert_clean(&store);
 }
 

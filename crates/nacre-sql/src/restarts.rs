@@ -1,0 +1,39 @@
+//! How often, and when, a statement is begun anew that another transaction is in the way of.
+
+use std::time::Duration;
+
+use crate::statement_io::StatementIo;
+
+/// Times that a statement is begun anew. The waits between them double from 1 ms to 64 ms, about a
+/// second together.
+const RESTARTS_MAX: u32 = 22;
+
+/// The restarts of a statement.
+#[derive(Debug, Default)]
+pub(crate) struct Restarts {
+    count: u32,
+}
+
+impl Restarts {
+    /// Waits until the statement may be begun anew; false if it was often enough.
+    pub(crate) async fn wait(&mut self) -> bool {
+        if self.count >= RESTARTS_MAX {
+            return false;
+        }
+        // The first time at once: the other one may have committed long ago.
+        if let Some(doubled) = self.count.checked_sub(1) {
+            tokio::time::sleep(Duration::from_millis(1 << doubled.min(6))).await;
+        }
+        self.count += 1;
+        true
+    }
+}
+
+impl StatementIo {
+    /// Returns what another attempt gets; `None` if the first one takes or gives rows.
+    pub(crate) fn for_restart(&self) -> Option<Self> {
+        let takes_rows = self.copy_in.is_some() || self.copy_out.is_some();
+        let progress = self.progress.clone();
+        (!takes_rows).then_some(Self { copy_in: None, copy_out: None, progress })
+    }
+}
