@@ -72,6 +72,7 @@ struct Inner {
     context: Option<String>,
     position: Option<Position>,
     origin: Option<Origin>,
+    routine: Option<&'static str>,
 }
 
 /// What a row or value that was refused was for.
@@ -97,6 +98,7 @@ impl Error {
             context: None,
             position: None,
             origin: None,
+            routine: None,
         }))
     }
 
@@ -132,6 +134,13 @@ impl Error {
         self
     }
 
+    /// Says the same in other words.
+    #[must_use]
+    pub(crate) fn with_texts(mut self, message: String, detail: Option<String>) -> Self {
+        (self.0.message, self.0.detail) = (message, detail);
+        self
+    }
+
     /// Takes the second sentence of facts away.
     #[must_use]
     pub(crate) fn without_detail(mut self) -> Self {
@@ -164,6 +173,14 @@ impl Error {
     #[must_use]
     pub fn with_position(mut self, position: Option<Position>) -> Self {
         self.0.position = position;
+        self
+    }
+
+    /// Adds the function of PostgreSQL's source that reports such an error, where drivers tell
+    /// errors apart by it.
+    #[must_use]
+    pub fn with_routine(mut self, routine: &'static str) -> Self {
+        self.0.routine = Some(routine);
         self
     }
 
@@ -266,6 +283,11 @@ impl Error {
     /// Returns what refused a row or value, if that is why.
     pub fn origin(&self) -> Option<&Origin> {
         self.0.origin.as_ref()
+    }
+
+    /// Returns the function of PostgreSQL's source that reports such an error, if drivers need it.
+    pub fn routine(&self) -> Option<&'static str> {
+        self.0.routine
     }
 
     /// Returns where in its input the statement was, if it had one.

@@ -30,6 +30,7 @@ mod cursors;
 mod database;
 mod ddl;
 mod dml;
+mod engine_words;
 mod error;
 mod error_places;
 mod explain;
