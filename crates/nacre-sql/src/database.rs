@@ -1,11 +1,11 @@
 //! Databases: opened once, used by any number of sessions.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread::available_parallelism;
 use std::time::SystemTime;
 
-use datafusion::execution::FunctionRegistry;
+use datafusion::execution::SessionState;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use nacre_store::{Procedures, Store};
 
@@ -13,15 +13,15 @@ use crate::activity::Activities;
 use crate::checkpoint::checkpoint_bytes;
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
-use crate::functions::{bounded, common_functions, ranks};
 use crate::planner::Planner;
-use crate::sequences::{Given, functions, identity_function};
+use crate::planner_state::{SessionPlanning, base_state};
+use crate::sequences::{Given, identity_function};
 use crate::served::way_in;
 use crate::session::Session;
 use crate::session_functions::session_functions;
 use crate::settings::{SessionInfo, Settings};
 use crate::upkeep::Upkeep;
-use crate::{memory, pg_catalog, planner_state};
+use crate::{memory, pg_catalog, sequences};
 
 /// How to open a database.
 #[derive(Clone, Debug, Default)]
@@ -55,6 +55,8 @@ pub struct Database {
     pub(crate) activities: Arc<Activities>,
     /// What queries of all sessions share.
     runtime: Arc<RuntimeEnv>,
+    /// What planners of all sessions share, once there was one.
+    planning: Arc<OnceLock<Arc<SessionState>>>,
 }
 
 impl Database {
@@ -97,7 +99,8 @@ impl Database {
             false => Some(Arc::new(Upkeep::start(&store)?)),
         };
         let activities = Arc::default();
-        Ok(Self { store, threads, upkeep, opened: SystemTime::now(), activities, runtime })
+        let (opened, planning) = (SystemTime::now(), Arc::default());
+        Ok(Self { store, threads, upkeep, opened, activities, runtime, planning })
     }
 
     /// Starts a session of nobody in particular.
@@ -107,28 +110,27 @@ impl Database {
 
     /// Starts a session.
     pub fn session_for(&self, info: SessionInfo) -> Session {
-        let mut state = planner_state::new(&self.runtime, self.threads);
         let store = self.store.for_session();
         let settings = Arc::new(Settings::new(info, store.clone()));
-        let of_session = session_functions(&settings, &self.activities, self.opened);
         let given = Arc::new(Given::default());
-        let of_catalogs = pg_catalog::functions(&store, &settings);
-        let of_sequences = functions(&store, &given, &settings);
-        let common = common_functions();
-        let long = bounded(&self.runtime.memory_pool);
-        let all =
-            common.into_iter().chain(long).chain(of_sequences).chain(of_session).chain(of_catalogs);
-        for function in all {
-            // What it takes the place of, such as the planner's own version(), is not missed.
-            let _ = state.register_udf(function);
-        }
-        for function in ranks(&state) {
-            let _ = state.register_udwf(function);
-        }
+        let base = || Arc::new(base_state(&self.runtime, self.threads));
+        let base = Arc::clone(self.planning.get_or_init(base));
+        let functions = {
+            let (store, settings, given) =
+                (store.clone(), Arc::clone(&settings), Arc::clone(&given));
+            let (activities, opened) = (Arc::clone(&self.activities), self.opened);
+            move || {
+                let mut functions = sequences::functions(&store, &given, &settings);
+                functions.extend(session_functions(&settings, &activities, opened));
+                functions.extend(pg_catalog::functions(&store, &settings));
+                functions
+            }
+        };
+        let planning = SessionPlanning::new(base, Box::new(functions));
         let identity = identity_function(&store, &given, &settings);
         let activities = Arc::clone(&self.activities);
         let planner =
-            Planner::new(store.clone(), state, Arc::clone(&settings), activities, identity);
+            Planner::new(store.clone(), planning, Arc::clone(&settings), activities, identity);
         Session::new(store, planner, &settings, given, self)
     }
 
