@@ -2,8 +2,9 @@
 //!
 //! [`Ports`] are taken before the database is open, [`Server::over`] has them serve it, and
 //! [`Server::run`] serves until [`Shutdown`] says so; [`Server::bind`] is for a database that is
-//! open. Each connection has a thread and a session of its own ([`connection`]); what it says is
-//! decoded and encoded by [`wire`], its values by [`values`]; [`access`] says who may connect;
+//! open. Each connection has a session of its own, and a thread while its client is busy
+//! ([`connection`]); [`wire`] decodes and encodes messages, [`values`] their values;
+//! [`access`] says who may connect; [`descriptors`] says whether there is room for one more;
 //! [`sessions`] knows all of them, to cancel, to count and to end them; [`metrics`] tells others
 //! what was counted. What happens is logged by `tracing`, whose subscriber the program chooses.
 //!
@@ -18,6 +19,7 @@
 
 mod access;
 mod connection;
+mod descriptors;
 mod metrics;
 mod options;
 mod ports;
@@ -28,6 +30,7 @@ mod values;
 mod wire;
 
 pub use access::{AccessOptions, TlsMode};
+pub use descriptors::raise_descriptor_limit;
 pub use options::ServerOptions;
 pub use ports::Ports;
 pub use server::{Server, Shutdown};

@@ -28,6 +28,12 @@ pub struct ServerOptions {
     /// How long a session looks for the next message of a quick client before it sleeps; zero for
     /// not at all.
     pub busy_poll: Duration,
+    /// How long the thread of a session waits for the client's next message before it ends, and
+    /// the session rests without one.
+    pub rest_after: Duration,
+    /// Called some seconds after sessions went to rest or ended: has the allocator give memory back
+    /// that it keeps.
+    pub release_memory: Option<fn()>,
     /// Statements that take at least that long are logged.
     pub log_min_duration: Option<Duration>,
     /// How long statements may go on after the server was asked to shut down.
@@ -47,6 +53,8 @@ impl Default for ServerOptions {
             portal_bytes_max: 256 << 20,
             startup_timeout: Duration::from_secs(60),
             busy_poll: Duration::from_micros(50),
+            rest_after: Duration::from_millis(500),
+            release_memory: None,
             log_min_duration: None,
             shutdown_timeout: Duration::from_secs(10),
         }

@@ -16,6 +16,9 @@ use crate::options::ServerOptions;
 /// Connections that are told something at a time; further ones are closed unheard.
 pub(crate) const REFUSALS_MAX: usize = 64;
 
+/// As [`REFUSALS_MAX`], while descriptors are short.
+pub(crate) const SHORT_REFUSALS_MAX: usize = 8;
+
 /// How long taking connections rests when the system has no room for one.
 const ACCEPT_REST: Duration = Duration::from_millis(100);
 
@@ -81,7 +84,7 @@ pub(crate) fn refuse_all(
             accept(&listener, |stream, _| {
                 if let Ok(refusal) = Arc::clone(&refusals).try_acquire_owned() {
                     tokio::spawn(async move {
-                        connection::dismiss(stream, "57P03", message).await;
+                        connection::dismiss(stream, "57P03", message, None).await;
                         drop(refusal);
                     });
                 }

@@ -48,6 +48,7 @@ pub(crate) fn error(error: &Error, source: Option<Source<'_>>) -> ErrorResponse 
     add(b'D', error.detail());
     add(b'H', error.hint());
     add(b'W', error.context());
+    add(b'R', error.routine());
     if let Some(origin) = error.origin() {
         add(b's', origin.table.as_ref().map(|_| SCHEMA));
         add(b't', origin.table.as_deref());

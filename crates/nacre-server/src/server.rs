@@ -1,4 +1,4 @@
-//! Takes connections and ends them. Each one that is served has a thread of its own.
+//! Takes connections and ends them.
 
 use std::io;
 use std::net::SocketAddr;
@@ -8,15 +8,16 @@ use std::time::Duration;
 use nacre_sql::Database;
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
 use tracing::{info, warn};
 
 use crate::access::Access;
 use crate::connection::{self, Openings, SHUTTING_DOWN, Shared, Watchers};
+use crate::descriptors::{DescriptorShortage, check_room};
 use crate::metrics::{self, Counters};
 use crate::options::ServerOptions;
-use crate::ports::{self, Ports, REFUSALS_MAX, accept};
+use crate::ports::{self, Ports, REFUSALS_MAX, SHORT_REFUSALS_MAX, accept};
 use crate::sessions::{Places, Sessions};
 
 /// Wait for the sockets of sessions that were stopped.
@@ -99,6 +100,7 @@ impl Server {
             openings,
             watchers,
             workers,
+            thread_ended: Notify::new(),
         });
         Ok(Self { shared, ports, phase: watch::Sender::new(Phase::Serving) })
     }
@@ -128,14 +130,17 @@ impl Server {
         let addresses = self.addresses();
         info!(?addresses, "ready to accept connections");
         let Self { shared, mut ports, phase } = self;
-        // Dropped at the end: until then it is alive and not ready.
-        let mut telling = JoinSet::new();
+        // Dropped at the end: until then the server is alive and not ready.
+        let mut aside = JoinSet::new();
         if let Some(listener) = ports.metrics.take() {
             let phase = phase.clone();
             let is_ready = move || *phase.borrow() == Phase::Serving;
-            telling.spawn(metrics::answer(listener, Arc::clone(&shared), is_ready));
+            aside.spawn(metrics::answer(listener, Arc::clone(&shared), is_ready));
         }
-        let refusals = Arc::new(Semaphore::new(REFUSALS_MAX));
+        if let Some(release) = shared.options.release_memory {
+            aside.spawn(connection::release_memory(Arc::clone(&shared), release));
+        }
+        let refusals = Arc::new(RefusalPermits::new());
         let mut accepting = JoinSet::new();
         for (_, listener) in &ports.listeners {
             let (listener, shared) = (Arc::clone(listener), Arc::clone(&shared));
@@ -150,32 +155,66 @@ impl Server {
         info!("shutting down: no new sessions, idle ones end");
         accepting.shutdown().await;
         shared.sessions.drain();
-        // Dropped at the end: until then whoever comes is told.
-        let _refusing = ports::refuse_all(&ports.listeners, SHUTTING_DOWN);
-        tokio::select! {
-            () = shared.sessions.wait_until_empty() => return,
-            _ = changes.wait_for(|phase| *phase == Phase::Stopping) => {}
-            () = tokio::time::sleep(shared.options.shutdown_timeout) => {}
+        let mut refusing = ports::refuse_all(&ports.listeners, SHUTTING_DOWN);
+        let is_empty = tokio::select! {
+            () = shared.sessions.wait_until_empty() => true,
+            _ = changes.wait_for(|phase| *phase == Phase::Stopping) => false,
+            () = tokio::time::sleep(shared.options.shutdown_timeout) => false,
+        };
+        if !is_empty {
+            info!("shutting down: cancelling what still runs");
+            shared.sessions.stop();
+            // Work that waits for a disk ends when that does.
+            let _ = tokio::time::timeout(STOP_WAIT, shared.sessions.wait_until_empty()).await;
         }
-        info!("shutting down: cancelling what still runs");
-        shared.sessions.stop();
-        // Work that waits for a disk ends when that does.
-        let _ = tokio::time::timeout(STOP_WAIT, shared.sessions.wait_until_empty()).await;
+        // The ports are free when this returns.
+        refusing.shutdown().await;
     }
 }
 
-fn serve(stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>, refusals: &Arc<Semaphore>) {
-    let shared = Arc::clone(shared);
-    if let Some(place) = shared.openings.enter(peer) {
-        // Without a thread for it the connection is closed, as it is without memory.
-        if let Err(error) = connection::start(stream, peer, shared, place) {
-            warn!(%peer, %error, "cannot start a session");
-        }
-    } else if let Ok(refusal) = Arc::clone(refusals).try_acquire_owned() {
-        tokio::spawn(async move {
-            shared.counters.refusal();
-            connection::dismiss(stream, "53300", "sorry, too many clients already").await;
-            drop(refusal);
-        });
+/// Permits to refuse connections with a message.
+struct RefusalPermits {
+    full: Arc<Semaphore>,
+    /// While descriptors are short: those left are for the store.
+    short: Arc<Semaphore>,
+}
+
+impl RefusalPermits {
+    fn new() -> Self {
+        let permits = |count| Arc::new(Semaphore::new(count));
+        Self { full: permits(REFUSALS_MAX), short: permits(SHORT_REFUSALS_MAX) }
     }
+}
+
+/// Starts the session of a connection, or refuses it.
+fn serve(stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>, refusals: &RefusalPermits) {
+    if let Err(DescriptorShortage { open, limit }) = check_room(&stream) {
+        warn!(%peer, open, limit, "connection refused: file descriptors are short");
+        let message = "sorry, too many clients already: the server is short of file descriptors";
+        return refuse(stream, message, shared, &refusals.short);
+    }
+    let Some(place) = shared.openings.enter(peer) else {
+        return refuse(stream, "sorry, too many clients already", shared, &refusals.full);
+    };
+    // Without a thread for it the connection is closed, as it is without memory.
+    let started = connection::start(stream, peer, Arc::clone(shared), Handle::current(), place);
+    if let Err(error) = started {
+        warn!(%peer, %error, "cannot start a session");
+    }
+}
+
+/// Refuses a connection with a message, or closes it at once if no permit is free.
+fn refuse(
+    stream: TcpStream,
+    message: &'static str,
+    shared: &Arc<Shared>,
+    permits: &Arc<Semaphore>,
+) {
+    shared.counters.refusal();
+    let Ok(permit) = Arc::clone(permits).try_acquire_owned() else { return };
+    let sessions = Arc::clone(&shared.sessions);
+    tokio::spawn(async move {
+        connection::dismiss(stream, "53300", message, Some(&sessions)).await;
+        drop(permit);
+    });
 }

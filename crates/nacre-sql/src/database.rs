@@ -1,13 +1,12 @@
 //! Databases: opened once, used by any number of sessions.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread::available_parallelism;
 use std::time::SystemTime;
 
-use datafusion::execution::FunctionRegistry;
+use datafusion::execution::SessionState;
 use datafusion::execution::runtime_env::RuntimeEnv;
-use datafusion::logical_expr::ScalarUDF;
 use nacre_store::{Procedures, Store};
 
 use crate::activity::Activities;
@@ -15,18 +14,16 @@ use crate::advisory_locks::{AdvisoryLocks, LockOwner};
 use crate::checkpoint::checkpoint_bytes;
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
-use crate::functions::{
-    bounded, bounded_aggregate, checked_sum, common_functions, extremes, ranks,
-};
 use crate::pg_catalog::CatalogSources;
 use crate::planner::Planner;
-use crate::sequences::{Given, functions, identity_function};
+use crate::planner_state::{SessionPlanning, base_state};
+use crate::sequences::{Given, identity_function};
 use crate::served::way_in;
 use crate::session::Session;
 use crate::session_functions::session_functions;
 use crate::settings::{SessionInfo, Settings};
 use crate::upkeep::Upkeep;
-use crate::{memory, pg_catalog, planner_state};
+use crate::{memory, pg_catalog, sequences};
 
 /// How to open a database.
 #[derive(Clone, Debug, Default)]
@@ -61,6 +58,8 @@ pub struct Database {
     advisory_locks: Arc<AdvisoryLocks>,
     /// What queries of all sessions share.
     runtime: Arc<RuntimeEnv>,
+    /// What planners of all sessions share, once there was one.
+    planning: Arc<OnceLock<Arc<SessionState>>>,
 }
 
 impl Database {
@@ -103,8 +102,8 @@ impl Database {
             false => Some(Arc::new(Upkeep::start(&store)?)),
         };
         let (activities, advisory_locks) = (Arc::default(), Arc::default());
-        let opened = SystemTime::now();
-        Ok(Self { store, threads, upkeep, opened, activities, advisory_locks, runtime })
+        let (opened, planning) = (SystemTime::now(), Arc::default());
+        Ok(Self { store, threads, upkeep, opened, activities, advisory_locks, runtime, planning })
     }
 
     /// Starts a session of nobody in particular.
@@ -114,45 +113,31 @@ impl Database {
 
     /// Starts a session.
     pub fn session_for(&self, info: SessionInfo) -> Session {
-        let mut state = planner_state::new(&self.runtime, self.threads);
         let store = self.store.for_session();
         let settings = Arc::new(Settings::new(info, store.clone()));
         let locks = LockOwner::new(Arc::clone(&self.advisory_locks), settings.info().process_id);
-        let of_session = session_functions(&settings, &self.activities, locks.locks(), self.opened);
         let given = Arc::new(Given::default());
-        let of_catalogs = pg_catalog::functions(&store, &settings);
-        let of_sequences = functions(&store, &given, &settings);
-        let common = common_functions();
-        let all = common.into_iter().chain(of_sequences).chain(of_session).chain(of_catalogs);
-        for function in all {
-            // What it takes the place of, such as the planner's own version(), is not missed.
-            let _ = state.register_udf(function);
-        }
-        let is_own = |function: &&Arc<ScalarUDF>| {
-            // Not the one that another name still stands for.
-            let own = state.scalar_functions().get(function.name());
-            own.is_some_and(|own| Arc::ptr_eq(own, function))
-        };
-        let planned: Vec<_> =
-            state.scalar_functions().values().filter(is_own).map(Arc::clone).collect();
-        for function in planned {
-            let asking = bounded(Arc::clone(&function), &self.runtime.memory_pool);
-            if !Arc::ptr_eq(&asking, &function) {
-                let _ = state.register_udf(asking);
+        let base = || Arc::new(base_state(&self.runtime, self.threads));
+        let base = Arc::clone(self.planning.get_or_init(base));
+        let functions = {
+            let (store, settings, given) =
+                (store.clone(), Arc::clone(&settings), Arc::clone(&given));
+            let (activities, opened) = (Arc::clone(&self.activities), self.opened);
+            let locks = Arc::clone(locks.locks());
+            move || {
+                let mut functions = sequences::functions(&store, &given, &settings);
+                functions.extend(session_functions(&settings, &activities, &locks, opened));
+                functions.extend(pg_catalog::functions(&store, &settings));
+                functions
             }
-        }
-        let _ = state.register_udaf(bounded_aggregate(&self.runtime.memory_pool));
-        for function in ranks(&state) {
-            let _ = state.register_udwf(function);
-        }
-        for function in extremes(&state).into_iter().chain(checked_sum(&state)) {
-            let _ = state.register_udaf(function);
-        }
+        };
+        let planning = SessionPlanning::new(base, Box::new(functions));
         let identity = identity_function(&store, &given, &settings);
         let activities = Arc::clone(&self.activities);
         let catalogs =
             CatalogSources { activities, advisory_locks: Arc::clone(&self.advisory_locks) };
-        let planner = Planner::new(store.clone(), state, Arc::clone(&settings), catalogs, identity);
+        let planner =
+            Planner::new(store.clone(), planning, Arc::clone(&settings), catalogs, identity);
         Session::new(store, planner, &settings, given, locks, self)
     }
 

@@ -74,6 +74,7 @@ struct Inner {
     origin: Option<Origin>,
     /// Whether the statement may succeed if its names are looked up again.
     is_definition_change: bool,
+    routine: Option<&'static str>,
 }
 
 /// What a row or value that was refused was for.
@@ -100,6 +101,7 @@ impl Error {
             position: None,
             origin: None,
             is_definition_change: false,
+            routine: None,
         }))
     }
 
@@ -154,6 +156,13 @@ impl Error {
         self.0.is_definition_change
     }
 
+    /// Says the same in other words.
+    #[must_use]
+    pub(crate) fn with_texts(mut self, message: String, detail: Option<String>) -> Self {
+        (self.0.message, self.0.detail) = (message, detail);
+        self
+    }
+
     /// Takes the second sentence of facts away.
     #[must_use]
     pub(crate) fn without_detail(mut self) -> Self {
@@ -186,6 +195,14 @@ impl Error {
     #[must_use]
     pub fn with_position(mut self, position: Option<Position>) -> Self {
         self.0.position = position;
+        self
+    }
+
+    /// Adds the function of PostgreSQL's source that reports such an error, where drivers tell
+    /// errors apart by it.
+    #[must_use]
+    pub fn with_routine(mut self, routine: &'static str) -> Self {
+        self.0.routine = Some(routine);
         self
     }
 
@@ -288,6 +305,11 @@ impl Error {
     /// Returns what refused a row or value, if that is why.
     pub fn origin(&self) -> Option<&Origin> {
         self.0.origin.as_ref()
+    }
+
+    /// Returns the function of PostgreSQL's source that reports such an error, if drivers need it.
+    pub fn routine(&self) -> Option<&'static str> {
+        self.0.routine
     }
 
     /// Returns where in its input the statement was, if it had one.

@@ -6,8 +6,9 @@ use datafusion::sql::sqlparser::parser::ParserError;
 use nacre_column::ColumnBuffer;
 
 use crate::dml::push_syntax;
+use crate::engine_words::without_engine_words;
 use crate::error::{END_OF_INPUT, Error, ErrorKind, Position};
-use crate::from_plan::{from_plan, quoted_in};
+use crate::from_plan::{from_plan, quoted_in, shown_type};
 use crate::single_rows::several_rows;
 use crate::types::{stored_type, type_name};
 use crate::unnest::{MISREAD, MISREAD_LATERAL};
@@ -18,7 +19,7 @@ pub(crate) fn from_datafusion(error: DataFusionError) -> Error {
         let (line, column) = (span.start.line as usize, span.start.column as usize);
         (line > 0).then_some(Position { line, column })
     });
-    let converted = convert(&error);
+    let converted = without_engine_words(convert(&error));
     match converted.position() {
         Some(_) => converted,
         None => converted.with_position(position),
@@ -52,7 +53,7 @@ fn convert(error: &DataFusionError) -> Error {
             Some(error) => error.clone(),
             None => match error.downcast_ref::<DataFusionError>() {
                 Some(error) => convert(error),
-                None => Error::new(ErrorKind::Internal, error.to_string()),
+                None => from_foreign(&error.to_string()),
             },
         },
         DataFusionError::Diagnostic(_, error) => convert(error),
@@ -68,6 +69,14 @@ fn convert(error: &DataFusionError) -> Error {
         }
         other => Error::new(ErrorKind::Internal, format!("internal error: {other}"))
             .with_hint("This is a bug in Nacre. Please report it with the statement."),
+    }
+}
+
+/// Converts an error of a library below the engine.
+fn from_foreign(message: &str) -> Error {
+    match message.split_once("regex parse error:") {
+        Some((_, why)) => invalid_pattern(why),
+        None => Error::new(ErrorKind::Internal, message),
     }
 }
 
@@ -187,10 +196,30 @@ fn from_not_implemented(message: &str) -> Error {
             return Error::not_supported(MISREAD_LATERAL);
         }
         Some("ScalarSubquery") => "this subquery, which refers to the outer query,",
+        Some("AggregateFunction") => {
+            let message = "aggregate functions are not allowed here";
+            return Error::new(ErrorKind::InvalidStatement, message).with_code("42803");
+        }
+        Some("WindowFunction") => {
+            let message = "window functions are not allowed here";
+            return Error::new(ErrorKind::InvalidStatement, message).with_code("42P20");
+        }
         _ if message == MISREAD => MISREAD,
+        _ if message.starts_with("Unsupported CAST from ") => return from_no_cast(message),
         _ => return Error::not_supported(message.trim_end_matches('.')),
     };
     Error::not_supported(what).with_hint(SUBQUERY_HINT)
+}
+
+/// Words the message of a cast that there is not.
+fn from_no_cast(message: &str) -> Error {
+    let types = message.strip_prefix("Unsupported CAST from ");
+    let types = types.and_then(|types| types.split_once(" to "));
+    let message = match types {
+        Some((from, to)) => format!("cannot cast type {} to {}", shown_type(from), shown_type(to)),
+        None => message.to_owned(),
+    };
+    Error::new(ErrorKind::InvalidStatement, message).with_code("42846")
 }
 
 const SUBQUERY_HINT: &str = "Join the tables of both queries, or have the query refer to the outer \
@@ -214,12 +243,22 @@ fn from_arrow(message: &str) -> Error {
     if lower.contains("scalar subquery returned more than one row") {
         return several_rows();
     }
+    if let Some(why) = message.split_once("regex parse error:").map(|(_, rest)| rest) {
+        return invalid_pattern(why);
+    }
     let message = ["Cast error: ", "Arithmetic overflow: ", "Parser error: ", "Compute error: "]
         .into_iter()
         .find_map(|prefix| message.strip_prefix(prefix))
         .unwrap_or(message);
     let known = from_overflow(message).or_else(|| from_cast(message));
     known.unwrap_or_else(|| Error::new(ErrorKind::InvalidData, message))
+}
+
+/// Converts the message of an invalid regular expression; its last line has the reason.
+fn invalid_pattern(why: &str) -> Error {
+    let why = why.rsplit_once("error: ").map_or(why, |(_, why)| why).trim();
+    let message = format!("invalid regular expression: {why}");
+    Error::new(ErrorKind::InvalidData, message).with_code("2201B")
 }
 
 /// Words the messages of operators and functions whose result does not fit, for which a type is

@@ -50,7 +50,7 @@ fn invalid(code: &'static str, message: impl Into<String>) -> Error {
 }
 
 /// Returns PostgreSQL's name of a type that Arrow names so.
-fn shown_type(name: &str) -> String {
+pub(crate) fn shown_type(name: &str) -> String {
     let name = name.trim();
     match name {
         // A text in quotes, or without a type.
@@ -134,6 +134,10 @@ fn sides(text: &str) -> Option<(String, String, String)> {
         " IS DISTINCT FROM ",
         " AND ",
         " OR ",
+        " !~* ",
+        " !~ ",
+        " ~* ",
+        " ~ ",
         " + ",
         " - ",
         " * ",
@@ -191,6 +195,16 @@ fn from_types(message: &str) -> Option<Error> {
         let is = if left == "boolean" { right } else { left };
         return Some(no_condition(&operator, &is));
     }
+    let between = [
+        "Cannot get result type for temporal operation ",
+        "Cannot infer common string type for string concat operation ",
+        "Cannot infer common argument type for regex operation ",
+    ];
+    if let Some(rest) = between.into_iter().find_map(|start| message.strip_prefix(start)) {
+        let text = rest.split(": ").next().unwrap_or(rest);
+        let (left, operator, right) = sides(text)?;
+        return Some(no_operator(&left, &operator, &right));
+    }
     let arithmetic = within(message, "Cannot coerce arithmetic expression ", " to valid types");
     let compared = message.split_once("for comparison operation ").map(|(_, text)| text);
     if let Some(text) = arithmetic.or(compared) {
@@ -223,6 +237,15 @@ fn from_grouping(message: &str) -> Option<Error> {
     }
     if message.starts_with("Aggregate functions are not allowed in the WHERE clause") {
         return Some(invalid("42803", "aggregate functions are not allowed in WHERE"));
+    }
+    if message.starts_with("Argument ") && message.contains(" to grouping function is not in ") {
+        let message =
+            "arguments to GROUPING must be grouping expressions of the associated query level";
+        return Some(invalid("42803", message));
+    }
+    if let Some(place) = quoted_in(message, "Cannot find column with position ", " ") {
+        let message = format!("GROUP BY position {place} is not in select list");
+        return Some(invalid("42P10", message));
     }
     if message.starts_with("Aggregate function calls cannot be nested") {
         return Some(invalid("42803", "aggregate function calls cannot be nested"));
@@ -258,6 +281,23 @@ fn from_shape(message: &str) -> Option<Error> {
     }
     if message.starts_with("For SELECT DISTINCT, ORDER BY expressions") {
         let message = "for SELECT DISTINCT, ORDER BY expressions must appear in select list";
+        return Some(invalid("42P10", message));
+    }
+    if message.starts_with("SELECT DISTINCT ON expressions must match") {
+        return Some(invalid("42P10", message));
+    }
+    if message.starts_with("Inconsistent data length across values list") {
+        return Some(Error::new(ErrorKind::Syntax, "VALUES lists must all be the same length"));
+    }
+    if message.starts_with("Inconsistent data type across values list") {
+        let (was, found) = message.split_once(". Was ")?.1.split_once(" but found ")?;
+        let (was, found) = (shown_type(was), shown_type(found));
+        return Some(invalid("42804", format!("VALUES types {was} and {found} cannot be matched")));
+    }
+    if let Some(rest) = message.strip_prefix("Source table contains ") {
+        let (has, rest) = rest.split_once(" columns but only ")?;
+        let named = rest.split(' ').next()?;
+        let message = format!("table has {has} columns available but {named} columns specified");
         return Some(invalid("42P10", message));
     }
     if message.starts_with("Too many columns! The subquery should only return one column") {

@@ -31,6 +31,7 @@ mod cursors;
 mod database;
 mod ddl;
 mod dml;
+mod engine_words;
 mod equivalence_barrier;
 mod error;
 mod error_places;

@@ -21,6 +21,7 @@ use crate::names::CATALOG;
 use crate::notices::{Notice, Notices};
 use crate::origins::Origins;
 use crate::pg_catalog::{CatalogSources, Catalogs, INFORMATION_SCHEMA, PG_CATALOG};
+use crate::planner_state::SessionPlanning;
 use crate::privileges::Acting;
 use crate::scan::{answer, run_to_end};
 use crate::settings::Settings;
@@ -70,7 +71,7 @@ impl Shown {
 pub(crate) struct Planner {
     store: Store,
     /// Without a catalog, which every statement has of its own.
-    state: Arc<SessionState>,
+    planning: Arc<SessionPlanning>,
     settings: Arc<Settings>,
     catalog_sources: CatalogSources,
     /// What identity columns draw by.
@@ -80,12 +81,12 @@ pub(crate) struct Planner {
 impl Planner {
     pub(crate) fn new(
         store: Store,
-        state: SessionState,
+        planning: SessionPlanning,
         settings: Arc<Settings>,
         catalog_sources: CatalogSources,
         identity: Arc<ScalarUDF>,
     ) -> Self {
-        Self { store, state: Arc::new(state), settings, catalog_sources, identity }
+        Self { store, planning: Arc::new(planning), settings, catalog_sources, identity }
     }
 
     /// Returns a planner over another handle of the store.
@@ -99,7 +100,12 @@ impl Planner {
 
     /// Returns what the queries of the database take their memory from.
     pub(crate) fn memory_pool(&self) -> Arc<dyn MemoryPool> {
-        Arc::clone(&self.state.runtime_env().memory_pool)
+        Arc::clone(&self.planning.base().runtime_env().memory_pool)
+    }
+
+    /// Gives memory back that the next statement can do without.
+    pub(crate) fn release_memory(&self) {
+        self.planning.release();
     }
 
     /// Returns where the statement at work tells what it has to.
@@ -118,7 +124,7 @@ impl Planner {
 
     /// Returns a state of the session for a statement that begins now.
     pub(crate) fn state(&self) -> SessionState {
-        let mut state = SessionState::clone(&self.state);
+        let mut state = SessionState::clone(&self.planning.state());
         state.mark_start_execution();
         // The moment that now() and the like mean.
         let since = Duration::from_micros(self.settings.transaction_began().unsigned_abs());
@@ -144,9 +150,10 @@ impl Planner {
     pub(crate) fn parse(&self, sql: &str) -> Result<ParsedStatement> {
         let explained = explain::readable(sql)?;
         let sql = explained.as_deref().unwrap_or(sql);
-        let dialect = self.state.config_options().sql_parser.dialect;
+        let front_end = self.planning.base();
+        let dialect = front_end.config_options().sql_parser.dialect;
         let parse = |sql: &str| {
-            let parse = |sql: &str| self.state.sql_to_statement(sql, &dialect);
+            let parse = |sql: &str| front_end.sql_to_statement(sql, &dialect);
             dml::parse_overriding(sql, parse)
         };
         let (parsed, readable) = match parse(sql) {
@@ -220,7 +227,7 @@ impl Planner {
         if !self.store.has_views() {
             return Ok(BTreeSet::new());
         }
-        let references = self.state.resolve_table_references(statement)?;
+        let references = self.planning.base().resolve_table_references(statement)?;
         let is_catalog = |reference: &TableReference| {
             let is_schema = |schema| matches!(schema, INFORMATION_SCHEMA | PG_CATALOG);
             reference.schema().is_some_and(is_schema) || reference.table().starts_with("pg_")

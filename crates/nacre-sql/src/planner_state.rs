@@ -1,17 +1,21 @@
-//! The planner that all sessions of a database have: its options, and the rules that it plans by.
+//! The planner that all sessions of a database have: its options, the rules that it plans by, and
+//! the functions that are the same for all. A session adds functions of its own.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use datafusion::common::config::Dialect;
 use datafusion::execution::runtime_env::RuntimeEnv;
-use datafusion::execution::{SessionState, SessionStateBuilder};
+use datafusion::execution::{FunctionRegistry, SessionState, SessionStateBuilder};
+use datafusion::logical_expr::ScalarUDF;
 use datafusion::optimizer::analyzer::resolve_grouping_function::ResolveGroupingFunction;
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
 use datafusion::prelude::SessionConfig;
 
 use crate::coerce::DecimalsMeetFloats;
 use crate::comparable::Comparable;
-use crate::functions::{now, rint, shown};
+use crate::functions::{
+    bounded, bounded_aggregate, checked_sum, common_functions, extremes, now, ranks, rint, shown,
+};
 use crate::in_lists::InLists;
 use crate::lazy_logic::LazyLogic;
 use crate::literals::Literals;
@@ -31,8 +35,90 @@ use crate::yielding::Yielding;
 const JOIN_TABLE_BYTES_MAX: usize = 64 << 20;
 const JOIN_TABLE_ROWS_MAX: usize = 1 << 20;
 
-/// Returns a state without tables, for a session whose queries use up to `threads` threads.
-pub(crate) fn new(runtime: &Arc<RuntimeEnv>, threads: usize) -> SessionState {
+/// Makes the functions of a session.
+type MakeFunctions = Box<dyn Fn() -> Vec<Arc<ScalarUDF>> + Send + Sync>;
+
+/// The planner's state of a session.
+///
+/// It has thousands of names of functions, hundreds of KiB, so it is made when a statement needs it
+/// and let go when the session rests.
+pub(crate) struct SessionPlanning {
+    /// Of all sessions.
+    base: Arc<SessionState>,
+    functions: MakeFunctions,
+    made: Mutex<Option<Arc<SessionState>>>,
+}
+
+impl SessionPlanning {
+    /// Takes the state of the database, and what makes the functions of the session.
+    pub(crate) fn new(base: Arc<SessionState>, functions: MakeFunctions) -> Self {
+        Self { base, functions, made: Mutex::default() }
+    }
+
+    /// Returns the state that all sessions share.
+    pub(crate) fn base(&self) -> &SessionState {
+        &self.base
+    }
+
+    /// Returns the state of the session.
+    pub(crate) fn state(&self) -> Arc<SessionState> {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = made.get_or_insert_with(|| {
+            let mut state = SessionState::clone(&self.base);
+            register_functions(&mut state, (self.functions)());
+            Arc::new(state)
+        });
+        Arc::clone(state)
+    }
+
+    /// Gives the memory of the session's state back; the next statement makes it anew.
+    pub(crate) fn release(&self) {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+}
+
+/// Adds functions to a state; those whose results may be long ask for memory. What they take the
+/// place of, such as the planner's own `version()`, is not missed.
+fn register_functions(
+    state: &mut SessionState,
+    functions: impl IntoIterator<Item = Arc<ScalarUDF>>,
+) {
+    let pool = Arc::clone(&state.runtime_env().memory_pool);
+    for function in functions {
+        let _ = state.register_udf(bounded(function, &pool));
+    }
+}
+
+/// Has the planner's own functions ask for memory, too.
+fn bound_functions(state: &mut SessionState) {
+    let is_own = |function: &&Arc<ScalarUDF>| {
+        // Not the one that another name still stands for.
+        let own = state.scalar_functions().get(function.name());
+        own.is_some_and(|own| Arc::ptr_eq(own, function))
+    };
+    let planned: Vec<_> =
+        state.scalar_functions().values().filter(is_own).map(Arc::clone).collect();
+    register_functions(state, planned);
+}
+
+/// Returns a state without tables and functions of a session, for queries that use up to `threads`
+/// threads.
+pub(crate) fn base_state(runtime: &Arc<RuntimeEnv>, threads: usize) -> SessionState {
+    let mut state = without_functions(runtime, threads);
+    bound_functions(&mut state);
+    register_functions(&mut state, common_functions());
+    let _ = state.register_udaf(bounded_aggregate(&runtime.memory_pool));
+    for function in ranks(&state) {
+        let _ = state.register_udwf(function);
+    }
+    for function in extremes(&state).into_iter().chain(checked_sum(&state)) {
+        let _ = state.register_udaf(function);
+    }
+    state
+}
+
+/// Returns a state with the functions of the planner alone.
+fn without_functions(runtime: &Arc<RuntimeEnv>, threads: usize) -> SessionState {
     let mut config = SessionConfig::new()
         .with_default_catalog_and_schema(CATALOG, SCHEMA)
         .with_create_default_catalog_and_schema(false)

@@ -88,6 +88,11 @@ impl Session {
         }
     }
 
+    /// Gives memory back that the next statement takes again, for a session that is idle.
+    pub fn release_memory(&self) {
+        self.planner.release_memory();
+    }
+
     /// Runs one statement. Dropping the future or the stream cancels it.
     ///
     /// In a transaction block statements run one after the other, and the rows of a query have to
@@ -283,7 +288,8 @@ impl Session {
         match OwnStatement::parse(sql)? {
             Some(OwnStatement::Setting(statement)) => Ok(shown_schema(&statement)),
             Some(OwnStatement::Cursor(CursorStatement::Fetch { name, is_move: false, .. })) => {
-                self.transactions.cursors().schema(&name).map(Some)
+                // Its cursor may be declared between Parse and Execute.
+                Ok(self.transactions.cursors().schema(&name))
             }
             _ => Ok(None),
         }
@@ -766,7 +772,7 @@ impl Session {
 
     /// Returns the columns of the cursor of that name that DECLARE opened.
     pub fn cursor_columns(&self, name: &str) -> Option<SchemaRef> {
-        self.transactions.cursors().schema(name).ok()
+        self.transactions.cursors().schema(name)
     }
 
     /// Returns the prepared statement of that name.

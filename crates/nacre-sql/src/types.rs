@@ -340,6 +340,10 @@ pub(crate) fn type_name(data_type: &DataType) -> String {
         DataType::Time32(_) | DataType::Time64(_) => "time without time zone".into(),
         data_type if is_text(data_type) => "text".into(),
         data_type if is_bytes(data_type) => "bytea".into(),
+        DataType::List(of) | DataType::LargeList(of) | DataType::FixedSizeList(of, _) => {
+            format!("{}[]", type_name(of.data_type()))
+        }
+        DataType::Struct(_) | DataType::Map(..) => "record".into(),
         other => other.to_string(),
     }
 }

@@ -55,7 +55,7 @@
 //! | 40 | 8 | reserved, zeros |
 
 use std::fmt;
-use std::io::{self, Read};
+use std::io;
 
 use crate::error::{Error, ErrorKind};
 
@@ -97,10 +97,10 @@ const _: () = assert!(INTENT_OFFSET + INTENT_BYTES == 12288 && 12288 <= DATA_OFF
 pub(crate) struct Uuid(pub(crate) [u8; 16]);
 
 impl Uuid {
-    /// Draws a name from the kernel's random numbers.
+    /// Draws a name from the kernel's random numbers, which takes no file descriptor.
     pub(crate) fn random() -> io::Result<Uuid> {
         let mut bytes = [0; 16];
-        std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+        getrandom::fill(&mut bytes).map_err(io::Error::from)?;
         Ok(Uuid(bytes))
     }
 

@@ -17,6 +17,7 @@ use pgwire::messages::startup::Authentication;
 
 use super::serving::End;
 use super::startup::Opening;
+use super::thread_wait::sleep;
 use crate::access::Demand;
 
 impl Opening {
@@ -65,7 +66,7 @@ impl Opening {
         let first = ClientFirst::parse(&mechanism, &message, &binding).map_err(failed)?;
         // A client that only asks whether there is a password does not come here.
         match self.shared.access.guard.admit(address, user, Instant::now()) {
-            Verdict::After(wait) => tokio::time::sleep(wait).await,
+            Verdict::After(wait) => sleep(wait).await,
             Verdict::Refused => {
                 let message = "too many failed authentication attempts".to_owned();
                 return Err(End::Fatal { code: "28000", message });

@@ -272,7 +272,10 @@ impl Connection {
         self.require_sound(&prepared.verb)?;
         let definitions = self.session.definitions_version();
         let columns = self.columns(&prepared).await?;
-        prepared.tell(definitions, types_of(columns.as_ref()));
+        // The columns of FETCH are those of the cursor that is open when it runs.
+        if prepared.verb != "FETCH" {
+            prepared.tell(definitions, types_of(columns.as_ref()));
+        }
         let types = prepared.types().iter().map(|one| one.oid).collect();
         self.out.put(&ParameterDescription::new(types));
         match columns {
@@ -377,7 +380,9 @@ impl Connection {
         let columns = self.columns(prepared).await?;
         if types_of(columns.as_ref()) != told {
             let message = "cached plan must not change result type";
-            return Err(Error::new(ErrorKind::NotSupported, message).into());
+            let error = Error::new(ErrorKind::NotSupported, message);
+            // By this name drivers know that they may prepare the statement anew.
+            return Err(error.with_routine("RevalidateCachedQuery").into());
         }
         prepared.tell(definitions, told);
         Ok(())

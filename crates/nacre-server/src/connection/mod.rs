@@ -4,7 +4,8 @@
 //! answers message by message, [`simple`] and [`extended`] run what the client says, [`portal`]
 //! keeps what was bound and not fetched to its end, [`copy`] moves rows of COPY, [`watch`] waits
 //! for the client, [`work`] waits for statements while it listens for reasons to give them up, and
-//! [`logging`] says what is logged of all that.
+//! [`logging`] logs it. [`rest`] starts and ends the
+//! threads of sessions, [`thread_wait`] is how they wait.
 //!
 //! # Invariants
 //! 1. An answer is sent before the connection waits for the client.
@@ -16,13 +17,16 @@ mod extended;
 mod logging;
 mod openings;
 mod portal;
+mod rest;
 mod serving;
 mod simple;
 mod startup;
+mod thread_wait;
 mod watch;
 mod work;
 
 pub(crate) use openings::Openings;
-pub(crate) use serving::{Shared, start};
+pub(crate) use rest::{release_memory, start};
+pub(crate) use serving::Shared;
 pub(crate) use startup::{SHUTTING_DOWN, dismiss};
 pub(crate) use watch::Watchers;

@@ -5,7 +5,7 @@
 //! say nothing keep nobody out.
 //!
 //! # Invariants
-//! There are at most as many connections as threads for them: sessions, openings, and
+//! There are at most as many connections as places for them: sessions, openings, and
 //! [`LEAVING_MAX`] more that were told to go.
 
 use std::collections::VecDeque;
@@ -27,7 +27,7 @@ const OPENINGS_MIN: usize = 16;
 pub(crate) struct Openings {
     waiting: Mutex<VecDeque<Arc<Waiting>>>,
     waiting_max: usize,
-    threads: Arc<Semaphore>,
+    places: Arc<Semaphore>,
 }
 
 #[derive(Debug)]
@@ -44,9 +44,9 @@ pub(crate) struct Entered {
     openings: Arc<Openings>,
 }
 
-/// A connection's thread, given back when it is dropped.
+/// A connection's place among all connections, given back when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Thread {
+pub(crate) struct ConnectionPlace {
     _permit: OwnedSemaphorePermit,
 }
 
@@ -54,14 +54,14 @@ impl Openings {
     /// Makes room for as many as a server of `connections_max` sessions has.
     pub(crate) fn new(connections_max: usize) -> Self {
         let waiting_max = connections_max.max(OPENINGS_MIN);
-        let threads = connections_max.saturating_add(waiting_max).saturating_add(LEAVING_MAX);
-        let threads = threads.min(Semaphore::MAX_PERMITS);
-        Self { waiting: Mutex::default(), waiting_max, threads: Arc::new(Semaphore::new(threads)) }
+        let places = connections_max.saturating_add(waiting_max).saturating_add(LEAVING_MAX);
+        let places = places.min(Semaphore::MAX_PERMITS);
+        Self { waiting: Mutex::default(), waiting_max, places: Arc::new(Semaphore::new(places)) }
     }
 
-    /// Takes a connection in; `None` if there is no thread for it.
-    pub(crate) fn enter(self: &Arc<Self>, peer: SocketAddr) -> Option<(Entered, Thread)> {
-        let thread = Arc::clone(&self.threads).try_acquire_owned().ok()?;
+    /// Admits a connection; `None` when all places are taken.
+    pub(crate) fn enter(self: &Arc<Self>, peer: SocketAddr) -> Option<(Entered, ConnectionPlace)> {
+        let place = Arc::clone(&self.places).try_acquire_owned().ok()?;
         let is_local = peer.ip().to_canonical().is_loopback();
         let entered = Arc::new(Waiting { is_local, leave: Notify::new() });
         let mut waiting = self.waiting();
@@ -72,7 +72,10 @@ impl Openings {
             }
         }
         waiting.push_back(Arc::clone(&entered));
-        Some((Entered { waiting: entered, openings: Arc::clone(self) }, Thread { _permit: thread }))
+        Some((
+            Entered { waiting: entered, openings: Arc::clone(self) },
+            ConnectionPlace { _permit: place },
+        ))
     }
 
     fn waiting(&self) -> MutexGuard<'_, VecDeque<Arc<Waiting>>> {

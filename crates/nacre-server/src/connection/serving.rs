@@ -2,27 +2,25 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use nacre_sql::{Database, Error, Joined, STATEMENT_STACK_BYTES, Session, TransactionStatus};
+use nacre_sql::{Database, Error, Joined, Session, TransactionStatus};
 use pgwire::messages::response::{ReadyForQuery, TransactionStatus as ReadyStatus};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
 use tokio::runtime::Handle;
-use tokio::time::timeout;
-use tracing::{debug, warn};
+use tokio::sync::Notify;
 
 use super::extended::Prepared;
-use super::openings::{Entered, Openings, Thread};
+use super::openings::{ConnectionPlace, Openings};
 use super::portal::Portal;
-use super::startup;
+use super::rest::{ConnectionPause, IdleTime};
+use super::thread_wait::{SessionSocket, sleep_until};
 use super::watch::{Watch, Watchers};
 use crate::access::Access;
 use crate::metrics::Counters;
 use crate::options::ServerOptions;
-use crate::report::{self, Severity};
+use crate::report;
 use crate::sessions::{Registered, Sessions};
 use crate::wire::backend::Outbox;
 use crate::wire::frames::{Frames, Malformed};
@@ -43,6 +41,8 @@ pub(crate) struct Shared {
     pub(crate) watchers: Arc<Watchers>,
     /// What queries run on beside the threads of their sessions.
     pub(crate) workers: Handle,
+    /// Told whenever the thread of a session ended.
+    pub(crate) thread_ended: Notify,
 }
 
 /// What a connection speaks through.
@@ -104,6 +104,8 @@ impl<E: Into<End>> From<E> for Failure {
 /// A connection whose session has begun.
 pub(super) struct Connection {
     pub(super) shared: Arc<Shared>,
+    /// What `stream` goes through.
+    pub(super) socket: SessionSocket,
     pub(super) stream: Box<dyn Stream>,
     pub(super) frames: Frames,
     /// How the next message is waited for.
@@ -124,83 +126,21 @@ pub(super) struct Connection {
     pub(super) is_skipping: bool,
     /// When what is done now has to be over.
     pub(super) deadline: Option<Instant>,
-}
-
-/// Starts a thread that serves a connection to its end.
-///
-/// A thread that waits for its own client alone is woken right where the client's message is: a
-/// short statement costs no more than the system's way there and back. What a query does at
-/// once on several threads is done by the workers.
-///
-/// # Errors
-/// The system has no thread for it, or no room for what it waits with.
-pub(crate) fn start(
-    stream: TcpStream,
-    peer: SocketAddr,
-    shared: Arc<Shared>,
-    (entered, place): (Entered, Thread),
-) -> io::Result<()> {
-    let stream = stream.into_std()?;
-    // Of the same connection, for looks at it that do not go through the runtime.
-    let look = stream.try_clone()?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let thread = std::thread::Builder::new().name("nacre-session".to_owned());
-    thread.stack_size(STATEMENT_STACK_BYTES).spawn(move || {
-        runtime.block_on(async {
-            if let Ok(stream) = TcpStream::from_std(stream) {
-                serve(stream, look, peer, shared, entered).await;
-            }
-        });
-        drop(place);
-    })?;
-    Ok(())
-}
-
-/// Serves a connection to its end.
-async fn serve(
-    stream: TcpStream,
-    look: std::net::TcpStream,
-    peer: SocketAddr,
-    shared: Arc<Shared>,
-    entered: Entered,
-) {
-    let startup_timeout = shared.options.startup_timeout;
-    let mut opening = startup::Opening::new(stream, peer, shared);
-    let began = tokio::select! {
-        biased;
-        began = timeout(startup_timeout, opening.begin()) => began.unwrap_or_else(|_| {
-            let message = "canceling authentication due to timeout".to_owned();
-            Err(End::Fatal { code: "57014", message })
-        }),
-        end = entered.ended() => Err(end),
-    };
-    drop(entered);
-    let session = match began {
-        Ok(Some(started)) => started,
-        Ok(None) | Err(End::Closed) => return,
-        Err(End::Fatal { code, message }) => return opening.refuse(code, &message).await,
-    };
-    let mut connection = opening.into_connection(session, look);
-    let ended = connection.run().await;
-    let (session, user) = (connection.registered.process_id, connection.user.as_str());
-    debug!(session, user, "session ended");
-    if let Err(End::Fatal { code, message }) = ended {
-        warn!(session, user, sqlstate = code, error = message, "session terminated");
-        connection.out.put(&report::plain(Severity::Fatal, code, &message));
-        let Connection { out, stream, .. } = &mut connection;
-        // Whoever does not listen does not hear it.
-        let _ = timeout(REFUSAL_TIMEOUT, out.send(stream)).await;
-    }
+    /// Start of the present wait for the client.
+    pub(super) idle: Option<IdleTime>,
+    pub(super) _place: ConnectionPlace,
 }
 
 impl Connection {
-    /// Answers until the client says goodbye.
-    async fn run(&mut self) -> Result<(), End> {
-        self.ready().await?;
+    /// Answers messages until the client terminates the session or stays silent for a while.
+    pub(super) async fn run(&mut self) -> Result<ConnectionPause, End> {
         loop {
-            match self.next_message().await? {
+            let Some(message) = self.next_message_or_rest().await? else {
+                return Ok(ConnectionPause::Resting);
+            };
+            match message {
                 Message::Sync => self.sync().await?,
-                Message::Terminate => return Ok(()),
+                Message::Terminate => return Ok(ConnectionPause::Over),
                 _ if self.is_skipping => {}
                 Message::Query(query) => self.simple_query(&query).await?,
                 Message::NotUtf8 { is_query: true, error } => self.refuse_query(error).await?,
@@ -216,37 +156,57 @@ impl Connection {
         }
     }
 
-    /// Returns the next message; what was answered is sent before this waits for it.
-    pub(super) async fn next_message(&mut self) -> Result<Message, End> {
+    /// Returns the next message; sends pending answers before it waits. `None` if the session is to
+    /// rest.
+    async fn next_message_or_rest(&mut self) -> Result<Option<Message>, End> {
         loop {
             if let Some(frame) = self.frames.next()? {
-                return Ok(frontend::decode(frame)?);
+                return Ok(Some(frontend::decode(frame)?));
             }
-            self.wait_for_bytes().await?;
+            let is_between_messages = self.frames.is_empty();
+            if !self.wait(is_between_messages).await? {
+                return Ok(None);
+            }
         }
     }
 
     /// Waits for bytes while no statement runs.
     pub(super) async fn wait_for_bytes(&mut self) -> Result<(), End> {
+        self.wait(false).await.map(|_| ())
+    }
+
+    /// Waits for bytes while no statement runs. Returns false if the session is to rest, which it
+    /// does only if it `may_rest`.
+    async fn wait(&mut self, may_rest: bool) -> Result<bool, End> {
         if !self.out.is_empty() {
             self.out.send(&mut self.stream).await?;
         }
         if self.registered.signals.is_ending() {
             return Err(End::shutdown());
         }
+        let rest_after = self.shared.options.rest_after;
         let Self { frames, stream, registered, session, watch, .. } = self;
-        if let Some(read) = watch.look(frames) {
-            return read_some(read);
-        }
-        let sleeping = watch.sleep();
-        let idle = idle_timeout(session);
+        let idle = match self.idle.take() {
+            Some(idle) => idle,
+            None => match watch.look(frames) {
+                Some(read) => return read_some(read).map(|()| true),
+                None => IdleTime::begin(watch.sleep()),
+            },
+        };
+        let timeout = idle.timeout(session);
+        let rests = Instant::now().checked_add(rest_after).filter(|_| may_rest);
+        let rests = rests.map(|deadline| (deadline, Ok(false)));
         let ended = tokio::select! {
             biased;
-            read = frames.fill(stream) => read_some(read),
+            read = frames.fill(stream) => read_some(read).map(|()| true),
             () = registered.signals.end() => Err(End::shutdown()),
-            end = idle => Err(end),
+            end = at(timeout.map(|(deadline, end)| (deadline, Err(end)))) => end,
+            rests = at(rests) => rests,
         };
-        watch.wake(sleeping);
+        match ended {
+            Ok(false) => self.idle = Some(idle),
+            _ => watch.wake(idle.into_sleeping()),
+        }
         ended
     }
 
@@ -332,21 +292,13 @@ fn read_some(read: io::Result<usize>) -> Result<(), End> {
     }
 }
 
-/// Ends when the session was idle for longer than it may be; never if it may be so for ever.
-async fn idle_timeout(session: &Session) -> End {
-    let (limit, code, message) = match session.transaction_status() {
-        TransactionStatus::Idle => {
-            (session.idle_timeout(), "57P05", "terminating connection due to idle-session timeout")
+/// Returns the value at its deadline; pends forever without one.
+async fn at<T>(then: Option<(Instant, T)>) -> T {
+    match then {
+        Some((deadline, then)) => {
+            sleep_until(deadline).await;
+            then
         }
-        TransactionStatus::Open | TransactionStatus::Failed => (
-            session.idle_in_transaction_timeout(),
-            "25P03",
-            "terminating connection due to idle-in-transaction timeout",
-        ),
-    };
-    match limit {
-        Some(limit) => tokio::time::sleep(limit).await,
         None => std::future::pending().await,
     }
-    End::Fatal { code, message: message.to_owned() }
 }

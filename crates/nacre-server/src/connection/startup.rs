@@ -1,23 +1,27 @@
 //! How a connection begins: encryption, who is there, and what the session is told at first.
 
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use nacre_sql::{Joined, Participant, Session, SessionInfo};
+use nacre_sql::{Joined, Notice, Participant, Session, SessionInfo};
 use pgwire::messages::response::{GssEncResponse, SslResponse};
 use pgwire::messages::startup::{
     Authentication, BackendKeyData, NegotiateProtocolVersion, ParameterStatus, SecretKey,
 };
-use tokio::net::TcpStream as TokioStream;
+use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tracing::{debug, warn};
 
-use super::serving::{Connection, End, Shared, Stream};
+use super::openings::ConnectionPlace;
+use super::serving::{Connection, End, REFUSAL_TIMEOUT, Shared, Stream};
+use super::thread_wait::{SessionSocket, within};
 use super::watch::Watch;
 use crate::report::{self, Severity};
-use crate::sessions::{Applicant, NoPlace, Registered, SECRET_BYTES_3_0, SECRET_BYTES_3_2};
+use crate::sessions::{
+    Applicant, NoPlace, Registered, SECRET_BYTES_3_0, SECRET_BYTES_3_2, Sessions,
+};
 use crate::wire::backend::Outbox;
 use crate::wire::frames::{Frames, OPENING_BYTES_MAX};
 use crate::wire::frontend;
@@ -38,6 +42,7 @@ pub(super) struct Opening {
     /// Where the client has reached us.
     local: SocketAddr,
     pub(super) is_tls: bool,
+    socket: SessionSocket,
     pub(super) stream: Box<dyn Stream>,
     pub(super) frames: Frames,
     pub(super) out: Outbox,
@@ -58,11 +63,12 @@ pub(super) struct Started {
 }
 
 impl Opening {
-    pub(super) fn new(stream: TokioStream, peer: SocketAddr, shared: Arc<Shared>) -> Self {
+    pub(super) fn new(socket: SessionSocket, peer: SocketAddr, shared: Arc<Shared>) -> Self {
         let (frames, out) = (Frames::new(OPENING_BYTES_MAX), Outbox::default());
         // A socket that has gone already ends the connection when it is read.
-        let local = stream.local_addr().unwrap_or(peer);
-        Self { shared, peer, local, is_tls: false, stream: Box::new(stream), frames, out }
+        let local = socket.stream().local_addr().unwrap_or(peer);
+        let stream = Box::new(socket.clone());
+        Self { shared, peer, local, is_tls: false, socket, stream, frames, out }
     }
 
     /// Hears the client, lets it in, and tells it what it has to know; `None` if it only wanted to
@@ -98,7 +104,7 @@ impl Opening {
             server: Some(self.local),
             ..SessionInfo::default()
         });
-        apply(&asked.parameters, &session)?;
+        let warnings = apply(&asked.parameters, &session)?;
         let info = session.info();
         let participant = Participant {
             process_id: info.process_id,
@@ -115,6 +121,7 @@ impl Opening {
             Err(_) => SecretKey::Bytes(secret),
         };
         self.out.put(&BackendKeyData::new(registered.process_id, key));
+        warnings.iter().for_each(|warning| self.out.put(&report::notice(warning)));
         let (id, peer, is_tls) = (registered.process_id, self.peer, self.is_tls);
         self.shared.counters.session();
         debug!(session = id, %peer, user, is_tls, "session began");
@@ -191,20 +198,19 @@ impl Opening {
         self.shared.counters.refusal();
         warn!(peer = %self.peer, sqlstate = code, error = message, "connection refused");
         self.out.put(&report::plain(Severity::Fatal, code, message));
-        // Whoever does not listen does not hear it.
-        let _ =
-            tokio::time::timeout(super::serving::REFUSAL_TIMEOUT, self.out.send(&mut self.stream))
-                .await;
+        // A client that does not listen does not hear it.
+        let _ = within(REFUSAL_TIMEOUT, self.out.send(&mut self.stream)).await;
     }
 
-    pub(super) fn into_connection(self, started: Started, look: TcpStream) -> Connection {
-        let Self { shared, stream, mut frames, out, is_tls, .. } = self;
-        let look = Some(look).filter(|_| !is_tls);
+    pub(super) fn into_connection(self, started: Started, place: ConnectionPlace) -> Connection {
+        let Self { shared, socket, stream, mut frames, out, is_tls, .. } = self;
+        let look = Some(Arc::clone(socket.stream())).filter(|_| !is_tls);
         let watch = Watch::new(look, Arc::clone(&shared.watchers));
         frames.set_limit(shared.options.message_bytes_max);
         let Started { user, session, registered, activity } = started;
         Connection {
             shared,
+            socket,
             stream,
             frames,
             watch,
@@ -218,6 +224,8 @@ impl Opening {
             portals: Default::default(),
             is_skipping: false,
             deadline: None,
+            idle: None,
+            _place: place,
         }
     }
 }
@@ -234,8 +242,13 @@ impl Connection {
     }
 }
 
-/// Tells a client why there is no session, before anything is there that could have one.
-pub(crate) async fn dismiss(mut stream: TokioStream, code: &str, message: &str) {
+/// Refuses a connection outside of a session. Cancel requests for one of `sessions` are served.
+pub(crate) async fn dismiss(
+    mut stream: TcpStream,
+    code: &str,
+    message: &str,
+    sessions: Option<&Sessions>,
+) {
     let (mut frames, mut out) = (Frames::new(OPENING_BYTES_MAX), Outbox::default());
     let told = async {
         loop {
@@ -251,7 +264,12 @@ pub(crate) async fn dismiss(mut stream: TokioStream, code: &str, message: &str) 
             match frontend::Opening::decode(body)? {
                 frontend::Opening::Tls => out.put(&SslResponse::Refuse),
                 frontend::Opening::Gss => out.put(&GssEncResponse::Refuse),
-                frontend::Opening::Cancel { .. } => return Ok(()),
+                frontend::Opening::Cancel { process_id, secret } => {
+                    if let Some(sessions) = sessions {
+                        sessions.cancel(process_id, &secret);
+                    }
+                    return Ok(());
+                }
                 frontend::Opening::Startup { .. } | frontend::Opening::Version { .. } => {
                     out.put(&report::plain(Severity::Fatal, code, message));
                     out.send(&mut stream).await?;
@@ -261,21 +279,22 @@ pub(crate) async fn dismiss(mut stream: TokioStream, code: &str, message: &str) 
         }
     };
     // Whoever does not listen does not hear it.
-    let _ = tokio::time::timeout(super::serving::REFUSAL_TIMEOUT, told).await;
+    let _ = tokio::time::timeout(REFUSAL_TIMEOUT, told).await;
 }
 
-/// Takes the settings that a client begins with.
-fn apply(parameters: &[(String, String)], session: &Session) -> Result<(), End> {
+/// Applies the settings of a startup packet; returns warnings for the client.
+fn apply(parameters: &[(String, String)], session: &Session) -> Result<Vec<Notice>, End> {
     let fatal = |error: nacre_sql::Error| End::Fatal {
         code: error.sqlstate(),
         message: error.message().to_owned(),
     };
+    let mut warnings = Vec::new();
     for (name, value) in parameters {
         match name.as_str() {
             "user" | "database" => {}
             "options" => {
                 for (name, value) in options(value)? {
-                    session.set_setting(&name, &value).map_err(fatal)?;
+                    warnings.extend(session.set_setting(&name, &value).map_err(fatal)?);
                 }
             }
             "replication" if matches!(value.as_str(), "false" | "off" | "no" | "0") => {}
@@ -283,10 +302,10 @@ fn apply(parameters: &[(String, String)], session: &Session) -> Result<(), End> 
                 let message = "not supported: replication connections".to_owned();
                 return Err(End::Fatal { code: "0A000", message });
             }
-            name => session.set_setting(name, value).map_err(fatal)?,
+            name => warnings.extend(session.set_setting(name, value).map_err(fatal)?),
         }
     }
-    Ok(())
+    Ok(warnings)
 }
 
 /// Reads `-c name=value` and `--name=value`; a backslash takes a blank as it is.

@@ -29,7 +29,7 @@ pub(crate) struct Watchers {
 /// How one session waits.
 pub(super) struct Watch {
     /// The connection, if it is not encrypted; reading does not block.
-    connection: Option<TcpStream>,
+    connection: Option<Arc<TcpStream>>,
     watchers: Arc<Watchers>,
     /// Whether the client's last message came within the moment.
     is_quick: bool,
@@ -59,7 +59,7 @@ impl Watchers {
 }
 
 impl Watch {
-    pub(super) fn new(connection: Option<TcpStream>, watchers: Arc<Watchers>) -> Self {
+    pub(super) fn new(connection: Option<Arc<TcpStream>>, watchers: Arc<Watchers>) -> Self {
         let connection = connection.filter(|_| !watchers.moment.is_zero());
         watchers.wake();
         Self { connection, watchers, is_quick: true }
@@ -67,10 +67,10 @@ impl Watch {
 
     /// Looks for bytes for a moment; `None` if there were none, or if that is not to be done.
     pub(super) fn look(&mut self, frames: &mut Frames) -> Option<io::Result<usize>> {
-        let connection = self.connection.as_mut().filter(|_| self.is_quick)?;
+        let connection = self.connection.as_ref().filter(|_| self.is_quick)?;
         let begin = Instant::now();
         loop {
-            match frames.fill_now(connection) {
+            match frames.fill_now(&mut &**connection) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 read => return Some(read),
             }
@@ -125,12 +125,12 @@ mod tests {
 
     use super::*;
 
-    fn pair() -> (TcpStream, TcpStream) {
+    fn pair() -> (TcpStream, Arc<TcpStream>) {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (server, _) = listener.accept().unwrap();
         server.set_nonblocking(true).unwrap();
-        (client, server)
+        (client, Arc::new(server))
     }
 
     #[test]

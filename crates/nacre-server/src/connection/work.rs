@@ -14,6 +14,7 @@ use tokio::task::unconstrained;
 
 use super::copy::CopySink;
 use super::serving::{Connection, End, Failure};
+use super::thread_wait::sleep_until;
 use crate::sessions::Interrupt;
 
 /// Bytes that a client may send ahead while a statement runs.
@@ -55,7 +56,7 @@ impl From<Reason> for Failure {
 /// Ends at a moment; never without one.
 async fn passed(deadline: Option<Instant>) {
     match deadline {
-        Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
+        Some(deadline) => sleep_until(deadline).await,
         None => std::future::pending().await,
     }
 }

@@ -70,6 +70,13 @@ impl Outbox {
         self.bytes.is_empty()
     }
 
+    /// Gives memory back while there is nothing to be sent.
+    pub(crate) fn release_buffers(&mut self) {
+        if self.bytes.is_empty() {
+            (self.bytes, self.scratch) = (Vec::new(), BytesMut::new());
+        }
+    }
+
     /// Sends everything. Whoever gives it up in between may send the rest later.
     pub(crate) async fn send(&mut self, output: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
         while self.sent < self.bytes.len() {

@@ -58,10 +58,17 @@ impl Frames {
         self.buffer.len()
     }
 
+    /// Gives the memory of the buffer back while nothing is in it.
+    pub(crate) fn release_buffer(&mut self) {
+        if self.buffer.is_empty() {
+            self.buffer = BytesMut::new();
+        }
+    }
+
     /// Reads some bytes; 0 is the end.
     pub(crate) async fn fill(&mut self, input: &mut (impl AsyncRead + Unpin)) -> io::Result<usize> {
-        if self.buffer.is_empty() && self.buffer.capacity() > KEPT_BYTES {
-            self.buffer = BytesMut::new();
+        if self.buffer.capacity() > KEPT_BYTES {
+            self.release_buffer();
         }
         self.buffer.reserve(READ_BYTES);
         input.read_buf(&mut self.buffer).await

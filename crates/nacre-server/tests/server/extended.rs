@@ -3,7 +3,9 @@
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 
-use crate::support::{Fixture, bind, describe, execute, field, kinds, message, parse, query, sync};
+use crate::support::{
+    Fixture, bind, describe, describe_statement, execute, field, kinds, message, parse, query, sync,
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn lists_are_parameters() {
@@ -364,8 +366,9 @@ async fn altered_table_does_not_answer_what_was_described_otherwise() {
         other.batch_execute("alter table z alter v type double precision").await.unwrap();
         let error = client.query(&statement, &parameters).await.unwrap_err();
         assert_eq!(error.code(), Some(&SqlState::FEATURE_NOT_SUPPORTED));
-        let message = error.as_db_error().unwrap().message();
-        assert_eq!(message, "cached plan must not change result type");
+        let error = error.as_db_error().unwrap();
+        assert_eq!(error.message(), "cached plan must not change result type");
+        assert_eq!(error.routine(), Some("RevalidateCachedQuery"));
         let statement = client.prepare(sql).await.unwrap();
         let rows = client.query(&statement, &parameters).await.unwrap();
         assert_eq!(rows[0].get::<_, f64>(1), 2.0);
@@ -454,5 +457,33 @@ async fn statement_that_means_nothing_is_refused_when_it_is_parsed() {
     raw.until(b'Z').await;
     raw.send(&[bind("", "s"), execute("", 0), sync()].concat()).await;
     assert_eq!(kinds(&raw.until(b'Z').await), "2DCZ");
+    fixture.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fetch_is_prepared_before_its_cursor_is_declared() {
+    let fixture = Fixture::start().await;
+    let client = fixture.client().await;
+    client.batch_execute("create table t (a int)").await.unwrap();
+    let fetch = client.prepare("fetch 2 from c").await.unwrap();
+    assert!(fetch.columns().is_empty());
+    let error = client.query(&fetch, &[]).await.unwrap_err();
+    assert_eq!(error.code(), Some(&SqlState::INVALID_CURSOR_NAME));
+    let mut raw = fixture.raw().await;
+    raw.begin().await;
+    raw.send(&[query("begin"), parse("f", "fetch 2 from c"), describe_statement("f")].concat())
+        .await;
+    raw.send(&[query("declare c cursor for values (1), (2), (3)")].concat()).await;
+    raw.send(&[bind("", "f"), describe(""), execute("", 0), sync()].concat()).await;
+    let messages = raw.messages(3).await;
+    assert_eq!(kinds(&messages), "CZ1tnCZ2TDDCZ");
+    // The columns are those of the cursor that is open, not those of one before.
+    let again = [
+        query("commit; create table u (a int); begin"),
+        query("declare c cursor for values ('a', 2)"),
+        [bind("", "f"), execute("", 0), sync()].concat(),
+    ];
+    raw.send(&again.concat()).await;
+    assert_eq!(kinds(&raw.messages(3).await), "CCCZCZ2DCZ");
     fixture.stop().await;
 }

@@ -9,5 +9,6 @@ mod extended;
 mod hostile;
 mod lifecycle;
 mod privileges;
+mod resting;
 mod simple;
 mod support;

@@ -4,7 +4,7 @@ use tokio_postgres::SimpleQueryMessage;
 use tokio_postgres::error::{ErrorPosition, SqlState};
 use tokio_postgres::types::Type;
 
-use crate::support::Fixture;
+use crate::support::{Fixture, field, kinds, query, startup};
 
 /// Rows as text, with nulls as `-`, and tags as numbers of rows.
 async fn ask(client: &tokio_postgres::Client, sql: &str) -> Vec<String> {
@@ -164,5 +164,32 @@ async fn plan_in_json_has_postgresqls_keys() {
     assert_eq!(left.get::<_, i64>(0), 1);
     let column = &client.prepare("explain (format json) select 1").await.unwrap();
     assert_eq!(column.columns()[0].type_(), &Type::JSON);
+    fixture.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn time_zone_that_does_not_hold_is_told_and_ends_nothing() {
+    let fixture = Fixture::start().await;
+    for zone in ["Europe/Berlin", "GMT+03:00", "Mars/Olympus"] {
+        let mut raw = fixture.raw().await;
+        raw.send(&startup(3 << 16, &[("user", "nacre"), ("TimeZone", zone)])).await;
+        let messages = raw.until(b'Z').await;
+        let warnings: Vec<_> = messages.iter().filter(|(kind, _)| *kind == b'N').collect();
+        let [(_, warning)] = warnings[..] else { panic!("{zone}: {messages:?}") };
+        assert_eq!(field(warning, b'S').as_deref(), Some("WARNING"));
+        let text = field(warning, b'M').unwrap();
+        assert!(text.contains(zone) && text.contains("UTC"), "{text}");
+        assert!(messages.contains(&(b'S', b"TimeZone\0UTC\0".to_vec())));
+        // SET is refused, and the session goes on.
+        raw.send(&query(&format!("set timezone = '{zone}'"))).await;
+        let messages = raw.until(b'Z').await;
+        let code = field(&messages[0].1, b'C').unwrap();
+        assert_eq!(code, if zone.starts_with("Mars") { "22023" } else { "0A000" });
+        raw.send(&query("show timezone")).await;
+        assert_eq!(kinds(&raw.until(b'Z').await), "TDCZ");
+    }
+    let mut raw = fixture.raw().await;
+    raw.send(&startup(3 << 16, &[("user", "nacre"), ("options", "-c timezone=GMT+00:00")])).await;
+    assert!(raw.until(b'Z').await.iter().all(|(kind, _)| *kind != b'N'));
     fixture.stop().await;
 }

@@ -95,6 +95,15 @@ impl Raw {
         messages
     }
 
+    /// Reads messages until the server was ready so many times.
+    pub(crate) async fn messages(&mut self, ready: usize) -> Vec<(u8, Vec<u8>)> {
+        let mut messages = Vec::new();
+        for _ in 0..ready {
+            messages.extend(self.until(b'Z').await);
+        }
+        messages
+    }
+
     /// Reads a message; `None` at the end.
     pub(crate) async fn next(&mut self) -> Option<(u8, Vec<u8>)> {
         let kind = self.0.read_u8().await.ok()?;
@@ -168,6 +177,10 @@ pub(crate) fn bind(portal: &str, statement: &str) -> Vec<u8> {
 
 pub(crate) fn describe(portal: &str) -> Vec<u8> {
     message(b'D', format!("P{portal}\0").as_bytes())
+}
+
+pub(crate) fn describe_statement(name: &str) -> Vec<u8> {
+    message(b'D', format!("S{name}\0").as_bytes())
 }
 
 pub(crate) fn execute(portal: &str, rows_max: u32) -> Vec<u8> {

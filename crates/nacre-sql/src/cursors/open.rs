@@ -104,14 +104,10 @@ impl Cursors {
         Ok(Fetched { schema: Arc::clone(cursor.rows.schema()), batches, rows: count })
     }
 
-    /// Returns the columns of a cursor's rows.
-    ///
-    /// # Errors
-    /// 34000.
-    pub(crate) fn schema(&self, name: &str) -> Result<SchemaRef> {
+    /// Returns the columns of a cursor's rows, if it is open.
+    pub(crate) fn schema(&self, name: &str) -> Option<SchemaRef> {
         let state = self.state();
-        let cursor = state.cursors.get(name).ok_or_else(|| unknown(name))?;
-        Ok(Arc::clone(cursor.rows.schema()))
+        state.cursors.get(name).map(|cursor| Arc::clone(cursor.rows.schema()))
     }
 
     /// Closes a cursor, or all.

@@ -124,17 +124,37 @@ pub(super) fn time_zone(name: &str, value: &str) -> Result<String> {
     if let Some(known) = UTC_NAMES.iter().find(|known| known.eq_ignore_ascii_case(text)) {
         return Ok((*known).to_owned());
     }
-    let is_zero = text.chars().any(|c| c == '0')
-        && text.chars().all(|c| matches!(c, '0' | ':' | '+' | '-' | '.'));
-    if is_zero || text.eq_ignore_ascii_case("z") {
+    let is_zero = |text: &str| {
+        text.chars().any(|c| c == '0')
+            && text.chars().all(|c| matches!(c, '0' | ':' | '+' | '-' | '.'))
+    };
+    let posix = posix_offset(text);
+    if is_zero(text) || posix.is_some_and(is_zero) || text.eq_ignore_ascii_case("z") {
         return Ok("UTC".into());
     }
     let is_offset = text.parse::<f64>().is_ok_and(|hours| hours.abs() < 168.0);
-    match is_offset || Tz::from_str(text).is_ok() {
+    match is_offset || posix.is_some() || Tz::from_str(text).is_ok() {
         true => Err(Error::not_supported(format_args!("TimeZone \"{text}\""))
             .with_hint("Nacre's time zone is UTC.")),
         false => Err(invalid(name, value)),
     }
+}
+
+/// Returns the offset of a zone such as `GMT+03:00` or `<+03>-3`, in POSIX's form without rules for
+/// summer; `None` if it has another form.
+fn posix_offset(text: &str) -> Option<&str> {
+    let offset = match text.strip_prefix('<') {
+        Some(rest) => rest.split_once('>').filter(|(name, _)| name.len() >= 3)?.1,
+        None => {
+            let offset = text.trim_start_matches(|c: char| c.is_ascii_alphabetic());
+            (text.len() - offset.len() >= 3).then_some(offset)?
+        }
+    };
+    let digits = offset.strip_prefix(['+', '-']).unwrap_or(offset);
+    let is_number =
+        |part: &str| matches!(part.len(), 1 | 2) && part.bytes().all(|byte| byte.is_ascii_digit());
+    let parts = digits.split(':');
+    (parts.clone().count() <= 3 && parts.clone().all(is_number)).then_some(offset)
 }
 
 /// Encodings that PostgreSQL has for clients besides UTF-8, without their punctuation.
@@ -249,6 +269,15 @@ mod tests {
         assert_eq!(read("0").unwrap(), "UTC");
         assert_eq!(read("Europe/Berlin").unwrap_err().sqlstate(), "0A000");
         assert_eq!(read("-8").unwrap_err().sqlstate(), "0A000");
+        for zero in ["GMT+00:00", "UTC+0", "utc0", "<+00>-0"] {
+            assert_eq!(read(zero).unwrap(), "UTC", "{zero}");
+        }
+        for other in ["GMT+03:00", "UTC-1", "EST5", "<+0530>-5:30"] {
+            assert_eq!(read(other).unwrap_err().sqlstate(), "0A000", "{other}");
+        }
+        for none in ["GMT+", "GM+3", "GMT+123", "GMT+1:2:3:4", "<+3>-3", "<", "", "GMT+0x"] {
+            assert_eq!(read(none).unwrap_err().sqlstate(), "22023", "{none}");
+        }
         assert_eq!(read("Mars/Olympus").unwrap_err().sqlstate(), "22023");
     }
 

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::error::Result;
+use crate::notices::Notice;
 use crate::session::Session;
 
 /// Who a session is of.
@@ -75,12 +76,13 @@ impl Session {
     }
 
     /// Gives a setting the value that the client named when it connected, which RESET goes back
-    /// to. Time zones that Nacre does not work in are passed over: `TimeZone` says which one holds.
+    /// to. A time zone that Nacre does not work in is not set: the client is to be told the warning
+    /// that is returned.
     ///
     /// # Errors
     /// 42704 if there is none of that name, 22023 if the value is none of it, 55P02 if it cannot be
     /// set; `not supported` for values that would not hold.
-    pub fn set_setting(&self, name: &str, value: &str) -> Result<()> {
+    pub fn set_setting(&self, name: &str, value: &str) -> Result<Option<Notice>> {
         self.settings().set_initial(name, value)
     }
 

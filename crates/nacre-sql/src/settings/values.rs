@@ -13,7 +13,7 @@ use super::names::split_list;
 use super::session::{SessionInfo, SettingInfo};
 use crate::error::{Error, ErrorKind, Result};
 use crate::functions::now_us;
-use crate::notices::Notices;
+use crate::notices::{Notice, Notices};
 use crate::privileges::{Acting, insufficient, is_member};
 
 /// Values by the names of settings, those of nobody's in small letters.
@@ -177,25 +177,24 @@ impl Settings {
     }
 
     /// Gives a setting the value that RESET goes back to: one that the client named when it
-    /// connected. Time zones that Nacre does not work in are passed over: the client is told
-    /// which one holds.
+    /// connected. Drivers send the time zone of their machine by themselves, so zones other than
+    /// UTC are not refused: the returned warning says that UTC holds.
     ///
     /// # Errors
     /// As [`Settings::set`].
-    pub(crate) fn set_initial(&self, name: &str, value: &str) -> Result<()> {
+    pub(crate) fn set_initial(&self, name: &str, value: &str) -> Result<Option<Notice>> {
         match self.read(name, Some(value)) {
-            Err(error)
-                if error.kind() == ErrorKind::NotSupported
-                    && name.eq_ignore_ascii_case("timezone") =>
-            {
-                Ok(())
+            Err(_) if name.eq_ignore_ascii_case("timezone") => {
+                let message =
+                    format!("TimeZone \"{value}\" does not hold: the time zone of Nacre is UTC");
+                Ok(Some(Notice::warning(message)))
             }
             Err(error) => Err(error),
             Ok((key, value)) => {
                 let mut state = self.state();
                 value.and_then(|value| state.resets.insert(key, value));
                 state.changed();
-                Ok(())
+                Ok(None)
             }
         }
     }

@@ -13,6 +13,7 @@ mod interleavings;
 mod joins;
 mod loading;
 mod memory;
+mod messages;
 mod notices;
 mod prepared;
 mod privileges;

@@ -35,9 +35,13 @@ fn reset_goes_back_to_what_the_client_named() {
     let session: &Session = db.session();
     session.set_setting("application_name", "psql").unwrap();
     session.set_setting("datestyle", "ISO").unwrap();
-    // A client's own time zone is passed over, and the client told so.
-    session.set_setting("TimeZone", "Europe/Berlin").unwrap();
-    assert_eq!(session.setting("timezone").as_deref(), Some("UTC"));
+    assert_eq!(session.set_setting("timezone", "etc/utc").unwrap(), None);
+    for zone in ["Europe/Berlin", "GMT+03:00", "Mars/Olympus"] {
+        let warning = session.set_setting("TimeZone", zone).unwrap().unwrap();
+        assert_eq!((warning.severity, warning.code), ("WARNING", "01000"));
+        assert!(warning.message.contains(zone), "{}", warning.message);
+        assert_eq!(session.setting("timezone").as_deref(), Some("Etc/UTC"));
+    }
     db.ok("set application_name = 'other'");
     db.ok("reset all");
     assert_eq!(session.setting("application_name").as_deref(), Some("psql"));

@@ -7,10 +7,12 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
-use nacre_server::{AccessOptions, Ports, Server, ServerOptions, Shutdown, TlsMode};
+use nacre_server::{
+    AccessOptions, Ports, Server, ServerOptions, Shutdown, TlsMode, raise_descriptor_limit,
+};
 use nacre_sql::{BOOTSTRAP_ROLE, Database, Error, ErrorKind, OpenOptions, Result, ServedNote};
 use tokio::signal::unix::{SignalKind, signal};
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use super::arguments::ServeArguments;
 use super::logging;
@@ -40,6 +42,10 @@ fn serve(arguments: ServeArguments) -> Result<()> {
     logging::begin(arguments.log_level.clone(), arguments.log_format)?;
     let version = env!("CARGO_PKG_VERSION");
     info!(version, directory = ?arguments.directory, "starting");
+    match raise_descriptor_limit() {
+        Ok(limit) => debug!(limit, "file descriptors of this process"),
+        Err(error) => warn!(%error, "cannot raise the limit of file descriptors"),
+    }
     let options = options(&arguments);
     let directory = arguments.directory.clone();
     let threads = arguments.threads.map(usize::from);
@@ -127,8 +133,17 @@ fn options(arguments: &ServeArguments) -> ServerOptions {
         metrics: arguments.metrics.clone(),
         log_min_duration: arguments.log_min_duration.map(Duration::from_millis),
         shutdown_timeout: seconds.unwrap_or(defaults.shutdown_timeout),
+        release_memory: Some(release_memory),
         ..defaults
     }
+}
+
+/// Returns free memory of mimalloc to the system: it purges pages that were free for a second
+/// whenever a thread that has allocated ends.
+fn release_memory() {
+    let thread = std::thread::Builder::new().name("nacre-release".to_owned());
+    // If the thread cannot start, the next session thread purges when it ends.
+    let _ = thread.spawn(|| drop(std::hint::black_box(Vec::<u8>::with_capacity(64))));
 }
 
 /// Gives the superuser the password of the environment, unless there is one already.

@@ -1,0 +1,90 @@
+//! Messages of errors have no words of the engine: none of its types, trees and functions.
+
+use crate::support::Connection;
+
+/// A statement a line; some of them work.
+const STATEMENTS: &str = include_str!("messages.sql");
+
+/// Words that only a reader of the engine's source knows.
+const ENGINE_WORDS: [&str; 30] = [
+    "nacre_",
+    "DataFusion",
+    "datafusion",
+    "Arrow",
+    "LogicalPlan",
+    "Logical plan",
+    "Physical",
+    "logical expression",
+    "physical",
+    "This feature is not implemented",
+    "Internal error",
+    "internal error",
+    "Execution error",
+    "Invalid argument error",
+    "External error",
+    "during planning",
+    "sqltorel",
+    "ExprPlanner",
+    "Expr(",
+    "RecordBatch",
+    "UDF",
+    "Int32",
+    "Int64",
+    "Float64",
+    "Utf8",
+    "Decimal128",
+    "Timestamp(",
+    "Time64",
+    "Struct(",
+    "Ident {",
+];
+
+#[test]
+fn errors_are_told_without_words_of_the_engine() {
+    let db = Connection::open(None);
+    db.ok("create table t (a int primary key, b text, n numeric(10, 2), f float8, ts timestamp, \
+           d date, y bytea)");
+    db.ok("insert into t values (1, 'x', 1.5, 2.5, '2024-01-01 00:00', '2024-01-01', 'ab')");
+    db.ok("create table u (a int, b text)");
+    db.ok("insert into u values (1, 'x'), (2, 'y')");
+    let mut failed = 0;
+    let mut told = Vec::new();
+    for sql in STATEMENTS.lines() {
+        let Err(error) = db.run(sql) else { continue };
+        failed += 1;
+        let texts = [Some(error.message()), error.detail(), error.hint()];
+        let text = texts.into_iter().flatten().collect::<Vec<_>>().join("\n");
+        if let Some(word) = ENGINE_WORDS.iter().find(|word| text.contains(**word)) {
+            told.push(format!("{word} in {sql}: {text}"));
+        }
+    }
+    assert!(failed > 100, "only {failed} statements fail");
+    assert!(told.is_empty(), "{}", told.join("\n"));
+}
+
+#[test]
+fn errors_of_types_and_places_have_postgresqls_codes() {
+    let db = Connection::open(None);
+    db.ok("create table t (a int primary key, b text, f float8, d date)");
+    db.ok("insert into t values (1, 'x', 1, '2024-01-01')");
+    for (sql, code, message) in [
+        ("select d * 2 from t", "42883", "operator does not exist: date * bigint"),
+        ("select f::date from t", "42846", "cannot cast type double precision to date"),
+        ("values (1, 2), (3)", "42601", "VALUES lists must all be the same length"),
+        ("select b ~ '(' from t", "2201B", "invalid regular expression: unclosed group"),
+        ("select count(*) from t group by 5", "42P10", "GROUP BY position 5 is not in select list"),
+        (
+            "select count(*) from t group by sum(a)",
+            "42803",
+            "aggregate functions are not allowed here",
+        ),
+        (
+            "select * from (select 1) as x(a, b)",
+            "42P10",
+            "table has 1 columns available but 2 columns specified",
+        ),
+    ] {
+        let error = db.error(sql);
+        assert_eq!((error.sqlstate(), error.message()), (code, message), "{sql}");
+    }
+}
