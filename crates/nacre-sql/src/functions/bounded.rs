@@ -20,6 +20,7 @@ use datafusion::logical_expr::{
 
 use crate::error::{Error, ErrorKind};
 use crate::from_datafusion::external;
+use crate::planning::check_given_up;
 
 /// The longest text or byte string.
 const VALUE_BYTES_MAX: u64 = (1 << 30) - 1;
@@ -178,6 +179,7 @@ impl ScalarUDFImpl for Bounded {
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        check_given_up()?;
         self.planned.return_field_from_args(args)
     }
 
