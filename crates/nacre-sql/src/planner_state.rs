@@ -16,7 +16,7 @@ use crate::in_lists::InLists;
 use crate::literals::Literals;
 use crate::names::{CATALOG, SCHEMA};
 use crate::on_demand::BuildOnDemand;
-use crate::operators::Operators;
+use crate::operators::{Operators, WholeOperators};
 use crate::planning::Heeding;
 use crate::single_rows::SingleRows;
 use crate::types::UTC;
@@ -62,6 +62,7 @@ pub(crate) fn new(runtime: &Arc<RuntimeEnv>, threads: usize) -> SessionState {
             Arc::new(DecimalsMeetFloats),
             Arc::new(Operators::new()),
             Arc::new(TypeCoercion::new()),
+            Arc::new(WholeOperators::new()),
             Arc::new(Literals::new(rint(), shown(), now())),
             Arc::new(WindowKeys),
         ]))
