@@ -125,6 +125,12 @@ impl Error {
         Self::new(ErrorKind::InvalidStatement, message).with_code("22023")
     }
 
+    /// Creates the error for a statement that is past a bound, which `detail` names.
+    pub(crate) fn too_complex(detail: impl Into<String>) -> Self {
+        let message = "stack depth limit exceeded";
+        Self::new(ErrorKind::InvalidStatement, message).with_code("54001").with_detail(detail)
+    }
+
     /// Creates the error for a statement that comes at the wrong time of a transaction.
     pub(crate) fn transaction_state(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(ErrorKind::TransactionState, message).with_code(code)

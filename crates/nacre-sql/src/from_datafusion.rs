@@ -12,6 +12,7 @@ use crate::from_plan::{from_plan, quoted_in, shown_type};
 use crate::single_rows::several_rows;
 use crate::types::{stored_type, type_name};
 use crate::unnest::{MISREAD, MISREAD_LATERAL};
+use crate::{parsing, planning};
 
 /// Converts an error of the front end; one of ours that travelled through it comes out unchanged.
 pub(crate) fn from_datafusion(error: DataFusionError) -> Error {
@@ -84,9 +85,11 @@ fn from_foreign(message: &str) -> Error {
 pub(crate) fn from_parser(error: &ParserError) -> Error {
     let text = match error {
         ParserError::ParserError(text) | ParserError::TokenizerError(text) => text,
-        ParserError::RecursionLimitExceeded => {
-            return Error::new(ErrorKind::Syntax, "the statement is nested too deeply");
+        // The parser also ends with it when the statement has ended.
+        ParserError::RecursionLimitExceeded if planning::is_given_up() => {
+            return planning::given_up();
         }
+        ParserError::RecursionLimitExceeded => return parsing::nested_too_deeply(),
     };
     let (text, position) = split_position(text);
     let error = match text.strip_prefix("Expected: ").and_then(|rest| rest.rsplit_once(", found: "))

@@ -1,7 +1,7 @@
 //! An analyzer rule: operators that PostgreSQL computes otherwise than the planner.
 //!
-//! - Sums, differences and products of whole numbers are refused where they do not fit; `-x` is
-//!   `0 - x`.
+//! - Sums, differences and products of whole numbers are refused where they do not fit
+//!   ([`WholeOperators`]); `-x` is `0 - x`.
 //! - Texts and byte strings are joined by what asks for memory first.
 //! - A byte string is cast to the text that shows it.
 //! - The `.` of regular expressions matches a newline.
@@ -32,6 +32,7 @@ use datafusion::optimizer::AnalyzerRule;
 
 use crate::coerce::is_comparison;
 use crate::functions::{Arithmetic, DOT_IS_ANY, is_whole};
+use crate::planning::check_given_up;
 use crate::types::{is_bytes, is_text};
 
 /// The rule.
@@ -49,7 +50,7 @@ impl Operators {
     fn operator(&self, expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
         let type_of = |expr: &Expr| expr.get_type(schema).unwrap_or(DataType::Null);
         match expr {
-            Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_arithmetic(op) => {
+            Expr::BinaryExpr(BinaryExpr { left, op: op @ Operator::Divide, right }) => {
                 match self.function(op, &type_of(&left), &type_of(&right), &right) {
                     Some(func) => Transformed::yes(call(func, vec![*left, *right])),
                     None => Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })),
@@ -136,14 +137,7 @@ impl Operators {
         right: &DataType,
         divisor: &Expr,
     ) -> Option<&Arc<ScalarUDF>> {
-        let are_whole = is_whole(left) && is_whole(right);
         match op {
-            Operator::Plus if are_whole => Some(&self.arithmetic.sum),
-            Operator::Minus if are_whole => Some(&self.arithmetic.difference),
-            Operator::Multiply if are_whole => Some(&self.arithmetic.product),
-            Operator::BitwiseAnd if are_whole => Some(&self.arithmetic.bit_and),
-            Operator::BitwiseOr if are_whole => Some(&self.arithmetic.bit_or),
-            Operator::BitwiseXor if are_whole => Some(&self.arithmetic.bit_xor),
             Operator::Divide if is_number(left) && is_number(right) => {
                 if left.is_floating() || right.is_floating() {
                     // The operator does for a divisor that is known, and is quicker.
@@ -158,9 +152,67 @@ impl Operators {
     }
 }
 
-fn is_arithmetic(op: Operator) -> bool {
-    use Operator::{BitwiseAnd, BitwiseOr, BitwiseXor, Divide, Minus, Multiply, Plus};
-    matches!(op, Plus | Minus | Multiply | Divide | BitwiseAnd | BitwiseOr | BitwiseXor)
+/// The rule for sums, differences, products and bits of whole numbers.
+///
+/// It runs behind the planner's coercion of types, and goes down from the outermost operator: the
+/// type of a call takes the names of all its parts, that of an operator only their types, so a
+/// chain of operators has to stay one for as long as rules ask for types.
+#[derive(Debug)]
+pub(crate) struct WholeOperators {
+    arithmetic: Arithmetic,
+}
+
+impl WholeOperators {
+    pub(crate) fn new(pool: &Arc<dyn MemoryPool>) -> Self {
+        Self { arithmetic: Arithmetic::new(pool) }
+    }
+
+    fn operator(&self, expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
+        let Expr::BinaryExpr(BinaryExpr { left, op, right }) = expr else {
+            return Transformed::no(expr);
+        };
+        let func = match op {
+            Operator::Plus => &self.arithmetic.sum,
+            Operator::Minus => &self.arithmetic.difference,
+            Operator::Multiply => &self.arithmetic.product,
+            Operator::BitwiseAnd => &self.arithmetic.bit_and,
+            Operator::BitwiseOr => &self.arithmetic.bit_or,
+            Operator::BitwiseXor => &self.arithmetic.bit_xor,
+            _ => return Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })),
+        };
+        let is_whole_one = |one: &Expr| one.get_type(schema).is_ok_and(|found| is_whole(&found));
+        if is_whole_one(&right) && is_whole_one(&left) {
+            Transformed::yes(call(func, vec![*left, *right]))
+        } else {
+            Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right }))
+        }
+    }
+}
+
+impl AnalyzerRule for WholeOperators {
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        plan.transform_up_with_subqueries(|plan| {
+            let mut schema = merge_schema(&plan.inputs());
+            if let LogicalPlan::TableScan(scan) = &plan {
+                schema.merge(&scan.projected_schema);
+            }
+            let names = NamePreserver::new(&plan);
+            plan.map_expressions(|expr| {
+                let name = names.save(&expr);
+                let rewritten = expr.transform_down(|part| {
+                    check_given_up()?;
+                    Ok(self.operator(part, &schema))
+                })?;
+                Ok(rewritten.update_data(|expr| name.restore(expr)))
+            })?
+            .map_data(LogicalPlan::recompute_schema)
+        })
+        .map(|transformed| transformed.data)
+    }
+
+    fn name(&self) -> &str {
+        "whole_operators"
+    }
 }
 
 fn is_joined(left: &DataType, right: &DataType) -> bool {
@@ -229,7 +281,10 @@ impl AnalyzerRule for Operators {
             let names = NamePreserver::new(&plan);
             plan.map_expressions(|expr| {
                 let name = names.save(&expr);
-                let rewritten = expr.transform_up(|part| Ok(self.operator(part, &schema)))?;
+                let rewritten = expr.transform_up(|part| {
+                    check_given_up()?;
+                    Ok(self.operator(part, &schema))
+                })?;
                 Ok(rewritten.update_data(|expr| name.restore(expr)))
             })?
             .map_data(LogicalPlan::recompute_schema)

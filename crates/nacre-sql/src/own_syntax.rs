@@ -1,11 +1,11 @@
 //! Statements whose syntax the parser of the front end does not know: where they begin and end.
 
-use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
 use crate::error::Result;
 use crate::from_datafusion::from_parser;
+use crate::parsing::statement_parser;
 
 /// Returns a parser behind `words` if `sql` begins with them, of which the first is not empty.
 /// Statements that begin with another word are not taken apart for it.
@@ -16,8 +16,7 @@ pub(crate) fn begin(sql: &str, words: &[&str]) -> Result<Option<Parser<'static>>
     if !words.first().is_some_and(|word| may_begin_with(sql, word)) {
         return Ok(None);
     }
-    let dialect = const { &PostgreSqlDialect {} };
-    let mut parser = Parser::new(dialect).try_with_sql(sql).map_err(|error| from_parser(&error))?;
+    let mut parser = statement_parser(sql).map_err(|error| from_parser(&error))?;
     let begins = words.iter().all(|expected| match parser.next_token().token {
         Token::Word(word) => {
             word.quote_style.is_none() && word.value.eq_ignore_ascii_case(expected)

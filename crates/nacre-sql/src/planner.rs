@@ -22,24 +22,22 @@ use crate::notices::{Notice, Notices};
 use crate::origins::Origins;
 use crate::pg_catalog::{CatalogSources, Catalogs, INFORMATION_SCHEMA, PG_CATALOG};
 use crate::planner_state::SessionPlanning;
+use crate::planning_cost::PlanningCost;
 use crate::privileges::Acting;
 use crate::scan::{answer, run_to_end};
 use crate::settings::Settings;
 use crate::transaction::Moment;
 use crate::user_views::PlannedViews;
 use crate::{
-    columns, dml, explain, pg_catalog, plain_forms, planning, query_forms, rewrite, sequences,
-    support, transaction, trim_syntax,
+    columns, dml, explain, parsing, pg_catalog, plain_forms, planning, query_forms, rewrite,
+    sequences, support, transaction, trim_syntax,
 };
 
 /// Tables that are there for one statement, by name.
 type OwnTables = Vec<(&'static str, Arc<dyn TableProvider>)>;
 
-/// Expressions that a statement has planned within about ten milliseconds.
-const EXPRESSIONS_AT_ONCE: usize = 200;
-
-/// As above, the text of all views.
-const VIEW_BYTES_AT_ONCE: usize = 4 << 10;
+/// Bytes of a text that is parsed within about ten milliseconds, or a tenth of a second at worst.
+const TEXT_BYTES_AT_ONCE: usize = 16 << 10;
 
 /// A statement that only reads, and what is known of it before it is planned.
 struct LookedAt {
@@ -150,12 +148,7 @@ impl Planner {
     pub(crate) fn parse(&self, sql: &str) -> Result<ParsedStatement> {
         let explained = explain::readable(sql)?;
         let sql = explained.as_deref().unwrap_or(sql);
-        let front_end = self.planning.base();
-        let dialect = front_end.config_options().sql_parser.dialect;
-        let parse = |sql: &str| {
-            let parse = |sql: &str| front_end.sql_to_statement(sql, &dialect);
-            dml::parse_overriding(sql, parse)
-        };
+        let parse = |sql: &str| dml::parse_overriding(sql, parsing::parse_statement);
         let (parsed, readable) = match parse(sql) {
             Err(error) => match self.readable(sql) {
                 Some(readable) => (parse(&readable), Some(readable)),
@@ -169,6 +162,18 @@ impl Planner {
         plain_forms::plain_statement(&mut parsed);
         query_forms::join_literals(&mut parsed, readable.as_deref().unwrap_or(sql))?;
         Ok(parsed)
+    }
+
+    /// As [`Planner::parse`], for statements of any length.
+    ///
+    /// # Errors
+    /// As there, and 57014 once the statement has ended.
+    pub(crate) async fn parse_any(&self, sql: &str) -> Result<ParsedStatement> {
+        if sql.len() <= TEXT_BYTES_AT_ONCE {
+            return self.parse(sql);
+        }
+        let (planner, sql) = (self.clone(), sql.to_owned());
+        planning::aside(true, async move { planner.parse(&sql) }).await
     }
 
     /// Returns what stands for a statement that the parser does not read.
@@ -324,16 +329,23 @@ impl Planner {
 
     /// Looks at a statement that only reads, before it is planned.
     fn look_at(&self, statement: ParsedStatement) -> Result<LookedAt> {
-        let expressions = support::check(&statement)?;
+        support::check(&statement)?;
+        let cost = self.cost_of(&statement);
+        cost.require_bounded()?;
         let views = self.read_by(&statement)?;
-        let is_long = expressions > EXPRESSIONS_AT_ONCE
-            // Views may read others.
-            || (!views.is_empty() && self.has_long_views());
-        Ok(LookedAt { statement, views, is_long })
+        // Views may read others.
+        let reads_views = views.iter().any(|name| self.store.view(name).is_some());
+        Ok(LookedAt { statement, views, is_long: reads_views || !cost.is_short() })
     }
 
-    fn has_long_views(&self) -> bool {
-        self.store.views().iter().map(|view| view.text.len()).sum::<usize>() > VIEW_BYTES_AT_ONCE
+    fn cost_of(&self, statement: &ParsedStatement) -> PlanningCost {
+        match statement {
+            ParsedStatement::Statement(inner) => {
+                PlanningCost::of_syntax(&self.state(), inner.as_ref())
+            }
+            ParsedStatement::Explain(explain) => self.cost_of(&explain.statement),
+            _ => PlanningCost::default(),
+        }
     }
 
     /// Plans a statement; also returns the state to run it with, and how its columns are shown.

@@ -21,7 +21,7 @@ use crate::lazy_logic::LazyLogic;
 use crate::literals::Literals;
 use crate::names::{CATALOG, SCHEMA};
 use crate::on_demand::BuildOnDemand;
-use crate::operators::Operators;
+use crate::operators::{Operators, WholeOperators};
 use crate::planning::Heeding;
 use crate::single_rows::SingleRows;
 use crate::types::UTC;
@@ -154,6 +154,7 @@ fn without_functions(runtime: &Arc<RuntimeEnv>, threads: usize) -> SessionState 
             Arc::new(DecimalsMeetFloats),
             Arc::new(Operators::new(pool)),
             Arc::new(TypeCoercion::new()),
+            Arc::new(WholeOperators::new(pool)),
             Arc::new(Literals::new(rint(), shown(pool), now())),
             Arc::new(WindowKeys),
         ]))

@@ -11,11 +11,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use datafusion::common::Result as PlannerResult;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
-use datafusion::common::{DataFusionError, Result as PlannerResult};
 use datafusion::logical_expr::LogicalPlan;
-use datafusion::optimizer::{AnalyzerRule, Optimizer, OptimizerConfig, OptimizerRule};
+use datafusion::optimizer::{AnalyzerRule, ApplyOrder, Optimizer, OptimizerConfig, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::ExecutionPlan;
@@ -26,6 +26,7 @@ use crate::equivalence_barrier::EquivalenceBarriers;
 use crate::error::{Error, ErrorKind, Result};
 use crate::filter_names::FilterNames;
 use crate::filter_placement::FilterPlacement;
+use crate::from_datafusion::external;
 use crate::lazy_logic::WholeJoinFilters;
 use crate::members::Members;
 use crate::null_equality::{NullKeys, OuterEquals};
@@ -79,12 +80,55 @@ pub(crate) async fn aside<T: Send + 'static>(
     })?
 }
 
-/// A rule of all kinds that changes nothing, and fails once nobody waits for the plan.
+/// Whether the statement that this thread plans has ended.
+pub(crate) fn is_given_up() -> bool {
+    // ORDERING: see `Waiting`.
+    let is_set = |flag: &Arc<AtomicBool>| flag.load(Ordering::Relaxed);
+    GIVEN_UP.with_borrow(|flag| flag.as_ref().is_some_and(is_set))
+}
+
+/// Returns the error of planning a statement that has ended.
+pub(crate) fn given_up() -> Error {
+    Error::new(ErrorKind::Cancelled, "canceling statement due to user request")
+}
+
+/// Ends planning a statement that has ended; rules call it for each node of plans and expressions.
+///
+/// # Errors
+/// 57014.
+pub(crate) fn check_given_up() -> PlannerResult<()> {
+    if is_given_up() { Err(external(given_up())) } else { Ok(()) }
+}
+
+/// A rule of the planner that ends at the next node of a plan once the statement has ended.
+#[derive(Debug)]
+struct InterruptibleRule(Arc<dyn OptimizerRule + Send + Sync>);
+
+impl OptimizerRule for InterruptibleRule {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        self.0.apply_order()
+    }
+
+    fn rewrite(
+        &self,
+        plan: LogicalPlan,
+        config: &dyn OptimizerConfig,
+    ) -> PlannerResult<Transformed<LogicalPlan>> {
+        check_given_up()?;
+        self.0.rewrite(plan, config)
+    }
+}
+
+/// A rule that changes nothing, and fails once the statement has ended.
 #[derive(Debug)]
 pub(crate) struct Heeding;
 
 impl Heeding {
-    /// Returns the planner's logical rules and ours, each with this one behind it.
+    /// Returns the planner's logical rules, which end between two nodes, and ours.
     pub(crate) fn behind_logical() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
         let mut rules: Vec<Arc<dyn OptimizerRule + Send + Sync>> = Vec::new();
         for rule in Optimizer::new().rules {
@@ -97,7 +141,7 @@ impl Heeding {
                 _ => {}
             }
             let rule = FilterPlacement::guard(VeiledSimplification::replace(rule));
-            rules.extend([rule, Arc::new(Self)]);
+            rules.push(Arc::new(InterruptibleRule(rule)));
         }
         rules
     }
@@ -117,39 +161,15 @@ impl Heeding {
         let first: Arc<dyn PhysicalOptimizerRule + Send + Sync> = Arc::new(EquivalenceBarriers);
         iter::once(first).chain(rules).flat_map(|rule| [Arc::new(Self), rule]).collect()
     }
-
-    fn heed() -> PlannerResult<()> {
-        // ORDERING: see `Waiting`.
-        let is_given_up = |flag: &Arc<AtomicBool>| flag.load(Ordering::Relaxed);
-        if GIVEN_UP.with_borrow(|flag| flag.as_ref().is_some_and(is_given_up)) {
-            let error = Error::new(ErrorKind::Cancelled, "planning was given up");
-            return Err(DataFusionError::External(Box::new(error)));
-        }
-        Ok(())
-    }
 }
 
 impl AnalyzerRule for Heeding {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> PlannerResult<LogicalPlan> {
-        Self::heed().map(|()| plan)
+        check_given_up().map(|()| plan)
     }
 
     fn name(&self) -> &str {
         "heeding"
-    }
-}
-
-impl OptimizerRule for Heeding {
-    fn name(&self) -> &str {
-        "heeding"
-    }
-
-    fn rewrite(
-        &self,
-        plan: LogicalPlan,
-        _: &dyn OptimizerConfig,
-    ) -> PlannerResult<Transformed<LogicalPlan>> {
-        Self::heed().map(|()| Transformed::no(plan))
     }
 }
 
@@ -159,7 +179,7 @@ impl PhysicalOptimizerRule for Heeding {
         plan: Arc<dyn ExecutionPlan>,
         _: &ConfigOptions,
     ) -> PlannerResult<Arc<dyn ExecutionPlan>> {
-        Self::heed().map(|()| plan)
+        check_given_up().map(|()| plan)
     }
 
     fn name(&self) -> &str {

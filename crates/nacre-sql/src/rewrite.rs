@@ -43,7 +43,7 @@ use crate::names::{SCHEMA, fold};
 use crate::prepared::{numeric, numeric_type};
 use crate::scopes::Scopes;
 use crate::types::trim_blanks;
-use crate::{columns, expression_forms, pg_catalog, query_forms, row_values};
+use crate::{columns, expression_forms, pg_catalog, planning, query_forms, row_values};
 
 /// Rewrites all expressions of `statement`.
 ///
@@ -173,6 +173,9 @@ impl VisitorMut for Rewrites<'_> {
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        if planning::is_given_up() {
+            return ControlFlow::Break(planning::given_up());
+        }
         balance(expr);
         ControlFlow::Continue(())
     }

@@ -10,10 +10,9 @@ use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CaseWhen, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
     Ident, Query, Select, SelectItem, SetExpr, TableFactor, UnaryOperator, Value,
 };
-use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
-use datafusion::sql::sqlparser::parser::Parser;
 
 use crate::expression_forms::{binary, nested};
+use crate::parsing::statement_parser;
 
 /// Rewrites those that stand alone, or before AND, in WHERE, where null is as good as false.
 pub(crate) fn in_conditions(select: &mut Select) {
@@ -84,8 +83,7 @@ fn exists(left: &[Expr], query: &Query, test: Test) -> Option<Expr> {
     let names = names.join(", ");
     let sql =
         format!("EXISTS (SELECT 1 FROM (SELECT 1) AS \"nacre set\" ({names}) WHERE {condition})");
-    let dialect = PostgreSqlDialect {};
-    let mut parser = Parser::new(&dialect).try_with_sql(&sql).ok()?;
+    let mut parser = statement_parser(&sql).ok()?;
     let mut made = parser.parse_expr().ok()?;
     if let Expr::Exists { subquery, .. } = &mut made
         && let SetExpr::Select(select) = subquery.body.as_mut()
@@ -125,8 +123,7 @@ fn columns_of(query: &Query, count: usize) -> Option<Vec<Expr>> {
     let all = names.join(", ");
     let column = |name: &String| {
         let sql = format!("(SELECT {name} FROM (SELECT 1) AS \"nacre set\" ({all}))");
-        let dialect = PostgreSqlDialect {};
-        let mut made = Parser::new(&dialect).try_with_sql(&sql).ok()?.parse_expr().ok()?;
+        let mut made = statement_parser(&sql).ok()?.parse_expr().ok()?;
         if let Expr::Subquery(outer) = &mut made
             && let SetExpr::Select(select) = outer.body.as_mut()
             && let Some(from) = select.from.first_mut()

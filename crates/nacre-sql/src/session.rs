@@ -132,8 +132,21 @@ impl Session {
     /// # Errors
     /// [`ErrorKind::Syntax`] and the like; what the statement means is looked at when it runs.
     pub fn prepare(&self, sql: &str, types: &[Option<u32>]) -> Result<Statement> {
-        let located = |error: Error| error.located_in(sql);
-        let own = OwnStatement::parse(sql).map_err(located)?;
+        let prepared = OwnStatement::parse(sql).and_then(|own| {
+            let parsed = if own.is_none() { Some(self.planner.parse(sql)?) } else { None };
+            self.prepared_of(sql, own, parsed, types)
+        });
+        prepared.map_err(|error| error.located_in(sql))
+    }
+
+    /// Prepares a statement that was parsed, as one with a syntax of its own or another.
+    fn prepared_of(
+        &self,
+        sql: &str,
+        own: Option<OwnStatement>,
+        parsed: Option<ParsedStatement>,
+        types: &[Option<u32>],
+    ) -> Result<Statement> {
         let (parsed, cursor) = match own {
             Some(OwnStatement::Cursor(CursorStatement::Declare(declaration, query))) => {
                 let query = ParsedStatement::Statement(Box::new(SqlStatement::Query(query)));
@@ -141,9 +154,9 @@ impl Session {
             }
             // The others have no parameters.
             Some(_) => (None, None),
-            None => (Some(self.planner.parse(sql).map_err(located)?), None),
+            None => (parsed, None),
         };
-        Statement::new(&self.store, sql, parsed, types, cursor).map_err(located)
+        Statement::new(&self.store, sql, parsed, types, cursor)
     }
 
     /// As [`Session::prepare`], and looks at what the statement means now: one that cannot be
@@ -152,7 +165,13 @@ impl Session {
     /// # Errors
     /// Those of parsing and planning it.
     pub async fn prepare_and_plan(&self, sql: &str, types: &[Option<u32>]) -> Result<Statement> {
-        let statement = self.prepare(sql, types)?;
+        let own = OwnStatement::parse(sql).map_err(|error| error.located_in(sql))?;
+        let parsed = match own {
+            Some(_) => Ok(None),
+            None => self.planner.parse_any(sql).await.map(Some),
+        };
+        let prepared = parsed.and_then(|parsed| self.prepared_of(sql, own, parsed, types));
+        let statement = prepared.map_err(|error| error.located_in(sql))?;
         self.require_meaning(&statement).await.map_err(|error| self.told(error, sql))?;
         Ok(statement)
     }
@@ -398,7 +417,7 @@ impl Session {
         if let Some(statement) = OwnStatement::parse(sql)? {
             return self.run_own(turn, statement, io).await;
         }
-        let statement = self.planner.parse(sql)?;
+        let statement = self.planner.parse_any(sql).await?;
         self.run_parsed(turn, statement, io).await
     }
 

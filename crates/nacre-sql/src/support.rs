@@ -22,8 +22,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::from_datafusion::from_datafusion;
 use crate::names::fold;
 
-/// Refuses statements that do more than read; returns how many expressions those that read have.
-pub(crate) fn check(statement: &ParsedStatement) -> Result<usize> {
+/// Refuses statements that do more than read.
+pub(crate) fn check(statement: &ParsedStatement) -> Result<()> {
     match statement {
         ParsedStatement::Statement(statement) => check_sql(statement),
         ParsedStatement::Explain(explain) => match explain.statement.as_ref() {
@@ -44,12 +44,12 @@ fn is_explained(statement: &Statement) -> bool {
     matches!(statement, Statement::Query(_))
 }
 
-fn check_sql(statement: &Statement) -> Result<usize> {
+fn check_sql(statement: &Statement) -> Result<()> {
     match statement {
         Statement::Query(query) => check_query(query),
         Statement::ShowTables { .. }
         | Statement::ShowColumns { .. }
-        | Statement::ExplainTable { .. } => Ok(0),
+        | Statement::ExplainTable { .. } => Ok(()),
         Statement::Explain { statement, .. } if is_explained(statement) => check_sql(statement),
         other => {
             let hint = "docs/limits.md lists what is not there yet.";
@@ -59,10 +59,10 @@ fn check_sql(statement: &Statement) -> Result<usize> {
 }
 
 /// Refuses row locks, which the planner would drop silently, and writing, wherever in the query.
-fn check_query(query: &Query) -> Result<usize> {
+fn check_query(query: &Query) -> Result<()> {
     let mut refuse = Refuse::default();
     match query.visit(&mut refuse) {
-        ControlFlow::Continue(()) => Ok(refuse.seen),
+        ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }
 }
@@ -71,8 +71,8 @@ fn check_query(query: &Query) -> Result<usize> {
 #[derive(Default)]
 struct Refuse {
     depth: usize,
-    /// Expressions so far.
-    seen: usize,
+    /// Without AND and OR, which become trees.
+    operators: usize,
 }
 
 /// Stack that a thread needs which polls statements: planning recurses over expressions, about
@@ -81,6 +81,17 @@ pub const STATEMENT_STACK_BYTES: usize = 512 << 20;
 
 /// Deepest nesting of an expression; a chain of n operators nests n deep.
 const DEPTH_MAX: usize = 12_000;
+
+/// Deepest nesting of operators other than AND and OR: planning time grows with its square.
+const OPERATORS_MAX: usize = 1_000;
+
+/// Nodes that a plan may have with the queries of WITH and the views that it reads, each as often
+/// as it is read.
+const PLAN_NODES_MAX: usize = 10_000;
+
+fn is_condition(expr: &Expr) -> bool {
+    matches!(expr, Expr::BinaryOp { op: BinaryOperator::And | BinaryOperator::Or, .. })
+}
 
 impl Visitor for Refuse {
     type Break = Error;
@@ -114,13 +125,18 @@ impl Visitor for Refuse {
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Error> {
         self.depth += 1;
-        self.seen += 1;
+        self.operators += usize::from(!is_condition(expr));
         if self.depth > DEPTH_MAX {
-            let message = format!("an expression is nested more than {DEPTH_MAX} deep");
+            let detail = format!("An expression is nested more than {DEPTH_MAX} deep.");
             return ControlFlow::Break(
-                Error::new(ErrorKind::Syntax, message)
+                Error::too_complex(detail)
                     .with_hint("Use IN (...) or a join instead of a chain of conditions."),
             );
+        }
+        if self.operators > OPERATORS_MAX {
+            let detail = format!("A chain of operators has more than {OPERATORS_MAX} terms.");
+            let hint = "Compute it by an aggregate over VALUES, or in several columns.";
+            return ControlFlow::Break(Error::too_complex(detail).with_hint(hint));
         }
         match expr {
             // The parser gives these operators a lower precedence than AND and OR.
@@ -139,8 +155,9 @@ impl Visitor for Refuse {
         }
     }
 
-    fn post_visit_expr(&mut self, _: &Expr) -> ControlFlow<Error> {
+    fn post_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Error> {
         self.depth -= 1;
+        self.operators -= usize::from(!is_condition(expr));
         ControlFlow::Continue(())
     }
 }
@@ -271,8 +288,29 @@ fn kind(statement: &Statement) -> String {
     }
 }
 
-/// Refuses plans that would change something.
+/// Refuses plans of too many nodes, each counted as often as it is read.
+fn check_size(plan: &LogicalPlan) -> Result<()> {
+    let mut nodes = 0;
+    plan.apply_with_subqueries(|_| {
+        nodes += 1;
+        let is_over = nodes > PLAN_NODES_MAX;
+        Ok(if is_over { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })
+    .map_err(from_datafusion)?;
+    if nodes <= PLAN_NODES_MAX {
+        return Ok(());
+    }
+    let detail = format!(
+        "The plan has more than {PLAN_NODES_MAX} nodes with the views and the queries of WITH, \
+         each as often as it is read."
+    );
+    let hint = "Store what those that are read most often answer in a table.";
+    Err(Error::too_complex(detail).with_hint(hint))
+}
+
+/// Refuses plans that would change something, and plans that are too large.
 pub(crate) fn check_plan(plan: &LogicalPlan) -> Result<()> {
+    check_size(plan)?;
     match plan {
         LogicalPlan::Dml(_) | LogicalPlan::Copy(_) | LogicalPlan::Ddl(_) => {
             Err(Error::new(ErrorKind::NotSupported, "not supported: statements of this kind"))

@@ -18,8 +18,6 @@ use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::ast::{
     CreateTableOptions, CreateView, ObjectName, Query, Statement,
 };
-use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
-use datafusion::sql::sqlparser::parser::Parser;
 use nacre_store::{Store, ViewColumn, ViewDef};
 
 use crate::error::{Error, ErrorKind, Result};
@@ -27,12 +25,14 @@ use crate::from_datafusion::{from_datafusion, from_parser};
 use crate::from_store::from_store;
 use crate::names::{fold, table_name};
 use crate::notices::Notices;
+use crate::parsing::statement_parser;
 use crate::planner::Planner;
+use crate::planning_cost::PlanningCost;
 use crate::relations::{
     all_dependent_views, dependent_views, depends, relations_of, require_free, to_drop, wrong_kind,
 };
 use crate::transaction::Moment;
-use crate::{columns, rewrite, support};
+use crate::{columns, planning, rewrite, support};
 
 /// The views that a statement reads, planned, by name.
 #[derive(Clone, Debug, Default)]
@@ -116,14 +116,13 @@ fn in_order(
 /// # Errors
 /// `Syntax`.
 pub(crate) fn parse_view(view: &ViewDef) -> Result<Query> {
-    let parsed = Parser::new(&PostgreSqlDialect {})
-        .try_with_sql(&view.text)
-        .and_then(|mut parser| parser.parse_query());
+    let parsed = statement_parser(&view.text).and_then(|mut parser| parser.parse_query());
     parsed.map(|query| *query).map_err(|error| from_parser(&error))
 }
 
 /// Plans a query, and returns the names that its columns are to be shown by.
 async fn plan_query(state: &SessionState, query: Query) -> Result<(LogicalPlan, Vec<String>)> {
+    PlanningCost::of_syntax(state, &query).require_bounded()?;
     let mut statement = ParsedStatement::Statement(Box::new(Statement::Query(Box::new(query))));
     support::check(&statement)?;
     let names = columns::names(&mut statement);
@@ -183,8 +182,13 @@ pub(crate) async fn create_view(
         let message = format!("infinite recursion detected in the query of view \"{name}\"");
         return Err(Error::new(ErrorKind::InvalidStatement, message).with_code("42P17"));
     }
-    let state = planner.state_with_views(moment, read).await?;
-    let (plan, mut names) = plan_query(&state, query.clone()).await?;
+    let (own_planner, own_moment, query_to_plan) =
+        (planner.clone(), Arc::clone(moment), query.clone());
+    let planned = planning::aside(true, async move {
+        let state = own_planner.state_with_views(&own_moment, read).await?;
+        plan_query(&state, query_to_plan).await
+    });
+    let (plan, mut names) = planned.await?;
     if statement.columns.len() > names.len() {
         let message = "CREATE VIEW specifies more column names than columns";
         return Err(Error::new(ErrorKind::Syntax, message));

@@ -8,6 +8,7 @@ mod copying;
 mod extended;
 mod hostile;
 mod lifecycle;
+mod planning;
 mod privileges;
 mod resting;
 mod simple;

@@ -22,6 +22,7 @@ use datafusion::logical_expr::{
 
 use super::value_blocks::{VALUE_BYTES_MAX, too_long};
 use crate::from_datafusion::external;
+use crate::planning::check_given_up;
 
 /// Batches whose results are shorter need not ask.
 const BATCH_BYTES_FREE: u64 = 1 << 20;
@@ -289,6 +290,7 @@ impl ScalarUDFImpl for BoundedFunction {
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        check_given_up()?;
         self.planned.return_field_from_args(args)
     }
 

@@ -5,13 +5,12 @@ use std::ops::ControlFlow;
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::sql::sqlparser::ast::{Expr, Visit, Visitor};
-use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
-use datafusion::sql::sqlparser::parser::Parser;
 use nacre_store::index::IndexKind;
 use nacre_store::{ForeignKeyAction, Table};
 
 use super::objects::{Constraint, Kind, Objects, Relation, Rule};
 use crate::names::fold;
+use crate::parsing::statement_parser;
 use crate::pg_types::PgType;
 
 /// Returns the name that SQL has for a type; with its modifier, if that is known.
@@ -191,9 +190,7 @@ pub(super) fn columns_of_check(table: &Table, rule: &nacre_store::CheckRule) -> 
             ControlFlow::Continue(())
         }
     }
-    let parsed = Parser::new(&PostgreSqlDialect {})
-        .try_with_sql(&rule.text)
-        .and_then(|mut parser| parser.parse_expr());
+    let parsed = statement_parser(&rule.text).and_then(|mut parser| parser.parse_expr());
     let mut names = Names(Vec::new());
     if let Ok(expr) = parsed {
         let _ = expr.visit(&mut names);

@@ -11,10 +11,9 @@ use datafusion::sql::sqlparser::ast::{
     AccessExpr, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query, Select,
     SelectItem, SetExpr, TableFactor, Visit, VisitMut, Visitor, VisitorMut,
 };
-use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
-use datafusion::sql::sqlparser::parser::Parser;
 
 use crate::names::fold;
+use crate::parsing::statement_parser;
 
 /// Name of the numbers, and of their column.
 const PLACE: &str = "nacre_place";
@@ -24,18 +23,13 @@ const NUMBERS: &str = "generate_series(0, 1664)";
 
 /// Parses a query that is made here.
 pub(super) fn parsed_query(sql: &str) -> Option<Query> {
-    let parsed = Parser::new(&PostgreSqlDialect {})
-        .try_with_sql(sql)
-        .and_then(|mut parser| parser.parse_query());
+    let parsed = statement_parser(sql).and_then(|mut parser| parser.parse_query());
     parsed.ok().map(|query| *query)
 }
 
 /// Parses an expression that is made here.
 pub(super) fn parsed(sql: &str) -> Option<Expr> {
-    Parser::new(&PostgreSqlDialect {})
-        .try_with_sql(sql)
-        .and_then(|mut parser| parser.parse_expr())
-        .ok()
+    statement_parser(sql).and_then(|mut parser| parser.parse_expr()).ok()
 }
 
 /// Returns function and first argument of a call that returns the elements of an array.

@@ -17,13 +17,13 @@ use datafusion::logical_expr::{
 };
 use datafusion::physical_plan::PhysicalExpr;
 use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, ExprWithAlias, Query, Visit, Visitor};
-use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
-use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::Token;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_datafusion::{from_datafusion, from_parser};
+use crate::parsing::statement_parser;
 use crate::planner::Planner;
+use crate::planning_cost::PlanningCost;
 use crate::rewrite::rewrite_expr;
 use crate::simplification::simplify_value;
 
@@ -66,8 +66,7 @@ impl Clause {
 /// # Errors
 /// `Syntax`.
 pub(crate) fn parse(text: &str) -> Result<SqlExpr> {
-    let dialect = PostgreSqlDialect {};
-    let parsed = Parser::new(&dialect).try_with_sql(text).and_then(|mut parser| {
+    let parsed = statement_parser(text).and_then(|mut parser| {
         let expr = parser.parse_expr()?;
         parser.expect_token(&Token::EOF)?;
         Ok(expr)
@@ -98,6 +97,7 @@ impl Expressions {
         let mut logical = Vec::with_capacity(exprs.len());
         for (number, mut expr) in exprs.into_iter().enumerate() {
             refuse_subqueries(&expr, clause)?;
+            PlanningCost::of_syntax(&state, &expr).require_bounded()?;
             rewrite_expr(&state, &mut expr)?;
             let expr = ExprWithAlias { expr, alias: None };
             let expr = state.create_logical_expr_from_sql_expr(expr, columns);

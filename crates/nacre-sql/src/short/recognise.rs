@@ -12,8 +12,6 @@ use datafusion::sql::sqlparser::ast::{
     ObjectName, OrderBy, OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind,
     SetExpr, Statement, TableFactor, TableObject, TableWithJoins, Update,
 };
-use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
-use datafusion::sql::sqlparser::parser::Parser;
 use nacre_column::{ColumnType, CompareOp, VECTOR_ROWS};
 use nacre_store::index::{Direction, IndexDef, IndexKind, TableIndex};
 use nacre_store::{ColumnDef, Store, Table, TableRules, TableSchema};
@@ -23,6 +21,7 @@ use super::operand::{Operand, is_now};
 use super::plan::{Action, Condition, Find, Item, KeyRest, Returning, Scalar, Subject, Test};
 use crate::dml::{Cell, is_default};
 use crate::names::{fold, table_name};
+use crate::parsing::statement_parser;
 use crate::planner::Planner;
 use crate::rules::{Checks, DefaultValues, parse};
 use crate::scan::flip;
@@ -111,7 +110,7 @@ fn single_table(from: &TableWithJoins) -> Option<(&ObjectName, Option<String>)> 
 }
 
 fn bare(sql: &str) -> Option<Statement> {
-    Parser::new(&PostgreSqlDialect {}).try_with_sql(sql).ok()?.parse_statement().ok()
+    statement_parser(sql).ok()?.parse_statement().ok()
 }
 
 fn body(statement: Statement) -> Option<SetExpr> {

@@ -1,0 +1,229 @@
+//! Statements that take long to plan: each is answered, or refused as too complex, and whatever
+//! ends a statement ends its planning, too.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use tokio::time::timeout;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{Client, NoTls};
+
+use crate::support::{Fixture, PATIENCE, message, query};
+
+/// Name of the threads that plan, as the system has it.
+const PLANNER: &str = "nacre-planner\n";
+
+/// Threads of this process that plan now, also for other tests.
+fn planner_threads() -> BTreeSet<String> {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    let names = tasks.filter_map(|task| {
+        let path = task.ok()?.path();
+        let is_planner = std::fs::read_to_string(path.join("comm")).ok()? == PLANNER;
+        is_planner.then(|| path.display().to_string())
+    });
+    names.collect()
+}
+
+/// Waits until none of these threads is there any more.
+async fn until_ended(threads: &BTreeSet<String>) {
+    let ended = async {
+        while planner_threads().intersection(threads).next().is_some() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(PATIENCE, ended).await.unwrap();
+}
+
+async fn with_table(fixture: &Fixture) -> Client {
+    let client = fixture.client().await;
+    let table = "create table t (k int, d numeric(10, 2), s text, b bool, at timestamp)";
+    client.batch_execute(table).await.unwrap();
+    client
+}
+
+/// A query that takes longer to plan than any test waits: types of quotients have the names of all
+/// that they are made of.
+fn long_plan() -> String {
+    format!("select d{} from t", " / d".repeat(900))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nested_forms_are_answered_or_refused() {
+    let fixture = Fixture::start().await;
+    let client = with_table(&fixture).await;
+    client.batch_execute("set statement_timeout = '2s'").await.unwrap();
+    for (open, close) in [
+        ("abs(", ")"),
+        ("coalesce(", ", 1)"),
+        ("coalesce(1, ", ")"),
+        ("least(", ", 1)"),
+        ("replace(", "::text, 'a', 'b')"),
+        ("row(", ")"),
+        ("array[", "]"),
+        ("cast(", " as int)"),
+        ("case when b then abs(", ") end"),
+        ("(", " between 1 and 2)::int"),
+        ("length(", "::text)"),
+        ("((", ", 1) < (2, 3))::int"),
+        ("((", ", 1) in ((2, 3), (4, 5)))::int"),
+        ("floor(", ")"),
+        ("(select count(", ") from t)"),
+        ("exists (select ", ")"),
+        ("((", ") is distinct from 1)::int"),
+        ("case when (at, ", "::timestamp) overlaps (at, at) then at end"),
+        ("((", ")::text like 'a')::text"),
+        ("(with q as (select ", " as a) select x.a + y.a from q x, q y)"),
+    ] {
+        for depth in [20, 30, 60, 200] {
+            let sql = format!("select {}k{} from t", open.repeat(depth), close.repeat(depth));
+            let answer = timeout(PATIENCE, client.batch_execute(&sql)).await.unwrap();
+            let code = answer.err().map(|error| error.code().unwrap().code().to_owned());
+            // Some of the forms mean nothing for their own answers.
+            let is_expected = code.as_deref() != Some("XX000");
+            assert!(is_expected, "{open} {depth} deep: {code:?}");
+        }
+    }
+    until_ended(&planner_threads()).await;
+    fixture.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn long_chains_and_queries_of_queries_are_answered_or_refused() {
+    let fixture = Fixture::start().await;
+    let client = with_table(&fixture).await;
+    let refused = |sql: String| {
+        let client = &client;
+        async move {
+            let answer = timeout(PATIENCE, client.batch_execute(&sql)).await.unwrap();
+            answer.unwrap_err().code().unwrap().code().to_owned()
+        }
+    };
+    let chain = |term: &str, op: &str, terms: usize| {
+        format!("select {} from t", vec![term; terms].join(op))
+    };
+    let sums = chain("k", " + ", 500);
+    timeout(PATIENCE, client.batch_execute(&sums)).await.unwrap().unwrap();
+    let conditions = chain("k = 1", " or ", 2_000);
+    timeout(PATIENCE, client.batch_execute(&conditions)).await.unwrap().unwrap();
+    for (term, op) in [("k", " + "), ("d", " / "), ("s", " || "), ("k", " = ")] {
+        assert_eq!(refused(chain(term, op, 5_000)).await, "54001", "{op}");
+    }
+    let next = |level: usize| {
+        let before = level - 1;
+        format!(", q{level} as (select x.k from q{before} x join q{before} y on x.k = y.k)")
+    };
+    let tables: String = (1..=14).map(next).collect();
+    let tables = format!("with q0 as (select k from t){tables} select count(*) from q14");
+    assert_eq!(refused(tables).await, "54001");
+    // Views that read others twice: one of them cannot be made any more, or not be read.
+    let mut codes = Vec::new();
+    client.batch_execute("set statement_timeout = '5s'").await.unwrap();
+    client.batch_execute("create view v0 as select k from t").await.unwrap();
+    for level in 1..=16 {
+        let before = level - 1;
+        let view = format!("create view v{level} as select x.k from v{before} x, v{before} y");
+        match timeout(PATIENCE, client.batch_execute(&view)).await.unwrap() {
+            Ok(()) => {}
+            Err(error) => {
+                codes.push(error.code().unwrap().code().to_owned());
+                break;
+            }
+        }
+    }
+    assert!(matches!(codes.as_slice(), [code] if code == "54001" || code == "57014"), "{codes:?}");
+    until_ended(&planner_threads()).await;
+    fixture.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn timeout_ends_planning_of_every_kind_of_statement() {
+    let fixture = Fixture::start().await;
+    let client = with_table(&fixture).await;
+    client.batch_execute("set statement_timeout = '300ms'; begin").await.unwrap();
+    let long = long_plan();
+    for sql in [
+        long.clone(),
+        format!("prepare p as {long}"),
+        format!("explain {long}"),
+        format!("create view v as {long}"),
+        format!("declare c cursor for {long}"),
+        format!("copy ({long}) to stdout"),
+        format!("create table u as {long}"),
+        format!("insert into t (d) {long}"),
+        format!("update t set d = ({long} limit 1)"),
+        format!("delete from t where d in ({long})"),
+    ] {
+        client.batch_execute("savepoint before").await.unwrap();
+        let answer = timeout(PATIENCE, client.batch_execute(&sql)).await.unwrap();
+        let error = answer.unwrap_err();
+        let verb = sql.split_whitespace().next().unwrap();
+        assert_eq!(error.code(), Some(&SqlState::QUERY_CANCELED), "{verb}: {error}");
+        client.batch_execute("rollback to before").await.unwrap();
+    }
+    // By messages, too.
+    let prepared = timeout(PATIENCE, client.prepare(&long)).await.unwrap();
+    assert_eq!(prepared.unwrap_err().code(), Some(&SqlState::QUERY_CANCELED));
+    until_ended(&planner_threads()).await;
+    fixture.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_end_planning() {
+    let fixture = Fixture::start().await;
+    let (client, other) = (with_table(&fixture).await, fixture.client().await);
+    let process: i32 = client.query_one("select pg_backend_pid()", &[]).await.unwrap().get(0);
+    let (long, token) = (long_plan(), client.cancel_token());
+    for request in ["cancel request", "pg_cancel_backend", "pg_terminate_backend"] {
+        let ask = async {
+            // It may come before the statement; then it means nothing.
+            loop {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                if request == "cancel request" {
+                    token.cancel_query(NoTls).await.unwrap();
+                } else if planner_threads().is_empty() {
+                    continue;
+                } else {
+                    let sql = format!("select {request}({process})");
+                    other.batch_execute(&sql).await.unwrap();
+                }
+            }
+        };
+        let error = tokio::select! {
+            ran = timeout(PATIENCE, client.batch_execute(&long)) => ran.unwrap().unwrap_err(),
+            () = ask => unreachable!(),
+        };
+        let expected = match request {
+            "pg_terminate_backend" => SqlState::ADMIN_SHUTDOWN,
+            _ => SqlState::QUERY_CANCELED,
+        };
+        assert_eq!(error.code(), Some(&expected), "{request}: {error}");
+        until_ended(&planner_threads()).await;
+    }
+    fixture.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn planning_ends_with_its_client() {
+    let fixture = Fixture::start().await;
+    let client = with_table(&fixture).await;
+    let before = planner_threads();
+    let mut raw = fixture.raw().await;
+    raw.begin().await;
+    raw.send(&query(&long_plan())).await;
+    let mut parsing = fixture.raw().await;
+    parsing.begin().await;
+    let parse = message(b'P', format!("\0{}\0\0\0", long_plan()).as_bytes());
+    parsing.send(&parse).await;
+    parsing.send(&message(b'S', b"")).await;
+    let begun = async {
+        while planner_threads().difference(&before).count() < 2 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(PATIENCE, begun).await.unwrap();
+    let threads = planner_threads();
+    drop((raw, parsing));
+    until_ended(&threads).await;
+    client.batch_execute("select 1").await.unwrap();
+    fixture.stop().await;
+}
