@@ -26,7 +26,7 @@ use crate::filter_names::FilterNames;
 use crate::members::Members;
 use crate::null_equality::{NullKeys, OuterEquals};
 use crate::plan_check::PlanCheck;
-use crate::simplification::VeiledSimplification;
+use crate::simplification::GuardedSimplification;
 use crate::support::STATEMENT_STACK_BYTES;
 
 thread_local! {
@@ -92,7 +92,7 @@ impl Heeding {
                 "extract_equijoin_predicate" => rules.push(Arc::new(NullKeys)),
                 _ => {}
             }
-            rules.extend([VeiledSimplification::replace(rule), Arc::new(Self)]);
+            rules.extend([GuardedSimplification::replace(rule), Arc::new(Self)]);
         }
         rules
     }
