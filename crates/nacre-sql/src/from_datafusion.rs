@@ -36,6 +36,9 @@ fn convert(error: &DataFusionError) -> Error {
     match error {
         DataFusionError::SQL(error, _) => from_parser(error),
         DataFusionError::SchemaError(error, _) => from_schema(error),
+        DataFusionError::Plan(message) if message.starts_with(NO_OUTER_COLUMNS) => {
+            Error::not_supported(MISREAD).with_hint(SUBQUERY_HINT)
+        }
         DataFusionError::Plan(message) => from_plan(message),
         DataFusionError::NotImplemented(message) => from_not_implemented(message),
         DataFusionError::Configuration(message) => {
@@ -224,6 +227,9 @@ fn from_no_cast(message: &str) -> Error {
     };
     Error::new(ErrorKind::InvalidStatement, message).with_code("42846")
 }
+
+/// What the planner says of a subquery that refers to the outer query where it takes none.
+const NO_OUTER_COLUMNS: &str = "Accessing outer reference columns is not allowed";
 
 const SUBQUERY_HINT: &str = "Join the tables of both queries, or have the query refer to the outer \
                              query in conditions of WHERE only.";

@@ -8,8 +8,8 @@
 //! - Quotients of decimals are rounded and have ten digits behind the point at least; a float is
 //!   not divided by zero.
 //! - Intervals are compared by how long they are.
-//! - `&`, `|` and `#` of whole numbers are functions, since the planner takes `a # a` for 0, also of
-//!   null, and a minus beside them for the bitwise complement.
+//! - `&`, `|` and `#` of whole numbers are functions, since the planner takes `a # a` for 0, also
+//!   of null, and a minus beside them for the bitwise complement.
 //! - `round(x)` of a float gives the even one of two neighbours.
 //!
 //! It runs behind [`crate::coerce`], so decimals that meet floats are floats, and before the

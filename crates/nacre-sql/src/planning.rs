@@ -31,7 +31,7 @@ use crate::lazy_logic::WholeJoinFilters;
 use crate::members::Members;
 use crate::null_equality::{NullKeys, OuterEquals};
 use crate::plan_check::PlanCheck;
-use crate::simplification::VeiledSimplification;
+use crate::simplification::GuardedSimplification;
 use crate::support::STATEMENT_STACK_BYTES;
 
 thread_local! {
@@ -140,7 +140,7 @@ impl Heeding {
                 "extract_equijoin_predicate" => rules.push(Arc::new(NullKeys)),
                 _ => {}
             }
-            let rule = FilterPlacement::guard(VeiledSimplification::replace(rule));
+            let rule = FilterPlacement::guard(GuardedSimplification::replace(rule));
             rules.push(Arc::new(InterruptibleRule(rule)));
         }
         rules

@@ -1,7 +1,8 @@
 //! The planner's simplification of expressions, without the parts of it that change answers.
 //!
-//! The planner's rule cannot leave out a part of itself. So an identity function ([`Veil`]) is put
-//! around expressions that it must not look into, and taken away again behind it:
+//! The planner's rule cannot leave out a part of itself. So an identity function
+//! ([`BarrierFunction`]) is put around expressions that it must not look into, and taken away
+//! again behind it:
 //!
 //! 1. A cast that loses digits or may fail. The rule would compare the value below it with the
 //!    constant, so that `n::int = 2` would not be true for 2.4.
@@ -32,19 +33,21 @@ use datafusion::optimizer::simplify_expressions::{ExprSimplifier, SimplifyExpres
 use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 
 /// The name of the function, which only errors of the planner show.
-const VEIL: &str = "nacre_veil";
+const BARRIER: &str = "nacre_barrier";
 
 /// The regular expression that the planner takes for IS NOT NULL.
 const ANY_TEXT: &str = ".*";
 
 /// Around values; one of a constant is computed by the planner.
-static VALUE_VEIL: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| veil_of(Volatility::Immutable));
+static VALUE_BARRIER: LazyLock<Arc<ScalarUDF>> =
+    LazyLock::new(|| barrier_of(Volatility::Immutable));
 
 /// Around constants, which stay as they are.
-static CONSTANT_VEIL: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| veil_of(Volatility::Volatile));
+static CONSTANT_BARRIER: LazyLock<Arc<ScalarUDF>> =
+    LazyLock::new(|| barrier_of(Volatility::Volatile));
 
-fn veil_of(volatility: Volatility) -> Arc<ScalarUDF> {
-    Arc::new(ScalarUDF::new_from_impl(Veil { signature: Signature::any(1, volatility) }))
+fn barrier_of(volatility: Volatility) -> Arc<ScalarUDF> {
+    Arc::new(ScalarUDF::new_from_impl(BarrierFunction { signature: Signature::any(1, volatility) }))
 }
 
 /// Whether false and null make a difference where a condition stands.
@@ -56,16 +59,16 @@ enum ConditionPlace {
     Value,
 }
 
-/// The planner's rule, with veils.
+/// The planner's rule, with barriers.
 #[derive(Debug, Default)]
-pub(crate) struct VeiledSimplification {
+pub(crate) struct GuardedSimplification {
     planned: SimplifyExpressions,
 }
 
 /// A rule of the planner.
 type PlannerRule = Arc<dyn OptimizerRule + Send + Sync>;
 
-impl VeiledSimplification {
+impl GuardedSimplification {
     /// Puts this rule in the place of the planner's.
     pub(crate) fn replace(rule: PlannerRule) -> PlannerRule {
         let own = Self::default();
@@ -73,7 +76,7 @@ impl VeiledSimplification {
     }
 }
 
-impl OptimizerRule for VeiledSimplification {
+impl OptimizerRule for GuardedSimplification {
     fn name(&self) -> &str {
         self.planned.name()
     }
@@ -87,7 +90,7 @@ impl OptimizerRule for VeiledSimplification {
         plan: LogicalPlan,
         config: &dyn OptimizerConfig,
     ) -> Result<Transformed<LogicalPlan>> {
-        if !needs_veils(&plan)? {
+        if !needs_barriers(&plan)? {
             return self.planned.rewrite(plan, config);
         }
         let schema = input_schema(&plan)?;
@@ -96,18 +99,18 @@ impl OptimizerRule for VeiledSimplification {
             _ => None,
         };
         let are_filters = matches!(plan, LogicalPlan::Filter(_) | LogicalPlan::TableScan(_));
-        let veiled = plan.map_expressions(|expr| {
+        let guarded = plan.map_expressions(|expr| {
             let place = if are_filters || filter.as_ref() == Some(&expr) {
                 ConditionPlace::Filter
             } else {
                 ConditionPlace::Value
             };
-            Ok(Transformed::yes(put_veils(expr, place, &schema)?.0))
+            Ok(Transformed::yes(put_barriers(expr, place, &schema)?.0))
         })?;
-        let simplified = self.planned.rewrite(veiled.data, config)?;
+        let simplified = self.planned.rewrite(guarded.data, config)?;
         let is_changed = simplified.transformed;
-        let unveiled = simplified.data.map_expressions(take_veils)?;
-        Ok(Transformed::new_transformed(unveiled.data, is_changed))
+        let unguarded = simplified.data.map_expressions(take_barriers)?;
+        Ok(Transformed::new_transformed(unguarded.data, is_changed))
     }
 }
 
@@ -120,13 +123,13 @@ pub(crate) fn simplify_value(
     schema: &DFSchema,
     context: SimplifyContext,
 ) -> Result<Expr> {
-    let (veiled, _) = put_veils(expr, ConditionPlace::Value, schema)?;
-    let simplified = ExprSimplifier::new(context).simplify(veiled)?;
-    Ok(take_veils(simplified)?.data)
+    let (guarded, _) = put_barriers(expr, ConditionPlace::Value, schema)?;
+    let simplified = ExprSimplifier::new(context).simplify(guarded)?;
+    Ok(take_barriers(simplified)?.data)
 }
 
-/// Whether a plan's own expressions may have anything to put a veil around.
-fn needs_veils(plan: &LogicalPlan) -> Result<bool> {
+/// Whether a plan's own expressions may have anything to put a barrier around.
+fn needs_barriers(plan: &LogicalPlan) -> Result<bool> {
     let mut is_needed = false;
     plan.apply_expressions(|expr| {
         expr.apply(|part| {
@@ -151,38 +154,38 @@ fn input_schema(plan: &LogicalPlan) -> Result<DFSchema> {
     }
 }
 
-/// Puts the veils into an expression; returns the tests of constants that it is made of, too.
-fn put_veils(
+/// Puts the barriers into an expression; returns the tests of constants that it is made of, too.
+fn put_barriers(
     expr: Expr,
     place: ConditionPlace,
     schema: &DFSchema,
 ) -> Result<(Expr, ConstantTests)> {
     match expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) if joins_conditions(op) => {
-            let (left, tests) = put_veils(*left, place, schema)?;
-            let (mut right, others) = put_veils(*right, place, schema)?;
+            let (left, tests) = put_barriers(*left, place, schema)?;
+            let (mut right, others) = put_barriers(*right, place, schema)?;
             if tests.merge_wrongly(&others, op, place, schema) {
-                right = VALUE_VEIL.call(vec![right]);
+                right = VALUE_BARRIER.call(vec![right]);
             }
             let expr = BinaryExpr { left: Box::new(left), op, right: Box::new(right) };
             Ok((Expr::BinaryExpr(expr), tests.and_those(others)))
         }
         Expr::Not(inner) => {
-            let (inner, tests) = put_veils(*inner, ConditionPlace::Value, schema)?;
+            let (inner, tests) = put_barriers(*inner, ConditionPlace::Value, schema)?;
             Ok((Expr::Not(Box::new(inner)), tests.negated()))
         }
         other => {
             let below =
-                |child| Ok(Transformed::yes(put_veils(child, ConditionPlace::Value, schema)?.0));
+                |child| Ok(Transformed::yes(put_barriers(child, ConditionPlace::Value, schema)?.0));
             let expr = other.map_children(below)?.data;
             let tests = ConstantTests::of_one(&expr);
-            Ok((veiled(expr, schema), tests))
+            Ok((guard_one(expr, schema), tests))
         }
     }
 }
 
-/// Puts a veil around a cast, or around the pattern of a match.
-fn veiled(expr: Expr, schema: &DFSchema) -> Expr {
+/// Puts a barrier around a cast, or around the pattern of a match.
+fn guard_one(expr: Expr, schema: &DFSchema) -> Expr {
     let narrows = |inner: &Expr, to: &DataType| {
         !matches!(inner, Expr::Literal(..))
             && inner.get_type(schema).is_ok_and(|from| is_narrowing(&from, to))
@@ -192,23 +195,23 @@ fn veiled(expr: Expr, schema: &DFSchema) -> Expr {
         | Expr::TryCast(TryCast { expr: ref inner, ref field })
             if narrows(inner, field.data_type()) =>
         {
-            VALUE_VEIL.call(vec![expr])
+            VALUE_BARRIER.call(vec![expr])
         }
         Expr::BinaryExpr(BinaryExpr { left, op, right })
             if is_regex(op) && is_misread_pattern(&right) =>
         {
-            let right = Box::new(CONSTANT_VEIL.call(vec![*right]));
+            let right = Box::new(CONSTANT_BARRIER.call(vec![*right]));
             Expr::BinaryExpr(BinaryExpr { left, op, right })
         }
         other => other,
     }
 }
 
-/// Takes the veils away.
-fn take_veils(expr: Expr) -> Result<Transformed<Expr>> {
+/// Takes the barriers away.
+fn take_barriers(expr: Expr) -> Result<Transformed<Expr>> {
     expr.transform_up(|part| match part {
         Expr::ScalarFunction(ScalarFunction { func, mut args })
-            if func.name() == VEIL && args.len() == 1 =>
+            if func.name() == BARRIER && args.len() == 1 =>
         {
             Ok(Transformed::yes(args.remove(0)))
         }
@@ -233,6 +236,8 @@ fn is_misread_pattern(pattern: &Expr) -> bool {
             let text = value.try_as_str().flatten();
             text.is_some_and(|text| text == ANY_TEXT || text.contains('\\'))
         }
+        // The planner computes it first.
+        Expr::Cast(Cast { expr, .. }) => is_misread_pattern(expr),
         _ => false,
     }
 }
@@ -373,20 +378,20 @@ fn meet(one: &HashSet<Expr>, other: &HashSet<Expr>, is_meant: &impl Fn(&Expr) ->
 
 /// Gives its argument as it is.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Veil {
+struct BarrierFunction {
     signature: Signature,
 }
 
-impl ScalarUDFImpl for Veil {
+impl ScalarUDFImpl for BarrierFunction {
     fn name(&self) -> &str {
-        VEIL
+        BARRIER
     }
 
     /// Leaves the names of expressions as they are.
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
         match args {
             [one] => Ok(one.schema_name().to_string()),
-            _ => internal_err!("{VEIL} of something else than a value"),
+            _ => internal_err!("{BARRIER} of something else than a value"),
         }
     }
 
@@ -397,21 +402,63 @@ impl ScalarUDFImpl for Veil {
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         match types {
             [one] => Ok(one.clone()),
-            _ => internal_err!("{VEIL} of something else than a value"),
+            _ => internal_err!("{BARRIER} of something else than a value"),
         }
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
         match args.arg_fields {
             [one] => Ok(Arc::clone(one)),
-            _ => internal_err!("{VEIL} of something else than a value"),
+            _ => internal_err!("{BARRIER} of something else than a value"),
         }
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         match args.args.as_slice() {
             [one] => Ok(one.clone()),
-            _ => internal_err!("{VEIL} without a value"),
+            _ => internal_err!("{BARRIER} without a value"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::optimizer::Optimizer;
+
+    use super::*;
+
+    #[test]
+    fn planners_simplification_is_replaced() {
+        let rules = Optimizer::new().rules.into_iter().map(GuardedSimplification::replace);
+        let ours = rules.filter(|rule| format!("{rule:?}").starts_with("GuardedSimplification"));
+        assert_eq!(ours.count(), 1);
+    }
+
+    #[test]
+    fn casts_that_keep_every_number_are_known() {
+        let decimal = DataType::Decimal128;
+        let kept = [
+            (DataType::Int16, DataType::Int32),
+            (DataType::Int32, DataType::Int64),
+            (DataType::Int32, decimal(10, 0)),
+            (DataType::Int64, decimal(38, 10)),
+            (decimal(6, 2), decimal(8, 4)),
+            (decimal(18, 0), DataType::Int64),
+            (DataType::Int64, DataType::Utf8View),
+        ];
+        for (from, to) in kept {
+            assert!(!is_narrowing(&from, &to), "{from} to {to}");
+        }
+        let narrowed = [
+            (DataType::Int64, DataType::Int32),
+            (DataType::Int32, decimal(9, 0)),
+            (decimal(6, 2), DataType::Int64),
+            (decimal(19, 0), DataType::Int64),
+            (decimal(6, 2), decimal(6, 1)),
+            (decimal(6, 2), decimal(6, 3)),
+        ];
+        for (from, to) in narrowed {
+            assert!(is_narrowing(&from, &to), "{from} to {to}");
         }
     }
 }

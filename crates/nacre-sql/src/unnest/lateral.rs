@@ -11,7 +11,7 @@ use super::domain::Domain;
 use super::references::references;
 use super::values::{handed_in, has_volatile};
 
-/// What is told of queries in FROM that nobody can run.
+/// Message for queries in FROM that are not understood.
 pub(crate) const MISREAD_LATERAL: &str =
     "this subquery, which refers to a table beside it (LATERAL)";
 
