@@ -192,8 +192,14 @@ fn statement_with_an_older_snapshot_sees_the_new_table_or_fails() {
     for level in LEVELS {
         for change in CHANGES {
             run_cases((&db, &other), (level, change), |case, answer, what| {
+                // The parent of a foreign key is the same table with other names of columns.
+                let is_renamed = change[0].contains("rename");
+                let is_of_child =
+                    case.sql.contains("into child") || case.sql.contains("update child");
                 if level == "read committed" {
                     check(case, &other, answer, what);
+                } else if is_renamed && is_of_child {
+                    drop(answer.unwrap_or_else(|error| panic!("{what}: {error}")));
                 } else {
                     let error = answer.err().unwrap_or_else(|| panic!("{what}: no error"));
                     assert_eq!(error.sqlstate(), "40001", "{what}: {error}");
