@@ -1,4 +1,4 @@
-//! How often, and when, a statement is begun anew that another transaction is in the way of.
+//! Restarts of statements that conflict with other transactions.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::statement_io::StatementIo;
 /// second together.
 const RESTARTS_MAX: u32 = 22;
 
-/// The restarts of a statement.
+/// Counts the restarts of a statement and waits before each.
 #[derive(Debug, Default)]
 pub(crate) struct Restarts {
     count: u32,
@@ -20,7 +20,7 @@ impl Restarts {
         if self.count >= RESTARTS_MAX {
             return false;
         }
-        // The first time at once: the other one may have committed long ago.
+        // No wait before the first restart: the other transaction may be over.
         if let Some(doubled) = self.count.checked_sub(1) {
             tokio::time::sleep(Duration::from_millis(1 << doubled.min(6))).await;
         }

@@ -155,7 +155,7 @@ fn load_into_a_table_dropped_meanwhile_fails_and_leaves_nothing() {
     let pending = store.begin_load(&table).unwrap();
     pending.append_chunk(0, &rows(0..10)).unwrap();
     store.drop_table("t").unwrap();
-    assert_eq!(pending.commit().unwrap_err().kind(), ErrorKind::UnknownTable);
+    assert_eq!(pending.commit().unwrap_err().kind(), ErrorKind::SerializationConflict);
     assert!(!file_names(directory.path()).iter().any(|name| name.ends_with(".pool")));
 }
 

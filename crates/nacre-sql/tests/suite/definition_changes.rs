@@ -50,7 +50,7 @@ const CHANGES: [&[&str]; 9] = [
     ],
 ];
 
-/// Those that leave the rows and the names as they are.
+/// Definition changes that leave rows and names alone.
 const HARMLESS: [&[&str]; 4] = [
     &["alter table acc alter column bal set default 7"],
     &["create index on acc (bal)"],
@@ -58,7 +58,7 @@ const HARMLESS: [&[&str]; 4] = [
     &["create table unrelated (a integer)", "drop table unrelated"],
 ];
 
-/// A statement, what it answers if rows, and a query that shows what it did, with its answer.
+/// A statement, its rows if it returns any, and a query for its effect with the expected rows.
 struct Case {
     sql: &'static str,
     rows: Option<&'static [&'static str]>,
@@ -316,7 +316,7 @@ fn transaction_that_wrote_a_table_that_is_gone_fails() {
     let (db, other) = sessions();
     let gone: &[&str] = &["drop table acc cascade"];
     for level in LEVELS {
-        // A column of another name is no other table.
+        // Renaming a column keeps the table.
         let changes = CHANGES.into_iter().filter(|change| !change[0].contains("rename"));
         for change in changes.chain([gone]) {
             for last in ["commit", "select 1", "select sum(bal) from acc"] {

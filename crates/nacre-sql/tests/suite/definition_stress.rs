@@ -89,8 +89,7 @@ impl Numbers {
     }
 }
 
-/// Whether an error is one that a client has to reckon with. While names are exchanged step by step
-/// there is none under one of them.
+/// Checks that an error is expected: a conflict, or a missing name while names are exchanged.
 fn require_conflict(error: &Error, sql: &str) {
     let is_between_names = error.sqlstate() == "42P01";
     assert!(error.sqlstate() == "40001" || is_between_names, "{sql}: {error:?}");

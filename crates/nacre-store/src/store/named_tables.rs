@@ -1,4 +1,4 @@
-//! Tables by name, and which names have meant something else of late.
+//! Tables by name, and the recent changes of the names' meanings.
 //!
 //! # Invariants
 //! 1. A change of what a name means has a commit timestamp, and is here before the clock shows
@@ -13,7 +13,7 @@ use crate::id::CommitTs;
 use crate::manifest::TableId;
 use crate::table::Table;
 
-/// Changed names that are kept before those that all snapshots see are looked for.
+/// The list of changed names is pruned from this length on.
 const CHANGED_MIN: usize = 64;
 
 /// The tables that everybody finds.
@@ -41,7 +41,7 @@ impl NamedTables {
     /// Returns the table called `name`.
     ///
     /// # Errors
-    /// [`Error::DefinitionChanged`] if the name means something else than what it meant at `seen`.
+    /// [`Error::DefinitionChanged`] if the meaning of the name has changed since `seen`.
     pub(super) fn find(&self, name: &str, seen: Option<CommitTs>) -> Result<Option<Arc<Table>>> {
         if let Some(seen) = seen.filter(|seen| *seen < self.newest)
             && self.changed.get(name).is_some_and(|changed| *changed > seen)
