@@ -1,8 +1,6 @@
-//! Restarts of statements that conflict with other transactions.
+//! RestartBackoff of statements that conflict with other transactions.
 
 use std::time::Duration;
-
-use crate::statement_io::StatementIo;
 
 /// Times that a statement is begun anew. The waits between them double from 1 ms to 64 ms, about a
 /// second together.
@@ -10,11 +8,11 @@ const RESTARTS_MAX: u32 = 22;
 
 /// Counts the restarts of a statement and waits before each.
 #[derive(Debug, Default)]
-pub(crate) struct Restarts {
+pub(crate) struct RestartBackoff {
     count: u32,
 }
 
-impl Restarts {
+impl RestartBackoff {
     /// Waits until the statement may be begun anew; false if it was often enough.
     pub(crate) async fn wait(&mut self) -> bool {
         if self.count >= RESTARTS_MAX {
@@ -26,14 +24,5 @@ impl Restarts {
         }
         self.count += 1;
         true
-    }
-}
-
-impl StatementIo {
-    /// Returns what another attempt gets; `None` if the first one takes or gives rows.
-    pub(crate) fn for_restart(&self) -> Option<Self> {
-        let takes_rows = self.copy_in.is_some() || self.copy_out.is_some();
-        let progress = self.progress.clone();
-        (!takes_rows).then_some(Self { copy_in: None, copy_out: None, progress })
     }
 }

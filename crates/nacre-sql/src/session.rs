@@ -32,7 +32,7 @@ use crate::prepared::{Command, PreparedStatements, Statement};
 use crate::privileges::{Acting, PrivilegeStatement, require_definition};
 use crate::relations::is_raced;
 use crate::replicas::alter_replicas;
-use crate::restarts::Restarts;
+use crate::restarts::RestartBackoff;
 use crate::sequences::{Given, SequenceStatement, alter_sequence, create_sequence, drop_sequences};
 use crate::settings::{Settings, shown_schema};
 use crate::short::{Candidate, Scanned, ShortStatements, scan};
@@ -101,7 +101,7 @@ impl Session {
     /// # Errors
     /// As [`ErrorKind`] sorts them; a failed statement has changed nothing.
     pub async fn execute(&self, sql: &str, io: StatementIo) -> Result<Outcome> {
-        let (mut io, mut restarts) = (io, Restarts::default());
+        let (mut io, mut restarts) = (io, RestartBackoff::default());
         loop {
             let again = io.for_restart();
             let mut turn = self.transactions.turn().await;
@@ -197,7 +197,7 @@ impl Session {
         values: &[Value],
         io: StatementIo,
     ) -> Result<Outcome> {
-        let (mut io, mut restarts) = (io, Restarts::default());
+        let (mut io, mut restarts) = (io, RestartBackoff::default());
         loop {
             let again = io.for_restart();
             let mut turn = self.transactions.turn().await;

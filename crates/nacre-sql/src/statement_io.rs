@@ -43,6 +43,15 @@ pub struct StatementIo {
     pub progress: Option<Arc<Progress>>,
 }
 
+impl StatementIo {
+    /// Returns the same for a restart; `None` if the statement copies rows.
+    pub(crate) fn for_restart(&self) -> Option<Self> {
+        let takes_rows = self.copy_in.is_some() || self.copy_out.is_some();
+        let progress = self.progress.clone();
+        (!takes_rows).then_some(Self { copy_in: None, copy_out: None, progress })
+    }
+}
+
 /// What a statement answers.
 pub enum Outcome {
     /// Rows, computed while the stream is read. Convert its errors with [`Error::from`].

@@ -118,7 +118,7 @@ impl Store {
         let mut indexes: Vec<IndexDef> =
             self.indexes_of(old).iter().map(|index| index.definition().clone()).collect();
         indexes.retain(|index| index.origin != IndexOrigin::PrimaryKey);
-        let keys = self.kept_foreign_keys(tx, old);
+        let keys = self.foreign_keys_of(old);
         old.claim_drop(tx)?;
         let is_closed = !old.is_draft();
         if is_closed && old.set_closed(true) {
@@ -130,17 +130,6 @@ impl Store {
         self.draft_replacement(tx, (old, &new), is_closed, &Moved::default());
         old.require_undropped()?;
         Ok(EmptiedTable { old: Arc::clone(old), new, indexes, keys })
-    }
-
-    /// Returns the foreign keys of a table that this transaction sees and has not dropped.
-    fn kept_foreign_keys(&self, tx: TxId, child: &Table) -> Vec<ForeignKeyDef> {
-        let definitions = self.definitions().unwrap_or_default();
-        let mut keys = child.links().lists().outgoing.clone();
-        keys.retain(|key| {
-            let is_seen = key.parent().is_some_and(|parent| !parent.is_hidden_from(tx));
-            is_seen && !definitions.cuts(key)
-        });
-        keys.iter().map(|key| key.definition().clone()).collect()
     }
 
     /// Waits for commits that wrote the table before it was closed: they have their place among

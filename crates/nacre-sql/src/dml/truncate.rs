@@ -18,7 +18,7 @@ use crate::from_store::from_store;
 use crate::planner::Planner;
 use crate::privileges::TRUNCATE;
 use crate::relations::table_to_change;
-use crate::restarts::Restarts;
+use crate::restarts::RestartBackoff;
 use crate::sequences::restart_sequences;
 use crate::transaction::Turn;
 
@@ -41,7 +41,7 @@ pub(crate) async fn truncate(
         (statement.if_exists, "TRUNCATE IF EXISTS"),
     ];
     refuse(&refusals)?;
-    let mut restarts = Restarts::default();
+    let mut restarts = RestartBackoff::default();
     loop {
         let done = attempt(planner, turn, statement).await;
         let is_conflict =

@@ -17,7 +17,7 @@ use crate::error::{ErrorKind, Result};
 use crate::from_store::from_store;
 use crate::planner::Planner;
 use crate::progress::CancelOnDrop;
-use crate::restarts::Restarts;
+use crate::restarts::RestartBackoff;
 use crate::rules::ActionRules;
 use crate::transaction::{Hold, Moment, Turn};
 
@@ -57,7 +57,7 @@ impl Change {
         progress: Arc<Progress>,
     ) -> Result<Answer> {
         self.require(planner)?;
-        let mut restarts = Restarts::default();
+        let mut restarts = RestartBackoff::default();
         loop {
             let answer = self.attempt(planner, turn, &progress).await;
             // Names are looked up again where the statement's text is.
