@@ -17,7 +17,8 @@ use std::fmt;
 
 use crate::workload::{Answer, Cell};
 
-/// Fewest digits behind the point of a quotient; sums and products of TPC-H and SSB have at most six.
+/// Fewest digits behind the point of a quotient; sums and products of TPC-H and SSB have at most
+/// six.
 const QUOTIENT_DIGITS_MIN: u8 = 8;
 
 /// Relative difference of floats that is still called equal.

@@ -1,8 +1,8 @@
 //! Functions that ask a session who and where it is, of its settings, and a few of PostgreSQL's
-//! that the front end does not have: [`advisory`] locks numbers, [`facts`] answers with what never changes in a session or
-//! with the schemas of `search_path`, [`settings`] reads and sets settings, [`signals`] asks
-//! something of another session, [`sleep`] waits, [`hash`] computes `md5`, [`bytea`] reads bytes,
-//! [`types`] tells types, and [`list`] has them all.
+//! that the front end does not have: [`advisory`] locks numbers, [`facts`] answers with what never
+//! changes in a session or with the schemas of `search_path`, [`settings`] reads and sets settings,
+//! [`signals`] asks something of another session, [`sleep`] waits, [`hash`] computes `md5`,
+//! [`bytea`] reads bytes, [`types`] tells types, and [`list`] has them all.
 
 mod advisory;
 mod bytea;
