@@ -233,9 +233,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_tried_again_and_again_is_refused() {
-        // Each level is tried as a form of its own and as a call.
+    fn errors_within_forms_that_are_tried_twice_end_parsing() {
+        // Each level is tried as a form of its own and as a call: 2^40 steps without a bound.
         let sql = format!("select {}1 2{}", "floor(".repeat(40), ")".repeat(40));
-        assert_eq!(parsed(&sql), Err(ParserError::RecursionLimitExceeded));
+        parsed(&sql).unwrap_err();
     }
 }

@@ -14,7 +14,8 @@
 //! 2. Everything below `durable` is durable in all good members of its segment.
 //! 3. After a failed persist nothing more is appended: what was stored is in doubt.
 //! 4. Behind all other groups the last segment has allocated room for the last group of a
-//!    checkpoint ([`RESERVE_BYTES`]), so that the log can be shortened on a full device if no row is hot.
+//!    checkpoint ([`RESERVE_BYTES`]), so that the log can be shortened on a full device if no row
+//!    is hot.
 //! # Durability
 //! `append` promises nothing, `persist` what it says. A commit that does not wait for `persist` is
 //! lost with the process until the next one or [`RedoLog::flush`].
