@@ -149,7 +149,7 @@ fn files_of_a_dropped_table_go_although_its_rows_were_read() {
     assert!(!is_mapped(directory.path()));
     // A row that is not found in a dropped table may be in the one behind it.
     let error = read(&store, &table, ids[0]).unwrap_err();
-    assert!(matches!(error, nacre_store::Error::DefinitionChanged { .. }), "{error}");
+    assert!(matches!(error, Error::DefinitionChanged { .. }), "{error}");
 }
 
 #[test]
