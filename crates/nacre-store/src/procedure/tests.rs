@@ -609,12 +609,12 @@ fn call_that_a_definition_overtakes_is_logged_by_its_changes() {
     let (directory, other) = (directory(), Arc::new(Mutex::new(None::<Store>)));
     let (mut all, hook) = (procedures(), Arc::clone(&other));
     all.register("overtaken", move |tx, _| {
-        let (table, mut count) = (tx.table("h")?, 0);
+        let (table, mut count) = (tx.table("t")?, 0);
         tx.scan(&table, &[], &[0], |_, _| count += 1)?;
+        // Not a table that the call has read: that would be a conflict.
         if let Some(store) = hook.lock().unwrap().take() {
             store.drop_table("h")?;
         }
-        let table = tx.table("t")?;
         tx.insert(&table, &[ValueRef::Int(9), ValueRef::Int(count), ValueRef::Null])?;
         Ok(Vec::new())
     })
