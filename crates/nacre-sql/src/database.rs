@@ -122,7 +122,7 @@ impl Database {
             let _ = state.register_udf(function);
         }
         let is_own = |function: &&Arc<ScalarUDF>| {
-            // Not the one that another name still stands for.
+            // Skips functions that are registered under an alias only.
             let own = state.scalar_functions().get(function.name());
             own.is_some_and(|own| Arc::ptr_eq(own, function))
         };

@@ -1,6 +1,6 @@
 //! An analyzer rule: texts in quotes, and texts of columns, become values of the type that they are
-//! cast to, by PostgreSQL's syntax and with its errors; casts of numbers to whole ones round, and those of
-//! moments and floats to text write them as PostgreSQL does.
+//! cast to, by PostgreSQL's syntax and with its errors; casts of numbers to whole ones round, and
+//! those of moments and floats to text write them as PostgreSQL does.
 //!
 //! It runs behind the planner's own coercion of types, which casts a literal to the type of what
 //! it meets. The planner would read texts of moments and intervals by Arrow's syntax, and cut off

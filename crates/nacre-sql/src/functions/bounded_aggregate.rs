@@ -1,5 +1,5 @@
-//! `string_agg`, whose values have at most [`VALUE_BYTES_MAX`] bytes, and which asks for memory before
-//! it copies them.
+//! `string_agg`, whose values have at most [`VALUE_BYTES_MAX`] bytes, and which asks for memory
+//! before it copies them.
 
 use std::hash::{Hash, Hasher};
 use std::mem::size_of_val;
