@@ -65,12 +65,11 @@ impl MemoryPool for ProbingPool {
         // Keeps the sum with the used bytes from overflowing.
         let additional = additional.min(usize::MAX / 4);
         self.budget.try_grow(reservation, additional)?;
-        if additional < PROBED_BYTES || is_available(additional) {
-            return Ok(());
+        let available = check_available(additional);
+        if available.is_err() {
+            self.budget.shrink(reservation, additional);
         }
-        self.budget.shrink(reservation, additional);
-        let message = format!("the system does not give {additional} bytes more");
-        Err(DataFusionError::ResourcesExhausted(message))
+        available
     }
 
     fn reserved(&self) -> usize {
@@ -82,11 +81,19 @@ impl MemoryPool for ProbingPool {
     }
 }
 
-/// Whether the system has so many bytes: twice, since buffers that grow are copied, and the spare
-/// ones. Nothing is written to them.
-fn is_available(bytes: usize) -> bool {
-    let wanted = bytes.saturating_mul(2).saturating_add(SPARE_BYTES);
-    Vec::<u8>::new().try_reserve_exact(wanted).is_ok()
+/// Tries whether the system has so many bytes and some spare ones. Nothing is written to them.
+///
+/// # Errors
+/// `ResourcesExhausted`.
+pub(crate) fn check_available(bytes: usize) -> PlannerResult<()> {
+    if bytes < PROBED_BYTES {
+        return Ok(());
+    }
+    let wanted = bytes.saturating_add(SPARE_BYTES);
+    Vec::<u8>::new().try_reserve_exact(wanted).map_err(|_| {
+        let message = format!("the system does not give {bytes} bytes more");
+        DataFusionError::ResourcesExhausted(message)
+    })
 }
 
 /// Makes what queries of a database share; `bytes` is as in `OpenOptions`.

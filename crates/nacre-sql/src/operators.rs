@@ -31,7 +31,7 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::AnalyzerRule;
 
 use crate::coerce::is_comparison;
-use crate::functions::{Arithmetic, DOT_IS_ANY, is_whole};
+use crate::functions::{Arithmetic, DOT_IS_ANY, deferred, is_whole};
 use crate::planning::check_given_up;
 use crate::types::{is_bytes, is_text};
 
@@ -81,13 +81,10 @@ impl Operators {
                 let text = call(&self.arithmetic.shown, vec![*expr]);
                 Transformed::yes(cast(text, field.data_type().clone()))
             }
-            Expr::Negative(inner) if is_whole(&type_of(&inner)) => match zero(&type_of(&inner)) {
-                Some(zero) => {
-                    let args = vec![Expr::Literal(zero, None), *inner];
-                    Transformed::yes(call(&self.arithmetic.difference, args))
-                }
-                None => Transformed::no(Expr::Negative(inner)),
-            },
+            Expr::Negative(inner) => {
+                let data_type = type_of(&inner);
+                self.negated(inner, &data_type)
+            }
             Expr::ScalarFunction(ScalarFunction { func, mut args })
                 if is_regular_function(func.name()) && args.len() > 1 =>
             {
@@ -112,9 +109,23 @@ impl Operators {
                         Err(_) => Transformed::no(call(&func, args)),
                     }
                 }
-                _ => Transformed::no(Expr::ScalarFunction(ScalarFunction { func, args })),
+                _ => match deferred(&func, &args) {
+                    Some(deferred) => Transformed::yes(call(&deferred, args)),
+                    None => Transformed::no(call(&func, args)),
+                },
             },
             other => Transformed::no(other),
+        }
+    }
+
+    /// Returns `0 - inner` for a whole number.
+    fn negated(&self, inner: Box<Expr>, data_type: &DataType) -> Transformed<Expr> {
+        match ScalarValue::new_zero(data_type) {
+            Ok(zero) if is_whole(data_type) => {
+                let args = vec![Expr::Literal(zero, None), *inner];
+                Transformed::yes(call(&self.arithmetic.difference, args))
+            }
+            _ => Transformed::no(Expr::Negative(inner)),
         }
     }
 
@@ -239,10 +250,6 @@ fn has_line_flags(flags: Option<&Expr>) -> bool {
         }
         _ => false,
     }
-}
-
-fn zero(data_type: &DataType) -> Option<ScalarValue> {
-    ScalarValue::new_zero(data_type).ok()
 }
 
 fn call(func: &Arc<ScalarUDF>, args: Vec<Expr>) -> Expr {

@@ -112,8 +112,7 @@ pub fn parse_timestamptz(text: &[u8]) -> ValueResult<i64> {
 }
 
 /// Parses a `time` into microseconds of the day, rounded half to even: `h:mm[:ss[.fraction]]`,
-/// `hhmm` or `hhmmss[.fraction]`, with `AM` or `PM`, also behind a date. A zone is read and
-/// ignored.
+/// `hhmm` or `hhmmss[.fraction]`, with `AM` or `PM`, also behind a date. A zone is ignored.
 ///
 /// # Errors
 /// As [`parse_timestamp`].

@@ -11,17 +11,19 @@ use std::sync::Arc;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, FieldRef, Int64Type};
-use datafusion::common::Result;
+use datafusion::common::{Result, ScalarValue};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool};
 use datafusion::logical_expr::interval_arithmetic::Interval;
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::sort_properties::{ExprProperties, SortProperties};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
 };
 
 use super::value_blocks::{VALUE_BYTES_MAX, too_long};
 use crate::from_datafusion::external;
+use crate::memory::check_available;
 use crate::planning::check_given_up;
 
 /// Batches whose results are shorter need not ask.
@@ -29,6 +31,9 @@ const BATCH_BYTES_FREE: u64 = 1 << 20;
 
 /// Estimated bytes of the text of a number or a moment.
 const PLAIN_BYTES: u64 = 48;
+
+/// Copies of a result that a function and the casts around it may hold at once.
+const COPIES: usize = 4;
 
 /// Bytes of a view of a text, and of an element of an array.
 const ELEMENT_BYTES: u64 = 16;
@@ -143,6 +148,8 @@ fn many(parts: &[u64]) -> u64 {
 
 struct BoundedFunction {
     planned: Arc<ScalarUDF>,
+    /// Volatile if the result is too long to be a constant of a plan.
+    signature: Signature,
     bound: LengthBound,
     pool: Arc<dyn MemoryPool>,
 }
@@ -151,8 +158,8 @@ struct BoundedFunction {
 pub(crate) fn bounded(planned: Arc<ScalarUDF>, pool: &Arc<dyn MemoryPool>) -> Arc<ScalarUDF> {
     match bound_of(planned.name()) {
         Some(bound) => {
-            let pool = Arc::clone(pool);
-            Arc::new(ScalarUDF::new_from_impl(BoundedFunction { planned, bound, pool }))
+            let (pool, signature) = (Arc::clone(pool), planned.signature().clone());
+            Arc::new(ScalarUDF::new_from_impl(BoundedFunction { planned, signature, bound, pool }))
         }
         None => planned,
     }
@@ -162,13 +169,32 @@ fn part(parts: &[u64], place: usize) -> u64 {
     parts.get(place).copied().unwrap_or(0)
 }
 
+/// Returns what computes a call with constants whose result may be long when the query runs; `None`
+/// for other calls. The planner would put the result into the plan, and into names of columns.
+pub(crate) fn deferred(function: &ScalarUDF, args: &[Expr]) -> Option<Arc<ScalarUDF>> {
+    let own = function.inner().downcast_ref::<BoundedFunction>()?;
+    let mut parts = Vec::with_capacity(args.len());
+    for arg in args {
+        let Expr::Literal(value, _) = arg else { return None };
+        parts.push(scalar_length(value, own.bound.has_counts).ok()?);
+    }
+    if (own.bound.taken)(&parts) <= BATCH_BYTES_FREE {
+        return None;
+    }
+    let mut signature = own.signature.clone();
+    signature.volatility = Volatility::Volatile;
+    let (planned, pool) = (Arc::clone(&own.planned), Arc::clone(&own.pool));
+    let deferred = BoundedFunction { planned, signature, bound: own.bound, pool };
+    Some(Arc::new(ScalarUDF::new_from_impl(deferred)))
+}
+
 impl BoundedFunction {
     /// Returns how many bytes the results of a batch take at most.
     fn bytes(&self, args: &[ColumnarValue], rows: usize) -> Result<u64> {
         let is_constant = args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
         let rows = if is_constant { 1 } else { rows };
         let lengths: Vec<ArgumentLengths> =
-            args.iter().map(|arg| self.lengths(arg, rows)).collect::<Result<_>>()?;
+            args.iter().map(|arg| self.lengths(arg)).collect::<Result<_>>()?;
         let mut parts = vec![0; lengths.len()];
         let mut sum = 0_u64;
         for row in 0..rows {
@@ -183,15 +209,14 @@ impl BoundedFunction {
         Ok(sum)
     }
 
-    fn lengths(&self, value: &ColumnarValue, rows: usize) -> Result<ArgumentLengths> {
-        let array: ArrayRef = match value {
-            ColumnarValue::Array(array) => Arc::clone(array),
-            ColumnarValue::Scalar(scalar) => scalar.to_array()?,
-        };
-        let lengths = lengths_of(&array, self.bound.has_counts)?;
-        Ok(match (value, lengths.as_slice()) {
-            (ColumnarValue::Scalar(_), [one]) if rows != 1 => ArgumentLengths::Same(*one),
-            _ => ArgumentLengths::Each(lengths),
+    fn lengths(&self, value: &ColumnarValue) -> Result<ArgumentLengths> {
+        Ok(match value {
+            ColumnarValue::Array(array) => {
+                ArgumentLengths::Each(lengths_of(array, self.bound.has_counts)?)
+            }
+            ColumnarValue::Scalar(scalar) => {
+                ArgumentLengths::Same(scalar_length(scalar, self.bound.has_counts)?)
+            }
         })
     }
 }
@@ -209,6 +234,20 @@ impl ArgumentLengths {
             Self::Each(each) => each.get(row).copied().unwrap_or(0),
         }
     }
+}
+
+/// Returns the length of a value without a copy of its text.
+fn scalar_length(value: &ScalarValue, has_counts: bool) -> Result<u64> {
+    if let Some(text) = value.try_as_str() {
+        return Ok(text.map_or(0, |text| text.len() as u64));
+    }
+    if let ScalarValue::Binary(bytes)
+    | ScalarValue::LargeBinary(bytes)
+    | ScalarValue::BinaryView(bytes) = value
+    {
+        return Ok(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64));
+    }
+    Ok(lengths_of(&value.to_array()?, has_counts)?.first().copied().unwrap_or(0))
 }
 
 /// Returns the lengths of values; of numbers what they are, if that counts.
@@ -252,7 +291,7 @@ impl fmt::Debug for BoundedFunction {
 
 impl PartialEq for BoundedFunction {
     fn eq(&self, other: &Self) -> bool {
-        self.planned == other.planned
+        self.planned == other.planned && self.signature == other.signature
     }
 }
 
@@ -274,7 +313,7 @@ impl ScalarUDFImpl for BoundedFunction {
     }
 
     fn signature(&self) -> &Signature {
-        self.planned.signature()
+        &self.signature
     }
 
     fn is_strict(&self) -> bool {
@@ -314,7 +353,9 @@ impl ScalarUDFImpl for BoundedFunction {
         let bytes = self.bytes(&args.args, args.number_rows)?;
         let reservation = MemoryConsumer::new(self.name().to_owned()).register(&self.pool);
         if bytes > BATCH_BYTES_FREE {
-            reservation.try_grow(usize::try_from(bytes).unwrap_or(usize::MAX))?;
+            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+            reservation.try_grow(bytes)?;
+            check_available(bytes.saturating_mul(COPIES))?;
         }
         self.planned.invoke_with_args(args)
     }

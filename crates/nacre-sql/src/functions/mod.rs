@@ -54,7 +54,7 @@ mod value_blocks;
 mod whole;
 mod window_arguments;
 
-pub(crate) use bounded::bounded;
+pub(crate) use bounded::{bounded, deferred};
 pub(crate) use bounded_aggregate::bounded_aggregate;
 pub(crate) use clock::{now, now_us};
 pub(crate) use extremes::extremes;

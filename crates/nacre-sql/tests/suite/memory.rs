@@ -108,5 +108,9 @@ async fn whatever_makes_long_values_asks_first() {
         let error = run(&session, &format!("select {aggregate} {rows}")).await.unwrap_err();
         assert_eq!(error.sqlstate(), "53200", "{aggregate}: {error}");
     }
+    // Refused by what they would be, before they are made, and not put into the plan.
+    let joined = "select length(repeat('a', 40000000) || repeat('b', 40000000) || 'c')";
+    let error = run(&session, joined).await.unwrap_err();
+    assert_eq!(error.sqlstate(), "53200", "{error}");
     assert_eq!(run(&session, "select length(repeat('a', 1000) || 'b')").await, Ok(1));
 }
