@@ -17,9 +17,11 @@ use std::fmt;
 
 use crate::workload::{Answer, Cell};
 
-/// Fewest digits behind the point of a quotient; sums and products of TPC-H and SSB have at most
-/// six.
-const QUOTIENT_DIGITS_MIN: u8 = 8;
+/// Fewest digits behind the point of a quotient in any engine.
+const QUOTIENT_DIGITS_MIN: u8 = 6;
+
+/// Most digits of a sum or product of TPC-H and SSB, which all engines give the same digits.
+const EXACT_DIGITS_MAX: u8 = 6;
 
 /// Relative difference of floats that is still called equal.
 const FLOAT_TOLERANCE: f64 = 1e-9;
@@ -132,7 +134,7 @@ fn is_equal(ours: &Cell, theirs: &Cell) -> bool {
         (
             &Cell::Number { unscaled: a, scale: a_scale, digits: a_digits },
             &Cell::Number { unscaled: b, scale: b_scale, digits: b_digits },
-        ) if a_digits.min(b_digits) >= QUOTIENT_DIGITS_MIN => {
+        ) if is_quotient(a_digits, b_digits) => {
             let digits = a_digits.min(b_digits);
             match (at_digits(a, a_scale, digits), at_digits(b, b_scale, digits)) {
                 (Some(a), Some(b)) => a.abs_diff(b) <= 1,
@@ -141,6 +143,12 @@ fn is_equal(ours: &Cell, theirs: &Cell) -> bool {
         }
         _ => ours.total_order(theirs).is_eq(),
     }
+}
+
+/// Whether columns of so many digits behind the point are quotients.
+fn is_quotient(ours: u8, theirs: u8) -> bool {
+    let fewer = ours.min(theirs);
+    if ours == theirs { fewer > EXACT_DIGITS_MAX } else { fewer >= QUOTIENT_DIGITS_MIN }
 }
 
 /// Returns `unscaled / 10^scale` in units of `10^-digits`, cut off; `None` beyond 128 bits.
@@ -187,7 +195,12 @@ mod tests {
         // Zeros at the end are digits that the column has.
         assert!(is_equal(&Cell::number(100_000_001, 10), &Cell::number(1_000_000, 8)));
         assert!(!is_equal(&Cell::number(100_000_200, 10), &Cell::number(1_000_000, 8)));
+        assert!(is_equal(
+            &Cell::number(3_484_060_542_857_143, 10),
+            &Cell::number(348_406_054_285, 6)
+        ));
         // Sums and products are compared exactly, whatever their digits.
+        assert!(!is_equal(&Cell::number(1_500_001, 6), &Cell::number(1_500_000, 6)));
         assert!(!is_equal(&Cell::number(1_500_001, 6), &Cell::number(150, 2)));
         assert!(is_equal(&Cell::number(1_500_000, 6), &Cell::number(150, 2)));
     }
