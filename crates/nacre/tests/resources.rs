@@ -223,8 +223,9 @@ fn idle_sessions_take_little_memory_and_give_it_back() {
     let mut after = 0;
     wait_until("memory is given back", || {
         after = server.kib_of("smaps_rollup", "Pss:").saturating_sub(before);
-        // The allocator keeps what so many sessions at once need, however few there were before.
-        after <= 50 * MIB
+        // The allocator keeps what so many sessions at once need, however few there were before:
+        // 10 MiB on an idle machine, more on a busy one.
+        after <= idle.max(50 * MIB)
     });
     eprintln!("KiB: after {after}");
 }
