@@ -92,7 +92,7 @@ fn register_functions(
 /// Has the planner's own functions ask for memory, too.
 fn bound_functions(state: &mut SessionState) {
     let is_own = |function: &&Arc<ScalarUDF>| {
-        // Not the one that another name still stands for.
+        // Skips functions that are registered under an alias only.
         let own = state.scalar_functions().get(function.name());
         own.is_some_and(|own| Arc::ptr_eq(own, function))
     };

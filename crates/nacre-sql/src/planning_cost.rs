@@ -46,7 +46,7 @@ impl PlanningCost {
     pub(crate) fn of_syntax<V: Visit>(state: &SessionState, syntax: &V) -> Self {
         let mut visit = CostVisitor {
             state,
-            frames: vec![Frame::new(AskingForm::Query)],
+            frames: vec![CostFrame::new(AskingForm::Query)],
             expressions: 0,
             worst: 1,
         };
@@ -130,7 +130,7 @@ impl AskedParts {
 /// What an expression asks its parts for.
 #[derive(Clone, Copy, Debug, Default)]
 enum AskingForm {
-    /// What it is asked for itself.
+    /// Requests to the expression itself.
     #[default]
     Operator,
     Call,
@@ -150,7 +150,7 @@ enum AskingForm {
 
 /// An expression or a query, and the sum of the parts that were visited.
 #[derive(Debug, Default)]
-struct Frame {
+struct CostFrame {
     form: AskingForm,
     sum: AskedParts,
     first: Option<AskedParts>,
@@ -161,7 +161,7 @@ struct Frame {
     known: Vec<(String, AskedParts)>,
 }
 
-impl Frame {
+impl CostFrame {
     fn new(form: AskingForm) -> Self {
         Self { form, ..Self::default() }
     }
@@ -224,8 +224,8 @@ fn case(parts: AskedParts) -> AskedParts {
 
 struct CostVisitor<'a> {
     state: &'a SessionState,
-    /// What is being visited; the first is the statement.
-    frames: Vec<Frame>,
+    /// Open nodes of the visit; the first is the statement.
+    frames: Vec<CostFrame>,
     expressions: u64,
     worst: u64,
 }
@@ -299,7 +299,7 @@ impl Visitor for CostVisitor<'_> {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
-        let mut frame = Frame::new(AskingForm::Query);
+        let mut frame = CostFrame::new(AskingForm::Query);
         let tables = query.with.iter().flat_map(|with| &with.cte_tables);
         frame.coming = tables.map(|table| fold(&table.alias.name)).collect();
         self.frames.push(frame);
@@ -336,7 +336,7 @@ impl Visitor for CostVisitor<'_> {
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
         self.expressions += 1;
-        self.frames.push(Frame::new(self.form(expr)));
+        self.frames.push(CostFrame::new(self.form(expr)));
         ControlFlow::Continue(())
     }
 
