@@ -3,6 +3,7 @@
 //! | name | question |
 //! |---|---|
 //! | `formats` | how small do the formats make numbers, how fast, next to other people's crates? |
+//! | `load` | how soon are the rows of CSV files durable, next to DuckDB? |
 //! | `mvcc` | what do versions cost those who scan, write and commit? |
 //! | `open` | how soon does a new process answer, and how many bytes lie on the media? |
 //! | `pcr` | what do replicas in other formats give to readers, what do they cost an appender? |
@@ -16,6 +17,7 @@
 mod duckdb;
 mod first_lookup;
 mod formats;
+mod load;
 mod mvcc;
 mod oltp;
 mod open;
@@ -41,8 +43,8 @@ use crate::report::{Console, Report};
 use crate::workspace::Workspace;
 
 /// The benchmarks that [`run`] knows.
-pub const NAMES: [&str; 10] =
-    ["formats", "mvcc", "open", "pcr", "recovery", "server", "ssb", "tatp", "tpcc", "tpch"];
+pub const NAMES: [&str; 11] =
+    ["formats", "load", "mvcc", "open", "pcr", "recovery", "server", "ssb", "tatp", "tpcc", "tpch"];
 
 /// The benchmarks whose data lies in `/dev/shm` unless a directory is named.
 const IN_MEMORY: [&str; 4] = ["pcr", "recovery", "ssb", "tpcc"];
@@ -128,6 +130,7 @@ pub fn run(args: BenchArgs) -> Result<()> {
     let outcome = interrupt::run(threads, async |interrupt| {
         setup.interrupt = interrupt;
         match name {
+            "load" => load::run(&setup, &mut report).await,
             "open" => open::run(&setup, &mut report).await,
             "recovery" => recovery::run(&setup, &mut report).await,
             "ssb" => ssb::run(&setup, &mut report).await,
@@ -148,7 +151,7 @@ fn check(args: &BenchArgs, scale_factor: f64) -> Result<()> {
             crate::tpch::check_scale_factor(scale_factor)?;
             crate::tpch::check_scale_factor(scale_factor / open::SMALLER_BY)
         }
-        "tpch" => crate::tpch::check_scale_factor(scale_factor),
+        "load" | "tpch" => crate::tpch::check_scale_factor(scale_factor),
         "ssb" => crate::ssb::check_scale_factor(scale_factor),
         _ => Ok(()),
     }
@@ -161,8 +164,8 @@ mod tests {
     #[test]
     fn unknown_benchmark_is_told_the_known_ones() {
         let error = run(BenchArgs { name: "speed".into(), ..BenchArgs::default() }).unwrap_err();
-        let message = "there is no benchmark speed: choose one of formats, mvcc, open, pcr, \
-                       recovery, server, ssb, tatp, tpcc, tpch";
+        let message = "there is no benchmark speed: choose one of formats, load, mvcc, open, \
+                       pcr, recovery, server, ssb, tatp, tpcc, tpch";
         assert_eq!(error.to_string(), message);
     }
 
@@ -223,6 +226,17 @@ mod tests {
         assert_has(&ids, "aggregate/static_bp+dynamic_bp/");
         assert_has(&ids, "wear/static_bp+dynamic_bp+plain/");
         assert_has(&ids, "mixed/static_bp+static_bp@dram/");
+    }
+
+    #[test]
+    fn loads_are_measured_by_table_and_as_a_whole() {
+        let ids = smoke("load", None, Some(0.01), 2);
+        for threads in [1, 2] {
+            for table in ["lineitem", "all"] {
+                assert_has(&ids, &format!("load/tpch-{table}/nacre/sf=0.01,threads={threads}"));
+            }
+            assert_has(&ids, &format!("media/tpch-loaded/nacre/sf=0.01,threads={threads}"));
+        }
     }
 
     #[test]

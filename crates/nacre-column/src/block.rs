@@ -26,7 +26,9 @@ mod strings;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use encode::{EncodedBlock, encode, encode_as, encode_ranked, encode_replicas};
+pub use encode::{
+    EncodedBlock, LoadBlock, encode, encode_as, encode_for_load, encode_ranked, encode_replicas,
+};
 pub use header::{BLOCK_MAGIC, BLOCK_VERSION, BlockHeader, HEADER_BYTES};
 pub use point::{PointReader, PointValue};
 pub use read::Block;

@@ -28,7 +28,7 @@ mod restriction;
 mod sma;
 pub mod text;
 
-pub use block::{Block, BlockHeader, EncodedBlock, PointReader, PointValue};
+pub use block::{Block, BlockHeader, EncodedBlock, LoadBlock, PointReader, PointValue};
 pub use buffer::{Bitmap, ByteValues, ColumnBuffer, STRING_BYTES_MAX, Values};
 pub use column_type::{
     COLUMN_TYPE_BYTES, ColumnType, DECIMAL_PRECISION_MAX, DECIMAL64_PRECISION_MAX, Physical,

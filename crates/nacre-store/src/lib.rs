@@ -54,6 +54,7 @@ mod procedure;
 mod recovery;
 mod redo;
 mod rules;
+mod running_loads;
 mod schema;
 mod sequences;
 mod store;

@@ -8,6 +8,10 @@
 //! A domain that fails meanwhile is left out: the load goes on as long as every column has a
 //! replica that survives a restart, and the missing ones are rebuilt by maintenance.
 //!
+//! Second replicas of long strings cost more than all the rest of a load. A bulk load writes the
+//! first replica once more in their place, to parts of their own, and maintenance encodes them
+//! when no load runs ([`block::encode_for_load`]); then these parts go as a whole.
+//!
 //! # Invariants
 //! 1. Until the manifest record is published nobody sees the load, and a crash leaves only files
 //!    that the next open removes.
@@ -17,13 +21,14 @@
 //! # Source
 //! [Muehlbauer16 3.3] bulk loading in chunks; chunks go straight to compressed blocks.
 //! [Zarubin22 4.2.2] replicas are encoded on the fly from one cache-resident buffer, and committed
-//! when all are durable. Differs: a replica whose domain fails is left out, instead of failing all.
+//! when all are durable. Differs: a replica whose domain fails is left out, instead of failing all;
+//! costly replicas are encoded later.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use nacre_column::replicated::WearCause;
-use nacre_column::{ColumnBuffer, EncodedBlock, FormatChoice, block, text};
+use nacre_column::{BlockError, ColumnBuffer, EncodedBlock, FormatChoice, LoadBlock, block, text};
 use nacre_simd::Flavour;
 
 use crate::directory::{ChunkInfo, KeyRange, Layout, PartId};
@@ -34,6 +39,7 @@ use crate::index::TableIndex;
 use crate::key::Keys;
 use crate::manifest::{LoadId, LoadRecord, PartRecord};
 use crate::part_writer::{BlockName, PartWriter};
+use crate::running_loads::RunningLoad;
 use crate::schema::TableSchema;
 use crate::store::Store;
 use crate::stored_load::StoredLoad;
@@ -47,19 +53,53 @@ pub struct Load {
     table: Arc<Table>,
     schema: Arc<TableSchema>,
     id: LoadId,
+    /// First those that [`ColumnPlan`] names, then for each of them one for repeated blocks.
     parts: Vec<LoadPart>,
     columns: Vec<ColumnPlan>,
     chunks: Mutex<BTreeMap<u64, ChunkInfo>>,
     flavour: Flavour,
+    /// `None` if nothing gives way to the load, and it encodes everything itself.
+    running: Option<RunningLoad>,
 }
 
 /// One part of a load, or why there is none.
 #[derive(Debug)]
 struct LoadPart {
+    id: PartId,
     domain: String,
-    writer: Option<PartWriter>,
+    /// Not set before something is to be written; `None` if the part could not be begun.
+    writer: OnceLock<Option<PartWriter>>,
     /// The first failure; nothing is written to the part after it.
     failure: OnceLock<Error>,
+}
+
+impl LoadPart {
+    fn new(id: PartId, domain: String) -> Self {
+        Self { id, domain, writer: OnceLock::new(), failure: OnceLock::new() }
+    }
+
+    /// Returns what writes to the part, which is begun if it was not; `None` if it failed.
+    fn writer(&self, store: &Store, schema: &TableSchema) -> Option<&PartWriter> {
+        let begin = || {
+            let unknown = |_| Error::UnknownDomain {
+                domain: self.domain.clone(),
+                table: schema.name.clone(),
+            };
+            let there = store.all_domains().get(&self.domain).map_err(unknown);
+            let begun = there.and_then(|there| PartWriter::create(&there.domain, self.id));
+            begun.map_err(|error| self.failure.set(error)).ok()
+        };
+        let writer = self.writer.get_or_init(begin).as_ref();
+        writer.filter(|_| self.is_whole())
+    }
+
+    fn is_begun(&self) -> bool {
+        self.writer.get().is_some()
+    }
+
+    fn is_whole(&self) -> bool {
+        self.failure.get().is_none()
+    }
 }
 
 /// What becomes of one column.
@@ -71,11 +111,17 @@ struct ColumnPlan {
 }
 
 impl Load {
-    /// Plans the parts and begins those whose domains are there.
+    /// Plans the parts and begins those whose domains are there; `running` is `None` for chunks
+    /// that are frozen.
     ///
     /// # Errors
     /// That of the first part that cannot be begun, if a column has no other.
-    pub(crate) fn new(store: Store, table: Arc<Table>, id: LoadId) -> Result<Self> {
+    pub(crate) fn new(
+        store: Store,
+        table: Arc<Table>,
+        id: LoadId,
+        running: Option<RunningLoad>,
+    ) -> Result<Self> {
         let schema = table.schema();
         let domains = store.all_domains();
         let mut columns = Vec::with_capacity(schema.columns.len());
@@ -93,26 +139,19 @@ impl Load {
         let mut names: Vec<(usize, String)> =
             numbers.into_iter().map(|((_, domain), number)| (number, domain)).collect();
         names.sort_unstable();
+        let (database, planned) = (store.database(), names.len());
         let part = |(number, domain): (usize, String)| {
-            let number = number as u32;
-            let (database, table, load) = (store.database(), table.id(), id);
-            let id = PartId { database, table, load, number, layout: Layout::Part };
-            let begun = domains
-                .get(&domain)
-                .map_err(|_| Error::UnknownDomain {
-                    domain: domain.clone(),
-                    table: schema.name.clone(),
-                })
-                .and_then(|there| PartWriter::create(&there.domain, id));
-            let (writer, failure) = match begun {
-                Ok(writer) => (Some(writer), OnceLock::new()),
-                Err(error) => (None, OnceLock::from(error)),
-            };
-            LoadPart { domain, writer, failure }
+            let (table, number) = (table.id(), number as u32);
+            let id = PartId { database, table, load: id, number, layout: Layout::Part };
+            LoadPart::new(id, domain)
         };
-        let parts = names.into_iter().map(part).collect();
+        let repeated = names.iter().map(|(number, domain)| (number + planned, domain.clone()));
+        let parts = names.iter().cloned().chain(repeated).map(part).collect();
         let (chunks, flavour) = (Mutex::default(), Flavour::active());
-        let load = Self { store, table, schema, id, parts, columns, chunks, flavour };
+        let load = Self { store, table, schema, id, parts, columns, chunks, flavour, running };
+        for part in &load.parts[..planned] {
+            part.writer(&load.store, &load.schema);
+        }
         load.require_replicas()?;
         Ok(load)
     }
@@ -150,7 +189,7 @@ impl Load {
         let key_range = self.check_keys(index, columns)?;
         let mut smas = Vec::with_capacity(columns.len());
         for (number, (plan, column)) in self.columns.iter().zip(columns).enumerate() {
-            let encoded = block::encode_replicas(column, &plan.choices, self.flavour);
+            let encoded = self.encode(column, &plan.choices);
             let blocks = encoded.map_err(|error| Error::Internal {
                 reason: format!(
                     "{}.{}, chunk {index}: {error}",
@@ -158,11 +197,32 @@ impl Load {
                 ),
             })?;
             self.append_replicas((chunk, number), plan, &blocks)?;
-            smas.extend(blocks.first().map(|block| block.header.sma));
+            smas.extend(blocks.first().map(|one| one.block.header.sma));
         }
         let info = ChunkInfo { rows: rows as u32, key_range, smas };
         self.chunks.lock().unwrap_or_else(PoisonError::into_inner).insert(index, info);
         Ok(())
+    }
+
+    fn encode(
+        &self,
+        column: &ColumnBuffer,
+        choices: &[FormatChoice],
+    ) -> std::result::Result<Vec<LoadBlock>, BlockError> {
+        if self.running.is_some() {
+            return block::encode_for_load(column, choices, self.flavour);
+        }
+        let blocks = block::encode_replicas(column, choices, self.flavour)?.into_iter();
+        let as_planned = |(block, choice): (EncodedBlock, &FormatChoice)| {
+            let choice = *choice;
+            LoadBlock { block, choice }
+        };
+        Ok(blocks.zip(choices).map(as_planned).collect())
+    }
+
+    /// Returns the part for repeated blocks of a replica that goes to `part`.
+    fn repeats_of(&self, part: usize) -> usize {
+        self.parts.len() / 2 + part
     }
 
     /// Writes the replicas of one block to their parts.
@@ -170,15 +230,18 @@ impl Load {
         &self,
         (chunk, column): (u32, usize),
         plan: &ColumnPlan,
-        blocks: &[EncodedBlock],
+        blocks: &[LoadBlock],
     ) -> Result<()> {
         let mut is_written = false;
-        for (replica, (block, &part)) in blocks.iter().zip(&plan.parts).enumerate() {
+        for (replica, LoadBlock { block, choice }) in blocks.iter().enumerate() {
+            let is_as_planned = *choice == plan.choices[replica];
+            let planned = plan.parts[replica];
+            let part = if is_as_planned { planned } else { self.repeats_of(planned) };
             let part = &self.parts[part];
-            let Some(writer) = part.writer.as_ref().filter(|_| part.failure.get().is_none()) else {
+            let Some(writer) = part.writer(&self.store, &self.schema) else {
                 continue;
             };
-            let (choice, replica) = (plan.choices[replica], replica as u8);
+            let (choice, replica) = (*choice, replica as u8);
             let name = BlockName { chunk, column: column as u16, replica, choice };
             match writer.append(name, block) {
                 Ok(()) => {
@@ -196,16 +259,14 @@ impl Load {
                 }
             }
         }
-        match is_written {
-            true => Ok(()),
-            false => Err(self.failure(plan)),
-        }
+        if is_written { Ok(()) } else { Err(self.failure(plan)) }
     }
 
     /// Makes the error for a column that has no replica left.
     fn failure(&self, plan: &ColumnPlan) -> Error {
-        let mut failures = plan.parts.iter().filter_map(|&part| self.parts[part].failure.get());
-        match failures.next() {
+        let failure = |part: usize| self.parts[part].failure.get();
+        let mut parts = plan.parts.iter().copied();
+        match parts.find_map(|part| failure(part).or_else(|| failure(self.repeats_of(part)))) {
             Some(error) => error.again(),
             None => Error::Internal { reason: "a column has no replica that lasts".into() },
         }
@@ -249,6 +310,7 @@ impl Load {
         if rows == 0 {
             return Ok(None);
         }
+        let has_repeats = self.has_repeats();
         let parts = self.finish_parts(&infos)?;
         let record = LoadRecord {
             load: self.id,
@@ -264,7 +326,7 @@ impl Load {
             self.table.names(),
             self.store.all_domains(),
         ));
-        load.set_needs_care(!self.is_whole());
+        load.set_needs_care(!self.is_whole() || has_repeats);
         Ok(Some((load, record)))
     }
 
@@ -281,7 +343,12 @@ impl Load {
     }
 
     fn is_whole(&self) -> bool {
-        self.parts.iter().all(|part| part.failure.get().is_none())
+        self.parts.iter().all(LoadPart::is_whole)
+    }
+
+    /// Whether blocks were repeated that are to be encoded; known until the parts are finished.
+    fn has_repeats(&self) -> bool {
+        self.parts[self.repeats_of(0)..].iter().any(LoadPart::is_begun)
     }
 
     /// Returns the load's id.
@@ -294,7 +361,7 @@ impl Load {
         let mut records = Vec::with_capacity(self.parts.len());
         for part in &mut self.parts {
             // A writer that failed is dropped here, and its file with it.
-            let Some(writer) = part.writer.take().filter(|_| part.failure.get().is_none()) else {
+            let Some(writer) = part.writer.take().flatten().filter(|_| part.is_whole()) else {
                 continue;
             };
             match writer.finish(infos, self.schema.columns.len()) {
@@ -321,8 +388,9 @@ impl Load {
     /// Returns the first failure if it leaves a column without a replica that lasts.
     fn require_replicas(&self) -> Result<()> {
         let lasts = |&part: &usize| {
-            let part = &self.parts[part];
-            part.failure.get().is_none() && part.domain != DRAM_DOMAIN
+            let is_whole =
+                self.parts[part].is_whole() && self.parts[self.repeats_of(part)].is_whole();
+            is_whole && self.parts[part].domain != DRAM_DOMAIN
         };
         let Some(plan) = self.columns.iter().find(|plan| !plan.parts.iter().any(lasts)) else {
             return Ok(());

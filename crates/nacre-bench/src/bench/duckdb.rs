@@ -1,33 +1,120 @@
-//! The size of DuckDB's file for the same data, if DuckDB happens to be there.
+//! DuckDB as a contestant, if it happens to be there.
 //!
-//! Looked for at run time: the program `duckdb`, then a Python 3 with the module `duckdb`. The
-//! tables are created without primary keys, because their indexes would make the file larger.
+//! Looked for at run time: the program `duckdb`, then a Python 3 with the module `duckdb`. Each run
+//! is a process of its own; what it takes to start is not in the times of its statements.
 
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::workload::CsvFile;
 use crate::workspace::Workspace;
 
-/// What runs a script in DuckDB: a program, and its arguments before file and script.
-struct Runner {
-    program: &'static str,
-    before_file: &'static [&'static str],
-    before_script: &'static [&'static str],
+/// Runs the statements that come as JSON and prints the seconds of each.
+const PYTHON: &str = "\
+import duckdb, json, sys, time
+with duckdb.connect(sys.argv[1]) as db:
+    for statement in json.load(sys.stdin):
+        begin = time.perf_counter()
+        db.execute(statement)
+        print(time.perf_counter() - begin)
+";
+
+/// How the program reports the seconds of a statement.
+const TIMER_LINE: &str = "Run Time (s): real ";
+
+/// A DuckDB that was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum DuckDb {
+    Program,
+    Python,
 }
 
-const RUNNERS: [Runner; 2] = [
-    Runner { program: "duckdb", before_file: &[], before_script: &["-c"] },
-    Runner {
-        program: "python3",
-        before_file: &[
-            "-c",
-            "import duckdb, sys\nwith duckdb.connect(sys.argv[1]) as db: db.execute(sys.argv[2])",
-        ],
-        before_script: &[],
-    },
-];
+impl DuckDb {
+    /// Finds a DuckDB and returns it with its version; `None` if there is none.
+    pub(super) fn find() -> Option<(Self, String)> {
+        [Self::Program, Self::Python].into_iter().find_map(|duckdb| {
+            let mut command = Command::new(duckdb.program());
+            match duckdb {
+                Self::Program => command.arg("--version"),
+                Self::Python => command.args(["-c", "import duckdb; print(duckdb.__version__)"]),
+            };
+            let output = command.stdin(Stdio::null()).output().ok()?;
+            let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+            output.status.success().then_some((duckdb, version))
+        })
+    }
+
+    fn program(self) -> &'static str {
+        match self {
+            Self::Program => "duckdb",
+            Self::Python => "python3",
+        }
+    }
+
+    /// Runs statements in a database file, which is created if it is absent; returns how long
+    /// each took.
+    ///
+    /// # Errors
+    /// [`Error::Child`] with the last line that DuckDB printed; failing input and output.
+    pub(super) fn run(self, file: &Path, statements: &[String]) -> Result<Vec<Duration>> {
+        let program = Path::new(self.program());
+        let mut command = Command::new(program);
+        let input = match self {
+            Self::Program => {
+                command.arg(file);
+                format!(".bail on\n.timer on\n{};\n", statements.join(";\n"))
+            }
+            Self::Python => {
+                command.args(["-c", PYTHON]).arg(file);
+                serde_json::json!(statements).to_string()
+            }
+        };
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(Error::io("start", program))?;
+        if let Some(mut stdin) = child.stdin.take() {
+            stdin.write_all(input.as_bytes()).map_err(Error::io("write to", program))?;
+        }
+        let output = child.wait_with_output().map_err(Error::io("read from", program))?;
+        let failure = |message: &str| Error::Child(format!("DuckDB failed: {message}"));
+        if !output.status.success() {
+            let messages = String::from_utf8_lossy(&output.stderr);
+            return Err(failure(messages.lines().last().unwrap_or("no message")));
+        }
+        let times = self.times(&String::from_utf8_lossy(&output.stdout));
+        if times.len() == statements.len() {
+            Ok(times)
+        } else {
+            Err(failure(&format!("{} of {} statements ran", times.len(), statements.len())))
+        }
+    }
+
+    /// Reads the seconds of the statements from what was printed.
+    fn times(self, printed: &str) -> Vec<Duration> {
+        let seconds = |line: &str| {
+            let text = match self {
+                Self::Program => line.strip_prefix(TIMER_LINE)?.split_whitespace().next()?,
+                Self::Python => line,
+            };
+            Duration::try_from_secs_f64(text.parse().ok()?).ok()
+        };
+        printed.lines().filter_map(seconds).collect()
+    }
+}
+
+/// Returns the statement that creates a file's table. It has no primary key: DuckDB's index would
+/// make loading slower and the file larger.
+pub(super) fn create_statement(file: &CsvFile) -> String {
+    file.table.create_statement_without_key(file.table.name)
+}
+
+/// Returns the statement that loads a file into its table.
+pub(super) fn load_statement(file: &CsvFile) -> String {
+    let path = file.path.to_string_lossy().replace('\'', "''");
+    format!("COPY {} FROM '{path}' (FORMAT csv, HEADER)", file.table.name)
+}
 
 /// Loads the files into a new DuckDB file and returns its bytes; `None` if there is no DuckDB.
 pub(super) fn file_bytes(
@@ -35,39 +122,28 @@ pub(super) fn file_bytes(
     files: &[CsvFile],
     scale_factor: f64,
 ) -> Result<Option<u64>> {
-    let probe = workspace.path().join("duckdb-probe.db");
-    let Some(runner) = RUNNERS.iter().find(|runner| runner.run(&probe, "SELECT 1").is_ok()) else {
+    let Some((duckdb, _)) = DuckDb::find() else {
         return Ok(None);
     };
-    let path: PathBuf = workspace.path().join(format!("duckdb-{scale_factor}.db"));
-    runner.run(&path, &script(files))?;
+    let path = workspace.path().join(format!("duckdb-{scale_factor}.db"));
+    let loads = files.iter().flat_map(|file| [create_statement(file), load_statement(file)]);
+    let statements: Vec<String> = loads.chain(["CHECKPOINT".to_owned()]).collect();
+    duckdb.run(&path, &statements)?;
     let metadata = std::fs::metadata(&path).map_err(Error::io("look at", &path))?;
     Ok(Some(metadata.len()))
 }
 
-fn script(files: &[CsvFile]) -> String {
-    let mut script = String::new();
-    for file in files {
-        let name = file.table.name;
-        let path = file.path.to_string_lossy().replace('\'', "''");
-        script.push_str(&file.table.create_statement_without_key(name));
-        script.push_str(&format!(";\nCOPY {name} FROM '{path}' (FORMAT csv, HEADER);\n"));
-    }
-    script.push_str("CHECKPOINT;\n");
-    script
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Runner {
-    fn run(&self, file: &Path, script: &str) -> Result<()> {
-        let mut command = Command::new(self.program);
-        command.args(self.before_file).arg(file).args(self.before_script).arg(script);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        let output = command.output().map_err(Error::io("start", Path::new(self.program)))?;
-        if output.status.success() {
-            return Ok(());
-        }
-        let message = String::from_utf8_lossy(&output.stderr);
-        let last = message.lines().last().unwrap_or("no message");
-        Err(Error::Child(format!("DuckDB ({}) failed: {last}", self.program)))
+    #[test]
+    fn times_are_read_from_what_either_prints() {
+        let program = "Run Time (s): real 1.250 user 0.1 sys 0.0\nother\n\
+                       Run Time (s): real 0.003 user 0.0 sys 0.0\n";
+        let times = [Duration::from_millis(1_250), Duration::from_millis(3)];
+        assert_eq!(DuckDb::Program.times(program), times);
+        assert_eq!(DuckDb::Python.times("1.25\n0.003\n"), times);
+        assert!(DuckDb::Python.times("-1\nnan\n").is_empty());
     }
 }

@@ -95,6 +95,7 @@ async fn load(setup: &Setup, scale_factor: f64) -> Result<Loaded> {
         engine.create_and_load(file, Arc::new(Progress::default())).await?;
     }
     let is_emulated = engine.is_emulated();
+    engine.finish_replicas(&setup.interrupt)?;
     drop(engine);
     let media_bytes = bytes_below(&directory)?;
     console.line(format_args!("Loaded TPC-H at scale factor {scale_factor}"))?;

@@ -44,6 +44,7 @@ pub(super) async fn run(setup: &Setup, report: &mut Report) -> Result<()> {
         let progress = Arc::new(Progress::default());
         load_times.push(nacre.create_and_load(file, progress).await?.time);
     }
+    nacre.finish_replicas(&setup.interrupt)?;
     report_replicas(setup, report, &files, &directory).await?;
     let parquet_directory = setup.workspace.subdirectory("parquet")?;
     let baseline = parquet::load(&files, &parquet_directory, setup.threads).await?;

@@ -63,6 +63,14 @@ pub(super) async fn load(story: &Story, files: &[CsvFile]) -> Result<Engine> {
     let csv_bytes = files.iter().map(|file| file.bytes).sum();
     let on_media = bytes_so_far.saturating_sub(before);
     console.line(row("all", rows, csv_bytes, time, on_media))?;
+    let start = Instant::now();
+    engine.finish_replicas(&story.interrupt)?;
+    let on_media = bytes_below(&story.database_directory)?.saturating_sub(before);
+    console.line(format_args!(
+        "   second replicas of long strings, encoded in the background: {} s, {} MB on media now",
+        seconds(start.elapsed()),
+        megabytes(on_media)
+    ))?;
     Ok(engine)
 }
 

@@ -8,6 +8,8 @@
 //!
 //! What replicas share is made once: aggregates, keys, statistics and the dictionary.
 
+use std::cell::Cell;
+
 use nacre_simd::Flavour;
 
 use super::header::{BLOCK_VERSION, BlockHeader, Extent, Section, checksum, place};
@@ -18,6 +20,10 @@ use crate::buffer::Bitmap;
 use crate::format::keys::Sections;
 use crate::format::plain;
 use crate::{BlockError, CHUNK_ROWS, ColumnBuffer, ColumnType, Format, FormatChoice, Sma, Values};
+
+/// Bytes of the strings of a block from which on a load leaves FSST to later: less is encoded in
+/// well under a millisecond.
+const LONG_STRINGS_BYTES_MIN: usize = 64 << 10;
 
 /// A block ready to be written.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,27 +76,75 @@ pub fn encode_replicas(
     choices: &[FormatChoice],
     flavour: Flavour,
 ) -> Result<Vec<EncodedBlock>, BlockError> {
-    for choice in choices {
-        if let FormatChoice::Fixed(format) = choice {
-            check_format(column.column_type(), *format)?;
-        }
-    }
+    check_choices(column.column_type(), choices)?;
     let source = Source::new(column, flavour)?;
-    let is_fixed = |format: &Format| choices.contains(&FormatChoice::Fixed(*format));
-    source.encode_all(column, &|ranking| {
-        let has_auto = choices.contains(&FormatChoice::Auto);
-        let ranking = if has_auto { ranking() } else { Vec::new() };
-        let mut free: Vec<Format> = ranking.iter().copied().filter(|f| !is_fixed(f)).collect();
-        if free.is_empty() {
-            free = ranking;
+    source.encode_all(column, &|ranking| choose_formats(choices, ranking))
+}
+
+/// A block of a load, and the choice that it was written for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadBlock {
+    pub block: EncodedBlock,
+    /// [`FormatChoice::Fixed`] where the policy says [`FormatChoice::Auto`]: the block repeats the
+    /// first replica, until it is encoded as [`encode_replicas`] does.
+    pub choice: FormatChoice,
+}
+
+/// Encodes `column` as [`encode_replicas`] does, but for replicas that would cost a load more than
+/// all others: of long strings of which the second replica would be [`Format::Fsst`], it is the
+/// first one again.
+///
+/// ```text
+/// choices     formats of encode_replicas    blocks here
+/// auto, auto  plain, fsst                   plain for auto, plain for fixed plain
+/// auto, fsst  plain, fsst                   plain for auto, fsst for fixed fsst
+/// ```
+///
+/// # Errors
+/// As [`encode_replicas`].
+pub fn encode_for_load(
+    column: &ColumnBuffer,
+    choices: &[FormatChoice],
+    flavour: Flavour,
+) -> Result<Vec<LoadBlock>, BlockError> {
+    check_choices(column.column_type(), choices)?;
+    let source = Source::new(column, flavour)?;
+    let is_long = match column.values() {
+        Values::Bytes(values) => values.data.len() >= LONG_STRINGS_BYTES_MIN,
+        _ => false,
+    };
+    let written_for = Cell::new(choices.to_vec());
+    let blocks = source.encode_all(column, &|ranking| {
+        let mut formats = choose_formats(choices, ranking);
+        let mut written = choices.to_vec();
+        for index in 1..formats.len() {
+            if is_long && choices[index] == FormatChoice::Auto && formats[index] == Format::Fsst {
+                formats[index] = formats[0];
+                written[index] = FormatChoice::Fixed(formats[0]);
+            }
         }
-        let mut chosen = free.into_iter().cycle();
-        let choose = |choice: &FormatChoice| match choice {
-            FormatChoice::Auto => chosen.next().unwrap_or(Format::Plain),
-            FormatChoice::Fixed(format) => *format,
-        };
-        choices.iter().map(choose).collect()
-    })
+        written_for.set(written);
+        formats
+    })?;
+    let choices = written_for.into_inner();
+    Ok(blocks.into_iter().zip(choices).map(|(block, choice)| LoadBlock { block, choice }).collect())
+}
+
+/// Returns the formats for these choices.
+fn choose_formats(choices: &[FormatChoice], ranking: Ranking<'_>) -> Vec<Format> {
+    let is_fixed = |format: &Format| choices.contains(&FormatChoice::Fixed(*format));
+    let has_auto = choices.contains(&FormatChoice::Auto);
+    let ranking = if has_auto { ranking() } else { Vec::new() };
+    let mut free: Vec<Format> = ranking.iter().copied().filter(|f| !is_fixed(f)).collect();
+    if free.is_empty() {
+        free = ranking;
+    }
+    let mut chosen = free.into_iter().cycle();
+    let choose = |choice: &FormatChoice| match choice {
+        FormatChoice::Auto => chosen.next().unwrap_or(Format::Plain),
+        FormatChoice::Fixed(format) => *format,
+    };
+    choices.iter().map(choose).collect()
 }
 
 /// Encodes `column` in `format`, whatever it takes.
@@ -110,6 +164,15 @@ pub fn encode_as(
         return Ok(block);
     }
     Err(BlockError::WrongFormat { column_type, format })
+}
+
+fn check_choices(column_type: ColumnType, choices: &[FormatChoice]) -> Result<(), BlockError> {
+    for choice in choices {
+        if let FormatChoice::Fixed(format) = choice {
+            check_format(column_type, *format)?;
+        }
+    }
+    Ok(())
 }
 
 fn check_format(column_type: ColumnType, format: Format) -> Result<(), BlockError> {
@@ -391,6 +454,24 @@ mod tests {
         assert_eq!(formats(7), [Dictionary, Dictionary, Fsst]);
         assert_eq!(formats(1_500), [Dictionary, Fsst, Plain]);
         assert_eq!(formats(5_000), [Plain, Fsst, Lz4Fast]);
+    }
+
+    #[test]
+    fn load_repeats_first_replica_of_long_strings() {
+        use FormatChoice::{Auto, Fixed};
+        let encoded = |rows: u64, choices: &[FormatChoice]| -> Vec<(Format, FormatChoice)> {
+            let mut column = ColumnBuffer::new(ColumnType::Varchar { max_chars: None });
+            (0..rows).for_each(|row| column.push_bytes(format!("a long string {row}").as_bytes()));
+            let blocks = encode_for_load(&column, choices, Flavour::active()).unwrap();
+            blocks.into_iter().map(|one| (one.block.header.format, one.choice)).collect()
+        };
+        use Format::{Fsst, Plain};
+        let (many, few) = (5_000, 500);
+        assert_eq!(encoded(few, &[Auto, Auto]), [(Plain, Auto), (Fsst, Auto)]);
+        assert_eq!(encoded(many, &[Auto, Auto]), [(Plain, Auto), (Plain, Fixed(Plain))]);
+        assert_eq!(encoded(many, &[Auto, Fixed(Fsst)]), [(Plain, Auto), (Fsst, Fixed(Fsst))]);
+        assert_eq!(encoded(many, &[Fixed(Plain), Auto])[1], (Plain, Fixed(Plain)));
+        assert_eq!(encoded(many, &[Auto])[0], (Plain, Auto));
     }
 
     #[test]

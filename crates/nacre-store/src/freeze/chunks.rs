@@ -89,7 +89,7 @@ fn copy(
             };
             let load = match load {
                 Some(load) => load,
-                None => load.insert(store.begin_load(table)?),
+                None => load.insert(store.begin_freeze(table)?),
             };
             if RowId::frozen(load.id(), next, 0).is_none() {
                 let reason = format!("load {} is too late for rows that change", load.id().0);

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use nacre_column::replicated::AccessHint;
-use nacre_column::{ColumnBuffer, ColumnType};
+use nacre_column::{ColumnBuffer, ColumnType, Format};
 
 use crate::manifest::Injection;
 use crate::{ColumnDef, OpenOptions, Store, TableSchema};
@@ -64,8 +64,7 @@ fn pools(directory: &Path) -> Vec<String> {
 fn check(directory: &Path) {
     let store = open(directory);
     let named = |store: &Store| {
-        let loads = store.table("t").unwrap().loads();
-        let parts = loads.iter().flat_map(|load| load.parts().to_vec());
+        let parts = store.jobs().into_iter().flat_map(|job| job.load.parts().to_vec());
         parts.map(|part| part.own_file_name()).collect::<Vec<_>>()
     };
     let names = named(&store);
@@ -89,6 +88,54 @@ fn check(directory: &Path) {
     assert!(store.scrub(&mut |_| std::ops::ControlFlow::Continue(())).unwrap().is_whole());
     answers(&store);
     assert_eq!(pools(directory).len(), named(&store).len());
+    if store.table("texts").is_ok_and(|texts| !texts.loads().is_empty()) {
+        assert_eq!(text_formats(&store), [(0, Format::Plain), (1, Format::Fsst)]);
+        assert_eq!(last_text(&store), text(TEXT_ROWS - 1));
+    }
+}
+
+/// Rows whose texts are long enough for a load to repeat the first replica.
+const TEXT_ROWS: usize = 3_000;
+
+fn text(row: usize) -> String {
+    format!("furiously special requests number {row} sleep")
+}
+
+fn load_texts(store: &Store) {
+    let column_type = ColumnType::Varchar { max_chars: None };
+    let (name, replicas) = ("words".into(), None);
+    let column = ColumnDef { name, column_type, is_nullable: false, replicas };
+    let schema = TableSchema {
+        name: "texts".into(),
+        columns: vec![column],
+        primary_key: None,
+        primary_key_name: String::new(),
+        replicas: None,
+    };
+    let load = store.begin_load(&store.create_table(schema).unwrap()).unwrap();
+    let mut column = ColumnBuffer::new(column_type);
+    (0..TEXT_ROWS).for_each(|row| column.push_bytes(text(row).as_bytes()));
+    load.append_chunk(0, &[column]).unwrap();
+    load.commit().unwrap();
+}
+
+/// Returns replica and format of each block of the texts that is current.
+fn text_formats(store: &Store) -> Vec<(u8, Format)> {
+    let table = store.table("texts").unwrap();
+    let open = table.loads()[0].open().unwrap();
+    let current = open.places(0, 0).iter().filter(|place| place.is_current);
+    let entries = current.map(|place| open.part_and_entry(place).1);
+    let mut formats: Vec<(u8, Format)> =
+        entries.map(|entry| (entry.replica, entry.format.unwrap())).collect();
+    formats.sort_by_key(|(replica, _)| *replica);
+    formats
+}
+
+fn last_text(store: &Store) -> String {
+    let chunks = store.table("texts").unwrap().snapshot().chunks().unwrap();
+    let block = chunks[0].read(0, AccessHint::Sequential).unwrap();
+    let bytes = block.block().unwrap().get_bytes(TEXT_ROWS - 1).unwrap();
+    String::from_utf8(bytes.unwrap().into_owned()).unwrap()
 }
 
 /// Does `work` on a database that `damage` was done to; copies it whenever a record is about to be
@@ -156,6 +203,39 @@ fn kill_during_conversion_leaves_the_old_or_the_new_parts() {
             maintain(store);
         },
     );
+}
+
+/// A bulk load writes the first replica of long strings twice; upkeep encodes the second one. Until
+/// then, and after a kill at any moment, either of them answers.
+#[test]
+fn kill_before_second_replicas_are_encoded_leaves_repeated_ones() {
+    let load = |store: &Store| {
+        load_texts(store);
+        assert_eq!(text_formats(store), [(0, Format::Plain), (1, Format::Plain)]);
+        assert_eq!(last_text(store), text(TEXT_ROWS - 1));
+        // Another load that runs has priority.
+        let other = store.begin_load(&store.table("t").unwrap()).unwrap();
+        assert!(store.maintain_step().unwrap().is_idle());
+        assert!(store.has_work());
+        drop(other);
+        maintain(store);
+        assert_eq!(text_formats(store), [(0, Format::Plain), (1, Format::Fsst)]);
+    };
+    images(|_| (), load);
+}
+
+/// A repeated replica is as good as any other.
+#[test]
+fn lost_first_replica_is_made_again_from_the_repeated_one() {
+    let lose_first = |store: &Store| {
+        load_texts(store);
+        let part = Arc::clone(&store.table("texts").unwrap().loads()[0].parts()[0]);
+        assert_eq!(part.record().number, 0);
+        fs::remove_file(part.open().unwrap().path().unwrap()).unwrap();
+        store.table("texts").unwrap().loads()[0].set_needs_care(true);
+        maintain(store);
+    };
+    images(|_| (), lose_first);
 }
 
 /// A change of parts whose record fails in every replica of the manifest keeps old and new files

@@ -64,6 +64,14 @@ impl Needs {
         Self { targets, needs }
     }
 
+    /// Leaves out what is only in another format or place than it should be; returns whether there
+    /// was something.
+    pub(super) fn leave_conversions(&mut self) -> bool {
+        let all = self.needs.len();
+        self.needs.retain(|need| need.cause != WearCause::Conversion);
+        self.needs.len() < all
+    }
+
     /// Returns those that can be met now.
     pub(super) fn possible(&self) -> impl Iterator<Item = &Need> {
         self.needs.iter().filter(|need| need.is_possible)

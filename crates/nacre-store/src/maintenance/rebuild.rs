@@ -123,7 +123,8 @@ pub(super) fn rebuild(
     let mut groups =
         possible.chunk_by(|one, other| (one.chunk, one.column) == (other.chunk, other.column));
     for group in groups.by_ref() {
-        if store.is_closing() {
+        let is_conversion = group.iter().all(|need| need.cause == WearCause::Conversion);
+        if store.is_closing() || (is_conversion && store.running_loads().have_priority()) {
             if unit.done.bytes < PUBLISHED_BYTES_MIN {
                 // The files go with their writers.
                 return Ok(Done { has_more: true, ..Done::default() });

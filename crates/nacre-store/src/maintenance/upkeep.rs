@@ -59,7 +59,7 @@ impl Store {
                 job.load.set_needs_care(true);
                 break;
             }
-            let (total_bytes, done) = self.care_for(&job)?;
+            let (total_bytes, done) = self.care_for(&job, self.running_loads().have_priority())?;
             if let Some(error) = done.failure {
                 failure.get_or_insert(error);
                 failed = number + 1;
@@ -125,7 +125,7 @@ impl Store {
         }
         for job in &jobs {
             loop {
-                let (_, done) = self.care_for(job)?;
+                let (_, done) = self.care_for(job, false)?;
                 report.blocks += done.blocks;
                 report.bytes += done.bytes;
                 state.done_bytes += done.bytes;
@@ -149,12 +149,16 @@ impl Store {
     }
 
     /// Meets some needs of a load; returns about how many bytes it needed and what was done.
-    fn care_for(&self, job: &Job) -> Result<(u64, Done)> {
+    /// Conversions are left to a later call if `conversions_wait`.
+    fn care_for(&self, job: &Job, conversions_wait: bool) -> Result<(u64, Done)> {
         let Ok(open) = job.load.open() else {
             // No part tells what the load is: `losses` reports it.
             return Ok((0, Done::default()));
         };
-        let needs = Needs::of(&job.table, &job.load, &open, self.all_domains());
+        let mut needs = Needs::of(&job.table, &job.load, &open, self.all_domains());
+        if conversions_wait && needs.leave_conversions() {
+            job.load.set_needs_care(true);
+        }
         let bytes = needs.possible().map(|need| need.bytes).sum();
         let done = rebuild(self, job, &open, &needs);
         match &done {

@@ -31,6 +31,7 @@ use crate::procedure::{Calls, Procedures};
 use crate::recovery::recover;
 use crate::redo::{RedoLog, RedoOptions};
 use crate::rules::TableRules;
+use crate::running_loads::{RunningLoad, RunningLoads};
 use crate::schema::{TableSchema, named_domains};
 use crate::sequences::{SEQUENCES_TABLE, Sequences};
 use crate::store::named_tables::NamedTables;
@@ -91,6 +92,7 @@ pub(super) struct Shared {
     pub(super) maintenance: Mutex<()>,
     /// Which load maintenance looks at first.
     pub(super) first_job: AtomicUsize,
+    pub(super) running_loads: RunningLoads,
     /// Set when maintenance shall end soon.
     pub(super) is_closing: AtomicBool,
     pub(super) tables: RwLock<NamedTables>,
@@ -177,6 +179,7 @@ impl Store {
             waker,
             maintenance: Mutex::new(()),
             first_job: AtomicUsize::new(0),
+            running_loads: RunningLoads::default(),
             is_closing: AtomicBool::new(false),
             tables: RwLock::new(NamedTables::new(tables)),
             views: Mutex::new(views),
@@ -585,7 +588,21 @@ impl Store {
     /// without a replica.
     pub fn begin_load(&self, table: &Arc<Table>) -> Result<Load> {
         self.require_writable()?;
-        Load::new(self.clone(), Arc::clone(table), self.take_load_id())
+        let running = Some(RunningLoad::begin(self));
+        Load::new(self.clone(), Arc::clone(table), self.take_load_id(), running)
+    }
+
+    /// Begins a load of chunks that are frozen, to which nothing gives way.
+    ///
+    /// # Errors
+    /// As for [`Store::begin_load`].
+    pub(crate) fn begin_freeze(&self, table: &Arc<Table>) -> Result<Load> {
+        self.require_writable()?;
+        Load::new(self.clone(), Arc::clone(table), self.take_load_id(), None)
+    }
+
+    pub(crate) fn running_loads(&self) -> &RunningLoads {
+        &self.shared.running_loads
     }
 
     /// Returns an id that no load has had.

@@ -74,6 +74,7 @@ fn run_tool(tool: Tool) -> ExitCode {
 fn bench(subject: BenchSubject) -> nacre_bench::Result<()> {
     let args = match subject {
         BenchSubject::Formats(given) => given.named("formats"),
+        BenchSubject::Load(given) => given.named("load"),
         BenchSubject::Mvcc(given) => given.named("mvcc"),
         BenchSubject::Open(given) => given.named("open"),
         BenchSubject::Pcr(given) => given.named("pcr"),

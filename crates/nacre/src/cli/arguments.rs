@@ -351,6 +351,8 @@ pub(super) struct RestoreArguments {
 pub(super) enum BenchSubject {
     /// Size and speed of the formats of numbers, next to other crates if they are built in.
     Formats(ValueArguments),
+    /// CSV files of TPC-H into tables, next to DuckDB if it is found.
+    Load(DataArguments),
     /// Versions of rows: scans, single operations, durable commits.
     Mvcc(CountArguments),
     /// From process start to the first answer after a kill; bytes on media.
