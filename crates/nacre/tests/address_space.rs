@@ -102,6 +102,10 @@ fn texts_that_the_system_has_no_memory_for_fail_alone() {
         "select length(repeat('a', 400000000))",
         "select length(concat_ws(',', repeat('a', 150000000), repeat('b', 150000000)))",
         "select length(upper(repeat('a', 150000000)))",
+        // Constants that are no literals: the planner computed them, and copied what it got.
+        "select length(repeat(chr(97), 150000000) || repeat(chr(98), 150000000) \
+         || repeat(chr(99), 150000000))",
+        "select length(lpad(chr(97), 15 * 10000000, chr(98)) || rpad('a', 15 * 10000000))",
         "select sum(length(x || x)) from (select repeat('a', 20000) as x \
          from generate_series(1, 7000) g) q",
     ] {

@@ -11,8 +11,10 @@ use std::sync::Arc;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, FieldRef, Int64Type};
+use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{Result, ScalarValue};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool};
+use datafusion::logical_expr::expr::Cast;
 use datafusion::logical_expr::interval_arithmetic::Interval;
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::sort_properties::{ExprProperties, SortProperties};
@@ -34,6 +36,9 @@ const PLAIN_BYTES: u64 = 48;
 
 /// Copies of a result that a function and the casts around it may hold at once.
 const COPIES: usize = 4;
+
+/// Which argument of functions that are asked to make so much is the number.
+const COUNT_PLACE: usize = 1;
 
 /// Bytes of a view of a text, and of an element of an array.
 const ELEMENT_BYTES: u64 = 16;
@@ -173,12 +178,7 @@ fn part(parts: &[u64], place: usize) -> u64 {
 /// for other calls. The planner would put the result into the plan, and into names of columns.
 pub(crate) fn deferred(function: &ScalarUDF, args: &[Expr]) -> Option<Arc<ScalarUDF>> {
     let own = function.inner().downcast_ref::<BoundedFunction>()?;
-    let mut parts = Vec::with_capacity(args.len());
-    for arg in args {
-        let Expr::Literal(value, _) = arg else { return None };
-        parts.push(scalar_length(value, own.bound.has_counts).ok()?);
-    }
-    if (own.bound.taken)(&parts) <= BATCH_BYTES_FREE {
+    if constant_bytes(own, args)? <= BATCH_BYTES_FREE {
         return None;
     }
     let mut signature = own.signature.clone();
@@ -186,6 +186,73 @@ pub(crate) fn deferred(function: &ScalarUDF, args: &[Expr]) -> Option<Arc<Scalar
     let (planned, pool) = (Arc::clone(&own.planned), Arc::clone(&own.pool));
     let deferred = BoundedFunction { planned, signature, bound: own.bound, pool };
     Some(Arc::new(ScalarUDF::new_from_impl(deferred)))
+}
+
+/// Returns a bound of what a call with constants makes; `None` for a call that the planner does not
+/// compute, and for one whose result is about as long as arguments of unknown length.
+fn constant_bytes(function: &BoundedFunction, args: &[Expr]) -> Option<u64> {
+    let mut parts = Vec::with_capacity(args.len());
+    for (place, arg) in args.iter().enumerate() {
+        let length = match arg {
+            Expr::Literal(value, _) => scalar_length(value, function.bound.has_counts).ok(),
+            // That of `repeat`, `lpad` and `rpad`.
+            _ if function.bound.has_counts && place == COUNT_PLACE => None,
+            _ => constant_length(arg),
+        };
+        parts.push(match length {
+            Some(length) => length,
+            None if multiplies(function.name()) && is_constant(arg) => u64::MAX,
+            None => return None,
+        });
+    }
+    Some((function.bound.taken)(&parts))
+}
+
+/// Returns a bound of the length of a constant that is no count, if it is a literal or a call.
+fn constant_length(expr: &Expr) -> Option<u64> {
+    match expr {
+        Expr::Literal(value, _) => scalar_length(value, false).ok(),
+        Expr::Cast(Cast { expr, .. }) => constant_length(expr),
+        Expr::ScalarFunction(call) => match call.func.inner().downcast_ref::<BoundedFunction>() {
+            Some(function) if !is_volatile(&call.func) => constant_bytes(function, &call.args),
+            // Results of the others are short.
+            None if is_constant(expr) => Some(PLAIN_BYTES),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Whether a function may make much of arguments that are short, or that are numbers.
+fn multiplies(name: &str) -> bool {
+    matches!(name, "repeat" | "lpad" | "rpad" | "replace" | "regexp_replace")
+}
+
+/// Whether the planner computes an expression.
+fn is_constant(expr: &Expr) -> bool {
+    let is_other = |part: &Expr| match part {
+        Expr::ScalarFunction(call) => is_volatile(&call.func),
+        Expr::Literal(..)
+        | Expr::Alias(_)
+        | Expr::Cast(_)
+        | Expr::TryCast(_)
+        | Expr::BinaryExpr(_)
+        | Expr::Case(_)
+        | Expr::Not(_)
+        | Expr::Negative(_)
+        | Expr::IsNull(_)
+        | Expr::IsNotNull(_)
+        | Expr::Between(_)
+        | Expr::InList(_)
+        | Expr::Like(_)
+        | Expr::SimilarTo(_) => false,
+        _ => true,
+    };
+    expr.exists(|part| Ok(is_other(part))).is_ok_and(|is_other| !is_other)
+}
+
+fn is_volatile(function: &ScalarUDF) -> bool {
+    function.signature().volatility == Volatility::Volatile
 }
 
 impl BoundedFunction {
@@ -365,6 +432,9 @@ impl ScalarUDFImpl for BoundedFunction {
 mod tests {
     use datafusion::arrow::array::{Int32Array, ListArray, StringArray};
     use datafusion::arrow::datatypes::Int32Type;
+    use datafusion::execution::SessionStateBuilder;
+    use datafusion::execution::memory_pool::UnboundedMemoryPool;
+    use datafusion::logical_expr::{Operator, binary_expr, col, lit};
 
     use super::*;
 
@@ -393,5 +463,38 @@ mod tests {
         assert!(taken("array_to_string", &[2 * ELEMENT_BYTES, 4]) >= 6);
         assert!(taken("replace", &[10, 1, 5]) >= 50);
         assert!(bound_of("length").is_none());
+    }
+
+    #[test]
+    fn long_results_of_constants_are_kept_out_of_plans() {
+        let pool: Arc<dyn MemoryPool> = Arc::new(UnboundedMemoryPool::default());
+        let planned = SessionStateBuilder::new().with_default_features().build();
+        let function = |name: &str| bounded(Arc::clone(&planned.scalar_functions()[name]), &pool);
+        let call = |name: &str, args: Vec<Expr>| function(name).call(args);
+        let is_deferred = |name: &str, args: Vec<Expr>| deferred(&function(name), &args).is_some();
+        let one = || call("chr", vec![lit(97_i64)]);
+        let many = || binary_expr(lit(9_000_i64), Operator::Multiply, lit(100_000_i64));
+        for args in [
+            vec![lit("a"), lit(900_000_000_i64)],
+            vec![one(), lit(900_000_000_i64)],
+            vec![lit("a"), many()],
+            vec![call("repeat", vec![one(), lit(9_000_i64)]), lit(100_000_i64)],
+        ] {
+            assert!(is_deferred("repeat", args.clone()), "{args:?}");
+        }
+        assert!(is_deferred("lpad", vec![lit("a"), many(), lit("b")]));
+        assert!(is_deferred("upper", vec![call("repeat", vec![lit("a"), lit(9_000_000_i64)])]));
+        for args in [
+            vec![lit("a"), lit(9_i64)],
+            vec![one(), lit(9_i64)],
+            // The planner computes none of these.
+            vec![col("a"), lit(900_000_000_i64)],
+            vec![lit("a"), col("a")],
+            vec![call("random", vec![]), many()],
+        ] {
+            assert!(!is_deferred("repeat", args.clone()), "{args:?}");
+        }
+        assert!(!is_deferred("replace", vec![one(), lit("a"), lit("b")]));
+        assert!(!is_deferred("upper", vec![one()]));
     }
 }
