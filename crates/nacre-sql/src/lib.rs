@@ -65,6 +65,7 @@ mod pg_catalog;
 mod pg_types;
 mod plain_forms;
 mod plan_check;
+mod plan_expressions;
 mod planner;
 mod planner_state;
 mod planning;

@@ -23,8 +23,6 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::expr::{Cast, ScalarFunction};
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
     BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, ScalarUDF, cast, lit,
 };
@@ -32,6 +30,8 @@ use datafusion::optimizer::AnalyzerRule;
 
 use crate::coerce::is_comparison;
 use crate::functions::{Arithmetic, DOT_IS_ANY, deferred, is_whole};
+use crate::pg_types::TYPE_KEY;
+use crate::plan_expressions::rewrite_expressions;
 use crate::planning::check_given_up;
 use crate::types::{is_bytes, is_text};
 
@@ -202,23 +202,12 @@ impl WholeOperators {
 
 impl AnalyzerRule for WholeOperators {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.transform_up_with_subqueries(|plan| {
-            let mut schema = merge_schema(&plan.inputs());
-            if let LogicalPlan::TableScan(scan) = &plan {
-                schema.merge(&scan.projected_schema);
-            }
-            let names = NamePreserver::new(&plan);
-            plan.map_expressions(|expr| {
-                let name = names.save(&expr);
-                let rewritten = expr.transform_down(|part| {
-                    check_given_up()?;
-                    Ok(self.operator(part, &schema))
-                })?;
-                Ok(rewritten.update_data(|expr| name.restore(expr)))
-            })?
-            .map_data(LogicalPlan::recompute_schema)
+        rewrite_expressions(plan, |expr, schema| {
+            expr.transform_down(|part| {
+                check_given_up()?;
+                Ok(self.operator(part, schema))
+            })
         })
-        .map(|transformed| transformed.data)
     }
 
     fn name(&self) -> &str {
@@ -280,23 +269,12 @@ fn is_interval(data_type: &DataType) -> bool {
 
 impl AnalyzerRule for Operators {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.transform_up_with_subqueries(|plan| {
-            let mut schema = merge_schema(&plan.inputs());
-            if let LogicalPlan::TableScan(scan) = &plan {
-                schema.merge(&scan.projected_schema);
-            }
-            let names = NamePreserver::new(&plan);
-            plan.map_expressions(|expr| {
-                let name = names.save(&expr);
-                let rewritten = expr.transform_up(|part| {
-                    check_given_up()?;
-                    Ok(self.operator(part, &schema))
-                })?;
-                Ok(rewritten.update_data(|expr| name.restore(expr)))
-            })?
-            .map_data(LogicalPlan::recompute_schema)
+        rewrite_expressions(plan, |expr, schema| {
+            expr.transform_up(|part| {
+                check_given_up()?;
+                Ok(self.operator(part, schema))
+            })
         })
-        .map(|transformed| transformed.data)
     }
 
     fn name(&self) -> &str {
