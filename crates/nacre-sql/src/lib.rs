@@ -104,6 +104,7 @@ mod upkeep;
 mod user_views;
 mod views;
 mod window_keys;
+mod words;
 mod yielding;
 
 pub use activity::{Activity, Joined, Participant, Request};
