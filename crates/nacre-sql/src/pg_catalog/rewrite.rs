@@ -24,7 +24,7 @@ use datafusion::sql::sqlparser::ast::{
 use super::PG_CATALOG;
 use super::array_syntax::{cast as array_cast, is_widened};
 use super::cells::columns;
-use super::expand::{outputs, parsed, parsed_query, part_of_column, require, series};
+use super::expand::{outputs, parsed, parsed_query, part_of_column, require, rows, series};
 use super::pg_columns;
 use super::typed::{AS_TEXT, array_elements, element_of, is_text_function};
 use crate::functions::{LIKE_PATTERN, escaped_by_backslashes};
@@ -548,11 +548,14 @@ pub(crate) fn select(select: &mut Select) {
         outputs(select);
     }
     let mut conditions = Vec::new();
+    let mut is_first = true;
     for from in &mut select.from {
         for factor in std::iter::once(&mut from.relation)
             .chain(from.joins.iter_mut().map(|join| &mut join.relation))
         {
+            rows(factor, is_first);
             conditions.extend(series(factor));
+            is_first = false;
         }
     }
     for condition in conditions {
