@@ -3,7 +3,8 @@
 //! - Sums, differences and products of whole numbers are refused where they do not fit
 //!   ([`WholeOperators`]); `-x` is `0 - x`.
 //! - Texts and byte strings are joined by what asks for memory first.
-//! - A byte string is cast to the text that shows it.
+//! - A byte string is cast to the text that shows it. What is kept as a text and called otherwise,
+//!   such as a uuid, is called a text once it is cast to one.
 //! - The `.` of regular expressions matches a newline.
 //! - Quotients of decimals are rounded and have ten digits behind the point at least; a float is
 //!   not divided by zero.
@@ -80,6 +81,15 @@ impl Operators {
             {
                 let text = call(&self.arithmetic.shown, vec![*expr]);
                 Transformed::yes(cast(text, field.data_type().clone()))
+            }
+            Expr::Cast(Cast { expr, field })
+                if is_text(field.data_type())
+                    && field.metadata().is_empty()
+                    && is_called_otherwise(&expr, schema) =>
+            {
+                let metadata = [(TYPE_KEY.to_owned(), "text".to_owned())].into();
+                let field = Arc::new(field.as_ref().clone().with_metadata(metadata));
+                Transformed::yes(Expr::Cast(Cast { expr, field }))
             }
             Expr::Negative(inner) => {
                 let data_type = type_of(&inner);
@@ -213,6 +223,11 @@ impl AnalyzerRule for WholeOperators {
     fn name(&self) -> &str {
         "whole_operators"
     }
+}
+
+/// Whether a value has the name of a type that Arrow does not know.
+fn is_called_otherwise(expr: &Expr, schema: &DFSchema) -> bool {
+    expr.to_field(schema).is_ok_and(|(_, field)| field.metadata().contains_key(TYPE_KEY))
 }
 
 fn is_joined(left: &DataType, right: &DataType) -> bool {

@@ -59,6 +59,7 @@ pub(crate) use bounded_aggregate::bounded_aggregate;
 pub(crate) use clock::{now, now_us};
 pub(crate) use extremes::extremes;
 pub(crate) use interval_in::parse_interval;
+pub(crate) use joined::OR_EMPTY;
 pub(crate) use list::{Arithmetic, PlannedOperators, common_functions, rint, shown};
 pub(crate) use moments::EPOCH;
 pub(crate) use named::{NAMED, named_function};

@@ -27,7 +27,8 @@ use super::cells::columns;
 use super::expand::{outputs, parsed, parsed_query, part_of_column, require, rows, series};
 use super::pg_columns;
 use super::typed::{AS_TEXT, array_elements, element_of, is_text_function};
-use crate::functions::{LIKE_PATTERN, escaped_by_backslashes};
+use crate::expression_forms::{binary, nested};
+use crate::functions::{LIKE_PATTERN, OR_EMPTY, escaped_by_backslashes};
 use crate::names::fold;
 use crate::query_forms;
 
@@ -199,7 +200,7 @@ fn call_of(function: &mut Function) -> Option<Expr> {
 
 /// Makes `ARRAY(SELECT x ... ORDER BY y)` the subquery that gathers the values in that order.
 fn gathered(query: &mut Query) -> Expr {
-    let sql = "SELECT array_agg(CAST(x AS TEXT)) FROM (SELECT 1) AS t(x)";
+    let sql = "SELECT array_agg(x) FROM (SELECT 1) AS t(x)";
     let mut outer = match parsed_query(sql) {
         Some(outer) => outer,
         None => return Expr::Value(Value::Null.into()),
@@ -234,7 +235,16 @@ fn gathered(query: &mut Query) -> Expr {
     }
     let keys = keys.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let order = if keys.is_empty() { String::new() } else { format!(" ORDER BY {keys}") };
-    let sql = format!("SELECT array_agg(CAST({value} AS TEXT){order})");
+    // A text in quotes, or a null, is a text.
+    let value = match value {
+        Expr::Value(literal)
+            if matches!(&literal.value, Value::SingleQuotedString(_) | Value::Null) =>
+        {
+            format!("CAST({literal} AS TEXT)")
+        }
+        other => other.to_string(),
+    };
+    let sql = format!("SELECT array_agg({value}{order})");
     if let Some(gathering) = parsed_query(&sql)
         && let SetExpr::Select(new) = *gathering.body
     {
@@ -260,7 +270,7 @@ fn reads_nothing(select: &Select) -> bool {
 
 /// Returns the one array of a query, or that without elements for null.
 fn or_empty(query: Query) -> Expr {
-    call("nacre_or_empty", vec![Expr::Subquery(Box::new(query))])
+    call(OR_EMPTY, vec![Expr::Subquery(Box::new(query))])
 }
 
 fn has_query(expr: &Expr) -> bool {
