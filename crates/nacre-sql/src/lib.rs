@@ -56,6 +56,7 @@ mod names;
 mod notices;
 mod null_equality;
 mod on_demand;
+mod operator_syntax;
 mod operators;
 mod origins;
 mod own_statement;
