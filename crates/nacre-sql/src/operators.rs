@@ -1,7 +1,7 @@
 //! An analyzer rule: operators that PostgreSQL computes otherwise than the planner.
 //!
 //! - Sums, differences and products of whole numbers are refused where they do not fit
-//!   ([`WholeOperators`]); `-x` is `0 - x`.
+//!   ([`WholeOperators`]); `-x` is `0 - x`, of floats `-0 - x`.
 //! - Texts and byte strings are joined by what asks for memory first.
 //! - A byte string is cast to the text that shows it. What is kept as a text and called otherwise,
 //!   such as a uuid, is called a text once it is cast to one.
@@ -25,7 +25,7 @@ use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::expr::{Cast, ScalarFunction};
 use datafusion::logical_expr::{
-    BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, ScalarUDF, cast, lit,
+    BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, ScalarUDF, binary_expr, cast, lit,
 };
 use datafusion::optimizer::AnalyzerRule;
 
@@ -128,8 +128,16 @@ impl Operators {
         }
     }
 
-    /// Returns `0 - inner` for a whole number.
+    /// Returns `0 - inner` for a whole number, and `-0 - inner` for a float: NaN has no sign then.
     fn negated(&self, inner: Box<Expr>, data_type: &DataType) -> Transformed<Expr> {
+        let zero = match data_type {
+            DataType::Float32 => Some(lit(-0.0_f32)),
+            DataType::Float64 => Some(lit(-0.0_f64)),
+            _ => None,
+        };
+        if let Some(zero) = zero {
+            return Transformed::yes(binary_expr(zero, Operator::Minus, *inner));
+        }
         match ScalarValue::new_zero(data_type) {
             Ok(zero) if is_whole(data_type) => {
                 let args = vec![Expr::Literal(zero, None), *inner];
