@@ -22,8 +22,6 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRewriter};
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::{Between, Case, Cast, InList, InSubquery, ScalarFunction};
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
     BinaryExpr, Expr, ExprSchemable, Join, LogicalPlan, LogicalPlanBuilder, Operator, SortExpr,
     Subquery, Union, cast,
@@ -34,6 +32,7 @@ use nacre_ingest::parse::{parse_boolean, parse_bytea};
 use crate::from_datafusion::external;
 use crate::functions::parse_interval;
 use crate::pg_catalog::read_array;
+use crate::plan_expressions::{columns_below, rewrite_node};
 use crate::types::{common_moment, is_text};
 use crate::unknown_literals::unite;
 
@@ -47,10 +46,7 @@ pub(crate) struct DecimalsMeetFloats;
 impl AnalyzerRule for DecimalsMeetFloats {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         plan.transform_up_with_subqueries(|plan| {
-            let mut schema = merge_schema(&plan.inputs());
-            if let LogicalPlan::TableScan(scan) = &plan {
-                schema.merge(&scan.projected_schema);
-            }
+            let schema = columns_below(&plan);
             let plan = match plan {
                 LogicalPlan::Join(join) => LogicalPlan::Join(keys_without_sign(join)),
                 LogicalPlan::Union(union) => LogicalPlan::Union(union_of_moments(unite(union)?)?),
@@ -64,12 +60,7 @@ impl AnalyzerRule for DecimalsMeetFloats {
                 }
                 other => other,
             };
-            let names = NamePreserver::new(&plan);
-            plan.map_expressions(|expr| {
-                let name = names.save(&expr);
-                Ok(expr.rewrite(&mut coercion)?.update_data(|expr| name.restore(expr)))
-            })?
-            .map_data(LogicalPlan::recompute_schema)
+            rewrite_node(plan, |expr| expr.rewrite(&mut coercion))
         })
         .map(|transformed| transformed.data)
     }

@@ -10,13 +10,13 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::{Between, Case, InList, InSubquery, SetComparison};
-use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator};
 use datafusion::optimizer::AnalyzerRule;
 
 use crate::error::{Error, ErrorKind};
 use crate::from_datafusion::external;
 use crate::from_plan::no_condition;
+use crate::plan_expressions::columns_below;
 use crate::types::{is_bytes, is_text, type_name};
 
 /// The rule; it runs before types are brought together.
@@ -47,10 +47,7 @@ struct Side {
 impl AnalyzerRule for Comparable {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         plan.apply_with_subqueries(|node| {
-            let mut schema = merge_schema(&node.inputs());
-            if let LogicalPlan::TableScan(scan) = node {
-                schema.merge(&scan.projected_schema);
-            }
+            let schema = columns_below(node);
             if let LogicalPlan::Join(join) = node {
                 let (left, right) = (join.left.schema(), join.right.schema());
                 for (one, other) in &join.on {

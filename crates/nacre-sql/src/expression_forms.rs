@@ -1,5 +1,6 @@
 //! Expressions that the planner reads differently from PostgreSQL, or not at all.
 //!
+//! - `x::timestamp(3)` is rounded; the planner would cut off, and knows 0, 3, 6 and 9 digits.
 //! - `x AT TIME ZONE 'zone'` is `timezone('zone', x)`, and has a zone where `x` has none.
 //! - `interval '1 year 04:05'` and `interval '5' day` are casts of texts, which
 //!   [`crate::literals`] reads.
@@ -18,11 +19,14 @@ use datafusion::sql::sqlparser::ast::{
     WindowFrameBound, WindowSpec, WindowType,
 };
 
-use crate::functions::{EPOCH, UNKNOWN, call, null_window_call, similar, synonym, word};
+use crate::functions::{EPOCH, ROUNDED, UNKNOWN, call, null_window_call, similar, synonym, word};
 use crate::names::fold;
 
 /// Returns what stands for an expression; `None` for one that stays.
 pub(crate) fn expression(expr: &mut Expr, state: &SessionState) -> Option<Expr> {
+    if let Some(digits) = fewer_digits(expr) {
+        return Some(call(ROUNDED, vec![take(expr), number(&digits.to_string())]));
+    }
     match expr {
         Expr::Identifier(ident) => word(ident),
         Expr::Function(function) => {
@@ -100,6 +104,19 @@ fn with_micros(data_type: &mut DataType) {
     if let DataType::Timestamp(digits @ None, _) = data_type {
         *digits = Some(6);
     }
+}
+
+/// Returns how many digits behind the point a moment is cast to, if these are fewer than it has; it
+/// is then cast to all of them.
+fn fewer_digits(expr: &mut Expr) -> Option<u64> {
+    let data_type = match expr {
+        Expr::Cast { data_type, .. } => data_type,
+        Expr::TypedString(typed) => &mut typed.data_type,
+        _ => return None,
+    };
+    let DataType::Timestamp(Some(digits), _) = data_type else { return None };
+    let asked = std::mem::replace(digits, 6);
+    (asked < 6).then_some(asked)
 }
 
 /// Whether an expression is an interval in quotes.

@@ -8,9 +8,10 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Result, not_impl_err};
 use datafusion::logical_expr::expr::InList;
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
 use datafusion::optimizer::AnalyzerRule;
+
+use crate::plan_expressions::rewrite_expressions;
 
 /// The rule; it runs before types are brought together.
 #[derive(Debug)]
@@ -18,15 +19,7 @@ pub(crate) struct InLists;
 
 impl AnalyzerRule for InLists {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.transform_up_with_subqueries(|plan| {
-            let names = NamePreserver::new(&plan);
-            plan.map_expressions(|expr| {
-                let name = names.save(&expr);
-                Ok(expr.transform_up(split)?.update_data(|expr| name.restore(expr)))
-            })?
-            .map_data(LogicalPlan::recompute_schema)
-        })
-        .map(|transformed| transformed.data)
+        rewrite_expressions(plan, |expr, _| expr.transform_up(split))
     }
 
     fn name(&self) -> &str {

@@ -1,6 +1,7 @@
 //! An analyzer rule: texts in quotes, and texts of columns, become values of the type that they are
-//! cast to, by PostgreSQL's syntax and with its errors; casts of numbers to whole ones round, and
-//! those of moments and floats to text write them as PostgreSQL does.
+//! cast to, by PostgreSQL's syntax and with its errors; casts of numbers to whole ones round, those
+//! of floats to decimals keep the digits that are sure, and those of moments and floats to text
+//! write them as PostgreSQL does.
 //!
 //! It runs behind the planner's own coercion of types, which casts a literal to the type of what
 //! it meets. The planner would read texts of moments and intervals by Arrow's syntax, and cut off
@@ -13,8 +14,6 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::{Cast, ScalarFunction};
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, ScalarUDF};
 use datafusion::optimizer::AnalyzerRule;
 use nacre_column::ColumnBuffer;
@@ -26,7 +25,8 @@ use crate::dml::push_syntax;
 use crate::error::{Error, ErrorKind};
 use crate::from_datafusion::external;
 use crate::from_ingest::from_value;
-use crate::functions::{now_us, parse_interval, text_in};
+use crate::functions::{decimal_of_float, now_us, parse_interval, text_in};
+use crate::plan_expressions::rewrite_expressions;
 use crate::types::{is_text, stored_type, trim_blanks};
 
 const DAY_US: i64 = 86_400_000_000;
@@ -78,6 +78,12 @@ impl Literals {
                 _ => Expr::Cast(Cast { expr: Box::new(text), field }),
             }));
         }
+        if matches!(target, DataType::Decimal128(..))
+            && inner.get_type(schema).is_ok_and(|from| from.is_floating())
+        {
+            let call = ScalarFunction { func: decimal_of_float(target), args: vec![*inner] };
+            return Ok(Transformed::yes(Expr::ScalarFunction(call)));
+        }
         if !target.is_signed_integer() {
             return Ok(Transformed::no(Expr::Cast(Cast { expr: inner, field })));
         }
@@ -127,20 +133,7 @@ fn is_rounded(expr: &Expr) -> bool {
 
 impl AnalyzerRule for Literals {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.transform_up_with_subqueries(|plan| {
-            let mut schema = merge_schema(&plan.inputs());
-            if let LogicalPlan::TableScan(scan) = &plan {
-                schema.merge(&scan.projected_schema);
-            }
-            let names = NamePreserver::new(&plan);
-            plan.map_expressions(|expr| {
-                let name = names.save(&expr);
-                let rewritten = expr.transform_up(|part| self.cast(part, &schema))?;
-                Ok(rewritten.update_data(|expr| name.restore(expr)))
-            })?
-            .map_data(LogicalPlan::recompute_schema)
-        })
-        .map(|transformed| transformed.data)
+        rewrite_expressions(plan, |expr, schema| expr.transform_up(|part| self.cast(part, schema)))
     }
 
     fn name(&self) -> &str {

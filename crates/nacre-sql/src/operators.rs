@@ -1,9 +1,10 @@
 //! An analyzer rule: operators that PostgreSQL computes otherwise than the planner.
 //!
 //! - Sums, differences and products of whole numbers are refused where they do not fit
-//!   ([`WholeOperators`]); `-x` is `0 - x`.
+//!   ([`WholeOperators`]); `-x` is `0 - x`, of floats `-0 - x`.
 //! - Texts and byte strings are joined by what asks for memory first.
-//! - A byte string is cast to the text that shows it.
+//! - A byte string is cast to the text that shows it. What is kept as a text and called otherwise,
+//!   such as a uuid, is called a text once it is cast to one.
 //! - The `.` of regular expressions matches a newline.
 //! - Quotients of decimals are rounded and have ten digits behind the point at least; a float is
 //!   not divided by zero.
@@ -23,15 +24,15 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::expr::{Cast, ScalarFunction};
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
-    BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, ScalarUDF, cast, lit,
+    BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, ScalarUDF, binary_expr, cast, lit,
 };
 use datafusion::optimizer::AnalyzerRule;
 
 use crate::coerce::is_comparison;
 use crate::functions::{Arithmetic, DOT_IS_ANY, deferred, is_whole};
+use crate::pg_types::TYPE_KEY;
+use crate::plan_expressions::rewrite_expressions;
 use crate::planning::check_given_up;
 use crate::types::{is_bytes, is_text};
 
@@ -81,6 +82,15 @@ impl Operators {
                 let text = call(&self.arithmetic.shown, vec![*expr]);
                 Transformed::yes(cast(text, field.data_type().clone()))
             }
+            Expr::Cast(Cast { expr, field })
+                if is_text(field.data_type())
+                    && field.metadata().is_empty()
+                    && is_called_otherwise(&expr, schema) =>
+            {
+                let metadata = [(TYPE_KEY.to_owned(), "text".to_owned())].into();
+                let field = Arc::new(field.as_ref().clone().with_metadata(metadata));
+                Transformed::yes(Expr::Cast(Cast { expr, field }))
+            }
             Expr::Negative(inner) => {
                 let data_type = type_of(&inner);
                 self.negated(inner, &data_type)
@@ -118,8 +128,16 @@ impl Operators {
         }
     }
 
-    /// Returns `0 - inner` for a whole number.
+    /// Returns `0 - inner` for a whole number, and `-0 - inner` for a float: NaN has no sign then.
     fn negated(&self, inner: Box<Expr>, data_type: &DataType) -> Transformed<Expr> {
+        let zero = match data_type {
+            DataType::Float32 => Some(lit(-0.0_f32)),
+            DataType::Float64 => Some(lit(-0.0_f64)),
+            _ => None,
+        };
+        if let Some(zero) = zero {
+            return Transformed::yes(binary_expr(zero, Operator::Minus, *inner));
+        }
         match ScalarValue::new_zero(data_type) {
             Ok(zero) if is_whole(data_type) => {
                 let args = vec![Expr::Literal(zero, None), *inner];
@@ -202,28 +220,22 @@ impl WholeOperators {
 
 impl AnalyzerRule for WholeOperators {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.transform_up_with_subqueries(|plan| {
-            let mut schema = merge_schema(&plan.inputs());
-            if let LogicalPlan::TableScan(scan) = &plan {
-                schema.merge(&scan.projected_schema);
-            }
-            let names = NamePreserver::new(&plan);
-            plan.map_expressions(|expr| {
-                let name = names.save(&expr);
-                let rewritten = expr.transform_down(|part| {
-                    check_given_up()?;
-                    Ok(self.operator(part, &schema))
-                })?;
-                Ok(rewritten.update_data(|expr| name.restore(expr)))
-            })?
-            .map_data(LogicalPlan::recompute_schema)
+        rewrite_expressions(plan, |expr, schema| {
+            expr.transform_down(|part| {
+                check_given_up()?;
+                Ok(self.operator(part, schema))
+            })
         })
-        .map(|transformed| transformed.data)
     }
 
     fn name(&self) -> &str {
         "whole_operators"
     }
+}
+
+/// Whether a value has the name of a type that Arrow does not know.
+fn is_called_otherwise(expr: &Expr, schema: &DFSchema) -> bool {
+    expr.to_field(schema).is_ok_and(|(_, field)| field.metadata().contains_key(TYPE_KEY))
 }
 
 fn is_joined(left: &DataType, right: &DataType) -> bool {
@@ -280,23 +292,12 @@ fn is_interval(data_type: &DataType) -> bool {
 
 impl AnalyzerRule for Operators {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.transform_up_with_subqueries(|plan| {
-            let mut schema = merge_schema(&plan.inputs());
-            if let LogicalPlan::TableScan(scan) = &plan {
-                schema.merge(&scan.projected_schema);
-            }
-            let names = NamePreserver::new(&plan);
-            plan.map_expressions(|expr| {
-                let name = names.save(&expr);
-                let rewritten = expr.transform_up(|part| {
-                    check_given_up()?;
-                    Ok(self.operator(part, &schema))
-                })?;
-                Ok(rewritten.update_data(|expr| name.restore(expr)))
-            })?
-            .map_data(LogicalPlan::recompute_schema)
+        rewrite_expressions(plan, |expr, schema| {
+            expr.transform_up(|part| {
+                check_given_up()?;
+                Ok(self.operator(part, schema))
+            })
         })
-        .map(|transformed| transformed.data)
     }
 
     fn name(&self) -> &str {

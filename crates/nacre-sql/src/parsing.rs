@@ -7,7 +7,8 @@
 //! 1. [`StatementDialect`] is PostgreSQL's dialect without alternatives that no statement needs.
 //! 2. It counts the steps of what remains. Past their bound the text is refused as nested too
 //!    deeply, which the parser passes on without trying anything else.
-//! 3. A step also ends parsing a statement that has ended ([`planning`]).
+//! 3. Operators that are named with their schema are read by [`operator_syntax`].
+//! 4. A step also ends parsing a statement that has ended ([`planning`]).
 
 use std::any::TypeId;
 use std::cell::Cell;
@@ -21,7 +22,7 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 
 use crate::error::{Error, ErrorKind};
 use crate::from_datafusion::external;
-use crate::planning;
+use crate::{operator_syntax, planning};
 
 /// Levels of parentheses, calls and queries in each other; each takes up to two of the parser's.
 const NESTING_MAX: usize = 50;
@@ -137,8 +138,21 @@ impl Dialect for StatementDialect {
         POSTGRESQL.is_custom_operator_part(one)
     }
 
+    fn parse_infix(
+        &self,
+        parser: &mut Parser<'_>,
+        left: &Expr,
+        precedence: u8,
+    ) -> Option<Result<Expr, ParserError>> {
+        operator_syntax::is_next(parser)
+            .then(|| operator_syntax::parse(parser, left.clone(), precedence))
+    }
+
     fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {
-        POSTGRESQL.get_next_precedence(parser)
+        match operator_syntax::is_next(parser) {
+            true => Some(Ok(self.prec_value(Precedence::PgOther))),
+            false => POSTGRESQL.get_next_precedence(parser),
+        }
     }
 
     fn prec_value(&self, precedence: Precedence) -> u8 {

@@ -29,7 +29,7 @@ use crate::settings::Settings;
 use crate::transaction::Moment;
 use crate::user_views::PlannedViews;
 use crate::{
-    columns, dml, explain, parsing, pg_catalog, plain_forms, planning, query_forms, rewrite,
+    alter, columns, dml, explain, parsing, pg_catalog, plain_forms, planning, query_forms, rewrite,
     sequences, support, transaction, trim_syntax,
 };
 
@@ -182,7 +182,7 @@ impl Planner {
         let sql = trimmed.as_deref().unwrap_or(sql);
         let other = || {
             let other = table_query(sql).or_else(|| transaction::readable(sql));
-            other.or_else(|| sequences::readable(sql))
+            other.or_else(|| sequences::readable(sql)).or_else(|| alter::readable(sql))
         };
         let readable = dml::readable(sql).or_else(other).or_else(|| {
             let logged = logged(sql)?;

@@ -366,7 +366,7 @@ fn is_number(expr: &Expr) -> bool {
 }
 
 /// Whether an expression reads a column.
-fn has_column(expr: &Expr) -> bool {
+pub(crate) fn has_column(expr: &Expr) -> bool {
     struct Columns;
     impl Visitor for Columns {
         type Break = ();

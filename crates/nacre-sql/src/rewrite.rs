@@ -15,6 +15,7 @@
 //! - `(a, b) IN (query)` becomes EXISTS, and rows are compared column by column ([`row_values`]).
 //! - `SHOW TABLES` and `SHOW COLUMNS` ask the information schema.
 //! - Long chains of AND and of OR become balanced trees ([`balance`]).
+//! - HAVING without aggregates and GROUP BY makes one group of all rows.
 //! - Aggregates that differ only by a cast get names of their own; the planner's leave casts out.
 //! - `current_schema` and `current_role` are calls.
 //! - What clients ask the catalogs for is rewritten by [`pg_catalog`], and forms that the planner
@@ -27,19 +28,21 @@ use datafusion::execution::SessionState;
 use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, CharacterLength, DataType, Distinct, ExactNumberInfo, Expr, Function,
-    FunctionArg, FunctionArgExpr, FunctionArguments, Ident, NamedWindowDefinition, NamedWindowExpr,
-    ObjectName, OrderByKind, Query, Select, SelectItem, SetExpr, Statement, TableAlias,
-    TableAliasColumnDef, TableFactor, TrimWhereField, UnaryOperator, Value, Visit, VisitMut,
-    Visitor, VisitorMut,
+    FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, NamedWindowDefinition,
+    NamedWindowExpr, ObjectName, OrderByKind, Query, Select, SelectItem, SetExpr, Statement,
+    TableAlias, TableAliasColumnDef, TableFactor, TrimWhereField, UnaryOperator, Value, Visit,
+    VisitMut, Visitor, VisitorMut,
 };
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 use nacre_ingest::parse::parse_bytea;
 
 use crate::error::{Error, Result};
+use crate::expression_forms::{binary, nested};
 use crate::from_datafusion::from_parser;
 use crate::functions::{NAMED, call};
 use crate::names::{SCHEMA, fold};
+use crate::parsing::statement_parser;
 use crate::prepared::{numeric, numeric_type};
 use crate::scopes::Scopes;
 use crate::types::trim_blanks;
@@ -136,6 +139,7 @@ impl VisitorMut for Rewrites<'_> {
         row_values::in_conditions(select);
         query_forms::star(select);
         named_casts(select, self.state);
+        one_group(select, self.state);
         self.scopes.enter(select);
         ControlFlow::Continue(())
     }
@@ -250,6 +254,53 @@ fn named_casts(select: &mut Select, state: &SessionState) {
     let mut names = Names(state, calls.1);
     for item in &mut select.projection {
         let _ = VisitMut::visit(item, &mut names);
+    }
+}
+
+/// Has HAVING make one group of all rows where no aggregate does and GROUP BY is not there.
+fn one_group(select: &mut Select, state: &SessionState) {
+    /// Looks for aggregates outside of subqueries.
+    struct Aggregates<'a> {
+        state: &'a SessionState,
+        depth: usize,
+    }
+    impl Visitor for Aggregates<'_> {
+        type Break = ();
+
+        fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+            self.depth += 1;
+            ControlFlow::Continue(())
+        }
+
+        fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+            self.depth -= 1;
+            ControlFlow::Continue(())
+        }
+
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            match self.depth == 0 && is_aggregate(expr, self.state) {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        }
+    }
+    let is_grouped = match &select.group_by {
+        GroupByExpr::Expressions(keys, _) => !keys.is_empty(),
+        GroupByExpr::All(_) => true,
+    };
+    let Some(having) = &mut select.having else { return };
+    let mut aggregates = Aggregates { state, depth: 0 };
+    if is_grouped
+        || Visit::visit(&*having, &mut aggregates).is_break()
+        || Visit::visit(&select.projection, &mut aggregates).is_break()
+    {
+        return;
+    }
+    // It is true of every group.
+    let counted = statement_parser("count(*) >= 0").and_then(|mut parser| parser.parse_expr());
+    if let Ok(counted) = counted {
+        let condition = nested(std::mem::replace(having, Expr::value(Value::Null)));
+        *having = binary(condition, BinaryOperator::And, counted);
     }
 }
 

@@ -49,6 +49,13 @@ use crate::{ddl, dml, explain, indexes, transaction};
 /// falls between two steps in memory.
 const ALTER_ATTEMPTS_MAX: usize = 100;
 
+/// A statement as it is handed to a session.
+#[derive(Clone, Copy)]
+enum Handed<'a> {
+    Text(&'a str),
+    Prepared(&'a Statement, &'a [Value]),
+}
+
 /// One user's conversation with a database. A block that is open when it ends is rolled back.
 pub struct Session {
     store: Store,
@@ -101,12 +108,22 @@ impl Session {
     /// # Errors
     /// As [`ErrorKind`] sorts them; a failed statement has changed nothing.
     pub async fn execute(&self, sql: &str, io: StatementIo) -> Result<Outcome> {
+        self.run_restartable(Handed::Text(sql), io).await
+    }
+
+    /// Runs a statement, and begins it anew as often as a definition changes under it.
+    async fn run_restartable(&self, statement: Handed<'_>, io: StatementIo) -> Result<Outcome> {
         let (mut io, mut restarts) = (io, RestartBackoff::default());
         loop {
             let again = io.for_restart();
             let mut turn = self.transactions.turn().await;
             let point = turn.restart_point();
-            let outcome = self.run(turn, sql, io).await;
+            let outcome = match statement {
+                Handed::Text(sql) => self.run(turn, sql, io).await,
+                Handed::Prepared(prepared, values) => {
+                    self.run_prepared(turn, prepared, values, io).await
+                }
+            };
             let again = again.filter(|_| is_definition_change(&outcome)).zip(point);
             if let Some((next, point)) = again
                 && restarts.wait().await
@@ -115,6 +132,10 @@ impl Session {
                 io = next;
                 continue;
             }
+            let sql = match statement {
+                Handed::Text(sql) => sql,
+                Handed::Prepared(prepared, _) => prepared.sql(),
+            };
             return self.with_notices(outcome).map_err(|error| self.told(error, sql));
         }
     }
@@ -197,22 +218,7 @@ impl Session {
         values: &[Value],
         io: StatementIo,
     ) -> Result<Outcome> {
-        let (mut io, mut restarts) = (io, RestartBackoff::default());
-        loop {
-            let again = io.for_restart();
-            let mut turn = self.transactions.turn().await;
-            let point = turn.restart_point();
-            let outcome = self.run_prepared(turn, statement, values, io).await;
-            let again = again.filter(|_| is_definition_change(&outcome)).zip(point);
-            if let Some((next, point)) = again
-                && restarts.wait().await
-            {
-                self.go_back(point).await?;
-                io = next;
-                continue;
-            }
-            return self.with_notices(outcome).map_err(|error| self.told(error, statement.sql()));
-        }
+        self.run_restartable(Handed::Prepared(statement, values), io).await
     }
 
     /// Adds what the statement told to its answer.

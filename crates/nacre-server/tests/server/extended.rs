@@ -57,6 +57,73 @@ async fn declared_types_are_those_of_the_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn arrays_and_casts_have_the_types_of_postgresql() {
+    let fixture = Fixture::start().await;
+    let client = fixture.client().await;
+    client
+        .batch_execute("create table t (a int, p numeric(8,2), d date, ts timestamp)")
+        .await
+        .unwrap();
+    client.batch_execute("insert into t values (1, 1.5, '2024-01-05', null)").await.unwrap();
+    let uuid = "(select '00000000-0000-0000-0000-000000000001'::uuid as x) s";
+    for (sql, expected) in [
+        (
+            "select array_agg(relname), array_agg(oid), array_agg(relname::text) from pg_class",
+            vec!["_name", "_oid", "_text"],
+        ),
+        ("select * from (select array_agg(relname) from pg_class) s", vec!["_name"]),
+        (
+            "select relkind, array_agg(relname order by relname) from pg_class group by relkind",
+            vec!["char", "_name"],
+        ),
+        (
+            "select array(select relname from pg_class), \
+             array(select relname from pg_class order by 1 limit 2), \
+             array(select oid from pg_class limit 1)",
+            vec!["_name", "_name", "_oid"],
+        ),
+        (
+            "select array(select a from t), array(select p from t), array(select d from t), \
+             array(select ts from t), array(select 'x'), array(select null), \
+             array(select true where false)",
+            vec!["_int4", "_numeric", "_date", "_timestamp", "_text", "_text", "_bool"],
+        ),
+        (
+            format!("select x, x::text, x::text || 'a' from {uuid}").as_str(),
+            vec!["uuid", "text", "text"],
+        ),
+        (
+            format!("with c as (select x from {uuid}) select x::text, x from c").as_str(),
+            vec!["text", "uuid"],
+        ),
+        (
+            format!("select case when true then x::text end, coalesce(x::text, 'a') from {uuid}")
+                .as_str(),
+            vec!["text", "text"],
+        ),
+        ("select x::text from (select relname as x from pg_class) s", vec!["text"]),
+    ] {
+        let statement = client.prepare(sql).await.unwrap();
+        let columns = statement.columns().iter();
+        let names: Vec<_> = columns.map(|column| column.type_().name()).collect();
+        assert_eq!(names, expected, "{sql}");
+        // The rows have these types, too.
+        let rows = client.query(&statement, &[]).await.unwrap();
+        let of_rows: Vec<_> = rows[0].columns().iter().map(|one| one.type_().name()).collect();
+        assert_eq!(of_rows, expected, "{sql}");
+        let simple = client.simple_query(sql).await;
+        assert!(simple.is_ok(), "{sql}");
+    }
+    let numbers = "select array(select a from t), array(select a from t where false)";
+    let row = client.query_one(numbers, &[]).await.unwrap();
+    assert_eq!((row.get::<_, Vec<i32>>(0), row.get::<_, Vec<i32>>(1)), (vec![1], Vec::new()));
+    let names = "select array(select relname from pg_class where relname = 't')";
+    let row = client.query_one(names, &[]).await.unwrap();
+    assert_eq!(row.get::<_, Vec<&str>>(0), ["t"]);
+    fixture.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn values_come_and_go_in_binary() {
     let fixture = Fixture::start().await;
     let client = fixture.client().await;

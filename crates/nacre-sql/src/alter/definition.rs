@@ -15,12 +15,14 @@ use nacre_store::{
 };
 
 use super::rewrite::{Origin, Target, rewrite};
+use super::syntax::dropped_identity;
 use crate::constraints::{Owner, foreign_key, unique_key};
 use crate::ddl::{Key, column_def, key_columns};
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
 use crate::indexes;
 use crate::names::{fold, table_name};
+use crate::notices::Notice;
 use crate::planner::Planner;
 use crate::relations::{
     all_dependent_views, dependent_views, depends, join_constraint, require_free, table_to_change,
@@ -473,6 +475,9 @@ impl<'a> Altered<'a> {
                 definition.is_nullable = true;
             }
             AlterColumnOperation::SetDefault { value } => {
+                if let Some(if_exists) = dropped_identity(value) {
+                    return self.drop_identity(column, &name, if_exists);
+                }
                 self.require_no_identity(column, &name)?;
                 let mut builder = RulesBuilder::default();
                 builder.add_default(&self.schema.name, &name, value)?;
@@ -535,6 +540,23 @@ impl<'a> Altered<'a> {
         // A sequence of the column's own goes with what drew from it.
         let dropped = self.rules.defaults.remove(&column);
         self.dropped_sequences.extend(dropped.and_then(|default| default.sequence));
+    }
+
+    /// Makes an identity column an ordinary one, which its sequence goes with.
+    fn drop_identity(&mut self, column: usize, name: &str, if_exists: bool) -> Result<()> {
+        if self.require_no_identity(column, name).is_err() {
+            self.drop_default(column);
+            return Ok(());
+        }
+        let table = &self.schema.name;
+        let message =
+            format!("column \"{name}\" of relation \"{table}\" is not an identity column");
+        if if_exists {
+            let message = format!("{message}, skipping");
+            self.planner.notices().tell(Notice::told("00000", message));
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::InvalidStatement, message).with_code("55000"))
     }
 
     fn require_no_identity(&self, column: usize, name: &str) -> Result<()> {

@@ -15,9 +15,7 @@ use datafusion::sql::sqlparser::ast::{
     Assignment, AssignmentTarget, Expr, Ident, Merge, MergeAction, MergeClause as Clause,
     MergeClauseKind, MergeInsertKind, OutputClause, SelectItem, SetExpr, TableWithJoins, With,
 };
-use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 use futures::StreamExt;
 use nacre_ingest::Progress;
 use nacre_store::{RowId, Store, Table, TableSchema};
@@ -32,13 +30,14 @@ use super::rows::Rows;
 use super::source::{cancelled, target as target_of};
 use super::statement::{assignments, check_count, columns_named, refuse, target};
 use super::unmatched::Unmatched;
-use crate::error::{Error, ErrorKind, Position, Result, offset_of};
+use crate::error::{Error, ErrorKind, Result};
 use crate::names::STATEMENT_SCHEMA;
 use crate::planner::Planner;
 use crate::privileges::{DELETE, INSERT, SELECT, UPDATE};
 use crate::rules::{DefaultValues, Drawn};
 use crate::scan::ROW_ID_COLUMN;
 use crate::transaction::Moment;
+use crate::words::{Edited, Words};
 
 /// Stands for DO NOTHING where the parser wants a column.
 const DO_NOTHING: &str = "nacre do nothing";
@@ -65,40 +64,26 @@ pub(super) enum MergeClause {
 /// Replaces the words DO NOTHING of a MERGE, which the parser does not know, by something that it
 /// does and that [`change`] recognises; `None` if there are none.
 pub(crate) fn readable(sql: &str) -> Option<String> {
-    let tokens = Tokenizer::new(&PostgreSqlDialect {}, sql).tokenize_with_location().ok()?;
-    let words: Vec<&TokenWithSpan> =
-        tokens.iter().filter(|token| !matches!(token.token, Token::Whitespace(_))).collect();
-    let keyword = |at: usize| match words.get(at).map(|word| &word.token) {
-        Some(Token::Word(word)) if word.quote_style.is_none() => Some(word.keyword),
-        _ => None,
-    };
-    if !(0..words.len()).any(|at| keyword(at) == Some(Keyword::MERGE)) {
+    let words = Words::of(sql)?;
+    if !(0..words.count()).any(|at| words.keyword(at) == Keyword::MERGE) {
         return None;
     }
-    let offset = |at: Location| {
-        offset_of(sql, Position { line: at.line as usize, column: at.column as usize })
-    };
-    let (mut text, mut copied) = (String::with_capacity(sql.len() + 64), 0);
+    let mut edited = Edited::new(sql);
     let mut is_matched = true;
-    for (at, word) in words.iter().enumerate() {
-        match (keyword(at), keyword(at + 1)) {
-            (Some(Keyword::WHEN), next) => is_matched = next != Some(Keyword::NOT),
-            (Some(Keyword::DO), Some(Keyword::NOTHING)) => {
-                text.push_str(sql.get(copied..offset(word.span.start))?);
-                copied = offset(words[at + 1].span.end);
-                text.push_str(&match is_matched {
+    for at in 0..words.count() {
+        match (words.keyword(at), words.keyword(at + 1)) {
+            (Keyword::WHEN, next) => is_matched = next != Keyword::NOT,
+            (Keyword::DO, Keyword::NOTHING) => {
+                let nothing = match is_matched {
                     true => format!("UPDATE SET \"{DO_NOTHING}\" = NULL"),
                     false => format!("INSERT (\"{DO_NOTHING}\") VALUES (NULL)"),
-                });
+                };
+                edited.replace(words.bytes(at, at + 1), &nothing)?;
             }
             _ => {}
         }
     }
-    if copied == 0 {
-        return None;
-    }
-    text.push_str(sql.get(copied..)?);
-    Some(text)
+    edited.finish()
 }
 
 /// Reads MERGE.

@@ -224,9 +224,9 @@ mod tests {
     use super::*;
 
     #[derive(Clone, Copy)]
-    struct Sum;
+    struct SumButThirteen;
 
-    impl FoldStep<Int64Type> for Sum {
+    impl FoldStep<Int64Type> for SumButThirteen {
         fn initial(self) -> i64 {
             0
         }
@@ -246,8 +246,8 @@ mod tests {
         }
     }
 
-    fn groups() -> FoldGroups<Int64Type, Sum> {
-        FoldGroups::new(Sum, DataType::Int64)
+    fn groups() -> FoldGroups<Int64Type, SumButThirteen> {
+        FoldGroups::new(SumButThirteen, DataType::Int64)
     }
 
     fn column(values: impl IntoIterator<Item = Option<i64>>) -> [ArrayRef; 1] {
@@ -283,7 +283,8 @@ mod tests {
         assert_eq!(emitted(&states[0]), [Some(1), None, None]);
         sums.merge_batch(&states, &[0, 1, 0], 2).unwrap();
         assert_eq!(emitted(&sums.state(EmitTo::All).unwrap()[0]), [Some(1), None]);
-        let mut sum = FoldAccumulator::<Int64Type, Sum>::new(Sum, DataType::Int64);
+        let mut sum =
+            FoldAccumulator::<Int64Type, SumButThirteen>::new(SumButThirteen, DataType::Int64);
         sum.merge_batch(&column([None, None])).unwrap();
         assert_eq!(sum.evaluate().unwrap(), ScalarValue::Int64(None));
         sum.update_batch(&column([Some(3), None, Some(4)])).unwrap();
@@ -295,7 +296,8 @@ mod tests {
         let beyond = column([Some(i64::MAX), Some(1)]);
         assert!(groups().update_batch(&beyond, &[0, 0], None, 1).is_err());
         assert!(groups().update_batch(&beyond, &[0, 1], None, 2).is_ok());
-        let new = || FoldAccumulator::<Int64Type, Sum>::new(Sum, DataType::Int64);
+        let new =
+            || FoldAccumulator::<Int64Type, SumButThirteen>::new(SumButThirteen, DataType::Int64);
         assert!(new().update_batch(&beyond).is_err());
         let mut sums = groups();
         sums.update_batch(&column([Some(13)]), &[0], None, 1).unwrap();

@@ -1,10 +1,15 @@
-//! `||`, `concat` and `concat_ws`, which ask for memory before they take it, and `chr`.
+//! `||`, `concat` and `concat_ws`, which ask for memory before they take it, `chr`, and the array
+//! without elements that stands for none.
 //! [`crate::operators`] puts the first one in the place of the operator.
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, ListArray, MutableArrayData, make_array};
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, ListArray, MutableArrayData, Scalar, make_array, new_empty_array,
+};
 use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
+use datafusion::arrow::compute::is_null;
+use datafusion::arrow::compute::kernels::zip::zip;
 use datafusion::arrow::datatypes::{
     BinaryViewType, ByteViewType, DataType, Int64Type, StringViewType,
 };
@@ -16,9 +21,22 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::text::TextColumn;
 use crate::types::{is_bytes, is_text};
 
-pub(super) fn functions() -> [Definition; 3] {
+/// The name of what gives the array without elements for null.
+pub(crate) const OR_EMPTY: &str = "nacre_or_empty";
+
+pub(super) fn functions() -> [Definition; 4] {
     let volatility = Volatility::Immutable;
     [
+        Definition {
+            name: OR_EMPTY,
+            takes: |types| match types {
+                [list @ DataType::List(_)] => Some(vec![list.clone()]),
+                _ => None,
+            },
+            returns: |types, _| types.first().cloned().unwrap_or(DataType::Null),
+            volatility,
+            body: or_empty,
+        },
         Definition {
             name: "concat",
             takes: |types| (!types.is_empty()).then(|| views(types)),
@@ -51,6 +69,19 @@ pub(super) fn functions() -> [Definition; 3] {
             body: characters,
         },
     ]
+}
+
+/// Puts arrays without elements in the place of nulls.
+fn or_empty(args: &[ArrayRef], _: usize, returned: &DataType) -> Result<ArrayRef> {
+    if args[0].null_count() == 0 {
+        return Ok(Arc::clone(&args[0]));
+    }
+    let DataType::List(item) = returned else {
+        return Err(Error::new(ErrorKind::Internal, format!("{OR_EMPTY} returns {returned}")));
+    };
+    let none = new_empty_array(item.data_type());
+    let none = ListArray::new(Arc::clone(item), OffsetBuffer::from_lengths([0]), none, None);
+    Ok(zip(&is_null(&args[0])?, &Scalar::new(none), &args[0])?)
 }
 
 /// Makes what joins two texts, a text and another value, or two byte strings.

@@ -4,7 +4,8 @@
 //! - [`formatting`]: `to_char`, `to_date`, `to_timestamp`, `to_number`, over patterns for moments
 //!   ([`template`], [`datetime_out`], [`datetime_in`]) and numbers ([`number_out`], [`numbers`]).
 //! - [`moments`]: `age`, `isfinite`, `make_timestamp`, `timezone`; [`civil`] is the calendar.
-//! - [`interval_in`]: texts of intervals. [`text_in`]: casts of texts.
+//! - [`interval_in`]: texts of intervals. [`text_in`]: casts of texts. [`float_digits`]: casts of
+//!   floats to decimals.
 //! - [`clock`]: the moment that it is now. [`arithmetic`]: `div`, `width_bucket`, `trunc`.
 //! - [`texts`]: `string_to_array`, `parse_ident`. [`series`]: what `generate_series` gives.
 //! - [`similar`]: SIMILAR TO. [`regular`]: `regexp_replace`. [`encodings`]: `encode`, `decode`.
@@ -27,6 +28,7 @@ mod datetime_in;
 mod datetime_out;
 mod encodings;
 mod extremes;
+mod float_digits;
 mod folds;
 mod formatting;
 mod interval_in;
@@ -58,9 +60,11 @@ pub(crate) use bounded::{bounded, deferred};
 pub(crate) use bounded_aggregate::bounded_aggregate;
 pub(crate) use clock::{now, now_us};
 pub(crate) use extremes::extremes;
+pub(crate) use float_digits::{decimal_of_float, decimals_of_floats};
 pub(crate) use interval_in::parse_interval;
+pub(crate) use joined::OR_EMPTY;
 pub(crate) use list::{Arithmetic, PlannedOperators, common_functions, rint, shown};
-pub(crate) use moments::EPOCH;
+pub(crate) use moments::{EPOCH, ROUNDED};
 pub(crate) use named::{NAMED, named_function};
 pub(crate) use ranks::ranks;
 pub(crate) use regular::DOT_IS_ANY;

@@ -24,6 +24,15 @@ use crate::types::{UTC, is_text, zoned};
 /// Seconds since 1970, or of an interval.
 pub(crate) const EPOCH: &str = "nacre_epoch";
 
+/// A moment with as many digits of its seconds as said.
+pub(crate) const ROUNDED: &str = "nacre_rounded_moment";
+
+/// Microseconds from 1970 to 2000, from where moments are counted that are rounded.
+const MILLENNIUM_US: i64 = 946_684_800_000_000;
+
+/// Digits of microseconds.
+const DIGITS_MAX: i64 = 6;
+
 fn plain() -> DataType {
     DataType::Timestamp(TimeUnit::Microsecond, None)
 }
@@ -59,9 +68,21 @@ pub(super) fn functions() -> impl Iterator<Item = Definition> {
     of_moments().into_iter().chain(of_intervals())
 }
 
-fn of_moments() -> [Definition; 5] {
+fn of_moments() -> [Definition; 6] {
     let immutable = Volatility::Immutable;
     [
+        Definition {
+            name: ROUNDED,
+            takes: |types| match types {
+                [one, digits] if digits.is_integer() => {
+                    Some(vec![moment_or_text(one)?, DataType::Int64])
+                }
+                _ => None,
+            },
+            returns: |types, _| types.first().cloned().unwrap_or(DataType::Null),
+            volatility: immutable,
+            body: rounded,
+        },
         Definition {
             name: "age",
             takes: |types| match types {
@@ -217,6 +238,21 @@ fn out_of_range(what: &str) -> Error {
 }
 
 /// Years, months, days and time between two moments.
+/// Rounds to digits behind the point, halves away from the millennium, as PostgreSQL counts.
+fn rounded(args: &[ArrayRef], _: usize, _: &DataType) -> Result<ArrayRef> {
+    let moments = args[0].as_primitive::<TimestampMicrosecondType>();
+    let digits = args[1].as_primitive::<Int64Type>();
+    let rounded = moments.iter().zip(digits).map(|(moment, digits)| {
+        let kept = digits?.clamp(0, DIGITS_MAX);
+        let unit = 10_i64.pow(u32::try_from(DIGITS_MAX - kept).unwrap_or(0));
+        let since = moment?.checked_sub(MILLENNIUM_US)?;
+        let whole = (since.abs() + unit / 2) / unit * unit;
+        Some(MILLENNIUM_US + whole * since.signum())
+    });
+    let rounded: TimestampMicrosecondArray = rounded.collect();
+    Ok(Arc::new(rounded.with_data_type(args[0].data_type().clone())))
+}
+
 fn age(args: &[ArrayRef], _: usize, _: &DataType) -> Result<ArrayRef> {
     let (later, earlier) = (micros(&args[0])?, micros(&args[1])?);
     let (later, earlier) = (

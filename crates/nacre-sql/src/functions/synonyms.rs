@@ -5,6 +5,7 @@ use datafusion::sql::sqlparser::ast::{
     FunctionArguments, Ident, ObjectName, TimezoneInfo, Value,
 };
 
+use super::moments::ROUNDED;
 use crate::names::fold;
 
 /// Functions with another name.
@@ -47,20 +48,13 @@ pub(crate) fn synonym(function: &mut Function) -> Option<Expr> {
             let op = BinaryOperator::Modulo;
             return Some(Expr::Nested(Box::new(Expr::BinaryOp { left, op, right })));
         }
+        ("localtimestamp", [digits @ Expr::Value(_)]) => {
+            return Some(call(ROUNDED, vec![local(&name), digits.clone()]));
+        }
         ("localtimestamp" | "localtime", _) => return Some(local(&name)),
         ("age", [one]) => return Some(call("age", vec![midnight()?, one.clone()])),
-        // Only the digits of milli- and microseconds can be asked for.
-        ("current_timestamp" | "now", [Expr::Value(digits)]) => {
-            let unit = match &digits.value {
-                Value::Number(digits, _) => match digits.as_str() {
-                    "0" => "second",
-                    "3" => "millisecond",
-                    "6" => return Some(call("now", Vec::new())),
-                    _ => return None,
-                },
-                _ => return None,
-            };
-            return Some(call("date_trunc", vec![text(unit), call("now", Vec::new())]));
+        ("current_timestamp", [digits @ Expr::Value(_)]) => {
+            return Some(call(ROUNDED, vec![call("now", Vec::new()), digits.clone()]));
         }
         ("date_trunc", [unit, one, zone]) => {
             let there = call("timezone", vec![zone.clone(), one.clone()]);

@@ -25,6 +25,7 @@ use super::typed::{ARRAYS, array_field};
 use crate::dml::push_syntax;
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_datafusion::external;
+use crate::functions::decimals_of_floats;
 use crate::pg_types::PgType;
 use crate::prepared::{numeric, uuid};
 use crate::scan::buffer_array;
@@ -174,6 +175,9 @@ impl ArrayCast {
         if is_text(from) {
             let texts = cast(values, &DataType::Utf8View)?;
             return self.read(texts.as_string_view().iter(), to, chars);
+        }
+        if let (true, DataType::Decimal128(precision, scale)) = (from.is_floating(), to) {
+            return decimals_of_floats(values, *precision, *scale);
         }
         let rounded: ArrayRef = match from {
             // The cast between decimals rounds half away from zero.

@@ -16,7 +16,7 @@ const PLACES: usize = 1664;
 const INT4: Returns = Returns::Named("int4");
 
 /// Returns the functions.
-pub(super) fn functions() -> [Definition; 14] {
+pub(super) fn functions() -> [Definition; 13] {
     [
         define_for_nulls("nacre_any", (3, 3), Returns::Named("bool"), any),
         define_for_nulls("nacre_all", (3, 3), Returns::Named("bool"), all),
@@ -43,9 +43,6 @@ pub(super) fn functions() -> [Definition; 14] {
         define("cardinality", (1, 1), INT4, |_, args| {
             let Cell::List(cells) = &args[0] else { return Ok(Cell::Null) };
             Ok(cells.len().into())
-        }),
-        define_for_nulls("nacre_or_empty", (1, 1), Returns::First, |_, args| {
-            Ok(if args[0].is_null() { Cell::List(Vec::new()) } else { args[0].clone() })
         }),
         define_for_nulls("array_cat", (2, 2), Returns::First, |_, args| {
             Ok(match (&args[0], &args[1]) {

@@ -3,20 +3,29 @@
 //!
 //! `SELECT unnest(a), generate_subscripts(a, 1) FROM t` reads `t` and the numbers from the array's
 //! lower to its upper bound. `information_schema._pg_expandarray(a) AS k` has two parts, the value
-//! and its number, of which `(k).x` and `(k).n` ask; the query gets a column for each.
+//! and its number, of which `(k).x` and `(k).n` ask; the query gets a column for each. So it does
+//! for the parts of `aclexplode(acl)`. In FROM these are queries for their parts.
 
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query, Select,
-    SelectItem, SetExpr, TableFactor, Visit, VisitMut, Visitor, VisitorMut,
+    SelectItem, SetExpr, TableAlias, TableFactor, Visit, VisitMut, Visitor, VisitorMut,
 };
 
+use super::rewrite::call;
 use crate::names::fold;
 use crate::parsing::statement_parser;
+use crate::query_forms::has_column;
 
 /// Name of the numbers, and of their column.
 const PLACE: &str = "nacre_place";
+
+/// Functions whose rows have several parts.
+const PARTS: [(&str, &[&str]); 2] = [
+    ("_pg_expandarray", &["x", "n"]),
+    ("aclexplode", &["grantor", "grantee", "privilege_type", "is_grantable"]),
+];
 
 /// Elements that an array may have: columns of a table and more.
 const NUMBERS: &str = "generate_series(0, 1664)";
@@ -32,20 +41,28 @@ pub(super) fn parsed(sql: &str) -> Option<Expr> {
     statement_parser(sql).and_then(|mut parser| parser.parse_expr()).ok()
 }
 
-/// Returns function and first argument of a call that returns the elements of an array.
-fn elements(expr: &Expr) -> Option<(String, &Expr)> {
+/// Returns the parts of the rows of a function.
+fn parts_of_rows(function: &str) -> Option<&'static [&'static str]> {
+    PARTS.iter().find(|(known, _)| *known == function).map(|(_, parts)| *parts)
+}
+
+/// Returns function and array of a call that returns the elements of an array.
+fn elements(expr: &Expr) -> Option<(String, Expr)> {
     let expr = match expr {
         Expr::Nested(inner) => inner.as_ref(),
         other => other,
     };
     let Expr::Function(function) = expr else { return None };
     let name = function.name.0.last()?.as_ident().map(fold)?;
-    if !matches!(name.as_str(), "unnest" | "generate_subscripts" | "_pg_expandarray") {
-        return None;
+    if !matches!(name.as_str(), "unnest" | "generate_subscripts") {
+        parts_of_rows(&name)?;
     }
     let FunctionArguments::List(list) = &function.args else { return None };
     match list.args.first()? {
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(array)) => Some((name, array)),
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(acl)) if name == "aclexplode" => {
+            Some((name, call("nacre_aclexplode", vec![acl.clone()])))
+        }
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(array)) => Some((name, array.clone())),
         _ => None,
     }
 }
@@ -64,7 +81,7 @@ pub(super) fn outputs(select: &mut Select) {
         fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
             match elements(expr) {
                 Some((_, array)) => {
-                    self.0 = Some(array.clone());
+                    self.0 = Some(array);
                     ControlFlow::Break(())
                 }
                 None => ControlFlow::Continue(()),
@@ -103,7 +120,32 @@ pub(super) fn require(select: &mut Select, condition: Expr) {
     }
 }
 
-/// Puts an item of a query, or the two that it stands for, behind the others.
+/// Makes a query of a function in FROM whose rows have several parts. What `is_first` there stands
+/// beside nothing that it could refer to.
+pub(super) fn rows(factor: &mut TableFactor, is_first: bool) {
+    let (name, args, alias) = match factor {
+        TableFactor::Table { name, args: Some(args), alias, with_ordinality: false, .. } => {
+            (name, &args.args, alias)
+        }
+        TableFactor::Function { name, args, alias, with_ordinality: false, .. } => {
+            (name, &*args, alias)
+        }
+        _ => return,
+    };
+    let Some(ident) = name.0.last().and_then(|part| part.as_ident()).cloned() else { return };
+    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))] = args.as_slice() else { return };
+    let function = fold(&ident);
+    let Some(parts) = parts_of_rows(&function) else { return };
+    let items = parts.iter().map(|part| format!("({function}({arg})).{part} AS {part}"));
+    let items = items.collect::<Vec<_>>().join(", ");
+    let Some(query) = parsed_query(&format!("SELECT {items}")) else { return };
+    let lateral = !is_first && has_column(arg);
+    let unnamed = || TableAlias { explicit: true, name: ident, columns: Vec::new(), at: None };
+    let alias = Some(alias.take().unwrap_or_else(unnamed));
+    *factor = TableFactor::Derived { lateral, subquery: Box::new(query), alias, sample: None };
+}
+
+/// Puts an item of a query, or those that it stands for, behind the others.
 fn expand(mut item: SelectItem, items: &mut Vec<SelectItem>) {
     let whole = match &item {
         SelectItem::UnnamedExpr(expr) => elements(expr).map(|found| (found, None)),
@@ -113,10 +155,10 @@ fn expand(mut item: SelectItem, items: &mut Vec<SelectItem>) {
         _ => None,
     };
     if let Some(((name, array), alias)) = whole {
-        if name == "_pg_expandarray" {
+        if let Some(parts) = parts_of_rows(&name) {
             let alias = alias.unwrap_or(name);
-            for part in ["x", "n"] {
-                let Some(expr) = part_of(array, part) else { continue };
+            for part in parts {
+                let Some(expr) = part_of(&array, part) else { continue };
                 let alias = Ident::with_quote('"', format!("{alias}.{part}"));
                 items.push(SelectItem::ExprWithAlias { expr, alias });
             }
@@ -131,11 +173,14 @@ fn expand(mut item: SelectItem, items: &mut Vec<SelectItem>) {
     items.push(item);
 }
 
-/// Returns the value, `x`, or its number, `n`, of an element of an array.
+/// Returns the value, `x`, or its number, `n`, of an element of an array, or a part of a grant.
 fn part_of(array: &Expr, part: &str) -> Option<Expr> {
     match part {
         "x" => parsed(&format!("nacre_element({array}, {PLACE}.{PLACE})")),
         "n" => parsed(&format!("CAST({PLACE}.{PLACE} - array_lower({array}, 1) + 1 AS INTEGER)")),
+        "grantor" | "grantee" | "privilege_type" | "is_grantable" => {
+            parsed(&format!("nacre_acl_{part}(nacre_element({array}, {PLACE}.{PLACE}))"))
+        }
         _ => None,
     }
 }
@@ -151,13 +196,13 @@ impl VisitorMut for Places {
             Expr::CompoundFieldAccess { root, access_chain } => {
                 match (elements(root), access_chain.as_slice()) {
                     (Some((_, array)), [AccessExpr::Dot(Expr::Identifier(part))]) => {
-                        part_of(array, &fold(part))
+                        part_of(&array, &fold(part))
                     }
                     _ => None,
                 }
             }
             _ => match elements(expr) {
-                Some((name, array)) if name == "unnest" => part_of(array, "x"),
+                Some((name, array)) if name == "unnest" => part_of(&array, "x"),
                 Some((name, _)) if name == "generate_subscripts" => {
                     parsed(&format!("CAST({PLACE}.{PLACE} AS INTEGER)"))
                 }
@@ -177,7 +222,7 @@ pub(super) fn part_of_column(root: &Expr, chain: &[AccessExpr]) -> Option<Expr> 
         return None;
     };
     let part = fold(part);
-    if !matches!(part.as_str(), "x" | "n") {
+    if !PARTS.iter().any(|(_, parts)| parts.contains(&part.as_str())) {
         return None;
     }
     let named = |ident: &Ident| Ident::with_quote('"', format!("{}.{part}", fold(ident)));

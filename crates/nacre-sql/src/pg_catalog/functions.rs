@@ -103,7 +103,7 @@ const INT4: Returns = Returns::Named("int4");
 const INT8: Returns = Returns::Named("int8");
 const OID: Returns = Returns::Named("oid");
 
-const FUNCTIONS: [Definition; 54] = [
+const FUNCTIONS: [Definition; 59] = [
     define("pg_stat_get_numscans", (1, 1), INT8, not_counted),
     define("pg_stat_get_tuples_returned", (1, 1), INT8, not_counted),
     define("pg_stat_get_tuples_fetched", (1, 1), INT8, not_counted),
@@ -140,6 +140,15 @@ const FUNCTIONS: [Definition; 54] = [
     define("pg_get_serial_sequence", (2, 2), TEXT, serial_sequence),
     define("pg_sequence_last_value", (1, 1), INT8, sequence_last_value),
     define("acldefault", (2, 2), Returns::Named("_aclitem"), privileges::default_acl),
+    define("nacre_aclexplode", (1, 1), Returns::Named("_text"), privileges::exploded),
+    define("nacre_acl_grantor", (1, 1), OID, |_, args| Ok(privileges::part_of_grant(args, 0))),
+    define("nacre_acl_grantee", (1, 1), OID, |_, args| Ok(privileges::part_of_grant(args, 1))),
+    define("nacre_acl_is_grantable", (1, 1), BOOL, |_, args| {
+        Ok(privileges::part_of_grant(args, 2))
+    }),
+    define("nacre_acl_privilege_type", (1, 1), TEXT, |_, args| {
+        Ok(privileges::part_of_grant(args, 3))
+    }),
     define("pg_get_partkeydef", (1, 1), TEXT, nothing),
     define("pg_get_triggerdef", (1, 2), TEXT, nothing),
     define("pg_get_ruledef", (1, 2), TEXT, nothing),

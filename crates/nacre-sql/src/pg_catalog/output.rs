@@ -1,16 +1,17 @@
 //! The last step of a query: what is kept as a number but shown by a name, vectors, and types that
 //! the planner does not hand on.
 //!
-//! The planner forgets of what type the values of CASE and of subqueries are beyond what Arrow
-//! knows. Outputs that are such get the type back, so that clients are told it.
+//! The planner forgets of what type the values of CASE, of subqueries and of `array_agg` are beyond
+//! what Arrow knows. Outputs that are such get the type back, so that clients are told it.
 
 use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::{Column, JoinType, Result};
 use datafusion::execution::{FunctionRegistry, SessionState};
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, lit};
 
-use super::typed::text_function;
-use crate::pg_types::TYPE_KEY;
+use super::typed::{array_function, text_function};
+use crate::functions::OR_EMPTY;
+use crate::pg_types::{PgType, TYPE_KEY};
 
 /// Returns a plan that shows its columns of type `regclass` and the like as text.
 pub(crate) fn shown(state: &SessionState, plan: LogicalPlan) -> Result<LogicalPlan> {
@@ -49,11 +50,13 @@ fn forgotten(plan: &LogicalPlan, place: usize, field: &Field) -> Option<&'static
     match field.data_type() {
         DataType::Utf8View | DataType::Utf8 => text_function(&type_of_output(plan, place)?),
         DataType::Int64 => (type_of_output(plan, place)? == "oid").then_some("nacre_oid"),
+        DataType::List(_) => array_function(PgType::named(&type_of_output(plan, place)?)?),
         _ => None,
     }
 }
 
-/// Returns the name of the type of an output, if it is one that Arrow does not know.
+/// Returns the name of the type of an output, or of its elements, if it is one that Arrow does not
+/// know.
 fn type_of_output(plan: &LogicalPlan, place: usize) -> Option<String> {
     use JoinType::{Full, Inner, Left, Right};
     match plan {
@@ -69,6 +72,13 @@ fn type_of_output(plan: &LogicalPlan, place: usize) -> Option<String> {
                 Some(place) => type_of_output(&one.right, place),
             }
         }
+        LogicalPlan::Aggregate(one) => {
+            let groups = one.schema.fields().len() - one.aggr_expr.len();
+            match place.checked_sub(groups) {
+                Some(place) => type_of(one.aggr_expr.get(place)?, &one.input),
+                None => one.schema.field(place).metadata().get(TYPE_KEY).cloned(),
+            }
+        }
         other => other.schema().fields().get(place)?.metadata().get(TYPE_KEY).cloned(),
     }
 }
@@ -79,6 +89,12 @@ fn type_of(expr: &Expr, input: &LogicalPlan) -> Option<String> {
         Expr::Column(column) => {
             type_of_output(input, input.schema().maybe_index_of_column(column)?)
         }
+        // A cast makes a value of a type that Arrow knows; the planner learns that later.
+        Expr::Cast(_) => None,
+        Expr::AggregateFunction(call) if call.func.name() == "array_agg" => {
+            type_of(call.params.args.first()?, input)
+        }
+        Expr::ScalarFunction(call) if call.name() == OR_EMPTY => type_of(call.args.first()?, input),
         Expr::ScalarSubquery(subquery) => type_of_output(&subquery.subquery, 0),
         Expr::Case(case) => {
             let results = case.when_then_expr.iter().map(|(_, then)| then);

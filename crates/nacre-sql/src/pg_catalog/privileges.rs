@@ -1,6 +1,6 @@
-//! `has_table_privilege()` and the like, and `pg_has_role()`.
+//! `has_table_privilege()` and the like, `pg_has_role()`, and what lists of grants say.
 //!
-//! Each may begin with the role that is asked about, by name or number, else it is the one that the
+//! Each of the former may begin with the role that is asked about, by name or number, else it is the one that the
 //! session acts as; then the object, and a list of privileges, of which any is enough.
 
 use nacre_store::{AccessState, PUBLIC_ROLE, Securable};
@@ -15,6 +15,25 @@ use crate::privileges::{
     Kind, Rights, SELECT, USAGE, WORDS, administers, default_grants, grantable_by, inherits,
     is_member, rights_of,
 };
+
+/// Letters of privileges in grants, in PostgreSQL's order; those of objects that cannot be granted
+/// here among them.
+const LETTERS: [(char, &str); 14] = [
+    ('a', "INSERT"),
+    ('r', "SELECT"),
+    ('w', "UPDATE"),
+    ('d', "DELETE"),
+    ('D', "TRUNCATE"),
+    ('x', "REFERENCES"),
+    ('t', "TRIGGER"),
+    ('X', "EXECUTE"),
+    ('U', "USAGE"),
+    ('C', "CREATE"),
+    ('T', "TEMPORARY"),
+    ('c', "CONNECT"),
+    ('s', "SET"),
+    ('A', "ALTER SYSTEM"),
+];
 
 /// A privilege that is asked for, and whether it is to be grantable.
 type Asked = (Rights, bool);
@@ -137,6 +156,85 @@ pub(super) fn default_acl(call: &mut Call<'_>, args: &[Cell]) -> Result<Cell> {
     }
     grants.push(format!("{name}={own}/{name}"));
     Ok(grants.into())
+}
+
+/// Answers `nacre_aclexplode()`: a text for each privilege in a list of grants, for
+/// [`part_of_grant`].
+///
+/// # Errors
+/// 22P02 for what is no grant, 42704 for roles that are not there.
+pub(super) fn exploded(call: &mut Call<'_>, args: &[Cell]) -> Result<Cell> {
+    let Cell::List(items) = &args[0] else { return Ok(Cell::Null) };
+    let state = call.access();
+    let mut rows: Vec<String> = Vec::new();
+    for item in items {
+        let Some(text) = item.text() else {
+            let message = "ACL arrays must not contain null values";
+            return Err(Error::new(ErrorKind::InvalidData, message).with_code("22004"));
+        };
+        let (grantee, rest) = grant_name(text);
+        let (letters, grantor) = rest.split_once('/').unwrap_or((rest, ""));
+        let letters = letters.strip_prefix('=').ok_or_else(|| not_a_grant("missing \"=\" sign"))?;
+        let grantee = if grantee.is_empty() { PUBLIC_ROLE } else { role_shown(&state, &grantee)? };
+        let grantor = role_shown(&state, &grant_name(grantor).0)?;
+        let mut held = Vec::new();
+        for letter in letters.chars() {
+            if let ('*', Some((_, option))) = (letter, held.last_mut()) {
+                *option = true;
+                continue;
+            }
+            let place = LETTERS.iter().position(|(known, _)| *known == letter);
+            let place = place.ok_or_else(|| not_a_grant("invalid mode character"))?;
+            held.push((place, false));
+        }
+        held.sort_unstable();
+        rows.extend(
+            held.into_iter().map(|(place, option)| {
+                format!("{grantor} {grantee} {option} {}", LETTERS[place].1)
+            }),
+        );
+    }
+    Ok(rows.into())
+}
+
+/// Returns a part of a privilege that [`exploded`] tells of, by its number.
+pub(super) fn part_of_grant(args: &[Cell], part: usize) -> Cell {
+    let text = args[0].text().unwrap_or_default();
+    let text = text.splitn(4, ' ').nth(part).unwrap_or_default();
+    match part {
+        0 | 1 => text.parse::<i64>().ok().into(),
+        2 => (text == "true").into(),
+        _ => text.into(),
+    }
+}
+
+/// Takes a name, which may be in quotes, from the front.
+fn grant_name(text: &str) -> (String, &str) {
+    let (mut name, mut is_quoted) = (String::new(), false);
+    let mut letters = text.char_indices().peekable();
+    while let Some((at, one)) = letters.next() {
+        match one {
+            '"' if is_quoted && letters.next_if(|(_, next)| *next == '"').is_some() => {
+                name.push('"');
+            }
+            '"' => is_quoted = !is_quoted,
+            '=' | '/' if !is_quoted => return (name, &text[at..]),
+            one => name.push(one),
+        }
+    }
+    (name, "")
+}
+
+/// Returns the number of a role, which stands for one that is gone itself.
+fn role_shown(state: &AccessState, name: &str) -> Result<u32> {
+    match name.parse() {
+        Ok(number) if state.role_named(name).is_none() => Ok(number),
+        _ => role_of(state, &Cell::from(name)),
+    }
+}
+
+fn not_a_grant(message: &str) -> Error {
+    Error::new(ErrorKind::InvalidData, message).with_code("22P02")
 }
 
 /// Answers `pg_has_role()`.

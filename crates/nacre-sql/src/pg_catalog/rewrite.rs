@@ -1,7 +1,7 @@
 //! What clients write about the catalogs, in the planner's words.
 //!
-//! - `pg_catalog.f(x)`, `x::pg_catalog.text`, `x OPERATOR(pg_catalog.~) y` and
-//!   `x COLLATE pg_catalog.default` lose the schema and the collation, which is the only one.
+//! - `pg_catalog.f(x)`, `x::pg_catalog.text` and `x COLLATE pg_catalog.default` lose the schema and
+//!   the collation, which is the only one.
 //! - `x::regclass` and the like are calls that find the number; `x::regclass::text` is one that
 //!   finds the name. Functions of sequences take the name itself.
 //! - `ARRAY[...]`, `ARRAY(query)`, `a[i]`, `x = ANY (a)` and `x::text[]` are calls of
@@ -24,10 +24,11 @@ use datafusion::sql::sqlparser::ast::{
 use super::PG_CATALOG;
 use super::array_syntax::{cast as array_cast, is_widened};
 use super::cells::columns;
-use super::expand::{outputs, parsed, parsed_query, part_of_column, require, series};
+use super::expand::{outputs, parsed, parsed_query, part_of_column, require, rows, series};
 use super::pg_columns;
 use super::typed::{AS_TEXT, array_elements, element_of, is_text_function};
-use crate::functions::{LIKE_PATTERN, escaped_by_backslashes};
+use crate::expression_forms::{binary, nested};
+use crate::functions::{LIKE_PATTERN, OR_EMPTY, escaped_by_backslashes};
 use crate::names::fold;
 use crate::query_forms;
 
@@ -90,16 +91,25 @@ pub(crate) fn expression(expr: &mut Expr) -> Option<Expr> {
             compared("nacre_any", left, compare_op, right)
         }
         Expr::AllOp { left, compare_op, right } => compared("nacre_all", left, compare_op, right),
+        Expr::Like { negated, any: true, expr, pattern, escape_char: None } => {
+            let op = match negated {
+                true => BinaryOperator::PGNotLikeMatch,
+                false => BinaryOperator::PGLikeMatch,
+            };
+            compared("nacre_any", expr, &op, pattern)
+        }
+        Expr::ILike { negated, any: true, expr, pattern, escape_char: None } => {
+            let op = match negated {
+                true => BinaryOperator::PGNotILikeMatch,
+                false => BinaryOperator::PGILikeMatch,
+            };
+            compared("nacre_any", expr, &op, pattern)
+        }
         Expr::Like { pattern, escape_char, .. } | Expr::ILike { pattern, escape_char, .. } => {
             backslashes(pattern, escape_char);
             None
         }
-        Expr::BinaryOp { left, op, right } => {
-            if let BinaryOperator::PGCustomBinaryOperator(parts) = op {
-                *op = operator(parts)?;
-            }
-            arrays(left, op, right)
-        }
+        Expr::BinaryOp { left, op, right } => arrays(left, op, right),
         _ => None,
     }
 }
@@ -199,7 +209,7 @@ fn call_of(function: &mut Function) -> Option<Expr> {
 
 /// Makes `ARRAY(SELECT x ... ORDER BY y)` the subquery that gathers the values in that order.
 fn gathered(query: &mut Query) -> Expr {
-    let sql = "SELECT array_agg(CAST(x AS TEXT)) FROM (SELECT 1) AS t(x)";
+    let sql = "SELECT array_agg(x) FROM (SELECT 1) AS t(x)";
     let mut outer = match parsed_query(sql) {
         Some(outer) => outer,
         None => return Expr::Value(Value::Null.into()),
@@ -234,7 +244,16 @@ fn gathered(query: &mut Query) -> Expr {
     }
     let keys = keys.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let order = if keys.is_empty() { String::new() } else { format!(" ORDER BY {keys}") };
-    let sql = format!("SELECT array_agg(CAST({value} AS TEXT){order})");
+    // A text in quotes, or a null, is a text.
+    let value = match value {
+        Expr::Value(literal)
+            if matches!(&literal.value, Value::SingleQuotedString(_) | Value::Null) =>
+        {
+            format!("CAST({literal} AS TEXT)")
+        }
+        other => other.to_string(),
+    };
+    let sql = format!("SELECT array_agg({value}{order})");
     if let Some(gathering) = parsed_query(&sql)
         && let SetExpr::Select(new) = *gathering.body
     {
@@ -260,7 +279,7 @@ fn reads_nothing(select: &Select) -> bool {
 
 /// Returns the one array of a query, or that without elements for null.
 fn or_empty(query: Query) -> Expr {
-    call("nacre_or_empty", vec![Expr::Subquery(Box::new(query))])
+    call(OR_EMPTY, vec![Expr::Subquery(Box::new(query))])
 }
 
 fn has_query(expr: &Expr) -> bool {
@@ -387,30 +406,58 @@ fn compared(
     if matches!(right, Expr::Subquery(_)) && name == "nacre_any" {
         return None;
     }
+    let is_all = name == "nacre_all";
+    let is_list = *operator == if is_all { BinaryOperator::NotEq } else { BinaryOperator::Eq };
+    if (is_list || is_match(operator))
+        && let Some(list) = written_members(right)
+    {
+        if list.is_empty() {
+            // Nothing holds for one of none, and everything for all of them.
+            return Some(Expr::Value(Value::Boolean(is_all).into()));
+        }
+        let expr = Box::new(take(left));
+        if is_list {
+            return Some(Expr::InList { expr, list, negated: is_all });
+        }
+        let chain = if is_all { BinaryOperator::And } else { BinaryOperator::Or };
+        let tests = list.into_iter().map(|member| binary(*expr.clone(), operator.clone(), member));
+        return tests.reduce(|chained, test| binary(chained, chain.clone(), test)).map(nested);
+    }
     let operator = match operator {
         BinaryOperator::NotEq => "<>".to_owned(),
         other => other.to_string(),
     };
-    let is_in = name == "nacre_any" && operator == "=";
-    let is_not_in = name == "nacre_all" && operator == "<>";
-    if (is_in || is_not_in)
-        && let Some((array, members)) = parts_of(right)
-        && array == "nacre_array"
+    Some(call(name, vec![take(left), text(&operator), take(right)]))
+}
+
+/// Whether an operator compares a text with a pattern.
+fn is_match(operator: &BinaryOperator) -> bool {
+    use BinaryOperator::{
+        PGILikeMatch, PGLikeMatch, PGNotILikeMatch, PGNotLikeMatch, PGRegexIMatch, PGRegexMatch,
+        PGRegexNotIMatch, PGRegexNotMatch,
+    };
+    matches!(
+        operator,
+        PGRegexMatch
+            | PGRegexIMatch
+            | PGRegexNotMatch
+            | PGRegexNotIMatch
+            | PGLikeMatch
+            | PGILikeMatch
+            | PGNotLikeMatch
+            | PGNotILikeMatch
+    )
+}
+
+/// Returns the elements of an array that is written out.
+fn written_members(array: &mut Expr) -> Option<Vec<Expr>> {
+    if let Some((name, members)) = parts_of(array)
+        && name == "nacre_array"
         && !members.is_empty()
     {
-        let list = members.into_iter().map(take).collect();
-        return Some(Expr::InList { expr: Box::new(take(left)), list, negated: is_not_in });
+        return Some(members.into_iter().map(take).collect());
     }
-    if (is_in || is_not_in)
-        && let Some(list) = literals(right)
-    {
-        if list.is_empty() {
-            // None is equal, all differ.
-            return Some(Expr::Value(Value::Boolean(is_not_in).into()));
-        }
-        return Some(Expr::InList { expr: Box::new(take(left)), list, negated: is_not_in });
-    }
-    Some(call(name, vec![take(left), text(&operator), take(right)]))
+    literals(array)
 }
 
 /// Returns the elements of an array that is written out, as literals.
@@ -436,31 +483,6 @@ fn literals(array: &mut Expr) -> Option<Vec<Expr>> {
         }
     };
     array_elements(written, element).ok()?.into_iter().map(literal).collect()
-}
-
-/// Returns the operator that `OPERATOR(pg_catalog.~)` means.
-fn operator(parts: &[String]) -> Option<BinaryOperator> {
-    Some(match parts.last()?.as_str() {
-        "~" => BinaryOperator::PGRegexMatch,
-        "~*" => BinaryOperator::PGRegexIMatch,
-        "!~" => BinaryOperator::PGRegexNotMatch,
-        "!~*" => BinaryOperator::PGRegexNotIMatch,
-        "=" => BinaryOperator::Eq,
-        "<>" | "!=" => BinaryOperator::NotEq,
-        "<" => BinaryOperator::Lt,
-        "<=" => BinaryOperator::LtEq,
-        ">" => BinaryOperator::Gt,
-        ">=" => BinaryOperator::GtEq,
-        "+" => BinaryOperator::Plus,
-        "-" => BinaryOperator::Minus,
-        "*" => BinaryOperator::Multiply,
-        "/" => BinaryOperator::Divide,
-        "%" => BinaryOperator::Modulo,
-        "||" => BinaryOperator::StringConcat,
-        "~~" => BinaryOperator::PGLikeMatch,
-        "!~~" => BinaryOperator::PGNotLikeMatch,
-        _ => return None,
-    })
 }
 
 /// Returns what compares or joins arrays of the catalogs.
@@ -548,11 +570,14 @@ pub(crate) fn select(select: &mut Select) {
         outputs(select);
     }
     let mut conditions = Vec::new();
+    let mut is_first = true;
     for from in &mut select.from {
         for factor in std::iter::once(&mut from.relation)
             .chain(from.joins.iter_mut().map(|join| &mut join.relation))
         {
+            rows(factor, is_first);
             conditions.extend(series(factor));
+            is_first = false;
         }
     }
     for condition in conditions {

@@ -2,14 +2,14 @@
 //! options come in any order. The parser of the front end knows one order, and no ALTER SEQUENCE.
 
 use datafusion::sql::sqlparser::ast::{DataType, Expr, ObjectName, SequenceOptions};
-use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
-use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
+use datafusion::sql::sqlparser::tokenizer::Token;
 
-use crate::error::{Error, ErrorKind, Position, Result, offset_of};
+use crate::error::{Error, ErrorKind, Result};
 use crate::from_datafusion::from_parser;
 use crate::own_syntax;
+use crate::words::{Edited, Words};
 
 type Parsed<T> = std::result::Result<T, ParserError>;
 
@@ -77,29 +77,18 @@ const OPTION_ORDER: [Keyword; 6] = [
 
 /// Puts the options of identity columns into the order that the parser knows; `None` if they are.
 pub(crate) fn readable(sql: &str) -> Option<String> {
-    let tokens = Tokenizer::new(&PostgreSqlDialect {}, sql).tokenize_with_location().ok()?;
-    let words: Vec<&TokenWithSpan> =
-        tokens.iter().filter(|token| !matches!(token.token, Token::Whitespace(_))).collect();
-    let keyword = |at: usize| match &words[at].token {
-        Token::Word(word) if word.quote_style.is_none() => word.keyword,
-        _ => Keyword::NoKeyword,
+    let words = Words::of(sql)?;
+    let mut edited = Edited::new(sql);
+    let is_open = |at: &usize| {
+        words.keyword(at - 1) == Keyword::IDENTITY && words.token(*at) == Some(&Token::LParen)
     };
-    let offset = |at: Location| {
-        offset_of(sql, Position { line: at.line as usize, column: at.column as usize })
-    };
-    let (mut text, mut copied, mut at) = (String::with_capacity(sql.len()), 0, 0);
-    while at + 1 < words.len() {
-        at += 1;
-        if keyword(at - 1) != Keyword::IDENTITY || words[at].token != Token::LParen {
-            continue;
-        }
-        let first = at + 1;
-        let end = first + words[first..].iter().position(|one| one.token == Token::RParen)?;
-        let rank = |at: usize| OPTION_ORDER.iter().position(|option| *option == keyword(at));
+    for first in (1..words.count()).filter(is_open).map(|at| at + 1) {
+        let end = (first..words.count()).find(|at| words.token(*at) == Some(&Token::RParen))?;
+        let rank = |at: usize| OPTION_ORDER.iter().position(|one| *one == words.keyword(at));
         // NO belongs to what follows it.
-        let is_start = |at: usize| match keyword(at) {
+        let is_start = |at: usize| match words.keyword(at) {
             Keyword::NO => at + 1 < end && rank(at + 1).is_some(),
-            _ => rank(at).is_some() && (at == first || keyword(at - 1) != Keyword::NO),
+            _ => rank(at).is_some() && (at == first || words.keyword(at - 1) != Keyword::NO),
         };
         let starts: Vec<usize> = (first..end).filter(|at| is_start(*at)).collect();
         let ends = starts.iter().skip(1).copied().chain([end]);
@@ -108,18 +97,13 @@ pub(crate) fn readable(sql: &str) -> Option<String> {
         if starts.first() != Some(&first) || options.iter().map(|(start, _)| start).eq(&starts) {
             continue;
         }
-        text.push_str(sql.get(copied..offset(words[first].span.start))?);
+        let mut ordered = String::new();
         for (start, end) in options {
-            let (from, to) = (words[start].span.start, words[end - 1].span.end);
-            text.extend([sql.get(offset(from)..offset(to))?, " "]);
+            ordered.extend([sql.get(words.bytes(start, end - 1))?, " "]);
         }
-        copied = offset(words[end].span.start);
+        edited.replace(words.bytes(first, end - 1), &ordered)?;
     }
-    if copied == 0 {
-        return None;
-    }
-    text.push_str(sql.get(copied..)?);
-    Some(text)
+    edited.finish()
 }
 
 impl SequenceStatement {
