@@ -15,10 +15,10 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    AccessExpr, BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArgumentList, FunctionArguments, GroupByExpr, Ident, ObjectName, OrderByKind, Query,
-    Select, SelectItem, SetExpr, Subscript, TableFactor, Value, ValueWithSpan, Visit, VisitMut,
-    Visitor, VisitorMut,
+    AccessExpr, BinaryOperator, CastKind, DataType, Distinct, Expr, Function, FunctionArg,
+    FunctionArgExpr, FunctionArgumentList, FunctionArguments, GroupByExpr, Ident, ObjectName,
+    OrderBy, OrderByKind, Query, Select, SelectItem, SetExpr, Subscript, TableFactor, Value,
+    ValueWithSpan, Visit, VisitMut, Visitor, VisitorMut,
 };
 
 use super::PG_CATALOG;
@@ -220,6 +220,14 @@ fn gathered(query: &mut Query) -> Expr {
     {
         return or_empty(none);
     }
+    if let Some(keys) = distinct_order(select, query.order_by.as_ref()) {
+        let sql = format!("SELECT array_agg(x ORDER BY {keys}) FROM (SELECT 1) AS t(x)");
+        query.order_by = None;
+        return match parsed_query(&sql) {
+            Some(outer) => enclosed(outer, query),
+            None => Expr::Value(Value::Null.into()),
+        };
+    }
     let [SelectItem::UnnamedExpr(value) | SelectItem::ExprWithAlias { expr: value, .. }] =
         select.projection.as_mut_slice()
     else {
@@ -261,6 +269,35 @@ fn gathered(query: &mut Query) -> Expr {
         outer = query.clone();
     }
     or_empty(outer)
+}
+
+/// Returns the order of `ARRAY(SELECT DISTINCT value ... ORDER BY value)` by the name x of the
+/// value: rows of a query in FROM have no order. `None` for other queries.
+fn distinct_order(select: &Select, order: Option<&OrderBy>) -> Option<String> {
+    let is_distinct = matches!(select.distinct, Some(Distinct::Distinct));
+    let OrderByKind::Expressions(keys) = &order.filter(|_| is_distinct)?.kind else {
+        return None;
+    };
+    let (value, label) = match select.projection.as_slice() {
+        [SelectItem::ExprWithAlias { expr, alias }] => (expr, Some(fold(alias))),
+        [SelectItem::UnnamedExpr(expr)] => (expr, None),
+        _ => return None,
+    };
+    let is_value = |key: &Expr| match key {
+        Expr::Value(number) => matches!(&number.value, Value::Number(..)),
+        Expr::Identifier(name) => Some(fold(name)) == label || key == value,
+        other => other == value,
+    };
+    let mut texts = Vec::with_capacity(keys.len());
+    for key in keys {
+        let mut key = key.clone();
+        if !is_value(&key.expr) {
+            return None;
+        }
+        key.expr = Expr::Identifier(Ident::new("x"));
+        texts.push(key.to_string());
+    }
+    Some(texts.join(", "))
 }
 
 /// Whether a query has no rows, whatever it asks for, since it is over a catalog that has none.
