@@ -71,11 +71,35 @@ impl TestServer {
         command
     }
 
+    /// Returns for each statement what it answers, without running it: a line of SQLSTATE and
+    /// message if it is refused, else a line of name and type for each column.
+    #[allow(dead_code, reason = "one of the tests that share this file needs it")]
+    pub(crate) fn describe(&self, definitions: &str, statements: &[String]) -> Vec<Vec<String>> {
+        use std::fmt::Write as _;
+        let mut script = format!("\\set ON_ERROR_STOP off\n{definitions}\n");
+        for statement in statements {
+            let _ = write!(script, "\\echo @@\n{statement} \\gdesc\n");
+            script.push_str(
+                "\\if :ERROR\n\\echo :LAST_ERROR_SQLSTATE :LAST_ERROR_MESSAGE\n\\endif\n",
+            );
+        }
+        let lines = self.run(&script);
+        let mut answers: Vec<Vec<String>> = Vec::new();
+        for line in lines {
+            match answers.last_mut() {
+                _ if line == "@@" => answers.push(Vec::new()),
+                Some(answer) => answer.push(line),
+                None => {}
+            }
+        }
+        answers
+    }
+
     fn run(&self, script: &str) -> Vec<String> {
         let mut psql = self.command("psql");
         psql.args(["-XAtq", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-U", "postgres", "-h"]);
         psql.arg(self.directory.path()).arg("postgres");
-        psql.stdin(Stdio::piped()).stdout(Stdio::piped());
+        psql.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = psql.spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         let script = script.to_owned();
