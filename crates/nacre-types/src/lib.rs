@@ -17,12 +17,18 @@
 #![forbid(unsafe_code)]
 
 pub mod catalog;
+pub mod datetime;
 mod error;
+mod input_text;
+mod interval;
+mod numeric;
 mod sql_type;
 mod type_modifier;
 mod type_name;
 
 pub use error::{ErrorText, ValueError};
+pub use interval::SqlInterval;
+pub use numeric::{ExactNumeric, NUMERIC_SCALE_MAX, NUMERIC_WHOLE_DIGITS_MAX, NumericSum};
 pub use sql_type::{SqlType, TypeKind};
 pub use type_modifier::{IntervalFields, TypeModifier};
 pub use type_name::{
