@@ -29,6 +29,8 @@ pub use settings::{DateOrder, DateStyle, DatetimeSettings, IntervalStyle};
 pub use values::{SqlDate, SqlTime, SqlTimeTz, SqlTimestamp};
 pub use zone::{TimeZoneRules, ZoneOffset};
 
+pub(crate) use arithmetic::{local_timestamp, timestamp_of_local};
+
 #[cfg(test)]
 pub(crate) use calendar::days_of_civil;
 

@@ -16,21 +16,30 @@
 
 #![forbid(unsafe_code)]
 
+mod cast;
 pub mod catalog;
 pub mod datetime;
 mod error;
 mod input_text;
 mod interval;
 mod numeric;
+mod scalar;
 mod sql_type;
 mod type_modifier;
 mod type_name;
+mod value;
 
+pub use cast::{CastPath, cast_value, find_cast_path};
 pub use error::{ErrorText, ValueError};
 pub use interval::SqlInterval;
 pub use numeric::{ExactNumeric, NUMERIC_SCALE_MAX, NUMERIC_WHOLE_DIGITS_MAX, NumericSum};
+pub use scalar::bits::BitString;
+pub use scalar::bytea::ByteaOutput;
 pub use sql_type::{SqlType, TypeKind};
 pub use type_modifier::{IntervalFields, TypeModifier};
 pub use type_name::{
     find_type_by_words, format_type, modifier_of, parse_type_name, resolve_type_name,
+};
+pub use value::{
+    ARRAY_DIMENSIONS_MAX, ArrayDimension, SqlArray, SqlRecord, SqlValue, ValueSettings,
 };
