@@ -33,7 +33,7 @@ pub use cast::{CastPath, cast_value, find_cast_path};
 pub use error::{ErrorText, ValueError};
 pub use interval::SqlInterval;
 pub use numeric::{ExactNumeric, NUMERIC_SCALE_MAX, NUMERIC_WHOLE_DIGITS_MAX, NumericSum};
-pub use scalar::bits::BitString;
+pub use scalar::bits::{BitLength, BitString};
 pub use scalar::bytea::ByteaOutput;
 pub use sql_type::{SqlType, TypeKind};
 pub use type_modifier::{IntervalFields, TypeModifier};

@@ -1,7 +1,7 @@
 //! `date_trunc`: sets fields below one to their lowest value.
 
 use super::arithmetic::{local_timestamp, timestamp_of_local};
-use super::calendar::{CivilDate, days_of_civil, iso_year_start};
+use super::calendar::{CivilDate, days_of_civil};
 use super::extract::DatetimeField;
 use super::values::SqlTimestamp;
 use super::zone::TimeZoneRules;
@@ -9,8 +9,24 @@ use super::{MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND};
 use crate::error::ValueError;
 use crate::interval::SqlInterval;
 
-fn not_supported(name: &str, type_name: &str) -> ValueError {
-    ValueError::not_supported(format!("unit \"{name}\" not supported for type {type_name}"))
+/// The error of a field to which nothing is truncated. Fields that only `extract` knows are unknown
+/// here.
+fn refused(field: DatetimeField, name: &str, type_name: &str) -> ValueError {
+    match field {
+        DatetimeField::DayOfWeek
+        | DatetimeField::IsoDayOfWeek
+        | DatetimeField::DayOfYear
+        | DatetimeField::IsoYear
+        | DatetimeField::Julian
+        | DatetimeField::Epoch => {
+            let message = format!("unit \"{name}\" not recognized for type {type_name}");
+            ValueError::invalid_parameter(message)
+        }
+        _ => {
+            let message = format!("unit \"{name}\" not supported for type {type_name}");
+            ValueError::not_supported(message)
+        }
+    }
 }
 
 /// Returns the microseconds of a field of the clock.
@@ -34,7 +50,7 @@ impl SqlTimestamp {
     /// Truncates a `timestamp`.
     ///
     /// # Errors
-    /// 0A000 for a field to which nothing is truncated, 22008 outside of the type's range.
+    /// 0A000 and 22023 for fields to which nothing is truncated, 22008 outside of the range.
     pub fn truncate(self, field: DatetimeField, name: &str) -> Result<Self, ValueError> {
         self.truncate_for(field, "timestamp without time zone", name)
     }
@@ -79,11 +95,10 @@ impl SqlTimestamp {
                 CivilDate { day: 1, month: (date.month - 1) / 3 * 3 + 1, ..date }.days()
             }
             DatetimeField::Year => days_of_civil(year, 1, 1),
-            DatetimeField::IsoYear => iso_year_start(date.iso_week().0.into()),
             DatetimeField::Decade => days_of_civil(year.div_euclid(10) * 10, 1, 1),
             DatetimeField::Century => days_of_civil(first_year(year, 100), 1, 1),
             DatetimeField::Millennium => days_of_civil(first_year(year, 1_000), 1, 1),
-            _ => return Err(not_supported(name, type_name)),
+            _ => return Err(refused(field, name, type_name)),
         };
         Self::from_parts(days, 0)
     }
@@ -108,9 +123,9 @@ impl SqlInterval {
             DatetimeField::Millennium => 12_000,
             DatetimeField::Week => {
                 let detail = "Months usually have fractional weeks.";
-                return Err(not_supported(name, "interval").with_detail(detail));
+                return Err(refused(field, name, "interval").with_detail(detail));
             }
-            _ => return Err(not_supported(name, "interval")),
+            _ => return Err(refused(field, name, "interval")),
         };
         Ok(Self { months: self.months - self.months % months, days: 0, micros: 0 })
     }

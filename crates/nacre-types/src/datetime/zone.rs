@@ -30,6 +30,9 @@ const SECONDS_MAX: i64 = 221_845_392_000;
 /// so within their first ones.
 const TRANSITIONS_LOOKED_AT: usize = 256;
 
+/// Most hours of an offset in a POSIX rule.
+const ZONE_HOURS_MAX: i32 = 167;
+
 /// Longest name of a zone.
 const NAME_BYTES_MAX: usize = 255;
 
@@ -120,6 +123,9 @@ impl TimeZoneRules {
             return Some(Self { rules: ZoneSource::Rules(zone), name });
         }
         let name = name.to_ascii_uppercase();
+        if let Some(seconds_east) = parse_posix_offset(&name) {
+            return Some(Self { rules: ZoneSource::Fixed(seconds_east), name });
+        }
         let zone = TimeZone::posix(&name).ok()?;
         Some(Self { rules: ZoneSource::Rules(zone), name })
     }
@@ -166,8 +172,9 @@ impl TimeZoneRules {
             }
             _ => {
                 let seconds_east = self.fixed_offset().unwrap_or(0);
-                let start = self.name.strip_prefix('<').and_then(|name| name.split_once('>'));
-                let abbreviation = start.map_or(self.name.as_str(), |(start, _)| start).to_owned();
+                let abbreviation =
+                    split_posix_name(&self.name).map_or(&*self.name, |(name, _)| name);
+                let abbreviation = abbreviation.trim_matches(['<', '>']).to_owned();
                 ZoneOffset { seconds_east, abbreviation, is_dst: false }
             }
         }
@@ -203,6 +210,30 @@ impl fmt::Debug for TimeZoneRules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "TimeZoneRules({})", self.name)
     }
+}
+
+/// Splits the abbreviation off a POSIX rule.
+fn split_posix_name(rule: &str) -> Option<(&str, &str)> {
+    let end = match rule.strip_prefix('<') {
+        Some(rest) => rest.find('>')? + 2,
+        None => rule.find(|one: char| one.is_ascii_digit() || matches!(one, '+' | '-' | ','))?,
+    };
+    Some(rule.split_at(end)).filter(|(name, _)| !name.is_empty())
+}
+
+/// Reads a POSIX rule without daylight saving time, such as `UTC+3`, which lies west; returns
+/// seconds ahead of UTC. Abbreviations may be shorter than POSIX asks for.
+fn parse_posix_offset(rule: &str) -> Option<i32> {
+    let (_, offset) = split_posix_name(rule)?;
+    let unsigned = offset.strip_prefix(['+', '-']).unwrap_or(offset);
+    let mut seconds = 0;
+    for (index, part) in unsigned.split(':').enumerate() {
+        let bound = [ZONE_HOURS_MAX, 59, 59].get(index)?;
+        let is_number = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        let value = part.parse::<i32>().ok().filter(|value| is_number && value <= bound)?;
+        seconds += value * [3_600, 60, 1][index];
+    }
+    Some(if offset.starts_with('-') { seconds } else { -seconds })
 }
 
 fn timestamp_of(micros: i64) -> Option<Timestamp> {

@@ -266,8 +266,11 @@ impl IntervalReader {
         let micros = clock_micros(text, self.fields)?;
         let sum = self.sums.micros.checked_add(sign * micros);
         self.sums.micros = sum.ok_or(DatetimeFault::FieldRange)?;
-        let units =
-            IntervalUnit::Hour.bit() | IntervalUnit::Minute.bit() | IntervalUnit::Second.bit();
+        let units = IntervalUnit::Hour.bit()
+            | IntervalUnit::Minute.bit()
+            | IntervalUnit::Second.bit()
+            | IntervalUnit::Millisecond.bit()
+            | IntervalUnit::Microsecond.bit();
         self.fill(units)?;
         self.pending = PendingUnit::Unit(IntervalUnit::Day);
         Ok(())

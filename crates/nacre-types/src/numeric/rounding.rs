@@ -17,6 +17,20 @@ enum DroppedDigits {
     Truncate,
 }
 
+/// The error of a value with more digits before the point than its type.
+pub(super) fn field_overflow(precision: i32, scale: i32) -> ValueError {
+    let bound = match precision - scale {
+        0 => "1".to_owned(),
+        digits => format!("10^{digits}"),
+    };
+    refused(precision, scale, &format!("must round to an absolute value less than {bound}"))
+}
+
+fn refused(precision: i32, scale: i32, reason: &str) -> ValueError {
+    let detail = format!("A field with precision {precision}, scale {scale} {reason}.");
+    ValueError::out_of_range("numeric field overflow").with_detail(detail)
+}
+
 impl ExactNumeric {
     /// Rounds a half away from zero to `scale` digits behind the point, or, if it is negative, to
     /// a power of ten before it. The result shows `max(scale, 0)` digits.
@@ -78,25 +92,14 @@ impl ExactNumeric {
     /// # Errors
     /// 22003 if the rounded value has more digits than the type, or is infinite.
     pub fn with_precision(&self, precision: i32, scale: i32) -> Result<Self, ValueError> {
-        let field_overflow = |reason: String| {
-            let message = "numeric field overflow";
-            let start = format!("A field with precision {precision}, scale {scale}");
-            ValueError::out_of_range(message).with_detail(format!("{start} {reason}."))
-        };
         if self.is_nan() {
             return Ok(Self::NAN);
         }
         if self.is_infinite() {
-            return Err(field_overflow("cannot hold an infinite value".to_owned()));
+            return Err(refused(precision, scale, "cannot hold an infinite value"));
         }
         let whole_digits_max = precision - scale;
-        let too_large = || {
-            let power = match whole_digits_max {
-                0 => "1".to_owned(),
-                digits => format!("10^{digits}"),
-            };
-            field_overflow(format!("must round to an absolute value less than {power}"))
-        };
+        let too_large = || field_overflow(precision, scale);
         // What is too large is found before zeros are appended to it.
         if self.whole_digits().is_some_and(|digits| digits > whole_digits_max) {
             let rounded = self.rescale(scale, DroppedDigits::RoundHalfAway)?;

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use num_bigint::BigInt;
 
 use super::digits::power_big;
+use super::rounding::field_overflow;
 use super::{
     ExactNumeric, FiniteParts, NUMERIC_SCALE_MAX, NUMERIC_WHOLE_DIGITS_MAX, NumericClass, overflow,
 };
@@ -31,7 +32,7 @@ impl ExactNumeric {
     /// # Errors
     /// 22P02 if the text is not a number, 22003 beyond the limits of the type.
     pub fn parse(text: &str, precision: Option<(i32, i32)>) -> Result<Self, ValueError> {
-        let (value, is_cut) = read_value(text)?;
+        let (value, is_cut) = read_value(text, precision)?;
         match precision {
             Some((precision, scale)) => value.with_precision(precision, scale),
             None if is_cut => Err(overflow()),
@@ -61,7 +62,10 @@ impl ExactNumeric {
 }
 
 /// Reads a value; digits beyond the largest scale are cut, which the flag tells.
-fn read_value(text: &str) -> Result<(ExactNumeric, bool), ValueError> {
+fn read_value(
+    text: &str,
+    precision: Option<(i32, i32)>,
+) -> Result<(ExactNumeric, bool), ValueError> {
     let invalid = || ValueError::syntax_of("numeric", text);
     let trimmed = trim_spaces(text);
     if let Some(special) = read_special(trimmed) {
@@ -81,7 +85,10 @@ fn read_value(text: &str) -> Result<(ExactNumeric, bool), ValueError> {
     }
     let whole_digits = (digits.len() - leading_zeros) as i64 - scale;
     if whole_digits > NUMERIC_WHOLE_DIGITS_MAX as i64 {
-        return Err(overflow());
+        return Err(match precision {
+            Some((precision, scale)) => field_overflow(precision, scale),
+            None => overflow(),
+        });
     }
     if scale > i64::from(NUMERIC_SCALE_MAX) {
         let cut = usize::try_from(scale - i64::from(NUMERIC_SCALE_MAX)).unwrap_or(usize::MAX);

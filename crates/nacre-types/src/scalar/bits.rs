@@ -10,6 +10,16 @@ pub struct BitString {
     bits: Vec<bool>,
 }
 
+/// The length that a type asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BitLength {
+    Any,
+    /// Of `bit(n)`.
+    Exactly(usize),
+    /// Of `bit varying(n)`.
+    AtMost(usize),
+}
+
 impl BitString {
     /// Makes a string of bits.
     pub fn new(bits: Vec<bool>) -> Self {
@@ -21,26 +31,30 @@ impl BitString {
         &self.bits
     }
 
-    /// Reads binary digits, perhaps behind `b`, or hexadecimal ones behind `x`.
+    /// Reads binary digits, perhaps behind `b`, or hexadecimal ones behind `x`; their count is
+    /// checked first.
     ///
     /// # Errors
-    /// 22P02 for another character.
-    pub fn parse(text: &str) -> Result<Self, ValueError> {
-        if let Some(digits) = text.strip_prefix(['x', 'X']) {
-            let mut bits = Vec::with_capacity(digits.len() * 4);
-            for one in digits.chars() {
-                let digit = one.to_digit(16).ok_or_else(|| not_a_digit(one, "hexadecimal"))?;
-                bits.extend((0..4).rev().map(|shift| digit >> shift & 1 == 1));
-            }
-            return Ok(Self { bits });
-        }
-        let digits = text.strip_prefix(['b', 'B']).unwrap_or(text);
-        let bit = |one: char| match one {
-            '0' => Ok(false),
-            '1' => Ok(true),
-            one => Err(not_a_digit(one, "binary")),
+    /// 22P02 for another character, else as `length` says.
+    pub fn parse(text: &str, length: BitLength) -> Result<Self, ValueError> {
+        let (digits, is_hexadecimal) = match text.strip_prefix(['x', 'X']) {
+            Some(digits) => (digits, true),
+            None => (text.strip_prefix(['b', 'B']).unwrap_or(text), false),
         };
-        Ok(Self { bits: digits.chars().map(bit).collect::<Result<_, _>>()? })
+        length.check(digits.len() * if is_hexadecimal { 4 } else { 1 })?;
+        let mut bits = Vec::with_capacity(digits.len());
+        for one in digits.chars() {
+            match one {
+                one if is_hexadecimal => {
+                    let digit = one.to_digit(16).ok_or_else(|| not_a_digit(one, "hexadecimal"))?;
+                    bits.extend((0..4).rev().map(|shift| digit >> shift & 1 == 1));
+                }
+                '0' => bits.push(false),
+                '1' => bits.push(true),
+                one => return Err(not_a_digit(one, "binary")),
+            }
+        }
+        Ok(Self { bits })
     }
 
     /// Returns the bits as bytes, the first bit highest, zeros at the end.
@@ -62,37 +76,37 @@ impl BitString {
         Self { bits }
     }
 
-    /// Checks the length of `bit(n)`; an explicit cast cuts or fills with zeros.
+    /// Checks the length; an explicit cast cuts, and fills `bit(n)` with zeros.
     ///
     /// # Errors
-    /// 22026 for another length.
-    pub fn with_length(mut self, length: usize, is_explicit: bool) -> Result<Self, ValueError> {
-        if is_explicit {
-            self.bits.resize(length, false);
-        } else if self.bits.len() != length {
-            let own = self.bits.len();
-            let message = format!("bit string length {own} does not match type bit({length})");
-            return Err(ValueError::length_mismatch(message));
+    /// 22026 and 22001 as `length` says.
+    pub fn with_length(mut self, length: BitLength, is_explicit: bool) -> Result<Self, ValueError> {
+        match length {
+            _ if !is_explicit => length.check(self.bits.len())?,
+            BitLength::Any => {}
+            BitLength::Exactly(length) => self.bits.resize(length, false),
+            BitLength::AtMost(length) => self.bits.truncate(length),
         }
-        Ok(self)
-    }
-
-    /// Checks the length of `bit varying(n)`; an explicit cast cuts.
-    ///
-    /// # Errors
-    /// 22001 for more bits.
-    pub fn with_length_max(mut self, length: usize, is_explicit: bool) -> Result<Self, ValueError> {
-        if self.bits.len() > length && !is_explicit {
-            let message = format!("bit string too long for type bit varying({length})");
-            return Err(ValueError::too_long(message));
-        }
-        self.bits.truncate(length);
         Ok(self)
     }
 
     /// Appends the digits.
     pub fn write(&self, out: &mut String) {
         out.extend(self.bits.iter().map(|bit| if *bit { '1' } else { '0' }));
+    }
+}
+
+impl BitLength {
+    fn check(self, count: usize) -> Result<(), ValueError> {
+        match self {
+            Self::Exactly(length) if length != count => Err(ValueError::length_mismatch(format!(
+                "bit string length {count} does not match type bit({length})"
+            ))),
+            Self::AtMost(length) if count > length => Err(ValueError::too_long(format!(
+                "bit string too long for type bit varying({length})"
+            ))),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -106,15 +120,16 @@ mod tests {
 
     #[test]
     fn digits_become_bits_and_bytes() {
-        let bits = BitString::parse("xA5").unwrap();
-        assert_eq!(bits, BitString::parse("b10100101").unwrap());
+        let parse = |text| BitString::parse(text, BitLength::Any);
+        let bits = parse("xA5").unwrap();
+        assert_eq!(bits, parse("b10100101").unwrap());
         assert_eq!(bits.to_bytes(), [0xa5]);
-        assert_eq!(BitString::from_bytes(&[0xa5], 3), BitString::parse("101").unwrap());
-        assert!(BitString::parse("10").unwrap() < BitString::parse("101").unwrap());
-        assert_eq!(
-            BitString::parse("12").unwrap_err().message(),
-            "\"2\" is not a valid binary digit"
-        );
-        assert_eq!(bits.with_length(3, false).unwrap_err().sql_state(), "22026");
+        assert_eq!(BitString::from_bytes(&[0xa5], 3), parse("101").unwrap());
+        assert!(parse("10").unwrap() < parse("101").unwrap());
+        assert_eq!(parse("12").unwrap_err().message(), "\"2\" is not a valid binary digit");
+        let mismatch = bits.with_length(BitLength::Exactly(3), false).unwrap_err();
+        assert_eq!(mismatch.sql_state(), "22026");
+        let too_long = BitString::parse("10x", BitLength::AtMost(2)).unwrap_err();
+        assert_eq!(too_long.message(), "bit string too long for type bit varying(2)");
     }
 }

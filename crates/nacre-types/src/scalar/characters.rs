@@ -60,8 +60,9 @@ pub(crate) fn cut_name(mut text: String) -> String {
 /// Reads the one-byte type: a backslash and three octal digits, or the first byte.
 pub(crate) fn parse_char(text: &str) -> u8 {
     match text.as_bytes() {
-        [b'\\', first @ b'0'..=b'3', second @ b'0'..=b'7', third @ b'0'..=b'7'] => {
-            (first - b'0') << 6 | (second - b'0') << 3 | (third - b'0')
+        [b'\\', first @ b'0'..=b'7', second @ b'0'..=b'7', third @ b'0'..=b'7'] => {
+            // The ninth bit is lost.
+            ((first - b'0') & 3) << 6 | (second - b'0') << 3 | (third - b'0')
         }
         bytes => bytes.first().copied().unwrap_or(0),
     }

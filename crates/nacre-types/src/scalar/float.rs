@@ -153,20 +153,16 @@ fn write_digits(digits: &str, exponent: i32, exponent_from: i32, out: &mut Strin
     }
 }
 
-/// Returns the fewest digits between the midpoints, with an exponent.
+/// Returns the fewest digits between the midpoints, with an exponent; of two decimals that are
+/// equally near the one with an even last digit.
 fn shortest<F: SqlFloat>(value: F) -> String {
     let text = format!("{value:e}");
-    if !is_midpoint::<F>(&text) {
-        return text;
-    }
-    let digits = text
-        .split('e')
-        .next()
-        .map_or(0, |mantissa| mantissa.bytes().filter(u8::is_ascii_digit).count());
-    for precision in digits..F::ROUND_TRIP_DIGITS {
-        let longer = format!("{:.*e}", precision, value);
-        if longer.parse::<F>().is_ok_and(|read| read == value) && !is_midpoint::<F>(&longer) {
-            return longer;
+    let mantissa = text.split('e').next().unwrap_or_default();
+    let digits = mantissa.bytes().filter(u8::is_ascii_digit).count();
+    for precision in digits.saturating_sub(1)..F::ROUND_TRIP_DIGITS {
+        let rounded = format!("{value:.precision$e}");
+        if rounded.parse::<F>().is_ok_and(|read| read == value) && !is_midpoint::<F>(&rounded) {
+            return rounded;
         }
     }
     text
@@ -227,6 +223,7 @@ mod tests {
         assert_eq!(shown(16_777_216.0_f32, 1), "1.6777216e+07");
         assert_eq!(shown(1e6_f32, 1), "1e+06");
         assert_eq!(shown(123_456.0_f32, 1), "123456");
+        assert_eq!(shown(0.000_244_140_625_f32, 1), "0.00024414062");
     }
 
     #[test]

@@ -8,11 +8,18 @@ use crate::input_text::{is_space, trim_spaces};
 /// Reads an integer of the type that SQL calls `type_name`.
 pub(crate) fn parse_integer<T: FromStr>(text: &str, type_name: &str) -> Result<T, ValueError> {
     let trimmed = trim_spaces(text);
-    let digits = trimmed.strip_prefix(['+', '-']).unwrap_or(trimmed);
-    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+    let unsigned = trimmed.strip_prefix(['+', '-']).unwrap_or(trimmed);
+    let digits = unsigned.bytes().take_while(u8::is_ascii_digit).count();
+    if digits == 0 {
         return Err(ValueError::syntax_of(type_name, text));
     }
-    trimmed.parse().map_err(|_| ValueError::range_of_text(type_name, text))
+    // A number beyond the range comes before what follows it.
+    let (number, rest) = trimmed.split_at(trimmed.len() - unsigned.len() + digits);
+    let value = number.parse().map_err(|_| ValueError::range_of_text(type_name, text))?;
+    match rest.is_empty() {
+        true => Ok(value),
+        false => Err(ValueError::syntax_of(type_name, text)),
+    }
 }
 
 /// Reads an unsigned integer of 32 bits; negative ones of 32 bits count from 2^32 down.

@@ -1,8 +1,8 @@
 //! Texts of arrays: `[2:3]={{1,2},{3,NULL}}`.
 //!
 //! 1. Bounds in brackets, if there are any.
-//! 2. The braces are gone through once; elements are read by their type.
-//! 3. All sub-arrays of a dimension have the same length.
+//! 2. The braces are gone through once: their form is checked, elements are cut out.
+//! 3. Lengths are compared with the bounds; then elements are read by their type.
 
 use super::SqlValue;
 use super::array::{
@@ -14,16 +14,16 @@ use crate::error::ValueError;
 use crate::input_text::{is_space, trim_spaces};
 use crate::sql_type::SqlType;
 
-/// What may come next.
+/// What was read last.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ArrayState {
-    /// An element, a brace that opens, or, if empty, one that closes.
+    Start,
     LevelStart,
-    /// Behind a comma: an element, or a brace that opens.
-    ItemStart,
-    /// Behind an element: a comma or a brace that closes.
-    ElementEnd,
-    /// Behind a sub-array: the same.
+    /// A delimiter behind an element.
+    ElementDelimiter,
+    /// A delimiter behind a sub-array.
+    LevelDelimiter,
+    Element,
     LevelEnd,
 }
 
@@ -32,9 +32,19 @@ enum ArrayToken {
     Open,
     Close,
     Delimiter,
-    /// An element, and whether it is the word for null.
-    Element(String, bool),
+    /// An element; `None` is null.
+    Element(Option<String>),
     End,
+}
+
+/// The contents of the braces.
+#[derive(Default)]
+struct ArrayShape {
+    elements: Vec<Option<String>>,
+    /// Of each open brace the items so far.
+    open: Vec<usize>,
+    /// Of each dimension the length, once a sub-array of it is closed.
+    lengths: Vec<Option<usize>>,
 }
 
 struct ArrayReader<'a> {
@@ -52,27 +62,26 @@ pub(super) fn parse_array(
     let delimiter = element_type.entry().map_or(',', |entry| entry.delimiter);
     let mut reader = ArrayReader { source: text, rest: text, delimiter };
     let bounds = reader.read_bounds()?;
-    let (lengths, elements) = reader.read_elements(element_type, settings)?;
-    if elements.is_empty() {
-        if !bounds.is_empty() {
-            return Err(reader.malformed("Specified array dimensions do not match array contents."));
-        }
-        return Ok(SqlArray::from_elements(element_type, elements));
-    }
+    // Messages of what is inside the braces begin with them.
+    let mut inner = ArrayReader { source: reader.rest, ..reader };
+    let ArrayShape { elements: texts, lengths, .. } = inner.read_shape()?;
+    let lengths: Vec<usize> = match texts.is_empty() {
+        true => Vec::new(),
+        false => lengths.into_iter().map(|length| length.unwrap_or(0)).collect(),
+    };
     let dimensions: Vec<ArrayDimension> = match bounds.as_slice() {
-        [] => lengths
-            .iter()
-            .map(|length| ArrayDimension { length: *length, lower_bound: 1 })
-            .collect(),
-        bounds => {
-            let own: Vec<usize> = bounds.iter().map(|dimension| dimension.length).collect();
-            if own != lengths {
-                let detail = "Specified array dimensions do not match array contents.";
-                return Err(reader.malformed(detail));
-            }
-            bounds.to_vec()
+        [] => lengths.iter().map(|&length| ArrayDimension { length, lower_bound: 1 }).collect(),
+        bounds if bounds.iter().map(|dimension| dimension.length).eq(lengths) => bounds.to_vec(),
+        _ => {
+            let detail = "Specified array dimensions do not match array contents.";
+            return Err(reader.malformed(detail));
         }
     };
+    let read = |text: Option<String>| match text {
+        Some(text) => SqlValue::parse(&text, element_type, settings),
+        None => Ok(SqlValue::Null),
+    };
+    let elements = texts.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
     SqlArray::with_dimensions(element_type, dimensions, elements)
 }
 
@@ -108,7 +117,6 @@ impl ArrayReader<'_> {
             if !self.take('[') {
                 break;
             }
-            self.skip_spaces();
             if bounds.len() >= ARRAY_DIMENSIONS_MAX {
                 return Err(too_many_dimensions(bounds.len() + 1));
             }
@@ -128,11 +136,6 @@ impl ArrayReader<'_> {
             if upper < lower {
                 let message = "upper bound cannot be less than lower bound";
                 return Err(ValueError::array_subscript(message));
-            }
-            if upper == i32::MAX {
-                return Err(ValueError::limit_exceeded(format!(
-                    "array upper bound is too large: {upper}"
-                )));
             }
             let length = i64::from(upper) - i64::from(lower) + 1;
             let length = usize::try_from(length).map_err(|_| too_large())?;
@@ -171,85 +174,52 @@ impl ArrayReader<'_> {
         }))
     }
 
-    /// Reads everything in braces; returns the length of each dimension and the elements.
-    fn read_elements(
-        &mut self,
-        element_type: SqlType,
-        settings: &ValueSettings,
-    ) -> Result<(Vec<usize>, Vec<SqlValue>), ValueError> {
-        let mut elements = Vec::new();
-        // Of each open brace the items so far, and of each dimension the length once it is known.
-        let mut open: Vec<usize> = Vec::new();
-        let mut lengths: Vec<Option<usize>> = Vec::new();
-        let mut state = ArrayState::LevelStart;
+    /// Goes through everything in braces.
+    fn read_shape(&mut self) -> Result<ArrayShape, ValueError> {
+        let mut shape = ArrayShape::default();
+        let mut state = ArrayState::Start;
         loop {
-            match self.next_token(state)? {
-                ArrayToken::End => return Err(self.malformed("Unexpected end of input.")),
-                ArrayToken::Open => {
-                    let is_first = open.is_empty();
-                    let is_allowed =
-                        is_first || matches!(state, ArrayState::LevelStart | ArrayState::ItemStart);
-                    // Elements lie at the deepest level only.
-                    let is_element_level = lengths.len() == open.len() && !elements.is_empty();
-                    if !is_allowed || is_element_level {
-                        return Err(self.unexpected('{'));
-                    }
-                    if open.len() >= ARRAY_DIMENSIONS_MAX {
-                        return Err(too_many_dimensions(open.len() + 1));
-                    }
-                    open.push(0);
-                    if lengths.len() < open.len() {
-                        lengths.push(None);
-                    }
-                    state = ArrayState::LevelStart;
+            let token = self.next_token(state)?;
+            state = match (token, state) {
+                (ArrayToken::End, _) => return Err(self.malformed("Unexpected end of input.")),
+                (
+                    ArrayToken::Open,
+                    ArrayState::Start | ArrayState::LevelStart | ArrayState::LevelDelimiter,
+                ) => {
+                    shape.open()?;
+                    ArrayState::LevelStart
                 }
-                ArrayToken::Close => {
-                    let depth = open.len();
-                    let is_empty_array = state == ArrayState::LevelStart && depth == 1;
-                    let is_end = matches!(state, ArrayState::ElementEnd | ArrayState::LevelEnd);
-                    if !is_end && !is_empty_array {
+                (ArrayToken::Open, _) => return Err(self.unexpected('{')),
+                (ArrayToken::Close, state) => {
+                    let is_empty = state == ArrayState::LevelStart && shape.open.len() == 1;
+                    if !is_empty && !matches!(state, ArrayState::Element | ArrayState::LevelEnd) {
                         return Err(self.unexpected('}'));
                     }
-                    let count = open.pop().unwrap_or(0);
-                    match lengths[depth - 1] {
-                        Some(length) if length != count => return Err(self.ragged()),
-                        _ => lengths[depth - 1] = Some(count),
+                    if !shape.close() {
+                        return Err(self.ragged());
                     }
-                    match open.last_mut() {
-                        Some(count) => *count += 1,
-                        None => break,
+                    if shape.open.is_empty() {
+                        break;
                     }
-                    state = ArrayState::LevelEnd;
+                    ArrayState::LevelEnd
                 }
-                ArrayToken::Delimiter => {
-                    if !matches!(state, ArrayState::ElementEnd | ArrayState::LevelEnd) {
-                        return Err(self.unexpected(self.delimiter));
+                (ArrayToken::Delimiter, ArrayState::Element) => ArrayState::ElementDelimiter,
+                (ArrayToken::Delimiter, ArrayState::LevelEnd) => ArrayState::LevelDelimiter,
+                (ArrayToken::Delimiter, _) => return Err(self.unexpected(self.delimiter)),
+                (ArrayToken::Element(text), _) => {
+                    // All elements lie in the last dimension.
+                    if shape.lengths.len() != shape.open.len() {
+                        return Err(self.ragged());
                     }
-                    state = ArrayState::ItemStart;
+                    shape.push(text)?;
+                    ArrayState::Element
                 }
-                ArrayToken::Element(text, is_null) => {
-                    let is_start = matches!(state, ArrayState::LevelStart | ArrayState::ItemStart);
-                    if !is_start || lengths.len() != open.len() {
-                        return Err(self.malformed("Unexpected array element."));
-                    }
-                    if elements.len() >= ARRAY_ELEMENTS_MAX {
-                        return Err(too_large());
-                    }
-                    elements.push(match is_null {
-                        true => SqlValue::Null,
-                        false => SqlValue::parse(&text, element_type, settings)?,
-                    });
-                    if let Some(count) = open.last_mut() {
-                        *count += 1;
-                    }
-                    state = ArrayState::ElementEnd;
-                }
-            }
+            };
         }
-        if !trim_spaces(self.rest).is_empty() {
-            return Err(self.malformed("Junk after closing right brace."));
+        match trim_spaces(self.rest).is_empty() {
+            true => Ok(shape),
+            false => Err(self.malformed("Junk after closing right brace.")),
         }
-        Ok((lengths.into_iter().map(|length| length.unwrap_or(0)).collect(), elements))
     }
 
     fn ragged(&self) -> ValueError {
@@ -270,14 +240,16 @@ impl ArrayReader<'_> {
         if self.rest.is_empty() {
             return Ok(ArrayToken::End);
         }
-        let is_start = matches!(state, ArrayState::LevelStart | ArrayState::ItemStart);
-        if self.take('"') {
-            if !is_start {
-                return Err(self.malformed("Unexpected array element."));
-            }
-            return self.read_quoted();
+        if !matches!(state, ArrayState::LevelStart | ArrayState::ElementDelimiter) {
+            return Err(match self.rest.starts_with('\\') {
+                true => self.unexpected('\\'),
+                false => self.malformed("Unexpected array element."),
+            });
         }
-        self.read_plain()
+        match self.take('"') {
+            true => self.read_quoted(),
+            false => self.read_plain(),
+        }
     }
 
     fn read_quoted(&mut self) -> Result<ArrayToken, ValueError> {
@@ -295,7 +267,7 @@ impl ArrayReader<'_> {
             }
         }
         self.rest = chars.as_str();
-        Ok(ArrayToken::Element(text, false))
+        Ok(ArrayToken::Element(Some(text)))
     }
 
     fn read_plain(&mut self) -> Result<ArrayToken, ValueError> {
@@ -332,6 +304,40 @@ impl ArrayReader<'_> {
         }
         text.truncate(kept);
         let is_null = !has_escape && text.eq_ignore_ascii_case("null");
-        Ok(ArrayToken::Element(text, is_null))
+        Ok(ArrayToken::Element((!is_null).then_some(text)))
+    }
+}
+
+impl ArrayShape {
+    fn open(&mut self) -> Result<(), ValueError> {
+        if self.open.len() >= ARRAY_DIMENSIONS_MAX {
+            return Err(too_many_dimensions(self.open.len() + 1));
+        }
+        self.open.push(0);
+        if self.lengths.len() < self.open.len() {
+            self.lengths.push(None);
+        }
+        Ok(())
+    }
+
+    /// Returns false if another sub-array of the dimension had another length.
+    fn close(&mut self) -> bool {
+        let Some(count) = self.open.pop() else { return false };
+        if let Some(outer) = self.open.last_mut() {
+            *outer += 1;
+        }
+        let length = self.lengths[self.open.len()].get_or_insert(count);
+        *length == count
+    }
+
+    fn push(&mut self, text: Option<String>) -> Result<(), ValueError> {
+        if self.elements.len() >= ARRAY_ELEMENTS_MAX {
+            return Err(too_large());
+        }
+        self.elements.push(text);
+        if let Some(count) = self.open.last_mut() {
+            *count += 1;
+        }
+        Ok(())
     }
 }

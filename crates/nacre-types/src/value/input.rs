@@ -8,7 +8,7 @@ use crate::datetime::{SqlDate, SqlTime, SqlTimeTz, SqlTimestamp};
 use crate::error::ValueError;
 use crate::interval::SqlInterval;
 use crate::numeric::ExactNumeric;
-use crate::scalar::bits::BitString;
+use crate::scalar::bits::{BitLength, BitString};
 use crate::scalar::boolean::parse_boolean;
 use crate::scalar::bytea::parse_bytea;
 use crate::scalar::characters::{LengthRule, cut_name, cut_to_length, pad_to_length, parse_char};
@@ -74,18 +74,12 @@ impl SqlValue {
                 Self::Interval(SqlInterval::parse(text, fields, digits, style)?)
             }
             TypeKind::Bit(length) => {
-                let bits = BitString::parse(text)?;
-                Self::Bits(match length {
-                    Some(length) => bits.with_length(length, false)?,
-                    None => bits,
-                })
+                let length = length.map_or(BitLength::Any, BitLength::Exactly);
+                Self::Bits(BitString::parse(text, length)?)
             }
             TypeKind::Varbit(length) => {
-                let bits = BitString::parse(text)?;
-                Self::Bits(match length {
-                    Some(length) => bits.with_length_max(length, false)?,
-                    None => bits,
-                })
+                let length = length.map_or(BitLength::Any, BitLength::AtMost);
+                Self::Bits(BitString::parse(text, length)?)
             }
             TypeKind::Oid(oid) => Self::Oid(parse_object_id(text, oid)?),
             TypeKind::TransactionId(_) => Self::Oid(parse_transaction_id(text)),
@@ -159,10 +153,10 @@ pub(crate) fn apply_modifier(
             SqlValue::Interval(interval.with_fields(fields, digits)?)
         }
         (TypeKind::Bit(Some(length)), SqlValue::Bits(bits)) => {
-            SqlValue::Bits(bits.with_length(length, is_explicit)?)
+            SqlValue::Bits(bits.with_length(BitLength::Exactly(length), is_explicit)?)
         }
         (TypeKind::Varbit(Some(length)), SqlValue::Bits(bits)) => {
-            SqlValue::Bits(bits.with_length_max(length, is_explicit)?)
+            SqlValue::Bits(bits.with_length(BitLength::AtMost(length), is_explicit)?)
         }
         (TypeKind::Array(element), SqlValue::Array(array)) => {
             let map = |value| apply_modifier(value, element, is_explicit);

@@ -5,7 +5,7 @@ use nacre_types::{SqlValue, ValueSettings, cast_value, parse_type_name};
 
 use super::forms::{NAMES, valid_text};
 use super::generators::CaseRandom;
-use super::{OracleCase, case_count, check, quote};
+use super::{DifferenceGuard, OracleCase, case_count, check, quote};
 
 /// Targets with modifiers beside the plain ones.
 const TARGETS: [&str; 8] = [
@@ -21,6 +21,7 @@ const TARGETS: [&str; 8] = [
 
 #[test]
 fn explicit_casts_are_those_of_the_server() {
+    let _guard = DifferenceGuard;
     let mut random = CaseRandom::new("casts");
     let settings = ValueSettings::default();
     let mut cases = Vec::new();
@@ -43,6 +44,7 @@ fn explicit_casts_are_those_of_the_server() {
 
 #[test]
 fn numbers_are_cast_as_there() {
+    let _guard = DifferenceGuard;
     let mut random = CaseRandom::new("number casts");
     let settings = ValueSettings::default();
     let names =

@@ -4,7 +4,7 @@ use nacre_types::catalog::all_types;
 use nacre_types::datetime::TimeZoneRules;
 use nacre_types::{TypeModifier, format_type, parse_type_name};
 
-use super::{OracleCase, check, quote, server};
+use super::{DifferenceGuard, OracleCase, check, quote, server};
 
 const TYPES: &str = include_str!("../../src/catalog/pg_type.tsv");
 const CASTS: &str = include_str!("../../src/catalog/pg_cast.tsv");
@@ -34,6 +34,7 @@ fn without_head(table: &str) -> Vec<&str> {
 
 #[test]
 fn catalog_files_are_those_of_the_server() {
+    let _guard = DifferenceGuard;
     let Some(server) = server() else { return };
     let types = server.script(TYPES_QUERY);
     assert_eq!(without_head(TYPES), types.lines().collect::<Vec<_>>());
@@ -43,6 +44,7 @@ fn catalog_files_are_those_of_the_server() {
 
 #[test]
 fn type_names_are_formatted_as_there() {
+    let _guard = DifferenceGuard;
     let mut cases = Vec::new();
     for entry in all_types() {
         for modifier in [None, Some(-1), Some(6), Some(262_150), Some(983_046)] {
@@ -61,6 +63,7 @@ fn type_names_are_formatted_as_there() {
 
 #[test]
 fn type_names_are_read_as_there() {
+    let _guard = DifferenceGuard;
     let names = [
         "int",
         "INT4",
@@ -179,6 +182,7 @@ fn type_names_are_read_as_there() {
 
 #[test]
 fn abbreviations_have_the_offsets_of_the_server() {
+    let _guard = DifferenceGuard;
     let mut cases = Vec::new();
     for line in ABBREVIATIONS.lines().skip(1) {
         let fields: Vec<&str> = line.split('\t').collect();

@@ -5,7 +5,7 @@ use nacre_types::datetime::{DateOrder, DateStyle, DatetimeSettings, IntervalStyl
 use nacre_types::{ByteaOutput, SqlType, SqlValue, ValueSettings, parse_type_name};
 
 use super::generators::CaseRandom;
-use super::{OracleCase, case_count, check, quote};
+use super::{DifferenceGuard, OracleCase, case_count, check, quote};
 
 /// Returns what the server calls the input function of a type for a text.
 fn input_expression(text: &str, sql_type: SqlType) -> String {
@@ -47,6 +47,7 @@ fn default_check(name: &str, text: impl FnMut() -> String) {
 
 #[test]
 fn integers_are_read_as_there() {
+    let _guard = DifferenceGuard;
     let mut random = CaseRandom::new("integers");
     for name in ["smallint", "integer", "bigint", "oid"] {
         default_check(name, || random.integer());
@@ -55,6 +56,7 @@ fn integers_are_read_as_there() {
 
 #[test]
 fn numerics_are_read_as_there() {
+    let _guard = DifferenceGuard;
     let mut random = CaseRandom::new("numerics");
     for name in ["numeric", "numeric(10,3)", "numeric(5)", "numeric(3,-2)", "numeric(3,5)"] {
         default_check(name, || random.numeric());
@@ -89,6 +91,7 @@ fn numerics_are_read_as_there() {
 
 #[test]
 fn floats_are_read_and_written_as_there() {
+    let _guard = DifferenceGuard;
     let mut random = CaseRandom::new("floats");
     for digits in [1, 0, -3, -15] {
         let settings = ValueSettings { extra_float_digits: digits, ..ValueSettings::default() };
@@ -115,6 +118,7 @@ fn floats_are_read_and_written_as_there() {
 
 #[test]
 fn booleans_and_characters_are_read_as_there() {
+    let _guard = DifferenceGuard;
     let mut random = CaseRandom::new("characters");
     let words = [
         "t", "tr", "true", "TRUE ", "f", "false", "y", "yes", "no", "n", "on", "of", "off", "o",
@@ -129,6 +133,7 @@ fn booleans_and_characters_are_read_as_there() {
 
 #[test]
 fn bytes_uuids_bits_are_read_as_there() {
+    let _guard = DifferenceGuard;
     let mut random = CaseRandom::new("bytes");
     for output in [ByteaOutput::Hex, ByteaOutput::Escape] {
         let settings = ValueSettings { bytea_output: output, ..ValueSettings::default() };
@@ -144,12 +149,14 @@ fn bytes_uuids_bits_are_read_as_there() {
 
 #[test]
 fn json_is_checked_as_there() {
+    let _guard = DifferenceGuard;
     let mut random = CaseRandom::new("json");
     default_check("json", || random.json(0));
 }
 
 #[test]
 fn arrays_are_read_as_there() {
+    let _guard = DifferenceGuard;
     let mut random = CaseRandom::new("arrays");
     default_check("integer[]", || {
         random.array(&mut |random| random.pick(&["1", "22", "NULL", "-3", "x"]).to_owned())
@@ -186,6 +193,7 @@ fn datetime_settings(style: DateStyle, order: DateOrder, zone: &str) -> (ValueSe
 
 #[test]
 fn timestamps_are_read_and_written_as_there() {
+    let _guard = DifferenceGuard;
     let mut random = CaseRandom::new("timestamps");
     let styles = [
         (DateStyle::Iso, DateOrder::MonthDayYear, "UTC"),
@@ -219,6 +227,7 @@ fn timestamps_are_read_and_written_as_there() {
 
 #[test]
 fn times_are_read_as_there() {
+    let _guard = DifferenceGuard;
     let mut random = CaseRandom::new("times");
     for zone in ["UTC", "Asia/Kolkata"] {
         let (settings, set) = datetime_settings(DateStyle::Iso, DateOrder::MonthDayYear, zone);
@@ -243,6 +252,7 @@ fn times_are_read_as_there() {
 
 #[test]
 fn intervals_are_read_and_written_as_there() {
+    let _guard = DifferenceGuard;
     let mut random = CaseRandom::new("intervals");
     let styles = [
         (IntervalStyle::Postgres, "postgres"),

@@ -161,7 +161,7 @@ impl<'a> DatetimeReader<'a> {
     }
 
     /// Reads a number behind its label, as in `y2001m02d04` and `j2451187.5`.
-    fn read_labelled(
+    pub(super) fn read_labelled(
         &mut self,
         label: PendingLabel,
         text: &str,

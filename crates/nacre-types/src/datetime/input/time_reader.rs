@@ -8,10 +8,8 @@ use super::super::zone::TimeZoneRules;
 use super::super::{MICROS_PER_DAY, MICROS_PER_SECOND};
 use super::DatetimeFault;
 use super::datetime_reader::{DatetimeReader, PendingLabel, current_local, find_zone};
-use super::fields::{
-    DatetimeFields, DigitsMeaning, FieldSet, ZoneField, fraction_micros, read_integer, read_offset,
-};
-use super::keywords::{DatetimeKeyword, FieldLabel, ReservedWord, find_keyword};
+use super::fields::{DatetimeFields, FieldSet, ZoneField, read_offset};
+use super::keywords::{DatetimeKeyword, ReservedWord, find_keyword};
 use super::tokens::{DatetimeToken, TokenKind};
 
 /// Reads the tokens of a time; returns microseconds of the day and seconds ahead of UTC.
@@ -73,7 +71,7 @@ fn read_number_token(
 ) -> Result<FieldSet, DatetimeFault> {
     let text = &tokens[index].text;
     if let Some(label) = reader.pending.take() {
-        return read_labelled(&mut reader.fields, label, text);
+        return reader.read_labelled(label, text);
     }
     let order = reader.settings.date_order;
     let known = reader.fields.set.and(FieldSet::DATE);
@@ -92,64 +90,6 @@ fn read_number_token(
         return reader.fields.read_digits(text, known).map(|(filled, _)| filled);
     }
     reader.fields.read_number(text, known, false, order)
-}
-
-/// Reads a number behind its label, as in `h04mm05s06`.
-fn read_labelled(
-    fields: &mut DatetimeFields,
-    label: PendingLabel,
-    text: &str,
-) -> Result<FieldSet, DatetimeFault> {
-    let label = match label {
-        PendingLabel::Field(label) => label,
-        PendingLabel::Time => {
-            let known = fields.set.and(FieldSet::DATE);
-            return match fields.read_digits(text, known)? {
-                (filled, DigitsMeaning::Time) => Ok(filled),
-                (_, DigitsMeaning::Date) => Err(DatetimeFault::Format),
-            };
-        }
-    };
-    let (value, rest) = read_integer(text)?;
-    if !(rest.is_empty() || (rest.starts_with('.') && label == FieldLabel::Second)) {
-        return Err(DatetimeFault::Format);
-    }
-    // Of 32 bits.
-    let small = value as i32;
-    Ok(match label {
-        FieldLabel::Year => {
-            fields.year = value;
-            FieldSet::YEAR
-        }
-        FieldLabel::Month if fields.set.has_all(FieldSet::MONTH.and(FieldSet::HOUR)) => {
-            fields.minute = small;
-            FieldSet::MINUTE
-        }
-        FieldLabel::Month => {
-            fields.month = small;
-            FieldSet::MONTH
-        }
-        FieldLabel::Day => {
-            fields.day = small;
-            FieldSet::DAY
-        }
-        FieldLabel::Hour => {
-            fields.hour = small;
-            FieldSet::HOUR
-        }
-        FieldLabel::Minute => {
-            fields.minute = small;
-            FieldSet::MINUTE
-        }
-        FieldLabel::Second => {
-            fields.second = small;
-            if !rest.is_empty() {
-                fields.micros = fraction_micros(rest)?;
-            }
-            FieldSet::SECOND
-        }
-        FieldLabel::Julian | FieldLabel::Unusable => return Err(DatetimeFault::Format),
-    })
 }
 
 fn read_word(
