@@ -17,6 +17,7 @@ mod tests;
 use crate::catalog::{CastContext, CastMethod, TypeOid, find_cast};
 use crate::error::ValueError;
 use crate::sql_type::{SqlType, TypeKind};
+use crate::type_name::format_type;
 use crate::value::{SqlValue, ValueSettings, apply_modifier};
 
 use convert::{convert, value_of_text};
@@ -75,7 +76,7 @@ pub fn cast_value(
     settings: &ValueSettings,
 ) -> Result<SqlValue, ValueError> {
     let Some(path) = find_cast_path(source, target, context) else {
-        let (source, target) = (source.without_modifier(), target.without_modifier());
+        let (source, target) = (format_type(source.oid(), None), format_type(target.oid(), None));
         let message = format!("cannot cast type {source} to {target}");
         return Err(ValueError::cannot_coerce(message));
     };
@@ -91,9 +92,9 @@ pub fn cast_value(
             let map = |element| cast_value(element, source, target, context, settings);
             return Ok(SqlValue::Array(Box::new(array.map_elements(target, map)?)));
         }
-        // The precision of an interval's text belongs to reading it.
+        // The fields of an interval's type say what a bare number in a literal is.
         (CastPath::InputOutput, SqlValue::Text(text))
-            if matches!(target.kind(), TypeKind::Interval(..)) =>
+            if source == SqlType::UNKNOWN && matches!(target.kind(), TypeKind::Interval(..)) =>
         {
             SqlValue::parse(&text, target, settings)?
         }

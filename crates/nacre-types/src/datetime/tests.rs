@@ -143,5 +143,5 @@ fn fields_are_extracted_and_truncated_to() {
     timestamp.truncate(DatetimeField::Quarter, "quarter").unwrap().write(&settings, &mut text);
     assert_eq!(text, "2024-07-01 00:00:00");
     let error = timestamp.truncate(DatetimeField::Epoch, "epoch").unwrap_err();
-    assert_eq!(error.sql_state(), "0A000");
+    assert_eq!(error.sql_state(), "22023");
 }

@@ -126,7 +126,7 @@ impl TimeZoneRules {
         if let Some(seconds_east) = parse_posix_offset(&name) {
             return Some(Self { rules: ZoneSource::Fixed(seconds_east), name });
         }
-        let zone = TimeZone::posix(&name).ok()?;
+        let zone = TimeZone::posix(&name).ok().or_else(|| find_posix_dst(&name))?;
         Some(Self { rules: ZoneSource::Rules(zone), name })
     }
 
@@ -200,6 +200,29 @@ impl TimeZoneRules {
     }
 }
 
+impl TimeZoneRules {
+    /// Returns the offset that an abbreviation had in the zone when clocks showed a time: of its
+    /// last use before, else of its first use after.
+    pub(crate) fn seconds_east_of_abbreviation(&self, abbreviation: &str, micros: i64) -> i32 {
+        let nearest = self.seconds_east_of_local(micros);
+        let ZoneSource::Rules(zone) = &self.rules else { return nearest };
+        let shift = i64::from(nearest) * MICROS_PER_SECOND;
+        let Some(moment) = timestamp_of(micros.saturating_sub(shift)) else { return nearest };
+        let is_same = |other: &str| other.eq_ignore_ascii_case(abbreviation);
+        let now = zone.to_offset_info(moment);
+        if is_same(now.abbreviation()) {
+            return now.offset().seconds();
+        }
+        let mut before = zone.preceding(moment).take(TRANSITIONS_LOOKED_AT);
+        if let Some(change) = before.find(|change| is_same(change.abbreviation())) {
+            return change.offset().seconds();
+        }
+        let mut after = zone.following(moment).take(TRANSITIONS_LOOKED_AT);
+        let change = after.find(|change| is_same(change.abbreviation()));
+        change.map_or(nearest, |change| change.offset().seconds())
+    }
+}
+
 impl Default for TimeZoneRules {
     fn default() -> Self {
         Self::utc()
@@ -234,6 +257,19 @@ fn parse_posix_offset(rule: &str) -> Option<i32> {
         seconds += value * [3_600, 60, 1][index];
     }
     Some(if offset.starts_with('-') { seconds } else { -seconds })
+}
+
+/// Reads a POSIX rule with daylight saving time and no dates for it: those of the United States.
+/// Its abbreviations may be any text.
+fn find_posix_dst(rule: &str) -> Option<TimeZone> {
+    let is_offset = |one: char| one.is_ascii_digit() || matches!(one, '+' | '-' | ':');
+    let (_, rest) = split_posix_name(rule)?;
+    let (offset, rest) = rest.split_at(rest.find(|one| !is_offset(one))?);
+    if rest.contains(',') {
+        return None;
+    }
+    let dst_offset = split_posix_name(rest).map_or("", |(_, offset)| offset);
+    TimeZone::posix(&format!("STD{offset}DST{dst_offset},M3.2.0,M11.1.0")).ok()
 }
 
 fn timestamp_of(micros: i64) -> Option<Timestamp> {

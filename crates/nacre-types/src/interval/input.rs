@@ -206,6 +206,8 @@ struct IntervalReader {
     pending: PendingUnit,
     fields: IntervalFields,
     is_ago: bool,
+    /// Whether the sign before the first field holds for all, as in SQL's style.
+    is_negative: bool,
 }
 
 fn read_tokens(
@@ -219,6 +221,9 @@ fn read_tokens(
         pending: PendingUnit::Lowest,
         fields,
         is_ago: false,
+        is_negative: style == IntervalStyle::SqlStandard
+            && tokens.first().is_some_and(|token| token.text.starts_with('-'))
+            && !tokens[1..].iter().any(|token| token.text.starts_with(['-', '+'])),
     };
     for token in tokens.iter().rev() {
         match token.kind {
@@ -231,21 +236,7 @@ fn read_tokens(
     if reader.filled == 0 {
         return Err(DatetimeFault::Format);
     }
-    let mut sums = reader.sums;
-    let is_negative = |token: &DatetimeToken| token.text.starts_with('-');
-    let has_sign = |token: &DatetimeToken| token.text.starts_with(['-', '+']);
-    if style == IntervalStyle::SqlStandard
-        && tokens.first().is_some_and(is_negative)
-        && !tokens[1..].iter().any(has_sign)
-    {
-        // The sign before the first field holds for all.
-        sums = IntervalSums {
-            years: -sums.years.saturating_abs(),
-            months: -sums.months.saturating_abs(),
-            days: -sums.days.saturating_abs(),
-            micros: -sums.micros.saturating_abs(),
-        };
-    }
+    let sums = reader.sums;
     match reader.is_ago {
         true => sums.negated().ok_or(DatetimeFault::FieldRange),
         false => Ok(sums),
@@ -264,8 +255,11 @@ impl IntervalReader {
     /// Reads `hh:mm`, `hh:mm:ss`, or `mm:ss.fff`.
     fn read_clock(&mut self, text: &str, sign: i64) -> Result<(), DatetimeFault> {
         let micros = clock_micros(text, self.fields)?;
-        let sum = self.sums.micros.checked_add(sign * micros);
-        self.sums.micros = sum.ok_or(DatetimeFault::FieldRange)?;
+        // A time replaces the parts of days that were read before it.
+        self.sums.micros = match self.is_negative {
+            true => -micros,
+            false => sign * micros,
+        };
         let units = IntervalUnit::Hour.bit()
             | IntervalUnit::Minute.bit()
             | IntervalUnit::Second.bit()
@@ -287,9 +281,9 @@ impl IntervalReader {
 
     fn read_number(&mut self, text: &str) -> Result<(), DatetimeFault> {
         let mut unit = match self.pending {
-            PendingUnit::Unit(unit) => unit,
-            PendingUnit::Lowest => IntervalUnit::lowest_of(self.fields),
-            PendingUnit::Unusable => return Err(DatetimeFault::Format),
+            PendingUnit::Unit(unit) => Some(unit),
+            PendingUnit::Lowest => Some(IntervalUnit::lowest_of(self.fields)),
+            PendingUnit::Unusable => None,
         };
         let is_negative = text.starts_with('-');
         let (mut whole, rest) = crate::datetime::read_long(text)?;
@@ -303,7 +297,7 @@ impl IntervalReader {
             if !behind.is_empty() {
                 return Err(DatetimeFault::Format);
             }
-            unit = IntervalUnit::Month;
+            unit = Some(IntervalUnit::Month);
             let months = if is_negative { -months } else { months };
             let total = whole.checked_mul(12).and_then(|total| total.checked_add(months));
             whole = total.ok_or(DatetimeFault::FieldRange)?;
@@ -314,6 +308,11 @@ impl IntervalReader {
             }
         } else if !rest.is_empty() {
             return Err(DatetimeFault::Format);
+        }
+        let unit = unit.ok_or(DatetimeFault::Format)?;
+        if self.is_negative {
+            whole = whole.checked_abs().map_or(whole, |whole| -whole);
+            fraction = -fraction.abs();
         }
         self.pending = PendingUnit::Unit(match unit {
             IntervalUnit::Hour => IntervalUnit::Day,

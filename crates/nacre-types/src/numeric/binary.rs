@@ -19,6 +19,9 @@ const NAN: u16 = 0xc000;
 const INFINITY: u16 = 0xd000;
 const NEGATIVE_INFINITY: u16 = 0xf000;
 
+/// The scale that PostgreSQL sends with infinities.
+const INFINITY_SCALE: u16 = 32;
+
 /// Decimal digits of a digit to the base of 10000.
 const BASE_DIGITS: usize = 4;
 const BASE: u16 = 10_000;
@@ -26,15 +29,15 @@ const BASE: u16 = 10_000;
 impl ExactNumeric {
     /// Appends the binary form.
     pub fn send(&self, out: &mut Vec<u8>) {
-        let special = |sign: u16, out: &mut Vec<u8>| {
-            for word in [0, 0, sign, 0] {
+        let special = |sign: u16, scale: u16, out: &mut Vec<u8>| {
+            for word in [0, 0, sign, scale] {
                 out.extend_from_slice(&word.to_be_bytes());
             }
         };
         match self.class() {
-            NumericClass::NotANumber => special(NAN, out),
-            NumericClass::Infinity(1) => special(INFINITY, out),
-            NumericClass::Infinity(_) => special(NEGATIVE_INFINITY, out),
+            NumericClass::NotANumber => special(NAN, 0, out),
+            NumericClass::Infinity(1) => special(INFINITY, INFINITY_SCALE, out),
+            NumericClass::Infinity(_) => special(NEGATIVE_INFINITY, INFINITY_SCALE, out),
             NumericClass::Finite(parts) => send_finite(parts, out),
         }
     }

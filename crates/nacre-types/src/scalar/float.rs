@@ -159,10 +159,16 @@ fn shortest<F: SqlFloat>(value: F) -> String {
     let text = format!("{value:e}");
     let mantissa = text.split('e').next().unwrap_or_default();
     let digits = mantissa.bytes().filter(u8::is_ascii_digit).count();
+    let is_good =
+        |text: &str| text.parse::<F>().is_ok_and(|read| read == value) && !is_midpoint::<F>(text);
     for precision in digits.saturating_sub(1)..F::ROUND_TRIP_DIGITS {
         let rounded = format!("{value:.precision$e}");
-        if rounded.parse::<F>().is_ok_and(|read| read == value) && !is_midpoint::<F>(&rounded) {
+        if is_good(&rounded) {
             return rounded;
+        }
+        // Below a power of two values lie closer: the nearest decimal may belong to another one.
+        if is_good(&text) {
+            break;
         }
     }
     text
@@ -209,6 +215,7 @@ mod tests {
             (1e23, "9.999999999999999e+22"),
             (2e23, "1.9999999999999998e+23"),
             (1e22, "1e+22"),
+            (618_970_019_642_690_137_449_562_112.0, "6.189700196426902e+26"),
             (1e15, "1e+15"),
             (999_999_999_999_999.0, "999999999999999"),
             (8.5e-5, "8.5e-05"),

@@ -167,11 +167,14 @@ impl ArrayReader<'_> {
             return Ok(None);
         }
         self.rest = rest;
-        // As C reads numbers: what is not one is 0, what is too large the largest.
-        Ok(Some(match number.parse::<i64>() {
-            Ok(value) => value.clamp(i32::MIN.into(), i32::MAX.into()) as i32,
-            Err(_) => 0,
-        }))
+        // As C reads numbers: the start that is one, else 0; what is too large is the largest.
+        let sign = usize::from(number.starts_with(['-', '+']));
+        let digits = number[sign..].bytes().take_while(u8::is_ascii_digit).count();
+        let value = match digits {
+            0 => 0,
+            _ => number[..sign + digits].parse::<i64>().unwrap_or(i64::MAX),
+        };
+        Ok(Some(value.clamp(i32::MIN.into(), i32::MAX.into()) as i32))
     }
 
     /// Goes through everything in braces.

@@ -147,13 +147,8 @@ impl<'a> DatetimeReader<'a> {
         if has_point && !set.has_any(FieldSet::DATE) {
             return self.fields.read_date(text, order);
         }
-        let is_run_together = match has_point {
-            true => digits > 2,
-            false => {
-                text.len() >= 6 && !(set.has_any(FieldSet::DATE) && set.has_any(FieldSet::TIME))
-            }
-        };
-        if is_run_together {
+        let is_open = !(set.has_any(FieldSet::DATE) && set.has_any(FieldSet::TIME));
+        if (has_point && digits > 2) || (text.len() >= 6 && is_open) {
             return self.fields.read_digits(text, set).map(|(filled, _)| filled);
         }
         let has_month_name = self.fields.has_month_name;
@@ -297,8 +292,14 @@ impl<'a> DatetimeReader<'a> {
     ) -> Result<Option<FieldSet>, DatetimeFault> {
         let Some(abbreviation) = find_abbreviation(word) else { return Ok(None) };
         self.fields.zone = match abbreviation {
-            ZoneAbbreviation::Offset { seconds_east, .. } => ZoneField::Offset(*seconds_east),
-            ZoneAbbreviation::Zone(name) => ZoneField::Abbreviated(find_zone(name)?),
+            ZoneAbbreviation::Offset { seconds_east, is_dst } => {
+                self.fields.zone = ZoneField::Offset(*seconds_east);
+                let dst = if *is_dst { FieldSet::DST } else { FieldSet::NONE };
+                return Ok(Some(FieldSet::ZONE.and(dst)));
+            }
+            ZoneAbbreviation::Zone(name) => {
+                ZoneField::Abbreviated(find_zone(name)?, word.to_owned())
+            }
         };
         Ok(Some(FieldSet::ZONE))
     }
@@ -343,9 +344,10 @@ impl<'a> DatetimeReader<'a> {
                 self.fields.zone = ZoneField::Offset(0);
                 return Ok(FieldSet::TIME.and(FieldSet::ZONE));
             }
+            // Other fields beside these words are checked and do not count.
             ReservedWord::Epoch | ReservedWord::Infinity | ReservedWord::NegativeInfinity => {
                 self.reserved = Some(word);
-                return Ok(whole);
+                return Ok(FieldSet::RESERVED);
             }
         };
         let (date, _, _) = current_local(self.settings)?;
@@ -360,14 +362,14 @@ impl<'a> DatetimeReader<'a> {
     }
 
     fn finish(mut self) -> Result<ReadDatetime, DatetimeFault> {
+        self.fields.check_date()?;
+        self.fields.apply_meridiem()?;
         match self.reserved {
             Some(ReservedWord::Epoch) => return Ok(ReadDatetime::Epoch),
             Some(ReservedWord::Infinity) => return Ok(ReadDatetime::Infinity),
             Some(ReservedWord::NegativeInfinity) => return Ok(ReadDatetime::NegativeInfinity),
             _ => {}
         }
-        self.fields.check_date()?;
-        self.fields.apply_meridiem()?;
         if !self.fields.set.has_all(FieldSet::DATE) {
             return Err(DatetimeFault::Format);
         }

@@ -4,13 +4,12 @@
 //! 1. A field is filled once; a second token for it is a malformed text.
 //! 2. Whether month and day exist is checked when all fields are known.
 
-use super::super::calendar::{days_in_month, days_of_civil};
+use super::super::calendar::{CivilDate, days_in_month, days_of_civil};
 use super::super::settings::{DateOrder, DatetimeSettings};
 use super::super::zone::TimeZoneRules;
 use super::super::{MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND};
 use super::DatetimeFault;
 use super::keywords::{DatetimeKeyword, find_keyword};
-use crate::datetime::SqlDate;
 
 /// Largest offset from UTC, in hours.
 const ZONE_HOURS_MAX: i64 = 15;
@@ -36,6 +35,7 @@ impl FieldSet {
     pub(super) const ERA: Self = Self(1 << 9);
     pub(super) const WEEKDAY: Self = Self(1 << 10);
     pub(super) const DST: Self = Self(1 << 11);
+    pub(super) const RESERVED: Self = Self(1 << 12);
     pub(super) const DATE: Self = Self(7);
     pub(super) const TIME: Self = Self(7 << 3);
 
@@ -64,8 +64,8 @@ pub(super) enum ZoneField {
     /// Seconds ahead of UTC.
     Offset(i32),
     Named(TimeZoneRules),
-    /// Of an abbreviation that stands for a zone at that time.
-    Abbreviated(TimeZoneRules),
+    /// An abbreviation that has the offset that this zone gave it at that time.
+    Abbreviated(TimeZoneRules, String),
 }
 
 impl ZoneField {
@@ -74,7 +74,8 @@ impl ZoneField {
         match self {
             Self::Session => settings.time_zone.seconds_east_of_local(local),
             Self::Offset(seconds) => *seconds,
-            Self::Named(zone) | Self::Abbreviated(zone) => zone.seconds_east_of_local(local),
+            Self::Named(zone) => zone.seconds_east_of_local(local),
+            Self::Abbreviated(zone, word) => zone.seconds_east_of_abbreviation(word, local),
         }
     }
 }
@@ -167,6 +168,9 @@ impl DatetimeFields {
         let (value, rest) = read_integer(text)?;
         let value = i32::try_from(value).map_err(|_| DatetimeFault::FieldRange)?;
         let digits = text.len() - rest.len();
+        if digits == 0 {
+            return Err(DatetimeFault::Format);
+        }
         if rest.starts_with('.') {
             if digits > 2 {
                 let (filled, _) = self.read_digits(text, known.and(FieldSet::DATE))?;
@@ -335,8 +339,8 @@ impl DatetimeFields {
         }
         if self.set.has_any(FieldSet::DAY_OF_YEAR) {
             let days = days_of_civil(self.year, 1, 1) + i64::from(self.day_of_year) - 1;
-            let date = SqlDate::from_days(days).ok().and_then(SqlDate::civil);
-            let date = date.ok_or(DatetimeFault::FieldRange)?;
+            let days = i32::try_from(days).map_err(|_| DatetimeFault::FieldRange)?;
+            let date = CivilDate::from_days(days);
             (self.year, self.month, self.day) = (date.year.into(), date.month, date.day);
         }
         if self.set.has_any(FieldSet::MONTH) && !(1..=12).contains(&self.month) {
@@ -367,7 +371,7 @@ impl DatetimeFields {
     }
 }
 
-/// Cuts a date at its delimiters, and between digits and letters.
+/// Cuts a date at its delimiters.
 fn split_date(text: &str) -> Result<Vec<&str>, DatetimeFault> {
     let mut parts = Vec::new();
     let mut rest = text;
@@ -381,7 +385,8 @@ fn split_date(text: &str) -> Result<Vec<&str>, DatetimeFault> {
         };
         let end = rest.find(|one| !is_part(one)).unwrap_or(rest.len());
         parts.push(&rest[..end]);
-        rest = &rest[end..];
+        // PostgreSQL drops the character behind a part, a digit or letter, too.
+        rest = rest[end..].strip_prefix(|_: char| true).unwrap_or_default();
     }
     Ok(parts)
 }

@@ -177,7 +177,7 @@ fn finish(mut reader: DatetimeReader<'_>) -> Result<(i64, i32), DatetimeFault> {
             None => zone.seconds_east_of_local(local_micros(&fields, micros)),
         },
         ZoneField::Session if is_dst => return Err(DatetimeFault::Format),
-        zone @ (ZoneField::Session | ZoneField::Abbreviated(_)) => {
+        zone @ (ZoneField::Session | ZoneField::Abbreviated(..)) => {
             let local = match has_date {
                 true => local_micros(&fields, micros),
                 false => match (zone, reader.settings.time_zone.fixed_offset()) {
