@@ -212,8 +212,6 @@ impl SqlTimestamp {
     ) -> Result<Option<ExactNumeric>, ValueError> {
         let zone = zone_field(field, seconds_east);
         let Some((date, micros)) = self.civil() else {
-            // Fields that the type does not have are refused here, too.
-            Self(0).extract_at(field, seconds_east, type_name, name)?;
             return Ok(infinite(field, self == Self::INFINITY));
         };
         let local = i128::from(self.0);

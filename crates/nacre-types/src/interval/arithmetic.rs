@@ -14,16 +14,15 @@ impl SqlInterval {
     ///
     /// # Errors
     /// 22008 outside of the type's range.
-    pub fn add(self, other: Self) -> Result<Self, ValueError> {
-        self.add_checked(other).ok_or_else(out_of_range)
-    }
-
-    fn add_checked(self, other: Self) -> Option<Self> {
-        Some(Self {
-            months: self.months.checked_add(other.months)?,
-            days: self.days.checked_add(other.days)?,
-            micros: self.micros.checked_add(other.micros)?,
-        })
+    pub fn sum(self, other: Self) -> Result<Self, ValueError> {
+        let sum = || {
+            Some(Self {
+                months: self.months.checked_add(other.months)?,
+                days: self.days.checked_add(other.days)?,
+                micros: self.micros.checked_add(other.micros)?,
+            })
+        };
+        sum().ok_or_else(out_of_range)
     }
 
     /// Changes the sign of each field.

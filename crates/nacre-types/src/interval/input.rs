@@ -62,7 +62,7 @@ impl IntervalUnit {
             "us" | "usec" | "usecs" | "usecond" | "useconds" | "microsecon" => Self::Microsecond,
             "ms" | "msec" | "msecs" | "msecond" | "mseconds" | "millisecon" => Self::Millisecond,
             "s" | "sec" | "secs" | "second" | "seconds" => Self::Second,
-            "m" | "mm" | "min" | "mins" | "minute" | "minutes" => Self::Minute,
+            "m" | "min" | "mins" | "minute" | "minutes" => Self::Minute,
             "h" | "hr" | "hrs" | "hour" | "hours" => Self::Hour,
             "d" | "day" | "days" => Self::Day,
             "w" | "week" | "weeks" => Self::Week,
@@ -332,7 +332,6 @@ impl IntervalReader {
                 self.is_ago = true;
                 PendingUnit::Unusable
             }
-            "at" | "on" => PendingUnit::Lowest,
             word => match IntervalUnit::from_word(word) {
                 Some(unit) => PendingUnit::Unit(unit),
                 // Known to PostgreSQL as units, but not of intervals.
@@ -347,21 +346,7 @@ impl IntervalReader {
 /// Returns whether a word is a unit that no interval has; alone it is ignored.
 fn is_other_unit(word: &str) -> bool {
     let word = word.get(..WORD_BYTES).unwrap_or(word);
-    matches!(
-        word,
-        "qtr"
-            | "quarter"
-            | "timezone"
-            | "timezone_h"
-            | "timezone_m"
-            | "dow"
-            | "doy"
-            | "isodow"
-            | "isoyear"
-            | "j"
-            | "jd"
-            | "julian"
-    )
+    matches!(word, "qtr" | "quarter" | "timezone" | "timezone_h" | "timezone_m")
 }
 
 /// Reads a time of any number of hours.

@@ -145,7 +145,9 @@ fn write_sql_standard(parts: &IntervalParts, out: &mut String) {
     let has_year_month = year != 0 || month != 0;
     let has_day = day != 0;
     let has_day_time = has_day || parts.has_time();
-    let is_standard = !(has_negative && has_positive) && !(has_year_month && has_day_time);
+    let has_both_signs = has_negative && has_positive;
+    let has_both_parts = has_year_month && has_day_time;
+    let is_standard = !has_both_signs && !has_both_parts;
     if !has_negative && !has_positive {
         out.push('0');
         return;

@@ -1,4 +1,4 @@
-//! Tests of numerics without a server; `tests/postgres.rs` has those with one.
+//! Tests of numerics without a server; `tests/postgres` has those with one.
 
 use std::collections::HashSet;
 

@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(shown(16_777_216.0_f32, 1), "1.6777216e+07");
         assert_eq!(shown(1e6_f32, 1), "1e+06");
         assert_eq!(shown(123_456.0_f32, 1), "123456");
-        assert_eq!(shown(0.000_244_140_625_f32, 1), "0.00024414062");
+        assert_eq!(shown(1.0_f32 / 4_096.0, 1), "0.00024414062");
     }
 
     #[test]

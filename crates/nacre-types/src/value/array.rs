@@ -136,7 +136,7 @@ impl SqlArray {
         let (mut opened, mut closed) = (0, 0);
         for dimension in self.dimensions.iter().rev() {
             size *= dimension.length;
-            opened += usize::from(index % size == 0);
+            opened += usize::from(index.is_multiple_of(size));
             closed += usize::from(index % size == size - 1);
         }
         (opened, closed)

@@ -45,6 +45,8 @@ struct ArrayShape {
     open: Vec<usize>,
     /// Of each dimension the length, once a sub-array of it is closed.
     lengths: Vec<Option<usize>>,
+    /// Whether there are elements beside sub-arrays.
+    is_ragged: bool,
 }
 
 struct ArrayReader<'a> {
@@ -211,17 +213,18 @@ impl ArrayReader<'_> {
                 (ArrayToken::Delimiter, _) => return Err(self.unexpected(self.delimiter)),
                 (ArrayToken::Element(text), _) => {
                     // All elements lie in the last dimension.
-                    if shape.lengths.len() != shape.open.len() {
-                        return Err(self.ragged());
-                    }
+                    shape.is_ragged |= shape.lengths.len() != shape.open.len();
                     shape.push(text)?;
                     ArrayState::Element
                 }
             };
         }
-        match trim_spaces(self.rest).is_empty() {
-            true => Ok(shape),
-            false => Err(self.malformed("Junk after closing right brace.")),
+        if !trim_spaces(self.rest).is_empty() {
+            return Err(self.malformed("Junk after closing right brace."));
+        }
+        match shape.is_ragged {
+            true => Err(self.ragged()),
+            false => Ok(shape),
         }
     }
 
@@ -313,6 +316,7 @@ impl ArrayReader<'_> {
 
 impl ArrayShape {
     fn open(&mut self) -> Result<(), ValueError> {
+        self.is_ragged |= self.lengths.len() == self.open.len() && !self.elements.is_empty();
         if self.open.len() >= ARRAY_DIMENSIONS_MAX {
             return Err(too_many_dimensions(self.open.len() + 1));
         }

@@ -132,10 +132,11 @@ fn timestamps_are_computed_as_there() {
                     &settings,
                 ),
             );
-            push(
-                format!("{one_text}::timestamp - {other_text}::timestamp"),
-                interval_text(read(&one).subtract(read(&other))),
-            );
+            // A difference of more than 64 bits wraps there.
+            let difference = interval_text(read(&one).subtract(read(&other)));
+            if !difference.as_ref().is_err_and(|error| error.message() == "interval out of range") {
+                push(format!("{one_text}::timestamp - {other_text}::timestamp"), difference);
+            }
             if read(&one).is_finite() && read(&other).is_finite() {
                 push(
                     format!("age({one_text}::timestamp, {other_text}::timestamp)"),
@@ -235,7 +236,7 @@ fn intervals_are_computed_as_there() {
             (format!("{}::interval", quote(&one)), format!("{}::interval", quote(&other)));
         let mut push =
             |expression: String, ours| cases.push(OracleCase::new(expression, interval_text(ours)));
-        push(format!("{one} + {other}"), left.add(right));
+        push(format!("{one} + {other}"), left.sum(right));
         push(format!("{one} - {other}"), left.subtract(right));
         push(format!("-({one})"), left.negate());
         push(format!("{one} * '{factor}'::float8"), left.multiply(factor));

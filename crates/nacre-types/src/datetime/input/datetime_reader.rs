@@ -267,9 +267,6 @@ impl<'a> DatetimeReader<'a> {
             }
             DatetimeKeyword::Weekday => FieldSet::WEEKDAY,
             DatetimeKeyword::Label(label) => {
-                if self.pending.is_some() {
-                    return Err(DatetimeFault::Format);
-                }
                 self.pending = Some(PendingLabel::Field(label));
                 FieldSet::NONE
             }
@@ -327,14 +324,15 @@ impl<'a> DatetimeReader<'a> {
     }
 
     fn read_reserved(&mut self, word: ReservedWord) -> Result<FieldSet, DatetimeFault> {
-        let whole = FieldSet::DATE.and(FieldSet::TIME).and(FieldSet::ZONE);
+        // The last word counts.
+        self.reserved = None;
         let day_offset = match word {
             ReservedWord::Now => {
                 let (date, micros, seconds_east) = current_local(self.settings)?;
                 self.set_date(date);
                 self.set_clock(micros);
                 self.fields.zone = ZoneField::Offset(seconds_east);
-                return Ok(whole);
+                return Ok(FieldSet::DATE.and(FieldSet::TIME).and(FieldSet::ZONE));
             }
             ReservedWord::Yesterday => -1,
             ReservedWord::Today => 0,

@@ -130,9 +130,6 @@ fn read_word(
             FieldSet::ERA
         }
         DatetimeKeyword::Label(label) => {
-            if reader.pending.is_some() {
-                return Err(DatetimeFault::Format);
-            }
             reader.pending = Some(PendingLabel::Field(label));
             FieldSet::NONE
         }
