@@ -74,9 +74,10 @@ fn whole_of(value: &SqlValue, type_name: &str) -> Result<Option<i64>, ValueError
     let rounded = |value: f64| {
         let value = value.round_ties_even();
         // 2^63 is the first double beyond; NaN is in no range.
-        match (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&value) {
-            true => Ok(Some(value as i64)),
-            false => Err(ValueError::range_of(type_name)),
+        if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&value) {
+            Ok(Some(value as i64))
+        } else {
+            Err(ValueError::range_of(type_name))
         }
     };
     match value {
@@ -122,8 +123,9 @@ fn real_of(value: &SqlValue) -> Result<Option<f32>, ValueError> {
 
 /// Returns the number that bits are.
 fn bits_value(bits: &[bool], width: usize, type_name: &str) -> Result<u64, ValueError> {
-    match bits.len() <= width {
-        true => Ok(bits.iter().fold(0, |value, bit| value << 1 | u64::from(*bit))),
-        false => Err(ValueError::range_of(type_name)),
+    if bits.len() <= width {
+        Ok(bits.iter().fold(0, |value, bit| value << 1 | u64::from(*bit)))
+    } else {
+        Err(ValueError::range_of(type_name))
     }
 }

@@ -171,9 +171,10 @@ impl SqlDate {
     /// # Errors
     /// 22008 outside of the type's range.
     pub fn add_days(self, days: i32) -> Result<Self, ValueError> {
-        match self.is_finite() {
-            true => Self::from_days(i64::from(self.0) + i64::from(days)),
-            false => Ok(self),
+        if self.is_finite() {
+            Self::from_days(i64::from(self.0) + i64::from(days))
+        } else {
+            Ok(self)
         }
     }
 

@@ -170,9 +170,10 @@ impl SqlDate {
             field => calendar_field(CivilDate::from_days(self.0), field),
         };
         let value = value.ok_or_else(|| DatetimeField::not_supported(name, "date"))?;
-        match self.is_finite() {
-            true => Ok(Some(value.into())),
-            false => Ok(infinite(field, self == Self::INFINITY)),
+        if self.is_finite() {
+            Ok(Some(value.into()))
+        } else {
+            Ok(infinite(field, self == Self::INFINITY))
         }
     }
 }

@@ -133,12 +133,11 @@ impl SqlTimestamp {
                     return Err(out_of_range());
                 }
                 let local = i128::from(days) * i128::from(MICROS_PER_DAY) + i128::from(micros);
-                let seconds_east = match has_zone {
-                    true => {
-                        let near = i64::try_from(local).map_err(|_| out_of_range())?;
-                        zone.seconds_east(near, settings)
-                    }
-                    false => 0,
+                let seconds_east = if has_zone {
+                    let near = i64::try_from(local).map_err(|_| out_of_range())?;
+                    zone.seconds_east(near, settings)
+                } else {
+                    0
                 };
                 let shift = i128::from(seconds_east) * i128::from(MICROS_PER_SECOND);
                 Self::from_micros(local - shift).map_err(|_| out_of_range())?

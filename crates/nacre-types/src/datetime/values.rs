@@ -172,9 +172,10 @@ impl SqlTimestamp {
     /// # Errors
     /// 22008 outside of the type's range.
     pub fn rounded(self, digits: Option<u32>) -> Result<Self, ValueError> {
-        match self.is_finite() {
-            true => Self::from_micros(round_micros(self.0, digits).into()),
-            false => Ok(self),
+        if self.is_finite() {
+            Self::from_micros(round_micros(self.0, digits).into())
+        } else {
+            Ok(self)
         }
     }
 }

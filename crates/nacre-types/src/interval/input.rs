@@ -237,10 +237,7 @@ fn read_tokens(
         return Err(DatetimeFault::Format);
     }
     let sums = reader.sums;
-    match reader.is_ago {
-        true => sums.negated().ok_or(DatetimeFault::FieldRange),
-        false => Ok(sums),
-    }
+    if reader.is_ago { sums.negated().ok_or(DatetimeFault::FieldRange) } else { Ok(sums) }
 }
 
 impl IntervalReader {
@@ -256,10 +253,7 @@ impl IntervalReader {
     fn read_clock(&mut self, text: &str, sign: i64) -> Result<(), DatetimeFault> {
         let micros = clock_micros(text, self.fields)?;
         // A time replaces the parts of days that were read before it.
-        self.sums.micros = match self.is_negative {
-            true => -micros,
-            false => sign * micros,
-        };
+        self.sums.micros = if self.is_negative { -micros } else { sign * micros };
         let units = IntervalUnit::Hour.bit()
             | IntervalUnit::Minute.bit()
             | IntervalUnit::Second.bit()

@@ -39,9 +39,10 @@ pub(super) fn read_iso(text: &str) -> Result<IntervalSums, DatetimeFault> {
         }
         let number = reader.read_number()?;
         let unit = reader.rest.chars().next();
-        let is_done = match reader.is_date {
-            true => reader.read_date_part(&number, unit)?,
-            false => reader.read_time_part(&number, unit)?,
+        let is_done = if reader.is_date {
+            reader.read_date_part(&number, unit)?
+        } else {
+            reader.read_time_part(&number, unit)?
         };
         if is_done {
             break;
@@ -130,9 +131,10 @@ impl IsoReader<'_> {
             let number = self.read_number()?;
             self.add(unit, &number)?;
         }
-        match self.rest.is_empty() || self.rest.starts_with('T') {
-            true => Ok(self.rest.is_empty()),
-            false => Err(DatetimeFault::Format),
+        if self.rest.is_empty() || self.rest.starts_with('T') {
+            Ok(self.rest.is_empty())
+        } else {
+            Err(DatetimeFault::Format)
         }
     }
 
@@ -176,10 +178,7 @@ impl IsoReader<'_> {
             let number = self.read_number()?;
             self.add(unit, &number)?;
         }
-        match self.rest.is_empty() {
-            true => Ok(true),
-            false => Err(DatetimeFault::Format),
-        }
+        if self.rest.is_empty() { Ok(true) } else { Err(DatetimeFault::Format) }
     }
 }
 

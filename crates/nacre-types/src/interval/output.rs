@@ -101,10 +101,8 @@ fn write_verbose(parts: &IntervalParts, out: &mut String) {
         if value == 0 {
             continue;
         }
-        let value = match *is_before.get_or_insert(value < 0) {
-            true => -i128::from(value),
-            false => value.into(),
-        };
+        let value =
+            if *is_before.get_or_insert(value < 0) { -i128::from(value) } else { value.into() };
         let plural = if value == 1 { "" } else { "s" };
         put(out, format_args!(" {value} {unit}{plural}"));
     }

@@ -52,10 +52,7 @@ fn from_float(value: f64, digits: usize) -> ExactNumeric {
     let text = format!("{:.*e}", digits - 1, value);
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     // Zeros at the end do not become digits of the scale.
-    let mantissa = match mantissa.contains('.') {
-        true => mantissa.trim_end_matches('0'),
-        false => mantissa,
-    };
+    let mantissa = if mantissa.contains('.') { mantissa.trim_end_matches('0') } else { mantissa };
     let text = format!("{mantissa}e{exponent}");
     // A double has an exponent within 324, far from the limits.
     ExactNumeric::parse(&text, None).unwrap_or(ExactNumeric::NAN)
@@ -134,9 +131,6 @@ impl ExactNumeric {
         let lost =
             || ValueError::out_of_range(format!("\"{text}\" is out of range for type {type_name}"));
         let value: F = text.parse().map_err(|_| lost())?;
-        match self.is_finite() && !self.is_zero() && is_lost(&value) {
-            true => Err(lost()),
-            false => Ok(value),
-        }
+        if self.is_finite() && !self.is_zero() && is_lost(&value) { Err(lost()) } else { Ok(value) }
     }
 }

@@ -53,10 +53,7 @@ pub(super) fn count_big(value: &BigInt) -> usize {
 pub(super) fn divide_rounded(value: i128, divisor: i128) -> i128 {
     let quotient = value / divisor;
     let rest = (value % divisor).abs();
-    match rest >= divisor - rest {
-        true => quotient + value.signum(),
-        false => quotient,
-    }
+    if rest >= divisor - rest { quotient + value.signum() } else { quotient }
 }
 
 /// As [`divide_rounded`].

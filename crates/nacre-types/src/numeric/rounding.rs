@@ -57,10 +57,7 @@ impl ExactNumeric {
     /// 22003 beyond the limits of the type.
     pub fn ceil(&self) -> Result<Self, ValueError> {
         let truncated = self.rescale(0, DroppedDigits::Truncate)?;
-        match &truncated < self {
-            true => truncated.add(&Self::ONE),
-            false => Ok(truncated),
-        }
+        if &truncated < self { truncated.add(&Self::ONE) } else { Ok(truncated) }
     }
 
     /// Rounds down to a whole number.
@@ -69,10 +66,7 @@ impl ExactNumeric {
     /// 22003 beyond the limits of the type.
     pub fn floor(&self) -> Result<Self, ValueError> {
         let truncated = self.rescale(0, DroppedDigits::Truncate)?;
-        match &truncated > self {
-            true => truncated.subtract(&Self::ONE),
-            false => Ok(truncated),
-        }
+        if &truncated > self { truncated.subtract(&Self::ONE) } else { Ok(truncated) }
     }
 
     /// Makes 10^exponent; a negative exponent shows that many digits behind the point.

@@ -53,10 +53,7 @@ pub(crate) fn parse_float<F: SqlFloat>(text: &str) -> Result<F, ValueError> {
         let message = format!("\"{number}\" is out of range for type {}", F::TYPE_NAME);
         return Err(ValueError::out_of_range(message));
     }
-    match rest.trim_start_matches(is_space).is_empty() {
-        true => Ok(value),
-        false => Err(invalid()),
-    }
+    if rest.trim_start_matches(is_space).is_empty() { Ok(value) } else { Err(invalid()) }
 }
 
 /// Returns the end of the longest number at the start of a text.

@@ -16,10 +16,7 @@ pub(crate) fn parse_integer<T: FromStr>(text: &str, type_name: &str) -> Result<T
     // A number beyond the range comes before what follows it.
     let (number, rest) = trimmed.split_at(trimmed.len() - unsigned.len() + digits);
     let value = number.parse().map_err(|_| ValueError::range_of_text(type_name, text))?;
-    match rest.is_empty() {
-        true => Ok(value),
-        false => Err(ValueError::syntax_of(type_name, text)),
-    }
+    if rest.is_empty() { Ok(value) } else { Err(ValueError::syntax_of(type_name, text)) }
 }
 
 /// Reads an unsigned integer of 32 bits; negative ones of 32 bits count from 2^32 down.

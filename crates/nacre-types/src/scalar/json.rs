@@ -177,10 +177,7 @@ impl JsonLexer<'_> {
             is_valid &= self.skip_while(|byte| byte.is_ascii_digit()) > 0;
         }
         let rest = self.skip_while(is_word);
-        match is_valid && rest == 0 {
-            true => Ok(()),
-            false => Err(self.invalid_token(start)),
-        }
+        if is_valid && rest == 0 { Ok(()) } else { Err(self.invalid_token(start)) }
     }
 
     fn skip_string(&mut self, start: usize) -> Result<(), ValueError> {

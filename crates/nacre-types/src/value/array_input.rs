@@ -67,9 +67,10 @@ pub(super) fn parse_array(
     // Messages of what is inside the braces begin with them.
     let mut inner = ArrayReader { source: reader.rest, ..reader };
     let ArrayShape { elements: texts, lengths, .. } = inner.read_shape()?;
-    let lengths: Vec<usize> = match texts.is_empty() {
-        true => Vec::new(),
-        false => lengths.into_iter().map(|length| length.unwrap_or(0)).collect(),
+    let lengths: Vec<usize> = if texts.is_empty() {
+        Vec::new()
+    } else {
+        lengths.into_iter().map(|length| length.unwrap_or(0)).collect()
     };
     let dimensions: Vec<ArrayDimension> = match bounds.as_slice() {
         [] => lengths.iter().map(|&length| ArrayDimension { length, lower_bound: 1 }).collect(),
@@ -154,10 +155,10 @@ impl ArrayReader<'_> {
             return Err(self.malformed("Missing \"=\" after array dimensions."));
         }
         self.skip_spaces();
-        match self.rest.starts_with('{') {
-            true => Ok(bounds),
-            false => Err(self.malformed("Array contents must start with \"{\".")),
+        if !self.rest.starts_with('{') {
+            return Err(self.malformed("Array contents must start with \"{\"."));
         }
+        Ok(bounds)
     }
 
     /// Reads a bound; `None` without digits.
@@ -222,10 +223,7 @@ impl ArrayReader<'_> {
         if !trim_spaces(self.rest).is_empty() {
             return Err(self.malformed("Junk after closing right brace."));
         }
-        match shape.is_ragged {
-            true => Err(self.ragged()),
-            false => Ok(shape),
-        }
+        if shape.is_ragged { Err(self.ragged()) } else { Ok(shape) }
     }
 
     fn ragged(&self) -> ValueError {
@@ -247,15 +245,13 @@ impl ArrayReader<'_> {
             return Ok(ArrayToken::End);
         }
         if !matches!(state, ArrayState::LevelStart | ArrayState::ElementDelimiter) {
-            return Err(match self.rest.starts_with('\\') {
-                true => self.unexpected('\\'),
-                false => self.malformed("Unexpected array element."),
+            return Err(if self.rest.starts_with('\\') {
+                self.unexpected('\\')
+            } else {
+                self.malformed("Unexpected array element.")
             });
         }
-        match self.take('"') {
-            true => self.read_quoted(),
-            false => self.read_plain(),
-        }
+        if self.take('"') { self.read_quoted() } else { self.read_plain() }
     }
 
     fn read_quoted(&mut self) -> Result<ArrayToken, ValueError> {

@@ -127,9 +127,10 @@ fn receive_fixed(reader: &mut ByteReader<'_>, sql_type: SqlType) -> Result<SqlVa
         TypeKind::Uuid => SqlValue::Uuid(reader.take()?),
         TypeKind::Date => {
             let date = SqlDate(reader.i32()?);
-            match date.is_finite() {
-                true => SqlValue::Date(SqlDate::from_days(date.0.into())?),
-                false => SqlValue::Date(date),
+            if date.is_finite() {
+                SqlValue::Date(SqlDate::from_days(date.0.into())?)
+            } else {
+                SqlValue::Date(date)
             }
         }
         TypeKind::Time(_) => SqlValue::Time(receive_time(reader)?),
@@ -180,9 +181,10 @@ fn receive_time(reader: &mut ByteReader<'_>) -> Result<SqlTime, ValueError> {
 
 fn receive_timestamp(reader: &mut ByteReader<'_>) -> Result<SqlTimestamp, ValueError> {
     let timestamp = SqlTimestamp(reader.i64()?);
-    match timestamp.is_finite() {
-        true => SqlTimestamp::from_micros(timestamp.0.into()),
-        false => Ok(timestamp),
+    if timestamp.is_finite() {
+        SqlTimestamp::from_micros(timestamp.0.into())
+    } else {
+        Ok(timestamp)
     }
 }
 

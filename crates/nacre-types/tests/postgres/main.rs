@@ -7,6 +7,8 @@
 //! 3. A batch of expressions is run by one `psql`; each answer is a text, or SQLSTATE, message and
 //!    detail, and must be ours.
 
+#![allow(clippy::expect_used, reason = "a failed test may panic where it stands")]
+
 mod arithmetic;
 mod casts;
 mod catalogs;

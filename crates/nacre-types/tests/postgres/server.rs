@@ -58,7 +58,7 @@ impl PostgresServer {
             .open(data.join("postgresql.conf"))
             .expect("settings");
         let socket = server.directory.display();
-        write!(file, "{SETTINGS}unix_socket_directories = '{socket}'\n").expect("settings");
+        writeln!(file, "{SETTINGS}unix_socket_directories = '{socket}'").expect("settings");
         let log = server.directory.join("log");
         let mut start = server.command("pg_ctl");
         start.arg("-D").arg(&data).arg("-l").arg(log).args(["-w", "start"]);

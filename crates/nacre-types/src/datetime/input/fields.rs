@@ -296,10 +296,7 @@ impl DatetimeFields {
             && (0..=59).contains(&self.minute)
             && (0..=60).contains(&self.second)
             && (0..=MICROS_MAX_SECOND).contains(&self.micros);
-        match is_valid {
-            true => Ok(FieldSet::TIME),
-            false => Err(DatetimeFault::FieldRange),
-        }
+        if is_valid { Ok(FieldSet::TIME) } else { Err(DatetimeFault::FieldRange) }
     }
 
     /// Returns the microseconds of the day; up to and with 24:00.
@@ -312,9 +309,10 @@ impl DatetimeFields {
             + i64::from(self.minute) * MICROS_PER_MINUTE
             + i64::from(self.second) * MICROS_PER_SECOND
             + self.micros;
-        match is_valid && micros <= MICROS_PER_DAY {
-            true => Ok(micros),
-            false => Err(DatetimeFault::FieldRange),
+        if is_valid && micros <= MICROS_PER_DAY {
+            Ok(micros)
+        } else {
+            Err(DatetimeFault::FieldRange)
         }
     }
 
@@ -379,10 +377,8 @@ fn split_date(text: &str) -> Result<Vec<&str>, DatetimeFault> {
         rest = rest.trim_start_matches(|one: char| !one.is_ascii_alphanumeric());
         let Some(first) = rest.chars().next() else { return Err(DatetimeFault::Format) };
         let is_digit = first.is_ascii_digit();
-        let is_part = |one: char| match is_digit {
-            true => one.is_ascii_digit(),
-            false => one.is_ascii_alphabetic(),
-        };
+        let is_part =
+            |one: char| if is_digit { one.is_ascii_digit() } else { one.is_ascii_alphabetic() };
         let end = rest.find(|one| !is_part(one)).unwrap_or(rest.len());
         parts.push(&rest[..end]);
         // PostgreSQL drops the character behind a part, a digit or letter, too.
