@@ -7,7 +7,7 @@
 //! 1. OIDs, names and properties are PostgreSQL's, so that a client may ask either server.
 //! 2. A type that Nacre cannot compute with yet is in the catalog all the same.
 //! # See
-//! `tests/postgres.rs` compares both files with a server's catalogs.
+//! `tests/postgres/catalogs.rs` compares both files with a server's catalogs.
 
 mod cast_entry;
 mod type_entry;

@@ -62,6 +62,10 @@ value_errors! {
     InvalidText, invalid_text, "22P02";
     /// Bytes are not a value of their type.
     InvalidBinary, invalid_binary, "22P03";
+    /// A message has too few bytes for its value.
+    ProtocolViolation, protocol_violation, "08P01";
+    /// A name is longer than 63 bytes.
+    NameTooLong, name_too_long, "42622";
     /// A number is outside of its type's range.
     OutOfRange, out_of_range, "22003";
     /// A divisor is zero.

@@ -166,7 +166,6 @@ pub fn format_type(oid: TypeOid, modifier: Option<TypeModifier>) -> String {
         TypeOid::INT8 => "bigint".to_owned(),
         TypeOid::FLOAT4 => "real".to_owned(),
         TypeOid::FLOAT8 => "double precision".to_owned(),
-        TypeOid::CHAR => "\"char\"".to_owned(),
         TypeOid::BPCHAR if given.is_none() && modifier.is_some() => "bpchar".to_owned(),
         TypeOid::BIT if given.is_none() && modifier.is_some() => "\"bit\"".to_owned(),
         TypeOid::BPCHAR => with_number("character", given.and_then(TypeModifier::characters)),

@@ -60,9 +60,12 @@ pub struct TypeEntry {
 }
 
 impl TypeEntry {
-    /// Returns whether it is an array: subscripts by the general handler, of any length.
+    /// Returns whether it is an array; `int2vector` and `oidvector`, which are stored plainly, count
+    /// as types of their own.
     pub fn is_array(&self) -> bool {
-        self.element.is_some() && self.subscript_function == Some("array_subscript_handler")
+        self.element.is_some()
+            && self.subscript_function == Some("array_subscript_handler")
+            && self.storage != 'p'
     }
 
     fn parse(line: &'static str) -> Option<Self> {

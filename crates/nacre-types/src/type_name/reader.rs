@@ -30,6 +30,24 @@ const LEADING_WORDS: [&str; 8] =
 const WORDS_WITHOUT_MODIFIER: [&str; 7] =
     ["int", "integer", "smallint", "bigint", "real", "boolean", "double precision"];
 
+/// Types of SQL whose words take one modifier: the grammar refuses a second.
+const WORDS_WITH_ONE_MODIFIER: [&str; 14] = [
+    "char",
+    "character",
+    "varchar",
+    "char varying",
+    "character varying",
+    "nchar",
+    "nchar varying",
+    "national char",
+    "national character",
+    "national char varying",
+    "national character varying",
+    "float",
+    "time",
+    "timestamp",
+];
+
 impl<'a> NameReader<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         Self { text, tokens: Vec::new(), index: 0 }
@@ -105,7 +123,8 @@ impl<'a> NameReader<'a> {
         if WORDS_WITHOUT_MODIFIER.contains(&words.as_str()) {
             return resolve_type_name(&words, &[]);
         }
-        let modifiers = self.read_modifiers()?;
+        let is_single = WORDS_WITH_ONE_MODIFIER.contains(&words.as_str());
+        let modifiers = self.read_modifiers(if is_single { 1 } else { usize::MAX })?;
         if matches!(words.as_str(), "time" | "timestamp") {
             words = self.read_zone(words)?;
         }
@@ -144,7 +163,7 @@ impl<'a> NameReader<'a> {
     fn read_interval(&mut self) -> Result<SqlType, ValueError> {
         let interval = |modifier| Ok(SqlType::new(TypeOid::INTERVAL).with_modifier(modifier));
         if self.peek() == Some(&NameToken::Sign('(')) {
-            let digits = self.read_modifiers()?;
+            let digits = self.read_modifiers(1)?;
             return resolve_type_name("interval", &digits);
         }
         let mut words = String::new();
@@ -167,7 +186,7 @@ impl<'a> NameReader<'a> {
         if words.is_empty() || !fields.has_second() {
             return interval(TypeModifier::of_interval(fields, None)?);
         }
-        let digits = self.read_modifiers()?;
+        let digits = self.read_modifiers(1)?;
         interval(TypeModifier::of_interval(fields, digits.first().copied())?)
     }
 
@@ -189,7 +208,7 @@ impl<'a> NameReader<'a> {
                 return Err(ValueError::undefined_object(message));
             }
         };
-        let modifiers = self.read_modifiers()?;
+        let modifiers = self.read_modifiers(usize::MAX)?;
         let Some(entry) = find_type_named(name) else {
             let message = format!("type \"{name}\" does not exist");
             return Err(ValueError::undefined_object(message));
@@ -198,7 +217,8 @@ impl<'a> NameReader<'a> {
         Ok(SqlType::new(entry.oid).with_modifier(modifier))
     }
 
-    fn read_modifiers(&mut self) -> Result<Vec<i32>, ValueError> {
+    /// Reads integers in parentheses, at most `count_max`.
+    fn read_modifiers(&mut self, count_max: usize) -> Result<Vec<i32>, ValueError> {
         let mut modifiers = Vec::new();
         if self.peek() != Some(&NameToken::Sign('(')) {
             return Ok(modifiers);
@@ -220,7 +240,7 @@ impl<'a> NameReader<'a> {
             }
             self.index += 1;
             match self.peek() {
-                Some(NameToken::Sign(',')) => {}
+                Some(NameToken::Sign(',')) if modifiers.len() < count_max => {}
                 Some(NameToken::Sign(')')) => break,
                 _ => return Err(self.unexpected()),
             }
