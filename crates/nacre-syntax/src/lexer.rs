@@ -17,4 +17,4 @@ mod strings;
 mod tokens;
 
 pub(crate) use scanner::read_tokens;
-pub use tokens::{Token, TokenKind, TokenList};
+pub(crate) use tokens::{Token, TokenKind, TokenList};

@@ -6,6 +6,7 @@ mod constraints;
 mod drops;
 mod indexes;
 mod options;
+mod partitions;
 mod roles;
 mod sequences;
 mod tables;
@@ -43,7 +44,7 @@ impl StatementParser<'_> {
     }
 
     /// Returns how many words CREATE, OR REPLACE and TEMPORARY are.
-    fn create_words(&self) -> usize {
+    pub(super) fn create_words(&self) -> usize {
         let mut ahead = 1;
         if self.at_ahead(1, Keyword::Or) && self.at_ahead(2, Keyword::Replace) {
             ahead = 3;

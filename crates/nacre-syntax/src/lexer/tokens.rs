@@ -7,7 +7,7 @@ use crate::range::SourceRange;
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub enum TokenKind {
+pub(crate) enum TokenKind {
     /// The end of the text.
     End,
     /// The place of the lexer's error.
@@ -74,16 +74,16 @@ impl From<Keyword> for TokenKind {
 
 /// One token of a text.
 #[derive(Clone, Copy, Debug)]
-pub struct Token {
+pub(crate) struct Token {
     /// What it is.
-    pub kind: TokenKind,
+    pub(crate) kind: TokenKind,
     /// Where it is, quotes included.
-    pub range: SourceRange,
+    pub(crate) range: SourceRange,
 }
 
 /// All tokens of a text.
 #[derive(Debug, Default)]
-pub struct TokenList {
+pub(crate) struct TokenList {
     pub(crate) tokens: Vec<Token>,
     /// Values of decoded tokens by the start of the token, ascending.
     pub(super) decoded: Vec<(u32, Box<str>)>,

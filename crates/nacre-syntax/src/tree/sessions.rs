@@ -288,8 +288,6 @@ pub struct PrivilegeName {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum PrivilegeObject {
-    /// TABLE is not written.
-    Relation,
     Table,
     Sequence,
     Database,

@@ -116,7 +116,7 @@ impl StatementParser<'_> {
                 AlterActionKind::SetSchema(self.column_name()?)
             }
             Some(Keyword::Attach | Keyword::Detach) => {
-                self.skip_action();
+                self.parse_partition_action(kind == ObjectKind::Table)?;
                 AlterActionKind::Other
             }
             Some(Keyword::Depends | Keyword::No) => {

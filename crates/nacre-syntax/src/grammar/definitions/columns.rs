@@ -5,7 +5,7 @@ use crate::grammar::cursor::{Parsed, StatementParser};
 use crate::keywords::Keyword;
 use crate::lexer::TokenKind;
 use crate::tree::{
-    ColumnConstraint, ColumnConstraintKind, ColumnDefinition, ConstraintAttribute, KeyStorage,
+    ColumnConstraint, ColumnConstraintKind, ColumnDefinition, ConstraintAttribute, KeyStorage, ObjectName,
 };
 
 impl StatementParser<'_> {
@@ -22,6 +22,15 @@ impl StatementParser<'_> {
         if self.at(Keyword::Options) {
             return Err(SyntaxError::not_supported("OPTIONS of a column", self.range()));
         }
+        let (collation, constraints) = self.parse_column_constraints()?;
+        let range = self.range_from(start);
+        Ok(ColumnDefinition { name, type_name, compression, collation, constraints, range })
+    }
+
+    /// Parses COLLATE and constraints, as many as there are.
+    pub(super) fn parse_column_constraints(
+        &mut self,
+    ) -> Parsed<(Option<ObjectName>, Vec<ColumnConstraint>)> {
         let (mut collation, mut constraints) = (None, Vec::new());
         loop {
             let range = self.range();
@@ -35,11 +44,9 @@ impl StatementParser<'_> {
             }
             match self.parse_column_constraint()? {
                 Some(constraint) => constraints.push(constraint),
-                None => break,
+                None => return Ok((collation, constraints)),
             }
         }
-        let range = self.range_from(start);
-        Ok(ColumnDefinition { name, type_name, compression, collation, constraints, range })
     }
 
     fn parse_column_constraint(&mut self) -> Parsed<Option<ColumnConstraint>> {

@@ -148,6 +148,7 @@ impl StatementParser<'_> {
     pub(super) fn parse_constraint_attributes(&mut self) -> Parsed<Vec<ConstraintAttribute>> {
         let mut attributes = Vec::new();
         loop {
+            let range = self.range();
             let attribute = match self.keyword() {
                 Some(Keyword::Deferrable) => ConstraintAttribute::Deferrable,
                 Some(Keyword::Not) => {
@@ -175,7 +176,7 @@ impl StatementParser<'_> {
                 }
                 _ => return Ok(attributes),
             };
-            let range = self.advance().range;
+            self.advance();
             attributes.push(attribute);
             check_conflicts(&attributes, range)?;
         }
@@ -188,19 +189,18 @@ impl StatementParser<'_> {
         let columns = self.optional_columns()?;
         let matching = self.parse_match_kind()?;
         let (mut on_delete, mut on_update) = (None, None);
-        while self.at(Keyword::On) {
+        while self.at(Keyword::On) && (on_delete.is_none() || on_update.is_none()) {
             let slot = match self.peek_at(1) {
                 TokenKind::Keyword(Keyword::Delete) if on_delete.is_none() => &mut on_delete,
                 TokenKind::Keyword(Keyword::Update) if on_update.is_none() => &mut on_update,
-                TokenKind::Keyword(Keyword::Delete | Keyword::Update) => {
-                    return Err(self.unexpected());
-                }
                 _ => return Err(self.unexpected_at(1)),
             };
-            self.advance();
+            let start = self.advance().range;
             let is_delete = self.at(Keyword::Delete);
             self.advance();
-            *slot = Some(self.parse_key_action(is_delete)?);
+            let action = self.parse_key_action()?;
+            check_action(&action, is_delete, start)?;
+            *slot = Some(action);
         }
         Ok(ForeignKeyTarget { table, columns, matching, on_delete, on_update })
     }
@@ -220,8 +220,7 @@ impl StatementParser<'_> {
         Ok(MatchKind::Simple)
     }
 
-    fn parse_key_action(&mut self, is_delete: bool) -> Parsed<KeyAction> {
-        let start = self.range();
+    fn parse_key_action(&mut self) -> Parsed<KeyAction> {
         let action = match self.keyword() {
             Some(Keyword::Cascade) => KeyAction::Cascade,
             Some(Keyword::Restrict) => KeyAction::Restrict,
@@ -240,10 +239,6 @@ impl StatementParser<'_> {
                 }
                 self.advance();
                 let columns = self.optional_columns()?;
-                if !is_delete && !columns.is_empty() {
-                    let what = "a column list with SET NULL or SET DEFAULT for ON UPDATE actions";
-                    return Err(SyntaxError::not_supported(what, start));
-                }
                 return Ok(if is_null {
                     KeyAction::SetNull(columns)
                 } else {
@@ -255,6 +250,20 @@ impl StatementParser<'_> {
         self.advance();
         Ok(action)
     }
+}
+
+/// Refuses columns of SET NULL and SET DEFAULT where a key changes.
+fn check_action(action: &KeyAction, is_delete: bool, range: SourceRange) -> Parsed<()> {
+    let what = match action {
+        KeyAction::SetNull(columns) if !columns.is_empty() => "SET NULL",
+        KeyAction::SetDefault(columns) if !columns.is_empty() => "SET DEFAULT",
+        _ => return Ok(()),
+    };
+    if is_delete {
+        return Ok(());
+    }
+    let message = format!("a column list with {what} is only supported for ON DELETE actions");
+    Err(SyntaxError::new(SyntaxErrorKind::NotSupported, message, range))
 }
 
 /// Refuses attributes that exclude each other.

@@ -18,13 +18,34 @@ struct TableHead {
 }
 
 impl StatementParser<'_> {
-    pub(super) fn parse_create_table(&mut self, start: SourceRange) -> Parsed<Statement> {
+    /// Parses CREATE TABLE ... AS or CREATE MATERIALIZED VIEW, which alone can be explained.
+    pub(in crate::grammar) fn parse_explained_create(
+        &mut self,
+        start: SourceRange,
+    ) -> Parsed<Statement> {
+        let ahead = self.create_words();
+        if self.at_ahead(ahead, Keyword::Materialized) {
+            return self.parse_create_materialized(start);
+        }
+        if !self.at_ahead(ahead, Keyword::Table) {
+            return Err(self.unexpected_at(ahead));
+        }
+        let head = self.parse_table_head(start)?;
+        let columns = self.optional_columns()?;
+        self.parse_table_as(head, columns)
+    }
+
+    fn parse_table_head(&mut self, start: SourceRange) -> Parsed<TableHead> {
         self.expect(Keyword::Create)?;
         let persistence = self.parse_persistence()?;
         self.expect(Keyword::Table)?;
         let if_not_exists = self.parse_if_not_exists()?;
         let name = self.object_name()?;
-        let head = TableHead { start, persistence, if_not_exists, name };
+        Ok(TableHead { start, persistence, if_not_exists, name })
+    }
+
+    pub(super) fn parse_create_table(&mut self, start: SourceRange) -> Parsed<Statement> {
+        let head = self.parse_table_head(start)?;
         if self.at(Keyword::Of) || self.at(Keyword::Partition) {
             return self.parse_other_table(start);
         }
@@ -36,24 +57,6 @@ impl StatementParser<'_> {
             return self.parse_table_as(head, columns);
         }
         self.parse_table_elements(head)
-    }
-
-    /// Parses a table of a type or a partition, which has no tree.
-    fn parse_other_table(&mut self, start: SourceRange) -> Parsed<Statement> {
-        let keyword = if self.take(Keyword::Partition) {
-            "CREATE TABLE PARTITION OF"
-        } else {
-            "CREATE TABLE OF"
-        };
-        self.expect(Keyword::Of)?;
-        self.object_name()?;
-        while !matches!(self.peek(), TokenKind::End | TokenKind::Invalid | TokenKind::Semicolon) {
-            self.advance();
-        }
-        if self.at(TokenKind::Invalid) {
-            return Err(self.unexpected());
-        }
-        Ok(Statement::Other { keyword: keyword.to_owned(), range: self.range_from(start) })
     }
 
     /// Whether the parenthesis that comes next holds names alone: the columns of AS.
@@ -132,7 +135,7 @@ impl StatementParser<'_> {
         }
     }
 
-    fn parse_partition_key(&mut self) -> Parsed<Option<PartitionKey>> {
+    pub(super) fn parse_partition_key(&mut self) -> Parsed<Option<PartitionKey>> {
         if !self.take(Keyword::Partition) {
             return Ok(None);
         }
@@ -143,7 +146,7 @@ impl StatementParser<'_> {
     }
 
     /// Parses USING, WITH, ON COMMIT and TABLESPACE, those that are there.
-    fn parse_table_storage(&mut self) -> Parsed<TableStorage> {
+    pub(super) fn parse_table_storage(&mut self) -> Parsed<TableStorage> {
         let access_method = self.parse_access_method()?;
         let options = self.parse_with_options()?;
         let on_commit = self.parse_on_commit()?;

@@ -221,14 +221,6 @@ impl StatementParser<'_> {
     pub(in crate::grammar) fn parse_steps(&mut self) -> Parsed<Vec<IndirectionStep>> {
         let mut steps = Vec::new();
         loop {
-            let star = match steps.last() {
-                Some(IndirectionStep::AllFields(range)) => Some(*range),
-                _ => None,
-            };
-            let is_step = matches!(self.peek(), TokenKind::Dot | TokenKind::LeftBracket);
-            if let Some(range) = star.filter(|_| is_step) {
-                return Err(SyntaxError::near("improper use of \"*\"", range, self.text));
-            }
             if self.take(TokenKind::Dot) {
                 let range = self.range();
                 if self.take(TokenKind::Star) {
@@ -239,8 +231,15 @@ impl StatementParser<'_> {
             } else if self.take(TokenKind::LeftBracket) {
                 steps.push(self.parse_subscript()?);
             } else {
-                return Ok(steps);
+                break;
             }
+        }
+        let is_star = |step: &IndirectionStep| matches!(step, IndirectionStep::AllFields(_));
+        match steps.iter().position(is_star) {
+            Some(index) if index + 1 < steps.len() => {
+                Err(SyntaxError::near("improper use of \"*\"", self.range(), self.text))
+            }
+            _ => Ok(steps),
         }
     }
 

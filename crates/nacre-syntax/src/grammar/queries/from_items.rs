@@ -1,6 +1,6 @@
 //! What FROM reads: tables, queries, functions, and joins of them.
 
-use crate::error::SyntaxError;
+use crate::error::{SyntaxError, SyntaxErrorKind};
 use crate::grammar::cursor::{Parsed, StatementParser};
 use crate::grammar::names::NamePlace;
 use crate::keywords::Keyword;
@@ -104,12 +104,15 @@ impl StatementParser<'_> {
     fn parse_from_operand(&mut self) -> Parsed<FromItem> {
         let start = self.range();
         if self.at(TokenKind::LeftParen) {
-            return self.nested(|parser| parser.parse_from_parenthesis(start));
+            let item = self.nested(|parser| parser.parse_from_parenthesis(start))?;
+            return check_alias(item, start);
         }
         let is_lateral = self.take(Keyword::Lateral);
         if is_lateral && self.at(TokenKind::LeftParen) {
+            let paren = self.range();
             let query = Box::new(self.nested(Self::parse_paren_query)?);
-            return self.subquery_item(start, query, true);
+            let item = self.subquery_item(start, query, true)?;
+            return check_alias(item, paren);
         }
         if self.at_words(&[Keyword::Rows, Keyword::From]) && self.at_ahead(2, TokenKind::LeftParen)
         {
@@ -171,7 +174,7 @@ impl StatementParser<'_> {
         }
         if is_query {
             let inner = self.range();
-            let item = self.parse_from_operand()?;
+            let item = self.nested(|parser| parser.parse_from_parenthesis(inner))?;
             if let FromItem { kind: FromKind::Subquery { query, is_lateral: false }, alias: None, .. } =
                 item
             {
@@ -198,7 +201,7 @@ impl StatementParser<'_> {
             self.expect(TokenKind::RightParen)?;
             return self.subquery_item(start, Box::new(query), false);
         }
-        let item = self.subquery_item(inner, query, false)?;
+        let item = check_alias(self.subquery_item(inner, query, false)?, inner)?;
         self.close_joins(start, item)
     }
 
@@ -365,4 +368,17 @@ impl StatementParser<'_> {
         let type_name = self.parse_type_name()?;
         Ok(ColumnType { name, type_name, collation: self.optional_collation()? })
     }
+}
+
+/// Refuses a query without a name.
+fn check_alias(item: FromItem, paren: SourceRange) -> Parsed<FromItem> {
+    let FromKind::Subquery { query, .. } = &item.kind else { return Ok(item) };
+    if item.alias.is_some() {
+        return Ok(item);
+    }
+    let message = match query.body {
+        QueryBody::Values(_) => "VALUES in FROM must have an alias",
+        _ => "subquery in FROM must have an alias",
+    };
+    Err(SyntaxError::new(SyntaxErrorKind::Grammar, message, paren))
 }

@@ -35,10 +35,7 @@ impl StatementParser<'_> {
         match self.keyword() {
             Some(Keyword::Declare) => self.parse_declare(start),
             Some(Keyword::Execute) => self.parse_execute(start),
-            Some(Keyword::Create) => match self.parse_create(start)? {
-                statement @ Statement::CreateTableAs(_) => Ok(statement),
-                _ => Err(self.unexpected()),
-            },
+            Some(Keyword::Create) => self.parse_explained_create(start),
             Some(Keyword::Refresh) => self.parse_other(start),
             _ => {
                 let with = self.parse_with()?;

@@ -163,11 +163,11 @@ impl StatementParser<'_> {
         }
         // Each of these words may also be a table's name.
         if !self.at(Keyword::Table) && !self.is_name_ahead(1, NamePlace::Label) {
-            return Ok(PrivilegeObject::Relation);
+            return Ok(PrivilegeObject::Table);
         }
         let is_end = matches!(self.peek_at(1), TokenKind::Keyword(Keyword::To | Keyword::From));
         let kind = match self.keyword() {
-            _ if is_end && !self.at(Keyword::Table) => return Ok(PrivilegeObject::Relation),
+            _ if is_end && !self.at(Keyword::Table) => return Ok(PrivilegeObject::Table),
             Some(Keyword::Table) => PrivilegeObject::Table,
             Some(Keyword::Sequence) => PrivilegeObject::Sequence,
             Some(Keyword::Database) => PrivilegeObject::Database,
@@ -184,7 +184,7 @@ impl StatementParser<'_> {
                 self.expect_words(&[Keyword::Data, Keyword::Wrapper])?;
                 return Ok(PrivilegeObject::ForeignDataWrapper);
             }
-            _ => return Ok(PrivilegeObject::Relation),
+            _ => return Ok(PrivilegeObject::Table),
         };
         self.advance();
         Ok(kind)
@@ -193,8 +193,7 @@ impl StatementParser<'_> {
     fn parse_granted_name(&mut self, kind: PrivilegeObject) -> Parsed<ObjectName> {
         let is_qualified = matches!(
             kind,
-            PrivilegeObject::Relation
-                | PrivilegeObject::Table
+            PrivilegeObject::Table
                 | PrivilegeObject::Sequence
                 | PrivilegeObject::Domain
                 | PrivilegeObject::Type
