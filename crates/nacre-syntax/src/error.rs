@@ -80,7 +80,8 @@ impl SyntaxError {
 
     /// Returns the place in characters from 1, as PostgreSQL's protocol counts.
     pub fn character_position(&self, text: &str) -> usize {
-        text.char_indices().take_while(|(offset, _)| *offset < self.range.start as usize).count() + 1
+        text.char_indices().take_while(|(offset, _)| *offset < self.range.start as usize).count()
+            + 1
     }
 
     /// Returns the code that PostgreSQL gives such an error.

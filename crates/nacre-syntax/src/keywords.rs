@@ -100,8 +100,7 @@ struct KeywordTable {
 static TABLE: LazyLock<KeywordTable> = LazyLock::new(read_table);
 
 fn read_table() -> KeywordTable {
-    let rows: Vec<KeywordRow> =
-        include_str!("keywords.tsv").lines().filter_map(read_row).collect();
+    let rows: Vec<KeywordRow> = include_str!("keywords.tsv").lines().filter_map(read_row).collect();
     let mut slots = Box::new([0; SLOT_COUNT]);
     for (number, row) in (1_u16..).zip(&rows) {
         let mut slot = slot_of(row.word.as_bytes());
@@ -128,9 +127,9 @@ fn read_row(line: &'static str) -> Option<KeywordRow> {
 
 /// FNV-1a, folded: the words are short.
 fn slot_of(word: &[u8]) -> usize {
-    let hash = word.iter().fold(0x811c_9dc5_u32, |hash, byte| {
-        (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
-    });
+    let hash = word
+        .iter()
+        .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193));
     (hash ^ (hash >> 15)) as usize % SLOT_COUNT
 }
 

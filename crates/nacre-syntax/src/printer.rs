@@ -35,20 +35,24 @@ pub fn to_sql(statement: &Statement) -> String {
 #[derive(Default)]
 struct SqlPrinter {
     text: String,
+    /// Whether the next token stands right behind the last one.
+    is_open: bool,
 }
 
 impl SqlPrinter {
     /// Appends a token, with a blank before it where one may stand.
     fn put(&mut self, token: &str) {
-        if !self.text.is_empty() && !self.text.ends_with(['(', '[', '.']) {
+        if !self.text.is_empty() && !self.is_open {
             self.text.push(' ');
         }
         self.text.push_str(token);
+        self.is_open = token.ends_with(['(', '[']);
     }
 
     /// Appends a token without a blank before it.
     fn glue(&mut self, token: &str) {
         self.text.push_str(token);
+        self.is_open = token.ends_with(['(', '[']) || token == ".";
     }
 
     fn put_if(&mut self, condition: bool, token: &str) {

@@ -98,10 +98,8 @@ fn script_statements() -> Vec<String> {
             if !line.starts_with("statement ") && !line.starts_with("query") {
                 continue;
             }
-            let sql: Vec<&str> = lines
-                .by_ref()
-                .take_while(|line| !line.is_empty() && *line != "----")
-                .collect();
+            let sql: Vec<&str> =
+                lines.by_ref().take_while(|line| !line.is_empty() && *line != "----").collect();
             statements.push(sql.join("\n"));
         }
     }

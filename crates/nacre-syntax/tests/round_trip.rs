@@ -8,17 +8,51 @@ use proptest::prelude::*;
 /// An operand without operators.
 fn atom() -> impl Strategy<Value = String> {
     prop::sample::select(vec![
-        "a", "t.b", "\"C d\"", "s.t.c[1]", "x[:2]", "$1", "($2).f", "1", "2.50", "1e3", "'it''s'",
-        "E'a\\n'", "NULL", "TRUE", "b'01'", "x'1F'", "date '2020-01-01'", "interval '1' day",
-        "interval(3) '1 s'", "numeric(5, 2) '1'", "current_date", "localtime(2)", "f()",
-        "count(*)", "sum(DISTINCT a ORDER BY b DESC NULLS LAST) FILTER (WHERE c)",
+        "a",
+        "t.b",
+        "\"C d\"",
+        "s.t.c[1]",
+        "x[:2]",
+        "$1",
+        "($2).f",
+        "1",
+        "2.50",
+        "1e3",
+        "'it''s'",
+        "E'a\\n'",
+        "NULL",
+        "TRUE",
+        "b'01'",
+        "x'1F'",
+        "date '2020-01-01'",
+        "interval '1' day",
+        "interval(3) '1 s'",
+        "numeric(5, 2) '1'",
+        "current_date",
+        "localtime(2)",
+        "f()",
+        "count(*)",
+        "sum(DISTINCT a ORDER BY b DESC NULLS LAST) FILTER (WHERE c)",
         "rank() OVER (w PARTITION BY a ORDER BY b ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)",
-        "percentile_cont(0.5) WITHIN GROUP (ORDER BY x)", "g(a => 1, VARIADIC b)",
-        "extract(year FROM d)", "substring(a FROM 2 FOR 3)", "trim(leading 'x' from y)",
-        "position('a' in b)", "overlay(a placing b from 1)", "coalesce(a, b, 1)",
-        "array[1, 2]", "array[[1], [2]]", "array(select 1)", "row(1, a)", "(1, 2)",
-        "exists (select 1 from t)", "(select max(a) from t)", "case a when 1 then 2 else 3 end",
-        "case when a then b end", "grouping(a)", "cast(a as int[])",
+        "percentile_cont(0.5) WITHIN GROUP (ORDER BY x)",
+        "g(a => 1, VARIADIC b)",
+        "extract(year FROM d)",
+        "substring(a FROM 2 FOR 3)",
+        "trim(leading 'x' from y)",
+        "position('a' in b)",
+        "overlay(a placing b from 1)",
+        "coalesce(a, b, 1)",
+        "array[1, 2]",
+        "array[[1], [2]]",
+        "array(select 1)",
+        "row(1, a)",
+        "(1, 2)",
+        "exists (select 1 from t)",
+        "(select max(a) from t)",
+        "case a when 1 then 2 else 3 end",
+        "case when a then b end",
+        "grouping(a)",
+        "cast(a as int[])",
     ])
     .prop_map(str::to_owned)
 }
@@ -26,16 +60,45 @@ fn atom() -> impl Strategy<Value = String> {
 fn expression() -> impl Strategy<Value = String> {
     atom().prop_recursive(5, 64, 3, |inner| {
         let operators = prop::sample::select(vec![
-            "+", "-", "*", "/", "%", "^", "||", "->>", "@>", "~*", "AND", "OR",
-            "OPERATOR(pg_catalog.+)", "AT TIME ZONE",
+            "+",
+            "-",
+            "*",
+            "/",
+            "%",
+            "^",
+            "||",
+            "->>",
+            "@>",
+            "~*",
+            "AND",
+            "OR",
+            "OPERATOR(pg_catalog.+)",
+            "AT TIME ZONE",
         ]);
         let comparisons = prop::sample::select(vec![
-            "=", "<", "<>", ">=", "LIKE", "NOT ILIKE", "SIMILAR TO", "IS DISTINCT FROM",
+            "=",
+            "<",
+            "<>",
+            ">=",
+            "LIKE",
+            "NOT ILIKE",
+            "SIMILAR TO",
+            "IS DISTINCT FROM",
         ]);
         let tails = prop::sample::select(vec![
-            " IS NULL", " ISNULL", " IS NOT TRUE", "::int", "::numeric(3, 1)[]", " COLLATE \"C\"",
-            " IN (1, 2)", " NOT IN (select 1)", " = ANY (b)", " < ALL (select a from t)",
-            " BETWEEN 1 AND 2", " NOT BETWEEN SYMMETRIC a AND b", " IS NFC NORMALIZED",
+            " IS NULL",
+            " ISNULL",
+            " IS NOT TRUE",
+            "::int",
+            "::numeric(3, 1)[]",
+            " COLLATE \"C\"",
+            " IN (1, 2)",
+            " NOT IN (select 1)",
+            " = ANY (b)",
+            " < ALL (select a from t)",
+            " BETWEEN 1 AND 2",
+            " NOT BETWEEN SYMMETRIC a AND b",
+            " IS NFC NORMALIZED",
         ]);
         let prefixes = prop::sample::select(vec!["NOT ", "- ", "+ ", "~ ", "@ "]);
         prop_oneof![
@@ -52,20 +115,33 @@ fn expression() -> impl Strategy<Value = String> {
 
 fn query() -> impl Strategy<Value = String> {
     let from = prop::sample::select(vec![
-        "", " FROM t", " FROM s.t AS u (a, b), LATERAL (select 1) x",
+        "",
+        " FROM t",
+        " FROM s.t AS u (a, b), LATERAL (select 1) x",
         " FROM a JOIN b ON a.x = b.x LEFT JOIN c USING (y) CROSS JOIN d",
-        " FROM a JOIN (b NATURAL JOIN c) ON true", " FROM f(1) WITH ORDINALITY AS g (x, n)",
-        " FROM ROWS FROM (f(1), g(2) AS (a int)) AS h", " FROM t TABLESAMPLE system (10)",
-        " FROM a JOIN b JOIN c ON 1 = 1 ON 2 = 2", " FROM ONLY t, f() AS (a int, b text)",
+        " FROM a JOIN (b NATURAL JOIN c) ON true",
+        " FROM f(1) WITH ORDINALITY AS g (x, n)",
+        " FROM ROWS FROM (f(1), g(2) AS (a int)) AS h",
+        " FROM t TABLESAMPLE system (10)",
+        " FROM a JOIN b JOIN c ON 1 = 1 ON 2 = 2",
+        " FROM ONLY t, f() AS (a int, b text)",
     ]);
     let tails = prop::sample::select(vec![
-        "", " ORDER BY 1 DESC NULLS FIRST, a USING <", " LIMIT 3 OFFSET 2", " FOR UPDATE OF t NOWAIT",
-        " GROUP BY GROUPING SETS ((a), ROLLUP (a, b), ())", " UNION ALL SELECT 1 EXCEPT SELECT 2",
-        " ORDER BY a FETCH FIRST 2 ROWS WITH TIES", " INTERSECT VALUES (1), (2)",
-        " WINDOW w AS (ORDER BY a)", " GROUP BY a HAVING count(*) > 1",
+        "",
+        " ORDER BY 1 DESC NULLS FIRST, a USING <",
+        " LIMIT 3 OFFSET 2",
+        " FOR UPDATE OF t NOWAIT",
+        " GROUP BY GROUPING SETS ((a), ROLLUP (a, b), ())",
+        " UNION ALL SELECT 1 EXCEPT SELECT 2",
+        " ORDER BY a FETCH FIRST 2 ROWS WITH TIES",
+        " INTERSECT VALUES (1), (2)",
+        " WINDOW w AS (ORDER BY a)",
+        " GROUP BY a HAVING count(*) > 1",
     ]);
     let heads = prop::sample::select(vec![
-        "", "WITH q AS (SELECT 1), r (a) AS NOT MATERIALIZED (TABLE t) ", "WITH RECURSIVE q AS (SELECT 1) ",
+        "",
+        "WITH q AS (SELECT 1), r (a) AS NOT MATERIALIZED (TABLE t) ",
+        "WITH RECURSIVE q AS (SELECT 1) ",
     ]);
     (heads, expression(), expression(), from, any::<bool>(), tails).prop_map(
         |(head, a, b, from, has_where, tail)| {
@@ -80,9 +156,9 @@ fn token() -> impl Strategy<Value = String> {
     prop_oneof![
         prop::sample::select(Keyword::all()).prop_map(|keyword| keyword.word().to_owned()),
         prop::sample::select(vec![
-            "(", ")", "[", "]", ",", ".", ";", ":", "::", ":=", "=>", "+", "-", "*", "/", "<", "<>",
-            "=", "||", "!", "@", "$1", "1", "2.5", "'a'", "E'\\", "U&'\\00", "\"b\"", "$$", "a",
-            "\u{e9}", "/*", "--", "\n", "'", "\"", "\\", "b'1'", "1e", "..",
+            "(", ")", "[", "]", ",", ".", ";", ":", "::", ":=", "=>", "+", "-", "*", "/", "<",
+            "<>", "=", "||", "!", "@", "$1", "1", "2.5", "'a'", "E'\\", "U&'\\00", "\"b\"", "$$",
+            "a", "\u{e9}", "/*", "--", "\n", "'", "\"", "\\", "b'1'", "1e", "..",
         ])
         .prop_map(str::to_owned),
     ]

@@ -248,9 +248,7 @@ impl StatementParser<'_> {
             Some(Keyword::Insert) => Statement::Insert(Box::new(self.parse_insert(start, with)?)),
             Some(Keyword::Update) => Statement::Update(Box::new(self.parse_update(start, with)?)),
             Some(Keyword::Delete) => Statement::Delete(Box::new(self.parse_delete(start, with)?)),
-            Some(Keyword::Merge) => {
-                Statement::Merge(Box::new(self.parse_merge(start, with)?))
-            }
+            Some(Keyword::Merge) => Statement::Merge(Box::new(self.parse_merge(start, with)?)),
             _ => Statement::Query(Box::new(self.parse_query_behind(start, with)?)),
         })
     }

@@ -97,9 +97,7 @@ impl StatementParser<'_> {
         while let Some((_, found)) = self.set_operator().filter(|(_, found)| *found >= level) {
             self.grow()?;
             let mut links = Vec::new();
-            while let Some((operator, _)) =
-                self.set_operator().filter(|(_, next)| *next == found)
-            {
+            while let Some((operator, _)) = self.set_operator().filter(|(_, next)| *next == found) {
                 let range = self.range();
                 self.advance();
                 let quantifier = self.parse_set_quantifier();
@@ -129,7 +127,9 @@ impl StatementParser<'_> {
         if !self.take(Keyword::With) {
             return Ok(None);
         }
-        let is_recursive = self.take(Keyword::Recursive);
+        // RECURSIVE may also be the name of the first one.
+        let is_name = self.at_ahead(1, Keyword::As) || self.at_ahead(1, TokenKind::LeftParen);
+        let is_recursive = !is_name && self.take(Keyword::Recursive);
         let items = self.list(Self::parse_common_table)?;
         Ok(Some(WithClause { is_recursive, items, range: self.range_from(start) }))
     }

@@ -153,7 +153,8 @@ fn nesting_is_refused_before_the_stack_ends() {
                 }
             }
         }
-        let joins = format!("select 1 from {}a{}", "(".repeat(10_000), " join b on true)".repeat(10_000));
+        let joins =
+            format!("select 1 from {}a{}", "(".repeat(10_000), " join b on true)".repeat(10_000));
         assert_eq!(parse_script(&joins).unwrap_err().kind(), SyntaxErrorKind::Depth);
         let queries = format!("{}select 1{}", "(".repeat(10_000), ")".repeat(10_000));
         assert_eq!(parse_script(&queries).unwrap_err().kind(), SyntaxErrorKind::Depth);

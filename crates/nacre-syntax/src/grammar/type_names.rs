@@ -137,7 +137,8 @@ impl StatementParser<'_> {
         let range = self.range();
         let bits = self.expect_integer()?;
         self.expect(TokenKind::RightParen)?;
-        let fail = |message: &str| Err(SyntaxError::new(SyntaxErrorKind::Parameter, message, range));
+        let fail =
+            |message: &str| Err(SyntaxError::new(SyntaxErrorKind::Parameter, message, range));
         match bits {
             ..1 => fail("precision for type float must be at least 1 bit"),
             bits if bits <= FLOAT_BITS_MAX.0 => Ok(BuiltinType::Real),
@@ -208,8 +209,7 @@ impl StatementParser<'_> {
         });
         let Some(last) = last else { return Err(self.unexpected()) };
         self.advance();
-        let precision =
-            if last == IntervalField::Second { self.parse_precision()? } else { None };
+        let precision = if last == IntervalField::Second { self.parse_precision()? } else { None };
         Ok(IntervalFields { span: Some((first, last)), precision })
     }
 }

@@ -88,7 +88,9 @@ pub(super) fn decode_escapes(piece: &str, value: &mut String) -> Result<(), Esca
     let fail = |kind, message, offset, bytes| EscapeError { kind, message, offset, bytes };
     while let Some(byte) = source.get(next).copied() {
         let start = next;
-        if surrogate.is_some() && !matches!((byte, source.get(next + 1)), (b'\\', Some(b'u' | b'U'))) {
+        if surrogate.is_some()
+            && !matches!((byte, source.get(next + 1)), (b'\\', Some(b'u' | b'U')))
+        {
             return Err(fail(SyntaxErrorKind::Grammar, BAD_SURROGATE, start, 1));
         }
         match (byte, source.get(next + 1).copied()) {
@@ -114,10 +116,13 @@ pub(super) fn decode_escapes(piece: &str, value: &mut String) -> Result<(), Esca
                     return Err(fail(SyntaxErrorKind::Escape, BAD_ESCAPE, start, 2 + length));
                 }
                 next += 2 + length;
-                let character = join_surrogates(code, &mut surrogate)
-                    .map_err(|message| fail(SyntaxErrorKind::Grammar, message, start, 2 + length))?;
+                let character = join_surrogates(code, &mut surrogate).map_err(|message| {
+                    fail(SyntaxErrorKind::Grammar, message, start, 2 + length)
+                })?;
                 let mut buffer = [0; 4];
-                bytes.extend(character.map(|one| one.encode_utf8(&mut buffer).as_bytes()).unwrap_or(&[]));
+                bytes.extend(
+                    character.map(|one| one.encode_utf8(&mut buffer).as_bytes()).unwrap_or(&[]),
+                );
             }
             (b'\\', Some(letter)) => {
                 bytes.push(escaped_byte(letter));

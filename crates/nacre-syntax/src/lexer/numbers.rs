@@ -31,7 +31,8 @@ pub(super) fn read_number(scanner: &mut TokenScanner<'_>) -> Result<TokenKind, S
         scanner.skip_name();
         return Err(scanner.error_from(start, TRAILING_JUNK));
     }
-    let fits = || scanner.text.get(start..scanner.next).is_some_and(|text| text.parse::<i32>().is_ok());
+    let fits =
+        || scanner.text.get(start..scanner.next).is_some_and(|text| text.parse::<i32>().is_ok());
     Ok(if is_integer && fits() { TokenKind::Integer } else { TokenKind::Decimal })
 }
 

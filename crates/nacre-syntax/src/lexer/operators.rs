@@ -69,7 +69,11 @@ mod tests {
 
     fn pieces(text: &str) -> Vec<&str> {
         let list = read_tokens(text);
-        list.tokens.iter().map(|token| token.range.slice(text)).filter(|one| !one.is_empty()).collect()
+        list.tokens
+            .iter()
+            .map(|token| token.range.slice(text))
+            .filter(|one| !one.is_empty())
+            .collect()
     }
 
     #[test]

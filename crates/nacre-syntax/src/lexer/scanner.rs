@@ -8,7 +8,8 @@ use crate::range::SourceRange;
 
 /// Takes `text` apart.
 pub(crate) fn read_tokens(text: &str) -> TokenList {
-    let mut scanner = TokenScanner { text, bytes: text.as_bytes(), next: 0, list: TokenList::default() };
+    let mut scanner =
+        TokenScanner { text, bytes: text.as_bytes(), next: 0, list: TokenList::default() };
     if u32::try_from(text.len()).is_err() {
         scanner.list.error = Some(SyntaxError::new(
             SyntaxErrorKind::Length,
@@ -192,7 +193,11 @@ mod tests {
 
     fn pieces(text: &str) -> Vec<&str> {
         let list = read_tokens(text);
-        list.tokens.iter().map(|token| token.range.slice(text)).filter(|one| !one.is_empty()).collect()
+        list.tokens
+            .iter()
+            .map(|token| token.range.slice(text))
+            .filter(|one| !one.is_empty())
+            .collect()
     }
 
     fn message(text: &str) -> String {

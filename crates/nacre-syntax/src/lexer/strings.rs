@@ -35,9 +35,7 @@ pub(super) fn read_bits(
 }
 
 /// Reads `E'...'`.
-pub(super) fn read_escape_string(
-    scanner: &mut TokenScanner<'_>,
-) -> Result<TokenKind, SyntaxError> {
+pub(super) fn read_escape_string(scanner: &mut TokenScanner<'_>) -> Result<TokenKind, SyntaxError> {
     let start = scanner.next;
     skip_string(scanner, 1, true, UNTERMINATED_STRING)?;
     let mut value = String::new();
@@ -172,9 +170,10 @@ fn read_uescape(scanner: &mut TokenScanner<'_>) -> Result<char, SyntaxError> {
     ahead.skip_blanks()?;
     let word = ahead.next;
     ahead.skip_name();
-    let is_uescape = scanner.text.get(word..ahead.next).is_some_and(|text| {
-        text.eq_ignore_ascii_case(Keyword::Uescape.word())
-    });
+    let is_uescape = scanner
+        .text
+        .get(word..ahead.next)
+        .is_some_and(|text| text.eq_ignore_ascii_case(Keyword::Uescape.word()));
     if !is_uescape {
         return Ok('\\');
     }
@@ -185,7 +184,9 @@ fn read_uescape(scanner: &mut TokenScanner<'_>) -> Result<char, SyntaxError> {
         if ahead.next == literal && ahead.peek(0).is_some() {
             ahead.next += 1;
         }
-        return Err(ahead.error_from(literal, "UESCAPE must be followed by a simple string literal"));
+        return Err(
+            ahead.error_from(literal, "UESCAPE must be followed by a simple string literal")
+        );
     }
     read_string(&mut ahead, 0)?;
     let range = ahead.range_from(literal);

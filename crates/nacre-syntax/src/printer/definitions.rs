@@ -106,7 +106,8 @@ impl SqlPrinter {
             }
             SequenceOption::OwnedBy(name) => {
                 self.put("OWNED BY");
-                let is_none = name.parts.len() == 1 && name.parts.iter().all(|one| one.text == "none");
+                let is_none =
+                    name.parts.len() == 1 && name.parts.iter().all(|one| one.text == "none");
                 return if is_none { self.put("NONE") } else { self.object(name) };
             }
             SequenceOption::SequenceName(name) => {

@@ -276,13 +276,11 @@ impl SqlPrinter {
 
     fn array_items(&mut self, items: &[ExpressionNode]) {
         // Arrays within an array have no word of their own if the first one has none.
-        let is_nested = matches!(items.first().map(|item| &item.kind), Some(ExpressionKind::Array(_)));
+        let is_nested =
+            matches!(items.first().map(|item| &item.kind), Some(ExpressionKind::Array(_)));
         self.glue("[");
         self.list(items, |printer, item| match &item.kind {
-            ExpressionKind::Array(inner) if is_nested => {
-                printer.put("");
-                printer.array_items(inner);
-            }
+            ExpressionKind::Array(inner) if is_nested => printer.array_items(inner),
             _ => printer.expression(item),
         });
         self.glue("]");

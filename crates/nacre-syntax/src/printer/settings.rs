@@ -1,9 +1,7 @@
 //! SET, RESET and modes of transactions.
 
 use super::SqlPrinter;
-use crate::tree::{
-    IsolationLevel, SetStatement, SettingChange, SettingScope, TransactionMode,
-};
+use crate::tree::{IsolationLevel, SetStatement, SettingChange, SettingScope, TransactionMode};
 
 impl SqlPrinter {
     pub(super) fn set(&mut self, set: &SetStatement) {

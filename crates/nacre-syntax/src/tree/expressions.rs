@@ -1,6 +1,8 @@
 //! Expressions.
 
-use super::{FunctionCall, ObjectName, OperatorName, QueryExpression, SpecialCall, SqlName, TypeName};
+use super::{
+    FunctionCall, ObjectName, OperatorName, QueryExpression, SpecialCall, SqlName, TypeName,
+};
 use crate::range::SourceRange;
 
 /// An expression and where it stands.

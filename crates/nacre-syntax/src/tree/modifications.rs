@@ -1,7 +1,7 @@
 //! INSERT, UPDATE, DELETE and MERGE.
 
 use super::{
-    ExpressionNode, FromItem, IndirectionStep, IndexElement, ObjectName, QueryExpression,
+    ExpressionNode, FromItem, IndexElement, IndirectionStep, ObjectName, QueryExpression,
     RelationName, SqlName, TargetItem, WithClause,
 };
 use crate::range::SourceRange;

@@ -6,8 +6,7 @@ use super::{
     DiscardTarget, DropStatement, ExecuteStatement, ExplainStatement, FetchStatement,
     InsertStatement, LockStatement, MaintainStatement, MembershipStatement, MergeStatement,
     OwnedStatement, PrepareStatement, PrivilegeStatement, QueryExpression, RoleStatement,
-    SetStatement, ShowStatement, SqlName, TransactionStatement, TruncateStatement,
-    UpdateStatement,
+    SetStatement, ShowStatement, SqlName, TransactionStatement, TruncateStatement, UpdateStatement,
 };
 use crate::range::SourceRange;
 

@@ -19,7 +19,7 @@ const GRAMMAR_ROUTINES: [&str; 4] =
 const START_TIME_MAX: Duration = Duration::from_secs(120);
 
 /// A server that ends with the value.
-pub struct OracleServer {
+pub(crate) struct OracleServer {
     directory: PathBuf,
     child: Child,
     stream: UnixStream,
@@ -27,24 +27,24 @@ pub struct OracleServer {
 
 /// An error of PostgreSQL.
 #[derive(Debug, Default)]
-pub struct OracleError {
-    pub code: String,
-    pub message: String,
+pub(crate) struct OracleError {
+    pub(crate) code: String,
+    pub(crate) message: String,
     /// In characters from 1; 0 without one.
-    pub position: usize,
-    pub routine: String,
+    pub(crate) position: usize,
+    pub(crate) routine: String,
 }
 
 impl OracleError {
     /// Whether the text was refused before names were looked up.
-    pub fn is_of_grammar(&self) -> bool {
+    pub(crate) fn is_of_grammar(&self) -> bool {
         GRAMMAR_ROUTINES.contains(&self.routine.as_str())
     }
 }
 
 impl OracleServer {
     /// Starts a server; `None` where PostgreSQL 15 is not installed, which is printed.
-    pub fn start(name: &str) -> Option<Self> {
+    pub(crate) fn start(name: &str) -> Option<Self> {
         let configured = std::env::var_os("NACRE_POSTGRES_BIN").map(PathBuf::from);
         let binaries = configured.unwrap_or_else(|| PathBuf::from(BINARIES));
         if !binaries.join("initdb").exists() {
@@ -70,7 +70,7 @@ impl OracleServer {
     }
 
     /// Has a text parsed and its names looked up; nothing is run.
-    pub fn parse(&mut self, sql: &str) -> Result<(), OracleError> {
+    pub(crate) fn parse(&mut self, sql: &str) -> Result<(), OracleError> {
         let body = [b"\0", sql.as_bytes(), b"\0\0\0"].concat();
         self.send(b'P', &body);
         self.send(b'S', &[]);
@@ -78,7 +78,7 @@ impl OracleServer {
     }
 
     /// Runs a text and returns its values as texts.
-    pub fn query(&mut self, sql: &str) -> Result<Vec<String>, OracleError> {
+    pub(crate) fn query(&mut self, sql: &str) -> Result<Vec<String>, OracleError> {
         self.send(b'Q', &[sql.as_bytes(), b"\0"].concat());
         self.receive()
     }
@@ -192,7 +192,8 @@ fn read_row(body: &[u8], values: &mut Vec<String>) {
     while let Some((length, behind)) = rest.split_at_checked(4) {
         let length = i32::from_be_bytes(length.try_into().unwrap());
         let bytes = usize::try_from(length).unwrap_or(0);
-        let value = if length < 0 { "NULL".into() } else { String::from_utf8_lossy(&behind[..bytes]) };
+        let value =
+            if length < 0 { "NULL".into() } else { String::from_utf8_lossy(&behind[..bytes]) };
         values.push(value.into_owned());
         rest = &behind[bytes..];
     }

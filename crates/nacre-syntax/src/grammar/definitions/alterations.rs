@@ -119,7 +119,11 @@ impl StatementParser<'_> {
                 self.parse_partition_action(kind == ObjectKind::Table)?;
                 AlterActionKind::Other
             }
-            Some(Keyword::Depends | Keyword::No) => {
+            Some(Keyword::Depends) => {
+                self.skip_action();
+                AlterActionKind::Other
+            }
+            Some(Keyword::No) if self.at_ahead(1, Keyword::Depends) => {
                 self.skip_action();
                 AlterActionKind::Other
             }
@@ -157,10 +161,8 @@ impl StatementParser<'_> {
 
     /// Parses RENAME and OWNER TO of a schema or database; what else is altered has no tree.
     fn parse_alter_named(&mut self, start: SourceRange, kind: ObjectKind) -> Parsed<Statement> {
-        let is_known = matches!(
-            self.peek_at(3),
-            TokenKind::Keyword(Keyword::Rename | Keyword::Owner)
-        );
+        let is_known =
+            matches!(self.peek_at(3), TokenKind::Keyword(Keyword::Rename | Keyword::Owner));
         if !is_known {
             return self.parse_other(start);
         }

@@ -5,7 +5,8 @@ use crate::grammar::cursor::{Parsed, StatementParser};
 use crate::keywords::Keyword;
 use crate::lexer::TokenKind;
 use crate::tree::{
-    ColumnConstraint, ColumnConstraintKind, ColumnDefinition, ConstraintAttribute, KeyStorage, ObjectName,
+    ColumnConstraint, ColumnConstraintKind, ColumnDefinition, ConstraintAttribute, KeyStorage,
+    ObjectName,
 };
 
 impl StatementParser<'_> {
@@ -15,7 +16,11 @@ impl StatementParser<'_> {
         let name = self.column_name()?;
         let type_name = self.parse_type_name()?;
         let compression = if self.take(Keyword::Compression) {
-            if self.at(Keyword::Default) { Some(self.take_name()) } else { Some(self.column_name()?) }
+            if self.at(Keyword::Default) {
+                Some(self.take_name())
+            } else {
+                Some(self.column_name()?)
+            }
         } else {
             None
         };
@@ -59,9 +64,7 @@ impl StatementParser<'_> {
             return Ok(Some(ColumnConstraint { name, kind, range: self.range_from(start) }));
         }
         match self.parse_column_constraint_kind()? {
-            Some(kind) => {
-                Ok(Some(ColumnConstraint { name, kind, range: self.range_from(start) }))
-            }
+            Some(kind) => Ok(Some(ColumnConstraint { name, kind, range: self.range_from(start) })),
             None if name.is_some() => Err(self.unexpected()),
             None => Ok(None),
         }

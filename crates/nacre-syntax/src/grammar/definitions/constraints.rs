@@ -32,8 +32,7 @@ impl StatementParser<'_> {
                 | Keyword::Foreign,
             ) => true,
             Some(Keyword::Exclude) => {
-                matches!(self.peek_at(1), TokenKind::LeftParen)
-                    || self.at_ahead(1, Keyword::Using)
+                matches!(self.peek_at(1), TokenKind::LeftParen) || self.at_ahead(1, Keyword::Using)
             }
             _ => false,
         }
@@ -121,7 +120,11 @@ impl StatementParser<'_> {
     }
 
     fn parse_included_columns(&mut self) -> Parsed<Vec<SqlName>> {
-        if self.take(Keyword::Include) { self.paren_list(Self::column_name) } else { Ok(Vec::new()) }
+        if self.take(Keyword::Include) {
+            self.paren_list(Self::column_name)
+        } else {
+            Ok(Vec::new())
+        }
     }
 
     fn parse_exclusion(&mut self) -> Parsed<ExclusionConstraint> {
@@ -269,18 +272,17 @@ fn check_action(action: &KeyAction, is_delete: bool, range: SourceRange) -> Pars
 /// Refuses attributes that exclude each other.
 fn check_conflicts(attributes: &[ConstraintAttribute], range: SourceRange) -> Parsed<()> {
     let has = |attribute| attributes.contains(&attribute);
-    let message = if has(ConstraintAttribute::NotDeferrable)
-        && has(ConstraintAttribute::InitiallyDeferred)
-    {
-        "constraint declared INITIALLY DEFERRED must be DEFERRABLE"
-    } else if (has(ConstraintAttribute::NotDeferrable) && has(ConstraintAttribute::Deferrable))
-        || (has(ConstraintAttribute::InitiallyDeferred)
-            && has(ConstraintAttribute::InitiallyImmediate))
-    {
-        "conflicting constraint properties"
-    } else {
-        return Ok(());
-    };
+    let message =
+        if has(ConstraintAttribute::NotDeferrable) && has(ConstraintAttribute::InitiallyDeferred) {
+            "constraint declared INITIALLY DEFERRED must be DEFERRABLE"
+        } else if (has(ConstraintAttribute::NotDeferrable) && has(ConstraintAttribute::Deferrable))
+            || (has(ConstraintAttribute::InitiallyDeferred)
+                && has(ConstraintAttribute::InitiallyImmediate))
+        {
+            "conflicting constraint properties"
+        } else {
+            return Ok(());
+        };
     Err(SyntaxError::new(SyntaxErrorKind::Grammar, message, range))
 }
 
@@ -294,10 +296,14 @@ fn check_attributes(
     for attribute in attributes {
         let refused = match attribute {
             attribute if allowed.contains(attribute) => continue,
-            ConstraintAttribute::Deferrable | ConstraintAttribute::InitiallyDeferred => "DEFERRABLE",
+            ConstraintAttribute::Deferrable | ConstraintAttribute::InitiallyDeferred => {
+                "DEFERRABLE"
+            }
             ConstraintAttribute::NotValid => "NOT VALID",
             ConstraintAttribute::NoInherit => "NO INHERIT",
-            ConstraintAttribute::NotDeferrable | ConstraintAttribute::InitiallyImmediate => continue,
+            ConstraintAttribute::NotDeferrable | ConstraintAttribute::InitiallyImmediate => {
+                continue;
+            }
         };
         let message = format!("{what} constraints cannot be marked {refused}");
         return Err(SyntaxError::new(SyntaxErrorKind::NotSupported, message, range));

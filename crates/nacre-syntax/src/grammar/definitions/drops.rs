@@ -54,7 +54,8 @@ impl StatementParser<'_> {
         } else {
             self.list(|parser| parser.dropped_name(form))?
         };
-        if kind == ObjectKind::Database && (self.at(Keyword::With) || self.at(TokenKind::LeftParen)) {
+        if kind == ObjectKind::Database && (self.at(Keyword::With) || self.at(TokenKind::LeftParen))
+        {
             let range = self.range();
             self.take(Keyword::With);
             self.paren_list(|parser| parser.expect(Keyword::Force))?;
@@ -107,10 +108,7 @@ impl StatementParser<'_> {
             }
             NameForm::Role => {
                 let RoleName::Named(name) = self.role_name()? else {
-                    return Err(SyntaxError::not_supported(
-                        "a special role in DROP ROLE",
-                        start,
-                    ));
+                    return Err(SyntaxError::not_supported("a special role in DROP ROLE", start));
                 };
                 Ok(ObjectName { parts: vec![name], range: start })
             }

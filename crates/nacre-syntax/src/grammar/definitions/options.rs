@@ -33,11 +33,8 @@ impl StatementParser<'_> {
             parts.push(self.expect_name(NamePlace::Label)?);
         }
         let name = ObjectName { parts, range: self.range_from(start) };
-        let value = if self.take(TokenKind::Equals) {
-            Some(self.parse_option_value()?)
-        } else {
-            None
-        };
+        let value =
+            if self.take(TokenKind::Equals) { Some(self.parse_option_value()?) } else { None };
         Ok(StorageOption { name, value })
     }
 

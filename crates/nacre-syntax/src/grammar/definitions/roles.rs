@@ -43,9 +43,7 @@ impl StatementParser<'_> {
             || self.at_ahead(2, Keyword::Mapping)
             || matches!(
                 self.peek_at(3),
-                TokenKind::Keyword(
-                    Keyword::Set | Keyword::Reset | Keyword::In | Keyword::Rename
-                )
+                TokenKind::Keyword(Keyword::Set | Keyword::Reset | Keyword::In | Keyword::Rename)
             );
         if is_other {
             return self.parse_other(start);

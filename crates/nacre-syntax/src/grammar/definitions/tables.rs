@@ -1,6 +1,7 @@
 //! CREATE TABLE, with its columns or AS a query, and CREATE MATERIALIZED VIEW.
 
 use crate::grammar::cursor::{Parsed, StatementParser};
+use crate::grammar::names::NamePlace;
 use crate::keywords::Keyword;
 use crate::lexer::TokenKind;
 use crate::range::SourceRange;
@@ -61,8 +62,8 @@ impl StatementParser<'_> {
 
     /// Whether the parenthesis that comes next holds names alone: the columns of AS.
     fn at_column_names(&self) -> bool {
-        matches!(self.peek_at(2), TokenKind::Comma | TokenKind::RightParen)
-            && !self.at_ahead(1, TokenKind::RightParen)
+        self.is_name_ahead(1, NamePlace::Column)
+            && matches!(self.peek_at(2), TokenKind::Comma | TokenKind::RightParen)
     }
 
     fn parse_table_elements(&mut self, head: TableHead) -> Parsed<Statement> {

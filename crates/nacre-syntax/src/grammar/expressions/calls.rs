@@ -38,7 +38,10 @@ impl StatementParser<'_> {
     }
 
     /// Parses a call without what may follow its parentheses.
-    pub(in crate::grammar) fn parse_plain_call(&mut self, name: ObjectName) -> Parsed<FunctionCall> {
+    pub(in crate::grammar) fn parse_plain_call(
+        &mut self,
+        name: ObjectName,
+    ) -> Parsed<FunctionCall> {
         self.expect(TokenKind::LeftParen)?;
         let (arguments, order_by) = self.parse_arguments()?;
         self.expect(TokenKind::RightParen)?;
@@ -63,8 +66,7 @@ impl StatementParser<'_> {
         }
         loop {
             // VARIADIC is the last one, and not with ALL or DISTINCT before it.
-            is_variadic =
-                quantifier == SetQuantifier::Unspecified && self.take(Keyword::Variadic);
+            is_variadic = quantifier == SetQuantifier::Unspecified && self.take(Keyword::Variadic);
             items.push(self.parse_argument()?);
             if is_variadic || !self.take(TokenKind::Comma) {
                 break;
@@ -107,9 +109,8 @@ impl StatementParser<'_> {
         let CallArguments::List { items, .. } = call.arguments else {
             return Err(self.unexpected());
         };
-        let fail = |message: &str, range| {
-            Err(SyntaxError::new(SyntaxErrorKind::Grammar, message, range))
-        };
+        let fail =
+            |message: &str, range| Err(SyntaxError::new(SyntaxErrorKind::Grammar, message, range));
         if let Some(name) = items.iter().find_map(|item| item.name.as_ref()) {
             return fail("type modifier cannot have parameter name", name.range);
         }

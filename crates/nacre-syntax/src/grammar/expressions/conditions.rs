@@ -106,7 +106,11 @@ impl StatementParser<'_> {
         Ok((ExpressionKind::Like(Box::new(test)), true))
     }
 
-    fn parse_between(&mut self, operand: ExpressionNode, is_negated: bool) -> Parsed<ExpressionKind> {
+    fn parse_between(
+        &mut self,
+        operand: ExpressionNode,
+        is_negated: bool,
+    ) -> Parsed<ExpressionKind> {
         let is_symmetric = self.take(Keyword::Symmetric);
         if !is_symmetric {
             self.take(Keyword::Asymmetric);

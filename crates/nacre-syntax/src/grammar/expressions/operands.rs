@@ -8,13 +8,16 @@ use crate::keywords::Keyword;
 use crate::lexer::TokenKind;
 use crate::range::SourceRange;
 use crate::tree::{
-    CaseBranch, CaseExpression, ColumnPath, ExpressionKind, ExpressionNode,
-    IndirectionStep, IntervalFields, LiteralValue, SqlName, TypeKind, TypeName, TypedLiteral,
+    CaseBranch, CaseExpression, ColumnPath, ExpressionKind, ExpressionNode, IndirectionStep,
+    IntervalFields, LiteralValue, SqlName, TypeKind, TypeName, TypedLiteral,
 };
 
 impl StatementParser<'_> {
     /// Parses an operand that no operator stands before.
-    pub(in crate::grammar) fn parse_primary(&mut self, place: ExpressionPlace) -> Parsed<ExpressionNode> {
+    pub(in crate::grammar) fn parse_primary(
+        &mut self,
+        place: ExpressionPlace,
+    ) -> Parsed<ExpressionNode> {
         match self.peek() {
             TokenKind::LeftParen => {
                 let start = self.range();
@@ -167,8 +170,7 @@ impl StatementParser<'_> {
         kind: TypeKind,
         text: String,
     ) -> ExpressionNode {
-        let type_name =
-            TypeName { kind, is_setof: false, dimensions: Vec::new(), range: start };
+        let type_name = TypeName { kind, is_setof: false, dimensions: Vec::new(), range: start };
         let literal = TypedLiteral { type_name, text };
         self.node(start, ExpressionKind::TypedLiteral(Box::new(literal)))
     }
@@ -263,8 +265,7 @@ impl StatementParser<'_> {
     fn parse_case(&mut self) -> Parsed<ExpressionNode> {
         let start = self.range();
         self.expect(Keyword::Case)?;
-        let operand =
-            if self.at(Keyword::When) { None } else { Some(self.parse_expression()?) };
+        let operand = if self.at(Keyword::When) { None } else { Some(self.parse_expression()?) };
         let mut branches = Vec::new();
         while branches.is_empty() || self.at(Keyword::When) {
             self.expect(Keyword::When)?;

@@ -176,11 +176,8 @@ impl StatementParser<'_> {
         let start = self.range();
         self.expect(Keyword::Row)?;
         self.expect(TokenKind::LeftParen)?;
-        let items = if self.at(TokenKind::RightParen) {
-            Vec::new()
-        } else {
-            self.parse_expression_list()?
-        };
+        let items =
+            if self.at(TokenKind::RightParen) { Vec::new() } else { self.parse_expression_list()? };
         self.expect(TokenKind::RightParen)?;
         Ok(self.node(start, ExpressionKind::Row { items, is_explicit: true }))
     }

@@ -41,10 +41,8 @@ impl StatementParser<'_> {
             Keyword::Extract => self.parse_extract()?,
             Keyword::Position => self.parse_position()?,
             Keyword::Substring | Keyword::Overlay => {
-                let name = crate::tree::SqlName {
-                    text: keyword.word().to_owned(),
-                    range: name.range,
-                };
+                let name =
+                    crate::tree::SqlName { text: keyword.word().to_owned(), range: name.range };
                 self.parse_text_call(keyword, name)?
             }
             Keyword::Trim => self.parse_trim()?,
@@ -240,8 +238,7 @@ impl StatementParser<'_> {
         self.advance();
         self.expect(TokenKind::LeftParen)?;
         let value = self.parse_expression()?;
-        let form =
-            if self.take(TokenKind::Comma) { Some(self.parse_normal_form()?) } else { None };
+        let form = if self.take(TokenKind::Comma) { Some(self.parse_normal_form()?) } else { None };
         self.expect(TokenKind::RightParen)?;
         Ok(SpecialCall::Normalize(value, form))
     }

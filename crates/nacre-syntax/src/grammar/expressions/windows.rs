@@ -155,9 +155,8 @@ fn check_frame(
     range: SourceRange,
     end: Option<(&FrameBound, SourceRange)>,
 ) -> Parsed<()> {
-    let fail = |message: &str, range| {
-        Err(SyntaxError::new(SyntaxErrorKind::Window, message, range))
-    };
+    let fail =
+        |message: &str, range| Err(SyntaxError::new(SyntaxErrorKind::Window, message, range));
     if *start == FrameBound::UnboundedFollowing {
         return fail("frame start cannot be UNBOUNDED FOLLOWING", range);
     }
@@ -171,9 +170,10 @@ fn check_frame(
         (FrameBound::CurrentRow, Some((FrameBound::Preceding(_), range))) => {
             fail("frame starting from current row cannot have preceding rows", range)
         }
-        (FrameBound::Following(_), Some((FrameBound::Preceding(_) | FrameBound::CurrentRow, range))) => {
-            fail("frame starting from following row cannot have preceding rows", range)
-        }
+        (
+            FrameBound::Following(_),
+            Some((FrameBound::Preceding(_) | FrameBound::CurrentRow, range)),
+        ) => fail("frame starting from following row cannot have preceding rows", range),
         _ => Ok(()),
     }
 }

@@ -175,8 +175,11 @@ impl StatementParser<'_> {
         if is_query {
             let inner = self.range();
             let item = self.nested(|parser| parser.parse_from_parenthesis(inner))?;
-            if let FromItem { kind: FromKind::Subquery { query, is_lateral: false }, alias: None, .. } =
-                item
+            if let FromItem {
+                kind: FromKind::Subquery { query, is_lateral: false },
+                alias: None,
+                ..
+            } = item
             {
                 return self.parse_from_query(start, inner, query);
             }
@@ -285,7 +288,8 @@ impl StatementParser<'_> {
     fn called_name_tokens(&self) -> Option<usize> {
         let mut parts = 1;
         let mut ahead = 1;
-        while self.at_ahead(ahead, TokenKind::Dot) && self.is_name_ahead(ahead + 1, NamePlace::Label)
+        while self.at_ahead(ahead, TokenKind::Dot)
+            && self.is_name_ahead(ahead + 1, NamePlace::Label)
         {
             parts += 1;
             ahead += 2;

@@ -77,10 +77,7 @@ impl StatementParser<'_> {
             self.expect(Keyword::Next)?;
         }
         let is_row = matches!(self.keyword(), Some(Keyword::Row | Keyword::Rows))
-            && matches!(
-                self.peek_at(1),
-                TokenKind::Keyword(Keyword::Only | Keyword::With)
-            );
+            && matches!(self.peek_at(1), TokenKind::Keyword(Keyword::Only | Keyword::With));
         let count = if is_row { None } else { Some(Box::new(self.parse_fetch_count()?)) };
         if !self.take(Keyword::Row) {
             self.expect(Keyword::Rows)?;
@@ -156,9 +153,8 @@ impl StatementParser<'_> {
 
 /// Whether ROWS may follow a number behind OFFSET.
 fn is_plain(value: &ExpressionNode) -> bool {
-    let is_signed_number = |operand: &ExpressionNode| {
-        matches!(operand.kind, ExpressionKind::Literal(_))
-    };
+    let is_signed_number =
+        |operand: &ExpressionNode| matches!(operand.kind, ExpressionKind::Literal(_));
     match &value.kind {
         ExpressionKind::Prefix { operand, .. } => is_signed_number(operand),
         ExpressionKind::Operation { .. }

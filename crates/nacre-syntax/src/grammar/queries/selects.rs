@@ -14,17 +14,13 @@ impl StatementParser<'_> {
         let start = self.expect(Keyword::Select)?;
         let distinct = self.parse_distinct()?;
         let needs_targets = !matches!(distinct, DistinctClause::All);
-        let targets = if needs_targets || self.at_target() {
-            self.parse_targets()?
-        } else {
-            Vec::new()
-        };
+        let targets =
+            if needs_targets || self.at_target() { self.parse_targets()? } else { Vec::new() };
         let into = self.parse_into()?;
         let from = if self.take(Keyword::From) { self.parse_from_list()? } else { Vec::new() };
         let condition = self.parse_where()?;
         let group_by = self.parse_group_by()?;
-        let having =
-            if self.take(Keyword::Having) { Some(self.parse_expression()?) } else { None };
+        let having = if self.take(Keyword::Having) { Some(self.parse_expression()?) } else { None };
         let windows = if self.take(Keyword::Window) {
             self.list(Self::parse_named_window)?
         } else {
@@ -109,10 +105,7 @@ impl StatementParser<'_> {
 
     fn parse_into_persistence(&mut self) -> Parsed<TablePersistence> {
         let is_scoped = matches!(self.keyword(), Some(Keyword::Local | Keyword::Global))
-            && matches!(
-                self.peek_at(1),
-                TokenKind::Keyword(Keyword::Temporary | Keyword::Temp)
-            );
+            && matches!(self.peek_at(1), TokenKind::Keyword(Keyword::Temporary | Keyword::Temp));
         if is_scoped {
             self.advance();
         }
@@ -170,8 +163,7 @@ impl StatementParser<'_> {
             Some(Keyword::Grouping) if self.at_ahead(1, Keyword::Sets) => {
                 self.advance();
                 self.advance();
-                let items =
-                    self.nested(|parser| parser.paren_list(Self::parse_group_item))?;
+                let items = self.nested(|parser| parser.paren_list(Self::parse_group_item))?;
                 Ok(GroupItem::Sets(items, self.range_from(start)))
             }
             None if self.at(TokenKind::LeftParen) && self.at_ahead(1, TokenKind::RightParen) => {

@@ -6,7 +6,9 @@ use crate::grammar::names::NamePlace;
 use crate::keywords::Keyword;
 use crate::lexer::TokenKind;
 use crate::range::SourceRange;
-use crate::tree::{CopySource, CopyStatement, CopyTarget, OptionValue, SqlName, Statement, UtilityOption};
+use crate::tree::{
+    CopySource, CopyStatement, CopyTarget, OptionValue, SqlName, Statement, UtilityOption,
+};
 
 impl StatementParser<'_> {
     pub(in crate::grammar) fn parse_copy(&mut self, start: SourceRange) -> Parsed<Statement> {

@@ -60,9 +60,8 @@ impl StatementParser<'_> {
             } else {
                 parser.expect_name(NamePlace::Unreserved)?
             };
-            let is_value = parser.at_string()
-                || parser.at_setting_word()
-                || parser.at_signed_number();
+            let is_value =
+                parser.at_string() || parser.at_setting_word() || parser.at_signed_number();
             let value: Option<OptionValue> =
                 if is_value { Some(parser.parse_setting_value()?) } else { None };
             Ok(UtilityOption { name, value })

@@ -42,8 +42,7 @@ impl StatementParser<'_> {
             self.expect_words(&[Keyword::Grant, Keyword::Option])?;
         }
         let granted_by = self.parse_granted_by()?;
-        let behavior =
-            if is_revoke { self.parse_behavior() } else { DropBehavior::Unspecified };
+        let behavior = if is_revoke { self.parse_behavior() } else { DropBehavior::Unspecified };
         Ok(Statement::Privilege(Box::new(PrivilegeStatement {
             is_revoke,
             only_grant_option,
@@ -118,8 +117,7 @@ impl StatementParser<'_> {
             self.expect_words(&[Keyword::Admin, Keyword::Option])?;
         }
         let granted_by = self.parse_granted_by()?;
-        let behavior =
-            if is_revoke { self.parse_behavior() } else { DropBehavior::Unspecified };
+        let behavior = if is_revoke { self.parse_behavior() } else { DropBehavior::Unspecified };
         Ok(Statement::Membership(Box::new(MembershipStatement {
             is_revoke,
             only_admin_option,

@@ -23,9 +23,8 @@ impl StatementParser<'_> {
             let change = self.parse_constraint_mode()?;
             return Ok(self.set_statement(start, SettingScope::Session, change));
         }
-        let is_scope = |parser: &Self| {
-            !parser.at_assignment(1) && !parser.at_ahead(1, TokenKind::Dot)
-        };
+        let is_scope =
+            |parser: &Self| !parser.at_assignment(1) && !parser.at_ahead(1, TokenKind::Dot);
         let is_session = self.at(Keyword::Session)
             && is_scope(self)
             && !self.at_ahead(1, Keyword::Authorization)
@@ -199,10 +198,8 @@ impl StatementParser<'_> {
             let kind = ExpressionKind::Literal(crate::tree::LiteralValue::Decimal(digits));
             return Ok(Some(self.node(start, kind)));
         }
-        let is_name = matches!(
-            self.peek(),
-            TokenKind::Name | TokenKind::QuotedName | TokenKind::UnicodeName
-        );
+        let is_name =
+            matches!(self.peek(), TokenKind::Name | TokenKind::QuotedName | TokenKind::UnicodeName);
         if !is_name {
             return Err(self.unexpected());
         }
@@ -212,8 +209,7 @@ impl StatementParser<'_> {
     }
 
     fn at_interval_literal(&self) -> bool {
-        self.at_ahead(1, TokenKind::LeftParen)
-            || crate::grammar::names::is_string(self.peek_at(1))
+        self.at_ahead(1, TokenKind::LeftParen) || crate::grammar::names::is_string(self.peek_at(1))
     }
 
     fn parse_primary_operand(&mut self) -> Parsed<ExpressionNode> {

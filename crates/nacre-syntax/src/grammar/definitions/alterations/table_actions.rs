@@ -132,8 +132,7 @@ impl StatementParser<'_> {
             }
             Some(Keyword::Of) => {
                 self.advance();
-                let first =
-                    self.expect_name(crate::grammar::names::NamePlace::TypeOrFunction)?;
+                let first = self.expect_name(crate::grammar::names::NamePlace::TypeOrFunction)?;
                 self.object_name_from(first).map(|_| ())
             }
             Some(Keyword::Not) => {
