@@ -6,7 +6,7 @@
 //! 3. Nesting is bounded by the cursor ([`cursor`]).
 //!
 //! # Invariants
-//! The sum of levels that are open and of the height of what is parsed within them never exceeds
+//! Open levels plus the height of the tree parsed within them never exceed
 //! [`cursor::DEPTH_MAX`].
 
 pub(crate) mod cursor;

@@ -4,7 +4,7 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `range`, `error` | places in the text, and what is wrong there |
+//! | `range`, `error` | places in the text, and errors |
 //! | `keywords` | the words of the grammar and where they may be names |
 //! | `lexer` | tokens, and the values of literals |
 //! | `tree` | what a text says |

@@ -1,6 +1,6 @@
 //! From the tree to text that parses to the same tree.
 //!
-//! 1. Operands that are not atoms stand in parentheses, whatever their precedence.
+//! 1. Operands that are not atoms stand in parentheses, also where precedence needs none.
 //! 2. Words of the grammar are quoted wherever they are names.
 //!
 //! # Invariants

@@ -5,7 +5,7 @@
 //!
 //! # Invariants
 //! 1. Chains of operators, joins and set operations are lists: the height of a tree is bounded by
-//!    the parser, whatever the length of the text, so that passes and `Drop` may recurse.
+//!    the parser, also for long texts, so that passes and `Drop` may recurse.
 //! 2. What the grammar knows and the tree does not is [`Statement::Other`], never left out.
 
 mod definitions;

@@ -18,7 +18,7 @@ use support::OracleServer;
 
 const STATEMENTS: &str = include_str!("data/statements.sql");
 
-/// Returns what is wrong with our answer to `sql`, if something is.
+/// Returns the difference between both answers to `sql`, if there is one.
 fn difference(oracle: &mut OracleServer, sql: &str) -> Option<String> {
     let ours = parse_script(sql);
     let is_other = |statement: &Statement| matches!(statement, Statement::Other { .. });
@@ -37,15 +37,12 @@ fn difference(oracle: &mut OracleServer, sql: &str) -> Option<String> {
             let is_same = ours.message() == theirs.message
                 && (theirs.position == 0 || position == theirs.position)
                 && ours.sqlstate() == theirs.code;
-            (!is_same).then(|| {
-                let (message, place) = (theirs.message, theirs.position);
-                format!("`{ours}` at {position}, not `{message}` at {place}")
-            })
+            (!is_same).then(|| format!("`{ours}` at {position}, not {theirs:?}"))
         }
     }
 }
 
-/// Whether a statement is one that PostgreSQL 15 does not have.
+/// Whether PostgreSQL 15 lacks the statement.
 fn is_own(sql: &str) -> bool {
     let lower = sql.to_lowercase();
     let words: Vec<&str> = lower.split_whitespace().take(3).collect();

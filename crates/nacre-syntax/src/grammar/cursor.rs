@@ -168,7 +168,7 @@ impl<'a> StatementParser<'a> {
         result
     }
 
-    /// Counts a level that is put around what was parsed already.
+    /// Counts a level that is put around a parsed tree.
     ///
     /// # Errors
     /// `Depth` past the bound.
@@ -180,7 +180,7 @@ impl<'a> StatementParser<'a> {
         Ok(())
     }
 
-    /// Returns how many tokens ahead the first one is that is no opening parenthesis. Runs are
+    /// Returns how many opening parentheses come next. Runs are
     /// looked through once.
     pub(super) fn paren_run(&mut self) -> usize {
         let (start, end) = self.paren_run;

@@ -58,7 +58,7 @@ impl StatementParser<'_> {
         }
     }
 
-    /// Whether nothing but `word` stands between CREATE and what is created.
+    /// Whether only `word` stands between CREATE and the kind of object.
     fn at_plain_or(&self, ahead: usize, word: Keyword) -> bool {
         ahead == 1 || (ahead == 2 && self.at_ahead(1, word))
     }
@@ -77,7 +77,7 @@ impl StatementParser<'_> {
 
     /// Parses IF NOT EXISTS if it is there.
     fn parse_if_not_exists(&mut self) -> Parsed<bool> {
-        // IF may be the name of what is created.
+        // IF may be the name of the object.
         if !self.at_words(&[Keyword::If, Keyword::Not]) {
             return Ok(false);
         }

@@ -275,7 +275,7 @@ impl StatementParser<'_> {
         Ok(ExpressionKind::Cast { operand: Box::new(left), type_name })
     }
 
-    /// Makes a node of what was parsed since `start`.
+    /// Makes a node that reaches from `start` to the last token.
     pub(super) fn node(&self, start: SourceRange, kind: ExpressionKind) -> ExpressionNode {
         ExpressionNode { kind, range: self.range_from(start) }
     }

@@ -89,7 +89,7 @@ impl StatementParser<'_> {
         Ok(ObjectName { parts, range: self.range_from(start) })
     }
 
-    /// Whether the next token is a name that is this word, which is no keyword.
+    /// Whether the next token is the plain name `word`, which no keyword is.
     pub(super) fn at_word(&self, word: &str) -> bool {
         let token = self.token(0);
         token.kind == TokenKind::Name && self.text_of(token).eq_ignore_ascii_case(word)

@@ -1,4 +1,4 @@
-//! Statements: which one the first words begin, and those that have no tree.
+//! Dispatch of statements by their first words, and statements without a tree.
 
 use super::cursor::{Parsed, StatementParser};
 use crate::keywords::Keyword;
@@ -104,12 +104,13 @@ impl StatementParser<'_> {
         Ok(Statement::Archive(directory, self.range_from(start)))
     }
 
-    /// Parses a statement that has no tree: its first words, and whatever follows them.
+    /// Parses a statement without a tree: checks its first words, skips the rest.
     ///
     /// # Errors
     /// At the first word that begins no statement.
     pub(super) fn parse_other(&mut self, start: SourceRange) -> Parsed<Statement> {
-        let (mut longest, mut furthest) = (None, 0);
+        let mut longest = None;
+        let mut furthest = 0;
         for line in OTHER_STATEMENTS.lines() {
             let matching = self.matching_words(line);
             furthest = furthest.max(matching);
@@ -135,7 +136,8 @@ impl StatementParser<'_> {
 
     /// Goes on to the semicolon that ends the statement: not one in parentheses or in BEGIN ATOMIC.
     fn skip_statement(&mut self) {
-        let (mut parens, mut blocks) = (0_usize, 0_usize);
+        let mut parens = 0_usize;
+        let mut blocks = 0_usize;
         loop {
             match self.peek() {
                 TokenKind::End | TokenKind::Invalid => return,

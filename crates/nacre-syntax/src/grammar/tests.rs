@@ -23,7 +23,7 @@ fn query(text: &str) -> QueryBody {
     }
 }
 
-/// Runs with a small stack, so that one that is too deep ends the test.
+/// Runs with a small stack: a recursion that is too deep aborts the test.
 fn with_small_stack(test: impl FnOnce() + Send + 'static) {
     std::thread::Builder::new().stack_size(STACK_BYTES).spawn(test).unwrap().join().unwrap();
 }

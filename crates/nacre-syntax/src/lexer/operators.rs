@@ -1,7 +1,7 @@
 //! Operators: the longest run of their characters, with two exceptions.
 //!
 //! - A comment ends the run.
-//! - `+` and `-` end an operator only if it has one of [`ALLOWS_SIGNS`], so that `a=-1` is `a = -1`.
+//! - `+` and `-` end an operator only if it has one of [`ALLOWS_SIGNS`]: `a=-1` is `a = -1`.
 
 use super::scanner::TokenScanner;
 use super::tokens::TokenKind;

@@ -61,13 +61,13 @@ impl TokenScanner<'_> {
         self.list.tokens.push(Token { kind, range });
     }
 
-    /// Returns the range from `start` to what is read.
+    /// Returns the range from `start` to the next unread byte.
     pub(super) fn range_from(&self, start: usize) -> SourceRange {
         // Both fit, since the text does.
         SourceRange { start: start as u32, end: self.next as u32 }
     }
 
-    /// Returns an error about the text from `start` to what is read.
+    /// Returns an error about the text from `start` to the next unread byte.
     pub(super) fn error_from(&self, start: usize, message: &str) -> SyntaxError {
         SyntaxError::near(message, self.range_from(start), self.text)
     }

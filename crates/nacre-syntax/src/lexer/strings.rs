@@ -236,8 +236,8 @@ pub(super) fn read_dollar(scanner: &mut TokenScanner<'_>) -> Result<TokenKind, S
         scanner.next += 1;
         return Ok(TokenKind::Other);
     };
-    let (tag, body) = (start..start + tag_bytes, start + tag_bytes);
-    let tag = scanner.text.get(tag).unwrap_or("$$");
+    let body = start + tag_bytes;
+    let tag = scanner.text.get(start..body).unwrap_or("$$");
     match scanner.text.get(body..).and_then(|rest| rest.find(tag)) {
         Some(bytes) => {
             scanner.next = body + bytes + tag_bytes;

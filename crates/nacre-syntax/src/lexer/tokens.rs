@@ -13,7 +13,7 @@ pub(crate) enum TokenKind {
     /// The place of the lexer's error.
     Invalid,
     Keyword(Keyword),
-    /// A name that is no keyword.
+    /// A plain name; keywords have a kind of their own.
     Name,
     /// `"name"`
     QuotedName,

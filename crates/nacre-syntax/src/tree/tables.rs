@@ -217,7 +217,7 @@ pub enum MatchKind {
     Full,
 }
 
-/// What happens to rows that refer to one that goes or changes.
+/// What a foreign key does when the row that it refers to is deleted or changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum KeyAction {
@@ -289,7 +289,7 @@ pub struct StorageOption {
 pub enum OptionValue {
     /// A word or a type.
     Word(Box<TypeName>),
-    /// A word that is no name.
+    /// A reserved word.
     Keyword(SqlName),
     /// A number with its sign.
     Number(String),

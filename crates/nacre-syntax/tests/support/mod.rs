@@ -90,7 +90,8 @@ impl OracleServer {
 
     /// Reads up to the message that the server is ready.
     fn receive(&mut self) -> Result<Vec<String>, OracleError> {
-        let (mut error, mut values) = (None, Vec::new());
+        let mut error = None;
+        let mut values = Vec::new();
         loop {
             let (kind, body) = read_message(&mut self.stream).unwrap();
             match kind {

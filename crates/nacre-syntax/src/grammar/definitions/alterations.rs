@@ -152,7 +152,7 @@ impl StatementParser<'_> {
         if matches!(kind, ObjectKind::Index | ObjectKind::Sequence) {
             return Err(self.unexpected());
         }
-        // COLUMN is reserved, so it is no name.
+        // COLUMN is reserved, so it cannot be the name.
         self.take(Keyword::Column);
         let from = self.column_name()?;
         self.expect(Keyword::To)?;

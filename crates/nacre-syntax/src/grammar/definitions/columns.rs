@@ -36,7 +36,8 @@ impl StatementParser<'_> {
     pub(super) fn parse_column_constraints(
         &mut self,
     ) -> Parsed<(Option<ObjectName>, Vec<ColumnConstraint>)> {
-        let (mut collation, mut constraints) = (None, Vec::new());
+        let mut collation = None;
+        let mut constraints = Vec::new();
         loop {
             let range = self.range();
             if self.take(Keyword::Collate) {

@@ -191,7 +191,8 @@ impl StatementParser<'_> {
         let table = self.object_name()?;
         let columns = self.optional_columns()?;
         let matching = self.parse_match_kind()?;
-        let (mut on_delete, mut on_update) = (None, None);
+        let mut on_delete = None;
+        let mut on_update = None;
         while self.at(Keyword::On) && (on_delete.is_none() || on_update.is_none()) {
             let slot = match self.peek_at(1) {
                 TokenKind::Keyword(Keyword::Delete) if on_delete.is_none() => &mut on_delete,

@@ -37,7 +37,7 @@ impl StatementParser<'_> {
         self.parse_role_options(start, action)
     }
 
-    /// Parses ALTER ROLE with options; one that renames or sets has no tree here.
+    /// Parses ALTER ROLE with options; its forms with SET and RESET have no tree.
     pub(super) fn parse_alter_role(&mut self, start: SourceRange) -> Parsed<Statement> {
         let is_other = self.at_ahead(2, Keyword::All)
             || self.at_ahead(2, Keyword::Mapping)

@@ -146,7 +146,7 @@ impl StatementParser<'_> {
         Ok(Some(PartitionKey { strategy, keys }))
     }
 
-    /// Parses USING, WITH, ON COMMIT and TABLESPACE, those that are there.
+    /// Parses USING, WITH, ON COMMIT and TABLESPACE, each optional.
     pub(super) fn parse_table_storage(&mut self) -> Parsed<TableStorage> {
         let access_method = self.parse_access_method()?;
         let options = self.parse_with_options()?;

@@ -60,7 +60,8 @@ impl StatementParser<'_> {
             return Ok((CallArguments::Star, Vec::new()));
         }
         let quantifier = self.parse_set_quantifier();
-        let (mut items, mut is_variadic) = (Vec::new(), false);
+        let mut items = Vec::new();
+        let mut is_variadic = false;
         if quantifier == SetQuantifier::Unspecified && self.at(TokenKind::RightParen) {
             return Ok((CallArguments::List { quantifier, items, is_variadic }, Vec::new()));
         }

@@ -181,7 +181,8 @@ impl StatementParser<'_> {
             let escape = self.parse_expression()?;
             return Ok(SpecialCall::SubstringSimilar { source, pattern, escape });
         }
-        let (mut from, mut length) = (None, None);
+        let mut from = None;
+        let mut length = None;
         loop {
             let slot = match self.keyword() {
                 Some(Keyword::From) if from.is_none() => &mut from,
@@ -216,7 +217,8 @@ impl StatementParser<'_> {
         if side.is_some() {
             self.advance();
         }
-        let (mut characters, mut items) = (None, Vec::new());
+        let mut characters = None;
+        let mut items = Vec::new();
         if !self.at(Keyword::From) {
             let first = self.parse_expression()?;
             if self.at(Keyword::From) {

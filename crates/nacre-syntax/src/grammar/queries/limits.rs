@@ -13,7 +13,8 @@ use crate::tree::{
 impl StatementParser<'_> {
     /// Parses LIMIT or FETCH, and OFFSET, in either order.
     pub(super) fn parse_limit(&mut self) -> Parsed<(Option<RowLimit>, Option<ExpressionNode>)> {
-        let (mut limit, mut offset) = (None, None);
+        let mut limit = None;
+        let mut offset = None;
         loop {
             match self.keyword() {
                 Some(Keyword::Limit) if limit.is_none() => {
@@ -35,7 +36,7 @@ impl StatementParser<'_> {
         }
     }
 
-    /// Refuses WITH TIES where there is no order, or rows are left out.
+    /// Refuses WITH TIES without ORDER BY or with SKIP LOCKED.
     pub(super) fn check_ties(
         &self,
         limit: &Option<RowLimit>,

@@ -10,7 +10,9 @@ impl StatementParser<'_> {
     pub(in crate::grammar) fn parse_declare(&mut self, start: SourceRange) -> Parsed<Statement> {
         self.expect(Keyword::Declare)?;
         let name = self.column_name()?;
-        let (mut is_binary, mut is_insensitive, mut is_scrollable) = (false, None, None);
+        let mut is_binary = false;
+        let mut is_insensitive = None;
+        let mut is_scrollable = None;
         loop {
             if self.take(Keyword::Binary) {
                 is_binary = true;

@@ -88,7 +88,7 @@ impl StatementParser<'_> {
 
     pub(in crate::grammar) fn parse_deallocate(&mut self, start: SourceRange) -> Parsed<Statement> {
         self.expect(Keyword::Deallocate)?;
-        // PREPARE may be the name of what was prepared.
+        // PREPARE may be the name of the prepared statement.
         if !matches!(self.peek_at(1), TokenKind::End | TokenKind::Semicolon) {
             self.take(Keyword::Prepare);
         }
