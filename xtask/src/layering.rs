@@ -70,6 +70,7 @@ pub(crate) const CRATES: [CrateRule; 14] = [
     low("nacre-types", &[], UnsafeCode::Forbidden),
     low("nacre-column", &["nacre-pmem", "nacre-simd"], UnsafeCode::Denied),
     low("nacre-store", &["nacre-pmem", "nacre-simd", "nacre-column"], UnsafeCode::Denied),
+    low("nacre-syntax", &[], UnsafeCode::Forbidden),
     CrateRule {
         is_async: true,
         ..low("nacre-exec", &["nacre-simd", "nacre-column", "nacre-store"], UnsafeCode::Denied)
