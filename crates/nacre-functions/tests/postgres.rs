@@ -2,6 +2,7 @@
 //!
 //! The server gets a temporary directory, listens on a socket there and is stopped at the end.
 
+#[allow(dead_code, reason = "what other tests need of it")]
 mod server;
 
 use std::collections::HashSet;

@@ -12,4 +12,6 @@ pub use relational::{
     AggregateColumn, ComputedColumn, OutputColumn, QueryPlan, RelationalOperator, ScannedColumn,
     SortKey,
 };
-pub use scalar::{AggregateCall, CaseArm, CastMethod, ScalarExpression, ScalarKind, TruthValue};
+pub use scalar::{
+    AggregateCall, CaseArm, CastMethod, ConstantValue, ScalarExpression, ScalarKind, TruthValue,
+};

@@ -26,7 +26,7 @@ mod special_calls;
 mod type_names;
 
 use nacre_syntax::{QueryBody, QueryExpression};
-use nacre_types::SqlType;
+use nacre_types::{SqlType, ValueSettings};
 
 use crate::algebra::{QueryColumns, QueryPlan};
 use crate::definition::RelationCatalog;
@@ -39,6 +39,8 @@ const EXPRESSION_DEPTH_MAX: usize = 1_000;
 /// What binding a query needs.
 pub(crate) struct Binder<'a> {
     catalog: &'a dyn RelationCatalog,
+    /// How texts of values are read.
+    settings: &'a ValueSettings,
     columns: QueryColumns,
     parameters: Vec<Option<SqlType>>,
     depth: usize,
@@ -50,10 +52,11 @@ pub(crate) struct Binder<'a> {
 /// What PostgreSQL refuses, and 0A000 for what is not there yet.
 pub fn bind_query(
     catalog: &dyn RelationCatalog,
+    settings: &ValueSettings,
     query: &QueryExpression,
 ) -> Result<QueryPlan, BindError> {
     let (columns, parameters) = (QueryColumns::default(), Vec::new());
-    let mut binder = Binder { catalog, columns, parameters, depth: 0 };
+    let mut binder = Binder { catalog, settings, columns, parameters, depth: 0 };
     if let Some(with) = &query.with {
         return Err(BindError::not_supported("WITH", with.range));
     }

@@ -1,6 +1,7 @@
 //! Compares what statements mean with a PostgreSQL 15 server, where its programs are: names and
 //! types of their columns, or SQLSTATE and message.
 
+#[allow(dead_code, reason = "what other tests need of it")]
 #[path = "../../nacre-functions/tests/server/mod.rs"]
 mod server;
 
@@ -11,7 +12,7 @@ use nacre_plan::algebra::QueryPlan;
 use nacre_plan::binder::bind_query;
 use nacre_plan::definition::{RelationCatalog, RelationColumn, RelationDefinition, RelationId};
 use nacre_syntax::Statement;
-use nacre_types::{SqlType, resolve_type_name};
+use nacre_types::{SqlType, ValueSettings, resolve_type_name};
 
 use server::TestServer;
 
@@ -75,9 +76,8 @@ fn parse_type(words: &str) -> SqlType {
 fn bind(catalog: &TestCatalog, sql: &str) -> Result<QueryPlan, (&'static str, String)> {
     let parsed = nacre_syntax::parse_statement(sql);
     match parsed.map_err(|error| ("42601", error.to_string()))? {
-        Some(Statement::Query(query)) => {
-            bind_query(catalog, &query).map_err(|error| (error.sql_state, error.text.message))
-        }
+        Some(Statement::Query(query)) => bind_query(catalog, &ValueSettings::default(), &query)
+            .map_err(|error| (error.sql_state, error.text.message)),
         _ => panic!("{sql} is no query"),
     }
 }

@@ -73,7 +73,6 @@ impl TestServer {
 
     /// Returns for each statement what it answers, without running it: a line of SQLSTATE and
     /// message if it is refused, else a line of name and type for each column.
-    #[allow(dead_code, reason = "one of the tests that share this file needs it")]
     pub(crate) fn describe(&self, definitions: &str, statements: &[String]) -> Vec<Vec<String>> {
         use std::fmt::Write as _;
         let mut script = format!("\\set ON_ERROR_STOP off\n{definitions}\n");

@@ -16,11 +16,21 @@ pub struct ScalarExpression {
     pub range: SourceRange,
 }
 
+/// A constant. Two are equal if they are written alike: 1.0 is not 1.00, which has another text.
+#[derive(Clone, Debug)]
+pub struct ConstantValue(pub SqlValue);
+
+impl PartialEq for ConstantValue {
+    fn eq(&self, other: &Self) -> bool {
+        format!("{:?}", self.0) == format!("{:?}", other.0)
+    }
+}
+
 /// What an expression computes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ScalarKind {
     Column(ColumnId),
-    Constant(SqlValue),
+    Constant(ConstantValue),
     /// A literal that its place has not given a type yet.
     UnknownLiteral(String),
     /// Parameter 1 and so on.

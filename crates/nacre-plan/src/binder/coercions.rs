@@ -6,7 +6,7 @@ use nacre_types::catalog::{CastContext, TypeOid};
 use nacre_types::{SqlType, SqlValue, TypeModifier};
 
 use super::Binder;
-use crate::algebra::{CastMethod, ScalarExpression, ScalarKind};
+use crate::algebra::{CastMethod, ConstantValue, ScalarExpression, ScalarKind};
 use crate::error::BindError;
 
 impl Binder<'_> {
@@ -48,9 +48,9 @@ impl Binder<'_> {
         if source.oid() == TypeOid::UNKNOWN {
             let kind = match kind {
                 ScalarKind::UnknownLiteral(text) => {
-                    let value = SqlValue::from_text(&text, plain);
+                    let value = SqlValue::parse(&text, plain, self.settings);
                     let value = value.map_err(|error| BindError::of_value(&error, own))?;
-                    ScalarKind::Constant(value)
+                    ScalarKind::Constant(ConstantValue(value))
                 }
                 ScalarKind::Parameter(number) => {
                     self.note_parameter(number, plain, own)?;

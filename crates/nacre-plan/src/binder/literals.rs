@@ -6,7 +6,7 @@ use nacre_types::catalog::CastContext;
 use nacre_types::{SqlType, SqlValue};
 
 use super::Binder;
-use crate::algebra::{ScalarExpression, ScalarKind};
+use crate::algebra::{ConstantValue, ScalarExpression, ScalarKind};
 use crate::error::BindError;
 
 impl Binder<'_> {
@@ -16,7 +16,7 @@ impl Binder<'_> {
         range: SourceRange,
     ) -> Result<ScalarExpression, BindError> {
         let constant = |value, sql_type| {
-            Ok(ScalarExpression::new(ScalarKind::Constant(value), sql_type, range))
+            Ok(ScalarExpression::new(ScalarKind::Constant(ConstantValue(value)), sql_type, range))
         };
         match literal {
             LiteralValue::Null => constant(SqlValue::Null, SqlType::UNKNOWN),
@@ -24,7 +24,7 @@ impl Binder<'_> {
             LiteralValue::Integer(value) => constant(SqlValue::Integer(*value), SqlType::INTEGER),
             LiteralValue::Decimal(digits) => {
                 let sql_type = decimal_type(digits);
-                let value = SqlValue::from_text(digits, sql_type);
+                let value = SqlValue::parse(digits, sql_type, self.settings);
                 constant(value.map_err(|error| BindError::of_value(&error, range))?, sql_type)
             }
             LiteralValue::Text(text) => {
