@@ -63,12 +63,16 @@ const fn high(
 
 /// All crates of the workspace, lowest first. Rows of crates that do not exist yet are kept, so
 /// that they come into being in their place.
-pub(crate) const CRATES: [CrateRule; 13] = [
+pub(crate) const CRATES: [CrateRule; 17] = [
     low("nacre-access", &[], UnsafeCode::Forbidden),
     low("nacre-pmem", &[], UnsafeCode::Allowed),
     low("nacre-simd", &[], UnsafeCode::Allowed),
+    low("nacre-types", &[], UnsafeCode::Forbidden),
     low("nacre-column", &["nacre-pmem", "nacre-simd"], UnsafeCode::Denied),
     low("nacre-store", &["nacre-pmem", "nacre-simd", "nacre-column"], UnsafeCode::Denied),
+    low("nacre-syntax", &[], UnsafeCode::Forbidden),
+    low("nacre-functions", &["nacre-types"], UnsafeCode::Forbidden),
+    low("nacre-plan", &["nacre-types", "nacre-syntax", "nacre-functions"], UnsafeCode::Forbidden),
     CrateRule {
         is_async: true,
         ..low("nacre-exec", &["nacre-simd", "nacre-column", "nacre-store"], UnsafeCode::Denied)

@@ -1,0 +1,17 @@
+//! Relational algebra: what a query computes, not how.
+//!
+//! Every value that an operator makes has a [`ColumnId`] of its own, so that operators may change
+//! places without renumbering.
+
+mod columns;
+mod relational;
+mod scalar;
+
+pub use columns::{ColumnId, ColumnSource, QueryColumn, QueryColumns};
+pub use relational::{
+    AggregateColumn, ComputedColumn, OutputColumn, QueryPlan, RelationalOperator, ScannedColumn,
+    SortKey,
+};
+pub use scalar::{
+    AggregateCall, CaseArm, CastMethod, ConstantValue, ScalarExpression, ScalarKind, TruthValue,
+};

@@ -1,0 +1,43 @@
+//! Columns of a query by identity.
+
+use nacre_types::SqlType;
+
+/// Identifies a column among all of one query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ColumnId(pub u32);
+
+/// What a column of a query is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueryColumn {
+    /// For people; not unique.
+    pub name: String,
+    pub sql_type: SqlType,
+    pub is_nullable: bool,
+    pub source: ColumnSource,
+}
+
+/// Where a column comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColumnSource {
+    /// The column at this position of a relation.
+    Relation(usize),
+    Computed,
+}
+
+/// All columns of a query.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QueryColumns(Vec<QueryColumn>);
+
+impl QueryColumns {
+    /// Adds a column and returns its identity.
+    pub fn add(&mut self, column: QueryColumn) -> ColumnId {
+        let id = ColumnId(self.0.len() as u32);
+        self.0.push(column);
+        id
+    }
+
+    /// Returns a column that [`Self::add`] has returned the identity of.
+    pub fn get(&self, id: ColumnId) -> Option<&QueryColumn> {
+        self.0.get(id.0 as usize)
+    }
+}

@@ -1,0 +1,94 @@
+//! Operators over rows.
+
+use std::sync::Arc;
+
+use nacre_types::SqlType;
+
+use super::{AggregateCall, ColumnId, QueryColumns, ScalarExpression};
+use crate::definition::RelationDefinition;
+
+/// A query: an operator, and which of its columns are the answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QueryPlan {
+    pub columns: QueryColumns,
+    pub root: RelationalOperator,
+    pub outputs: Vec<OutputColumn>,
+    /// Types of the parameters 1 and so on, as far as places have told them.
+    pub parameters: Vec<Option<SqlType>>,
+}
+
+/// A column of the answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutputColumn {
+    pub name: String,
+    pub column: ColumnId,
+    pub sql_type: SqlType,
+}
+
+/// An operator of the algebra.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RelationalOperator {
+    /// One row without columns: a SELECT without FROM.
+    SingleRow,
+    Scan {
+        relation: Arc<RelationDefinition>,
+        columns: Vec<ScannedColumn>,
+    },
+    /// Rows for which the condition is true.
+    Filter {
+        input: Box<Self>,
+        condition: ScalarExpression,
+    },
+    /// Adds columns.
+    Compute {
+        input: Box<Self>,
+        columns: Vec<ComputedColumn>,
+    },
+    /// A row for each group; one without groups, also of no rows, if there are no keys.
+    Aggregate {
+        input: Box<Self>,
+        keys: Vec<ColumnId>,
+        aggregates: Vec<AggregateColumn>,
+        /// False for DISTINCT and GROUP BY: no row of no rows.
+        is_scalar: bool,
+    },
+    Sort {
+        input: Box<Self>,
+        keys: Vec<SortKey>,
+    },
+    Limit {
+        input: Box<Self>,
+        count: Option<ScalarExpression>,
+        offset: Option<ScalarExpression>,
+    },
+}
+
+/// A column that a scan reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScannedColumn {
+    /// Its position in the relation.
+    pub position: usize,
+    pub column: ColumnId,
+}
+
+/// A column that is computed from others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ComputedColumn {
+    pub column: ColumnId,
+    pub value: ScalarExpression,
+}
+
+/// A column that an aggregate makes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AggregateColumn {
+    pub column: ColumnId,
+    pub call: AggregateCall,
+}
+
+/// What rows are sorted by.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SortKey {
+    pub value: ScalarExpression,
+    pub is_descending: bool,
+    pub nulls_first: bool,
+}

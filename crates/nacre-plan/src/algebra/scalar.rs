@@ -1,0 +1,206 @@
+//! Expressions with types.
+
+use nacre_functions::catalog::{FunctionEntry, OperatorEntry};
+use nacre_functions::coercion::CoercionPathway;
+use nacre_syntax::SourceRange;
+use nacre_types::{SqlType, SqlValue};
+
+use super::{ColumnId, SortKey};
+
+/// An expression, its type, and where it was written. Expressions that compute the same are equal,
+/// wherever they were written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScalarExpression {
+    pub kind: ScalarKind,
+    pub sql_type: SqlType,
+    pub range: SourceRange,
+}
+
+/// A constant. Two are equal if they are written alike: 1.0 is not 1.00, which has another text.
+#[derive(Clone, Debug)]
+pub struct ConstantValue(pub SqlValue);
+
+impl PartialEq for ConstantValue {
+    fn eq(&self, other: &Self) -> bool {
+        format!("{:?}", self.0) == format!("{:?}", other.0)
+    }
+}
+
+/// What an expression computes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ScalarKind {
+    Column(ColumnId),
+    Constant(ConstantValue),
+    /// A literal that its place has not given a type yet.
+    UnknownLiteral(String),
+    /// Parameter 1 and so on.
+    Parameter(u32),
+    Operator {
+        operator: &'static OperatorEntry,
+        operands: Vec<ScalarExpression>,
+    },
+    Function {
+        function: &'static FunctionEntry,
+        arguments: Vec<ScalarExpression>,
+    },
+    /// A value of another type, or of the same with another modifier.
+    Cast {
+        operand: Box<ScalarExpression>,
+        method: CastMethod,
+    },
+    /// Two or more.
+    And(Vec<ScalarExpression>),
+    /// Two or more.
+    Or(Vec<ScalarExpression>),
+    Not(Box<ScalarExpression>),
+    IsNull(Box<ScalarExpression>),
+    IsTruth {
+        operand: Box<ScalarExpression>,
+        value: TruthValue,
+    },
+    /// The operator is the equality of both types.
+    IsDistinct {
+        operator: &'static OperatorEntry,
+        operands: Vec<ScalarExpression>,
+    },
+    /// `operand operator ANY (elements)`, or ALL.
+    Quantified {
+        operator: &'static OperatorEntry,
+        operand: Box<ScalarExpression>,
+        elements: Vec<ScalarExpression>,
+        is_all: bool,
+    },
+    Case {
+        arms: Vec<CaseArm>,
+        otherwise: Option<Box<ScalarExpression>>,
+    },
+    /// The first that is not null.
+    Coalesce(Vec<ScalarExpression>),
+    /// The greatest or least that is not null.
+    Extreme {
+        arguments: Vec<ScalarExpression>,
+        is_greatest: bool,
+    },
+    /// Null if both are equal by the operator, else the first.
+    NullIf {
+        operator: &'static OperatorEntry,
+        operands: Vec<ScalarExpression>,
+    },
+    /// Only until the query's aggregates are collected.
+    Aggregate(Box<AggregateCall>),
+}
+
+/// A branch of CASE.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CaseArm {
+    pub condition: ScalarExpression,
+    pub result: ScalarExpression,
+}
+
+/// How a cast is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CastMethod {
+    /// From another type.
+    Type(CoercionPathway),
+    /// To the modifier of the type: the length of a string, the scale of a number.
+    Modifier { is_explicit: bool },
+}
+
+/// What IS TRUE and the like test for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TruthValue {
+    True,
+    False,
+    Unknown,
+}
+
+/// A call of an aggregate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AggregateCall {
+    pub function: &'static FunctionEntry,
+    /// Empty for `count(*)`.
+    pub arguments: Vec<ScalarExpression>,
+    pub is_distinct: bool,
+    pub order_by: Vec<SortKey>,
+    pub filter: Option<ScalarExpression>,
+    pub result: SqlType,
+}
+
+impl ScalarExpression {
+    /// Makes an expression.
+    pub fn new(kind: ScalarKind, sql_type: SqlType, range: SourceRange) -> Self {
+        Self { kind, sql_type, range }
+    }
+
+    /// Returns the expressions that this one is made of, in the order in which they are written.
+    pub fn children(&self) -> Vec<&Self> {
+        match &self.kind {
+            ScalarKind::Column(_)
+            | ScalarKind::Constant(_)
+            | ScalarKind::UnknownLiteral(_)
+            | ScalarKind::Parameter(_) => Vec::new(),
+            ScalarKind::Operator { operands: all, .. }
+            | ScalarKind::Function { arguments: all, .. }
+            | ScalarKind::IsDistinct { operands: all, .. }
+            | ScalarKind::NullIf { operands: all, .. }
+            | ScalarKind::Extreme { arguments: all, .. }
+            | ScalarKind::And(all)
+            | ScalarKind::Or(all)
+            | ScalarKind::Coalesce(all) => all.iter().collect(),
+            ScalarKind::Cast { operand, .. }
+            | ScalarKind::Not(operand)
+            | ScalarKind::IsNull(operand)
+            | ScalarKind::IsTruth { operand, .. } => vec![operand],
+            ScalarKind::Quantified { operand, elements, .. } => {
+                std::iter::once(&**operand).chain(elements).collect()
+            }
+            ScalarKind::Case { arms, otherwise } => {
+                let arms = arms.iter().flat_map(|arm| [&arm.condition, &arm.result]);
+                arms.chain(otherwise.as_deref()).collect()
+            }
+            ScalarKind::Aggregate(call) => {
+                let keys = call.order_by.iter().map(|key| &key.value);
+                call.arguments.iter().chain(keys).chain(&call.filter).collect()
+            }
+        }
+    }
+
+    /// As [`Self::children`], to be changed.
+    pub fn children_mut(&mut self) -> Vec<&mut Self> {
+        match &mut self.kind {
+            ScalarKind::Column(_)
+            | ScalarKind::Constant(_)
+            | ScalarKind::UnknownLiteral(_)
+            | ScalarKind::Parameter(_) => Vec::new(),
+            ScalarKind::Operator { operands: all, .. }
+            | ScalarKind::Function { arguments: all, .. }
+            | ScalarKind::IsDistinct { operands: all, .. }
+            | ScalarKind::NullIf { operands: all, .. }
+            | ScalarKind::Extreme { arguments: all, .. }
+            | ScalarKind::And(all)
+            | ScalarKind::Or(all)
+            | ScalarKind::Coalesce(all) => all.iter_mut().collect(),
+            ScalarKind::Cast { operand, .. }
+            | ScalarKind::Not(operand)
+            | ScalarKind::IsNull(operand)
+            | ScalarKind::IsTruth { operand, .. } => vec![operand],
+            ScalarKind::Quantified { operand, elements, .. } => {
+                std::iter::once(&mut **operand).chain(elements).collect()
+            }
+            ScalarKind::Case { arms, otherwise } => {
+                let arms = arms.iter_mut().flat_map(|arm| [&mut arm.condition, &mut arm.result]);
+                arms.chain(otherwise.as_deref_mut()).collect()
+            }
+            ScalarKind::Aggregate(call) => {
+                let AggregateCall { arguments, order_by, filter, .. } = &mut **call;
+                let keys = order_by.iter_mut().map(|key| &mut key.value);
+                arguments.iter_mut().chain(keys).chain(filter).collect()
+            }
+        }
+    }
+
+    /// Whether this expression or one inside of it is so.
+    pub fn any(&self, is_so: &dyn Fn(&Self) -> bool) -> bool {
+        is_so(self) || self.children().into_iter().any(|child| child.any(is_so))
+    }
+}

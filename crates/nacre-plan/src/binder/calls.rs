@@ -1,0 +1,234 @@
+//! Calls of functions and aggregates.
+
+use nacre_functions::catalog::{AggregateKind, FunctionEntry, FunctionKind};
+use nacre_functions::resolution::{
+    FunctionCall as CallOfTypes, FunctionCallError, ResolvedFunction, resolve_function,
+};
+use nacre_syntax::SourceRange;
+use nacre_syntax::{CallArguments, FunctionCall, SetQuantifier};
+use nacre_types::SqlType;
+use nacre_types::catalog::{CastContext, TypeOid};
+
+use super::Binder;
+use super::expressions::ExpressionPlace;
+use crate::algebra::{AggregateCall, ScalarExpression, ScalarKind};
+use crate::error::BindError;
+
+/// A function with its arguments as it wants them.
+struct ChosenFunction {
+    entry: &'static FunctionEntry,
+    arguments: Vec<ScalarExpression>,
+    result: SqlType,
+}
+
+impl Binder<'_> {
+    pub(super) fn bind_call(
+        &mut self,
+        call: &FunctionCall,
+        place: ExpressionPlace<'_>,
+        range: SourceRange,
+    ) -> Result<ScalarExpression, BindError> {
+        let name = match &call.name.parts[..] {
+            [name] => &name.text,
+            [schema, name] if schema.text == "pg_catalog" => &name.text,
+            _ => return Err(BindError::not_supported("functions of schemas", range)),
+        };
+        if call.window.is_some() || !call.within_group.is_empty() {
+            return Err(BindError::not_supported("window functions and ordered sets", range));
+        }
+        let inner = ExpressionPlace { allows_aggregates: false, ..place };
+        let mut arguments = Vec::new();
+        let mut quantifier = SetQuantifier::Unspecified;
+        let is_star = matches!(call.arguments, CallArguments::Star);
+        if let CallArguments::List { quantifier: own, items, is_variadic } = &call.arguments {
+            if *is_variadic || items.iter().any(|item| item.name.is_some()) {
+                return Err(BindError::not_supported("named and VARIADIC arguments", range));
+            }
+            quantifier = *own;
+            let is_aggregate = nacre_functions::catalog::functions_named(name)
+                .any(|entry| matches!(entry.kind, FunctionKind::Aggregate(_)));
+            for item in items {
+                let bound = self.bind(&item.value, if is_aggregate { inner } else { place });
+                arguments.push(bound.map_err(|error| nested_error(error, place, is_aggregate))?);
+            }
+        }
+        let chosen = self.choose_function(name, arguments, range)?;
+        let Ok(chosen) = chosen else {
+            let target = chosen.err().unwrap_or((SqlType::TEXT, Vec::new()));
+            return self.bind_cast_call(target, range);
+        };
+        match chosen.entry.kind {
+            FunctionKind::Aggregate(AggregateKind::Normal) => {
+                let is_distinct = quantifier == SetQuantifier::Distinct;
+                if !is_star && chosen.entry.arguments.is_empty() {
+                    let message = format!(
+                        "{name}(*) must be used to call a parameterless aggregate function"
+                    );
+                    return Err(BindError::new("42809", message, range));
+                }
+                self.bind_aggregate(call, chosen, is_distinct, place, range)
+            }
+            FunctionKind::Function
+                if !is_star
+                    && quantifier == SetQuantifier::Unspecified
+                    && call.filter.is_none()
+                    && call.order_by.is_empty() =>
+            {
+                apply(chosen, range)
+            }
+            _ => Err(BindError::not_supported("this kind of function", range)),
+        }
+    }
+
+    /// Calls a function of plain arguments. One of the grammar's own forms is named with its
+    /// schema in errors.
+    pub(super) fn call_function(
+        &mut self,
+        name: &str,
+        arguments: Vec<ScalarExpression>,
+        is_form: bool,
+        range: SourceRange,
+    ) -> Result<ScalarExpression, BindError> {
+        let chosen = self.choose_function(name, arguments, range).map_err(|mut error| {
+            if is_form {
+                let message = &error.text.message;
+                error.text.message = message.replacen("function ", "function pg_catalog.", 1);
+            }
+            error
+        });
+        match chosen? {
+            Ok(chosen) => apply(chosen, range),
+            Err(target) => self.bind_cast_call(target, range),
+        }
+    }
+
+    fn bind_cast_call(
+        &mut self,
+        (target, mut arguments): (SqlType, Vec<ScalarExpression>),
+        range: SourceRange,
+    ) -> Result<ScalarExpression, BindError> {
+        match arguments.pop() {
+            Some(argument) => self.coerce(argument, target, CastContext::Explicit, range),
+            None => Err(BindError::not_supported("this kind of function", range)),
+        }
+    }
+
+    /// Chooses a function; `Err` inside is the type that a cast goes to, and what is cast.
+    #[allow(clippy::type_complexity, reason = "a cast is no function, and its arguments come back")]
+    fn choose_function(
+        &mut self,
+        name: &str,
+        arguments: Vec<ScalarExpression>,
+        range: SourceRange,
+    ) -> Result<Result<ChosenFunction, (SqlType, Vec<ScalarExpression>)>, BindError> {
+        let types: Vec<TypeOid> = arguments.iter().map(|one| one.sql_type.oid()).collect();
+        let call = CallOfTypes { name, arguments: &types, argument_names: &[], is_variadic: false };
+        let resolved = resolve_function(call)
+            .map_err(|error| function_error(error, name, &arguments, range))?;
+        let (entry, parameters, result) = match resolved {
+            ResolvedFunction::Cast(target) => return Ok(Err((SqlType::new(target), arguments))),
+            ResolvedFunction::Function { elements_from: Some(_), .. } => {
+                return Err(BindError::not_supported(
+                    "functions of any number of arguments",
+                    range,
+                ));
+            }
+            ResolvedFunction::Function { default_count: 1.., .. } => {
+                return Err(BindError::not_supported("arguments left out", range));
+            }
+            ResolvedFunction::Function { entry, parameters, result, .. } => {
+                (entry, parameters, SqlType::new(result))
+            }
+        };
+        let mut coerced = Vec::with_capacity(arguments.len());
+        for (argument, oid) in arguments.into_iter().zip(parameters) {
+            // `any` and the like take what there is.
+            let is_pseudo = oid == TypeOid(ANY);
+            coerced.push(match is_pseudo {
+                true => self.settle(argument)?,
+                false => self.coerce(argument, SqlType::new(oid), CastContext::Implicit, range)?,
+            });
+        }
+        Ok(Ok(ChosenFunction { entry, arguments: coerced, result }))
+    }
+
+    fn bind_aggregate(
+        &mut self,
+        call: &FunctionCall,
+        chosen: ChosenFunction,
+        is_distinct: bool,
+        place: ExpressionPlace<'_>,
+        range: SourceRange,
+    ) -> Result<ScalarExpression, BindError> {
+        if !place.allows_aggregates {
+            let message = format!("aggregate functions are not allowed in {}", place.clause);
+            return Err(BindError::new("42803", message, range));
+        }
+        let inner = ExpressionPlace { allows_aggregates: false, clause: "FILTER", ..place };
+        let filter = match &call.filter {
+            Some(filter) => {
+                let filter = self.bind(filter, inner)?;
+                Some(self.coerce_to_boolean(filter, "FILTER")?)
+            }
+            None => None,
+        };
+        if !call.order_by.is_empty() {
+            return Err(BindError::not_supported("aggregates with ORDER BY", range));
+        }
+        let ChosenFunction { entry: function, arguments, result } = chosen;
+        let order_by = Vec::new();
+        let call = AggregateCall { function, arguments, is_distinct, order_by, filter, result };
+        Ok(ScalarExpression::new(ScalarKind::Aggregate(Box::new(call)), result, range))
+    }
+}
+
+/// OID of the pseudo-type `any`.
+const ANY: u32 = 2276;
+
+fn apply(chosen: ChosenFunction, range: SourceRange) -> Result<ScalarExpression, BindError> {
+    let ChosenFunction { entry: function, arguments, result } = chosen;
+    if function.returns_set || function.kind != FunctionKind::Function {
+        return Err(BindError::not_supported("this kind of function", range));
+    }
+    Ok(ScalarExpression::new(ScalarKind::Function { function, arguments }, result, range))
+}
+
+/// An aggregate within the arguments of another one has words of its own.
+fn nested_error(error: BindError, place: ExpressionPlace<'_>, is_aggregate: bool) -> BindError {
+    let is_nested = is_aggregate && place.allows_aggregates && error.sql_state == "42803";
+    if !is_nested || !error.text.message.starts_with("aggregate functions are not allowed") {
+        return error;
+    }
+    let message = "aggregate function calls cannot be nested".to_owned();
+    BindError { text: nacre_types::ErrorText { message, ..error.text }, ..error }
+}
+
+fn function_error(
+    error: FunctionCallError,
+    name: &str,
+    arguments: &[ScalarExpression],
+    range: SourceRange,
+) -> BindError {
+    let names: Vec<String> =
+        arguments.iter().map(|one| one.sql_type.without_modifier().to_string()).collect();
+    let call = format!("{name}({})", names.join(", "));
+    match error {
+        FunctionCallError::NotFound | FunctionCallError::Inconsistent => {
+            BindError::new("42883", format!("function {call} does not exist"), range).with_hint(
+                "No function matches the given name and argument types. You might need to add \
+                 explicit type casts.",
+            )
+        }
+        FunctionCallError::Ambiguous => {
+            BindError::new("42725", format!("function {call} is not unique"), range).with_hint(
+                "Could not choose a best candidate function. You might need to add explicit type \
+                 casts.",
+            )
+        }
+        FunctionCallError::Undetermined => BindError::new(
+            "42804",
+            "could not determine polymorphic type because input has type unknown",
+            range,
+        ),
+    }
+}

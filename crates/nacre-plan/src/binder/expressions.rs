@@ -1,0 +1,156 @@
+//! Expressions, one kind after the other.
+
+use nacre_syntax::SourceRange;
+use nacre_syntax::{
+    ColumnPath, ExpressionKind, ExpressionNode, IndirectionStep, OperatorLink, SqlName,
+};
+use nacre_types::SqlType;
+use nacre_types::catalog::CastContext;
+
+use super::scope::Scope;
+use super::{Binder, EXPRESSION_DEPTH_MAX};
+use crate::algebra::{ScalarExpression, ScalarKind};
+use crate::error::BindError;
+
+/// Where an expression stands: what it may see and have.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ExpressionPlace<'s> {
+    pub(super) scope: &'s Scope,
+    /// The clause, as error messages name it.
+    pub(super) clause: &'static str,
+    pub(super) allows_aggregates: bool,
+}
+
+impl<'s> ExpressionPlace<'s> {
+    pub(super) fn new(scope: &'s Scope, clause: &'static str) -> Self {
+        Self { scope, clause, allows_aggregates: false }
+    }
+
+    pub(super) fn with_aggregates(self) -> Self {
+        Self { allows_aggregates: true, ..self }
+    }
+}
+
+impl Binder<'_> {
+    /// Binds an expression.
+    pub(super) fn bind(
+        &mut self,
+        node: &ExpressionNode,
+        place: ExpressionPlace<'_>,
+    ) -> Result<ScalarExpression, BindError> {
+        self.depth += 1;
+        let bound = if self.depth > EXPRESSION_DEPTH_MAX {
+            Err(too_deep(node.range))
+        } else {
+            self.bind_kind(node, place)
+        };
+        self.depth -= 1;
+        bound
+    }
+
+    fn bind_kind(
+        &mut self,
+        node: &ExpressionNode,
+        place: ExpressionPlace<'_>,
+    ) -> Result<ScalarExpression, BindError> {
+        let range = node.range;
+        match &node.kind {
+            ExpressionKind::Literal(literal) => self.bind_literal(literal, range),
+            ExpressionKind::TypedLiteral(literal) => self.bind_typed_literal(literal, range),
+            ExpressionKind::Parameter(number) => bind_parameter(*number, range),
+            ExpressionKind::Column(path) => bind_column(path, place.scope, range),
+            ExpressionKind::Operation { first, links } => self.bind_operation(first, links, place),
+            ExpressionKind::Prefix { operator, operand } => {
+                let operand = self.bind(operand, place)?;
+                let symbol = self.symbol(operator)?;
+                self.apply_operator(symbol, vec![operand], operator.range)
+            }
+            ExpressionKind::And(nodes) => self.bind_logic(nodes, "AND", place),
+            ExpressionKind::Or(nodes) => self.bind_logic(nodes, "OR", place),
+            ExpressionKind::Not(operand) => {
+                let operand = self.bind(operand, place)?;
+                let operand = self.coerce_to_boolean(operand, "NOT")?;
+                let kind = ScalarKind::Not(Box::new(operand));
+                Ok(ScalarExpression::new(kind, SqlType::BOOLEAN, range))
+            }
+            ExpressionKind::Is { operand, test, is_negated } => {
+                self.bind_is(operand, *test, *is_negated, place, range)
+            }
+            ExpressionKind::Distinct { left, right, is_negated } => {
+                self.bind_is_distinct([left, right], *is_negated, place, range)
+            }
+            ExpressionKind::Between(test) => self.bind_between(test, place, range),
+            ExpressionKind::In { operand, source, is_negated } => {
+                self.bind_in(operand, source, *is_negated, place, range)
+            }
+            ExpressionKind::Like(test) => self.bind_like(test, place, range),
+            ExpressionKind::Cast { operand, type_name } => {
+                let target = self.bind_type_name(type_name)?;
+                let operand = self.bind(operand, place)?;
+                let mut cast = self.coerce(operand, target, CastContext::Explicit, range)?;
+                cast.range = range;
+                Ok(cast)
+            }
+            ExpressionKind::Case(case) => self.bind_case(case, place, range),
+            ExpressionKind::Function(call) => self.bind_call(call, place, range),
+            ExpressionKind::Special(call) => self.bind_special(call, place, range),
+            _ => Err(BindError::not_supported("this kind of expression", range)),
+        }
+    }
+
+    fn bind_operation(
+        &mut self,
+        first: &ExpressionNode,
+        links: &[OperatorLink],
+        place: ExpressionPlace<'_>,
+    ) -> Result<ScalarExpression, BindError> {
+        if links.len() + self.depth > EXPRESSION_DEPTH_MAX {
+            return Err(too_deep(first.range));
+        }
+        let mut left = self.bind(first, place)?;
+        for OperatorLink { operator, operand } in links {
+            let right = self.bind(operand, place)?;
+            let symbol = self.symbol(operator)?;
+            left = self.apply_operator(symbol, vec![left, right], operator.range)?;
+        }
+        Ok(left)
+    }
+}
+
+fn too_deep(range: SourceRange) -> BindError {
+    BindError::new("54001", "stack depth limit exceeded", range)
+        .with_hint(format!("An expression may be nested {EXPRESSION_DEPTH_MAX} deep."))
+}
+
+fn bind_parameter(number: i32, range: SourceRange) -> Result<ScalarExpression, BindError> {
+    match u32::try_from(number) {
+        Ok(number) if (1..=u32::from(u16::MAX)).contains(&number) => {
+            let kind = ScalarKind::Parameter(number);
+            Ok(ScalarExpression::new(kind, SqlType::UNKNOWN, range))
+        }
+        _ => Err(BindError::new("42P02", format!("there is no parameter ${number}"), range)),
+    }
+}
+
+/// Binds `column` and `table.column`.
+fn bind_column(
+    path: &ColumnPath,
+    scope: &Scope,
+    range: SourceRange,
+) -> Result<ScalarExpression, BindError> {
+    let mut names: Vec<&SqlName> = vec![&path.name];
+    for step in &path.steps {
+        match step {
+            IndirectionStep::Field(name) => names.push(name),
+            _ => return Err(BindError::not_supported("this kind of expression", range)),
+        }
+    }
+    match names.split_last() {
+        Some((name, [])) => scope.column(name),
+        Some((name, qualifier)) => {
+            let qualifier: Vec<SqlName> = qualifier.iter().map(|name| (*name).clone()).collect();
+            scope.column_of(&qualifier, name, range)
+        }
+        None => Err(BindError::not_supported("this kind of expression", range)),
+    }
+}

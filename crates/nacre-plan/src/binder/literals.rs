@@ -1,0 +1,56 @@
+//! Constants.
+
+use nacre_syntax::SourceRange;
+use nacre_syntax::{LiteralValue, TypedLiteral};
+use nacre_types::catalog::CastContext;
+use nacre_types::{SqlType, SqlValue};
+
+use super::Binder;
+use crate::algebra::{ConstantValue, ScalarExpression, ScalarKind};
+use crate::error::BindError;
+
+impl Binder<'_> {
+    pub(super) fn bind_literal(
+        &mut self,
+        literal: &LiteralValue,
+        range: SourceRange,
+    ) -> Result<ScalarExpression, BindError> {
+        let constant = |value, sql_type| {
+            Ok(ScalarExpression::new(ScalarKind::Constant(ConstantValue(value)), sql_type, range))
+        };
+        match literal {
+            LiteralValue::Null => constant(SqlValue::Null, SqlType::UNKNOWN),
+            LiteralValue::Boolean(value) => constant(SqlValue::Boolean(*value), SqlType::BOOLEAN),
+            LiteralValue::Integer(value) => constant(SqlValue::Integer(*value), SqlType::INTEGER),
+            LiteralValue::Decimal(digits) => {
+                let sql_type = decimal_type(digits);
+                let value = SqlValue::parse(digits, sql_type, self.settings);
+                constant(value.map_err(|error| BindError::of_value(&error, range))?, sql_type)
+            }
+            LiteralValue::Text(text) => {
+                let kind = ScalarKind::UnknownLiteral(text.clone());
+                Ok(ScalarExpression::new(kind, SqlType::UNKNOWN, range))
+            }
+            LiteralValue::BitString(_) | LiteralValue::HexString(_) => {
+                Err(BindError::not_supported("bit strings", range))
+            }
+        }
+    }
+
+    pub(super) fn bind_typed_literal(
+        &mut self,
+        literal: &TypedLiteral,
+        range: SourceRange,
+    ) -> Result<ScalarExpression, BindError> {
+        let target = self.bind_type_name(&literal.type_name)?;
+        let kind = ScalarKind::UnknownLiteral(literal.text.clone());
+        let unknown = ScalarExpression::new(kind, SqlType::UNKNOWN, range);
+        self.coerce(unknown, target, CastContext::Explicit, range)
+    }
+}
+
+/// A number without a point is `bigint` if it fits, since `integer` it is no more; else `numeric`.
+fn decimal_type(digits: &str) -> SqlType {
+    let is_whole = digits.bytes().all(|byte| byte.is_ascii_digit());
+    if is_whole && digits.parse::<i64>().is_ok() { SqlType::BIGINT } else { SqlType::NUMERIC }
+}

@@ -1,0 +1,213 @@
+//! Tests: AND and OR, IS, BETWEEN, IN, LIKE.
+
+use nacre_functions::coercion::{common_type, find_pathway};
+use nacre_syntax::SourceRange;
+use nacre_syntax::{BetweenTest, ExpressionNode, InSource, LikeForm, LikeTest, ValueTest};
+use nacre_types::SqlType;
+use nacre_types::catalog::{CastContext, TypeOid};
+
+use super::Binder;
+use super::expressions::ExpressionPlace;
+use super::operators::BoundOperator;
+use crate::algebra::{ScalarExpression, ScalarKind, TruthValue};
+use crate::error::BindError;
+
+fn boolean(kind: ScalarKind, range: SourceRange) -> ScalarExpression {
+    ScalarExpression::new(kind, SqlType::BOOLEAN, range)
+}
+
+/// Returns the expression, or its opposite.
+fn negated_if(is_negated: bool, expression: ScalarExpression) -> ScalarExpression {
+    if is_negated {
+        let range = expression.range;
+        boolean(ScalarKind::Not(Box::new(expression)), range)
+    } else {
+        expression
+    }
+}
+
+impl Binder<'_> {
+    pub(super) fn bind_logic(
+        &mut self,
+        nodes: &[ExpressionNode],
+        word: &'static str,
+        place: ExpressionPlace<'_>,
+    ) -> Result<ScalarExpression, BindError> {
+        let mut operands = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            let operand = self.bind(node, place)?;
+            operands.push(self.coerce_to_boolean(operand, word)?);
+        }
+        let range = match (operands.first(), operands.last()) {
+            (Some(first), Some(last)) => first.range.to(last.range),
+            _ => SourceRange::default(),
+        };
+        let is_and = word == "AND";
+        let kind = if is_and { ScalarKind::And(operands) } else { ScalarKind::Or(operands) };
+        Ok(boolean(kind, range))
+    }
+
+    pub(super) fn bind_is(
+        &mut self,
+        operand: &ExpressionNode,
+        test: ValueTest,
+        is_negated: bool,
+        place: ExpressionPlace<'_>,
+        range: SourceRange,
+    ) -> Result<ScalarExpression, BindError> {
+        let operand = self.bind(operand, place)?;
+        let (value, word) = match test {
+            ValueTest::Null => {
+                let operand = self.settle(operand)?;
+                let kind = ScalarKind::IsNull(Box::new(operand));
+                return Ok(negated_if(is_negated, boolean(kind, range)));
+            }
+            ValueTest::True => (TruthValue::True, "IS TRUE"),
+            ValueTest::False => (TruthValue::False, "IS FALSE"),
+            ValueTest::Unknown => (TruthValue::Unknown, "IS UNKNOWN"),
+            ValueTest::Document | ValueTest::Normalized(_) => {
+                return Err(BindError::not_supported("this test", range));
+            }
+        };
+        let operand = Box::new(self.coerce_to_boolean(operand, word)?);
+        Ok(negated_if(is_negated, boolean(ScalarKind::IsTruth { operand, value }, range)))
+    }
+
+    pub(super) fn bind_is_distinct(
+        &mut self,
+        sides: [&ExpressionNode; 2],
+        is_negated: bool,
+        place: ExpressionPlace<'_>,
+        range: SourceRange,
+    ) -> Result<ScalarExpression, BindError> {
+        let operands = vec![self.bind(sides[0], place)?, self.bind(sides[1], place)?];
+        let BoundOperator { operator, operands, .. } =
+            self.choose_operator("=", operands, range)?;
+        let kind = ScalarKind::IsDistinct { operator, operands };
+        Ok(negated_if(is_negated, boolean(kind, range)))
+    }
+
+    /// Binds `a BETWEEN low AND high` as `a >= low AND a <= high`.
+    pub(super) fn bind_between(
+        &mut self,
+        test: &BetweenTest,
+        place: ExpressionPlace<'_>,
+        range: SourceRange,
+    ) -> Result<ScalarExpression, BindError> {
+        if test.is_symmetric {
+            return Err(BindError::not_supported("BETWEEN SYMMETRIC", range));
+        }
+        let operand = self.bind(&test.operand, place)?;
+        let low = self.bind(&test.low, place)?;
+        let high = self.bind(&test.high, place)?;
+        let (low_symbol, high_symbol) = if test.is_negated { ("<", ">") } else { (">=", "<=") };
+        let above = self.apply_operator(low_symbol, vec![operand.clone(), low], range)?;
+        let below = self.apply_operator(high_symbol, vec![operand, high], range)?;
+        let both = vec![above, below];
+        let kind = if test.is_negated { ScalarKind::Or(both) } else { ScalarKind::And(both) };
+        Ok(boolean(kind, range))
+    }
+
+    /// Binds `a IN (list)`: what is constant is compared by one operator, columns each by its own.
+    pub(super) fn bind_in(
+        &mut self,
+        operand: &ExpressionNode,
+        source: &InSource,
+        is_negated: bool,
+        place: ExpressionPlace<'_>,
+        range: SourceRange,
+    ) -> Result<ScalarExpression, BindError> {
+        let InSource::List(nodes) = source else {
+            return Err(BindError::not_supported("IN with a query", range));
+        };
+        let operand = self.bind(operand, place)?;
+        let (mut constants, mut others) = (Vec::new(), Vec::new());
+        for node in nodes {
+            let element = self.bind(node, place)?;
+            let has_column = element.any(&|one| matches!(one.kind, ScalarKind::Column(_)));
+            if has_column { others.push(element) } else { constants.push(element) }
+        }
+        let symbol = if is_negated { "<>" } else { "=" };
+        let mut tests = Vec::new();
+        if let Some(common) = common_element_type(&operand, &constants) {
+            let constants = std::mem::take(&mut constants);
+            let test = self.bind_quantified(symbol, operand.clone(), constants, common, range)?;
+            tests.push(test);
+        }
+        for element in constants.into_iter().chain(others) {
+            tests.push(self.apply_operator(symbol, vec![operand.clone(), element], range)?);
+        }
+        if tests.len() == 1 {
+            return Ok(tests.swap_remove(0));
+        }
+        let kind = if is_negated { ScalarKind::And(tests) } else { ScalarKind::Or(tests) };
+        Ok(boolean(kind, range))
+    }
+
+    fn bind_quantified(
+        &mut self,
+        symbol: &str,
+        operand: ScalarExpression,
+        elements: Vec<ScalarExpression>,
+        common: SqlType,
+        range: SourceRange,
+    ) -> Result<ScalarExpression, BindError> {
+        let mut coerced = Vec::with_capacity(elements.len());
+        for element in elements {
+            let own = element.range;
+            coerced.push(self.coerce(element, common, CastContext::Implicit, own)?);
+        }
+        // The operator is chosen for the operand and the type of all elements.
+        let Some(sample) = coerced.first().cloned() else {
+            return Err(BindError::not_supported("IN without elements", range));
+        };
+        let BoundOperator { operator, mut operands, .. } =
+            self.choose_operator(symbol, vec![operand, sample], range)?;
+        let wanted = SqlType::new(operator.right);
+        let mut elements = Vec::with_capacity(coerced.len());
+        for element in coerced {
+            let own = element.range;
+            elements.push(self.coerce(element, wanted, CastContext::Implicit, own)?);
+        }
+        let operand = Box::new(operands.swap_remove(0));
+        let is_all = symbol == "<>";
+        Ok(boolean(ScalarKind::Quantified { operator, operand, elements, is_all }, range))
+    }
+
+    pub(super) fn bind_like(
+        &mut self,
+        test: &LikeTest,
+        place: ExpressionPlace<'_>,
+        range: SourceRange,
+    ) -> Result<ScalarExpression, BindError> {
+        if test.escape.is_some() || test.form == LikeForm::Similar {
+            return Err(BindError::not_supported("this form of LIKE", range));
+        }
+        let operands = vec![self.bind(&test.operand, place)?, self.bind(&test.pattern, place)?];
+        let symbol = match (test.form, test.is_negated) {
+            (LikeForm::Ilike, false) => "~~*",
+            (LikeForm::Ilike, true) => "!~~*",
+            (_, false) => "~~",
+            (_, true) => "!~~",
+        };
+        self.apply_operator(symbol, operands, range)
+    }
+}
+
+/// Returns the type that the operand and two or more constants share; `None` if each is compared
+/// by its own operator.
+fn common_element_type(
+    operand: &ScalarExpression,
+    constants: &[ScalarExpression],
+) -> Option<SqlType> {
+    if constants.len() < 2 {
+        return None;
+    }
+    let all = std::iter::once(operand).chain(constants);
+    let types: Vec<TypeOid> = all.map(|one| one.sql_type.oid()).collect();
+    let common = common_type(&types).ok().filter(|oid| *oid != TypeOid::RECORD)?;
+    let goes = |oid: &TypeOid| {
+        *oid == TypeOid::UNKNOWN || find_pathway(common, *oid, CastContext::Implicit).is_some()
+    };
+    types.iter().all(goes).then(|| SqlType::new(common))
+}

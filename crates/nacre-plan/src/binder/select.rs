@@ -1,0 +1,261 @@
+//! SELECT, clause by clause.
+
+use nacre_syntax::SourceRange;
+use nacre_syntax::{
+    DistinctClause, ExpressionKind, IndirectionStep, QueryExpression, RowLimit, SelectCore,
+    TargetItem,
+};
+use nacre_types::SqlType;
+use nacre_types::catalog::CastContext;
+
+use super::Binder;
+use super::aggregation::Aggregation;
+use super::expressions::ExpressionPlace;
+use super::labels::output_name;
+use super::ordering::BoundSortItem;
+use super::scope::{Scope, ScopeTable};
+use crate::algebra::{
+    ColumnId, ColumnSource, ComputedColumn, OutputColumn, QueryColumn, RelationalOperator,
+    ScalarExpression, ScalarKind, SortKey,
+};
+use crate::error::BindError;
+
+/// An item of the SELECT list.
+#[derive(Clone, Debug)]
+pub(super) struct BoundTarget {
+    pub(super) name: String,
+    pub(super) value: ScalarExpression,
+}
+
+impl Binder<'_> {
+    /// Binds a SELECT with its ORDER BY and LIMIT.
+    pub(super) fn bind_select(
+        &mut self,
+        core: &SelectCore,
+        query: &QueryExpression,
+    ) -> Result<(RelationalOperator, Vec<OutputColumn>), BindError> {
+        if core.into.is_some() || !core.windows.is_empty() {
+            return Err(BindError::not_supported("INTO and WINDOW", core.range));
+        }
+        let (mut root, scope) = self.bind_from(&core.from)?;
+        let mut targets = self.bind_targets(&core.targets, &scope)?;
+        if let Some(condition) = &core.condition {
+            let condition = self.bind(condition, ExpressionPlace::new(&scope, "WHERE"))?;
+            let condition = self.coerce_to_boolean(condition, "WHERE")?;
+            root = RelationalOperator::Filter { input: Box::new(root), condition };
+        }
+        let having = match &core.having {
+            Some(having) => {
+                let place = ExpressionPlace::new(&scope, "HAVING").with_aggregates();
+                let having = self.bind(having, place)?;
+                Some(self.coerce_to_boolean(having, "HAVING")?)
+            }
+            None => None,
+        };
+        let mut order = self.bind_order_by(&query.order_by, &mut targets, &scope)?;
+        let groups = match &core.group_by {
+            Some(clause) => self.bind_group_by(clause, &mut targets, &scope)?,
+            None => Vec::new(),
+        };
+        for target in &mut targets {
+            target.value = self.settle(target.value.clone())?;
+        }
+        let mut aggregation = Aggregation::new(groups, having, &scope);
+        let hidden = order.iter().filter_map(BoundSortItem::hidden);
+        if aggregation.is_needed(targets.iter().map(|target| &target.value).chain(hidden)) {
+            for target in &mut targets {
+                aggregation.collect(&mut target.value, self)?;
+            }
+            for value in order.iter_mut().filter_map(BoundSortItem::hidden_mut) {
+                aggregation.collect(value, self)?;
+            }
+            root = aggregation.finish(root, self)?;
+        }
+        self.finish_select(core, query, root, targets, order, &scope)
+    }
+
+    /// Computes the outputs, and adds DISTINCT, ORDER BY and LIMIT.
+    fn finish_select(
+        &mut self,
+        core: &SelectCore,
+        query: &QueryExpression,
+        root: RelationalOperator,
+        targets: Vec<BoundTarget>,
+        order: Vec<BoundSortItem>,
+        scope: &Scope,
+    ) -> Result<(RelationalOperator, Vec<OutputColumn>), BindError> {
+        let mut computed = Vec::new();
+        let mut outputs = Vec::with_capacity(targets.len());
+        for BoundTarget { name, value } in targets {
+            let sql_type = value.sql_type;
+            let column = self.column_of(&name, value, &mut computed);
+            outputs.push(OutputColumn { name, column, sql_type });
+        }
+        let mut keys = Vec::with_capacity(order.len());
+        let mut hidden = None;
+        for item in order {
+            let (column, sql_type, range) = match item.value {
+                super::ordering::SortValue::Target(index) => {
+                    let output = &outputs[index];
+                    (output.column, output.sql_type, item.range)
+                }
+                super::ordering::SortValue::Hidden(value) => {
+                    let (sql_type, range) = (value.sql_type, value.range);
+                    hidden.get_or_insert(range);
+                    (self.column_of("order", *value, &mut computed), sql_type, range)
+                }
+            };
+            let value = ScalarExpression::new(ScalarKind::Column(column), sql_type, range);
+            let (is_descending, nulls_first) = (item.is_descending, item.nulls_first);
+            keys.push(SortKey { value, is_descending, nulls_first });
+        }
+        let mut root = with_computed(root, computed);
+        match &core.distinct {
+            DistinctClause::All => {}
+            DistinctClause::Distinct => {
+                if let Some(range) = hidden {
+                    let message =
+                        "for SELECT DISTINCT, ORDER BY expressions must appear in select list";
+                    return Err(BindError::new("42P10", message, range));
+                }
+                let keys = outputs.iter().map(|output| output.column).collect();
+                let (input, aggregates) = (Box::new(root), Vec::new());
+                root = RelationalOperator::Aggregate { input, keys, aggregates, is_scalar: false };
+            }
+            DistinctClause::On(_) => {
+                return Err(BindError::not_supported("DISTINCT ON", core.range));
+            }
+        }
+        if !keys.is_empty() {
+            root = RelationalOperator::Sort { input: Box::new(root), keys };
+        }
+        let root = self.bind_limit(query, root, scope)?;
+        Ok((root, outputs))
+    }
+
+    /// Returns the column that has an expression's value; one that is to be computed is added.
+    fn column_of(
+        &mut self,
+        name: &str,
+        value: ScalarExpression,
+        computed: &mut Vec<ComputedColumn>,
+    ) -> ColumnId {
+        if let ScalarKind::Column(column) = value.kind {
+            return column;
+        }
+        let same = computed.iter().find(|one| one.value == value);
+        if let Some(same) = same {
+            return same.column;
+        }
+        let column = self.add_computed(name, &value);
+        computed.push(ComputedColumn { column, value });
+        column
+    }
+
+    /// Adds a column for an expression.
+    pub(super) fn add_computed(&mut self, name: &str, value: &ScalarExpression) -> ColumnId {
+        self.columns.add(QueryColumn {
+            name: name.to_owned(),
+            sql_type: value.sql_type,
+            is_nullable: true,
+            source: ColumnSource::Computed,
+        })
+    }
+
+    fn bind_targets(
+        &mut self,
+        items: &[TargetItem],
+        scope: &Scope,
+    ) -> Result<Vec<BoundTarget>, BindError> {
+        let place = ExpressionPlace::new(scope, "SELECT").with_aggregates();
+        let mut targets = Vec::new();
+        for item in items {
+            match item {
+                TargetItem::Star(range) => {
+                    if scope.tables.is_empty() {
+                        let message = "SELECT * with no tables specified is not valid";
+                        return Err(BindError::new("42601", message, *range));
+                    }
+                    scope.tables.iter().for_each(|table| add_all(table, *range, &mut targets));
+                }
+                TargetItem::Value { value, label } => {
+                    if let ExpressionKind::Column(path) = &value.kind
+                        && let Some((IndirectionStep::AllFields(range), qualifier)) =
+                            path.steps.split_last()
+                    {
+                        if !qualifier.is_empty() {
+                            return Err(BindError::not_supported("names of three parts", *range));
+                        }
+                        let table = scope.table(std::slice::from_ref(&path.name), value.range)?;
+                        add_all(table, *range, &mut targets);
+                        continue;
+                    }
+                    let name = label.as_ref().map(|label| label.text.clone());
+                    let name = name.unwrap_or_else(|| output_name(value));
+                    targets.push(BoundTarget { name, value: self.bind(value, place)? });
+                }
+            }
+        }
+        Ok(targets)
+    }
+
+    fn bind_limit(
+        &mut self,
+        query: &QueryExpression,
+        root: RelationalOperator,
+        scope: &Scope,
+    ) -> Result<RelationalOperator, BindError> {
+        let mut bound = |node, clause: &'static str| -> Result<ScalarExpression, BindError> {
+            let value = self.bind(node, ExpressionPlace::new(scope, clause))?;
+            let (source, range) = (value.sql_type, value.range);
+            let has_column = value.any(&|one| matches!(one.kind, ScalarKind::Column(_)));
+            let coerced = self.coerce(value, SqlType::BIGINT, CastContext::Assignment, range);
+            let coerced = coerced.map_err(|error| match error.sql_state {
+                "42846" => {
+                    let message =
+                        format!("argument of {clause} must be type bigint, not type {source}");
+                    BindError::new("42804", message, range)
+                }
+                _ => error,
+            })?;
+            if has_column {
+                let message = format!("argument of {clause} must not contain variables");
+                return Err(BindError::new("42P10", message, range));
+            }
+            Ok(coerced)
+        };
+        let offset = query.offset.as_ref().map(|node| bound(node, "OFFSET")).transpose()?;
+        let count = match &query.limit {
+            None | Some(RowLimit::All) => None,
+            Some(RowLimit::Rows(Some(node))) => Some(bound(node, "LIMIT")?),
+            Some(RowLimit::Rows(None) | RowLimit::WithTies(_)) => {
+                return Err(BindError::not_supported("this form of FETCH", query.range));
+            }
+        };
+        if count.is_none() && offset.is_none() {
+            return Ok(root);
+        }
+        Ok(RelationalOperator::Limit { input: Box::new(root), count, offset })
+    }
+}
+
+/// Adds all columns of a table to the SELECT list.
+fn add_all(table: &ScopeTable, range: SourceRange, targets: &mut Vec<BoundTarget>) {
+    targets.extend(
+        table.columns.iter().map(|column| BoundTarget {
+            name: column.name.clone(),
+            value: column.expression(range),
+        }),
+    );
+}
+
+/// Returns the operator with further columns, if there are any.
+pub(super) fn with_computed(
+    root: RelationalOperator,
+    columns: Vec<ComputedColumn>,
+) -> RelationalOperator {
+    if columns.is_empty() {
+        return root;
+    }
+    RelationalOperator::Compute { input: Box::new(root), columns }
+}

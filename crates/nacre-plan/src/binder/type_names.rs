@@ -1,0 +1,66 @@
+//! Types as they are written.
+
+use nacre_syntax::{BuiltinType, ExpressionKind, ExpressionNode, LiteralValue, TypeKind, TypeName};
+use nacre_types::{SqlType, resolve_type_name};
+
+use super::Binder;
+use crate::error::BindError;
+
+impl Binder<'_> {
+    pub(super) fn bind_type_name(&mut self, name: &TypeName) -> Result<SqlType, BindError> {
+        if name.is_setof {
+            return Err(BindError::not_supported("SETOF", name.range));
+        }
+        let (words, modifiers) = match &name.kind {
+            TypeKind::Named { name: object, modifiers } => match &object.parts[..] {
+                [own] => (own.text.as_str(), modifiers),
+                [schema, own] if schema.text == "pg_catalog" => (own.text.as_str(), modifiers),
+                _ => return Err(BindError::not_supported("types of schemas", name.range)),
+            },
+            TypeKind::Builtin { which, modifiers } => (builtin_words(*which), modifiers),
+            TypeKind::Interval(fields) if fields.span.is_none() && fields.precision.is_none() => {
+                ("interval", &Vec::new())
+            }
+            TypeKind::Interval(_) => {
+                return Err(BindError::not_supported("fields of intervals", name.range));
+            }
+        };
+        let numbers = modifiers.iter().map(modifier).collect::<Result<Vec<i32>, _>>()?;
+        let found = resolve_type_name(words, &numbers)
+            .map_err(|error| BindError::of_value(&error, name.range))?;
+        if name.dimensions.is_empty() {
+            return Ok(found);
+        }
+        found.array().ok_or_else(|| BindError::not_supported("arrays of this type", name.range))
+    }
+}
+
+fn modifier(node: &ExpressionNode) -> Result<i32, BindError> {
+    match &node.kind {
+        ExpressionKind::Literal(LiteralValue::Integer(value)) => Ok(*value),
+        _ => {
+            let message = "type modifiers must be simple constants or identifiers";
+            Err(BindError::new("42601", message, node.range))
+        }
+    }
+}
+
+pub(super) fn builtin_words(which: BuiltinType) -> &'static str {
+    match which {
+        BuiltinType::Smallint => "smallint",
+        BuiltinType::Integer => "integer",
+        BuiltinType::Bigint => "bigint",
+        BuiltinType::Real => "real",
+        BuiltinType::Double => "double precision",
+        BuiltinType::Numeric => "numeric",
+        BuiltinType::Boolean => "boolean",
+        BuiltinType::Bit => "bit",
+        BuiltinType::BitVarying => "bit varying",
+        BuiltinType::Character => "character",
+        BuiltinType::CharacterVarying => "character varying",
+        BuiltinType::Time => "time without time zone",
+        BuiltinType::TimeWithZone => "time with time zone",
+        BuiltinType::Timestamp => "timestamp without time zone",
+        BuiltinType::TimestampWithZone => "timestamp with time zone",
+    }
+}

@@ -1,0 +1,47 @@
+//! Why a statement means nothing.
+
+use std::fmt;
+
+use nacre_syntax::SourceRange;
+use nacre_types::{ErrorText, ValueError};
+
+/// A statement that is refused: what a client is told, and where in its text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BindError {
+    pub sql_state: &'static str,
+    pub text: ErrorText,
+    pub range: Option<SourceRange>,
+}
+
+impl BindError {
+    /// Makes an error that concerns the text at `range`.
+    pub fn new(sql_state: &'static str, message: impl Into<String>, range: SourceRange) -> Self {
+        let text = ErrorText { message: message.into(), detail: None, hint: None };
+        Self { sql_state, text, range: Some(range) }
+    }
+
+    /// Makes an error for what PostgreSQL has and Nacre does not yet.
+    pub fn not_supported(what: &str, range: SourceRange) -> Self {
+        Self::new("0A000", format!("not supported: {what}"), range)
+    }
+
+    /// Makes an error of a value that is written at `range`.
+    pub fn of_value(error: &ValueError, range: SourceRange) -> Self {
+        Self { sql_state: error.sql_state(), text: error.text().clone(), range: Some(range) }
+    }
+
+    /// Adds what the client may do about it.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.text.hint = Some(hint.into());
+        self
+    }
+}
+
+impl fmt::Display for BindError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text.message)
+    }
+}
+
+impl std::error::Error for BindError {}

@@ -1,0 +1,18 @@
+//! From a tree of syntax to typed relational algebra.
+//!
+//! 1. [`definition`] says which relations there are; whoever opens a database answers for them.
+//! 2. [`binder`] resolves names, functions, operators and types by PostgreSQL's rules.
+//! 3. [`algebra`] is the result: operators over columns with identities, expressions with types.
+//!
+//! # Invariants
+//! 1. What PostgreSQL refuses is refused with its SQLSTATE, words and position.
+//! 2. What is not there yet is refused with 0A000, and nothing of it is ignored.
+//! 3. Knows nothing of storage and of how a plan is run.
+#![forbid(unsafe_code)]
+
+pub mod algebra;
+pub mod binder;
+pub mod definition;
+mod error;
+
+pub use error::BindError;

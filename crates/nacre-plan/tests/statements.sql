@@ -1,0 +1,178 @@
+select * from t
+select t.* from t
+select id, a from t
+select a as x, b y, n "Z z" from t
+select x.a from t as x
+select x.a from t x (q, a)
+select q from t x (q, a)
+select nothing from t
+select t.nothing from t
+select u.a from t
+select public.t.a from t
+select a from nowhere
+select a from public.nowhere
+select * from t x (a,b,c,d,e,f,g,h,i,j,k,l,m,n,o)
+select *
+select 1
+select 1, 2.5, 'a', null, true, 3000000000, 99999999999999999999, 1e3
+select -5, - 2.5, +3
+select 1 + 1, 1 + 2.5, 1 + 3000000000, 2 * 1.5
+select a + b, a * n, n + n, n * n, n / n, a / b, f + a, r + r, f + n, a % b, n % 2 from t
+select k + k, k + a, k * b, k / k, -k, - b, -n, -f from t
+select a || s from t
+select s || s, v || v, c || c, s || 'x', 'x' || 'y' from t
+select s || a, a || 'x' from t
+select d + 1, d - 1, d - d, d + a, ts - ts, ts + '1 day', d + interval '1 day' from t
+select d + d from t
+select s + 1 from t
+select 'a' + 'b'
+select - 'a'
+select o + 1 from t
+select a = 1, a <> 1, a != 1, a < b, a <= n, a > f, a >= k from t
+select a = 'x' from t
+select a = '5', d = '2020-01-01', n = '1.5', s = 'x', s = 5 from t
+select s = v, s = c, v = c, c = 'x', v = 'y' from t
+select a = s from t
+select a and o from t
+select o and o or not o from t
+select not a from t
+select 'x' and true
+select a is null, a is not null, o is true, o is not false, o is unknown from t
+select a is true from t
+select a is distinct from b, s is not distinct from 'x' from t
+select a is distinct from s from t
+select a between 1 and 5, d between '2020-01-01' and '2021-01-01', n not between 1 and 2.5 from t
+select a between 'x' and 5 from t
+select a in (1, 2, 3), s in ('a', 'b'), n in (1, 2.5), a not in (1, 2) from t
+select a in (1, 2.5, 3000000000), a in (b, 1), a in (1) from t
+select a in ('1', 2), a in (1, 'x') from t
+select a in (1, s) from t
+select s like 'a%', s not like '%b', s ilike 'A%', c like 'x', v like s from t
+select a like 'x' from t
+select case when o then 1 else 2 end, case a when 1 then 'x' when 2 then 'y' end from t
+select case when o then 1 else 2.5 end, case when o then a else s end from t
+select case when a then 1 end from t
+select case when o then n else n end, case when o then v else v end, case when o then v else 'x' end from t
+select case when o then 'a' else 'b' end, case when o then null else null end from t
+select case when o then a else b end as x, case when o then 1 else a end from t
+select coalesce(a, 1), coalesce(a, b, n), coalesce(s, 'x'), coalesce(null, null), coalesce(a, f) from t
+select coalesce(a, s) from t
+select coalesce(o, d) from t
+select greatest(a, b), least(n, 1), greatest(s, 'x'), greatest(1, 2.5) from t
+select nullif(a, 1), nullif(s, 'x'), nullif(a, 2.5), nullif(n, n) from t
+select nullif(a, s) from t
+select cast(a as bigint), a::text, n::integer, s::integer, s::numeric(5,1), a::varchar(3), '5'::int, '1.5'::numeric(4,1) from t
+select a::date from t
+select o::date from t
+select a::bool, o::int, d::timestamp, ts::date, f::numeric, b::int, k::text, c::text, v::char(3) from t
+select 'x'::int
+select '2020-13-01'::date
+select '99999999999'::int
+select 5::nothing
+select date '2020-01-01', timestamp '2020-01-01 10:00', interval '1 day', numeric '5.5', int '5', bigint '7'
+select date 'x'
+select int4(b), text(a), float8(n), date(ts), numeric(a) from t
+select length(s), upper(s), lower(v), substring(s from 2), substring(s from 2 for 3), substring(s, 1, 2), position('a' in s) from t
+select trim(s), trim(leading 'x' from s), trim(both from s), rtrim(s), ltrim(s, 'ab'), overlay(s placing 'x' from 2) from t
+select length(a) from t
+select upper(a) from t
+select nothing(a) from t
+select nothing()
+select abs(a), abs(n), abs(f), abs('5'), round(n), round(n, 1), round(f), round(a), ceil(n), floor(f), sqrt(a), power(a, 2), mod(a, 2), sign(n) from t
+select extract(year from d), extract(epoch from ts), date_part('year', d), date_trunc('month', ts) from t
+select extract(year from a) from t
+select extract(nothing from s) from t
+select to_char('a', 'b')
+select replace(s, 'a', 'b'), left(s, 2), right(s, 2), repeat(s, 3), reverse(s), strpos(s, 'x'), ascii(s), chr(a), md5(s), initcap(s) from t
+select count(*), count(a), sum(a), sum(b), sum(n), sum(k), sum(f), sum(r), avg(a), avg(n), avg(f), min(a), max(s), min(d), max(n) from t
+select count(distinct a), sum(distinct n), count(*) filter (where o), min(a) filter (where a > 5) from t
+select count(*) filter (where a) from t
+select sum(s) from t
+select sum(*) from t
+select count() from t
+select sum(o) from t
+select avg(d) from t
+select max(o) from t
+select sum(sum(a)) from t
+select sum(a) from t where sum(a) > 1
+select a from t where a
+select a from t where s
+select a from t where null
+select a from t where 'true'
+select a from t where a + 1
+select a, count(*) from t group by a
+select a, b, count(*) from t group by a
+select id, a, b from t group by id
+select id + a from t group by id
+select t.s from t group by a
+select a + 1, count(*) from t group by a + 1
+select a + 1, count(*) from t group by a
+select a + 1 as x, count(*) from t group by x
+select a as s, count(*) from t group by s
+select a as x, b as x from t group by x
+select a, sum(b) as total from t group by 1
+select a, sum(b) from t group by 2
+select a from t group by 3
+select a from t group by 'x'
+select a from t group by 1.5
+select a from t group by nothing
+select a, count(*) from t
+select count(*), a from t
+select a from t having a > 1
+select count(*) from t having count(*) > 1
+select a, count(*) from t group by a having sum(b) > 5 and a > 1
+select a, count(*) from t group by a having b > 1
+select a from t group by a having s
+select sum(a) + 1, sum(a) * 2, avg(n) / count(*) from t
+select upper(s), count(*) from t group by upper(s)
+select upper(s) || 'x', count(*) from t group by upper(s)
+select lower(s), count(*) from t group by upper(s)
+select a from t order by a
+select a from t order by b
+select a as b from t order by b
+select a as x, b as x from t order by x
+select a as x, a as x from t order by x
+select a from t order by 1
+select a from t order by 2
+select a from t order by 0
+select a from t order by 'x'
+select a from t order by 1.5
+select a from t order by a + b desc nulls last
+select a as x from t order by x + 1
+select a from t order by nothing
+select a from t order by count(*)
+select a, count(*) from t group by a order by count(*) desc, a
+select a, count(*) from t group by a order by b
+select a, count(*) as n from t group by a order by n
+select distinct a from t
+select distinct a from t order by a
+select distinct a from t order by b
+select distinct a + 1 from t order by a + 1
+select distinct a, b from t order by b, 1
+select a from t limit 5
+select a from t limit 5 offset 2
+select a from t limit all
+select a from t limit null
+select a from t limit 'x'
+select a from t limit a
+select a from t limit 1.5
+select a from t limit s
+select a from t limit true
+select a from t offset 5
+select a from t fetch first 3 rows only
+select name, price * 2, price::int from p where pk = 5
+select price, price * price, price / 2, sum(price), avg(price) from p group by price
+select sum(price * (1 - 0.05)) as revenue from p where name like 'a%' and price between 1 and 10
+select count(*) from p where price in (1, 2, 3) or name is null
+select max(length(name)), min(price) from p
+select 'x' as a, name from p group by name
+select null as a, count(*) from p
+select 1 from t group by a
+select 1 as one from t order by one
+select true and null, not null, null is null
+select null + 1, null = null, null || 'x'
+select 'a' = 'b', 'a' < 'b', 1 = 1.0
+select 1::smallint + 1::smallint, 1::real + 1, 1::real * 2.5, 5 / 2, 5.0 / 2
+select "A" from t
+select "a" from t
+select T.A from T

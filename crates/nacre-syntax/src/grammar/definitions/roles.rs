@@ -1,0 +1,151 @@
+//! CREATE and ALTER ROLE, and objects that roles own.
+
+use crate::error::{SyntaxError, SyntaxErrorKind};
+use crate::grammar::cursor::{Parsed, StatementParser};
+use crate::keywords::Keyword;
+use crate::lexer::TokenKind;
+use crate::range::SourceRange;
+use crate::tree::{OwnedStatement, RoleAction, RoleOption, RoleStatement, SqlName, Statement};
+
+/// Words that are no keywords and still attributes of a role.
+const ROLE_ATTRIBUTES: [&str; 14] = [
+    "superuser",
+    "nosuperuser",
+    "createrole",
+    "nocreaterole",
+    "replication",
+    "noreplication",
+    "createdb",
+    "nocreatedb",
+    "login",
+    "nologin",
+    "bypassrls",
+    "nobypassrls",
+    "noinherit",
+    "inherit",
+];
+
+impl StatementParser<'_> {
+    pub(super) fn parse_create_role(&mut self, start: SourceRange) -> Parsed<Statement> {
+        self.expect(Keyword::Create)?;
+        let action = match self.keyword() {
+            Some(Keyword::Role) => RoleAction::CreateRole,
+            Some(Keyword::User) => RoleAction::CreateUser,
+            _ => RoleAction::CreateGroup,
+        };
+        self.advance();
+        self.parse_role_options(start, action)
+    }
+
+    /// Parses ALTER ROLE with options; its forms with SET and RESET have no tree.
+    pub(super) fn parse_alter_role(&mut self, start: SourceRange) -> Parsed<Statement> {
+        let is_other = self.at_ahead(2, Keyword::All)
+            || self.at_ahead(2, Keyword::Mapping)
+            || matches!(
+                self.peek_at(3),
+                TokenKind::Keyword(Keyword::Set | Keyword::Reset | Keyword::In | Keyword::Rename)
+            );
+        if is_other {
+            return self.parse_other(start);
+        }
+        self.advance();
+        self.advance();
+        self.parse_role_options(start, RoleAction::Alter)
+    }
+
+    fn parse_role_options(&mut self, start: SourceRange, action: RoleAction) -> Parsed<Statement> {
+        let name = self.role_name()?;
+        self.take(Keyword::With);
+        let mut options = Vec::new();
+        while let Some(option) = self.parse_role_option(action)? {
+            options.push(option);
+        }
+        let range = self.range_from(start);
+        Ok(Statement::Role(Box::new(RoleStatement { action, name, options, range })))
+    }
+
+    fn parse_role_option(&mut self, action: RoleAction) -> Parsed<Option<RoleOption>> {
+        let Some(keyword) = self.keyword() else { return self.parse_role_attribute() };
+        let is_create = action != RoleAction::Alter;
+        let option = match keyword {
+            Keyword::Inherit => return self.parse_role_attribute(),
+            Keyword::Encrypted => {
+                self.advance();
+                self.expect(Keyword::Password)?;
+                RoleOption::Password(Some(self.expect_string()?))
+            }
+            Keyword::Password => {
+                self.advance();
+                let is_null = self.take(Keyword::Null);
+                RoleOption::Password(if is_null { None } else { Some(self.expect_string()?) })
+            }
+            Keyword::Connection => {
+                self.advance();
+                self.expect(Keyword::Limit)?;
+                RoleOption::ConnectionLimit(i64::from(self.expect_signed_integer()?))
+            }
+            Keyword::Valid => {
+                self.advance();
+                self.expect(Keyword::Until)?;
+                RoleOption::ValidUntil(self.expect_string()?)
+            }
+            Keyword::User => {
+                self.advance();
+                RoleOption::Role(self.role_list()?)
+            }
+            Keyword::Sysid if is_create => {
+                self.advance();
+                RoleOption::SystemId(self.expect_integer()?.to_string())
+            }
+            Keyword::Admin if is_create => {
+                self.advance();
+                RoleOption::Admin(self.role_list()?)
+            }
+            Keyword::Role if is_create => {
+                self.advance();
+                RoleOption::Role(self.role_list()?)
+            }
+            Keyword::In if is_create => {
+                self.advance();
+                if !self.take(Keyword::Role) {
+                    self.expect(Keyword::Group)?;
+                }
+                RoleOption::InRole(self.role_list()?)
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(option))
+    }
+
+    fn parse_role_attribute(&mut self) -> Parsed<Option<RoleOption>> {
+        let is_name = matches!(self.peek(), TokenKind::Name | TokenKind::QuotedName);
+        if !is_name && !self.at(Keyword::Inherit) {
+            return Ok(None);
+        }
+        let name: SqlName = self.take_name();
+        if ROLE_ATTRIBUTES.contains(&name.text.as_str()) {
+            return Ok(Some(RoleOption::Attribute(name)));
+        }
+        let message = format!("unrecognized role option \"{}\"", name.text);
+        Err(SyntaxError::new(SyntaxErrorKind::Grammar, message, name.range))
+    }
+
+    pub(super) fn parse_drop_owned(&mut self, start: SourceRange) -> Parsed<Statement> {
+        self.expect_words(&[Keyword::Drop, Keyword::Owned, Keyword::By])?;
+        let roles = self.role_list()?;
+        let behavior = self.parse_behavior();
+        let range = self.range_from(start);
+        let statement = OwnedStatement { roles, new_owner: None, behavior, range };
+        Ok(Statement::Owned(Box::new(statement)))
+    }
+
+    pub(in crate::grammar) fn parse_reassign(&mut self, start: SourceRange) -> Parsed<Statement> {
+        self.expect_words(&[Keyword::Reassign, Keyword::Owned, Keyword::By])?;
+        let roles = self.role_list()?;
+        self.expect(Keyword::To)?;
+        let new_owner = Some(self.role_name()?);
+        let behavior = Default::default();
+        let range = self.range_from(start);
+        Ok(Statement::Owned(Box::new(OwnedStatement { roles, new_owner, behavior, range })))
+    }
+}

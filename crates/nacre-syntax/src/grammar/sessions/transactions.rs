@@ -1,0 +1,168 @@
+//! BEGIN, COMMIT, SAVEPOINT and the modes of transactions.
+
+use crate::grammar::cursor::{Parsed, StatementParser};
+use crate::keywords::Keyword;
+use crate::lexer::TokenKind;
+use crate::range::SourceRange;
+use crate::tree::{IsolationLevel, Statement, TransactionMode, TransactionStatement};
+
+impl StatementParser<'_> {
+    /// Parses a statement about transactions if one comes next.
+    pub(in crate::grammar) fn parse_transaction(
+        &mut self,
+        start: SourceRange,
+    ) -> Parsed<Option<Statement>> {
+        let Some(keyword) = self.keyword() else { return Ok(None) };
+        let is_transaction = matches!(
+            keyword,
+            Keyword::Begin
+                | Keyword::Start
+                | Keyword::Commit
+                | Keyword::End
+                | Keyword::Rollback
+                | Keyword::Abort
+                | Keyword::Savepoint
+                | Keyword::Release
+                | Keyword::Prepare
+        );
+        if !is_transaction {
+            return Ok(None);
+        }
+        self.advance();
+        let statement = match keyword {
+            Keyword::Begin => {
+                self.take_transaction_word();
+                TransactionStatement::Begin(self.parse_modes()?)
+            }
+            Keyword::Start => {
+                self.expect(Keyword::Transaction)?;
+                TransactionStatement::Begin(self.parse_modes()?)
+            }
+            Keyword::Commit if self.take(Keyword::Prepared) => {
+                TransactionStatement::CommitPrepared(self.expect_string()?)
+            }
+            Keyword::Commit | Keyword::End => {
+                self.take_transaction_word();
+                TransactionStatement::Commit(self.parse_chain()?)
+            }
+            Keyword::Rollback => self.parse_rollback()?,
+            Keyword::Abort => {
+                self.take_transaction_word();
+                TransactionStatement::Rollback(self.parse_chain()?)
+            }
+            Keyword::Savepoint => TransactionStatement::Savepoint(self.column_name()?),
+            Keyword::Release => {
+                self.take_savepoint_word();
+                TransactionStatement::Release(self.column_name()?)
+            }
+            _ => {
+                self.expect(Keyword::Transaction)?;
+                TransactionStatement::PrepareTransaction(self.expect_string()?)
+            }
+        };
+        Ok(Some(Statement::Transaction(statement, self.range_from(start))))
+    }
+
+    fn take_transaction_word(&mut self) {
+        if !self.take(Keyword::Work) {
+            self.take(Keyword::Transaction);
+        }
+    }
+
+    /// Goes on behind SAVEPOINT unless it is the name of one.
+    fn take_savepoint_word(&mut self) {
+        if !matches!(self.peek_at(1), TokenKind::End | TokenKind::Semicolon) {
+            self.take(Keyword::Savepoint);
+        }
+    }
+
+    fn parse_rollback(&mut self) -> Parsed<TransactionStatement> {
+        if self.take(Keyword::Prepared) {
+            return self.expect_string().map(TransactionStatement::RollbackPrepared);
+        }
+        self.take_transaction_word();
+        if self.take(Keyword::To) {
+            self.take_savepoint_word();
+            return self.column_name().map(TransactionStatement::RollbackTo);
+        }
+        self.parse_chain().map(TransactionStatement::Rollback)
+    }
+
+    fn parse_chain(&mut self) -> Parsed<bool> {
+        if !self.take(Keyword::And) {
+            return Ok(false);
+        }
+        let is_chained = !self.take(Keyword::No);
+        self.expect(Keyword::Chain)?;
+        Ok(is_chained)
+    }
+
+    /// Parses modes, with commas or blanks between; there may be none.
+    fn parse_modes(&mut self) -> Parsed<Vec<TransactionMode>> {
+        let mut modes = Vec::new();
+        loop {
+            let is_more = !modes.is_empty() && self.take(TokenKind::Comma);
+            if !is_more && !self.at_mode() {
+                return Ok(modes);
+            }
+            modes.push(self.parse_mode()?);
+        }
+    }
+
+    /// Parses modes, at least one.
+    pub(super) fn parse_some_modes(&mut self) -> Parsed<Vec<TransactionMode>> {
+        if !self.at_mode() {
+            return Err(self.unexpected());
+        }
+        self.parse_modes()
+    }
+
+    fn at_mode(&self) -> bool {
+        matches!(
+            self.keyword(),
+            Some(Keyword::Isolation | Keyword::Read | Keyword::Deferrable | Keyword::Not)
+        )
+    }
+
+    fn parse_mode(&mut self) -> Parsed<TransactionMode> {
+        let keyword = self.keyword();
+        if !self.at_mode() {
+            return Err(self.unexpected());
+        }
+        self.advance();
+        match keyword {
+            Some(Keyword::Isolation) => {
+                self.expect(Keyword::Level)?;
+                self.parse_isolation_level().map(TransactionMode::Isolation)
+            }
+            Some(Keyword::Read) => {
+                let is_read_only = self.take(Keyword::Only);
+                if !is_read_only {
+                    self.expect(Keyword::Write)?;
+                }
+                Ok(TransactionMode::ReadOnly(is_read_only))
+            }
+            Some(Keyword::Deferrable) => Ok(TransactionMode::Deferrable(true)),
+            _ => {
+                self.expect(Keyword::Deferrable)?;
+                Ok(TransactionMode::Deferrable(false))
+            }
+        }
+    }
+
+    fn parse_isolation_level(&mut self) -> Parsed<IsolationLevel> {
+        if self.take(Keyword::Serializable) {
+            return Ok(IsolationLevel::Serializable);
+        }
+        if self.take(Keyword::Repeatable) {
+            self.expect(Keyword::Read)?;
+            return Ok(IsolationLevel::RepeatableRead);
+        }
+        self.expect(Keyword::Read)?;
+        if self.take(Keyword::Committed) {
+            return Ok(IsolationLevel::ReadCommitted);
+        }
+        self.expect(Keyword::Uncommitted)?;
+        Ok(IsolationLevel::ReadUncommitted)
+    }
+}
