@@ -21,8 +21,8 @@ const TABLES: [(&str, &str); 2] = [
     (
         "t",
         "id integer, a integer, b bigint, n numeric(15,2), m numeric, f double precision, \
-         r real, s text, v character varying(10), c character(5), d date, ts timestamp without time zone, \
-         o boolean, k smallint",
+         r real, s text, v character varying(10), c character(5), d date, \
+         ts timestamp without time zone, o boolean, k smallint",
     ),
     ("p", "pk integer, name text, price numeric(10,2)"),
 ];

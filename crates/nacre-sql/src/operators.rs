@@ -51,30 +51,7 @@ impl Operators {
     fn operator(&self, expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
         let type_of = |expr: &Expr| expr.get_type(schema).unwrap_or(DataType::Null);
         match expr {
-            Expr::BinaryExpr(BinaryExpr { left, op: op @ Operator::Divide, right }) => {
-                match self.function(op, &type_of(&left), &type_of(&right), &right) {
-                    Some(func) => Transformed::yes(call(func, vec![*left, *right])),
-                    None => Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })),
-                }
-            }
-            Expr::BinaryExpr(BinaryExpr { left, op, right })
-                if is_comparison(op)
-                    && is_interval(&type_of(&left))
-                    && is_interval(&type_of(&right)) =>
-            {
-                let [left, right] =
-                    [left, right].map(|side| Box::new(call(&self.arithmetic.span, vec![*side])));
-                Transformed::yes(Expr::BinaryExpr(BinaryExpr { left, op, right }))
-            }
-            Expr::BinaryExpr(BinaryExpr { left, op: Operator::StringConcat, right })
-                if is_joined(&type_of(&left), &type_of(&right)) =>
-            {
-                Transformed::yes(call(&self.arithmetic.joined, vec![*left, *right]))
-            }
-            Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_regular(op) => {
-                let pattern = Box::new(self.with_any_dot(*right));
-                Transformed::yes(Expr::BinaryExpr(BinaryExpr { left, op, right: pattern }))
-            }
+            Expr::BinaryExpr(binary) => self.between(binary, schema),
             // The planner would take the bytes for those of a text.
             Expr::Cast(Cast { expr, field })
                 if is_text(field.data_type()) && is_bytes(&type_of(&expr)) =>
@@ -126,6 +103,32 @@ impl Operators {
             },
             other => Transformed::no(other),
         }
+    }
+
+    /// Returns an operator between two operands as one of ours.
+    fn between(&self, binary: BinaryExpr, schema: &DFSchema) -> Transformed<Expr> {
+        let BinaryExpr { left, op, right } = binary;
+        let type_of = |expr: &Expr| expr.get_type(schema).unwrap_or(DataType::Null);
+        let (left_type, right_type) = (type_of(&left), type_of(&right));
+        if op == Operator::Divide {
+            return match self.function(op, &left_type, &right_type, &right) {
+                Some(func) => Transformed::yes(call(func, vec![*left, *right])),
+                None => Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })),
+            };
+        }
+        if is_comparison(op) && is_interval(&left_type) && is_interval(&right_type) {
+            let [left, right] =
+                [left, right].map(|side| Box::new(call(&self.arithmetic.span, vec![*side])));
+            return Transformed::yes(Expr::BinaryExpr(BinaryExpr { left, op, right }));
+        }
+        if op == Operator::StringConcat && is_joined(&left_type, &right_type) {
+            return Transformed::yes(call(&self.arithmetic.joined, vec![*left, *right]));
+        }
+        if is_regular(op) {
+            let right = Box::new(self.with_any_dot(*right));
+            return Transformed::yes(Expr::BinaryExpr(BinaryExpr { left, op, right }));
+        }
+        Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right }))
     }
 
     /// Returns `0 - inner` for a whole number, and `-0 - inner` for a float: NaN has no sign then.

@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn words_stand_where_they_are_written() {
-        let sql = "drop -- not\n \"Index\" 'ä', if";
+        let sql = "drop -- not\n \"Index\" '\u{e4}', if";
         let words = Words::of(sql).unwrap();
         assert_eq!(words.count(), 5);
         assert_eq!(
@@ -107,7 +107,7 @@ mod tests {
             [Keyword::DROP, Keyword::NoKeyword, Keyword::IF, Keyword::NoKeyword,]
         );
         assert!(words.is(0, "DROP") && !words.is(1, "index"));
-        assert_eq!(&sql[words.bytes(1, 2)], "\"Index\" 'ä'");
+        assert_eq!(&sql[words.bytes(1, 2)], "\"Index\" '\u{e4}'");
         assert!(Words::of("'").is_none());
     }
 

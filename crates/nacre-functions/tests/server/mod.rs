@@ -118,7 +118,8 @@ impl TestServer {
     pub(crate) fn types_of(&self, expressions: &[String]) -> Vec<String> {
         let copied = expressions.join("\n").replace('\\', "\\\\");
         self.run(&format!(
-            "{TYPE_OF}{copied}\n\\.\nselect pg_temp.type_of(expression) from questions order by number;\n"
+            "{TYPE_OF}{copied}\n\\.\n\
+             select pg_temp.type_of(expression) from questions order by number;\n"
         ))
     }
 }

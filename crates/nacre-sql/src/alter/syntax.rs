@@ -50,7 +50,8 @@ mod tests {
             (
                 "alter table t alter a drop identity, alter b drop default",
                 Some(
-                    "alter table t alter a SET DEFAULT \"nacre drop identity\", alter b drop default",
+                    "alter table t alter a SET DEFAULT \"nacre drop identity\", \
+                     alter b drop default",
                 ),
             ),
             (

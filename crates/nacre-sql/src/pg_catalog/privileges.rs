@@ -1,7 +1,8 @@
 //! `has_table_privilege()` and the like, `pg_has_role()`, and what lists of grants say.
 //!
-//! Each of the former may begin with the role that is asked about, by name or number, else it is the one that the
-//! session acts as; then the object, and a list of privileges, of which any is enough.
+//! Each of the former may begin with the role that is asked about, by name or number, else it is
+//! the one that the session acts as; then the object, and a list of privileges, of which any is
+//! enough.
 
 use nacre_store::{AccessState, PUBLIC_ROLE, Securable};
 
