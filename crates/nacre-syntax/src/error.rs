@@ -19,6 +19,8 @@ pub enum SyntaxErrorKind {
     Parameter,
     /// Correct the bounds of a window's frame (42P20).
     Window,
+    /// Choose a name that is not reserved (42939).
+    ReservedName,
     /// Nest less (54001).
     Depth,
     /// Write a shorter text (54000).
@@ -92,6 +94,7 @@ impl SyntaxError {
             SyntaxErrorKind::Character => "22021",
             SyntaxErrorKind::Parameter => "22023",
             SyntaxErrorKind::Window => "42P20",
+            SyntaxErrorKind::ReservedName => "42939",
             SyntaxErrorKind::Depth => "54001",
             SyntaxErrorKind::Length => "54000",
             SyntaxErrorKind::NotSupported => "0A000",

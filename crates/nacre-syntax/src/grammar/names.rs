@@ -1,9 +1,11 @@
 //! Names, strings and numbers.
 
 use super::cursor::{Parsed, StatementParser};
+use crate::error::{SyntaxError, SyntaxErrorKind};
 use crate::keywords::{Keyword, KeywordCategory};
 use crate::lexer::literals::{dollar_value, fold_name, quoted_name, string_value, truncated};
 use crate::lexer::{Token, TokenKind};
+use crate::range::SourceRange;
 use crate::tree::{ObjectName, OperatorName, RoleName, SqlName};
 
 /// Where a name stands, which says what keywords it may be.
@@ -167,13 +169,12 @@ impl StatementParser<'_> {
             Some(Keyword::CurrentRole) => RoleName::CurrentRole(range),
             Some(Keyword::SessionUser) => RoleName::SessionUser(range),
             _ if self.is_name(NamePlace::Unreserved) => {
-                let is_plain = !matches!(self.peek(), TokenKind::QuotedName);
                 let name = self.take_name();
-                return Ok(if is_plain && name.text == "public" {
-                    RoleName::Public(range)
-                } else {
-                    RoleName::Named(name)
-                });
+                return match name.text.as_str() {
+                    "public" => Ok(RoleName::Public(range)),
+                    "none" => Err(reserved_role(&name.text, range)),
+                    _ => Ok(RoleName::Named(name)),
+                };
             }
             _ => return Err(self.unexpected()),
         };
@@ -229,6 +230,11 @@ impl StatementParser<'_> {
         let is_inequality = token.kind == TokenKind::NotEquals;
         Ok(if is_inequality { "<>" } else { self.text_of(token) }.to_owned())
     }
+}
+
+pub(super) fn reserved_role(name: &str, range: SourceRange) -> SyntaxError {
+    let message = format!("role name \"{name}\" is reserved");
+    SyntaxError::new(SyntaxErrorKind::ReservedName, message, range)
 }
 
 pub(super) fn is_string(kind: TokenKind) -> bool {

@@ -67,7 +67,6 @@ impl SqlPrinter {
 
     pub(super) fn role(&mut self, role: &RoleName) {
         match role {
-            RoleName::Named(name) if name.text == "public" => self.put("\"public\""),
             RoleName::Named(name) => self.name(name),
             RoleName::Public(_) => self.put("PUBLIC"),
             RoleName::CurrentUser(_) => self.put("CURRENT_USER"),

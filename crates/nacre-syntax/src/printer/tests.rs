@@ -5,7 +5,7 @@ use crate::grammar::parse_statement;
 fn statements_print_as_what_they_are() {
     for (sql, expected) in [
         ("select a+b*c", "SELECT a + (b * c)"),
-        ("select a.b[1:2], \"X\" y", "SELECT a.b[1 :2], \"X\" AS y"),
+        ("select a.b[1:2], \"X\" y", "SELECT a.b[1 : 2], \"X\" AS y"),
         ("select 0. all", "SELECT 0. AS \"all\""),
         ("select 'it''s', e'\\n'", "SELECT 'it''s', '\n'"),
         ("select a::int[] from only t u", "SELECT CAST(a AS integer[]) FROM ONLY t AS u"),

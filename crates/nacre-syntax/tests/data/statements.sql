@@ -814,3 +814,8 @@ select 1 from t where a = 1 order by b limit 5 offset 2 for update of t
 call p(1)
 do 'x'
 create function f() returns int language sql as 'select 1'
+create role "none"
+create role public
+create user current_user
+alter role none nologin
+grant select on t to "public"

@@ -13,8 +13,15 @@ use std::time::{Duration, Instant};
 const BINARIES: &str = "/usr/lib/postgresql/15/bin";
 
 /// Functions of PostgreSQL that raise errors while a text is parsed.
-const GRAMMAR_ROUTINES: [&str; 4] =
-    ["scanner_yyerror", "base_yyparse", "str_udeescape", "processCASbits"];
+const GRAMMAR_ROUTINES: [&str; 7] = [
+    "scanner_yyerror",
+    "core_yylex",
+    "base_yyparse",
+    "str_udeescape",
+    "processCASbits",
+    "SplitColQualList",
+    "insertSelectOptions",
+];
 
 const START_TIME_MAX: Duration = Duration::from_secs(120);
 

@@ -2,10 +2,13 @@
 
 use crate::error::{SyntaxError, SyntaxErrorKind};
 use crate::grammar::cursor::{Parsed, StatementParser};
+use crate::grammar::names::reserved_role;
 use crate::keywords::Keyword;
 use crate::lexer::TokenKind;
 use crate::range::SourceRange;
-use crate::tree::{OwnedStatement, RoleAction, RoleOption, RoleStatement, SqlName, Statement};
+use crate::tree::{
+    OwnedStatement, RoleAction, RoleName, RoleOption, RoleStatement, SqlName, Statement,
+};
 
 /// Words that are no keywords and still attributes of a role.
 const ROLE_ATTRIBUTES: [&str; 14] = [
@@ -55,6 +58,9 @@ impl StatementParser<'_> {
 
     fn parse_role_options(&mut self, start: SourceRange, action: RoleAction) -> Parsed<Statement> {
         let name = self.role_name()?;
+        if action != RoleAction::Alter {
+            check_new_role(&name)?;
+        }
         self.take(Keyword::With);
         let mut options = Vec::new();
         while let Some(option) = self.parse_role_option(action)? {
@@ -148,4 +154,17 @@ impl StatementParser<'_> {
         let range = self.range_from(start);
         Ok(Statement::Owned(Box::new(OwnedStatement { roles, new_owner, behavior, range })))
     }
+}
+
+/// Refuses words that stand for roles where one is created.
+fn check_new_role(name: &RoleName) -> Parsed<()> {
+    let (word, range) = match name {
+        RoleName::Named(_) => return Ok(()),
+        RoleName::Public(range) => return Err(reserved_role("public", *range)),
+        RoleName::CurrentUser(range) => ("CURRENT_USER", range),
+        RoleName::CurrentRole(range) => ("CURRENT_ROLE", range),
+        RoleName::SessionUser(range) => ("SESSION_USER", range),
+    };
+    let message = format!("{word} cannot be used as a role name here");
+    Err(SyntaxError::new(SyntaxErrorKind::ReservedName, message, *range))
 }
