@@ -6,7 +6,7 @@
 //!    texts that are too long.
 //!
 //! # See
-//! [`crate::catalog`] for the rows of `pg_cast`.
+//! [`crate::types::catalog`] for the rows of `pg_cast`.
 
 mod convert;
 mod datetimes;
@@ -14,10 +14,10 @@ mod numbers;
 #[cfg(test)]
 mod tests;
 
-use crate::catalog::{CastContext, CastMethod, TypeOid, find_cast};
 use crate::error::ValueError;
-use crate::sql_type::{SqlType, TypeKind};
-use crate::type_name::format_type;
+use crate::types::catalog::{CastContext, CastMethod, TypeOid, find_cast};
+use crate::types::sql_type::{SqlType, TypeKind};
+use crate::types::type_name::format_type;
 use crate::value::{SqlValue, ValueSettings, apply_modifier};
 
 use convert::{convert, value_of_text};

@@ -14,6 +14,7 @@ mod arithmetic;
 mod calendar;
 mod extract;
 mod input;
+pub(crate) mod interval;
 mod output;
 mod settings;
 mod truncate;
@@ -25,6 +26,7 @@ mod tests;
 
 pub use calendar::{CivilDate, CivilTime};
 pub use extract::DatetimeField;
+pub use interval::SqlInterval;
 pub use settings::{DateOrder, DateStyle, DatetimeSettings, IntervalStyle};
 pub use values::{SqlDate, SqlTime, SqlTimeTz, SqlTimestamp};
 pub use zone::{TimeZoneRules, ZoneOffset};

@@ -21,8 +21,8 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
+use crate::datetime::interval::SqlInterval;
 use crate::datetime::{SqlDate, SqlTime, SqlTimeTz, SqlTimestamp};
-use crate::interval::SqlInterval;
 use crate::numeric::ExactNumeric;
 use crate::scalar::bits::BitString;
 

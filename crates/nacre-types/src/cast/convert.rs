@@ -4,7 +4,7 @@ use super::{datetimes, numbers};
 use crate::error::ValueError;
 use crate::scalar::bits::BitString;
 use crate::scalar::characters::{cut_name, parse_char, write_char};
-use crate::sql_type::{SqlType, TypeKind};
+use crate::types::sql_type::{SqlType, TypeKind};
 use crate::value::{SqlValue, ValueSettings, is_not_supported};
 
 /// Converts a value without regard to the target's modifier.

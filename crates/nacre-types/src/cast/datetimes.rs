@@ -1,13 +1,13 @@
 //! Casts among dates, times, timestamps and intervals.
 
 use super::convert::no_conversion;
+use crate::datetime::interval::SqlInterval;
 use crate::datetime::{
     DatetimeSettings, MICROS_PER_DAY, SqlDate, SqlTime, SqlTimeTz, SqlTimestamp, local_timestamp,
     timestamp_of_local,
 };
 use crate::error::ValueError;
-use crate::interval::SqlInterval;
-use crate::sql_type::{SqlType, TypeKind};
+use crate::types::sql_type::{SqlType, TypeKind};
 use crate::value::SqlValue;
 
 pub(super) fn convert(

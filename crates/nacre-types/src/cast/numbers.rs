@@ -3,7 +3,7 @@
 use super::convert::no_conversion;
 use crate::error::ValueError;
 use crate::numeric::ExactNumeric;
-use crate::sql_type::{SqlType, TypeKind};
+use crate::types::sql_type::{SqlType, TypeKind};
 use crate::value::SqlValue;
 
 pub(super) fn convert(

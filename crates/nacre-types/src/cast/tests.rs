@@ -1,7 +1,7 @@
 //! Tests of casts without a server.
 
 use super::*;
-use crate::type_name::parse_type_name;
+use crate::types::type_name::parse_type_name;
 
 fn cast(text: &str, source: &str, target: &str, context: CastContext) -> String {
     let settings = ValueSettings::default();

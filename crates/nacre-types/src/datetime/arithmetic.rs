@@ -5,8 +5,8 @@ use super::settings::DatetimeSettings;
 use super::values::{SqlDate, SqlTime, SqlTimeTz, SqlTimestamp, timestamp_out_of_range};
 use super::zone::TimeZoneRules;
 use super::{MICROS_PER_DAY, MICROS_PER_SECOND};
+use crate::datetime::interval::SqlInterval;
 use crate::error::ValueError;
-use crate::interval::SqlInterval;
 
 /// Returns what a zone's clocks show at a moment, as a timestamp without a zone.
 ///
@@ -114,7 +114,8 @@ impl SqlTimestamp {
         if !self.is_finite() || !other.is_finite() {
             return Err(ValueError::datetime_overflow("cannot subtract infinite timestamps"));
         }
-        let micros = self.0.checked_sub(other.0).ok_or_else(crate::interval::out_of_range)?;
+        let micros =
+            self.0.checked_sub(other.0).ok_or_else(crate::datetime::interval::out_of_range)?;
         SqlInterval { months: 0, days: 0, micros }.justify_hours()
     }
 

@@ -6,8 +6,8 @@
 use super::calendar::{CivilDate, CivilTime, JULIAN_EPOCH_DAYS};
 use super::values::{SqlDate, SqlTime, SqlTimeTz, SqlTimestamp};
 use super::{EPOCH_DAYS, MICROS_PER_DAY, MICROS_PER_SECOND};
+use crate::datetime::interval::SqlInterval;
 use crate::error::ValueError;
-use crate::interval::SqlInterval;
 use crate::numeric::ExactNumeric;
 
 /// A field that `extract`, `date_part` or `date_trunc` name.

@@ -1,7 +1,7 @@
 //! Tests of dates, times and timestamps without a server.
 
 use super::*;
-use crate::interval::SqlInterval;
+use crate::datetime::interval::SqlInterval;
 
 fn settings() -> DatetimeSettings {
     DatetimeSettings {

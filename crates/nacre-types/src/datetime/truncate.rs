@@ -6,8 +6,8 @@ use super::extract::DatetimeField;
 use super::values::SqlTimestamp;
 use super::zone::TimeZoneRules;
 use super::{MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND};
+use crate::datetime::interval::SqlInterval;
 use crate::error::ValueError;
-use crate::interval::SqlInterval;
 
 /// The error of a field to which nothing is truncated. Fields that only `extract` knows are unknown
 /// here.
@@ -41,7 +41,7 @@ fn clock_unit(field: DatetimeField) -> Option<i64> {
     })
 }
 
-/// Returns the first year of a span of years that begins with the year 1, 11 for centuries and so on.
+/// Returns the first year of a span of so many years; the first span begins with the year 1.
 fn first_year(year: i64, years: i64) -> i64 {
     (year - 1).div_euclid(years) * years + 1
 }

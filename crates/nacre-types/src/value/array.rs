@@ -3,7 +3,7 @@
 use super::SqlValue;
 use super::settings::ValueSettings;
 use crate::error::ValueError;
-use crate::sql_type::SqlType;
+use crate::types::sql_type::SqlType;
 
 /// Most dimensions of an array.
 pub const ARRAY_DIMENSIONS_MAX: usize = 6;

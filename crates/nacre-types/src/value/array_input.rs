@@ -12,7 +12,7 @@ use super::array::{
 use super::settings::ValueSettings;
 use crate::error::ValueError;
 use crate::input_text::{is_space, trim_spaces};
-use crate::sql_type::SqlType;
+use crate::types::sql_type::SqlType;
 
 /// What was read last.
 #[derive(Clone, Copy, PartialEq, Eq)]

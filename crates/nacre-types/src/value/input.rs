@@ -3,10 +3,9 @@
 use super::SqlValue;
 use super::array_input::parse_array;
 use super::settings::ValueSettings;
-use crate::catalog::TypeOid;
+use crate::datetime::interval::SqlInterval;
 use crate::datetime::{SqlDate, SqlTime, SqlTimeTz, SqlTimestamp};
 use crate::error::ValueError;
-use crate::interval::SqlInterval;
 use crate::numeric::ExactNumeric;
 use crate::scalar::bits::{BitLength, BitString};
 use crate::scalar::boolean::parse_boolean;
@@ -16,8 +15,9 @@ use crate::scalar::float::parse_float;
 use crate::scalar::integer::{parse_integer, parse_oid};
 use crate::scalar::json::check_json;
 use crate::scalar::uuid::parse_uuid;
-use crate::sql_type::{SqlType, TypeKind};
-use crate::type_name::parse_type_name;
+use crate::types::catalog::TypeOid;
+use crate::types::sql_type::{SqlType, TypeKind};
+use crate::types::type_name::parse_type_name;
 
 /// The error of a type without values here.
 pub(crate) fn is_not_supported(sql_type: SqlType) -> ValueError {

@@ -2,13 +2,13 @@
 
 use super::SqlValue;
 use super::settings::ValueSettings;
-use crate::catalog::{TypeOid, find_type};
 use crate::scalar::bytea::write_bytea;
 use crate::scalar::characters::write_char;
 use crate::scalar::float::write_float;
 use crate::scalar::uuid::write_uuid;
-use crate::sql_type::SqlType;
-use crate::type_name::format_type;
+use crate::types::catalog::{TypeOid, find_type};
+use crate::types::sql_type::SqlType;
+use crate::types::type_name::format_type;
 
 impl SqlValue {
     /// Returns the text of a value, as PostgreSQL's output functions write it; `None` for null.

@@ -3,15 +3,15 @@
 use super::array::{ARRAY_DIMENSIONS_MAX, ArrayDimension, too_many_dimensions};
 use super::input::{apply_modifier, is_not_supported};
 use super::{SqlArray, SqlRecord, SqlValue};
-use crate::catalog::TypeOid;
+use crate::datetime::interval::SqlInterval;
 use crate::datetime::{MICROS_PER_DAY, SqlDate, SqlTime, SqlTimeTz, SqlTimestamp};
 use crate::error::ValueError;
-use crate::interval::SqlInterval;
 use crate::numeric::ExactNumeric;
 use crate::scalar::bits::BitString;
 use crate::scalar::characters::text_of_bytes;
 use crate::scalar::json::check_json;
-use crate::sql_type::{SqlType, TypeKind};
+use crate::types::catalog::TypeOid;
+use crate::types::sql_type::{SqlType, TypeKind};
 
 /// Largest offset of a time, in seconds.
 const ZONE_SECONDS_MAX: i32 = 16 * 3_600 - 1;

@@ -3,7 +3,7 @@
 use super::SqlValue;
 use super::settings::ValueSettings;
 use crate::input_text::is_space;
-use crate::sql_type::SqlType;
+use crate::types::sql_type::SqlType;
 
 /// A record.
 #[derive(Clone, Debug, Default)]

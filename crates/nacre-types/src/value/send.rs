@@ -1,7 +1,7 @@
 //! Binary forms of values, as the wire and binary COPY have them. All integers are big-endian.
 
 use super::{SqlArray, SqlRecord, SqlValue};
-use crate::sql_type::SqlType;
+use crate::types::sql_type::SqlType;
 
 /// The length word of a null.
 const NULL_LENGTH: i32 = -1;

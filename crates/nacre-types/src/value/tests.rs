@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 
 use super::*;
-use crate::sql_type::SqlType;
-use crate::type_name::parse_type_name;
+use crate::types::sql_type::SqlType;
+use crate::types::type_name::parse_type_name;
 
 fn value(text: &str, name: &str) -> SqlValue {
     SqlValue::parse(text, parse_type_name(name).unwrap(), &ValueSettings::default()).unwrap()

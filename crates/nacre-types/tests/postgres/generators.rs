@@ -1,5 +1,40 @@
 //! Texts and values from a seed.
 
+/// Units of intervals, and words that are none.
+const UNITS: [&str; 31] = [
+    "years",
+    "year",
+    "y",
+    "mons",
+    "month",
+    "mon",
+    "days",
+    "d",
+    "hours",
+    "h",
+    "hr",
+    "min",
+    "m",
+    "minutes",
+    "s",
+    "secs",
+    "second",
+    "ms",
+    "milliseconds",
+    "us",
+    "microsecond",
+    "weeks",
+    "w",
+    "decades",
+    "century",
+    "centuries",
+    "millennium",
+    "quarter",
+    "foo",
+    "",
+    "timezone",
+];
+
 /// A generator of pseudo-random numbers (splitmix64): the same seed gives the same cases.
 pub(super) struct CaseRandom {
     state: u64,
@@ -263,102 +298,68 @@ impl CaseRandom {
     }
 
     pub(super) fn interval(&mut self) -> String {
-        let mut text = String::new();
-        match self.below(10) {
-            0 => {
-                text.push('P');
-                for unit in ["Y", "M", "W", "D"] {
-                    if self.is_one_in(2) {
-                        text.push_str(&format!(
-                            "{}{}{unit}",
-                            self.pick(&["", "-"]),
-                            self.interval_number()
-                        ));
-                    }
-                }
-                if self.is_one_in(2) {
-                    text.push('T');
-                    for unit in ["H", "M", "S"] {
-                        if self.is_one_in(2) {
-                            text.push_str(&format!("{}{unit}", self.interval_number()));
-                        }
-                    }
-                }
-            }
-            1 => {
-                text = format!(
-                    "P{:04}-{:02}-{:02}T{:02}:{:02}:{:02}",
-                    self.below(3_000),
-                    self.below(13),
-                    self.below(32),
-                    self.below(25),
-                    self.below(60),
-                    self.below(60)
-                )
-            }
-            2 => text = format!("P{:08}T{:06}", self.below(99_999_999), self.below(999_999)),
+        let text = match self.below(10) {
+            0 => self.designated_interval(),
+            1 => format!(
+                "P{:04}-{:02}-{:02}T{:02}:{:02}:{:02}",
+                self.below(3_000),
+                self.below(13),
+                self.below(32),
+                self.below(25),
+                self.below(60),
+                self.below(60)
+            ),
+            2 => format!("P{:08}T{:06}", self.below(99_999_999), self.below(999_999)),
             3 => {
-                text = format!(
-                    "{}{}-{} {} {}",
-                    self.pick(&["", "-", "+"]),
-                    self.below(100),
-                    self.below(14),
-                    self.below(100),
-                    self.time_part()
-                )
+                let sign = self.pick(&["", "-", "+"]);
+                let (year, month, day) = (self.below(100), self.below(14), self.below(100));
+                format!("{sign}{year}-{month} {day} {}", self.time_part())
             }
-            _ => {
-                for _ in 0..1 + self.below(4) {
-                    let unit = self.pick(&[
-                        "years",
-                        "year",
-                        "y",
-                        "mons",
-                        "month",
-                        "mon",
-                        "days",
-                        "d",
-                        "hours",
-                        "h",
-                        "hr",
-                        "min",
-                        "m",
-                        "minutes",
-                        "s",
-                        "secs",
-                        "second",
-                        "ms",
-                        "milliseconds",
-                        "us",
-                        "microsecond",
-                        "weeks",
-                        "w",
-                        "decades",
-                        "century",
-                        "centuries",
-                        "millennium",
-                        "quarter",
-                        "foo",
-                        "",
-                        "timezone",
-                    ]);
-                    let sign = self.pick(&["", "", "-", "+"]);
-                    let blank = self.pick(&[" ", ""]);
-                    text.push_str(&format!("{sign}{}{blank}{unit} ", self.interval_number()));
-                }
-                if self.is_one_in(4) {
-                    text.push_str(self.pick(&["", "-", "+"]));
-                    text.push_str(&self.time_part());
-                }
-                if self.is_one_in(6) {
-                    text.push_str(" ago");
-                }
-                if self.is_one_in(8) {
-                    text = format!("@ {text}");
+            _ => self.unit_interval(),
+        };
+        self.damage(text)
+    }
+
+    /// An interval such as `P1Y2M3DT4H5M6S`.
+    fn designated_interval(&mut self) -> String {
+        let mut text = "P".to_owned();
+        for unit in ["Y", "M", "W", "D"] {
+            if self.is_one_in(2) {
+                let sign = self.pick(&["", "-"]);
+                text.push_str(&format!("{sign}{}{unit}", self.interval_number()));
+            }
+        }
+        if self.is_one_in(2) {
+            text.push('T');
+            for unit in ["H", "M", "S"] {
+                if self.is_one_in(2) {
+                    text.push_str(&format!("{}{unit}", self.interval_number()));
                 }
             }
         }
-        self.damage(text)
+        text
+    }
+
+    /// An interval such as `@ 1 day 2 hours ago`.
+    fn unit_interval(&mut self) -> String {
+        let mut text = String::new();
+        for _ in 0..1 + self.below(4) {
+            let unit = self.pick(&UNITS);
+            let sign = self.pick(&["", "", "-", "+"]);
+            let blank = self.pick(&[" ", ""]);
+            text.push_str(&format!("{sign}{}{blank}{unit} ", self.interval_number()));
+        }
+        if self.is_one_in(4) {
+            text.push_str(self.pick(&["", "-", "+"]));
+            text.push_str(&self.time_part());
+        }
+        if self.is_one_in(6) {
+            text.push_str(" ago");
+        }
+        if self.is_one_in(8) {
+            text = format!("@ {text}");
+        }
+        text
     }
 
     fn interval_number(&mut self) -> String {

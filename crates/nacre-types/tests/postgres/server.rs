@@ -22,7 +22,8 @@ const EVALUATE: &str = r"
 create function pg_temp.evaluate(expression text) returns text language plpgsql as $$
 declare answer text; state text; message text; detail text;
 begin
-  execute 'select ''='' || format(''%s'', v) from (select (' || expression || ') as v) s' into answer;
+  execute 'select ''='' || format(''%s'', v) from (select (' || expression || ') as v) s'
+    into answer;
   return answer;
 exception when others then
   get stacked diagnostics state = returned_sqlstate, message = message_text,
@@ -110,7 +111,7 @@ impl PostgresServer {
         script.push_str("\\.\n");
         script.push_str(settings);
         script.push_str(
-            "\ncopy (select pg_temp.evaluate(expression) from questions order by place) to stdout;\n",
+            "\ncopy (select pg_temp.evaluate(expression) from questions order by place)\n to stdout;\n",
         );
         self.script(&script).lines().map(unescape).collect()
     }
@@ -125,7 +126,8 @@ pub(super) fn stop_at_exit(server: &PostgresServer) {
     // A watcher that outlives us: it waits for our end, stops the server by its pid and removes
     // the directory.
     let script = format!(
-        "while kill -0 {ours} 2>/dev/null; do sleep 0.2; done; kill -QUIT {pid}; sleep 0.5; rm -rf '{path}'",
+        "while kill -0 {ours} 2>/dev/null; do sleep 0.2; done; \
+         kill -QUIT {pid}; sleep 0.5; rm -rf '{path}'",
         ours = std::process::id(),
         path = server.directory.display()
     );

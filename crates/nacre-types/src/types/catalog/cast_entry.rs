@@ -83,7 +83,7 @@ pub fn find_cast(source: TypeOid, target: TypeOid) -> Option<&'static CastEntry>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::find_type;
+    use crate::types::catalog::find_type;
 
     #[test]
     fn every_line_is_a_cast_between_known_types() {

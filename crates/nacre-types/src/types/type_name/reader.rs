@@ -1,10 +1,10 @@
 //! Reads a type's text token by token.
 
 use super::{find_type_by_words, resolve_type_name};
-use crate::catalog::{TypeOid, find_type_named};
 use crate::error::ValueError;
-use crate::sql_type::SqlType;
-use crate::type_modifier::{IntervalFields, TypeModifier};
+use crate::types::catalog::{TypeOid, find_type_named};
+use crate::types::sql_type::SqlType;
+use crate::types::type_modifier::{IntervalFields, TypeModifier};
 
 /// A token; keywords are names that are not quoted.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,10 +5,10 @@
 
 use std::fmt;
 
-use crate::catalog::{TypeClass, TypeEntry, TypeOid, find_type};
 use crate::error::ValueError;
-use crate::type_modifier::{IntervalFields, TypeModifier};
-use crate::type_name::format_type;
+use crate::types::catalog::{TypeClass, TypeEntry, TypeOid, find_type};
+use crate::types::type_modifier::{IntervalFields, TypeModifier};
+use crate::types::type_name::format_type;
 
 /// A SQL type: the OID of `pg_type` and the modifier of a column or a cast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

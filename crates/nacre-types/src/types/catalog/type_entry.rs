@@ -60,8 +60,8 @@ pub struct TypeEntry {
 }
 
 impl TypeEntry {
-    /// Returns whether it is an array; `int2vector` and `oidvector`, which are stored plainly, count
-    /// as types of their own.
+    /// Returns whether it is an array; `int2vector` and `oidvector`, which are stored plainly,
+    /// count as types of their own.
     pub fn is_array(&self) -> bool {
         self.element.is_some()
             && self.subscript_function == Some("array_subscript_handler")

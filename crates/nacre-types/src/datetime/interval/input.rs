@@ -10,7 +10,7 @@ use crate::datetime::{
     read_integer, split_tokens,
 };
 use crate::error::ValueError;
-use crate::type_modifier::IntervalFields;
+use crate::types::type_modifier::IntervalFields;
 
 /// Bytes of a word that count.
 const WORD_BYTES: usize = 10;

@@ -16,7 +16,7 @@ use std::hash::{Hash, Hasher};
 
 use crate::datetime::{MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE};
 use crate::error::ValueError;
-use crate::type_modifier::IntervalFields;
+use crate::types::type_modifier::IntervalFields;
 
 /// A value of type `interval`.
 #[derive(Clone, Copy, Debug, Default)]

@@ -6,10 +6,10 @@
 
 mod reader;
 
-use crate::catalog::{TypeOid, find_type, find_type_named};
 use crate::error::ValueError;
-use crate::sql_type::SqlType;
-use crate::type_modifier::{IntervalFields, TypeModifier};
+use crate::types::catalog::{TypeOid, find_type, find_type_named};
+use crate::types::sql_type::SqlType;
+use crate::types::type_modifier::{IntervalFields, TypeModifier};
 
 use reader::NameReader;
 
