@@ -16,7 +16,7 @@
 //! 1. Texts are ordered by their bytes, as in the collation `C`.
 //! 2. `jsonb`, geometry, networks, text search, ranges, `money`, `xml` are in the catalog without
 //!    values: 0A000. Names of `regclass` and the like need a database; `regtype` is resolved here.
-//! 3. Floats in hexadecimal and `nan(...)` are refused: 22P02.
+//! 3. Floats in hexadecimal and `nan(...)` are refused: 22P02; so are they in ISO intervals: 22007.
 //! 4. JSON may be nested to any depth, binary arrays and records to 100 levels; there the stack
 //!    decides.
 //! 5. A `"char"` above 127 becomes the text `\ooo`; there it makes a text that is not UTF-8.

@@ -50,7 +50,9 @@ pub(crate) fn parse_float<F: SqlFloat>(text: &str) -> Result<F, ValueError> {
     let mantissa = number.split(['e', 'E']).next().unwrap_or(number);
     let is_zero = !mantissa.contains(|one: char| ('1'..='9').contains(&one));
     if has_digits && (wide.is_infinite() || (wide == 0.0 && !is_zero)) {
-        let message = format!("\"{number}\" is out of range for type {}", F::TYPE_NAME);
+        // The message of a `real` has the whole text.
+        let shown = if F::DECIMAL_DIGITS == f32::DECIMAL_DIGITS { text } else { number };
+        let message = format!("\"{shown}\" is out of range for type {}", F::TYPE_NAME);
         return Err(ValueError::out_of_range(message));
     }
     if rest.trim_start_matches(is_space).is_empty() { Ok(value) } else { Err(invalid()) }

@@ -111,7 +111,8 @@ impl PostgresServer {
         script.push_str("\\.\n");
         script.push_str(settings);
         script.push_str(
-            "\ncopy (select pg_temp.evaluate(expression) from questions order by place)\n to stdout;\n",
+            "\ncopy (select pg_temp.evaluate(expression) from questions order by place) \
+             to stdout;\n",
         );
         self.script(&script).lines().map(unescape).collect()
     }

@@ -30,7 +30,8 @@ fn text_cases(
     let sql_type = parse_type_name(name).expect("type");
     let case = |text: String| {
         let ours = SqlValue::parse(&text, sql_type, settings);
-        if ours.as_ref().is_err_and(is_odd_zone) {
+        let is_hexadecimal = text.contains("0x") && ours.is_err();
+        if is_hexadecimal || ours.as_ref().is_err_and(is_odd_zone) {
             return None;
         }
         let ours = ours.map(|value| value.to_text(sql_type, settings));

@@ -337,9 +337,12 @@ impl DatetimeFields {
         }
         if self.set.has_any(FieldSet::DAY_OF_YEAR) {
             let days = days_of_civil(self.year, 1, 1) + i64::from(self.day_of_year) - 1;
-            let days = i32::try_from(days).map_err(|_| DatetimeFault::FieldRange)?;
-            let date = CivilDate::from_days(days);
-            (self.year, self.month, self.day) = (date.year.into(), date.month, date.day);
+            (self.month, self.day) = (1, 1);
+            // Years that are out of any range are refused later.
+            if let Ok(days) = i32::try_from(days) {
+                let date = CivilDate::from_days(days);
+                (self.year, self.month, self.day) = (date.year.into(), date.month, date.day);
+            }
         }
         if self.set.has_any(FieldSet::MONTH) && !(1..=12).contains(&self.month) {
             return Err(DatetimeFault::MonthDayRange);
