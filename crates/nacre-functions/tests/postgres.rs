@@ -1,6 +1,7 @@
 //! Compares catalogs and choices with those of a PostgreSQL 15 server, where its programs are.
 //!
 //! The server gets a temporary directory, listens on a socket there and is stopped at the end.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 #[allow(dead_code, reason = "what other tests need of it")]
 mod server;

@@ -1,5 +1,6 @@
 //! Compares what statements mean with a PostgreSQL 15 server, where its programs are: names and
 //! types of their columns, or SQLSTATE and message.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 #[allow(dead_code, reason = "what other tests need of it")]
 #[path = "../../nacre-functions/tests/server/mod.rs"]

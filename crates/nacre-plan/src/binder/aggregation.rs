@@ -74,8 +74,8 @@ impl<'s> Aggregation<'s> {
             }
             ScalarKind::Column(column) => self.require_determined(*column, expression),
             _ => {
-                let children = expression.children_mut().into_iter();
-                children.map(|child| self.collect(child, binder)).collect()
+                let mut children = expression.children_mut().into_iter();
+                children.try_for_each(|child| self.collect(child, binder))
             }
         }
     }

@@ -203,9 +203,9 @@ fn read_uescape(scanner: &mut TokenScanner<'_>) -> Result<char, SyntaxError> {
 }
 
 fn may_escape(escape: char) -> bool {
-    !escape.is_ascii_hexdigit()
-        && !matches!(escape, '+' | '\'' | '"')
-        && !(escape.is_ascii() && is_blank(escape as u8))
+    let is_taken = escape.is_ascii_hexdigit() || matches!(escape, '+' | '\'' | '"');
+    let is_space = escape.is_ascii() && is_blank(escape as u8);
+    !(is_taken || is_space)
 }
 
 fn escape_error(scanner: &TokenScanner<'_>, error: EscapeError, offset: usize) -> SyntaxError {

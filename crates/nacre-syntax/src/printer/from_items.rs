@@ -7,7 +7,7 @@ use crate::tree::{
 };
 
 impl SqlPrinter {
-    pub(super) fn from_item(&mut self, item: &FromItem) {
+    pub(super) fn put_from_item(&mut self, item: &FromItem) {
         match &item.kind {
             FromKind::Relation { relation, sample } => {
                 self.relation(relation);
@@ -46,7 +46,7 @@ impl SqlPrinter {
     fn join_operand(&mut self, item: &FromItem) {
         let is_bare = matches!(item.kind, FromKind::Joins { .. }) && item.alias.is_none();
         self.put_if(is_bare, "(");
-        self.from_item(item);
+        self.put_from_item(item);
         if is_bare {
             self.glue(")");
         }

@@ -101,7 +101,7 @@ impl SqlPrinter {
         self.assignments(&update.assignments);
         if !update.from.is_empty() {
             self.put("FROM");
-            self.list(&update.from, Self::from_item);
+            self.list(&update.from, Self::put_from_item);
         }
         self.row_condition(update.condition.as_ref());
         self.returning(&update.returning);
@@ -114,7 +114,7 @@ impl SqlPrinter {
         self.other_name(delete.alias.as_ref());
         if !delete.using.is_empty() {
             self.put("USING");
-            self.list(&delete.using, Self::from_item);
+            self.list(&delete.using, Self::put_from_item);
         }
         self.row_condition(delete.condition.as_ref());
         self.returning(&delete.returning);
@@ -126,7 +126,7 @@ impl SqlPrinter {
         self.relation(&merge.table);
         self.other_name(merge.alias.as_ref());
         self.put("USING");
-        self.from_item(&merge.source);
+        self.put_from_item(&merge.source);
         self.clause("ON", Some(&merge.condition));
         merge.clauses.iter().for_each(|clause| self.merge_clause(clause));
         self.returning(&merge.returning);

@@ -127,7 +127,7 @@ impl SqlPrinter {
         }
         if !select.from.is_empty() {
             self.put("FROM");
-            self.list(&select.from, Self::from_item);
+            self.list(&select.from, Self::put_from_item);
         }
         self.clause("WHERE", select.condition.as_ref());
         if let Some(group_by) = &select.group_by {
