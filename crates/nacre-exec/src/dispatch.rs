@@ -9,9 +9,9 @@
 //! 4. Cancel flag and deadline are looked at before each vector. A panic ends its query only.
 //!
 //! # Source
-//! [Muehlbauer16 section 6.4] a dispatcher that assigns pipeline jobs at run time, elastic degree of
-//! parallelism, workers made at start and pinned. Differs: fairness by virtual time; a morsel is
-//! a chunk of at most 65,536 rows.
+//! [Muehlbauer16 section 6.4] a dispatcher that assigns pipeline jobs at run time, elastic degree
+//! of parallelism, workers made at start and pinned. Differs: fairness by virtual time; a morsel
+//! is a chunk of at most 65,536 rows.
 
 mod channel;
 mod control;

@@ -14,7 +14,7 @@
 //! | words | meaning |
 //! |---|---|
 //! | 1 | hash of the keys |
-//! | 1 or 2 a key | the value; of a string its length and first bytes, then bytes 4 to 12 or a hash |
+//! | 1 or 2 a key | the value; of a string its length, bytes 0 to 4, then 4 to 12 or a hash |
 //! | 1 for 64 keys | which keys are null |
 //! | 1 a string key | its offset in the heap, if it has more than 12 bytes |
 //! | 1 to 3 an aggregate | its state |

@@ -17,4 +17,4 @@ mod sink;
 
 pub(crate) use gate::LimitGate;
 pub(crate) use merge::SortSource;
-pub(crate) use sink::SortSink;
+pub(crate) use sink::{SortColumn, SortSink};

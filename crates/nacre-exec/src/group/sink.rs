@@ -10,7 +10,7 @@ use super::keys::KeyWords;
 use super::layout::{GroupPlan, StateKind};
 use super::partition::{PARTITIONS, RowPage, flush};
 use super::table::GroupTable;
-use super::update::{by_masks, by_rows, for_each_row};
+use super::update::{GroupMasks, by_masks, by_rows, for_each_row};
 use crate::error::{ExecError, ExecResult};
 use crate::interpret::{equal_bits, true_bits};
 use crate::memory::{MemoryBudget, MemoryReservation};
@@ -63,7 +63,8 @@ struct LocalGroups {
     distinct: Vec<DistinctSet>,
     /// Groups of the rows of the present batch.
     groups: Vec<u32>,
-    masks: Vec<Vec<u64>>,
+    /// Rows of each group in the present batch, if there are few groups.
+    masks: GroupMasks,
     groups_max: usize,
     reservation: MemoryReservation,
 }
@@ -138,7 +139,7 @@ impl LocalGroups {
             pages: (0..PARTITIONS).map(|_| RowPage::default()).collect(),
             distinct: plan.distinct.iter().map(|_| DistinctSet::new()).collect(),
             groups: Vec::new(),
-            masks: Vec::new(),
+            masks: GroupMasks::default(),
             groups_max,
             reservation,
         }
@@ -168,17 +169,10 @@ impl LocalGroups {
                 set.add(plan, &plan.distinct[index], batch, active.as_ref(), groups_max);
                 continue;
             }
-            if !self.masks.is_empty() {
-                let table = &mut self.table;
-                let is_done = match &own {
-                    None => by_masks(plan, flavour, aggregate, column, &self.masks, table),
-                    Some(own) => {
-                        let masks: Vec<Vec<u64>> =
-                            self.masks.iter().map(|mask| and_words(mask, own.words())).collect();
-                        by_masks(plan, flavour, aggregate, column, &masks, table)
-                    }
-                };
-                if is_done {
+            if !self.masks.words.is_empty() {
+                let narrowed = own.as_ref().map(|own| self.masks.narrowed(flavour, own));
+                let masks = narrowed.as_ref().unwrap_or(&self.masks);
+                if by_masks(plan, flavour, aggregate, column, masks, &mut self.table) {
                     continue;
                 }
             }
@@ -219,7 +213,7 @@ impl LocalGroups {
             GroupLookup::Single => {
                 let all = || BitVector::filled(batch.rows, true);
                 let bits = batch.selected_bits().cloned().unwrap_or_else(all);
-                self.masks.push(bits.into_words());
+                self.masks.push(flavour, bits.into_words());
             }
             GroupLookup::Direct(index) => {
                 index.fill(plan, flavour, batch);
@@ -253,7 +247,7 @@ impl LocalGroups {
                 missing.change_words(|words| {
                     words.iter_mut().zip(&mask).for_each(|(word, mask)| *word &= !mask);
                 });
-                masks.push(mask);
+                masks.push(flavour, mask);
             }
             if missing.count_ones() == 0 {
                 return;
@@ -274,9 +268,9 @@ impl LocalGroups {
             return masks.clear();
         }
         // New groups get their masks, too.
-        for place in &index.places[masks.len()..] {
+        for place in &index.places[masks.words.len()..] {
             let mask = equal_bits(flavour, &index.rows, *place);
-            masks.push(and_words(&mask, selected.words()));
+            masks.push(flavour, and_words(&mask, selected.words()));
         }
     }
 

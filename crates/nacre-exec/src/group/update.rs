@@ -6,7 +6,7 @@ use super::layout::{GroupAggregate, GroupPlan, StateKind};
 use super::state::{add_sum, take_bytes, take_float, take_int};
 use super::table::GroupTable;
 use crate::error::ExecResult;
-use crate::interpret::{Sums, sum_masked};
+use crate::interpret::{Sums, count_ones, sum_masked};
 use crate::vector::{BitVector, ColumnVector, VectorValues};
 
 /// Groups that are added up by masks at once.
@@ -25,6 +25,35 @@ pub(super) fn for_each_row(rows: usize, bits: Option<&BitVector>, mut each: impl
     }
 }
 
+/// A mask for each group, and how many rows it has.
+#[derive(Debug, Default)]
+pub(super) struct GroupMasks {
+    pub(super) words: Vec<Vec<u64>>,
+    counts: Vec<u64>,
+}
+
+impl GroupMasks {
+    pub(super) fn clear(&mut self) {
+        self.words.clear();
+        self.counts.clear();
+    }
+
+    pub(super) fn push(&mut self, flavour: Flavour, words: Vec<u64>) {
+        self.counts.push(count_ones(flavour, &words));
+        self.words.push(words);
+    }
+
+    /// Returns the masks without rows whose bit in `kept` is clear.
+    pub(super) fn narrowed(&self, flavour: Flavour, kept: &BitVector) -> Self {
+        let mut narrowed = Self::default();
+        for words in &self.words {
+            let words = words.iter().zip(kept.words()).map(|(word, kept)| word & kept).collect();
+            narrowed.push(flavour, words);
+        }
+        narrowed
+    }
+}
+
 /// Adds counts and sums of whole numbers by a mask for each group; false if the aggregate is of
 /// another kind or its sums are not proved to fit.
 pub(super) fn by_masks(
@@ -32,33 +61,36 @@ pub(super) fn by_masks(
     flavour: Flavour,
     aggregate: &GroupAggregate,
     column: Option<&ColumnVector>,
-    masks: &[Vec<u64>],
+    masks: &GroupMasks,
     table: &mut GroupTable,
 ) -> bool {
-    let is_sum = matches!(aggregate.kind, StateKind::SumNarrow | StateKind::SumWide);
-    if aggregate.kind != StateKind::Count && !(is_sum && aggregate.is_vector_sum_proven) {
+    let kind = aggregate.kind;
+    let mut state = |group: usize, sum: i64| {
+        let start = group * plan.row_words + aggregate.word;
+        let state = &mut table.rows[start..start + kind.words()];
+        match kind {
+            StateKind::Count => state[0] += masks.counts[group],
+            _ => add_sum(kind, state, sum.into(), masks.counts[group]),
+        }
+    };
+    let is_sum = matches!(kind, StateKind::SumNarrow | StateKind::SumWide);
+    if kind == StateKind::Count {
+        (0..masks.words.len()).for_each(|group| state(group, 0));
+        return true;
+    }
+    if !(is_sum && aggregate.is_vector_sum_proven) {
         return false;
     }
-    for (chunk, masks) in masks.chunks(MASKS_MAX).enumerate() {
+    for (chunk, masks) in masks.words.chunks(MASKS_MAX).enumerate() {
         let words: Vec<&[u64]> = masks.iter().map(Vec::as_slice).collect();
         let narrow = aggregate.is_vector_sum_narrow;
         let sums: Sums = match column.map(|column| &column.values) {
-            _ if !is_sum => Sums::default(),
             Some(VectorValues::Int16(values)) => sum_masked(flavour, values, &words, narrow),
             Some(VectorValues::Int32(values)) => sum_masked(flavour, values, &words, narrow),
             Some(VectorValues::Int64(values)) => sum_masked(flavour, values, &words, narrow),
             _ => return false,
         };
-        for (at, (mask, sum)) in masks.iter().zip(sums).enumerate() {
-            let count: u64 = mask.iter().map(|word| u64::from(word.count_ones())).sum();
-            let start = (chunk * MASKS_MAX + at) * plan.row_words + aggregate.word;
-            let state = &mut table.rows[start..start + aggregate.kind.words()];
-            if is_sum {
-                add_sum(aggregate.kind, state, sum.into(), count);
-            } else {
-                state[0] += count;
-            }
-        }
+        (0..masks.len()).for_each(|at| state(chunk * MASKS_MAX + at, sums[at]));
     }
     true
 }
@@ -95,18 +127,21 @@ pub(super) fn by_rows(
         return Ok(());
     };
     match (kind, &column.values) {
-        (StateKind::SumNarrow | StateKind::SumWide, VectorValues::Int16(values)) => {
-            each_value!(values, value, state => add_sum(kind, state, value.into(), 1));
-        }
-        (StateKind::SumNarrow | StateKind::SumWide, VectorValues::Int32(values)) => {
-            each_value!(values, value, state => add_sum(kind, state, value.into(), 1));
-        }
-        (StateKind::SumNarrow | StateKind::SumWide, VectorValues::Int64(values)) => {
-            each_value!(values, value, state => add_sum(kind, state, value.into(), 1));
-        }
-        (StateKind::SumNarrow | StateKind::SumWide, VectorValues::Int128(values)) => {
-            each_value!(values, value, state => add_sum(kind, state, value, 1));
-        }
+        (StateKind::SumNarrow | StateKind::SumWide, values) => match values {
+            VectorValues::Int16(values) => {
+                each_value!(values, value, state => add_sum(kind, state, value.into(), 1));
+            }
+            VectorValues::Int32(values) => {
+                each_value!(values, value, state => add_sum(kind, state, value.into(), 1));
+            }
+            VectorValues::Int64(values) => {
+                each_value!(values, value, state => add_sum(kind, state, value.into(), 1));
+            }
+            values => for_each_row(rows, active, |row| {
+                let value = values.int(row).unwrap_or(0);
+                add_sum(kind, &mut words[state(row)], value, 1);
+            }),
+        },
         (StateKind::SumFloat, VectorValues::Float32(values)) => {
             each_value!(values, value, state => add_float(state, value.into()));
         }

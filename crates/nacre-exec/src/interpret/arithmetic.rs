@@ -36,6 +36,50 @@ impl IntSide<'_> {
     }
 }
 
+/// Whole numbers whose arithmetic wraps.
+trait WrappingNumber: Copy + Default {
+    fn cut(value: i128) -> Self;
+    fn plus(self, other: Self) -> Self;
+    fn minus(self, other: Self) -> Self;
+    fn times(self, other: Self) -> Self;
+    fn values(values: &VectorValues) -> Option<&[Self]>;
+}
+
+macro_rules! wrapping_number {
+    ($($variant:ident $type:ty),*) => {
+        $(impl WrappingNumber for $type {
+            #[inline(always)]
+            fn cut(value: i128) -> Self {
+                value as Self
+            }
+
+            #[inline(always)]
+            fn plus(self, other: Self) -> Self {
+                self.wrapping_add(other)
+            }
+
+            #[inline(always)]
+            fn minus(self, other: Self) -> Self {
+                self.wrapping_sub(other)
+            }
+
+            #[inline(always)]
+            fn times(self, other: Self) -> Self {
+                self.wrapping_mul(other)
+            }
+
+            fn values(values: &VectorValues) -> Option<&[Self]> {
+                match values {
+                    VectorValues::$variant(values) => Some(values),
+                    _ => None,
+                }
+            }
+        })*
+    };
+}
+
+wrapping_number!(Int16 i16, Int32 i32, Int64 i64, Int128 i128);
+
 /// Computes `left op right`, both of `out`'s width, where nothing overflows.
 ///
 /// # Errors
@@ -47,45 +91,53 @@ pub(super) fn proven(
     right: IntSide<'_>,
     out: &mut VectorValues,
 ) -> ExecResult<()> {
-    use VectorValues as V;
-    macro_rules! widths {
-        ($($variant:ident $type:ty),*) => {
-            match (left, right, out) {
-                $(
-                    (IntSide::Vector(l), IntSide::Vector(r), V::$variant(out)) => {
-                        let (V::$variant(l), V::$variant(r)) = (&l.values, &r.values) else {
-                            return Err(wrong_width());
-                        };
-                        match op {
-                            ArithmeticOp::Add => zip(flavour, l, r, out, |a: $type, b: $type| a.wrapping_add(b)),
-                            ArithmeticOp::Subtract => zip(flavour, l, r, out, |a: $type, b: $type| a.wrapping_sub(b)),
-                            _ => zip(flavour, l, r, out, |a: $type, b: $type| a.wrapping_mul(b)),
-                        }
-                    }
-                    (IntSide::Vector(l), IntSide::Constant(c), V::$variant(out)) => {
-                        let V::$variant(l) = &l.values else { return Err(wrong_width()) };
-                        let c = c as $type;
-                        match op {
-                            ArithmeticOp::Add => map(flavour, l, out, move |a: $type| a.wrapping_add(c)),
-                            ArithmeticOp::Subtract => map(flavour, l, out, move |a: $type| a.wrapping_sub(c)),
-                            _ => map(flavour, l, out, move |a: $type| a.wrapping_mul(c)),
-                        }
-                    }
-                    (IntSide::Constant(c), IntSide::Vector(r), V::$variant(out)) => {
-                        let V::$variant(r) = &r.values else { return Err(wrong_width()) };
-                        let c = c as $type;
-                        match op {
-                            ArithmeticOp::Add => map(flavour, r, out, move |b: $type| c.wrapping_add(b)),
-                            ArithmeticOp::Subtract => map(flavour, r, out, move |b: $type| c.wrapping_sub(b)),
-                            _ => map(flavour, r, out, move |b: $type| c.wrapping_mul(b)),
-                        }
-                    }
-                )*
-                _ => return Err(wrong_width()),
-            }
-        };
+    match out {
+        VectorValues::Int16(out) => wrapping(flavour, op, left, right, out),
+        VectorValues::Int32(out) => wrapping(flavour, op, left, right, out),
+        VectorValues::Int64(out) => wrapping(flavour, op, left, right, out),
+        VectorValues::Int128(out) => wrapping(flavour, op, left, right, out),
+        _ => Err(wrong_width()),
     }
-    widths!(Int16 i16, Int32 i32, Int64 i64, Int128 i128);
+}
+
+fn wrapping<T: WrappingNumber>(
+    flavour: Flavour,
+    op: ArithmeticOp,
+    left: IntSide<'_>,
+    right: IntSide<'_>,
+    out: &mut Vec<T>,
+) -> ExecResult<()> {
+    use ArithmeticOp::{Add, Subtract};
+    match (left, right) {
+        (IntSide::Vector(left), IntSide::Vector(right)) => {
+            let (left, right) = (T::values(&left.values), T::values(&right.values));
+            let (left, right) = left.zip(right).ok_or_else(wrong_width)?;
+            match op {
+                Add => zip(flavour, left, right, out, T::plus),
+                Subtract => zip(flavour, left, right, out, T::minus),
+                _ => zip(flavour, left, right, out, T::times),
+            }
+        }
+        (IntSide::Vector(left), IntSide::Constant(right)) => {
+            let left = T::values(&left.values).ok_or_else(wrong_width)?;
+            let right = T::cut(right);
+            match op {
+                Add => map(flavour, left, out, move |left| left.plus(right)),
+                Subtract => map(flavour, left, out, move |left| left.minus(right)),
+                _ => map(flavour, left, out, move |left| left.times(right)),
+            }
+        }
+        (IntSide::Constant(left), IntSide::Vector(right)) => {
+            let right = T::values(&right.values).ok_or_else(wrong_width)?;
+            let left = T::cut(left);
+            match op {
+                Add => map(flavour, right, out, move |right| left.plus(right)),
+                Subtract => map(flavour, right, out, move |right| left.minus(right)),
+                _ => map(flavour, right, out, move |right| left.times(right)),
+            }
+        }
+        (IntSide::Constant(_), IntSide::Constant(_)) => return Err(wrong_width()),
+    }
     Ok(())
 }
 
@@ -142,43 +194,33 @@ pub(super) fn floats(
 ) -> ExecResult<()> {
     use VectorValues as V;
     macro_rules! compute {
-        ($left:expr, $right:expr, $out:expr, $type:ty, $name:literal) => {{
+        ($left:expr, $right:expr, $out:expr, $name:literal) => {{
+            let (l, r, out) = ($left, $right, $out);
             match op {
-                ArithmeticOp::Add => zip(flavour, $left, $right, $out, |a: $type, b: $type| a + b),
-                ArithmeticOp::Subtract => {
-                    zip(flavour, $left, $right, $out, |a: $type, b: $type| a - b)
-                }
-                ArithmeticOp::Multiply => {
-                    zip(flavour, $left, $right, $out, |a: $type, b: $type| a * b)
-                }
-                _ => zip(flavour, $left, $right, $out, |a: $type, b: $type| a / b),
+                ArithmeticOp::Add => zip(flavour, l, r, out, |l, r| l + r),
+                ArithmeticOp::Subtract => zip(flavour, l, r, out, |l, r| l - r),
+                ArithmeticOp::Multiply => zip(flavour, l, r, out, |l, r| l * r),
+                _ => zip(flavour, l, r, out, |l, r| l / r),
             }
-            let is_suspect = |at: usize| {
-                !$out[at].is_finite() || op == ArithmeticOp::Divide && $right[at] == 0.0
-            };
-            if (0..$out.len()).any(is_suspect) {
-                for row in (0..$out.len()).filter(|row| is_suspect(*row)) {
-                    if !active.contains(row) || left.is_null(row) || right.is_null(row) {
-                        continue;
-                    }
-                    // NaN divided by zero is NaN, as in PostgreSQL.
-                    if op == ArithmeticOp::Divide && $right[row] == 0.0 && !$left[row].is_nan() {
-                        return Err(ExecError::DivisionByZero);
-                    }
-                    if $out[row].is_infinite()
-                        && !$left[row].is_infinite()
-                        && !$right[row].is_infinite()
-                    {
-                        return Err(ExecError::NumericOutOfRange { type_name: $name });
-                    }
+            let is_by_zero = |row: usize| op == ArithmeticOp::Divide && r[row] == 0.0;
+            let is_suspect = |row: &usize| !out[*row].is_finite() || is_by_zero(*row);
+            let counts =
+                |row: &usize| active.contains(*row) && !left.is_null(*row) && !right.is_null(*row);
+            for row in (0..out.len()).filter(is_suspect).filter(counts) {
+                // NaN divided by zero is NaN, as in PostgreSQL.
+                if is_by_zero(row) && !l[row].is_nan() {
+                    return Err(ExecError::DivisionByZero);
+                }
+                if out[row].is_infinite() && !l[row].is_infinite() && !r[row].is_infinite() {
+                    return Err(ExecError::NumericOutOfRange { type_name: $name });
                 }
             }
         }};
     }
     match (&left.values, &right.values, out) {
-        (V::Float32(l), V::Float32(r), V::Float32(out)) => compute!(l, r, out, f32, "real"),
+        (V::Float32(l), V::Float32(r), V::Float32(out)) => compute!(l, r, out, "real"),
         (V::Float64(l), V::Float64(r), V::Float64(out)) => {
-            compute!(l, r, out, f64, "double precision")
+            compute!(l, r, out, "double precision");
         }
         _ => return Err(ExecError::internal("float arithmetic on other values")),
     }

@@ -100,6 +100,22 @@ pub(crate) fn equal_bits(flavour: Flavour, numbers: &[i16], wanted: i16) -> Vec<
     words
 }
 
+/// Counts the ones.
+pub(crate) fn count_ones(flavour: Flavour, words: &[u64]) -> u64 {
+    flavour.run(CountLoop(words))
+}
+
+struct CountLoop<'a>(&'a [u64]);
+
+impl Kernel for CountLoop<'_> {
+    type Output = u64;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) -> u64 {
+        self.0.iter().map(|word| u64::from(word.count_ones())).sum()
+    }
+}
+
 struct CompareLoop<'a, T, const KIND: u8> {
     left: &'a [T],
     right: RightSide<'a, T>,

@@ -113,7 +113,56 @@ impl Interpreter {
     }
 }
 
+/// Runs a step that writes a slot.
 fn compute(
+    flavour: Flavour,
+    step: &SubOperator,
+    columns: &[ColumnVector],
+    active: &ActiveRows<'_>,
+    out: &mut ColumnVector,
+) -> ExecResult<()> {
+    match step {
+        SubOperator::Fill { value, .. } => {
+            fill(value, active.rows, out);
+            Ok(())
+        }
+        SubOperator::IsNull { input, .. } => {
+            let validity = columns[*input].validity.as_ref();
+            let bits = validity.map_or_else(|| BitVector::filled(active.rows, false), logic::not);
+            (out.values, out.validity) = (VectorValues::Bool(bits), None);
+            Ok(())
+        }
+        SubOperator::And { left, right, .. } => {
+            logic::combine(&columns[*left], &columns[*right], true, out)
+        }
+        SubOperator::Or { left, right, .. } => {
+            logic::combine(&columns[*left], &columns[*right], false, out)
+        }
+        SubOperator::Choose { condition, then, otherwise, .. } => {
+            let bits = logic::true_bits(&columns[*condition])?;
+            choose::choose(&bits, &columns[*then], &columns[*otherwise], out)
+        }
+        SubOperator::Foreign { function, arguments, .. } => {
+            let arguments = arguments.iter().map(|slot| &columns[*slot]).collect();
+            out.clear();
+            let call = ForeignCall { arguments, rows: active.rows, active: active.bits };
+            (function.kernel())(&call, out)?;
+            let is_whole = out.values.len() == active.rows
+                && out.validity.as_ref().is_none_or(|bits| bits.len() == active.rows);
+            is_whole.then_some(()).ok_or_else(|| {
+                ExecError::internal(format!("function {function:?} answers other rows"))
+            })
+        }
+        _ => {
+            compute_values(flavour, step, columns, active, out)?;
+            out.validity = joint_validity(columns, &step.inputs());
+            Ok(())
+        }
+    }
+}
+
+/// Runs a step whose result is null where an input is.
+fn compute_values(
     flavour: Flavour,
     step: &SubOperator,
     columns: &[ColumnVector],
@@ -124,87 +173,48 @@ fn compute(
         IntOperand::Slot(slot) => IntSide::Vector(&columns[*slot]),
         IntOperand::Constant(value) => IntSide::Constant(*value),
     };
+    let values = &mut out.values;
     match step {
-        SubOperator::Fill { value, .. } => {
-            fill(value, active.rows, out);
-            return Ok(());
-        }
-        SubOperator::IsNull { input, .. } => {
-            let validity = columns[*input].validity.as_ref();
-            let bits = validity.map_or_else(|| BitVector::filled(active.rows, false), logic::not);
-            (out.values, out.validity) = (VectorValues::Bool(bits), None);
-            return Ok(());
-        }
-        SubOperator::And { left, right, .. } => {
-            return logic::combine(&columns[*left], &columns[*right], true, out);
-        }
-        SubOperator::Or { left, right, .. } => {
-            return logic::combine(&columns[*left], &columns[*right], false, out);
-        }
-        SubOperator::Choose { condition, then, otherwise, .. } => {
-            let bits = logic::true_bits(&columns[*condition])?;
-            return choose::choose(&bits, &columns[*then], &columns[*otherwise], out);
-        }
-        SubOperator::Foreign { function, arguments, .. } => {
-            let arguments = arguments.iter().map(|slot| &columns[*slot]).collect();
-            out.clear();
-            let call = ForeignCall { arguments, rows: active.rows, active: active.bits };
-            (function.kernel())(&call, out)?;
-            let is_whole = out.values.len() == active.rows
-                && out.validity.as_ref().is_none_or(|bits| bits.len() == active.rows);
-            return is_whole.then_some(()).ok_or_else(|| {
-                ExecError::internal(format!("function {function:?} answers other rows"))
-            });
-        }
-        SubOperator::CastInt { input, limit: Some(limit), .. } => {
-            cast::check_limit(&columns[*input], *limit, active)?;
-            cast::int_width(flavour, &columns[*input].values, &mut out.values)?;
-        }
-        SubOperator::CastInt { input, limit: None, .. } => {
-            cast::int_width(flavour, &columns[*input].values, &mut out.values)?;
+        SubOperator::CastInt { input, limit, .. } => {
+            if let Some(limit) = limit {
+                cast::check_limit(&columns[*input], *limit, active)?;
+            }
+            cast::int_width(flavour, &columns[*input].values, values)
         }
         SubOperator::IntArithmetic { op, left, right, limit: None, .. } => {
-            arithmetic::proven(flavour, *op, side(left), side(right), &mut out.values)?;
+            arithmetic::proven(flavour, *op, side(left), side(right), values)
         }
         SubOperator::IntArithmetic { op, left, right, limit: Some(limit), .. } => {
-            let (left, right) = (side(left), side(right));
-            arithmetic::checked(*op, left, right, *limit, active, &mut out.values)?;
+            arithmetic::checked(*op, side(left), side(right), *limit, active, values)
         }
         SubOperator::FloatArithmetic { op, left, right, .. } => {
-            let (left, right) = (&columns[*left], &columns[*right]);
-            arithmetic::floats(flavour, *op, left, right, active, &mut out.values)?;
+            arithmetic::floats(flavour, *op, &columns[*left], &columns[*right], active, values)
         }
         SubOperator::CompareInt { op, left, right, .. } => {
-            let bits = bits_of(out)?;
-            compare::ints(flavour, *op, &columns[*left], side(right), bits)?;
+            compare::ints(flavour, *op, &columns[*left], side(right), bits_of(values)?)
         }
         SubOperator::Compare { op, left, right, .. } => {
-            compare::others(*op, &columns[*left], &columns[*right], bits_of(out)?)?;
+            compare::others(*op, &columns[*left], &columns[*right], bits_of(values)?)
         }
         SubOperator::Not { input, .. } => {
-            out.values = VectorValues::Bool(logic::not(logic::truth(&columns[*input])?));
+            *values = VectorValues::Bool(logic::not(logic::truth(&columns[*input])?));
+            Ok(())
         }
         SubOperator::RoundDiv { input, divisor, limit, .. } => {
-            cast::round_div_all(&columns[*input], *divisor, *limit, active, &mut out.values)?;
+            cast::round_div_all(&columns[*input], *divisor, *limit, active, values)
         }
         SubOperator::IntToFloat { input, divisor, .. } => {
-            cast::int_to_float(flavour, &columns[*input].values, *divisor, &mut out.values)?;
+            cast::int_to_float(flavour, &columns[*input].values, *divisor, values)
         }
         SubOperator::CastFloat { input, .. } => {
-            cast::float_width(flavour, &columns[*input], active, &mut out.values)?;
+            cast::float_width(flavour, &columns[*input], active, values)
         }
-        SubOperator::CodeToBytes { input, .. } => {
-            cast::codes_to_bytes(&columns[*input], &mut out.values)?;
-        }
+        SubOperator::CodeToBytes { input, .. } => cast::codes_to_bytes(&columns[*input], values),
         SubOperator::ExtractYear { input, .. } => {
-            cast::years(flavour, &columns[*input].values, &mut out.values)?;
+            cast::years(flavour, &columns[*input].values, values)
         }
-        SubOperator::Filter { .. } | SubOperator::EnterBranch { .. } | SubOperator::LeaveBranch => {
-            return Err(ExecError::internal("a step that computes nothing"));
-        }
+        _ => Err(ExecError::internal(format!("{} computes no values", step.name()))),
     }
-    out.validity = joint_validity(columns, &step.inputs());
-    Ok(())
 }
 
 /// Returns which rows have no null input.
@@ -215,8 +225,8 @@ fn joint_validity(columns: &[ColumnVector], inputs: &[SlotId]) -> Option<BitVect
     Some(all)
 }
 
-fn bits_of(out: &mut ColumnVector) -> ExecResult<&mut BitVector> {
-    match &mut out.values {
+fn bits_of(values: &mut VectorValues) -> ExecResult<&mut BitVector> {
+    match values {
         VectorValues::Bool(bits) => Ok(bits),
         _ => Err(ExecError::internal("a comparison into other values")),
     }

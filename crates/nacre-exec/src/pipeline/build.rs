@@ -13,9 +13,9 @@ use crate::counters::{OperatorReport, ScanReport};
 use crate::dispatch::{ResultChannel, ResultSink};
 use crate::error::{ExecError, ExecResult};
 use crate::group::{GroupPlan, GroupSink, GroupSource};
-use crate::plan::{AggregateNode, LimitNode, PhysicalPlan, PlanNode, ScanNode, SortNode};
+use crate::plan::{AggregateNode, LimitNode, PhysicalPlan, PlanNode, ScanNode, SortKey, SortNode};
 use crate::scan::{MorselScanner, PreparedScan, ScanColumn, ScanMorsel};
-use crate::sort::{LimitGate, SortSink, SortSource};
+use crate::sort::{LimitGate, SortColumn, SortSink, SortSource};
 use crate::vector::VectorBatch;
 
 /// Deepest plan: each level takes less than a kilobyte of stack.
@@ -119,9 +119,8 @@ fn open_input(
     if pipeline.gate.is_none() {
         return Ok(pipeline);
     }
-    // Without keys, sorting keeps rows as they come.
-    let none = SortNode { input: node.clone(), keys: Vec::new(), rows_max: None };
-    end_in_sort(pipeline, &none, context, stages)
+    // Without keys, sorting only collects.
+    end_in_sort(pipeline, &[], None, context, stages)
 }
 
 fn source_slots(builder: &mut ProgramBuilder, infos: Vec<SlotInfo>) -> Vec<SlotId> {
@@ -180,24 +179,29 @@ fn open_sort(
     stages: &mut Vec<Stage>,
 ) -> ExecResult<OpenPipeline> {
     let pipeline = open_input(&node.input, context, stages)?;
-    end_in_sort(pipeline, node, context, stages)
+    end_in_sort(pipeline, &node.keys, node.rows_max, context, stages)
 }
 
 fn end_in_sort(
     pipeline: OpenPipeline,
-    node: &SortNode,
+    keys: &[SortKey],
+    wanted_max: Option<u64>,
     context: &StageContext,
     stages: &mut Vec<Stage>,
 ) -> ExecResult<OpenPipeline> {
     let depth = pipeline.depth;
     let slots = &pipeline.builder.program.slots;
     let infos: Vec<SlotInfo> = pipeline.columns.iter().map(|slot| slots[*slot].clone()).collect();
-    if let Some(key) = node.keys.iter().find(|key| key.column >= infos.len()) {
+    if let Some(key) = keys.iter().find(|key| key.column >= infos.len()) {
         return Err(ExecError::internal(format!("a sort wants column {}", key.column)));
     }
-    let rows_max = pipeline.rows_max.min(node.rows_max.unwrap_or(u64::MAX));
-    let gate = pipeline.gate.clone();
-    let sink = Arc::new(SortSink::new(node, &infos, &pipeline.columns, gate, context));
+    let rows_max = pipeline.rows_max.min(wanted_max.unwrap_or(u64::MAX));
+    let keys = keys
+        .iter()
+        .map(|key| SortColumn { key: *key, is_nullable: infos[key.column].is_nullable })
+        .collect();
+    let slots = pipeline.columns.clone();
+    let sink = Arc::new(SortSink::new(keys, wanted_max, slots, pipeline.gate.clone(), context));
     close(pipeline, Arc::clone(&sink) as Arc<dyn PipelineSink>, context, stages);
     let mut builder = ProgramBuilder::default();
     let columns = source_slots(&mut builder, infos);

@@ -251,7 +251,8 @@ impl SubOperator {
 }
 
 impl Program {
-    /// Tells each filter which slots are read after it; `outputs` are read by the sink.
+    /// Tells each filter which slots are read after it and hold something by then; `outputs` are
+    /// read by the sink.
     pub(crate) fn note_live(&mut self, outputs: &[SlotId]) {
         let mut live: Vec<SlotId> = outputs.to_vec();
         for step in self.steps.iter_mut().rev() {
@@ -259,6 +260,9 @@ impl Program {
                 live.sort_unstable();
                 live.dedup();
                 known.clone_from(&live);
+            }
+            if let Some(output) = step.output() {
+                live.retain(|slot| *slot != output);
             }
             live.extend(step.inputs());
         }

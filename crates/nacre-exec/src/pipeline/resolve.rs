@@ -13,7 +13,9 @@ use nacre_column::CompareOp;
 
 use super::program::{BranchRule, IntOperand, Program, SlotId, SlotInfo, SubOperator};
 use crate::error::{ExecError, ExecResult};
-use crate::expression::{ArithmeticOp, ExpressionGraph, ExpressionId, ExpressionNode, year_of};
+use crate::expression::{
+    ArithmeticOp, ExpressionGraph, ExpressionId, ExpressionNode, ForeignFunction, year_of,
+};
 use crate::value::{IntBounds, IntLimit, IntWidth, ScalarValue, ValueClass, VectorType};
 
 /// Deepest nesting of expressions: each level takes up to 2 KiB of stack. Long chains of AND and OR
@@ -153,6 +155,19 @@ impl ProgramBuilder {
                 let otherwise = self.branch(scope, condition, BranchRule::NotTrue, *otherwise)?;
                 self.choose(condition, then, otherwise)
             }
+            Node::CastInt { .. }
+            | Node::Rescale { .. }
+            | Node::IntToFloat { .. }
+            | Node::CastFloat { .. }
+            | Node::ExtractYear { .. } => self.convert(scope, graph.node(id)),
+            Node::Foreign { function, arguments } => self.foreign(scope, function, arguments),
+        }
+    }
+
+    /// Resolves a conversion of one value to another type.
+    fn convert(&mut self, scope: &mut Scope<'_>, node: &ExpressionNode) -> ExecResult<SlotId> {
+        use ExpressionNode as Node;
+        match node {
             Node::CastInt { input, limit } => {
                 let input = self.resolve(scope, *input)?;
                 if limit.bounds.contains(self.bounds(input)) {
@@ -185,22 +200,27 @@ impl ProgramBuilder {
                 let output = self.int(bounds, &[input]);
                 self.push(SubOperator::ExtractYear { input, output }, output)
             }
-            Node::Foreign { function, arguments } => {
-                let arguments = arguments
-                    .iter()
-                    .map(|argument| self.resolve(scope, *argument))
-                    .collect::<ExecResult<Vec<_>>>()?;
-                let bounds = function.bounds();
-                let vector_type = vector_type_of(function.result(), bounds);
-                let is_nullable = function.is_nullable();
-                let is_int = function.result() == ValueClass::Int;
-                let bounds = is_int.then_some(bounds);
-                let info = SlotInfo { vector_type, bounds, is_nullable, dictionary: None };
-                let output = self.slot(info);
-                let function = function.clone();
-                self.push(SubOperator::Foreign { function, arguments, output }, output)
-            }
+            other => Err(ExecError::internal(format!("no conversion: {other:?}"))),
         }
+    }
+
+    fn foreign(
+        &mut self,
+        scope: &mut Scope<'_>,
+        function: &ForeignFunction,
+        arguments: &[ExpressionId],
+    ) -> ExecResult<SlotId> {
+        let arguments = arguments
+            .iter()
+            .map(|argument| self.resolve(scope, *argument))
+            .collect::<ExecResult<Vec<_>>>()?;
+        let bounds = function.bounds();
+        let vector_type = vector_type_of(function.result(), bounds);
+        let is_nullable = function.is_nullable();
+        let bounds = (function.result() == ValueClass::Int).then_some(bounds);
+        let output = self.slot(SlotInfo { vector_type, bounds, is_nullable, dictionary: None });
+        let function = function.clone();
+        self.push(SubOperator::Foreign { function, arguments, output }, output)
     }
 
     fn push(&mut self, step: SubOperator, output: SlotId) -> ExecResult<SlotId> {

@@ -29,7 +29,12 @@ pub(super) enum WantedRows<'p> {
 }
 
 /// The query-wide codes of a block's entries.
-pub(super) type CodeMap = Vec<u32>;
+#[derive(Debug)]
+pub(super) struct CodeMap {
+    codes: Vec<u32>,
+    /// Whether they are the block's own codes, as for all blocks with the entries of the first one.
+    is_identity: bool,
+}
 
 /// Returns the query-wide codes of a block's entries; `None` if it has no dictionary.
 ///
@@ -42,7 +47,9 @@ pub(super) fn code_map(
     let Strings::Dictionary(entries) = block.strings()? else { return Ok(None) };
     let values = (0..entries.len()).map(|code| entries.get(code));
     let values = values.collect::<Result<Vec<_>, _>>()?;
-    Ok(Some(dictionary.intern(values.into_iter())))
+    let codes = dictionary.intern(values.into_iter());
+    let is_identity = codes.iter().zip(0..).all(|(code, own)| *code == own);
+    Ok(Some(CodeMap { codes, is_identity }))
 }
 
 /// Appends rows of a vector of a block to `out`.
@@ -104,6 +111,7 @@ fn append_all(
         VectorValues::Float32(values) => block.decode_f32(flavour, rows, values)?,
         VectorValues::Float64(values) => block.decode_f64(flavour, rows, values)?,
         VectorValues::Code(values) => match codes {
+            Some(map) if map.is_identity => block.decode_codes(flavour, rows, values)?,
             Some(map) => {
                 room.codes.clear();
                 block.decode_codes(flavour, rows, &mut room.codes)?;
@@ -146,6 +154,9 @@ fn append_at(
         VectorValues::Float32(values) => kernel::project_f32(block, flavour, rows, at, values)?,
         VectorValues::Float64(values) => kernel::project_f64(block, flavour, rows, at, values)?,
         VectorValues::Code(values) => match codes {
+            Some(map) if map.is_identity => {
+                kernel::project_codes(block, flavour, rows, at, values)?;
+            }
             Some(map) => {
                 room.codes.clear();
                 kernel::project_codes(block, flavour, rows, at, &mut room.codes)?;
@@ -181,7 +192,7 @@ fn append_flags(flags: &[bool], out: &mut BitVector) {
 
 /// Appends query-wide codes. Codes past the map, which a checked block does not have, become 0.
 fn append_mapped(codes: &[u32], map: &CodeMap, out: &mut Vec<u32>) {
-    out.extend(codes.iter().map(|code| map.get(*code as usize).copied().unwrap_or(0)));
+    out.extend(codes.iter().map(|code| map.codes.get(*code as usize).copied().unwrap_or(0)));
 }
 
 pub(super) fn append_interned(

@@ -16,6 +16,7 @@ use super::predicate::ScanPredicate;
 use super::prepare::PreparedScan;
 use super::reads::BlockNote;
 use crate::error::{ExecError, ExecResult};
+use crate::value::IntBounds;
 use crate::vector::{BitVector, ColumnVector};
 
 /// How often one vector is read again from another replica: each replica once, and once more if it
@@ -129,7 +130,9 @@ impl FrozenMorsel {
                 (_, codes) => codes.as_ref().and_then(Option::as_ref),
             };
             append_rows(&block, flavour, rows.clone(), wanted, codes, room, out)
-        })
+        })?;
+        debug_assert!(is_within(column.bounds, out, before), "bounds of column {}", column.column);
+        Ok(())
     }
 
     /// Reads from the best replica of a column that is whole.
@@ -193,4 +196,12 @@ impl FrozenMorsel {
         }
         slot.as_mut().ok_or_else(|| ExecError::internal("a column that was opened is not there"))
     }
+}
+
+/// Whether the values from row `before` on that are not null lie within bounds.
+fn is_within(bounds: Option<IntBounds>, vector: &ColumnVector, before: usize) -> bool {
+    let Some(bounds) = bounds else { return true };
+    (before..vector.values.len()).filter(|row| !vector.is_null(*row)).all(|row| {
+        vector.values.int(row).is_some_and(|value| bounds.contains(IntBounds::of(value)))
+    })
 }

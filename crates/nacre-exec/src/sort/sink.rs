@@ -9,8 +9,8 @@ use super::run::SortRun;
 use crate::dispatch::take_columns;
 use crate::error::{ExecError, ExecResult};
 use crate::memory::MemoryReservation;
-use crate::pipeline::{PipelineSink, SinkRoom, SlotId, SlotInfo, StageContext, WorkerSlots};
-use crate::plan::{SortKey, SortNode};
+use crate::pipeline::{PipelineSink, SinkRoom, SlotId, StageContext, WorkerSlots};
+use crate::plan::SortKey;
 use crate::vector::{ColumnVector, DictionaryReader, QueryDictionary, VectorBatch};
 
 /// Rows of a run.
@@ -22,12 +22,20 @@ const RUN_KEY_BYTES: usize = 1 << 30;
 /// Most rows of a top-k; more are sorted in full.
 const TOP_ROWS_MAX: u64 = 65_536;
 
+/// A column to sort by, and whether it may be null.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SortColumn {
+    pub(crate) key: SortKey,
+    pub(crate) is_nullable: bool,
+}
+
+/// Bytes of batches beyond which the rows of a top-k are copied together.
+const TOP_BYTES_MAX: usize = 16 << 20;
+
 /// Sorted runs of all workers.
 #[derive(Debug)]
 pub(crate) struct SortSink {
-    keys: Vec<SortKey>,
-    /// Whether the column of each key may be null.
-    are_nullable: Vec<bool>,
+    keys: Vec<SortColumn>,
     slots: Vec<SlotId>,
     pub(super) rows_max: u64,
     /// Rows that are kept of a top-k.
@@ -51,13 +59,13 @@ struct LocalRuns {
 
 impl SortSink {
     pub(crate) fn new(
-        node: &SortNode,
-        infos: &[SlotInfo],
-        slots: &[SlotId],
+        keys: Vec<SortColumn>,
+        rows_max: Option<u64>,
+        slots: Vec<SlotId>,
         gate: Option<Arc<LimitGate>>,
         context: &StageContext,
     ) -> Self {
-        let rows_max = node.rows_max.unwrap_or(u64::MAX);
+        let rows_max = rows_max.unwrap_or(u64::MAX);
         let make = || LocalRuns {
             open: SortRun::default(),
             sorted: Vec::new(),
@@ -65,9 +73,8 @@ impl SortSink {
             reservation: context.budget.reservation("sort"),
         };
         Self {
-            keys: node.keys.clone(),
-            are_nullable: node.keys.iter().map(|key| infos[key.column].is_nullable).collect(),
-            slots: slots.to_vec(),
+            keys,
+            slots,
             rows_max,
             top_rows: (rows_max <= TOP_ROWS_MAX).then_some(rows_max as usize),
             gate,
@@ -91,13 +98,13 @@ impl SortSink {
         // ORDERING: a hint, see the field.
         let bound = self.bound.load(Ordering::Relaxed);
         let columns: Vec<_> =
-            self.keys.iter().map(|key| &batch.columns[self.slots[key.column]]).collect();
+            self.keys.iter().map(|one| &batch.columns[self.slots[one.key.column]]).collect();
         let readers = DictionaryReaders::new(&columns);
+        let before = local.open.len();
         for row in 0..batch.rows {
             local.open.push_row(row, |out| {
-                for (at, key) in self.keys.iter().enumerate() {
-                    let is_nullable = self.are_nullable[at];
-                    append_part(key, columns[at], is_nullable, readers.of(at), row, out);
+                for (at, SortColumn { key, is_nullable }) in self.keys.iter().enumerate() {
+                    append_part(key, columns[at], *is_nullable, readers.of(at), row, out);
                 }
             });
             if self.top_rows.is_some() && local.open.last_prefix() > bound {
@@ -105,7 +112,10 @@ impl SortSink {
             }
         }
         drop(readers);
-        local.open.push_batch(take_columns(batch, &self.slots));
+        // A batch that a top-k takes no row of is not kept.
+        if local.open.len() > before {
+            local.open.push_batch(take_columns(batch, &self.slots));
+        }
     }
 
     /// Keeps the best rows of a top-k and tells the others from when on rows come too late.
@@ -170,7 +180,10 @@ impl PipelineSink for SortSink {
             let mut local = self.locals.of(worker);
             self.push_rows(&mut local, batch);
             match self.top_rows {
-                Some(rows) if local.open.len() >= 2 * rows + RUN_ROWS / 8 => {
+                Some(rows)
+                    if local.open.len() >= 2 * rows + RUN_ROWS / 8
+                        || local.open.len() > rows && local.open.bytes() > TOP_BYTES_MAX =>
+                {
                     self.keep_top(&mut local, rows);
                 }
                 None if local.open.len() >= RUN_ROWS || local.open.key_bytes() >= RUN_KEY_BYTES => {
