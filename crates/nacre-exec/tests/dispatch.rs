@@ -28,9 +28,10 @@ fn copy(call: &ForeignCall<'_>, out: &mut ColumnVector) {
     }
 }
 
-/// Takes two milliseconds for a vector.
+/// Takes 20 milliseconds for a vector, so that a query takes seconds: bounds below are wide, since a
+/// busy machine runs the tests, and still far from that.
 fn slow(call: &ForeignCall<'_>, out: &mut ColumnVector) -> ExecResult<()> {
-    std::thread::sleep(Duration::from_millis(2));
+    std::thread::sleep(Duration::from_millis(20));
     copy(call, out);
     Ok(())
 }
@@ -77,7 +78,7 @@ fn canceled_query_ends_soon_with_its_error() {
     control.cancel();
     let error = stream.next_batch().unwrap_err();
     assert_eq!(error.kind(), ExecErrorKind::Canceled);
-    assert!(start.elapsed() < Duration::from_millis(100), "{:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
     assert!(stream.next_batch().unwrap().is_none(), "an error comes once");
 }
 
@@ -91,7 +92,7 @@ fn query_past_its_deadline_ends_soon_with_its_error() {
     let options = QueryOptions { deadline, ..QueryOptions::default() };
     let error = begin(&pool, with_function(&table, slow), options).next_batch().unwrap_err();
     assert_eq!(error.kind(), ExecErrorKind::DeadlineExceeded);
-    assert!(start.elapsed() < Duration::from_millis(130), "{:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
 }
 
 static CALLS: AtomicUsize = AtomicUsize::new(0);
@@ -182,7 +183,7 @@ fn short_query_does_not_wait_for_a_long_one() {
     let start = Instant::now();
     let few = support::table(&store, "few", &[0..100], 5);
     assert_eq!(run(&pool, scan(&few.snapshot(), &[ID], Vec::new())).unwrap().len(), 100);
-    assert!(start.elapsed() < Duration::from_millis(300), "{:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
     assert!(long.try_next_batch().unwrap().is_none(), "the long one is still running");
     assert_eq!(long.collect_batches().unwrap().len(), 1);
 }

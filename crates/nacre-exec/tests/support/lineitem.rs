@@ -25,14 +25,14 @@ const CURRENT_DATE: i64 = 9_298;
 
 /// The columns, as they are stored.
 #[derive(Clone, Debug, Default)]
-pub struct LineItem {
-    pub quantity: Vec<i64>,
-    pub price: Vec<i64>,
-    pub discount: Vec<i64>,
-    pub tax: Vec<i64>,
-    pub return_flag: Vec<u8>,
-    pub line_status: Vec<u8>,
-    pub ship_date: Vec<i64>,
+pub(crate) struct LineItem {
+    pub(crate) quantity: Vec<i64>,
+    pub(crate) price: Vec<i64>,
+    pub(crate) discount: Vec<i64>,
+    pub(crate) tax: Vec<i64>,
+    pub(crate) return_flag: Vec<u8>,
+    pub(crate) line_status: Vec<u8>,
+    pub(crate) ship_date: Vec<i64>,
 }
 
 struct SeededRandom(u64);
@@ -45,7 +45,7 @@ impl SeededRandom {
 }
 
 impl LineItem {
-    pub fn generate(rows: usize, seed: u64) -> Self {
+    pub(crate) fn generate(rows: usize, seed: u64) -> Self {
         let mut random = SeededRandom(seed);
         let mut this = Self::default();
         for _ in 0..rows {
@@ -67,11 +67,11 @@ impl LineItem {
         this
     }
 
-    pub fn rows(&self) -> usize {
+    pub(crate) fn rows(&self) -> usize {
         self.quantity.len()
     }
 
-    pub fn schema() -> TableSchema {
+    pub(crate) fn schema() -> TableSchema {
         let money = ColumnType::Decimal { precision: 15, scale: 2 };
         let flag = ColumnType::Char { chars: 1 };
         let column = |name: &str, column_type| ColumnDef {
@@ -98,7 +98,7 @@ impl LineItem {
     }
 
     /// Returns the columns of some rows.
-    pub fn buffers(&self, rows: std::ops::Range<usize>) -> Vec<ColumnBuffer> {
+    pub(crate) fn buffers(&self, rows: std::ops::Range<usize>) -> Vec<ColumnBuffer> {
         let schema = Self::schema();
         let mut buffers: Vec<ColumnBuffer> =
             schema.columns.iter().map(|column| ColumnBuffer::new(column.column_type)).collect();
@@ -116,13 +116,13 @@ impl LineItem {
     }
 
     /// Loads a table of a store in DRAM.
-    pub fn load(&self) -> (Store, Arc<Table>) {
+    pub(crate) fn load(&self) -> (Store, Arc<Table>) {
         let store = Store::open(OpenOptions::default()).unwrap();
         let table = self.load_into(&store);
         (store, table)
     }
 
-    pub fn load_into(&self, store: &Store) -> Arc<Table> {
+    pub(crate) fn load_into(&self, store: &Store) -> Arc<Table> {
         let table = store.create_table(Self::schema()).unwrap();
         let load = store.begin_load(&table).unwrap();
         for (index, start) in (0..self.rows()).step_by(CHUNK_ROWS).enumerate() {
@@ -140,7 +140,7 @@ fn compare(column: usize, op: CompareOp, value: i128) -> ColumnPredicate {
 }
 
 /// sum(l_extendedprice * l_discount) of one year, 5 to 7 percent, less than 24 pieces.
-pub fn q6_plan(snapshot: &TableSnapshot) -> ExecResult<PhysicalPlan> {
+pub(crate) fn q6_plan(snapshot: &TableSnapshot) -> ExecResult<PhysicalPlan> {
     let scan = PlanNode::Scan(ScanNode {
         snapshot: snapshot.clone(),
         columns: vec![1, 2],
@@ -162,7 +162,7 @@ pub fn q6_plan(snapshot: &TableSnapshot) -> ExecResult<PhysicalPlan> {
     Ok(PhysicalPlan { root: PlanNode::Aggregate(Box::new(node)) })
 }
 
-pub fn q6_reference(items: &LineItem) -> Vec<Vec<i128>> {
+pub(crate) fn q6_reference(items: &LineItem) -> Vec<Vec<i128>> {
     let mut sum = 0_i64;
     for row in 0..items.rows() {
         if (8_766..9_131).contains(&items.ship_date[row])
@@ -176,7 +176,7 @@ pub fn q6_reference(items: &LineItem) -> Vec<Vec<i128>> {
 }
 
 /// The pricing summary: flag, status, five sums as in SQL (three with counts for averages), count.
-pub fn q1_plan(snapshot: &TableSnapshot) -> ExecResult<PhysicalPlan> {
+pub(crate) fn q1_plan(snapshot: &TableSnapshot) -> ExecResult<PhysicalPlan> {
     let scan = PlanNode::Scan(ScanNode {
         snapshot: snapshot.clone(),
         columns: vec![4, 5, 0, 1, 2, 3],
@@ -216,7 +216,7 @@ pub fn q1_plan(snapshot: &TableSnapshot) -> ExecResult<PhysicalPlan> {
     Ok(PhysicalPlan { root: PlanNode::Sort(Box::new(sort)) })
 }
 
-pub fn q1_reference(items: &LineItem) -> Vec<Vec<i128>> {
+pub(crate) fn q1_reference(items: &LineItem) -> Vec<Vec<i128>> {
     let mut groups: BTreeMap<(u8, u8), [i64; 6]> = BTreeMap::new();
     let mut states = vec![[0_i64; 6]; 1 << 10];
     let place = |row: usize| {
@@ -261,7 +261,7 @@ pub fn q1_reference(items: &LineItem) -> Vec<Vec<i128>> {
 }
 
 /// Returns the rows of an answer, strings as their first byte.
-pub fn numbers(batches: &[ResultBatch]) -> Vec<Vec<i128>> {
+pub(crate) fn numbers(batches: &[ResultBatch]) -> Vec<Vec<i128>> {
     let mut rows = Vec::new();
     for batch in batches {
         for row in 0..batch.rows {

@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test binary uses its own part")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic where it stands")]
 
-pub mod lineitem;
+pub(crate) mod lineitem;
 
 use std::sync::Arc;
 
@@ -15,25 +15,25 @@ use nacre_exec::value::ScalarValue;
 use nacre_store::{ColumnDef, Store, Table, TableSchema, TableSnapshot, Value};
 
 /// The columns of [`schema`].
-pub const ID: usize = 0;
-pub const SMALL: usize = 1;
-pub const MONEY: usize = 2;
-pub const WIDE: usize = 3;
-pub const FLOAT: usize = 4;
-pub const FLAG: usize = 5;
-pub const MODE: usize = 6;
-pub const TEXT: usize = 7;
+pub(crate) const ID: usize = 0;
+pub(crate) const SMALL: usize = 1;
+pub(crate) const MONEY: usize = 2;
+pub(crate) const WIDE: usize = 3;
+pub(crate) const FLOAT: usize = 4;
+pub(crate) const FLAG: usize = 5;
+pub(crate) const MODE: usize = 6;
+pub(crate) const TEXT: usize = 7;
 
-pub struct SeededRandom(pub u64);
+pub(crate) struct SeededRandom(pub(crate) u64);
 
 impl SeededRandom {
-    pub fn below(&mut self, end: u64) -> u64 {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
         ((self.0 >> 32) * end) >> 32
     }
 }
 
-pub fn schema(name: &str) -> TableSchema {
+pub(crate) fn schema(name: &str) -> TableSchema {
     let column = |name: &str, column_type, is_nullable| ColumnDef {
         name: name.into(),
         column_type,
@@ -59,13 +59,15 @@ pub fn schema(name: &str) -> TableSchema {
     }
 }
 
-pub type Row = Vec<Value>;
+pub(crate) type Row = Vec<Value>;
 
 /// Returns the row of an id; `seed` makes other values.
-pub fn row(id: i64, seed: u64) -> Row {
+pub(crate) fn row(id: i64, seed: u64) -> Row {
     let mut random = SeededRandom(seed ^ (id as u64).wrapping_mul(0x9e37_79b9));
-    (0..3).for_each(|_| drop(random.below(2)));
-    let mut or_null = |random: &mut SeededRandom, value: Value| {
+    (0..3).for_each(|_| {
+        random.below(2);
+    });
+    let or_null = |random: &mut SeededRandom, value: Value| {
         if random.below(7) == 0 { Value::Null } else { value }
     };
     let small = Value::Int(random.below(40) as i64 - 10);
@@ -90,7 +92,7 @@ pub fn row(id: i64, seed: u64) -> Row {
 }
 
 /// Returns rows as columns.
-pub fn buffers(rows: &[Row]) -> Vec<ColumnBuffer> {
+pub(crate) fn buffers(rows: &[Row]) -> Vec<ColumnBuffer> {
     let schema = schema("t");
     let mut buffers: Vec<ColumnBuffer> =
         schema.columns.iter().map(|column| ColumnBuffer::new(column.column_type)).collect();
@@ -103,7 +105,12 @@ pub fn buffers(rows: &[Row]) -> Vec<ColumnBuffer> {
 }
 
 /// Makes a table with a chunk for each range of ids.
-pub fn table(store: &Store, name: &str, chunks: &[std::ops::Range<i64>], seed: u64) -> Arc<Table> {
+pub(crate) fn table(
+    store: &Store,
+    name: &str,
+    chunks: &[std::ops::Range<i64>],
+    seed: u64,
+) -> Arc<Table> {
     let table = store.create_table(schema(name)).unwrap();
     let load = store.begin_load(&table).unwrap();
     for (index, ids) in chunks.iter().enumerate() {
@@ -114,22 +121,22 @@ pub fn table(store: &Store, name: &str, chunks: &[std::ops::Range<i64>], seed: u
     table
 }
 
-pub fn pool_with(threads: usize, flavour: Flavour) -> WorkerPool {
+pub(crate) fn pool_with(threads: usize, flavour: Flavour) -> WorkerPool {
     let (is_pinned, memory_bytes_max) = (false, 1 << 30);
     WorkerPool::new(&WorkerPoolOptions { threads, is_pinned, memory_bytes_max, flavour }).unwrap()
 }
 
-pub fn pool(threads: usize) -> WorkerPool {
+pub(crate) fn pool(threads: usize) -> WorkerPool {
     pool_with(threads, Flavour::active())
 }
 
-pub fn run(pool: &WorkerPool, root: PlanNode) -> ExecResult<Vec<Vec<ScalarValue>>> {
+pub(crate) fn run(pool: &WorkerPool, root: PlanNode) -> ExecResult<Vec<Vec<ScalarValue>>> {
     let plan = PhysicalPlan { root };
     let mut stream = pool.execute(plan, QueryOptions::default())?;
     Ok(rows_of(&stream.collect_batches()?))
 }
 
-pub fn rows_of(batches: &[ResultBatch]) -> Vec<Vec<ScalarValue>> {
+pub(crate) fn rows_of(batches: &[ResultBatch]) -> Vec<Vec<ScalarValue>> {
     let mut rows = Vec::new();
     for batch in batches {
         for row in 0..batch.rows {
@@ -139,7 +146,7 @@ pub fn rows_of(batches: &[ResultBatch]) -> Vec<Vec<ScalarValue>> {
     rows
 }
 
-pub fn scan(
+pub(crate) fn scan(
     snapshot: &TableSnapshot,
     columns: &[usize],
     predicates: Vec<ColumnPredicate>,
@@ -148,18 +155,18 @@ pub fn scan(
 }
 
 /// Orders and compares values by what they print as.
-pub fn key(row: &[ScalarValue]) -> String {
+pub(crate) fn key(row: &[ScalarValue]) -> String {
     row.iter().map(|value| format!("{value:?}|")).collect()
 }
 
-pub fn sorted(mut rows: Vec<Vec<ScalarValue>>) -> Vec<String> {
+pub(crate) fn sorted(mut rows: Vec<Vec<ScalarValue>>) -> Vec<String> {
     let mut keys: Vec<String> = rows.drain(..).map(|row| key(&row)).collect();
     keys.sort_unstable();
     keys
 }
 
 /// Returns a value of a table as a plan hands it on.
-pub fn scalar(value: &Value, column: usize) -> ScalarValue {
+pub(crate) fn scalar(value: &Value, column: usize) -> ScalarValue {
     use nacre_exec::value::ValueClass;
     let class = ValueClass::of(schema("t").columns[column].column_type);
     match value {
