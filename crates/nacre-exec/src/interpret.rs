@@ -14,5 +14,5 @@ mod step;
 mod tests;
 
 pub(crate) use logic::true_bits;
-pub(crate) use loops::{Sums, count_ones, equal_bits, map as vector_map, sum_masked};
-pub(crate) use step::Interpreter;
+pub(crate) use loops::{GroupSums, count_ones, equal_bits, map as vector_map, sum_masked};
+pub(crate) use step::StepInterpreter;

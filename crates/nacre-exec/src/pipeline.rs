@@ -1,7 +1,7 @@
 //! Pipelines: a source, a list of sub-operators over slots, a sink.
 //!
 //! A plan is cut at the operators that need all of their input ([`build`]). What lies between is a
-//! [`Program`]: sub-operators in the order in which they run, each reading and writing *slots*,
+//! [`StepProgram`]: sub-operators in the order in which they run, each reading and writing *slots*,
 //! with types and bounds decided. The interpreter runs the list vector by vector; a code generator
 //! would take the same list.
 //!
@@ -17,9 +17,9 @@ mod sink;
 mod stage;
 
 pub(crate) use build::{QueryStages, build_stages};
-pub(crate) use program::{BranchRule, IntOperand, Program, SlotId, SlotInfo, SubOperator};
+pub(crate) use program::{BranchRule, IntOperand, SlotId, SlotInfo, StepProgram, SubOperator};
 #[cfg(test)]
 pub(crate) use resolve::ProgramBuilder;
 pub(crate) use run::{MorselRun, StepOutcome};
 pub(crate) use sink::{PipelineSink, SinkRoom, WorkerSlots};
-pub(crate) use stage::{PipelineSource, SourceRun, Stage, StageContext};
+pub(crate) use stage::{PipelineSource, PipelineStage, SourceRun, StageContext};

@@ -28,8 +28,8 @@ fn copy(call: &ForeignCall<'_>, out: &mut ColumnVector) {
     }
 }
 
-/// Takes 20 milliseconds for a vector, so that a query takes seconds: bounds below are wide, since a
-/// busy machine runs the tests, and still far from that.
+/// Takes 20 milliseconds for a vector, so that a query takes seconds: bounds below are wide, since
+/// a busy machine runs the tests, and still far from that.
 fn slow(call: &ForeignCall<'_>, out: &mut ColumnVector) -> ExecResult<()> {
     std::thread::sleep(Duration::from_millis(20));
     copy(call, out);

@@ -47,7 +47,7 @@ impl fmt::Debug for ResultChannel {
 }
 
 /// What a consumer finds.
-pub(super) enum Taken {
+pub(super) enum ChannelItem {
     Batch(ResultBatch),
     End,
     Failed(ExecError),
@@ -122,7 +122,7 @@ impl ResultChannel {
     }
 
     /// Takes the next batch, waiting for it at most so long.
-    pub(super) fn take(&self, wait_max: Option<Duration>) -> Taken {
+    pub(super) fn take(&self, wait_max: Option<Duration>) -> ChannelItem {
         let mut state = self.lock();
         loop {
             let may_take = state.is_streaming || state.has_ended;
@@ -134,22 +134,22 @@ impl ResultChannel {
                 if has_room {
                     (self.on_room)();
                 }
-                return Taken::Batch(batch);
+                return ChannelItem::Batch(batch);
             }
             if state.has_ended {
                 return match state.outcome.take() {
-                    Some(Err(error)) => Taken::Failed(error),
-                    _ => Taken::End,
+                    Some(Err(error)) => ChannelItem::Failed(error),
+                    _ => ChannelItem::End,
                 };
             }
             state = match wait_max {
                 None => self.is_ready.wait(state).unwrap_or_else(PoisonError::into_inner),
-                Some(Duration::ZERO) => return Taken::Pending,
+                Some(Duration::ZERO) => return ChannelItem::Pending,
                 Some(wait) => {
                     let waited = self.is_ready.wait_timeout(state, wait);
                     let (state, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
                     if timeout.timed_out() {
-                        return Taken::Pending;
+                        return ChannelItem::Pending;
                     }
                     state
                 }

@@ -110,11 +110,10 @@ impl WorkerPool {
             flavour: shared.flavour,
             budget: shared.budget.child("nacre.query_memory", options.memory_bytes_max),
             reads: Arc::new(BlockReads::default()),
+            control: Arc::clone(&control),
         };
         let start = shared.least_virtual_ns();
-        let (channel_of_task, control_of_task) = (Arc::clone(&channel), Arc::clone(&control));
-        let query = QueryTask::new(plan, context, control_of_task, channel_of_task, start)?;
-        let query = Arc::new(query);
+        let query = Arc::new(QueryTask::new(plan, context, Arc::clone(&channel), start)?);
         shared.add(&query);
         Ok(ResultStream { channel, control, query, has_ended: false })
     }

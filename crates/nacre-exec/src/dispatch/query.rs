@@ -46,11 +46,11 @@ pub(super) struct QueryWork {
     pub(super) query: Arc<QueryTask>,
     pub(super) stages: Arc<QueryStages>,
     pub(super) stage: usize,
-    pub(super) job: Job,
+    pub(super) job: QueryJob,
 }
 
 #[derive(Debug)]
-pub(super) enum Job {
+pub(super) enum QueryJob {
     /// Begin a morsel.
     Morsel(usize),
     /// Go on with one.
@@ -75,10 +75,10 @@ impl QueryTask {
     pub(super) fn new(
         plan: PhysicalPlan,
         context: StageContext,
-        control: Arc<QueryControl>,
         channel: Arc<ResultChannel>,
         virtual_ns: u64,
     ) -> ExecResult<Self> {
+        let control = Arc::clone(&context.control);
         let stages = Arc::new(build_stages(&plan, &context, &channel)?);
         let state = Mutex::new(QueryState {
             context,
@@ -126,14 +126,14 @@ impl QueryTask {
         } else if self.channel.is_full() {
             return None;
         } else if let Some(run) = state.parked.pop() {
-            Some(Job::Resume(Box::new(run)))
+            Some(QueryJob::Resume(Box::new(run)))
         } else {
-            state.stages.stages[state.stage].take_morsel().map(Job::Morsel)
+            state.stages.stages[state.stage].take_morsel().map(QueryJob::Morsel)
         };
         // The last one out ends the pipeline; who comes later finds it ended.
         let job = match job {
             Some(job) => job,
-            None if state.running == 0 => Job::EndPipeline,
+            None if state.running == 0 => QueryJob::EndPipeline,
             None => return None,
         };
         state.running += 1;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::channel::{ResultChannel, Taken};
+use super::channel::{ChannelItem, ResultChannel};
 use super::control::QueryControl;
 use super::query::QueryTask;
 use crate::counters::{OperatorReport, ScanReport};
@@ -102,15 +102,15 @@ impl ResultStream {
         self.outcome(taken)
     }
 
-    fn outcome(&mut self, taken: Taken) -> ExecResult<Option<Option<ResultBatch>>> {
+    fn outcome(&mut self, taken: ChannelItem) -> ExecResult<Option<Option<ResultBatch>>> {
         match taken {
-            Taken::Batch(batch) => Ok(Some(Some(batch))),
-            Taken::Pending => Ok(None),
-            Taken::End => {
+            ChannelItem::Batch(batch) => Ok(Some(Some(batch))),
+            ChannelItem::Pending => Ok(None),
+            ChannelItem::End => {
                 self.has_ended = true;
                 Ok(Some(None))
             }
-            Taken::Failed(error) => {
+            ChannelItem::Failed(error) => {
                 self.has_ended = true;
                 Err(error)
             }

@@ -6,9 +6,9 @@ use std::time::Instant;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::pool::PoolShared;
-use super::query::{Job, JobOutcome, QueryWork};
+use super::query::{JobOutcome, QueryJob, QueryWork};
 use crate::error::{ExecError, ExecResult};
-use crate::pipeline::{MorselRun, Stage, StepOutcome};
+use crate::pipeline::{MorselRun, PipelineStage, StepOutcome};
 
 /// Takes work until the pool closes.
 pub(super) fn work(shared: &PoolShared, worker: usize, is_pinned: bool) {
@@ -44,12 +44,12 @@ pub(super) fn work(shared: &PoolShared, worker: usize, is_pinned: bool) {
 fn run(work: QueryWork, worker: usize) -> Option<JobOutcome> {
     let QueryWork { query, stages, stage, job } = work;
     let run = match job {
-        Job::EndPipeline => {
+        QueryJob::EndPipeline => {
             query.end_pipeline(&stages, stage);
             return None;
         }
-        Job::Morsel(morsel) => MorselRun::new(&stages.stages[stage], morsel),
-        Job::Resume(run) => Ok(*run),
+        QueryJob::Morsel(morsel) => MorselRun::new(&stages.stages[stage], morsel),
+        QueryJob::Resume(run) => Ok(*run),
     };
     let stage = &stages.stages[stage];
     let outcome = run.and_then(|run| run_morsel(run, stage, worker, || query.check()));
@@ -63,7 +63,7 @@ fn run(work: QueryWork, worker: usize) -> Option<JobOutcome> {
 /// Runs a morsel to its end; returns it if its sink has no room.
 fn run_morsel(
     mut run: MorselRun,
-    stage: &Stage,
+    stage: &PipelineStage,
     worker: usize,
     check: impl Fn() -> ExecResult<()>,
 ) -> ExecResult<Option<MorselRun>> {

@@ -9,7 +9,7 @@ use super::table::GroupTable;
 use crate::error::ExecResult;
 use crate::memory::MemoryReservation;
 
-/// Rows that are merged between two looks at memory.
+/// Rows that are merged between two looks at memory and at the cancel flag: a few milliseconds.
 const ROWS_BETWEEN_LOOKS: usize = 65_536;
 
 /// All groups of a part.
@@ -23,7 +23,7 @@ impl GroupSink {
     /// Merges a part: a partition, or all of them if they are one part.
     ///
     /// # Errors
-    /// [`crate::ExecError::OutOfMemory`].
+    /// [`crate::ExecError::OutOfMemory`], [`crate::ExecError::Canceled`].
     pub(super) fn merge(&self, part: usize) -> ExecResult<MergedGroups> {
         let plan = self.plan.as_ref();
         let parts = if self.merge_parts() == 1 { 0..PARTITIONS } else { part..part + 1 };
@@ -61,6 +61,7 @@ impl MergedGroups {
             merge_states(plan, (row, &page.heap), (group, heap))?;
             if at % ROWS_BETWEEN_LOOKS == ROWS_BETWEEN_LOOKS - 1 {
                 self.reservation.resize(table.bytes())?;
+                sink.control.check()?;
             }
         }
         self.reservation.resize(table.bytes())

@@ -11,6 +11,7 @@ use super::layout::{GroupPlan, StateKind};
 use super::partition::{PARTITIONS, RowPage, flush};
 use super::table::GroupTable;
 use super::update::{GroupMasks, by_masks, by_rows, for_each_row};
+use crate::dispatch::QueryControl;
 use crate::error::{ExecError, ExecResult};
 use crate::interpret::{equal_bits, true_bits};
 use crate::memory::{MemoryBudget, MemoryReservation};
@@ -32,6 +33,7 @@ pub(crate) struct GroupSink {
     pub(super) plan: Arc<GroupPlan>,
     locals: WorkerSlots<LocalGroups>,
     pub(super) budget: Arc<MemoryBudget>,
+    pub(super) control: Arc<QueryControl>,
     flavour: Flavour,
     /// What workers had collected when the pipeline ended.
     collected: OnceLock<Vec<CollectedGroups>>,
@@ -76,6 +78,7 @@ impl GroupSink {
             plan: Arc::clone(plan),
             locals: WorkerSlots::new(context.workers, make),
             budget: Arc::clone(&context.budget),
+            control: Arc::clone(&context.control),
             flavour: context.flavour,
             collected: OnceLock::new(),
         }

@@ -6,7 +6,7 @@ use super::layout::{GroupAggregate, GroupPlan, StateKind};
 use super::state::{add_sum, take_bytes, take_float, take_int};
 use super::table::GroupTable;
 use crate::error::ExecResult;
-use crate::interpret::{Sums, count_ones, sum_masked};
+use crate::interpret::{GroupSums, count_ones, sum_masked};
 use crate::vector::{BitVector, ColumnVector, VectorValues};
 
 /// Groups that are added up by masks at once.
@@ -84,7 +84,7 @@ pub(super) fn by_masks(
     for (chunk, masks) in masks.words.chunks(MASKS_MAX).enumerate() {
         let words: Vec<&[u64]> = masks.iter().map(Vec::as_slice).collect();
         let narrow = aggregate.is_vector_sum_narrow;
-        let sums: Sums = match column.map(|column| &column.values) {
+        let sums: GroupSums = match column.map(|column| &column.values) {
             Some(VectorValues::Int16(values)) => sum_masked(flavour, values, &words, narrow),
             Some(VectorValues::Int32(values)) => sum_masked(flavour, values, &words, narrow),
             Some(VectorValues::Int64(values)) => sum_masked(flavour, values, &words, narrow),

@@ -166,7 +166,7 @@ impl<T: Lane, const KIND: u8> Fill for CompareLoop<'_, T, KIND> {
 const GROUPS_MAX: usize = 8;
 
 /// Sums by group.
-pub(crate) type Sums = [i64; GROUPS_MAX];
+pub(crate) type GroupSums = [i64; GROUPS_MAX];
 
 /// Adds up the values of the rows of each group; a mask has a bit for each row, and there are at
 /// most eight. The sums of all values, in any order, fit 64 bits.
@@ -179,7 +179,7 @@ pub(crate) fn sum_masked<T: SumLane>(
     values: &[T],
     masks: &[&[u64]],
     is_narrow: bool,
-) -> Sums {
+) -> GroupSums {
     let mask = |index: usize| masks.get(index).copied().unwrap_or(&[]);
     match masks.len() {
         1 => flavour.run(MaskedSum { values, masks: [mask(0)], is_narrow }),
@@ -280,10 +280,10 @@ impl<T: SumLane, const G: usize> MaskedSum<'_, T, G> {
 }
 
 impl<T: SumLane, const G: usize> Kernel for MaskedSum<'_, T, G> {
-    type Output = Sums;
+    type Output = GroupSums;
 
     #[inline(always)]
-    fn run<S: Simd>(self, simd: S) -> Sums {
+    fn run<S: Simd>(self, simd: S) -> GroupSums {
         let mut out = [0; GROUPS_MAX];
         if self.is_narrow && T::BITS <= 32 {
             let sums = self.visit(simd, [simd.splat(0_i32); G], T::narrow_add);

@@ -9,7 +9,7 @@ use super::{cast, choose, compare, logic};
 use crate::counters::OperatorCounters;
 use crate::error::{ExecError, ExecResult};
 use crate::expression::ForeignCall;
-use crate::pipeline::{BranchRule, IntOperand, Program, SlotId, SubOperator};
+use crate::pipeline::{BranchRule, IntOperand, SlotId, StepProgram, SubOperator};
 use crate::value::ScalarValue;
 use crate::vector::{BitVector, ColumnVector, VectorBatch, VectorValues};
 
@@ -28,19 +28,19 @@ impl ActiveRows<'_> {
 
 /// Runs a program; keeps the memory of its vectors from batch to batch.
 #[derive(Debug)]
-pub(crate) struct Interpreter {
+pub(crate) struct StepInterpreter {
     flavour: Flavour,
     /// Active rows of the branches that are open, the innermost last.
     branches: Vec<BitVector>,
 }
 
-impl Interpreter {
+impl StepInterpreter {
     pub(crate) fn new(flavour: Flavour) -> Self {
         Self { flavour, branches: Vec::new() }
     }
 
     /// Makes a batch for a program.
-    pub(crate) fn batch(program: &Program) -> VectorBatch {
+    pub(crate) fn batch(program: &StepProgram) -> VectorBatch {
         let column = |slot: &crate::pipeline::SlotInfo| {
             let mut column = ColumnVector::new(slot.vector_type);
             column.dictionary.clone_from(&slot.dictionary);
@@ -56,7 +56,7 @@ impl Interpreter {
     /// Those of expressions, for rows that reach them.
     pub(crate) fn run(
         &mut self,
-        program: &Program,
+        program: &StepProgram,
         counters: &[OperatorCounters],
         batch: &mut VectorBatch,
     ) -> ExecResult<()> {

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use reference::{Evaluated, evaluate};
 
-use super::Interpreter;
+use super::StepInterpreter;
 use crate::error::{ExecError, ExecErrorKind};
 use crate::expression::{
     ArithmeticOp, ExpressionGraph, ExpressionId, ExpressionNode, ForeignCall, ForeignFunction,
@@ -44,7 +44,7 @@ impl SeededRandom {
 }
 
 /// The input: columns and what is known of them.
-struct Input {
+struct TestInput {
     infos: Vec<SlotInfo>,
     columns: Vec<ColumnVector>,
     rows: usize,
@@ -107,7 +107,7 @@ fn other_column(random: &mut SeededRandom, rows: usize) -> (SlotInfo, ColumnVect
     (SlotInfo { vector_type, bounds: None, is_nullable: false, dictionary }, column)
 }
 
-fn input(random: &mut SeededRandom) -> Input {
+fn input(random: &mut SeededRandom) -> TestInput {
     let rows = random.pick(&[1, 2, 63, 64, 65, 200]);
     let mut made: Vec<_> = (0..4).map(|_| int_column(random, rows)).collect();
     made.extend((0..5).map(|_| other_column(random, rows)));
@@ -125,7 +125,7 @@ fn input(random: &mut SeededRandom) -> Input {
         bits
     });
     let (infos, columns) = made.into_iter().unzip();
-    Input { infos, columns, rows, selected }
+    TestInput { infos, columns, rows, selected }
 }
 
 /// Twice the argument, or an error for 13.
@@ -144,14 +144,14 @@ fn twice_but_13(call: &ForeignCall<'_>, out: &mut ColumnVector) -> Result<(), Ex
     Ok(())
 }
 
-struct Generator<'r> {
+struct ExpressionGenerator<'r> {
     random: &'r mut SeededRandom,
     graph: ExpressionGraph,
     classes: Vec<ValueClass>,
     function: ForeignFunction,
 }
 
-impl Generator<'_> {
+impl ExpressionGenerator<'_> {
     fn column(&mut self, class: ValueClass) -> Option<ExpressionId> {
         let columns: Vec<usize> =
             (0..self.classes.len()).filter(|at| self.classes[*at] == class).collect();
@@ -328,8 +328,12 @@ fn check(seed: u64) {
     let classes = input.infos.iter().map(|info| info.vector_type.class()).collect();
     let bounds = IntBounds::new(-(1 << 33), 1 << 33);
     let function = ForeignFunction::new("twice", twice_but_13, ValueClass::Int, bounds, true);
-    let mut generator =
-        Generator { random: &mut random, graph: ExpressionGraph::default(), classes, function };
+    let mut generator = ExpressionGenerator {
+        random: &mut random,
+        graph: ExpressionGraph::default(),
+        classes,
+        function,
+    };
     let class = generator.random.pick(&[
         ValueClass::Int,
         ValueClass::Int,
@@ -354,12 +358,12 @@ fn check(seed: u64) {
     let errors: Vec<ExecErrorKind> =
         expected.iter().flatten().filter_map(|one| one.as_ref().err().copied()).collect();
     for flavour in Flavour::available() {
-        let mut batch: VectorBatch = Interpreter::batch(&program);
+        let mut batch: VectorBatch = StepInterpreter::batch(&program);
         batch.columns[..slots.len()].clone_from_slice(&input.columns);
         batch.rows = input.rows;
         batch.selection = input.selected.clone().map(SelectionVector::new);
         let counters: Vec<_> = program.steps.iter().map(|_| Default::default()).collect();
-        match Interpreter::new(flavour).run(&program, &counters, &mut batch) {
+        match StepInterpreter::new(flavour).run(&program, &counters, &mut batch) {
             Err(error) => {
                 assert!(errors.contains(&error.kind()), "{seed}: {error} of {errors:?}, {graph:?}");
             }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::program::{SlotId, SlotInfo};
 use super::resolve::ProgramBuilder;
 use super::sink::PipelineSink;
-use super::stage::{PipelineSource, SourceRun, Stage, StageContext};
+use super::stage::{PipelineSource, PipelineStage, SourceRun, StageContext};
 use crate::counters::{OperatorReport, ScanReport};
 use crate::dispatch::{ResultChannel, ResultSink};
 use crate::error::{ExecError, ExecResult};
@@ -24,13 +24,13 @@ const DEPTH_MAX: usize = 1_000;
 /// The pipelines of a query, in the order in which they run.
 #[derive(Debug)]
 pub(crate) struct QueryStages {
-    pub(crate) stages: Vec<Stage>,
+    pub(crate) stages: Vec<PipelineStage>,
 }
 
 impl QueryStages {
     /// Returns what each pipeline's operators counted.
     pub(crate) fn reports(&self) -> Vec<Vec<OperatorReport>> {
-        self.stages.iter().map(Stage::reports).collect()
+        self.stages.iter().map(PipelineStage::reports).collect()
     }
 
     /// Returns what each scan counted.
@@ -72,18 +72,18 @@ fn close(
     pipeline: OpenPipeline,
     sink: Arc<dyn PipelineSink>,
     context: &StageContext,
-    stages: &mut Vec<Stage>,
+    stages: &mut Vec<PipelineStage>,
 ) {
     let OpenPipeline { source, builder, columns, .. } = pipeline;
     let mut program = builder.program;
     program.note_live(&columns);
-    stages.push(Stage::new(source, program, sink, context.flavour));
+    stages.push(PipelineStage::new(source, program, sink, context.flavour));
 }
 
 fn open_node(
     node: &PlanNode,
     context: &StageContext,
-    stages: &mut Vec<Stage>,
+    stages: &mut Vec<PipelineStage>,
 ) -> ExecResult<OpenPipeline> {
     match node {
         PlanNode::Scan(scan) => open_scan(scan, context),
@@ -109,7 +109,7 @@ fn open_node(
 fn open_input(
     node: &PlanNode,
     context: &StageContext,
-    stages: &mut Vec<Stage>,
+    stages: &mut Vec<PipelineStage>,
 ) -> ExecResult<OpenPipeline> {
     let mut pipeline = open_node(node, context, stages)?;
     pipeline.depth += 1;
@@ -157,7 +157,7 @@ fn open_scan(scan: &ScanNode, context: &StageContext) -> ExecResult<OpenPipeline
 fn open_aggregate(
     node: &AggregateNode,
     context: &StageContext,
-    stages: &mut Vec<Stage>,
+    stages: &mut Vec<PipelineStage>,
 ) -> ExecResult<OpenPipeline> {
     let pipeline = open_input(&node.input, context, stages)?;
     let (depth, input_rows) = (pipeline.depth, pipeline.rows_max);
@@ -176,7 +176,7 @@ fn open_aggregate(
 fn open_sort(
     node: &SortNode,
     context: &StageContext,
-    stages: &mut Vec<Stage>,
+    stages: &mut Vec<PipelineStage>,
 ) -> ExecResult<OpenPipeline> {
     let pipeline = open_input(&node.input, context, stages)?;
     end_in_sort(pipeline, &node.keys, node.rows_max, context, stages)
@@ -187,7 +187,7 @@ fn end_in_sort(
     keys: &[SortKey],
     wanted_max: Option<u64>,
     context: &StageContext,
-    stages: &mut Vec<Stage>,
+    stages: &mut Vec<PipelineStage>,
 ) -> ExecResult<OpenPipeline> {
     let depth = pipeline.depth;
     let slots = &pipeline.builder.program.slots;
@@ -212,7 +212,7 @@ fn end_in_sort(
 fn open_limit(
     node: &LimitNode,
     context: &StageContext,
-    stages: &mut Vec<Stage>,
+    stages: &mut Vec<PipelineStage>,
 ) -> ExecResult<OpenPipeline> {
     let mut pipeline = open_input(&node.input, context, stages)?;
     pipeline.gate = Some(Arc::new(LimitGate::new(node.offset, node.rows_max)));

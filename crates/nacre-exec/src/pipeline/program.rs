@@ -160,7 +160,7 @@ pub(crate) enum SubOperator {
 
 /// The sub-operators of a pipeline.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Program {
+pub(crate) struct StepProgram {
     pub(crate) slots: Vec<SlotInfo>,
     pub(crate) steps: Vec<SubOperator>,
 }
@@ -250,7 +250,7 @@ impl SubOperator {
     }
 }
 
-impl Program {
+impl StepProgram {
     /// Tells each filter which slots are read after it and hold something by then; `outputs` are
     /// read by the sink.
     pub(crate) fn note_live(&mut self, outputs: &[SlotId]) {

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 use nacre_column::CompareOp;
 
-use super::program::{BranchRule, IntOperand, Program, SlotId, SlotInfo, SubOperator};
+use super::program::{BranchRule, IntOperand, SlotId, SlotInfo, StepProgram, SubOperator};
 use crate::error::{ExecError, ExecResult};
 use crate::expression::{
     ArithmeticOp, ExpressionGraph, ExpressionId, ExpressionNode, ForeignFunction, year_of,
@@ -25,11 +25,11 @@ const DEPTH_MAX: usize = 500;
 /// Makes the program of a pipeline.
 #[derive(Debug, Default)]
 pub(crate) struct ProgramBuilder {
-    pub(crate) program: Program,
+    pub(crate) program: StepProgram,
 }
 
 /// What is known while the expressions of one operator are resolved.
-struct Scope<'g> {
+struct ResolveScope<'g> {
     graph: &'g ExpressionGraph,
     /// Slots of the operator's input columns.
     columns: &'g [SlotId],
@@ -55,7 +55,7 @@ impl ProgramBuilder {
         columns: &[SlotId],
         ids: &[ExpressionId],
     ) -> ExecResult<Vec<SlotId>> {
-        let mut scope = Scope { graph, columns, known: vec![HashMap::new()], depth: 0 };
+        let mut scope = ResolveScope { graph, columns, known: vec![HashMap::new()], depth: 0 };
         ids.iter().map(|id| self.resolve(&mut scope, *id)).collect()
     }
 
@@ -69,7 +69,7 @@ impl ProgramBuilder {
         columns: &[SlotId],
         ids: &[ExpressionId],
     ) -> ExecResult<()> {
-        let mut scope = Scope { graph, columns, known: vec![HashMap::new()], depth: 0 };
+        let mut scope = ResolveScope { graph, columns, known: vec![HashMap::new()], depth: 0 };
         for id in ids {
             let predicate = self.resolve(&mut scope, *id)?;
             self.program.steps.push(SubOperator::Filter { predicate, live: Vec::new() });
@@ -92,7 +92,7 @@ impl ProgramBuilder {
         }
     }
 
-    fn resolve(&mut self, scope: &mut Scope<'_>, id: ExpressionId) -> ExecResult<SlotId> {
+    fn resolve(&mut self, scope: &mut ResolveScope<'_>, id: ExpressionId) -> ExecResult<SlotId> {
         if let Some(slot) = scope.known.iter().rev().find_map(|known| known.get(&id)) {
             return Ok(*slot);
         }
@@ -108,7 +108,11 @@ impl ProgramBuilder {
         Ok(slot)
     }
 
-    fn resolve_new(&mut self, scope: &mut Scope<'_>, id: ExpressionId) -> ExecResult<SlotId> {
+    fn resolve_new(
+        &mut self,
+        scope: &mut ResolveScope<'_>,
+        id: ExpressionId,
+    ) -> ExecResult<SlotId> {
         use ExpressionNode as Node;
         let graph = scope.graph;
         match graph.node(id) {
@@ -165,7 +169,11 @@ impl ProgramBuilder {
     }
 
     /// Resolves a conversion of one value to another type.
-    fn convert(&mut self, scope: &mut Scope<'_>, node: &ExpressionNode) -> ExecResult<SlotId> {
+    fn convert(
+        &mut self,
+        scope: &mut ResolveScope<'_>,
+        node: &ExpressionNode,
+    ) -> ExecResult<SlotId> {
         use ExpressionNode as Node;
         match node {
             Node::CastInt { input, limit } => {
@@ -206,7 +214,7 @@ impl ProgramBuilder {
 
     fn foreign(
         &mut self,
-        scope: &mut Scope<'_>,
+        scope: &mut ResolveScope<'_>,
         function: &ForeignFunction,
         arguments: &[ExpressionId],
     ) -> ExecResult<SlotId> {
@@ -285,7 +293,7 @@ impl ProgramBuilder {
     /// Resolves `id` where rows of a branch alone may raise errors.
     fn branch(
         &mut self,
-        scope: &mut Scope<'_>,
+        scope: &mut ResolveScope<'_>,
         condition: SlotId,
         rule: BranchRule,
         id: ExpressionId,
@@ -319,7 +327,7 @@ impl ProgramBuilder {
     /// Resolves a side of arithmetic; returns its bounds, too.
     fn operand(
         &mut self,
-        scope: &mut Scope<'_>,
+        scope: &mut ResolveScope<'_>,
         id: ExpressionId,
     ) -> ExecResult<(IntOperand, IntBounds)> {
         if let Some(value) = Self::constant(scope.graph, id) {
@@ -331,7 +339,7 @@ impl ProgramBuilder {
 
     fn int_arithmetic(
         &mut self,
-        scope: &mut Scope<'_>,
+        scope: &mut ResolveScope<'_>,
         op: ArithmeticOp,
         left: ExpressionId,
         right: ExpressionId,
@@ -371,7 +379,7 @@ impl ProgramBuilder {
 
     fn compare(
         &mut self,
-        scope: &mut Scope<'_>,
+        scope: &mut ResolveScope<'_>,
         op: CompareOp,
         left: ExpressionId,
         right: ExpressionId,
@@ -437,7 +445,7 @@ impl ProgramBuilder {
 
     fn rescale(
         &mut self,
-        scope: &mut Scope<'_>,
+        scope: &mut ResolveScope<'_>,
         input: ExpressionId,
         digits: i8,
         limit: IntLimit,

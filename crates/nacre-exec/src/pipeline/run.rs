@@ -3,9 +3,9 @@
 use std::time::Instant;
 
 use super::sink::SinkRoom;
-use super::stage::{SourceRun, Stage};
+use super::stage::{PipelineStage, SourceRun};
 use crate::error::ExecResult;
-use crate::interpret::Interpreter;
+use crate::interpret::StepInterpreter;
 use crate::vector::VectorBatch;
 
 /// What became of a vector.
@@ -21,7 +21,7 @@ pub(crate) enum StepOutcome {
 #[derive(Debug)]
 pub(crate) struct MorselRun {
     source: Box<dyn SourceRun>,
-    interpreter: Interpreter,
+    interpreter: StepInterpreter,
     batch: VectorBatch,
 }
 
@@ -30,11 +30,11 @@ impl MorselRun {
     ///
     /// # Errors
     /// Those of the source.
-    pub(crate) fn new(stage: &Stage, morsel: usize) -> ExecResult<Self> {
+    pub(crate) fn new(stage: &PipelineStage, morsel: usize) -> ExecResult<Self> {
         Ok(Self {
             source: stage.source.open(morsel)?,
-            interpreter: Interpreter::new(stage.flavour),
-            batch: Interpreter::batch(&stage.program),
+            interpreter: StepInterpreter::new(stage.flavour),
+            batch: StepInterpreter::batch(&stage.program),
         })
     }
 
@@ -42,7 +42,7 @@ impl MorselRun {
     ///
     /// # Errors
     /// Those of its source, steps and sink.
-    pub(crate) fn step(&mut self, stage: &Stage, worker: usize) -> ExecResult<StepOutcome> {
+    pub(crate) fn step(&mut self, stage: &PipelineStage, worker: usize) -> ExecResult<StepOutcome> {
         let start = Instant::now();
         if stage.is_satisfied() || !self.source.next(&mut self.batch)? {
             return Ok(StepOutcome::Ended);

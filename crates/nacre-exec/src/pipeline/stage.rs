@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use nacre_simd::Flavour;
 
-use super::program::Program;
+use super::program::StepProgram;
 use super::sink::PipelineSink;
 use crate::counters::{OperatorCounters, OperatorReport, ScanReport};
+use crate::dispatch::QueryControl;
 use crate::error::ExecResult;
 use crate::memory::MemoryBudget;
 use crate::scan::BlockReads;
@@ -22,6 +23,8 @@ pub(crate) struct StageContext {
     pub(crate) flavour: Flavour,
     pub(crate) budget: Arc<MemoryBudget>,
     pub(crate) reads: Arc<BlockReads>,
+    /// What long loops look at.
+    pub(crate) control: Arc<QueryControl>,
 }
 
 /// Where the rows of a pipeline come from.
@@ -55,9 +58,9 @@ pub(crate) trait SourceRun: Send + fmt::Debug {
 
 /// A pipeline and how far it is.
 #[derive(Debug)]
-pub(crate) struct Stage {
+pub(crate) struct PipelineStage {
     pub(crate) source: Arc<dyn PipelineSource>,
-    pub(crate) program: Program,
+    pub(crate) program: StepProgram,
     pub(crate) sink: Arc<dyn PipelineSink>,
     pub(crate) flavour: Flavour,
     /// One for each step.
@@ -71,10 +74,10 @@ pub(crate) struct Stage {
     is_satisfied: AtomicBool,
 }
 
-impl Stage {
+impl PipelineStage {
     pub(crate) fn new(
         source: Arc<dyn PipelineSource>,
-        program: Program,
+        program: StepProgram,
         sink: Arc<dyn PipelineSink>,
         flavour: Flavour,
     ) -> Self {

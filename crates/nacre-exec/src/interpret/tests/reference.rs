@@ -2,7 +2,7 @@
 
 use nacre_column::compare_floats;
 
-use super::Input;
+use super::TestInput;
 use crate::error::ExecErrorKind;
 use crate::expression::{ArithmeticOp, ExpressionGraph, ExpressionId, ExpressionNode, year_of};
 use crate::value::{IntLimit, ScalarValue, ValueClass};
@@ -13,7 +13,7 @@ pub(super) type Evaluated = Result<ScalarValue, ExecErrorKind>;
 pub(super) fn evaluate(
     graph: &ExpressionGraph,
     id: ExpressionId,
-    input: &Input,
+    input: &TestInput,
     row: usize,
 ) -> Evaluated {
     use ExpressionNode as Node;
