@@ -50,11 +50,7 @@ impl MergedGroups {
         let plan = sink.plan.as_ref();
         let table = &mut self.table;
         for (at, row) in page.rows.chunks_exact(plan.row_words).enumerate() {
-            let group = match plan.keys.is_empty() {
-                true if table.len() == 0 => table.add(plan, &[0], 0),
-                true => 0,
-                false => table.find_or_add_row(plan, row, &page.heap),
-            };
+            let group = table.find_or_add_row(plan, row, &page.heap);
             let start = group as usize * plan.row_words;
             let GroupTable { rows, heap, .. } = table;
             let group = &mut rows[start..start + plan.row_words];

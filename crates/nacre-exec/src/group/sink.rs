@@ -6,7 +6,7 @@ use nacre_simd::Flavour;
 
 use super::direct::DirectIndex;
 use super::distinct::DistinctSet;
-use super::keys::KeyWords;
+use super::keys::{KeyWords, hash_words};
 use super::layout::{GroupPlan, StateKind};
 use super::partition::{PARTITIONS, RowPage, flush};
 use super::table::GroupTable;
@@ -128,8 +128,9 @@ impl LocalGroups {
     fn new(plan: &GroupPlan, reservation: MemoryReservation) -> Self {
         let mut table = GroupTable::default();
         let lookup = if plan.keys.is_empty() {
-            // All words of no keys are the same: zero, and no slot is ever looked at.
-            table.add(plan, &[0], 0);
+            // There is one group even without rows; it has the hash of no words, as those who look
+            // for it later compute it.
+            table.add(plan, &[hash_words(&[])], 0);
             GroupLookup::Single
         } else {
             DirectIndex::new(plan, &table).map_or(GroupLookup::Hash, GroupLookup::Direct)
