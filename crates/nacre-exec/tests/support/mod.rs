@@ -29,7 +29,7 @@ pub(crate) struct SeededRandom(pub(crate) u64);
 impl SeededRandom {
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-        ((self.0 >> 32) * end) >> 32
+        ((u128::from(self.0 >> 32) * u128::from(end)) >> 32) as u64
     }
 }
 
