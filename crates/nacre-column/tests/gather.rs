@@ -130,7 +130,7 @@ fn predicates_on_strings_hold_for_the_rows_whose_string_satisfies_them() {
             for flavour in Flavour::available() {
                 for range in [0..rows, rows / 3..rows] {
                     let mut bits = Vec::new();
-                    let mut check = |bits: &[u64]| {
+                    let check = |bits: &[u64]| {
                         for (at, row) in range.clone().enumerate() {
                             let expected = match value(&column, row) {
                                 Some(Value::Bytes(value)) => holds(&value),

@@ -19,6 +19,9 @@ use nacre_exec::dispatch::{QueryOptions, ResultBatch, WorkerPool, WorkerPoolOpti
 use nacre_exec::plan::PhysicalPlan;
 use nacre_simd::Flavour;
 
+/// A query as a loop over plain arrays.
+type PlainLoop = fn(&LineItem) -> Vec<Vec<i128>>;
+
 /// Repetitions of which the best counts.
 const ROUNDS: usize = 9;
 
@@ -60,7 +63,7 @@ fn main() {
     let items = LineItem::generate(rows, 7);
     let (_store, table) = items.load();
     let pools = [pool(1), pool(2)];
-    let queries: [(&str, PhysicalPlan, fn(&LineItem) -> Vec<Vec<i128>>); 2] = [
+    let queries: [(&str, PhysicalPlan, PlainLoop); 2] = [
         ("q6", q6_plan(&table.snapshot()).expect("is well-formed"), q6_reference),
         ("q1", q1_plan(&table.snapshot()).expect("is well-formed"), q1_reference),
     ];

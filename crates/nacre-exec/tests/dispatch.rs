@@ -1,5 +1,6 @@
 //! Workers: cancel, deadlines, panics, budgets, back-pressure and fairness.
 
+#![allow(clippy::single_range_in_vec_init, reason = "a table has a chunk for each range")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic where it stands")]
 
 mod support;

@@ -1,5 +1,6 @@
 //! Media faults under a running query: it answers from other replicas, or names what is lost.
 
+#![allow(clippy::single_range_in_vec_init, reason = "a table has a chunk for each range")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic where it stands")]
 
 mod support;

@@ -1,6 +1,7 @@
 //! Scans: what comes out is what the snapshot has and the predicates keep, whatever the formats,
 //! flavours and workers.
 
+#![allow(clippy::single_range_in_vec_init, reason = "a table has a chunk for each range")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic where it stands")]
 
 mod support;

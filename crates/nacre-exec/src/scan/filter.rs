@@ -60,7 +60,7 @@ impl ScanFilter {
         // ORDERING: estimates.
         let seen = self.rows_seen.load(Ordering::Relaxed);
         let passed = self.rows_passed.load(Ordering::Relaxed);
-        if seen == 0 { 1 << 15 } else { (passed << 16) / seen }
+        (passed << 16).checked_div(seen).unwrap_or(1 << 15)
     }
 
     /// Whether all rows of a chunk with these aggregates match.

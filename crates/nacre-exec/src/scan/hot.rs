@@ -5,6 +5,7 @@ use nacre_column::VECTOR_ROWS;
 use nacre_store::{HotChunkRef, HotCondition};
 
 use super::convert::append_buffer;
+use super::filter::ScanFilter;
 use super::predicate::ScanPredicate;
 use super::prepare::PreparedScan;
 use crate::error::ExecResult;
@@ -34,25 +35,9 @@ impl HotMorsel {
         batch: &mut VectorBatch,
     ) -> ExecResult<bool> {
         let filters = scan.filters.iter().filter(|filter| !filter.predicate.is_hint);
-        let tests: Vec<(usize, Box<dyn Fn(&[u8]) -> bool + '_>)> = filters
-            .clone()
-            .filter_map(|filter| match &filter.predicate.predicate {
-                ScanPredicate::Strings(strings) => {
-                    let test = move |value: &[u8]| (strings.test())(value);
-                    Some((filter.predicate.column, Box::new(test) as Box<dyn Fn(&[u8]) -> bool>))
-                }
-                ScanPredicate::Restriction(_) => None,
-            })
-            .collect();
-        let restrictions = filters.filter_map(|filter| match &filter.predicate.predicate {
-            ScanPredicate::Restriction(restriction) => {
-                Some((filter.predicate.column, HotCondition::Restriction(restriction)))
-            }
-            ScanPredicate::Strings(_) => None,
-        });
-        let predicates =
-            tests.iter().map(|(column, test)| (*column, HotCondition::Predicate(test)));
-        let conditions: Vec<(usize, HotCondition<'_>)> = restrictions.chain(predicates).collect();
+        let mut conditions: Vec<(usize, HotCondition<'_>)> = filters.map(condition_of).collect();
+        // Comparisons first: a row with versions is tested until a condition fails.
+        conditions.sort_by_key(|(_, condition)| matches!(condition, HotCondition::Predicate(_)));
         let columns: Vec<usize> = scan.columns.iter().map(|column| column.column).collect();
         while self.next_row < end {
             let rows = self.next_row..end.min(self.next_row + VECTOR_ROWS);
@@ -71,4 +56,13 @@ impl HotMorsel {
         }
         Ok(false)
     }
+}
+
+/// Returns a filter's condition as the store takes it, and its column.
+fn condition_of(filter: &ScanFilter) -> (usize, HotCondition<'_>) {
+    let condition = match &filter.predicate.predicate {
+        ScanPredicate::Restriction(restriction) => HotCondition::Restriction(restriction),
+        ScanPredicate::Strings(strings) => HotCondition::Predicate(strings.test()),
+    };
+    (filter.predicate.column, condition)
 }
