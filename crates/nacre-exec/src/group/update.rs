@@ -127,21 +127,9 @@ pub(super) fn by_rows(
         return Ok(());
     };
     match (kind, &column.values) {
-        (StateKind::SumNarrow | StateKind::SumWide, values) => match values {
-            VectorValues::Int16(values) => {
-                each_value!(values, value, state => add_sum(kind, state, value.into(), 1));
-            }
-            VectorValues::Int32(values) => {
-                each_value!(values, value, state => add_sum(kind, state, value.into(), 1));
-            }
-            VectorValues::Int64(values) => {
-                each_value!(values, value, state => add_sum(kind, state, value.into(), 1));
-            }
-            values => for_each_row(rows, active, |row| {
-                let value = values.int(row).unwrap_or(0);
-                add_sum(kind, &mut words[state(row)], value, 1);
-            }),
-        },
+        (StateKind::SumNarrow | StateKind::SumWide, values) => {
+            sum_by_rows(kind, values, rows, active, words, state);
+        }
         (StateKind::SumFloat, VectorValues::Float32(values)) => {
             each_value!(values, value, state => add_float(state, value.into()));
         }
@@ -174,6 +162,31 @@ pub(super) fn by_rows(
         _ => debug_assert!(false, "an aggregate over other values"),
     }
     Ok(())
+}
+
+/// Adds whole numbers of active rows to the words of sums, which `state` tells.
+#[inline]
+fn sum_by_rows(
+    kind: StateKind,
+    values: &VectorValues,
+    rows: usize,
+    active: Option<&BitVector>,
+    words: &mut [u64],
+    state: impl Fn(usize) -> std::ops::Range<usize>,
+) {
+    let mut add = |row: usize, value: i128| add_sum(kind, &mut words[state(row)], value, 1);
+    match values {
+        VectorValues::Int16(values) => {
+            for_each_row(rows, active, |row| add(row, values[row].into()));
+        }
+        VectorValues::Int32(values) => {
+            for_each_row(rows, active, |row| add(row, values[row].into()));
+        }
+        VectorValues::Int64(values) => {
+            for_each_row(rows, active, |row| add(row, values[row].into()));
+        }
+        values => for_each_row(rows, active, |row| add(row, values.int(row).unwrap_or(0))),
+    }
 }
 
 #[inline]
