@@ -64,7 +64,7 @@ fn check_rows(column: &ColumnBuffer, block: &Block<'_>, flavour: Flavour, rows: 
     }
 }
 
-/// Decodes to each narrower type that the column allows, and to `i128`.
+/// Decodes to each narrower type that the block's values allow, and to `i128`.
 fn check_narrow(
     values: &[i64],
     block: &Block<'_>,
@@ -72,8 +72,9 @@ fn check_narrow(
     rows: &Range<usize>,
     wanted: &[usize],
 ) {
-    let range = block.column_type().int_range().unwrap();
-    let fits = |min: i128, max: i128| min <= range.0 && range.1 <= max;
+    let of_type = block.column_type().int_range().unwrap();
+    let of_values = block.int_range().unwrap_or((0, 0));
+    let fits = |min: i128, max: i128| min <= of_values.0 && of_values.1 <= max;
     macro_rules! check {
         ($type:ty, $decode:ident, $fits:expr) => {
             let mut decoded: Vec<$type> = Vec::new();
@@ -85,7 +86,7 @@ fn check_narrow(
             }
         };
     }
-    check!(bool, decode_bool, fits(0, 1));
+    check!(bool, decode_bool, of_type == (0, 1));
     check!(i16, decode_i16, fits(i16::MIN.into(), i16::MAX.into()));
     check!(i32, decode_i32, fits(i32::MIN.into(), i32::MAX.into()));
     check!(i128, decode_i128, true);

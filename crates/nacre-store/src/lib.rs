@@ -82,7 +82,7 @@ pub use foreign_key::{ForeignKeyAction, ForeignKeyDef, RowRules, TableKeys, is_c
 pub use freeze::{CheckpointReport, RedoInfo};
 #[doc(hidden)]
 pub use hot::SingleVersion;
-pub use hot::{HotChunkRef, HotColumnRange};
+pub use hot::{HotChunkRef, HotColumnRange, HotCondition};
 pub use id::{CommitTs, Lsn, Moment, RowId, RowPlace, TxId};
 pub use load::Load;
 pub use maintenance::{LostReplica, Progress, RepairReport, ScrubReport};

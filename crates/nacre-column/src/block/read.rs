@@ -12,7 +12,7 @@ use crate::format::plain::{self, StringValues, Strings};
 use crate::format::static_bp::StaticBp;
 use crate::format::texts::Texts;
 use crate::{
-    BlockError, ByteValues, ColumnType, Format, Physical, STRING_BYTES_MAX, Sma, VECTOR_ROWS,
+    BlockError, Bound, ByteValues, ColumnType, Format, Physical, STRING_BYTES_MAX, Sma, VECTOR_ROWS,
 };
 
 /// Rows of encoded text that are checked at a time.
@@ -332,8 +332,8 @@ impl<'a> Block<'a> {
     /// Appends the values of the rows `rows` to `out`. Those of null rows are unspecified.
     ///
     /// # Errors
-    /// [`BlockError::RowRange`], or [`BlockError::WrongOutput`] unless it is `boolean` or
-    /// `smallint` or a decimal of at most 4 digits.
+    /// [`BlockError::RowRange`], or [`BlockError::WrongOutput`] unless all values of the column's
+    /// type, or by [`Block::sma`] all of the block, fit 16 bits.
     pub fn decode_i16(
         &self,
         flavour: Flavour,
@@ -343,7 +343,7 @@ impl<'a> Block<'a> {
         self.decode_ints(flavour, rows, out)
     }
 
-    /// As [`Block::decode_i16`], also for `integer`, `date` and decimals of at most 9 digits.
+    /// As [`Block::decode_i16`], for values of 32 bits.
     ///
     /// # Errors
     /// As [`Block::decode_i16`].
@@ -356,7 +356,7 @@ impl<'a> Block<'a> {
         self.decode_ints(flavour, rows, out)
     }
 
-    /// As [`Block::decode_i32`], also for `bigint`, `timestamp` and decimals of at most 18 digits.
+    /// As [`Block::decode_i16`], for values of 64 bits.
     ///
     /// # Errors
     /// As [`Block::decode_i16`].
@@ -413,7 +413,8 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
-    /// Checks that the block has the rows and that every value of its type is a `T`.
+    /// Checks that the block has the rows and that every value of its type, or by its aggregates
+    /// every value that it has, is a `T`.
     pub(crate) fn check_int_output<T: Integer>(
         &self,
         rows: &Range<usize>,
@@ -421,10 +422,22 @@ impl<'a> Block<'a> {
         self.check_rows(rows)?;
         let (min, max) = T::RANGE;
         let fits = |(least, greatest)| min <= least && greatest <= max;
-        if !self.column_type().int_range().is_some_and(fits) {
+        let Some(of_type) = self.column_type().int_range() else {
             return Err(self.wrong_output(T::NAME));
+        };
+        if fits(of_type) || T::IS_NUMBER && self.int_range().is_none_or(fits) {
+            return Ok(());
         }
-        Ok(())
+        Err(self.wrong_output(T::NAME))
+    }
+
+    /// Returns the least and the greatest value of a column of whole numbers, by the aggregates;
+    /// `None` if all rows are null, or for other columns.
+    pub fn int_range(&self) -> Option<(i128, i128)> {
+        match (self.header.sma.min, self.header.sma.max) {
+            (Some(Bound::Int(min)), Some(Bound::Int(max))) => Some((min, max)),
+            _ => None,
+        }
     }
 
     /// Returns the stored bytes of these rows, which `check_rows` has passed.
@@ -523,25 +536,13 @@ impl<'a> Block<'a> {
         out: &mut Vec<u32>,
     ) -> Result<(), BlockError> {
         self.check_rows(&rows)?;
-        let is_dictionary = self.header.format == Format::Dictionary
-            && self.column_type().physical() == Physical::Bytes;
-        let Some(keys) = self.keys().filter(|_| is_dictionary) else {
-            return Err(self.wrong_output("codes"));
-        };
         let before = out.len();
-        keys.decode(flavour, 0, rows.clone(), out);
-        let greatest = flavour.run(Greatest { values: &out[before..] });
-        if rows.is_empty() || greatest < self.header.entries {
-            return Ok(());
+        self.codes()?.decode(flavour, 0, rows.clone(), out);
+        let checked = self.check_code_range(flavour, &out[before..], |index| rows.start + index);
+        if checked.is_err() {
+            out.truncate(before);
         }
-        let row = out[before..].iter().position(|code| *code == greatest).unwrap_or(0);
-        out.truncate(before);
-        Err(BlockError::Contents {
-            what: "code of row",
-            row: rows.start + row,
-            found: greatest.into(),
-            expected: format!("below {}", self.header.entries),
-        })
+        checked
     }
 
     /// Returns the whole number in `row`, or `None` if it is null.
@@ -635,6 +636,41 @@ impl<'a> Block<'a> {
             Encoded::Texts(texts) if texts.get(row, &mut value)? => Ok(Some(Cow::Owned(value))),
             _ => Err(self.sequential_only()),
         }
+    }
+
+    /// Returns encoded text; `None` in other formats.
+    pub(crate) fn texts(&self) -> Option<&Texts<'a>> {
+        match &self.encoded {
+            Encoded::Texts(texts) => Some(texts),
+            Encoded::Plain | Encoded::Keys(_) => None,
+        }
+    }
+
+    /// Checks that codes are those of entries. `row` tells the row of the code at an index.
+    pub(crate) fn check_code_range(
+        &self,
+        flavour: Flavour,
+        codes: &[u32],
+        row: impl Fn(usize) -> usize,
+    ) -> Result<(), BlockError> {
+        let greatest = flavour.run(Greatest { values: codes });
+        if codes.is_empty() || greatest < self.header.entries {
+            return Ok(());
+        }
+        let index = codes.iter().position(|code| *code == greatest).unwrap_or(0);
+        Err(BlockError::Contents {
+            what: "code of row",
+            row: row(index),
+            found: greatest.into(),
+            expected: format!("below {}", self.header.entries),
+        })
+    }
+
+    /// Returns the codes of a dictionary of strings.
+    pub(crate) fn codes(&self) -> Result<&Keys<'a>, BlockError> {
+        let is_dictionary = self.header.format == Format::Dictionary
+            && self.column_type().physical() == Physical::Bytes;
+        self.keys().filter(|_| is_dictionary).ok_or_else(|| self.wrong_output("codes"))
     }
 
     /// Appends the strings of the rows `rows` to `out`, whatever the format. Those of null rows

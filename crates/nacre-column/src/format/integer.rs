@@ -13,6 +13,9 @@ pub(crate) trait Integer: Copy {
     const RANGE: (i128, i128);
     /// Whether keys of 32 bits have all of it.
     const IS_NARROW: bool;
+    /// Whether any number in the range is a value of it, so that the values of a block decide
+    /// whether it decodes to this, not its type.
+    const IS_NUMBER: bool;
 
     /// Narrows `value`.
     fn from_i128(value: i128) -> Self;
@@ -78,6 +81,7 @@ macro_rules! integer {
             const NAME: &'static str = stringify!($type);
             const RANGE: (i128, i128) = (<$type>::MIN as i128, <$type>::MAX as i128);
             const IS_NARROW: bool = $is_narrow;
+            const IS_NUMBER: bool = true;
 
             #[inline(always)]
             fn from_i128(value: i128) -> Self {
@@ -126,6 +130,7 @@ impl Integer for bool {
     const NAME: &'static str = "bool";
     const RANGE: (i128, i128) = (0, 1);
     const IS_NARROW: bool = true;
+    const IS_NUMBER: bool = false;
 
     #[inline(always)]
     fn from_i128(value: i128) -> Self {

@@ -79,7 +79,8 @@ pub(crate) fn gather_ints<T: Integer>(
     }
 }
 
-fn pick<T, const N: usize>(
+/// Appends the values at these positions, of `N` bytes each, to `out`.
+pub(crate) fn pick<T, const N: usize>(
     bytes: &[u8],
     positions: &[u16],
     out: &mut Vec<T>,

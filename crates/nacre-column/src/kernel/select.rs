@@ -133,7 +133,7 @@ pub(super) fn clear_tail(bits: &mut [u64], rows: usize) {
 }
 
 /// Says which keys match.
-enum Matcher {
+pub(super) enum Matcher {
     Nothing,
     Everything,
     Range(KeyRange),
@@ -146,7 +146,12 @@ enum Matcher {
 impl Matcher {
     /// Makes the matcher for values from `low` to `high` among keys that stand for `base` and up
     /// to `base + key_max`.
-    fn range((low, high): (i128, i128), is_inside: bool, base: i128, key_max: u64) -> Self {
+    pub(super) fn range(
+        (low, high): (i128, i128),
+        is_inside: bool,
+        base: i128,
+        key_max: u64,
+    ) -> Self {
         let low = low.max(base);
         let high = high.min(base.saturating_add(key_max.into()));
         match (low <= high, is_inside) {
@@ -160,7 +165,7 @@ impl Matcher {
     }
 
     /// Makes the matcher for a comparison of whole numbers.
-    fn compare(op: CompareOp, value: i128, base: i128, key_max: u64) -> Self {
+    pub(super) fn compare(op: CompareOp, value: i128, base: i128, key_max: u64) -> Self {
         let range = match op {
             CompareOp::Eq | CompareOp::Ne => Some((value, value)),
             CompareOp::Lt => value.checked_sub(1).map(|high| (i128::MIN, high)),
@@ -171,7 +176,7 @@ impl Matcher {
         range.map_or(Self::Nothing, |range| Self::range(range, op != CompareOp::Ne, base, key_max))
     }
 
-    fn set(mut keys: Vec<u64>) -> Self {
+    pub(super) fn set(mut keys: Vec<u64>) -> Self {
         keys.sort_unstable();
         keys.dedup();
         let (Some(first), Some(last)) = (keys.first().copied(), keys.last().copied()) else {
@@ -191,7 +196,7 @@ impl Matcher {
     }
 
     /// Appends a word per 64 keys; bits past the last key are unspecified.
-    fn append<N: Numbers>(&self, flavour: Flavour, keys: N, bits: &mut Vec<u64>) {
+    pub(super) fn append<N: Numbers>(&self, flavour: Flavour, keys: N, bits: &mut Vec<u64>) {
         let at = bits.len();
         let end = at + keys.len().div_ceil(64);
         match self {
@@ -212,7 +217,7 @@ impl Matcher {
     }
 
     /// Appends a word per 64 rows; bits past the last row are unspecified.
-    fn append_keys(
+    pub(super) fn append_keys(
         &self,
         block: &Block<'_>,
         keys: &Keys<'_>,
@@ -233,7 +238,7 @@ impl Matcher {
 }
 
 /// Appends a word per 64 of `count` items, a bit set where `matches` holds.
-fn append_where(count: usize, bits: &mut Vec<u64>, matches: impl Fn(usize) -> bool) {
+pub(super) fn append_where(count: usize, bits: &mut Vec<u64>, matches: impl Fn(usize) -> bool) {
     bits.extend((0..count).step_by(64).map(|start| {
         let bit = |at: usize| u64::from(matches(at)) << (at - start);
         (start..count.min(start + 64)).map(bit).fold(0, |word, bit| word | bit)
@@ -502,7 +507,7 @@ fn compare_strings<'v>(
     }
 }
 
-fn append_strings_where<'v>(
+pub(super) fn append_strings_where<'v>(
     value: impl Fn(usize) -> Result<&'v [u8], BlockError>,
     rows: &Range<usize>,
     bits: &mut Vec<u64>,

@@ -264,6 +264,22 @@ impl HotChunkRef {
         Self { chunk: Arc::clone(chunk), snapshot, rows }
     }
 
+    pub(super) fn chunk(&self) -> &HotChunk {
+        &self.chunk
+    }
+
+    pub(super) fn snapshot(&self) -> Snapshot {
+        self.snapshot
+    }
+
+    /// Returns whether a row that a snapshot may see is or was null in `column`.
+    ///
+    /// # Panics
+    /// If the table has no such column.
+    pub fn may_have_nulls(&self, column: usize) -> bool {
+        self.chunk.with(|latched| latched.column(column).has_nulls())
+    }
+
     /// Returns the number of rows, holes and those included that the snapshot does not see.
     pub fn rows(&self) -> usize {
         self.rows

@@ -11,6 +11,7 @@
 
 use std::ops::Range;
 
+use nacre_column::kernel::ValueSlice;
 use nacre_column::{ColumnBuffer, ColumnType, Physical, STRING_BYTES_MAX};
 
 use crate::error::{Error, Result};
@@ -306,6 +307,42 @@ impl HotColumn {
         }
     }
 
+    /// Appends the values of the rows at `positions`, counted from `start`, to a buffer of the
+    /// column's type.
+    pub(super) fn gather_to(&self, start: usize, positions: &[u16], out: &mut ColumnBuffer) {
+        let row = |position: &u16| start + usize::from(*position);
+        if self.has_nulls() {
+            positions.iter().for_each(|position| self.get(row(position)).push_to(out));
+            return;
+        }
+        match &self.values {
+            HotValues::I8(values) => gather_ints(&values[start..], positions, out),
+            HotValues::I16(values) => gather_ints(&values[start..], positions, out),
+            HotValues::I32(values) => gather_ints(&values[start..], positions, out),
+            HotValues::I64(values) => gather_ints(&values[start..], positions, out),
+            _ => positions.iter().for_each(|position| self.get(row(position)).push_to(out)),
+        }
+    }
+
+    /// Returns the numbers of some rows where they lie; `None` for strings.
+    pub(super) fn slice(&self, rows: Range<usize>) -> Option<ValueSlice<'_>> {
+        Some(match &self.values {
+            HotValues::I8(values) => ValueSlice::Int8(&values[rows]),
+            HotValues::I16(values) => ValueSlice::Int16(&values[rows]),
+            HotValues::I32(values) => ValueSlice::Int32(&values[rows]),
+            HotValues::I64(values) => ValueSlice::Int64(&values[rows]),
+            HotValues::I128(values) => ValueSlice::Int128(&values[rows]),
+            HotValues::F32(values) => ValueSlice::Float32(&values[rows]),
+            HotValues::F64(values) => ValueSlice::Float64(&values[rows]),
+            HotValues::Bytes(_) => return None,
+        })
+    }
+
+    /// Whether some row may be null.
+    pub(super) fn has_nulls(&self) -> bool {
+        !self.nulls.is_empty()
+    }
+
     /// Returns the 64-bit numbers of the column if it is of such numbers.
     pub(crate) fn as_i64(&self) -> Option<&[i64]> {
         match &self.values {
@@ -315,7 +352,7 @@ impl HotColumn {
     }
 
     #[inline]
-    fn is_null(&self, row: usize) -> bool {
+    pub(super) fn is_null(&self, row: usize) -> bool {
         self.nulls.get(row / 64).is_some_and(|word| word >> (row % 64) & 1 == 1)
     }
 
@@ -366,6 +403,16 @@ fn extend_ints<T: Copy + Into<i64>>(values: &[T], out: &mut ColumnBuffer) {
     for some in values.chunks(WIDENED) {
         for (target, value) in wide.iter_mut().zip(some) {
             *target = (*value).into();
+        }
+        out.push_ints(&wide[..some.len()]);
+    }
+}
+
+fn gather_ints<T: Copy + Into<i64>>(values: &[T], positions: &[u16], out: &mut ColumnBuffer) {
+    let mut wide = [0; WIDENED];
+    for some in positions.chunks(WIDENED) {
+        for (target, position) in wide.iter_mut().zip(some) {
+            *target = values[usize::from(*position)].into();
         }
         out.push_ints(&wide[..some.len()]);
     }

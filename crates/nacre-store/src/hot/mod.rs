@@ -4,13 +4,14 @@
 //! [`positions`] says where a chunk has versions at all; [`chunk`] joins them behind one latch,
 //! and [`rows`] is what a reader or writer finds there. [`frozen`] is the little that a frozen
 //! chunk needs, whose rows can only be deleted. [`list`] is the hot end of a table, [`settled`]
-//! what is copied of a chunk that is to be frozen.
+//! what is copied of a chunk that is to be frozen. [`matching`] is what a scan reads.
 
 mod chunk;
 mod claim;
 mod column;
 mod frozen;
 mod list;
+mod matching;
 mod positions;
 mod rows;
 mod settled;
@@ -24,6 +25,7 @@ pub(crate) use column::HEAP_BYTES_FULL;
 pub use column::HotColumnRange;
 pub(crate) use frozen::FrozenDeletes;
 pub(crate) use list::HotList;
+pub use matching::HotCondition;
 pub(crate) use rows::{HotRows, RowView};
 pub(crate) use settled::Settled;
 pub use single_version::SingleVersion;

@@ -1,0 +1,26 @@
+//! Workers and the queries that they run.
+//!
+//! 1. A [`WorkerPool`] makes its threads once. Each takes a morsel of the query that had least of
+//!    the workers' time so far, runs it to its end and takes the next: a query has as many workers
+//!    as are free, and more or fewer of them from morsel to morsel.
+//! 2. The last worker of a pipeline ends it and begins the next one; no worker waits for another.
+//! 3. Rows go to a [`ResultStream`] by way of a channel that is bounded in bytes. If it is full the
+//!    morsel is put aside, and its worker takes one of another query.
+//! 4. Cancel flag and deadline are looked at before each vector. A panic ends its query only.
+//!
+//! # Source
+//! [Muehlbauer16 section 6.4] a dispatcher that assigns pipeline jobs at run time, elastic degree
+//! of parallelism, workers made at start and pinned. Differs: fairness by virtual time; a morsel
+//! is a chunk of at most 65,536 rows.
+
+mod channel;
+mod control;
+mod pool;
+mod query;
+mod stream;
+mod worker;
+
+pub(crate) use channel::{ResultChannel, ResultSink, take_columns};
+pub use control::QueryControl;
+pub use pool::{WorkerPool, WorkerPoolOptions};
+pub use stream::{QueryOptions, QueryReport, ResultBatch, ResultStream};

@@ -1,0 +1,236 @@
+//! A query that is being run: which pipeline it is in, and who works on it.
+//!
+//! # Concurrency
+//! The lock of [`QueryTask`] is held for a few instructions at the begin and the end of a morsel.
+//! It is taken after the pool's, never before.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::channel::ResultChannel;
+use super::control::QueryControl;
+use super::stream::QueryReport;
+use crate::error::{ExecError, ExecResult};
+use crate::pipeline::{MorselRun, QueryStages, StageContext, build_stages};
+use crate::plan::PhysicalPlan;
+use crate::scan::BlockReads;
+
+/// A query.
+#[derive(Debug)]
+pub(crate) struct QueryTask {
+    plan: PhysicalPlan,
+    pub(super) control: Arc<QueryControl>,
+    channel: Arc<ResultChannel>,
+    state: Mutex<QueryState>,
+    /// Time that workers spent on it, and where it began; the dispatcher compares it.
+    virtual_ns: AtomicU64,
+}
+
+#[derive(Debug)]
+struct QueryState {
+    context: StageContext,
+    stages: Arc<QueryStages>,
+    stage: usize,
+    /// Workers that have a morsel, or end a pipeline.
+    running: usize,
+    /// Morsels that wait for room in the channel.
+    parked: Vec<MorselRun>,
+    error: Option<ExecError>,
+    has_ended: bool,
+}
+
+/// What a worker is to do for a query.
+#[derive(Debug)]
+pub(super) struct QueryWork {
+    pub(super) query: Arc<QueryTask>,
+    pub(super) stages: Arc<QueryStages>,
+    pub(super) stage: usize,
+    pub(super) job: QueryJob,
+}
+
+#[derive(Debug)]
+pub(super) enum QueryJob {
+    /// Begin a morsel.
+    Morsel(usize),
+    /// Go on with one.
+    Resume(Box<MorselRun>),
+    /// Nothing is left of the pipeline: end it.
+    EndPipeline,
+}
+
+/// What became of a morsel.
+#[derive(Debug)]
+pub(super) enum JobOutcome {
+    Ended,
+    Parked(Box<MorselRun>),
+    Failed(ExecError),
+}
+
+impl QueryTask {
+    /// Prepares a query.
+    ///
+    /// # Errors
+    /// Those of [`build_stages`].
+    pub(super) fn new(
+        plan: PhysicalPlan,
+        context: StageContext,
+        channel: Arc<ResultChannel>,
+        virtual_ns: u64,
+    ) -> ExecResult<Self> {
+        let control = Arc::clone(&context.control);
+        let stages = Arc::new(build_stages(&plan, &context, &channel)?);
+        let state = Mutex::new(QueryState {
+            context,
+            stages,
+            stage: 0,
+            running: 0,
+            parked: Vec::new(),
+            error: None,
+            has_ended: false,
+        });
+        let virtual_ns = AtomicU64::new(virtual_ns);
+        Ok(Self { plan, control, channel, state, virtual_ns })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, QueryState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the time that workers spent on it.
+    pub(super) fn virtual_ns(&self) -> u64 {
+        // ORDERING: an estimate that orders queries.
+        self.virtual_ns.load(Ordering::Relaxed)
+    }
+
+    /// Adds time that a worker spent.
+    pub(super) fn add_time(&self, time: Duration) {
+        // ORDERING: as above.
+        self.virtual_ns.fetch_add(time.as_nanos() as u64, Ordering::Relaxed);
+    }
+
+    /// Returns something to do, if there is any for one more worker.
+    pub(super) fn take_work(self: &Arc<Self>) -> Option<QueryWork> {
+        let mut state = self.lock();
+        if state.has_ended {
+            return None;
+        }
+        if state.error.is_none()
+            && let Err(error) = self.control.check()
+        {
+            state.error = Some(error);
+        }
+        let job = if state.error.is_some() {
+            state.parked.clear();
+            None
+        } else if self.channel.is_full() {
+            return None;
+        } else if let Some(run) = state.parked.pop() {
+            Some(QueryJob::Resume(Box::new(run)))
+        } else {
+            state.stages.stages[state.stage].take_morsel().map(QueryJob::Morsel)
+        };
+        // The last one out ends the pipeline; who comes later finds it ended.
+        let job = match job {
+            Some(job) => job,
+            None if state.running == 0 => QueryJob::EndPipeline,
+            None => return None,
+        };
+        state.running += 1;
+        let (query, stages) = (Arc::clone(self), Arc::clone(&state.stages));
+        Some(QueryWork { query, stages, stage: state.stage, job })
+    }
+
+    /// Whether a query is over.
+    pub(super) fn has_ended(&self) -> bool {
+        self.lock().has_ended
+    }
+
+    /// Fails if whoever has a morsel of the query is to stop.
+    ///
+    /// # Errors
+    /// As [`QueryControl::check`]; [`ExecError::Canceled`] if the query has failed already, whose
+    /// error is the first one.
+    pub(super) fn check(&self) -> ExecResult<()> {
+        self.control.check()?;
+        if self.lock().error.is_some() {
+            return Err(ExecError::Canceled);
+        }
+        Ok(())
+    }
+
+    /// Takes a morsel back; true if others may find something to do now.
+    pub(super) fn give_back(&self, outcome: JobOutcome) -> bool {
+        let mut state = self.lock();
+        state.running -= 1;
+        match outcome {
+            JobOutcome::Ended => {}
+            JobOutcome::Parked(run) => state.parked.push(*run),
+            JobOutcome::Failed(error) => {
+                state.error.get_or_insert(error);
+            }
+        }
+        state.running == 0
+    }
+
+    /// Ends the present pipeline and goes on to the next one, or ends the query. The caller is the
+    /// only one who works on it.
+    pub(super) fn end_pipeline(&self, stages: &QueryStages, stage: usize) {
+        let failed = self.lock().error.take();
+        let outcome = match failed {
+            Some(error) => Err(error),
+            None => stages.stages[stage].sink.finish(),
+        };
+        let is_last = stage + 1 == stages.stages.len();
+        if outcome.is_ok() && !is_last {
+            let mut state = self.lock();
+            state.stage += 1;
+            state.running -= 1;
+            return;
+        }
+        self.end_query(outcome);
+    }
+
+    /// Looks back at the files that were read; if one changed, runs the query again as long as
+    /// nothing of its answer is out.
+    fn end_query(&self, outcome: ExecResult<()>) {
+        let reads = Arc::clone(&self.lock().context.reads);
+        let is_stopped = matches!(outcome, Err(ExecError::Canceled | ExecError::DeadlineExceeded));
+        let outcome = match reads.look_back() {
+            // Bytes that changed explain every other failure.
+            Err(changed) if !is_stopped => {
+                if self.channel.reset() {
+                    match self.restart() {
+                        Ok(()) => return,
+                        Err(error) => Err(error),
+                    }
+                } else {
+                    Err(changed.into())
+                }
+            }
+            _ => outcome,
+        };
+        let mut state = self.lock();
+        state.running -= 1;
+        state.has_ended = true;
+        drop(state);
+        self.channel.end(outcome);
+    }
+
+    /// Begins again, looking at files after every vector.
+    fn restart(&self) -> ExecResult<()> {
+        let mut context = self.lock().context.clone();
+        context.reads = Arc::new(BlockReads::careful());
+        let stages = Arc::new(build_stages(&self.plan, &context, &self.channel)?);
+        let mut state = self.lock();
+        (state.context, state.stages, state.stage) = (context, stages, 0);
+        state.running -= 1;
+        Ok(())
+    }
+
+    /// Returns what was counted so far.
+    pub(super) fn report(&self) -> QueryReport {
+        let stages = Arc::clone(&self.lock().stages);
+        QueryReport { pipelines: stages.reports(), scans: stages.scan_reports() }
+    }
+}

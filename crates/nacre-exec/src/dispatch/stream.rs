@@ -1,0 +1,150 @@
+//! What a caller gets of a query.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::channel::{ChannelItem, ResultChannel};
+use super::control::QueryControl;
+use super::query::QueryTask;
+use crate::counters::{OperatorReport, ScanReport};
+use crate::error::{ExecError, ExecResult};
+use crate::vector::ColumnVector;
+
+/// Rows of an answer.
+#[derive(Clone, Debug)]
+pub struct ResultBatch {
+    pub columns: Vec<ColumnVector>,
+    pub rows: usize,
+}
+
+impl ResultBatch {
+    /// Returns about how many bytes it takes.
+    pub fn bytes(&self) -> usize {
+        // At least something, so that a channel of empty columns is bounded, too.
+        64 + self.columns.iter().map(ColumnVector::bytes).sum::<usize>()
+    }
+}
+
+/// How a query is run.
+pub struct QueryOptions {
+    /// Memory that its operators may hold.
+    pub memory_bytes_max: u64,
+    /// Rows that may wait for the caller. As long as they are fewer and the query has not ended,
+    /// nothing is handed out, so that the query can be run again if files changed under it.
+    pub result_bytes_max: usize,
+    pub deadline: Option<Instant>,
+    /// Called by a worker when there may be something to take.
+    pub on_ready: Option<Box<dyn Fn() + Send + Sync>>,
+}
+
+impl Default for QueryOptions {
+    /// 1 GiB for operators, 16 MiB for rows on their way.
+    fn default() -> Self {
+        Self {
+            memory_bytes_max: 1 << 30,
+            result_bytes_max: 16 << 20,
+            deadline: None,
+            on_ready: None,
+        }
+    }
+}
+
+impl std::fmt::Debug for QueryOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("QueryOptions")
+            .field("memory_bytes_max", &self.memory_bytes_max)
+            .field("result_bytes_max", &self.result_bytes_max)
+            .field("deadline", &self.deadline)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What the operators of a query counted, for EXPLAIN ANALYZE.
+#[derive(Clone, Debug, Default)]
+pub struct QueryReport {
+    /// By pipeline, in the order in which they ran: source, steps, sink.
+    pub pipelines: Vec<Vec<OperatorReport>>,
+    pub scans: Vec<ScanReport>,
+}
+
+/// The rows of a query, as they come. Dropping it ends the query.
+#[derive(Debug)]
+pub struct ResultStream {
+    pub(super) channel: Arc<ResultChannel>,
+    pub(super) control: Arc<QueryControl>,
+    pub(super) query: Arc<QueryTask>,
+    pub(super) has_ended: bool,
+}
+
+impl ResultStream {
+    /// Waits for the next rows; `None` at the end.
+    ///
+    /// # Errors
+    /// That of the query; there are no more rows then.
+    pub fn next_batch(&mut self) -> ExecResult<Option<ResultBatch>> {
+        if self.has_ended {
+            return Ok(None);
+        }
+        let taken = self.channel.take(None);
+        self.outcome(taken).map(Option::flatten)
+    }
+
+    /// Takes the next rows if there are some: the inner `None` is the end, the outer one means that
+    /// there is nothing yet.
+    ///
+    /// # Errors
+    /// As [`ResultStream::next_batch`].
+    pub fn try_next_batch(&mut self) -> ExecResult<Option<Option<ResultBatch>>> {
+        if self.has_ended {
+            return Ok(Some(None));
+        }
+        let taken = self.channel.take(Some(Duration::ZERO));
+        self.outcome(taken)
+    }
+
+    fn outcome(&mut self, taken: ChannelItem) -> ExecResult<Option<Option<ResultBatch>>> {
+        match taken {
+            ChannelItem::Batch(batch) => Ok(Some(Some(batch))),
+            ChannelItem::Pending => Ok(None),
+            ChannelItem::End => {
+                self.has_ended = true;
+                Ok(Some(None))
+            }
+            ChannelItem::Failed(error) => {
+                self.has_ended = true;
+                Err(error)
+            }
+        }
+    }
+
+    /// Returns what tells the query to end, from any thread.
+    pub fn control(&self) -> Arc<QueryControl> {
+        Arc::clone(&self.control)
+    }
+
+    /// Takes all rows.
+    ///
+    /// # Errors
+    /// As [`ResultStream::next_batch`].
+    pub fn collect_batches(&mut self) -> Result<Vec<ResultBatch>, ExecError> {
+        let mut batches = Vec::new();
+        while let Some(batch) = self.next_batch()? {
+            batches.push(batch);
+        }
+        Ok(batches)
+    }
+
+    /// Returns what was counted so far.
+    pub fn report(&self) -> QueryReport {
+        self.query.report()
+    }
+}
+
+impl Drop for ResultStream {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            self.control.cancel();
+        }
+        self.channel.close();
+    }
+}

@@ -1,0 +1,112 @@
+//! Errors of execution, sorted by what the caller can do.
+
+use std::fmt;
+
+/// Sorts errors by what the caller can do; the server's edge gives each its SQLSTATE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ExecErrorKind {
+    /// A result that its type does not hold (22003).
+    NumericOutOfRange,
+    /// 22012.
+    DivisionByZero,
+    /// The query needs more memory than a setting gives it (53200).
+    OutOfMemory,
+    /// Somebody asked for the query to end (57014).
+    Canceled,
+    /// The query ran longer than it may (57014).
+    DeadlineExceeded,
+    /// A function refused its arguments; the error carries the SQLSTATE.
+    Function,
+    /// An error of the store, with its own kind.
+    Store,
+    /// A bug in Nacre (XX000).
+    Internal,
+}
+
+/// An error of execution.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ExecError {
+    /// A result lies outside of what its type holds; `type_name` is the SQL type's.
+    NumericOutOfRange {
+        type_name: &'static str,
+    },
+    DivisionByZero,
+    /// An operator needs more memory than `setting` leaves it.
+    OutOfMemory {
+        operator: &'static str,
+        setting: &'static str,
+        bytes: u64,
+        bytes_max: u64,
+    },
+    Canceled,
+    DeadlineExceeded,
+    /// What a foreign function answers.
+    Function {
+        sqlstate: [u8; 5],
+        message: String,
+    },
+    Store(Box<nacre_store::Error>),
+    Internal {
+        reason: String,
+    },
+}
+
+/// What most functions here return.
+pub type ExecResult<T> = Result<T, ExecError>;
+
+impl ExecError {
+    /// Returns what the caller can do.
+    pub fn kind(&self) -> ExecErrorKind {
+        match self {
+            Self::NumericOutOfRange { .. } => ExecErrorKind::NumericOutOfRange,
+            Self::DivisionByZero => ExecErrorKind::DivisionByZero,
+            Self::OutOfMemory { .. } => ExecErrorKind::OutOfMemory,
+            Self::Canceled => ExecErrorKind::Canceled,
+            Self::DeadlineExceeded => ExecErrorKind::DeadlineExceeded,
+            Self::Function { .. } => ExecErrorKind::Function,
+            Self::Store(_) => ExecErrorKind::Store,
+            Self::Internal { .. } => ExecErrorKind::Internal,
+        }
+    }
+
+    /// Makes the error for a broken contract between parts of this crate.
+    #[cold]
+    pub(crate) fn internal(reason: impl Into<String>) -> Self {
+        Self::Internal { reason: reason.into() }
+    }
+}
+
+impl fmt::Display for ExecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NumericOutOfRange { type_name } => write!(f, "{type_name} out of range"),
+            Self::DivisionByZero => f.write_str("division by zero"),
+            Self::OutOfMemory { operator, setting, bytes, bytes_max } => write!(
+                f,
+                "{operator} needs {bytes} bytes, but {setting} leaves the query {bytes_max}"
+            ),
+            Self::Canceled => f.write_str("canceling statement due to user request"),
+            Self::DeadlineExceeded => f.write_str("canceling statement due to statement timeout"),
+            Self::Function { message, .. } => f.write_str(message),
+            Self::Store(error) => write!(f, "{error}"),
+            Self::Internal { reason } => write!(f, "internal error in execution: {reason}"),
+        }
+    }
+}
+
+impl std::error::Error for ExecError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Store(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<nacre_store::Error> for ExecError {
+    fn from(error: nacre_store::Error) -> Self {
+        Self::Store(Box::new(error))
+    }
+}

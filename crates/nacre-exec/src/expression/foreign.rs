@@ -1,0 +1,86 @@
+//! Functions that others bring along: a kernel over vectors, called as one step.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use crate::error::ExecResult;
+use crate::value::{IntBounds, ValueClass};
+use crate::vector::{BitVector, ColumnVector};
+
+/// What a kernel gets.
+#[derive(Debug)]
+pub struct ForeignCall<'c> {
+    pub arguments: Vec<&'c ColumnVector>,
+    /// Rows of each argument and of the result.
+    pub rows: usize,
+    /// Rows that reach the call; `None` if all do. It may raise errors for these alone.
+    pub active: Option<&'c BitVector>,
+}
+
+/// Computes the result of a call into the vector, which is of the function's type and whose
+/// validity is `None`. It may call for all rows or for the active ones; the others are not looked
+/// at.
+pub type ForeignKernel = fn(&ForeignCall<'_>, &mut ColumnVector) -> ExecResult<()>;
+
+/// A function of the query's own.
+#[derive(Clone)]
+pub struct ForeignFunction(Arc<FunctionParts>);
+
+struct FunctionParts {
+    name: String,
+    kernel: ForeignKernel,
+    result: ValueClass,
+    bounds: IntBounds,
+    is_nullable: bool,
+}
+
+impl ForeignFunction {
+    /// Makes a function whose results lie in `bounds` if they are whole numbers.
+    pub fn new(
+        name: impl Into<String>,
+        kernel: ForeignKernel,
+        result: ValueClass,
+        bounds: IntBounds,
+        is_nullable: bool,
+    ) -> Self {
+        Self(Arc::new(FunctionParts { name: name.into(), kernel, result, bounds, is_nullable }))
+    }
+
+    /// Returns the class of results.
+    pub fn result(&self) -> ValueClass {
+        self.0.result
+    }
+
+    pub(crate) fn bounds(&self) -> IntBounds {
+        self.0.bounds
+    }
+
+    pub(crate) fn is_nullable(&self) -> bool {
+        self.0.is_nullable
+    }
+
+    pub(crate) fn kernel(&self) -> ForeignKernel {
+        self.0.kernel
+    }
+}
+
+impl fmt::Debug for ForeignFunction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.name)
+    }
+}
+
+impl PartialEq for ForeignFunction {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for ForeignFunction {}
+
+impl Hash for ForeignFunction {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        Arc::as_ptr(&self.0).hash(state);
+    }
+}

@@ -1,0 +1,42 @@
+//! Groups and aggregates.
+//!
+//! 1. Each worker keeps a [`table::GroupTable`] of a size that stays in its L2 cache: the groups
+//!    that come often are found there. Keys of a small known domain, such as codes, find their
+//!    group by an array, others by a hash table; without keys there is one group.
+//! 2. A table that is full is emptied into 64 overflow partitions by the hash of the keys.
+//! 3. Partitions are merged as morsels of the next pipeline, each by one worker, into a table that
+//!    holds all its groups.
+//!
+//! # Layout
+//! A group is a row of 64-bit words, the same in tables and overflow pages; strings lie in the
+//! page's heap and are named by offsets, so that a page may go to a file.
+//!
+//! | words | meaning |
+//! |---|---|
+//! | 1 | hash of the keys |
+//! | 1 or 2 a key | the value; of a string its length, bytes 0 to 4, then 4 to 12 or a hash |
+//! | 1 for 64 keys | which keys are null |
+//! | 1 a string key | its offset in the heap, if it has more than 12 bytes |
+//! | 1 to 3 an aggregate | its state |
+//!
+//! # Source
+//! [Muehlbauer16 section 6.4.3] aggregation in two phases, fixed-size thread-local tables for heavy
+//! hitters, flushed to overflow partitions. Differs: up to eight groups of a small domain are
+//! added up in registers, by masks.
+
+mod direct;
+mod distinct;
+mod keys;
+mod layout;
+mod merge;
+mod output;
+mod partition;
+mod sink;
+mod source;
+mod state;
+mod table;
+mod update;
+
+pub(crate) use layout::GroupPlan;
+pub(crate) use sink::GroupSink;
+pub(crate) use source::GroupSource;

@@ -1,0 +1,275 @@
+//! The words of a group's row, and what its columns are.
+
+use crate::error::{ExecError, ExecResult};
+use crate::pipeline::{SlotId, SlotInfo};
+use crate::plan::{AggregateCall, AggregateFunction, AggregateNode};
+use crate::value::{IntBounds, IntLimit, IntWidth, ValueClass, VectorType};
+
+/// Words before the keys.
+pub(super) const HASH_WORDS: usize = 1;
+
+/// A key column.
+#[derive(Clone, Debug)]
+pub(crate) struct GroupKey {
+    pub(super) slot: SlotId,
+    pub(super) info: SlotInfo,
+    /// First word in the row.
+    pub(super) word: usize,
+    /// The word of its offset, of strings.
+    pub(super) offset_word: Option<usize>,
+}
+
+/// What an aggregate's state is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StateKind {
+    /// A count.
+    Count,
+    /// The count of a set, filled in when partitions are merged; which of the distinct ones it is.
+    Distinct(usize),
+    /// A sum of 64 bits, which holds all sums of this query, and a count.
+    SumNarrow,
+    /// A sum of 128 bits and a count.
+    SumWide,
+    /// A sum of doubles and a count.
+    SumFloat,
+    /// A whole number or truth value of 128 bits, and whether there is one.
+    ExtremeInt { is_max: bool },
+    /// A double and whether there is one.
+    ExtremeFloat { is_max: bool },
+    /// Offset and length in the heap, and whether there is one.
+    ExtremeBytes { is_max: bool },
+}
+
+/// An aggregate.
+#[derive(Clone, Debug)]
+pub(crate) struct GroupAggregate {
+    pub(super) kind: StateKind,
+    pub(super) function: AggregateFunction,
+    pub(super) argument: Option<SlotId>,
+    pub(super) argument_info: Option<SlotInfo>,
+    pub(super) filter: Option<SlotId>,
+    pub(super) limit: IntLimit,
+    /// First word in the row.
+    pub(super) word: usize,
+    /// Bounds of a sum over all rows.
+    pub(super) sum_bounds: IntBounds,
+    /// Whether the sum of a vector fits 32 bits.
+    pub(super) is_vector_sum_narrow: bool,
+    /// Whether the sum of a vector fits 64 bits.
+    pub(super) is_vector_sum_proven: bool,
+}
+
+/// Everything that is known of an aggregation before it runs.
+#[derive(Clone, Debug)]
+pub(crate) struct GroupPlan {
+    pub(super) keys: Vec<GroupKey>,
+    pub(super) aggregates: Vec<GroupAggregate>,
+    /// The aggregates that count distinct values, with the layout of their own tables.
+    pub(super) distinct: Vec<GroupPlan>,
+    /// Words from the first key word to behind the words of nulls: equal for equal keys.
+    pub(super) compared_words: usize,
+    pub(super) null_word: usize,
+    pub(super) row_words: usize,
+    pub(super) rows_max: u64,
+}
+
+impl StateKind {
+    pub(super) fn words(self) -> usize {
+        match self {
+            Self::Count | Self::Distinct(_) => 1,
+            Self::SumNarrow | Self::SumFloat | Self::ExtremeFloat { .. } => 2,
+            Self::SumWide | Self::ExtremeInt { .. } | Self::ExtremeBytes { .. } => 3,
+        }
+    }
+}
+
+/// Words of a key that are compared.
+fn key_words(vector_type: VectorType) -> usize {
+    match vector_type {
+        VectorType::Int(IntWidth::I128) | VectorType::Bytes => 2,
+        _ => 1,
+    }
+}
+
+impl GroupPlan {
+    /// Plans the aggregation of `node`; `infos` and `slots` are those of its input columns, which
+    /// has at most `rows_max` rows.
+    ///
+    /// # Errors
+    /// [`ExecError::Internal`] if the node names no column or one of another class.
+    pub(crate) fn new(
+        node: &AggregateNode,
+        infos: &[SlotInfo],
+        slots: &[SlotId],
+        rows_max: u64,
+    ) -> ExecResult<Self> {
+        let missing = |column: usize| ExecError::internal(format!("no column {column} to group"));
+        let mut plan = Self::of_keys(&node.keys, infos, slots, rows_max)?;
+        for call in &node.aggregates {
+            let column = |column: usize| {
+                let slot = slots.get(column).copied().ok_or_else(|| missing(column))?;
+                Ok::<_, ExecError>((slot, infos[column].clone()))
+            };
+            let argument = call.argument.map(column).transpose()?;
+            let filter = call.filter.map(column).transpose()?;
+            if filter.as_ref().is_some_and(|(_, info)| info.vector_type != VectorType::Bool) {
+                return Err(ExecError::internal("an aggregate's filter is no truth value"));
+            }
+            if let (AggregateFunction::CountDistinct, Some(argument)) =
+                (call.function, call.argument)
+            {
+                let keys: Vec<usize> = node.keys.iter().copied().chain([argument]).collect();
+                let mut set = Self::of_keys(&keys, infos, slots, rows_max)?;
+                // The hash of the group's keys.
+                set.row_words += 1;
+                plan.distinct.push(set);
+            }
+            let filter = filter.map(|(slot, _)| slot);
+            plan.add(call, argument, filter)?;
+        }
+        Ok(plan)
+    }
+
+    fn of_keys(
+        columns: &[usize],
+        infos: &[SlotInfo],
+        slots: &[SlotId],
+        rows_max: u64,
+    ) -> ExecResult<Self> {
+        let missing = |column: usize| ExecError::internal(format!("no column {column} to group"));
+        let mut keys = Vec::with_capacity(columns.len());
+        let mut word = HASH_WORDS;
+        for &column in columns {
+            let slot = slots.get(column).copied().ok_or_else(|| missing(column))?;
+            let info = infos[column].clone();
+            let words = key_words(info.vector_type);
+            keys.push(GroupKey { slot, info, word, offset_word: None });
+            word += words;
+        }
+        let null_word = word;
+        word += keys.len().div_ceil(64);
+        let compared_words = word - HASH_WORDS;
+        for key in &mut keys {
+            if key.info.vector_type == VectorType::Bytes {
+                key.offset_word = Some(word);
+                word += 1;
+            }
+        }
+        Ok(Self {
+            keys,
+            aggregates: Vec::new(),
+            distinct: Vec::new(),
+            compared_words,
+            null_word,
+            row_words: word,
+            rows_max,
+        })
+    }
+
+    fn add(
+        &mut self,
+        call: &AggregateCall,
+        argument: Option<(SlotId, SlotInfo)>,
+        filter: Option<SlotId>,
+    ) -> ExecResult<()> {
+        let bounds = argument.as_ref().and_then(|(_, info)| info.bounds);
+        let sum_bounds = bounds.and_then(|bounds| bounds.sum_of(self.rows_max));
+        let kind = self.kind(call.function, argument.as_ref().map(|(_, info)| info), sum_bounds);
+        let kind = kind.ok_or_else(|| {
+            ExecError::internal(format!("{:?} takes no such column", call.function))
+        })?;
+        let vector_sum = bounds.and_then(|bounds| bounds.sum_of(nacre_column::VECTOR_ROWS as u64));
+        let fits = |within: IntBounds| vector_sum.is_some_and(|sum| within.contains(sum));
+        self.aggregates.push(GroupAggregate {
+            kind,
+            function: call.function,
+            argument: argument.as_ref().map(|(slot, _)| *slot),
+            argument_info: argument.map(|(_, info)| info),
+            filter,
+            limit: call.limit,
+            word: self.row_words,
+            sum_bounds: sum_bounds.unwrap_or(IntBounds::I128),
+            is_vector_sum_narrow: fits(IntBounds::I32),
+            is_vector_sum_proven: fits(IntBounds::I64),
+        });
+        self.row_words += kind.words();
+        Ok(())
+    }
+
+    /// Chooses the state of an aggregate; `None` if it takes no such argument.
+    fn kind(
+        &self,
+        function: AggregateFunction,
+        argument: Option<&SlotInfo>,
+        sum_bounds: Option<IntBounds>,
+    ) -> Option<StateKind> {
+        use AggregateFunction as F;
+        let class = argument.map(|info| info.vector_type.class());
+        let is_max = function == F::Max;
+        Some(match (function, class) {
+            (F::CountRows, None) | (F::Count, Some(_)) => StateKind::Count,
+            (F::CountDistinct, Some(_)) => StateKind::Distinct(self.distinct.len() - 1),
+            (F::Sum | F::AverageState, Some(ValueClass::Int)) => match sum_bounds {
+                Some(bounds) if IntBounds::I64.contains(bounds) => StateKind::SumNarrow,
+                _ => StateKind::SumWide,
+            },
+            (F::Sum | F::AverageState, Some(ValueClass::Float32 | ValueClass::Float64)) => {
+                StateKind::SumFloat
+            }
+            (F::Min | F::Max, Some(ValueClass::Int | ValueClass::Bool)) => {
+                StateKind::ExtremeInt { is_max }
+            }
+            (F::Min | F::Max, Some(ValueClass::Float32 | ValueClass::Float64)) => {
+                StateKind::ExtremeFloat { is_max }
+            }
+            (F::Min | F::Max, Some(ValueClass::Bytes)) => StateKind::ExtremeBytes { is_max },
+            _ => return None,
+        })
+    }
+
+    /// Returns what is known of the output columns: the keys, then those of the aggregates.
+    pub(crate) fn outputs(&self) -> Vec<SlotInfo> {
+        let mut outputs: Vec<SlotInfo> = self.keys.iter().map(|key| key.info.clone()).collect();
+        let int = |bounds: IntBounds, is_nullable| SlotInfo {
+            vector_type: VectorType::Int(bounds.width()),
+            bounds: Some(bounds),
+            is_nullable,
+            dictionary: None,
+        };
+        let count = int(IntBounds::new(0, self.rows_max.into()), false);
+        let double = SlotInfo {
+            vector_type: VectorType::Float64,
+            bounds: None,
+            is_nullable: true,
+            dictionary: None,
+        };
+        for aggregate in &self.aggregates {
+            let argument = aggregate.argument_info.clone();
+            match aggregate.kind {
+                StateKind::Count | StateKind::Distinct(_) => outputs.push(count.clone()),
+                StateKind::SumNarrow | StateKind::SumWide => {
+                    let bounds = aggregate.sum_bounds.clamp_to(aggregate.limit.bounds);
+                    outputs.push(int(bounds, true));
+                }
+                StateKind::SumFloat => {
+                    let is_single = argument
+                        .is_some_and(|info| info.vector_type == VectorType::Float32)
+                        && aggregate.function == AggregateFunction::Sum;
+                    let vector_type =
+                        if is_single { VectorType::Float32 } else { VectorType::Float64 };
+                    outputs.push(SlotInfo { vector_type, ..double.clone() });
+                }
+                StateKind::ExtremeBytes { .. } => {
+                    outputs.push(SlotInfo { vector_type: VectorType::Bytes, ..double.clone() })
+                }
+                StateKind::ExtremeInt { .. } | StateKind::ExtremeFloat { .. } => {
+                    outputs.extend(argument.map(|info| SlotInfo { is_nullable: true, ..info }));
+                }
+            }
+            if aggregate.function == AggregateFunction::AverageState {
+                outputs.push(count.clone());
+            }
+        }
+        outputs
+    }
+}

@@ -1,0 +1,140 @@
+//! From rows of groups to vectors.
+
+use super::keys::append_string;
+use super::layout::{GroupAggregate, GroupKey, GroupPlan, StateKind};
+use super::state::{OVERFLOW_BIT, wide};
+use super::table::GroupTable;
+use crate::error::{ExecError, ExecResult};
+use crate::plan::AggregateFunction;
+use crate::value::VectorType;
+use crate::vector::{ColumnVector, VectorBatch, VectorValues};
+
+/// Fills the first columns of `batch`, which are empty, with groups.
+///
+/// # Errors
+/// [`ExecError::NumericOutOfRange`] for a sum beyond its limit.
+pub(super) fn put_groups(
+    plan: &GroupPlan,
+    table: &GroupTable,
+    groups: std::ops::Range<usize>,
+    batch: &mut VectorBatch,
+) -> ExecResult<()> {
+    let mut columns = batch.columns.iter_mut();
+    let mut next = || columns.next().ok_or_else(|| ExecError::internal("a group has no column"));
+    for (index, key) in plan.keys.iter().enumerate() {
+        put_key(plan, (index, key), table, groups.clone(), next()?);
+    }
+    for aggregate in &plan.aggregates {
+        put_states(plan, aggregate, table, groups.clone(), next()?)?;
+        if aggregate.function == AggregateFunction::AverageState {
+            let out = next()?;
+            let word = aggregate.word + aggregate.kind.words() - 1;
+            for group in groups.clone() {
+                out.values.push_int(table.row(plan, group)[word].into());
+            }
+        }
+    }
+    batch.rows = groups.len();
+    Ok(())
+}
+
+fn put_key(
+    plan: &GroupPlan,
+    (index, key): (usize, &GroupKey),
+    table: &GroupTable,
+    groups: std::ops::Range<usize>,
+    out: &mut ColumnVector,
+) {
+    out.dictionary.clone_from(&key.info.dictionary);
+    let mut text = Vec::new();
+    for group in groups {
+        let row = table.row(plan, group);
+        let word = row[key.word];
+        let is_null = row[plan.null_word + index / 64] >> (index % 64) & 1 == 1;
+        match &mut out.values {
+            VectorValues::Bool(bits) => bits.push(word == 1),
+            VectorValues::Float32(values) => values.push(f64::from_bits(word) as f32),
+            VectorValues::Float64(values) => values.push(f64::from_bits(word)),
+            VectorValues::Code(values) => values.push(word as u32),
+            VectorValues::Int128(values) => values.push(wide(&row[key.word..])),
+            VectorValues::Bytes(values) => {
+                let offset = key.offset_word.map_or(0, |word| row[word]);
+                text.clear();
+                append_string(word, row[key.word + 1], offset, &table.heap, &mut text);
+                values.push(&text);
+            }
+            values => values.push_int((word as i64).into()),
+        }
+        if is_null {
+            out.mark_last_null();
+        }
+    }
+    out.fill_validity();
+}
+
+fn put_states(
+    plan: &GroupPlan,
+    aggregate: &GroupAggregate,
+    table: &GroupTable,
+    groups: std::ops::Range<usize>,
+    out: &mut ColumnVector,
+) -> ExecResult<()> {
+    let limit = aggregate.limit;
+    let beyond = || ExecError::NumericOutOfRange { type_name: limit.type_name };
+    for group in groups {
+        let state = &table.row(plan, group)[aggregate.word..];
+        let has_value = match aggregate.kind {
+            StateKind::Count | StateKind::Distinct(_) => {
+                out.values.push_int(state[0].into());
+                true
+            }
+            StateKind::SumNarrow | StateKind::SumWide => {
+                let (sum, count) = if aggregate.kind == StateKind::SumNarrow {
+                    (i128::from(state[0] as i64), state[1])
+                } else {
+                    (wide(state), state[2])
+                };
+                let is_within = (limit.bounds.min()..=limit.bounds.max()).contains(&sum);
+                if count & OVERFLOW_BIT != 0 || !is_within {
+                    return Err(beyond());
+                }
+                out.values.push_int(sum);
+                count > 0
+            }
+            StateKind::SumFloat => {
+                put_float(out, f64::from_bits(state[0]));
+                state[1] > 0
+            }
+            StateKind::ExtremeInt { .. } => {
+                match &mut out.values {
+                    VectorValues::Bool(bits) => bits.push(state[0] == 1),
+                    values => values.push_int(wide(state)),
+                }
+                state[2] > 0
+            }
+            StateKind::ExtremeFloat { .. } => {
+                put_float(out, f64::from_bits(state[0]));
+                state[1] > 0
+            }
+            StateKind::ExtremeBytes { .. } => {
+                if let VectorValues::Bytes(values) = &mut out.values {
+                    values.push(&table.heap[state[0] as usize..(state[0] + state[1]) as usize]);
+                }
+                state[2] > 0
+            }
+        };
+        if !has_value {
+            out.mark_last_null();
+        }
+    }
+    out.fill_validity();
+    Ok(())
+}
+
+fn put_float(out: &mut ColumnVector, value: f64) {
+    match &mut out.values {
+        VectorValues::Float32(values) => values.push(value as f32),
+        VectorValues::Float64(values) => values.push(value),
+        values => debug_assert!(values.vector_type() == VectorType::Float64, "no float"),
+    }
+}

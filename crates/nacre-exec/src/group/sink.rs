@@ -1,0 +1,307 @@
+//! The end of a pipeline that groups.
+
+use std::sync::{Arc, OnceLock};
+
+use nacre_simd::Flavour;
+
+use super::direct::DirectIndex;
+use super::distinct::DistinctSet;
+use super::keys::{KeyWords, hash_words};
+use super::layout::{GroupPlan, StateKind};
+use super::partition::{PARTITIONS, RowPage, flush};
+use super::table::GroupTable;
+use super::update::{GroupMasks, by_masks, by_rows, for_each_row};
+use crate::dispatch::QueryControl;
+use crate::error::{ExecError, ExecResult};
+use crate::interpret::{equal_bits, true_bits};
+use crate::memory::{MemoryBudget, MemoryReservation};
+use crate::pipeline::{PipelineSink, SinkRoom, StageContext, WorkerSlots};
+use crate::vector::{BitVector, VectorBatch};
+
+/// Bytes of a worker's table: half of an L2 cache, whose other half is for vectors.
+const TABLE_BYTES: usize = 256 << 10;
+
+/// Groups that are found by masks; more are found row by row.
+const MASK_GROUPS_MAX: usize = 8;
+
+/// Groups up to which one morsel merges all partitions.
+const MERGED_AT_ONCE: usize = 16_384;
+
+/// Groups of all workers.
+#[derive(Debug)]
+pub(crate) struct GroupSink {
+    pub(super) plan: Arc<GroupPlan>,
+    locals: WorkerSlots<LocalGroups>,
+    pub(super) budget: Arc<MemoryBudget>,
+    pub(super) control: Arc<QueryControl>,
+    flavour: Flavour,
+    /// What workers had collected when the pipeline ended.
+    collected: OnceLock<Vec<CollectedGroups>>,
+}
+
+/// What a worker has collected, by partition.
+#[derive(Debug)]
+pub(super) struct CollectedGroups {
+    pub(super) pages: Vec<RowPage>,
+    /// Of each aggregate that counts distinct values.
+    pub(super) distinct: Vec<Vec<RowPage>>,
+}
+
+/// How a worker finds groups.
+#[derive(Debug)]
+enum GroupLookup {
+    Single,
+    Direct(DirectIndex),
+    Hash,
+}
+
+/// Groups of one worker.
+#[derive(Debug)]
+struct LocalGroups {
+    table: GroupTable,
+    lookup: GroupLookup,
+    keys: KeyWords,
+    pages: Vec<RowPage>,
+    distinct: Vec<DistinctSet>,
+    /// Groups of the rows of the present batch.
+    groups: Vec<u32>,
+    /// Rows of each group in the present batch, if there are few groups.
+    masks: GroupMasks,
+    groups_max: usize,
+    reservation: MemoryReservation,
+}
+
+impl GroupSink {
+    pub(crate) fn new(plan: &Arc<GroupPlan>, context: &StageContext) -> Self {
+        let make = || LocalGroups::new(plan, context.budget.reservation("aggregate"));
+        Self {
+            plan: Arc::clone(plan),
+            locals: WorkerSlots::new(context.workers, make),
+            budget: Arc::clone(&context.budget),
+            control: Arc::clone(&context.control),
+            flavour: context.flavour,
+            collected: OnceLock::new(),
+        }
+    }
+
+    /// Returns what was collected, once the pipeline has ended.
+    pub(super) fn collected(&self) -> &[CollectedGroups] {
+        self.collected.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns in how many parts the groups are merged, once the pipeline has ended.
+    pub(super) fn merge_parts(&self) -> usize {
+        let words = self.collected().iter().flat_map(|worker| &worker.pages);
+        let words: usize = words.map(|page| page.rows.len()).sum();
+        if words / self.plan.row_words <= MERGED_AT_ONCE { 1 } else { PARTITIONS }
+    }
+}
+
+impl PipelineSink for GroupSink {
+    fn name(&self) -> &'static str {
+        "aggregate"
+    }
+
+    fn consume(&self, worker: usize, batch: &mut VectorBatch) -> ExecResult<SinkRoom> {
+        self.locals.of(worker).consume(&self.plan, self.flavour, batch)?;
+        Ok(SinkRoom::More)
+    }
+
+    fn finish(&self) -> ExecResult<()> {
+        let mut collected = Vec::new();
+        for mut local in self.locals.all() {
+            local.flush(&self.plan)?;
+            let pages = std::mem::take(&mut local.pages);
+            let sets = local.distinct.iter_mut();
+            let distinct = sets.map(|set| std::mem::take(&mut set.pages)).collect();
+            collected.push(CollectedGroups { pages, distinct });
+        }
+        self.collected.set(collected).map_err(|_| ExecError::internal("an aggregation ended twice"))
+    }
+
+    fn bytes(&self) -> usize {
+        self.locals.all().map(|local| local.reservation.bytes()).sum()
+    }
+}
+
+impl LocalGroups {
+    fn new(plan: &GroupPlan, reservation: MemoryReservation) -> Self {
+        let mut table = GroupTable::default();
+        let lookup = if plan.keys.is_empty() {
+            // There is one group even without rows; it has the hash of no words, as those who look
+            // for it later compute it.
+            table.add(plan, &[hash_words(&[])], 0);
+            GroupLookup::Single
+        } else {
+            DirectIndex::new(plan, &table).map_or(GroupLookup::Hash, GroupLookup::Direct)
+        };
+        let groups_max = TABLE_BYTES / ((plan.row_words + 1) * 8);
+        Self {
+            table,
+            lookup,
+            keys: KeyWords::default(),
+            pages: (0..PARTITIONS).map(|_| RowPage::default()).collect(),
+            distinct: plan.distinct.iter().map(|_| DistinctSet::new()).collect(),
+            groups: Vec::new(),
+            masks: GroupMasks::default(),
+            groups_max,
+            reservation,
+        }
+    }
+
+    fn consume(
+        &mut self,
+        plan: &GroupPlan,
+        flavour: Flavour,
+        batch: &VectorBatch,
+    ) -> ExecResult<()> {
+        self.find_groups(plan, flavour, batch);
+        for aggregate in &plan.aggregates {
+            let column = aggregate.argument.map(|slot| &batch.columns[slot]);
+            let mut own = column.and_then(|column| column.validity.clone());
+            if let Some(filter) = aggregate.filter {
+                let passed = true_bits(&batch.columns[filter])?;
+                match &mut own {
+                    Some(own) => own.and_with(&passed),
+                    None => own = Some(passed),
+                }
+            }
+            if let StateKind::Distinct(index) = aggregate.kind {
+                let active = joint(own, batch.selected_bits());
+                let set = &mut self.distinct[index];
+                let groups_max = self.groups_max;
+                set.add(plan, &plan.distinct[index], batch, active.as_ref(), groups_max);
+                continue;
+            }
+            if !self.masks.words.is_empty() {
+                let narrowed = own.as_ref().map(|own| self.masks.narrowed(flavour, own));
+                let masks = narrowed.as_ref().unwrap_or(&self.masks);
+                if by_masks(plan, flavour, aggregate, column, masks, &mut self.table) {
+                    continue;
+                }
+            }
+            let active = joint(own, batch.selected_bits());
+            let rows = (batch.rows, active.as_ref());
+            let table = &mut self.table;
+            match &self.lookup {
+                GroupLookup::Single => by_rows(plan, aggregate, column, rows, |_| 0, table)?,
+                GroupLookup::Direct(index) => {
+                    let group = |row| index.group(row).unwrap_or(0) as usize;
+                    by_rows(plan, aggregate, column, rows, group, table)?;
+                }
+                GroupLookup::Hash => {
+                    let groups = &self.groups;
+                    by_rows(plan, aggregate, column, rows, |row| groups[row] as usize, table)?;
+                }
+            }
+        }
+        self.reserve()
+    }
+
+    fn reserve(&mut self) -> ExecResult<()> {
+        let pages: usize = self.pages.iter().map(RowPage::bytes).sum();
+        let distinct: usize = self.distinct.iter().map(DistinctSet::bytes).sum();
+        self.reservation.resize(self.table.bytes() + pages + distinct)
+    }
+
+    /// Finds the groups of the rows that are left, and adds new ones.
+    fn find_groups(&mut self, plan: &GroupPlan, flavour: Flavour, batch: &VectorBatch) {
+        self.masks.clear();
+        if let GroupLookup::Direct(index) = &self.lookup
+            && index.is_outgrown(plan)
+        {
+            self.lookup =
+                DirectIndex::new(plan, &self.table).map_or(GroupLookup::Hash, GroupLookup::Direct);
+        }
+        match &mut self.lookup {
+            GroupLookup::Single => {
+                let all = || BitVector::filled(batch.rows, true);
+                let bits = batch.selected_bits().cloned().unwrap_or_else(all);
+                self.masks.push(flavour, bits.into_words());
+            }
+            GroupLookup::Direct(index) => {
+                index.fill(plan, flavour, batch);
+                self.find_direct(plan, flavour, batch);
+            }
+            GroupLookup::Hash => {
+                if self.table.len() > self.groups_max {
+                    flush(plan, &mut self.table, 0, &mut self.pages);
+                }
+                self.keys.fill(plan, batch);
+                let Self { table, keys, groups, .. } = self;
+                groups.resize(batch.rows, 0);
+                for_each_row(batch.rows, batch.selected_bits(), |row| {
+                    groups[row] = table.find_or_add(plan, keys, row, batch);
+                });
+            }
+        }
+    }
+
+    fn find_direct(&mut self, plan: &GroupPlan, flavour: Flavour, batch: &VectorBatch) {
+        let Self { table, lookup, keys, masks, .. } = self;
+        let GroupLookup::Direct(index) = lookup else { return };
+        let all = || BitVector::filled(batch.rows, true);
+        let selected = batch.selected_bits().cloned().unwrap_or_else(all);
+        let mut missing = selected.clone();
+        let mut are_keys_filled = false;
+        if table.len() <= MASK_GROUPS_MAX {
+            for place in &index.places {
+                let mask = equal_bits(flavour, &index.rows, *place);
+                let mask = and_words(&mask, selected.words());
+                missing.change_words(|words| {
+                    words.iter_mut().zip(&mask).for_each(|(word, mask)| *word &= !mask);
+                });
+                masks.push(flavour, mask);
+            }
+            if missing.count_ones() == 0 {
+                return;
+            }
+        }
+        for_each_row(batch.rows, Some(&missing), |row| {
+            if index.group(row).is_some() {
+                return;
+            }
+            if !are_keys_filled {
+                keys.fill(plan, batch);
+                are_keys_filled = true;
+            }
+            let group = table.find_or_add(plan, keys, row, batch);
+            index.note(index.rows[row], group);
+        });
+        if table.len() > MASK_GROUPS_MAX {
+            return masks.clear();
+        }
+        // New groups get their masks, too.
+        for place in &index.places[masks.words.len()..] {
+            let mask = equal_bits(flavour, &index.rows, *place);
+            masks.push(flavour, and_words(&mask, selected.words()));
+        }
+    }
+
+    /// Empties the table into the partitions.
+    fn flush(&mut self, plan: &GroupPlan) -> ExecResult<()> {
+        flush(plan, &mut self.table, 0, &mut self.pages);
+        if let GroupLookup::Direct(index) = &mut self.lookup {
+            index.clear();
+        }
+        for (set, plan) in self.distinct.iter_mut().zip(&plan.distinct) {
+            set.flush(plan);
+        }
+        self.reserve()
+    }
+}
+
+fn and_words(left: &[u64], right: &[u64]) -> Vec<u64> {
+    left.iter().zip(right).map(|(left, right)| left & right).collect()
+}
+
+/// Returns the rows that both have.
+fn joint(own: Option<BitVector>, selected: Option<&BitVector>) -> Option<BitVector> {
+    match (own, selected) {
+        (Some(mut own), Some(selected)) => {
+            own.and_with(selected);
+            Some(own)
+        }
+        (own, selected) => own.or_else(|| selected.cloned()),
+    }
+}

@@ -1,0 +1,267 @@
+//! Runs the steps of a program on a batch.
+
+use std::time::Instant;
+
+use nacre_simd::Flavour;
+
+use super::arithmetic::{self, IntSide};
+use super::{cast, choose, compare, logic};
+use crate::counters::OperatorCounters;
+use crate::error::{ExecError, ExecResult};
+use crate::expression::ForeignCall;
+use crate::pipeline::{BranchRule, IntOperand, SlotId, StepProgram, SubOperator};
+use crate::value::ScalarValue;
+use crate::vector::{BitVector, ColumnVector, VectorBatch, VectorValues};
+
+/// The rows of a batch that may raise errors.
+pub(super) struct ActiveRows<'b> {
+    pub(super) rows: usize,
+    pub(super) bits: Option<&'b BitVector>,
+}
+
+impl ActiveRows<'_> {
+    #[inline]
+    pub(super) fn contains(&self, row: usize) -> bool {
+        self.bits.is_none_or(|bits| bits.get(row))
+    }
+}
+
+/// Runs a program; keeps the memory of its vectors from batch to batch.
+#[derive(Debug)]
+pub(crate) struct StepInterpreter {
+    flavour: Flavour,
+    /// Active rows of the branches that are open, the innermost last.
+    branches: Vec<BitVector>,
+}
+
+impl StepInterpreter {
+    pub(crate) fn new(flavour: Flavour) -> Self {
+        Self { flavour, branches: Vec::new() }
+    }
+
+    /// Makes a batch for a program.
+    pub(crate) fn batch(program: &StepProgram) -> VectorBatch {
+        let column = |slot: &crate::pipeline::SlotInfo| {
+            let mut column = ColumnVector::new(slot.vector_type);
+            column.dictionary.clone_from(&slot.dictionary);
+            column
+        };
+        let columns = program.slots.iter().map(column).collect();
+        VectorBatch { columns, rows: 0, selection: None }
+    }
+
+    /// Runs all steps; stops as soon as no row is left.
+    ///
+    /// # Errors
+    /// Those of expressions, for rows that reach them.
+    pub(crate) fn run(
+        &mut self,
+        program: &StepProgram,
+        counters: &[OperatorCounters],
+        batch: &mut VectorBatch,
+    ) -> ExecResult<()> {
+        self.branches.clear();
+        for (step, counters) in program.steps.iter().zip(counters) {
+            let (rows, start) = (batch.selected_rows(), Instant::now());
+            if rows == 0 {
+                return Ok(());
+            }
+            self.step(step, batch)?;
+            counters.add(rows, batch.selected_rows(), start.elapsed());
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, step: &SubOperator, batch: &mut VectorBatch) -> ExecResult<()> {
+        match step {
+            SubOperator::Filter { predicate, live } => {
+                let bits = logic::true_bits(&batch.columns[*predicate])?;
+                batch.narrow(bits, live);
+                Ok(())
+            }
+            SubOperator::EnterBranch { condition, rule } => {
+                let condition = &batch.columns[*condition];
+                let mut bits = match rule {
+                    BranchRule::True => logic::true_bits(condition)?,
+                    BranchRule::NotTrue => logic::not(&logic::true_bits(condition)?),
+                    BranchRule::NotFalse => logic::not(&logic::false_bits(condition)?),
+                };
+                if let Some(outer) = self.branches.last().or(batch.selected_bits()) {
+                    bits.and_with(outer);
+                }
+                self.branches.push(bits);
+                Ok(())
+            }
+            SubOperator::LeaveBranch => {
+                self.branches.pop();
+                Ok(())
+            }
+            _ => self.compute(step, batch),
+        }
+    }
+
+    /// Runs a step that writes a slot.
+    fn compute(&mut self, step: &SubOperator, batch: &mut VectorBatch) -> ExecResult<()> {
+        let output = step.output().ok_or_else(|| ExecError::internal("a step without output"))?;
+        let mut out = std::mem::take(&mut batch.columns[output]);
+        let active =
+            ActiveRows { rows: batch.rows, bits: self.branches.last().or(batch.selected_bits()) };
+        let outcome = compute(self.flavour, step, &batch.columns, &active, &mut out);
+        debug_assert!(outcome.is_err() || out.values.len() == batch.rows, "{}", step.name());
+        batch.columns[output] = out;
+        outcome
+    }
+}
+
+/// Runs a step that writes a slot.
+fn compute(
+    flavour: Flavour,
+    step: &SubOperator,
+    columns: &[ColumnVector],
+    active: &ActiveRows<'_>,
+    out: &mut ColumnVector,
+) -> ExecResult<()> {
+    match step {
+        SubOperator::Fill { value, .. } => {
+            fill(value, active.rows, out);
+            Ok(())
+        }
+        SubOperator::IsNull { input, .. } => {
+            let validity = columns[*input].validity.as_ref();
+            let bits = validity.map_or_else(|| BitVector::filled(active.rows, false), logic::not);
+            (out.values, out.validity) = (VectorValues::Bool(bits), None);
+            Ok(())
+        }
+        SubOperator::And { left, right, .. } => {
+            logic::combine(&columns[*left], &columns[*right], true, out)
+        }
+        SubOperator::Or { left, right, .. } => {
+            logic::combine(&columns[*left], &columns[*right], false, out)
+        }
+        SubOperator::Choose { condition, then, otherwise, .. } => {
+            let bits = logic::true_bits(&columns[*condition])?;
+            choose::choose(&bits, &columns[*then], &columns[*otherwise], out)
+        }
+        SubOperator::Foreign { function, arguments, .. } => {
+            let arguments = arguments.iter().map(|slot| &columns[*slot]).collect();
+            out.clear();
+            let call = ForeignCall { arguments, rows: active.rows, active: active.bits };
+            (function.kernel())(&call, out)?;
+            let is_whole = out.values.len() == active.rows
+                && out.validity.as_ref().is_none_or(|bits| bits.len() == active.rows);
+            is_whole.then_some(()).ok_or_else(|| {
+                ExecError::internal(format!("function {function:?} answers other rows"))
+            })
+        }
+        _ => {
+            compute_values(flavour, step, columns, active, out)?;
+            out.validity = joint_validity(columns, &step.inputs());
+            Ok(())
+        }
+    }
+}
+
+/// Runs a step whose result is null where an input is.
+fn compute_values(
+    flavour: Flavour,
+    step: &SubOperator,
+    columns: &[ColumnVector],
+    active: &ActiveRows<'_>,
+    out: &mut ColumnVector,
+) -> ExecResult<()> {
+    let side = |operand: &IntOperand| match operand {
+        IntOperand::Slot(slot) => IntSide::Vector(&columns[*slot]),
+        IntOperand::Constant(value) => IntSide::Constant(*value),
+    };
+    let values = &mut out.values;
+    match step {
+        SubOperator::CastInt { input, limit, .. } => {
+            if let Some(limit) = limit {
+                cast::check_limit(&columns[*input], *limit, active)?;
+            }
+            cast::int_width(flavour, &columns[*input].values, values)
+        }
+        SubOperator::IntArithmetic { op, left, right, limit: None, .. } => {
+            arithmetic::proven(flavour, *op, side(left), side(right), values)
+        }
+        SubOperator::IntArithmetic { op, left, right, limit: Some(limit), .. } => {
+            arithmetic::checked(*op, side(left), side(right), *limit, active, values)
+        }
+        SubOperator::FloatArithmetic { op, left, right, .. } => {
+            arithmetic::floats(flavour, *op, &columns[*left], &columns[*right], active, values)
+        }
+        SubOperator::CompareInt { op, left, right, .. } => {
+            compare::ints(flavour, *op, &columns[*left], side(right), bits_of(values)?)
+        }
+        SubOperator::Compare { op, left, right, .. } => {
+            compare::others(*op, &columns[*left], &columns[*right], bits_of(values)?)
+        }
+        SubOperator::Not { input, .. } => {
+            *values = VectorValues::Bool(logic::not(logic::truth(&columns[*input])?));
+            Ok(())
+        }
+        SubOperator::RoundDiv { input, divisor, limit, .. } => {
+            cast::round_div_all(&columns[*input], *divisor, *limit, active, values)
+        }
+        SubOperator::IntToFloat { input, divisor, .. } => {
+            cast::int_to_float(flavour, &columns[*input].values, *divisor, values)
+        }
+        SubOperator::CastFloat { input, .. } => {
+            cast::float_width(flavour, &columns[*input], active, values)
+        }
+        SubOperator::CodeToBytes { input, .. } => cast::codes_to_bytes(&columns[*input], values),
+        SubOperator::ExtractYear { input, .. } => {
+            cast::years(flavour, &columns[*input].values, values)
+        }
+        _ => Err(ExecError::internal(format!("{} computes no values", step.name()))),
+    }
+}
+
+/// Returns which rows have no null input.
+fn joint_validity(columns: &[ColumnVector], inputs: &[SlotId]) -> Option<BitVector> {
+    let mut validities = inputs.iter().filter_map(|slot| columns[*slot].validity.as_ref());
+    let mut all = validities.next()?.clone();
+    validities.for_each(|bits| all.and_with(bits));
+    Some(all)
+}
+
+fn bits_of(values: &mut VectorValues) -> ExecResult<&mut BitVector> {
+    match values {
+        VectorValues::Bool(bits) => Ok(bits),
+        _ => Err(ExecError::internal("a comparison into other values")),
+    }
+}
+
+fn fill(value: &ScalarValue, rows: usize, out: &mut ColumnVector) {
+    // Constants of the same program: what is there already is right.
+    let is_null = matches!(value, ScalarValue::Null(_));
+    out.validity = is_null.then(|| BitVector::filled(rows, false));
+    if out.values.len() == rows && !is_null {
+        return;
+    }
+    match (&mut out.values, value) {
+        (VectorValues::Bool(bits), value) => {
+            *bits = BitVector::filled(rows, matches!(value, ScalarValue::Bool(true)));
+        }
+        (VectorValues::Float32(out), ScalarValue::Float32(value)) => {
+            out.clear();
+            out.resize(rows, *value);
+        }
+        (VectorValues::Float64(out), ScalarValue::Float64(value)) => {
+            out.clear();
+            out.resize(rows, *value);
+        }
+        (VectorValues::Bytes(out), ScalarValue::Bytes(value)) => {
+            out.clear();
+            (0..rows).for_each(|_| out.push(value));
+        }
+        (out, ScalarValue::Int(value)) => {
+            out.clear();
+            (0..rows).for_each(|_| out.push_int(*value));
+        }
+        (out, _) => {
+            out.clear();
+            (0..rows).for_each(|_| out.push_default());
+        }
+    }
+}

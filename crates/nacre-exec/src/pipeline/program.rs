@@ -1,0 +1,270 @@
+//! The sub-operators of a pipeline.
+//!
+//! | sub-operator | reads | writes |
+//! |---|---|---|
+//! | `Filter` | a truth value | the selection |
+//! | `Fill` | | a constant for each row |
+//! | `CastInt` .. `Foreign` | one or two slots | one slot |
+//! | `EnterBranch`, `LeaveBranch` | a truth value | which rows may raise errors |
+//!
+//! # Invariants
+//! 1. A slot is written once, before it is read.
+//! 2. Whole numbers that are combined have the width of the result.
+//! 3. A sub-operator with a limit checks it for active rows that are not null; without one, the
+//!    bounds of its inputs have proved it.
+
+use std::sync::Arc;
+
+use nacre_column::CompareOp;
+
+use crate::expression::{ArithmeticOp, ForeignFunction};
+use crate::value::{IntBounds, IntLimit, ScalarValue, VectorType};
+use crate::vector::QueryDictionary;
+
+/// A column of the pipeline's batches.
+pub(crate) type SlotId = usize;
+
+/// What is known of a slot.
+#[derive(Clone, Debug)]
+pub(crate) struct SlotInfo {
+    pub(crate) vector_type: VectorType,
+    /// Of whole numbers.
+    pub(crate) bounds: Option<IntBounds>,
+    pub(crate) is_nullable: bool,
+    /// Of codes.
+    pub(crate) dictionary: Option<Arc<QueryDictionary>>,
+}
+
+/// A side of arithmetic on whole numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IntOperand {
+    Slot(SlotId),
+    Constant(i128),
+}
+
+/// For which rows a branch is entered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BranchRule {
+    True,
+    /// False or null.
+    NotTrue,
+    /// True or null.
+    NotFalse,
+}
+
+/// One step; see the module's table.
+#[derive(Clone, Debug)]
+pub(crate) enum SubOperator {
+    Filter {
+        predicate: SlotId,
+        /// Slots that are read later.
+        live: Vec<SlotId>,
+    },
+    Fill {
+        value: ScalarValue,
+        output: SlotId,
+    },
+    /// To the width of the output.
+    CastInt {
+        input: SlotId,
+        output: SlotId,
+        limit: Option<IntLimit>,
+    },
+    IntArithmetic {
+        op: ArithmeticOp,
+        left: IntOperand,
+        right: IntOperand,
+        output: SlotId,
+        limit: Option<IntLimit>,
+    },
+    FloatArithmetic {
+        op: ArithmeticOp,
+        left: SlotId,
+        right: SlotId,
+        output: SlotId,
+    },
+    /// Of whole numbers of one width.
+    CompareInt {
+        op: CompareOp,
+        left: SlotId,
+        right: IntOperand,
+        output: SlotId,
+    },
+    /// Of truth values, floats or strings.
+    Compare {
+        op: CompareOp,
+        left: SlotId,
+        right: SlotId,
+        output: SlotId,
+    },
+    And {
+        left: SlotId,
+        right: SlotId,
+        output: SlotId,
+    },
+    Or {
+        left: SlotId,
+        right: SlotId,
+        output: SlotId,
+    },
+    Not {
+        input: SlotId,
+        output: SlotId,
+    },
+    IsNull {
+        input: SlotId,
+        output: SlotId,
+    },
+    /// `then` where the condition is true, else `otherwise`; both of the output's type.
+    Choose {
+        condition: SlotId,
+        then: SlotId,
+        otherwise: SlotId,
+        output: SlotId,
+    },
+    /// Divides by a power of ten, rounding half away from zero.
+    RoundDiv {
+        input: SlotId,
+        divisor: i128,
+        output: SlotId,
+        limit: Option<IntLimit>,
+    },
+    IntToFloat {
+        input: SlotId,
+        divisor: f64,
+        output: SlotId,
+    },
+    CastFloat {
+        input: SlotId,
+        output: SlotId,
+    },
+    CodeToBytes {
+        input: SlotId,
+        output: SlotId,
+    },
+    ExtractYear {
+        input: SlotId,
+        output: SlotId,
+    },
+    Foreign {
+        function: ForeignFunction,
+        arguments: Vec<SlotId>,
+        output: SlotId,
+    },
+    EnterBranch {
+        condition: SlotId,
+        rule: BranchRule,
+    },
+    LeaveBranch,
+}
+
+/// The sub-operators of a pipeline.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StepProgram {
+    pub(crate) slots: Vec<SlotInfo>,
+    pub(crate) steps: Vec<SubOperator>,
+}
+
+impl SubOperator {
+    /// Returns the name for reports.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Filter { .. } => "filter",
+            Self::Fill { .. } => "fill",
+            Self::CastInt { .. } => "cast_int",
+            Self::IntArithmetic { .. } => "int_arithmetic",
+            Self::FloatArithmetic { .. } => "float_arithmetic",
+            Self::CompareInt { .. } => "compare_int",
+            Self::Compare { .. } => "compare",
+            Self::And { .. } => "and",
+            Self::Or { .. } => "or",
+            Self::Not { .. } => "not",
+            Self::IsNull { .. } => "is_null",
+            Self::Choose { .. } => "choose",
+            Self::RoundDiv { .. } => "round_div",
+            Self::IntToFloat { .. } => "int_to_float",
+            Self::CastFloat { .. } => "cast_float",
+            Self::CodeToBytes { .. } => "code_to_bytes",
+            Self::ExtractYear { .. } => "extract_year",
+            Self::Foreign { .. } => "foreign",
+            Self::EnterBranch { .. } => "enter_branch",
+            Self::LeaveBranch => "leave_branch",
+        }
+    }
+
+    /// Returns the slot that is written.
+    pub(crate) fn output(&self) -> Option<SlotId> {
+        match self {
+            Self::Filter { .. } | Self::EnterBranch { .. } | Self::LeaveBranch => None,
+            Self::Fill { output, .. }
+            | Self::CastInt { output, .. }
+            | Self::IntArithmetic { output, .. }
+            | Self::FloatArithmetic { output, .. }
+            | Self::CompareInt { output, .. }
+            | Self::Compare { output, .. }
+            | Self::And { output, .. }
+            | Self::Or { output, .. }
+            | Self::Not { output, .. }
+            | Self::IsNull { output, .. }
+            | Self::Choose { output, .. }
+            | Self::RoundDiv { output, .. }
+            | Self::IntToFloat { output, .. }
+            | Self::CastFloat { output, .. }
+            | Self::CodeToBytes { output, .. }
+            | Self::ExtractYear { output, .. }
+            | Self::Foreign { output, .. } => Some(*output),
+        }
+    }
+
+    /// Returns the slots that are read.
+    pub(crate) fn inputs(&self) -> Vec<SlotId> {
+        let operand = |operand: &IntOperand| match operand {
+            IntOperand::Slot(slot) => Some(*slot),
+            IntOperand::Constant(_) => None,
+        };
+        match self {
+            Self::Filter { predicate, .. } => vec![*predicate],
+            Self::Fill { .. } | Self::LeaveBranch => Vec::new(),
+            Self::IntArithmetic { left, right, .. } => {
+                operand(left).into_iter().chain(operand(right)).collect()
+            }
+            Self::CompareInt { left, right, .. } => {
+                [*left].into_iter().chain(operand(right)).collect()
+            }
+            Self::FloatArithmetic { left, right, .. }
+            | Self::Compare { left, right, .. }
+            | Self::And { left, right, .. }
+            | Self::Or { left, right, .. } => vec![*left, *right],
+            Self::CastInt { input, .. }
+            | Self::Not { input, .. }
+            | Self::IsNull { input, .. }
+            | Self::RoundDiv { input, .. }
+            | Self::IntToFloat { input, .. }
+            | Self::CastFloat { input, .. }
+            | Self::CodeToBytes { input, .. }
+            | Self::ExtractYear { input, .. } => vec![*input],
+            Self::Choose { condition, then, otherwise, .. } => vec![*condition, *then, *otherwise],
+            Self::Foreign { arguments, .. } => arguments.clone(),
+            Self::EnterBranch { condition, .. } => vec![*condition],
+        }
+    }
+}
+
+impl StepProgram {
+    /// Tells each filter which slots are read after it and hold something by then; `outputs` are
+    /// read by the sink.
+    pub(crate) fn note_live(&mut self, outputs: &[SlotId]) {
+        let mut live: Vec<SlotId> = outputs.to_vec();
+        for step in self.steps.iter_mut().rev() {
+            if let SubOperator::Filter { live: known, .. } = step {
+                live.sort_unstable();
+                live.dedup();
+                known.clone_from(&live);
+            }
+            if let Some(output) = step.output() {
+                live.retain(|slot| *slot != output);
+            }
+            live.extend(step.inputs());
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! A pipeline that is ready to run: its morsels, handed out one by one.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use nacre_simd::Flavour;
+
+use super::program::StepProgram;
+use super::sink::PipelineSink;
+use crate::counters::{OperatorCounters, OperatorReport, ScanReport};
+use crate::dispatch::QueryControl;
+use crate::error::ExecResult;
+use crate::memory::MemoryBudget;
+use crate::scan::BlockReads;
+use crate::vector::VectorBatch;
+
+/// What the stages of a query are made with.
+#[derive(Clone, Debug)]
+pub(crate) struct StageContext {
+    pub(crate) workers: usize,
+    pub(crate) flavour: Flavour,
+    pub(crate) budget: Arc<MemoryBudget>,
+    pub(crate) reads: Arc<BlockReads>,
+    /// What long loops look at.
+    pub(crate) control: Arc<QueryControl>,
+}
+
+/// Where the rows of a pipeline come from.
+pub(crate) trait PipelineSource: Send + Sync + fmt::Debug {
+    /// Returns the name for reports.
+    fn name(&self) -> &'static str;
+
+    /// Returns how many morsels there are; asked once, when the stages before have ended.
+    fn morsel_count(&self) -> usize;
+
+    /// Begins a morsel.
+    ///
+    /// # Errors
+    /// Those of its first look.
+    fn open(&self, morsel: usize) -> ExecResult<Box<dyn SourceRun>>;
+
+    /// Returns the counts of a scan.
+    fn scan_report(&self) -> Option<ScanReport> {
+        None
+    }
+}
+
+/// A morsel that is being read.
+pub(crate) trait SourceRun: Send + fmt::Debug {
+    /// Fills the first columns of `batch`; false at the end.
+    ///
+    /// # Errors
+    /// Those of reading.
+    fn next(&mut self, batch: &mut VectorBatch) -> ExecResult<bool>;
+}
+
+/// A pipeline and how far it is.
+#[derive(Debug)]
+pub(crate) struct PipelineStage {
+    pub(crate) source: Arc<dyn PipelineSource>,
+    pub(crate) program: StepProgram,
+    pub(crate) sink: Arc<dyn PipelineSink>,
+    pub(crate) flavour: Flavour,
+    /// One for each step.
+    pub(crate) step_counters: Vec<OperatorCounters>,
+    pub(crate) source_counters: OperatorCounters,
+    pub(crate) sink_counters: OperatorCounters,
+    morsel_count: OnceLock<usize>,
+    /// The next morsel; workers take from it, nobody gives back.
+    next_morsel: AtomicUsize,
+    /// Set by a sink that wants no more; read before a morsel is taken.
+    is_satisfied: AtomicBool,
+}
+
+impl PipelineStage {
+    pub(crate) fn new(
+        source: Arc<dyn PipelineSource>,
+        program: StepProgram,
+        sink: Arc<dyn PipelineSink>,
+        flavour: Flavour,
+    ) -> Self {
+        let step_counters = program.steps.iter().map(|_| OperatorCounters::default()).collect();
+        Self {
+            source,
+            program,
+            sink,
+            flavour,
+            step_counters,
+            source_counters: OperatorCounters::default(),
+            sink_counters: OperatorCounters::default(),
+            morsel_count: OnceLock::new(),
+            next_morsel: AtomicUsize::new(0),
+            is_satisfied: AtomicBool::new(false),
+        }
+    }
+
+    /// Takes the next morsel; `None` if there is none or no more is wanted.
+    pub(crate) fn take_morsel(&self) -> Option<usize> {
+        // ORDERING: the cursor guards nothing but itself; what a morsel reads was published by the
+        // query's lock.
+        let count = *self.morsel_count.get_or_init(|| self.source.morsel_count());
+        if self.is_satisfied.load(Ordering::Relaxed)
+            || self.next_morsel.load(Ordering::Relaxed) >= count
+        {
+            return None;
+        }
+        let morsel = self.next_morsel.fetch_add(1, Ordering::Relaxed);
+        (morsel < count).then_some(morsel)
+    }
+
+    /// Has no more morsels taken.
+    pub(crate) fn set_satisfied(&self) {
+        // ORDERING: as above.
+        self.is_satisfied.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether no more morsels are wanted.
+    pub(crate) fn is_satisfied(&self) -> bool {
+        // ORDERING: as above.
+        self.is_satisfied.load(Ordering::Relaxed)
+    }
+
+    /// Returns what its operators counted, source first.
+    pub(crate) fn reports(&self) -> Vec<OperatorReport> {
+        self.sink_counters.note_bytes(self.sink.bytes());
+        let mut reports = vec![self.source_counters.report(self.source.name())];
+        let steps = self.program.steps.iter().zip(&self.step_counters);
+        reports.extend(steps.map(|(step, counters)| counters.report(step.name())));
+        reports.push(self.sink_counters.report(self.sink.name()));
+        reports
+    }
+}

@@ -1,0 +1,18 @@
+//! Physical plans: what is executed, before a snapshot's bounds are known.
+//!
+//! A plan is a tree of typed nodes; columns are named by their index in the output of the input.
+//! It holds the snapshots that it reads, and nothing that an execution changes, so it may be
+//! executed again.
+//!
+//! ```text
+//! sum(price * discount) where date between a and b
+//! Aggregate [sum 0] <- Map [0 * 1] <- Scan [price, discount] restricted on date
+//! ```
+
+mod node;
+
+pub use crate::scan::ColumnPredicate;
+pub use node::{
+    AggregateCall, AggregateFunction, AggregateNode, FilterNode, LimitNode, MapNode, PhysicalPlan,
+    PlanNode, ScanNode, SortKey, SortNode,
+};

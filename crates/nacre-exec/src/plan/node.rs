@@ -1,0 +1,116 @@
+//! The nodes of plans.
+
+use nacre_store::TableSnapshot;
+
+use crate::expression::{ExpressionGraph, ExpressionId};
+use crate::scan::ColumnPredicate;
+use crate::value::IntLimit;
+
+/// A plan of one query.
+#[derive(Clone, Debug)]
+pub struct PhysicalPlan {
+    pub root: PlanNode,
+}
+
+/// An operator.
+#[derive(Clone, Debug)]
+pub enum PlanNode {
+    Scan(ScanNode),
+    Filter(Box<FilterNode>),
+    Map(Box<MapNode>),
+    Aggregate(Box<AggregateNode>),
+    Sort(Box<SortNode>),
+    Limit(Box<LimitNode>),
+}
+
+/// Reads `columns` of the rows of a table that satisfy all predicates.
+#[derive(Clone, Debug)]
+pub struct ScanNode {
+    pub snapshot: TableSnapshot,
+    /// By index in the table.
+    pub columns: Vec<usize>,
+    pub predicates: Vec<ColumnPredicate>,
+}
+
+/// Keeps the rows for which all predicates are true, one after the other.
+#[derive(Clone, Debug)]
+pub struct FilterNode {
+    pub input: PlanNode,
+    pub graph: ExpressionGraph,
+    pub predicates: Vec<ExpressionId>,
+}
+
+/// Computes columns.
+#[derive(Clone, Debug)]
+pub struct MapNode {
+    pub input: PlanNode,
+    pub graph: ExpressionGraph,
+    pub outputs: Vec<ExpressionId>,
+}
+
+/// Groups by `keys`, null being a key like others, and aggregates; without keys there is one row,
+/// also of no input. The output is the keys, then what the aggregates give.
+#[derive(Clone, Debug)]
+pub struct AggregateNode {
+    pub input: PlanNode,
+    pub keys: Vec<usize>,
+    pub aggregates: Vec<AggregateCall>,
+}
+
+/// What is aggregated.
+#[derive(Clone, Debug)]
+pub struct AggregateCall {
+    pub function: AggregateFunction,
+    /// `None` for [`AggregateFunction::CountRows`] alone.
+    pub argument: Option<usize>,
+    /// A boolean column: rows for which it is not true are left out.
+    pub filter: Option<usize>,
+    /// What a sum must lie in.
+    pub limit: IntLimit,
+}
+
+/// Functions over the rows of a group. Nulls are left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AggregateFunction {
+    CountRows,
+    Count,
+    /// Null for no values. Sums of floats are added in an order of their own.
+    Sum,
+    Min,
+    Max,
+    /// Two columns: the sum, exact or null, and the count. What divides them lies above.
+    AverageState,
+    CountDistinct,
+}
+
+/// Sorts.
+#[derive(Clone, Debug)]
+pub struct SortNode {
+    pub input: PlanNode,
+    pub keys: Vec<SortKey>,
+    /// The first rows that are wanted, for a top-k; `None` for all.
+    pub rows_max: Option<u64>,
+}
+
+/// A column to sort by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SortKey {
+    pub column: usize,
+    pub is_descending: bool,
+    pub is_nulls_first: bool,
+}
+
+/// Leaves out the first `offset` rows and all after `rows_max` more; in order if the input is.
+#[derive(Clone, Debug)]
+pub struct LimitNode {
+    pub input: PlanNode,
+    pub offset: u64,
+    pub rows_max: Option<u64>,
+}
+
+impl AggregateCall {
+    /// Makes a call without a filter.
+    pub fn new(function: AggregateFunction, argument: Option<usize>, limit: IntLimit) -> Self {
+        Self { function, argument, filter: None, limit }
+    }
+}

@@ -1,0 +1,31 @@
+//! Scans: from the chunks of a table to batches of vectors.
+//!
+//! 1. [`PreparedScan`] drops chunks whose aggregates rule out a match, and finds out the bounds of
+//!    what is left: they decide how wide each column is decoded.
+//! 2. A [`MorselScanner`] goes through a part of a chunk, 8,192 rows at a time. Predicates are
+//!    evaluated on encoded values; rows that are left are gathered if they are few, decoded with
+//!    all others if they are many.
+//! 3. A vector counts only after the blocks that it was read from were checked; else it is read
+//!    from another replica, before any sub-operator sees it ([`frozen`]).
+//!
+//! # Source
+//! [Muehlbauer16 section 7.3] vectorized scans with SARGable restrictions. Differs: strings are
+//! restricted by any predicate, evaluated once for each entry of a dictionary; gathered rows of
+//! several vectors share a batch.
+
+mod convert;
+mod decode;
+mod filter;
+mod frozen;
+mod hot;
+mod morsel;
+mod predicate;
+mod prepare;
+mod reads;
+mod scanner;
+
+pub(crate) use morsel::ScanMorsel;
+pub use predicate::{ColumnPredicate, ScanPredicate, StringPredicate};
+pub(crate) use prepare::{PreparedScan, ScanColumn};
+pub(crate) use reads::BlockReads;
+pub(crate) use scanner::MorselScanner;

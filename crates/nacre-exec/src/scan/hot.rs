@@ -1,0 +1,68 @@
+//! A morsel of a hot chunk, read vector by vector under the chunk's latch: predicates first, then
+//! the wanted columns of the rows that are left.
+
+use nacre_column::VECTOR_ROWS;
+use nacre_store::{HotChunkRef, HotCondition};
+
+use super::convert::append_buffer;
+use super::filter::ScanFilter;
+use super::predicate::ScanPredicate;
+use super::prepare::PreparedScan;
+use crate::error::ExecResult;
+use crate::vector::VectorBatch;
+
+/// A morsel and where its next vector begins.
+#[derive(Debug)]
+pub(super) struct HotMorsel {
+    chunk: HotChunkRef,
+    next_row: usize,
+}
+
+impl HotMorsel {
+    pub(super) fn new(chunk: &HotChunkRef, start: usize) -> Self {
+        Self { chunk: chunk.clone(), next_row: start }
+    }
+
+    /// Fills the first columns of `batch`, which are empty, with the next rows that are left;
+    /// false at the end of the rows before `end`.
+    ///
+    /// # Errors
+    /// [`crate::ExecError::Internal`] if the chunk's bounds do not hold.
+    pub(super) fn next(
+        &mut self,
+        scan: &PreparedScan,
+        end: usize,
+        batch: &mut VectorBatch,
+    ) -> ExecResult<bool> {
+        let filters = scan.filters.iter().filter(|filter| !filter.predicate.is_hint);
+        let mut conditions: Vec<(usize, HotCondition<'_>)> = filters.map(condition_of).collect();
+        // Comparisons first: a row with versions is tested until a condition fails.
+        conditions.sort_by_key(|(_, condition)| matches!(condition, HotCondition::Predicate(_)));
+        let columns: Vec<usize> = scan.columns.iter().map(|column| column.column).collect();
+        while self.next_row < end {
+            let rows = self.next_row..end.min(self.next_row + VECTOR_ROWS);
+            self.next_row = rows.end;
+            scan.counters.note_rows_read(rows.len());
+            let (buffers, offsets) =
+                self.chunk.read_matching(rows, &conditions, &columns, scan.flavour);
+            if offsets.is_empty() {
+                continue;
+            }
+            for (output, buffer) in buffers.iter().enumerate() {
+                append_buffer(buffer, scan.columns[output].bounds, &mut batch.columns[output])?;
+            }
+            batch.rows = offsets.len();
+            return Ok(true);
+        }
+        Ok(false)
+    }
+}
+
+/// Returns a filter's condition as the store takes it, and its column.
+fn condition_of(filter: &ScanFilter) -> (usize, HotCondition<'_>) {
+    let condition = match &filter.predicate.predicate {
+        ScanPredicate::Restriction(restriction) => HotCondition::Restriction(restriction),
+        ScanPredicate::Strings(strings) => HotCondition::Predicate(strings.test()),
+    };
+    (filter.predicate.column, condition)
+}

@@ -1,0 +1,197 @@
+//! What a scan knows before it reads: the chunks that may match, and how wide its columns are.
+
+use std::sync::Arc;
+
+use nacre_column::{Bound, Format, Restriction, Sma, Strings, may_match};
+use nacre_simd::Flavour;
+use nacre_store::{AccessHint, Chunk, HotChunkRef, HotColumnRange, TableSnapshot};
+
+use super::filter::ScanFilter;
+use super::morsel::{ScanMorsel, deal_morsels};
+use super::predicate::{ColumnPredicate, ScanPredicate, fold_ranges};
+use super::reads::BlockReads;
+use crate::counters::ScanCounters;
+use crate::error::ExecResult;
+use crate::value::{IntBounds, ValueClass, VectorType};
+use crate::vector::QueryDictionary;
+
+/// A dictionary with more entries is read as strings: giving each of them a query-wide code costs
+/// more than the views of a chunk's rows do.
+const CODE_ENTRIES_MAX: usize = 4_096;
+
+/// How an output column is read.
+#[derive(Clone, Debug)]
+pub(crate) struct ScanColumn {
+    /// Index in the table.
+    pub(crate) column: usize,
+    pub(crate) vector_type: VectorType,
+    /// Of whole numbers.
+    pub(crate) bounds: Option<IntBounds>,
+    pub(crate) is_nullable: bool,
+    /// Of codes.
+    pub(crate) dictionary: Option<Arc<QueryDictionary>>,
+}
+
+/// A scan of one snapshot, shared by all workers.
+#[derive(Debug)]
+pub(crate) struct PreparedScan {
+    pub(super) snapshot: TableSnapshot,
+    pub(super) frozen: Vec<Chunk>,
+    pub(super) hot: Vec<HotChunkRef>,
+    pub(super) filters: Vec<ScanFilter>,
+    pub(crate) columns: Vec<ScanColumn>,
+    pub(super) reads: Arc<BlockReads>,
+    pub(super) flavour: Flavour,
+    pub(crate) counters: ScanCounters,
+}
+
+impl PreparedScan {
+    /// Prepares a scan of `columns` of the rows that satisfy all `predicates`.
+    ///
+    /// # Errors
+    /// That of a load or block none of whose replicas is good.
+    pub(crate) fn new(
+        snapshot: &TableSnapshot,
+        columns: &[usize],
+        predicates: &[ColumnPredicate],
+        reads: &Arc<BlockReads>,
+        flavour: Flavour,
+    ) -> ExecResult<Self> {
+        let predicates = fold_ranges(predicates);
+        let all = snapshot.chunks()?;
+        let chunk_count = all.len() + snapshot.hot_chunks().len();
+        let frozen: Vec<Chunk> =
+            all.into_iter().filter(|chunk| may_pass(&predicates, |c| *chunk.sma(c))).collect();
+        let hot: Vec<HotChunkRef> = snapshot
+            .hot_chunks()
+            .iter()
+            .filter(|chunk| chunk.rows() > 0 && may_pass(&predicates, |c| hot_sma(chunk, c)))
+            .cloned()
+            .collect();
+        let counters = ScanCounters::default();
+        counters.note_chunks(chunk_count, frozen.len() + hot.len());
+
+        let columns = columns
+            .iter()
+            .map(|&column| {
+                let class = ValueClass::of(snapshot.table().column_type(column));
+                scan_column(column, class, &frozen, &hot)
+            })
+            .collect::<ExecResult<_>>()?;
+        let filters = predicates.into_iter().map(ScanFilter::new).collect();
+        let (snapshot, reads) = (snapshot.clone(), Arc::clone(reads));
+        Ok(Self { snapshot, frozen, hot, filters, columns, reads, flavour, counters })
+    }
+
+    /// Returns the morsels.
+    pub(crate) fn morsels(&self, workers: usize) -> Vec<ScanMorsel> {
+        let frozen = self.frozen.iter().map(Chunk::rows);
+        let rows: Vec<usize> = frozen.chain(self.hot.iter().map(HotChunkRef::rows)).collect();
+        deal_morsels(&rows, workers)
+    }
+
+    /// Returns a bound of the rows that the scan can hand on.
+    pub(crate) fn rows_max(&self) -> u64 {
+        let frozen = self.frozen.iter().map(Chunk::rows);
+        frozen.chain(self.hot.iter().map(HotChunkRef::rows)).map(|rows| rows as u64).sum()
+    }
+}
+
+/// Whether some row of a chunk with these aggregates may satisfy all predicates.
+fn may_pass(predicates: &[ColumnPredicate], sma: impl Fn(usize) -> Sma) -> bool {
+    predicates.iter().filter(|predicate| !predicate.is_hint).all(|one| {
+        let sma = sma(one.column);
+        match &one.predicate {
+            ScanPredicate::Restriction(restriction) => may_match(&sma, restriction),
+            ScanPredicate::Strings(_) => may_match(&sma, &Restriction::IsNotNull),
+        }
+    })
+}
+
+/// Returns what is known of a column of a hot chunk, in the form of a block's aggregates.
+fn hot_sma(chunk: &HotChunkRef, column: usize) -> Sma {
+    let has_nulls = chunk.may_have_nulls(column);
+    let (bounds, has_value) = match chunk.range(column) {
+        HotColumnRange::Empty => (None, false),
+        HotColumnRange::Within { min, max } => (Some((min, max)), true),
+        HotColumnRange::Unknown => (None, true),
+    };
+    let bound = |value| Some(Bound::Int(value));
+    Sma {
+        rows: u32::from(has_nulls) + u32::from(has_value),
+        null_count: u32::from(has_nulls),
+        min: bounds.and_then(|(min, _)| bound(min)),
+        max: bounds.and_then(|(_, max)| bound(max)),
+        ..Sma::empty()
+    }
+}
+
+fn scan_column(
+    column: usize,
+    class: ValueClass,
+    frozen: &[Chunk],
+    hot: &[HotChunkRef],
+) -> ExecResult<ScanColumn> {
+    let is_nullable = frozen.iter().any(|chunk| chunk.sma(column).null_count > 0)
+        || hot.iter().any(|chunk| chunk.may_have_nulls(column));
+    let mut made = ScanColumn {
+        column,
+        vector_type: VectorType::Bool,
+        bounds: None,
+        is_nullable,
+        dictionary: None,
+    };
+    made.vector_type = match class {
+        ValueClass::Bool => VectorType::Bool,
+        ValueClass::Float32 => VectorType::Float32,
+        ValueClass::Float64 => VectorType::Float64,
+        ValueClass::Int => {
+            let bounds = int_bounds(column, frozen, hot);
+            made.bounds = Some(bounds);
+            VectorType::Int(bounds.width())
+        }
+        ValueClass::Bytes if is_coded(column, frozen)? => {
+            made.dictionary = Some(Arc::default());
+            VectorType::Code
+        }
+        ValueClass::Bytes => VectorType::Bytes,
+    };
+    Ok(made)
+}
+
+/// Bounds all values of a column of whole numbers.
+fn int_bounds(column: usize, frozen: &[Chunk], hot: &[HotChunkRef]) -> IntBounds {
+    let frozen = frozen.iter().filter_map(|chunk| {
+        let sma = chunk.sma(column);
+        match (sma.min, sma.max) {
+            (Some(Bound::Int(min)), Some(Bound::Int(max))) => Some(IntBounds::new(min, max)),
+            _ => None,
+        }
+    });
+    let hot = hot.iter().filter_map(|chunk| match chunk.range(column) {
+        HotColumnRange::Within { min, max } => Some(IntBounds::new(min, max)),
+        HotColumnRange::Empty | HotColumnRange::Unknown => None,
+    });
+    frozen.chain(hot).reduce(IntBounds::union).unwrap_or(IntBounds::of(0))
+}
+
+/// Whether a string column is read as codes: if the first, middle and last chunk have small
+/// dictionaries, others likely do. Chunks that have none are right, too, and slower.
+fn is_coded(column: usize, frozen: &[Chunk]) -> ExecResult<bool> {
+    let (Some(first), Some(last)) = (frozen.first(), frozen.last()) else { return Ok(false) };
+    for chunk in [first, &frozen[frozen.len() / 2], last] {
+        let handle = chunk.read(column, AccessHint::Sequential)?;
+        if handle.format().is_some_and(|format| format != Format::Dictionary) {
+            return Ok(false);
+        }
+        let is_small = handle.block().and_then(|block| match block.strings()? {
+            Strings::Dictionary(entries) => Ok(entries.len() <= CODE_ENTRIES_MAX),
+            _ => Ok(false),
+        });
+        // A damaged block is found out about, and mended, when it is read.
+        if handle.check().is_err() || !is_small.unwrap_or(false) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}

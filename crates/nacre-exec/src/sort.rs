@@ -1,0 +1,20 @@
+//! Sorting, top-k and limits.
+//!
+//! 1. Keys of a row become bytes whose order is the rows' ([`key`]), once, when the row comes.
+//! 2. Each worker sorts runs of 65,536 rows by these; for a top-k it keeps the best rows only, and
+//!    a bound that all workers share turns others away.
+//! 3. The runs are merged while they are handed on.
+//!
+//! # Source
+//! [Muehlbauer16 section 6.4.3] local sorts, then a merge; ORDER BY and top-k use them. Differs:
+//! the merge is not parallel yet.
+
+mod gate;
+mod key;
+mod merge;
+mod run;
+mod sink;
+
+pub(crate) use gate::LimitGate;
+pub(crate) use merge::SortSource;
+pub(crate) use sink::{SortColumn, SortSink};

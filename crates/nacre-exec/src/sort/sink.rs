@@ -1,0 +1,214 @@
+//! The end of a pipeline that sorts.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use super::gate::LimitGate;
+use super::key::append_part;
+use super::run::SortRun;
+use crate::dispatch::take_columns;
+use crate::error::{ExecError, ExecResult};
+use crate::memory::MemoryReservation;
+use crate::pipeline::{PipelineSink, SinkRoom, SlotId, StageContext, WorkerSlots};
+use crate::plan::SortKey;
+use crate::vector::{ColumnVector, DictionaryReader, QueryDictionary, VectorBatch};
+
+/// Rows of a run.
+const RUN_ROWS: usize = 65_536;
+
+/// Bytes of the keys of a run: offsets have 32 bits.
+const RUN_KEY_BYTES: usize = 1 << 30;
+
+/// Most rows of a top-k; more are sorted in full.
+const TOP_ROWS_MAX: u64 = 65_536;
+
+/// A column to sort by, and whether it may be null.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SortColumn {
+    pub(crate) key: SortKey,
+    pub(crate) is_nullable: bool,
+}
+
+/// Bytes of batches beyond which the rows of a top-k are copied together.
+const TOP_BYTES_MAX: usize = 16 << 20;
+
+/// Sorted runs of all workers.
+#[derive(Debug)]
+pub(crate) struct SortSink {
+    keys: Vec<SortColumn>,
+    slots: Vec<SlotId>,
+    pub(super) rows_max: u64,
+    /// Rows that are kept of a top-k.
+    top_rows: Option<usize>,
+    gate: Option<Arc<LimitGate>>,
+    locals: WorkerSlots<LocalRuns>,
+    /// Start of the last key that a top-k may still take; only falls. Workers that are late take
+    /// rows in vain, no more.
+    bound: AtomicU64,
+    runs: OnceLock<Vec<SortRun>>,
+}
+
+/// Runs of one worker.
+#[derive(Debug)]
+struct LocalRuns {
+    open: SortRun,
+    sorted: Vec<SortRun>,
+    sorted_bytes: usize,
+    reservation: MemoryReservation,
+}
+
+impl SortSink {
+    pub(crate) fn new(
+        keys: Vec<SortColumn>,
+        rows_max: Option<u64>,
+        slots: Vec<SlotId>,
+        gate: Option<Arc<LimitGate>>,
+        context: &StageContext,
+    ) -> Self {
+        let rows_max = rows_max.unwrap_or(u64::MAX);
+        let make = || LocalRuns {
+            open: SortRun::default(),
+            sorted: Vec::new(),
+            sorted_bytes: 0,
+            reservation: context.budget.reservation("sort"),
+        };
+        Self {
+            keys,
+            slots,
+            rows_max,
+            top_rows: (rows_max <= TOP_ROWS_MAX).then_some(rows_max as usize),
+            gate,
+            locals: WorkerSlots::new(context.workers, make),
+            bound: AtomicU64::new(u64::MAX),
+            runs: OnceLock::new(),
+        }
+    }
+
+    /// Returns the sorted runs, once the pipeline has ended.
+    pub(super) fn runs(&self) -> &[SortRun] {
+        self.runs.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns how many columns the rows have.
+    pub(super) fn columns(&self) -> usize {
+        self.slots.len()
+    }
+
+    fn push_rows(&self, local: &mut LocalRuns, batch: &mut VectorBatch) {
+        // ORDERING: a hint, see the field.
+        let bound = self.bound.load(Ordering::Relaxed);
+        let columns: Vec<_> =
+            self.keys.iter().map(|one| &batch.columns[self.slots[one.key.column]]).collect();
+        let readers = DictionaryReaders::new(&columns);
+        let before = local.open.len();
+        for row in 0..batch.rows {
+            local.open.push_row(row, |out| {
+                for (at, SortColumn { key, is_nullable }) in self.keys.iter().enumerate() {
+                    append_part(key, columns[at], *is_nullable, readers.of(at), row, out);
+                }
+            });
+            if self.top_rows.is_some() && local.open.last_prefix() > bound {
+                local.open.pop_row();
+            }
+        }
+        drop(readers);
+        // A batch that a top-k takes no row of is not kept.
+        if local.open.len() > before {
+            local.open.push_batch(take_columns(batch, &self.slots));
+        }
+    }
+
+    /// Keeps the best rows of a top-k and tells the others from when on rows come too late.
+    fn keep_top(&self, local: &mut LocalRuns, rows: usize) {
+        local.open.sort();
+        local.open.truncate(rows);
+        if local.open.len() == rows {
+            // ORDERING: as above.
+            self.bound.fetch_min(local.open.last_prefix(), Ordering::Relaxed);
+        }
+    }
+}
+
+/// The dictionaries of columns, each locked once: a second lock of the same thread could wait for
+/// a writer that waits for the first.
+struct DictionaryReaders<'c> {
+    readers: Vec<DictionaryReader<'c>>,
+    by_column: Vec<Option<usize>>,
+}
+
+impl<'c> DictionaryReaders<'c> {
+    fn new(columns: &[&'c ColumnVector]) -> Self {
+        let (mut readers, mut by_column) = (Vec::new(), Vec::new());
+        let mut known: Vec<&Arc<QueryDictionary>> = Vec::new();
+        for column in columns {
+            let Some(dictionary) = &column.dictionary else {
+                by_column.push(None);
+                continue;
+            };
+            let at = known.iter().position(|other| Arc::ptr_eq(other, dictionary));
+            by_column.push(Some(at.unwrap_or(known.len())));
+            if at.is_none() {
+                known.push(dictionary);
+                readers.push(dictionary.read());
+            }
+        }
+        Self { readers, by_column }
+    }
+
+    fn of(&self, column: usize) -> Option<&DictionaryReader<'c>> {
+        self.by_column[column].map(|at| &self.readers[at])
+    }
+}
+
+impl LocalRuns {
+    fn close_run(&mut self) {
+        self.open.sort();
+        self.sorted_bytes += self.open.bytes();
+        self.sorted.push(std::mem::take(&mut self.open));
+    }
+}
+
+impl PipelineSink for SortSink {
+    fn name(&self) -> &'static str {
+        if self.top_rows.is_some() { "top" } else { "sort" }
+    }
+
+    fn consume(&self, worker: usize, batch: &mut VectorBatch) -> ExecResult<SinkRoom> {
+        let is_satisfied = self.gate.as_ref().is_some_and(|gate| gate.pass(batch, &self.slots));
+        batch.compact(&self.slots);
+        if batch.rows > 0 && self.top_rows != Some(0) {
+            let mut local = self.locals.of(worker);
+            self.push_rows(&mut local, batch);
+            match self.top_rows {
+                Some(rows)
+                    if local.open.len() >= 2 * rows + RUN_ROWS / 8
+                        || local.open.len() > rows && local.open.bytes() > TOP_BYTES_MAX =>
+                {
+                    self.keep_top(&mut local, rows);
+                }
+                None if local.open.len() >= RUN_ROWS || local.open.key_bytes() >= RUN_KEY_BYTES => {
+                    local.close_run();
+                }
+                _ => {}
+            }
+            let bytes = local.open.bytes() + local.sorted_bytes;
+            local.reservation.resize(bytes)?;
+        }
+        Ok(if is_satisfied { SinkRoom::Satisfied } else { SinkRoom::More })
+    }
+
+    fn finish(&self) -> ExecResult<()> {
+        let mut runs = Vec::new();
+        for mut local in self.locals.all() {
+            if local.open.len() > 0 {
+                local.close_run();
+            }
+            runs.append(&mut local.sorted);
+        }
+        self.runs.set(runs).map_err(|_| ExecError::internal("a sort ended twice"))
+    }
+
+    fn bytes(&self) -> usize {
+        self.locals.all().map(|local| local.reservation.bytes()).sum()
+    }
+}

@@ -1,0 +1,13 @@
+//! Physical types and what is known of values before they are computed.
+//!
+//! # Source
+//! `docs` of this crate; Gubner and Boncz 2017 call it overflow prevention: bounds of inputs bound
+//! results, so that most arithmetic runs narrow and unchecked.
+
+mod bounds;
+mod constant;
+mod physical;
+
+pub use bounds::{IntBounds, IntLimit};
+pub use constant::ScalarValue;
+pub use physical::{IntWidth, ValueClass, VectorType};

@@ -1,0 +1,22 @@
+//! Vectors: up to 8,192 values of one column in memory, and batches of them.
+//!
+//! # Invariants
+//! 1. Validity bits exist only where a value may be null; values of null rows are unspecified.
+//! 2. A batch's selection holds at least a quarter of its rows ([`DENSE_PERCENT_MIN`]); with fewer
+//!    the columns are compacted. So sub-operators that cannot fail work on all rows.
+//!
+//! # Source
+//! [Muehlbauer16 section 7.3] vectors of 8,192 records. Differs: values are always copied, since
+//! mapped pages may vanish and hot rows need their latch.
+
+mod batch;
+mod bits;
+mod column;
+mod dictionary;
+mod strings;
+
+pub use batch::{DENSE_PERCENT_MIN, SelectionVector, VectorBatch};
+pub use bits::BitVector;
+pub use column::{ColumnVector, VectorValues};
+pub use dictionary::{DictionaryReader, QueryDictionary};
+pub use strings::{INLINE_BYTES_MAX, StringColumn, StringView};

@@ -1,0 +1,176 @@
+//! Media faults under a running query: it answers from other replicas, or names what is lost.
+
+#![allow(clippy::single_range_in_vec_init, reason = "a table has a chunk for each range")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic where it stands")]
+
+mod support;
+
+use std::fs::OpenOptions as FileOptions;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use nacre_exec::expression::{ExpressionGraph, ExpressionNode, ForeignCall, ForeignFunction};
+use nacre_exec::plan::{
+    AggregateCall, AggregateFunction, AggregateNode, MapNode, PhysicalPlan, PlanNode,
+};
+use nacre_exec::value::{IntBounds, IntLimit, ScalarValue, ValueClass};
+use nacre_exec::vector::ColumnVector;
+use nacre_exec::{ExecErrorKind, ExecResult};
+use nacre_store::{BlockLocation, OpenOptions, Store, Table};
+use support::{ID, MODE, MONEY, SMALL, TEXT, pool, rows_of, run, scan, table};
+
+type Sabotage = Box<dyn FnOnce() + Send>;
+
+/// What the next vector of a query does; tests take turns.
+static SABOTAGE: Mutex<Option<Sabotage>> = Mutex::new(None);
+static TURN: Mutex<()> = Mutex::new(());
+
+/// Returns its argument, and does what there is to do once.
+fn sabotage(call: &ForeignCall<'_>, out: &mut ColumnVector) -> ExecResult<()> {
+    let planned = SABOTAGE.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(planned) = planned {
+        planned();
+    }
+    let argument = call.arguments[0];
+    for row in 0..call.rows {
+        out.values.push_int(argument.values.int(row).unwrap_or(0));
+    }
+    Ok(())
+}
+
+const CHUNK: i64 = 20_000;
+
+fn open(directory: &Path) -> (Store, Arc<Table>) {
+    let directory = Some(directory.into());
+    let store = Store::open(OpenOptions { directory, ..OpenOptions::default() }).unwrap();
+    let chunks: Vec<_> = (0..4).map(|at| at * CHUNK..(at + 1) * CHUNK).collect();
+    let table = table(&store, "t", &chunks, 5);
+    (store, table)
+}
+
+/// Groups by mode: counts, sums and texts, over a map that the fault happens in.
+fn plan(table: &Arc<Table>) -> PlanNode {
+    let input = scan(&table.snapshot(), &[ID, MODE, MONEY, SMALL, TEXT], Vec::new());
+    let mut graph = ExpressionGraph::default();
+    let columns: Vec<_> =
+        [ValueClass::Int, ValueClass::Bytes, ValueClass::Int, ValueClass::Int, ValueClass::Bytes]
+            .into_iter()
+            .enumerate()
+            .map(|(at, class)| graph.column(at, class).unwrap())
+            .collect();
+    let bounds = IntBounds::I64;
+    let function = ForeignFunction::new("sabotage", sabotage, ValueClass::Int, bounds, false);
+    let arguments = vec![columns[0]];
+    let id = graph.add(ExpressionNode::Foreign { function, arguments }).unwrap();
+    let outputs = vec![id, columns[1], columns[2], columns[3], columns[4]];
+    let map = PlanNode::Map(Box::new(MapNode { input, graph, outputs }));
+    let call = |function, column| AggregateCall::new(function, Some(column), IntLimit::NUMERIC);
+    let aggregates = vec![
+        call(AggregateFunction::Sum, 0),
+        call(AggregateFunction::AverageState, 2),
+        call(AggregateFunction::Sum, 3),
+        call(AggregateFunction::Max, 4),
+        call(AggregateFunction::CountDistinct, 3),
+    ];
+    PlanNode::Aggregate(Box::new(AggregateNode { input: map, keys: vec![1], aggregates }))
+}
+
+/// Where the blocks of a replica are, of the columns that the plan reads.
+fn blocks(table: &Arc<Table>, replica: u8) -> Vec<BlockLocation> {
+    let mut found = Vec::new();
+    for chunk in table.snapshot().chunks().unwrap() {
+        for column in [ID, MODE, MONEY, SMALL, TEXT] {
+            found.extend(chunk.locations(column).into_iter().filter(|one| one.replica == replica));
+        }
+    }
+    found
+}
+
+fn flip(location: &BlockLocation) {
+    let path: &PathBuf = location.pool_path.as_ref().unwrap();
+    let mut file = FileOptions::new().read(true).write(true).open(path).unwrap();
+    let at = location.offset + location.bytes / 2;
+    let mut byte = [0];
+    file.seek(SeekFrom::Start(at)).unwrap();
+    file.read_exact(&mut byte).unwrap();
+    file.seek(SeekFrom::Start(at)).unwrap();
+    file.write_all(&[byte[0] ^ 0x10]).unwrap();
+}
+
+fn cut(location: &BlockLocation) {
+    let path = location.pool_path.as_ref().unwrap();
+    FileOptions::new().write(true).open(path).unwrap().set_len(4_096).unwrap();
+}
+
+fn remove(location: &BlockLocation) {
+    // Removed before, as several blocks lie in one file.
+    let _ = std::fs::remove_file(location.pool_path.as_ref().unwrap());
+}
+
+#[test]
+fn query_answers_from_the_other_replica_whatever_happens_to_a_file_under_it() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    for fault in [flip as fn(&BlockLocation), cut, remove] {
+        for replica in [0, 1] {
+            for threads in [1, 2, 4] {
+                let directory = tempfile::tempdir().unwrap();
+                let (_store, table) = open(directory.path());
+                let pool = pool(threads);
+                let wanted = support::sorted(run(&pool, plan(&table)).unwrap());
+                let blocks = blocks(&table, replica);
+                assert!(!blocks.is_empty());
+                *SABOTAGE.lock().unwrap() = Some(Box::new(move || blocks.iter().for_each(fault)));
+                let found = support::sorted(run(&pool, plan(&table)).unwrap());
+                assert!(SABOTAGE.lock().unwrap().is_none(), "it happened");
+                assert_eq!(found, wanted, "replica {replica}, {threads} workers");
+                // What was found damaged is not read again.
+                assert_eq!(support::sorted(run(&pool, plan(&table)).unwrap()), wanted);
+            }
+        }
+    }
+}
+
+#[test]
+fn query_without_a_good_replica_names_table_column_and_chunk() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let directory = tempfile::tempdir().unwrap();
+    let (_store, table) = open(directory.path());
+    let pool = pool(2);
+    let all: Vec<_> = [0, 1].iter().flat_map(|replica| blocks(&table, *replica)).collect();
+    *SABOTAGE.lock().unwrap() = Some(Box::new(move || all.iter().for_each(cut)));
+    let error = run(&pool, plan(&table)).unwrap_err();
+    assert_eq!(error.kind(), ExecErrorKind::Store);
+    let text = error.to_string();
+    assert!(text.contains("table \"t\", column ") && text.contains(", chunk "), "{text}");
+    // The next query of the same pool is not affected.
+    let (_store, other) = {
+        let store = Store::open(OpenOptions::default()).unwrap();
+        let other = support::table(&store, "u", &[0..100], 5);
+        (store, other)
+    };
+    assert_eq!(run(&pool, scan(&other.snapshot(), &[ID], Vec::new())).unwrap().len(), 100);
+}
+
+#[test]
+fn answer_that_is_out_before_a_file_changed_ends_in_an_error() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let directory = tempfile::tempdir().unwrap();
+    let (_store, table) = open(directory.path());
+    let pool = pool(1);
+    let input = scan(&table.snapshot(), &[ID, TEXT], Vec::new());
+    let options = nacre_exec::dispatch::QueryOptions { result_bytes_max: 1, ..Default::default() };
+    let mut stream = pool.execute(PhysicalPlan { root: input }, options).unwrap();
+    let first = stream.next_batch().unwrap().unwrap();
+    assert_eq!(rows_of(&[first])[0][0], ScalarValue::Int(0));
+    blocks(&table, 0).iter().chain(&blocks(&table, 1)).for_each(flip);
+    let mut outcome = Ok(());
+    while outcome.is_ok() {
+        match stream.next_batch() {
+            Ok(Some(_)) => {}
+            Ok(None) => break,
+            Err(error) => outcome = Err(error),
+        }
+    }
+    assert_eq!(outcome.unwrap_err().kind(), ExecErrorKind::Store);
+}
