@@ -12,5 +12,5 @@ mod best_candidate;
 mod function_call;
 mod operator_call;
 
-pub use function_call::{FunctionCall, FunctionCallError, ResolvedFunction, resolve_function};
+pub use function_call::{CallSignature, FunctionCallError, ResolvedFunction, resolve_function};
 pub use operator_call::{OperatorCallError, ResolvedOperator, resolve_operator};

@@ -12,7 +12,7 @@ use std::fmt::Write;
 use nacre_functions::catalog::{FunctionKind, all_functions, all_operators};
 use nacre_functions::coercion::{common_type, find_pathway};
 use nacre_functions::resolution::{
-    FunctionCall, FunctionCallError, OperatorCallError, ResolvedFunction, resolve_function,
+    CallSignature, FunctionCallError, OperatorCallError, ResolvedFunction, resolve_function,
     resolve_operator,
 };
 use nacre_types::catalog::{CastContext, TypeOid, find_type};
@@ -182,7 +182,7 @@ fn has_values(oid: &TypeOid) -> bool {
 }
 
 fn ask_function(questions: &mut Questions, name: &str, arguments: &[TypeOid]) {
-    let call = FunctionCall { name, arguments, argument_names: &[], is_variadic: false };
+    let call = CallSignature { name, arguments, argument_names: &[], is_variadic: false };
     let answer = match resolve_function(call) {
         Ok(ResolvedFunction::Function { result, entry, .. }) => {
             if entry.kind != FunctionKind::Function || entry.returns_set {

@@ -9,9 +9,9 @@ mod scalar;
 
 pub use columns::{ColumnId, ColumnSource, QueryColumn, QueryColumns};
 pub use relational::{
-    AggregateColumn, ComputedColumn, OutputColumn, QueryPlan, RelationalOperator, ScannedColumn,
-    SortKey,
+    AggregateColumn, BoundSortKey, ComputedColumn, OutputColumn, QueryPlan, RelationalOperator,
+    ScannedColumn,
 };
 pub use scalar::{
-    AggregateCall, CaseArm, CastMethod, ConstantValue, ScalarExpression, ScalarKind, TruthValue,
+    BoundAggregate, CaseArm, CastStep, ConstantValue, ScalarExpression, ScalarKind, TruthValue,
 };

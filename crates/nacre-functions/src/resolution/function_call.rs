@@ -8,7 +8,7 @@ use crate::coercion::{CoercionPathway, PolymorphismError, find_pathway, resolve_
 
 /// A call as it is written.
 #[derive(Clone, Copy, Debug)]
-pub struct FunctionCall<'a> {
+pub struct CallSignature<'a> {
     pub name: &'a str,
     pub arguments: &'a [TypeOid],
     /// Names of the last arguments, as in `f(1, b => 2)`.
@@ -77,7 +77,7 @@ impl CallCandidate for FunctionCandidate {
 ///
 /// # Errors
 /// No function fits, or none best, or a polymorphic one whose types cannot be told.
-pub fn resolve_function(call: FunctionCall<'_>) -> Result<ResolvedFunction, FunctionCallError> {
+pub fn resolve_function(call: CallSignature<'_>) -> Result<ResolvedFunction, FunctionCallError> {
     let candidates = without_duplicates(
         functions_named(call.name).filter_map(|entry| candidate(entry, &call)).collect(),
     );
@@ -116,7 +116,7 @@ fn finish(
 }
 
 /// Returns the function as the call could mean it; `None` if the numbers do not fit.
-fn candidate(entry: &'static FunctionEntry, call: &FunctionCall<'_>) -> Option<FunctionCandidate> {
+fn candidate(entry: &'static FunctionEntry, call: &CallSignature<'_>) -> Option<FunctionCandidate> {
     let count = call.arguments.len();
     let own = entry.arguments.len();
     if !call.argument_names.is_empty() {
@@ -158,7 +158,7 @@ fn candidate(entry: &'static FunctionEntry, call: &FunctionCall<'_>) -> Option<F
 /// Finds the parameters that named arguments go to.
 fn named_candidate(
     entry: &'static FunctionEntry,
-    call: &FunctionCall<'_>,
+    call: &CallSignature<'_>,
 ) -> Option<FunctionCandidate> {
     let own = entry.arguments.len();
     let by_position = call.arguments.len().checked_sub(call.argument_names.len())?;
@@ -210,7 +210,7 @@ fn without_duplicates(candidates: Vec<FunctionCandidate>) -> Vec<FunctionCandida
 }
 
 /// Returns the type if the name is a type's and the call means a cast to it.
-fn cast_target(call: &FunctionCall<'_>) -> Option<TypeOid> {
+fn cast_target(call: &CallSignature<'_>) -> Option<TypeOid> {
     let &[source] = call.arguments else {
         return None;
     };
@@ -237,7 +237,7 @@ mod tests {
     use super::*;
 
     fn call(name: &str, arguments: &[TypeOid]) -> Result<ResolvedFunction, FunctionCallError> {
-        resolve_function(FunctionCall { name, arguments, argument_names: &[], is_variadic: false })
+        resolve_function(CallSignature { name, arguments, argument_names: &[], is_variadic: false })
     }
 
     fn types(name: &str, arguments: &[TypeOid]) -> Option<(Vec<TypeOid>, TypeOid)> {
@@ -276,7 +276,7 @@ mod tests {
     fn variadic_elements_and_named_arguments_find_their_parameters() {
         let concat = call("concat", &[TEXT, INT4]);
         assert!(matches!(concat, Ok(ResolvedFunction::Function { elements_from: Some(0), .. })));
-        let named = resolve_function(FunctionCall {
+        let named = resolve_function(CallSignature {
             name: "make_interval",
             arguments: &[INT4, INT4],
             argument_names: &["hours", "days"],

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use nacre_types::SqlType;
 
-use super::{AggregateCall, ColumnId, QueryColumns, ScalarExpression};
+use super::{BoundAggregate, ColumnId, QueryColumns, ScalarExpression};
 use crate::definition::RelationDefinition;
 
 /// A query: an operator, and which of its columns are the answer.
@@ -54,7 +54,7 @@ pub enum RelationalOperator {
     },
     Sort {
         input: Box<Self>,
-        keys: Vec<SortKey>,
+        keys: Vec<BoundSortKey>,
     },
     Limit {
         input: Box<Self>,
@@ -82,12 +82,12 @@ pub struct ComputedColumn {
 #[derive(Clone, Debug, PartialEq)]
 pub struct AggregateColumn {
     pub column: ColumnId,
-    pub call: AggregateCall,
+    pub call: BoundAggregate,
 }
 
 /// What rows are sorted by.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SortKey {
+pub struct BoundSortKey {
     pub value: ScalarExpression,
     pub is_descending: bool,
     pub nulls_first: bool,

@@ -5,7 +5,7 @@ use nacre_functions::coercion::CoercionPathway;
 use nacre_syntax::SourceRange;
 use nacre_types::{SqlType, SqlValue};
 
-use super::{ColumnId, SortKey};
+use super::{BoundSortKey, ColumnId};
 
 /// An expression, its type, and where it was written. Expressions that compute the same are equal,
 /// wherever they were written.
@@ -46,7 +46,7 @@ pub enum ScalarKind {
     /// A value of another type, or of the same with another modifier.
     Cast {
         operand: Box<ScalarExpression>,
-        method: CastMethod,
+        method: CastStep,
     },
     /// Two or more.
     And(Vec<ScalarExpression>),
@@ -87,7 +87,7 @@ pub enum ScalarKind {
         operands: Vec<ScalarExpression>,
     },
     /// Only until the query's aggregates are collected.
-    Aggregate(Box<AggregateCall>),
+    Aggregate(Box<BoundAggregate>),
 }
 
 /// A branch of CASE.
@@ -99,7 +99,7 @@ pub struct CaseArm {
 
 /// How a cast is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CastMethod {
+pub enum CastStep {
     /// From another type.
     Type(CoercionPathway),
     /// To the modifier of the type: the length of a string, the scale of a number.
@@ -116,12 +116,12 @@ pub enum TruthValue {
 
 /// A call of an aggregate.
 #[derive(Clone, Debug, PartialEq)]
-pub struct AggregateCall {
+pub struct BoundAggregate {
     pub function: &'static FunctionEntry,
     /// Empty for `count(*)`.
     pub arguments: Vec<ScalarExpression>,
     pub is_distinct: bool,
-    pub order_by: Vec<SortKey>,
+    pub order_by: Vec<BoundSortKey>,
     pub filter: Option<ScalarExpression>,
     pub result: SqlType,
 }
@@ -192,7 +192,7 @@ impl ScalarExpression {
                 arms.chain(otherwise.as_deref_mut()).collect()
             }
             ScalarKind::Aggregate(call) => {
-                let AggregateCall { arguments, order_by, filter, .. } = &mut **call;
+                let BoundAggregate { arguments, order_by, filter, .. } = &mut **call;
                 let keys = order_by.iter_mut().map(|key| &mut key.value);
                 arguments.iter_mut().chain(keys).chain(filter).collect()
             }

@@ -15,12 +15,12 @@ use crate::error::BindError;
 pub(super) struct Aggregation<'s> {
     scope: &'s Scope,
     /// What is grouped by, and the column that has it.
-    keys: Vec<GroupKey>,
+    keys: Vec<BoundGroupKey>,
     having: Option<ScalarExpression>,
     aggregates: Vec<AggregateColumn>,
 }
 
-struct GroupKey {
+struct BoundGroupKey {
     value: ScalarExpression,
     /// `None` until somebody names it.
     column: Option<ColumnId>,
@@ -32,7 +32,7 @@ impl<'s> Aggregation<'s> {
         having: Option<ScalarExpression>,
         scope: &'s Scope,
     ) -> Self {
-        let keys = groups.into_iter().map(|value| GroupKey { value, column: None }).collect();
+        let keys = groups.into_iter().map(|value| BoundGroupKey { value, column: None }).collect();
         Self { scope, keys, having, aggregates: Vec::new() }
     }
 
@@ -119,7 +119,7 @@ impl<'s> Aggregation<'s> {
                 return Err(BindError::new("42803", message, expression.range));
             }
             let value = expression.clone();
-            self.keys.push(GroupKey { value, column: Some(column) });
+            self.keys.push(BoundGroupKey { value, column: Some(column) });
         }
         Ok(())
     }

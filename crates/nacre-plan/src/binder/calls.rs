@@ -2,7 +2,7 @@
 
 use nacre_functions::catalog::{AggregateKind, FunctionEntry, FunctionKind};
 use nacre_functions::resolution::{
-    FunctionCall as CallOfTypes, FunctionCallError, ResolvedFunction, resolve_function,
+    CallSignature, FunctionCallError, ResolvedFunction, resolve_function,
 };
 use nacre_syntax::SourceRange;
 use nacre_syntax::{CallArguments, FunctionCall, SetQuantifier};
@@ -11,8 +11,18 @@ use nacre_types::catalog::{CastContext, TypeOid};
 
 use super::Binder;
 use super::expressions::ExpressionPlace;
-use crate::algebra::{AggregateCall, ScalarExpression, ScalarKind};
+use crate::algebra::{BoundAggregate, ScalarExpression, ScalarKind};
 use crate::error::BindError;
+
+/// What a call means.
+enum ChosenCall {
+    Function(ChosenFunction),
+    /// The name is a type's.
+    Cast {
+        target: SqlType,
+        operand: ScalarExpression,
+    },
+}
 
 /// A function with its arguments as it wants them.
 struct ChosenFunction {
@@ -52,10 +62,11 @@ impl Binder<'_> {
                 arguments.push(bound.map_err(|error| nested_error(error, place, is_aggregate))?);
             }
         }
-        let chosen = self.choose_function(name, arguments, range)?;
-        let Ok(chosen) = chosen else {
-            let target = chosen.err().unwrap_or((SqlType::TEXT, Vec::new()));
-            return self.bind_cast_call(target, range);
+        let chosen = match self.choose_function(name, arguments, range)? {
+            ChosenCall::Function(chosen) => chosen,
+            ChosenCall::Cast { target, operand } => {
+                return self.coerce(operand, target, CastContext::Explicit, range);
+            }
         };
         match chosen.entry.kind {
             FunctionKind::Aggregate(AggregateKind::Normal) => {
@@ -97,36 +108,33 @@ impl Binder<'_> {
             error
         });
         match chosen? {
-            Ok(chosen) => apply(chosen, range),
-            Err(target) => self.bind_cast_call(target, range),
+            ChosenCall::Function(chosen) => apply(chosen, range),
+            ChosenCall::Cast { target, operand } => {
+                self.coerce(operand, target, CastContext::Explicit, range)
+            }
         }
     }
 
-    fn bind_cast_call(
-        &mut self,
-        (target, mut arguments): (SqlType, Vec<ScalarExpression>),
-        range: SourceRange,
-    ) -> Result<ScalarExpression, BindError> {
-        match arguments.pop() {
-            Some(argument) => self.coerce(argument, target, CastContext::Explicit, range),
-            None => Err(BindError::not_supported("this kind of function", range)),
-        }
-    }
-
-    /// Chooses a function; `Err` inside is the type that a cast goes to, and what is cast.
-    #[allow(clippy::type_complexity, reason = "a cast is no function, and its arguments come back")]
+    /// Chooses what a call means, and has the arguments become what it takes.
     fn choose_function(
         &mut self,
         name: &str,
-        arguments: Vec<ScalarExpression>,
+        mut arguments: Vec<ScalarExpression>,
         range: SourceRange,
-    ) -> Result<Result<ChosenFunction, (SqlType, Vec<ScalarExpression>)>, BindError> {
+    ) -> Result<ChosenCall, BindError> {
         let types: Vec<TypeOid> = arguments.iter().map(|one| one.sql_type.oid()).collect();
-        let call = CallOfTypes { name, arguments: &types, argument_names: &[], is_variadic: false };
+        let call =
+            CallSignature { name, arguments: &types, argument_names: &[], is_variadic: false };
         let resolved = resolve_function(call)
             .map_err(|error| function_error(error, name, &arguments, range))?;
         let (entry, parameters, result) = match resolved {
-            ResolvedFunction::Cast(target) => return Ok(Err((SqlType::new(target), arguments))),
+            ResolvedFunction::Cast(target) => {
+                let target = SqlType::new(target);
+                return match arguments.pop() {
+                    Some(operand) => Ok(ChosenCall::Cast { target, operand }),
+                    None => Err(BindError::not_supported("this kind of function", range)),
+                };
+            }
             ResolvedFunction::Function { elements_from: Some(_), .. } => {
                 return Err(BindError::not_supported(
                     "functions of any number of arguments",
@@ -149,7 +157,7 @@ impl Binder<'_> {
                 false => self.coerce(argument, SqlType::new(oid), CastContext::Implicit, range)?,
             });
         }
-        Ok(Ok(ChosenFunction { entry, arguments: coerced, result }))
+        Ok(ChosenCall::Function(ChosenFunction { entry, arguments: coerced, result }))
     }
 
     fn bind_aggregate(
@@ -177,7 +185,7 @@ impl Binder<'_> {
         }
         let ChosenFunction { entry: function, arguments, result } = chosen;
         let order_by = Vec::new();
-        let call = AggregateCall { function, arguments, is_distinct, order_by, filter, result };
+        let call = BoundAggregate { function, arguments, is_distinct, order_by, filter, result };
         Ok(ScalarExpression::new(ScalarKind::Aggregate(Box::new(call)), result, range))
     }
 }

@@ -6,7 +6,7 @@ use nacre_types::catalog::{CastContext, TypeOid};
 use nacre_types::{SqlType, SqlValue, TypeModifier};
 
 use super::Binder;
-use crate::algebra::{CastMethod, ConstantValue, ScalarExpression, ScalarKind};
+use crate::algebra::{CastStep, ConstantValue, ScalarExpression, ScalarKind};
 use crate::error::BindError;
 
 impl Binder<'_> {
@@ -28,7 +28,7 @@ impl Binder<'_> {
         }
         let range = plain.range;
         let is_explicit = context == CastContext::Explicit;
-        let method = CastMethod::Modifier { is_explicit };
+        let method = CastStep::Modifier { is_explicit };
         let kind = ScalarKind::Cast { operand: Box::new(plain), method };
         Ok(ScalarExpression::new(kind, target, range))
     }
@@ -67,7 +67,7 @@ impl Binder<'_> {
         };
         let inner = ScalarExpression::new(kind, source, own);
         let is_same = pathway == CoercionPathway::Same;
-        let method = CastMethod::Type(pathway);
+        let method = CastStep::Type(pathway);
         // A constant that only gets another name of the same bytes stays one.
         if is_same && let ScalarKind::Constant(value) = inner.kind {
             return Ok(ScalarExpression::new(ScalarKind::Constant(value), plain, own));

@@ -15,8 +15,8 @@ use super::labels::output_name;
 use super::ordering::BoundSortItem;
 use super::scope::{Scope, ScopeTable};
 use crate::algebra::{
-    ColumnId, ColumnSource, ComputedColumn, OutputColumn, QueryColumn, RelationalOperator,
-    ScalarExpression, ScalarKind, SortKey,
+    BoundSortKey, ColumnId, ColumnSource, ComputedColumn, OutputColumn, QueryColumn,
+    RelationalOperator, ScalarExpression, ScalarKind,
 };
 use crate::error::BindError;
 
@@ -107,7 +107,7 @@ impl Binder<'_> {
             };
             let value = ScalarExpression::new(ScalarKind::Column(column), sql_type, range);
             let (is_descending, nulls_first) = (item.is_descending, item.nulls_first);
-            keys.push(SortKey { value, is_descending, nulls_first });
+            keys.push(BoundSortKey { value, is_descending, nulls_first });
         }
         let mut root = with_computed(root, computed);
         match &core.distinct {
