@@ -82,6 +82,15 @@ impl Flavour {
     }
 }
 
+/// How code of a flavour calls more code of it.
+pub trait FillApart: Copy {
+    /// Runs `kernel` in this flavour, in a function of its own: a call, and nothing to look up.
+    ///
+    /// For a kernel that has much code in each of many forms: inlined, they make one function, and compilers
+    /// take time by the square of its size.
+    fn fill_apart<K: Fill>(self, kernel: K, out: &mut K::Out);
+}
+
 /// Makes a flavour's two wrappers, which create its token.
 ///
 /// None is inlined, that of the scalar flavour as the others, which cannot be: what is known of
@@ -104,6 +113,14 @@ macro_rules! wrappers {
         unsafe fn $fill<K: Fill>(kernel: K, out: &mut K::Out) {
             // SAFETY: the caller vouches for the flavour.
             kernel.fill(unsafe { $token::new() }, out);
+        }
+
+        impl FillApart for $token {
+            #[inline(always)]
+            fn fill_apart<K: Fill>(self, kernel: K, out: &mut K::Out) {
+                // SAFETY: there are tokens only where the processor has the flavour.
+                unsafe { $fill(kernel, out) }
+            }
         }
     };
 }
@@ -154,6 +171,27 @@ mod tests {
             for (out, value) in out.iter_mut().zip(self.0) {
                 *out = value.wrapping_mul(2);
             }
+        }
+    }
+
+    struct TwiceApart<'a>(&'a [u16]);
+
+    impl Fill for TwiceApart<'_> {
+        type Out = [u16];
+
+        #[inline(always)]
+        fn fill<S: Simd>(self, simd: S, out: &mut [u16]) {
+            simd.fill_apart(Twice(self.0), out);
+        }
+    }
+
+    #[test]
+    fn a_kernel_calls_another_one_in_its_flavour() {
+        let values: Vec<u16> = (0..999).collect();
+        for &flavour in Flavour::ALL {
+            let mut out = vec![0; values.len()];
+            flavour.fill(TwiceApart(&values), &mut out);
+            assert!(out.iter().zip(&values).all(|(out, value)| *out == value * 2), "{flavour}");
         }
     }
 

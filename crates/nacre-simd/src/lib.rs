@@ -44,7 +44,7 @@ mod isa;
 mod lane;
 mod register;
 
-pub use dispatch::{Fill, Kernel};
+pub use dispatch::{Fill, FillApart, Kernel};
 pub use flavour::{Flavour, FlavourError, SIMD_VARIABLE};
 #[cfg(target_arch = "aarch64")]
 pub use isa::Neon;

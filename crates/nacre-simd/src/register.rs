@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Mul, Not, Shl, Shr, Sub};
 
+use crate::dispatch::FillApart;
 use crate::isa::{Raw, reduce};
 use crate::{Lane, Narrow};
 
@@ -31,7 +32,7 @@ use crate::{Lane, Narrow};
 /// let numbers: Vec<u32> = (0..100).collect();
 /// assert!(Flavour::available().iter().all(|flavour| flavour.run(Above10(&numbers)) == 89));
 /// ```
-pub trait Simd: Raw {
+pub trait Simd: Raw + FillApart {
     /// Returns how many lanes a register has: a constant, though Rust cannot say so.
     #[inline(always)]
     fn lanes<T: Lane>() -> usize {
@@ -183,7 +184,7 @@ pub trait Simd: Raw {
     }
 }
 
-impl<S: Raw> Simd for S {}
+impl<S: Raw + FillApart> Simd for S {}
 
 /// Elements that an instruction can index, which takes indices for signed 32-bit numbers.
 const INDEX_BOUND: usize = (1 << 31) - 1;

@@ -441,11 +441,9 @@ fn unpack_narrow_group<S: Simd>(
     macro_rules! by_width {
         ($($width:literal)*) => {
             match width {
-                // A constant, so that for each flavour only its own code is compiled.
-                $($width => if const { S::BYTES == size_of::<[u32; PAIR_LANES]>() } {
-                    unpack_pairs::<S, $width>(simd, bytes, base, out);
-                } else {
-                    unpack_lines_of_width::<$width>(bytes, base, out);
+                // A constant, so that flavours that do not come here have no code for it.
+                $($width => if const { S::BYTES <= size_of::<[u32; PAIR_LANES]>() } {
+                    simd.fill_apart(UnpackWidth::<$width> { bytes, base }, out);
                 },)*
                 _ => out.fill(MaybeUninit::new(base)),
             }
@@ -455,7 +453,32 @@ fn unpack_narrow_group<S: Simd>(
         32);
 }
 
+/// Unpacks a group of 128 rows in `WIDTH` bits each: straight-line code.
+struct UnpackWidth<'a, const WIDTH: usize> {
+    bytes: &'a [u8],
+    base: u32,
+}
+
+impl<const WIDTH: usize> Fill for UnpackWidth<'_, WIDTH> {
+    type Out = [MaybeUninit<u32>; Groups128::ROWS];
+
+    #[inline(always)]
+    fn fill<S: Simd>(self, simd: S, out: &mut [MaybeUninit<u32>; Groups128::ROWS]) {
+        // A constant, so that for each flavour only its own code is compiled.
+        if const { S::BYTES == size_of::<[u32; PAIR_LANES]>() } {
+            unpack_pairs::<S, WIDTH>(simd, self.bytes, self.base, out);
+        } else {
+            unpack_lines_of_width::<WIDTH>(self.bytes, self.base, out);
+        }
+    }
+}
+
+/// Words of a line of 128 rows.
+type Line = [[u8; 4]; 4];
+
 /// Four neighbouring rows at a time: the compiler makes each of these arrays one register.
+///
+/// Without closures over arrays: there would be one for each step of each width, and compiling them took minutes.
 #[inline(always)]
 fn unpack_lines_of_width<const WIDTH: usize>(
     bytes: &[u8],
@@ -464,20 +487,38 @@ fn unpack_lines_of_width<const WIDTH: usize>(
 ) {
     let lines = &bytes.as_chunks::<4>().0.as_chunks::<4>().0[..WIDTH];
     let out = out.as_chunks_mut::<4>().0;
-    let line = |index: usize| lines[index].map(u32::from_le_bytes);
     macro_rules! steps {
         ($($position:literal)*) => {$({
             let bit = $position * WIDTH;
-            let mut keys = line(bit / 32).map(|word| word >> (bit % 32));
+            let mut keys = shift_right(&lines[bit / 32], bit as u32 % 32);
             if bit % 32 + WIDTH > 32 {
-                let high = line(bit / 32 + 1).map(|word| word << (32 - bit % 32));
+                let high = shift_left(&lines[bit / 32 + 1], 32 - bit as u32 % 32);
                 keys = [keys[0] | high[0], keys[1] | high[1], keys[2] | high[2], keys[3] | high[3]];
             }
-            let keys = keys.map(|key| (key & mask(WIDTH) as u32).wrapping_add(base));
-            out[$position] = keys.map(MaybeUninit::new);
+            write_keys(keys, mask(WIDTH) as u32, base, &mut out[$position]);
         })*};
     }
     steps!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31);
+}
+
+#[inline(always)]
+fn shift_right(line: &Line, by: u32) -> [u32; 4] {
+    let word = u32::from_le_bytes;
+    [word(line[0]) >> by, word(line[1]) >> by, word(line[2]) >> by, word(line[3]) >> by]
+}
+
+#[inline(always)]
+fn shift_left(line: &Line, by: u32) -> [u32; 4] {
+    let word = u32::from_le_bytes;
+    [word(line[0]) << by, word(line[1]) << by, word(line[2]) << by, word(line[3]) << by]
+}
+
+#[inline(always)]
+fn write_keys(keys: [u32; 4], kept: u32, base: u32, out: &mut [MaybeUninit<u32>; 4]) {
+    out[0].write((keys[0] & kept).wrapping_add(base));
+    out[1].write((keys[1] & kept).wrapping_add(base));
+    out[2].write((keys[2] & kept).wrapping_add(base));
+    out[3].write((keys[3] & kept).wrapping_add(base));
 }
 
 /// Lanes of a register of two lines.
