@@ -12,7 +12,7 @@ use crate::from_plan::{from_plan, quoted_in, shown_type};
 use crate::single_rows::several_rows;
 use crate::types::{stored_type, type_name};
 use crate::unnest::{MISREAD, MISREAD_LATERAL};
-use crate::{parsing, planning};
+use crate::{cancellation, parsing};
 
 /// Converts an error of the front end; one of ours that travelled through it comes out unchanged.
 pub(crate) fn from_datafusion(error: DataFusionError) -> Error {
@@ -89,8 +89,8 @@ pub(crate) fn from_parser(error: &ParserError) -> Error {
     let text = match error {
         ParserError::ParserError(text) | ParserError::TokenizerError(text) => text,
         // The parser also ends with it when the statement has ended.
-        ParserError::RecursionLimitExceeded if planning::is_given_up() => {
-            return planning::given_up();
+        ParserError::RecursionLimitExceeded if cancellation::is_cancelled() => {
+            return cancellation::cancelled();
         }
         ParserError::RecursionLimitExceeded => return parsing::nested_too_deeply(),
     };

@@ -29,11 +29,11 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::AnalyzerRule;
 
+use crate::cancellation::check_cancelled;
 use crate::coerce::is_comparison;
 use crate::functions::{Arithmetic, DOT_IS_ANY, deferred, is_whole};
 use crate::pg_types::TYPE_KEY;
 use crate::plan_expressions::rewrite_expressions;
-use crate::planning::check_given_up;
 use crate::types::{is_bytes, is_text};
 
 /// The rule.
@@ -225,7 +225,7 @@ impl AnalyzerRule for WholeOperators {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         rewrite_expressions(plan, |expr, schema| {
             expr.transform_down(|part| {
-                check_given_up()?;
+                check_cancelled()?;
                 Ok(self.operator(part, schema))
             })
         })
@@ -297,7 +297,7 @@ impl AnalyzerRule for Operators {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         rewrite_expressions(plan, |expr, schema| {
             expr.transform_up(|part| {
-                check_given_up()?;
+                check_cancelled()?;
                 Ok(self.operator(part, schema))
             })
         })

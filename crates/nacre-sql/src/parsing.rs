@@ -8,7 +8,7 @@
 //! 2. It counts the steps of what remains. Past their bound the text is refused as nested too
 //!    deeply, which the parser passes on without trying anything else.
 //! 3. Operators that are named with their schema are read by [`operator_syntax`].
-//! 4. A step also ends parsing a statement that has ended ([`planning`]).
+//! 4. A step also ends parsing a statement that has ended ([`cancellation`]).
 
 use std::any::TypeId;
 use std::cell::Cell;
@@ -22,7 +22,7 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 
 use crate::error::{Error, ErrorKind};
 use crate::from_datafusion::external;
-use crate::{operator_syntax, planning};
+use crate::{cancellation, operator_syntax};
 
 /// Levels of parentheses, calls and queries in each other; each takes up to two of the parser's.
 const NESTING_MAX: usize = 50;
@@ -77,7 +77,7 @@ fn steps_max(sql: &str) -> usize {
 fn may_step() -> bool {
     let left = STEPS_LEFT.get();
     STEPS_LEFT.set(left.saturating_sub(1));
-    left > 0 && !planning::is_given_up()
+    left > 0 && !cancellation::is_cancelled()
 }
 
 /// PostgreSQL's dialect, in bounded steps.

@@ -5,10 +5,8 @@
 //! and whoever waits for the plan may go away at any time. That thread then stops at the next rule
 //! of the planner ([`Heeding`] stands behind each of them).
 
-use std::cell::RefCell;
 use std::iter;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use datafusion::common::Result as PlannerResult;
@@ -22,32 +20,17 @@ use datafusion::physical_plan::ExecutionPlan;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
+use crate::cancellation::{Caller, check_cancelled};
 use crate::equivalence_barrier::EquivalenceBarriers;
 use crate::error::{Error, ErrorKind, Result};
 use crate::filter_names::FilterNames;
 use crate::filter_placement::FilterPlacement;
-use crate::from_datafusion::external;
 use crate::lazy_logic::WholeJoinFilters;
 use crate::members::Members;
 use crate::null_equality::{NullKeys, OuterEquals};
 use crate::plan_check::PlanCheck;
 use crate::simplification::GuardedSimplification;
 use crate::support::STATEMENT_STACK_BYTES;
-
-thread_local! {
-    /// Set once nobody waits any more for the plan that this thread makes.
-    static GIVEN_UP: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
-}
-
-/// Gives planning up when whoever waits for it goes away.
-struct Waiting(Arc<AtomicBool>);
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        // ORDERING: a request to stop; nothing is read because of it.
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
 
 /// Runs `planning`, on a thread of its own if it `is_long`.
 ///
@@ -60,14 +43,14 @@ pub(crate) async fn aside<T: Send + 'static>(
     if !is_long {
         return planning.await;
     }
-    let waiting = Waiting(Arc::default());
-    let given_up = Arc::clone(&waiting.0);
+    let caller = Caller::default();
+    let token = caller.token();
     let (sender, receiver) = oneshot::channel();
     let runtime = Handle::current();
     // Planning recurses over expressions; the threads of a runtime may have small stacks.
     let thread = thread::Builder::new().name("nacre-planner".into());
     let spawned = thread.stack_size(STATEMENT_STACK_BYTES).spawn(move || {
-        GIVEN_UP.set(Some(given_up));
+        token.watch_on_this_thread();
         // Nobody may be waiting any more.
         let _ = sender.send(runtime.block_on(planning));
     });
@@ -78,26 +61,6 @@ pub(crate) async fn aside<T: Send + 'static>(
     receiver.await.map_err(|_| {
         Error::new(ErrorKind::Internal, "internal error: planning ended without a plan")
     })?
-}
-
-/// Whether the statement that this thread plans has ended.
-pub(crate) fn is_given_up() -> bool {
-    // ORDERING: see `Waiting`.
-    let is_set = |flag: &Arc<AtomicBool>| flag.load(Ordering::Relaxed);
-    GIVEN_UP.with_borrow(|flag| flag.as_ref().is_some_and(is_set))
-}
-
-/// Returns the error of planning a statement that has ended.
-pub(crate) fn given_up() -> Error {
-    Error::new(ErrorKind::Cancelled, "canceling statement due to user request")
-}
-
-/// Ends planning a statement that has ended; rules call it for each node of plans and expressions.
-///
-/// # Errors
-/// 57014.
-pub(crate) fn check_given_up() -> PlannerResult<()> {
-    if is_given_up() { Err(external(given_up())) } else { Ok(()) }
 }
 
 /// A rule of the planner that ends at the next node of a plan once the statement has ended.
@@ -118,7 +81,7 @@ impl OptimizerRule for InterruptibleRule {
         plan: LogicalPlan,
         config: &dyn OptimizerConfig,
     ) -> PlannerResult<Transformed<LogicalPlan>> {
-        check_given_up()?;
+        check_cancelled()?;
         self.0.rewrite(plan, config)
     }
 }
@@ -165,7 +128,7 @@ impl Heeding {
 
 impl AnalyzerRule for Heeding {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> PlannerResult<LogicalPlan> {
-        check_given_up().map(|()| plan)
+        check_cancelled().map(|()| plan)
     }
 
     fn name(&self) -> &str {
@@ -179,7 +142,7 @@ impl PhysicalOptimizerRule for Heeding {
         plan: Arc<dyn ExecutionPlan>,
         _: &ConfigOptions,
     ) -> PlannerResult<Arc<dyn ExecutionPlan>> {
-        check_given_up().map(|()| plan)
+        check_cancelled().map(|()| plan)
     }
 
     fn name(&self) -> &str {

@@ -46,7 +46,7 @@ use crate::parsing::statement_parser;
 use crate::prepared::{numeric, numeric_type};
 use crate::scopes::Scopes;
 use crate::types::trim_blanks;
-use crate::{columns, expression_forms, pg_catalog, planning, query_forms, row_values};
+use crate::{cancellation, columns, expression_forms, pg_catalog, query_forms, row_values};
 
 /// Rewrites all expressions of `statement`.
 ///
@@ -177,8 +177,8 @@ impl VisitorMut for Rewrites<'_> {
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
-        if planning::is_given_up() {
-            return ControlFlow::Break(planning::given_up());
+        if cancellation::is_cancelled() {
+            return ControlFlow::Break(cancellation::cancelled());
         }
         balance(expr);
         ControlFlow::Continue(())

@@ -14,12 +14,12 @@ use datafusion::logical_expr::{
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 use nacre_ingest::parse::parse_decimal;
 
+use crate::cancellation::check_cancelled;
 use crate::error::{Error, ErrorKind};
 use crate::from_datafusion::external;
 use crate::from_ingest::from_value;
 use crate::functions::PlannedOperators;
 use crate::pg_catalog::read_array;
-use crate::planning::check_given_up;
 use crate::prepared::numeric;
 use crate::types::{is_text, type_name};
 
@@ -75,7 +75,7 @@ impl ExprPlanner for UnknownLiterals {
         schema: &DFSchema,
     ) -> Result<PlannerResult<RawBinaryExpr>> {
         use BinaryOperator::{Divide, Minus, Modulo, Multiply, Plus};
-        check_given_up()?;
+        check_cancelled()?;
         let is_arithmetic = matches!(expr.op, Plus | Minus | Multiply | Divide | Modulo);
         let pair = match (text_of(&expr.left), text_of(&expr.right)) {
             (Some(_), None) => Some((&mut expr.left, &expr.right)),

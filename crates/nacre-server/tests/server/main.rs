@@ -7,6 +7,7 @@ mod activity;
 mod copying;
 mod extended;
 mod hostile;
+mod joins;
 mod lifecycle;
 mod planning;
 mod privileges;

@@ -8,30 +8,14 @@ use tokio::time::timeout;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, NoTls};
 
-use crate::support::{Fixture, PATIENCE, message, query};
+use crate::support::{Fixture, PATIENCE, message, query, threads_named, until_threads_ended};
 
 /// Name of the threads that plan, as the system has it.
-const PLANNER: &str = "nacre-planner\n";
+const PLANNER: &str = "nacre-planner";
 
 /// Threads of this process that plan now, also for other tests.
 fn planner_threads() -> BTreeSet<String> {
-    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
-    let names = tasks.filter_map(|task| {
-        let path = task.ok()?.path();
-        let is_planner = std::fs::read_to_string(path.join("comm")).ok()? == PLANNER;
-        is_planner.then(|| path.display().to_string())
-    });
-    names.collect()
-}
-
-/// Waits until none of these threads is there any more.
-async fn until_ended(threads: &BTreeSet<String>) {
-    let ended = async {
-        while planner_threads().intersection(threads).next().is_some() {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    timeout(PATIENCE, ended).await.unwrap();
+    threads_named(PLANNER)
 }
 
 async fn with_table(fixture: &Fixture) -> Client {
@@ -83,7 +67,7 @@ async fn nested_forms_are_answered_or_refused() {
             assert!(is_expected, "{open} {depth} deep: {code:?}");
         }
     }
-    until_ended(&planner_threads()).await;
+    until_threads_ended(&planner_threads()).await;
     fixture.stop().await;
 }
 
@@ -131,7 +115,7 @@ async fn long_chains_and_queries_of_queries_are_answered_or_refused() {
         }
     }
     assert!(matches!(codes.as_slice(), [code] if code == "54001" || code == "57014"), "{codes:?}");
-    until_ended(&planner_threads()).await;
+    until_threads_ended(&planner_threads()).await;
     fixture.stop().await;
 }
 
@@ -163,7 +147,7 @@ async fn timeout_ends_planning_of_every_kind_of_statement() {
     // By messages, too.
     let prepared = timeout(PATIENCE, client.prepare(&long)).await.unwrap();
     assert_eq!(prepared.unwrap_err().code(), Some(&SqlState::QUERY_CANCELED));
-    until_ended(&planner_threads()).await;
+    until_threads_ended(&planner_threads()).await;
     fixture.stop().await;
 }
 
@@ -197,7 +181,7 @@ async fn requests_end_planning() {
             _ => SqlState::QUERY_CANCELED,
         };
         assert_eq!(error.code(), Some(&expected), "{request}: {error}");
-        until_ended(&planner_threads()).await;
+        until_threads_ended(&planner_threads()).await;
     }
     fixture.stop().await;
 }
@@ -223,7 +207,7 @@ async fn planning_ends_with_its_client() {
     timeout(PATIENCE, begun).await.unwrap();
     let threads = planner_threads();
     drop((raw, parsing));
-    until_ended(&threads).await;
+    until_threads_ended(&threads).await;
     client.batch_execute("select 1").await.unwrap();
     fixture.stop().await;
 }

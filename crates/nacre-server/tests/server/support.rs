@@ -1,5 +1,6 @@
 //! Servers and clients for the tests.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -20,6 +21,38 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) fn workers() -> Handle {
     static WORKERS: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
     WORKERS.handle().clone()
+}
+
+/// Threads of this process that have the name now, also for other tests.
+pub(crate) fn threads_named(name: &str) -> BTreeSet<String> {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    let names = tasks.filter_map(|task| {
+        let path = task.ok()?.path();
+        let is_named = std::fs::read_to_string(path.join("comm")).ok()?.trim_end() == name;
+        is_named.then(|| path.display().to_string())
+    });
+    names.collect()
+}
+
+/// Waits until there is at least one more thread of the name than those.
+pub(crate) async fn until_thread_begun(name: &str, before: &BTreeSet<String>) {
+    let begun = async {
+        while threads_named(name).is_subset(before) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(PATIENCE, begun).await.unwrap();
+}
+
+/// Waits until none of these threads is there any more.
+pub(crate) async fn until_threads_ended(threads: &BTreeSet<String>) {
+    let is_there = |path: &String| std::fs::exists(path).unwrap();
+    let ended = async {
+        while threads.iter().any(is_there) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(PATIENCE, ended).await.unwrap();
 }
 
 /// A server over a volatile database.

@@ -17,6 +17,7 @@ use nacre_ingest::{CsvOptions, CsvWriter, Direction, Progress};
 
 use super::options;
 use super::statement::{CopyStatement, Target};
+use crate::cancellation::cancelled;
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_datafusion::from_datafusion;
 use crate::from_ingest::from_ingest;
@@ -87,8 +88,7 @@ async fn write_rows<W: Write>(
     let mut rows = 0;
     while let Some(batch) = stream.next().await {
         if progress.is_cancelled() {
-            let message = "canceling statement due to user request";
-            return Err(Error::new(ErrorKind::Cancelled, message));
+            return Err(cancelled());
         }
         let batch = batch.map_err(from_datafusion)?;
         write_batch(&batch, path, &mut writer)?;

@@ -20,7 +20,8 @@ use super::others::OtherRows;
 use super::query::{TARGET, output, select, statement};
 use super::rows::Rows;
 use super::statement::check_count;
-use crate::error::{Error, ErrorKind, Result};
+use crate::cancellation::cancelled;
+use crate::error::{Error, Result};
 use crate::from_store::from_store;
 use crate::planner::Planner;
 use crate::rules::{DefaultValues, Drawn};
@@ -265,8 +266,4 @@ async fn single_row(mut stream: SendableRecordBatchStream) -> Result<RecordBatch
         }
     }
     found.ok_or_else(|| Error::not_supported("functions in VALUES that return no row"))
-}
-
-pub(super) fn cancelled() -> Error {
-    Error::new(ErrorKind::Cancelled, "canceling statement due to user request")
 }

@@ -28,7 +28,7 @@ pub(crate) struct Measured {
 }
 
 /// Nodes that hand rows on as they are.
-const TRANSPARENT: [&str; 3] = ["CooperativeExec", "CoalesceBatchesExec", "YieldingExec"];
+const TRANSPARENT: [&str; 3] = ["CooperativeExec", "CoalesceBatchesExec", "JoinThreadExec"];
 
 /// What runs, with what it runs over.
 #[derive(Debug)]

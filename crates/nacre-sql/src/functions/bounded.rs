@@ -24,9 +24,9 @@ use datafusion::logical_expr::{
 };
 
 use super::value_blocks::{VALUE_BYTES_MAX, too_long};
+use crate::cancellation::check_cancelled;
 use crate::from_datafusion::external;
 use crate::memory::check_available;
-use crate::planning::check_given_up;
 
 /// Batches whose results are shorter need not ask.
 const BATCH_BYTES_FREE: u64 = 1 << 20;
@@ -396,7 +396,7 @@ impl ScalarUDFImpl for BoundedFunction {
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
-        check_given_up()?;
+        check_cancelled()?;
         self.planned.return_field_from_args(args)
     }
 

@@ -13,8 +13,8 @@ use datafusion::logical_expr::{
     Volatility,
 };
 
+use crate::cancellation::check_cancelled;
 use crate::from_datafusion::external;
-use crate::planning::check_given_up;
 use crate::types::type_name;
 
 /// What computes the rows of a batch; there are as many of each argument as rows.
@@ -87,7 +87,7 @@ impl ScalarUDFImpl for Function {
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
-        check_given_up()?;
+        check_cancelled()?;
         let types: Vec<DataType> =
             args.arg_fields.iter().map(|field| field.data_type().clone()).collect();
         let data_type = (self.definition.returns)(&types, args.scalar_arguments);

@@ -15,7 +15,7 @@ use datafusion::logical_expr::{
     Volatility,
 };
 
-use crate::planning::check_given_up;
+use crate::cancellation::check_cancelled;
 use crate::types::{common_moment, is_bytes, is_text};
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -64,12 +64,12 @@ impl ScalarUDFImpl for Unifying {
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
-        check_given_up()?;
+        check_cancelled()?;
         self.planned.return_field_from_args(args)
     }
 
     fn simplify(&self, args: Vec<Expr>, context: &SimplifyContext) -> Result<ExprSimplifyResult> {
-        check_given_up()?;
+        check_cancelled()?;
         self.planned.simplify(args, context)
     }
 
