@@ -433,16 +433,34 @@ fn order_by_outputs(query: &mut Query) -> Result<()> {
     }
 }
 
+/// Makes `= ANY (query)` the IN that it is, and `<> ALL (query)` NOT IN: which comparison that is, is
+/// the second one of `operators`.
+fn among(
+    left: &mut Expr,
+    (found, wanted): (&BinaryOperator, &BinaryOperator),
+    right: &mut Expr,
+    negated: bool,
+) -> Option<Expr> {
+    let Expr::Subquery(query) = right else { return None };
+    if found != wanted {
+        enclose(query);
+        return None;
+    }
+    let (expr, subquery) = (Box::new(left.clone()), query.clone());
+    let found = Expr::InSubquery { expr, subquery, negated };
+    Some(row_values::value(&found).unwrap_or(found))
+}
+
 fn rewritten(expr: &mut Expr) -> Option<Expr> {
     match expr {
         Expr::InSubquery { .. } => row_values::value(expr),
         Expr::InList { expr, list, negated } => in_query(expr, list, *negated),
         Expr::Identifier(ident) => call_by_word(ident),
-        Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } => {
-            if let Expr::Subquery(query) = right.as_mut() {
-                enclose(query);
-            }
-            None
+        Expr::AnyOp { left, compare_op, right, .. } => {
+            among(left, (compare_op, &BinaryOperator::Eq), right, false)
+        }
+        Expr::AllOp { left, compare_op, right } => {
+            among(left, (compare_op, &BinaryOperator::NotEq), right, true)
         }
         Expr::Value(value) => match &value.value {
             Value::Number(text, _) if text.contains(['e', 'E']) => {

@@ -93,6 +93,11 @@ fn counted(plan: LogicalPlan) -> Result<LogicalPlan> {
                 }
             }
             Expr::InSubquery(found) if is_wanted(&found.subquery)? => member(found, &schema),
+            Expr::SetComparison(_) if are_outputs => {
+                not_impl_err!(
+                    "ANY and ALL of queries outside of conditions, but for = ANY and <> ALL"
+                )
+            }
             other => Ok(Transformed::no(other)),
         })?;
         Ok(changed.update_data(|expr| name.restore(expr)))
