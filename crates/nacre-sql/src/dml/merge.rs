@@ -27,7 +27,7 @@ use super::defaults::{compiled, is_default};
 use super::others::{OtherRows, Others};
 use super::query::{self, TARGET, output, parsed, quoted, row_id};
 use super::rows::Rows;
-use super::source::target as target_of;
+use super::source::{target as target_of, yield_after};
 use super::statement::{assignments, check_count, columns_named, refuse, target};
 use super::unmatched::Unmatched;
 use crate::cancellation::cancelled;
@@ -357,7 +357,9 @@ pub(super) async fn steps(
         if progress.is_cancelled() {
             return Err(cancelled());
         }
-        sorted.take(&batch?)?;
+        let batch = batch?;
+        sorted.take(&batch)?;
+        yield_after(batch.num_rows()).await;
     }
     let mut steps = Vec::with_capacity(clauses.len());
     let mut pairs = sorted.others.into_iter();

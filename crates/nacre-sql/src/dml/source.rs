@@ -96,6 +96,16 @@ pub(super) fn target(
     Ok(vec![(TARGET, Arc::new(target.with_row_ids()))])
 }
 
+/// Gives the thread back after a batch of many rows: a cancel request is heard then, and others are served.
+pub(super) async fn yield_after(rows: usize) {
+    if rows >= YIELDING_ROWS {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Rows that are many.
+const YIELDING_ROWS: usize = 1_024;
+
 /// How rows are made of the batches of a query.
 pub(super) struct Form<'a> {
     schema: &'a TableSchema,
@@ -157,6 +167,7 @@ impl<'a> Form<'a> {
             if let Some(others) = &mut others {
                 others.push(&batch, kept)?;
             }
+            yield_after(batch.num_rows()).await;
         }
         Ok(rows)
     }
