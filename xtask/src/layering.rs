@@ -75,7 +75,20 @@ pub(crate) const CRATES: [CrateRule; 17] = [
     low("nacre-plan", &["nacre-types", "nacre-syntax", "nacre-functions"], UnsafeCode::Forbidden),
     CrateRule {
         is_async: true,
-        ..low("nacre-exec", &["nacre-simd", "nacre-column", "nacre-store"], UnsafeCode::Denied)
+        ..low(
+            "nacre-exec",
+            &[
+                "nacre-simd",
+                "nacre-types",
+                "nacre-column",
+                "nacre-store",
+                // In tests alone, which begin with the text of a statement.
+                "nacre-syntax",
+                "nacre-functions",
+                "nacre-plan",
+            ],
+            UnsafeCode::Denied,
+        )
     },
     CrateRule {
         is_async: true,

@@ -6,7 +6,8 @@
 //! [`dispatch::WorkerPool`] run these, a morsel at a time.
 //!
 //! # Invariants
-//! 1. It knows nothing of SQL text, of names or of Arrow; strings are bytes.
+//! 1. It knows nothing of SQL text or of Arrow; strings are bytes. Types, operators and functions
+//!    of SQL are known in [`lower`] alone, which makes physical plans of bound queries.
 //! 2. Nothing here is async and nothing starts a thread but a [`dispatch::WorkerPool`].
 //! 3. A block's bytes are checked before any sub-operator sees values of them ([`scan`]).
 //! 4. Arithmetic never wraps unnoticed: bounds prove that it cannot overflow, or each row that
@@ -25,6 +26,7 @@ mod error;
 pub mod expression;
 mod group;
 mod interpret;
+pub mod lower;
 pub mod memory;
 mod pipeline;
 pub mod plan;

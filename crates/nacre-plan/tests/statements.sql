@@ -70,6 +70,10 @@ select '2020-13-01'::date
 select '99999999999'::int
 select 5::nothing
 select date '2020-01-01', timestamp '2020-01-01 10:00', interval '1 day', numeric '5.5', int '5', bigint '7'
+select interval '90' day, interval '1' year, interval '1-2' year to month, interval '1.5' second(1), interval(2) '1.555'
+select d - interval '90' day, d + interval '1' year, '90'::interval day, cast('1:2' as interval minute to second) from t
+select interval '1' hour + ts, (ts - ts)::interval day to second(3) from t
+select interval 'x' day
 select date 'x'
 select int4(b), text(a), float8(n), date(ts), numeric(a) from t
 select length(s), upper(s), lower(v), substring(s from 2), substring(s from 2 for 3), substring(s, 1, 2), position('a' in s) from t

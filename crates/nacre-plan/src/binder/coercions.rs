@@ -48,9 +48,13 @@ impl Binder<'_> {
         if source.oid() == TypeOid::UNKNOWN {
             let kind = match kind {
                 ScalarKind::UnknownLiteral(text) => {
-                    let value = SqlValue::parse(&text, plain, self.settings);
+                    // `interval '90' day`: the fields say what a number without a unit counts.
+                    let is_interval = plain.oid() == TypeOid::INTERVAL;
+                    let read_as = if is_interval { target } else { plain };
+                    let value = SqlValue::parse(&text, read_as, self.settings);
                     let value = value.map_err(|error| BindError::of_value(&error, own))?;
-                    ScalarKind::Constant(ConstantValue(value))
+                    let kind = ScalarKind::Constant(ConstantValue(value));
+                    return Ok(ScalarExpression::new(kind, read_as, own));
                 }
                 ScalarKind::Parameter(number) => {
                     self.note_parameter(number, plain, own)?;

@@ -1,7 +1,12 @@
 //! Types as they are written.
 
-use nacre_syntax::{BuiltinType, ExpressionKind, ExpressionNode, LiteralValue, TypeKind, TypeName};
-use nacre_types::{SqlType, resolve_type_name};
+use nacre_syntax::{
+    BuiltinType, ExpressionKind, ExpressionNode, IntervalField, IntervalFields, LiteralValue,
+    TypeKind, TypeName,
+};
+use nacre_types::{
+    IntervalFields as KeptFields, SqlType, TypeModifier, ValueError, resolve_type_name,
+};
 
 use super::Binder;
 use crate::error::BindError;
@@ -18,20 +23,47 @@ impl Binder<'_> {
                 _ => return Err(BindError::not_supported("types of schemas", name.range)),
             },
             TypeKind::Builtin { which, modifiers } => (builtin_words(*which), modifiers),
-            TypeKind::Interval(fields) if fields.span.is_none() && fields.precision.is_none() => {
-                ("interval", &Vec::new())
-            }
-            TypeKind::Interval(_) => {
-                return Err(BindError::not_supported("fields of intervals", name.range));
-            }
+            TypeKind::Interval(fields) => return with_dimensions(name, interval_type(*fields)),
         };
         let numbers = modifiers.iter().map(modifier).collect::<Result<Vec<i32>, _>>()?;
-        let found = resolve_type_name(words, &numbers)
-            .map_err(|error| BindError::of_value(&error, name.range))?;
-        if name.dimensions.is_empty() {
-            return Ok(found);
+        with_dimensions(name, resolve_type_name(words, &numbers))
+    }
+}
+
+fn with_dimensions(
+    name: &TypeName,
+    found: Result<SqlType, ValueError>,
+) -> Result<SqlType, BindError> {
+    let found = found.map_err(|error| BindError::of_value(&error, name.range))?;
+    if name.dimensions.is_empty() {
+        return Ok(found);
+    }
+    found.array().ok_or_else(|| BindError::not_supported("arrays of this type", name.range))
+}
+
+fn interval_type(written: IntervalFields) -> Result<SqlType, ValueError> {
+    let fields = match written.span {
+        None => KeptFields::ALL,
+        Some((first, last)) => {
+            let (from, to) = (field_word(first), field_word(last));
+            let words = if first == last { from.to_owned() } else { format!("{from} to {to}") };
+            // The grammar has no other spans than those that have a name.
+            KeptFields::from_words(&words)
+                .ok_or_else(|| ValueError::invalid_parameter("invalid INTERVAL type modifier"))?
         }
-        found.array().ok_or_else(|| BindError::not_supported("arrays of this type", name.range))
+    };
+    let modifier = TypeModifier::of_interval(fields, written.precision)?;
+    Ok(SqlType::INTERVAL.with_modifier(modifier))
+}
+
+fn field_word(field: IntervalField) -> &'static str {
+    match field {
+        IntervalField::Year => "year",
+        IntervalField::Month => "month",
+        IntervalField::Day => "day",
+        IntervalField::Hour => "hour",
+        IntervalField::Minute => "minute",
+        IntervalField::Second => "second",
     }
 }
 

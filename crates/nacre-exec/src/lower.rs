@@ -1,0 +1,74 @@
+//! Lowering: from the typed algebra of a bound query to a physical plan.
+//!
+//! 1. Operators are lowered from the top down with the columns that are needed (`relations`), so
+//!    that a scan reads no other. Conditions right above it that it can decide on encoded values
+//!    become its predicates (`predicates`).
+//! 2. Expressions become nodes of a graph (`expressions`); each has a form (`form`), which says
+//!    what its physical values stand for: the scale of a decimal, days, characters without blanks.
+//! 3. Operators, functions and aggregates are recognised by OID (`operators`), casts by the types
+//!    that they are between. What has no columns is computed here (`fold`).
+//! 4. The answer's columns are read by [`QueryOutput::value`]; averages are divided there.
+//!
+//! # Invariants
+//! 1. Nothing is guessed: what the executor has not with exactly PostgreSQL's meaning, in types,
+//!    scales, nulls and errors, is [`LoweringError::NotSupported`], and another engine may run it.
+//! 2. A plan holds a snapshot and nothing else that changes: bounds that prove overflow away are
+//!    looked up at each execution, from what the chunks say then.
+//! # Differences from PostgreSQL
+//! 1. A numeric of more than 38 digits that an expression or sum makes is an error of execution.
+//! 2. A restriction that the scan decides comes first: an error in another condition of the same
+//!    AND is raised only for rows that it keeps. PostgreSQL leaves the order open, too.
+//! # Source
+//! PostgreSQL 15 documentation, chapters 7 (queries), 8 (types), 9 (functions and operators).
+//! # See
+//! `tests/lowering.rs` runs statements over frozen and hot rows against plain loops.
+
+mod aggregates;
+mod columns;
+mod error;
+mod expressions;
+mod fold;
+mod form;
+mod like;
+mod operators;
+mod predicates;
+mod query;
+mod relations;
+mod stored;
+
+use nacre_plan::algebra::{ColumnId, QueryPlan};
+
+use crate::plan::PhysicalPlan;
+
+pub use error::LoweringError;
+pub use query::{PhysicalQuery, QueryOutput};
+pub use stored::{StoredRelation, StoredRelations};
+
+/// Makes the physical plan of a bound query.
+///
+/// ```text
+/// select sum(price * discount) from t where day < date '1995-01-01' and price % 2 = 0
+/// Aggregate [sum 0] <- Map [0 * 1] <- Filter [0 % 2 = 0] <- Scan [price, discount], day Lt 9131
+/// ```
+///
+/// # Errors
+/// [`LoweringError::NotSupported`] names what the executor has not with the same meaning.
+pub fn lower_query(
+    query: &QueryPlan,
+    relations: &dyn StoredRelations,
+) -> Result<PhysicalQuery, LoweringError> {
+    let mut needed: Vec<ColumnId> = Vec::with_capacity(query.outputs.len());
+    for output in &query.outputs {
+        if !needed.contains(&output.column) {
+            needed.push(output.column);
+        }
+    }
+    let root = relations::lower_relation(relations, &query.root, &needed)?;
+    let mut outputs = Vec::with_capacity(query.outputs.len());
+    for output in &query.outputs {
+        let place = root.columns.get(output.column)?;
+        let (name, sql_type) = (output.name.clone(), output.sql_type);
+        outputs.push(QueryOutput { name, sql_type, place });
+    }
+    Ok(PhysicalQuery { plan: PhysicalPlan { root: root.node }, outputs })
+}

@@ -1,0 +1,47 @@
+//! Why a query has no physical plan.
+
+use std::fmt;
+
+use crate::error::ExecError;
+
+/// Why a query has no physical plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LoweringError {
+    /// The executor has nothing with exactly this meaning: 0A000, or another engine runs the query.
+    NotSupported { what: String },
+    /// The query contradicts itself or the store: a bug in Nacre (XX000).
+    Contradiction { reason: String },
+}
+
+/// What most functions of the lowering return.
+pub(super) type LoweringResult<T> = Result<T, LoweringError>;
+
+impl LoweringError {
+    pub(super) fn not_supported(what: impl Into<String>) -> Self {
+        Self::NotSupported { what: what.into() }
+    }
+
+    #[cold]
+    pub(super) fn contradiction(reason: impl Into<String>) -> Self {
+        Self::Contradiction { reason: reason.into() }
+    }
+}
+
+impl fmt::Display for LoweringError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotSupported { what } => write!(f, "not supported: {what}"),
+            Self::Contradiction { reason } => write!(f, "internal error in lowering: {reason}"),
+        }
+    }
+}
+
+impl std::error::Error for LoweringError {}
+
+/// The graph refuses nodes only if their inputs are of wrong classes.
+impl From<ExecError> for LoweringError {
+    fn from(error: ExecError) -> Self {
+        Self::contradiction(error.to_string())
+    }
+}

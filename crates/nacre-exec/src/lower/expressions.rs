@@ -1,0 +1,672 @@
+//! From bound expressions to nodes of an [`ExpressionGraph`].
+//!
+//! Numerics are exact here because all values of an expression have one scale that is known before
+//! it runs: a column has its type's, sums and differences have the greater one of both sides,
+//! products the sum. Where PostgreSQL's scale depends on values, as of quotients, or of CASE over
+//! results of different scales, the expression is refused. A result of more than 38 digits, which
+//! PostgreSQL's numeric has room for, is an error of execution (22003 "numeric out of range").
+
+use nacre_column::CompareOp;
+use nacre_functions::catalog::{FunctionEntry, OperatorEntry};
+use nacre_plan::algebra::{CaseArm, CastStep, ScalarExpression, ScalarKind, TruthValue};
+use nacre_types::catalog::TypeOid;
+use nacre_types::{SqlType, SqlValue, TypeKind};
+
+use super::columns::ColumnPlaces;
+use super::error::{LoweringError, LoweringResult};
+use super::fold::fold_constant;
+use super::form::{DECIMAL_DIGITS_MAX, ValueForm};
+use super::operators::{OperatorMeaning, flip, integer_limit, operator_meaning};
+use crate::expression::{ArithmeticOp, ExpressionGraph, ExpressionId, ExpressionNode};
+use crate::value::{IntLimit, ScalarValue, ValueClass};
+
+/// Deepest nesting of nodes: below the 500 that the executor resolves.
+const LEVELS_MAX: usize = 450;
+
+/// `extract(field from date)`.
+const EXTRACT_FROM_DATE: u32 = 6199;
+
+/// Microseconds of a day.
+pub(super) const DAY_MICROS: i128 = 86_400_000_000;
+
+/// An expression and what its values stand for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LoweredExpression {
+    pub(super) id: ExpressionId,
+    pub(super) form: ValueForm,
+    is_null_constant: bool,
+}
+
+/// The expressions of one operator.
+#[derive(Debug)]
+pub(super) struct ExpressionLowering<'c> {
+    pub(super) graph: ExpressionGraph,
+    /// Whether an expression may raise an error for a row.
+    pub(super) may_fail: bool,
+    columns: &'c ColumnPlaces,
+    levels: usize,
+}
+
+impl<'c> ExpressionLowering<'c> {
+    pub(super) fn new(columns: &'c ColumnPlaces) -> Self {
+        Self { graph: ExpressionGraph::default(), may_fail: false, columns, levels: 0 }
+    }
+
+    /// Adds an expression.
+    ///
+    /// # Errors
+    /// [`LoweringError::NotSupported`] for what the executor has not with the same meaning.
+    pub(super) fn lower(
+        &mut self,
+        expression: &ScalarExpression,
+    ) -> LoweringResult<LoweredExpression> {
+        let levels = graph_levels(&expression.kind);
+        self.levels += levels;
+        if self.levels > LEVELS_MAX {
+            return Err(LoweringError::not_supported("expressions that are nested this deeply"));
+        }
+        let lowered = match fold_constant(expression)? {
+            Some(value) => self.constant(&value, expression.sql_type),
+            None => self.lower_kind(expression),
+        };
+        self.levels -= levels;
+        lowered
+    }
+
+    /// Adds a condition.
+    ///
+    /// # Errors
+    /// As [`Self::lower`].
+    pub(super) fn condition(
+        &mut self,
+        expression: &ScalarExpression,
+    ) -> LoweringResult<ExpressionId> {
+        let lowered = self.lower(expression)?;
+        if lowered.form == ValueForm::Boolean {
+            return Ok(lowered.id);
+        }
+        Err(LoweringError::contradiction("a condition is no truth value"))
+    }
+
+    /// Adds a value that is null where a condition is not true, and not computed there.
+    ///
+    /// # Errors
+    /// As [`Self::lower`].
+    pub(super) fn where_true(
+        &mut self,
+        condition: ExpressionId,
+        value: LoweredExpression,
+    ) -> LoweringResult<LoweredExpression> {
+        let null = ExpressionNode::Constant(ScalarValue::Null(value.form.class()));
+        let otherwise = self.graph.add(null)?;
+        let node = ExpressionNode::Case { condition, then: value.id, otherwise };
+        self.of_form(node, value.form)
+    }
+
+    fn lower_kind(&mut self, expression: &ScalarExpression) -> LoweringResult<LoweredExpression> {
+        match &expression.kind {
+            ScalarKind::Column(column) => {
+                let (index, form) = self.columns.plain(*column)?;
+                let id = self.graph.column(index, form.class())?;
+                Ok(LoweredExpression { id, form, is_null_constant: false })
+            }
+            ScalarKind::Operator { operator, operands } => self.operator(operator, operands),
+            ScalarKind::Function { function, arguments } => self.function(function, arguments),
+            ScalarKind::Cast { operand, method } => {
+                self.cast(operand, expression.sql_type, *method)
+            }
+            ScalarKind::And(operands) => self.conditions(operands, true),
+            ScalarKind::Or(operands) => self.conditions(operands, false),
+            ScalarKind::Not(operand) => {
+                let input = self.condition(operand)?;
+                self.boolean(ExpressionNode::Not { input })
+            }
+            ScalarKind::IsNull(operand) => {
+                let input = self.lower(operand)?.id;
+                self.boolean(ExpressionNode::IsNull { input })
+            }
+            ScalarKind::IsTruth { operand, value } => self.is_truth(operand, *value),
+            ScalarKind::IsDistinct { operator, operands } => self.is_distinct(operator, operands),
+            ScalarKind::Quantified { operator, operand, elements, is_all } => {
+                self.quantified(operator, operand, elements, *is_all)
+            }
+            ScalarKind::Case { arms, otherwise } => {
+                self.case(arms, otherwise.as_deref(), expression.sql_type)
+            }
+            ScalarKind::Coalesce(arguments) => self.coalesce(arguments),
+            ScalarKind::NullIf { operator, operands } => {
+                self.null_if(operator, operands, expression.sql_type)
+            }
+            ScalarKind::Extreme { .. } => Err(LoweringError::not_supported("GREATEST and LEAST")),
+            ScalarKind::Parameter(_) => Err(LoweringError::not_supported("parameters")),
+            ScalarKind::Constant(_) | ScalarKind::UnknownLiteral(_) | ScalarKind::Aggregate(_) => {
+                Err(LoweringError::contradiction("an expression that is not bound"))
+            }
+        }
+    }
+
+    fn constant(
+        &mut self,
+        value: &SqlValue,
+        sql_type: SqlType,
+    ) -> LoweringResult<LoweredExpression> {
+        let (scalar, form) = ValueForm::of_constant(value, sql_type).ok_or_else(|| {
+            LoweringError::not_supported(format!("this constant of type {sql_type}"))
+        })?;
+        let id = self.graph.add(ExpressionNode::Constant(scalar))?;
+        Ok(LoweredExpression { id, form, is_null_constant: value.is_null() })
+    }
+
+    fn of_form(
+        &mut self,
+        node: ExpressionNode,
+        form: ValueForm,
+    ) -> LoweringResult<LoweredExpression> {
+        let id = self.graph.add(node)?;
+        Ok(LoweredExpression { id, form, is_null_constant: false })
+    }
+
+    fn boolean(&mut self, node: ExpressionNode) -> LoweringResult<LoweredExpression> {
+        self.of_form(node, ValueForm::Boolean)
+    }
+
+    fn bool_constant(&mut self, value: bool) -> LoweringResult<ExpressionId> {
+        Ok(self.graph.add(ExpressionNode::Constant(ScalarValue::Bool(value)))?)
+    }
+
+    /// Adds what may fail.
+    fn arithmetic(
+        &mut self,
+        op: ArithmeticOp,
+        left: ExpressionId,
+        right: ExpressionId,
+        limit: IntLimit,
+        form: ValueForm,
+    ) -> LoweringResult<LoweredExpression> {
+        self.may_fail = true;
+        self.of_form(ExpressionNode::IntArithmetic { op, left, right, limit }, form)
+    }
+
+    fn operator(
+        &mut self,
+        operator: &'static OperatorEntry,
+        operands: &[ScalarExpression],
+    ) -> LoweringResult<LoweredExpression> {
+        let Some(meaning) = operator_meaning(operator.oid) else {
+            let right = SqlType::new(operator.right);
+            let left = operator.left.map(|left| format!("{} ", SqlType::new(left)));
+            let (left, name) = (left.unwrap_or_default(), operator.name);
+            return Err(LoweringError::not_supported(format!("operator {left}{name} {right}")));
+        };
+        let mut lowered = Vec::with_capacity(operands.len());
+        for operand in operands {
+            lowered.push(self.lower(operand)?);
+        }
+        match (meaning, &lowered[..]) {
+            (OperatorMeaning::Compare(op), &[left, right]) => self.compare(op, left, right),
+            (OperatorMeaning::IntegerArithmetic(op), &[left, right]) => {
+                let limit = integer_limit(operator.result).ok_or_else(|| {
+                    LoweringError::contradiction(format!("operator {}", operator.oid))
+                })?;
+                self.arithmetic(op, left.id, right.id, limit, ValueForm::Integer)
+            }
+            (OperatorMeaning::NumericArithmetic(op), &[left, right]) => {
+                self.numeric_arithmetic(op, left, right)
+            }
+            (OperatorMeaning::Negate, &[operand]) => {
+                let limit = integer_limit(operator.result).unwrap_or(IntLimit::NUMERIC);
+                let zero = self.graph.int(0)?;
+                self.arithmetic(ArithmeticOp::Subtract, zero, operand.id, limit, operand.form)
+            }
+            (OperatorMeaning::Identity, &[operand]) => Ok(operand),
+            (OperatorMeaning::DateDifference, &[left, right]) => {
+                let (op, limit) = (ArithmeticOp::Subtract, IntLimit::INTEGER);
+                self.arithmetic(op, left.id, right.id, limit, ValueForm::Integer)
+            }
+            _ => Err(LoweringError::contradiction(format!("operands of {}", operator.oid))),
+        }
+    }
+
+    fn numeric_arithmetic(
+        &mut self,
+        op: ArithmeticOp,
+        left: LoweredExpression,
+        right: LoweredExpression,
+    ) -> LoweringResult<LoweredExpression> {
+        let (left_scale, left_digits) = numeric_parts(left)?;
+        let (right_scale, right_digits) = numeric_parts(right)?;
+        let limit = IntLimit::NUMERIC;
+        if op == ArithmeticOp::Multiply {
+            let scale = left_scale + right_scale;
+            if scale > DECIMAL_DIGITS_MAX {
+                return Err(LoweringError::not_supported("numerics of more than 38 digits"));
+            }
+            let digits = (left_digits + right_digits).min(DECIMAL_DIGITS_MAX);
+            let form = ValueForm::Numeric { scale, digits };
+            return self.arithmetic(op, left.id, right.id, limit, form);
+        }
+        let scale = left_scale.max(right_scale);
+        let whole =
+            left_digits.saturating_sub(left_scale).max(right_digits.saturating_sub(right_scale));
+        let digits = (whole + 1 + scale).min(DECIMAL_DIGITS_MAX);
+        let (left, right) = (self.rescaled(left, scale)?, self.rescaled(right, scale)?);
+        self.arithmetic(op, left, right, limit, ValueForm::Numeric { scale, digits })
+    }
+
+    /// Returns a numeric with more digits behind the point.
+    fn rescaled(&mut self, value: LoweredExpression, scale: u16) -> LoweringResult<ExpressionId> {
+        let (own, _) = numeric_parts(value)?;
+        let more = scale.saturating_sub(own);
+        if more == 0 {
+            return Ok(value.id);
+        }
+        let power = 10_i128.checked_pow(more.into());
+        match self.graph.node(value.id) {
+            ExpressionNode::Constant(ScalarValue::Int(unscaled)) => {
+                let scaled = power.and_then(|power| unscaled.checked_mul(power));
+                let scaled = scaled.filter(|scaled| {
+                    let bounds = IntLimit::NUMERIC.bounds;
+                    (bounds.min()..=bounds.max()).contains(scaled)
+                });
+                let scaled = scaled.ok_or_else(|| {
+                    LoweringError::not_supported("numerics of more than 38 digits")
+                })?;
+                Ok(self.graph.int(scaled)?)
+            }
+            ExpressionNode::Constant(_) => Ok(value.id),
+            _ => {
+                self.may_fail = true;
+                // Scales are at most 38.
+                let node = ExpressionNode::Rescale {
+                    input: value.id,
+                    digits: more as i8,
+                    limit: IntLimit::NUMERIC,
+                };
+                Ok(self.graph.add(node)?)
+            }
+        }
+    }
+
+    fn compare(
+        &mut self,
+        op: CompareOp,
+        left: LoweredExpression,
+        right: LoweredExpression,
+    ) -> LoweringResult<LoweredExpression> {
+        use ValueForm as Form;
+        let (left, right) = match (left.form, right.form) {
+            (Form::Numeric { .. }, Form::Numeric { .. }) => {
+                let (left_scale, left_digits) = numeric_parts(left)?;
+                let (right_scale, right_digits) = numeric_parts(right)?;
+                let scale = left_scale.max(right_scale);
+                // Else rows would fail that PostgreSQL compares.
+                let needed =
+                    (left_digits + scale - left_scale).max(right_digits + scale - right_scale);
+                if needed > DECIMAL_DIGITS_MAX {
+                    return Err(LoweringError::not_supported(
+                        "comparisons of numerics of more than 38 digits",
+                    ));
+                }
+                (self.rescaled(left, scale)?, self.rescaled(right, scale)?)
+            }
+            (Form::Real, Form::Double) => (self.widened(left)?, right.id),
+            (Form::Double, Form::Real) => (left.id, self.widened(right)?),
+            (Form::Date, Form::Timestamp) => return self.compare_days(op, left, right),
+            (Form::Timestamp, Form::Date) => return self.compare_days(flip(op), right, left),
+            (Form::Padded { .. }, Form::Padded { .. }) => (left.id, right.id),
+            (one, other) if one == other => (left.id, right.id),
+            _ => return Err(LoweringError::contradiction("a comparison of different types")),
+        };
+        self.boolean(ExpressionNode::Compare { op, left, right })
+    }
+
+    fn widened(&mut self, value: LoweredExpression) -> LoweringResult<ExpressionId> {
+        let node = ExpressionNode::CastFloat { input: value.id, target: ValueClass::Float64 };
+        Ok(self.graph.add(node)?)
+    }
+
+    /// Compares a date with a constant timestamp, as days.
+    fn compare_days(
+        &mut self,
+        op: CompareOp,
+        date: LoweredExpression,
+        timestamp: LoweredExpression,
+    ) -> LoweringResult<LoweredExpression> {
+        let unknown = || LoweringError::not_supported("comparisons of dates with timestamps");
+        let ExpressionNode::Constant(ScalarValue::Int(micros)) = self.graph.node(timestamp.id)
+        else {
+            return Err(unknown());
+        };
+        let (op, days) = compare_to_days(op, *micros).ok_or_else(unknown)?;
+        let right = self.graph.int(days)?;
+        self.boolean(ExpressionNode::Compare { op, left: date.id, right })
+    }
+
+    fn function(
+        &mut self,
+        function: &'static FunctionEntry,
+        arguments: &[ScalarExpression],
+    ) -> LoweringResult<LoweredExpression> {
+        let unknown = || LoweringError::not_supported(format!("function {}", function.name));
+        let (EXTRACT_FROM_DATE, [field, date]) = (function.oid, arguments) else {
+            return Err(unknown());
+        };
+        match fold_constant(field)? {
+            Some(SqlValue::Text(field)) if field.eq_ignore_ascii_case("year") => {}
+            _ => return Err(unknown()),
+        }
+        let input = self.lower(date)?.id;
+        let year = self.graph.add(ExpressionNode::ExtractYear { input })?;
+        // The year before 1 is -1 in SQL, and 0 in the executor's calendar.
+        let (zero, one) = (self.graph.int(0)?, self.graph.int(1)?);
+        let condition = self.graph.compare(CompareOp::Gt, year, zero)?;
+        let (op, limit) = (ArithmeticOp::Subtract, IntLimit::NUMERIC);
+        let before = self.graph.arithmetic(op, year, one, limit)?;
+        let node = ExpressionNode::Case { condition, then: year, otherwise: before };
+        // A null is not above zero, and the year before null is null.
+        self.of_form(node, ValueForm::Numeric { scale: 0, digits: 10 })
+    }
+
+    fn cast(
+        &mut self,
+        operand: &ScalarExpression,
+        target: SqlType,
+        method: CastStep,
+    ) -> LoweringResult<LoweredExpression> {
+        let source = operand.sql_type;
+        let unknown = || LoweringError::not_supported(format!("casts from {source} to {target}"));
+        let value = self.lower(operand)?;
+        if let CastStep::Modifier { .. } = method {
+            return self.numeric_modifier(value, target, &unknown);
+        }
+        let (from, to) = (source.oid(), target.oid());
+        match (value.form, to) {
+            (ValueForm::Text, TypeOid::TEXT | TypeOid::VARCHAR) => Ok(value),
+            // Without the blanks at its end, as it is stored.
+            (ValueForm::Padded { .. }, TypeOid::TEXT | TypeOid::VARCHAR) => {
+                Ok(LoweredExpression { form: ValueForm::Text, ..value })
+            }
+            (ValueForm::Integer, TypeOid::INT2 | TypeOid::INT4 | TypeOid::INT8) => {
+                let (Some(own), Some(limit)) = (integer_limit(from), integer_limit(to)) else {
+                    return Err(unknown());
+                };
+                if limit.bounds.contains(own.bounds) {
+                    return Ok(value);
+                }
+                self.may_fail = true;
+                let node = ExpressionNode::CastInt { input: value.id, limit };
+                self.of_form(node, ValueForm::Integer)
+            }
+            (ValueForm::Integer, TypeOid::NUMERIC) => {
+                let digits = match from {
+                    TypeOid::INT2 => 5,
+                    TypeOid::INT4 => 10,
+                    TypeOid::INT8 => 19,
+                    _ => return Err(unknown()),
+                };
+                Ok(LoweredExpression { form: ValueForm::Numeric { scale: 0, digits }, ..value })
+            }
+            (ValueForm::Numeric { scale, .. }, TypeOid::INT2 | TypeOid::INT4 | TypeOid::INT8) => {
+                let limit = integer_limit(to).ok_or_else(unknown)?;
+                self.may_fail = true;
+                // Scales are at most 38.
+                let digits = -(scale as i8);
+                let node = ExpressionNode::Rescale { input: value.id, digits, limit };
+                self.of_form(node, ValueForm::Integer)
+            }
+            (ValueForm::Integer, TypeOid::FLOAT8) => {
+                let target = ValueClass::Float64;
+                let node = ExpressionNode::IntToFloat { input: value.id, scale: 0, target };
+                self.of_form(node, ValueForm::Double)
+            }
+            (ValueForm::Real, TypeOid::FLOAT8) => {
+                let id = self.widened(value)?;
+                Ok(LoweredExpression { id, form: ValueForm::Double, is_null_constant: false })
+            }
+            _ => Err(unknown()),
+        }
+    }
+
+    /// Gives numerics a precision and scale that all of them fit.
+    fn numeric_modifier(
+        &mut self,
+        value: LoweredExpression,
+        target: SqlType,
+        unknown: &dyn Fn() -> LoweringError,
+    ) -> LoweringResult<LoweredExpression> {
+        let (
+            ValueForm::Numeric { scale: own, digits },
+            TypeKind::Numeric(Some((precision, scale))),
+        ) = (value.form, target.kind())
+        else {
+            return Err(unknown());
+        };
+        let (Ok(precision), Ok(scale)) = (u16::try_from(precision), u16::try_from(scale)) else {
+            return Err(unknown());
+        };
+        let whole = digits.saturating_sub(own);
+        let fits = own <= scale && whole + scale <= precision && precision <= DECIMAL_DIGITS_MAX;
+        if !fits {
+            return Err(unknown());
+        }
+        let id = self.rescaled(value, scale)?;
+        let form = ValueForm::Numeric { scale, digits: precision };
+        Ok(LoweredExpression { id, form, is_null_constant: value.is_null_constant })
+    }
+
+    fn conditions(
+        &mut self,
+        operands: &[ScalarExpression],
+        is_and: bool,
+    ) -> LoweringResult<LoweredExpression> {
+        let mut ids = Vec::with_capacity(operands.len());
+        for operand in operands {
+            ids.push(self.condition(operand)?);
+        }
+        self.combine(&ids, is_and)
+    }
+
+    /// Makes a balanced tree, which is evaluated from left to right, too.
+    fn combine(&mut self, ids: &[ExpressionId], is_and: bool) -> LoweringResult<LoweredExpression> {
+        match ids {
+            [] => {
+                let id = self.bool_constant(is_and)?;
+                Ok(LoweredExpression { id, form: ValueForm::Boolean, is_null_constant: false })
+            }
+            [id] => {
+                Ok(LoweredExpression { id: *id, form: ValueForm::Boolean, is_null_constant: false })
+            }
+            _ => {
+                let (left, right) = ids.split_at(ids.len() / 2);
+                let left = self.combine(left, is_and)?.id;
+                let right = self.combine(right, is_and)?.id;
+                self.boolean(if is_and {
+                    ExpressionNode::And { left, right }
+                } else {
+                    ExpressionNode::Or { left, right }
+                })
+            }
+        }
+    }
+
+    fn is_truth(
+        &mut self,
+        operand: &ScalarExpression,
+        value: TruthValue,
+    ) -> LoweringResult<LoweredExpression> {
+        let input = self.condition(operand)?;
+        let condition = match value {
+            TruthValue::Unknown => return self.boolean(ExpressionNode::IsNull { input }),
+            TruthValue::True => input,
+            TruthValue::False => self.graph.add(ExpressionNode::Not { input })?,
+        };
+        let (then, otherwise) = (self.bool_constant(true)?, self.bool_constant(false)?);
+        self.boolean(ExpressionNode::Case { condition, then, otherwise })
+    }
+
+    fn is_distinct(
+        &mut self,
+        operator: &'static OperatorEntry,
+        operands: &[ScalarExpression],
+    ) -> LoweringResult<LoweredExpression> {
+        let [left, right] = operands else {
+            return Err(LoweringError::contradiction("IS DISTINCT FROM without two sides"));
+        };
+        let equal = self.operator(operator, operands)?.id;
+        let (left, right) = (self.lower(left)?.id, self.lower(right)?.id);
+        let left_null = self.graph.add(ExpressionNode::IsNull { input: left })?;
+        let right_null = self.graph.add(ExpressionNode::IsNull { input: right })?;
+        let one_null = ExpressionNode::Or { left: left_null, right: right_null };
+        let both_null = ExpressionNode::And { left: left_null, right: right_null };
+        let condition = self.graph.add(one_null)?;
+        let both_null = self.graph.add(both_null)?;
+        let then = self.graph.add(ExpressionNode::Not { input: both_null })?;
+        let otherwise = self.graph.add(ExpressionNode::Not { input: equal })?;
+        self.boolean(ExpressionNode::Case { condition, then, otherwise })
+    }
+
+    fn quantified(
+        &mut self,
+        operator: &'static OperatorEntry,
+        operand: &ScalarExpression,
+        elements: &[ScalarExpression],
+        is_all: bool,
+    ) -> LoweringResult<LoweredExpression> {
+        let Some(OperatorMeaning::Compare(op)) = operator_meaning(operator.oid) else {
+            return Err(LoweringError::not_supported(format!("{} with a list", operator.name)));
+        };
+        let operand = self.lower(operand)?;
+        let mut ids = Vec::with_capacity(elements.len());
+        for element in elements {
+            let element = self.lower(element)?;
+            ids.push(self.compare(op, operand, element)?.id);
+        }
+        self.combine(&ids, is_all)
+    }
+
+    fn case(
+        &mut self,
+        arms: &[CaseArm],
+        otherwise: Option<&ScalarExpression>,
+        sql_type: SqlType,
+    ) -> LoweringResult<LoweredExpression> {
+        let mut conditions = Vec::with_capacity(arms.len());
+        let mut results = Vec::with_capacity(arms.len() + 1);
+        for arm in arms {
+            conditions.push(self.condition(&arm.condition)?);
+            results.push(self.lower(&arm.result)?);
+        }
+        results.push(match otherwise {
+            Some(otherwise) => self.lower(otherwise)?,
+            None => self.constant(&SqlValue::Null, sql_type)?,
+        });
+        self.choose(&conditions, &results)
+    }
+
+    fn coalesce(&mut self, arguments: &[ScalarExpression]) -> LoweringResult<LoweredExpression> {
+        let (mut conditions, mut results) = (Vec::new(), Vec::new());
+        for argument in arguments {
+            let result = self.lower(argument)?;
+            let is_null = self.graph.add(ExpressionNode::IsNull { input: result.id })?;
+            conditions.push(self.graph.add(ExpressionNode::Not { input: is_null })?);
+            results.push(result);
+        }
+        // The last one is what is left, null or not.
+        conditions.pop();
+        self.choose(&conditions, &results)
+    }
+
+    fn null_if(
+        &mut self,
+        operator: &'static OperatorEntry,
+        operands: &[ScalarExpression],
+        sql_type: SqlType,
+    ) -> LoweringResult<LoweredExpression> {
+        let [first, _] = operands else {
+            return Err(LoweringError::contradiction("NULLIF without two arguments"));
+        };
+        let equal = self.operator(operator, operands)?.id;
+        let null = self.constant(&SqlValue::Null, sql_type)?;
+        let first = self.lower(first)?;
+        self.choose(&[equal], &[null, first])
+    }
+
+    /// Chooses the first result whose condition is true, or the last, of which there is one more.
+    fn choose(
+        &mut self,
+        conditions: &[ExpressionId],
+        results: &[LoweredExpression],
+    ) -> LoweringResult<LoweredExpression> {
+        let Some((last, before)) = results.split_last() else {
+            return Err(LoweringError::contradiction("a choice of nothing"));
+        };
+        let mut chosen = *last;
+        for (condition, result) in conditions.iter().zip(before).rev() {
+            let form = common_form(*result, chosen)?;
+            let (condition, then, otherwise) = (*condition, result.id, chosen.id);
+            chosen = LoweredExpression {
+                id: self.graph.add(ExpressionNode::Case { condition, then, otherwise })?,
+                form,
+                is_null_constant: result.is_null_constant && chosen.is_null_constant,
+            };
+        }
+        Ok(chosen)
+    }
+}
+
+/// Returns comparison and day that keep the same dates as a timestamp; `None` if none does.
+pub(super) fn compare_to_days(op: CompareOp, micros: i128) -> Option<(CompareOp, i128)> {
+    let (day, rest) = (micros.div_euclid(DAY_MICROS), micros.rem_euclid(DAY_MICROS));
+    Some(match (op, rest) {
+        (op, 0) => (op, day),
+        // A midnight before the moment is one up to its day's.
+        (CompareOp::Lt | CompareOp::Le, _) => (CompareOp::Le, day),
+        (CompareOp::Gt | CompareOp::Ge, _) => (CompareOp::Gt, day),
+        (CompareOp::Eq | CompareOp::Ne, _) => return None,
+    })
+}
+
+fn numeric_parts(value: LoweredExpression) -> LoweringResult<(u16, u16)> {
+    match value.form {
+        ValueForm::Numeric { scale, digits } => Ok((scale, digits.max(scale))),
+        _ => Err(LoweringError::contradiction("arithmetic on what is no numeric")),
+    }
+}
+
+/// Returns the form of values that are one or the other.
+fn common_form(one: LoweredExpression, other: LoweredExpression) -> LoweringResult<ValueForm> {
+    use ValueForm as Form;
+    match (one.form, other.form) {
+        (form, _) if other.is_null_constant => Ok(form),
+        (_, form) if one.is_null_constant => Ok(form),
+        (
+            Form::Numeric { scale, digits },
+            Form::Numeric { scale: other_scale, digits: other_digits },
+        ) if scale == other_scale => Ok(Form::Numeric { scale, digits: digits.max(other_digits) }),
+        (Form::Numeric { .. }, Form::Numeric { .. }) => {
+            Err(LoweringError::not_supported("a choice of numerics of different scales"))
+        }
+        (Form::Padded { .. }, Form::Padded { .. }) if one.form != other.form => {
+            Err(LoweringError::not_supported("a choice of characters of different lengths"))
+        }
+        (form, other) if form == other && form != (Form::Padded { chars: None }) => Ok(form),
+        (Form::Padded { .. }, _) => {
+            Err(LoweringError::not_supported("a choice of characters of unknown lengths"))
+        }
+        _ => Err(LoweringError::contradiction("a choice of values of different types")),
+    }
+}
+
+/// Bounds the nodes that an expression puts above those of its operands.
+fn graph_levels(kind: &ScalarKind) -> usize {
+    let tree = |count: usize| count.max(1).ilog2() as usize + 1;
+    match kind {
+        ScalarKind::And(all) | ScalarKind::Or(all) => tree(all.len()),
+        ScalarKind::Quantified { elements, .. } => 3 + tree(elements.len()),
+        ScalarKind::Case { arms, .. } => 2 + arms.len(),
+        ScalarKind::Coalesce(all) => 3 + all.len(),
+        ScalarKind::IsDistinct { .. } | ScalarKind::NullIf { .. } => 6,
+        ScalarKind::Function { .. } => 4,
+        _ => 2,
+    }
+}

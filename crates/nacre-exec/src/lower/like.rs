@@ -1,0 +1,114 @@
+//! Patterns of LIKE.
+//!
+//! `%` is any text, `_` one character, and a backslash takes the next character as it is.
+
+/// A part of a pattern.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum PatternPart {
+    /// `%`.
+    AnyText,
+    /// `_`.
+    AnyCharacter,
+    Byte(u8),
+}
+
+/// A pattern of LIKE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct LikePattern(Vec<PatternPart>);
+
+impl LikePattern {
+    /// Reads a pattern; `None` if it ends in a backslash, which PostgreSQL refuses only for texts
+    /// that it compares so far.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let mut parts = Vec::with_capacity(text.len());
+        let mut bytes = text.bytes();
+        while let Some(byte) = bytes.next() {
+            match byte {
+                b'%' if parts.last() == Some(&PatternPart::AnyText) => {}
+                b'%' => parts.push(PatternPart::AnyText),
+                b'_' => parts.push(PatternPart::AnyCharacter),
+                b'\\' => parts.push(PatternPart::Byte(bytes.next()?)),
+                byte => parts.push(PatternPart::Byte(byte)),
+            }
+        }
+        Some(Self(parts))
+    }
+
+    /// Whether a text in UTF-8 is one that the pattern means. Takes time proportional to the
+    /// product of both lengths at most.
+    pub(super) fn matches(&self, text: &[u8]) -> bool {
+        let parts = &self.0[..];
+        let (mut part, mut at) = (0, 0);
+        // Behind the last `%`, and where the text that it stands for ends.
+        let mut retry: Option<(usize, usize)> = None;
+        loop {
+            let step = match parts.get(part) {
+                Some(PatternPart::AnyText) => {
+                    retry = Some((part + 1, at));
+                    part += 1;
+                    continue;
+                }
+                Some(PatternPart::AnyCharacter) => character_bytes(&text[at..]),
+                Some(PatternPart::Byte(byte)) => usize::from(text.get(at) == Some(byte)),
+                None if at == text.len() => return true,
+                None => 0,
+            };
+            if step > 0 {
+                (part, at) = (part + 1, at + step);
+                continue;
+            }
+            // The last `%` takes one character more.
+            let Some((behind, end)) = retry else { return false };
+            let more = character_bytes(&text[end..]);
+            if more == 0 {
+                return false;
+            }
+            retry = Some((behind, end + more));
+            (part, at) = (behind, end + more);
+        }
+    }
+}
+
+/// Returns the bytes of the first character; 0 of no text.
+fn character_bytes(text: &[u8]) -> usize {
+    let is_inner = |byte: &u8| byte & 0xc0 == 0x80;
+    match text {
+        [] => 0,
+        [_, rest @ ..] => 1 + rest.iter().take_while(|byte| is_inner(byte)).count(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_mean_what_they_mean_in_sql() {
+        let cases = [
+            ("abc", "abc", true),
+            ("abc", "abcd", false),
+            ("a%", "a", true),
+            ("%c", "abc", true),
+            ("%b%", "abc", true),
+            ("%b%b%", "abc", false),
+            ("a_c", "\u{e4}bc", false),
+            ("_bc", "\u{e4}bc", true),
+            ("__", "\u{e4}", false),
+            ("%_", "", false),
+            ("%", "", true),
+            ("", "", true),
+            ("", "a", false),
+            (r"a\%", "a%", true),
+            (r"a\%", "ab", false),
+            (r"a\_b", "a_b", true),
+            ("%aab", "aaaab", true),
+            ("%special%requests%", "the special new requests.", true),
+            ("%special%requests%", "requests special", false),
+        ];
+        for (pattern, text, wanted) in cases {
+            let parsed = LikePattern::parse(pattern).unwrap();
+            assert_eq!(parsed.matches(text.as_bytes()), wanted, "{text} like {pattern}");
+        }
+        assert_eq!(LikePattern::parse(r"a\"), None);
+    }
+}

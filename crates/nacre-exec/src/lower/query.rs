@@ -1,0 +1,62 @@
+//! A query with a physical plan.
+
+use nacre_types::{ExactNumeric, SqlType, SqlValue};
+
+use super::columns::ColumnPlace;
+use crate::dispatch::ResultBatch;
+use crate::error::{ExecError, ExecResult};
+use crate::plan::PhysicalPlan;
+use crate::value::ScalarValue;
+
+/// A physical plan, and what the columns of its answer mean.
+#[derive(Clone, Debug)]
+pub struct PhysicalQuery {
+    pub plan: PhysicalPlan,
+    /// In the order of the SELECT list. The plan's answer may have further columns, and in another
+    /// order.
+    pub outputs: Vec<QueryOutput>,
+}
+
+/// A column of the answer.
+#[derive(Clone, Debug)]
+pub struct QueryOutput {
+    pub name: String,
+    pub sql_type: SqlType,
+    pub(super) place: ColumnPlace,
+}
+
+impl QueryOutput {
+    /// Returns the value of this column in a row of an answer of the plan.
+    ///
+    /// # Errors
+    /// [`ExecError::Internal`] if the answer is not of this plan.
+    pub fn value(&self, batch: &ResultBatch, row: usize) -> ExecResult<SqlValue> {
+        let scalar = |index: usize| {
+            let column = batch.columns.get(index).filter(|_| row < batch.rows);
+            let column = column.ok_or_else(|| {
+                ExecError::internal(format!("the answer has no column {index}, row {row}"))
+            })?;
+            Ok::<_, ExecError>(column.scalar(row))
+        };
+        match self.place {
+            ColumnPlace::Plain { index, form } => form.decode(scalar(index)?, self.sql_type),
+            ColumnPlace::Average { sum, count, scale } => {
+                average(scalar(sum)?, scalar(count)?, scale)
+            }
+        }
+    }
+}
+
+/// Divides as PostgreSQL's `avg` does; null of no values.
+fn average(sum: ScalarValue, count: ScalarValue, scale: u16) -> ExecResult<SqlValue> {
+    match (sum, count) {
+        (ScalarValue::Null(_), _) | (_, ScalarValue::Int(0)) => Ok(SqlValue::Null),
+        (ScalarValue::Int(sum), ScalarValue::Int(count)) => {
+            let quotient = ExactNumeric::from_scaled(sum, scale)
+                .and_then(|sum| sum.divide(&ExactNumeric::from(count)));
+            let quotient = quotient.map_err(|error| ExecError::internal(error.to_string()))?;
+            Ok(SqlValue::Numeric(quotient))
+        }
+        _ => Err(ExecError::internal("an average of what is no number")),
+    }
+}

@@ -1,0 +1,18 @@
+//! What the relations of a query are stored as.
+
+use nacre_plan::definition::RelationId;
+use nacre_store::TableSnapshot;
+
+/// Answers for what relations of a query are stored as.
+pub trait StoredRelations {
+    /// Returns the table of a relation as the statement sees it; `None` for what is no table.
+    fn stored_relation(&self, relation: RelationId) -> Option<StoredRelation>;
+}
+
+/// What a relation is stored as.
+#[derive(Clone, Debug)]
+pub struct StoredRelation {
+    pub snapshot: TableSnapshot,
+    /// For each column of the relation's definition its index in the table.
+    pub columns: Vec<usize>,
+}
