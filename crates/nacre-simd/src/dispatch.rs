@@ -86,8 +86,8 @@ impl Flavour {
 pub trait FillApart: Copy {
     /// Runs `kernel` in this flavour, in a function of its own: a call, and nothing to look up.
     ///
-    /// For a kernel that has much code in each of many forms: inlined, they make one function, and compilers
-    /// take time by the square of its size.
+    /// For a kernel that has much code in each of many forms: inlined, they make one function, and
+    /// compilers take time by the square of its size.
     fn fill_apart<K: Fill>(self, kernel: K, out: &mut K::Out);
 }
 

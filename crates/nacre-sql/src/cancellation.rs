@@ -1,7 +1,8 @@
 //! How a thread that works for a caller learns that the caller has gone.
 //!
-//! A statement ends early by being dropped: cancelled, out of time, or its client gone. What runs on a thread of
-//! its own is not dropped with it. Such a thread watches a token, and long work asks it now and then.
+//! A statement ends early by being dropped: cancelled, out of time, or its client gone. What runs
+//! on a thread of its own is not dropped with it. Such a thread watches a token, and long work asks
+//! it now and then.
 
 use std::cell::RefCell;
 use std::sync::Arc;

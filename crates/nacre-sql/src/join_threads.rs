@@ -1,8 +1,9 @@
 //! Joins with conditions beside their keys run on threads of their own.
 //!
-//! Such a join looks at pairs of rows until one passes, for hours if none does, and returns to nobody meanwhile.
-//! On a thread of its own it keeps no other session waiting, and its condition fails at the next pairs once nobody
-//! waits for rows. A join below another one on such a thread runs there, too.
+//! Such a join looks at pairs of rows until one passes, for hours if none does, and returns to
+//! nobody meanwhile. On a thread of its own it keeps no other session waiting, and its condition
+//! fails at the next pairs once nobody waits for rows. A join below another one on such a thread
+//! runs there, too.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};

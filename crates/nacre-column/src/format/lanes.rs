@@ -478,7 +478,8 @@ type Line = [[u8; 4]; 4];
 
 /// Four neighbouring rows at a time: the compiler makes each of these arrays one register.
 ///
-/// Without closures over arrays: there would be one for each step of each width, and compiling them took minutes.
+/// Without closures over arrays: there would be one for each step of each width, and compiling them
+/// took minutes.
 #[inline(always)]
 fn unpack_lines_of_width<const WIDTH: usize>(
     bytes: &[u8],

@@ -1,5 +1,5 @@
-//! Joins that look at pairs of rows for hours and find none: whatever ends a statement ends them, and nobody else
-//! waits for them.
+//! Joins that look at pairs of rows for hours and find none: whatever ends a statement ends them,
+//! and nobody else waits for them.
 
 use tokio::time::timeout;
 use tokio_postgres::NoTls;
@@ -15,8 +15,8 @@ const JOINING: &str = "nacre-join";
 /// Rows of each side: their pairs take hours.
 const ROWS: usize = 2_000_000;
 
-/// Joins without a pair that passes: by a condition alone, beside an equality that every pair has, with rows of
-/// one side that have no partner, and inside of another one.
+/// Joins without a pair that passes: by a condition alone, beside an equality that every pair has,
+/// with rows of one side that have no partner, and inside of another one.
 fn fruitless() -> Vec<String> {
     let rows = |name: &str| format!("generate_series(1, {ROWS}) as {name} (n)");
     let (a, b) = (rows("a"), rows("b"));

@@ -96,7 +96,8 @@ pub(super) fn target(
     Ok(vec![(TARGET, Arc::new(target.with_row_ids()))])
 }
 
-/// Gives the thread back after a batch of many rows: a cancel request is heard then, and others are served.
+/// Gives the thread back after a batch of many rows: a cancel request is heard then, and others are
+/// served.
 pub(super) async fn yield_after(rows: usize) {
     if rows >= YIELDING_ROWS {
         tokio::task::yield_now().await;
