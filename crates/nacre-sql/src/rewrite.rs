@@ -433,8 +433,8 @@ fn order_by_outputs(query: &mut Query) -> Result<()> {
     }
 }
 
-/// Makes `= ANY (query)` the IN that it is, and `<> ALL (query)` NOT IN, where the operator that was
-/// found is the one that is wanted.
+/// Makes `= ANY (query)` the IN that it is, and `<> ALL (query)` NOT IN, where the operator that
+/// was found is the one that is wanted.
 fn among(
     left: &mut Expr,
     (found, wanted): (&BinaryOperator, &BinaryOperator),
