@@ -231,3 +231,14 @@ impl ExpressionGraph {
         )))
     }
 }
+
+/// Returns the operator for exchanged sides.
+pub(crate) fn flip(op: CompareOp) -> CompareOp {
+    match op {
+        CompareOp::Lt => CompareOp::Gt,
+        CompareOp::Le => CompareOp::Ge,
+        CompareOp::Gt => CompareOp::Lt,
+        CompareOp::Ge => CompareOp::Le,
+        CompareOp::Eq | CompareOp::Ne => op,
+    }
+}

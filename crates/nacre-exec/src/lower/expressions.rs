@@ -16,8 +16,8 @@ use super::columns::ColumnPlaces;
 use super::error::{LoweringError, LoweringResult};
 use super::fold::fold_constant;
 use super::form::{DECIMAL_DIGITS_MAX, ValueForm};
-use super::operators::{OperatorMeaning, flip, integer_limit, operator_meaning};
-use crate::expression::{ArithmeticOp, ExpressionGraph, ExpressionId, ExpressionNode};
+use super::operators::{OperatorMeaning, integer_limit, operator_meaning};
+use crate::expression::{ArithmeticOp, ExpressionGraph, ExpressionId, ExpressionNode, flip};
 use crate::value::{IntLimit, ScalarValue, ValueClass};
 
 /// Deepest nesting of nodes: below the 500 that the executor resolves.

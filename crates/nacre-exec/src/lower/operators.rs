@@ -143,17 +143,6 @@ pub(super) fn integer_limit(oid: TypeOid) -> Option<IntLimit> {
     }
 }
 
-/// Returns the operator for exchanged sides.
-pub(super) fn flip(op: CompareOp) -> CompareOp {
-    match op {
-        CompareOp::Lt => CompareOp::Gt,
-        CompareOp::Le => CompareOp::Ge,
-        CompareOp::Gt => CompareOp::Lt,
-        CompareOp::Ge => CompareOp::Le,
-        CompareOp::Eq | CompareOp::Ne => op,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use nacre_functions::catalog::{FunctionKind, all_functions, all_operators};

@@ -14,7 +14,8 @@ use super::expressions::compare_to_days;
 use super::fold::fold_constant;
 use super::form::ValueForm;
 use super::like::LikePattern;
-use super::operators::{OperatorMeaning, flip, operator_meaning};
+use super::operators::{OperatorMeaning, operator_meaning};
+use crate::expression::flip;
 use crate::plan::ColumnPredicate;
 use crate::scan::StringPredicate;
 
@@ -28,7 +29,7 @@ const NOT_LIKE: u32 = 1210;
 /// discount >= 0.05            discount Ge 5
 /// quantity < 24.5             quantity Le 2450 (of two digits); of none: Le 24
 /// day <= timestamp 12:00      day Le
-/// price in (1, 2.555)         none: 2.555 is no price, which InSet does not say
+/// price in (1, 2.555)         left to a filter: 2.555 has no stored value
 /// ```
 ///
 /// # Errors

@@ -14,7 +14,7 @@ use nacre_column::CompareOp;
 use super::program::{BranchRule, IntOperand, SlotId, SlotInfo, StepProgram, SubOperator};
 use crate::error::{ExecError, ExecResult};
 use crate::expression::{
-    ArithmeticOp, ExpressionGraph, ExpressionId, ExpressionNode, ForeignFunction, year_of,
+    ArithmeticOp, ExpressionGraph, ExpressionId, ExpressionNode, ForeignFunction, flip, year_of,
 };
 use crate::value::{IntBounds, IntLimit, IntWidth, ScalarValue, ValueClass, VectorType};
 
@@ -509,16 +509,5 @@ fn vector_type_of(class: ValueClass, bounds: IntBounds) -> VectorType {
         ValueClass::Float32 => VectorType::Float32,
         ValueClass::Float64 => VectorType::Float64,
         ValueClass::Bytes => VectorType::Bytes,
-    }
-}
-
-/// Returns the operator for exchanged sides.
-fn flip(op: CompareOp) -> CompareOp {
-    match op {
-        CompareOp::Lt => CompareOp::Gt,
-        CompareOp::Le => CompareOp::Ge,
-        CompareOp::Gt => CompareOp::Lt,
-        CompareOp::Ge => CompareOp::Le,
-        CompareOp::Eq | CompareOp::Ne => op,
     }
 }
