@@ -1,49 +1,46 @@
-//! How a thread that works for a caller learns that the caller has gone.
+//! How work on another thread learns that its caller has gone.
 //!
 //! A statement ends early by being dropped: cancelled, out of time, or its client gone. What runs
-//! on a thread of its own is not dropped with it. Such a thread watches a token, and long work asks
-//! it now and then.
+//! on another thread is not dropped with it. Such a thread shares a [`Progress`] with its caller,
+//! and long work asks it now and then: the one that it was given, or the one that its thread watches.
 
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use datafusion::common::Result as PlannerResult;
+use nacre_ingest::Progress;
 
 use crate::error::{Error, ErrorKind};
 use crate::from_datafusion::external;
 
 thread_local! {
-    static WATCHED: RefCell<Option<CancelToken>> = const { RefCell::new(None) };
+    static WATCHED: RefCell<Option<Arc<Progress>>> = const { RefCell::new(None) };
 }
 
-/// Set once the caller has gone.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct CancelToken(Arc<AtomicBool>);
+/// Cancels the work when it is dropped, unless it was disarmed.
+pub(crate) struct CancelOnDrop(Option<Arc<Progress>>);
 
-impl CancelToken {
-    /// Has [`is_cancelled`] on this thread answer for this token from now on.
-    pub(crate) fn watch_on_this_thread(self) {
-        WATCHED.set(Some(self));
+impl CancelOnDrop {
+    pub(crate) fn new(progress: &Arc<Progress>) -> Self {
+        Self(Some(Arc::clone(progress)))
+    }
+
+    pub(crate) fn disarm(mut self) {
+        self.0 = None;
     }
 }
 
-/// Who waits for the work; cancels it when dropped.
-#[derive(Debug, Default)]
-pub(crate) struct Caller(CancelToken);
-
-impl Caller {
-    /// Returns what the thread that works for this caller watches.
-    pub(crate) fn token(&self) -> CancelToken {
-        self.0.clone()
-    }
-}
-
-impl Drop for Caller {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
-        // ORDERING: a request to stop; nothing is read because of it.
-        self.0.0.store(true, Ordering::Relaxed);
+        if let Some(progress) = &self.0 {
+            progress.cancel();
+        }
     }
+}
+
+/// Has [`is_cancelled`] on this thread answer for this work from now on.
+pub(crate) fn watch_on_this_thread(progress: Arc<Progress>) {
+    WATCHED.set(Some(progress));
 }
 
 /// Whether this thread works for a caller that may go away.
@@ -53,9 +50,7 @@ pub(crate) fn is_watched() -> bool {
 
 /// Whether the caller that this thread works for has gone.
 pub(crate) fn is_cancelled() -> bool {
-    // ORDERING: see `Caller`.
-    let is_set = |token: &CancelToken| token.0.load(Ordering::Relaxed);
-    WATCHED.with_borrow(|token| token.as_ref().is_some_and(is_set))
+    WATCHED.with_borrow(|progress| progress.as_ref().is_some_and(|one| one.is_cancelled()))
 }
 
 /// Returns the error of a statement whose caller has gone.

@@ -26,10 +26,11 @@ use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::{Stream, StreamExt, TryStreamExt, stream};
+use nacre_ingest::Progress;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
-use crate::cancellation::{Caller, check_cancelled, is_watched};
+use crate::cancellation::{CancelOnDrop, check_cancelled, is_watched, watch_on_this_thread};
 use crate::error::{Error, ErrorKind};
 use crate::from_datafusion::external;
 use crate::support::STATEMENT_STACK_BYTES;
@@ -158,8 +159,8 @@ impl ExecutionPlan for JoinThreadExec {
 fn on_thread(
     mut rows: SendableRecordBatchStream,
 ) -> Result<impl Stream<Item = Result<RecordBatch>> + Send> {
-    let caller = Caller::default();
-    let token = caller.token();
+    let progress = Arc::<Progress>::default();
+    let caller = CancelOnDrop::new(&progress);
     let (sender, receiver) = mpsc::channel(WAITING_BATCHES);
     let runtime = Handle::current();
     let work = async move {
@@ -180,7 +181,7 @@ fn on_thread(
     };
     let thread = thread::Builder::new().name("nacre-join".into()).stack_size(STATEMENT_STACK_BYTES);
     let spawned = thread.spawn(move || {
-        token.watch_on_this_thread();
+        watch_on_this_thread(progress);
         runtime.block_on(work);
     });
     spawned.map_err(|error| {

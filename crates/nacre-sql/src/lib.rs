@@ -75,7 +75,6 @@ mod planning;
 mod planning_cost;
 mod prepared;
 mod privileges;
-mod progress;
 mod query_forms;
 mod relations;
 mod replicas;

@@ -17,10 +17,11 @@ use datafusion::optimizer::{AnalyzerRule, ApplyOrder, Optimizer, OptimizerConfig
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::ExecutionPlan;
+use nacre_ingest::Progress;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-use crate::cancellation::{Caller, check_cancelled};
+use crate::cancellation::{CancelOnDrop, check_cancelled, watch_on_this_thread};
 use crate::equivalence_barrier::EquivalenceBarriers;
 use crate::error::{Error, ErrorKind, Result};
 use crate::filter_names::FilterNames;
@@ -43,14 +44,14 @@ pub(crate) async fn aside<T: Send + 'static>(
     if !is_long {
         return planning.await;
     }
-    let caller = Caller::default();
-    let token = caller.token();
+    let progress = Arc::<Progress>::default();
+    let _caller = CancelOnDrop::new(&progress);
     let (sender, receiver) = oneshot::channel();
     let runtime = Handle::current();
     // Planning recurses over expressions; the threads of a runtime may have small stacks.
     let thread = thread::Builder::new().name("nacre-planner".into());
     let spawned = thread.stack_size(STATEMENT_STACK_BYTES).spawn(move || {
-        token.watch_on_this_thread();
+        watch_on_this_thread(progress);
         // Nobody may be waiting any more.
         let _ = sender.send(runtime.block_on(planning));
     });

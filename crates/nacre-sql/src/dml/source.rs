@@ -96,6 +96,9 @@ pub(super) fn target(
     Ok(vec![(TARGET, Arc::new(target.with_row_ids()))])
 }
 
+/// Rows that are many.
+const YIELDING_ROWS: usize = 1_024;
+
 /// Gives the thread back after a batch of many rows: a cancel request is heard then, and others are
 /// served.
 pub(super) async fn yield_after(rows: usize) {
@@ -103,9 +106,6 @@ pub(super) async fn yield_after(rows: usize) {
         tokio::task::yield_now().await;
     }
 }
-
-/// Rows that are many.
-const YIELDING_ROWS: usize = 1_024;
 
 /// How rows are made of the batches of a query.
 pub(super) struct Form<'a> {
