@@ -2,7 +2,8 @@
 //!
 //! A statement ends early by being dropped: cancelled, out of time, or its client gone. What runs
 //! on another thread is not dropped with it. Such a thread shares a [`Progress`] with its caller,
-//! and long work asks it now and then: the one that it was given, or the one that its thread watches.
+//! and long work asks it now and then: the one that it was given, or the one that its thread
+//! watches.
 
 use std::cell::RefCell;
 use std::sync::Arc;
