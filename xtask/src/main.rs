@@ -74,9 +74,11 @@ fn main() -> ExitCode {
 /// One check over the tree whose root is given.
 type Check = fn(&std::path::Path) -> Result<Vec<Finding>, Failure>;
 
-/// Returns the root of the repository: the folder above this package.
+/// Returns the root of the repository: the folder above this package. Cargo names the package that
+/// it runs, so that a build shared by several clones looks at the one it was called in.
 fn root() -> PathBuf {
-    let package = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let package = std::env::var_os("CARGO_MANIFEST_DIR")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
     package.parent().map_or(package.clone(), PathBuf::from)
 }
 
