@@ -100,11 +100,24 @@ pub(crate) const CRATES: [CrateRule; 17] = [
     },
     high(
         "nacre-sql",
-        &["nacre-access", "nacre-column", "nacre-store", "nacre-exec", "nacre-ingest"],
+        &[
+            "nacre-access",
+            "nacre-types",
+            "nacre-column",
+            "nacre-store",
+            "nacre-syntax",
+            "nacre-plan",
+            "nacre-exec",
+            "nacre-ingest",
+        ],
         UnsafeCode::Forbidden,
     ),
     high("nacre-cluster", &["nacre-store", "nacre-exec", "nacre-sql"], UnsafeCode::Forbidden),
-    high("nacre-server", &["nacre-access", "nacre-sql", "nacre-cluster"], UnsafeCode::Forbidden),
+    high(
+        "nacre-server",
+        &["nacre-access", "nacre-types", "nacre-sql", "nacre-cluster"],
+        UnsafeCode::Forbidden,
+    ),
     high(
         "nacre-bench",
         &[

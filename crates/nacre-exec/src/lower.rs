@@ -41,7 +41,7 @@ use nacre_plan::algebra::{ColumnId, QueryPlan};
 use crate::plan::PhysicalPlan;
 
 pub use error::LoweringError;
-pub use query::{PhysicalQuery, QueryOutput};
+pub use query::{OutputForm, PhysicalQuery, QueryOutput};
 pub use stored::{StoredRelation, StoredRelations};
 
 /// Makes the physical plan of a bound query.

@@ -9,9 +9,11 @@
 //! Aggregate [sum 0] <- Map [0 * 1] <- Scan [price, discount] restricted on date
 //! ```
 
+mod description;
 mod node;
 
 pub use crate::scan::ColumnPredicate;
+pub use description::OperatorDescription;
 pub use node::{
     AggregateCall, AggregateFunction, AggregateNode, FilterNode, LimitNode, MapNode, PhysicalPlan,
     PlanNode, ScanNode, SortKey, SortNode,

@@ -12,6 +12,7 @@ use nacre_store::{Procedures, Store};
 use crate::activity::Activities;
 use crate::advisory_locks::{AdvisoryLocks, LockOwner};
 use crate::checkpoint::checkpoint_bytes;
+use crate::engine::{EngineCounts, EnginePool};
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
 use crate::pg_catalog::CatalogSources;
@@ -58,6 +59,8 @@ pub struct Database {
     advisory_locks: Arc<AdvisoryLocks>,
     /// What queries of all sessions share.
     runtime: Arc<RuntimeEnv>,
+    /// The workers of Nacre's own engine.
+    engine: Arc<EnginePool>,
     /// What planners of all sessions share, once there was one.
     planning: Arc<OnceLock<Arc<SessionState>>>,
 }
@@ -77,7 +80,9 @@ impl Database {
             Some(threads) => threads,
             None => available_parallelism().map_or(1, usize::from),
         };
-        let runtime = memory::runtime(options.query_memory_bytes)?;
+        let memory_bytes = memory::query_bytes(options.query_memory_bytes)?;
+        let runtime = memory::runtime(memory_bytes)?;
+        let engine = Arc::new(EnginePool::new(threads, memory_bytes));
         let directory = options.directory.clone();
         let store = Store::open(nacre_store::OpenOptions {
             directory: options.directory,
@@ -103,7 +108,17 @@ impl Database {
         };
         let (activities, advisory_locks) = (Arc::default(), Arc::default());
         let (opened, planning) = (SystemTime::now(), Arc::default());
-        Ok(Self { store, threads, upkeep, opened, activities, advisory_locks, runtime, planning })
+        Ok(Self {
+            store,
+            threads,
+            upkeep,
+            opened,
+            activities,
+            advisory_locks,
+            runtime,
+            engine,
+            planning,
+        })
     }
 
     /// Starts a session of nobody in particular.
@@ -149,6 +164,16 @@ impl Database {
     /// Returns who looks after the database, if anybody does.
     pub(crate) fn upkeep(&self) -> Option<Arc<Upkeep>> {
         self.upkeep.clone()
+    }
+
+    /// Returns the workers of Nacre's own engine.
+    pub(crate) fn engine(&self) -> &Arc<EnginePool> {
+        &self.engine
+    }
+
+    /// Returns how many queries each engine began.
+    pub fn engine_counts(&self) -> EngineCounts {
+        self.engine.counts()
     }
 
     /// Returns the number of worker threads of a query or load.

@@ -338,8 +338,9 @@ pub(crate) fn offset_of(sql: &str, position: Position) -> usize {
     line_start + column.map_or(line.len(), |(offset, _)| offset)
 }
 
-fn position_of(sql: &str, offset: usize) -> Position {
-    let before = &sql[..offset];
+/// Returns the line and column of a byte of a statement's text.
+pub(crate) fn position_of(sql: &str, offset: usize) -> Position {
+    let before = &sql[..sql.floor_char_boundary(offset)];
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
     Position {
         line: 1 + before.matches('\n').count(),

@@ -96,16 +96,23 @@ pub(crate) fn check_available(bytes: usize) -> PlannerResult<()> {
     })
 }
 
-/// Makes what queries of a database share; `bytes` is as in `OpenOptions`.
+/// Returns the bytes that queries may take; `bytes` is as in `OpenOptions`.
 ///
 /// # Errors
-/// [`ErrorKind::Open`] if the setting is no number or there is no place for temporary files.
-pub(crate) fn runtime(bytes: Option<usize>) -> Result<Arc<RuntimeEnv>> {
+/// [`ErrorKind::Open`] if the setting is no number.
+pub(crate) fn query_bytes(bytes: Option<usize>) -> Result<usize> {
     let setting = std::env::var(QUERY_MEMORY_MIB_VARIABLE).ok();
-    let bytes = match bytes {
+    Ok(match bytes {
         Some(bytes) => bytes,
         None => setting_bytes(setting.as_deref())?.unwrap_or_else(default_bytes),
-    };
+    })
+}
+
+/// Makes what the planner's queries of a database share, who may take so many bytes.
+///
+/// # Errors
+/// [`ErrorKind::Open`] if there is no place for temporary files.
+pub(crate) fn runtime(bytes: usize) -> Result<Arc<RuntimeEnv>> {
     let pool = ProbingPool { budget: GreedyMemoryPool::new(bytes) };
     let builder = RuntimeEnvBuilder::new().with_memory_pool(Arc::new(pool));
     builder.build_arc().map_err(from_datafusion)

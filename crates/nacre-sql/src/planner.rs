@@ -258,7 +258,7 @@ impl Planner {
             (Some(Form::Json { is_measured }), ParsedStatement::Explain(explained)) => {
                 let run = self.measure(moment, tables, *explained.statement, is_measured);
                 let (node, measured) = run.await?;
-                return explain::answer(&node, measured);
+                return explain::answer(&node, measured, explain::DATAFUSION_ENGINE);
             }
             other => other,
         };

@@ -6,6 +6,7 @@
 //! by DataFusion over our scans; everything else is refused, never half done.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::DataFusionError;
@@ -23,6 +24,7 @@ use crate::copy::{ClientCopy, CopyStatement, copy_from, copy_to, parse_copy};
 use crate::cursors::{CursorStatement, Declaration, Fetched, KeptRows};
 use crate::database::Database;
 use crate::dml::Answer;
+use crate::engine::{CompiledQuery, EnginePool, ParsedQuery, compile};
 use crate::error::{Error, ErrorKind, Result};
 use crate::housekeeping::{Discarded, Housekeeping, check_places, not_owned};
 use crate::names::table_name;
@@ -66,6 +68,7 @@ pub struct Session {
     /// What sequences gave.
     given: Arc<Given>,
     threads: usize,
+    engine: Arc<EnginePool>,
     locks: LockOwner,
     /// A session may outlive the handle that started it.
     _upkeep: Option<Arc<Upkeep>>,
@@ -90,6 +93,7 @@ impl Session {
             prepared: PreparedStatements::default(),
             given,
             threads: database.threads(),
+            engine: Arc::clone(database.engine()),
             locks,
             _upkeep: database.upkeep(),
         }
@@ -251,6 +255,13 @@ impl Session {
                 return self.declare(turn, declaration, query).await;
             }
         }
+        let turn = match values.is_empty() {
+            true => match self.run_compiled(turn, statement.sql(), statement.short_key()).await? {
+                Ok(outcome) => return Ok(outcome),
+                Err(turn) => turn,
+            },
+            false => turn,
+        };
         match statement.with_values(&values)? {
             // Boxed, since what is run may be an EXECUTE, which comes back here.
             Some(parsed) => Box::pin(self.run_parsed(turn, parsed, io)).await,
@@ -409,22 +420,80 @@ impl Session {
     /// Runs a statement. An error drops the turn, which leaves its block failed.
     async fn run(&self, mut turn: Turn, sql: &str, io: StatementIo) -> Result<Outcome> {
         let is_cancelled = io.progress.as_ref().is_some_and(|one| one.is_cancelled());
-        if let Some(scanned) = scan(sql).filter(|_| !is_cancelled)
-            && let Some(outcome) = self.run_short(&mut turn, text_candidate(sql, &scanned)).await?
+        let scanned = scan(sql);
+        if let Some(scanned) = scanned.as_ref().filter(|_| !is_cancelled)
+            && let Some(outcome) = self.run_short(&mut turn, text_candidate(sql, scanned)).await?
         {
             turn.done(false);
             return Ok(outcome);
         }
+        let key = scanned.as_ref().map(|scanned| scanned.key.as_str());
+        let turn = match self.run_compiled(turn, sql, key).await? {
+            Ok(outcome) => return Ok(outcome),
+            Err(turn) => turn,
+        };
         self.run_general(turn, sql, io).await
     }
 
-    /// Runs a statement that is no short one.
+    /// Runs a statement that is no short one, and no query of Nacre's own engine.
     async fn run_general(&self, turn: Turn, sql: &str, io: StatementIo) -> Result<Outcome> {
         if let Some(statement) = OwnStatement::parse(sql)? {
             return self.run_own(turn, statement, io).await;
         }
         let statement = self.planner.parse_any(sql).await?;
         self.run_parsed(turn, statement, io).await
+    }
+
+    /// Runs a query that Nacre's own engine has all of; gives the turn back for any other
+    /// statement, and for a short one, whose types are those of the general way.
+    async fn run_compiled(
+        &self,
+        mut turn: Turn,
+        sql: &str,
+        short_key: Option<&str>,
+    ) -> Result<std::result::Result<Outcome, Turn>> {
+        if self.short.knows(&self.store, short_key) {
+            return Ok(Err(turn));
+        }
+        let Some(parsed) = ParsedQuery::of(self.settings().engine(), sql) else {
+            return Ok(Err(turn));
+        };
+        let begun = Instant::now();
+        turn.require_sound()?;
+        self.begin_as();
+        let moment = turn.moment(false)?;
+        let Some(compiled) = compile(&self.planner, &moment, &parsed, sql)? else {
+            return Ok(Err(turn));
+        };
+        let tag = compiled.tag();
+        let stream = compiled.start(&self.engine, &moment, begun.elapsed()).await?;
+        turn.log(&moment)?;
+        let stream = tie(turn, stream)?;
+        Ok(Ok(Outcome::Rows { schema: stream.schema(), stream, tag }))
+    }
+
+    /// Returns the columns of what a query answers that Nacre's own engine has all of.
+    pub(crate) async fn describe_compiled(
+        &self,
+        statement: &Statement,
+    ) -> Result<Option<SchemaRef>> {
+        let sql = statement.sql();
+        let Some(parsed) = ParsedQuery::of(self.settings().engine(), sql) else {
+            return Ok(None);
+        };
+        let mut turn = self.transactions.turn().await;
+        if let Some(candidate) = statement.candidate(&[])
+            && self.short.is_short(&self.store, &self.planner, &mut turn, candidate).await?
+        {
+            turn.done(false);
+            return Ok(None);
+        }
+        let moment = turn.moment(true)?;
+        let compiled = compile(&self.planner, &moment, &parsed, sql);
+        // Who may read it is asked when it runs.
+        let has_failed = |error: &Error| error.kind() != ErrorKind::NotPermitted;
+        turn.done(compiled.as_ref().is_err_and(has_failed));
+        Ok(compiled?.map(|compiled: CompiledQuery| compiled.schema()))
     }
 
     /// Runs a statement with a syntax of its own.
@@ -770,6 +839,9 @@ impl Session {
     async fn read(&self, mut turn: Turn, statement: ParsedStatement) -> Result<Outcome> {
         let moment = turn.moment(false)?;
         let tag = explain::form(&statement).map(|_| explain::TAG.to_owned());
+        if tag.is_none() {
+            self.engine.count_datafusion();
+        }
         let stream = self.planner.start(&moment, Vec::new(), statement).await?;
         turn.log(&moment)?;
         let stream = tie(turn, stream)?;

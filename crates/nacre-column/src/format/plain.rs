@@ -184,8 +184,10 @@ impl<'a> StringValues<'a> {
         let ascends = |pair: &[[u8; 4]]| u32::from_le_bytes(pair[0]) <= u32::from_le_bytes(pair[1]);
         // The fold has no branch, so it is done in registers; the position is sought only if wrong.
         if !self.offsets.windows(2).fold(true, |all, pair| all & ascends(pair)) {
-            let row = self.offsets.windows(2).position(|pair| !ascends(pair)).unwrap_or(last);
-            return Err(wrong(row + 1, format!("at least {}", offset(row))));
+            // Bytes that change meanwhile may be in order by now.
+            let place = self.offsets.windows(2).position(|pair| !ascends(pair));
+            let row = place.map_or(last, |row| row + 1);
+            return Err(wrong(row, format!("at least {}", offset(row - 1))));
         }
         if !is_text {
             return Ok(());

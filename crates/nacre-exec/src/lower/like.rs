@@ -34,6 +34,21 @@ impl LikePattern {
         Some(Self(parts))
     }
 
+    /// Returns a range that has all texts that it means, by the bytes it begins with; `None` if it
+    /// begins with none.
+    pub(super) fn range(&self) -> Option<(Vec<u8>, Vec<u8>)> {
+        let bytes = self.0.iter().map_while(|part| match part {
+            PatternPart::Byte(byte) => Some(*byte),
+            PatternPart::AnyText | PatternPart::AnyCharacter => None,
+        });
+        let low: Vec<u8> = bytes.collect();
+        let mut high = low.clone();
+        // UTF-8 has no byte 255.
+        let last = high.last_mut()?;
+        *last = last.checked_add(1)?;
+        Some((low, high))
+    }
+
     /// Whether a text in UTF-8 is one that the pattern means. Takes time proportional to the
     /// product of both lengths at most.
     pub(super) fn matches(&self, text: &[u8]) -> bool {
@@ -110,5 +125,15 @@ mod tests {
             assert_eq!(parsed.matches(text.as_bytes()), wanted, "{text} like {pattern}");
         }
         assert_eq!(LikePattern::parse(r"a\"), None);
+    }
+
+    #[test]
+    fn range_has_all_texts_of_a_pattern() {
+        let range = |pattern: &str| LikePattern::parse(pattern).unwrap().range();
+        let of = |low: &[u8], high: &[u8]| Some((low.to_vec(), high.to_vec()));
+        assert_eq!(range("ab%c"), of(b"ab", b"ac"));
+        assert_eq!(range(r"a\%_"), of(b"a%", b"a&"));
+        assert_eq!(range("\u{e4}_"), of(b"\xc3\xa4", b"\xc3\xa5"));
+        assert_eq!((range("%a"), range("_"), range("")), (None, None, None));
     }
 }

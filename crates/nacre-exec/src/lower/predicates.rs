@@ -142,8 +142,18 @@ fn like(
     let Some(SqlValue::Text(text)) = pattern else { return None };
     let pattern = LikePattern::parse(text)?;
     let name = format!("{} '{text}'", if is_wanted { "like" } else { "not like" });
+    let mut predicates = Vec::new();
+    if is_wanted && let Some((low, high)) = pattern.range() {
+        let restriction =
+            Restriction::Between { low: Constant::Bytes(low), high: Constant::Bytes(high) };
+        // Chunks outside of it are left out; a row in it is tested all the same.
+        let range =
+            ColumnPredicate { is_hint: true, ..ColumnPredicate::restriction(column, restriction) };
+        predicates.push(range);
+    }
     let test = StringPredicate::new(name, move |value| pattern.matches(value) == is_wanted);
-    Some(vec![ColumnPredicate::strings(column, test)])
+    predicates.push(ColumnPredicate::strings(column, test));
+    Some(predicates)
 }
 
 /// Returns the set of values; a null is equal to nothing.

@@ -3,6 +3,7 @@
 use nacre_types::{ExactNumeric, SqlType, SqlValue};
 
 use super::columns::ColumnPlace;
+use super::form::ValueForm;
 use crate::dispatch::ResultBatch;
 use crate::error::{ExecError, ExecResult};
 use crate::plan::PhysicalPlan;
@@ -25,7 +26,35 @@ pub struct QueryOutput {
     pub(super) place: ColumnPlace,
 }
 
+/// How the values of an output lie in an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputForm {
+    /// The column at `index` has the values of the type: numbers and truth values as they are,
+    /// characters (`bpchar` without blanks at its end) and bytes, days and microseconds from
+    /// 1970-01-01.
+    Plain { index: usize },
+    /// The column at `index` has whole numbers, which are decimals of this scale with at most so
+    /// many digits, 1 to 38.
+    Decimal { index: usize, digits: u8, scale: u8 },
+    /// [`QueryOutput::value`] computes them.
+    Computed,
+}
+
 impl QueryOutput {
+    /// Returns how the values lie.
+    pub fn form(&self) -> OutputForm {
+        match self.place {
+            ColumnPlace::Plain { index, form: ValueForm::Numeric { scale, digits } } => {
+                match (u8::try_from(digits.max(scale).max(1)), u8::try_from(scale)) {
+                    (Ok(digits), Ok(scale)) => OutputForm::Decimal { index, digits, scale },
+                    _ => OutputForm::Computed,
+                }
+            }
+            ColumnPlace::Average { .. } => OutputForm::Computed,
+            ColumnPlace::Plain { index, .. } => OutputForm::Plain { index },
+        }
+    }
+
     /// Returns the value of this column in a row of an answer of the plan.
     ///
     /// # Errors

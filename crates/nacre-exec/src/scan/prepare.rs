@@ -99,7 +99,7 @@ impl PreparedScan {
 
 /// Whether some row of a chunk with these aggregates may satisfy all predicates.
 fn may_pass(predicates: &[ColumnPredicate], sma: impl Fn(usize) -> Sma) -> bool {
-    predicates.iter().filter(|predicate| !predicate.is_hint).all(|one| {
+    predicates.iter().all(|one| {
         let sma = sma(one.column);
         match &one.predicate {
             ScanPredicate::Restriction(restriction) => may_match(&sma, restriction),

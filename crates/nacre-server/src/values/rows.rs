@@ -17,6 +17,7 @@ use nacre_sql::datafusion::arrow::datatypes::{
 use nacre_sql::{
     ColumnOrigin, Error, ErrorKind, PgType, Result, TextColumn, append_bytes, write_text,
 };
+use nacre_types::ExactNumeric;
 use pgwire::messages::data::{FieldDescription, RowDescription};
 
 use super::Format;
@@ -272,6 +273,12 @@ fn put_decimal(array: &ArrayRef, row: usize, out: &mut Vec<u8>) -> Option<()> {
             (array.as_primitive::<Decimal128Type>().value(row), u8::try_from(*scale).ok()?)
         }
         DataType::UInt64 => (array.as_primitive::<UInt64Type>().value(row).into(), 0),
+        // One whose digits depend on the value.
+        DataType::Utf8View => {
+            let text = array.as_string_view().value(row);
+            ExactNumeric::parse(text, None).ok()?.send(out);
+            return Some(());
+        }
         _ => return None,
     };
     put_numeric(unscaled, scale, out);
@@ -416,6 +423,11 @@ mod tests {
         let decimal = Decimal128Array::from(vec![-1]).with_precision_and_scale(9, 4).unwrap();
         let digits = [0, 1, 0xff, 0xff, 0x40, 0, 0, 4, 0, 1];
         assert_eq!(cell(Arc::new(decimal), Format::Binary).unwrap(), digits);
+        let field = Field::new("avg", DataType::Utf8View, true)
+            .with_metadata([(TYPE_KEY.to_owned(), "numeric".to_owned())].into());
+        let text: ArrayRef = Arc::new(StringViewArray::from(vec!["-0.0001"]));
+        assert_eq!(named_cell(Arc::clone(&text), &field, Format::Binary).unwrap(), digits);
+        assert_eq!(named_cell(text, &field, Format::Text).unwrap(), b"-0.0001");
     }
 
     #[test]

@@ -73,7 +73,8 @@ pub(crate) async fn explain(
         if options.analyze {
             measured.execution = Some(measured.execution.unwrap_or_default() + begun.elapsed());
         }
-        return explain::answer(&Node::changing(verb, &table, query, rows), measured);
+        let node = Node::changing(verb, &table, query, rows);
+        return explain::answer(&node, measured, explain::DATAFUSION_ENGINE);
     }
     let mut lines = Vec::new();
     if let Some(query) = change.query() {

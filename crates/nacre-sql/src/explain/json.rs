@@ -40,6 +40,20 @@ pub(crate) struct Node {
 }
 
 impl Node {
+    /// Makes a node; the values of `keys` are JSON.
+    pub(crate) fn new(
+        node_type: &str,
+        keys: Vec<(&'static str, String)>,
+        below: Vec<Self>,
+    ) -> Self {
+        Self { node_type: node_type.to_owned(), keys, below }
+    }
+
+    /// Returns a text as JSON writes it.
+    pub(crate) fn text(of: &str) -> String {
+        text(of)
+    }
+
     /// Describes a plan, with what it counted if it ran.
     pub(crate) fn of(plan: &Arc<dyn ExecutionPlan>, has_run: bool) -> Self {
         Self::timed(plan, has_run, &StatisticsContext::new()).0
@@ -128,17 +142,22 @@ impl Node {
 ///
 /// # Errors
 /// Those of making a batch.
-pub(crate) fn answer(node: &Node, measured: Measured) -> Result<SendableRecordBatchStream> {
+pub(crate) fn answer(
+    node: &Node,
+    measured: Measured,
+    engine: &str,
+) -> Result<SendableRecordBatchStream> {
     let schema = schema(Form::Json { is_measured: measured.execution.is_some() });
-    let array = StringViewArray::from_iter_values([document(node, measured)]);
+    let array = StringViewArray::from_iter_values([document(node, measured, engine)]);
     let batch = RecordBatch::try_new(Arc::clone(&schema), vec![Arc::new(array)]);
     let rows = stream::iter([batch.map_err(DataFusionError::from)]);
     Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
 }
 
-fn document(node: &Node, measured: Measured) -> String {
+fn document(node: &Node, measured: Measured, engine: &str) -> String {
     let mut out = "[\n  {\n    \"Plan\": ".to_owned();
     node.write(2, None, &mut out);
+    let _ = write!(out, ",\n    \"Engine\": {}", text(engine));
     if let Some(execution) = measured.execution {
         let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
         let planning = milliseconds(measured.planning);

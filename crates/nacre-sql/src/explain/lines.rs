@@ -14,6 +14,15 @@ use super::options::{Form, schema};
 /// Plans of an `EXPLAIN` without VERBOSE that say nothing about how the query runs.
 const LOGICAL_PLAN: &str = "logical_plan";
 
+/// The engines' names.
+pub(crate) const NACRE_ENGINE: &str = "nacre";
+pub(crate) const DATAFUSION_ENGINE: &str = "datafusion";
+
+/// Returns the line that says which engine runs a plan.
+pub(crate) fn engine_line(engine: &str) -> String {
+    format!("Engine: {engine}")
+}
+
 /// Turns the planner's rows (kind of plan, plan of many lines) into rows of one line each.
 pub(crate) fn as_lines(
     stream: SendableRecordBatchStream,
@@ -41,6 +50,7 @@ fn lines(batch: &RecordBatch, schema: &SchemaRef, is_verbose: bool) -> Result<Re
         }
         lines.extend(plan.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned));
     }
+    lines.push(engine_line(DATAFUSION_ENGINE));
     let array = StringViewArray::from_iter_values(lines);
     Ok(RecordBatch::try_new(Arc::clone(schema), vec![Arc::new(array)])?)
 }

@@ -6,5 +6,5 @@ mod lines;
 mod options;
 
 pub(crate) use json::{Measured, Node, answer};
-pub(crate) use lines::as_lines;
+pub(crate) use lines::{DATAFUSION_ENGINE, NACRE_ENGINE, as_lines, engine_line};
 pub(crate) use options::{Form, TAG, form, readable, schema};

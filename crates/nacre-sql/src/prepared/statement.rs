@@ -141,6 +141,11 @@ impl Statement {
         if self.0.cursor.is_some() {
             return Ok(None);
         }
+        if nulls.is_empty()
+            && let Some(schema) = session.describe_compiled(self).await?
+        {
+            return Ok(Some(schema));
+        }
         match self.with_values(&nulls)? {
             Some(statement) => session.describe(statement).await,
             None => session.describe_own(&self.0.sql),

@@ -5,6 +5,7 @@
 //! [`Known::only`] refuses the others.
 
 use super::characteristics::LEVELS;
+use super::engine_choice::EngineChoice;
 use super::kind::{Kind, Unit};
 
 /// A setting.
@@ -96,7 +97,7 @@ impl Known {
 }
 
 /// All settings, in the order of their names.
-pub(super) static ALL: [Known; 85] = [
+pub(super) static ALL: [Known; 86] = [
     known("application_name", Kind::Text, "", "Name of the program, as it says.").reported(),
     known(
         "backslash_quote",
@@ -208,6 +209,12 @@ pub(super) static ALL: [Known; 85] = [
     known("max_parallel_workers_per_gather", count(0, 1024), "2", "Without effect."),
     known("max_prepared_transactions", count(0, 262_143), "0", "Prepared transactions.")
         .by(Access::Server),
+    known(
+        "nacre.engine",
+        choice(&EngineChoice::WORDS),
+        "auto",
+        "Which engine queries take: auto is Nacre's own for those that it has all of.",
+    ),
     known(
         "password_encryption",
         choice(&["md5", "scram-sha-256"]),

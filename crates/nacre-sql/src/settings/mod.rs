@@ -1,5 +1,5 @@
 //! Settings of a session, as PostgreSQL has them: which there are ([`known`]), how their values are
-//! read and shown ([`kind`], [`names`]), what they are now ([`values`]), SET, RESET and SHOW
+//! read and shown ([`kind`], [`names`]), what they are now ([`values`], [`engine_choice`]), SET, RESET and SHOW
 //! ([`statement`]), and what a program asks of them ([`session`]).
 //!
 //! # Invariants
@@ -8,6 +8,7 @@
 //!    rolled back; what SET LOCAL did ends with the block.
 
 mod characteristics;
+mod engine_choice;
 mod kind;
 mod known;
 mod names;
@@ -16,6 +17,7 @@ mod statement;
 mod values;
 
 pub(crate) use characteristics::{Characteristics, level_name};
+pub(crate) use engine_choice::EngineChoice;
 pub(crate) use known::SERVER_VERSION;
 pub use session::{SessionInfo, SettingInfo};
 pub(crate) use statement::{SettingStatement, parse_setting, show, shown_schema};

@@ -8,6 +8,7 @@ use std::time::Duration;
 use nacre_store::{AccessState, Store};
 
 use super::characteristics::{Characteristics, level_name, level_named, on_or_off};
+use super::engine_choice::EngineChoice;
 use super::known::{ALL, Access, Known};
 use super::names::split_list;
 use super::session::{SessionInfo, SettingInfo};
@@ -79,6 +80,7 @@ struct Ready {
     lock_timeout: Option<Duration>,
     idle_in_transaction_timeout: Option<Duration>,
     idle_timeout: Option<Duration>,
+    engine: EngineChoice,
 }
 
 /// What a savepoint goes back to.
@@ -386,6 +388,11 @@ impl Settings {
         self.state().ready.idle_in_transaction_timeout
     }
 
+    /// Returns which engine queries take.
+    pub(crate) fn engine(&self) -> EngineChoice {
+        self.state().ready.engine
+    }
+
     pub(crate) fn idle_timeout(&self) -> Option<Duration> {
         self.state().ready.idle_timeout
     }
@@ -519,6 +526,7 @@ impl Ready {
         lock_timeout: None,
         idle_in_transaction_timeout: None,
         idle_timeout: None,
+        engine: EngineChoice::Auto,
     };
 }
 
@@ -541,6 +549,7 @@ impl State {
             lock_timeout: time("lock_timeout"),
             idle_in_transaction_timeout: time("idle_in_transaction_session_timeout"),
             idle_timeout: time("idle_session_timeout"),
+            engine: EngineChoice::of_setting(text("nacre.engine")),
         };
     }
 

@@ -87,27 +87,53 @@ impl ShortStatements {
         turn: &mut Turn,
         candidate: Candidate<'_>,
     ) -> Result<Option<Outcome>> {
+        let known = self.look_up(store, planner, turn, candidate).await?;
+        let now = Now::new(planner.settings());
+        match known.as_deref() {
+            Some(Known::Short(plan)) => {
+                plan.run(store, planner, turn, candidate.inputs(&now)).await
+            }
+            Some(Known::General(_)) | None => Ok(None),
+        }
+    }
+
+    /// Whether a statement is a short one, which is looked at if it was not yet.
+    ///
+    /// # Errors
+    /// Those of planning it.
+    pub(crate) async fn is_short(
+        &self,
+        store: &Store,
+        planner: &Planner,
+        turn: &mut Turn,
+        candidate: Candidate<'_>,
+    ) -> Result<bool> {
+        let known = self.look_up(store, planner, turn, candidate).await?;
+        Ok(matches!(known.as_deref(), Some(Known::Short(_))))
+    }
+
+    /// Returns what is known of a statement, after a look at one that was not seen before.
+    async fn look_up(
+        &self,
+        store: &Store,
+        planner: &Planner,
+        turn: &mut Turn,
+        candidate: Candidate<'_>,
+    ) -> Result<Option<Arc<Known>>> {
         // What the error is, is told in the order of the general way.
         if turn.require_sound().is_err() {
             return Ok(None);
         }
         let known = self.texts().known.get(candidate.key).map(Arc::clone);
-        let known = match known.filter(|known| known.is_current(store)) {
-            Some(known) => known,
-            None => {
-                let Some(known) = look_at(store, planner, turn, candidate).await? else {
-                    return Ok(None);
-                };
-                let known = Arc::new(known);
-                self.keep(candidate.key.to_owned(), &known);
-                known
-            }
-        };
-        let now = Now::new(planner.settings());
-        match known.as_ref() {
-            Known::General(_) => Ok(None),
-            Known::Short(plan) => plan.run(store, planner, turn, candidate.inputs(&now)).await,
+        if let Some(known) = known.filter(|known| known.is_current(store)) {
+            return Ok(Some(known));
         }
+        let Some(known) = look_at(store, planner, turn, candidate).await? else {
+            return Ok(None);
+        };
+        let known = Arc::new(known);
+        self.keep(candidate.key.to_owned(), &known);
+        Ok(Some(known))
     }
 
     /// As [`ShortStatements::run`], on a thread that may wait, for a statement that was seen

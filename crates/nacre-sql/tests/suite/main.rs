@@ -8,6 +8,7 @@ mod definition_changes;
 mod definition_stress;
 mod definitions;
 mod depth;
+mod engine;
 mod faults;
 mod interleavings;
 mod joins;

@@ -79,6 +79,17 @@ fn explain_shows_how_many_chunks_are_read() {
     let directory = tempfile::tempdir().unwrap();
     let connection = Connection::open(None);
     table_of_chunks(&connection, directory.path());
+    for (sql, left_out) in [
+        ("select s from t where k = 557", 11),
+        ("select k from t where s like 'word01%'", 9),
+        ("select k from t where d >= date '2011-01-01'", 10),
+        ("select k from t", 0),
+    ] {
+        let counted = connection.rows(&format!("explain analyze {sql}")).join("\n");
+        let expected = format!("Chunks: 12, {left_out} left out by their bounds");
+        assert!(counted.contains(&expected), "{sql}: {counted}");
+    }
+    connection.ok("set nacre.engine = datafusion");
     let plan = |sql: &str| connection.rows(&format!("explain {sql}")).join("\n");
     assert!(plan("select s from t where k = 557").contains("chunks=1 of 12"));
     assert!(plan("select k from t where s like 'word01%'").contains("chunks=3 of 12"));

@@ -11,6 +11,9 @@ use sqllogictest::{DB, DBOutput, DefaultColumnType, Runner};
 
 use crate::support::{Answer, Connection};
 
+/// How many queries of the files Nacre's own engine takes; the number only grows.
+const NACRE_QUERIES_MIN: u64 = 380;
+
 struct Embedded {
     connection: Connection,
     directory: Arc<tempfile::TempDir>,
@@ -71,6 +74,7 @@ fn files_below_tests_sql_pass() {
     found.sort();
     assert!(found.len() >= 10, "{} files", found.len());
     let mut failures = Vec::new();
+    let mut taken = (0, 0);
     for file in found {
         let first = Connection::open(None);
         let directory = Arc::new(tempfile::tempdir().unwrap());
@@ -81,6 +85,11 @@ fn files_below_tests_sql_pass() {
         if let Err(error) = runner.run_file(&file) {
             failures.push(error.display(false).to_string());
         }
+        let counts = first.database.engine_counts();
+        taken = (taken.0 + counts.nacre, taken.1 + counts.datafusion);
     }
+    let (nacre, datafusion) = taken;
+    println!("queries of Nacre's own engine: {nacre}, of DataFusion: {datafusion}");
+    assert!(nacre >= NACRE_QUERIES_MIN, "only {nacre} queries ran in Nacre's own engine");
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::RecordBatch;
 use futures::TryStreamExt;
-use nacre_sql::{Database, Error, OpenOptions, Outcome, Session, StatementIo, write_text};
+use nacre_sql::{Database, Error, OpenOptions, Outcome, PgType, Session, StatementIo, write_text};
 use tokio::runtime::Runtime;
 
 /// An open database with one session.
@@ -70,7 +70,7 @@ impl Connection {
                 Outcome::Command { tag, .. } => Ok(Answer::Tag(tag)),
                 Outcome::Rows { schema, stream, .. } => {
                     let batches: Vec<RecordBatch> = stream.try_collect().await?;
-                    let types = schema.fields().iter().map(|field| letter(field.data_type()));
+                    let types = schema.fields().iter().map(|field| letter(field));
                     let rows = batches.iter().map(rows_of).collect::<Result<Vec<_>, _>>()?;
                     Ok(Answer::Rows(types.collect(), rows.concat()))
                 }
@@ -108,9 +108,12 @@ impl Connection {
     }
 }
 
-fn letter(data_type: &datafusion::arrow::datatypes::DataType) -> char {
+fn letter(field: &datafusion::arrow::datatypes::Field) -> char {
     use datafusion::arrow::datatypes::DataType;
+    let data_type = field.data_type();
     match data_type {
+        // Also one that is a text, since its digits depend on the value.
+        _ if PgType::of_field(field).0.name == "numeric" => 'R',
         _ if data_type.is_integer() => 'I',
         _ if data_type.is_numeric() => 'R',
         DataType::Boolean => 'B',

@@ -1,0 +1,116 @@
+//! Plans in words, for EXPLAIN.
+
+use super::node::{AggregateFunction, AggregateNode, PlanNode, ScanNode, SortNode};
+use crate::scan::ScanPredicate;
+
+/// An operator in words, above the one that it takes its rows from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OperatorDescription {
+    /// `Scan`, `Filter`, `Map`, `Aggregate`, `Sort`, `Top-k` or `Limit`.
+    pub name: &'static str,
+    /// The table that is read, for a scan.
+    pub table: Option<String>,
+    /// How many rows that has as the plan sees it.
+    pub table_rows: Option<u64>,
+    /// What it does, as names and values.
+    pub facts: Vec<(&'static str, String)>,
+    pub input: Option<Box<OperatorDescription>>,
+}
+
+impl PlanNode {
+    /// Returns the operator and all below in words.
+    pub fn describe(&self) -> OperatorDescription {
+        let (name, facts, input) = match self {
+            Self::Scan(scan) => return describe_scan(scan),
+            Self::Filter(filter) => {
+                let count = filter.predicates.len().to_string();
+                ("Filter", vec![("conditions", count)], &filter.input)
+            }
+            Self::Map(map) => {
+                let count = map.outputs.len().to_string();
+                ("Map", vec![("columns", count)], &map.input)
+            }
+            Self::Aggregate(aggregate) => {
+                ("Aggregate", aggregate_facts(aggregate), &aggregate.input)
+            }
+            Self::Sort(sort) => {
+                let name = if sort.rows_max.is_some() { "Top-k" } else { "Sort" };
+                (name, sort_facts(sort), &sort.input)
+            }
+            Self::Limit(limit) => {
+                let rows = limit.rows_max.map(|rows| ("rows", rows.to_string()));
+                let offset = (limit.offset > 0).then(|| ("offset", limit.offset.to_string()));
+                ("Limit", rows.into_iter().chain(offset).collect(), &limit.input)
+            }
+        };
+        let input = Some(Box::new(input.describe()));
+        OperatorDescription { name, table: None, table_rows: None, facts, input }
+    }
+}
+
+fn describe_scan(scan: &ScanNode) -> OperatorDescription {
+    let schema = scan.snapshot.table().schema();
+    let name = |column: usize| schema.columns.get(column).map_or("?", |column| &column.name);
+    let columns: Vec<_> = scan.columns.iter().map(|column| name(*column)).collect();
+    let mut facts = vec![("columns", columns.join(", "))];
+    let restrictions: Vec<_> = scan
+        .predicates
+        .iter()
+        .map(|predicate| match &predicate.predicate {
+            ScanPredicate::Restriction(restriction) => {
+                format!("{} {restriction}", name(predicate.column))
+            }
+            ScanPredicate::Strings(test) => format!("{} {test:?}", name(predicate.column)),
+        })
+        .collect();
+    if !restrictions.is_empty() {
+        facts.push(("restrictions", restrictions.join(" and ")));
+    }
+    OperatorDescription {
+        name: "Scan",
+        table: Some(schema.name.clone()),
+        table_rows: Some(scan.snapshot.rows()),
+        facts,
+        input: None,
+    }
+}
+
+fn aggregate_facts(aggregate: &AggregateNode) -> Vec<(&'static str, String)> {
+    let calls = aggregate.aggregates.iter().map(|call| {
+        let name = match call.function {
+            AggregateFunction::CountRows => "count(*)",
+            AggregateFunction::Count => "count",
+            AggregateFunction::Sum => "sum",
+            AggregateFunction::Min => "min",
+            AggregateFunction::Max => "max",
+            AggregateFunction::AverageState => "avg",
+            AggregateFunction::CountDistinct => "count(distinct)",
+        };
+        if call.filter.is_some() { format!("{name} filter") } else { name.to_owned() }
+    });
+    let calls: Vec<_> = calls.collect();
+    let mut facts = vec![("keys", aggregate.keys.len().to_string())];
+    if !calls.is_empty() {
+        facts.push(("aggregates", calls.join(", ")));
+    }
+    facts
+}
+
+fn sort_facts(sort: &SortNode) -> Vec<(&'static str, String)> {
+    let keys: Vec<_> = sort
+        .keys
+        .iter()
+        .map(|key| {
+            let direction = if key.is_descending { " desc" } else { "" };
+            // The default is last in ascending order, and first in descending order.
+            let nulls = match (key.is_nulls_first, key.is_descending) {
+                (true, false) => " nulls first",
+                (false, true) => " nulls last",
+                _ => "",
+            };
+            format!("column {}{direction}{nulls}", key.column + 1)
+        })
+        .collect();
+    let rows = sort.rows_max.map(|rows| ("rows", rows.to_string()));
+    std::iter::once(("keys", keys.join(", "))).chain(rows).collect()
+}

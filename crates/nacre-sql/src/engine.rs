@@ -1,0 +1,25 @@
+//! Queries that Nacre's own road takes: parsed, bound, lowered and run without DataFusion.
+//!
+//! A query that this road has all of takes it whole, any other goes the other way whole
+//! (`docs/decisions`). The setting `nacre.engine` says so: `auto`, or one of both for every query.
+//!
+//! 1. [`compile`] makes a [`CompiledQuery`] of a text, over what [`relations`] finds at a moment.
+//! 2. [`pool`] has the workers of the database and counts what each engine ran.
+//! 3. [`rows`] hands rows on as they come; [`columns`] makes Arrow arrays of them.
+//! 4. [`explain`] words a plan.
+//!
+//! # Invariants
+//! 1. Once a query has begun to run it stays with its engine: its errors are the statement's.
+//! 2. What a query reads is noted for validation at every execution.
+
+mod columns;
+mod compile;
+mod errors;
+mod explain;
+mod pool;
+mod relations;
+mod rows;
+
+pub(crate) use compile::{CompiledQuery, ParsedQuery, compile};
+pub use pool::EngineCounts;
+pub(crate) use pool::EnginePool;

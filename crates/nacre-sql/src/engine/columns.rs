@@ -1,0 +1,248 @@
+//! Answers of the executor as Arrow arrays, which clients of a session take.
+//!
+//! A numeric whose digits depend on the value, such as an average, is a text that says that it is
+//! one ([`TYPE_KEY`]).
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{
+    ArrayRef, ArrowPrimitiveType, BinaryViewBuilder, BooleanArray, Decimal128Array, Float32Array,
+    Float64Array, PrimitiveArray, RecordBatch, RecordBatchOptions, StringViewBuilder,
+};
+use datafusion::arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
+use datafusion::arrow::datatypes::{
+    DataType, Date32Type, Field, Int16Type, Int32Type, Int64Type, Schema, SchemaRef, TimeUnit,
+    TimestampMicrosecondType,
+};
+use nacre_exec::dispatch::ResultBatch;
+use nacre_exec::lower::{OutputForm, QueryOutput};
+use nacre_exec::vector::{BitVector, ColumnVector, VectorValues};
+use nacre_types::{SqlType, SqlValue, TypeKind};
+
+use super::errors::from_exec;
+use crate::error::{Error, ErrorKind, Result};
+use crate::pg_types::{ColumnOrigin, PgType, TYPE_KEY};
+use crate::types::{UTC, zoned};
+
+/// Where an output comes from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OutputSource {
+    pub(super) origin: Option<ColumnOrigin>,
+    pub(super) is_nullable: bool,
+}
+
+/// Returns the fields of an answer, of which each has a source.
+///
+/// # Errors
+/// `not supported` for types that no array has.
+pub(super) fn schema(outputs: &[QueryOutput], sources: &[OutputSource]) -> Result<SchemaRef> {
+    let mut fields = Vec::with_capacity(outputs.len());
+    for (output, source) in outputs.iter().zip(sources) {
+        let mut field = Field::new(&output.name, arrow_type(output)?, source.is_nullable);
+        let entry = output.sql_type.entry();
+        if let Some(entry) = entry.filter(|entry| PgType::of_field(&field).0.name != entry.name) {
+            field.metadata_mut().insert(TYPE_KEY.to_owned(), entry.name.to_owned());
+        }
+        fields.push(match source.origin {
+            Some(origin) => origin.noted_in(field),
+            None => field,
+        });
+    }
+    Ok(Arc::new(Schema::new(fields)))
+}
+
+fn arrow_type(output: &QueryOutput) -> Result<DataType> {
+    if let OutputForm::Decimal { digits, scale, .. } = output.form() {
+        // The scale is at most 38.
+        return Ok(DataType::Decimal128(digits, scale as i8));
+    }
+    Ok(match output.sql_type.kind() {
+        TypeKind::Boolean => DataType::Boolean,
+        TypeKind::SmallInt => DataType::Int16,
+        TypeKind::Integer => DataType::Int32,
+        TypeKind::BigInt => DataType::Int64,
+        TypeKind::Real => DataType::Float32,
+        TypeKind::Double => DataType::Float64,
+        TypeKind::Date => DataType::Date32,
+        TypeKind::Timestamp(_) => DataType::Timestamp(TimeUnit::Microsecond, None),
+        TypeKind::TimestampTz(_) => zoned(),
+        TypeKind::Text | TypeKind::Varchar(_) | TypeKind::Bpchar(_) | TypeKind::Numeric(_) => {
+            DataType::Utf8View
+        }
+        TypeKind::Bytea => DataType::BinaryView,
+        _ => return Err(Error::not_supported(format_args!("an answer of {}", output.sql_type))),
+    })
+}
+
+/// Makes the rows of an answer.
+///
+/// # Errors
+/// `Internal` if the rows are not of the outputs.
+pub(super) fn record_batch(
+    schema: &SchemaRef,
+    outputs: &[QueryOutput],
+    batch: &ResultBatch,
+) -> Result<RecordBatch> {
+    let arrays = outputs.iter().map(|output| array(output, batch)).collect::<Result<_>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.rows));
+    RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options)
+        .map_err(|error| internal(error.to_string()))
+}
+
+fn internal(message: impl std::fmt::Display) -> Error {
+    Error::new(ErrorKind::Internal, format!("internal error in an answer: {message}"))
+}
+
+fn array(output: &QueryOutput, batch: &ResultBatch) -> Result<ArrayRef> {
+    let column = |index: usize| {
+        let column = batch.columns.get(index).filter(|column| column.values.len() >= batch.rows);
+        column.ok_or_else(|| internal(format_args!("column {index} is missing")))
+    };
+    match output.form() {
+        OutputForm::Computed => computed(output, batch),
+        OutputForm::Decimal { index, digits, scale } => {
+            let column = column(index)?;
+            let values = whole_numbers(&column.values, batch.rows)?;
+            let array = Decimal128Array::new(values.into(), nulls(column, batch.rows));
+            let array = array.with_precision_and_scale(digits, scale as i8);
+            Ok(Arc::new(array.map_err(internal)?))
+        }
+        OutputForm::Plain { index } => plain(column(index)?, output.sql_type, batch.rows),
+    }
+}
+
+/// Makes an array of values that are those of the type.
+fn plain(column: &ColumnVector, sql_type: SqlType, rows: usize) -> Result<ArrayRef> {
+    let nulls = || nulls(column, rows);
+    Ok(match (&column.values, sql_type.kind()) {
+        (VectorValues::Bool(values), TypeKind::Boolean) => {
+            Arc::new(BooleanArray::new(bits(values, rows), nulls()))
+        }
+        (VectorValues::Float32(values), TypeKind::Real) => {
+            Arc::new(Float32Array::new(values[..rows].to_vec().into(), nulls()))
+        }
+        (VectorValues::Float64(values), TypeKind::Double) => {
+            Arc::new(Float64Array::new(values[..rows].to_vec().into(), nulls()))
+        }
+        (values, TypeKind::SmallInt) => numbers::<Int16Type>(values, rows, nulls())?,
+        (values, TypeKind::Integer) => numbers::<Int32Type>(values, rows, nulls())?,
+        (values, TypeKind::BigInt) => numbers::<Int64Type>(values, rows, nulls())?,
+        (values, TypeKind::Date) => numbers::<Date32Type>(values, rows, nulls())?,
+        (values, TypeKind::Timestamp(_)) => {
+            numbers::<TimestampMicrosecondType>(values, rows, nulls())?
+        }
+        (values, TypeKind::TimestampTz(_)) => {
+            let micros: Vec<i64> = whole_numbers(values, rows)?;
+            let array = PrimitiveArray::<TimestampMicrosecondType>::new(micros.into(), nulls());
+            Arc::new(array.with_timezone(UTC))
+        }
+        (VectorValues::Bytes(_) | VectorValues::Code(_), TypeKind::Bytea) => {
+            let mut builder = BinaryViewBuilder::with_capacity(rows);
+            each_string(column, rows, |value| {
+                builder.append_option(value);
+                Ok(())
+            })?;
+            Arc::new(builder.finish())
+        }
+        (VectorValues::Bytes(_) | VectorValues::Code(_), _) => {
+            let mut builder = StringViewBuilder::with_capacity(rows);
+            each_string(column, rows, |value| {
+                let text = value.map(std::str::from_utf8).transpose().map_err(internal)?;
+                builder.append_option(text);
+                Ok(())
+            })?;
+            Arc::new(builder.finish())
+        }
+        (values, _) => {
+            let found = values.vector_type();
+            return Err(internal(format_args!("{found:?} for an output of type {sql_type}")));
+        }
+    })
+}
+
+/// Makes an array of what has to be computed value by value.
+fn computed(output: &QueryOutput, batch: &ResultBatch) -> Result<ArrayRef> {
+    let mut builder = StringViewBuilder::with_capacity(batch.rows);
+    for row in 0..batch.rows {
+        match output.value(batch, row).map_err(from_exec)? {
+            SqlValue::Null => builder.append_null(),
+            SqlValue::Numeric(number) => builder.append_value(number.to_string()),
+            other => return Err(internal(format_args!("{other:?} is computed"))),
+        }
+    }
+    Ok(Arc::new(builder.finish()))
+}
+
+fn each_string(
+    column: &ColumnVector,
+    rows: usize,
+    mut take: impl FnMut(Option<&[u8]>) -> Result<()>,
+) -> Result<()> {
+    let reader = column.dictionary_reader();
+    for row in 0..rows {
+        match column.is_null(row) {
+            true => take(None)?,
+            false => column.with_bytes(row, reader.as_ref(), |value| take(Some(value)))?,
+        }
+    }
+    Ok(())
+}
+
+fn numbers<T>(values: &VectorValues, rows: usize, nulls: Option<NullBuffer>) -> Result<ArrayRef>
+where
+    T: ArrowPrimitiveType,
+    T::Native: OfWhole,
+{
+    let values: ScalarBuffer<T::Native> = whole_numbers(values, rows)?.into();
+    Ok(Arc::new(PrimitiveArray::<T>::new(values, nulls)))
+}
+
+/// Numbers that whole numbers of another width are cut down to; their bounds say that they fit.
+trait OfWhole: Copy {
+    fn of_i16(value: i16) -> Self;
+    fn of_i32(value: i32) -> Self;
+    fn of_i64(value: i64) -> Self;
+    fn of_i128(value: i128) -> Self;
+}
+
+macro_rules! of_whole {
+    ($($native:ty)*) => {$(
+        impl OfWhole for $native {
+            fn of_i16(value: i16) -> Self {
+                value as Self
+            }
+            fn of_i32(value: i32) -> Self {
+                value as Self
+            }
+            fn of_i64(value: i64) -> Self {
+                value as Self
+            }
+            fn of_i128(value: i128) -> Self {
+                value as Self
+            }
+        }
+    )*};
+}
+of_whole!(i16 i32 i64 i128);
+
+fn whole_numbers<N: OfWhole>(values: &VectorValues, rows: usize) -> Result<Vec<N>> {
+    Ok(match values {
+        VectorValues::Int16(values) => values[..rows].iter().copied().map(N::of_i16).collect(),
+        VectorValues::Int32(values) => values[..rows].iter().copied().map(N::of_i32).collect(),
+        VectorValues::Int64(values) => values[..rows].iter().copied().map(N::of_i64).collect(),
+        VectorValues::Int128(values) => values[..rows].iter().copied().map(N::of_i128).collect(),
+        other => {
+            let found = other.vector_type();
+            return Err(internal(format_args!("{found:?} for whole numbers")));
+        }
+    })
+}
+
+fn bits(of: &BitVector, rows: usize) -> BooleanBuffer {
+    BooleanBuffer::new(Buffer::from_vec(of.words().to_vec()), 0, rows)
+}
+
+fn nulls(column: &ColumnVector, rows: usize) -> Option<NullBuffer> {
+    let validity = column.validity.as_ref()?;
+    Some(NullBuffer::new(bits(validity, rows)))
+}

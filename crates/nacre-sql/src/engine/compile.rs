@@ -1,0 +1,252 @@
+//! From the text of a statement to a query that can run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::execution::SendableRecordBatchStream;
+use nacre_exec::ScanPredicate;
+use nacre_exec::lower::{LoweringError, PhysicalQuery, lower_query};
+use nacre_exec::plan::{AggregateCall, AggregateFunction, PlanNode, ScanNode};
+use nacre_plan::algebra::{ColumnId, ColumnSource, QueryPlan, RelationalOperator};
+use nacre_plan::binder::bind_query;
+use nacre_plan::definition::RelationId;
+use nacre_store::{ColumnSet, Predicate};
+use nacre_syntax::{QueryExpression, Statement, parse_statement};
+use nacre_types::ValueSettings;
+use nacre_types::datetime::{DateOrder, SqlTimestamp};
+
+use super::columns::{self, OutputSource};
+use super::errors::{from_bind, from_lowering};
+use super::explain;
+use super::explain::{ExplainRequest, explained};
+use super::pool::EnginePool;
+use super::relations::RelationsAtMoment;
+use super::rows::QueryRows;
+use crate::error::Result;
+use crate::pg_catalog::table_number;
+use crate::pg_types::{ColumnOrigin, PgType};
+use crate::planner::Planner;
+use crate::settings::EngineChoice;
+use crate::transaction::Moment;
+
+/// Longest text that this road looks at: one of these is bound within a millisecond.
+const TEXT_BYTES_MAX: usize = 16 << 10;
+
+/// A query that can run.
+#[derive(Debug)]
+pub(crate) struct CompiledQuery {
+    query: PhysicalQuery,
+    schema: SchemaRef,
+    /// What EXPLAIN asks for, if it is one.
+    explain: Option<ExplainRequest>,
+}
+
+/// A statement that may be of this road.
+pub(crate) struct ParsedQuery {
+    query: Box<QueryExpression>,
+    explain: Option<ExplainRequest>,
+}
+
+impl ParsedQuery {
+    /// Returns a statement's query, if it is one, or EXPLAIN of one.
+    pub(crate) fn of(choice: EngineChoice, sql: &str) -> Option<Self> {
+        if choice == EngineChoice::DataFusion || sql.len() > TEXT_BYTES_MAX {
+            return None;
+        }
+        match parse_statement(sql).ok().flatten()? {
+            Statement::Query(query) => Some(Self { query, explain: None }),
+            Statement::Explain(statement) => {
+                let explain = Some(ExplainRequest::of(&statement.options)?);
+                match *statement.statement {
+                    Statement::Query(query) => Some(Self { query, explain }),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Makes a query of a statement's; `None` if this road has not all of it.
+///
+/// # Errors
+/// If this engine has to run it: those of binding and `not supported`.
+pub(crate) fn compile(
+    planner: &Planner,
+    moment: &Moment,
+    parsed: &ParsedQuery,
+    sql: &str,
+) -> Result<Option<CompiledQuery>> {
+    let relations = RelationsAtMoment::new(planner.store(), moment, planner.acting());
+    let is_forced = planner.settings().engine() == EngineChoice::Nacre;
+    let bound = match bind_query(&relations, &value_settings(planner), &parsed.query) {
+        Ok(bound) if bound.parameters.is_empty() => bound,
+        Ok(_) if !is_forced => return Ok(None),
+        Ok(_) => return Err(crate::Error::not_supported("parameters")),
+        // The other way says what it says.
+        Err(_) if !is_forced => return Ok(None),
+        Err(error) => return Err(relations.refused().unwrap_or_else(|| from_bind(error, sql))),
+    };
+    let query = match lower_query(&bound, &relations) {
+        Ok(query) => query,
+        Err(LoweringError::NotSupported { .. }) if !is_forced => return Ok(None),
+        Err(error) => {
+            return Err(relations.refused().unwrap_or_else(|| from_lowering(&error)));
+        }
+    };
+    if !is_forced && is_stored_answer(&query.plan.root) {
+        return Ok(None);
+    }
+    let schema = match columns::schema(&query.outputs, &sources(&bound, &relations)) {
+        Ok(schema) => schema,
+        Err(_) if !is_forced => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    Ok(Some(CompiledQuery { query, schema, explain: parsed.explain }))
+}
+
+impl CompiledQuery {
+    /// Returns the columns of what it answers.
+    pub(crate) fn schema(&self) -> SchemaRef {
+        match self.explain {
+            Some(request) => request.schema(),
+            None => Arc::clone(&self.schema),
+        }
+    }
+
+    /// Returns the command tag, if it is not SELECT.
+    pub(crate) fn tag(&self) -> Option<String> {
+        self.explain.map(|_| crate::explain::TAG.to_owned())
+    }
+
+    /// Begins it, or explains it. What it reads is noted in `moment`; `planning` is how long it
+    /// took to make it.
+    ///
+    /// # Errors
+    /// Those of preparing the plan, and of running it if EXPLAIN does.
+    pub(crate) async fn start(
+        self,
+        pool: &EnginePool,
+        moment: &Moment,
+        planning: Duration,
+    ) -> Result<SendableRecordBatchStream> {
+        let Some(request) = self.explain else {
+            note_reads(&self.query.plan.root, moment);
+            return Ok(QueryRows::start(pool, self.query, self.schema)?.boxed());
+        };
+        let description = self.query.plan.root.describe();
+        let mut execution = None;
+        if request.is_analyze {
+            note_reads(&self.query.plan.root, moment);
+            let rows = QueryRows::start(pool, self.query, self.schema)?;
+            execution = Some(explain::run_to_end(rows).await?);
+        }
+        explained(request, &description, planning, execution)
+    }
+}
+
+/// Whether a plan computes what stored aggregates of blocks tell, which this road does not read
+/// yet: counts and extremes of all rows of a table.
+fn is_stored_answer(node: &PlanNode) -> bool {
+    match node {
+        PlanNode::Map(map) => is_stored_answer(&map.input),
+        PlanNode::Sort(sort) => is_stored_answer(&sort.input),
+        PlanNode::Limit(limit) => is_stored_answer(&limit.input),
+        PlanNode::Aggregate(aggregate) => {
+            let is_stored = |call: &AggregateCall| {
+                let is_stored = matches!(
+                    call.function,
+                    AggregateFunction::CountRows
+                        | AggregateFunction::Count
+                        | AggregateFunction::Min
+                        | AggregateFunction::Max
+                );
+                is_stored && call.filter.is_none()
+            };
+            let is_whole =
+                matches!(&aggregate.input, PlanNode::Scan(scan) if scan.predicates.is_empty());
+            aggregate.keys.is_empty() && is_whole && aggregate.aggregates.iter().all(is_stored)
+        }
+        PlanNode::Scan(_) | PlanNode::Filter(_) => false,
+    }
+}
+
+/// Notes what the scans of a plan read, for whoever validates it.
+fn note_reads(node: &PlanNode, moment: &Moment) {
+    match node {
+        PlanNode::Scan(scan) => note_scan(scan, moment),
+        PlanNode::Filter(filter) => note_reads(&filter.input, moment),
+        PlanNode::Map(map) => note_reads(&map.input, moment),
+        PlanNode::Aggregate(aggregate) => note_reads(&aggregate.input, moment),
+        PlanNode::Sort(sort) => note_reads(&sort.input, moment),
+        PlanNode::Limit(limit) => note_reads(&limit.input, moment),
+    }
+}
+
+fn note_scan(scan: &ScanNode, moment: &Moment) {
+    let table = scan.snapshot.table();
+    moment.note(table, || {
+        let schema = table.schema();
+        let mut read = ColumnSet::default();
+        let tested = scan.predicates.iter().map(|predicate| predicate.column);
+        let columns = scan.columns.iter().copied().chain(tested);
+        columns.for_each(|column| read.insert(column));
+        let mut predicate = Predicate::new(read);
+        for own in &scan.predicates {
+            if let (ScanPredicate::Restriction(restriction), false) = (&own.predicate, own.is_hint)
+            {
+                predicate = predicate.with(&schema, own.column, restriction);
+            }
+        }
+        predicate
+    });
+}
+
+/// Returns for each output which column of a table it is.
+fn sources(plan: &QueryPlan, relations: &RelationsAtMoment<'_>) -> Vec<OutputSource> {
+    let origin = |column: ColumnId| {
+        let ColumnSource::Relation(position) = plan.columns.get(column)?.source else {
+            return None;
+        };
+        let table = relations.table(scanned_relation(&plan.root, column)?)?;
+        let number = table_number(&table)?;
+        let (_, modifier) = PgType::of_column(table.schema().columns.get(position)?.column_type);
+        let column = i16::try_from(position + 1).ok()?;
+        Some(ColumnOrigin { table: number, column, modifier })
+    };
+    let source = |column: ColumnId| {
+        let is_nullable = plan.columns.get(column).is_none_or(|column| column.is_nullable);
+        OutputSource { origin: origin(column), is_nullable }
+    };
+    plan.outputs.iter().map(|output| source(output.column)).collect()
+}
+
+/// Returns the relation that a column is read of.
+fn scanned_relation(operator: &RelationalOperator, column: ColumnId) -> Option<RelationId> {
+    match operator {
+        RelationalOperator::SingleRow => None,
+        RelationalOperator::Scan { relation, columns } => {
+            columns.iter().any(|scanned| scanned.column == column).then_some(relation.id)
+        }
+        RelationalOperator::Filter { input, .. }
+        | RelationalOperator::Compute { input, .. }
+        | RelationalOperator::Aggregate { input, .. }
+        | RelationalOperator::Sort { input, .. }
+        | RelationalOperator::Limit { input, .. } => scanned_relation(input, column),
+    }
+}
+
+/// Returns how the session reads texts of values.
+fn value_settings(planner: &Planner) -> ValueSettings {
+    let mut settings = ValueSettings::default();
+    let style = planner.settings().shown("DateStyle").unwrap_or_default();
+    settings.datetime.date_order = match style.rsplit_once(", ") {
+        Some((_, "DMY")) => DateOrder::DayMonthYear,
+        Some((_, "YMD")) => DateOrder::YearMonthDay,
+        _ => DateOrder::MonthDayYear,
+    };
+    settings.datetime.now =
+        SqlTimestamp::from_unix_micros(planner.settings().transaction_began()).ok();
+    settings
+}

@@ -1,0 +1,68 @@
+//! Errors of binding, lowering and execution as errors of the SQL layer.
+
+use nacre_exec::ExecError;
+use nacre_exec::lower::LoweringError;
+use nacre_plan::BindError;
+use nacre_syntax::SourceRange;
+
+use crate::error::{Error, ErrorKind, position_of};
+use crate::from_store::from_store;
+
+/// Codes of errors that a function may answer with; others are of data.
+const FUNCTION_CODES: [&str; 8] =
+    ["22003", "22008", "22012", "22023", "22P02", "2201B", "54000", "0A000"];
+
+/// Converts an error of the binder, with its place in `sql`.
+pub(super) fn from_bind(error: BindError, sql: &str) -> Error {
+    let kind = match error.sql_state {
+        "0A000" => ErrorKind::NotSupported,
+        "42601" => ErrorKind::Syntax,
+        "42P01" | "42703" | "42883" | "42704" => ErrorKind::UndefinedObject,
+        code if code.starts_with("22") => ErrorKind::InvalidData,
+        _ => ErrorKind::InvalidStatement,
+    };
+    let mut converted = Error::new(kind, error.text.message).with_code(error.sql_state);
+    if let Some(detail) = error.text.detail {
+        converted = converted.with_detail(detail);
+    }
+    if let Some(hint) = error.text.hint {
+        converted = converted.with_hint(hint);
+    }
+    let place = |range: SourceRange| position_of(sql, range.start as usize);
+    converted.with_position(error.range.map(place))
+}
+
+/// Converts an error of lowering.
+pub(super) fn from_lowering(error: &LoweringError) -> Error {
+    match error {
+        LoweringError::NotSupported { .. } => {
+            Error::new(ErrorKind::NotSupported, error.to_string())
+                .with_hint("SET nacre.engine = auto runs what this engine has not with the other.")
+        }
+        _ => Error::new(ErrorKind::Internal, error.to_string()),
+    }
+}
+
+/// Converts an error of execution.
+pub(super) fn from_exec(error: ExecError) -> Error {
+    let message = error.to_string();
+    match error {
+        ExecError::Store(error) => from_store(*error),
+        ExecError::NumericOutOfRange { .. } => {
+            Error::new(ErrorKind::InvalidData, message).with_code("22003")
+        }
+        ExecError::DivisionByZero => Error::new(ErrorKind::InvalidData, message).with_code("22012"),
+        ExecError::OutOfMemory { .. } => Error::new(ErrorKind::OutOfMemory, message).with_hint(
+            "SET nacre.engine = datafusion runs a query that may spill to temporary files.",
+        ),
+        ExecError::Canceled | ExecError::DeadlineExceeded => {
+            Error::new(ErrorKind::Cancelled, message)
+        }
+        ExecError::Function { sqlstate, .. } => {
+            let known = FUNCTION_CODES.into_iter().find(|code| code.as_bytes() == sqlstate);
+            let error = Error::new(ErrorKind::InvalidData, message);
+            known.map_or_else(|| error.clone(), |code| error.clone().with_code(code))
+        }
+        _ => Error::new(ErrorKind::Internal, message),
+    }
+}

@@ -1,0 +1,129 @@
+//! The tables of the database as a statement sees them.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use nacre_column::ColumnType;
+use nacre_exec::lower::{StoredRelation, StoredRelations};
+use nacre_plan::definition::{RelationCatalog, RelationColumn, RelationDefinition, RelationId};
+use nacre_store::{Error as StoreError, SEQUENCES_TABLE, Store, Table};
+use nacre_types::{SqlType, ValueError};
+
+use crate::error::Error;
+use crate::from_store::from_store;
+use crate::names::SCHEMA;
+use crate::privileges::Acting;
+use crate::transaction::Moment;
+
+/// Finds tables by name; views, and what the catalogs have, are not of this road.
+pub(super) struct RelationsAtMoment<'a> {
+    store: &'a Store,
+    moment: &'a Moment,
+    acting: Acting,
+    /// What was found, by their numbers.
+    found: RefCell<Vec<(RelationId, Arc<Table>)>>,
+    /// Why a relation may not be read.
+    refused: RefCell<Option<Error>>,
+}
+
+impl<'a> RelationsAtMoment<'a> {
+    pub(super) fn new(store: &'a Store, moment: &'a Moment, acting: Acting) -> Self {
+        Self { store, moment, acting, found: RefCell::default(), refused: RefCell::default() }
+    }
+
+    /// Returns why a relation may not be read, if one may not.
+    pub(super) fn refused(&self) -> Option<Error> {
+        self.refused.borrow_mut().take()
+    }
+
+    /// Returns a table that was found.
+    pub(super) fn table(&self, id: RelationId) -> Option<Arc<Table>> {
+        let found = self.found.borrow();
+        found.iter().find(|(own, _)| *own == id).map(|(_, table)| Arc::clone(table))
+    }
+
+    fn find(&self, name: &str) -> Result<Option<Arc<RelationDefinition>>, Error> {
+        self.acting.require_read(self.store, name)?;
+        let table = match self.store.table_at(name, self.moment.snapshot()) {
+            Ok(table) if name != SEQUENCES_TABLE => table,
+            Err(error @ StoreError::DefinitionChanged { .. }) => return Err(from_store(error)),
+            _ => return Ok(None),
+        };
+        let schema = table.schema();
+        let mut columns = Vec::with_capacity(schema.columns.len());
+        for column in &schema.columns {
+            let sql_type = sql_type(column.column_type).map_err(|error| {
+                let message = format!("column {} of {name}: {error}", column.name);
+                Error::new(crate::error::ErrorKind::Internal, message)
+            })?;
+            let (name, is_nullable) = (column.name.clone(), column.is_nullable);
+            columns.push(RelationColumn { name, sql_type, is_nullable });
+        }
+        let id = RelationId(table.id().number());
+        self.found.borrow_mut().push((id, Arc::clone(&table)));
+        Ok(Some(Arc::new(RelationDefinition {
+            id,
+            schema: SCHEMA.to_owned(),
+            name: name.to_owned(),
+            columns,
+            primary_key: schema.primary_key.clone().unwrap_or_default(),
+        })))
+    }
+}
+
+impl RelationCatalog for RelationsAtMoment<'_> {
+    fn find_relation(&self, schema: Option<&str>, name: &str) -> Option<Arc<RelationDefinition>> {
+        // Without a schema, names of the catalogs come first.
+        let is_other = match schema {
+            Some(schema) => schema != SCHEMA,
+            None => name.starts_with("pg_"),
+        };
+        if is_other {
+            return None;
+        }
+        self.find(name).unwrap_or_else(|error| {
+            *self.refused.borrow_mut() = Some(error);
+            None
+        })
+    }
+}
+
+impl StoredRelations for RelationsAtMoment<'_> {
+    fn stored_relation(&self, relation: RelationId) -> Option<StoredRelation> {
+        let table = self.table(relation)?;
+        let columns = (0..table.schema().columns.len()).collect();
+        match table.seen_at(self.moment.snapshot()) {
+            Ok(snapshot) => Some(StoredRelation { snapshot, columns }),
+            Err(error) => {
+                *self.refused.borrow_mut() = Some(from_store(error));
+                None
+            }
+        }
+    }
+}
+
+/// Returns the SQL type of a column.
+///
+/// # Errors
+/// None for the lengths and precisions that columns have.
+fn sql_type(column_type: ColumnType) -> Result<SqlType, ValueError> {
+    let length = |chars: u32| i32::try_from(chars).unwrap_or(i32::MAX);
+    Ok(match column_type {
+        ColumnType::Boolean => SqlType::BOOLEAN,
+        ColumnType::SmallInt => SqlType::SMALLINT,
+        ColumnType::Integer => SqlType::INTEGER,
+        ColumnType::BigInt => SqlType::BIGINT,
+        ColumnType::Decimal { precision, scale } => {
+            SqlType::numeric(precision.into(), scale.into())?
+        }
+        ColumnType::Real => SqlType::REAL,
+        ColumnType::Double => SqlType::DOUBLE,
+        ColumnType::Date => SqlType::DATE,
+        ColumnType::Timestamp => SqlType::TIMESTAMP,
+        ColumnType::TimestampTz => SqlType::TIMESTAMPTZ,
+        ColumnType::Varchar { max_chars: None } => SqlType::TEXT,
+        ColumnType::Varchar { max_chars: Some(chars) } => SqlType::varchar(length(chars))?,
+        ColumnType::Char { chars } => SqlType::character(length(chars))?,
+        ColumnType::Bytea => SqlType::BYTEA,
+    })
+}

@@ -1,0 +1,212 @@
+//! Queries of Nacre's own engine beside the same ones of DataFusion.
+
+use datafusion::arrow::datatypes::SchemaRef;
+use nacre_sql::PgType;
+
+use crate::support::{Answer, Connection};
+
+/// A table with every type of column, rows that are frozen and rows that are not, and nulls.
+fn filled() -> Connection {
+    let connection = Connection::open(None);
+    connection.ok(
+        "create table t (id int primary key, small smallint, big bigint, money numeric(12,2), \
+         single real, wide double precision, day date, moment timestamp, zoned timestamptz, \
+         name text, code char(4), word varchar(8), flag boolean, raw bytea)",
+    );
+    let row = "select n, case when n % 7 <> 0 then n % 50 end, n * 1000000007, (n % 997) * 1.25, \
+               n * 0.5, n / 3.0, date '2024-01-01' + n % 90, \
+               timestamp '2024-01-01 10:00:00' + n % 48 * interval '1 hour', \
+               timestamptz '2024-01-01 10:00:00+00' + n % 24 * interval '1 hour', \
+               case when n % 11 <> 0 then 'name' || n % 13 end, 'c' || n % 5, 'w' || n % 3, \
+               n % 2 = 0, null from generate_series";
+    connection.ok(&format!("insert into t {row}(1, 5000) g(n)"));
+    connection.ok("checkpoint");
+    connection.ok(&format!("insert into t {row}(5001, 5100) g(n)"));
+    connection
+}
+
+fn choose(connection: &Connection, engine: &str) {
+    connection.ok(&format!("set nacre.engine = {engine}"));
+}
+
+/// Queries that Nacre's engine has all of, and whose answers are the same in both.
+const QUERIES: [&str; 22] = [
+    "select count(*) from t",
+    "select count(name), count(small), count(distinct small) from t where big > 1000000007000",
+    "select min(id), max(id), min(day), max(moment), min(name), max(word) from t",
+    "select sum(id), sum(money) from t where flag",
+    "select code, count(*) from t group by code order by code",
+    "select small, flag, sum(money) from t group by small, flag order by 1 nulls first, 2",
+    "select id, big, money from t where id between 4990 and 5010 order by id desc",
+    "select id + 1, -small, money * 2 from t where id < 20 order by id",
+    "select id from t where name is null and day >= date '2024-02-01' order by id limit 5 offset 3",
+    "select id from t where name like 'name1%' and not flag order by id limit 20",
+    "select id, code, word, name from t where id in (1, 5, 5001, 5100, 9999) order by id",
+    "select distinct word from t order by word desc",
+    "select case when flag then 'even' else 'odd' end, count(*) from t group by 1 order by 1",
+    "select day, moment, zoned from t where id > 5090 order by id",
+    "select single, wide from t where id <= 3 order by id",
+    "select coalesce(small, -1), nullif(id, 3) from t where id < 8 order by id",
+    "select sum(money) filter (where flag), count(*) filter (where small > 10) from t",
+    "select count(*) from t where money > 100.5 and money < 1000 and small <> 3",
+    "select count(*) from t where flag or name = 'name1'",
+    "select id from t where raw is null and id < 4 order by id",
+    "select count(*) from t having count(*) > 100",
+    "select id % 10, sum(big) from t where id <= 100 group by id % 10 order by 1",
+];
+
+#[test]
+fn both_engines_answer_the_same() {
+    let connection = filled();
+    for sql in QUERIES {
+        choose(&connection, "datafusion");
+        let expected = connection.rows(sql);
+        choose(&connection, "nacre");
+        let before = connection.database.engine_counts();
+        // Behind a comment no statement is a short one.
+        assert_eq!(connection.rows(&format!("/* general */ {sql}")), expected, "{sql}");
+        let after = connection.database.engine_counts();
+        assert_eq!((after.nacre, after.datafusion), (before.nacre + 1, before.datafusion), "{sql}");
+        assert!(!expected.is_empty(), "{sql}");
+    }
+}
+
+#[test]
+fn quotients_and_sums_have_the_digits_of_postgresql() {
+    let connection = filled();
+    let answer = "select avg(id), sum(big), avg(money) from t where id <= 3";
+    assert_eq!(connection.rows(answer), ["2.0000000000000000|6000000042|2.5000000000000000"]);
+}
+
+#[test]
+fn setting_says_which_engine_runs_a_query() {
+    let connection = filled();
+    let (own, other) = ("select sum(id) from t", "select count(*) from t a, t b where a.id = b.id");
+    let engine = |sql: &str| {
+        let plan = connection.rows(&format!("explain {sql}"));
+        plan.iter().find_map(|line| line.strip_prefix("Engine: ").map(str::to_owned)).unwrap()
+    };
+    assert_eq!((engine(own), engine(other)), ("nacre".to_owned(), "datafusion".to_owned()));
+    choose(&connection, "datafusion");
+    assert_eq!(engine(own), "datafusion");
+    choose(&connection, "nacre");
+    assert_eq!(engine(own), "nacre");
+    let error = connection.error(other);
+    assert_eq!((error.sqlstate(), error.message()), ("0A000", "not supported: joins"));
+    assert_eq!(connection.error("set nacre.engine = duckdb").sqlstate(), "22023");
+    let missing = connection.error("select nothing from t");
+    assert_eq!(missing.sqlstate(), "42703");
+    assert_eq!(missing.position().map(|place| place.column), Some(8));
+}
+
+#[test]
+fn explain_says_what_runs_and_what_it_counted() {
+    let connection = filled();
+    let sql = "select code, count(*) from t where day < date '2024-02-01' group by code order by 2 limit 2";
+    let plan = connection.rows(&format!("explain {sql}")).join("\n");
+    for part in ["Top-k", "Aggregate", "Scan on t", "restrictions: day <", "Engine: nacre"] {
+        assert!(plan.contains(part), "{part} is missing: {plan}");
+    }
+    let counted = connection.rows(&format!("explain analyze {sql}")).join("\n");
+    for part in ["Pipeline 1", "rows read: ", "blocks of replica", "Rows: 2", "Execution Time: "] {
+        assert!(counted.contains(part), "{part} is missing: {counted}");
+    }
+    let json = connection.rows(&format!("explain (analyze, format json) {sql}")).join("\n");
+    for part in ["\"Engine\": \"nacre\"", "\"Node Type\": \"Seq Scan\"", "\"Execution Time\""] {
+        assert!(json.contains(part), "{part} is missing: {json}");
+    }
+}
+
+#[test]
+fn prepared_query_is_described_as_it_answers() {
+    let connection = filled();
+    let session = connection.session();
+    for sql in QUERIES {
+        let described = connection.runtime().block_on(async {
+            let statement = session.prepare_and_plan(sql, &[]).await.unwrap();
+            statement.columns(session).await.unwrap().unwrap()
+        });
+        let Answer::Rows(letters, _) = connection.ok(sql) else { panic!("{sql} has no rows") };
+        assert_eq!(described.fields().len(), letters.len(), "{sql}");
+        let statement = session.prepare(sql, &[]).unwrap();
+        let outcome = connection.runtime().block_on(statement.execute(session, &[])).unwrap();
+        let nacre_sql::Outcome::Rows { schema, .. } = &outcome else { panic!("{sql}") };
+        // Whether a field may be null is nothing that clients are told.
+        let of = |schema: &SchemaRef| -> Vec<_> {
+            let fields = schema.fields().iter();
+            fields.map(|field| (field.name().clone(), PgType::of_field(field).1)).collect()
+        };
+        assert_eq!(of(schema), of(&described), "{sql}");
+    }
+}
+
+#[test]
+fn serializable_reads_are_validated() {
+    let one = filled();
+    let two = one.another();
+    for connection in [&one, &two] {
+        choose(connection, "nacre");
+        connection.ok("begin isolation level serializable");
+        connection.ok("select sum(money) from t where day = date '2024-01-10'");
+    }
+    // Each changes what the other has read.
+    one.ok("update t set money = money + 1 where id = 9");
+    two.ok("update t set money = money + 1 where id = 99");
+    one.ok("commit");
+    assert_eq!(two.error("commit").sqlstate(), "40001");
+    // A change outside of what was read disturbs nobody.
+    for connection in [&one, &two] {
+        connection.ok("begin isolation level serializable");
+        connection.ok("select sum(money) from t where day = date '2024-01-10'");
+    }
+    one.ok("update t set money = money + 1 where id = 10");
+    two.ok("update t set money = money + 1 where id = 11");
+    one.ok("commit");
+    two.ok("commit");
+}
+
+#[test]
+fn transaction_sees_its_own_changes_and_its_snapshot() {
+    let one = filled();
+    let two = one.another();
+    for connection in [&one, &two] {
+        choose(connection, "nacre");
+    }
+    let total = "select count(*), sum(id) from t where id > 5000";
+    one.ok("begin isolation level repeatable read");
+    assert_eq!(one.rows(total), ["100|505050"]);
+    two.ok("delete from t where id = 5100");
+    one.ok("insert into t (id) values (6000)");
+    one.ok("update t set money = 0 where id = 5001");
+    assert_eq!(one.rows(total), ["101|511050"]);
+    assert_eq!(one.rows("select money from t where id = 5001 and small is not null"), ["0.00"]);
+    one.ok("rollback");
+    assert_eq!(one.rows(total), ["99|499950"]);
+}
+
+#[test]
+fn failures_while_running_are_those_of_the_statement() {
+    let connection = filled();
+    choose(&connection, "nacre");
+    assert_eq!(connection.error("select 1 / (id - 77) from t").sqlstate(), "22012");
+    assert_eq!(connection.error("select id * 1000000 from t").sqlstate(), "22003");
+    assert_eq!(connection.error("select (big * 1000)::int from t").sqlstate(), "22003");
+    connection.ok("begin");
+    assert_eq!(connection.error("select 1 / (id - 77) from t").sqlstate(), "22012");
+    assert_eq!(connection.error("select count(*) from t").sqlstate(), "25P02");
+    connection.ok("rollback");
+    assert_eq!(connection.rows("select count(*) from t"), ["5100"]);
+}
+
+#[test]
+fn roles_read_what_they_may() {
+    let connection = filled();
+    choose(&connection, "nacre");
+    connection.ok("create role reader");
+    connection.ok("set role reader");
+    assert_eq!(connection.error("select count(*) from t").sqlstate(), "42501");
+    connection.ok("reset role");
+    connection.ok("grant select on t to reader");
+    connection.ok("set role reader");
+    assert_eq!(connection.rows("select count(*) from t"), ["5100"]);
+}
