@@ -36,6 +36,10 @@ use crate::error::BindError;
 /// bytes of stack a level.
 const EXPRESSION_DEPTH_MAX: usize = 1_000;
 
+/// Expressions that may be copied, for forms that compare one operand several times: nested into
+/// each other these double with each level.
+const EXPRESSIONS_COPIED_MAX: usize = 10_000;
+
 /// What binding a query needs.
 pub(crate) struct Binder<'a> {
     catalog: &'a dyn RelationCatalog,
@@ -44,6 +48,7 @@ pub(crate) struct Binder<'a> {
     columns: QueryColumns,
     parameters: Vec<Option<SqlType>>,
     depth: usize,
+    copied: usize,
 }
 
 /// Binds a query.
@@ -56,7 +61,7 @@ pub fn bind_query(
     query: &QueryExpression,
 ) -> Result<QueryPlan, BindError> {
     let (columns, parameters) = (QueryColumns::default(), Vec::new());
-    let mut binder = Binder { catalog, settings, columns, parameters, depth: 0 };
+    let mut binder = Binder { catalog, settings, columns, parameters, depth: 0, copied: 0 };
     if let Some(with) = &query.with {
         return Err(BindError::not_supported("WITH", with.range));
     }

@@ -199,6 +199,11 @@ impl ScalarExpression {
         }
     }
 
+    /// Returns how many expressions there are in this one, itself included.
+    pub fn count(&self) -> usize {
+        1 + self.children().into_iter().map(Self::count).sum::<usize>()
+    }
+
     /// Whether this expression or one inside of it is so.
     pub fn any(&self, is_so: &dyn Fn(&Self) -> bool) -> bool {
         is_so(self) || self.children().into_iter().any(|child| child.any(is_so))

@@ -32,7 +32,8 @@ impl Binder<'_> {
             conditions.push(match &operand {
                 Some(operand) => {
                     let own = condition.range;
-                    self.apply_operator("=", vec![operand.clone(), condition], own)?
+                    let copy = self.copy(operand)?;
+                    self.apply_operator("=", vec![copy, condition], own)?
                 }
                 None => self.coerce_to_boolean(condition, "CASE/WHEN")?,
             });

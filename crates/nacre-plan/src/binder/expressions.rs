@@ -8,7 +8,7 @@ use nacre_types::SqlType;
 use nacre_types::catalog::CastContext;
 
 use super::scope::Scope;
-use super::{Binder, EXPRESSION_DEPTH_MAX};
+use super::{Binder, EXPRESSION_DEPTH_MAX, EXPRESSIONS_COPIED_MAX};
 use crate::algebra::{ScalarExpression, ScalarKind};
 use crate::error::BindError;
 
@@ -46,6 +46,22 @@ impl Binder<'_> {
         };
         self.depth -= 1;
         bound
+    }
+
+    /// Copies an operand that is compared more than once.
+    ///
+    /// # Errors
+    /// 54001 if the copies of the query are too many.
+    pub(super) fn copy(
+        &mut self,
+        operand: &ScalarExpression,
+    ) -> Result<ScalarExpression, BindError> {
+        self.copied += operand.count();
+        if self.copied > EXPRESSIONS_COPIED_MAX {
+            return Err(BindError::new("54001", "stack depth limit exceeded", operand.range)
+                .with_hint("Compute what is compared several times in a subquery."));
+        }
+        Ok(operand.clone())
     }
 
     fn bind_kind(

@@ -101,7 +101,8 @@ impl Binder<'_> {
         let low = self.bind(&test.low, place)?;
         let high = self.bind(&test.high, place)?;
         let (low_symbol, high_symbol) = if test.is_negated { ("<", ">") } else { (">=", "<=") };
-        let above = self.apply_operator(low_symbol, vec![operand.clone(), low], range)?;
+        let copy = self.copy(&operand)?;
+        let above = self.apply_operator(low_symbol, vec![copy, low], range)?;
         let below = self.apply_operator(high_symbol, vec![operand, high], range)?;
         let both = vec![above, below];
         let kind = if test.is_negated { ScalarKind::Or(both) } else { ScalarKind::And(both) };
@@ -131,11 +132,13 @@ impl Binder<'_> {
         let mut tests = Vec::new();
         if let Some(common) = common_element_type(&operand, &constants) {
             let constants = std::mem::take(&mut constants);
-            let test = self.bind_quantified(symbol, operand.clone(), constants, common, range)?;
+            let copy = self.copy(&operand)?;
+            let test = self.bind_quantified(symbol, copy, constants, common, range)?;
             tests.push(test);
         }
         for element in constants.into_iter().chain(others) {
-            tests.push(self.apply_operator(symbol, vec![operand.clone(), element], range)?);
+            let copy = self.copy(&operand)?;
+            tests.push(self.apply_operator(symbol, vec![copy, element], range)?);
         }
         if tests.len() == 1 {
             return Ok(tests.swap_remove(0));
