@@ -15,6 +15,7 @@ mod calls;
 mod coercions;
 mod conditionals;
 mod expressions;
+mod joins;
 mod labels;
 mod literals;
 mod operators;

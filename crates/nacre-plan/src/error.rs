@@ -30,6 +30,13 @@ impl BindError {
         Self { sql_state: error.sql_state(), text: error.text().clone(), range: Some(range) }
     }
 
+    /// Adds a second sentence of facts.
+    #[must_use]
+    pub fn with_detail(mut self, detail: impl Into<String>) -> Self {
+        self.text.detail = Some(detail.into());
+        self
+    }
+
     /// Adds what the client may do about it.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {

@@ -180,3 +180,51 @@ select 1::smallint + 1::smallint, 1::real + 1, 1::real * 2.5, 5 / 2, 5.0 / 2
 select "A" from t
 select "a" from t
 select T.A from T
+select * from t, p
+select t.id, p.name from t, p where t.id = p.pk
+select id, pk from t join p on id = pk
+select * from p a join p b on a.pk = b.pk
+select * from p a join p b using (pk)
+select pk, a.name, b.name from p a join p b using (pk)
+select name from p a join p b using (pk)
+select * from p a left join p b using (pk, name)
+select * from p a full join p b using (pk) where pk > 3
+select pk, a.pk, b.pk from p a right join p b using (pk)
+select * from p a natural join p b
+select * from p natural join t
+select * from t natural left join p
+select a.* from p a cross join p b
+select * from (p a join p b using (pk)) as j
+select j.pk, name from (p a join p b using (pk)) as j
+select j.pk, x from (p a join p b using (pk)) as j (pk, x)
+select a.pk from (p a join p b using (pk)) as j
+select a.pk from (p a join p b using (pk))
+select * from (p a join p b using (pk)) as j (a, b, c, d, e, f)
+select * from t, t
+select * from t a, p a
+select * from t join t on true
+select * from t join p on t.id
+select * from t join p on count(*) > 1
+select * from t join p using (id)
+select * from t join p using (nothing)
+select * from p a join p b using (pk, pk)
+select * from p a join p b on a.pk = b.pk join p c using (pk)
+select * from p a join p b using (pk) join p c using (pk)
+select pk from p a join p b using (pk), p c
+select * from t a join (p b join p c on b.pk = c.pk) on a.id = c.pk
+select * from t, p join t x on t.id = x.id
+select * from t, p a join p b on a.pk = t.id
+select x.id from t x join p on y.id = pk
+select k.id, count(*) from t k join p on k.id = p.pk group by k.id
+select p.name, sum(t.n) from t join p on t.id = p.pk group by p.pk
+select p.name, t.s, sum(t.n) from t join p on t.id = p.pk group by p.pk
+select u.k from (t u join p on u.id = p.pk) group by u.k order by u.k
+select * from p a full join p b using (price)
+select a from t join (select 1) x on true
+select * from t x (i), p y (i) where x.i = y.i
+select i from t x (i), p y (i)
+select i from t x (i) join p y (i) using (i)
+select distinct on (t.id) t.id from t join p on t.id = p.pk
+select count(*) from t left join p on t.id = p.pk and p.name like 'a%'
+select * from t join p on t.s = p.pk
+select * from t x (q, b, b2) join p y (q) on x.b = y.q

@@ -43,6 +43,7 @@ pub(super) fn lower_relation(
         RelationalOperator::Scan { relation, columns } => {
             lower_scan(relations, relation, columns, needed, None)
         }
+        RelationalOperator::Join { .. } => Err(LoweringError::not_supported("joins")),
         RelationalOperator::Filter { input, condition } => {
             if let RelationalOperator::Scan { relation, columns } = &**input {
                 return lower_scan(relations, relation, columns, needed, Some(condition));

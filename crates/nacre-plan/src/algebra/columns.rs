@@ -36,6 +36,13 @@ impl QueryColumns {
         id
     }
 
+    /// Says that a column may be null, as those of a side that a join fills up.
+    pub fn make_nullable(&mut self, id: ColumnId) {
+        if let Some(column) = self.0.get_mut(id.0 as usize) {
+            column.is_nullable = true;
+        }
+    }
+
     /// Returns a column that [`Self::add`] has returned the identity of.
     pub fn get(&self, id: ColumnId) -> Option<&QueryColumn> {
         self.0.get(id.0 as usize)

@@ -39,6 +39,14 @@ pub enum RelationalOperator {
         input: Box<Self>,
         condition: ScalarExpression,
     },
+    /// Pairs of rows for which the condition is true, all of them without one; and, as the variant
+    /// says, rows of a side without a partner, the columns of the other side null.
+    Join {
+        variant: JoinVariant,
+        left: Box<Self>,
+        right: Box<Self>,
+        condition: Option<ScalarExpression>,
+    },
     /// Adds columns.
     Compute {
         input: Box<Self>,
@@ -61,6 +69,27 @@ pub enum RelationalOperator {
         count: Option<ScalarExpression>,
         offset: Option<ScalarExpression>,
     },
+}
+
+/// Which rows without a partner a join keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JoinVariant {
+    Inner,
+    Left,
+    Right,
+    Full,
+}
+
+impl JoinVariant {
+    /// Whether rows of the left side may come without a partner.
+    pub fn keeps_left(self) -> bool {
+        matches!(self, Self::Left | Self::Full)
+    }
+
+    /// Whether rows of the right side may come without a partner.
+    pub fn keeps_right(self) -> bool {
+        matches!(self, Self::Right | Self::Full)
+    }
 }
 
 /// A column that a scan reads.

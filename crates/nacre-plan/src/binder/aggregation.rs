@@ -105,7 +105,7 @@ impl<'s> Aggregation<'s> {
             self.keys.iter().any(|key| key.value.kind == ScalarKind::Column(*wanted))
         };
         let owner = self.scope.tables.iter().find_map(|table| {
-            let own = table.columns.iter().find(|one| one.id == column)?;
+            let own = table.columns.iter().find(|one| one.id() == Some(column))?;
             Some((table, own))
         });
         if let Some((table, own)) = owner {

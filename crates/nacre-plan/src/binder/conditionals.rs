@@ -100,7 +100,7 @@ impl Binder<'_> {
     }
 
     /// Has all expressions become values of their common type. The modifier stays if all have it.
-    fn unify(
+    pub(super) fn unify(
         &mut self,
         expressions: Vec<ScalarExpression>,
         word: &str,

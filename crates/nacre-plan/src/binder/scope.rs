@@ -1,8 +1,7 @@
 //! The columns that names may mean.
 
 use nacre_syntax::SourceRange;
-use nacre_syntax::{FromItem, FromKind, SqlName};
-use nacre_types::SqlType;
+use nacre_syntax::{RelationName, SqlName, TableAlias};
 
 use super::Binder;
 use crate::algebra::{
@@ -11,30 +10,34 @@ use crate::algebra::{
 };
 use crate::error::BindError;
 
-/// What FROM makes visible.
+/// What FROM, or a part of it, makes visible.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scope {
     pub(super) tables: Vec<ScopeTable>,
+    /// What `*` stands for, and names without a table: columns that a join merges come first, once.
+    pub(super) columns: Vec<ScopeColumn>,
+    /// Tables of FROM that this part of it cannot name.
+    pub(super) out_of_reach: Vec<String>,
 }
 
-/// A table of FROM.
+/// A table of FROM, or a join with an alias.
 #[derive(Clone, Debug)]
 pub(super) struct ScopeTable {
     /// Its alias, or its own name.
     pub(super) name: String,
     /// `None` if it has an alias.
-    schema: Option<String>,
+    pub(super) schema: Option<String>,
     pub(super) columns: Vec<ScopeColumn>,
     /// The columns of its primary key; empty without one.
     pub(super) primary_key: Vec<ColumnId>,
 }
 
-/// A column of a table of FROM.
+/// A column by the name that it has in FROM.
 #[derive(Clone, Debug)]
 pub(super) struct ScopeColumn {
     pub(super) name: String,
-    pub(super) id: ColumnId,
-    pub(super) sql_type: SqlType,
+    /// The column of a table, or what a join merges of two.
+    pub(super) value: ScalarExpression,
 }
 
 /// Names of columns that every table of PostgreSQL has.
@@ -43,8 +46,7 @@ const SYSTEM_COLUMNS: [&str; 6] = ["ctid", "xmin", "xmax", "cmin", "cmax", "tabl
 impl Scope {
     /// Returns the column of that name, of any table.
     pub(super) fn column(&self, name: &SqlName) -> Result<ScalarExpression, BindError> {
-        let all = self.tables.iter().flat_map(|table| &table.columns);
-        let mut found = all.filter(|column| column.name == name.text);
+        let mut found = self.columns.iter().filter(|column| column.name == name.text);
         match (found.next(), found.next()) {
             (Some(column), None) => Ok(column.expression(name.range)),
             (Some(_), Some(_)) => {
@@ -104,6 +106,14 @@ impl Scope {
         };
         found.ok_or_else(|| {
             let name = qualifier.last().map_or("", |name| &name.text);
+            if self.out_of_reach.iter().any(|other| other == name) {
+                let message =
+                    format!("invalid reference to FROM-clause entry for table \"{name}\"");
+                return BindError::new("42P01", message, range).with_detail(format!(
+                    "There is an entry for table \"{name}\", but it cannot be referenced from \
+                     this part of the query."
+                ));
+            }
             let message = format!("missing FROM-clause entry for table \"{name}\"");
             BindError::new("42P01", message, range)
         })
@@ -116,31 +126,30 @@ fn is_system_column(name: &SqlName) -> bool {
 
 impl ScopeColumn {
     pub(super) fn expression(&self, range: SourceRange) -> ScalarExpression {
-        ScalarExpression::new(ScalarKind::Column(self.id), self.sql_type, range)
+        ScalarExpression { range, ..self.value.clone() }
+    }
+
+    /// Returns the column of a table, if it is one.
+    pub(super) fn id(&self) -> Option<ColumnId> {
+        match self.value.kind {
+            ScalarKind::Column(id) => Some(id),
+            _ => None,
+        }
     }
 }
 
 impl Binder<'_> {
-    /// Binds FROM: returns what it reads and what it makes visible.
-    pub(super) fn bind_from(
+    /// Binds a table of FROM: returns what it reads and what it makes visible.
+    pub(super) fn bind_table(
         &mut self,
-        from: &[FromItem],
+        relation: &RelationName,
+        alias: Option<&TableAlias>,
+        range: SourceRange,
     ) -> Result<(RelationalOperator, Scope), BindError> {
-        match from {
-            [] => Ok((RelationalOperator::SingleRow, Scope::default())),
-            [item] => self.bind_table(item),
-            [_, second, ..] => Err(BindError::not_supported("joins", second.range)),
-        }
-    }
-
-    fn bind_table(&mut self, item: &FromItem) -> Result<(RelationalOperator, Scope), BindError> {
-        let FromKind::Relation { relation, sample: None } = &item.kind else {
-            return Err(BindError::not_supported("this item of FROM", item.range));
-        };
         let (schema, name) = match &relation.name.parts[..] {
             [name] => (None, name),
             [schema, name] => (Some(schema.text.as_str()), name),
-            _ => return Err(BindError::not_supported("names of three parts", item.range)),
+            _ => return Err(BindError::not_supported("names of three parts", range)),
         };
         let found = self.catalog.find_relation(schema, &name.text);
         let definition = found.ok_or_else(|| {
@@ -148,18 +157,10 @@ impl Binder<'_> {
             let message = format!("relation \"{qualifier}{}\" does not exist", name.text);
             BindError::new("42P01", message, relation.name.range)
         })?;
-        let alias = item.alias.as_ref();
         let renamed = alias.map_or(&[][..], |alias| &alias.columns);
-        if renamed.len() > definition.columns.len() {
-            let table = alias.and_then(|alias| alias.name.as_ref()).unwrap_or(name);
-            let message = format!(
-                "table \"{}\" has {} columns available but {} columns specified",
-                table.text,
-                definition.columns.len(),
-                renamed.len()
-            );
-            return Err(BindError::new("42P10", message, item.range));
-        }
+        let alias_name = alias.and_then(|alias| alias.name.as_ref());
+        let (named, available) = (alias_name.unwrap_or(name), definition.columns.len());
+        require_columns("table", named, available, renamed, range)?;
         let (mut scanned, mut columns) = (Vec::new(), Vec::new());
         for (position, column) in definition.columns.iter().enumerate() {
             let own_name = renamed.get(position).map_or(&column.name, |name| &name.text).clone();
@@ -170,17 +171,37 @@ impl Binder<'_> {
                 source: ColumnSource::Relation(position),
             });
             scanned.push(ScannedColumn { position, column: id });
-            columns.push(ScopeColumn { name: own_name, id, sql_type: column.sql_type });
+            let value = ScalarExpression::new(ScalarKind::Column(id), column.sql_type, range);
+            columns.push(ScopeColumn { name: own_name, value });
         }
-        let primary_key = definition.primary_key.iter().map(|one| columns[*one].id).collect();
-        let alias_name = alias.and_then(|alias| alias.name.as_ref());
+        let key = definition.primary_key.iter().filter_map(|place| columns.get(*place));
+        let primary_key = key.filter_map(ScopeColumn::id).collect();
         let table = ScopeTable {
             name: alias_name.unwrap_or(name).text.clone(),
             schema: alias_name.is_none().then(|| definition.schema.clone()),
-            columns,
+            columns: columns.clone(),
             primary_key,
         };
         let scan = RelationalOperator::Scan { relation: definition, columns: scanned };
-        Ok((scan, Scope { tables: vec![table] }))
+        Ok((scan, Scope { tables: vec![table], columns, out_of_reach: Vec::new() }))
     }
+}
+
+/// Refuses an alias with more names of columns than there are columns.
+pub(super) fn require_columns(
+    what: &str,
+    name: &SqlName,
+    available: usize,
+    renamed: &[SqlName],
+    range: SourceRange,
+) -> Result<(), BindError> {
+    if renamed.len() <= available {
+        return Ok(());
+    }
+    let message = format!(
+        "{what} \"{}\" has {available} columns available but {} columns specified",
+        name.text,
+        renamed.len()
+    );
+    Err(BindError::new("42P10", message, range))
 }

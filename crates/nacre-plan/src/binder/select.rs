@@ -13,7 +13,7 @@ use super::aggregation::Aggregation;
 use super::expressions::ExpressionPlace;
 use super::labels::output_name;
 use super::ordering::BoundSortItem;
-use super::scope::{Scope, ScopeTable};
+use super::scope::{Scope, ScopeColumn};
 use crate::algebra::{
     BoundSortKey, ColumnId, ColumnSource, ComputedColumn, OutputColumn, QueryColumn,
     RelationalOperator, ScalarExpression, ScalarKind,
@@ -176,7 +176,7 @@ impl Binder<'_> {
                         let message = "SELECT * with no tables specified is not valid";
                         return Err(BindError::new("42601", message, *range));
                     }
-                    scope.tables.iter().for_each(|table| add_all(table, *range, &mut targets));
+                    add_all(&scope.columns, *range, &mut targets);
                 }
                 TargetItem::Value { value, label } => {
                     if let ExpressionKind::Column(path) = &value.kind
@@ -187,7 +187,7 @@ impl Binder<'_> {
                             return Err(BindError::not_supported("names of three parts", *range));
                         }
                         let table = scope.table(std::slice::from_ref(&path.name), value.range)?;
-                        add_all(table, *range, &mut targets);
+                        add_all(&table.columns, *range, &mut targets);
                         continue;
                     }
                     let name = label.as_ref().map(|label| label.text.clone());
@@ -239,14 +239,13 @@ impl Binder<'_> {
     }
 }
 
-/// Adds all columns of a table to the SELECT list.
-fn add_all(table: &ScopeTable, range: SourceRange, targets: &mut Vec<BoundTarget>) {
-    targets.extend(
-        table.columns.iter().map(|column| BoundTarget {
-            name: column.name.clone(),
-            value: column.expression(range),
-        }),
-    );
+/// Adds all columns to the SELECT list.
+fn add_all(columns: &[ScopeColumn], range: SourceRange, targets: &mut Vec<BoundTarget>) {
+    let target = |column: &ScopeColumn| BoundTarget {
+        name: column.name.clone(),
+        value: column.expression(range),
+    };
+    targets.extend(columns.iter().map(target));
 }
 
 /// Returns the operator with further columns, if there are any.

@@ -229,6 +229,9 @@ fn scanned_relation(operator: &RelationalOperator, column: ColumnId) -> Option<R
         RelationalOperator::Scan { relation, columns } => {
             columns.iter().any(|scanned| scanned.column == column).then_some(relation.id)
         }
+        RelationalOperator::Join { left, right, .. } => {
+            scanned_relation(left, column).or_else(|| scanned_relation(right, column))
+        }
         RelationalOperator::Filter { input, .. }
         | RelationalOperator::Compute { input, .. }
         | RelationalOperator::Aggregate { input, .. }

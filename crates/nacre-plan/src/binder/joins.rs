@@ -1,0 +1,245 @@
+//! FROM: lists of tables, and joins.
+//!
+//! A join makes visible what both sides do. USING and NATURAL merge columns of one name: the merged
+//! one comes first, and its own name without a table means it.
+
+use nacre_syntax::SourceRange;
+use nacre_syntax::{FromItem, FromKind, JoinCondition, JoinKind, JoinLink, SqlName, TableAlias};
+use nacre_types::SqlType;
+
+use super::Binder;
+use super::expressions::ExpressionPlace;
+use super::scope::{Scope, ScopeColumn, ScopeTable, require_columns};
+use crate::algebra::{JoinVariant, RelationalOperator, ScalarExpression, ScalarKind};
+use crate::error::BindError;
+
+/// A part of FROM: what it reads and what it makes visible.
+type BoundFrom = (RelationalOperator, Scope);
+
+impl Binder<'_> {
+    /// Binds FROM: returns what it reads and what it makes visible.
+    pub(super) fn bind_from(&mut self, from: &[FromItem]) -> Result<BoundFrom, BindError> {
+        let mut bound: Option<BoundFrom> = None;
+        for item in from {
+            let before = bound.as_ref().map_or(&[][..], |(_, scope)| &scope.tables);
+            let out_of_reach: Vec<String> = before.iter().map(|table| table.name.clone()).collect();
+            let next = self.bind_item_of_from(item, &out_of_reach)?;
+            bound = Some(match bound {
+                None => next,
+                Some((left, scope)) => {
+                    let scope = side_by_side(scope, next.1, item.range)?;
+                    (join(JoinVariant::Inner, left, next.0, None), scope)
+                }
+            });
+        }
+        Ok(bound.unwrap_or((RelationalOperator::SingleRow, Scope::default())))
+    }
+
+    fn bind_item_of_from(
+        &mut self,
+        item: &FromItem,
+        out_of_reach: &[String],
+    ) -> Result<BoundFrom, BindError> {
+        match &item.kind {
+            FromKind::Relation { relation, sample: None } => {
+                self.bind_table(relation, item.alias.as_ref(), item.range)
+            }
+            FromKind::Joins { first, links } => {
+                let mut bound = self.bind_item_of_from(first, out_of_reach)?;
+                for link in links {
+                    bound = self.bind_join(bound, link, out_of_reach)?;
+                }
+                match &item.alias {
+                    Some(alias) => Ok((bound.0, under_alias(bound.1, alias, item.range)?)),
+                    None => Ok(bound),
+                }
+            }
+            _ => Err(BindError::not_supported("this item of FROM", item.range)),
+        }
+    }
+
+    fn bind_join(
+        &mut self,
+        (left, left_scope): BoundFrom,
+        link: &JoinLink,
+        out_of_reach: &[String],
+    ) -> Result<BoundFrom, BindError> {
+        let (right, right_scope) = self.bind_item_of_from(&link.right, out_of_reach)?;
+        let variant = match link.kind {
+            JoinKind::Inner | JoinKind::Cross => JoinVariant::Inner,
+            JoinKind::Left => JoinVariant::Left,
+            JoinKind::Right => JoinVariant::Right,
+            JoinKind::Full => JoinVariant::Full,
+        };
+        let names: Vec<SqlName> = match &link.condition {
+            JoinCondition::Using(_, Some(alias)) => {
+                return Err(BindError::not_supported("an alias of USING", alias.range));
+            }
+            JoinCondition::Using(names, None) => names.clone(),
+            JoinCondition::Natural => common_names(&left_scope, &right_scope, link.range),
+            JoinCondition::Always | JoinCondition::On(_) => Vec::new(),
+        };
+        let (mut equalities, mut merged) = (Vec::new(), Vec::new());
+        for (index, name) in names.iter().enumerate() {
+            if names[..index].iter().any(|other| other.text == name.text) {
+                let message =
+                    format!("column name \"{}\" appears more than once in USING clause", name.text);
+                return Err(BindError::new("42701", message, name.range));
+            }
+            let own = column_of_side(&left_scope, name, "left")?;
+            let other = column_of_side(&right_scope, name, "right")?;
+            equalities.push(self.apply_operator(
+                "=",
+                vec![own.clone(), other.clone()],
+                name.range,
+            )?);
+            let value = self.merge(variant, own, other)?;
+            merged.push(ScopeColumn { name: name.text.clone(), value });
+        }
+        if variant.keeps_right() {
+            self.make_nullable(&left_scope);
+        }
+        if variant.keeps_left() {
+            self.make_nullable(&right_scope);
+        }
+        let mut scope = side_by_side(left_scope, right_scope, link.right.range)?;
+        scope.out_of_reach = out_of_reach.to_vec();
+        let condition = match &link.condition {
+            JoinCondition::On(condition) => {
+                let place = ExpressionPlace::new(&scope, "JOIN conditions");
+                let condition = self.bind(condition, place)?;
+                Some(self.coerce_to_boolean(condition, "JOIN/ON")?)
+            }
+            _ => all_of(equalities, link.range),
+        };
+        let is_merged = |column: &ScopeColumn| names.iter().any(|name| name.text == column.name);
+        scope.columns.retain(|column| !is_merged(column));
+        scope.columns.splice(0..0, merged);
+        Ok((join(variant, left, right, condition), scope))
+    }
+
+    /// Returns what a merged column is: the column of the side that is always there, or the first
+    /// of both that is not null.
+    fn merge(
+        &mut self,
+        variant: JoinVariant,
+        left: ScalarExpression,
+        right: ScalarExpression,
+    ) -> Result<ScalarExpression, BindError> {
+        let range = left.range;
+        let is_as_it_was = |own: &ScalarExpression| matches!(own.kind, ScalarKind::Column(_));
+        let (mut both, common) = self.unify(vec![left, right], "JOIN/USING")?;
+        let (Some(right), Some(left)) = (both.pop(), both.pop()) else {
+            return Err(BindError::not_supported("this form of USING", range));
+        };
+        Ok(match variant {
+            JoinVariant::Left => left,
+            JoinVariant::Right => right,
+            JoinVariant::Inner if is_as_it_was(&left) || !is_as_it_was(&right) => left,
+            JoinVariant::Inner => right,
+            JoinVariant::Full => {
+                ScalarExpression::new(ScalarKind::Coalesce(vec![left, right]), common, range)
+            }
+        })
+    }
+
+    /// Notes that the columns of a side may be null now.
+    fn make_nullable(&mut self, scope: &Scope) {
+        let columns = scope.tables.iter().flat_map(|table| &table.columns);
+        for id in columns.chain(&scope.columns).filter_map(ScopeColumn::id) {
+            self.columns.make_nullable(id);
+        }
+    }
+}
+
+fn join(
+    variant: JoinVariant,
+    left: RelationalOperator,
+    right: RelationalOperator,
+    condition: Option<ScalarExpression>,
+) -> RelationalOperator {
+    RelationalOperator::Join { variant, left: Box::new(left), right: Box::new(right), condition }
+}
+
+/// Returns the condition that all are true.
+fn all_of(mut conditions: Vec<ScalarExpression>, range: SourceRange) -> Option<ScalarExpression> {
+    match conditions.len() {
+        0 | 1 => conditions.pop(),
+        _ => Some(ScalarExpression::new(ScalarKind::And(conditions), SqlType::BOOLEAN, range)),
+    }
+}
+
+/// Returns what two parts of FROM make visible together.
+///
+/// # Errors
+/// 42712 if tables of both have one name.
+fn side_by_side(mut left: Scope, right: Scope, range: SourceRange) -> Result<Scope, BindError> {
+    for table in &right.tables {
+        let is_same = |other: &ScopeTable| {
+            // Tables of one name in two schemas are told apart by these.
+            other.name == table.name && (other.schema.is_none() || other.schema == table.schema)
+        };
+        if left.tables.iter().any(is_same) {
+            let message = format!("table name \"{}\" specified more than once", table.name);
+            return Err(BindError::new("42712", message, range));
+        }
+    }
+    left.tables.extend(right.tables);
+    left.columns.extend(right.columns);
+    Ok(left)
+}
+
+/// Has a join be one table: what it is made of cannot be named any more.
+fn under_alias(scope: Scope, alias: &TableAlias, range: SourceRange) -> Result<Scope, BindError> {
+    let Some(name) = &alias.name else {
+        return Err(BindError::not_supported("this form of an alias", range));
+    };
+    require_columns("join expression", name, scope.columns.len(), &alias.columns, range)?;
+    let mut columns = scope.columns;
+    for (column, renamed) in columns.iter_mut().zip(&alias.columns) {
+        column.name.clone_from(&renamed.text);
+    }
+    let table = ScopeTable {
+        name: name.text.clone(),
+        schema: None,
+        columns: columns.clone(),
+        primary_key: Vec::new(),
+    };
+    let inner = scope.tables.into_iter().map(|table| table.name);
+    let out_of_reach = scope.out_of_reach.into_iter().chain(inner).collect();
+    Ok(Scope { tables: vec![table], columns, out_of_reach })
+}
+
+/// Returns the names of columns that both sides have, in the order of the left one.
+fn common_names(left: &Scope, right: &Scope, range: SourceRange) -> Vec<SqlName> {
+    let is_common =
+        |column: &&ScopeColumn| right.columns.iter().any(|other| other.name == column.name);
+    let common = left.columns.iter().filter(is_common);
+    common.map(|column| SqlName { text: column.name.clone(), range }).collect()
+}
+
+/// Returns the column of that name of a side of a join.
+fn column_of_side(
+    scope: &Scope,
+    name: &SqlName,
+    side: &str,
+) -> Result<ScalarExpression, BindError> {
+    let mut found = scope.columns.iter().filter(|column| column.name == name.text);
+    match (found.next(), found.next()) {
+        (Some(column), None) => Ok(column.expression(name.range)),
+        (Some(_), Some(_)) => {
+            let message = format!(
+                "common column name \"{}\" appears more than once in {side} table",
+                name.text
+            );
+            Err(BindError::new("42702", message, name.range))
+        }
+        (None, _) => {
+            let message = format!(
+                "column \"{}\" specified in USING clause does not exist in {side} table",
+                name.text
+            );
+            Err(BindError::new("42703", message, name.range))
+        }
+    }
+}
