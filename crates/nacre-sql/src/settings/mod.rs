@@ -1,6 +1,6 @@
 //! Settings of a session, as PostgreSQL has them: which there are ([`known`]), how their values are
-//! read and shown ([`kind`], [`names`]), what they are now ([`values`], [`engine_choice`]), SET, RESET and SHOW
-//! ([`statement`]), and what a program asks of them ([`session`]).
+//! read and shown ([`kind`], [`names`]), what they are now ([`values`], [`engine_choice`]), SET,
+//! RESET and SHOW ([`statement`]), and what a program asks of them ([`session`]).
 //!
 //! # Invariants
 //! 1. A value that is accepted holds: what would have to change an answer and cannot is refused.

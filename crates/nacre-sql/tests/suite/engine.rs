@@ -102,7 +102,8 @@ fn setting_says_which_engine_runs_a_query() {
 #[test]
 fn explain_says_what_runs_and_what_it_counted() {
     let connection = filled();
-    let sql = "select code, count(*) from t where day < date '2024-02-01' group by code order by 2 limit 2";
+    let sql = "select code, count(*) from t where day < date '2024-02-01' group by code \
+               order by 2 limit 2";
     let plan = connection.rows(&format!("explain {sql}")).join("\n");
     for part in ["Top-k", "Aggregate", "Scan on t", "restrictions: day <", "Engine: nacre"] {
         assert!(plan.contains(part), "{part} is missing: {plan}");
