@@ -18,5 +18,5 @@ mod strings;
 pub use batch::{DENSE_PERCENT_MIN, SelectionVector, VectorBatch};
 pub use bits::BitVector;
 pub use column::{ColumnVector, VectorValues};
-pub use dictionary::{DictionaryReader, QueryDictionary};
+pub use dictionary::{DictionaryReader, DictionaryReaders, QueryDictionary};
 pub use strings::{INLINE_BYTES_MAX, StringColumn, StringView};

@@ -228,3 +228,4 @@ select distinct on (t.id) t.id from t join p on t.id = p.pk
 select count(*) from t left join p on t.id = p.pk and p.name like 'a%'
 select * from t join p on t.s = p.pk
 select * from t x (q, b, b2) join p y (q) on x.b = y.q
+select -2147483648, -2147483649, -9223372036854775808, -9223372036854775809, - 1.5 from t

@@ -1,7 +1,7 @@
 //! Queries that Nacre's own road takes: parsed, bound, lowered and run without DataFusion.
 //!
-//! A query that this road has all of takes it whole, any other goes the other way whole
-//! (`docs/decisions`). The setting `nacre.engine` says so: `auto`, or one of both for every query.
+//! A query runs whole in one engine, here if every part of it is supported, else in DataFusion
+//! (decision 0018). The setting `nacre.engine` chooses: `auto`, or one of both for every query.
 //!
 //! 1. [`compile`] makes a [`CompiledQuery`] of a text, over what [`relations`] finds at a moment.
 //! 2. [`pool`] has the workers of the database and counts what each engine ran.

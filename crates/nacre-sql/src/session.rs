@@ -2,8 +2,9 @@
 //!
 //! A statement takes its turn in the session's transaction ([`crate::transaction`]). It is looked
 //! at by [`crate::copy`] first, then parsed by the front end. What begins and ends transactions,
-//! defines tables ([`crate::ddl`]) or changes rows ([`crate::dml`]) runs here; queries are planned
-//! by DataFusion over our scans; everything else is refused, never half done.
+//! defines tables ([`crate::ddl`]) or changes rows ([`crate::dml`]) runs here; queries run in
+//! Nacre's own engine ([`crate::engine`]) or are planned by DataFusion over our scans; everything
+//! else is refused, never half done.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -36,7 +37,7 @@ use crate::relations::is_raced;
 use crate::replicas::alter_replicas;
 use crate::restarts::RestartBackoff;
 use crate::sequences::{Given, SequenceStatement, alter_sequence, create_sequence, drop_sequences};
-use crate::settings::{Settings, shown_schema};
+use crate::settings::{EngineChoice, Settings, shown_schema};
 use crate::short::{Candidate, Scanned, ShortStatements, scan};
 use crate::statement_io::{Outcome, StatementIo};
 use crate::table_as::TableAs;
@@ -255,13 +256,14 @@ impl Session {
                 return self.declare(turn, declaration, query).await;
             }
         }
-        let turn = match values.is_empty() {
-            true => match self.run_compiled(turn, statement.sql(), statement.short_key()).await? {
+        let mut turn = turn;
+        if values.is_empty() && statement.is_readable() {
+            let (sql, key) = (statement.sql(), statement.short_key());
+            turn = match self.run_compiled(turn, sql, key).await? {
                 Ok(outcome) => return Ok(outcome),
                 Err(turn) => turn,
-            },
-            false => turn,
-        };
+            };
+        }
         match statement.with_values(&values)? {
             // Boxed, since what is run may be an EXECUTE, which comes back here.
             Some(parsed) => Box::pin(self.run_parsed(turn, parsed, io)).await,
@@ -478,7 +480,8 @@ impl Session {
         statement: &Statement,
     ) -> Result<Option<SchemaRef>> {
         let sql = statement.sql();
-        let Some(parsed) = ParsedQuery::of(self.settings().engine(), sql) else {
+        let parsed = ParsedQuery::of(self.settings().engine(), sql);
+        let Some(parsed) = parsed.filter(|_| statement.is_readable()) else {
             return Ok(None);
         };
         let mut turn = self.transactions.turn().await;
@@ -841,6 +844,10 @@ impl Session {
         let tag = explain::form(&statement).map(|_| explain::TAG.to_owned());
         if tag.is_none() {
             self.engine.count_datafusion();
+            if self.settings().engine() == EngineChoice::Nacre && is_query(&statement) {
+                return Err(Error::not_supported("this query in Nacre's own engine")
+                    .with_hint("SET nacre.engine = auto runs it with the other."));
+            }
         }
         let stream = self.planner.start(&moment, Vec::new(), statement).await?;
         turn.log(&moment)?;
@@ -1003,6 +1010,11 @@ impl Session {
         turn.log(&moment)?;
         copy_to(copy, stream, io.copy_out, &progress).await
     }
+}
+
+fn is_query(statement: &ParsedStatement) -> bool {
+    let ParsedStatement::Statement(inner) = statement else { return false };
+    matches!(inner.as_ref(), SqlStatement::Query(_))
 }
 
 fn is_definition_change(outcome: &Result<Outcome>) -> bool {

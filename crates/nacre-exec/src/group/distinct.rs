@@ -5,9 +5,11 @@
 
 use super::keys::{KeyWords, hash_words};
 use super::layout::{GroupPlan, HASH_WORDS};
+use super::merge::ROWS_BETWEEN_LOOKS;
 use super::partition::{PARTITIONS, RowPage, flush};
 use super::table::GroupTable;
 use super::update::for_each_row;
+use crate::error::ExecResult;
 use crate::vector::{BitVector, INLINE_BYTES_MAX, VectorBatch};
 
 /// The set of one aggregate, of one worker.
@@ -72,18 +74,25 @@ fn group_words(groups: &GroupPlan, plan: &GroupPlan, row: &[u64], out: &mut Vec<
 }
 
 /// Counts the distinct values of a partition, whose rows several workers collected, into the word
-/// `count_word` of their groups.
-pub(super) fn count<'p>(
+/// `count_word` of their groups. Now and then `look` is told the bytes of the set.
+///
+/// # Errors
+/// Those of `look`.
+pub(super) fn count_distinct<'p>(
     groups: &GroupPlan,
     plan: &GroupPlan,
     pages: impl Iterator<Item = &'p RowPage>,
     count_word: usize,
     table: &mut GroupTable,
-) {
+    mut look: impl FnMut(usize) -> ExecResult<()>,
+) -> ExecResult<()> {
     let mut set = GroupTable::default();
     let mut words = Vec::new();
     for page in pages {
-        for row in page.rows.chunks_exact(plan.row_words) {
+        for (at, row) in page.rows.chunks_exact(plan.row_words).enumerate() {
+            if at % ROWS_BETWEEN_LOOKS == 0 {
+                look(set.bytes())?;
+            }
             let before = set.len();
             set.find_or_add_row(plan, row, &page.heap);
             if set.len() == before {
@@ -107,4 +116,5 @@ pub(super) fn count<'p>(
             }
         }
     }
+    look(set.bytes())
 }

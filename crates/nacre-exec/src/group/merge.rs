@@ -1,6 +1,6 @@
 //! Merges what workers have collected of one part of the groups.
 
-use super::distinct::count;
+use super::distinct::count_distinct;
 use super::layout::StateKind;
 use super::partition::PARTITIONS;
 use super::sink::GroupSink;
@@ -10,7 +10,7 @@ use crate::error::ExecResult;
 use crate::memory::MemoryReservation;
 
 /// Rows that are merged between two looks at memory and at the cancel flag: a few milliseconds.
-const ROWS_BETWEEN_LOOKS: usize = 65_536;
+pub(super) const ROWS_BETWEEN_LOOKS: usize = 65_536;
 
 /// All groups of a part.
 #[derive(Debug)]
@@ -37,7 +37,12 @@ impl GroupSink {
                 let StateKind::Distinct(index) = aggregate.kind else { continue };
                 let pages =
                     self.collected().iter().map(|worker| &worker.distinct[index][partition]);
-                count(plan, &plan.distinct[index], pages, aggregate.word, &mut merged.table);
+                let (own, table) = (&plan.distinct[index], &mut merged.table);
+                let mut reservation = self.budget.reservation("aggregate");
+                count_distinct(plan, own, pages, aggregate.word, table, |bytes| {
+                    reservation.resize(bytes)?;
+                    self.control.check()
+                })?;
             }
         }
         merged.reservation.resize(merged.table.bytes())?;

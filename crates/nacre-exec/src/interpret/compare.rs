@@ -8,7 +8,7 @@ use nacre_simd::{Flavour, Lane};
 use super::arithmetic::IntSide;
 use super::loops::{EQUAL, GREATER, LESS, RightSide, compare};
 use crate::error::{ExecError, ExecResult};
-use crate::vector::{BitVector, ColumnVector, VectorValues};
+use crate::vector::{BitVector, ColumnVector, DictionaryReaders, VectorValues};
 
 /// Compares whole numbers of one width.
 ///
@@ -109,18 +109,11 @@ pub(super) fn others(
             each(rows, &mut words, out, |row| op.holds(compare_floats(left[row], right[row])))
         }
         (V::Code(_) | V::Bytes(_), V::Code(_) | V::Bytes(_)) => {
-            // One reader for both if they share a dictionary: a second one could wait for a writer
-            // that waits for the first.
-            let left_reader = left.dictionary_reader();
-            let is_shared = match (&left.dictionary, &right.dictionary) {
-                (Some(left), Some(right)) => std::sync::Arc::ptr_eq(left, right),
-                _ => false,
-            };
-            let own_reader = if is_shared { None } else { right.dictionary_reader() };
-            let right_reader = if is_shared { left_reader.as_ref() } else { own_reader.as_ref() };
+            let dictionaries = [left.dictionary.as_ref(), right.dictionary.as_ref()];
+            let readers = DictionaryReaders::new(&dictionaries);
             each(rows, &mut words, out, |row| {
-                let order: Ordering = left.with_bytes(row, left_reader.as_ref(), |left| {
-                    right.with_bytes(row, right_reader, |right| left.cmp(right))
+                let order: Ordering = left.with_bytes(row, readers.of(0), |left| {
+                    right.with_bytes(row, readers.of(1), |right| left.cmp(right))
                 });
                 op.holds(order)
             })

@@ -512,8 +512,8 @@ impl<'c> ExpressionLowering<'c> {
         let [left, right] = operands else {
             return Err(LoweringError::contradiction("IS DISTINCT FROM without two sides"));
         };
-        let equal = self.operator(operator, operands)?.id;
-        let (left, right) = (self.lower(left)?.id, self.lower(right)?.id);
+        let (equal, [left, right]) = self.equality(operator, [left, right])?;
+        let (left, right) = (left.id, right.id);
         let left_null = self.graph.add(ExpressionNode::IsNull { input: left })?;
         let right_null = self.graph.add(ExpressionNode::IsNull { input: right })?;
         let one_null = ExpressionNode::Or { left: left_null, right: right_null };
@@ -523,6 +523,21 @@ impl<'c> ExpressionLowering<'c> {
         let then = self.graph.add(ExpressionNode::Not { input: both_null })?;
         let otherwise = self.graph.add(ExpressionNode::Not { input: equal })?;
         self.boolean(ExpressionNode::Case { condition, then, otherwise })
+    }
+
+    /// Lowers both sides once, and whether they are equal by the operator.
+    fn equality(
+        &mut self,
+        operator: &'static OperatorEntry,
+        [left, right]: [&ScalarExpression; 2],
+    ) -> LoweringResult<(ExpressionId, [LoweredExpression; 2])> {
+        let Some(OperatorMeaning::Compare(op)) = operator_meaning(operator.oid) else {
+            let name = operator.name;
+            return Err(LoweringError::not_supported(format!("{name} between these types")));
+        };
+        let sides = [self.lower(left)?, self.lower(right)?];
+        let equal = self.compare(op, sides[0], sides[1])?.id;
+        Ok((equal, sides))
     }
 
     fn quantified(
@@ -582,12 +597,11 @@ impl<'c> ExpressionLowering<'c> {
         operands: &[ScalarExpression],
         sql_type: SqlType,
     ) -> LoweringResult<LoweredExpression> {
-        let [first, _] = operands else {
+        let [first, second] = operands else {
             return Err(LoweringError::contradiction("NULLIF without two arguments"));
         };
-        let equal = self.operator(operator, operands)?.id;
+        let (equal, [first, _]) = self.equality(operator, [first, second])?;
         let null = self.constant(&SqlValue::Null, sql_type)?;
-        let first = self.lower(first)?;
         self.choose(&[equal], &[null, first])
     }
 

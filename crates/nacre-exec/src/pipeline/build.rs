@@ -139,6 +139,7 @@ fn open_scan(scan: &ScanNode, context: &StageContext) -> ExecResult<OpenPipeline
         &scan.predicates,
         &context.reads,
         context.flavour,
+        context.budget.reservation("scan"),
     )?;
     let info = |column: &ScanColumn| SlotInfo {
         vector_type: column.vector_type,

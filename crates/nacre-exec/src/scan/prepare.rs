@@ -1,6 +1,6 @@
 //! What a scan knows before it reads: the chunks that may match, and how wide its columns are.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use nacre_column::{Bound, Format, Restriction, Sma, Strings, may_match};
 use nacre_simd::Flavour;
@@ -12,6 +12,7 @@ use super::predicate::{ColumnPredicate, ScanPredicate, fold_ranges};
 use super::reads::BlockReads;
 use crate::counters::ScanCounters;
 use crate::error::ExecResult;
+use crate::memory::MemoryReservation;
 use crate::value::{IntBounds, ValueClass, VectorType};
 use crate::vector::QueryDictionary;
 
@@ -43,6 +44,8 @@ pub(crate) struct PreparedScan {
     pub(super) reads: Arc<BlockReads>,
     pub(super) flavour: Flavour,
     pub(crate) counters: ScanCounters,
+    /// Memory of the columns' dictionaries.
+    reservation: Mutex<MemoryReservation>,
 }
 
 impl PreparedScan {
@@ -56,6 +59,7 @@ impl PreparedScan {
         predicates: &[ColumnPredicate],
         reads: &Arc<BlockReads>,
         flavour: Flavour,
+        reservation: MemoryReservation,
     ) -> ExecResult<Self> {
         let predicates = fold_ranges(predicates);
         let all = snapshot.chunks()?;
@@ -80,7 +84,24 @@ impl PreparedScan {
             .collect::<ExecResult<_>>()?;
         let filters = predicates.into_iter().map(ScanFilter::new).collect();
         let (snapshot, reads) = (snapshot.clone(), Arc::clone(reads));
-        Ok(Self { snapshot, frozen, hot, filters, columns, reads, flavour, counters })
+        let reservation = Mutex::new(reservation);
+        Ok(Self { snapshot, frozen, hot, filters, columns, reads, flavour, counters, reservation })
+    }
+
+    /// Reserves what the dictionaries of the columns take by now.
+    ///
+    /// # Errors
+    /// [`crate::ExecError::OutOfMemory`].
+    pub(super) fn reserve_dictionaries(&self) -> ExecResult<()> {
+        let dictionaries = self.columns.iter().filter_map(|column| column.dictionary.as_ref());
+        let bytes: usize = dictionaries.map(|dictionary| dictionary.bytes()).sum();
+        if bytes == 0 {
+            return Ok(());
+        }
+        let mut reservation = self.reservation.lock().unwrap_or_else(PoisonError::into_inner);
+        // Another worker may have seen more of them.
+        let held = reservation.bytes();
+        reservation.resize(bytes.max(held))
     }
 
     /// Returns the morsels.

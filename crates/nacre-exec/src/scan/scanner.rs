@@ -82,6 +82,7 @@ impl MorselScanner {
             column.dictionary.clone_from(&made.dictionary);
         }
         (batch.rows, batch.selection) = (0, None);
+        scan.reserve_dictionaries()?;
         let morsel = match source {
             MorselSource::Frozen(morsel) => morsel,
             MorselSource::Hot(morsel) => return morsel.next(scan, *end, batch),

@@ -11,7 +11,7 @@ use crate::error::{ExecError, ExecResult};
 use crate::memory::MemoryReservation;
 use crate::pipeline::{PipelineSink, SinkRoom, SlotId, StageContext, WorkerSlots};
 use crate::plan::SortKey;
-use crate::vector::{ColumnVector, DictionaryReader, QueryDictionary, VectorBatch};
+use crate::vector::{DictionaryReaders, VectorBatch};
 
 /// Rows of a run.
 const RUN_ROWS: usize = 65_536;
@@ -99,7 +99,8 @@ impl SortSink {
         let bound = self.bound.load(Ordering::Relaxed);
         let columns: Vec<_> =
             self.keys.iter().map(|one| &batch.columns[self.slots[one.key.column]]).collect();
-        let readers = DictionaryReaders::new(&columns);
+        let dictionaries: Vec<_> = columns.iter().map(|one| one.dictionary.as_ref()).collect();
+        let readers = DictionaryReaders::new(&dictionaries);
         let before = local.open.len();
         for row in 0..batch.rows {
             local.open.push_row(row, |out| {
@@ -129,37 +130,6 @@ impl SortSink {
     }
 }
 
-/// The dictionaries of columns, each locked once: a second lock of the same thread could wait for
-/// a writer that waits for the first.
-struct DictionaryReaders<'c> {
-    readers: Vec<DictionaryReader<'c>>,
-    by_column: Vec<Option<usize>>,
-}
-
-impl<'c> DictionaryReaders<'c> {
-    fn new(columns: &[&'c ColumnVector]) -> Self {
-        let (mut readers, mut by_column) = (Vec::new(), Vec::new());
-        let mut known: Vec<&Arc<QueryDictionary>> = Vec::new();
-        for column in columns {
-            let Some(dictionary) = &column.dictionary else {
-                by_column.push(None);
-                continue;
-            };
-            let at = known.iter().position(|other| Arc::ptr_eq(other, dictionary));
-            by_column.push(Some(at.unwrap_or(known.len())));
-            if at.is_none() {
-                known.push(dictionary);
-                readers.push(dictionary.read());
-            }
-        }
-        Self { readers, by_column }
-    }
-
-    fn of(&self, column: usize) -> Option<&DictionaryReader<'c>> {
-        self.by_column[column].map(|at| &self.readers[at])
-    }
-}
-
 impl LocalRuns {
     fn close_run(&mut self) {
         self.open.sort();
@@ -182,9 +152,20 @@ impl PipelineSink for SortSink {
             match self.top_rows {
                 Some(rows)
                     if local.open.len() >= 2 * rows + RUN_ROWS / 8
-                        || local.open.len() > rows && local.open.bytes() > TOP_BYTES_MAX =>
+                        || local.open.len() > rows && local.open.bytes() > TOP_BYTES_MAX
+                        || local.open.key_bytes() >= RUN_KEY_BYTES =>
                 {
                     self.keep_top(&mut local, rows);
+                    let bytes = local.open.key_bytes();
+                    if bytes >= 2 * RUN_KEY_BYTES {
+                        // Places of keys have 32 bits.
+                        return Err(ExecError::OutOfMemory {
+                            operator: "top",
+                            setting: "the length of its keys",
+                            bytes: bytes as u64,
+                            bytes_max: 2 * RUN_KEY_BYTES as u64,
+                        });
+                    }
                 }
                 None if local.open.len() >= RUN_ROWS || local.open.key_bytes() >= RUN_KEY_BYTES => {
                     local.close_run();

@@ -9,7 +9,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 /// Strings by code.
 #[derive(Debug, Default)]
@@ -22,15 +22,54 @@ struct DictionaryEntries {
     heap: Vec<u8>,
 }
 
+/// Bytes of memory of an entry beside its string, which is there twice.
+const ENTRY_BYTES: usize = 64;
+
 /// The strings of a dictionary for as long as this lives; interning waits.
 #[derive(Debug)]
 pub struct DictionaryReader<'d>(RwLockReadGuard<'d, DictionaryEntries>);
+
+/// The readers of several columns' dictionaries. Each dictionary is locked once, in the order of
+/// addresses: whoever waits for a lock behind one that interns holds none that others wait for.
+#[derive(Debug)]
+pub struct DictionaryReaders<'d> {
+    readers: Vec<DictionaryReader<'d>>,
+    /// For each column the index of its reader.
+    by_column: Vec<Option<usize>>,
+}
+
+impl<'d> DictionaryReaders<'d> {
+    /// Locks the dictionaries of columns; a column without one is `None`.
+    pub fn new(columns: &[Option<&'d Arc<QueryDictionary>>]) -> Self {
+        let mut ordered: Vec<&'d Arc<QueryDictionary>> =
+            columns.iter().copied().flatten().collect();
+        ordered.sort_by_key(|dictionary| Arc::as_ptr(dictionary));
+        ordered.dedup_by(|one, other| Arc::ptr_eq(one, other));
+        let place = |own: &Arc<QueryDictionary>| {
+            ordered.iter().position(|dictionary| Arc::ptr_eq(dictionary, own))
+        };
+        let by_column = columns.iter().map(|column| column.and_then(place)).collect();
+        Self { readers: ordered.iter().map(|dictionary| dictionary.read()).collect(), by_column }
+    }
+
+    /// Returns the reader of a column that has a dictionary.
+    pub fn of(&self, column: usize) -> Option<&DictionaryReader<'d>> {
+        let at = self.by_column.get(column).copied().flatten()?;
+        self.readers.get(at)
+    }
+}
 
 impl QueryDictionary {
     /// Returns the code of each of `values`, new ones for new strings.
     pub fn intern<'v>(&self, values: impl Iterator<Item = &'v [u8]>) -> Vec<u32> {
         let mut entries = self.0.write().unwrap_or_else(PoisonError::into_inner);
         values.map(|value| entries.intern(value)).collect()
+    }
+
+    /// Returns about how many bytes it takes.
+    pub fn bytes(&self) -> usize {
+        let entries = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        2 * entries.heap.len() + entries.places.len() * ENTRY_BYTES
     }
 
     /// Returns the strings.

@@ -1,5 +1,7 @@
 //! Expressions with types.
 
+use std::mem::discriminant;
+
 use nacre_functions::catalog::{FunctionEntry, OperatorEntry};
 use nacre_functions::coercion::CoercionPathway;
 use nacre_syntax::SourceRange;
@@ -22,7 +24,19 @@ pub struct ConstantValue(pub SqlValue);
 
 impl PartialEq for ConstantValue {
     fn eq(&self, other: &Self) -> bool {
-        format!("{:?}", self.0) == format!("{:?}", other.0)
+        match (&self.0, &other.0) {
+            (SqlValue::Numeric(one), SqlValue::Numeric(other)) => {
+                one.scale() == other.scale() && one == other
+            }
+            (SqlValue::Real(one), SqlValue::Real(other)) => one.to_bits() == other.to_bits(),
+            (SqlValue::Double(one), SqlValue::Double(other)) => one.to_bits() == other.to_bits(),
+            (SqlValue::Padded(one), SqlValue::Padded(other)) => one == other,
+            // Numbers may stand inside of these.
+            (SqlValue::Array(_) | SqlValue::Record(_), _) => {
+                format!("{:?}", self.0) == format!("{:?}", other.0)
+            }
+            (one, other) => discriminant(one) == discriminant(other) && one == other,
+        }
     }
 }
 

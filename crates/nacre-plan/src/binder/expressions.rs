@@ -7,6 +7,7 @@ use nacre_syntax::{
 use nacre_types::SqlType;
 use nacre_types::catalog::CastContext;
 
+use super::literals::negated_number;
 use super::scope::Scope;
 use super::{Binder, EXPRESSION_DEPTH_MAX, EXPRESSIONS_COPIED_MAX};
 use crate::algebra::{ScalarExpression, ScalarKind};
@@ -77,6 +78,9 @@ impl Binder<'_> {
             ExpressionKind::Column(path) => bind_column(path, place.scope, range),
             ExpressionKind::Operation { first, links } => self.bind_operation(first, links, place),
             ExpressionKind::Prefix { operator, operand } => {
+                if let Some(literal) = negated_number(operator, operand) {
+                    return self.bind_literal(&literal, range);
+                }
                 let operand = self.bind(operand, place)?;
                 let symbol = self.symbol(operator)?;
                 self.apply_operator(symbol, vec![operand], operator.range)

@@ -1,7 +1,7 @@
 //! Constants.
 
 use nacre_syntax::SourceRange;
-use nacre_syntax::{LiteralValue, TypedLiteral};
+use nacre_syntax::{ExpressionKind, ExpressionNode, LiteralValue, OperatorName, TypedLiteral};
 use nacre_types::catalog::CastContext;
 use nacre_types::{SqlType, SqlValue};
 
@@ -49,8 +49,26 @@ impl Binder<'_> {
     }
 }
 
+/// Returns the literal that a minus before a number beyond `integer` makes, so that the least
+/// `integer` and `bigint` are of these types.
+pub(super) fn negated_number(
+    operator: &OperatorName,
+    operand: &ExpressionNode,
+) -> Option<LiteralValue> {
+    let ExpressionKind::Literal(LiteralValue::Decimal(digits)) = &operand.kind else { return None };
+    if operator.symbol != "-" || !operator.schema.is_empty() {
+        return None;
+    }
+    let negated = format!("-{digits}");
+    Some(match negated.parse::<i32>() {
+        Ok(value) => LiteralValue::Integer(value),
+        Err(_) => LiteralValue::Decimal(negated),
+    })
+}
+
 /// A number without a point is `bigint` if it fits, since `integer` it is no more; else `numeric`.
 fn decimal_type(digits: &str) -> SqlType {
-    let is_whole = digits.bytes().all(|byte| byte.is_ascii_digit());
+    let whole = digits.strip_prefix('-').unwrap_or(digits);
+    let is_whole = whole.bytes().all(|byte| byte.is_ascii_digit());
     if is_whole && digits.parse::<i64>().is_ok() { SqlType::BIGINT } else { SqlType::NUMERIC }
 }

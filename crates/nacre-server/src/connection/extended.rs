@@ -71,10 +71,25 @@ impl Prepared {
         told.map(|told| told.types.clone())
     }
 
+    /// Refuses an answer of other types than the client was told of, and would read them as.
+    fn require_told(&self, schema: &SchemaRef) -> Result<(), Error> {
+        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        match told.as_ref() {
+            Some(told) if told.types != types_of(Some(schema)) => Err(changed_result_type()),
+            _ => Ok(()),
+        }
+    }
+
     /// Types of the parameters.
     fn types(&self) -> &[ParameterType] {
         self.statement.as_ref().map_or(&[], Statement::parameter_types)
     }
+}
+
+fn changed_result_type() -> Error {
+    let message = "cached plan must not change result type";
+    // By this name drivers know that they may prepare the statement anew.
+    Error::new(ErrorKind::NotSupported, message).with_routine("RevalidateCachedQuery")
 }
 
 fn is_unknown(oid: u32) -> bool {
@@ -363,6 +378,7 @@ impl Connection {
         portal.state = match outcome {
             Outcome::Command { tag, notices } => State::Done { tag, notices },
             Outcome::Rows { schema, stream, tag } => {
+                prepared.require_told(&schema)?;
                 let verb = prepared.verb.clone();
                 let mut running = Running::new(schema, stream, tag, verb, Vec::new());
                 running.set_formats(&portal.format_codes)?;
@@ -379,10 +395,7 @@ impl Connection {
         let Some(told) = prepared.may_differ(definitions) else { return Ok(()) };
         let columns = self.columns(prepared).await?;
         if types_of(columns.as_ref()) != told {
-            let message = "cached plan must not change result type";
-            let error = Error::new(ErrorKind::NotSupported, message);
-            // By this name drivers know that they may prepare the statement anew.
-            return Err(error.with_routine("RevalidateCachedQuery").into());
+            return Err(changed_result_type().into());
         }
         prepared.tell(definitions, told);
         Ok(())

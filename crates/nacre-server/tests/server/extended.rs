@@ -413,6 +413,40 @@ async fn wrong_parameters_fail_their_statement_only() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn answer_has_the_types_that_were_described_whatever_runs_it() {
+    let fixture = Fixture::start().await;
+    let client = fixture.client().await;
+    client.batch_execute("create table z (w int, v int)").await.unwrap();
+    client.batch_execute("insert into z values (1, 2)").await.unwrap();
+    let sql = "select v + 1 from z where w = 1";
+    for change in [
+        "create index z_w on z (w)",
+        "drop index z_w",
+        "set nacre.engine = datafusion",
+        "set nacre.engine = auto",
+    ] {
+        let statement = client.prepare(sql).await.unwrap();
+        let told = statement.columns()[0].type_().clone();
+        client.batch_execute(change).await.unwrap();
+        match client.query(&statement, &[]).await {
+            Ok(rows) => assert_eq!(*rows[0].columns()[0].type_(), told, "{change}"),
+            Err(error) => {
+                let error = error.as_db_error().unwrap();
+                assert_eq!(error.message(), "cached plan must not change result type", "{change}");
+            }
+        }
+        let statement = client.prepare(sql).await.unwrap();
+        let row = client.query_one(&statement, &[]).await.unwrap();
+        let value = match *statement.columns()[0].type_() {
+            tokio_postgres::types::Type::INT4 => i64::from(row.get::<_, i32>(0)),
+            _ => row.get(0),
+        };
+        assert_eq!(value, 3, "{change}");
+    }
+    fixture.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn altered_table_does_not_answer_what_was_described_otherwise() {
     let fixture = Fixture::start().await;
     let (client, other) = (fixture.client().await, fixture.client().await);

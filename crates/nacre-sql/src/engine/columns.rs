@@ -35,7 +35,10 @@ pub(super) struct OutputSource {
 ///
 /// # Errors
 /// `not supported` for types that no array has.
-pub(super) fn schema(outputs: &[QueryOutput], sources: &[OutputSource]) -> Result<SchemaRef> {
+pub(super) fn answer_schema(
+    outputs: &[QueryOutput],
+    sources: &[OutputSource],
+) -> Result<SchemaRef> {
     let mut fields = Vec::with_capacity(outputs.len());
     for (output, source) in outputs.iter().zip(sources) {
         let mut field = Field::new(&output.name, arrow_type(output)?, source.is_nullable);
@@ -83,7 +86,7 @@ pub(super) fn record_batch(
     outputs: &[QueryOutput],
     batch: &ResultBatch,
 ) -> Result<RecordBatch> {
-    let arrays = outputs.iter().map(|output| array(output, batch)).collect::<Result<_>>()?;
+    let arrays = outputs.iter().map(|output| output_array(output, batch)).collect::<Result<_>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(batch.rows));
     RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options)
         .map_err(|error| internal(error.to_string()))
@@ -93,30 +96,30 @@ fn internal(message: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::Internal, format!("internal error in an answer: {message}"))
 }
 
-fn array(output: &QueryOutput, batch: &ResultBatch) -> Result<ArrayRef> {
+fn output_array(output: &QueryOutput, batch: &ResultBatch) -> Result<ArrayRef> {
     let column = |index: usize| {
         let column = batch.columns.get(index).filter(|column| column.values.len() >= batch.rows);
         column.ok_or_else(|| internal(format_args!("column {index} is missing")))
     };
     match output.form() {
-        OutputForm::Computed => computed(output, batch),
+        OutputForm::Computed => computed_array(output, batch),
         OutputForm::Decimal { index, digits, scale } => {
             let column = column(index)?;
             let values = whole_numbers(&column.values, batch.rows)?;
-            let array = Decimal128Array::new(values.into(), nulls(column, batch.rows));
+            let array = Decimal128Array::new(values.into(), null_buffer(column, batch.rows));
             let array = array.with_precision_and_scale(digits, scale as i8);
             Ok(Arc::new(array.map_err(internal)?))
         }
-        OutputForm::Plain { index } => plain(column(index)?, output.sql_type, batch.rows),
+        OutputForm::Plain { index } => plain_array(column(index)?, output.sql_type, batch.rows),
     }
 }
 
 /// Makes an array of values that are those of the type.
-fn plain(column: &ColumnVector, sql_type: SqlType, rows: usize) -> Result<ArrayRef> {
-    let nulls = || nulls(column, rows);
+fn plain_array(column: &ColumnVector, sql_type: SqlType, rows: usize) -> Result<ArrayRef> {
+    let nulls = || null_buffer(column, rows);
     Ok(match (&column.values, sql_type.kind()) {
         (VectorValues::Bool(values), TypeKind::Boolean) => {
-            Arc::new(BooleanArray::new(bits(values, rows), nulls()))
+            Arc::new(BooleanArray::new(boolean_buffer(values, rows), nulls()))
         }
         (VectorValues::Float32(values), TypeKind::Real) => {
             Arc::new(Float32Array::new(values[..rows].to_vec().into(), nulls()))
@@ -124,12 +127,12 @@ fn plain(column: &ColumnVector, sql_type: SqlType, rows: usize) -> Result<ArrayR
         (VectorValues::Float64(values), TypeKind::Double) => {
             Arc::new(Float64Array::new(values[..rows].to_vec().into(), nulls()))
         }
-        (values, TypeKind::SmallInt) => numbers::<Int16Type>(values, rows, nulls())?,
-        (values, TypeKind::Integer) => numbers::<Int32Type>(values, rows, nulls())?,
-        (values, TypeKind::BigInt) => numbers::<Int64Type>(values, rows, nulls())?,
-        (values, TypeKind::Date) => numbers::<Date32Type>(values, rows, nulls())?,
+        (values, TypeKind::SmallInt) => number_array::<Int16Type>(values, rows, nulls())?,
+        (values, TypeKind::Integer) => number_array::<Int32Type>(values, rows, nulls())?,
+        (values, TypeKind::BigInt) => number_array::<Int64Type>(values, rows, nulls())?,
+        (values, TypeKind::Date) => number_array::<Date32Type>(values, rows, nulls())?,
         (values, TypeKind::Timestamp(_)) => {
-            numbers::<TimestampMicrosecondType>(values, rows, nulls())?
+            number_array::<TimestampMicrosecondType>(values, rows, nulls())?
         }
         (values, TypeKind::TimestampTz(_)) => {
             let micros: Vec<i64> = whole_numbers(values, rows)?;
@@ -161,7 +164,7 @@ fn plain(column: &ColumnVector, sql_type: SqlType, rows: usize) -> Result<ArrayR
 }
 
 /// Makes an array of what has to be computed value by value.
-fn computed(output: &QueryOutput, batch: &ResultBatch) -> Result<ArrayRef> {
+fn computed_array(output: &QueryOutput, batch: &ResultBatch) -> Result<ArrayRef> {
     let mut builder = StringViewBuilder::with_capacity(batch.rows);
     for row in 0..batch.rows {
         match output.value(batch, row).map_err(from_exec)? {
@@ -180,57 +183,62 @@ fn each_string(
 ) -> Result<()> {
     let reader = column.dictionary_reader();
     for row in 0..rows {
-        match column.is_null(row) {
-            true => take(None)?,
-            false => column.with_bytes(row, reader.as_ref(), |value| take(Some(value)))?,
+        if column.is_null(row) {
+            take(None)?;
+        } else {
+            column.with_bytes(row, reader.as_ref(), |value| take(Some(value)))?;
         }
     }
     Ok(())
 }
 
-fn numbers<T>(values: &VectorValues, rows: usize, nulls: Option<NullBuffer>) -> Result<ArrayRef>
+fn number_array<T>(
+    values: &VectorValues,
+    rows: usize,
+    nulls: Option<NullBuffer>,
+) -> Result<ArrayRef>
 where
     T: ArrowPrimitiveType,
-    T::Native: OfWhole,
+    T::Native: FromWholeNumber,
 {
     let values: ScalarBuffer<T::Native> = whole_numbers(values, rows)?.into();
     Ok(Arc::new(PrimitiveArray::<T>::new(values, nulls)))
 }
 
-/// Numbers that whole numbers of another width are cut down to; their bounds say that they fit.
-trait OfWhole: Copy {
-    fn of_i16(value: i16) -> Self;
-    fn of_i32(value: i32) -> Self;
-    fn of_i64(value: i64) -> Self;
-    fn of_i128(value: i128) -> Self;
+/// Integers that are made of those of another width; the bounds of the column say that they fit.
+trait FromWholeNumber: Copy {
+    fn from_i16(value: i16) -> Self;
+    fn from_i32(value: i32) -> Self;
+    fn from_i64(value: i64) -> Self;
+    fn from_i128(value: i128) -> Self;
 }
 
-macro_rules! of_whole {
+macro_rules! from_whole_number {
     ($($native:ty)*) => {$(
-        impl OfWhole for $native {
-            fn of_i16(value: i16) -> Self {
+        impl FromWholeNumber for $native {
+            fn from_i16(value: i16) -> Self {
                 value as Self
             }
-            fn of_i32(value: i32) -> Self {
+            fn from_i32(value: i32) -> Self {
                 value as Self
             }
-            fn of_i64(value: i64) -> Self {
+            fn from_i64(value: i64) -> Self {
                 value as Self
             }
-            fn of_i128(value: i128) -> Self {
+            fn from_i128(value: i128) -> Self {
                 value as Self
             }
         }
     )*};
 }
-of_whole!(i16 i32 i64 i128);
+from_whole_number!(i16 i32 i64 i128);
 
-fn whole_numbers<N: OfWhole>(values: &VectorValues, rows: usize) -> Result<Vec<N>> {
+fn whole_numbers<N: FromWholeNumber>(values: &VectorValues, rows: usize) -> Result<Vec<N>> {
     Ok(match values {
-        VectorValues::Int16(values) => values[..rows].iter().copied().map(N::of_i16).collect(),
-        VectorValues::Int32(values) => values[..rows].iter().copied().map(N::of_i32).collect(),
-        VectorValues::Int64(values) => values[..rows].iter().copied().map(N::of_i64).collect(),
-        VectorValues::Int128(values) => values[..rows].iter().copied().map(N::of_i128).collect(),
+        VectorValues::Int16(values) => values[..rows].iter().copied().map(N::from_i16).collect(),
+        VectorValues::Int32(values) => values[..rows].iter().copied().map(N::from_i32).collect(),
+        VectorValues::Int64(values) => values[..rows].iter().copied().map(N::from_i64).collect(),
+        VectorValues::Int128(values) => values[..rows].iter().copied().map(N::from_i128).collect(),
         other => {
             let found = other.vector_type();
             return Err(internal(format_args!("{found:?} for whole numbers")));
@@ -238,11 +246,11 @@ fn whole_numbers<N: OfWhole>(values: &VectorValues, rows: usize) -> Result<Vec<N
     })
 }
 
-fn bits(of: &BitVector, rows: usize) -> BooleanBuffer {
+fn boolean_buffer(of: &BitVector, rows: usize) -> BooleanBuffer {
     BooleanBuffer::new(Buffer::from_vec(of.words().to_vec()), 0, rows)
 }
 
-fn nulls(column: &ColumnVector, rows: usize) -> Option<NullBuffer> {
+fn null_buffer(column: &ColumnVector, rows: usize) -> Option<NullBuffer> {
     let validity = column.validity.as_ref()?;
-    Some(NullBuffer::new(bits(validity, rows)))
+    Some(NullBuffer::new(boolean_buffer(validity, rows)))
 }

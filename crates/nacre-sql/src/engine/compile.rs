@@ -19,9 +19,9 @@ use nacre_types::datetime::{DateOrder, SqlTimestamp};
 use super::columns::{self, OutputSource};
 use super::errors::{from_bind, from_lowering};
 use super::explain;
-use super::explain::{ExplainRequest, explained};
+use super::explain::{ExplainRequest, explain_answer};
 use super::pool::EnginePool;
-use super::relations::RelationsAtMoment;
+use super::relations::SnapshotRelations;
 use super::rows::QueryRows;
 use crate::error::Result;
 use crate::pg_catalog::table_number;
@@ -30,7 +30,7 @@ use crate::planner::Planner;
 use crate::settings::EngineChoice;
 use crate::transaction::Moment;
 
-/// Longest text that this road looks at: one of these is bound within a millisecond.
+/// Longest text that is parsed here, on the thread of the session; longer ones take the other road.
 const TEXT_BYTES_MAX: usize = 16 << 10;
 
 /// A query that can run.
@@ -42,7 +42,7 @@ pub(crate) struct CompiledQuery {
     explain: Option<ExplainRequest>,
 }
 
-/// A statement that may be of this road.
+/// A parsed query, perhaps within EXPLAIN.
 pub(crate) struct ParsedQuery {
     query: Box<QueryExpression>,
     explain: Option<ExplainRequest>,
@@ -68,7 +68,7 @@ impl ParsedQuery {
     }
 }
 
-/// Makes a query of a statement's; `None` if this road has not all of it.
+/// Compiles a query; `None` if the other engine has to run it.
 ///
 /// # Errors
 /// If this engine has to run it: those of binding and `not supported`.
@@ -78,13 +78,13 @@ pub(crate) fn compile(
     parsed: &ParsedQuery,
     sql: &str,
 ) -> Result<Option<CompiledQuery>> {
-    let relations = RelationsAtMoment::new(planner.store(), moment, planner.acting());
+    let relations = SnapshotRelations::new(planner.store(), moment, planner.acting());
     let is_forced = planner.settings().engine() == EngineChoice::Nacre;
     let bound = match bind_query(&relations, &value_settings(planner), &parsed.query) {
         Ok(bound) if bound.parameters.is_empty() => bound,
         Ok(_) if !is_forced => return Ok(None),
         Ok(_) => return Err(crate::Error::not_supported("parameters")),
-        // The other way says what it says.
+        // The other engine runs it, or raises its error.
         Err(_) if !is_forced => return Ok(None),
         Err(error) => return Err(relations.refused().unwrap_or_else(|| from_bind(error, sql))),
     };
@@ -98,7 +98,7 @@ pub(crate) fn compile(
     if !is_forced && is_stored_answer(&query.plan.root) {
         return Ok(None);
     }
-    let schema = match columns::schema(&query.outputs, &sources(&bound, &relations)) {
+    let schema = match columns::answer_schema(&query.outputs, &sources(&bound, &relations)) {
         Ok(schema) => schema,
         Err(_) if !is_forced => return Ok(None),
         Err(error) => return Err(error),
@@ -142,12 +142,12 @@ impl CompiledQuery {
             let rows = QueryRows::start(pool, self.query, self.schema)?;
             execution = Some(explain::run_to_end(rows).await?);
         }
-        explained(request, &description, planning, execution)
+        explain_answer(request, &description, planning, execution)
     }
 }
 
-/// Whether a plan computes what stored aggregates of blocks tell, which this road does not read
-/// yet: counts and extremes of all rows of a table.
+/// Whether a plan is a count or an extreme of all rows of a table: the other engine answers those
+/// from the stored aggregates of blocks.
 fn is_stored_answer(node: &PlanNode) -> bool {
     match node {
         PlanNode::Map(map) => is_stored_answer(&map.input),
@@ -164,15 +164,18 @@ fn is_stored_answer(node: &PlanNode) -> bool {
                 );
                 is_stored && call.filter.is_none()
             };
-            let is_whole =
-                matches!(&aggregate.input, PlanNode::Scan(scan) if scan.predicates.is_empty());
+            let mut input = &aggregate.input;
+            if let PlanNode::Map(map) = input {
+                input = &map.input;
+            }
+            let is_whole = matches!(input, PlanNode::Scan(scan) if scan.predicates.is_empty());
             aggregate.keys.is_empty() && is_whole && aggregate.aggregates.iter().all(is_stored)
         }
         PlanNode::Scan(_) | PlanNode::Filter(_) => false,
     }
 }
 
-/// Notes what the scans of a plan read, for whoever validates it.
+/// Logs what the scans of a plan read, for the validation of a SERIALIZABLE transaction.
 fn note_reads(node: &PlanNode, moment: &Moment) {
     match node {
         PlanNode::Scan(scan) => note_scan(scan, moment),
@@ -204,7 +207,7 @@ fn note_scan(scan: &ScanNode, moment: &Moment) {
 }
 
 /// Returns for each output which column of a table it is.
-fn sources(plan: &QueryPlan, relations: &RelationsAtMoment<'_>) -> Vec<OutputSource> {
+fn sources(plan: &QueryPlan, relations: &SnapshotRelations<'_>) -> Vec<OutputSource> {
     let origin = |column: ColumnId| {
         let ColumnSource::Relation(position) = plan.columns.get(column)?.source else {
             return None;

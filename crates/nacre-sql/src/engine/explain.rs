@@ -39,9 +39,9 @@ impl ExplainRequest {
         let mut request = Self::default();
         for option in options {
             let value = option.value.as_ref();
-            let flag = || match value.map(word) {
+            let flag = || match value.map(option_word) {
                 None => Some(true),
-                Some(word) => match word?.as_str() {
+                Some(found) => match found?.as_str() {
                     "true" | "on" | "1" => Some(true),
                     "false" | "off" | "0" => Some(false),
                     _ => None,
@@ -51,8 +51,8 @@ impl ExplainRequest {
                 "analyze" => request.is_analyze = flag()?,
                 "verbose" => request.is_verbose = flag()?,
                 "costs" | "buffers" | "settings" | "wal" => drop(flag()?),
-                "summary" if flag()? => {}
-                "format" => match word(value?)?.as_str() {
+                "summary" | "timing" if flag()? => {}
+                "format" => match option_word(value?)?.as_str() {
                     "json" => request.is_json = true,
                     "text" => request.is_json = false,
                     _ => return None,
@@ -60,13 +60,16 @@ impl ExplainRequest {
                 _ => return None,
             }
         }
-        Some(request)
+        // TIMING without ANALYZE is refused there.
+        let has_timing = options.iter().any(|option| option.name.text == "timing");
+        (request.is_analyze || !has_timing).then_some(request)
     }
 
     fn form(self) -> Form {
-        match self.is_json {
-            true => Form::Json { is_measured: self.is_analyze },
-            false => Form::Lines { is_verbose: self.is_verbose },
+        if self.is_json {
+            Form::Json { is_measured: self.is_analyze }
+        } else {
+            Form::Lines { is_verbose: self.is_verbose }
         }
     }
 
@@ -76,7 +79,7 @@ impl ExplainRequest {
 }
 
 /// Returns the word that an option's value is.
-fn word(value: &OptionValue) -> Option<String> {
+fn option_word(value: &OptionValue) -> Option<String> {
     match value {
         OptionValue::Word(of) => match &of.kind {
             TypeKind::Named { name, modifiers } if modifiers.is_empty() => {
@@ -90,7 +93,7 @@ fn word(value: &OptionValue) -> Option<String> {
     }
 }
 
-/// Runs a query for what it counts; nobody sees its rows.
+/// Runs a query to its end for EXPLAIN ANALYZE, and drops its rows.
 ///
 /// # Errors
 /// Those of running it.
@@ -106,7 +109,7 @@ pub(super) async fn run_to_end(mut rows: QueryRows) -> Result<MeasuredRun> {
 ///
 /// # Errors
 /// Those of making a batch.
-pub(super) fn explained(
+pub(super) fn explain_answer(
     request: ExplainRequest,
     plan: &OperatorDescription,
     planning: Duration,
@@ -114,7 +117,7 @@ pub(super) fn explained(
 ) -> Result<SendableRecordBatchStream> {
     if request.is_json {
         let measured = Measured { planning, execution: run.as_ref().map(|run| run.time) };
-        return answer(&node(plan, run.as_ref()), measured, NACRE_ENGINE);
+        return answer(&plan_node(plan, run.as_ref()), measured, NACRE_ENGINE);
     }
     let mut lines = Vec::new();
     plan_lines(plan, 0, &mut lines);
@@ -177,7 +180,7 @@ fn report_lines(run: &MeasuredRun, lines: &mut Vec<String>) {
     lines.push(format!("Rows: {}", run.rows));
 }
 
-fn node(plan: &OperatorDescription, run: Option<&MeasuredRun>) -> Node {
+fn plan_node(plan: &OperatorDescription, run: Option<&MeasuredRun>) -> Node {
     let node_type = match plan.name {
         "Scan" => "Seq Scan",
         "Filter" | "Map" => "Result",
@@ -200,6 +203,6 @@ fn node(plan: &OperatorDescription, run: Option<&MeasuredRun>) -> Node {
     let facts: Vec<_> = plan.facts.iter().map(|(name, value)| format!("{name}: {value}")).collect();
     keys.push(("Detail", Node::text(&facts.join("; "))));
     // The rows that the query answered are those of its last operator alone.
-    let below = plan.input.iter().map(|input| node(input, None)).collect();
+    let below = plan.input.iter().map(|input| plan_node(input, None)).collect();
     Node::new(node_type, keys, below)
 }

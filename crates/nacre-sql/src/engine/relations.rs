@@ -16,7 +16,7 @@ use crate::privileges::Acting;
 use crate::transaction::Moment;
 
 /// Finds tables by name; views, and what the catalogs have, are not of this road.
-pub(super) struct RelationsAtMoment<'a> {
+pub(super) struct SnapshotRelations<'a> {
     store: &'a Store,
     moment: &'a Moment,
     acting: Acting,
@@ -26,7 +26,7 @@ pub(super) struct RelationsAtMoment<'a> {
     refused: RefCell<Option<Error>>,
 }
 
-impl<'a> RelationsAtMoment<'a> {
+impl<'a> SnapshotRelations<'a> {
     pub(super) fn new(store: &'a Store, moment: &'a Moment, acting: Acting) -> Self {
         Self { store, moment, acting, found: RefCell::default(), refused: RefCell::default() }
     }
@@ -71,7 +71,7 @@ impl<'a> RelationsAtMoment<'a> {
     }
 }
 
-impl RelationCatalog for RelationsAtMoment<'_> {
+impl RelationCatalog for SnapshotRelations<'_> {
     fn find_relation(&self, schema: Option<&str>, name: &str) -> Option<Arc<RelationDefinition>> {
         // Without a schema, names of the catalogs come first.
         let is_other = match schema {
@@ -88,7 +88,7 @@ impl RelationCatalog for RelationsAtMoment<'_> {
     }
 }
 
-impl StoredRelations for RelationsAtMoment<'_> {
+impl StoredRelations for SnapshotRelations<'_> {
     fn stored_relation(&self, relation: RelationId) -> Option<StoredRelation> {
         let table = self.table(relation)?;
         let columns = (0..table.schema().columns.len()).collect();

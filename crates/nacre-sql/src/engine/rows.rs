@@ -19,6 +19,9 @@ use super::pool::EnginePool;
 use crate::error::Result;
 use crate::from_datafusion::external;
 
+/// Batches that are handed on before others on the thread get their turn.
+const BATCHES_AT_ONCE: u32 = 8;
+
 /// Bytes of rows that may wait for a client.
 const RESULT_BYTES_MAX: usize = 16 << 20;
 
@@ -29,6 +32,8 @@ pub(super) struct QueryRows {
     waker: Arc<AtomicWaker>,
     outputs: Vec<QueryOutput>,
     schema: SchemaRef,
+    /// Batches since others got their turn.
+    handed_on: u32,
     _workers: Arc<WorkerPool>,
 }
 
@@ -53,7 +58,8 @@ impl QueryRows {
         };
         let rows = workers.execute(query.plan, options).map_err(from_exec)?;
         pool.count_nacre();
-        Ok(Self { rows, waker, outputs: query.outputs, schema, _workers: workers })
+        let outputs = query.outputs;
+        Ok(Self { rows, waker, outputs, schema, handed_on: 0, _workers: workers })
     }
 
     pub(super) fn boxed(self) -> SendableRecordBatchStream {
@@ -71,12 +77,20 @@ impl Stream for QueryRows {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
+        if this.handed_on == BATCHES_AT_ONCE {
+            this.handed_on = 0;
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         // Before the look, so that what comes after it wakes.
         this.waker.register(context.waker());
         let taken = match this.rows.try_next_batch() {
             Ok(None) => return Poll::Pending,
             Ok(Some(None)) => return Poll::Ready(None),
-            Ok(Some(Some(batch))) => record_batch(&this.schema, &this.outputs, &batch),
+            Ok(Some(Some(batch))) => {
+                this.handed_on += 1;
+                record_batch(&this.schema, &this.outputs, &batch)
+            }
             Err(error) => Err(from_exec(error)),
         };
         Poll::Ready(Some(taken.map_err(external)))

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::ast::{DataType, Expr, Ident, Statement as SqlStatement};
 use nacre_store::Store;
 
@@ -87,9 +86,7 @@ impl PreparedStatements {
                 "only queries and changes of rows can be prepared",
             ));
         }
-        let sql = statement.to_string();
-        let parsed = ParsedStatement::Statement(Box::new(statement.clone()));
-        Statement::new(store, &sql, Some(parsed), types, None)
+        Statement::without_text(store, statement, types)
     }
 
     /// Keeps a statement under a name.

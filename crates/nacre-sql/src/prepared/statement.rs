@@ -35,6 +35,9 @@ struct Prepared {
     sql: String,
     /// `None` if it has a syntax of its own.
     parsed: Option<ParsedStatement>,
+    /// Whether `sql` is what the client wrote, or else a print of `parsed` that says the same
+    /// whoever reads it.
+    is_readable: bool,
     /// What DECLARE says of the cursor whose query `parsed` is.
     cursor: Option<Declaration>,
     /// With what its plan is kept under; `None` if it is no short statement.
@@ -47,9 +50,8 @@ struct Prepared {
     parameters: TableSchema,
 }
 
-impl Statement {
-    /// Prepares a statement that was parsed from `sql`.
-    pub(crate) fn new(
+impl Prepared {
+    fn new(
         store: &Store,
         sql: &str,
         parsed: Option<ParsedStatement>,
@@ -87,9 +89,50 @@ impl Statement {
         });
         let plain_control = Plain::of(sql);
         let sql = sql.into();
-        let prepared =
-            Prepared { sql, parsed, cursor, scanned, plain_control, types, columns, parameters };
-        Ok(Self(Arc::new(prepared)))
+        Ok(Self {
+            sql,
+            parsed,
+            is_readable: true,
+            cursor,
+            scanned,
+            plain_control,
+            types,
+            columns,
+            parameters,
+        })
+    }
+}
+
+impl Statement {
+    /// Prepares a statement that was parsed from `sql`.
+    pub(crate) fn new(
+        store: &Store,
+        sql: &str,
+        parsed: Option<ParsedStatement>,
+        declared: &[Option<u32>],
+        cursor: Option<Declaration>,
+    ) -> Result<Self> {
+        Prepared::new(store, sql, parsed, declared, cursor).map(|made| Self(Arc::new(made)))
+    }
+
+    /// Prepares a parsed statement whose text nobody has. What it is printed as may be read as
+    /// something else if it has quotes and the like: then it is not read again.
+    pub(super) fn without_text(
+        store: &Store,
+        statement: &SqlStatement,
+        declared: &[Option<u32>],
+    ) -> Result<Self> {
+        let parsed = Some(ParsedStatement::Statement(Box::new(statement.clone())));
+        let made = Prepared::new(store, &statement.to_string(), parsed, declared, None)?;
+        Ok(Self(Arc::new(match is_plain(&made.sql) {
+            true => made,
+            false => Prepared { is_readable: false, scanned: None, ..made },
+        })))
+    }
+
+    /// Whether the text may be read again.
+    pub(crate) fn is_readable(&self) -> bool {
+        self.0.is_readable
     }
 
     /// Returns the statement's text.
@@ -221,6 +264,15 @@ impl Statement {
         }
         Ok(parsed)
     }
+}
+
+/// Whether a text has nothing whose reading depends on quotes, escapes or comments.
+fn is_plain(sql: &str) -> bool {
+    let bytes = sql.as_bytes();
+    let is_dollar_quote =
+        |pair: &[u8]| pair[0] == b'$' && !pair.get(1).is_some_and(u8::is_ascii_digit);
+    !bytes.iter().any(|byte| matches!(byte, b'\'' | b'"' | b'\\'))
+        && !bytes.windows(2).any(|pair| pair == b"--" || pair == b"/*" || is_dollar_quote(pair))
 }
 
 /// Says that outputs which are parameters have no name: with their values in their places they

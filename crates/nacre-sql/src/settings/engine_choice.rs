@@ -3,9 +3,9 @@
 /// Which engine queries take: the setting `nacre.engine`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EngineChoice {
-    /// Nacre's for those that it has all of.
+    /// Nacre's where it supports the whole query.
     Auto,
-    /// Nacre's alone; what it has not is refused.
+    /// Nacre's alone; a query that it does not support is refused.
     Nacre,
     DataFusion,
 }

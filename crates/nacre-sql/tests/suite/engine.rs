@@ -211,3 +211,29 @@ fn roles_read_what_they_may() {
     connection.ok("set role reader");
     assert_eq!(connection.rows("select count(*) from t"), ["5100"]);
 }
+
+#[test]
+fn deep_expressions_are_answered_or_refused_soon() {
+    let connection = filled();
+    let nested = |open: &str, close: &str, depth: usize| {
+        let sql = format!("select {}id{} from t limit 1", open.repeat(depth), close.repeat(depth));
+        connection.run(&sql).map(|_| ()).map_err(|error| error.sqlstate().to_owned())
+    };
+    assert_eq!(nested("nullif(", ", 7)", 60), Ok(()));
+    // These may be too complex for one engine or the other.
+    for open in ["(", "(("] {
+        let close =
+            if open == "(" { " between 1 and 2)::int" } else { ") is distinct from 1)::int" };
+        let answer = nested(open, close, 60);
+        assert!(answer.is_ok() || answer == Err("54001".to_owned()), "{answer:?}");
+    }
+}
+
+#[test]
+fn counts_and_extremes_of_whole_tables_come_from_stored_aggregates() {
+    let connection = filled();
+    for sql in ["select count(*) from t", "select max(id), min(day), count(name) from t"] {
+        let plan = connection.rows(&format!("explain {sql}")).join("\n");
+        assert!(plan.contains("Engine: datafusion"), "{plan}");
+    }
+}
