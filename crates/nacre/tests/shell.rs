@@ -139,12 +139,13 @@ fn shell_outlives_a_pool_that_is_cut_under_it() {
         assert!(shell.line(&format!("copy {table} from 'in.csv' csv;")).contains("COPY 20000"));
         assert!(shell.line(&format!("select max(v) from {table};")).contains("text 9999"));
     }
-    // The oldest pool is the only one of the first table, then come two of the second.
+    // The oldest pool is the only one of the first table, then come those of the second, of which
+    // the background may be writing one anew.
     let entries = fs::read_dir(directory.path().join("db")).unwrap();
     let mut pools: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
     pools.retain(|path| path.extension().is_some_and(|extension| extension == "pool"));
     pools.sort();
-    assert_eq!(pools.len(), 3);
+    assert!(pools.len() >= 3, "{pools:?}");
     let whole = fs::read(&pools[0]).unwrap();
     for pool in &pools[..2] {
         File::options().write(true).open(pool).unwrap().set_len(0).unwrap();
