@@ -14,6 +14,7 @@ use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use datafusion::arrow::datatypes::{DataType, Schema, TimeUnit};
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
+use nacre_sql::PgType;
 
 use crate::error::{Error, Result};
 
@@ -55,6 +56,16 @@ impl Cell {
             scale -= 1;
         }
         Self::Number { unscaled, scale, digits }
+    }
+
+    /// Makes an exact number of its text; a text of what is none, such as NaN.
+    fn of_numeric_text(text: &str) -> Self {
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+        let scale = i8::try_from(fraction.len()).ok();
+        match (format!("{whole}{fraction}").parse(), scale) {
+            (Ok(unscaled), Some(scale)) => Self::number(unscaled, scale),
+            _ => Self::Text(text.to_owned()),
+        }
     }
 
     /// Returns an exact number or a float as a float.
@@ -129,8 +140,9 @@ impl Answer {
         for batch in batches {
             let first = rows.len();
             rows.resize_with(first + batch.num_rows(), || Vec::with_capacity(batch.num_columns()));
-            for array in batch.columns() {
-                append_column(array, &mut rows[first..])
+            for (array, field) in batch.columns().iter().zip(schema.fields()) {
+                let is_numeric = PgType::of_field(field).0.name == "numeric";
+                append_column(array, is_numeric, &mut rows[first..])
                     .map_err(|source| Error::datafusion("read an answer")(source.into()))?;
             }
         }
@@ -144,8 +156,13 @@ impl Answer {
     }
 }
 
-/// Appends one cell to each row.
-fn append_column(array: &ArrayRef, rows: &mut [Vec<Cell>]) -> std::result::Result<(), ArrowError> {
+/// Appends one cell to each row. Texts of a column that `is_numeric` are numbers whose digits
+/// depend on the value.
+fn append_column(
+    array: &ArrayRef,
+    is_numeric: bool,
+    rows: &mut [Vec<Cell>],
+) -> std::result::Result<(), ArrowError> {
     macro_rules! primitive {
         ($arrow_type:ty, $cell:expr) => {{
             let values = array.as_primitive::<$arrow_type>();
@@ -188,6 +205,10 @@ fn append_column(array: &ArrayRef, rows: &mut [Vec<Cell>]) -> std::result::Resul
         }
         DataType::Utf8 => text!(array.as_string::<i32>()),
         DataType::LargeUtf8 => text!(array.as_string::<i64>()),
+        DataType::Utf8View if is_numeric => {
+            let values = array.as_string_view();
+            append(array, rows, |index| Cell::of_numeric_text(values.value(index)));
+        }
         DataType::Utf8View => text!(array.as_string_view()),
         _ => {
             let options = FormatOptions::default();

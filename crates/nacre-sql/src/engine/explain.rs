@@ -125,8 +125,8 @@ pub(super) fn explain_answer(
         report_lines(run, &mut lines);
     }
     lines.push(engine_line(NACRE_ENGINE));
-    lines.push(format!("Planning Time: {:.3} ms", planning.as_secs_f64() * 1e3));
     if let Some(run) = &run {
+        lines.push(format!("Planning Time: {:.3} ms", planning.as_secs_f64() * 1e3));
         lines.push(format!("Execution Time: {:.3} ms", run.time.as_secs_f64() * 1e3));
     }
     let schema = request.schema();
