@@ -41,6 +41,18 @@ impl CompareOp {
             Self::Ge => left_to_right != Ordering::Less,
         }
     }
+
+    /// Returns the operator for exchanged sides.
+    #[must_use]
+    pub fn flipped(self) -> Self {
+        match self {
+            Self::Lt => Self::Gt,
+            Self::Le => Self::Ge,
+            Self::Gt => Self::Lt,
+            Self::Ge => Self::Le,
+            Self::Eq | Self::Ne => self,
+        }
+    }
 }
 
 impl fmt::Display for CompareOp {

@@ -12,6 +12,5 @@ mod graph;
 mod year;
 
 pub use foreign::{ForeignCall, ForeignFunction, ForeignKernel};
-pub(crate) use graph::flip;
 pub use graph::{ArithmeticOp, ExpressionGraph, ExpressionId, ExpressionNode};
 pub(crate) use year::year_of;

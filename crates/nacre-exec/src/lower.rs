@@ -41,6 +41,7 @@ use nacre_plan::algebra::{ColumnId, QueryPlan};
 use crate::plan::PhysicalPlan;
 
 pub use error::LoweringError;
+pub use form::column_sql_type;
 pub use query::{OutputForm, PhysicalQuery, QueryOutput};
 pub use stored::{StoredRelation, StoredRelations};
 

@@ -1,5 +1,5 @@
 //! Statements from their text to their answer: parsed, bound, lowered, and run over frozen and hot
-//! rows. What is expected is written down, or computed by plain loops.
+//! rows. Expected answers are literals, or computed by plain loops.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic where it stands")]
 
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use nacre_column::{ColumnBuffer, ColumnType};
 use nacre_exec::dispatch::{QueryOptions, WorkerPool};
-use nacre_exec::lower::{StoredRelation, StoredRelations, lower_query};
+use nacre_exec::lower::{StoredRelation, StoredRelations, column_sql_type, lower_query};
 use nacre_plan::algebra::QueryPlan;
 use nacre_plan::binder::bind_query;
 use nacre_plan::definition::{RelationCatalog, RelationColumn, RelationDefinition, RelationId};
@@ -35,33 +35,12 @@ struct TestDatabase {
 /// Rows of an answer, as texts; a null is `-`.
 type Texts = Vec<Vec<String>>;
 
-fn sql_type(column_type: ColumnType) -> SqlType {
-    match column_type {
-        ColumnType::Boolean => SqlType::BOOLEAN,
-        ColumnType::SmallInt => SqlType::SMALLINT,
-        ColumnType::Integer => SqlType::INTEGER,
-        ColumnType::BigInt => SqlType::BIGINT,
-        ColumnType::Decimal { precision, scale } => {
-            SqlType::numeric(precision.into(), scale.into()).unwrap()
-        }
-        ColumnType::Real => SqlType::REAL,
-        ColumnType::Double => SqlType::DOUBLE,
-        ColumnType::Date => SqlType::DATE,
-        ColumnType::Timestamp => SqlType::TIMESTAMP,
-        ColumnType::TimestampTz => SqlType::TIMESTAMPTZ,
-        ColumnType::Varchar { max_chars: None } => SqlType::TEXT,
-        ColumnType::Varchar { max_chars: Some(chars) } => SqlType::varchar(chars as i32).unwrap(),
-        ColumnType::Char { chars } => SqlType::character(chars as i32).unwrap(),
-        ColumnType::Bytea => SqlType::BYTEA,
-    }
-}
-
 impl TestDatabase {
     fn new(store: Store, table: Arc<Table>) -> Self {
         let schema = table.schema();
         let columns = schema.columns.iter().map(|column| RelationColumn {
             name: column.name.clone(),
-            sql_type: sql_type(column.column_type),
+            sql_type: column_sql_type(column.column_type).unwrap(),
             is_nullable: column.is_nullable,
         });
         let definition = Arc::new(RelationDefinition {

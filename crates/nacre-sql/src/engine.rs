@@ -20,6 +20,6 @@ mod pool;
 mod relations;
 mod rows;
 
-pub(crate) use compile::{CompiledQuery, ParsedQuery, compile};
+pub(crate) use compile::{ParsedQuery, compile};
 pub use pool::EngineCounts;
 pub(crate) use pool::EnginePool;

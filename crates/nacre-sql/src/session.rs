@@ -6,8 +6,9 @@
 //! Nacre's own engine ([`crate::engine`]) or are planned by DataFusion over our scans; everything
 //! else is refused, never half done.
 
+mod queries;
+
 use std::sync::Arc;
-use std::time::Instant;
 
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::DataFusionError;
@@ -25,7 +26,7 @@ use crate::copy::{ClientCopy, CopyStatement, copy_from, copy_to, parse_copy};
 use crate::cursors::{CursorStatement, Declaration, Fetched, KeptRows};
 use crate::database::Database;
 use crate::dml::Answer;
-use crate::engine::{CompiledQuery, EnginePool, ParsedQuery, compile};
+use crate::engine::EnginePool;
 use crate::error::{Error, ErrorKind, Result};
 use crate::housekeeping::{Discarded, Housekeeping, check_places, not_owned};
 use crate::names::table_name;
@@ -37,16 +38,16 @@ use crate::relations::is_raced;
 use crate::replicas::alter_replicas;
 use crate::restarts::RestartBackoff;
 use crate::sequences::{Given, SequenceStatement, alter_sequence, create_sequence, drop_sequences};
-use crate::settings::{EngineChoice, Settings, shown_schema};
+use crate::settings::{Settings, shown_schema};
 use crate::short::{Candidate, Scanned, ShortStatements, scan};
 use crate::statement_io::{Outcome, StatementIo};
 use crate::table_as::TableAs;
-use crate::transaction::{
-    Plain, RestartPoint, TransactionStatus, Transactions, Turn, control, tie,
-};
+use crate::transaction::{Plain, RestartPoint, TransactionStatus, Transactions, Turn, control};
 use crate::upkeep::Upkeep;
 use crate::user_views::{create_view, drop_views};
 use crate::{ddl, dml, explain, indexes, transaction};
+
+use self::queries::CompiledRun;
 
 /// Attempts to alter a sequence while others are given values: each is in the way of one only if it
 /// falls between two steps in memory.
@@ -182,7 +183,7 @@ impl Session {
             Some(_) => (None, None),
             None => (parsed, None),
         };
-        Statement::new(&self.store, sql, parsed, types, cursor)
+        Statement::new(&self.store, sql, false, parsed, types, cursor)
     }
 
     /// As [`Session::prepare`], and looks at what the statement means now: one that cannot be
@@ -260,8 +261,8 @@ impl Session {
         if values.is_empty() && statement.is_readable() {
             let (sql, key) = (statement.sql(), statement.short_key());
             turn = match self.run_compiled(turn, sql, key).await? {
-                Ok(outcome) => return Ok(outcome),
-                Err(turn) => turn,
+                CompiledRun::Started(outcome) => return Ok(outcome),
+                CompiledRun::NotTaken(turn) => turn,
             };
         }
         match statement.with_values(&values)? {
@@ -431,8 +432,8 @@ impl Session {
         }
         let key = scanned.as_ref().map(|scanned| scanned.key.as_str());
         let turn = match self.run_compiled(turn, sql, key).await? {
-            Ok(outcome) => return Ok(outcome),
-            Err(turn) => turn,
+            CompiledRun::Started(outcome) => return Ok(outcome),
+            CompiledRun::NotTaken(turn) => turn,
         };
         self.run_general(turn, sql, io).await
     }
@@ -444,59 +445,6 @@ impl Session {
         }
         let statement = self.planner.parse_any(sql).await?;
         self.run_parsed(turn, statement, io).await
-    }
-
-    /// Runs a query that Nacre's own engine has all of; gives the turn back for any other
-    /// statement, and for a short one, whose types are those of the general way.
-    async fn run_compiled(
-        &self,
-        mut turn: Turn,
-        sql: &str,
-        short_key: Option<&str>,
-    ) -> Result<std::result::Result<Outcome, Turn>> {
-        if self.short.knows(&self.store, short_key) {
-            return Ok(Err(turn));
-        }
-        let Some(parsed) = ParsedQuery::of(self.settings().engine(), sql) else {
-            return Ok(Err(turn));
-        };
-        let begun = Instant::now();
-        turn.require_sound()?;
-        self.begin_as();
-        let moment = turn.moment(false)?;
-        let Some(compiled) = compile(&self.planner, &moment, &parsed, sql)? else {
-            return Ok(Err(turn));
-        };
-        let tag = compiled.tag();
-        let stream = compiled.start(&self.engine, &moment, begun.elapsed()).await?;
-        turn.log(&moment)?;
-        let stream = tie(turn, stream)?;
-        Ok(Ok(Outcome::Rows { schema: stream.schema(), stream, tag }))
-    }
-
-    /// Returns the columns of what a query answers that Nacre's own engine has all of.
-    pub(crate) async fn describe_compiled(
-        &self,
-        statement: &Statement,
-    ) -> Result<Option<SchemaRef>> {
-        let sql = statement.sql();
-        let parsed = ParsedQuery::of(self.settings().engine(), sql);
-        let Some(parsed) = parsed.filter(|_| statement.is_readable()) else {
-            return Ok(None);
-        };
-        let mut turn = self.transactions.turn().await;
-        if let Some(candidate) = statement.candidate(&[])
-            && self.short.is_short(&self.store, &self.planner, &mut turn, candidate).await?
-        {
-            turn.done(false);
-            return Ok(None);
-        }
-        let moment = turn.moment(true)?;
-        let compiled = compile(&self.planner, &moment, &parsed, sql);
-        // Who may read it is asked when it runs.
-        let has_failed = |error: &Error| error.kind() != ErrorKind::NotPermitted;
-        turn.done(compiled.as_ref().is_err_and(has_failed));
-        Ok(compiled?.map(|compiled: CompiledQuery| compiled.schema()))
     }
 
     /// Runs a statement with a syntax of its own.
@@ -838,23 +786,6 @@ impl Session {
         Ok(Outcome::Rows { schema: stream.schema(), stream, tag })
     }
 
-    /// Starts a statement that only reads.
-    async fn read(&self, mut turn: Turn, statement: ParsedStatement) -> Result<Outcome> {
-        let moment = turn.moment(false)?;
-        let tag = explain::form(&statement).map(|_| explain::TAG.to_owned());
-        if tag.is_none() {
-            self.engine.count_datafusion();
-            if self.settings().engine() == EngineChoice::Nacre && is_query(&statement) {
-                return Err(Error::not_supported("this query in Nacre's own engine")
-                    .with_hint("SET nacre.engine = auto runs it with the other."));
-            }
-        }
-        let stream = self.planner.start(&moment, Vec::new(), statement).await?;
-        turn.log(&moment)?;
-        let stream = tie(turn, stream)?;
-        Ok(Outcome::Rows { schema: stream.schema(), stream, tag })
-    }
-
     /// Opens a transaction block, unless one is open, for statements that a client sent together:
     /// they are one transaction. [`Session::end_implicit`] ends it, unless one of them was BEGIN.
     pub fn begin_implicit(&self) {
@@ -1010,11 +941,6 @@ impl Session {
         turn.log(&moment)?;
         copy_to(copy, stream, io.copy_out, &progress).await
     }
-}
-
-fn is_query(statement: &ParsedStatement) -> bool {
-    let ParsedStatement::Statement(inner) = statement else { return false };
-    matches!(inner.as_ref(), SqlStatement::Query(_))
 }
 
 fn is_definition_change(outcome: &Result<Outcome>) -> bool {

@@ -58,7 +58,7 @@ impl Cell {
         Self::Number { unscaled, scale, digits }
     }
 
-    /// Makes an exact number of its text; a text of what is none, such as NaN.
+    /// Parses an exact number. Anything else, such as NaN, stays a text.
     fn of_numeric_text(text: &str) -> Self {
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
         let scale = i8::try_from(fraction.len()).ok();

@@ -231,14 +231,3 @@ impl ExpressionGraph {
         )))
     }
 }
-
-/// Returns the operator for exchanged sides.
-pub(crate) fn flip(op: CompareOp) -> CompareOp {
-    match op {
-        CompareOp::Lt => CompareOp::Gt,
-        CompareOp::Le => CompareOp::Ge,
-        CompareOp::Gt => CompareOp::Lt,
-        CompareOp::Ge => CompareOp::Le,
-        CompareOp::Eq | CompareOp::Ne => op,
-    }
-}

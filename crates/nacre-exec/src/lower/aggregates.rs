@@ -187,7 +187,7 @@ impl AggregateInput<'_> {
         })
     }
 
-    /// Adds a call, or finds one that computes the same.
+    /// Adds a call unless an equal one is there, and returns its index.
     fn add(&mut self, call: AggregateCall) -> usize {
         let AggregateCall { function, argument, filter, limit } = call;
         let is_same = |own: &AggregateCall| {

@@ -17,7 +17,7 @@ use super::error::{LoweringError, LoweringResult};
 use super::fold::fold_constant;
 use super::form::{DECIMAL_DIGITS_MAX, ValueForm};
 use super::operators::{OperatorMeaning, integer_limit, operator_meaning};
-use crate::expression::{ArithmeticOp, ExpressionGraph, ExpressionId, ExpressionNode, flip};
+use crate::expression::{ArithmeticOp, ExpressionGraph, ExpressionId, ExpressionNode};
 use crate::value::{IntLimit, ScalarValue, ValueClass};
 
 /// Deepest nesting of nodes: below the 500 that the executor resolves.
@@ -312,7 +312,7 @@ impl<'c> ExpressionLowering<'c> {
             (Form::Real, Form::Double) => (self.widened(left)?, right.id),
             (Form::Double, Form::Real) => (left.id, self.widened(right)?),
             (Form::Date, Form::Timestamp) => return self.compare_days(op, left, right),
-            (Form::Timestamp, Form::Date) => return self.compare_days(flip(op), right, left),
+            (Form::Timestamp, Form::Date) => return self.compare_days(op.flipped(), right, left),
             (Form::Padded { .. }, Form::Padded { .. }) => (left.id, right.id),
             (one, other) if one == other => (left.id, right.id),
             _ => return Err(LoweringError::contradiction("a comparison of different types")),
@@ -586,7 +586,7 @@ impl<'c> ExpressionLowering<'c> {
             conditions.push(self.graph.add(ExpressionNode::Not { input: is_null })?);
             results.push(result);
         }
-        // The last one is what is left, null or not.
+        // The last argument is the result if all others are null.
         conditions.pop();
         self.choose(&conditions, &results)
     }

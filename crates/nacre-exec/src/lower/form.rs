@@ -11,10 +11,36 @@
 
 use nacre_column::ColumnType;
 use nacre_types::datetime::{SqlDate, SqlTimestamp};
-use nacre_types::{ExactNumeric, SqlType, SqlValue, TypeKind};
+use nacre_types::{ExactNumeric, SqlType, SqlValue, TypeKind, ValueError};
 
 use crate::error::{ExecError, ExecResult};
 use crate::value::{ScalarValue, ValueClass};
+
+/// Returns the SQL type of a stored column.
+///
+/// # Errors
+/// None for the lengths and precisions that columns have.
+pub fn column_sql_type(column_type: ColumnType) -> Result<SqlType, ValueError> {
+    let length = |chars: u32| i32::try_from(chars).unwrap_or(i32::MAX);
+    Ok(match column_type {
+        ColumnType::Boolean => SqlType::BOOLEAN,
+        ColumnType::SmallInt => SqlType::SMALLINT,
+        ColumnType::Integer => SqlType::INTEGER,
+        ColumnType::BigInt => SqlType::BIGINT,
+        ColumnType::Decimal { precision, scale } => {
+            SqlType::numeric(precision.into(), scale.into())?
+        }
+        ColumnType::Real => SqlType::REAL,
+        ColumnType::Double => SqlType::DOUBLE,
+        ColumnType::Date => SqlType::DATE,
+        ColumnType::Timestamp => SqlType::TIMESTAMP,
+        ColumnType::TimestampTz => SqlType::TIMESTAMPTZ,
+        ColumnType::Varchar { max_chars: None } => SqlType::TEXT,
+        ColumnType::Varchar { max_chars: Some(chars) } => SqlType::varchar(length(chars))?,
+        ColumnType::Char { chars } => SqlType::character(length(chars))?,
+        ColumnType::Bytea => SqlType::BYTEA,
+    })
+}
 
 /// Most digits of a decimal here.
 pub(super) const DECIMAL_DIGITS_MAX: u16 = 38;
@@ -83,7 +109,7 @@ impl ValueForm {
         })
     }
 
-    /// Returns a constant with its form; `None` if there is no such value here.
+    /// Returns a constant with its form; `None` if the executor cannot represent the value.
     pub(super) fn of_constant(value: &SqlValue, sql_type: SqlType) -> Option<(ScalarValue, Self)> {
         let int = |value: i128| ScalarValue::Int(value);
         Some(match (value, sql_type.kind()) {

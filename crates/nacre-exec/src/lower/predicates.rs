@@ -15,7 +15,6 @@ use super::fold::fold_constant;
 use super::form::ValueForm;
 use super::like::LikePattern;
 use super::operators::{OperatorMeaning, operator_meaning};
-use crate::expression::flip;
 use crate::plan::ColumnPredicate;
 use crate::scan::StringPredicate;
 
@@ -68,7 +67,7 @@ pub(super) fn scan_predicates(
             if let Some((column, form)) = stored_column(right, columns)
                 && let Some(value) = fold_constant(left)?
             {
-                return Ok(one(column, compare(flip(op), form, &value)));
+                return Ok(one(column, compare(op.flipped(), form, &value)));
             }
             Ok(None)
         }

@@ -9,7 +9,7 @@ use crate::error::{ExecError, ExecResult};
 use crate::plan::PhysicalPlan;
 use crate::value::ScalarValue;
 
-/// A physical plan, and what the columns of its answer mean.
+/// A physical plan, and the outputs that its columns stand for.
 #[derive(Clone, Debug)]
 pub struct PhysicalQuery {
     pub plan: PhysicalPlan,

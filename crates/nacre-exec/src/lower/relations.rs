@@ -193,7 +193,7 @@ fn computed_columns<'c>(
     (kept, wanted)
 }
 
-/// Adds columns behind those that are there.
+/// Appends columns.
 fn compute(
     input: LoweredRelation,
     computed: &[&ComputedColumn],

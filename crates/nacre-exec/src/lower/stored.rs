@@ -5,7 +5,8 @@ use nacre_store::TableSnapshot;
 
 /// Answers for what relations of a query are stored as.
 pub trait StoredRelations {
-    /// Returns the table of a relation as the statement sees it; `None` for what is no table.
+    /// Returns the table of a relation as the statement sees it; `None` for a relation that is not
+    /// stored, such as a view.
     fn stored_relation(&self, relation: RelationId) -> Option<StoredRelation>;
 }
 

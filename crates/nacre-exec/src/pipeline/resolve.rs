@@ -14,7 +14,7 @@ use nacre_column::CompareOp;
 use super::program::{BranchRule, IntOperand, SlotId, SlotInfo, StepProgram, SubOperator};
 use crate::error::{ExecError, ExecResult};
 use crate::expression::{
-    ArithmeticOp, ExpressionGraph, ExpressionId, ExpressionNode, ForeignFunction, flip, year_of,
+    ArithmeticOp, ExpressionGraph, ExpressionId, ExpressionNode, ForeignFunction, year_of,
 };
 use crate::value::{IntBounds, IntLimit, IntWidth, ScalarValue, ValueClass, VectorType};
 
@@ -390,7 +390,7 @@ impl ProgramBuilder {
             return self.push(SubOperator::Compare { op, left, right, output }, output);
         }
         let (op, left, right) = match Self::constant(scope.graph, left) {
-            Some(_) => (flip(op), right, left),
+            Some(_) => (op.flipped(), right, left),
             None => (op, left, right),
         };
         let slot = self.resolve(scope, left)?;

@@ -3,7 +3,7 @@
 use super::node::{AggregateFunction, AggregateNode, PlanNode, ScanNode, SortNode};
 use crate::scan::ScanPredicate;
 
-/// An operator in words, above the one that it takes its rows from.
+/// The description of an operator and of its inputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperatorDescription {
     /// `Scan`, `Filter`, `Map`, `Aggregate`, `Sort`, `Top-k` or `Limit`.
@@ -12,7 +12,7 @@ pub struct OperatorDescription {
     pub table: Option<String>,
     /// How many rows that has as the plan sees it.
     pub table_rows: Option<u64>,
-    /// What it does, as names and values.
+    /// Its properties as names and values.
     pub facts: Vec<(&'static str, String)>,
     pub input: Option<Box<OperatorDescription>>,
 }

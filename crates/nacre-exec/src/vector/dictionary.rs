@@ -29,8 +29,8 @@ const ENTRY_BYTES: usize = 64;
 #[derive(Debug)]
 pub struct DictionaryReader<'d>(RwLockReadGuard<'d, DictionaryEntries>);
 
-/// The readers of several columns' dictionaries. Each dictionary is locked once, in the order of
-/// addresses: whoever waits for a lock behind one that interns holds none that others wait for.
+/// Read locks of several columns' dictionaries. Each dictionary is locked once, and all in the
+/// order of their addresses, so that two threads cannot wait for each other behind waiting writers.
 #[derive(Debug)]
 pub struct DictionaryReaders<'d> {
     readers: Vec<DictionaryReader<'d>>,

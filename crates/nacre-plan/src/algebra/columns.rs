@@ -2,6 +2,8 @@
 
 use nacre_types::SqlType;
 
+use crate::definition::RelationId;
+
 /// Identifies a column among all of one query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ColumnId(pub u32);
@@ -19,8 +21,11 @@ pub struct QueryColumn {
 /// Where a column comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnSource {
-    /// The column at this position of a relation.
-    Relation(usize),
+    /// The column at a position of a relation.
+    Relation {
+        relation: RelationId,
+        position: usize,
+    },
     Computed,
 }
 

@@ -168,7 +168,7 @@ impl Binder<'_> {
                 name: own_name.clone(),
                 sql_type: column.sql_type,
                 is_nullable: column.is_nullable,
-                source: ColumnSource::Relation(position),
+                source: ColumnSource::Relation { relation: definition.id, position },
             });
             scanned.push(ScannedColumn { position, column: id });
             let value = ScalarExpression::new(ScalarKind::Column(id), column.sql_type, range);

@@ -8,9 +8,8 @@ use datafusion::execution::SendableRecordBatchStream;
 use nacre_exec::ScanPredicate;
 use nacre_exec::lower::{LoweringError, PhysicalQuery, lower_query};
 use nacre_exec::plan::{AggregateCall, AggregateFunction, PlanNode, ScanNode};
-use nacre_plan::algebra::{ColumnId, ColumnSource, QueryPlan, RelationalOperator};
+use nacre_plan::algebra::{ColumnId, ColumnSource, QueryPlan};
 use nacre_plan::binder::bind_query;
-use nacre_plan::definition::RelationId;
 use nacre_store::{ColumnSet, Predicate};
 use nacre_syntax::{QueryExpression, Statement, parse_statement};
 use nacre_types::ValueSettings;
@@ -209,10 +208,10 @@ fn note_scan(scan: &ScanNode, moment: &Moment) {
 /// Returns for each output which column of a table it is.
 fn sources(plan: &QueryPlan, relations: &SnapshotRelations<'_>) -> Vec<OutputSource> {
     let origin = |column: ColumnId| {
-        let ColumnSource::Relation(position) = plan.columns.get(column)?.source else {
+        let ColumnSource::Relation { relation, position } = plan.columns.get(column)?.source else {
             return None;
         };
-        let table = relations.table(scanned_relation(&plan.root, column)?)?;
+        let table = relations.table(relation)?;
         let number = table_number(&table)?;
         let (_, modifier) = PgType::of_column(table.schema().columns.get(position)?.column_type);
         let column = i16::try_from(position + 1).ok()?;
@@ -223,24 +222,6 @@ fn sources(plan: &QueryPlan, relations: &SnapshotRelations<'_>) -> Vec<OutputSou
         OutputSource { origin: origin(column), is_nullable }
     };
     plan.outputs.iter().map(|output| source(output.column)).collect()
-}
-
-/// Returns the relation that a column is read of.
-fn scanned_relation(operator: &RelationalOperator, column: ColumnId) -> Option<RelationId> {
-    match operator {
-        RelationalOperator::SingleRow => None,
-        RelationalOperator::Scan { relation, columns } => {
-            columns.iter().any(|scanned| scanned.column == column).then_some(relation.id)
-        }
-        RelationalOperator::Join { left, right, .. } => {
-            scanned_relation(left, column).or_else(|| scanned_relation(right, column))
-        }
-        RelationalOperator::Filter { input, .. }
-        | RelationalOperator::Compute { input, .. }
-        | RelationalOperator::Aggregate { input, .. }
-        | RelationalOperator::Sort { input, .. }
-        | RelationalOperator::Limit { input, .. } => scanned_relation(input, column),
-    }
 }
 
 /// Returns how the session reads texts of values.

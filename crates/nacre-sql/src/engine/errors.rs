@@ -59,9 +59,11 @@ pub(super) fn from_exec(error: ExecError) -> Error {
             Error::new(ErrorKind::Cancelled, message)
         }
         ExecError::Function { sqlstate, .. } => {
-            let known = FUNCTION_CODES.into_iter().find(|code| code.as_bytes() == sqlstate);
             let error = Error::new(ErrorKind::InvalidData, message);
-            known.map_or_else(|| error.clone(), |code| error.clone().with_code(code))
+            match FUNCTION_CODES.into_iter().find(|code| code.as_bytes() == sqlstate) {
+                Some(code) => error.with_code(code),
+                None => error,
+            }
         }
         _ => Error::new(ErrorKind::Internal, message),
     }

@@ -3,19 +3,17 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use nacre_column::ColumnType;
-use nacre_exec::lower::{StoredRelation, StoredRelations};
+use nacre_exec::lower::{StoredRelation, StoredRelations, column_sql_type};
 use nacre_plan::definition::{RelationCatalog, RelationColumn, RelationDefinition, RelationId};
 use nacre_store::{Error as StoreError, SEQUENCES_TABLE, Store, Table};
-use nacre_types::{SqlType, ValueError};
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::from_store::from_store;
 use crate::names::SCHEMA;
 use crate::privileges::Acting;
 use crate::transaction::Moment;
 
-/// Finds tables by name; views, and what the catalogs have, are not of this road.
+/// Finds tables by name. Views and the tables of catalogs are read by the other engine alone.
 pub(super) struct SnapshotRelations<'a> {
     store: &'a Store,
     moment: &'a Moment,
@@ -52,9 +50,9 @@ impl<'a> SnapshotRelations<'a> {
         let schema = table.schema();
         let mut columns = Vec::with_capacity(schema.columns.len());
         for column in &schema.columns {
-            let sql_type = sql_type(column.column_type).map_err(|error| {
+            let sql_type = column_sql_type(column.column_type).map_err(|error| {
                 let message = format!("column {} of {name}: {error}", column.name);
-                Error::new(crate::error::ErrorKind::Internal, message)
+                Error::new(ErrorKind::Internal, message)
             })?;
             let (name, is_nullable) = (column.name.clone(), column.is_nullable);
             columns.push(RelationColumn { name, sql_type, is_nullable });
@@ -100,30 +98,4 @@ impl StoredRelations for SnapshotRelations<'_> {
             }
         }
     }
-}
-
-/// Returns the SQL type of a column.
-///
-/// # Errors
-/// None for the lengths and precisions that columns have.
-fn sql_type(column_type: ColumnType) -> Result<SqlType, ValueError> {
-    let length = |chars: u32| i32::try_from(chars).unwrap_or(i32::MAX);
-    Ok(match column_type {
-        ColumnType::Boolean => SqlType::BOOLEAN,
-        ColumnType::SmallInt => SqlType::SMALLINT,
-        ColumnType::Integer => SqlType::INTEGER,
-        ColumnType::BigInt => SqlType::BIGINT,
-        ColumnType::Decimal { precision, scale } => {
-            SqlType::numeric(precision.into(), scale.into())?
-        }
-        ColumnType::Real => SqlType::REAL,
-        ColumnType::Double => SqlType::DOUBLE,
-        ColumnType::Date => SqlType::DATE,
-        ColumnType::Timestamp => SqlType::TIMESTAMP,
-        ColumnType::TimestampTz => SqlType::TIMESTAMPTZ,
-        ColumnType::Varchar { max_chars: None } => SqlType::TEXT,
-        ColumnType::Varchar { max_chars: Some(chars) } => SqlType::varchar(length(chars))?,
-        ColumnType::Char { chars } => SqlType::character(length(chars))?,
-        ColumnType::Bytea => SqlType::BYTEA,
-    })
 }

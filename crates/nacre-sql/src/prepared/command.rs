@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::ast::{DataType, Expr, Ident, Statement as SqlStatement};
 use nacre_store::Store;
 
@@ -86,7 +87,9 @@ impl PreparedStatements {
                 "only queries and changes of rows can be prepared",
             ));
         }
-        Statement::without_text(store, statement, types)
+        let (sql, is_printed) = (statement.to_string(), true);
+        let parsed = ParsedStatement::Statement(Box::new(statement.clone()));
+        Statement::new(store, &sql, is_printed, Some(parsed), types, None)
     }
 
     /// Keeps a statement under a name.

@@ -35,8 +35,8 @@ struct Prepared {
     sql: String,
     /// `None` if it has a syntax of its own.
     parsed: Option<ParsedStatement>,
-    /// Whether `sql` is what the client wrote, or else a print of `parsed` that says the same
-    /// whoever reads it.
+    /// Whether `sql` may be parsed again: it is the client's text, or a printed one that surely
+    /// means the same.
     is_readable: bool,
     /// What DECLARE says of the cursor whose query `parsed` is.
     cursor: Option<Declaration>,
@@ -50,14 +50,17 @@ struct Prepared {
     parameters: TableSchema,
 }
 
-impl Prepared {
-    fn new(
+impl Statement {
+    /// Prepares a statement that was parsed from `sql`, or is printed as that if it has no text.
+    pub(crate) fn new(
         store: &Store,
         sql: &str,
+        is_printed: bool,
         parsed: Option<ParsedStatement>,
         declared: &[Option<u32>],
         cursor: Option<Declaration>,
     ) -> Result<Self> {
+        let is_readable = !is_printed || is_plain(sql);
         let types = match &parsed {
             Some(ParsedStatement::Statement(inner)) => {
                 let count = parameter_count(inner)?;
@@ -80,53 +83,26 @@ impl Prepared {
             replicas: None,
         };
         // The values of a short statement are in the form of columns.
-        let is_plain = types.iter().all(|one| !one.is_named && !one.is_numeric());
+        let is_stored = types.iter().all(|one| !one.is_named && !one.is_numeric());
         let columns: Vec<_> = types.iter().map(|one| Some(one.column)).collect();
-        let scanned = scan(sql).filter(|_| is_plain).map(Scanned::into_owned);
+        let may_be_short = is_stored && is_readable;
+        let scanned = scan(sql).filter(|_| may_be_short).map(Scanned::into_owned);
         let scanned = scanned.map(|scanned| {
             let key = key(&scanned, &columns);
             (scanned, key)
         });
         let plain_control = Plain::of(sql);
         let sql = sql.into();
-        Ok(Self {
+        Ok(Self(Arc::new(Prepared {
             sql,
             parsed,
-            is_readable: true,
+            is_readable,
             cursor,
             scanned,
             plain_control,
             types,
             columns,
             parameters,
-        })
-    }
-}
-
-impl Statement {
-    /// Prepares a statement that was parsed from `sql`.
-    pub(crate) fn new(
-        store: &Store,
-        sql: &str,
-        parsed: Option<ParsedStatement>,
-        declared: &[Option<u32>],
-        cursor: Option<Declaration>,
-    ) -> Result<Self> {
-        Prepared::new(store, sql, parsed, declared, cursor).map(|made| Self(Arc::new(made)))
-    }
-
-    /// Prepares a parsed statement whose text nobody has. What it is printed as may be read as
-    /// something else if it has quotes and the like: then it is not read again.
-    pub(super) fn without_text(
-        store: &Store,
-        statement: &SqlStatement,
-        declared: &[Option<u32>],
-    ) -> Result<Self> {
-        let parsed = Some(ParsedStatement::Statement(Box::new(statement.clone())));
-        let made = Prepared::new(store, &statement.to_string(), parsed, declared, None)?;
-        Ok(Self(Arc::new(match is_plain(&made.sql) {
-            true => made,
-            false => Prepared { is_readable: false, scanned: None, ..made },
         })))
     }
 
@@ -266,7 +242,8 @@ impl Statement {
     }
 }
 
-/// Whether a text has nothing whose reading depends on quotes, escapes or comments.
+/// Whether a printed text has neither quotes nor escapes nor comments, which may be printed in a
+/// way that is parsed as something else.
 fn is_plain(sql: &str) -> bool {
     let bytes = sql.as_bytes();
     let is_dollar_quote =

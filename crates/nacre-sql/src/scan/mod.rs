@@ -27,5 +27,4 @@ mod vectors;
 
 pub(crate) use answer::{answer, run_to_end};
 pub(crate) use buffer_array::buffer_array;
-pub(crate) use restriction::flip;
 pub(crate) use table::{ROW_ID_COLUMN, StoredTable};

@@ -30,7 +30,7 @@ pub(super) fn restriction(
         let op = compare_op(*binary.op())?;
         let (op, column, literal) = match column_of(binary.left()) {
             Some(column) => (op, column, binary.right()),
-            None => (flip(op), column_of(binary.right())?, binary.left()),
+            None => (op.flipped(), column_of(binary.right())?, binary.left()),
         };
         let value = constant(literal, column.1)?;
         return Some((column.0, Restriction::Compare { op, value }));
@@ -68,17 +68,6 @@ fn compare_op(op: Operator) -> Option<CompareOp> {
         Operator::GtEq => CompareOp::Ge,
         _ => return None,
     })
-}
-
-/// Returns the operator for exchanged sides.
-pub(crate) fn flip(op: CompareOp) -> CompareOp {
-    match op {
-        CompareOp::Lt => CompareOp::Gt,
-        CompareOp::Le => CompareOp::Ge,
-        CompareOp::Gt => CompareOp::Lt,
-        CompareOp::Ge => CompareOp::Le,
-        CompareOp::Eq | CompareOp::Ne => op,
-    }
 }
 
 /// Returns a literal of exactly the column's type as a constant; `None` for nulls and others.

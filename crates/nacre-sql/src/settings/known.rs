@@ -213,7 +213,7 @@ pub(super) static ALL: [Known; 86] = [
         "nacre.engine",
         choice(&EngineChoice::WORDS),
         "auto",
-        "Which engine queries take: auto is Nacre's own for those that it has all of.",
+        "Engine of queries; auto is Nacre's own where it supports the whole query.",
     ),
     known(
         "password_encryption",

@@ -24,7 +24,6 @@ use crate::names::{fold, table_name};
 use crate::parsing::statement_parser;
 use crate::planner::Planner;
 use crate::rules::{Checks, DefaultValues, parse};
-use crate::scan::flip;
 use crate::types::arrow_type;
 
 /// The one table that a statement names, and what it calls it.
@@ -497,7 +496,7 @@ impl Reader<'_> {
                 match (self.column(left), self.column(right)) {
                     (Some(column), None) => (column, Test::Compare(op, operand(column, right)?)),
                     (None, Some(column)) => {
-                        (column, Test::Compare(flip(op), operand(column, left)?))
+                        (column, Test::Compare(op.flipped(), operand(column, left)?))
                     }
                     _ => return None,
                 }
