@@ -16,7 +16,7 @@ use nacre_exec::plan::{
 };
 use nacre_exec::value::{IntBounds, IntLimit, ScalarValue, ValueClass};
 use nacre_exec::vector::ColumnVector;
-use nacre_exec::{ExecErrorKind, ExecResult};
+use nacre_exec::{ExecError, ExecErrorKind, ExecResult};
 use nacre_store::{BlockLocation, OpenOptions, Store, Table};
 use support::{ID, MODE, MONEY, SMALL, TEXT, pool, rows_of, run, scan, table};
 
@@ -28,15 +28,30 @@ static TURN: Mutex<()> = Mutex::new(());
 
 /// Returns its argument, and does what there is to do once.
 fn sabotage(call: &ForeignCall<'_>, out: &mut ColumnVector) -> ExecResult<()> {
-    let planned = SABOTAGE.lock().unwrap_or_else(PoisonError::into_inner).take();
-    if let Some(planned) = planned {
-        planned();
+    happens();
+    copy(call, out);
+    Ok(())
+}
+
+/// As [`sabotage`], and fails where it did something.
+fn failing_sabotage(call: &ForeignCall<'_>, out: &mut ColumnVector) -> ExecResult<()> {
+    if happens() {
+        return Err(ExecError::Internal { reason: "bytes that make no sense".into() });
     }
+    copy(call, out);
+    Ok(())
+}
+
+fn happens() -> bool {
+    let planned = SABOTAGE.lock().unwrap_or_else(PoisonError::into_inner).take();
+    planned.map(|planned| planned()).is_some()
+}
+
+fn copy(call: &ForeignCall<'_>, out: &mut ColumnVector) {
     let argument = call.arguments[0];
     for row in 0..call.rows {
         out.values.push_int(argument.values.int(row).unwrap_or(0));
     }
-    Ok(())
 }
 
 const CHUNK: i64 = 20_000;
@@ -47,6 +62,17 @@ fn open(directory: &Path) -> (Store, Arc<Table>) {
     let chunks: Vec<_> = (0..4).map(|at| at * CHUNK..(at + 1) * CHUNK).collect();
     let table = table(&store, "t", &chunks, 5);
     (store, table)
+}
+
+/// All rows, through a map that the fault happens in.
+fn plan_of_rows(table: &Arc<Table>) -> PlanNode {
+    let input = scan(&table.snapshot(), &[ID], Vec::new());
+    let mut graph = ExpressionGraph::default();
+    let id = graph.column(0, ValueClass::Int).unwrap();
+    let (kernel, bounds) = (failing_sabotage, IntBounds::I64);
+    let function = ForeignFunction::new("sabotage", kernel, ValueClass::Int, bounds, false);
+    let value = graph.add(ExpressionNode::Foreign { function, arguments: vec![id] }).unwrap();
+    PlanNode::Map(Box::new(MapNode { input, graph, outputs: vec![value] }))
 }
 
 /// Groups by mode: counts, sums and texts, over a map that the fault happens in.
@@ -128,6 +154,26 @@ fn query_answers_from_the_other_replica_whatever_happens_to_a_file_under_it() {
                 assert_eq!(support::sorted(run(&pool, plan(&table)).unwrap()), wanted);
             }
         }
+    }
+}
+
+#[test]
+fn rows_of_a_run_that_failed_are_not_in_the_answer_of_the_next_one() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let pool = pool(4);
+    for _ in 0..8 {
+        let directory = tempfile::tempdir().unwrap();
+        let (_store, table) = open(directory.path());
+        let blocks = blocks(&table, 0);
+        *SABOTAGE.lock().unwrap() = Some(Box::new(move || blocks.iter().for_each(flip)));
+        let mut found = run(&pool, plan_of_rows(&table)).unwrap();
+        assert!(SABOTAGE.lock().unwrap().is_none(), "it happened");
+        let id = |row: &Vec<ScalarValue>| match row[0] {
+            ScalarValue::Int(id) => id,
+            ref other => panic!("{other:?}"),
+        };
+        found.sort_unstable_by_key(id);
+        assert!(found.iter().map(id).eq(0..i128::from(4 * CHUNK)), "each row once");
     }
 }
 

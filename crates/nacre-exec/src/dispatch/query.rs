@@ -34,6 +34,9 @@ struct QueryState {
     stage: usize,
     /// Workers that have a morsel, or end a pipeline.
     running: usize,
+    /// Whether a worker ends the pipeline: nobody else may begin a morsel of it, which would bring
+    /// rows into an answer that is being made anew.
+    is_ending: bool,
     /// Morsels that wait for room in the channel.
     parked: Vec<MorselRun>,
     error: Option<ExecError>,
@@ -85,6 +88,7 @@ impl QueryTask {
             stages,
             stage: 0,
             running: 0,
+            is_ending: false,
             parked: Vec::new(),
             error: None,
             has_ended: false,
@@ -112,7 +116,7 @@ impl QueryTask {
     /// Returns something to do, if there is any for one more worker.
     pub(super) fn take_work(self: &Arc<Self>) -> Option<QueryWork> {
         let mut state = self.lock();
-        if state.has_ended {
+        if state.has_ended || state.is_ending {
             return None;
         }
         if state.error.is_none()
@@ -133,7 +137,10 @@ impl QueryTask {
         // The last one out ends the pipeline; who comes later finds it ended.
         let job = match job {
             Some(job) => job,
-            None if state.running == 0 => QueryJob::EndPipeline,
+            None if state.running == 0 => {
+                state.is_ending = true;
+                QueryJob::EndPipeline
+            }
             None => return None,
         };
         state.running += 1;
@@ -186,6 +193,7 @@ impl QueryTask {
             let mut state = self.lock();
             state.stage += 1;
             state.running -= 1;
+            state.is_ending = false;
             return;
         }
         self.end_query(outcome);
@@ -225,6 +233,7 @@ impl QueryTask {
         let mut state = self.lock();
         (state.context, state.stages, state.stage) = (context, stages, 0);
         state.running -= 1;
+        state.is_ending = false;
         Ok(())
     }
 
