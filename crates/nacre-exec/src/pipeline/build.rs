@@ -99,6 +99,7 @@ fn open_node(
             *columns = builder.resolve_all(&map.graph, columns, &map.outputs)?;
             Ok(pipeline)
         }
+        PlanNode::Join(_) => Err(ExecError::internal("joins")),
         PlanNode::Aggregate(aggregate) => open_aggregate(aggregate, context, stages),
         PlanNode::Sort(sort) => open_sort(sort, context, stages),
         PlanNode::Limit(limit) => open_limit(limit, context, stages),

@@ -1,12 +1,15 @@
 //! Plans in words, for EXPLAIN.
 
-use super::node::{AggregateFunction, AggregateNode, PlanNode, ScanNode, SortNode};
+use super::node::{
+    AggregateFunction, AggregateNode, JoinKey, JoinNode, PairingKind, PlanNode, ScanNode, SortNode,
+};
 use crate::scan::ScanPredicate;
 
 /// The description of an operator and of its inputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperatorDescription {
-    /// `Scan`, `Filter`, `Map`, `Aggregate`, `Sort`, `Top-k` or `Limit`.
+    /// `Scan`, `Filter`, `Map`, `Join`, `Semi join` and so on, `Aggregate`, `Sort`, `Top-k` or
+    /// `Limit`.
     pub name: &'static str,
     /// The table that is read, for a scan.
     pub table: Option<String>,
@@ -14,7 +17,8 @@ pub struct OperatorDescription {
     pub table_rows: Option<u64>,
     /// Its properties as names and values.
     pub facts: Vec<(&'static str, String)>,
-    pub input: Option<Box<OperatorDescription>>,
+    /// Of a join the side that streams through, then the one that is collected.
+    pub inputs: Vec<OperatorDescription>,
 }
 
 impl PlanNode {
@@ -30,6 +34,7 @@ impl PlanNode {
                 let count = map.outputs.len().to_string();
                 ("Map", vec![("columns", count)], &map.input)
             }
+            Self::Join(join) => return describe_join(join),
             Self::Aggregate(aggregate) => {
                 ("Aggregate", aggregate_facts(aggregate), &aggregate.input)
             }
@@ -43,9 +48,31 @@ impl PlanNode {
                 ("Limit", rows.into_iter().chain(offset).collect(), &limit.input)
             }
         };
-        let input = Some(Box::new(input.describe()));
-        OperatorDescription { name, table: None, table_rows: None, facts, input }
+        let inputs = vec![input.describe()];
+        OperatorDescription { name, table: None, table_rows: None, facts, inputs }
     }
+}
+
+fn describe_join(join: &JoinNode) -> OperatorDescription {
+    let name = match join.kind {
+        PairingKind::Inner => "Join",
+        PairingKind::ProbeOuter => "Outer join of the first",
+        PairingKind::BuildOuter => "Outer join of the second",
+        PairingKind::FullOuter => "Full join",
+        PairingKind::Semi => "Semi join",
+        PairingKind::Anti => "Anti join",
+    };
+    let pair = |key: &JoinKey| format!("column {} = column {}", key.probe + 1, key.build + 1);
+    let keys: Vec<_> = join.keys.iter().map(pair).collect();
+    let mut facts = Vec::new();
+    if !keys.is_empty() {
+        facts.push(("keys", keys.join(" and ")));
+    }
+    if !join.predicates.is_empty() {
+        facts.push(("conditions", join.predicates.len().to_string()));
+    }
+    let inputs = vec![join.probe.describe(), join.build.describe()];
+    OperatorDescription { name, table: None, table_rows: None, facts, inputs }
 }
 
 fn describe_scan(scan: &ScanNode) -> OperatorDescription {
@@ -71,7 +98,7 @@ fn describe_scan(scan: &ScanNode) -> OperatorDescription {
         table: Some(schema.name.clone()),
         table_rows: Some(scan.snapshot.rows()),
         facts,
-        input: None,
+        inputs: Vec::new(),
     }
 }
 

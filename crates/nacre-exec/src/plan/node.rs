@@ -18,6 +18,7 @@ pub enum PlanNode {
     Scan(ScanNode),
     Filter(Box<FilterNode>),
     Map(Box<MapNode>),
+    Join(Box<JoinNode>),
     Aggregate(Box<AggregateNode>),
     Sort(Box<SortNode>),
     Limit(Box<LimitNode>),
@@ -46,6 +47,48 @@ pub struct MapNode {
     pub input: PlanNode,
     pub graph: ExpressionGraph,
     pub outputs: Vec<ExpressionId>,
+}
+
+/// Pairs rows of two inputs whose keys are equal and for which all predicates are true. The output
+/// is the columns of `probe`, then those of `build`; of semi and anti joins those of `probe` alone.
+/// Rows come in no order.
+#[derive(Clone, Debug)]
+pub struct JoinNode {
+    pub kind: PairingKind,
+    /// The side whose rows stream through.
+    pub probe: PlanNode,
+    /// The side that is collected first.
+    pub build: PlanNode,
+    /// Without any, all pairs are looked at.
+    pub keys: Vec<JoinKey>,
+    /// Over the columns of `probe`, then those of `build`.
+    pub graph: ExpressionGraph,
+    pub predicates: Vec<ExpressionId>,
+}
+
+/// A column of each side; null is equal to nothing. Both have values of one class, whole numbers in
+/// any width.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JoinKey {
+    pub probe: usize,
+    pub build: usize,
+}
+
+/// What becomes of pairs, and of rows without a partner, the columns of the other side null.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PairingKind {
+    /// Pairs alone.
+    Inner,
+    /// Pairs, and rows of `probe` without a partner.
+    ProbeOuter,
+    /// Pairs, and rows of `build` without a partner.
+    BuildOuter,
+    /// Pairs, and rows of both without a partner.
+    FullOuter,
+    /// Rows of `probe` that have a partner, each once.
+    Semi,
+    /// Rows of `probe` that have none.
+    Anti,
 }
 
 /// Groups by `keys`, null being a key like others, and aggregates; without keys there is one row,

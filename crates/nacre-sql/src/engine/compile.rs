@@ -170,7 +170,7 @@ fn is_stored_answer(node: &PlanNode) -> bool {
             let is_whole = matches!(input, PlanNode::Scan(scan) if scan.predicates.is_empty());
             aggregate.keys.is_empty() && is_whole && aggregate.aggregates.iter().all(is_stored)
         }
-        PlanNode::Scan(_) | PlanNode::Filter(_) => false,
+        PlanNode::Scan(_) | PlanNode::Filter(_) | PlanNode::Join(_) => false,
     }
 }
 
@@ -180,6 +180,10 @@ fn note_reads(node: &PlanNode, moment: &Moment) {
         PlanNode::Scan(scan) => note_scan(scan, moment),
         PlanNode::Filter(filter) => note_reads(&filter.input, moment),
         PlanNode::Map(map) => note_reads(&map.input, moment),
+        PlanNode::Join(join) => {
+            note_reads(&join.probe, moment);
+            note_reads(&join.build, moment);
+        }
         PlanNode::Aggregate(aggregate) => note_reads(&aggregate.input, moment),
         PlanNode::Sort(sort) => note_reads(&sort.input, moment),
         PlanNode::Limit(limit) => note_reads(&limit.input, moment),

@@ -145,7 +145,7 @@ fn plan_lines(plan: &OperatorDescription, depth: usize, lines: &mut Vec<String>)
     for (name, value) in &plan.facts {
         lines.push(format!("{margin}{name}: {value}"));
     }
-    if let Some(input) = &plan.input {
+    for input in &plan.inputs {
         plan_lines(input, depth + 1, lines);
     }
 }
@@ -203,6 +203,6 @@ fn plan_node(plan: &OperatorDescription, run: Option<&MeasuredRun>) -> Node {
     let facts: Vec<_> = plan.facts.iter().map(|(name, value)| format!("{name}: {value}")).collect();
     keys.push(("Detail", Node::text(&facts.join("; "))));
     // The rows that the query answered are those of its last operator alone.
-    let below = plan.input.iter().map(|input| plan_node(input, None)).collect();
+    let below = plan.inputs.iter().map(|input| plan_node(input, None)).collect();
     Node::new(node_type, keys, below)
 }
