@@ -7,7 +7,9 @@
 //!    what its physical values stand for: the scale of a decimal, days, characters without blanks.
 //! 3. Operators, functions and aggregates are recognised by OID (`operators`), casts by the types
 //!    that they are between. What has no columns is computed here (`fold`).
-//! 4. The answer's columns are read by [`QueryOutput::value`]; averages are divided there.
+//! 4. Equalities between both sides of a join become its keys (`joins`), its other conditions are
+//!    evaluated for pairs; the left side streams through, the right one is collected.
+//! 5. The answer's columns are read by [`QueryOutput::value`]; averages are divided there.
 //!
 //! # Invariants
 //! 1. Nothing is guessed: what the executor has not with exactly PostgreSQL's meaning, in types,
@@ -29,6 +31,7 @@ mod error;
 mod expressions;
 mod fold;
 mod form;
+mod joins;
 mod like;
 mod operators;
 mod predicates;

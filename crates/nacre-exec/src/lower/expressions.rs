@@ -296,17 +296,9 @@ impl<'c> ExpressionLowering<'c> {
         use ValueForm as Form;
         let (left, right) = match (left.form, right.form) {
             (Form::Numeric { .. }, Form::Numeric { .. }) => {
-                let (left_scale, left_digits) = numeric_parts(left)?;
-                let (right_scale, right_digits) = numeric_parts(right)?;
-                let scale = left_scale.max(right_scale);
-                // Else rows would fail that PostgreSQL compares.
-                let needed =
-                    (left_digits + scale - left_scale).max(right_digits + scale - right_scale);
-                if needed > DECIMAL_DIGITS_MAX {
-                    return Err(LoweringError::not_supported(
-                        "comparisons of numerics of more than 38 digits",
-                    ));
-                }
+                let scale = common_scale(left, right)?.ok_or_else(|| {
+                    LoweringError::not_supported("comparisons of numerics of more than 38 digits")
+                })?;
                 (self.rescaled(left, scale)?, self.rescaled(right, scale)?)
             }
             (Form::Real, Form::Double) => (self.widened(left)?, right.id),
@@ -645,6 +637,43 @@ fn numeric_parts(value: LoweredExpression) -> LoweringResult<(u16, u16)> {
         ValueForm::Numeric { scale, digits } => Ok((scale, digits.max(scale))),
         _ => Err(LoweringError::contradiction("arithmetic on what is no numeric")),
     }
+}
+
+/// Brings a value of each side of a join to one representation, in which equal values are
+/// equal; `None` if there is none that every value has.
+///
+/// # Errors
+/// None for values that an equality is of.
+pub(super) fn equal_forms(
+    (left, own): (&mut ExpressionLowering<'_>, LoweredExpression),
+    (right, other): (&mut ExpressionLowering<'_>, LoweredExpression),
+) -> LoweringResult<Option<(ExpressionId, ExpressionId)>> {
+    use ValueForm as Form;
+    Ok(match (own.form, other.form) {
+        (Form::Numeric { .. }, Form::Numeric { .. }) => {
+            let Some(scale) = common_scale(own, other)? else { return Ok(None) };
+            let could_fail = (left.may_fail, right.may_fail);
+            let keys = (left.rescaled(own, scale)?, right.rescaled(other, scale)?);
+            // They have the digits, so these do not.
+            (left.may_fail, right.may_fail) = could_fail;
+            Some(keys)
+        }
+        (Form::Real, Form::Double) => Some((left.widened(own)?, other.id)),
+        (Form::Double, Form::Real) => Some((own.id, right.widened(other)?)),
+        (Form::Padded { .. }, Form::Padded { .. }) => Some((own.id, other.id)),
+        (one, other_form) if one == other_form => Some((own.id, other.id)),
+        _ => None,
+    })
+}
+
+/// Returns the greater scale of two numerics; `None` if one has values that PostgreSQL compares
+/// and that have too many digits in it.
+fn common_scale(left: LoweredExpression, right: LoweredExpression) -> LoweringResult<Option<u16>> {
+    let (left_scale, left_digits) = numeric_parts(left)?;
+    let (right_scale, right_digits) = numeric_parts(right)?;
+    let scale = left_scale.max(right_scale);
+    let needed = (left_digits + scale - left_scale).max(right_digits + scale - right_scale);
+    Ok((needed <= DECIMAL_DIGITS_MAX).then_some(scale))
 }
 
 /// Returns the form of values that are one or the other.

@@ -15,8 +15,10 @@ use super::error::{LoweringError, LoweringResult};
 use super::expressions::ExpressionLowering;
 use super::fold::fold_constant;
 use super::form::ValueForm;
+use super::joins::lower_join;
 use super::predicates::scan_predicates;
 use super::stored::StoredRelations;
+use crate::expression::ExpressionId;
 use crate::plan::{FilterNode, LimitNode, MapNode, PlanNode, ScanNode, SortKey, SortNode};
 use crate::value::ValueClass;
 
@@ -43,7 +45,15 @@ pub(super) fn lower_relation(
         RelationalOperator::Scan { relation, columns } => {
             lower_scan(relations, relation, columns, needed, None)
         }
-        RelationalOperator::Join { .. } => Err(LoweringError::not_supported("joins")),
+        RelationalOperator::Join { variant, left, right, condition } => {
+            let mut wanted = needed.to_vec();
+            condition.iter().for_each(|condition| collect_columns(condition, &mut wanted));
+            let of_side = |side: &RelationalOperator| {
+                let own = wanted.iter().copied().filter(|column| has_column(side, *column));
+                lower_relation(relations, side, &own.collect::<Vec<_>>())
+            };
+            lower_join(*variant, of_side(left)?, of_side(right)?, condition.as_ref())
+        }
         RelationalOperator::Filter { input, condition } => {
             if let RelationalOperator::Scan { relation, columns } = &**input {
                 return lower_scan(relations, relation, columns, needed, Some(condition));
@@ -149,8 +159,31 @@ fn lower_scan(
     filter(scanned, &conditions)
 }
 
+/// Whether an operator hands on a column.
+fn has_column(operator: &RelationalOperator, column: ColumnId) -> bool {
+    match operator {
+        RelationalOperator::SingleRow => false,
+        RelationalOperator::Scan { columns, .. } => columns.iter().any(|own| own.column == column),
+        RelationalOperator::Filter { input, .. }
+        | RelationalOperator::Sort { input, .. }
+        | RelationalOperator::Limit { input, .. } => has_column(input, column),
+        RelationalOperator::Join { left, right, .. } => {
+            has_column(left, column) || has_column(right, column)
+        }
+        RelationalOperator::Compute { input, columns } => {
+            columns.iter().any(|own| own.column == column) || has_column(input, column)
+        }
+        RelationalOperator::Aggregate { keys, aggregates, .. } => {
+            keys.contains(&column) || aggregates.iter().any(|own| own.column == column)
+        }
+    }
+}
+
 /// Takes AND apart, from left to right.
-fn split_conjuncts<'e>(condition: &'e ScalarExpression, into: &mut Vec<&'e ScalarExpression>) {
+pub(super) fn split_conjuncts<'e>(
+    condition: &'e ScalarExpression,
+    into: &mut Vec<&'e ScalarExpression>,
+) {
     match &condition.kind {
         ScalarKind::And(operands) => {
             operands.iter().for_each(|operand| split_conjuncts(operand, into));
@@ -202,9 +235,29 @@ fn compute(
         return Ok(input);
     }
     let mut expressions = ExpressionLowering::new(&input.columns);
-    let mut columns = ColumnPlaces::default();
-    let mut outputs = Vec::new();
-    for (column, place) in input.columns.iter() {
+    let (mut outputs, mut columns) = pass_through(&mut expressions, &input.columns)?;
+    for ComputedColumn { column, value } in computed {
+        let lowered = expressions.lower(value)?;
+        columns.add(*column, ColumnPlace::Plain { index: outputs.len(), form: lowered.form });
+        outputs.push(lowered.id);
+    }
+    let (graph, may_fail) = (expressions.graph, expressions.may_fail);
+    let node = MapNode { input: input.node, graph, outputs };
+    Ok(LoweredRelation {
+        node: PlanNode::Map(Box::new(node)),
+        columns,
+        row_may_fail: input.row_may_fail || may_fail,
+        may_fail: input.may_fail || may_fail,
+    })
+}
+
+/// Returns the outputs that hand on columns, and their places there.
+pub(super) fn pass_through(
+    expressions: &mut ExpressionLowering<'_>,
+    input: &ColumnPlaces,
+) -> LoweringResult<(Vec<ExpressionId>, ColumnPlaces)> {
+    let (mut outputs, mut columns) = (Vec::new(), ColumnPlaces::default());
+    for (column, place) in input.iter() {
         let index = outputs.len();
         let place = match place {
             ColumnPlace::Plain { index: own, form } => {
@@ -219,19 +272,7 @@ fn compute(
         };
         columns.add(column, place);
     }
-    for ComputedColumn { column, value } in computed {
-        let lowered = expressions.lower(value)?;
-        columns.add(*column, ColumnPlace::Plain { index: outputs.len(), form: lowered.form });
-        outputs.push(lowered.id);
-    }
-    let (graph, may_fail) = (expressions.graph, expressions.may_fail);
-    let node = MapNode { input: input.node, graph, outputs };
-    Ok(LoweredRelation {
-        node: PlanNode::Map(Box::new(node)),
-        columns,
-        row_may_fail: input.row_may_fail || may_fail,
-        may_fail: input.may_fail || may_fail,
-    })
+    Ok((outputs, columns))
 }
 
 fn sort(input: LoweredRelation, keys: &[BoundSortKey]) -> LoweringResult<LoweredRelation> {
