@@ -24,10 +24,13 @@ mod predicates;
 mod scope;
 mod select;
 mod special_calls;
+mod subqueries;
 mod type_names;
 
-use nacre_syntax::{QueryBody, QueryExpression};
+use nacre_syntax::QueryExpression;
 use nacre_types::{SqlType, ValueSettings};
+
+use subqueries::CommonQuery;
 
 use crate::algebra::{QueryColumns, QueryPlan};
 use crate::definition::RelationCatalog;
@@ -50,6 +53,12 @@ pub(crate) struct Binder<'a> {
     parameters: Vec<Option<SqlType>>,
     depth: usize,
     copied: usize,
+    /// Names that WITH has given, the innermost last.
+    common: Vec<CommonQuery>,
+    /// Tables around the present query that it cannot name.
+    out_of_reach: Vec<String>,
+    query_depth: usize,
+    query_count: usize,
 }
 
 /// Binds a query.
@@ -61,25 +70,19 @@ pub fn bind_query(
     settings: &ValueSettings,
     query: &QueryExpression,
 ) -> Result<QueryPlan, BindError> {
-    let (columns, parameters) = (QueryColumns::default(), Vec::new());
-    let mut binder = Binder { catalog, settings, columns, parameters, depth: 0, copied: 0 };
-    if let Some(with) = &query.with {
-        return Err(BindError::not_supported("WITH", with.range));
-    }
-    if let Some(lock) = query.locks.first() {
-        return Err(BindError::not_supported("FOR UPDATE", lock.range));
-    }
-    match &query.body {
-        QueryBody::Select(core) => {
-            let (root, outputs) = binder.bind_select(core, query)?;
-            let Binder { columns, parameters, .. } = binder;
-            Ok(QueryPlan { columns, root, outputs, parameters })
-        }
-        QueryBody::Values(_)
-        | QueryBody::Table(_)
-        | QueryBody::Nested(_)
-        | QueryBody::SetOperation { .. } => {
-            Err(BindError::not_supported("this form of a query", query.range))
-        }
-    }
+    let mut binder = Binder {
+        catalog,
+        settings,
+        columns: QueryColumns::default(),
+        parameters: Vec::new(),
+        depth: 0,
+        copied: 0,
+        common: Vec::new(),
+        out_of_reach: Vec::new(),
+        query_depth: 0,
+        query_count: 0,
+    };
+    let (root, outputs) = binder.bind_query(query)?;
+    let Binder { columns, parameters, .. } = binder;
+    Ok(QueryPlan { columns, root, outputs, parameters })
 }

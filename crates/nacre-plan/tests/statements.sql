@@ -8,6 +8,7 @@ select q from t x (q, a)
 select nothing from t
 select t.nothing from t
 select u.a from t
+select t.a from t x
 select public.t.a from t
 select a from nowhere
 select a from public.nowhere
@@ -229,3 +230,36 @@ select count(*) from t left join p on t.id = p.pk and p.name like 'a%'
 select * from t join p on t.s = p.pk
 select * from t x (q, b, b2) join p y (q) on x.b = y.q
 select -2147483648, -2147483649, -9223372036854775808, -9223372036854775809, - 1.5 from t
+select * from (select a, b from t) x
+select x.a, b from (select a, b + 1 as b from t) x where x.a > 1 order by b
+select * from (select a, b from t) as x (q) where q = 1
+select * from (select a from t) x (q, r)
+select * from (select a from t)
+select * from (select a, a from t) x
+select x.a from (select a, a from t) x
+select * from (select count(*), sum(a) s from t group by o) x join p on x.count = p.pk
+select * from (select 'x' as u, null as n, 1 as i) x
+select u || 'y', n || 'z', i + 1 from (select 'x' as u, null as n, 1 as i) x
+select * from t, (select t.a from p) x
+select * from (select nothing from t) x
+select * from (select a from t order by b limit 3) x order by a desc
+select * from (select * from (select a as z from t) x) y where z > 0
+select * from ((select a from t)) x
+with w as (select a, b from t) select * from w
+with w as (select a, b from t) select w.a, x.b from w, w x where w.a = x.a
+with w (q) as (select a, b from t) select * from w
+with w (q, r, s) as (select a, b from t) select * from w
+with w as (select nothing from t) select 1
+with w as (select 1 as one), v as (select one + 1 as two from w) select * from v, w
+with v as (select one + 1 as two from w), w as (select 1 as one) select * from v
+with w as (select 1), w as (select 2) select * from w
+with t as (select 1 as one) select * from t
+with t as (select 1 as one) select * from public.t
+with t as (select a from t) select * from t
+with w as (select 1 as one) select * from w as x (q) where q = 1
+with w as (with w as (select 1 as one) select one + 1 as two from w) select * from w
+with w as (select 1 as one) select * from (with w as (select 2 as two) select * from w) x, w
+with w as (select 1 as one) select w.* from w x
+select * from (select avg(a) as m from t) x, p where p.price > m
+select * from (select a from t) t join (select a from t) u using (a)
+select x.s from (select s from t union select name from p) x

@@ -71,6 +71,39 @@ pub enum RelationalOperator {
     },
 }
 
+impl RelationalOperator {
+    /// Whether an expression of this operator, or of one below, is so.
+    pub fn any_expression(&self, is_so: &dyn Fn(&ScalarExpression) -> bool) -> bool {
+        let any = |expression: &ScalarExpression| expression.any(is_so);
+        match self {
+            Self::SingleRow | Self::Scan { .. } => false,
+            Self::Filter { input, condition } => any(condition) || input.any_expression(is_so),
+            Self::Join { left, right, condition, .. } => {
+                condition.as_ref().is_some_and(any)
+                    || left.any_expression(is_so)
+                    || right.any_expression(is_so)
+            }
+            Self::Compute { input, columns } => {
+                columns.iter().any(|column| any(&column.value)) || input.any_expression(is_so)
+            }
+            Self::Aggregate { input, aggregates, .. } => {
+                let of_call = |column: &AggregateColumn| {
+                    let call = &column.call;
+                    let keys = call.order_by.iter().map(|key| &key.value);
+                    call.arguments.iter().chain(keys).chain(&call.filter).any(any)
+                };
+                aggregates.iter().any(of_call) || input.any_expression(is_so)
+            }
+            Self::Sort { input, keys } => {
+                keys.iter().any(|key| any(&key.value)) || input.any_expression(is_so)
+            }
+            Self::Limit { input, count, offset } => {
+                count.iter().chain(offset).any(any) || input.any_expression(is_so)
+            }
+        }
+    }
+}
+
 /// Which rows without a partner a join keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JoinVariant {

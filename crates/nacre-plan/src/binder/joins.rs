@@ -22,7 +22,8 @@ impl Binder<'_> {
         let mut bound: Option<BoundFrom> = None;
         for item in from {
             let before = bound.as_ref().map_or(&[][..], |(_, scope)| &scope.tables);
-            let out_of_reach: Vec<String> = before.iter().map(|table| table.name.clone()).collect();
+            let before = before.iter().map(|table| table.name.clone());
+            let out_of_reach: Vec<String> = before.chain(self.out_of_reach.clone()).collect();
             let next = self.bind_item_of_from(item, &out_of_reach)?;
             bound = Some(match bound {
                 None => next,
@@ -32,7 +33,9 @@ impl Binder<'_> {
                 }
             });
         }
-        Ok(bound.unwrap_or((RelationalOperator::SingleRow, Scope::default())))
+        let (root, mut scope) = bound.unwrap_or((RelationalOperator::SingleRow, Scope::default()));
+        scope.out_of_reach.extend_from_slice(&self.out_of_reach);
+        Ok((root, scope))
     }
 
     fn bind_item_of_from(
@@ -43,6 +46,9 @@ impl Binder<'_> {
         match &item.kind {
             FromKind::Relation { relation, sample: None } => {
                 self.bind_table(relation, item.alias.as_ref(), item.range)
+            }
+            FromKind::Subquery { query, is_lateral: false } => {
+                self.bind_derived_table(query, item, out_of_reach)
             }
             FromKind::Joins { first, links } => {
                 let mut bound = self.bind_item_of_from(first, out_of_reach)?;
@@ -202,6 +208,7 @@ fn under_alias(scope: Scope, alias: &TableAlias, range: SourceRange) -> Result<S
     let table = ScopeTable {
         name: name.text.clone(),
         schema: None,
+        hidden_name: None,
         columns: columns.clone(),
         primary_key: Vec::new(),
     };

@@ -27,6 +27,8 @@ pub(super) struct ScopeTable {
     pub(super) name: String,
     /// `None` if it has an alias.
     pub(super) schema: Option<String>,
+    /// Its own name, if it has an alias, which is the only name then.
+    pub(super) hidden_name: Option<String>,
     pub(super) columns: Vec<ScopeColumn>,
     /// The columns of its primary key; empty without one.
     pub(super) primary_key: Vec<ColumnId>,
@@ -106,6 +108,14 @@ impl Scope {
         };
         found.ok_or_else(|| {
             let name = qualifier.last().map_or("", |name| &name.text);
+            let is_hidden = |table: &&ScopeTable| table.hidden_name.as_deref() == Some(name);
+            if let Some(table) = self.tables.iter().find(is_hidden) {
+                let message =
+                    format!("invalid reference to FROM-clause entry for table \"{name}\"");
+                let hint =
+                    format!("Perhaps you meant to reference the table alias \"{}\".", table.name);
+                return BindError::new("42P01", message, range).with_hint(hint);
+            }
             if self.out_of_reach.iter().any(|other| other == name) {
                 let message =
                     format!("invalid reference to FROM-clause entry for table \"{name}\"");
@@ -147,7 +157,10 @@ impl Binder<'_> {
         range: SourceRange,
     ) -> Result<(RelationalOperator, Scope), BindError> {
         let (schema, name) = match &relation.name.parts[..] {
-            [name] => (None, name),
+            [name] => match self.bind_common_query(name, alias, range)? {
+                Some(bound) => return Ok(bound),
+                None => (None, name),
+            },
             [schema, name] => (Some(schema.text.as_str()), name),
             _ => return Err(BindError::not_supported("names of three parts", range)),
         };
@@ -179,6 +192,7 @@ impl Binder<'_> {
         let table = ScopeTable {
             name: alias_name.unwrap_or(name).text.clone(),
             schema: alias_name.is_none().then(|| definition.schema.clone()),
+            hidden_name: alias_name.map(|_| name.text.clone()),
             columns: columns.clone(),
             primary_key,
         };

@@ -1,0 +1,204 @@
+//! Queries within queries: in FROM, and by names that WITH gives.
+//!
+//! A query of WITH is bound where it is written, so that its errors come there, and once more for
+//! each further reference: each has columns of its own.
+
+use std::rc::Rc;
+
+use nacre_functions::catalog::Volatility;
+use nacre_syntax::{
+    CommonTable, FromItem, QueryBody, QueryExpression, SourceRange, SqlName, Statement, TableAlias,
+    WithClause,
+};
+
+use super::Binder;
+use super::scope::{Scope, ScopeColumn, ScopeTable, require_columns};
+use crate::algebra::{OutputColumn, RelationalOperator, ScalarExpression, ScalarKind};
+use crate::error::BindError;
+
+/// Queries that one may be made of, with those of WITH as often as they are read: names that are
+/// read twice, by others that are read twice, double with each level.
+const QUERIES_MAX: usize = 1_000;
+
+/// Deepest nesting of queries: each level takes some kilobytes of stack.
+const QUERY_DEPTH_MAX: usize = 32;
+
+/// A query's operator and outputs.
+pub(super) type BoundQuery = (RelationalOperator, Vec<OutputColumn>);
+
+/// A name that WITH gives to a query.
+#[derive(Clone, Debug)]
+pub(super) struct CommonQuery {
+    table: Rc<CommonTable>,
+    /// Until the first reference takes it.
+    bound: Option<BoundQuery>,
+    /// Whether each reference would have other values.
+    is_volatile: bool,
+}
+
+impl Binder<'_> {
+    /// Binds a query with all that stands before and behind it.
+    pub(super) fn bind_query(&mut self, query: &QueryExpression) -> Result<BoundQuery, BindError> {
+        self.query_count += 1;
+        if self.query_count > QUERIES_MAX || self.query_depth == QUERY_DEPTH_MAX {
+            return Err(BindError::not_supported("this many queries in one", query.range));
+        }
+        self.query_depth += 1;
+        let outer = self.common.len();
+        let bound = self.bind_whole_query(query);
+        self.common.truncate(outer);
+        self.query_depth -= 1;
+        bound
+    }
+
+    fn bind_whole_query(&mut self, query: &QueryExpression) -> Result<BoundQuery, BindError> {
+        if let Some(with) = &query.with {
+            self.bind_with(with)?;
+        }
+        if let Some(lock) = query.locks.first() {
+            return Err(BindError::not_supported("FOR UPDATE", lock.range));
+        }
+        match &query.body {
+            QueryBody::Select(core) => self.bind_select(core, query),
+            QueryBody::Nested(inner) if is_bare(query) => self.bind_query(inner),
+            QueryBody::Values(_)
+            | QueryBody::Table(_)
+            | QueryBody::Nested(_)
+            | QueryBody::SetOperation { .. } => {
+                Err(BindError::not_supported("this form of a query", query.range))
+            }
+        }
+    }
+
+    /// Binds the queries of WITH; each sees those before it.
+    fn bind_with(&mut self, with: &WithClause) -> Result<(), BindError> {
+        if with.is_recursive {
+            return Err(BindError::not_supported("WITH RECURSIVE", with.range));
+        }
+        let outer = self.common.len();
+        for table in &with.items {
+            let same = |own: &CommonQuery| own.table.name.text == table.name.text;
+            if self.common[outer..].iter().any(same) {
+                let name = &table.name.text;
+                let message = format!("WITH query name \"{name}\" specified more than once");
+                return Err(BindError::new("42712", message, table.name.range));
+            }
+            if table.search.is_some() || table.cycle.is_some() {
+                return Err(BindError::not_supported("SEARCH and CYCLE", table.name.range));
+            }
+            let bound = self.bind_query(common_query(table)?)?;
+            let names = &table.columns;
+            require_columns("WITH query", &table.name, bound.1.len(), names, table.name.range)?;
+            let is_volatile = bound.0.any_expression(&is_volatile);
+            let table = Rc::new(table.clone());
+            self.common.push(CommonQuery { table, bound: Some(bound), is_volatile });
+        }
+        Ok(())
+    }
+
+    /// Binds a reference to a query of WITH, if a name is that of one.
+    pub(super) fn bind_common_query(
+        &mut self,
+        name: &SqlName,
+        alias: Option<&TableAlias>,
+        range: SourceRange,
+    ) -> Result<Option<(RelationalOperator, Scope)>, BindError> {
+        let found = self.common.iter().rposition(|own| own.table.name.text == name.text);
+        let Some(place) = found else { return Ok(None) };
+        let table = Rc::clone(&self.common[place].table);
+        let bound = match self.common[place].bound.take() {
+            Some(bound) => bound,
+            None if self.common[place].is_volatile => {
+                let what = "volatile functions in a query of WITH that is read twice";
+                return Err(BindError::not_supported(what, range));
+            }
+            None => {
+                // It sees what it saw where it is written.
+                let later = self.common.split_off(place);
+                let bound = self.bind_query(common_query(&table)?);
+                self.common.extend(later);
+                bound?
+            }
+        };
+        let alias_name = alias.and_then(|alias| alias.name.as_ref());
+        let own = alias_name.unwrap_or(name);
+        let renamed = alias.map_or(&[][..], |alias| &alias.columns);
+        require_columns("table", own, bound.1.len(), renamed, range)?;
+        let names = [renamed, &table.columns];
+        let (root, mut scope) = as_table(bound, own, &names, range);
+        if alias_name.is_some() {
+            scope.tables.iter_mut().for_each(|table| table.hidden_name = Some(name.text.clone()));
+        }
+        Ok(Some((root, scope)))
+    }
+
+    /// Binds a query in FROM.
+    pub(super) fn bind_derived_table(
+        &mut self,
+        query: &QueryExpression,
+        item: &FromItem,
+        out_of_reach: &[String],
+    ) -> Result<(RelationalOperator, Scope), BindError> {
+        let alias = item.alias.as_ref();
+        let Some(name) = alias.and_then(|alias| alias.name.as_ref()) else {
+            let message = "subquery in FROM must have an alias";
+            return Err(BindError::new("42601", message, item.range)
+                .with_hint("For example, FROM (SELECT ...) [AS] foo."));
+        };
+        let outer = std::mem::replace(&mut self.out_of_reach, out_of_reach.to_vec());
+        let bound = self.bind_query(query)?;
+        self.out_of_reach = outer;
+        let renamed = alias.map_or(&[][..], |alias| &alias.columns);
+        require_columns("table", name, bound.1.len(), renamed, item.range)?;
+        Ok(as_table(bound, name, &[renamed], item.range))
+    }
+}
+
+/// Whether nothing stands before and behind the body of a query.
+fn is_bare(query: &QueryExpression) -> bool {
+    query.with.is_none()
+        && query.order_by.is_empty()
+        && query.limit.is_none()
+        && query.offset.is_none()
+}
+
+fn common_query(table: &CommonTable) -> Result<&QueryExpression, BindError> {
+    match &*table.statement {
+        Statement::Query(query) => Ok(query),
+        _ => Err(BindError::not_supported("WITH of what is no query", table.name.range)),
+    }
+}
+
+fn is_volatile(expression: &ScalarExpression) -> bool {
+    match &expression.kind {
+        ScalarKind::Function { function, .. } => function.volatility == Volatility::Volatile,
+        _ => false,
+    }
+}
+
+/// Makes a query's outputs visible as a table; the first of `names` that has one for a column names
+/// it.
+fn as_table(
+    (root, outputs): BoundQuery,
+    name: &SqlName,
+    names: &[&[SqlName]],
+    range: SourceRange,
+) -> (RelationalOperator, Scope) {
+    let column = |(position, output): (usize, OutputColumn)| {
+        let renamed = names.iter().find_map(|names| names.get(position));
+        let value = ScalarKind::Column(output.column);
+        ScopeColumn {
+            name: renamed.map_or(output.name, |name| name.text.clone()),
+            value: ScalarExpression::new(value, output.sql_type, range),
+        }
+    };
+    let columns: Vec<ScopeColumn> = outputs.into_iter().enumerate().map(column).collect();
+    let table = ScopeTable {
+        name: name.text.clone(),
+        schema: None,
+        hidden_name: None,
+        columns: columns.clone(),
+        primary_key: Vec::new(),
+    };
+    (root, Scope { tables: vec![table], columns, out_of_reach: Vec::new() })
+}
