@@ -1,9 +1,11 @@
-//! Queries that Nacre's own road takes: parsed, bound, lowered and run without DataFusion.
+//! Queries that Nacre's own road takes: parsed, bound, optimized,
+//! lowered and run without DataFusion.
 //!
 //! A query runs whole in one engine, here if every part of it is supported, else in DataFusion
 //! (decision 0018). The setting `nacre.engine` chooses: `auto`, or one of both for every query.
 //!
-//! 1. [`compile`] makes a [`CompiledQuery`] of a text, over what [`relations`] finds at a moment.
+//! 1. [`compile`] makes a [`CompiledQuery`] of a text, over what [`relations`] finds at a moment;
+//!    joins are ordered by what [`statistics`] says of tables.
 //! 2. [`pool`] has the workers of the database and counts what each engine ran.
 //! 3. [`rows`] hands rows on as they come; [`columns`] makes Arrow arrays of them.
 //! 4. [`explain`] words a plan.
@@ -19,6 +21,7 @@ mod explain;
 mod pool;
 mod relations;
 mod rows;
+mod statistics;
 
 pub(crate) use compile::{ParsedQuery, compile};
 pub use pool::EngineCounts;

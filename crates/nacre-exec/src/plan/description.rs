@@ -8,8 +8,8 @@ use crate::scan::ScanPredicate;
 /// The description of an operator and of its inputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperatorDescription {
-    /// `Scan`, `Filter`, `Map`, `Join`, `Semi join` and so on, `Aggregate`, `Sort`, `Top-k` or
-    /// `Limit`.
+    /// `Scan`, `Filter`, `Map`, `Join`, `Left join`, `Right join`, `Full join`, `Semi join`,
+    /// `Anti join`, `Aggregate`, `Sort`, `Top-k` or `Limit`.
     pub name: &'static str,
     /// The table that is read, for a scan.
     pub table: Option<String>,
@@ -17,7 +17,7 @@ pub struct OperatorDescription {
     pub table_rows: Option<u64>,
     /// Its properties as names and values.
     pub facts: Vec<(&'static str, String)>,
-    /// Of a join the side that streams through, then the one that is collected.
+    /// Of a join the left side, which streams through, then the right one, which is collected.
     pub inputs: Vec<OperatorDescription>,
 }
 
@@ -56,8 +56,8 @@ impl PlanNode {
 fn describe_join(join: &JoinNode) -> OperatorDescription {
     let name = match join.kind {
         PairingKind::Inner => "Join",
-        PairingKind::ProbeOuter => "Outer join of the first",
-        PairingKind::BuildOuter => "Outer join of the second",
+        PairingKind::ProbeOuter => "Left join",
+        PairingKind::BuildOuter => "Right join",
         PairingKind::FullOuter => "Full join",
         PairingKind::Semi => "Semi join",
         PairingKind::Anti => "Anti join",

@@ -10,6 +10,7 @@ use nacre_exec::lower::{LoweringError, PhysicalQuery, lower_query};
 use nacre_exec::plan::{AggregateCall, AggregateFunction, PlanNode, ScanNode};
 use nacre_plan::algebra::{ColumnId, ColumnSource, QueryPlan};
 use nacre_plan::binder::bind_query;
+use nacre_plan::optimizer::optimize;
 use nacre_store::{ColumnSet, Predicate};
 use nacre_syntax::{QueryExpression, Statement, parse_statement};
 use nacre_types::ValueSettings;
@@ -87,6 +88,7 @@ pub(crate) fn compile(
         Err(_) if !is_forced => return Ok(None),
         Err(error) => return Err(relations.refused().unwrap_or_else(|| from_bind(error, sql))),
     };
+    let bound = optimize(bound, &relations);
     let query = match lower_query(&bound, &relations) {
         Ok(query) => query,
         Err(LoweringError::NotSupported { .. }) if !is_forced => return Ok(None),

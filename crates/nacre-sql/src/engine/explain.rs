@@ -185,9 +185,14 @@ fn plan_node(plan: &OperatorDescription, run: Option<&MeasuredRun>) -> Node {
         "Scan" => "Seq Scan",
         "Filter" | "Map" => "Result",
         "Top-k" => "Sort",
+        name if name.ends_with("oin") => "Hash Join",
         other => other,
     };
     let mut keys = Vec::new();
+    if node_type == "Hash Join" {
+        let variant = plan.name.split_once(' ').map_or("Inner", |(variant, _)| variant);
+        keys.push(("Join Type", Node::text(variant)));
+    }
     if let Some(table) = &plan.table {
         keys.push(("Relation Name", Node::text(table)));
     }

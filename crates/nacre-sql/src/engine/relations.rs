@@ -1,12 +1,16 @@
 //! The tables of the database as a statement sees them.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use nacre_exec::lower::{StoredRelation, StoredRelations, column_sql_type};
 use nacre_plan::definition::{RelationCatalog, RelationColumn, RelationDefinition, RelationId};
+use nacre_plan::optimizer::{ColumnStatistics, RelationStatistics};
 use nacre_store::{Error as StoreError, SEQUENCES_TABLE, Store, Table};
 
+use super::statistics::ChunkStatistics;
 use crate::error::{Error, ErrorKind};
 use crate::from_store::from_store;
 use crate::names::SCHEMA;
@@ -20,13 +24,16 @@ pub(super) struct SnapshotRelations<'a> {
     acting: Acting,
     /// What was found, by their numbers.
     found: RefCell<Vec<(RelationId, Arc<Table>)>>,
+    /// Chunks of tables that the optimizer has asked about.
+    chunks: RefCell<HashMap<RelationId, Option<Rc<ChunkStatistics>>>>,
     /// Why a relation may not be read.
     refused: RefCell<Option<Error>>,
 }
 
 impl<'a> SnapshotRelations<'a> {
     pub(super) fn new(store: &'a Store, moment: &'a Moment, acting: Acting) -> Self {
-        Self { store, moment, acting, found: RefCell::default(), refused: RefCell::default() }
+        let (found, chunks, refused) = Default::default();
+        Self { store, moment, acting, found, chunks, refused }
     }
 
     /// Returns why a relation may not be read, if one may not.
@@ -38,6 +45,14 @@ impl<'a> SnapshotRelations<'a> {
     pub(super) fn table(&self, id: RelationId) -> Option<Arc<Table>> {
         let found = self.found.borrow();
         found.iter().find(|(own, _)| *own == id).map(|(_, table)| Arc::clone(table))
+    }
+
+    fn chunks(&self, id: RelationId) -> Option<Rc<ChunkStatistics>> {
+        let of_table = || {
+            let snapshot = self.table(id)?.seen_at(self.moment.snapshot()).ok()?;
+            Some(Rc::new(ChunkStatistics::of(&snapshot)))
+        };
+        self.chunks.borrow_mut().entry(id).or_insert_with(of_table).clone()
     }
 
     fn find(&self, name: &str) -> Result<Option<Arc<RelationDefinition>>, Error> {
@@ -83,6 +98,20 @@ impl RelationCatalog for SnapshotRelations<'_> {
             *self.refused.borrow_mut() = Some(error);
             None
         })
+    }
+}
+
+impl RelationStatistics for SnapshotRelations<'_> {
+    fn row_count(&self, relation: RelationId) -> Option<u64> {
+        Some(self.table(relation)?.seen_at(self.moment.snapshot()).ok()?.rows())
+    }
+
+    fn column(&self, relation: RelationId, position: usize) -> ColumnStatistics {
+        let known = self.table(relation).zip(self.chunks(relation)).and_then(|(table, chunks)| {
+            let column_type = table.schema().columns.get(position)?.column_type;
+            Some(chunks.column(position, column_type))
+        });
+        known.unwrap_or_default()
     }
 }
 
