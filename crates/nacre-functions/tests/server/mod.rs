@@ -82,9 +82,29 @@ impl TestServer {
                 "\\if :ERROR\n\\echo :LAST_ERROR_SQLSTATE :LAST_ERROR_MESSAGE\n\\endif\n",
             );
         }
-        let lines = self.run(&script);
+        self.run_apart(&script)
+    }
+
+    /// Returns the rows of each query, fields apart by tabs and nulls as `NULL`; `None` for what
+    /// fails.
+    pub(crate) fn answers(
+        &self,
+        definitions: &str,
+        queries: &[String],
+    ) -> Vec<Option<Vec<String>>> {
+        use std::fmt::Write as _;
+        let mut script = format!("\\set ON_ERROR_STOP off\n\\pset null NULL\n{definitions}\n");
+        for query in queries {
+            let _ = write!(script, "\\echo @@\n{query};\n\\if :ERROR\n\\echo @!\n\\endif\n");
+        }
+        let failed = |answer: &Vec<String>| answer.last().is_some_and(|line| line == "@!");
+        self.run_apart(&script).into_iter().map(|one| (!failed(&one)).then_some(one)).collect()
+    }
+
+    /// Returns what comes after each line `@@`.
+    fn run_apart(&self, script: &str) -> Vec<Vec<String>> {
         let mut answers: Vec<Vec<String>> = Vec::new();
-        for line in lines {
+        for line in self.run(script) {
             match answers.last_mut() {
                 _ if line == "@@" => answers.push(Vec::new()),
                 Some(answer) => answer.push(line),

@@ -19,6 +19,10 @@ mod notices;
 mod prepared;
 mod privileges;
 mod pruning;
+mod random_queries;
+#[allow(dead_code, reason = "what other tests need of it")]
+#[path = "../../../nacre-functions/tests/server/mod.rs"]
+mod server;
 mod settings;
 mod short;
 mod sqllogic;
