@@ -71,6 +71,48 @@ pub enum RelationalOperator {
     },
 }
 
+impl RelationalOperator {
+    /// Returns the operators whose rows this one reads, from left to right.
+    pub fn inputs(&self) -> Vec<&Self> {
+        match self {
+            Self::SingleRow | Self::Scan { .. } => Vec::new(),
+            Self::Filter { input, .. }
+            | Self::Compute { input, .. }
+            | Self::Aggregate { input, .. }
+            | Self::Sort { input, .. }
+            | Self::Limit { input, .. } => vec![input],
+            Self::Join { left, right, .. } => vec![left, right],
+        }
+    }
+
+    /// As [`Self::inputs`], to be changed.
+    pub fn inputs_mut(&mut self) -> Vec<&mut Self> {
+        match self {
+            Self::SingleRow | Self::Scan { .. } => Vec::new(),
+            Self::Filter { input, .. }
+            | Self::Compute { input, .. }
+            | Self::Aggregate { input, .. }
+            | Self::Sort { input, .. }
+            | Self::Limit { input, .. } => vec![input],
+            Self::Join { left, right, .. } => vec![left, right],
+        }
+    }
+
+    /// Returns the columns that this operator adds to those of its inputs.
+    pub fn own_columns(&self) -> Vec<ColumnId> {
+        match self {
+            Self::Scan { columns, .. } => columns.iter().map(|one| one.column).collect(),
+            Self::Compute { columns, .. } => columns.iter().map(|one| one.column).collect(),
+            Self::Aggregate { aggregates, .. } => aggregates.iter().map(|one| one.column).collect(),
+            Self::SingleRow
+            | Self::Filter { .. }
+            | Self::Join { .. }
+            | Self::Sort { .. }
+            | Self::Limit { .. } => Vec::new(),
+        }
+    }
+}
+
 /// Which rows without a partner a join keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JoinVariant {
