@@ -122,13 +122,26 @@ impl ColumnOrigins {
         self.next += 1;
     }
 
+    /// Returns the places from the first to the last that an expression has a column of; none for
+    /// one without columns, all for one of columns that are not known.
+    pub(super) fn span(&self, expression: &ScalarExpression) -> PlaceRange {
+        let mut span = PlaceRange { start: usize::MAX, end: 0 };
+        self.extend_span(expression, &mut span);
+        span
+    }
+
+    fn extend_span(&self, expression: &ScalarExpression, span: &mut PlaceRange) {
+        if let ScalarKind::Column(column) = &expression.kind {
+            let own = self.places.get(column).map(|place| (*place, place + 1));
+            let (start, end) = own.unwrap_or((0, usize::MAX));
+            *span = PlaceRange { start: span.start.min(start), end: span.end.max(end) };
+        }
+        expression.children().into_iter().for_each(|child| self.extend_span(child, span));
+    }
+
     /// Whether all columns of an expression come from these places.
     pub(super) fn are_within(&self, expression: &ScalarExpression, range: PlaceRange) -> bool {
-        let is_within = |column: &ColumnId| {
-            let place = self.places.get(column);
-            place.is_some_and(|place| (range.start..range.end).contains(place))
-        };
-        every_column(expression, &is_within)
+        self.span(expression).is_within(range)
     }
 
     /// Whether a column comes from these places.
@@ -137,14 +150,17 @@ impl ColumnOrigins {
     }
 }
 
-fn every_column(expression: &ScalarExpression, is_so: &dyn Fn(&ColumnId) -> bool) -> bool {
-    match &expression.kind {
-        ScalarKind::Column(column) => is_so(column),
-        _ => expression.children().into_iter().all(|child| every_column(child, is_so)),
-    }
-}
-
 impl PlaceRange {
+    /// Whether all of these places are among others.
+    pub(super) fn is_within(self, other: Self) -> bool {
+        self.start >= self.end || (other.start <= self.start && self.end <= other.end)
+    }
+
+    /// Whether some of these places may be among others.
+    pub(super) fn may_touch(self, other: Self) -> bool {
+        self.start < other.end && other.start < self.end
+    }
+
     /// Returns the places of a whole plan.
     pub(super) fn of_plan(root: &RelationalOperator) -> Self {
         Self { start: 0, end: operator_count(root) }

@@ -144,8 +144,10 @@ impl<'g> GreedyOrdering<'g> {
             return f64::INFINITY;
         };
         let mut rows = one.rows.ln() + other.rows.ln();
-        for (class, distinct) in &one.classes {
-            if let Some(others) = other.classes.get(class) {
+        let is_smaller = one.classes.len() <= other.classes.len();
+        let (few, many) = if is_smaller { (one, other) } else { (other, one) };
+        for (class, distinct) in &few.classes {
+            if let Some(others) = many.classes.get(class) {
                 rows -= distinct.max(*others).ln();
             }
         }

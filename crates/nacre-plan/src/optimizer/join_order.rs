@@ -111,7 +111,9 @@ impl JoinOrderPass<'_> {
             condition.needs.sort_unstable();
             condition
         });
-        let conditions = conditions.collect();
+        let mut conditions: Vec<GraphCondition> = conditions.collect();
+        // Those of the same leaves keep the order in which they are written.
+        conditions.sort_by(|one, other| one.needs.cmp(&other.needs));
         let mut open: Vec<Option<RelationalOperator>> = leaves.into_iter().map(Some).collect();
         let (mut nodes, mut graph_leaves) = (Vec::new(), Vec::new());
         for leaf in order {

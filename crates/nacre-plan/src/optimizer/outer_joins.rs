@@ -9,7 +9,7 @@
 
 use super::conjuncts::{ColumnOrigins, PlaceRange, conjuncts_of};
 use super::null_logic::possible_outcomes;
-use crate::algebra::{ColumnId, JoinVariant, RelationalOperator, ScalarExpression};
+use crate::algebra::{ColumnId, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind};
 
 /// Simplifies the outer joins of a plan.
 pub(super) fn simplify_outer_joins(root: &mut RelationalOperator) {
@@ -22,6 +22,13 @@ struct OuterJoinPass {
     origins: ColumnOrigins,
 }
 
+/// A condition that is true for all rows that are wanted, and the places that it has columns of.
+#[derive(Clone, Copy)]
+struct RequiredCondition<'p> {
+    condition: &'p ScalarExpression,
+    span: PlaceRange,
+}
+
 impl OuterJoinPass {
     /// Simplifies the joins of an operator, of whose rows only those are wanted for which all
     /// `required` are true.
@@ -29,24 +36,28 @@ impl OuterJoinPass {
         &self,
         operator: &mut RelationalOperator,
         range: PlaceRange,
-        required: &[&ScalarExpression],
+        required: &[RequiredCondition<'_>],
     ) {
         match operator {
             RelationalOperator::SingleRow | RelationalOperator::Scan { .. } => {}
             RelationalOperator::Filter { input, condition } => {
                 let mut all = required.to_vec();
-                all.extend(conjuncts_of(condition));
+                all.extend(self.conditions(condition));
                 self.simplify(input, range.input(), &all);
             }
             RelationalOperator::Compute { input, .. } | RelationalOperator::Sort { input, .. } => {
                 // Conditions on computed columns are not known below.
-                let kept = self.about(required, range.input());
+                let is_known = |one: &&RequiredCondition<'_>| one.span.is_within(range.input());
+                let kept: Vec<_> = required.iter().filter(is_known).copied().collect();
                 self.simplify(input, range.input(), &kept);
             }
             RelationalOperator::Aggregate { input, keys, .. } => {
-                let is_key = |column: ColumnId| keys.contains(&column);
-                let kept: Vec<_> =
-                    required.iter().filter(|one| is_about(one, &is_key)).copied().collect();
+                let is_other = |one: &ScalarExpression| match &one.kind {
+                    ScalarKind::Column(column) => !keys.contains(column),
+                    _ => false,
+                };
+                let is_known = |one: &&RequiredCondition<'_>| !one.condition.any(&is_other);
+                let kept: Vec<_> = required.iter().filter(is_known).copied().collect();
                 self.simplify(input, range.input(), &kept);
             }
             RelationalOperator::Limit { input, .. } => self.simplify(input, range.input(), &[]),
@@ -58,13 +69,14 @@ impl OuterJoinPass {
                 if variant.keeps_right() && self.refuses_nulls(required, left_range) {
                     *variant = without_right(*variant);
                 }
-                let own: Vec<_> = condition.as_ref().map(conjuncts_of).unwrap_or_default();
+                let own: Vec<_> =
+                    condition.iter().flat_map(|condition| self.conditions(condition)).collect();
                 let below = |is_kept: bool, is_filled: bool, side: PlaceRange| {
                     // Rows of a side that is filled up are wanted for what they keep away.
                     let above = if is_filled { &[][..] } else { required };
                     let own = if is_kept { &[][..] } else { &own[..] };
-                    let all: Vec<_> = above.iter().chain(own).copied().collect();
-                    self.touching(&all, side)
+                    let all = above.iter().chain(own).copied();
+                    all.filter(|one| one.span.may_touch(side)).collect::<Vec<_>>()
                 };
                 let for_left = below(variant.keeps_left(), variant.keeps_right(), left_range);
                 let for_right = below(variant.keeps_right(), variant.keeps_left(), right_range);
@@ -74,40 +86,19 @@ impl OuterJoinPass {
         }
     }
 
-    /// Whether rows whose columns of these places are all null are not wanted.
-    fn refuses_nulls(&self, required: &[&ScalarExpression], range: PlaceRange) -> bool {
-        let is_null = |column: ColumnId| self.origins.is_within(column, range);
-        required.iter().any(|condition| !possible_outcomes(condition, &is_null).can_be_true)
-    }
-
-    /// Returns the conditions all of whose columns come from these places.
-    fn about<'c>(
-        &self,
-        conditions: &[&'c ScalarExpression],
-        range: PlaceRange,
-    ) -> Vec<&'c ScalarExpression> {
-        let is_about = |one: &&&ScalarExpression| self.origins.are_within(one, range);
-        conditions.iter().filter(is_about).copied().collect()
-    }
-
-    /// Returns the conditions that have a column from these places.
-    fn touching<'c>(
-        &self,
-        conditions: &[&'c ScalarExpression],
-        range: PlaceRange,
-    ) -> Vec<&'c ScalarExpression> {
-        let is_within = |one: &ScalarExpression| match one.kind {
-            crate::algebra::ScalarKind::Column(column) => self.origins.is_within(column, range),
-            _ => false,
+    fn conditions<'p>(&self, condition: &'p ScalarExpression) -> Vec<RequiredCondition<'p>> {
+        let required = |condition| {
+            let span = self.origins.span(condition);
+            RequiredCondition { condition, span }
         };
-        conditions.iter().filter(|condition| condition.any(&is_within)).copied().collect()
+        conjuncts_of(condition).into_iter().map(required).collect()
     }
-}
 
-fn is_about(condition: &ScalarExpression, is_known: &dyn Fn(ColumnId) -> bool) -> bool {
-    match condition.kind {
-        crate::algebra::ScalarKind::Column(column) => is_known(column),
-        _ => condition.children().into_iter().all(|child| is_about(child, is_known)),
+    /// Whether rows whose columns of these places are all null are not wanted.
+    fn refuses_nulls(&self, required: &[RequiredCondition<'_>], range: PlaceRange) -> bool {
+        let is_null = |column: ColumnId| self.origins.is_within(column, range);
+        let mut about = required.iter().filter(|one| one.span.may_touch(range));
+        about.any(|one| !possible_outcomes(one.condition, &is_null).can_be_true)
     }
 }
 

@@ -34,6 +34,12 @@ struct PlacementPass {
     origins: ColumnOrigins,
 }
 
+/// A condition that goes down, and the places that it has columns of.
+struct PendingCondition {
+    expression: ScalarExpression,
+    span: PlaceRange,
+}
+
 /// A join that is taken apart, its inputs with their places.
 struct OpenJoin {
     variant: JoinVariant,
@@ -48,18 +54,19 @@ impl PlacementPass {
         &self,
         operator: RelationalOperator,
         range: PlaceRange,
-        mut pending: Vec<ScalarExpression>,
+        mut pending: Vec<PendingCondition>,
     ) -> RelationalOperator {
         match operator {
             RelationalOperator::Filter { input, condition } => {
                 let mut own = Vec::new();
                 split_conjunction(condition, &mut own);
-                let (mut moved, kept): (Vec<_>, Vec<_>) = own.into_iter().partition(may_move);
+                let (moved, kept): (Vec<_>, Vec<_>) = own.into_iter().partition(may_move);
+                let mut moved = self.pending(moved);
                 moved.append(&mut pending);
                 if let RelationalOperator::Scan { .. } = *input {
                     // What may fail comes last, for the fewest rows.
-                    moved.extend(kept);
-                    return with_filter(*input, moved);
+                    let all = expressions(moved).into_iter().chain(kept);
+                    return with_filter(*input, all.collect());
                 }
                 with_filter(self.place(*input, range.input(), moved), kept)
             }
@@ -70,21 +77,22 @@ impl PlacementPass {
             }
             RelationalOperator::Compute { input, columns } => {
                 let (mut moved, mut kept) = (Vec::new(), Vec::new());
-                for condition in pending {
-                    match below_compute(&condition, &columns) {
-                        Some(condition) if may_move(&condition) => moved.push(condition),
-                        _ => kept.push(condition),
+                for PendingCondition { expression, .. } in pending {
+                    match below_compute(&expression, &columns) {
+                        Some(below) if may_move(&below) => moved.push(below),
+                        _ => kept.push(expression),
                     }
                 }
+                let moved = self.pending(moved);
                 let input = Box::new(self.place(*input, range.input(), moved));
                 with_filter(RelationalOperator::Compute { input, columns }, kept)
             }
             RelationalOperator::Aggregate { input, keys, aggregates, is_scalar } => {
                 let (moved, kept) =
-                    pending.into_iter().partition(|condition| is_about_keys(condition, &keys));
+                    pending.into_iter().partition(|one| is_about_keys(&one.expression, &keys));
                 let input = Box::new(self.place(*input, range.input(), moved));
                 let operator = RelationalOperator::Aggregate { input, keys, aggregates, is_scalar };
-                with_filter(operator, kept)
+                with_filter(operator, expressions(kept))
             }
             RelationalOperator::Sort { input, keys } => {
                 let input = Box::new(self.place(*input, range.input(), pending));
@@ -92,34 +100,37 @@ impl PlacementPass {
             }
             RelationalOperator::Limit { input, count, offset } => {
                 let input = Box::new(self.place(*input, range.input(), Vec::new()));
-                with_filter(RelationalOperator::Limit { input, count, offset }, pending)
+                let limited = RelationalOperator::Limit { input, count, offset };
+                with_filter(limited, expressions(pending))
             }
             RelationalOperator::Scan { .. } | RelationalOperator::SingleRow => {
-                with_filter(operator, pending)
+                with_filter(operator, expressions(pending))
             }
         }
     }
 
-    fn place_at_join(&self, join: OpenJoin, pending: Vec<ScalarExpression>) -> RelationalOperator {
+    fn place_at_join(&self, join: OpenJoin, pending: Vec<PendingCondition>) -> RelationalOperator {
         let OpenJoin { variant, inputs, ranges, condition } = join;
         let mut sides = [Vec::new(), Vec::new()];
         let (mut joined, mut above) = (Vec::new(), Vec::new());
         let mut own = Vec::new();
         condition.into_iter().for_each(|condition| split_conjunction(condition, &mut own));
         let is_kept = [variant.keeps_left(), variant.keeps_right()];
-        for condition in own {
+        let side_of =
+            |one: &PendingCondition| ranges.iter().position(|range| one.span.is_within(*range));
+        for condition in self.pending(own) {
             // Without a partner, a row of a side that is kept comes out all the same.
-            match self.side_of(&condition, ranges).filter(|_| may_move(&condition)) {
+            match side_of(&condition).filter(|_| may_move(&condition.expression)) {
                 Some(side) if !is_kept[side] => sides[side].push(condition),
-                _ => joined.push(condition),
+                _ => joined.push(condition.expression),
             }
         }
         for condition in pending {
             // A side is filled up if the other one is kept.
-            match self.side_of(&condition, ranges) {
+            match side_of(&condition) {
                 Some(side) if !is_kept[1 - side] => sides[side].push(condition),
-                None if variant == JoinVariant::Inner => joined.push(condition),
-                _ => above.push(condition),
+                None if variant == JoinVariant::Inner => joined.push(condition.expression),
+                _ => above.push(condition.expression),
             }
         }
         let [left, right] = inputs;
@@ -130,10 +141,17 @@ impl PlacementPass {
         with_filter(RelationalOperator::Join { variant, left, right, condition }, above)
     }
 
-    /// Returns the side that has all columns of a condition.
-    fn side_of(&self, condition: &ScalarExpression, ranges: [PlaceRange; 2]) -> Option<usize> {
-        ranges.iter().position(|range| self.origins.are_within(condition, *range))
+    fn pending(&self, conditions: Vec<ScalarExpression>) -> Vec<PendingCondition> {
+        let pending = |expression: ScalarExpression| {
+            let span = self.origins.span(&expression);
+            PendingCondition { expression, span }
+        };
+        conditions.into_iter().map(pending).collect()
     }
+}
+
+fn expressions(conditions: Vec<PendingCondition>) -> Vec<ScalarExpression> {
+    conditions.into_iter().map(|one| one.expression).collect()
 }
 
 /// Returns what a condition is before columns are computed.

@@ -106,8 +106,11 @@ impl<'p> PlanPrinter<'p> {
             }
             ScalarKind::Constant(value) => {
                 let text = format!("{:?}", value.0);
-                let inner = text.split_once('(').map_or(&text[..], |(_, inner)| inner);
-                inner.trim_end_matches(')').to_owned()
+                // `Integer(5)`
+                match text.split_once('(') {
+                    Some((_, inner)) => inner.strip_suffix(')').unwrap_or(inner).to_owned(),
+                    None => text,
+                }
             }
             ScalarKind::Operator { operator, operands } => match &operands[..] {
                 [left, right] => {

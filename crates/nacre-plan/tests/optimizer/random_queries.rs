@@ -52,10 +52,11 @@ pub(crate) fn random_tables(random: &mut RandomSequence) -> (TestTables, TableRo
         // No key: rows may be there twice.
         tables.add(name, "k integer; x integer; y integer", 0, count);
         let cell = |random: &mut RandomSequence| -> CellValue {
-            (!random.one_in(4)).then(|| random.below(3) as i64)
+            (!random.one_in(6)).then(|| random.below(2) as i64)
         };
         let row = |random: &mut RandomSequence| COLUMNS.iter().map(|_| cell(random)).collect();
-        let stored = (0..random.below(4)).map(|_| row(random)).collect();
+        let stored =
+            (0..(1 + random.below(3)) * random.below(6).min(1)).map(|_| row(random)).collect();
         rows.insert(name.to_owned(), stored);
     }
     (tables, rows)
@@ -97,7 +98,7 @@ impl<'r> QueryWriter<'r> {
         }
         let _ = write!(sql, " from {}", from.join(", "));
         if !self.random.one_in(4) {
-            let count = 1 + self.random.below(4);
+            let count = 1 + self.random.below(3);
             let conditions: Vec<String> = (0..count).map(|_| self.condition(&all, 2)).collect();
             let _ = write!(sql, " where {}", conditions.join(" and "));
         }
@@ -122,7 +123,7 @@ impl<'r> QueryWriter<'r> {
         let (right, others) = self.item(depth - 1);
         let is_using = self.random.one_in(5);
         aliases.extend(others);
-        let kind = self.random.pick(&["join", "join", "left join", "right join", "full join"]);
+        let kind = self.random.pick(&["join", "left join", "right join", "full join"]);
         let condition = if is_using {
             "using (k)".to_owned()
         } else {
@@ -142,7 +143,7 @@ impl<'r> QueryWriter<'r> {
         let one = self.column(aliases);
         let other = self.column(aliases);
         let comparison = self.random.pick(&["=", "=", "<>", "<", "<=", ">", ">="]);
-        let number = self.random.below(3);
+        let number = self.random.below(2);
         let choices = if depth > 0 { 18 } else { 13 };
         match self.random.below(choices) {
             0..=3 => format!("{one} = {other}"),
