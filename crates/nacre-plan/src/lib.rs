@@ -3,6 +3,7 @@
 //! 1. [`definition`] says which relations there are; whoever opens a database answers for them.
 //! 2. [`binder`] resolves names, functions, operators and types by PostgreSQL's rules.
 //! 3. [`algebra`] is the result: operators over columns with identities, expressions with types.
+//! 4. [`optimizer`] turns a plan with joins into a cheaper one of the same rows.
 //!
 //! # Invariants
 //! 1. What PostgreSQL refuses is refused with its SQLSTATE, words and position.
@@ -14,5 +15,6 @@ pub mod algebra;
 pub mod binder;
 pub mod definition;
 mod error;
+pub mod optimizer;
 
 pub use error::BindError;

@@ -72,34 +72,64 @@ pub enum RelationalOperator {
 }
 
 impl RelationalOperator {
+    /// Returns the expressions of this operator.
+    pub fn expressions(&self) -> Vec<&ScalarExpression> {
+        match self {
+            Self::SingleRow | Self::Scan { .. } => Vec::new(),
+            Self::Filter { condition, .. } => vec![condition],
+            Self::Join { condition, .. } => condition.iter().collect(),
+            Self::Compute { columns, .. } => columns.iter().map(|one| &one.value).collect(),
+            Self::Aggregate { aggregates, .. } => {
+                aggregates.iter().flat_map(|one| one.call.expressions()).collect()
+            }
+            Self::Sort { keys, .. } => keys.iter().map(|key| &key.value).collect(),
+            Self::Limit { count, offset, .. } => count.iter().chain(offset).collect(),
+        }
+    }
+
     /// Whether an expression of this operator, or of one below, is so.
     pub fn any_expression(&self, is_so: &dyn Fn(&ScalarExpression) -> bool) -> bool {
-        let any = |expression: &ScalarExpression| expression.any(is_so);
+        self.expressions().into_iter().any(|own| own.any(is_so))
+            || self.inputs().into_iter().any(|input| input.any_expression(is_so))
+    }
+
+    /// Returns the operators whose rows this one reads, from left to right.
+    pub fn inputs(&self) -> Vec<&Self> {
         match self {
-            Self::SingleRow | Self::Scan { .. } => false,
-            Self::Filter { input, condition } => any(condition) || input.any_expression(is_so),
-            Self::Join { left, right, condition, .. } => {
-                condition.as_ref().is_some_and(any)
-                    || left.any_expression(is_so)
-                    || right.any_expression(is_so)
-            }
-            Self::Compute { input, columns } => {
-                columns.iter().any(|column| any(&column.value)) || input.any_expression(is_so)
-            }
-            Self::Aggregate { input, aggregates, .. } => {
-                let of_call = |column: &AggregateColumn| {
-                    let call = &column.call;
-                    let keys = call.order_by.iter().map(|key| &key.value);
-                    call.arguments.iter().chain(keys).chain(&call.filter).any(any)
-                };
-                aggregates.iter().any(of_call) || input.any_expression(is_so)
-            }
-            Self::Sort { input, keys } => {
-                keys.iter().any(|key| any(&key.value)) || input.any_expression(is_so)
-            }
-            Self::Limit { input, count, offset } => {
-                count.iter().chain(offset).any(any) || input.any_expression(is_so)
-            }
+            Self::SingleRow | Self::Scan { .. } => Vec::new(),
+            Self::Filter { input, .. }
+            | Self::Compute { input, .. }
+            | Self::Aggregate { input, .. }
+            | Self::Sort { input, .. }
+            | Self::Limit { input, .. } => vec![input],
+            Self::Join { left, right, .. } => vec![left, right],
+        }
+    }
+
+    /// As [`Self::inputs`], to be changed.
+    pub fn inputs_mut(&mut self) -> Vec<&mut Self> {
+        match self {
+            Self::SingleRow | Self::Scan { .. } => Vec::new(),
+            Self::Filter { input, .. }
+            | Self::Compute { input, .. }
+            | Self::Aggregate { input, .. }
+            | Self::Sort { input, .. }
+            | Self::Limit { input, .. } => vec![input],
+            Self::Join { left, right, .. } => vec![left, right],
+        }
+    }
+
+    /// Returns the columns that this operator adds to those of its inputs.
+    pub fn own_columns(&self) -> Vec<ColumnId> {
+        match self {
+            Self::Scan { columns, .. } => columns.iter().map(|one| one.column).collect(),
+            Self::Compute { columns, .. } => columns.iter().map(|one| one.column).collect(),
+            Self::Aggregate { aggregates, .. } => aggregates.iter().map(|one| one.column).collect(),
+            Self::SingleRow
+            | Self::Filter { .. }
+            | Self::Join { .. }
+            | Self::Sort { .. }
+            | Self::Limit { .. } => Vec::new(),
         }
     }
 }

@@ -140,6 +140,14 @@ pub struct BoundAggregate {
     pub result: SqlType,
 }
 
+impl BoundAggregate {
+    /// Returns its arguments, then what orders them, then its condition.
+    pub fn expressions(&self) -> Vec<&ScalarExpression> {
+        let keys = self.order_by.iter().map(|key| &key.value);
+        self.arguments.iter().chain(keys).chain(&self.filter).collect()
+    }
+}
+
 impl ScalarExpression {
     /// Makes an expression.
     pub fn new(kind: ScalarKind, sql_type: SqlType, range: SourceRange) -> Self {
@@ -172,10 +180,7 @@ impl ScalarExpression {
                 let arms = arms.iter().flat_map(|arm| [&arm.condition, &arm.result]);
                 arms.chain(otherwise.as_deref()).collect()
             }
-            ScalarKind::Aggregate(call) => {
-                let keys = call.order_by.iter().map(|key| &key.value);
-                call.arguments.iter().chain(keys).chain(&call.filter).collect()
-            }
+            ScalarKind::Aggregate(call) => call.expressions(),
         }
     }
 

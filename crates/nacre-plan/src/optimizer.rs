@@ -1,0 +1,58 @@
+//! Makes a plan with joins cheaper: the same outputs and the same bag of rows, by passes in a fixed
+//! order, each run once.
+//!
+//! 1. [`outer_joins`] makes outer joins inner ones where a condition refuses the rows filled up.
+//! 2. [`factoring`] takes what all branches of an OR share out of it.
+//! 3. [`derivation`] adds conditions that follow from equalities, and from the branches of an OR.
+//! 4. [`placement`] moves conditions down to the relations that they are about.
+//! 5. [`join_order`] orders inner joins by [`estimate`]d rows, and gives each join its build side.
+//!
+//! # Invariants
+//! 1. A plan without joins is returned unchanged.
+//! 2. A condition that may fail, that is volatile, or that has no columns never moves past a join:
+//!    no row reaches it that did not in the query as it is written ([`fallibility`]).
+//! 3. The right input of a join is the one to build a hash table of: the smaller one by estimate.
+//! 4. The order of FROM has no influence on the order of inner joins.
+//! # Source
+//! Moerkotte, Neumann: "Analysis of two existing and one new dynamic programming algorithm", VLDB
+//! 2006 (DPccp); Fegaras: "A new heuristic for optimizing large queries", DEXA 1998 (greedy).
+
+mod conjuncts;
+mod derivation;
+mod enumeration;
+mod equivalence;
+mod estimate;
+mod factoring;
+mod fallibility;
+mod greedy;
+mod join_order;
+mod leaf_order;
+mod null_logic;
+mod outer_joins;
+mod placement;
+mod query_graph;
+mod selectivity;
+mod statistics;
+
+pub use statistics::{ColumnStatistics, RelationStatistics};
+
+use crate::algebra::{QueryPlan, RelationalOperator};
+
+/// Returns a plan that computes the same and is expected to be cheaper.
+pub fn optimize(plan: QueryPlan, statistics: &dyn RelationStatistics) -> QueryPlan {
+    if !has_join(&plan.root) {
+        return plan;
+    }
+    let QueryPlan { columns, mut root, outputs, parameters } = plan;
+    outer_joins::simplify_outer_joins(&mut root);
+    factoring::factor_conditions(&mut root);
+    derivation::derive_conditions(&mut root);
+    let root = placement::place_conditions(root);
+    let root = join_order::order_joins(root, &columns, statistics);
+    QueryPlan { columns, root, outputs, parameters }
+}
+
+fn has_join(operator: &RelationalOperator) -> bool {
+    matches!(operator, RelationalOperator::Join { .. })
+        || operator.inputs().into_iter().any(has_join)
+}

@@ -1,0 +1,183 @@
+//! Conditions as lists of what AND joins, and the columns that they are about.
+
+use std::collections::{BTreeSet, HashMap};
+
+use nacre_syntax::SourceRange;
+use nacre_types::SqlType;
+
+use crate::algebra::{ColumnId, RelationalOperator, ScalarExpression, ScalarKind};
+
+/// Takes AND apart, from left to right.
+pub(super) fn split_conjunction(condition: ScalarExpression, into: &mut Vec<ScalarExpression>) {
+    match condition.kind {
+        ScalarKind::And(operands) => {
+            operands.into_iter().for_each(|operand| split_conjunction(operand, into));
+        }
+        _ => into.push(condition),
+    }
+}
+
+/// Returns the conjuncts of a condition, from left to right.
+pub(super) fn conjuncts_of(condition: &ScalarExpression) -> Vec<&ScalarExpression> {
+    match &condition.kind {
+        ScalarKind::And(operands) => operands.iter().flat_map(conjuncts_of).collect(),
+        _ => vec![condition],
+    }
+}
+
+/// Returns the branches of a condition.
+pub(super) fn disjuncts_of(condition: &ScalarExpression) -> Vec<&ScalarExpression> {
+    match &condition.kind {
+        ScalarKind::Or(operands) => operands.iter().flat_map(disjuncts_of).collect(),
+        _ => vec![condition],
+    }
+}
+
+/// Returns the condition that all are true; `None` for no conditions.
+pub(super) fn conjunction(conditions: Vec<ScalarExpression>) -> Option<ScalarExpression> {
+    connect(conditions, ScalarKind::And)
+}
+
+/// Returns the condition that one is true; `None` for no conditions.
+pub(super) fn disjunction(conditions: Vec<ScalarExpression>) -> Option<ScalarExpression> {
+    connect(conditions, ScalarKind::Or)
+}
+
+fn connect(
+    mut conditions: Vec<ScalarExpression>,
+    word: fn(Vec<ScalarExpression>) -> ScalarKind,
+) -> Option<ScalarExpression> {
+    if conditions.len() < 2 {
+        return conditions.pop();
+    }
+    let range = match (conditions.first(), conditions.last()) {
+        (Some(first), Some(last)) => first.range.to(last.range),
+        _ => SourceRange::default(),
+    };
+    Some(ScalarExpression::new(word(conditions), SqlType::BOOLEAN, range))
+}
+
+/// Returns the operator with a filter above it, if there are conditions.
+pub(super) fn with_filter(
+    input: RelationalOperator,
+    conditions: Vec<ScalarExpression>,
+) -> RelationalOperator {
+    match conjunction(conditions) {
+        Some(condition) => RelationalOperator::Filter { input: Box::new(input), condition },
+        None => input,
+    }
+}
+
+/// Returns the columns of an expression.
+pub(super) fn columns_of(expression: &ScalarExpression) -> BTreeSet<ColumnId> {
+    let mut columns = BTreeSet::new();
+    collect_columns(expression, &mut columns);
+    columns
+}
+
+fn collect_columns(expression: &ScalarExpression, into: &mut BTreeSet<ColumnId>) {
+    if let ScalarKind::Column(column) = expression.kind {
+        into.insert(column);
+    }
+    expression.children().into_iter().for_each(|child| collect_columns(child, into));
+}
+
+/// Whether an expression has a column.
+pub(super) fn has_columns(expression: &ScalarExpression) -> bool {
+    expression.any(&|one| matches!(one.kind, ScalarKind::Column(_)))
+}
+
+/// Where columns come from: each operator has its place in the order of children first, left ones
+/// before right ones, so that an operator and all below it have adjacent places.
+///
+/// ```text
+/// Filter 3 (Join 2 (Scan 0, Scan 1))    columns of the first scan: 0, of the second: 1
+/// ```
+#[derive(Debug, Default)]
+pub(super) struct ColumnOrigins {
+    places: HashMap<ColumnId, usize>,
+    next: usize,
+}
+
+/// The places of an operator and all below it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PlaceRange {
+    pub(super) start: usize,
+    pub(super) end: usize,
+}
+
+impl ColumnOrigins {
+    /// Finds the columns of a plan.
+    pub(super) fn of_plan(root: &RelationalOperator) -> Self {
+        let mut origins = Self::default();
+        origins.add(root);
+        origins
+    }
+
+    fn add(&mut self, operator: &RelationalOperator) {
+        operator.inputs().into_iter().for_each(|input| self.add(input));
+        for column in operator.own_columns() {
+            self.places.insert(column, self.next);
+        }
+        self.next += 1;
+    }
+
+    /// Returns the places from the first to the last that an expression has a column of; none for
+    /// one without columns, all for one of columns that are not known.
+    pub(super) fn span(&self, expression: &ScalarExpression) -> PlaceRange {
+        let mut span = PlaceRange { start: usize::MAX, end: 0 };
+        self.extend_span(expression, &mut span);
+        span
+    }
+
+    fn extend_span(&self, expression: &ScalarExpression, span: &mut PlaceRange) {
+        if let ScalarKind::Column(column) = &expression.kind {
+            let own = self.places.get(column).map(|place| (*place, place + 1));
+            let (start, end) = own.unwrap_or((0, usize::MAX));
+            *span = PlaceRange { start: span.start.min(start), end: span.end.max(end) };
+        }
+        expression.children().into_iter().for_each(|child| self.extend_span(child, span));
+    }
+
+    /// Whether all columns of an expression come from these places.
+    pub(super) fn are_within(&self, expression: &ScalarExpression, range: PlaceRange) -> bool {
+        self.span(expression).is_within(range)
+    }
+
+    /// Whether a column comes from these places.
+    pub(super) fn is_within(&self, column: ColumnId, range: PlaceRange) -> bool {
+        self.places.get(&column).is_some_and(|place| (range.start..range.end).contains(place))
+    }
+}
+
+impl PlaceRange {
+    /// Whether all of these places are among others.
+    pub(super) fn is_within(self, other: Self) -> bool {
+        self.start >= self.end || (other.start <= self.start && self.end <= other.end)
+    }
+
+    /// Whether some of these places may be among others.
+    pub(super) fn may_touch(self, other: Self) -> bool {
+        self.start < other.end && other.start < self.end
+    }
+
+    /// Returns the places of a whole plan.
+    pub(super) fn of_plan(root: &RelationalOperator) -> Self {
+        Self { start: 0, end: operator_count(root) }
+    }
+
+    /// Returns the places of the only input of the operator that has these.
+    pub(super) fn input(self) -> Self {
+        Self { end: self.end - 1, ..self }
+    }
+
+    /// Returns the places of the left and the right input of a join that has these.
+    pub(super) fn sides(self, left: &RelationalOperator) -> [Self; 2] {
+        let middle = self.start + operator_count(left);
+        [Self { end: middle, ..self }, Self { start: middle, end: self.end - 1 }]
+    }
+}
+
+fn operator_count(operator: &RelationalOperator) -> usize {
+    1 + operator.inputs().into_iter().map(operator_count).sum::<usize>()
+}

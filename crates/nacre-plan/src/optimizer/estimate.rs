@@ -1,0 +1,166 @@
+//! How many rows an operator is expected to have. Never less than 1, never more than
+//! [`ROWS_MAX`], so that costs are always numbers.
+
+use nacre_types::SqlValue;
+use nacre_types::catalog::TypeOid;
+
+use super::conjuncts::conjuncts_of;
+use super::selectivity::{
+    ColumnProfile, ColumnProfiles, axis_of_value, axis_value, damped_product,
+};
+use super::statistics::RelationStatistics;
+use crate::algebra::{
+    ColumnId, JoinVariant, QueryColumns, RelationalOperator, ScalarExpression, ScannedColumn,
+};
+use crate::definition::RelationDefinition;
+
+/// Rows of a relation of which nothing is known.
+const ROWS_UNKNOWN: f64 = 1_000.0;
+/// The most rows that are expected of anything.
+pub(super) const ROWS_MAX: f64 = 1e18;
+
+/// Estimates operators from the bottom up: what it has seen says what is known of columns.
+pub(super) struct RowEstimator<'s> {
+    statistics: &'s dyn RelationStatistics,
+    columns: &'s QueryColumns,
+    profiles: ColumnProfiles,
+}
+
+impl<'s> RowEstimator<'s> {
+    pub(super) fn new(columns: &'s QueryColumns, statistics: &'s dyn RelationStatistics) -> Self {
+        Self { statistics, columns, profiles: ColumnProfiles::default() }
+    }
+
+    /// Returns what is known of the columns of the operators seen.
+    pub(super) fn profiles(&self) -> &ColumnProfiles {
+        &self.profiles
+    }
+
+    /// Estimates an operator that is no inner join, whose inputs have these many rows.
+    pub(super) fn rows(&mut self, operator: &RelationalOperator, inputs: &[f64]) -> f64 {
+        let input = inputs.first().copied().unwrap_or(1.0);
+        bounded_rows(match operator {
+            RelationalOperator::SingleRow => 1.0,
+            RelationalOperator::Scan { relation, columns } => self.scan(relation, columns),
+            RelationalOperator::Filter { condition, .. } => {
+                input * self.profiles.apply(&conjuncts_of(condition))
+            }
+            RelationalOperator::Join { variant, condition, .. } => {
+                let other = inputs.get(1).copied().unwrap_or(1.0);
+                self.join(*variant, [input, other], condition.as_ref())
+            }
+            RelationalOperator::Compute { columns, .. } => {
+                for one in columns {
+                    let profile = match self.profiles.distinct(&one.value) {
+                        Some(distinct) => ColumnProfile { distinct, ..unknown_profile(input) },
+                        None => unknown_profile(input),
+                    };
+                    self.profiles.set(one.column, profile);
+                }
+                input
+            }
+            RelationalOperator::Aggregate { keys, aggregates, is_scalar, .. } => {
+                let rows = if *is_scalar { 1.0 } else { self.groups(keys, input) };
+                for one in aggregates {
+                    self.profiles.set(one.column, unknown_profile(rows));
+                }
+                rows
+            }
+            RelationalOperator::Sort { .. } => input,
+            RelationalOperator::Limit { count, .. } => {
+                let count = count.as_ref().and_then(axis_value);
+                count.map_or(input, |count| input.min(count))
+            }
+        })
+    }
+
+    fn scan(&mut self, relation: &RelationDefinition, columns: &[ScannedColumn]) -> f64 {
+        let rows = self.relation_rows(relation);
+        for ScannedColumn { position, column } in columns {
+            let known = self.statistics.column(relation.id, *position);
+            let bounds = known.bounds.as_ref().and_then(|(low, high)| {
+                let (low, high) = (axis_of_value(low)?, axis_of_value(high)?);
+                (low <= high).then_some((low, high))
+            });
+            let is_key = relation.primary_key[..] == [*position];
+            let distinct = match known.distinct_count {
+                Some(count) => count as f64,
+                None if is_key => rows,
+                None => {
+                    let sql_type = relation.columns.get(*position).map(|own| own.sql_type.oid());
+                    let values = known.bounds.as_ref().and_then(value_count);
+                    guessed_distinct(rows, sql_type, values)
+                }
+            };
+            let is_nullable = self.columns.get(*column).is_none_or(|column| column.is_nullable);
+            let guessed_nulls = if is_nullable { 0.01 } else { 0.0 };
+            let null_fraction = known.null_fraction.filter(|part| (0.0..=1.0).contains(part));
+            self.profiles.set(
+                *column,
+                ColumnProfile {
+                    distinct: distinct.clamp(1.0, rows),
+                    null_fraction: null_fraction.unwrap_or(guessed_nulls),
+                    bounds,
+                },
+            );
+        }
+        rows
+    }
+
+    /// Returns the rows of a relation, without conditions.
+    pub(super) fn relation_rows(&self, relation: &RelationDefinition) -> f64 {
+        let rows = self.statistics.row_count(relation.id);
+        bounded_rows(rows.map_or(ROWS_UNKNOWN, |rows| rows as f64))
+    }
+
+    fn join(
+        &self,
+        variant: JoinVariant,
+        [left, right]: [f64; 2],
+        condition: Option<&ScalarExpression>,
+    ) -> f64 {
+        let conjuncts = condition.map(conjuncts_of).unwrap_or_default();
+        let selectivity = self.profiles.of_all(&conjuncts);
+        let matched = left * right * selectivity;
+        let kept_left = if variant.keeps_left() { left } else { 0.0 };
+        let kept_right = if variant.keeps_right() { right } else { 0.0 };
+        matched.max(kept_left).max(kept_right)
+    }
+
+    fn groups(&self, keys: &[ColumnId], rows: f64) -> f64 {
+        let parts = keys.iter().map(|key| {
+            let profile = self.profiles.get(*key);
+            1.0 / profile.map_or(rows.sqrt(), |profile| profile.distinct).max(1.0)
+        });
+        (1.0 / damped_product(parts.collect())).min(rows)
+    }
+}
+
+fn unknown_profile(rows: f64) -> ColumnProfile {
+    ColumnProfile { distinct: rows.max(1.0), null_fraction: 0.01, bounds: None }
+}
+
+/// Returns rows within the limits of an estimate.
+pub(super) fn bounded_rows(rows: f64) -> f64 {
+    if rows.is_nan() { ROWS_MAX } else { rows.clamp(1.0, ROWS_MAX) }
+}
+
+/// Returns how many values there are between bounds of a type whose values can be counted.
+fn value_count((low, high): &(SqlValue, SqlValue)) -> Option<f64> {
+    let number = |value: &SqlValue| match value {
+        SqlValue::SmallInt(value) => Some(f64::from(*value)),
+        SqlValue::Integer(value) => Some(f64::from(*value)),
+        SqlValue::BigInt(value) => Some(*value as f64),
+        SqlValue::Date(date) => Some(f64::from(date.0)),
+        _ => None,
+    };
+    Some(number(high)? - number(low)? + 1.0)
+}
+
+fn guessed_distinct(rows: f64, sql_type: Option<TypeOid>, values: Option<f64>) -> f64 {
+    match (values, sql_type) {
+        (Some(values), _) => values.min(rows),
+        (None, Some(TypeOid::BOOL)) => 2.0,
+        _ => (rows / 10.0).min(rows),
+    }
+}

@@ -1,0 +1,199 @@
+//! Moves conditions down to the inputs that have their columns.
+//!
+//! ```text
+//! condition, about                 inner   left join           full join
+//! WHERE: the left side             left    left                stays above
+//! WHERE: the right side            right   stays above         stays above
+//! WHERE: both                      join    stays above         stays above
+//! ON: the left side                left    stays in the join   stays in the join
+//! ON: the right side               right   right               stays in the join
+//! ```
+//!
+//! Through Compute, Aggregate (conditions on keys) and Sort, never through Limit. What may fail
+//! stays where it is ([`super::fallibility`]).
+
+use super::conjuncts::{
+    ColumnOrigins, PlaceRange, columns_of, conjunction, split_conjunction, with_filter,
+};
+use super::fallibility::{is_like, may_move, never_fails};
+use crate::algebra::{
+    ColumnId, ComputedColumn, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind,
+};
+
+/// Expressions in the value of a computed column that a condition is moved through.
+const SUBSTITUTED_EXPRESSIONS_MAX: usize = 8;
+
+/// Places the conditions of a plan.
+pub(super) fn place_conditions(root: RelationalOperator) -> RelationalOperator {
+    let pass = PlacementPass { origins: ColumnOrigins::of_plan(&root) };
+    let range = PlaceRange::of_plan(&root);
+    pass.place(root, range, Vec::new())
+}
+
+struct PlacementPass {
+    origins: ColumnOrigins,
+}
+
+/// A condition that goes down, and the places that it has columns of.
+struct PendingCondition {
+    expression: ScalarExpression,
+    span: PlaceRange,
+}
+
+/// A join that is taken apart, its inputs with their places.
+struct OpenJoin {
+    variant: JoinVariant,
+    inputs: [RelationalOperator; 2],
+    ranges: [PlaceRange; 2],
+    condition: Option<ScalarExpression>,
+}
+
+impl PlacementPass {
+    /// Places conditions that may move, of columns of this operator, and those below it.
+    fn place(
+        &self,
+        operator: RelationalOperator,
+        range: PlaceRange,
+        mut pending: Vec<PendingCondition>,
+    ) -> RelationalOperator {
+        match operator {
+            RelationalOperator::Filter { input, condition } => {
+                let mut own = Vec::new();
+                split_conjunction(condition, &mut own);
+                let (moved, kept): (Vec<_>, Vec<_>) = own.into_iter().partition(may_move);
+                let mut moved = self.pending(moved);
+                moved.append(&mut pending);
+                if let RelationalOperator::Scan { .. } = *input {
+                    // What may fail comes last, for the fewest rows.
+                    let all = expressions(moved).into_iter().chain(kept);
+                    return with_filter(*input, all.collect());
+                }
+                with_filter(self.place(*input, range.input(), moved), kept)
+            }
+            RelationalOperator::Join { variant, left, right, condition } => {
+                let ranges = range.sides(&left);
+                let inputs = [*left, *right];
+                self.place_at_join(OpenJoin { variant, inputs, ranges, condition }, pending)
+            }
+            RelationalOperator::Compute { input, columns } => {
+                let (mut moved, mut kept) = (Vec::new(), Vec::new());
+                for PendingCondition { expression, .. } in pending {
+                    match below_compute(&expression, &columns) {
+                        Some(below) if may_move(&below) => moved.push(below),
+                        _ => kept.push(expression),
+                    }
+                }
+                let moved = self.pending(moved);
+                let input = Box::new(self.place(*input, range.input(), moved));
+                with_filter(RelationalOperator::Compute { input, columns }, kept)
+            }
+            RelationalOperator::Aggregate { input, keys, aggregates, is_scalar } => {
+                let (moved, kept) =
+                    pending.into_iter().partition(|one| is_about_keys(&one.expression, &keys));
+                let input = Box::new(self.place(*input, range.input(), moved));
+                let operator = RelationalOperator::Aggregate { input, keys, aggregates, is_scalar };
+                with_filter(operator, expressions(kept))
+            }
+            RelationalOperator::Sort { input, keys } => {
+                let input = Box::new(self.place(*input, range.input(), pending));
+                RelationalOperator::Sort { input, keys }
+            }
+            RelationalOperator::Limit { input, count, offset } => {
+                let input = Box::new(self.place(*input, range.input(), Vec::new()));
+                let limited = RelationalOperator::Limit { input, count, offset };
+                with_filter(limited, expressions(pending))
+            }
+            RelationalOperator::Scan { .. } | RelationalOperator::SingleRow => {
+                with_filter(operator, expressions(pending))
+            }
+        }
+    }
+
+    fn place_at_join(&self, join: OpenJoin, pending: Vec<PendingCondition>) -> RelationalOperator {
+        let OpenJoin { variant, inputs, ranges, condition } = join;
+        let mut sides = [Vec::new(), Vec::new()];
+        let (mut joined, mut above) = (Vec::new(), Vec::new());
+        let mut own = Vec::new();
+        condition.into_iter().for_each(|condition| split_conjunction(condition, &mut own));
+        let is_kept = [variant.keeps_left(), variant.keeps_right()];
+        let side_of =
+            |one: &PendingCondition| ranges.iter().position(|range| one.span.is_within(*range));
+        for condition in self.pending(own) {
+            // Without a partner, a row of a side that is kept comes out all the same.
+            match side_of(&condition).filter(|_| may_move(&condition.expression)) {
+                Some(side) if !is_kept[side] => sides[side].push(condition),
+                _ => joined.push(condition.expression),
+            }
+        }
+        for condition in pending {
+            // A side is filled up if the other one is kept.
+            match side_of(&condition) {
+                Some(side) if !is_kept[1 - side] => sides[side].push(condition),
+                None if variant == JoinVariant::Inner => joined.push(condition.expression),
+                _ => above.push(condition.expression),
+            }
+        }
+        let [left, right] = inputs;
+        let [for_left, for_right] = sides;
+        let left = Box::new(self.place(left, ranges[0], for_left));
+        let right = Box::new(self.place(right, ranges[1], for_right));
+        let condition = conjunction(joined);
+        with_filter(RelationalOperator::Join { variant, left, right, condition }, above)
+    }
+
+    fn pending(&self, conditions: Vec<ScalarExpression>) -> Vec<PendingCondition> {
+        let pending = |expression: ScalarExpression| {
+            let span = self.origins.span(&expression);
+            PendingCondition { expression, span }
+        };
+        conditions.into_iter().map(pending).collect()
+    }
+}
+
+fn expressions(conditions: Vec<PendingCondition>) -> Vec<ScalarExpression> {
+    conditions.into_iter().map(|one| one.expression).collect()
+}
+
+/// Returns what a condition is before columns are computed.
+fn below_compute(
+    condition: &ScalarExpression,
+    columns: &[ComputedColumn],
+) -> Option<ScalarExpression> {
+    let used = columns_of(condition);
+    let computed: Vec<&ComputedColumn> =
+        columns.iter().filter(|one| used.contains(&one.column)).collect();
+    let is_cheap = |one: &&ComputedColumn| {
+        never_fails(&one.value) && one.value.count() <= SUBSTITUTED_EXPRESSIONS_MAX
+    };
+    if !computed.iter().all(is_cheap) {
+        return None;
+    }
+    let mut condition = condition.clone();
+    if !computed.is_empty() {
+        substitute(&mut condition, &computed);
+    }
+    Some(condition)
+}
+
+fn substitute(expression: &mut ScalarExpression, computed: &[&ComputedColumn]) {
+    if let ScalarKind::Column(column) = expression.kind {
+        if let Some(one) = computed.iter().find(|one| one.column == column) {
+            *expression = one.value.clone();
+        }
+        return;
+    }
+    expression.children_mut().into_iter().for_each(|child| substitute(child, computed));
+}
+
+/// Whether a condition is the same for all rows of a group. LIKE on padded strings is not: they may
+/// be equal and of different lengths.
+fn is_about_keys(condition: &ScalarExpression, keys: &[ColumnId]) -> bool {
+    let is_other = |one: &ScalarExpression| match &one.kind {
+        ScalarKind::Column(column) => !keys.contains(column),
+        ScalarKind::Operator { operator, .. } => {
+            is_like(operator) && operator.left != Some(operator.right)
+        }
+        _ => false,
+    };
+    !condition.any(&is_other)
+}

@@ -1,0 +1,275 @@
+//! The query graph of a region of inner joins: leaves, and conditions over two or more of them.
+//!
+//! Leaves are joined by equalities: those of [`super::equivalence`] between columns, where a class
+//! joins each two of its leaves, and those of expressions over one leaf each. All other conditions
+//! (inequalities, those over three leaves) are edges only between parts that no equality joins.
+//!
+//! # Invariants
+//! 1. The estimated rows of a set of leaves depend on the set, not on how it was joined.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::conjuncts::has_columns;
+use super::equivalence::{EquivalenceClass, equivalence_classes};
+use super::estimate::{ROWS_MAX, bounded_rows};
+use super::selectivity::ColumnProfiles;
+use crate::algebra::{ColumnId, ScalarExpression, ScalarKind};
+
+/// Leaves of a class that are joined each with each; of more, only those of similar size are.
+const CLIQUE_LEAVES_MAX: usize = 16;
+/// How many of the next larger ones a leaf of a large class is joined with.
+const SIMILAR_LEAVES: usize = 4;
+
+/// A leaf of a region.
+#[derive(Clone, Debug)]
+pub(super) struct GraphLeaf {
+    pub(super) rows: f64,
+    /// The composite primary key of a relation, and its rows without conditions.
+    pub(super) composite_key: Option<(Vec<ColumnId>, f64)>,
+}
+
+/// A condition over two or more leaves.
+#[derive(Clone, Debug)]
+pub(super) struct GraphCondition {
+    pub(super) expression: ScalarExpression,
+    /// The leaves that must be joined before it is evaluated, ascending.
+    pub(super) needs: Vec<usize>,
+    /// False for what stays above the join where it was written.
+    pub(super) is_movable: bool,
+}
+
+/// A class of equal columns, by leaves.
+#[derive(Clone, Debug)]
+pub(super) struct GraphClass {
+    pub(super) class: EquivalenceClass,
+    /// Each leaf with its column of fewest values: how many, and its place among the members.
+    pub(super) leaves: BTreeMap<usize, (f64, usize)>,
+}
+
+/// Two leaves that a composite key joins: one row of the first for each of the second.
+#[derive(Clone, Debug)]
+struct CompositeJoin {
+    leaves: [usize; 2],
+    classes: Vec<usize>,
+    /// What the product of the classes' selectivities is too small by, as a logarithm.
+    correction: f64,
+}
+
+/// Leaves and what joins them.
+#[derive(Debug)]
+pub(super) struct QueryGraph {
+    pub(super) leaves: Vec<GraphLeaf>,
+    pub(super) conditions: Vec<GraphCondition>,
+    pub(super) classes: Vec<GraphClass>,
+    /// For each leaf those that an equality joins it with.
+    pub(super) neighbors: Vec<BTreeSet<usize>>,
+    /// Selectivities of conditions that are of no class, with the leaves that they need.
+    pub(super) other_selectivities: Vec<(Vec<usize>, f64)>,
+    composites: Vec<CompositeJoin>,
+}
+
+impl QueryGraph {
+    /// Makes the graph of leaves in their final order; `leaf_of` says which one has a column.
+    pub(super) fn new(
+        leaves: Vec<GraphLeaf>,
+        conditions: Vec<GraphCondition>,
+        leaf_of: &dyn Fn(ColumnId) -> Option<usize>,
+        profiles: &ColumnProfiles,
+    ) -> Self {
+        let movable = conditions.iter().filter(|one| one.is_movable);
+        let classes = equivalence_classes(movable.map(|one| &one.expression));
+        let classes = classes.into_iter().map(|class| {
+            let mut own: BTreeMap<usize, (f64, usize)> = BTreeMap::new();
+            for (place, (member, _)) in class.members.iter().enumerate() {
+                let Some(leaf) = leaf_of(member.column) else { continue };
+                let distinct = profiles.get(member.column).map(|profile| profile.distinct);
+                let distinct = distinct.unwrap_or(leaves[leaf].rows).max(1.0);
+                let known = own.entry(leaf).or_insert((distinct, place));
+                if distinct < known.0 {
+                    *known = (distinct, place);
+                }
+            }
+            GraphClass { class, leaves: own }
+        });
+        let mut classes: Vec<GraphClass> = classes.collect();
+        // The order of conditions has no influence on sums of logarithms.
+        classes.sort_by(|one, other| one.leaves.keys().cmp(other.leaves.keys()));
+        let mut graph = Self {
+            neighbors: vec![BTreeSet::new(); leaves.len()],
+            other_selectivities: Vec::new(),
+            composites: Vec::new(),
+            leaves,
+            conditions,
+            classes,
+        };
+        graph.connect_classes();
+        graph.connect_conditions(leaf_of, profiles);
+        graph.find_composites(leaf_of);
+        graph
+    }
+
+    fn connect(&mut self, one: usize, other: usize) {
+        self.neighbors[one].insert(other);
+        self.neighbors[other].insert(one);
+    }
+
+    fn connect_classes(&mut self) {
+        for index in 0..self.classes.len() {
+            let mut own: Vec<usize> = self.classes[index].leaves.keys().copied().collect();
+            let reach = if own.len() > CLIQUE_LEAVES_MAX { SIMILAR_LEAVES } else { own.len() };
+            let rows = |leaf: &usize| self.leaves[*leaf].rows;
+            own.sort_by(|one, other| rows(one).total_cmp(&rows(other)).then(one.cmp(other)));
+            for (place, one) in own.iter().enumerate() {
+                for other in own[place + 1..].iter().take(reach) {
+                    self.connect(*one, *other);
+                }
+            }
+        }
+    }
+
+    fn connect_conditions(
+        &mut self,
+        leaf_of: &dyn Fn(ColumnId) -> Option<usize>,
+        profiles: &ColumnProfiles,
+    ) {
+        let mut edges = Vec::new();
+        for condition in &self.conditions {
+            if super::equivalence::column_equality(&condition.expression).is_some()
+                && condition.is_movable
+            {
+                continue;
+            }
+            let selectivity = profiles.of(&condition.expression);
+            self.other_selectivities.push((condition.needs.clone(), selectivity));
+            if let ([one, other], true) = (&condition.needs[..], condition.is_movable)
+                && is_hashable(&condition.expression, leaf_of)
+            {
+                edges.push((*one, *other));
+            }
+        }
+        self.other_selectivities
+            .sort_by(|(one, first), (other, second)| one.cmp(other).then(first.total_cmp(second)));
+        edges.into_iter().for_each(|(one, other)| self.connect(one, other));
+    }
+
+    fn find_composites(&mut self, leaf_of: &dyn Fn(ColumnId) -> Option<usize>) {
+        let mut class_of: BTreeMap<ColumnId, usize> = BTreeMap::new();
+        for (index, class) in self.classes.iter().enumerate() {
+            class_of.extend(class.class.members.iter().map(|(member, _)| (member.column, index)));
+        }
+        for (leaf, own) in self.leaves.iter().enumerate() {
+            let Some((key, rows)) = &own.composite_key else { continue };
+            let classes: Option<Vec<usize>> =
+                key.iter().map(|column| class_of.get(column).copied()).collect();
+            let Some(mut classes) = classes else { continue };
+            classes.sort_unstable();
+            classes.dedup();
+            let Some(first) = classes.first().map(|index| &self.classes[*index]) else { continue };
+            for other in first.leaves.keys().filter(|other| **other != leaf) {
+                let has_all = classes.iter().all(|index| {
+                    let class = &self.classes[*index];
+                    class.leaves.contains_key(other) && class.leaves.contains_key(&leaf)
+                });
+                let values: f64 = classes
+                    .iter()
+                    .map(|index| {
+                        let class = &self.classes[*index];
+                        let count = |leaf: &usize| class.leaves.get(leaf).map_or(1.0, |own| own.0);
+                        count(&leaf).max(count(other)).ln()
+                    })
+                    .sum();
+                let correction = values - rows.ln();
+                let is_wanted = has_all && classes.len() > 1 && correction > 0.0;
+                if is_wanted && leaf_of(key[0]) == Some(leaf) {
+                    let leaves = [leaf, *other];
+                    self.composites.push(CompositeJoin {
+                        leaves,
+                        classes: classes.clone(),
+                        correction,
+                    });
+                }
+            }
+        }
+    }
+
+    /// Returns the rows of a set of leaves, joined by all conditions over them.
+    pub(super) fn rows_of(&self, set: &dyn Fn(usize) -> bool) -> f64 {
+        let own = self.leaves.iter().enumerate().filter(|(leaf, _)| set(*leaf));
+        let mut total: f64 = own.map(|(_, leaf)| leaf.rows.ln()).sum();
+        for class in &self.classes {
+            total -= class_divisor(class.leaves.iter().filter(|(leaf, _)| set(**leaf)));
+        }
+        let mut corrected: Vec<&[usize]> = Vec::new();
+        for composite in &self.composites {
+            let is_new = !corrected.contains(&&composite.classes[..]);
+            if is_new && composite.leaves.iter().all(|leaf| set(*leaf)) {
+                total += composite.correction;
+                corrected.push(&composite.classes);
+            }
+        }
+        for (needs, selectivity) in &self.other_selectivities {
+            if needs.iter().all(|leaf| set(*leaf)) {
+                total += selectivity.ln();
+            }
+        }
+        bounded_rows(total.min(ROWS_MAX.ln()).exp())
+    }
+
+    /// Returns the leaves in parts that equalities join, each ascending.
+    pub(super) fn connected_parts(&self) -> Vec<Vec<usize>> {
+        let mut part_of: Vec<Option<usize>> = vec![None; self.leaves.len()];
+        let mut parts: Vec<Vec<usize>> = Vec::new();
+        for start in 0..self.leaves.len() {
+            if part_of[start].is_some() {
+                continue;
+            }
+            let (mut part, mut open) = (Vec::new(), vec![start]);
+            part_of[start] = Some(parts.len());
+            while let Some(leaf) = open.pop() {
+                part.push(leaf);
+                for next in &self.neighbors[leaf] {
+                    if part_of[*next].is_none() {
+                        part_of[*next] = Some(parts.len());
+                        open.push(*next);
+                    }
+                }
+            }
+            part.sort_unstable();
+            parts.push(part);
+        }
+        parts
+    }
+}
+
+/// Returns the logarithm of what equalities divide the product of rows by: the values of all leaves
+/// of a class but of the one with the fewest.
+fn class_divisor<'c>(leaves: impl Iterator<Item = (&'c usize, &'c (f64, usize))>) -> f64 {
+    let (mut sum, mut least) = (0.0, f64::INFINITY);
+    for (_, (distinct, _)) in leaves {
+        sum += distinct.ln();
+        least = least.min(distinct.ln());
+    }
+    if least.is_finite() { sum - least } else { 0.0 }
+}
+
+/// Whether a condition is an equality of two expressions, each over one leaf.
+pub(super) fn is_hashable(
+    condition: &ScalarExpression,
+    leaf_of: &dyn Fn(ColumnId) -> Option<usize>,
+) -> bool {
+    let ScalarKind::Operator { operator, operands } = &condition.kind else { return false };
+    let sole_leaf = |one: &ScalarExpression| {
+        let leaves: BTreeSet<Option<usize>> =
+            super::conjuncts::columns_of(one).into_iter().map(leaf_of).collect();
+        if leaves.len() == 1 { leaves.first().copied().flatten() } else { None }
+    };
+    match &operands[..] {
+        [left, right] if operator.name == "=" && has_columns(left) && has_columns(right) => {
+            match (sole_leaf(left), sole_leaf(right)) {
+                (Some(left), Some(right)) => left != right,
+                _ => false,
+            }
+        }
+        _ => false,
+    }
+}

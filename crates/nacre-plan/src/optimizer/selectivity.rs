@@ -1,0 +1,298 @@
+//! Which part of the rows a condition keeps, by what is known of its columns.
+//!
+//! ```text
+//! k = 7                    1 / distinct values
+//! d >= '1994-01-01'        the part of the bounds that it covers, of numbers and moments
+//! k in (1, 2, 3)           3 / distinct values
+//! s like 'x%'              5 %
+//! A and B and C            the least selectivity, times the root of the next, and so on: conditions
+//!                          of one query are seldom independent
+//! ```
+
+use std::collections::{BTreeMap, HashMap};
+
+use nacre_types::SqlValue;
+
+use super::conjuncts::{columns_of, conjuncts_of, has_columns};
+use super::equivalence::member_of;
+use super::fallibility::{is_comparison, is_like};
+use crate::algebra::{ColumnId, ConstantValue, ScalarExpression, ScalarKind, TruthValue};
+
+/// Selectivities that nothing is known for.
+const LIKE_SELECTIVITY: f64 = 0.05;
+const EQUALITY_SELECTIVITY: f64 = 0.05;
+const HALF_OPEN_SELECTIVITY: f64 = 1.0 / 3.0;
+const CLOSED_SELECTIVITY: f64 = 0.1;
+const OTHER_SELECTIVITY: f64 = 0.25;
+/// The least selectivity, so that products stay numbers.
+const SELECTIVITY_MIN: f64 = 1e-9;
+
+const MICROS_PER_DAY: f64 = 86_400e6;
+
+/// What is known of a column.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct ColumnProfile {
+    /// At least 1.
+    pub(super) distinct: f64,
+    pub(super) null_fraction: f64,
+    /// Least and greatest value, as [`axis_value`] has them.
+    pub(super) bounds: Option<(f64, f64)>,
+}
+
+/// What is known of the columns of a query.
+#[derive(Debug, Default)]
+pub(super) struct ColumnProfiles(HashMap<ColumnId, ColumnProfile>);
+
+/// The values that conditions leave to a column.
+#[derive(Clone, Copy, Debug, Default)]
+struct ValueRange {
+    low: Option<f64>,
+    high: Option<f64>,
+}
+
+impl ColumnProfiles {
+    pub(super) fn set(&mut self, column: ColumnId, profile: ColumnProfile) {
+        self.0.insert(column, profile);
+    }
+
+    pub(super) fn get(&self, column: ColumnId) -> Option<&ColumnProfile> {
+        self.0.get(&column)
+    }
+
+    /// Returns how many values an expression has, if it is a column, perhaps of another type.
+    pub(super) fn distinct(&self, expression: &ScalarExpression) -> Option<f64> {
+        match &expression.kind {
+            ScalarKind::Column(column) => self.get(*column).map(|profile| profile.distinct),
+            ScalarKind::Cast { operand, .. } => self.distinct(operand),
+            _ => None,
+        }
+    }
+
+    /// Notes that a column has only a part of its values left.
+    fn narrow(&mut self, column: ColumnId, part: f64) {
+        if let Some(profile) = self.0.get_mut(&column) {
+            profile.distinct = (profile.distinct * part).max(1.0);
+        }
+    }
+
+    /// Returns which part of the rows all conditions keep, and notes which values are left.
+    pub(super) fn apply(&mut self, conditions: &[&ScalarExpression]) -> f64 {
+        let all = self.of_all(conditions);
+        let mut by_column: BTreeMap<ColumnId, Vec<&ScalarExpression>> = BTreeMap::new();
+        for condition in conditions {
+            let columns = columns_of(condition);
+            if let (Some(column), 1) = (columns.first(), columns.len()) {
+                by_column.entry(*column).or_default().push(condition);
+            }
+        }
+        for (column, own) in by_column {
+            let part = self.of_all(&own);
+            self.narrow(column, part);
+        }
+        all
+    }
+
+    /// Returns which part of the rows all conditions keep.
+    pub(super) fn of_all(&self, conditions: &[&ScalarExpression]) -> f64 {
+        let mut ranges: BTreeMap<ColumnId, ValueRange> = BTreeMap::new();
+        let mut factors = Vec::new();
+        for condition in conditions {
+            match range_test(condition) {
+                Some((column, range)) => ranges.entry(column).or_default().intersect(range),
+                None => factors.push(self.of(condition)),
+            }
+        }
+        factors.extend(ranges.iter().map(|(column, range)| self.of_range(*column, *range)));
+        damped_product(factors)
+    }
+
+    /// Returns which part of the rows a condition keeps.
+    pub(super) fn of(&self, condition: &ScalarExpression) -> f64 {
+        let selectivity = match &condition.kind {
+            ScalarKind::And(_) => self.of_all(&conjuncts_of(condition)),
+            ScalarKind::Or(operands) => {
+                let none: f64 = operands.iter().map(|operand| 1.0 - self.of(operand)).product();
+                1.0 - none
+            }
+            ScalarKind::Not(operand) => 1.0 - self.of(operand),
+            ScalarKind::Constant(ConstantValue(SqlValue::Boolean(true))) => 1.0,
+            ScalarKind::Constant(_) => SELECTIVITY_MIN,
+            ScalarKind::Column(_) => 0.5,
+            ScalarKind::IsNull(operand) => self.null_fraction(operand),
+            ScalarKind::IsTruth { operand, value: TruthValue::True } => self.of(operand),
+            ScalarKind::IsTruth { operand, value: TruthValue::False } => 1.0 - self.of(operand),
+            ScalarKind::IsTruth { operand, value: TruthValue::Unknown } => {
+                self.null_fraction(operand)
+            }
+            ScalarKind::IsDistinct { operands, .. } => 1.0 - self.of_equality(operands),
+            ScalarKind::Operator { operator, operands } if is_like(operator) => {
+                let is_negated = operator.name.starts_with('!') && operands.len() == 2;
+                if is_negated { 1.0 - LIKE_SELECTIVITY } else { LIKE_SELECTIVITY }
+            }
+            ScalarKind::Operator { operator, operands } if is_comparison(operator) => {
+                match (operator.name, range_test(condition)) {
+                    ("=", _) => self.of_equality(operands),
+                    ("<>", _) => 1.0 - self.of_equality(operands),
+                    (_, Some((column, range))) => self.of_range(column, range),
+                    _ => HALF_OPEN_SELECTIVITY,
+                }
+            }
+            ScalarKind::Quantified { operator, operand, elements, is_all } => {
+                let one = self.distinct(operand).map_or(EQUALITY_SELECTIVITY, |count| 1.0 / count);
+                let any = (one * elements.len() as f64).min(1.0);
+                match (operator.name, is_all) {
+                    ("=", false) => any,
+                    ("<>", true) => 1.0 - any,
+                    _ => OTHER_SELECTIVITY,
+                }
+            }
+            _ => OTHER_SELECTIVITY,
+        };
+        bounded(selectivity)
+    }
+
+    /// Returns which part of the pairs of two expressions is equal.
+    pub(super) fn of_equality(&self, operands: &[ScalarExpression]) -> f64 {
+        let [left, right] = operands else { return EQUALITY_SELECTIVITY };
+        let counts = [left, right].map(|one| self.distinct(one));
+        let count = match counts {
+            [Some(left), Some(right)] => left.max(right),
+            [Some(count), None] | [None, Some(count)] => count,
+            [None, None] => return EQUALITY_SELECTIVITY,
+        };
+        let is_outside = |column: &ScalarExpression, constant: &ScalarExpression| {
+            let profile = member_of(column).and_then(|member| self.get(member.column));
+            match (profile.and_then(|profile| profile.bounds), axis_value(constant)) {
+                (Some((low, high)), Some(value)) => !(low..=high).contains(&value),
+                _ => false,
+            }
+        };
+        if is_outside(left, right) || is_outside(right, left) {
+            return SELECTIVITY_MIN;
+        }
+        bounded(1.0 / count)
+    }
+
+    fn null_fraction(&self, operand: &ScalarExpression) -> f64 {
+        let column = columns_of(operand).first().copied();
+        column.and_then(|column| self.get(column)).map_or(0.01, |profile| profile.null_fraction)
+    }
+
+    fn of_range(&self, column: ColumnId, range: ValueRange) -> f64 {
+        let default = match (range.low, range.high) {
+            (Some(_), Some(_)) => CLOSED_SELECTIVITY,
+            _ => HALF_OPEN_SELECTIVITY,
+        };
+        let Some(profile) = self.get(column) else { return default };
+        let Some((low, high)) = profile.bounds else { return default };
+        let is_within = |value: f64| (low..=high).contains(&value);
+        let covered = match high - low {
+            width if width > 0.0 => {
+                let from = range.low.map_or(low, |value| value.max(low));
+                let to = range.high.map_or(high, |value| value.min(high));
+                (to - from) / width
+            }
+            _ => {
+                let is_in = range.low.is_none_or(|value| value <= low)
+                    && range.high.is_none_or(|value| value >= high);
+                f64::from(u8::from(is_in && is_within(low)))
+            }
+        };
+        bounded(covered.max(1.0 / profile.distinct) * (1.0 - profile.null_fraction))
+    }
+}
+
+impl ValueRange {
+    fn intersect(&mut self, other: Self) {
+        let merge = |own: Option<f64>, other: Option<f64>, choose: fn(f64, f64) -> f64| match own {
+            Some(own) => Some(other.map_or(own, |other| choose(own, other))),
+            None => other,
+        };
+        self.low = merge(self.low, other.low, f64::max);
+        self.high = merge(self.high, other.high, f64::min);
+    }
+}
+
+/// Returns the values that a comparison of a column with a constant leaves.
+fn range_test(condition: &ScalarExpression) -> Option<(ColumnId, ValueRange)> {
+    let ScalarKind::Operator { operator, operands } = &condition.kind else { return None };
+    let [left, right] = &operands[..] else { return None };
+    if !is_comparison(operator) || has_columns(left) == has_columns(right) {
+        return None;
+    }
+    let is_exchanged = has_columns(right);
+    let (column, value) = if is_exchanged { (right, left) } else { (left, right) };
+    let column = plain_column(column)?;
+    let value = axis_value(value)?;
+    let is_upper = match operator.name {
+        "<" | "<=" => !is_exchanged,
+        ">" | ">=" => is_exchanged,
+        _ => return None,
+    };
+    let (low, high) = if is_upper { (None, Some(value)) } else { (Some(value), None) };
+    Some((column, ValueRange { low, high }))
+}
+
+fn plain_column(expression: &ScalarExpression) -> Option<ColumnId> {
+    match &expression.kind {
+        ScalarKind::Column(column) => Some(*column),
+        ScalarKind::Cast { operand, .. } => plain_column(operand),
+        _ => None,
+    }
+}
+
+/// Returns a constant as a number: moments in microseconds, about so for sums with intervals.
+pub(super) fn axis_value(expression: &ScalarExpression) -> Option<f64> {
+    let value = match &expression.kind {
+        ScalarKind::Constant(value) => return axis_of_value(&value.0),
+        ScalarKind::Cast { operand, .. } => axis_value(operand),
+        ScalarKind::Operator { operator, operands } => match &operands[..] {
+            [operand] if operator.name == "-" => Some(-axis_value(operand)?),
+            [left, right] => {
+                let (left, right) = (axis_value(left)?, axis_value(right)?);
+                match operator.name {
+                    "+" => Some(left + right),
+                    "-" => Some(left - right),
+                    "*" => Some(left * right),
+                    _ => None,
+                }
+            }
+            _ => None,
+        },
+        _ => None,
+    };
+    value.filter(|value| value.is_finite())
+}
+
+/// Returns a value as a number, if its type has an order that distances make sense in.
+pub(super) fn axis_of_value(value: &SqlValue) -> Option<f64> {
+    let number = match value {
+        SqlValue::SmallInt(value) => f64::from(*value),
+        SqlValue::Integer(value) => f64::from(*value),
+        SqlValue::BigInt(value) => *value as f64,
+        SqlValue::Real(value) => f64::from(*value),
+        SqlValue::Double(value) => *value,
+        SqlValue::Numeric(value) => value.to_f64().ok()?,
+        SqlValue::Date(date) => f64::from(date.0) * MICROS_PER_DAY,
+        SqlValue::Timestamp(moment) | SqlValue::TimestampTz(moment) => moment.0 as f64,
+        SqlValue::Interval(interval) => interval.span_micros() as f64,
+        _ => return None,
+    };
+    number.is_finite().then_some(number)
+}
+
+/// Returns a selectivity of at least the least one and at most 1.
+pub(super) fn bounded(selectivity: f64) -> f64 {
+    if selectivity.is_nan() { 1.0 } else { selectivity.clamp(SELECTIVITY_MIN, 1.0) }
+}
+
+/// Returns the product of the least factor, the root of the next, and so on.
+pub(super) fn damped_product(mut factors: Vec<f64>) -> f64 {
+    factors.sort_by(f64::total_cmp);
+    let (mut product, mut exponent) = (1.0, 1.0);
+    for factor in factors {
+        product *= bounded(factor).powf(exponent);
+        exponent /= 2.0;
+    }
+    bounded(product)
+}

@@ -1,0 +1,25 @@
+//! What the optimizer asks about relations.
+
+use nacre_types::SqlValue;
+
+use crate::definition::RelationId;
+
+/// Answers for the relations of a plan. Everything may be unknown; what is known may be wrong, and
+/// has an influence on costs only.
+pub trait RelationStatistics {
+    /// Returns the number of rows.
+    fn row_count(&self, relation: RelationId) -> Option<u64>;
+
+    /// Returns what is known of the column at a position.
+    fn column(&self, relation: RelationId, position: usize) -> ColumnStatistics;
+}
+
+/// What is known of a column.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ColumnStatistics {
+    /// The least and the greatest value.
+    pub bounds: Option<(SqlValue, SqlValue)>,
+    /// The part of the rows that are null, of 1.
+    pub null_fraction: Option<f64>,
+    pub distinct_count: Option<u64>,
+}

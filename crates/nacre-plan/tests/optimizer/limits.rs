@@ -1,0 +1,137 @@
+//! Large queries are planned in time and in little stack.
+
+use std::fmt::Write;
+use std::time::{Duration, Instant};
+
+use nacre_plan::algebra::{RelationalOperator, ScalarExpression, ScalarKind, TruthValue};
+use nacre_types::SqlType;
+
+use super::catalog::TestTables;
+use super::printer::cross_products;
+
+/// Tables `t0` and so on.
+fn tables(count: usize) -> TestTables {
+    let mut tables = TestTables::default();
+    for index in 0..count {
+        let rows = 10 + (index as u64 * 7_919) % 1_000_003;
+        tables.add(&format!("t{index}"), "k integer; x integer; y integer", 1, rows);
+    }
+    tables
+}
+
+fn from_list(count: usize) -> String {
+    (0..count).map(|index| format!("t{index}")).collect::<Vec<_>>().join(", ")
+}
+
+/// Optimizes a query in a thread of that many bytes of stack, and returns how long it took.
+fn optimize_in(tables: TestTables, sql: String, stack: usize) -> Duration {
+    let thread = std::thread::Builder::new().stack_size(64 << 20).spawn(move || {
+        let plan = tables.bind(&sql).unwrap();
+        let thread = std::thread::Builder::new().stack_size(stack).spawn(move || {
+            let started = Instant::now();
+            let plan = nacre_plan::optimizer::optimize(plan, &tables);
+            let took = started.elapsed();
+            assert_eq!(cross_products(&plan.root), 0);
+            (took, plan)
+        });
+        thread.unwrap().join().unwrap().0
+    });
+    thread.unwrap().join().unwrap()
+}
+
+/// Limits of an optimized build; others are slower.
+fn assert_within(took: Duration, limit_ms: u64) {
+    println!("{took:?}");
+    let factor = if cfg!(debug_assertions) { 20 } else { 4 };
+    assert!(took < Duration::from_millis(limit_ms * factor), "{took:?}");
+}
+
+#[test]
+fn five_hundred_joins_are_ordered() {
+    let count = 500;
+    for next_to in [1, 40] {
+        let mut conditions = Vec::new();
+        for index in next_to..count {
+            conditions.push(format!("t{index}.k = t{}.x", index - next_to));
+            conditions.push(format!("t{index}.y > {index}"));
+        }
+        for index in 1..next_to {
+            conditions.push(format!("t{index}.x = t0.x"));
+        }
+        let sql = format!("select 1 from {} where {}", from_list(count), conditions.join(" and "));
+        assert_within(optimize_in(tables(count), sql, 16 << 20), 250);
+    }
+}
+
+#[test]
+fn five_hundred_columns_may_be_equal() {
+    let count = 500;
+    let conditions: Vec<String> =
+        (1..count).map(|index| format!("t{}.k = t{index}.k", index - 1)).collect();
+    let sql = format!("select 1 from {} where {}", from_list(count), conditions.join(" and "));
+    assert_within(optimize_in(tables(count), sql, 16 << 20), 250);
+}
+
+#[test]
+fn five_hundred_outer_joins_are_planned() {
+    let count = 500;
+    let mut sql = "select 1 from t0".to_owned();
+    for index in 1..count {
+        let _ = write!(sql, " left join t{index} on t{index}.k = t{}.x", index - 1);
+    }
+    assert_within(optimize_in(tables(count), sql, 16 << 20), 250);
+}
+
+#[test]
+fn a_clique_of_twelve_is_ordered_in_time() {
+    for count in [11, 12] {
+        let mut conditions = Vec::new();
+        for one in 0..count {
+            for other in 0..one {
+                let columns = ["k", "x", "y"];
+                let (first, second) = (columns[one % 3], columns[other % 3]);
+                conditions.push(format!("t{one}.{first} + 0 = t{other}.{second}"));
+                conditions.push(format!("t{one}.{first} = t{other}.{second}"));
+            }
+        }
+        let sql = format!("select 1 from {} where {}", from_list(count), conditions.join(" and "));
+        assert_within(optimize_in(tables(count), sql, 8 << 20), 50);
+    }
+}
+
+/// Returns a condition as deep as the binder lets one be.
+fn deepened(condition: &ScalarExpression) -> ScalarExpression {
+    let boolean = |kind| ScalarExpression::new(kind, SqlType::BOOLEAN, condition.range);
+    let mut deep = condition.clone();
+    for level in 0..330 {
+        let both = vec![condition.clone(), deep];
+        deep = match level % 2 {
+            0 => boolean(ScalarKind::Or(both)),
+            _ => boolean(ScalarKind::And(both)),
+        };
+        deep = boolean(ScalarKind::Not(Box::new(deep)));
+        let operand = Box::new(deep);
+        deep = boolean(ScalarKind::IsTruth { operand, value: TruthValue::False });
+    }
+    deep
+}
+
+#[test]
+fn deep_conditions_need_little_stack() {
+    for kind in ["join", "left join", "full join"] {
+        let tables = tables(2);
+        let sql = format!("select * from t0 {kind} t1 on t0.k = t1.k where t1.x = 1 or t0.x = 1");
+        let mut plan = tables.bind(&sql).unwrap();
+        let RelationalOperator::Filter { condition, .. } = &mut plan.root else {
+            panic!("{:?}", plan.root);
+        };
+        *condition = deepened(condition);
+        let thread = std::thread::Builder::new().stack_size(3 << 20).spawn(move || {
+            let started = Instant::now();
+            let plan = nacre_plan::optimizer::optimize(plan, &tables);
+            (started.elapsed(), plan)
+        });
+        let (took, _) = thread.unwrap().join().unwrap();
+        assert_within(took, 50);
+    }
+}

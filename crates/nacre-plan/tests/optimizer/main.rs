@@ -1,0 +1,12 @@
+//! The optimizer: shapes of plans, rules one by one, soundness on random queries, limits.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod catalog;
+mod evaluator;
+mod limits;
+mod printer;
+mod random_queries;
+mod rules;
+mod shapes;
+mod soundness;
+mod tpch;

@@ -1,0 +1,178 @@
+//! Random tables, statistics and queries.
+
+use std::fmt::Write;
+
+use super::catalog::TestTables;
+use super::evaluator::{CellValue, TableRows};
+
+/// Tables that queries are about; each has the columns `k`, `x` and `y`.
+const TABLES: [&str; 4] = ["t", "u", "v", "w"];
+const COLUMNS: [&str; 3] = ["k", "x", "y"];
+
+/// A sequence of numbers that a seed determines (xorshift).
+pub(crate) struct RandomSequence(u64);
+
+impl RandomSequence {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    /// Returns a number below `limit`.
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
+        ((self.next() >> 11) % limit as u64) as usize
+    }
+
+    fn one_in(&mut self, count: usize) -> bool {
+        self.below(count) == 0
+    }
+
+    fn pick<'t>(&mut self, all: &[&'t str]) -> &'t str {
+        all[self.below(all.len())]
+    }
+
+    pub(crate) fn shuffle<T>(&mut self, all: &mut [T]) {
+        for last in (1..all.len()).rev() {
+            all.swap(last, self.below(last + 1));
+        }
+    }
+}
+
+/// Returns tables whose statistics have nothing to do with their rows.
+pub(crate) fn random_tables(random: &mut RandomSequence) -> (TestTables, TableRows) {
+    let (mut tables, mut rows) = (TestTables::default(), TableRows::new());
+    for name in TABLES {
+        let count = 10_u64.pow(random.below(6) as u32);
+        // No key: rows may be there twice.
+        tables.add(name, "k integer; x integer; y integer", 0, count);
+        let cell = |random: &mut RandomSequence| -> CellValue {
+            (!random.one_in(6)).then(|| random.below(2) as i64)
+        };
+        let row = |random: &mut RandomSequence| COLUMNS.iter().map(|_| cell(random)).collect();
+        let stored =
+            (0..(1 + random.below(3)) * random.below(6).min(1)).map(|_| row(random)).collect();
+        rows.insert(name.to_owned(), stored);
+    }
+    (tables, rows)
+}
+
+/// Writes a query.
+pub(crate) struct QueryWriter<'r> {
+    random: &'r mut RandomSequence,
+    aliases: usize,
+    aliases_max: usize,
+}
+
+impl<'r> QueryWriter<'r> {
+    pub(crate) fn new(random: &'r mut RandomSequence) -> Self {
+        let aliases_max = 2 + random.below(4);
+        Self { random, aliases: 0, aliases_max }
+    }
+
+    pub(crate) fn query(mut self) -> String {
+        let mut from = Vec::new();
+        let mut all = Vec::new();
+        while self.aliases < self.aliases_max {
+            let (text, aliases) = self.item(3);
+            from.push(text);
+            all.extend(aliases);
+        }
+        let mut sql = String::new();
+        let is_grouped = self.random.one_in(3);
+        let key = self.column(&all);
+        if is_grouped {
+            let summed = self.column(&all);
+            let _ = write!(sql, "select {key}, count(*), sum({summed}), count({summed})");
+        } else {
+            let columns: Vec<String> = all
+                .iter()
+                .flat_map(|alias| COLUMNS.iter().map(move |column| format!("{alias}.{column}")))
+                .collect();
+            let _ = write!(sql, "select {}", columns.join(", "));
+        }
+        let _ = write!(sql, " from {}", from.join(", "));
+        if !self.random.one_in(4) {
+            let count = 1 + self.random.below(3);
+            let conditions: Vec<String> = (0..count).map(|_| self.condition(&all, 2)).collect();
+            let _ = write!(sql, " where {}", conditions.join(" and "));
+        }
+        if is_grouped {
+            let _ = write!(sql, " group by {key}");
+            if self.random.one_in(2) {
+                let test = self.random.pick(&["> 0", "= 1", "is null", "is not null"]);
+                let _ = write!(sql, " having {key} {test} and count(*) > 0");
+            }
+        }
+        sql
+    }
+
+    /// Returns a part of FROM and the aliases in it.
+    fn item(&mut self, depth: usize) -> (String, Vec<String>) {
+        if depth == 0 || self.random.one_in(3) || self.aliases + 1 >= self.aliases_max {
+            let alias = format!("r{}", self.aliases);
+            self.aliases += 1;
+            return (format!("{} {alias}", self.random.pick(&TABLES)), vec![alias]);
+        }
+        let (left, mut aliases) = self.item(depth - 1);
+        let (right, others) = self.item(depth - 1);
+        let is_using = self.random.one_in(5);
+        aliases.extend(others);
+        let kind = self.random.pick(&["join", "left join", "right join", "full join"]);
+        let condition = if is_using {
+            "using (k)".to_owned()
+        } else {
+            let count = 1 + self.random.below(3);
+            let conditions: Vec<String> = (0..count).map(|_| self.condition(&aliases, 1)).collect();
+            format!("on {}", conditions.join(" and "))
+        };
+        (format!("({left} {kind} {right} {condition})"), aliases)
+    }
+
+    fn column(&mut self, aliases: &[String]) -> String {
+        let alias = &aliases[self.random.below(aliases.len())];
+        format!("{alias}.{}", self.random.pick(&COLUMNS))
+    }
+
+    fn condition(&mut self, aliases: &[String], depth: usize) -> String {
+        let one = self.column(aliases);
+        let other = self.column(aliases);
+        let comparison = self.random.pick(&["=", "=", "<>", "<", "<=", ">", ">="]);
+        let number = self.random.below(2);
+        let choices = if depth > 0 { 18 } else { 13 };
+        match self.random.below(choices) {
+            0..=3 => format!("{one} = {other}"),
+            4 => format!("{one} {comparison} {other}"),
+            5 | 6 => format!("{one} {comparison} {number}"),
+            7 => format!("{one} is null"),
+            8 => format!("{one} is not null"),
+            9 => format!("{one} in (0, {number})"),
+            10 => format!("coalesce({one}, {other}) = {number}"),
+            11 => format!("{one} is not distinct from {other}"),
+            12 => format!("{one} / {other} {comparison} {number}"),
+            13 => {
+                let (left, right) =
+                    (self.condition(aliases, depth - 1), self.condition(aliases, depth - 1));
+                format!("({left} or {right})")
+            }
+            14 => {
+                let common = self.condition(aliases, depth - 1);
+                let (left, right) =
+                    (self.condition(aliases, depth - 1), self.condition(aliases, depth - 1));
+                format!("(({common} and {left}) or ({right} and {common}))")
+            }
+            15 => format!("not ({})", self.condition(aliases, depth - 1)),
+            16 => {
+                let parts: Vec<String> =
+                    (0..4).map(|_| self.condition(aliases, depth - 1)).collect();
+                format!("(({} and {}) or ({} and {}))", parts[0], parts[1], parts[2], parts[3])
+            }
+            _ => format!("({}) is not true", self.condition(aliases, depth - 1)),
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Rules of the optimizer, one by one.
+
+use super::catalog::TestTables;
+use super::printer::text;
+
+/// Tables of which the next is always smaller.
+fn tables() -> TestTables {
+    let mut tables = TestTables::default();
+    tables.add("a", "k integer; x integer; y integer; s text", 0, 100_000);
+    tables.add("b", "k integer; x integer; y integer; s text", 0, 1_000);
+    tables.add("c", "k integer; x integer; y integer; s text", 0, 10);
+    tables
+}
+
+fn assert_plan(sql: &str, expected: &str) {
+    assert_eq!(text(&tables().optimized(sql)), expected, "{sql}");
+}
+
+#[test]
+fn plans_without_joins_stay_as_they_are() {
+    let tables = tables();
+    for sql in [
+        "select x from a where x / y = 1 and x = 1 and 1 = 1",
+        "select x, count(*) from a group by x having x > 1",
+        "select 1 where 1 = 0",
+    ] {
+        assert_eq!(tables.optimized(sql), tables.bind(sql).unwrap());
+    }
+}
+
+#[test]
+fn conditions_go_to_the_side_that_they_are_about() {
+    assert_plan(
+        "select 1 from a join b on a.k = b.k and a.x = 1 where b.x < 2 and a.y > b.y",
+        "(b[b.x < 2] * a[a.x = 1] on a.k = b.k and a.y > b.y)",
+    );
+    assert_plan(
+        "select 1 from a left join b on a.k = b.k and a.x = 1 and b.x = 2 where a.y = 3",
+        "(a[a.y = 3] left b[b.x = 2] on a.k = b.k and a.x = 1)",
+    );
+    assert_plan(
+        "select 1 from a full join b on a.k = b.k and a.x = 1 and b.x = 2 \
+         where a.y is null and b.y is null",
+        "(a full b on a.k = b.k and a.x = 1 and b.x = 2)[a.y is null and b.y is null]",
+    );
+    assert_plan(
+        "select 1 from a left join b on a.k = b.k where b.x is null",
+        "(a left b on a.k = b.k)[b.x is null]",
+    );
+}
+
+#[test]
+fn conditions_that_refuse_nulls_make_outer_joins_inner() {
+    assert_plan(
+        "select 1 from a left join b on a.k = b.k where b.x = 1",
+        "(a * b[b.x = 1] on a.k = b.k)",
+    );
+    assert_plan(
+        "select 1 from a left join b on a.k = b.k where b.x = 1 or b.y > a.y",
+        "(a * b on a.k = b.k and (b.x = 1 or b.y > a.y))",
+    );
+    assert_plan(
+        "select 1 from a left join b on a.k = b.k where not (b.x is null)",
+        "(a * b[not b.x is null] on a.k = b.k)",
+    );
+    assert_plan(
+        "select 1 from a full join b on a.k = b.k where a.x > 0",
+        "(a[a.x > 0] left b on a.k = b.k)",
+    );
+    assert_plan(
+        "select 1 from a full join b on a.k = b.k where b.x > 0",
+        "(a right b[b.x > 0] on a.k = b.k)",
+    );
+    assert_plan(
+        "select 1 from a full join b on a.k = b.k where a.x = b.x",
+        "(a * b on a.k = b.k and a.x = b.x)",
+    );
+    // The upper join refuses what the lower one fills up.
+    assert_plan(
+        "select 1 from a left join (b left join c on b.k = c.k) on a.x = c.x",
+        "(a left (b * c on b.k = c.k) on a.x = c.x)",
+    );
+}
+
+#[test]
+fn conditions_that_accept_nulls_leave_outer_joins() {
+    for condition in ["coalesce(b.x, 1) = 1", "b.x is not distinct from 1", "(b.x = 1) is not true"]
+    {
+        let plan = tables()
+            .optimized(&format!("select 1 from a left join b on a.k = b.k where {condition}"));
+        assert!(text(&plan).starts_with("(a left b"), "{}", text(&plan));
+    }
+}
+
+#[test]
+fn what_may_fail_stays_above_all_joins() {
+    assert_plan(
+        "select 1 from a, b where a.x / a.y = 1 and a.k = b.k and b.x = 1",
+        "(a * b[b.x = 1] on a.k = b.k)[a.x / a.y = 1]",
+    );
+    assert_plan(
+        "select 1 from a, b where random() < 0.5 and a.k = b.k and 1 = 0",
+        "(a * b on a.k = b.k)[random() < 0.5 and 1 = 0]",
+    );
+    // Where it was written, with all that is joined there.
+    assert_plan(
+        "select 1 from a join (b join c on b.k = c.k and b.x / c.x = 1) on a.k = b.k",
+        "(a * (b * c on b.k = c.k and b.x / c.x = 1) on a.k = b.k)",
+    );
+}
+
+#[test]
+fn conditions_on_keys_go_below_groups() {
+    assert_plan(
+        "select a.x, count(*) from a join b on a.k = b.k group by a.x \
+         having a.x > 1 and count(*) > 2",
+        "group((a[a.x > 1] * b on a.k = b.k))[count > 2]",
+    );
+    assert_plan(
+        "select a.x + 1, count(*) from a join b on a.k = b.k group by a.x + 1 \
+         having a.x + 1 > 1",
+        "group((a * b on a.k = b.k)[group > 1])",
+    );
+    assert_plan(
+        "select count(*) from a join b on a.k = b.k having 1 = 0",
+        "group((a * b on a.k = b.k))[1 = 0]",
+    );
+}
+
+#[test]
+fn constants_spread_over_equal_columns() {
+    assert_plan(
+        "select 1 from a, b where a.k = b.k and a.k = 5",
+        "(a[a.k = 5] * b[b.k = 5] on a.k = b.k)",
+    );
+    assert_plan(
+        "select 1 from a join b on a.k = b.k where a.k in (1, 2) and b.k < 7",
+        "(a[a.k in (1, 2) and a.k < 7] * b[b.k < 7 and b.k in (1, 2)] on a.k = b.k)",
+    );
+    // A row of the right side may be missing.
+    assert_plan(
+        "select 1 from a left join b on a.k = b.k where a.k = 5",
+        "(b right a[a.k = 5] on a.k = b.k)",
+    );
+}
+
+#[test]
+fn branches_give_conditions_of_one_table() {
+    assert_plan(
+        "select 1 from a, b where a.k = b.k and ((a.x = 1 and b.x = 2) or (a.x = 3 and b.x = 4))",
+        "(a[(a.x = 1 or a.x = 3)] * b[(b.x = 2 or b.x = 4)] \
+         on a.k = b.k and (a.x = 1 and b.x = 2 or a.x = 3 and b.x = 4))",
+    );
+    assert_plan(
+        "select 1 from a, b where (a.k = b.k and a.x = 1) or (b.x = 2 and a.k = b.k)",
+        "(a * b on a.k = b.k and (a.x = 1 or b.x = 2))",
+    );
+}
+
+#[test]
+fn equal_columns_join_without_a_condition_of_their_own() {
+    // b and c are joined first, by what follows from both conditions.
+    assert_plan(
+        "select 1 from a, b, c where a.k = b.k and a.k = c.k and b.x = 1",
+        "(a * (b[b.x = 1] * c on b.k = c.k) on a.k = b.k and a.k = c.k)",
+    );
+}
+
+#[test]
+fn the_smaller_side_is_on_the_right() {
+    assert_plan("select 1 from c join a on a.k = c.k", "(a * c on a.k = c.k)");
+    assert_plan("select 1 from c left join a on a.k = c.k", "(a right c on a.k = c.k)");
+    assert_plan("select 1 from c right join a on a.k = c.k", "(a left c on a.k = c.k)");
+    assert_plan("select 1 from c full join a on a.k = c.k", "(a full c on a.k = c.k)");
+}
+
+#[test]
+fn cross_products_come_last() {
+    assert_plan("select 1 from a, c, b where a.k = b.k", "((a * b on a.k = b.k) * c)");
+    assert_plan("select 1 from a, c, b", "(a * (b * c))");
+    assert_plan(
+        "select 1 from a, c, b where a.x + b.x = c.x and a.k = b.k",
+        "((a * b on a.k = b.k) * c)[a.x + b.x = c.x]",
+    );
+}
