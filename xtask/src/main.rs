@@ -75,11 +75,12 @@ fn main() -> ExitCode {
 type Check = fn(&std::path::Path) -> Result<Vec<Finding>, Failure>;
 
 /// Returns the root of the repository: the folder above this package. Cargo names the package that
-/// it runs, so that a build shared by several clones looks at the one it was called in.
+/// it runs, so that a build shared by several clones looks at the one it was called in; without it,
+/// the present folder is taken.
 fn root() -> PathBuf {
-    let package = std::env::var_os("CARGO_MANIFEST_DIR")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
-    package.parent().map_or(package.clone(), PathBuf::from)
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    let above = package.as_deref().and_then(std::path::Path::parent);
+    above.map_or_else(|| PathBuf::from("."), PathBuf::from)
 }
 
 fn tidy_findings(root: &std::path::Path) -> Result<Vec<Finding>, Failure> {

@@ -18,7 +18,7 @@ use support::{copy_all, maintain, open_with, pools, scrub};
 
 fn copy_of(version: &str) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(version);
+    let data = Path::new("tests/data").join(version);
     copy_all(&data, directory.path());
     directory
 }

@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn every_variable_that_the_sources_read_is_listed() {
-        let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let crates = Path::new("..");
         let mut found = BTreeSet::new();
         for entry in std::fs::read_dir(crates).unwrap() {
             let sources = entry.unwrap().path().join("src");

@@ -20,6 +20,9 @@ const MACROS: [&str; 3] = ["dbg", "todo", "unimplemented"];
 
 const REMINDERS: [&str; 3] = [concat!("FIX", "ME"), concat!("XX", "X"), concat!("TO", "DO")];
 
+/// The folder that a package was built in.
+const MANIFEST_DIRECTORY: &str = concat!("env!(\"CARGO_", "MANIFEST_DIR\")");
+
 /// Folders that exist on one machine only.
 const MACHINE_FOLDERS: [&str; 2] = ["work", "root"];
 
@@ -60,6 +63,11 @@ fn check_rust_line(path: &str, number: usize, line: &str, findings: &mut Vec<Fin
     if columns > COLUMNS_MAX {
         let message = format!("{columns} columns, at most {COLUMNS_MAX}");
         findings.push(Finding::at(path, number, "columns", message));
+    }
+    if line.contains(MANIFEST_DIRECTORY) {
+        let message = "a build that another clone reuses has the path of this one: tests run in \
+                       their package's folder, so a relative path will do";
+        findings.push(Finding::at(path, number, "paths", message));
     }
     if let Some(c) = line.chars().find(|c| !c.is_ascii()) {
         let message = format!(
@@ -120,6 +128,12 @@ mod tests {
     fn text_that_is_not_ascii_is_found_in_sources_only() {
         assert_eq!(rules("a.rs", "// \u{e9}"), ["ascii"]);
         assert_eq!(rules("a.md", "\u{e9}"), [""; 0]);
+    }
+
+    #[test]
+    fn paths_of_the_build_are_found() {
+        assert_eq!(rules("a.rs", &format!("let a = {MANIFEST_DIRECTORY};")), ["paths"]);
+        assert_eq!(rules("a.rs", "let a = var_os(\"CARGO_MANIFEST_DIR\");"), [""; 0]);
     }
 
     #[test]
