@@ -247,6 +247,9 @@ struct RegionAssembly {
     nodes: Vec<Option<RelationalOperator>>,
     sets: Vec<LeafSet>,
     rows: Vec<f64>,
+    /// For each node the classes of equal columns that it has columns of, and one of them: its
+    /// place among the members.
+    classes: Vec<BTreeMap<usize, usize>>,
     /// Conditions that no join has yet.
     pending: Vec<GraphCondition>,
 }
@@ -256,8 +259,14 @@ impl RegionAssembly {
         let count = nodes.len();
         let sets = (0..count).map(|leaf| LeafSet::of_leaf(leaf, count)).collect();
         let rows = graph.leaves.iter().map(|leaf| leaf.rows).collect();
+        let mut classes = vec![BTreeMap::new(); count];
+        for (index, class) in graph.classes.iter().enumerate() {
+            for (leaf, (_, place)) in &class.leaves {
+                classes[*leaf].insert(index, *place);
+            }
+        }
         let pending = std::mem::take(&mut graph.conditions);
-        Self { graph, nodes, sets, rows, pending }
+        Self { graph, nodes, sets, rows, classes, pending }
     }
 
     fn assemble(
@@ -280,7 +289,7 @@ impl RegionAssembly {
             return;
         };
         let set = self.sets[step.left].union(&self.sets[step.right]);
-        let rows = self.graph.rows_of(&|leaf| set.contains(leaf));
+        let rows = step.rows;
         let conditions = self.conditions_of_join(&set, sides, leaf_of);
         // Of two of the same size, the one with the first leaf is on the left.
         let first =
@@ -295,6 +304,12 @@ impl RegionAssembly {
         self.nodes.push(Some(oriented(JoinVariant::Inner, left, right, condition)));
         self.sets.push(set);
         self.rows.push(rows);
+        let [one, other] = sides.map(|side| std::mem::take(&mut self.classes[side]));
+        let (mut classes, few) = if one.len() < other.len() { (other, one) } else { (one, other) };
+        for (class, place) in few {
+            classes.entry(class).or_insert(place);
+        }
+        self.classes.push(classes);
     }
 
     /// Returns the conditions that a join is the first to have all leaves of: equalities of
@@ -331,16 +346,20 @@ impl RegionAssembly {
     ) -> Vec<ScalarExpression> {
         let mut implied = Vec::new();
         let stated: Vec<_> = conditions.iter().filter_map(column_equality).collect();
-        for class in &self.graph.classes {
-            let is_of_class = |member| class.class.members.iter().any(|(own, _)| *own == member);
+        let [one, other] = sides.map(|side| &self.classes[side]);
+        let is_one_smaller = one.len() <= other.len();
+        for index in if is_one_smaller { one.keys() } else { other.keys() } {
+            let (Some(left), Some(right)) = (one.get(index), other.get(index)) else { continue };
+            let members = &self.graph.classes[*index].class.members;
+            let is_of_class = |member| members.iter().any(|(own, _)| *own == member);
             if stated.iter().any(|equality| is_of_class(equality.members[0])) {
                 continue;
             }
-            let column_of = |side: usize| {
-                let own = class.leaves.iter().find(|(leaf, _)| self.sets[side].contains(**leaf));
-                own.and_then(|(_, (_, place))| class.class.members.get(*place))
+            let (Some((member, left)), Some((_, right))) =
+                (members.get(*left), members.get(*right))
+            else {
+                continue;
             };
-            let [Some((member, left)), Some((_, right))] = sides.map(column_of) else { continue };
             let Some(operator) = equality_of(member.compared_as) else { continue };
             let operands = vec![left.clone(), right.clone()];
             let kind = ScalarKind::Operator { operator, operands };
