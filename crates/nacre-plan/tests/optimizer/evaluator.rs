@@ -51,7 +51,7 @@ fn evaluate(operator: &RelationalOperator, tables: &TableRows) -> Evaluated<RowS
             let RowSet { columns, rows } = evaluate(input, tables)?;
             let mut kept = Vec::new();
             for row in rows {
-                if value(condition, &columns, &row)? == Some(1) {
+                if is_true(condition, &columns, &row)? {
                     kept.push(row);
                 }
             }
@@ -90,7 +90,7 @@ fn join(operator: &RelationalOperator, tables: &TableRows) -> Evaluated<RowSet> 
         for (index, other) in right.rows.iter().enumerate() {
             let row: Vec<CellValue> = one.iter().chain(other).copied().collect();
             let is_match = match condition {
-                Some(condition) => value(condition, &columns, &row)? == Some(1),
+                Some(condition) => is_true(condition, &columns, &row)?,
                 None => true,
             };
             if is_match {
@@ -166,6 +166,24 @@ fn constant(value: &SqlValue) -> CellValue {
         SqlValue::BigInt(value) => Some(*value),
         other => panic!("{other:?} is not evaluated"),
     }
+}
+
+/// Whether a condition is true. Its conjuncts are evaluated in order, and none after one that is not
+/// true, as PostgreSQL does.
+fn is_true(
+    condition: &ScalarExpression,
+    columns: &[ColumnId],
+    row: &[CellValue],
+) -> Evaluated<bool> {
+    let ScalarKind::And(operands) = &condition.kind else {
+        return Ok(value(condition, columns, row)? == Some(1));
+    };
+    for operand in operands {
+        if !is_true(operand, columns, row)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn value(

@@ -144,8 +144,9 @@ impl<'r> QueryWriter<'r> {
         let other = self.column(aliases);
         let comparison = self.random.pick(&["=", "=", "<>", "<", "<=", ">", ">="]);
         let number = self.random.below(2);
-        let choices = if depth > 0 { 18 } else { 13 };
+        let choices = if depth > 0 { 19 } else { 13 };
         match self.random.below(choices) {
+            18 => self.random.pick(&["true", "1 = 0", "null"]).to_owned(),
             0..=3 => format!("{one} = {other}"),
             4 => format!("{one} {comparison} {other}"),
             5 | 6 => format!("{one} {comparison} {number}"),

@@ -178,6 +178,9 @@ fn the_smaller_side_is_on_the_right() {
 fn cross_products_come_last() {
     assert_plan("select 1 from a, c, b where a.k = b.k", "((a * b on a.k = b.k) * c)");
     assert_plan("select 1 from a, c, b", "(a * (b * c))");
+    assert_plan("select 1 from a join b on true", "(a * b)");
+    // A comparison joins parts before a cross product does.
+    assert_plan("select 1 from a, c, b where a.x < b.x", "((a * b on a.x < b.x) * c)");
     assert_plan(
         "select 1 from a, c, b where a.x + b.x = c.x and a.k = b.k",
         "((a * b on a.k = b.k) * c)[a.x + b.x = c.x]",

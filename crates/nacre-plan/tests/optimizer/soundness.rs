@@ -9,16 +9,16 @@ use super::evaluator::answer;
 use super::printer::text;
 use super::random_queries::{QueryWriter, RandomSequence, random_tables};
 
-const CASES: u64 = 6_000;
+/// Each takes about 2 ms in a debug build; `NACRE_TEST_CASES` says how many.
+const CASES: u64 = 4_000;
 
 #[test]
 fn optimized_queries_have_the_same_rows() {
-    let seed: u64 = match std::env::var("NACRE_TEST_SEED") {
-        Ok(seed) => seed.parse().unwrap(),
-        Err(_) => 1,
-    };
+    let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
+    let seed = number("NACRE_TEST_SEED").unwrap_or(1);
+    let cases = number("NACRE_TEST_CASES").unwrap_or(CASES);
     let (mut compared, mut changed, mut with_rows) = (0, 0, 0);
-    for case in seed..seed + CASES {
+    for case in seed..seed + cases {
         let mut random = RandomSequence::new(case);
         let (tables, rows) = random_tables(&mut random);
         let sql = QueryWriter::new(&mut random).query();
@@ -40,5 +40,8 @@ fn optimized_queries_have_the_same_rows() {
         with_rows += usize::from(!expected.is_empty());
     }
     println!("{compared} compared, {changed} changed, {with_rows} with rows");
-    assert!(compared * 2 > CASES as usize && changed * 2 > compared && with_rows * 5 > compared);
+    if cases >= CASES {
+        assert!(compared * 2 > cases as usize);
+        assert!(changed * 2 > compared && with_rows * 5 > compared);
+    }
 }

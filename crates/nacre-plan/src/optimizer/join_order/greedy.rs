@@ -6,8 +6,8 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use super::enumeration::JoinStep;
-use super::estimate::bounded_rows;
 use super::query_graph::QueryGraph;
+use crate::optimizer::estimate::bounded_rows;
 
 /// Leaves that are joined already.
 #[derive(Clone, Debug)]
