@@ -112,6 +112,18 @@ impl<'r> QueryWriter<'r> {
         sql
     }
 
+    /// Returns items of FROM and conditions over them.
+    pub(crate) fn list(mut self, count: usize) -> (Vec<String>, String) {
+        let mut from = Vec::new();
+        let aliases: Vec<String> = (0..count).map(|index| format!("r{index}")).collect();
+        for alias in &aliases {
+            from.push(format!("{} {alias}", self.random.pick(&TABLES)));
+        }
+        let count = count + self.random.below(4);
+        let conditions: Vec<String> = (0..count).map(|_| self.condition(&aliases, 1)).collect();
+        (from, conditions.join(" and "))
+    }
+
     /// Returns a part of FROM and the aliases in it.
     fn item(&mut self, depth: usize) -> (String, Vec<String>) {
         if depth == 0 || self.random.one_in(3) || self.aliases + 1 >= self.aliases_max {

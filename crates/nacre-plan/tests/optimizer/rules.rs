@@ -1,5 +1,8 @@
 //! Rules of the optimizer, one by one.
 
+use nacre_plan::definition::RelationId;
+use nacre_plan::optimizer::{ColumnStatistics, RelationStatistics, optimize};
+
 use super::catalog::TestTables;
 use super::printer::text;
 
@@ -185,4 +188,30 @@ fn cross_products_come_last() {
         "select 1 from a, c, b where a.x + b.x = c.x and a.k = b.k",
         "((a * b on a.k = b.k) * c)[a.x + b.x = c.x]",
     );
+}
+
+/// Knows nothing, or only what cannot be.
+struct UselessStatistics(Option<u64>);
+
+impl RelationStatistics for UselessStatistics {
+    fn row_count(&self, _: RelationId) -> Option<u64> {
+        self.0
+    }
+
+    fn column(&self, _: RelationId, _: usize) -> ColumnStatistics {
+        let null_fraction = self.0.map(|_| f64::NAN);
+        ColumnStatistics { bounds: None, null_fraction, distinct_count: self.0 }
+    }
+}
+
+#[test]
+fn conditions_find_their_place_without_statistics() {
+    let plan = tables().bind("select 1 from a, b, c where a.k = b.k and b.x = c.x and c.y = 1");
+    for rows in [None, Some(0), Some(u64::MAX)] {
+        let plan = optimize(plan.clone().unwrap(), &UselessStatistics(rows));
+        let text = text(&plan);
+        for part in ["c[c.y = 1]", "on a.k = b.k", "on b.x = c.x"] {
+            assert!(text.contains(part), "{text}");
+        }
+    }
 }

@@ -5,7 +5,8 @@
 
 use nacre_plan::optimizer::optimize;
 
-use super::evaluator::answer;
+use super::catalog::TestTables;
+use super::evaluator::{TableRows, answer};
 use super::printer::text;
 use super::random_queries::{QueryWriter, RandomSequence, random_tables};
 
@@ -44,4 +45,63 @@ fn optimized_queries_have_the_same_rows() {
         assert!(compared * 2 > cases as usize);
         assert!(changed * 2 > compared && with_rows * 5 > compared);
     }
+}
+
+#[test]
+fn lists_of_tables_have_the_same_plan_in_any_order() {
+    for seed in 1..400 {
+        let mut random = RandomSequence::new(seed);
+        let (tables, _) = random_tables(&mut random);
+        let count = 2 + random.below(4);
+        let (mut from, conditions) = QueryWriter::new(&mut random).list(count);
+        let mut expected: Option<(String, String)> = None;
+        for _ in 0..4 {
+            let sql = format!("select 1 from {} where {conditions}", from.join(", "));
+            let found = text(&tables.optimized(&sql));
+            let (first, expected) = expected.get_or_insert((sql.clone(), found.clone()));
+            assert_eq!(found, *expected, "seed {seed}\n{first}\n{sql}");
+            random.shuffle(&mut from);
+        }
+    }
+}
+
+#[test]
+fn greedy_orders_have_the_same_rows() {
+    // More leaves than are ordered exactly. Most tables have one row, so that loops end.
+    let count = 70;
+    let mut answers = 0;
+    for seed in 1..12 {
+        let mut random = RandomSequence::new(seed);
+        let (mut tables, mut rows) = (TestTables::default(), TableRows::new());
+        let mut sql = "select t0.x, t0.y".to_owned();
+        let mut conditions = vec!["t3.x <= t60.y".to_owned()];
+        for index in 0..count {
+            let name = format!("t{index}");
+            tables.add(&name, "k integer; x integer; y integer", 0, random.below(1_000) as u64);
+            let cell = |value: usize| Some(value as i64);
+            let mut stored = vec![vec![Some(1), Some(1), Some(1)]];
+            if index % 9 == 0 {
+                let extra = [random.below(2), random.below(2), random.below(2)];
+                stored.push(extra.map(cell).to_vec());
+            }
+            rows.insert(name, stored);
+            // Two of the tables are joined by nothing else.
+            if index > 0 && index % 35 != 0 {
+                let columns = ["k", "x", "y"];
+                let (one, other) = (columns[random.below(3)], columns[random.below(3)]);
+                conditions.push(format!("t{index}.{one} = t{}.{other}", random.below(index)));
+            }
+        }
+        let from: Vec<String> = (0..count).map(|index| format!("t{index}")).collect();
+        sql += &format!(" from {} where {}", from.join(" join "), conditions.join(" and "));
+        let sql = sql.replace(" join ", ", ");
+        let plan = tables.optimized(&sql);
+        // In the order in which it is written, loops would not end.
+        let found = answer(&plan, &rows).unwrap();
+        let ordered: Vec<String> = from.iter().rev().cloned().collect();
+        let other = sql.replace(&from.join(", "), &ordered.join(", "));
+        assert_eq!(found, answer(&tables.optimized(&other), &rows).unwrap());
+        answers += found.len();
+    }
+    assert!(answers > 11);
 }

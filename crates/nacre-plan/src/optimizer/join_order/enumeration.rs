@@ -52,7 +52,7 @@ impl Hasher for LeafBitsHasher {
     }
 
     fn write_u64(&mut self, bits: u64) {
-        // The golden ratio, as in Fibonacci hashing; the table looks at the top bits and at low ones.
+        // Fibonacci hashing; a table looks at the top bits and at low ones.
         let product = (self.0 ^ bits).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         self.0 = product ^ (product >> 32);
     }

@@ -1,8 +1,9 @@
 //! The query graph of a region of inner joins: leaves, and conditions over two or more of them.
 //!
-//! Leaves are joined by equalities: those of [`crate::optimizer::equivalence`] between columns, where a class
-//! joins each two of its leaves, and those of expressions over one leaf each. All other conditions
-//! (inequalities, those over three leaves) are edges only between parts that no equality joins.
+//! Leaves are joined by equalities: those between columns, where a class of
+//! [`crate::optimizer::equivalence`] joins each two of its leaves, and those of expressions over
+//! one leaf each. All other conditions (inequalities, those over three leaves) are edges only
+//! between parts that no equality joins.
 //!
 //! # Invariants
 //! 1. The estimated rows of a set of leaves depend on the set, not on how it was joined.
