@@ -73,35 +73,40 @@ fn greedy_orders_have_the_same_rows() {
     for seed in 1..12 {
         let mut random = RandomSequence::new(seed);
         let (mut tables, mut rows) = (TestTables::default(), TableRows::new());
-        let mut sql = "select t0.x, t0.y".to_owned();
-        let mut conditions = vec!["t3.x <= t60.y".to_owned()];
+        let (mut list, mut joins, mut conditions) = (String::new(), String::new(), Vec::new());
         for index in 0..count {
             let name = format!("t{index}");
             tables.add(&name, "k integer; x integer; y integer", 0, random.below(1_000) as u64);
-            let cell = |value: usize| Some(value as i64);
-            let mut stored = vec![vec![Some(1), Some(1), Some(1)]];
+            let mut stored = vec![vec![Some(1); 3]];
             if index % 9 == 0 {
-                let extra = [random.below(2), random.below(2), random.below(2)];
-                stored.push(extra.map(cell).to_vec());
+                stored.push((0..3).map(|_| Some(random.below(2) as i64)).collect());
             }
-            rows.insert(name, stored);
-            // Two of the tables are joined by nothing else.
-            if index > 0 && index % 35 != 0 {
-                let columns = ["k", "x", "y"];
-                let (one, other) = (columns[random.below(3)], columns[random.below(3)]);
-                conditions.push(format!("t{index}.{one} = t{}.{other}", random.below(index)));
-            }
+            rows.insert(name.clone(), stored);
+            let columns = ["k", "x", "y"];
+            let (one, other) = (columns[random.below(3)], columns[random.below(3)]);
+            let condition = match index {
+                0 => {
+                    list = name.clone();
+                    joins = name;
+                    continue;
+                }
+                // Joins by no equality.
+                35 => "t35.x <= t7.y".to_owned(),
+                51 => "1 = 1".to_owned(),
+                _ => format!("{name}.{one} = t{}.{other}", random.below(index)),
+            };
+            list = format!("{name}, {list}");
+            joins = format!("{joins} join {name} on {condition}");
+            conditions.push(condition);
         }
-        let from: Vec<String> = (0..count).map(|index| format!("t{index}")).collect();
-        sql += &format!(" from {} where {}", from.join(" join "), conditions.join(" and "));
-        let sql = sql.replace(" join ", ", ");
-        let plan = tables.optimized(&sql);
-        // In the order in which it is written, loops would not end.
-        let found = answer(&plan, &rows).unwrap();
-        let ordered: Vec<String> = from.iter().rev().cloned().collect();
-        let other = sql.replace(&from.join(", "), &ordered.join(", "));
-        assert_eq!(found, answer(&tables.optimized(&other), &rows).unwrap());
-        answers += found.len();
+        let written = tables.bind(&format!("select t0.x, t0.y from {joins}")).unwrap();
+        let expected = answer(&written, &rows).unwrap();
+        let conditions = conditions.join(" and ");
+        for from in [joins, format!("{list} where {conditions}")] {
+            let sql = format!("select t0.x, t0.y from {from}");
+            assert_eq!(answer(&tables.optimized(&sql), &rows), Ok(expected.clone()), "{seed}");
+        }
+        answers += expected.len();
     }
     assert!(answers > 11);
 }
