@@ -156,7 +156,7 @@ impl<'r> QueryWriter<'r> {
         let other = self.column(aliases);
         let comparison = self.random.pick(&["=", "=", "<>", "<", "<=", ">", ">="]);
         let number = self.random.below(2);
-        let choices = if depth > 0 { 19 } else { 13 };
+        let choices = if depth > 0 { 20 } else { 13 };
         match self.random.below(choices) {
             18 => self.random.pick(&["true", "1 = 0", "null"]).to_owned(),
             0..=3 => format!("{one} = {other}"),
@@ -178,6 +178,10 @@ impl<'r> QueryWriter<'r> {
                 let (left, right) =
                     (self.condition(aliases, depth - 1), self.condition(aliases, depth - 1));
                 format!("(({common} and {left}) or ({right} and {common}))")
+            }
+            19 => {
+                let common = self.condition(aliases, depth - 1);
+                format!("(({common} and {}) or {common})", self.condition(aliases, depth - 1))
             }
             15 => format!("not ({})", self.condition(aliases, depth - 1)),
             16 => {

@@ -158,6 +158,16 @@ fn branches_give_conditions_of_one_table() {
         "select 1 from a, b where (a.k = b.k and a.x = 1) or (b.x = 2 and a.k = b.k)",
         "(a * b on a.k = b.k and (a.x = 1 or b.x = 2))",
     );
+    assert_plan(
+        "select 1 from a, b where (a.k = b.k and a.x = 1) or a.k = b.k",
+        "(a * b on a.k = b.k)",
+    );
+    // What may fail stays in its branches, which guard it.
+    assert_plan(
+        "select 1 from a, b where a.k = b.k \
+         and ((a.y <> 0 and a.x / a.y = b.x) or (a.y > 1 and a.x / a.y = b.x))",
+        "(a * b on a.k = b.k)[(a.y <> 0 and a.x / a.y = b.x or a.y > 1 and a.x / a.y = b.x)]",
+    );
 }
 
 #[test]
