@@ -11,6 +11,8 @@
 //! 1. A plan without joins is returned unchanged.
 //! 2. A condition that may fail, that is volatile, or that has no columns never moves past a join:
 //!    no row reaches it that did not in the query as it is written ([`fallibility`]).
+//!    Conjuncts are evaluated in order, each for rows for which the ones before it are true; of a
+//!    join's condition those that may fail are the last.
 //! 3. The right input of a join is the one to build a hash table of: the smaller one by estimate.
 //! 4. The order of FROM has no influence on the order of inner joins.
 //! # Source
@@ -19,18 +21,14 @@
 
 mod conjuncts;
 mod derivation;
-mod enumeration;
 mod equivalence;
 mod estimate;
 mod factoring;
 mod fallibility;
-mod greedy;
 mod join_order;
-mod leaf_order;
 mod null_logic;
 mod outer_joins;
 mod placement;
-mod query_graph;
 mod selectivity;
 mod statistics;
 

@@ -171,9 +171,10 @@ impl PlaceRange {
         Self { end: self.end - 1, ..self }
     }
 
-    /// Returns the places of the left and the right input of a join that has these.
-    pub(super) fn sides(self, left: &RelationalOperator) -> [Self; 2] {
-        let middle = self.start + operator_count(left);
+    /// Returns the places of the left and the right input of a join that has these. Counts those of
+    /// the right one, which is a single relation in a list.
+    pub(super) fn sides(self, right: &RelationalOperator) -> [Self; 2] {
+        let middle = self.end - 1 - operator_count(right);
         [Self { end: middle, ..self }, Self { start: middle, end: self.end - 1 }]
     }
 }

@@ -49,7 +49,7 @@ fn derive_in_leaves(operator: &mut RelationalOperator, range: PlaceRange, origin
             derive_in_leaves(input, range.input(), origins);
         }
         RelationalOperator::Join { variant, left, right, .. } => {
-            let [left_range, right_range] = range.sides(left);
+            let [left_range, right_range] = range.sides(right);
             let next = match variant {
                 JoinVariant::Inner => derive_in_leaves,
                 _ => derive_below,
@@ -80,7 +80,7 @@ impl<'p> JoinRegion<'p> {
                 self.conditions.extend(conjuncts_of(condition));
             }
             RelationalOperator::Join { variant: JoinVariant::Inner, left, right, condition } => {
-                let [left_range, right_range] = range.sides(left);
+                let [left_range, right_range] = range.sides(right);
                 self.collect(left, left_range);
                 self.collect(right, right_range);
                 self.conditions.extend(condition.iter().flat_map(conjuncts_of));

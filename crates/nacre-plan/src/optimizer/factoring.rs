@@ -6,8 +6,8 @@
 //! (A and X) or A                            A
 //! ```
 //!
-//! Both forms are equal in three-valued logic. A conjunct that may fail stays in its branches, where
-//! others may guard it.
+//! Both forms are equal in three-valued logic. A conjunct that may fail stays in its branches,
+//! where others may guard it.
 
 use super::conjuncts::{conjunction, conjuncts_of, disjunction, disjuncts_of, split_conjunction};
 use super::fallibility::may_move;

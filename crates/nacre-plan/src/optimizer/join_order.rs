@@ -1,31 +1,37 @@
 //! Orders the inner joins of a plan.
 //!
 //! 1. Inner joins below each other are a region; what they join are its leaves, ordered first.
-//! 2. Leaves get an order that does not depend on FROM ([`super::leaf_order`]).
+//! 2. Leaves get an order that does not depend on FROM ([`leaf_order`]).
 //! 3. Parts of the [`QueryGraph`] that equalities connect are ordered exactly
-//!    ([`super::enumeration`]), or greedily if they have too many trees ([`super::greedy`]).
+//!    ([`enumeration`]), or greedily if they have too many trees ([`greedy`]).
 //! 4. Parts are joined by other conditions, the smallest first, and by cross products at last.
 //! 5. Each condition goes to the lowest join that has all its columns, equalities first.
 //!
 //! The right side of each join, also of outer ones, is the one of fewer rows.
 
+mod assembly;
+mod enumeration;
+mod greedy;
+mod leaf_order;
+mod query_graph;
+
 use std::collections::BTreeMap;
 
-use nacre_syntax::SourceRange;
-use nacre_types::SqlType;
+use nacre_types::SqlValue;
 
-use super::conjuncts::{columns_of, conjunction, split_conjunction};
-use super::enumeration::{JoinStep, cheapest_steps};
-use super::equivalence::{column_equality, equality_of};
+use super::conjuncts::{columns_of, split_conjunction};
 use super::estimate::RowEstimator;
 use super::fallibility::may_move;
-use super::greedy::GreedyOrdering;
-use super::leaf_order::{leaf_label, ordered_leaves};
-use super::query_graph::{GraphCondition, GraphLeaf, QueryGraph, is_hashable};
 use super::statistics::RelationStatistics;
 use crate::algebra::{
-    ColumnId, JoinVariant, QueryColumns, RelationalOperator, ScalarExpression, ScalarKind,
+    ColumnId, ConstantValue, JoinVariant, QueryColumns, RelationalOperator, ScalarExpression,
+    ScalarKind,
 };
+use assembly::RegionAssembly;
+use enumeration::{JoinStep, cheapest_steps};
+use greedy::GreedyOrdering;
+use leaf_order::{leaf_label, ordered_leaves};
+use query_graph::{GraphCondition, GraphLeaf, QueryGraph};
 
 /// Orders the joins of a plan.
 pub(super) fn order_joins(
@@ -71,7 +77,9 @@ impl JoinOrderPass<'_> {
             }
             RelationalOperator::Join { variant, left, right, condition } => {
                 let (left, right) = (self.order(*left), self.order(*right));
-                let operator = oriented(variant, left.operator, right.operator, condition);
+                let (own, other) = (Box::new(left.operator), Box::new(right.operator));
+                let operator =
+                    RelationalOperator::Join { variant, left: own, right: other, condition };
                 let rows = self.estimator.rows(&operator, &[left.rows, right.rows]);
                 let operator = if left.rows < right.rows { exchanged(operator) } else { operator };
                 OrderedOperator { operator, rows }
@@ -157,7 +165,7 @@ impl JoinRegionParts {
                 let mut own = Vec::new();
                 condition.into_iter().for_each(|one| split_conjunction(one, &mut own));
                 let scope = start..self.leaves.len();
-                let own = own.into_iter();
+                let own = own.into_iter().filter(|one| !is_always_true(one));
                 self.conditions.extend(
                     own.map(|expression| RegionCondition { expression, scope: scope.clone() }),
                 );
@@ -183,6 +191,11 @@ impl RegionCondition {
         }
         GraphCondition { expression, needs, is_movable }
     }
+}
+
+/// Whether it is the condition of `ON true`.
+fn is_always_true(condition: &ScalarExpression) -> bool {
+    matches!(condition.kind, ScalarKind::Constant(ConstantValue(SqlValue::Boolean(true))))
 }
 
 fn add_columns(
@@ -218,145 +231,6 @@ fn join_steps(graph: &QueryGraph) -> Vec<JoinStep> {
     greedy.join_all();
     steps.extend(greedy.into_steps());
     steps
-}
-
-/// A set of leaves of any number.
-#[derive(Clone, Debug)]
-struct LeafSet(Vec<u64>);
-
-impl LeafSet {
-    fn of_leaf(leaf: usize, count: usize) -> Self {
-        let mut words = vec![0; count.div_ceil(64)];
-        words[leaf / 64] |= 1 << (leaf % 64);
-        Self(words)
-    }
-
-    fn union(&self, other: &Self) -> Self {
-        Self(self.0.iter().zip(&other.0).map(|(one, other)| one | other).collect())
-    }
-
-    fn contains(&self, leaf: usize) -> bool {
-        self.0[leaf / 64] >> (leaf % 64) & 1 != 0
-    }
-}
-
-/// Builds the joins of a region.
-struct RegionAssembly {
-    graph: QueryGraph,
-    /// Leaves, then joins; `None` for those that are an input already.
-    nodes: Vec<Option<RelationalOperator>>,
-    sets: Vec<LeafSet>,
-    rows: Vec<f64>,
-    /// Conditions that no join has yet.
-    pending: Vec<GraphCondition>,
-}
-
-impl RegionAssembly {
-    fn new(mut graph: QueryGraph, nodes: Vec<Option<RelationalOperator>>) -> Self {
-        let count = nodes.len();
-        let sets = (0..count).map(|leaf| LeafSet::of_leaf(leaf, count)).collect();
-        let rows = graph.leaves.iter().map(|leaf| leaf.rows).collect();
-        let pending = std::mem::take(&mut graph.conditions);
-        Self { graph, nodes, sets, rows, pending }
-    }
-
-    fn assemble(
-        mut self,
-        steps: &[JoinStep],
-        leaf_of: &dyn Fn(ColumnId) -> Option<usize>,
-    ) -> OrderedOperator {
-        for step in steps {
-            self.add_join(*step, leaf_of);
-        }
-        let operator = self.nodes.pop().flatten().unwrap_or(RelationalOperator::SingleRow);
-        OrderedOperator { operator, rows: self.rows.last().copied().unwrap_or(1.0) }
-    }
-
-    fn add_join(&mut self, step: JoinStep, leaf_of: &dyn Fn(ColumnId) -> Option<usize>) {
-        let sides = [step.left, step.right];
-        let (Some(one), Some(other)) =
-            (self.nodes[step.left].take(), self.nodes[step.right].take())
-        else {
-            return;
-        };
-        let set = self.sets[step.left].union(&self.sets[step.right]);
-        let rows = self.graph.rows_of(&|leaf| set.contains(leaf));
-        let conditions = self.conditions_of_join(&set, sides, leaf_of);
-        // Of two of the same size, the one with the first leaf is on the left.
-        let first =
-            |side: usize| (0..self.graph.leaves.len()).find(|leaf| self.sets[side].contains(*leaf));
-        let is_exchanged = match self.rows[step.left].total_cmp(&self.rows[step.right]) {
-            std::cmp::Ordering::Less => true,
-            std::cmp::Ordering::Equal => first(step.left) > first(step.right),
-            std::cmp::Ordering::Greater => false,
-        };
-        let (left, right) = if is_exchanged { (other, one) } else { (one, other) };
-        let condition = conjunction(conditions);
-        self.nodes.push(Some(oriented(JoinVariant::Inner, left, right, condition)));
-        self.sets.push(set);
-        self.rows.push(rows);
-    }
-
-    /// Returns the conditions that a join is the first to have all leaves of: equalities of
-    /// columns, those that follow from others, then the rest.
-    fn conditions_of_join(
-        &mut self,
-        set: &LeafSet,
-        sides: [usize; 2],
-        leaf_of: &dyn Fn(ColumnId) -> Option<usize>,
-    ) -> Vec<ScalarExpression> {
-        let pending = std::mem::take(&mut self.pending);
-        let is_ready = |one: &GraphCondition| one.needs.iter().all(|leaf| set.contains(*leaf));
-        let (ready, pending): (Vec<_>, Vec<_>) = pending.into_iter().partition(is_ready);
-        self.pending = pending;
-        let is_equality = |one: &GraphCondition| {
-            let is_one = column_equality(&one.expression).is_some();
-            one.is_movable && (is_one || is_hashable(&one.expression, leaf_of))
-        };
-        let (equalities, others): (Vec<_>, Vec<_>) = ready.into_iter().partition(is_equality);
-        let (movable, fixed): (Vec<_>, Vec<_>) = others.into_iter().partition(|one| one.is_movable);
-        let mut conditions: Vec<ScalarExpression> =
-            equalities.into_iter().map(|one| one.expression).collect();
-        let implied = self.implied_equalities(&conditions, sides);
-        conditions.extend(implied);
-        conditions.extend(movable.into_iter().chain(fixed).map(|one| one.expression));
-        conditions
-    }
-
-    /// Returns an equality of each class that both sides have columns of and no condition is about.
-    fn implied_equalities(
-        &self,
-        conditions: &[ScalarExpression],
-        sides: [usize; 2],
-    ) -> Vec<ScalarExpression> {
-        let mut implied = Vec::new();
-        let stated: Vec<_> = conditions.iter().filter_map(column_equality).collect();
-        for class in &self.graph.classes {
-            let is_of_class = |member| class.class.members.iter().any(|(own, _)| *own == member);
-            if stated.iter().any(|equality| is_of_class(equality.members[0])) {
-                continue;
-            }
-            let column_of = |side: usize| {
-                let own = class.leaves.iter().find(|(leaf, _)| self.sets[side].contains(**leaf));
-                own.and_then(|(_, (_, place))| class.class.members.get(*place))
-            };
-            let [Some((member, left)), Some((_, right))] = sides.map(column_of) else { continue };
-            let Some(operator) = equality_of(member.compared_as) else { continue };
-            let operands = vec![left.clone(), right.clone()];
-            let kind = ScalarKind::Operator { operator, operands };
-            implied.push(ScalarExpression::new(kind, SqlType::BOOLEAN, SourceRange::default()));
-        }
-        implied
-    }
-}
-
-fn oriented(
-    variant: JoinVariant,
-    left: RelationalOperator,
-    right: RelationalOperator,
-    condition: Option<ScalarExpression>,
-) -> RelationalOperator {
-    RelationalOperator::Join { variant, left: Box::new(left), right: Box::new(right), condition }
 }
 
 /// Returns a join of the same rows with its sides exchanged.

@@ -62,7 +62,7 @@ impl OuterJoinPass {
             }
             RelationalOperator::Limit { input, .. } => self.simplify(input, range.input(), &[]),
             RelationalOperator::Join { variant, left, right, condition } => {
-                let [left_range, right_range] = range.sides(left);
+                let [left_range, right_range] = range.sides(right);
                 if variant.keeps_left() && self.refuses_nulls(required, right_range) {
                     *variant = without_left(*variant);
                 }

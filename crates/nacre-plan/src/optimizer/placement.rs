@@ -71,7 +71,7 @@ impl PlacementPass {
                 with_filter(self.place(*input, range.input(), moved), kept)
             }
             RelationalOperator::Join { variant, left, right, condition } => {
-                let ranges = range.sides(&left);
+                let ranges = range.sides(&right);
                 let inputs = [*left, *right];
                 self.place_at_join(OpenJoin { variant, inputs, ranges, condition }, pending)
             }

@@ -5,8 +5,8 @@
 //! d >= '1994-01-01'        the part of the bounds that it covers, of numbers and moments
 //! k in (1, 2, 3)           3 / distinct values
 //! s like 'x%'              5 %
-//! A and B and C            the least selectivity, times the root of the next, and so on: conditions
-//!                          of one query are seldom independent
+//! A and B and C            the least one, times the root of the next, and so on: conditions of one
+//!                          query are seldom independent
 //! ```
 
 use std::collections::{BTreeMap, HashMap};
@@ -295,4 +295,83 @@ pub(super) fn damped_product(mut factors: Vec<f64>) -> f64 {
         exponent /= 2.0;
     }
     bounded(product)
+}
+
+#[cfg(test)]
+mod tests {
+    use nacre_functions::catalog::operators_named;
+    use nacre_syntax::SourceRange;
+    use nacre_types::SqlType;
+    use nacre_types::catalog::TypeOid;
+
+    use super::*;
+
+    fn number(value: i32) -> ScalarExpression {
+        let kind = ScalarKind::Constant(ConstantValue(SqlValue::Integer(value)));
+        ScalarExpression::new(kind, SqlType::INTEGER, SourceRange::default())
+    }
+
+    fn column(id: u32) -> ScalarExpression {
+        let kind = ScalarKind::Column(ColumnId(id));
+        ScalarExpression::new(kind, SqlType::INTEGER, SourceRange::default())
+    }
+
+    fn compare(left: ScalarExpression, name: &str, right: ScalarExpression) -> ScalarExpression {
+        let is_own = |oid: TypeOid| oid == TypeOid::INT4;
+        let mut all = operators_named(name);
+        let operator = all.find(|one| one.left.is_some_and(is_own) && is_own(one.right)).unwrap();
+        let kind = ScalarKind::Operator { operator, operands: vec![left, right] };
+        ScalarExpression::new(kind, SqlType::BOOLEAN, SourceRange::default())
+    }
+
+    fn profiles(distinct: f64, bounds: Option<(f64, f64)>) -> ColumnProfiles {
+        let mut profiles = ColumnProfiles::default();
+        let profile = ColumnProfile { distinct, null_fraction: 0.0, bounds };
+        profiles.set(ColumnId(0), profile);
+        profiles
+    }
+
+    #[test]
+    fn ranges_are_parts_of_the_bounds() {
+        let profiles = profiles(101.0, Some((0.0, 100.0)));
+        let below = compare(column(0), "<", number(25));
+        let above = compare(number(20), "<=", column(0));
+        let is_near = |found: f64, wanted: f64| (found - wanted).abs() < 1e-6;
+        assert!(is_near(profiles.of(&below), 0.25));
+        assert!(is_near(profiles.of(&above), 0.8));
+        // Two bounds of one column are one range.
+        assert!(is_near(profiles.of_all(&[&below, &above]), 0.05));
+        assert!(is_near(profiles.of(&compare(column(0), "=", number(3))), 1.0 / 101.0));
+        assert!(profiles.of(&compare(column(0), "=", number(101))) < 1e-6);
+        assert!(is_near(profiles.of(&compare(column(0), "<", number(-5))), 1.0 / 101.0));
+    }
+
+    #[test]
+    fn conditions_on_a_column_leave_it_fewer_values() {
+        let mut profiles = profiles(1_000.0, Some((0.0, 1_000.0)));
+        let below = compare(column(0), "<", number(100));
+        profiles.apply(&[&below]);
+        assert!((profiles.get(ColumnId(0)).unwrap().distinct - 100.0).abs() < 1e-6);
+        profiles.apply(&[&compare(column(0), "=", number(1))]);
+        assert!(profiles.get(ColumnId(0)).unwrap().distinct >= 1.0);
+    }
+
+    #[test]
+    fn selectivities_are_numbers_above_zero() {
+        let odd = [(1.0, None), (1.0, Some((5.0, 5.0))), (1e18, Some((-1e300, 1e300)))];
+        for (distinct, bounds) in odd {
+            let profiles = profiles(distinct, bounds);
+            for name in ["=", "<>", "<", "<=", ">", ">="] {
+                for value in [i32::MIN, 0, 5, i32::MAX] {
+                    let found = profiles.of(&compare(column(0), name, number(value)));
+                    assert!((SELECTIVITY_MIN..=1.0).contains(&found), "{name} {value}: {found}");
+                }
+                let found = profiles.of(&compare(column(0), name, column(1)));
+                assert!((SELECTIVITY_MIN..=1.0).contains(&found), "{name}: {found}");
+            }
+        }
+        assert_eq!(bounded(f64::NAN), 1.0);
+        assert_eq!(damped_product(vec![0.0; 100]), SELECTIVITY_MIN);
+        assert_eq!(damped_product(Vec::new()), 1.0);
+    }
 }

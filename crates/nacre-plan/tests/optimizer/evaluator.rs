@@ -18,15 +18,18 @@ pub(crate) type TableRows = BTreeMap<String, Vec<Vec<CellValue>>>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EvaluationFailure;
 
-type Evaluated<T> = Result<T, EvaluationFailure>;
+type EvaluationResult<T> = Result<T, EvaluationFailure>;
 
-struct RowSet {
+struct EvaluatedRows {
     columns: Vec<ColumnId>,
     rows: Vec<Vec<CellValue>>,
 }
 
 /// Returns the rows of the answer, sorted.
-pub(crate) fn answer(plan: &QueryPlan, tables: &TableRows) -> Evaluated<Vec<Vec<CellValue>>> {
+pub(crate) fn answer(
+    plan: &QueryPlan,
+    tables: &TableRows,
+) -> EvaluationResult<Vec<Vec<CellValue>>> {
     let all = evaluate(&plan.root, tables)?;
     let place = |column: ColumnId| all.columns.iter().position(|own| *own == column).unwrap();
     let places: Vec<usize> = plan.outputs.iter().map(|output| place(output.column)).collect();
@@ -36,37 +39,37 @@ pub(crate) fn answer(plan: &QueryPlan, tables: &TableRows) -> Evaluated<Vec<Vec<
     Ok(rows)
 }
 
-fn evaluate(operator: &RelationalOperator, tables: &TableRows) -> Evaluated<RowSet> {
+fn evaluate(operator: &RelationalOperator, tables: &TableRows) -> EvaluationResult<EvaluatedRows> {
     match operator {
-        RelationalOperator::SingleRow => Ok(RowSet { columns: vec![], rows: vec![vec![]] }),
+        RelationalOperator::SingleRow => Ok(EvaluatedRows { columns: vec![], rows: vec![vec![]] }),
         RelationalOperator::Scan { relation, columns } => {
             let stored = &tables[&relation.name];
             let row = |row: &Vec<CellValue>| columns.iter().map(|one| row[one.position]).collect();
-            Ok(RowSet {
+            Ok(EvaluatedRows {
                 columns: columns.iter().map(|one| one.column).collect(),
                 rows: stored.iter().map(row).collect(),
             })
         }
         RelationalOperator::Filter { input, condition } => {
-            let RowSet { columns, rows } = evaluate(input, tables)?;
+            let EvaluatedRows { columns, rows } = evaluate(input, tables)?;
             let mut kept = Vec::new();
             for row in rows {
-                if value(condition, &columns, &row)? == Some(1) {
+                if is_true(condition, &columns, &row)? {
                     kept.push(row);
                 }
             }
-            Ok(RowSet { columns, rows: kept })
+            Ok(EvaluatedRows { columns, rows: kept })
         }
         RelationalOperator::Join { .. } => join(operator, tables),
         RelationalOperator::Compute { input, columns: computed } => {
-            let RowSet { mut columns, mut rows } = evaluate(input, tables)?;
+            let EvaluatedRows { mut columns, mut rows } = evaluate(input, tables)?;
             for row in &mut rows {
-                let values: Evaluated<Vec<CellValue>> =
+                let values: EvaluationResult<Vec<CellValue>> =
                     computed.iter().map(|one| value(&one.value, &columns, row)).collect();
                 row.extend(values?);
             }
             columns.extend(computed.iter().map(|one| one.column));
-            Ok(RowSet { columns, rows })
+            Ok(EvaluatedRows { columns, rows })
         }
         RelationalOperator::Aggregate { input, keys, aggregates, is_scalar } => {
             let input = evaluate(input, tables)?;
@@ -77,7 +80,7 @@ fn evaluate(operator: &RelationalOperator, tables: &TableRows) -> Evaluated<RowS
     }
 }
 
-fn join(operator: &RelationalOperator, tables: &TableRows) -> Evaluated<RowSet> {
+fn join(operator: &RelationalOperator, tables: &TableRows) -> EvaluationResult<EvaluatedRows> {
     let RelationalOperator::Join { variant, left, right, condition } = operator else {
         panic!("no join")
     };
@@ -90,7 +93,7 @@ fn join(operator: &RelationalOperator, tables: &TableRows) -> Evaluated<RowSet> 
         for (index, other) in right.rows.iter().enumerate() {
             let row: Vec<CellValue> = one.iter().chain(other).copied().collect();
             let is_match = match condition {
-                Some(condition) => value(condition, &columns, &row)? == Some(1),
+                Some(condition) => is_true(condition, &columns, &row)?,
                 None => true,
             };
             if is_match {
@@ -110,15 +113,15 @@ fn join(operator: &RelationalOperator, tables: &TableRows) -> Evaluated<RowSet> 
             rows.push(nulls.into_iter().chain(other.iter().copied()).collect());
         }
     }
-    Ok(RowSet { columns, rows })
+    Ok(EvaluatedRows { columns, rows })
 }
 
 fn group(
-    input: &RowSet,
+    input: &EvaluatedRows,
     keys: &[ColumnId],
     aggregates: &[AggregateColumn],
     is_scalar: bool,
-) -> Evaluated<RowSet> {
+) -> EvaluationResult<EvaluatedRows> {
     let place = |column: &ColumnId| input.columns.iter().position(|own| own == column).unwrap();
     let mut groups: BTreeMap<Vec<CellValue>, Vec<&Vec<CellValue>>> = BTreeMap::new();
     if is_scalar {
@@ -137,18 +140,18 @@ fn group(
         rows.push(row);
     }
     let columns = keys.iter().copied().chain(aggregates.iter().map(|one| one.column)).collect();
-    Ok(RowSet { columns, rows })
+    Ok(EvaluatedRows { columns, rows })
 }
 
 fn aggregate(
     one: &AggregateColumn,
     columns: &[ColumnId],
     members: &[&Vec<CellValue>],
-) -> Evaluated<CellValue> {
+) -> EvaluationResult<CellValue> {
     let Some(argument) = one.call.arguments.first() else {
         return Ok(Some(members.len() as i64));
     };
-    let values: Evaluated<Vec<CellValue>> =
+    let values: EvaluationResult<Vec<CellValue>> =
         members.iter().map(|row| value(argument, columns, row)).collect();
     let values: Vec<i64> = values?.into_iter().flatten().collect();
     Ok(match one.call.function.name {
@@ -168,11 +171,29 @@ fn constant(value: &SqlValue) -> CellValue {
     }
 }
 
+/// Whether a condition is true. Its conjuncts are evaluated in order, and none after one that is
+/// not true, as PostgreSQL does.
+fn is_true(
+    condition: &ScalarExpression,
+    columns: &[ColumnId],
+    row: &[CellValue],
+) -> EvaluationResult<bool> {
+    let ScalarKind::And(operands) = &condition.kind else {
+        return Ok(value(condition, columns, row)? == Some(1));
+    };
+    for operand in operands {
+        if !is_true(operand, columns, row)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 fn value(
     expression: &ScalarExpression,
     columns: &[ColumnId],
     row: &[CellValue],
-) -> Evaluated<CellValue> {
+) -> EvaluationResult<CellValue> {
     let of = |one: &ScalarExpression| value(one, columns, row);
     let negated = |value: CellValue| value.map(|value| 1 - value);
     Ok(match &expression.kind {
@@ -181,28 +202,8 @@ fn value(
         }
         ScalarKind::Constant(value) => constant(&value.0),
         ScalarKind::Cast { operand, .. } => of(operand)?,
-        ScalarKind::And(operands) => {
-            let mut all = Some(1);
-            for operand in operands {
-                match of(operand)? {
-                    Some(0) => return Ok(Some(0)),
-                    None => all = None,
-                    Some(_) => {}
-                }
-            }
-            all
-        }
-        ScalarKind::Or(operands) => {
-            let mut any = Some(0);
-            for operand in operands {
-                match of(operand)? {
-                    Some(1) => return Ok(Some(1)),
-                    None => any = None,
-                    Some(_) => {}
-                }
-            }
-            any
-        }
+        ScalarKind::And(operands) => connect(operands, false, &of)?,
+        ScalarKind::Or(operands) => connect(operands, true, &of)?,
         ScalarKind::Not(operand) => negated(of(operand)?),
         ScalarKind::IsNull(operand) => Some(of(operand)?.is_none().into()),
         ScalarKind::IsTruth { operand, value } => {
@@ -217,21 +218,13 @@ fn value(
             Some((of(&operands[0])? != of(&operands[1])?).into())
         }
         ScalarKind::Operator { operator, operands } => {
-            let values: Evaluated<Vec<CellValue>> = operands.iter().map(of).collect();
+            let values: EvaluationResult<Vec<CellValue>> = operands.iter().map(of).collect();
             operate(operator.name, &values?)?
         }
         ScalarKind::Quantified { operator, operand, elements, is_all } => {
             let own = of(operand)?;
-            let mut result = Some(i64::from(*is_all));
-            for element in elements {
-                let one = operate(operator.name, &[own, of(element)?])?;
-                match one {
-                    None => result = None,
-                    Some(one) if one != i64::from(*is_all) => return Ok(Some(one)),
-                    Some(_) => {}
-                }
-            }
-            result
+            let test = |element: &ScalarExpression| operate(operator.name, &[own, of(element)?]);
+            connect(elements, !is_all, &test)?
         }
         ScalarKind::Coalesce(arguments) => {
             for argument in arguments {
@@ -245,7 +238,24 @@ fn value(
     })
 }
 
-fn operate(name: &str, values: &[CellValue]) -> Evaluated<CellValue> {
+/// Connects truth values by OR, or by AND, and stops at the first that decides.
+fn connect(
+    operands: &[ScalarExpression],
+    is_or: bool,
+    of: &dyn Fn(&ScalarExpression) -> EvaluationResult<CellValue>,
+) -> EvaluationResult<CellValue> {
+    let mut all = Some((!is_or).into());
+    for operand in operands {
+        match of(operand)? {
+            Some(value) if (value == 1) == is_or => return Ok(Some(value)),
+            None => all = None,
+            Some(_) => {}
+        }
+    }
+    Ok(all)
+}
+
+fn operate(name: &str, values: &[CellValue]) -> EvaluationResult<CellValue> {
     let [Some(left), Some(right)] = values else { return Ok(None) };
     Ok(Some(match name {
         "=" => (left == right).into(),

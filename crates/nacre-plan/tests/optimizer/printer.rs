@@ -128,6 +128,10 @@ impl<'p> PlanPrinter<'p> {
             ScalarKind::Or(all) => format!("({})", self.list(all, " or ")),
             ScalarKind::Not(operand) => format!("not {}", self.expression(operand)),
             ScalarKind::IsNull(operand) => format!("{} is null", self.expression(operand)),
+            ScalarKind::IsTruth { operand, value } => {
+                format!("{} is {value:?}", self.expression(operand))
+            }
+            ScalarKind::IsDistinct { operands, .. } => self.list(operands, " is distinct from "),
             ScalarKind::Coalesce(all) => format!("coalesce({})", self.list(all, ", ")),
             ScalarKind::Function { function, arguments } => {
                 format!("{}({})", function.name, self.list(arguments, ", "))

@@ -112,6 +112,18 @@ impl<'r> QueryWriter<'r> {
         sql
     }
 
+    /// Returns items of FROM and conditions over them.
+    pub(crate) fn list(mut self, count: usize) -> (Vec<String>, String) {
+        let mut from = Vec::new();
+        let aliases: Vec<String> = (0..count).map(|index| format!("r{index}")).collect();
+        for alias in &aliases {
+            from.push(format!("{} {alias}", self.random.pick(&TABLES)));
+        }
+        let count = count + self.random.below(4);
+        let conditions: Vec<String> = (0..count).map(|_| self.condition(&aliases, 1)).collect();
+        (from, conditions.join(" and "))
+    }
+
     /// Returns a part of FROM and the aliases in it.
     fn item(&mut self, depth: usize) -> (String, Vec<String>) {
         if depth == 0 || self.random.one_in(3) || self.aliases + 1 >= self.aliases_max {
@@ -144,8 +156,9 @@ impl<'r> QueryWriter<'r> {
         let other = self.column(aliases);
         let comparison = self.random.pick(&["=", "=", "<>", "<", "<=", ">", ">="]);
         let number = self.random.below(2);
-        let choices = if depth > 0 { 18 } else { 13 };
+        let choices = if depth > 0 { 20 } else { 13 };
         match self.random.below(choices) {
+            18 => self.random.pick(&["true", "1 = 0", "null"]).to_owned(),
             0..=3 => format!("{one} = {other}"),
             4 => format!("{one} {comparison} {other}"),
             5 | 6 => format!("{one} {comparison} {number}"),
@@ -165,6 +178,10 @@ impl<'r> QueryWriter<'r> {
                 let (left, right) =
                     (self.condition(aliases, depth - 1), self.condition(aliases, depth - 1));
                 format!("(({common} and {left}) or ({right} and {common}))")
+            }
+            19 => {
+                let common = self.condition(aliases, depth - 1);
+                format!("(({common} and {}) or {common})", self.condition(aliases, depth - 1))
             }
             15 => format!("not ({})", self.condition(aliases, depth - 1)),
             16 => {

@@ -1,5 +1,8 @@
 //! Rules of the optimizer, one by one.
 
+use nacre_plan::definition::RelationId;
+use nacre_plan::optimizer::{ColumnStatistics, RelationStatistics, optimize};
+
 use super::catalog::TestTables;
 use super::printer::text;
 
@@ -155,6 +158,16 @@ fn branches_give_conditions_of_one_table() {
         "select 1 from a, b where (a.k = b.k and a.x = 1) or (b.x = 2 and a.k = b.k)",
         "(a * b on a.k = b.k and (a.x = 1 or b.x = 2))",
     );
+    assert_plan(
+        "select 1 from a, b where (a.k = b.k and a.x = 1) or a.k = b.k",
+        "(a * b on a.k = b.k)",
+    );
+    // What may fail stays in its branches, which guard it.
+    assert_plan(
+        "select 1 from a, b where a.k = b.k \
+         and ((a.y <> 0 and a.x / a.y = b.x) or (a.y > 1 and a.x / a.y = b.x))",
+        "(a * b on a.k = b.k)[(a.y <> 0 and a.x / a.y = b.x or a.y > 1 and a.x / a.y = b.x)]",
+    );
 }
 
 #[test]
@@ -178,8 +191,37 @@ fn the_smaller_side_is_on_the_right() {
 fn cross_products_come_last() {
     assert_plan("select 1 from a, c, b where a.k = b.k", "((a * b on a.k = b.k) * c)");
     assert_plan("select 1 from a, c, b", "(a * (b * c))");
+    assert_plan("select 1 from a join b on true", "(a * b)");
+    // A comparison joins parts before a cross product does.
+    assert_plan("select 1 from a, c, b where a.x < b.x", "((a * b on a.x < b.x) * c)");
     assert_plan(
         "select 1 from a, c, b where a.x + b.x = c.x and a.k = b.k",
         "((a * b on a.k = b.k) * c)[a.x + b.x = c.x]",
     );
+}
+
+/// Knows nothing, or only what cannot be.
+struct UselessStatistics(Option<u64>);
+
+impl RelationStatistics for UselessStatistics {
+    fn row_count(&self, _: RelationId) -> Option<u64> {
+        self.0
+    }
+
+    fn column(&self, _: RelationId, _: usize) -> ColumnStatistics {
+        let null_fraction = self.0.map(|_| f64::NAN);
+        ColumnStatistics { bounds: None, null_fraction, distinct_count: self.0 }
+    }
+}
+
+#[test]
+fn conditions_find_their_place_without_statistics() {
+    let plan = tables().bind("select 1 from a, b, c where a.k = b.k and b.x = c.x and c.y = 1");
+    for rows in [None, Some(0), Some(u64::MAX)] {
+        let plan = optimize(plan.clone().unwrap(), &UselessStatistics(rows));
+        let text = text(&plan);
+        for part in ["c[c.y = 1]", "on a.k = b.k", "on b.x = c.x"] {
+            assert!(text.contains(part), "{text}");
+        }
+    }
 }

@@ -10,6 +10,7 @@
 //! Moerkotte, Neumann: VLDB 2006, figures 4 to 8.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use super::query_graph::QueryGraph;
 
@@ -19,10 +20,12 @@ pub(super) const PAIRS_MAX: usize = 100_000;
 pub(super) const LEAVES_MAX: usize = 64;
 
 /// A join of two nodes: the leaves have the first numbers, each step has the next one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct JoinStep {
     pub(super) left: usize,
     pub(super) right: usize,
+    /// Rows that are expected of it.
+    pub(super) rows: f64,
 }
 
 /// A set of leaves, a bit for each.
@@ -34,6 +37,28 @@ struct PairEnumeration {
     pairs: Vec<(LeafBits, LeafBits)>,
     pairs_max: usize,
 }
+
+/// Spreads the bits of a set: the standard hash takes most of the time of an enumeration.
+#[derive(Default)]
+struct LeafBitsHasher(u64);
+
+impl Hasher for LeafBitsHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64((*byte).into()));
+    }
+
+    fn write_u64(&mut self, bits: u64) {
+        // Fibonacci hashing; a table looks at the top bits and at low ones.
+        let product = (self.0 ^ bits).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.0 = product ^ (product >> 32);
+    }
+}
+
+type TreeTable = HashMap<LeafBits, CheapestTree, BuildHasherDefault<LeafBitsHasher>>;
 
 /// The cheapest tree of a set of leaves.
 #[derive(Clone, Copy, Debug)]
@@ -145,7 +170,7 @@ pub(super) fn cheapest_steps(
         graph.neighbors[*leaf].iter().filter_map(local).fold(0, |all, own| all | bit(own))
     };
     let pairs = enumerate_pairs(part.iter().map(bits).collect(), PAIRS_MAX)?;
-    let mut trees: HashMap<LeafBits, CheapestTree> = HashMap::new();
+    let mut trees = TreeTable::default();
     for (own, leaf) in part.iter().enumerate() {
         let rows = graph.leaves[*leaf].rows;
         trees.insert(bit(own), CheapestTree { cost: 0.0, rows, inputs: None });
@@ -172,18 +197,19 @@ pub(super) fn cheapest_steps(
 
 /// Adds the steps of a tree, inputs first; returns the number of its node.
 fn add_steps(
-    trees: &HashMap<LeafBits, CheapestTree>,
+    trees: &TreeTable,
     set: LeafBits,
     part: &[usize],
     next: usize,
     steps: &mut Vec<JoinStep>,
 ) -> Option<usize> {
-    match trees.get(&set)?.inputs {
+    let tree = trees.get(&set)?;
+    match tree.inputs {
         None => Some(part[lowest(set)]),
         Some((one, other)) => {
             let left = add_steps(trees, one, part, next, steps)?;
             let right = add_steps(trees, other, part, next, steps)?;
-            steps.push(JoinStep { left, right });
+            steps.push(JoinStep { left, right, rows: tree.rows });
             Some(next + steps.len() - 1)
         }
     }

@@ -1,19 +1,20 @@
 //! The query graph of a region of inner joins: leaves, and conditions over two or more of them.
 //!
-//! Leaves are joined by equalities: those of [`super::equivalence`] between columns, where a class
-//! joins each two of its leaves, and those of expressions over one leaf each. All other conditions
-//! (inequalities, those over three leaves) are edges only between parts that no equality joins.
+//! Leaves are joined by equalities: those between columns, where a class of
+//! [`crate::optimizer::equivalence`] joins each two of its leaves, and those of expressions over
+//! one leaf each. All other conditions (inequalities, those over three leaves) are edges only
+//! between parts that no equality joins.
 //!
 //! # Invariants
 //! 1. The estimated rows of a set of leaves depend on the set, not on how it was joined.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::conjuncts::has_columns;
-use super::equivalence::{EquivalenceClass, equivalence_classes};
-use super::estimate::{ROWS_MAX, bounded_rows};
-use super::selectivity::ColumnProfiles;
 use crate::algebra::{ColumnId, ScalarExpression, ScalarKind};
+use crate::optimizer::conjuncts::has_columns;
+use crate::optimizer::equivalence::{EquivalenceClass, equivalence_classes};
+use crate::optimizer::estimate::{ROWS_MAX, bounded_rows};
+use crate::optimizer::selectivity::ColumnProfiles;
 
 /// Leaves of a class that are joined each with each; of more, only those of similar size are.
 const CLIQUE_LEAVES_MAX: usize = 16;
@@ -134,7 +135,7 @@ impl QueryGraph {
     ) {
         let mut edges = Vec::new();
         for condition in &self.conditions {
-            if super::equivalence::column_equality(&condition.expression).is_some()
+            if crate::optimizer::equivalence::column_equality(&condition.expression).is_some()
                 && condition.is_movable
             {
                 continue;
@@ -260,7 +261,7 @@ pub(super) fn is_hashable(
     let ScalarKind::Operator { operator, operands } = &condition.kind else { return false };
     let sole_leaf = |one: &ScalarExpression| {
         let leaves: BTreeSet<Option<usize>> =
-            super::conjuncts::columns_of(one).into_iter().map(leaf_of).collect();
+            crate::optimizer::conjuncts::columns_of(one).into_iter().map(leaf_of).collect();
         if leaves.len() == 1 { leaves.first().copied().flatten() } else { None }
     };
     match &operands[..] {

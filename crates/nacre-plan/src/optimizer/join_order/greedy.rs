@@ -6,8 +6,8 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use super::enumeration::JoinStep;
-use super::estimate::bounded_rows;
 use super::query_graph::QueryGraph;
+use crate::optimizer::estimate::bounded_rows;
 
 /// Leaves that are joined already.
 #[derive(Clone, Debug)]
@@ -184,7 +184,7 @@ impl<'g> GreedyOrdering<'g> {
         let right = self.units.get_mut(other)?.take()?;
         let mut joined = self.units.get_mut(one)?.take()?;
         let index = self.units.len();
-        self.steps.push(JoinStep { left: joined.node, right: right.node });
+        self.steps.push(JoinStep { left: joined.node, right: right.node, rows });
         joined.node = self.next;
         self.next += 1;
         joined.rows = rows;

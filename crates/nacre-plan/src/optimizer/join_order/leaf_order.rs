@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::mem::discriminant;
 
-use super::conjuncts::{columns_of, conjuncts_of};
 use super::query_graph::GraphCondition;
 use crate::algebra::{
     ColumnId, ColumnSource, QueryColumns, RelationalOperator, ScalarExpression, ScalarKind,
 };
+use crate::optimizer::conjuncts::{columns_of, conjuncts_of};
 
 /// How often what is known of a leaf spreads to those that it is joined with.
 const ROUNDS: usize = 4;
