@@ -41,6 +41,12 @@ pub(crate) trait PipelineSource: Send + Sync + fmt::Debug {
     /// Those of its first look.
     fn open(&self, morsel: usize) -> ExecResult<Box<dyn SourceRun>>;
 
+    /// Returns what its operators counted, in the order in which rows pass them; `counters` are
+    /// those of the source as a whole.
+    fn reports(&self, counters: &OperatorCounters) -> Vec<OperatorReport> {
+        vec![counters.report(self.name())]
+    }
+
     /// Returns the counts of a scan.
     fn scan_report(&self) -> Option<ScanReport> {
         None
@@ -125,7 +131,7 @@ impl PipelineStage {
     /// Returns what its operators counted, source first.
     pub(crate) fn reports(&self) -> Vec<OperatorReport> {
         self.sink_counters.note_bytes(self.sink.bytes());
-        let mut reports = vec![self.source_counters.report(self.source.name())];
+        let mut reports = self.source.reports(&self.source_counters);
         let steps = self.program.steps.iter().zip(&self.step_counters);
         reports.extend(steps.map(|(step, counters)| counters.report(step.name())));
         reports.push(self.sink_counters.report(self.sink.name()));

@@ -1,0 +1,160 @@
+//! What is known of a join before it runs.
+
+use std::sync::Arc;
+
+use super::keys::{JoinKeyForm, JoinKeyPlan};
+use super::residual::PairProgram;
+use crate::error::{ExecError, ExecResult};
+use crate::pipeline::{SlotId, SlotInfo};
+use crate::plan::{JoinKey, JoinNode, PairingKind};
+use crate::value::{IntBounds, ValueClass, VectorType};
+use crate::vector::QueryDictionary;
+
+/// The output of one input of a join.
+#[derive(Clone, Debug)]
+pub(crate) struct JoinSide {
+    /// The slots of its columns in its pipeline.
+    pub(crate) slots: Vec<SlotId>,
+    pub(crate) infos: Vec<SlotInfo>,
+    /// A bound of its rows.
+    pub(crate) rows_max: u64,
+}
+
+/// Keys, columns and conditions of a join.
+#[derive(Debug)]
+pub(crate) struct JoinPlan {
+    pub(super) kind: PairingKind,
+    pub(super) probe: JoinSide,
+    pub(super) build: JoinSide,
+    pub(super) keys: Vec<JoinKeyPlan>,
+    /// Words of the keys of a row.
+    pub(super) key_words: usize,
+    /// The columns of the build side that the table keeps.
+    pub(super) stored: Vec<usize>,
+    /// The conditions beside the keys.
+    pub(super) residual: Option<PairProgram>,
+}
+
+impl JoinPlan {
+    /// Plans a join of two pipelines' outputs.
+    ///
+    /// # Errors
+    /// [`ExecError::Internal`] if the node contradicts itself.
+    pub(crate) fn new(node: &JoinNode, probe: JoinSide, build: JoinSide) -> ExecResult<Self> {
+        let mut keys = Vec::with_capacity(node.keys.len());
+        let mut key_words = 0;
+        for key in &node.keys {
+            let plan = plan_key(key, &probe, &build, key_words)?;
+            key_words += plan.form.words();
+            keys.push(plan);
+        }
+        let residual = (!node.predicates.is_empty())
+            .then(|| PairProgram::new(&node.graph, &node.predicates, &probe.infos, &build.infos))
+            .transpose()?;
+        let mut plan =
+            Self { kind: node.kind, probe, build, keys, key_words, stored: Vec::new(), residual };
+        let is_stored = |column: &usize| {
+            let slot = plan.probe.infos.len() + column;
+            let is_read = plan.residual.as_ref().is_some_and(|pairs| pairs.inputs.contains(&slot));
+            plan.has_build_columns() || is_read
+        };
+        plan.stored = (0..plan.build.infos.len()).filter(is_stored).collect();
+        Ok(plan)
+    }
+
+    /// Whether columns of the build side come out.
+    pub(super) fn has_build_columns(&self) -> bool {
+        !matches!(self.kind, PairingKind::Semi | PairingKind::Anti)
+    }
+
+    /// Whether rows of the probe side without a partner come out, padded with nulls.
+    pub(super) fn pads_probe(&self) -> bool {
+        matches!(self.kind, PairingKind::ProbeOuter | PairingKind::FullOuter)
+    }
+
+    /// Whether rows of the build side without a partner come out, padded with nulls.
+    pub(crate) fn pads_build(&self) -> bool {
+        matches!(self.kind, PairingKind::BuildOuter | PairingKind::FullOuter)
+    }
+
+    /// Whether nothing comes out of the probe side if the build side has no rows.
+    pub(super) fn needs_build_rows(&self) -> bool {
+        matches!(self.kind, PairingKind::Inner | PairingKind::Semi | PairingKind::BuildOuter)
+    }
+
+    /// Returns what is known of the output columns.
+    pub(crate) fn outputs(&self) -> Vec<SlotInfo> {
+        let padded = |infos: &[SlotInfo], is_padded: bool| {
+            let one = |info: &SlotInfo| SlotInfo {
+                is_nullable: info.is_nullable || is_padded,
+                ..info.clone()
+            };
+            infos.iter().map(one).collect::<Vec<_>>()
+        };
+        let mut outputs = padded(&self.probe.infos, self.pads_build());
+        if self.has_build_columns() {
+            outputs.extend(padded(&self.build.infos, self.pads_probe()));
+        }
+        outputs
+    }
+
+    /// Returns a bound of the output rows.
+    pub(crate) fn rows_max(&self) -> u64 {
+        let (probe, build) = (self.probe.rows_max, self.build.rows_max);
+        let pairs = probe.saturating_mul(build);
+        match self.kind {
+            PairingKind::Inner => pairs,
+            PairingKind::ProbeOuter => pairs.max(probe),
+            PairingKind::BuildOuter => pairs.max(build),
+            PairingKind::FullOuter => pairs.max(probe.saturating_add(build)),
+            PairingKind::Semi | PairingKind::Anti => probe,
+        }
+    }
+
+    /// Returns the dictionaries of strings that the join itself numbers.
+    pub(super) fn interned(&self) -> impl Iterator<Item = &Arc<QueryDictionary>> {
+        self.keys.iter().filter_map(|key| match &key.form {
+            JoinKeyForm::Text { dictionary, is_interned: true } => Some(dictionary),
+            _ => None,
+        })
+    }
+}
+
+fn plan_key(
+    key: &JoinKey,
+    probe: &JoinSide,
+    build: &JoinSide,
+    word: usize,
+) -> ExecResult<JoinKeyPlan> {
+    let column = |side: &JoinSide, column: usize| {
+        let missing = || ExecError::internal(format!("no column {column} to join"));
+        let info = side.infos.get(column).cloned().ok_or_else(missing)?;
+        Ok::<_, ExecError>((side.slots[column], info))
+    };
+    let (probe_slot, probe_info) = column(probe, key.probe)?;
+    let (build_slot, build_info) = column(build, key.build)?;
+    let class = build_info.vector_type.class();
+    if probe_info.vector_type.class() != class {
+        return Err(ExecError::internal("keys of a join are of two classes"));
+    }
+    let is_narrow = |info: &SlotInfo| {
+        info.bounds.is_some_and(|bounds| IntBounds::I64.contains(bounds))
+            || !matches!(info.vector_type, VectorType::Int(crate::value::IntWidth::I128))
+    };
+    let form = match (class, build_info.vector_type, build_info.dictionary.clone()) {
+        (ValueClass::Bool, ..) => JoinKeyForm::Bool,
+        // What one side has beyond 64 bits is equal to nothing of the other one.
+        (ValueClass::Int, ..) if is_narrow(&build_info) || is_narrow(&probe_info) => {
+            JoinKeyForm::Int
+        }
+        (ValueClass::Int, ..) => JoinKeyForm::WideInt,
+        (ValueClass::Float32 | ValueClass::Float64, ..) => JoinKeyForm::Float,
+        (ValueClass::Bytes, VectorType::Code, Some(dictionary)) => {
+            JoinKeyForm::Text { dictionary, is_interned: false }
+        }
+        (ValueClass::Bytes, ..) => {
+            JoinKeyForm::Text { dictionary: Arc::default(), is_interned: true }
+        }
+    };
+    Ok(JoinKeyPlan { probe_slot, build_slot, form, word })
+}
