@@ -12,7 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use nacre_exec::expression::{ExpressionGraph, ExpressionNode, ForeignCall, ForeignFunction};
 use nacre_exec::plan::{
-    AggregateCall, AggregateFunction, AggregateNode, MapNode, PhysicalPlan, PlanNode,
+    AggregateCall, AggregateFunction, AggregateNode, JoinKey, JoinNode, MapNode, PairingKind,
+    PhysicalPlan, PlanNode,
 };
 use nacre_exec::value::{IntBounds, IntLimit, ScalarValue, ValueClass};
 use nacre_exec::vector::ColumnVector;
@@ -174,6 +175,42 @@ fn rows_of_a_run_that_failed_are_not_in_the_answer_of_the_next_one() {
         };
         found.sort_unstable_by_key(id);
         assert!(found.iter().map(id).eq(0..i128::from(4 * CHUNK)), "each row once");
+    }
+}
+
+/// Groups over a join; the fault happens in a map below its build side, or below its probe side.
+fn plan_of_join(table: &Arc<Table>, kind: PairingKind, is_in_build: bool) -> PlanNode {
+    let faulty = plan_of_rows(table);
+    let plain = scan(&table.snapshot(), &[ID, MODE, TEXT], Vec::new());
+    let (probe, build) = if is_in_build { (plain, faulty) } else { (faulty, plain) };
+    let id = if is_in_build { 0 } else { 1 };
+    let keys = vec![JoinKey { probe: 0, build: 0 }];
+    let (graph, predicates) = (ExpressionGraph::default(), Vec::new());
+    let join = JoinNode { kind, probe, build, keys, graph, predicates };
+    let call = |function, column| AggregateCall::new(function, Some(column), IntLimit::NUMERIC);
+    let aggregates = vec![call(AggregateFunction::Sum, id), call(AggregateFunction::Max, id + 2)];
+    let input = PlanNode::Join(Box::new(join));
+    PlanNode::Aggregate(Box::new(AggregateNode { input, keys: vec![id + 1], aggregates }))
+}
+
+#[test]
+fn join_answers_the_same_if_files_change_while_it_builds_or_probes() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    for (fault, replica) in [(flip as fn(&BlockLocation), 0), (cut, 1), (remove, 0)] {
+        for is_in_build in [true, false] {
+            for (kind, threads) in [(PairingKind::Inner, 1), (PairingKind::FullOuter, 3)] {
+                let directory = tempfile::tempdir().unwrap();
+                let (_store, table) = open(directory.path());
+                let pool = pool(threads);
+                let plan = || plan_of_join(&table, kind, is_in_build);
+                let wanted = support::sorted(run(&pool, plan()).unwrap());
+                let blocks = blocks(&table, replica);
+                *SABOTAGE.lock().unwrap() = Some(Box::new(move || blocks.iter().for_each(fault)));
+                let found = support::sorted(run(&pool, plan()).unwrap());
+                assert!(SABOTAGE.lock().unwrap().is_none(), "it happened");
+                assert_eq!(found, wanted, "{kind:?} {is_in_build}");
+            }
+        }
     }
 }
 
