@@ -10,6 +10,9 @@
 //! 4. Rows of the build side without a partner are the source of one more stage, with the same
 //!    steps and the same sink ([`unmatched`]).
 //!
+//! 5. If rows of the probe side without a partner are not wanted, its scan leaves out those whose
+//!    key the table cannot have ([`reduce`]).
+//!
 //! # Invariants
 //! 1. All strings of keys are codes of the build side's dictionary, so that keys are equal if and
 //!    only if their words are.
@@ -30,6 +33,7 @@ mod column;
 mod keys;
 mod plan;
 mod probe;
+mod reduce;
 mod residual;
 mod table;
 mod unmatched;
@@ -37,4 +41,5 @@ mod unmatched;
 pub(crate) use build::{JoinBuildSink, JoinTableSink, JoinTableSource};
 pub(crate) use plan::{JoinPlan, JoinSide};
 pub(crate) use probe::JoinProbeSource;
+pub(crate) use reduce::JoinKeySet;
 pub(crate) use unmatched::UnmatchedRowSource;

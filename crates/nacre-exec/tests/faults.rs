@@ -10,7 +10,9 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use nacre_exec::expression::{ExpressionGraph, ExpressionNode, ForeignCall, ForeignFunction};
+use nacre_exec::expression::{
+    ExpressionGraph, ExpressionNode, ForeignCall, ForeignFunction, ForeignKernel,
+};
 use nacre_exec::plan::{
     AggregateCall, AggregateFunction, AggregateNode, JoinKey, JoinNode, MapNode, PairingKind,
     PhysicalPlan, PlanNode,
@@ -65,12 +67,12 @@ fn open(directory: &Path) -> (Store, Arc<Table>) {
     (store, table)
 }
 
-/// All rows, through a map that the fault happens in.
-fn plan_of_rows(table: &Arc<Table>) -> PlanNode {
+/// All ids, through a map that the fault happens in.
+fn plan_of_rows(table: &Arc<Table>, kernel: ForeignKernel) -> PlanNode {
     let input = scan(&table.snapshot(), &[ID], Vec::new());
     let mut graph = ExpressionGraph::default();
     let id = graph.column(0, ValueClass::Int).unwrap();
-    let (kernel, bounds) = (failing_sabotage, IntBounds::I64);
+    let bounds = IntBounds::I64;
     let function = ForeignFunction::new("sabotage", kernel, ValueClass::Int, bounds, false);
     let value = graph.add(ExpressionNode::Foreign { function, arguments: vec![id] }).unwrap();
     PlanNode::Map(Box::new(MapNode { input, graph, outputs: vec![value] }))
@@ -167,7 +169,7 @@ fn rows_of_a_run_that_failed_are_not_in_the_answer_of_the_next_one() {
         let (_store, table) = open(directory.path());
         let blocks = blocks(&table, 0);
         *SABOTAGE.lock().unwrap() = Some(Box::new(move || blocks.iter().for_each(flip)));
-        let mut found = run(&pool, plan_of_rows(&table)).unwrap();
+        let mut found = run(&pool, plan_of_rows(&table, failing_sabotage)).unwrap();
         assert!(SABOTAGE.lock().unwrap().is_none(), "it happened");
         let id = |row: &Vec<ScalarValue>| match row[0] {
             ScalarValue::Int(id) => id,
@@ -180,7 +182,7 @@ fn rows_of_a_run_that_failed_are_not_in_the_answer_of_the_next_one() {
 
 /// Groups over a join; the fault happens in a map below its build side, or below its probe side.
 fn plan_of_join(table: &Arc<Table>, kind: PairingKind, is_in_build: bool) -> PlanNode {
-    let faulty = plan_of_rows(table);
+    let faulty = plan_of_rows(table, sabotage);
     let plain = scan(&table.snapshot(), &[ID, MODE, TEXT], Vec::new());
     let (probe, build) = if is_in_build { (plain, faulty) } else { (faulty, plain) };
     let id = if is_in_build { 0 } else { 1 };

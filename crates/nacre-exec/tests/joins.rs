@@ -19,8 +19,8 @@ use nacre_exec::plan::{
 use nacre_exec::value::{IntLimit, ScalarValue, ValueClass};
 use nacre_store::{OpenOptions, Store, Table};
 use support::{
-    FLAG, FLOAT, ID, MODE, MONEY, SMALL, SeededRandom, TEXT, WIDE, pool, row, run, scalar, scan,
-    sorted, table,
+    FLAG, FLOAT, ID, MODE, MONEY, SMALL, SeededRandom, TEXT, WIDE, pool, row, rows_of, run, scalar,
+    scan, sorted, table,
 };
 
 const ALL: [usize; 8] = [ID, SMALL, MONEY, WIDE, FLOAT, FLAG, MODE, TEXT];
@@ -577,6 +577,50 @@ fn filters_and_maps_above_outer_joins_see_nulls() {
     let filter = FilterNode { input: node(joined), graph, predicates: vec![is_null] };
     let found = run(&pool(2), count_and_sum(PlanNode::Filter(Box::new(filter)), 0)).unwrap();
     assert_eq!(found, numbers(&[29_000, (1_000..30_000).sum()]));
+}
+
+#[test]
+fn scan_leaves_out_rows_whose_key_the_build_side_lacks() {
+    let store = store();
+    let many = ids(&store, "many", 200_000);
+    let side = |by| multiples(scan(&many.snapshot(), &[ID, SMALL], Vec::new()), 0, by);
+    let pool = pool(2);
+    let limited = |from: i64, to: i64, by: i128| {
+        let bound = |op, value| {
+            let value = nacre_column::Constant::Int(i128::from(value));
+            let restriction = nacre_column::Restriction::Compare { op, value };
+            nacre_exec::plan::ColumnPredicate::restriction(ID, restriction)
+        };
+        let predicates = vec![bound(CompareOp::Ge, from), bound(CompareOp::Lt, to)];
+        multiples(scan(&many.snapshot(), &[ID], predicates), 0, by)
+    };
+    for (kind, other, kept) in [
+        (PairingKind::Inner, PairingKind::Semi, true),
+        (PairingKind::Semi, PairingKind::Anti, true),
+        (PairingKind::BuildOuter, PairingKind::ProbeOuter, true),
+        (PairingKind::Anti, PairingKind::Anti, false),
+        (PairingKind::ProbeOuter, PairingKind::ProbeOuter, false),
+    ] {
+        // Few keys of the third chunk; by a second join, each other one.
+        let first = node(join(kind, side(1), limited(100_000, 110_000, 50), one_key(0, 0)));
+        let plan = node(join(other, first, limited(0, 200_000, 100), one_key(0, 0)));
+        let mut stream =
+            pool.execute(PhysicalPlan { root: plan }, QueryOptions::default()).unwrap();
+        let found = rows_of(&stream.collect_batches().unwrap()).len();
+        let wanted = match (kind, other) {
+            (PairingKind::Anti, _) => 200_000 - 200 - (2_000 - 100),
+            (_, PairingKind::Semi | PairingKind::Anti) => 100,
+            (PairingKind::BuildOuter, _) => 200,
+            _ => 200_000,
+        };
+        assert_eq!(found, wanted, "{kind:?} {other:?}");
+        let report = stream.report();
+        let read = report.pipelines.iter().rfind(|one| one[0].name == "scan").unwrap()[0].rows_out;
+        // The scan of the probe side hands on what the join may want, of one chunk of four.
+        assert_eq!(read < 10_000, kept, "{kind:?} {other:?}: {read}");
+        let rows_read = report.scans.last().unwrap().rows_read;
+        assert_eq!(rows_read == 50_000, kept, "{kind:?} {other:?}: {rows_read}");
+    }
 }
 
 #[test]

@@ -232,7 +232,8 @@ impl PipelineSink for JoinBuildSink {
             keys.push(ChunkKeys { words, has_key, rows });
         }
         let words = plan.key_words;
-        let table = JoinTable::new(columns, keys, words, choice, plan.pads_build(), reservation);
+        let is_marked = plan.pads_build();
+        let table = JoinTable::new(columns, keys, words, range, choice, is_marked, reservation);
         self.table.set(table).map_err(|_| ExecError::internal("a join was built twice"))
     }
 

@@ -82,6 +82,17 @@ impl JoinPlan {
         matches!(self.kind, PairingKind::Inner | PairingKind::Semi | PairingKind::BuildOuter)
     }
 
+    /// Returns the slot of the probe side's key if it is the only one, a whole number of 64 bits,
+    /// and rows without a partner are not wanted: a scan may leave them out.
+    pub(crate) fn reducing_slot(&self) -> Option<SlotId> {
+        match self.keys.as_slice() {
+            [key] if matches!(key.form, JoinKeyForm::Int) && self.needs_build_rows() => {
+                Some(key.probe_slot)
+            }
+            _ => None,
+        }
+    }
+
     /// Returns what is known of the output columns.
     pub(crate) fn outputs(&self) -> Vec<SlotInfo> {
         let padded = |infos: &[SlotInfo], is_padded: bool| {

@@ -38,6 +38,10 @@ const SLOTS_MIN: usize = 64;
 /// a heap has 4 GiB, and a worker should take much less.
 const HEAP_BYTES_MAX: usize = 64 << 20;
 
+/// Bytes of an index up to which a scan asks it for each row: of a larger one every look may miss
+/// the caches, and rows that pass miss them twice.
+const CACHED_BYTES_MAX: usize = 4 << 20;
+
 /// The link in a slot; above it are the tags.
 const LINK_MASK: u64 = (1 << 48) - 1;
 
@@ -80,6 +84,8 @@ pub(super) struct JoinTable {
     pub(super) keys: Vec<ChunkKeys>,
     pairs_max: usize,
     key_words: usize,
+    /// Least and greatest key, if keys have one word.
+    range: Option<(i64, i64)>,
     index: KeyIndex,
     /// By row: the next one with the same key.
     same: Vec<AtomicU32>,
@@ -137,6 +143,7 @@ impl JoinTable {
         columns: Vec<StoredColumn>,
         keys: Vec<ChunkKeys>,
         key_words: usize,
+        range: Option<(i64, i64)>,
         choice: IndexChoice,
         is_marked: bool,
         reservation: MemoryReservation,
@@ -161,6 +168,7 @@ impl JoinTable {
             keys,
             pairs_max,
             key_words,
+            range,
             index,
             same,
             has_duplicates: AtomicBool::new(false),
@@ -260,6 +268,37 @@ impl JoinTable {
     /// Returns the bytes of the index.
     pub(super) fn index_bytes(&self) -> usize {
         self.reservation.bytes()
+    }
+
+    /// Returns the least and the greatest key, if keys have one word.
+    pub(super) fn range(&self) -> Option<(i64, i64)> {
+        self.range
+    }
+
+    /// Whether keys are found in a cache, or likely so.
+    pub(super) fn is_small(&self) -> bool {
+        match &self.index {
+            KeyIndex::All => false,
+            KeyIndex::Dense { heads, .. } => heads.len() * 4 <= CACHED_BYTES_MAX,
+            KeyIndex::Hash { slots, .. } => slots.len() * 8 <= CACHED_BYTES_MAX,
+        }
+    }
+
+    /// Whether there may be a row with a key of one word; false if there is none for sure.
+    #[inline]
+    pub(super) fn may_have(&self, key: i64) -> bool {
+        // ORDERING: the end of the stage that made the table published it.
+        match &self.index {
+            KeyIndex::All => true,
+            KeyIndex::Dense { min, heads } => {
+                let offset = (key as u64).wrapping_sub(*min as u64) as usize;
+                heads.get(offset).is_some_and(|head| head.load(Ordering::Relaxed) != 0)
+            }
+            KeyIndex::Hash { shift, slots, .. } => {
+                let hash = hash_words(&[key as u64]);
+                slots[(hash >> shift) as usize].load(Ordering::Relaxed) & tag_of(hash) != 0
+            }
+        }
     }
 
     /// Returns how many pairs one vector may have.

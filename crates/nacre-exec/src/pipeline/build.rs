@@ -16,7 +16,7 @@ use crate::dispatch::{ResultChannel, ResultSink};
 use crate::error::{ExecError, ExecResult};
 use crate::group::{GroupPlan, GroupSink, GroupSource};
 use crate::join::{
-    JoinBuildSink, JoinPlan, JoinProbeSource, JoinSide, JoinTableSink, JoinTableSource,
+    JoinBuildSink, JoinKeySet, JoinPlan, JoinProbeSource, JoinSide, JoinTableSink, JoinTableSource,
     UnmatchedRowSource,
 };
 use crate::plan::{
@@ -56,6 +56,10 @@ struct OpenPipeline {
     source: Arc<dyn PipelineSource>,
     /// Sources whose rows follow: they take the same way, each as a stage of its own.
     tails: Vec<Arc<dyn PipelineSource>>,
+    /// The scan that the rows come from, if there is one below joins.
+    scan: Option<Arc<PreparedScan>>,
+    /// By slot of the source: the column of the scan that it is.
+    scan_columns: Vec<Option<usize>>,
     /// Joins that the source wraps.
     probes: usize,
     builder: ProgramBuilder,
@@ -108,7 +112,18 @@ fn begin(source: Arc<dyn PipelineSource>, infos: Vec<SlotInfo>, depth: usize) ->
     let mut builder = ProgramBuilder::default();
     let columns = infos.into_iter().map(|info| builder.slot(info)).collect();
     let (tails, rows_max) = (Vec::new(), u64::MAX);
-    OpenPipeline { source, tails, probes: 0, builder, columns, rows_max, gate: None, depth }
+    OpenPipeline {
+        source,
+        tails,
+        scan: None,
+        scan_columns: Vec::new(),
+        probes: 0,
+        builder,
+        columns,
+        rows_max,
+        gate: None,
+        depth,
+    }
 }
 
 fn open_node(
@@ -178,8 +193,10 @@ fn open_scan(scan: &ScanNode, context: &StageContext) -> ExecResult<OpenPipeline
     let infos = prepared.columns.iter().map(info).collect();
     let rows_max = prepared.rows_max();
     let morsels = prepared.morsels(context.workers);
-    let source = Arc::new(ScanSource { scan: Arc::new(prepared), morsels });
-    Ok(OpenPipeline { rows_max, ..begin(source, infos, 0) })
+    let scan_columns = (0..prepared.columns.len()).map(Some).collect();
+    let scan = Arc::new(prepared);
+    let source = Arc::new(ScanSource { scan: Arc::clone(&scan), morsels });
+    Ok(OpenPipeline { rows_max, scan: Some(scan), scan_columns, ..begin(source, infos, 0) })
 }
 
 /// Collects the build side, makes the table, and wraps the pipeline of the probe side.
@@ -201,7 +218,12 @@ fn open_join(
     let (none, end) = (StepProgram::default(), Arc::new(JoinTableSink));
     stages.push(PipelineStage::new(links, none, end, context.flavour));
 
-    let OpenPipeline { source, tails, builder, columns, probes, .. } = probe;
+    let OpenPipeline { source, tails, scan, scan_columns, builder, columns, probes, .. } = probe;
+    let scan_column = |slot: SlotId| scan_columns.get(slot).copied().flatten();
+    if let (Some(scan), Some(column)) = (&scan, sink.plan().reducing_slot().and_then(scan_column)) {
+        scan.add_late(column, Arc::new(JoinKeySet::new(&sink)));
+    }
+    let scan_columns = columns.iter().map(|slot| scan_column(*slot)).collect();
     let mut program = builder.program;
     program.note_live(&columns);
     let wrap = |source| -> Arc<dyn PipelineSource> {
@@ -214,7 +236,8 @@ fn open_join(
         tails.push(Arc::new(UnmatchedRowSource::new(&sink)));
     }
     let (rows_max, probes) = (plan.rows_max(), probes + 1);
-    Ok(OpenPipeline { tails, probes, rows_max, ..begin(source, plan.outputs(), depth) })
+    let begun = begin(source, plan.outputs(), depth);
+    Ok(OpenPipeline { tails, scan, scan_columns, probes, rows_max, ..begun })
 }
 
 fn join_side(pipeline: &OpenPipeline) -> JoinSide {
