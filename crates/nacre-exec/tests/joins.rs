@@ -269,6 +269,76 @@ fn strings_are_joined_as_codes_or_as_bytes_on_either_side() {
     }
 }
 
+/// The id in 16 to 64 bits, and the same in 128.
+fn wide_ids(table: &Arc<Table>) -> PlanNode {
+    let input = scan(&table.snapshot(), &[ID], Vec::new());
+    let mut graph = ExpressionGraph::default();
+    let id = graph.column(0, ValueClass::Int).unwrap();
+    let (factor, limit) = (graph.int(10_i128.pow(25)).unwrap(), IntLimit::NUMERIC);
+    let large = graph.arithmetic(ArithmeticOp::Multiply, id, factor, limit).unwrap();
+    let more = graph.arithmetic(ArithmeticOp::Add, large, id, limit).unwrap();
+    let same = graph.arithmetic(ArithmeticOp::Subtract, more, large, limit).unwrap();
+    PlanNode::Map(Box::new(MapNode { input, graph, outputs: vec![id, same, large] }))
+}
+
+#[test]
+fn whole_numbers_of_different_widths_are_equal_by_value() {
+    let store = store();
+    let (left, right) = (ids(&store, "left", 3_000), ids(&store, "right", 2_000));
+    let pool = pool(2);
+    for (probe, build, pairs) in [
+        (0, 1, 2_000),
+        (1, 0, 2_000),
+        (1, 1, 2_000),
+        (2, 2, 2_000),
+        // All but 0 have more than 64 bits on one side.
+        (0, 2, 1),
+        (2, 0, 1),
+        (1, 2, 1),
+    ] {
+        for (kind, rows) in [
+            (PairingKind::Inner, pairs),
+            (PairingKind::Anti, 3_000 - pairs),
+            (PairingKind::FullOuter, 5_000 - pairs),
+        ] {
+            let keys = one_key(probe, build);
+            let joined = node(join(kind, wide_ids(&left), wide_ids(&right), keys));
+            let found = run(&pool, joined).unwrap().len();
+            assert_eq!(found, rows, "{kind:?} {probe} {build}");
+        }
+    }
+}
+
+#[test]
+fn codes_of_many_rows_are_joined_with_codes_and_with_bytes() {
+    let store = store();
+    let table = table(&store, "t", &[0..9_000, 9_000..20_000], 5);
+    let side = |is_bytes| {
+        let input = scan(&table.snapshot(), &ALL, Vec::new());
+        if is_bytes { as_bytes(input, MODE) } else { input }
+    };
+    let all = rows(0..20_000, 5);
+    let mut count = std::collections::HashMap::<&ScalarValue, i128>::new();
+    for row in all.iter().filter(|row| !matches!(row[MODE], ScalarValue::Null(_))) {
+        *count.entry(&row[MODE]).or_default() += 1;
+    }
+    let few = |input| {
+        let mut graph = ExpressionGraph::default();
+        let id = graph.column(ID, ValueClass::Int).unwrap();
+        let bound = graph.int(400).unwrap();
+        let predicate = graph.compare(CompareOp::Lt, id, bound).unwrap();
+        PlanNode::Filter(Box::new(FilterNode { input, graph, predicates: vec![predicate] }))
+    };
+    let wanted: i128 = all[..400].iter().filter_map(|row| count.get(&row[MODE])).sum();
+    for (probe, build) in [(false, false), (false, true), (true, false), (true, true)] {
+        for pool in [pool(1), pool(3)] {
+            let joined = join(PairingKind::Inner, side(probe), few(side(build)), keys(&[MODE]));
+            let found = run(&pool, count_and_sum(node(joined), ID)).unwrap();
+            assert_eq!(found[0][0], ScalarValue::Int(wanted), "{probe} {build}");
+        }
+    }
+}
+
 #[test]
 fn sides_without_rows_have_no_partners() {
     let pools = [pool(1), pool(3)];
@@ -727,7 +797,7 @@ fn report_names_build_and_probe_with_their_rows() {
     let store = store();
     let (few, many) = (ids(&store, "few", 1_000), ids(&store, "many", 30_000));
     let side = |table: &Arc<Table>| scan(&table.snapshot(), &[ID], Vec::new());
-    let root = node(join(PairingKind::Inner, side(&many), side(&few), one_key(0, 0)));
+    let root = node(join(PairingKind::ProbeOuter, side(&many), side(&few), one_key(0, 0)));
     let pool = pool(2);
     let mut stream = pool.execute(PhysicalPlan { root }, QueryOptions::default()).unwrap();
     stream.collect_batches().unwrap();
@@ -739,7 +809,7 @@ fn report_names_build_and_probe_with_their_rows() {
     let build = find("join build");
     assert!(build.rows_in == 1_000 && build.bytes >= 16_000, "{build:?}");
     let probe = find("join");
-    assert_eq!((probe.rows_in, probe.rows_out), (30_000, 1_000));
+    assert_eq!((probe.rows_in, probe.rows_out), (30_000, 30_000));
     let last = report.pipelines.last().unwrap();
     let names: Vec<_> = last.iter().map(|one| one.name).collect();
     assert_eq!(names, ["scan", "join", "result"]);

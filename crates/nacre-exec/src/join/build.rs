@@ -131,7 +131,7 @@ impl LocalRows {
     /// Adds the rows at `positions` of a batch without selection.
     fn add(&mut self, plan: &JoinPlan, batch: &mut VectorBatch, positions: &[u16]) {
         let slots: Vec<SlotId> =
-            plan.stored.iter().map(|column| plan.build.slots[*column]).collect();
+            plan.columns().stored.iter().map(|column| plan.build.slots[*column]).collect();
         let is_whole = batch.rows == CHUNK_ROWS && positions.len() == CHUNK_ROWS;
         if is_whole && self.open.as_ref().is_none_or(|open| open.rows == 0) {
             let chunk = JoinChunk {
@@ -182,7 +182,7 @@ impl PipelineSink for JoinBuildSink {
     fn consume(&self, worker: usize, batch: &mut VectorBatch) -> ExecResult<SinkRoom> {
         let plan = &self.plan;
         let keys = plan.keys.iter().map(|key| key.build_slot);
-        let stored = plan.stored.iter().map(|column| plan.build.slots[*column]);
+        let stored = plan.columns().stored.iter().map(|column| plan.build.slots[*column]);
         let live: Vec<SlotId> = keys.chain(stored).collect();
         batch.compact(&live);
         let mut local = self.locals.of(worker);
@@ -221,7 +221,7 @@ impl PipelineSink for JoinBuildSink {
         let choice = IndexChoice::new(plan.key_words, rows, range);
         let mut reservation = self.budget.reservation("join");
         reservation.resize(choice.bytes(rows, plan.pads_build()))?;
-        let infos = plan.stored.iter().map(|column| &plan.build.infos[*column]);
+        let infos = plan.columns().stored.iter().map(|column| &plan.build.infos[*column]);
         let mut columns: Vec<StoredColumn> = infos.map(StoredColumn::new).collect();
         let mut keys = Vec::with_capacity(chunks.len());
         for chunk in chunks {

@@ -128,6 +128,12 @@ impl StoredColumn {
         out.dictionary.clone_from(&self.dictionary);
     }
 
+    /// Replaces `out` by nulls.
+    pub(super) fn gather_none(&self, rows: usize, out: &mut ColumnVector) {
+        fill_null(rows, out);
+        out.dictionary.clone_from(&self.dictionary);
+    }
+
     /// Returns which of `rows` are not null; `None` if all are.
     fn gather_validity(&self, rows: &[u32]) -> Option<BitVector> {
         let mut bits = BitVector::filled(rows.len(), true);
@@ -145,6 +151,13 @@ impl StoredColumn {
         }
         has_nulls.then_some(bits)
     }
+}
+
+/// Makes a column of nulls.
+pub(super) fn fill_null(rows: usize, out: &mut ColumnVector) {
+    out.values.clear();
+    (0..rows).for_each(|_| out.values.push_default());
+    out.validity = Some(BitVector::filled(rows, false));
 }
 
 /// Most rows of a table: the chunk of [`NO_ROW`] must not exist.

@@ -1,6 +1,6 @@
 //! What is known of a join before it runs.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::keys::{JoinKeyForm, JoinKeyPlan};
 use super::residual::PairProgram;
@@ -29,10 +29,21 @@ pub(crate) struct JoinPlan {
     pub(super) keys: Vec<JoinKeyPlan>,
     /// Words of the keys of a row.
     pub(super) key_words: usize,
-    /// The columns of the build side that the table keeps.
-    pub(super) stored: Vec<usize>,
+    /// Set when the pipeline above is complete, before anything runs.
+    columns: OnceLock<JoinColumns>,
     /// The conditions beside the keys.
     pub(super) residual: Option<PairProgram>,
+}
+
+/// The columns that are worth copying: not those that nothing above reads.
+#[derive(Debug, Default)]
+pub(super) struct JoinColumns {
+    /// Columns of the build side that the table keeps.
+    pub(super) stored: Vec<usize>,
+    /// Columns of the output and the slots of the probe side that they come from.
+    pub(super) probe: Vec<(usize, SlotId)>,
+    /// Columns of the output and the columns of the table that they come from.
+    pub(super) build: Vec<(usize, usize)>,
 }
 
 impl JoinPlan {
@@ -51,15 +62,36 @@ impl JoinPlan {
         let residual = (!node.predicates.is_empty())
             .then(|| PairProgram::new(&node.graph, &node.predicates, &probe.infos, &build.infos))
             .transpose()?;
-        let mut plan =
-            Self { kind: node.kind, probe, build, keys, key_words, stored: Vec::new(), residual };
-        let is_stored = |column: &usize| {
-            let slot = plan.probe.infos.len() + column;
-            let is_read = plan.residual.as_ref().is_some_and(|pairs| pairs.inputs.contains(&slot));
-            plan.has_build_columns() || is_read
-        };
-        plan.stored = (0..plan.build.infos.len()).filter(is_stored).collect();
-        Ok(plan)
+        let (kind, columns) = (node.kind, OnceLock::new());
+        Ok(Self { kind, probe, build, keys, key_words, columns, residual })
+    }
+
+    /// Notes which columns of the output are read; the first call counts.
+    pub(super) fn note_wanted(&self, wanted: impl Fn(usize) -> bool) {
+        self.columns.get_or_init(|| self.columns_of(wanted));
+    }
+
+    /// Returns which columns are copied.
+    pub(super) fn columns(&self) -> &JoinColumns {
+        self.columns.get_or_init(|| self.columns_of(|_| true))
+    }
+
+    fn columns_of(&self, wanted: impl Fn(usize) -> bool) -> JoinColumns {
+        let mut columns = JoinColumns::default();
+        let slots = self.probe.slots.iter().copied().enumerate();
+        columns.probe = slots.filter(|(output, _)| wanted(*output)).collect();
+        for column in 0..self.build.infos.len() {
+            let output = self.probe.infos.len() + column;
+            let is_output = self.has_build_columns() && wanted(output);
+            let is_read = self.residual.as_ref().is_some_and(|pairs| pairs.reads(output));
+            if is_output {
+                columns.build.push((output, columns.stored.len()));
+            }
+            if is_output || is_read {
+                columns.stored.push(column);
+            }
+        }
+        columns
     }
 
     /// Whether columns of the build side come out.

@@ -22,7 +22,6 @@ use super::keys::JoinKeyWords;
 use super::plan::JoinPlan;
 use super::residual::PairProgram;
 use super::table::JoinTable;
-use super::unmatched::fill_null;
 use crate::counters::{OperatorCounters, OperatorReport, ScanReport};
 use crate::error::ExecResult;
 use crate::interpret::StepInterpreter;
@@ -141,6 +140,10 @@ impl PipelineSource for JoinProbeSource {
         self.input.scan_report()
     }
 
+    fn note_wanted(&self, columns: &[SlotId]) {
+        self.shared.sink.plan.note_wanted(|column| columns.contains(&column));
+    }
+
     fn reports(&self, _: &OperatorCounters) -> Vec<OperatorReport> {
         let shared = &self.shared;
         let mut reports = self.input.reports(&shared.input_counters);
@@ -214,18 +217,20 @@ impl ProbeVector {
     /// Hands on the rows that a semi or anti join wants.
     fn filter(&mut self, plan: &JoinPlan, batch: &mut VectorBatch) {
         let kept = self.partnered(plan.kind == PairingKind::Semi);
-        self.pass(&plan.probe.slots, kept, batch);
+        self.pass(plan, kept, batch);
     }
 
-    /// Hands on the columns `slots` of the rows of `kept`. The vector is done.
-    fn pass(&mut self, slots: &[SlotId], kept: BitVector, batch: &mut VectorBatch) {
-        self.batch.narrow(kept, slots);
-        for (at, slot) in slots.iter().enumerate() {
+    /// Hands on the columns of the rows of `kept`. The vector is done.
+    fn pass(&mut self, plan: &JoinPlan, kept: BitVector, batch: &mut VectorBatch) {
+        let columns = &plan.columns().probe;
+        let live: Vec<SlotId> = columns.iter().map(|(_, slot)| *slot).collect();
+        self.batch.narrow(kept, &live);
+        for (at, (output, slot)) in columns.iter().enumerate() {
             // A column that comes twice is copied; the last one takes it.
-            if slots[at + 1..].contains(slot) {
-                batch.columns[at].clone_from(&self.batch.columns[*slot]);
+            if live[at + 1..].contains(slot) {
+                batch.columns[*output].clone_from(&self.batch.columns[*slot]);
             } else {
-                std::mem::swap(&mut batch.columns[at], &mut self.batch.columns[*slot]);
+                std::mem::swap(&mut batch.columns[*output], &mut self.batch.columns[*slot]);
             }
         }
         batch.rows = self.batch.rows;
@@ -256,10 +261,10 @@ impl ProbeVector {
             kept.for_each_one(|row| partners.push(self.first[row]));
             self.first = partners;
         }
-        self.pass(&plan.probe.slots, kept, batch);
-        let build = batch.columns.iter_mut().skip(plan.probe.infos.len());
-        for (out, column) in build.zip(&table.columns) {
-            column.gather(&self.first, plan.pads_probe(), out);
+        self.pass(plan, kept, batch);
+        for (output, column) in &plan.columns().build {
+            let out = &mut batch.columns[*output];
+            table.columns[*column].gather(&self.first, plan.pads_probe(), out);
         }
     }
 
@@ -367,7 +372,7 @@ impl PairStep<'_> {
             match slot.checked_sub(probe.len()) {
                 None => batch.columns[*slot] = vector.batch.columns[probe[*slot]].gathered(rows),
                 Some(column) => {
-                    let stored = self.plan.stored.binary_search(&column).unwrap_or(0);
+                    let stored = self.plan.columns().stored.binary_search(&column).unwrap_or(0);
                     self.table.columns[stored].gather(partners, false, &mut batch.columns[*slot]);
                 }
             }
@@ -384,12 +389,13 @@ impl PairStep<'_> {
 
     /// Hands on pairs as rows.
     fn hand_on_pairs(&self, vector: &ProbeVector, batch: &mut VectorBatch) {
-        let (probe, build) = batch.columns.split_at_mut(self.plan.probe.slots.len());
-        for (out, slot) in probe.iter_mut().zip(&self.plan.probe.slots) {
-            *out = vector.batch.columns[*slot].gathered(&self.pairs.rows);
+        let (plan, pairs) = (self.plan, &*self.pairs);
+        for (output, slot) in &plan.columns().probe {
+            batch.columns[*output] = vector.batch.columns[*slot].gathered(&pairs.rows);
         }
-        for (out, column) in build.iter_mut().zip(&self.table.columns) {
-            column.gather(&self.pairs.partners, self.plan.pads_probe(), out);
+        for (output, column) in &plan.columns().build {
+            let out = &mut batch.columns[*output];
+            self.table.columns[*column].gather(&pairs.partners, plan.pads_probe(), out);
         }
         batch.rows = self.pairs.rows.len();
     }
@@ -408,14 +414,10 @@ impl PairStep<'_> {
         if self.plan.kind != PairingKind::Semi {
             kept.change_words(|words| words.iter_mut().for_each(|word| *word = !*word));
         }
-        vector.pass(&self.plan.probe.slots, kept, batch);
-        if self.plan.has_build_columns() {
-            let build = batch.columns.iter_mut().skip(self.plan.probe.slots.len());
-            let infos = self.plan.build.infos.iter();
-            for (out, info) in build.zip(infos) {
-                out.dictionary.clone_from(&info.dictionary);
-                fill_null(out, batch.rows);
-            }
+        vector.pass(self.plan, kept, batch);
+        for (output, column) in &self.plan.columns().build {
+            let out = &mut batch.columns[*output];
+            self.table.columns[*column].gather_none(batch.rows, out);
         }
     }
 }

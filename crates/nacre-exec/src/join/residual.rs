@@ -56,6 +56,11 @@ impl PairProgram {
         Ok(Self { program, inputs, number, counters })
     }
 
+    /// Whether a column is read.
+    pub(super) fn reads(&self, column: SlotId) -> bool {
+        self.inputs.binary_search(&column).is_ok()
+    }
+
     /// Leaves the pairs for which the predicates are true: puts their numbers into `kept`. `batch`
     /// holds the columns `inputs` of `pairs` pairs.
     ///

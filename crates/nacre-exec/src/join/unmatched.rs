@@ -6,9 +6,10 @@ use std::sync::Arc;
 use nacre_column::VECTOR_ROWS;
 
 use super::build::JoinBuildSink;
+use super::column::fill_null;
 use crate::error::ExecResult;
 use crate::pipeline::{PipelineSource, SourceRun};
-use crate::vector::{BitVector, ColumnVector, VectorBatch};
+use crate::vector::VectorBatch;
 
 /// Rows of a morsel.
 const MORSEL_ROWS: usize = 65_536;
@@ -60,22 +61,15 @@ impl SourceRun for UnmatchedRun {
         table.unmarked(self.rows.start..end, &mut self.found);
         self.rows.start = end;
         let plan = &self.sink.plan;
-        let (probe, build) = batch.columns.split_at_mut(plan.probe.infos.len());
-        for (out, info) in probe.iter_mut().zip(&plan.probe.infos) {
-            out.dictionary.clone_from(&info.dictionary);
-            fill_null(out, self.found.len());
+        for (output, _) in &plan.columns().probe {
+            let out = &mut batch.columns[*output];
+            fill_null(self.found.len(), out);
+            out.dictionary.clone_from(&plan.probe.infos[*output].dictionary);
         }
-        for (out, column) in build.iter_mut().zip(&table.columns) {
-            column.gather(&self.found, false, out);
+        for (output, column) in &plan.columns().build {
+            table.columns[*column].gather(&self.found, false, &mut batch.columns[*output]);
         }
         batch.rows = self.found.len();
         Ok(true)
     }
-}
-
-/// Makes a column of nulls.
-pub(super) fn fill_null(out: &mut ColumnVector, rows: usize) {
-    out.values.clear();
-    (0..rows).for_each(|_| out.values.push_default());
-    out.validity = Some(BitVector::filled(rows, false));
 }

@@ -96,8 +96,9 @@ fn close(
 ) {
     let OpenPipeline { source, mut tails, builder, columns, .. } = pipeline;
     let mut program = builder.program;
-    program.note_live(&columns);
+    let wanted = program.note_live(&columns);
     tails.insert(0, source);
+    tails.iter().for_each(|source| source.note_wanted(&wanted));
     let last = tails.pop();
     for source in tails {
         let shared = Arc::new(SharedSink::new(&sink));
@@ -225,8 +226,9 @@ fn open_join(
     }
     let scan_columns = columns.iter().map(|slot| scan_column(*slot)).collect();
     let mut program = builder.program;
-    program.note_live(&columns);
-    let wrap = |source| -> Arc<dyn PipelineSource> {
+    let wanted = program.note_live(&columns);
+    let wrap = |source: Arc<dyn PipelineSource>| -> Arc<dyn PipelineSource> {
+        source.note_wanted(&wanted);
         Arc::new(JoinProbeSource::new(source, program.clone(), &sink, context.flavour))
     };
     let mut tails: Vec<_> = tails.into_iter().map(wrap).collect();

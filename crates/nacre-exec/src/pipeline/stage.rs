@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use nacre_simd::Flavour;
 
-use super::program::StepProgram;
+use super::program::{SlotId, StepProgram};
 use super::sink::PipelineSink;
 use crate::counters::{OperatorCounters, OperatorReport, ScanReport};
 use crate::dispatch::QueryControl;
@@ -40,6 +40,9 @@ pub(crate) trait PipelineSource: Send + Sync + fmt::Debug {
     /// # Errors
     /// Those of its first look.
     fn open(&self, morsel: usize) -> ExecResult<Box<dyn SourceRun>>;
+
+    /// Tells which of its columns are read; told once at least, before it is opened.
+    fn note_wanted(&self, _columns: &[SlotId]) {}
 
     /// Returns what its operators counted, in the order in which rows pass them; `counters` are
     /// those of the source as a whole.
