@@ -37,6 +37,7 @@ mod state;
 mod table;
 mod update;
 
+pub(crate) use keys::{float_word, hash_words};
 pub(crate) use layout::GroupPlan;
 pub(crate) use sink::GroupSink;
 pub(crate) use source::GroupSource;

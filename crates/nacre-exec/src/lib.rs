@@ -26,6 +26,7 @@ mod error;
 pub mod expression;
 mod group;
 mod interpret;
+mod join;
 pub mod lower;
 pub mod memory;
 mod pipeline;

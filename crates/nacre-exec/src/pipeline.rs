@@ -18,7 +18,6 @@ mod stage;
 
 pub(crate) use build::{QueryStages, build_stages};
 pub(crate) use program::{BranchRule, IntOperand, SlotId, SlotInfo, StepProgram, SubOperator};
-#[cfg(test)]
 pub(crate) use resolve::ProgramBuilder;
 pub(crate) use run::{MorselRun, StepOutcome};
 pub(crate) use sink::{PipelineSink, SinkRoom, WorkerSlots};

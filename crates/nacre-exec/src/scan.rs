@@ -18,12 +18,14 @@ mod decode;
 mod filter;
 mod frozen;
 mod hot;
+mod late;
 mod morsel;
 mod predicate;
 mod prepare;
 mod reads;
 mod scanner;
 
+pub(crate) use late::KeySet;
 pub(crate) use morsel::ScanMorsel;
 pub use predicate::{ColumnPredicate, ScanPredicate, StringPredicate};
 pub(crate) use prepare::{PreparedScan, ScanColumn};

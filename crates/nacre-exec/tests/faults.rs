@@ -10,9 +10,12 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use nacre_exec::expression::{ExpressionGraph, ExpressionNode, ForeignCall, ForeignFunction};
+use nacre_exec::expression::{
+    ExpressionGraph, ExpressionNode, ForeignCall, ForeignFunction, ForeignKernel,
+};
 use nacre_exec::plan::{
-    AggregateCall, AggregateFunction, AggregateNode, MapNode, PhysicalPlan, PlanNode,
+    AggregateCall, AggregateFunction, AggregateNode, JoinKey, JoinNode, MapNode, PairingKind,
+    PhysicalPlan, PlanNode,
 };
 use nacre_exec::value::{IntBounds, IntLimit, ScalarValue, ValueClass};
 use nacre_exec::vector::ColumnVector;
@@ -64,12 +67,12 @@ fn open(directory: &Path) -> (Store, Arc<Table>) {
     (store, table)
 }
 
-/// All rows, through a map that the fault happens in.
-fn plan_of_rows(table: &Arc<Table>) -> PlanNode {
+/// All ids, through a map that the fault happens in.
+fn plan_of_rows(table: &Arc<Table>, kernel: ForeignKernel) -> PlanNode {
     let input = scan(&table.snapshot(), &[ID], Vec::new());
     let mut graph = ExpressionGraph::default();
     let id = graph.column(0, ValueClass::Int).unwrap();
-    let (kernel, bounds) = (failing_sabotage, IntBounds::I64);
+    let bounds = IntBounds::I64;
     let function = ForeignFunction::new("sabotage", kernel, ValueClass::Int, bounds, false);
     let value = graph.add(ExpressionNode::Foreign { function, arguments: vec![id] }).unwrap();
     PlanNode::Map(Box::new(MapNode { input, graph, outputs: vec![value] }))
@@ -166,7 +169,7 @@ fn rows_of_a_run_that_failed_are_not_in_the_answer_of_the_next_one() {
         let (_store, table) = open(directory.path());
         let blocks = blocks(&table, 0);
         *SABOTAGE.lock().unwrap() = Some(Box::new(move || blocks.iter().for_each(flip)));
-        let mut found = run(&pool, plan_of_rows(&table)).unwrap();
+        let mut found = run(&pool, plan_of_rows(&table, failing_sabotage)).unwrap();
         assert!(SABOTAGE.lock().unwrap().is_none(), "it happened");
         let id = |row: &Vec<ScalarValue>| match row[0] {
             ScalarValue::Int(id) => id,
@@ -174,6 +177,42 @@ fn rows_of_a_run_that_failed_are_not_in_the_answer_of_the_next_one() {
         };
         found.sort_unstable_by_key(id);
         assert!(found.iter().map(id).eq(0..i128::from(4 * CHUNK)), "each row once");
+    }
+}
+
+/// Groups over a join; the fault happens in a map below its build side, or below its probe side.
+fn plan_of_join(table: &Arc<Table>, kind: PairingKind, is_in_build: bool) -> PlanNode {
+    let faulty = plan_of_rows(table, sabotage);
+    let plain = scan(&table.snapshot(), &[ID, MODE, TEXT], Vec::new());
+    let (probe, build) = if is_in_build { (plain, faulty) } else { (faulty, plain) };
+    let id = if is_in_build { 0 } else { 1 };
+    let keys = vec![JoinKey { probe: 0, build: 0 }];
+    let (graph, predicates) = (ExpressionGraph::default(), Vec::new());
+    let join = JoinNode { kind, probe, build, keys, graph, predicates };
+    let call = |function, column| AggregateCall::new(function, Some(column), IntLimit::NUMERIC);
+    let aggregates = vec![call(AggregateFunction::Sum, id), call(AggregateFunction::Max, id + 2)];
+    let input = PlanNode::Join(Box::new(join));
+    PlanNode::Aggregate(Box::new(AggregateNode { input, keys: vec![id + 1], aggregates }))
+}
+
+#[test]
+fn join_answers_the_same_if_files_change_while_it_builds_or_probes() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    for (fault, replica) in [(flip as fn(&BlockLocation), 0), (cut, 1), (remove, 0)] {
+        for is_in_build in [true, false] {
+            for (kind, threads) in [(PairingKind::Inner, 1), (PairingKind::FullOuter, 3)] {
+                let directory = tempfile::tempdir().unwrap();
+                let (_store, table) = open(directory.path());
+                let pool = pool(threads);
+                let plan = || plan_of_join(&table, kind, is_in_build);
+                let wanted = support::sorted(run(&pool, plan()).unwrap());
+                let blocks = blocks(&table, replica);
+                *SABOTAGE.lock().unwrap() = Some(Box::new(move || blocks.iter().for_each(fault)));
+                let found = support::sorted(run(&pool, plan()).unwrap());
+                assert!(SABOTAGE.lock().unwrap().is_none(), "it happened");
+                assert_eq!(found, wanted, "{kind:?} {is_in_build}");
+            }
+        }
     }
 }
 

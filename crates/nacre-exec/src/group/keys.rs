@@ -23,7 +23,7 @@ pub(super) fn mix(hash: u64, word: u64) -> u64 {
 
 /// Hashes the compared words of a row.
 #[inline]
-pub(super) fn hash_words(words: &[u64]) -> u64 {
+pub(crate) fn hash_words(words: &[u64]) -> u64 {
     words.iter().fold(0x2545_f491_4f6c_dd1d, |hash, word| mix(hash, *word))
 }
 
@@ -52,7 +52,7 @@ pub(super) fn string_words(value: &[u8]) -> [u64; 2] {
 
 /// Returns the bits of a float, the same for all that are equal.
 #[inline]
-pub(super) fn float_word(value: f64) -> u64 {
+pub(crate) fn float_word(value: f64) -> u64 {
     if value.is_nan() {
         return f64::NAN.to_bits();
     }

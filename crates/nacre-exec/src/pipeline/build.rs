@@ -2,24 +2,36 @@
 //!
 //! A node adds steps to the pipeline that its input ends in. One that needs all of its input ends
 //! the pipeline with a sink and begins another one, whose source is what the sink has collected.
+//! A join wraps the pipeline of its probe side as the source of another one; if it pads rows of its
+//! build side, these come as one more source with the same steps and the same sink.
 
 use std::sync::Arc;
 
-use super::program::{SlotId, SlotInfo};
+use super::program::{SlotId, SlotInfo, StepProgram};
 use super::resolve::ProgramBuilder;
-use super::sink::PipelineSink;
+use super::sink::{PipelineSink, SharedSink};
 use super::stage::{PipelineSource, PipelineStage, SourceRun, StageContext};
 use crate::counters::{OperatorReport, ScanReport};
 use crate::dispatch::{ResultChannel, ResultSink};
 use crate::error::{ExecError, ExecResult};
 use crate::group::{GroupPlan, GroupSink, GroupSource};
-use crate::plan::{AggregateNode, LimitNode, PhysicalPlan, PlanNode, ScanNode, SortKey, SortNode};
+use crate::join::{
+    JoinBuildSink, JoinKeySet, JoinPlan, JoinProbeSource, JoinSide, JoinTableSink, JoinTableSource,
+    UnmatchedRowSource,
+};
+use crate::plan::{
+    AggregateNode, JoinNode, LimitNode, PhysicalPlan, PlanNode, ScanNode, SortKey, SortNode,
+};
 use crate::scan::{MorselScanner, PreparedScan, ScanColumn, ScanMorsel};
 use crate::sort::{LimitGate, SortColumn, SortSink, SortSource};
 use crate::vector::VectorBatch;
 
 /// Deepest plan: each level takes less than a kilobyte of stack.
 const DEPTH_MAX: usize = 1_000;
+
+/// Most probes of one pipeline: each is a call in a call, of about a kilobyte of stack, and one
+/// more stage if it pads rows of its build side. With more the pipeline ends before.
+const PROBES_MAX: usize = 64;
 
 /// The pipelines of a query, in the order in which they run.
 #[derive(Debug)]
@@ -42,6 +54,14 @@ impl QueryStages {
 /// A pipeline that has no sink yet.
 struct OpenPipeline {
     source: Arc<dyn PipelineSource>,
+    /// Sources whose rows follow: they take the same way, each as a stage of its own.
+    tails: Vec<Arc<dyn PipelineSource>>,
+    /// The scan that the rows come from, if there is one below joins.
+    scan: Option<Arc<PreparedScan>>,
+    /// By slot of the source: the column of the scan that it is.
+    scan_columns: Vec<Option<usize>>,
+    /// Joins that the source wraps.
+    probes: usize,
     builder: ProgramBuilder,
     /// Slots of the output so far.
     columns: Vec<SlotId>,
@@ -74,10 +94,37 @@ fn close(
     context: &StageContext,
     stages: &mut Vec<PipelineStage>,
 ) {
-    let OpenPipeline { source, builder, columns, .. } = pipeline;
+    let OpenPipeline { source, mut tails, builder, columns, .. } = pipeline;
     let mut program = builder.program;
-    program.note_live(&columns);
-    stages.push(PipelineStage::new(source, program, sink, context.flavour));
+    let wanted = program.note_live(&columns);
+    tails.insert(0, source);
+    tails.iter().for_each(|source| source.note_wanted(&wanted));
+    let last = tails.pop();
+    for source in tails {
+        let shared = Arc::new(SharedSink::new(&sink));
+        stages.push(PipelineStage::new(source, program.clone(), shared, context.flavour));
+    }
+    let stage = |source| PipelineStage::new(source, program, sink, context.flavour);
+    stages.extend(last.map(stage));
+}
+
+/// Begins a pipeline that follows another one.
+fn begin(source: Arc<dyn PipelineSource>, infos: Vec<SlotInfo>, depth: usize) -> OpenPipeline {
+    let mut builder = ProgramBuilder::default();
+    let columns = infos.into_iter().map(|info| builder.slot(info)).collect();
+    let (tails, rows_max) = (Vec::new(), u64::MAX);
+    OpenPipeline {
+        source,
+        tails,
+        scan: None,
+        scan_columns: Vec::new(),
+        probes: 0,
+        builder,
+        columns,
+        rows_max,
+        gate: None,
+        depth,
+    }
 }
 
 fn open_node(
@@ -99,7 +146,7 @@ fn open_node(
             *columns = builder.resolve_all(&map.graph, columns, &map.outputs)?;
             Ok(pipeline)
         }
-        PlanNode::Join(_) => Err(ExecError::internal("joins")),
+        PlanNode::Join(join) => open_join(join, context, stages),
         PlanNode::Aggregate(aggregate) => open_aggregate(aggregate, context, stages),
         PlanNode::Sort(sort) => open_sort(sort, context, stages),
         PlanNode::Limit(limit) => open_limit(limit, context, stages),
@@ -124,10 +171,6 @@ fn open_input(
     end_in_sort(pipeline, &[], None, context, stages)
 }
 
-fn source_slots(builder: &mut ProgramBuilder, infos: Vec<SlotInfo>) -> Vec<SlotId> {
-    infos.into_iter().map(|info| builder.slot(info)).collect()
-}
-
 fn open_scan(scan: &ScanNode, context: &StageContext) -> ExecResult<OpenPipeline> {
     let column_count = scan.snapshot.table().schema().columns.len();
     let mut used = scan.columns.iter().chain(scan.predicates.iter().map(|one| &one.column));
@@ -148,12 +191,61 @@ fn open_scan(scan: &ScanNode, context: &StageContext) -> ExecResult<OpenPipeline
         is_nullable: column.is_nullable,
         dictionary: column.dictionary.clone(),
     };
-    let mut builder = ProgramBuilder::default();
-    let columns = source_slots(&mut builder, prepared.columns.iter().map(info).collect());
+    let infos = prepared.columns.iter().map(info).collect();
     let rows_max = prepared.rows_max();
     let morsels = prepared.morsels(context.workers);
-    let source = Arc::new(ScanSource { scan: Arc::new(prepared), morsels });
-    Ok(OpenPipeline { source, builder, columns, rows_max, gate: None, depth: 0 })
+    let scan_columns = (0..prepared.columns.len()).map(Some).collect();
+    let scan = Arc::new(prepared);
+    let source = Arc::new(ScanSource { scan: Arc::clone(&scan), morsels });
+    Ok(OpenPipeline { rows_max, scan: Some(scan), scan_columns, ..begin(source, infos, 0) })
+}
+
+/// Collects the build side, makes the table, and wraps the pipeline of the probe side.
+fn open_join(
+    node: &JoinNode,
+    context: &StageContext,
+    stages: &mut Vec<PipelineStage>,
+) -> ExecResult<OpenPipeline> {
+    let build = open_input(&node.build, context, stages)?;
+    let mut probe = open_input(&node.probe, context, stages)?;
+    if probe.probes == PROBES_MAX {
+        probe = end_in_sort(probe, &[], None, context, stages)?;
+    }
+    let plan = JoinPlan::new(node, join_side(&probe), join_side(&build))?;
+    let depth = probe.depth.max(build.depth);
+    let sink = Arc::new(JoinBuildSink::new(plan, context));
+    close(build, Arc::clone(&sink) as Arc<dyn PipelineSink>, context, stages);
+    let links = Arc::new(JoinTableSource::new(&sink));
+    let (none, end) = (StepProgram::default(), Arc::new(JoinTableSink));
+    stages.push(PipelineStage::new(links, none, end, context.flavour));
+
+    let OpenPipeline { source, tails, scan, scan_columns, builder, columns, probes, .. } = probe;
+    let scan_column = |slot: SlotId| scan_columns.get(slot).copied().flatten();
+    if let (Some(scan), Some(column)) = (&scan, sink.plan().reducing_slot().and_then(scan_column)) {
+        scan.add_late(column, Arc::new(JoinKeySet::new(&sink)));
+    }
+    let scan_columns = columns.iter().map(|slot| scan_column(*slot)).collect();
+    let mut program = builder.program;
+    let wanted = program.note_live(&columns);
+    let wrap = |source: Arc<dyn PipelineSource>| -> Arc<dyn PipelineSource> {
+        source.note_wanted(&wanted);
+        Arc::new(JoinProbeSource::new(source, program.clone(), &sink, context.flavour))
+    };
+    let mut tails: Vec<_> = tails.into_iter().map(wrap).collect();
+    let source = wrap(source);
+    let plan = sink.plan();
+    if plan.pads_build() {
+        tails.push(Arc::new(UnmatchedRowSource::new(&sink)));
+    }
+    let (rows_max, probes) = (plan.rows_max(), probes + 1);
+    let begun = begin(source, plan.outputs(), depth);
+    Ok(OpenPipeline { tails, scan, scan_columns, probes, rows_max, ..begun })
+}
+
+fn join_side(pipeline: &OpenPipeline) -> JoinSide {
+    let OpenPipeline { builder, columns, rows_max, .. } = pipeline;
+    let infos = columns.iter().map(|slot| builder.program.slots[*slot].clone()).collect();
+    JoinSide { slots: columns.clone(), infos, rows_max: *rows_max }
 }
 
 fn open_aggregate(
@@ -168,11 +260,9 @@ fn open_aggregate(
     let plan = Arc::new(GroupPlan::new(node, &infos, &pipeline.columns, input_rows)?);
     let sink = Arc::new(GroupSink::new(&plan, context));
     close(pipeline, Arc::clone(&sink) as Arc<dyn PipelineSink>, context, stages);
-    let mut builder = ProgramBuilder::default();
-    let columns = source_slots(&mut builder, plan.outputs());
     let rows_max = if node.keys.is_empty() { 1 } else { input_rows };
     let source = Arc::new(GroupSource::new(&sink));
-    Ok(OpenPipeline { source, builder, columns, rows_max, gate: None, depth })
+    Ok(OpenPipeline { rows_max, ..begin(source, plan.outputs(), depth) })
 }
 
 fn open_sort(
@@ -205,10 +295,8 @@ fn end_in_sort(
     let slots = pipeline.columns.clone();
     let sink = Arc::new(SortSink::new(keys, wanted_max, slots, pipeline.gate.clone(), context));
     close(pipeline, Arc::clone(&sink) as Arc<dyn PipelineSink>, context, stages);
-    let mut builder = ProgramBuilder::default();
-    let columns = source_slots(&mut builder, infos);
     let source = Arc::new(SortSource::new(&sink));
-    Ok(OpenPipeline { source, builder, columns, rows_max, gate: None, depth })
+    Ok(OpenPipeline { rows_max, ..begin(source, infos, depth) })
 }
 
 fn open_limit(

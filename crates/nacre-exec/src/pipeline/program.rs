@@ -252,8 +252,8 @@ impl SubOperator {
 
 impl StepProgram {
     /// Tells each filter which slots are read after it and hold something by then; `outputs` are
-    /// read by the sink.
-    pub(crate) fn note_live(&mut self, outputs: &[SlotId]) {
+    /// read by the sink. Returns the slots of the source that are read.
+    pub(crate) fn note_live(&mut self, outputs: &[SlotId]) -> Vec<SlotId> {
         let mut live: Vec<SlotId> = outputs.to_vec();
         for step in self.steps.iter_mut().rev() {
             if let SubOperator::Filter { live: known, .. } = step {
@@ -266,5 +266,8 @@ impl StepProgram {
             }
             live.extend(step.inputs());
         }
+        live.sort_unstable();
+        live.dedup();
+        live
     }
 }

@@ -1,7 +1,7 @@
 //! Where the batches of a pipeline end.
 
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::error::ExecResult;
 use crate::vector::VectorBatch;
@@ -39,6 +39,36 @@ pub(crate) trait PipelineSink: Send + Sync + fmt::Debug {
     /// Returns the bytes that it holds.
     fn bytes(&self) -> usize {
         0
+    }
+}
+
+/// A sink that a later stage ends: more than one stage fills it.
+#[derive(Debug)]
+pub(super) struct SharedSink {
+    sink: Arc<dyn PipelineSink>,
+}
+
+impl SharedSink {
+    pub(super) fn new(sink: &Arc<dyn PipelineSink>) -> Self {
+        Self { sink: Arc::clone(sink) }
+    }
+}
+
+impl PipelineSink for SharedSink {
+    fn name(&self) -> &'static str {
+        self.sink.name()
+    }
+
+    fn consume(&self, worker: usize, batch: &mut VectorBatch) -> ExecResult<SinkRoom> {
+        self.sink.consume(worker, batch)
+    }
+
+    fn finish(&self) -> ExecResult<()> {
+        Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        self.sink.bytes()
     }
 }
 

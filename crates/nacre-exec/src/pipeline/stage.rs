@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use nacre_simd::Flavour;
 
-use super::program::StepProgram;
+use super::program::{SlotId, StepProgram};
 use super::sink::PipelineSink;
 use crate::counters::{OperatorCounters, OperatorReport, ScanReport};
 use crate::dispatch::QueryControl;
@@ -40,6 +40,15 @@ pub(crate) trait PipelineSource: Send + Sync + fmt::Debug {
     /// # Errors
     /// Those of its first look.
     fn open(&self, morsel: usize) -> ExecResult<Box<dyn SourceRun>>;
+
+    /// Tells which of its columns are read; told once at least, before it is opened.
+    fn note_wanted(&self, _columns: &[SlotId]) {}
+
+    /// Returns what its operators counted, in the order in which rows pass them; `counters` are
+    /// those of the source as a whole.
+    fn reports(&self, counters: &OperatorCounters) -> Vec<OperatorReport> {
+        vec![counters.report(self.name())]
+    }
 
     /// Returns the counts of a scan.
     fn scan_report(&self) -> Option<ScanReport> {
@@ -125,7 +134,7 @@ impl PipelineStage {
     /// Returns what its operators counted, source first.
     pub(crate) fn reports(&self) -> Vec<OperatorReport> {
         self.sink_counters.note_bytes(self.sink.bytes());
-        let mut reports = vec![self.source_counters.report(self.source.name())];
+        let mut reports = self.source.reports(&self.source_counters);
         let steps = self.program.steps.iter().zip(&self.step_counters);
         reports.extend(steps.map(|(step, counters)| counters.report(step.name())));
         reports.push(self.sink_counters.report(self.sink.name()));

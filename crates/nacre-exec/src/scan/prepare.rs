@@ -1,12 +1,13 @@
 //! What a scan knows before it reads: the chunks that may match, and how wide its columns are.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use nacre_column::{Bound, Format, Restriction, Sma, Strings, may_match};
 use nacre_simd::Flavour;
 use nacre_store::{AccessHint, Chunk, HotChunkRef, HotColumnRange, TableSnapshot};
 
 use super::filter::ScanFilter;
+use super::late::{KeySet, LateFilter};
 use super::morsel::{ScanMorsel, deal_morsels};
 use super::predicate::{ColumnPredicate, ScanPredicate, fold_ranges};
 use super::reads::BlockReads;
@@ -40,6 +41,8 @@ pub(crate) struct PreparedScan {
     pub(super) frozen: Vec<Chunk>,
     pub(super) hot: Vec<HotChunkRef>,
     pub(super) filters: Vec<ScanFilter>,
+    /// Those of joins above, registered while the plan is cut.
+    late: RwLock<Vec<Arc<LateFilter>>>,
     pub(crate) columns: Vec<ScanColumn>,
     pub(super) reads: Arc<BlockReads>,
     pub(super) flavour: Flavour,
@@ -84,8 +87,18 @@ impl PreparedScan {
             .collect::<ExecResult<_>>()?;
         let filters = predicates.into_iter().map(ScanFilter::new).collect();
         let (snapshot, reads) = (snapshot.clone(), Arc::clone(reads));
-        let reservation = Mutex::new(reservation);
-        Ok(Self { snapshot, frozen, hot, filters, columns, reads, flavour, counters, reservation })
+        Ok(Self {
+            snapshot,
+            frozen,
+            hot,
+            filters,
+            late: RwLock::default(),
+            columns,
+            reads,
+            flavour,
+            counters,
+            reservation: Mutex::new(reservation),
+        })
     }
 
     /// Reserves what the dictionaries of the columns take by now.
@@ -102,6 +115,29 @@ impl PreparedScan {
         // Another worker may have seen more of them.
         let held = reservation.bytes();
         reservation.resize(bytes.max(held))
+    }
+
+    /// Has the scan leave out rows whose output column is none of `keys`, if that is worth it.
+    pub(crate) fn add_late(&self, output: usize, keys: Arc<dyn KeySet>) {
+        let Some(made) = self.columns.get(output) else { return };
+        let filter = Arc::new(LateFilter::new(output, made.column, keys));
+        self.late.write().unwrap_or_else(PoisonError::into_inner).push(filter);
+    }
+
+    /// Returns the filters of joins above.
+    pub(super) fn late(&self) -> Vec<Arc<LateFilter>> {
+        self.late.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether a chunk may have rows that joins above want.
+    pub(super) fn is_wanted(&self, chunk: usize) -> bool {
+        self.late().iter().all(|filter| {
+            let column = filter.rest.predicate.column;
+            match self.frozen.get(chunk) {
+                Some(frozen) => filter.may_pass(frozen.sma(column)),
+                None => filter.may_pass(&hot_sma(&self.hot[chunk - self.frozen.len()], column)),
+            }
+        })
     }
 
     /// Returns the morsels.

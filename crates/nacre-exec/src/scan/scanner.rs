@@ -1,19 +1,23 @@
 //! Goes through a morsel and fills batches.
 //!
 //! 1. Rows that the snapshot does not see go first, then each predicate takes its share.
+//!    Joins above may know of more rows that are not wanted ([`super::late`]).
 //! 2. Rows that are few are gathered behind those of vectors before, until [`GATHERED_ROWS_MIN`]
 //!    are together: the steps above cost the same for 100 rows as for 1,000.
 //! 3. Rows that are many make a batch of their own, with a selection.
+
+use std::sync::Arc;
 
 use nacre_column::VECTOR_ROWS;
 
 use super::decode::WantedRows;
 use super::frozen::FrozenMorsel;
 use super::hot::HotMorsel;
+use super::late::LateFilter;
 use super::morsel::ScanMorsel;
 use super::prepare::PreparedScan;
 use crate::error::ExecResult;
-use crate::vector::{BitVector, DENSE_PERCENT_MIN, SelectionVector, VectorBatch};
+use crate::vector::{BitVector, ColumnVector, DENSE_PERCENT_MIN, SelectionVector, VectorBatch};
 
 /// Rows that are gathered before they are handed on, unless the morsel ends.
 const GATHERED_ROWS_MIN: usize = 2_048;
@@ -26,6 +30,10 @@ pub(crate) struct MorselScanner {
     end: usize,
     /// Filters that this chunk needs, the sharpest first.
     filters: Vec<usize>,
+    /// Those of joins above that are worth asking.
+    late: Vec<Arc<LateFilter>>,
+    /// Keys of the present vector.
+    keys: ColumnVector,
     /// Rows of the present vector that are left but were not handed on yet.
     pending: Option<LeftRows>,
     words: Vec<u64>,
@@ -47,7 +55,8 @@ enum LeftRows {
 impl MorselScanner {
     pub(crate) fn new(scan: &PreparedScan, morsel: &ScanMorsel) -> Self {
         let column_count = scan.snapshot.table().schema().columns.len();
-        let start = morsel.rows.start;
+        let is_wanted = scan.is_wanted(morsel.chunk);
+        let start = if is_wanted { morsel.rows.start } else { morsel.rows.end };
         let mut filters: Vec<usize> = (0..scan.filters.len()).collect();
         let source = match scan.frozen.get(morsel.chunk) {
             Some(chunk) => {
@@ -63,8 +72,17 @@ impl MorselScanner {
                 MorselSource::Hot(HotMorsel::new(chunk, start))
             }
         };
-        let (words, positions) = (Vec::new(), Vec::new());
-        Self { source, end: morsel.rows.end, filters, pending: None, words, positions }
+        let late = scan.late().into_iter().filter(|filter| filter.keys.is_selective()).collect();
+        Self {
+            source,
+            end: morsel.rows.end,
+            filters,
+            late,
+            keys: ColumnVector::default(),
+            pending: None,
+            words: Vec::new(),
+            positions: Vec::new(),
+        }
     }
 
     /// Fills the first columns of `batch` with the next rows that are left; false at the end.
@@ -76,7 +94,7 @@ impl MorselScanner {
         scan: &PreparedScan,
         batch: &mut VectorBatch,
     ) -> ExecResult<bool> {
-        let Self { source, end, filters, pending, words, positions } = self;
+        let Self { source, end, filters, late, keys, pending, words, positions } = self;
         for (column, made) in batch.columns.iter_mut().zip(&scan.columns) {
             column.clear();
             column.dictionary.clone_from(&made.dictionary);
@@ -97,7 +115,12 @@ impl MorselScanner {
                         return Ok(batch.rows > 0);
                     }
                     scan.counters.note_rows_read(morsel.vector.len());
-                    match left_rows(morsel, scan, filters, words)? {
+                    let left = left_rows(morsel, scan, filters, words)?;
+                    let left = match left {
+                        Some(left) => wanted_rows(morsel, scan, late, keys, left)?,
+                        None => None,
+                    };
+                    match left {
                         Some(left) => left,
                         None => continue,
                     }
@@ -167,6 +190,46 @@ fn left_rows(
         Some(bits) if count < rows => Some(LeftRows::Some(SelectionVector::new(bits))),
         _ => Some(LeftRows::All),
     })
+}
+
+/// Leaves the rows that joins above may want; `None` if there is none.
+fn wanted_rows(
+    morsel: &mut FrozenMorsel,
+    scan: &PreparedScan,
+    late: &[Arc<LateFilter>],
+    keys: &mut ColumnVector,
+    mut left: LeftRows,
+) -> ExecResult<Option<LeftRows>> {
+    let rows = morsel.vector.len();
+    for filter in late {
+        let before = match &left {
+            LeftRows::All => rows,
+            LeftRows::Some(left) => left.count(),
+        };
+        // Few rows are looked up in the join for less than their vector's keys are decoded.
+        if before * 100 < rows * DENSE_PERCENT_MIN || filter.rest.is_resting() {
+            continue;
+        }
+        let wanted = scan.columns[filter.output].vector_type;
+        if keys.values.vector_type() != wanted {
+            *keys = ColumnVector::new(wanted);
+        }
+        keys.clear();
+        morsel.append(scan, filter.output, &WantedRows::All, keys)?;
+        let mut bits = filter.keys.select(keys);
+        if let LeftRows::Some(left) = &left {
+            bits.and_with(left.bits());
+        }
+        let selection = SelectionVector::new(bits);
+        filter.rest.note(before, selection.count());
+        if selection.count() == 0 {
+            return Ok(None);
+        }
+        if selection.count() < before {
+            left = LeftRows::Some(selection);
+        }
+    }
+    Ok(Some(left))
 }
 
 fn append(

@@ -105,6 +105,18 @@ impl BitVector {
         *word = *word & !(1 << (index % 64)) | u64::from(bit) << (index % 64);
     }
 
+    /// Calls `each` for the ones, ascending.
+    #[inline]
+    pub(crate) fn for_each_one(&self, mut each: impl FnMut(usize)) {
+        for (index, word) in self.words.iter().enumerate() {
+            let mut rest = *word;
+            while rest != 0 {
+                each(index * 64 + rest.trailing_zeros() as usize);
+                rest &= rest - 1;
+            }
+        }
+    }
+
     /// Counts the ones.
     pub fn count_ones(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()

@@ -11,6 +11,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
+use super::StringColumn;
+
 /// Strings by code.
 #[derive(Debug, Default)]
 pub struct QueryDictionary(RwLock<DictionaryEntries>);
@@ -66,6 +68,12 @@ impl QueryDictionary {
         values.map(|value| entries.intern(value)).collect()
     }
 
+    /// Returns the code of each string of a column, new ones for new strings.
+    pub(crate) fn intern_column(&self, strings: &StringColumn) -> Vec<u32> {
+        let mut entries = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        (0..strings.len()).map(|row| strings.with(row, |value| entries.intern(value))).collect()
+    }
+
     /// Returns about how many bytes it takes.
     pub fn bytes(&self) -> usize {
         let entries = self.0.read().unwrap_or_else(PoisonError::into_inner);
@@ -98,6 +106,12 @@ impl DictionaryReader<'_> {
     pub fn get(&self, code: u32) -> &[u8] {
         let place = self.0.places.get(code as usize).cloned().unwrap_or(0..0);
         &self.0.heap[place]
+    }
+
+    /// Returns the code of a string; `None` if it has none.
+    #[inline]
+    pub fn find(&self, value: &[u8]) -> Option<u32> {
+        self.0.codes.get(value).copied()
     }
 
     /// Returns how many codes there are.

@@ -1,0 +1,309 @@
+//! The end of a pipeline that a join collects, and the stage that makes its table.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use super::chunk::{CHUNK_ROWS, JoinChunk};
+use super::column::{ROWS_MAX, StoredColumn};
+use super::keys::JoinKeyWords;
+use super::plan::JoinPlan;
+use super::table::{ChunkKeys, IndexChoice, JoinTable};
+use crate::dispatch::QueryControl;
+use crate::error::{ExecError, ExecResult};
+use crate::memory::{MemoryBudget, MemoryReservation};
+use crate::pipeline::{
+    PipelineSink, PipelineSource, SinkRoom, SlotId, SourceRun, StageContext, WorkerSlots,
+};
+use crate::vector::VectorBatch;
+
+/// Chunks that one morsel links: 65,536 rows.
+const MORSEL_CHUNKS: usize = 65_536 / CHUNK_ROWS;
+
+/// The rows of the build side, of all workers; at the end the table.
+#[derive(Debug)]
+pub(crate) struct JoinBuildSink {
+    pub(super) plan: JoinPlan,
+    locals: WorkerSlots<LocalRows>,
+    /// Of the dictionaries of strings that the join numbers.
+    interned: Mutex<MemoryReservation>,
+    budget: Arc<MemoryBudget>,
+    control: Arc<QueryControl>,
+    /// Set when the pipeline ends.
+    table: OnceLock<JoinTable>,
+}
+
+/// Rows of one worker.
+#[derive(Debug)]
+struct LocalRows {
+    full: Vec<JoinChunk>,
+    full_bytes: usize,
+    open: Option<JoinChunk>,
+    keys: JoinKeyWords,
+    /// Least and greatest key, if keys have one word.
+    range: Option<(i64, i64)>,
+    reservation: MemoryReservation,
+}
+
+impl JoinBuildSink {
+    pub(crate) fn new(plan: JoinPlan, context: &StageContext) -> Self {
+        let make = || LocalRows {
+            full: Vec::new(),
+            full_bytes: 0,
+            open: None,
+            keys: JoinKeyWords::default(),
+            range: None,
+            reservation: context.budget.reservation("join"),
+        };
+        Self {
+            plan,
+            locals: WorkerSlots::new(context.workers, make),
+            interned: Mutex::new(context.budget.reservation("join")),
+            budget: Arc::clone(&context.budget),
+            control: Arc::clone(&context.control),
+            table: OnceLock::new(),
+        }
+    }
+
+    /// Returns the plan.
+    pub(crate) fn plan(&self) -> &JoinPlan {
+        &self.plan
+    }
+
+    /// Returns the table, once the pipeline has ended.
+    ///
+    /// # Errors
+    /// [`ExecError::Internal`] before.
+    pub(super) fn table(&self) -> ExecResult<&JoinTable> {
+        self.table.get().ok_or_else(|| ExecError::internal("a join has no table yet"))
+    }
+
+    /// Returns the rows of the table, once the pipeline has ended.
+    pub(super) fn rows(&self) -> usize {
+        self.table.get().map_or(0, |table| table.rows)
+    }
+
+    fn reserve_interned(&self) -> ExecResult<()> {
+        let bytes: usize = self.plan.interned().map(|dictionary| dictionary.bytes()).sum();
+        if bytes == 0 {
+            return Ok(());
+        }
+        let mut reservation = self.interned.lock().unwrap_or_else(PoisonError::into_inner);
+        reservation.resize(bytes)
+    }
+
+    /// Puts the chunks of all workers into one list, all full but the last.
+    fn take_chunks(&self) -> ExecResult<(Vec<JoinChunk>, Option<(i64, i64)>)> {
+        let (mut chunks, mut range) = (Vec::new(), None);
+        let mut last: Option<JoinChunk> = None;
+        for mut local in self.locals.all() {
+            self.control.check()?;
+            chunks.append(&mut local.full);
+            range = joint_range(range, local.range);
+            let Some(open) = local.open.take() else { continue };
+            let Some(into) = &mut last else {
+                last = Some(open);
+                continue;
+            };
+            let columns = || open.columns.iter();
+            let all: Vec<u16> = (0..open.rows as u16).collect();
+            let (head, rest) = all.split_at(all.len().min(CHUNK_ROWS - into.rows));
+            let stride = self.plan.key_words;
+            into.append(columns(), &open.keys, &open.has_key, stride, head);
+            if into.rows == CHUNK_ROWS {
+                let mut next = JoinChunk::new(columns());
+                next.append(columns(), &open.keys, &open.has_key, stride, rest);
+                chunks.extend(last.replace(next));
+            }
+        }
+        chunks.extend(last.filter(|chunk| chunk.rows > 0));
+        Ok((chunks, range))
+    }
+}
+
+/// Returns the range around both.
+fn joint_range(left: Option<(i64, i64)>, right: Option<(i64, i64)>) -> Option<(i64, i64)> {
+    match (left, right) {
+        (Some(left), Some(right)) => Some((left.0.min(right.0), left.1.max(right.1))),
+        (left, right) => left.or(right),
+    }
+}
+
+impl LocalRows {
+    /// Adds the rows at `positions` of a batch without selection.
+    fn add(&mut self, plan: &JoinPlan, batch: &mut VectorBatch, positions: &[u16]) {
+        let slots: Vec<SlotId> =
+            plan.columns().stored.iter().map(|column| plan.build.slots[*column]).collect();
+        let is_whole = batch.rows == CHUNK_ROWS && positions.len() == CHUNK_ROWS;
+        if is_whole && self.open.as_ref().is_none_or(|open| open.rows == 0) {
+            let chunk = JoinChunk {
+                columns: crate::dispatch::take_columns(batch, &slots).columns,
+                keys: self.keys.words.clone(),
+                has_key: self.keys.has_key.clone(),
+                rows: CHUNK_ROWS,
+            };
+            return self.close(chunk);
+        }
+        let columns = || slots.iter().map(|slot| &batch.columns[*slot]);
+        let mut rest = positions;
+        while !rest.is_empty() {
+            let mut open = self.open.take().unwrap_or_else(|| JoinChunk::new(columns()));
+            let (some, later) = rest.split_at(rest.len().min(CHUNK_ROWS - open.rows));
+            let Self { keys, .. } = self;
+            open.append(columns(), &keys.words, &keys.has_key, plan.key_words, some);
+            rest = later;
+            if open.rows == CHUNK_ROWS {
+                self.close(open);
+            } else {
+                self.open = Some(open);
+            }
+        }
+    }
+
+    fn close(&mut self, chunk: JoinChunk) {
+        self.full_bytes += chunk.bytes();
+        self.full.push(chunk);
+    }
+
+    /// Widens the range by the keys of the present batch.
+    fn note_range(&mut self) {
+        let (mut min, mut max) = (i64::MAX, i64::MIN);
+        let words = &self.keys.words;
+        self.keys.has_key.for_each_one(|row| {
+            (min, max) = (min.min(words[row] as i64), max.max(words[row] as i64));
+        });
+        self.range = joint_range(self.range, (min <= max).then_some((min, max)));
+    }
+}
+
+impl PipelineSink for JoinBuildSink {
+    fn name(&self) -> &'static str {
+        "join build"
+    }
+
+    fn consume(&self, worker: usize, batch: &mut VectorBatch) -> ExecResult<SinkRoom> {
+        let plan = &self.plan;
+        let keys = plan.keys.iter().map(|key| key.build_slot);
+        let stored = plan.columns().stored.iter().map(|column| plan.build.slots[*column]);
+        let live: Vec<SlotId> = keys.chain(stored).collect();
+        batch.compact(&live);
+        let mut local = self.locals.of(worker);
+        local.keys.fill_build(&plan.keys, plan.key_words, batch)?;
+        if plan.key_words == 1 {
+            local.note_range();
+        }
+        let mut positions: Vec<u16> = Vec::new();
+        if plan.pads_build() {
+            // A row without a key has no partner, and comes out for that.
+            positions.extend(0..batch.rows as u16);
+        } else {
+            local.keys.has_key.for_each_one(|row| positions.push(row as u16));
+        }
+        local.add(plan, batch, &positions);
+        let open = local.open.as_ref().map_or(0, JoinChunk::bytes);
+        let bytes = local.full_bytes + open;
+        local.reservation.resize(bytes)?;
+        drop(local);
+        self.reserve_interned()?;
+        Ok(SinkRoom::More)
+    }
+
+    fn finish(&self) -> ExecResult<()> {
+        let plan = &self.plan;
+        let (chunks, range) = self.take_chunks()?;
+        let rows = chunks.iter().map(|chunk| chunk.rows).sum();
+        if rows > ROWS_MAX {
+            return Err(ExecError::OutOfMemory {
+                operator: "join",
+                setting: "the number of its rows",
+                bytes: rows as u64,
+                bytes_max: ROWS_MAX as u64,
+            });
+        }
+        let choice = IndexChoice::new(plan.key_words, rows, range);
+        let mut reservation = self.budget.reservation("join");
+        reservation.resize(choice.bytes(rows, plan.pads_build()))?;
+        let infos = plan.columns().stored.iter().map(|column| &plan.build.infos[*column]);
+        let mut columns: Vec<StoredColumn> = infos.map(StoredColumn::new).collect();
+        let mut keys = Vec::with_capacity(chunks.len());
+        for chunk in chunks {
+            let JoinChunk { columns: values, keys: words, has_key, rows } = chunk;
+            for (column, values) in columns.iter_mut().zip(values) {
+                column.push(values)?;
+            }
+            keys.push(ChunkKeys { words, has_key, rows });
+        }
+        let words = plan.key_words;
+        let is_marked = plan.pads_build();
+        let table = JoinTable::new(columns, keys, words, range, choice, is_marked, reservation);
+        self.table.set(table).map_err(|_| ExecError::internal("a join was built twice"))
+    }
+
+    fn bytes(&self) -> usize {
+        let rows: usize = self.locals.all().map(|local| local.reservation.bytes()).sum();
+        let interned = self.interned.lock().unwrap_or_else(PoisonError::into_inner).bytes();
+        rows + interned + self.table.get().map_or(0, JoinTable::index_bytes)
+    }
+}
+
+/// The rows of a table, to be linked.
+#[derive(Debug)]
+pub(crate) struct JoinTableSource {
+    sink: Arc<JoinBuildSink>,
+}
+
+#[derive(Debug)]
+struct LinkRun {
+    sink: Arc<JoinBuildSink>,
+    chunks: std::ops::Range<usize>,
+}
+
+impl JoinTableSource {
+    pub(crate) fn new(sink: &Arc<JoinBuildSink>) -> Self {
+        Self { sink: Arc::clone(sink) }
+    }
+}
+
+impl PipelineSource for JoinTableSource {
+    fn name(&self) -> &'static str {
+        "join rows"
+    }
+
+    fn morsel_count(&self) -> usize {
+        self.sink.rows().div_ceil(MORSEL_CHUNKS * CHUNK_ROWS)
+    }
+
+    fn open(&self, morsel: usize) -> ExecResult<Box<dyn SourceRun>> {
+        let first = morsel * MORSEL_CHUNKS;
+        let end = self.sink.table()?.keys.len().min(first + MORSEL_CHUNKS);
+        Ok(Box::new(LinkRun { sink: Arc::clone(&self.sink), chunks: first..end }))
+    }
+}
+
+impl SourceRun for LinkRun {
+    /// Links a chunk; the batch has its rows without columns.
+    fn next(&mut self, batch: &mut VectorBatch) -> ExecResult<bool> {
+        (batch.rows, batch.selection) = (0, None);
+        let Some(chunk) = self.chunks.next() else { return Ok(false) };
+        let table = self.sink.table()?;
+        table.insert_chunk(chunk);
+        batch.rows = table.keys[chunk].rows;
+        Ok(true)
+    }
+}
+
+/// The end of the stage that makes a table: the source has done all.
+#[derive(Debug)]
+pub(crate) struct JoinTableSink;
+
+impl PipelineSink for JoinTableSink {
+    fn name(&self) -> &'static str {
+        "join table"
+    }
+
+    fn consume(&self, _: usize, _: &mut VectorBatch) -> ExecResult<SinkRoom> {
+        Ok(SinkRoom::More)
+    }
+
+    fn finish(&self) -> ExecResult<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,403 @@
+//! The table of a join: rows, and links that find them by their keys.
+//!
+//! A link is a row's number + 1, or 0. Each different key has one row that is its *head*; rows with
+//! the same key hang on it by `same`.
+//!
+//! ```text
+//! keys   7 3 7 9 7
+//! dense  3 -> row 1, 7 -> row 0, 9 -> row 3       same of 0: 4, of 4: 2
+//! ```
+//!
+//! # Layout
+//! A slot of the hash table is a word: 16 bits, one for each of 16 classes of hashes that a head of
+//! the slot has, and the link of the first head; the next ones follow by `chain`. A key whose bit
+//! is clear has no row, which no row needs to be read for.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+use nacre_column::VECTOR_ROWS;
+
+use super::chunk::{CHUNK_ROWS, chunk_place};
+use super::column::{NO_ROW, StoredColumn};
+use super::keys::JoinKeyWords;
+use crate::group::hash_words;
+use crate::memory::MemoryReservation;
+use crate::vector::BitVector;
+
+/// A key is dense if its values span at most so many times the rows: an array of 4 bytes a value
+/// takes as much as a hash table then, of 8 bytes for 2 to 4 slots a row and 4 for the chain.
+const DENSE_FACTOR: u64 = 8;
+
+/// A range that is dense for any number of rows: 4 KiB.
+const DENSE_RANGE_MIN: u64 = 1_024;
+
+/// Least slots of a hash table.
+const SLOTS_MIN: usize = 64;
+
+/// Bytes of strings of one column that a vector of pairs gets at most, if these are short enough:
+/// a heap has 4 GiB, and a worker should take much less.
+const HEAP_BYTES_MAX: usize = 64 << 20;
+
+/// Bytes of an index up to which a scan asks it for each row: of a larger one every look may miss
+/// the caches, and rows that pass miss them twice.
+const CACHED_BYTES_MAX: usize = 4 << 20;
+
+/// The link in a slot; above it are the tags.
+const LINK_MASK: u64 = (1 << 48) - 1;
+
+/// How rows are found.
+#[derive(Debug)]
+enum KeyIndex {
+    /// Without keys, every row is a partner.
+    All,
+    /// Links by key, from `min` on.
+    Dense { min: i64, heads: Vec<AtomicU32> },
+    /// Slots by the upper bits of the hash.
+    Hash { shift: u32, slots: Vec<AtomicU64>, chain: Vec<AtomicU32> },
+}
+
+/// Which index a table gets, and what it takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum IndexChoice {
+    All,
+    Dense { min: i64, range: usize },
+    Hash { slots: usize },
+}
+
+/// The keys of a chunk.
+#[derive(Debug)]
+pub(super) struct ChunkKeys {
+    pub(super) words: Vec<u64>,
+    pub(super) has_key: BitVector,
+    pub(super) rows: usize,
+}
+
+/// All rows of the build side.
+///
+/// # Concurrency
+/// Links and `has_duplicates` are set by [`JoinTable::insert_chunk`], `marks` by the probe; both
+/// are read by later stages, which the end of a stage publishes them to.
+#[derive(Debug)]
+pub(super) struct JoinTable {
+    pub(super) rows: usize,
+    pub(super) columns: Vec<StoredColumn>,
+    pub(super) keys: Vec<ChunkKeys>,
+    pairs_max: usize,
+    key_words: usize,
+    /// Least and greatest key, if keys have one word.
+    range: Option<(i64, i64)>,
+    index: KeyIndex,
+    /// By row: the next one with the same key.
+    same: Vec<AtomicU32>,
+    has_duplicates: AtomicBool,
+    /// A bit for each row that had a partner, if somebody wants to know.
+    marks: Vec<AtomicU64>,
+    /// Of the index; rows are reserved where they were collected.
+    reservation: MemoryReservation,
+}
+
+impl IndexChoice {
+    /// Chooses the index of so many rows; `range` is that of keys of one word.
+    pub(super) fn new(key_words: usize, rows: usize, range: Option<(i64, i64)>) -> Self {
+        if key_words == 0 {
+            return Self::All;
+        }
+        let dense_max = (rows as u64).saturating_mul(DENSE_FACTOR).max(DENSE_RANGE_MIN);
+        if let Some((min, max)) = range.filter(|_| key_words == 1)
+            && max.abs_diff(min) < dense_max
+        {
+            return Self::Dense { min, range: max.abs_diff(min) as usize + 1 };
+        }
+        Self::Hash { slots: (rows * 2).next_power_of_two().max(SLOTS_MIN) }
+    }
+
+    /// Returns the bytes of the index and of what goes with the rows.
+    pub(super) fn bytes(self, rows: usize, is_marked: bool) -> usize {
+        let index = match self {
+            Self::All => return if is_marked { rows.div_ceil(8) } else { 0 },
+            Self::Dense { range, .. } => range * 4,
+            Self::Hash { slots } => slots * 8 + rows * 4,
+        };
+        index + rows * 4 + if is_marked { rows.div_ceil(8) } else { 0 }
+    }
+}
+
+/// Makes links to nothing.
+fn no_links(count: usize) -> Vec<AtomicU32> {
+    (0..count).map(|_| AtomicU32::new(0)).collect()
+}
+
+fn zero_words(count: usize) -> Vec<AtomicU64> {
+    (0..count).map(|_| AtomicU64::new(0)).collect()
+}
+
+/// Returns the bit of a hash in a slot's tags.
+#[inline]
+fn tag_of(hash: u64) -> u64 {
+    1 << (48 + (hash & 15))
+}
+
+impl JoinTable {
+    /// Makes a table without links; `reservation` holds the bytes of `choice`.
+    pub(super) fn new(
+        columns: Vec<StoredColumn>,
+        keys: Vec<ChunkKeys>,
+        key_words: usize,
+        range: Option<(i64, i64)>,
+        choice: IndexChoice,
+        is_marked: bool,
+        reservation: MemoryReservation,
+    ) -> Self {
+        let rows = keys.iter().map(|chunk| chunk.rows).sum();
+        let longest = columns.iter().map(StoredColumn::longest).max().unwrap_or(0);
+        let pairs_max = (HEAP_BYTES_MAX / longest.max(1)).clamp(1, VECTOR_ROWS);
+        let index = match choice {
+            IndexChoice::All => KeyIndex::All,
+            IndexChoice::Dense { min, range } => KeyIndex::Dense { min, heads: no_links(range) },
+            IndexChoice::Hash { slots } => KeyIndex::Hash {
+                shift: 64 - slots.trailing_zeros(),
+                slots: zero_words(slots),
+                chain: no_links(rows),
+            },
+        };
+        let same = if choice == IndexChoice::All { Vec::new() } else { no_links(rows) };
+        let marks = if is_marked { zero_words(rows.div_ceil(64)) } else { Vec::new() };
+        Self {
+            rows,
+            columns,
+            keys,
+            pairs_max,
+            key_words,
+            range,
+            index,
+            same,
+            has_duplicates: AtomicBool::new(false),
+            marks,
+            reservation,
+        }
+    }
+
+    /// Links the rows of a chunk; workers do so at once.
+    pub(super) fn insert_chunk(&self, chunk: usize) {
+        let Some(keys) = self.keys.get(chunk) else { return };
+        let first = (chunk * CHUNK_ROWS) as u32;
+        match &self.index {
+            KeyIndex::All => {}
+            KeyIndex::Dense { min, heads } => keys.has_key.for_each_one(|at| {
+                let head = &heads[keys.words[at].wrapping_sub(*min as u64) as usize];
+                let row = first + at as u32;
+                // ORDERING: read by later stages only.
+                let before = head.swap(row + 1, Ordering::Relaxed);
+                if before != 0 {
+                    self.same[row as usize].store(before, Ordering::Relaxed);
+                    self.note_duplicate();
+                }
+            }),
+            KeyIndex::Hash { shift, slots, chain } => keys.has_key.for_each_one(|at| {
+                let words = &keys.words[at * self.key_words..(at + 1) * self.key_words];
+                let hash = hash_words(words);
+                self.insert(
+                    first + at as u32,
+                    words,
+                    hash,
+                    &slots[(hash >> shift) as usize],
+                    chain,
+                );
+            }),
+        }
+    }
+
+    /// Links a row behind the head of its key, or makes it a head.
+    fn insert(&self, row: u32, words: &[u64], hash: u64, slot: &AtomicU64, chain: &[AtomicU32]) {
+        // ORDERING: Acquire pairs with the Release of the exchange below: whoever sees a head sees
+        // its link in `chain`.
+        let mut head = slot.load(Ordering::Acquire);
+        loop {
+            if head & tag_of(hash) != 0
+                && let Some(equal) = self.walk((head & LINK_MASK) as u32, words, chain)
+            {
+                return self.hang_on(equal, row);
+            }
+            chain[row as usize].store((head & LINK_MASK) as u32, Ordering::Relaxed);
+            let changed = head & !LINK_MASK | tag_of(hash) | u64::from(row + 1);
+            match slot.compare_exchange_weak(head, changed, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return,
+                Err(now) => head = now,
+            }
+        }
+    }
+
+    /// Hangs a row on the head of its key.
+    fn hang_on(&self, head: u32, row: u32) {
+        let head = &self.same[head as usize];
+        // ORDERING: read by later stages only.
+        let mut next = head.load(Ordering::Relaxed);
+        loop {
+            self.same[row as usize].store(next, Ordering::Relaxed);
+            let changed =
+                head.compare_exchange_weak(next, row + 1, Ordering::Relaxed, Ordering::Relaxed);
+            match changed {
+                Ok(_) => return self.note_duplicate(),
+                Err(now) => next = now,
+            }
+        }
+    }
+
+    fn note_duplicate(&self) {
+        // ORDERING: as above; without the look, workers would write one cache line all the time.
+        if !self.has_duplicates.load(Ordering::Relaxed) {
+            self.has_duplicates.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns the head of a key in a chain.
+    #[inline]
+    fn walk(&self, mut link: u32, words: &[u64], chain: &[AtomicU32]) -> Option<u32> {
+        while link != 0 {
+            let row = link - 1;
+            let (chunk, at) = chunk_place(row);
+            let at = at * self.key_words;
+            if self.keys[chunk].words[at..at + self.key_words] == *words {
+                return Some(row);
+            }
+            link = chain[row as usize].load(Ordering::Relaxed);
+        }
+        None
+    }
+
+    /// Returns the bytes of the index.
+    pub(super) fn index_bytes(&self) -> usize {
+        self.reservation.bytes()
+    }
+
+    /// Returns the least and the greatest key, if keys have one word.
+    pub(super) fn range(&self) -> Option<(i64, i64)> {
+        self.range
+    }
+
+    /// Whether keys are found in a cache, or likely so.
+    pub(super) fn is_small(&self) -> bool {
+        match &self.index {
+            KeyIndex::All => false,
+            KeyIndex::Dense { heads, .. } => heads.len() * 4 <= CACHED_BYTES_MAX,
+            KeyIndex::Hash { slots, .. } => slots.len() * 8 <= CACHED_BYTES_MAX,
+        }
+    }
+
+    /// Whether there may be a row with a key of one word; false if there is none for sure.
+    #[inline]
+    pub(super) fn may_have(&self, key: i64) -> bool {
+        // ORDERING: the end of the stage that made the table published it.
+        match &self.index {
+            KeyIndex::All => true,
+            KeyIndex::Dense { min, heads } => {
+                let offset = (key as u64).wrapping_sub(*min as u64) as usize;
+                heads.get(offset).is_some_and(|head| head.load(Ordering::Relaxed) != 0)
+            }
+            KeyIndex::Hash { shift, slots, .. } => {
+                let hash = hash_words(&[key as u64]);
+                slots[(hash >> shift) as usize].load(Ordering::Relaxed) & tag_of(hash) != 0
+            }
+        }
+    }
+
+    /// Returns how many pairs one vector may have.
+    pub(super) fn pairs_max(&self) -> usize {
+        self.pairs_max
+    }
+
+    /// Whether no key has two rows; once the table is made.
+    pub(super) fn is_unique(&self) -> bool {
+        // ORDERING: the end of the stage published it.
+        !matches!(self.index, KeyIndex::All) && !self.has_duplicates.load(Ordering::Relaxed)
+    }
+
+    /// Finds the first partner of each row of `active`, [`NO_ROW`] if there is none; other rows
+    /// have none. `scratch` is memory.
+    pub(super) fn find_all(
+        &self,
+        keys: &JoinKeyWords,
+        active: &BitVector,
+        scratch: &mut Vec<u64>,
+        first: &mut Vec<u32>,
+    ) {
+        first.clear();
+        first.resize(active.len(), NO_ROW);
+        match &self.index {
+            KeyIndex::All if self.rows > 0 => active.for_each_one(|row| first[row] = 0),
+            KeyIndex::All => {}
+            KeyIndex::Dense { min, heads } => active.for_each_one(|row| {
+                let offset = keys.words[row].wrapping_sub(*min as u64) as usize;
+                // ORDERING: the end of the stage that made the table published it.
+                let link = heads.get(offset).map_or(0, |head| head.load(Ordering::Relaxed));
+                first[row] = link.wrapping_sub(1);
+            }),
+            KeyIndex::Hash { shift, slots, chain } => {
+                // Slots are read in a loop of their own, so that several reads are under way.
+                scratch.clear();
+                scratch.resize(active.len(), 0);
+                active.for_each_one(|row| {
+                    let hash = hash_words(keys.row(row));
+                    let slot = slots[(hash >> shift) as usize].load(Ordering::Relaxed);
+                    let has_tag = slot & tag_of(hash) != 0;
+                    scratch[row] = if has_tag { slot & LINK_MASK } else { 0 };
+                });
+                active.for_each_one(|row| {
+                    if scratch[row] != 0 {
+                        let found = self.walk(scratch[row] as u32, keys.row(row), chain);
+                        first[row] = found.unwrap_or(NO_ROW);
+                    }
+                });
+            }
+        }
+    }
+
+    /// Returns the next partner after `row`.
+    #[inline]
+    pub(super) fn next(&self, row: u32) -> u32 {
+        match self.index {
+            KeyIndex::All if (row as usize) + 1 < self.rows => row + 1,
+            KeyIndex::All => NO_ROW,
+            // ORDERING: as in `find_all`.
+            _ => self.same[row as usize].load(Ordering::Relaxed).wrapping_sub(1),
+        }
+    }
+
+    /// Notes that rows had a partner.
+    pub(super) fn mark(&self, rows: &[u32]) {
+        for row in rows.iter().filter(|row| **row != NO_ROW) {
+            let (word, bit) = (&self.marks[*row as usize / 64], 1 << (row % 64));
+            // ORDERING: read by later stages only. Most marks are there already.
+            if word.load(Ordering::Relaxed) & bit == 0 {
+                word.fetch_or(bit, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Puts those of `rows` that had no partner into `out`.
+    pub(super) fn unmarked(&self, rows: std::ops::Range<usize>, out: &mut Vec<u32>) {
+        out.clear();
+        out.extend(rows.map(|row| row as u32).filter(|row| {
+            // ORDERING: the end of the stages that probed published the marks.
+            let word = self.marks[*row as usize / 64].load(Ordering::Relaxed);
+            word >> (row % 64) & 1 == 0
+        }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dense_keys_get_an_array_and_others_a_hash_table() {
+        let dense = |min, range| IndexChoice::Dense { min, range };
+        assert_eq!(IndexChoice::new(0, 10, None), IndexChoice::All);
+        assert_eq!(IndexChoice::new(1, 10, Some((-5, 1_018))), dense(-5, 1_024));
+        assert_eq!(IndexChoice::new(1, 10, Some((-5, 1_019))), IndexChoice::Hash { slots: 64 });
+        assert_eq!(IndexChoice::new(1, 1_000, Some((0, 7_999))), dense(0, 8_000));
+        let whole = Some((i64::MIN, i64::MAX));
+        assert_eq!(IndexChoice::new(1, 1_000, whole), IndexChoice::Hash { slots: 2_048 });
+        assert_eq!(IndexChoice::new(2, 40, None), IndexChoice::Hash { slots: 128 });
+    }
+}

@@ -1,0 +1,59 @@
+//! Filters that a scan gets while the query runs: a join above it knows the keys that it has.
+//!
+//! They are hints, since the join looks at each key again, and no part of what the query reads:
+//! only the plan's predicates are.
+//!
+//! # Concurrency
+//! Filters are registered before the scan is shared; what they know is there when the scan's
+//! pipeline begins.
+
+use std::fmt;
+use std::sync::Arc;
+
+use nacre_column::{Bound, Restriction, Sma};
+
+use super::filter::ScanFilter;
+use super::predicate::ColumnPredicate;
+use crate::vector::{BitVector, ColumnVector};
+
+/// The keys of a join's build side.
+pub(crate) trait KeySet: Send + Sync + fmt::Debug {
+    /// Returns the least and the greatest key; `None` if there is none.
+    fn range(&self) -> Option<(i64, i64)>;
+
+    /// Whether [`KeySet::select`] costs little enough to be called for each vector.
+    fn is_selective(&self) -> bool;
+
+    /// Returns a bit for each row of a column of whole numbers that may be a key.
+    fn select(&self, column: &ColumnVector) -> BitVector;
+}
+
+/// A filter of an output column.
+#[derive(Debug)]
+pub(super) struct LateFilter {
+    /// By index in the output.
+    pub(super) output: usize,
+    pub(super) keys: Arc<dyn KeySet>,
+    /// Whether it rests, as a hint that leaves out nulls does.
+    pub(super) rest: ScanFilter,
+}
+
+impl LateFilter {
+    /// Makes a filter of an output column, which is `column` of the table.
+    pub(super) fn new(output: usize, column: usize, keys: Arc<dyn KeySet>) -> Self {
+        let predicate = ColumnPredicate::restriction(column, Restriction::IsNotNull);
+        let rest = ScanFilter::new(ColumnPredicate { is_hint: true, ..predicate });
+        Self { output, keys, rest }
+    }
+
+    /// Whether a chunk with these aggregates may have one of the keys.
+    pub(super) fn may_pass(&self, sma: &Sma) -> bool {
+        let Some((low, high)) = self.keys.range() else { return false };
+        match (sma.min, sma.max) {
+            (Some(Bound::Int(min)), Some(Bound::Int(max))) => {
+                min <= i128::from(high) && i128::from(low) <= max
+            }
+            _ => true,
+        }
+    }
+}
