@@ -19,8 +19,8 @@ pub(crate) struct TestTables {
 }
 
 impl TestTables {
-    /// Adds a table. Columns are `name type`, `!` behind a type is NOT NULL; the first `key_columns`
-    /// of them are the primary key.
+    /// Adds a table. Columns are `name type`, `!` behind a type is NOT NULL; the first
+    /// `key_columns` of them are the primary key.
     pub(crate) fn add(&mut self, name: &str, columns: &str, key_columns: usize, rows: u64) {
         let id = RelationId(self.relations.len() as u64 + 1);
         let column = |text: &str| {

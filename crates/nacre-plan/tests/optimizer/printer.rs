@@ -58,9 +58,10 @@ impl<'p> PlanPrinter<'p> {
             RelationalOperator::Scan { relation, .. } => relation.name.clone(),
             RelationalOperator::Filter { input, condition } => {
                 let input = self.operator(input);
-                match self.with_conditions {
-                    true => format!("{input}[{}]", self.expression(condition)),
-                    false => input,
+                if self.with_conditions {
+                    format!("{input}[{}]", self.expression(condition))
+                } else {
+                    input
                 }
             }
             RelationalOperator::Join { variant, left, right, condition } => {

@@ -13,13 +13,15 @@ pub(crate) fn tpch_tables() -> TestTables {
     );
     tables.add(
         "supplier",
-        "s_suppkey integer!; s_name character(25)!; s_nationkey integer!; s_acctbal numeric(15,2)!",
+        "s_suppkey integer!; s_name character(25)!; s_nationkey integer!; \
+         s_acctbal numeric(15,2)!",
         1,
         10_000,
     );
     tables.add(
         "customer",
-        "c_custkey integer!; c_name varchar(25)!; c_nationkey integer!; c_mktsegment character(10)!",
+        "c_custkey integer!; c_name varchar(25)!; c_nationkey integer!; \
+         c_mktsegment character(10)!",
         1,
         150_000,
     );
