@@ -534,7 +534,7 @@ fn several_joins_in_a_row_and_nested_agree_with_nested_loops() {
     let all: Vec<(Arc<Table>, Vec<Scalars>)> = [(0..60, "a"), (20..70, "b"), (40..110, "c")]
         .into_iter()
         .map(|(ids, name): (std::ops::Range<i64>, _)| {
-            (table(&store, name, &[ids.clone()], 5), rows(ids, 5))
+            (table(&store, name, std::slice::from_ref(&ids), 5), rows(ids, 5))
         })
         .collect();
     let scan = |at: usize| scan(&all[at].0.snapshot(), &[ID, MODE], Vec::new());
