@@ -6,7 +6,7 @@ use super::chunk::{CHUNK_ROWS, JoinChunk};
 use super::column::{ROWS_MAX, StoredColumn};
 use super::keys::JoinKeyWords;
 use super::plan::JoinPlan;
-use super::table::{ChunkKeys, IndexChoice, JoinTable};
+use super::table::{ChunkKeys, IndexChoice, JoinTable, KeyRange};
 use crate::dispatch::QueryControl;
 use crate::error::{ExecError, ExecResult};
 use crate::memory::{MemoryBudget, MemoryReservation};
@@ -38,9 +38,16 @@ struct LocalRows {
     full_bytes: usize,
     open: Option<JoinChunk>,
     keys: JoinKeyWords,
-    /// Least and greatest key, if keys have one word.
-    range: Option<(i64, i64)>,
+    /// If keys have one word.
+    range: Option<KeyRange>,
     reservation: MemoryReservation,
+}
+
+/// Rows of all workers: chunks that are full but the last.
+#[derive(Debug, Default)]
+struct CollectedRows {
+    chunks: Vec<JoinChunk>,
+    range: Option<KeyRange>,
 }
 
 impl JoinBuildSink {
@@ -91,13 +98,13 @@ impl JoinBuildSink {
     }
 
     /// Puts the chunks of all workers into one list, all full but the last.
-    fn take_chunks(&self) -> ExecResult<(Vec<JoinChunk>, Option<(i64, i64)>)> {
-        let (mut chunks, mut range) = (Vec::new(), None);
+    fn collect(&self) -> ExecResult<CollectedRows> {
+        let CollectedRows { mut chunks, mut range } = CollectedRows::default();
         let mut last: Option<JoinChunk> = None;
         for mut local in self.locals.all() {
             self.control.check()?;
             chunks.append(&mut local.full);
-            range = joint_range(range, local.range);
+            range = KeyRange::union(range, local.range);
             let Some(open) = local.open.take() else { continue };
             let Some(into) = &mut last else {
                 last = Some(open);
@@ -115,15 +122,7 @@ impl JoinBuildSink {
             }
         }
         chunks.extend(last.filter(|chunk| chunk.rows > 0));
-        Ok((chunks, range))
-    }
-}
-
-/// Returns the range around both.
-fn joint_range(left: Option<(i64, i64)>, right: Option<(i64, i64)>) -> Option<(i64, i64)> {
-    match (left, right) {
-        (Some(left), Some(right)) => Some((left.0.min(right.0), left.1.max(right.1))),
-        (left, right) => left.or(right),
+        Ok(CollectedRows { chunks, range })
     }
 }
 
@@ -170,7 +169,8 @@ impl LocalRows {
         self.keys.has_key.for_each_one(|row| {
             (min, max) = (min.min(words[row] as i64), max.max(words[row] as i64));
         });
-        self.range = joint_range(self.range, (min <= max).then_some((min, max)));
+        let range = (min <= max).then_some(KeyRange { min, max });
+        self.range = KeyRange::union(self.range, range);
     }
 }
 
@@ -208,7 +208,7 @@ impl PipelineSink for JoinBuildSink {
 
     fn finish(&self) -> ExecResult<()> {
         let plan = &self.plan;
-        let (chunks, range) = self.take_chunks()?;
+        let CollectedRows { chunks, range } = self.collect()?;
         let rows = chunks.iter().map(|chunk| chunk.rows).sum();
         if rows > ROWS_MAX {
             return Err(ExecError::OutOfMemory {

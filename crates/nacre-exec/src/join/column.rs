@@ -1,14 +1,20 @@
 //! A column of a table: vectors of 8,192 values, as they were collected.
 
+use std::sync::Arc;
+
 use super::chunk::{CHUNK_ROWS, chunk_place};
 use crate::error::{ExecError, ExecResult};
 use crate::pipeline::SlotInfo;
 use crate::value::{IntWidth, VectorType};
-use crate::vector::{BitVector, ColumnVector, QueryDictionary, StringColumn, VectorValues};
-use std::sync::Arc;
+use crate::vector::{
+    BitVector, ColumnVector, QueryDictionary, StringColumn, StringView, VectorValues,
+};
 
 /// What stands for the row of a partner that there is not.
 pub(super) const NO_ROW: u32 = u32::MAX;
+
+/// Most rows of a table: the chunk of [`NO_ROW`] must not exist.
+pub(super) const ROWS_MAX: usize = (u32::MAX as usize / CHUNK_ROWS) * CHUNK_ROWS;
 
 /// Values by chunk.
 #[derive(Debug)]
@@ -78,7 +84,7 @@ impl StoredColumn {
     pub(super) fn longest(&self) -> usize {
         let StoredValues::Bytes(chunks) = &self.values else { return 0 };
         let views = chunks.iter().flat_map(StringColumn::views);
-        views.map(crate::vector::StringView::len).max().unwrap_or(0)
+        views.map(StringView::len).max().unwrap_or(0)
     }
 
     /// Replaces `out` by the values of `rows`; those of [`NO_ROW`] are null.
@@ -159,6 +165,3 @@ pub(super) fn fill_null(rows: usize, out: &mut ColumnVector) {
     (0..rows).for_each(|_| out.values.push_default());
     out.validity = Some(BitVector::filled(rows, false));
 }
-
-/// Most rows of a table: the chunk of [`NO_ROW`] must not exist.
-pub(super) const ROWS_MAX: usize = (u32::MAX as usize / CHUNK_ROWS) * CHUNK_ROWS;

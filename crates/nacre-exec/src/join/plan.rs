@@ -7,7 +7,7 @@ use super::residual::PairProgram;
 use crate::error::{ExecError, ExecResult};
 use crate::pipeline::{SlotId, SlotInfo};
 use crate::plan::{JoinKey, JoinNode, PairingKind};
-use crate::value::{IntBounds, ValueClass, VectorType};
+use crate::value::{IntBounds, IntWidth, ValueClass, VectorType};
 use crate::vector::QueryDictionary;
 
 /// The output of one input of a join.
@@ -182,7 +182,7 @@ fn plan_key(
     }
     let is_narrow = |info: &SlotInfo| {
         info.bounds.is_some_and(|bounds| IntBounds::I64.contains(bounds))
-            || !matches!(info.vector_type, VectorType::Int(crate::value::IntWidth::I128))
+            || !matches!(info.vector_type, VectorType::Int(IntWidth::I128))
     };
     let form = match (class, build_info.vector_type, build_info.dictionary.clone()) {
         (ValueClass::Bool, ..) => JoinKeyForm::Bool,

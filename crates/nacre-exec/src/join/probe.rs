@@ -242,19 +242,14 @@ impl ProbeVector {
         if plan.pads_build() {
             table.mark(&self.first);
         }
-        let kept = if plan.pads_probe() {
+        let mut kept = if plan.pads_probe() {
             BitVector::filled(self.first.len(), true)
         } else {
             self.partnered(true)
         };
-        let kept = match self.batch.selected_bits() {
-            Some(selected) => {
-                let mut kept = kept;
-                kept.and_with(selected);
-                kept
-            }
-            None => kept,
-        };
+        if let Some(selected) = self.batch.selected_bits() {
+            kept.and_with(selected);
+        }
         if kept.count_ones() * 100 < self.first.len() * DENSE_PERCENT_MIN {
             // The vector will be compacted, and partners with it.
             let mut partners = Vec::new();

@@ -19,8 +19,9 @@ impl JoinKeySet {
 }
 
 impl KeySet for JoinKeySet {
-    fn range(&self) -> Option<(i64, i64)> {
-        self.sink.table().ok()?.range()
+    fn overlaps(&self, min: i128, max: i128) -> bool {
+        let range = self.sink.table().ok().and_then(|table| table.range());
+        range.is_some_and(|keys| min <= i128::from(keys.max) && i128::from(keys.min) <= max)
     }
 
     fn is_selective(&self) -> bool {

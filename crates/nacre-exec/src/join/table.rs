@@ -64,6 +64,13 @@ pub(super) enum IndexChoice {
     Hash { slots: usize },
 }
 
+/// The least and the greatest key of rows, of keys of one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct KeyRange {
+    pub(super) min: i64,
+    pub(super) max: i64,
+}
+
 /// The keys of a chunk.
 #[derive(Debug)]
 pub(super) struct ChunkKeys {
@@ -85,7 +92,7 @@ pub(super) struct JoinTable {
     pairs_max: usize,
     key_words: usize,
     /// Least and greatest key, if keys have one word.
-    range: Option<(i64, i64)>,
+    range: Option<KeyRange>,
     index: KeyIndex,
     /// By row: the next one with the same key.
     same: Vec<AtomicU32>,
@@ -96,14 +103,23 @@ pub(super) struct JoinTable {
     reservation: MemoryReservation,
 }
 
+impl KeyRange {
+    /// Returns the range around both; `None` is that of no keys.
+    pub(super) fn union(left: Option<Self>, right: Option<Self>) -> Option<Self> {
+        let (Some(left), Some(right)) = (left, right) else { return left.or(right) };
+        Some(Self { min: left.min.min(right.min), max: left.max.max(right.max) })
+    }
+}
+
 impl IndexChoice {
     /// Chooses the index of so many rows; `range` is that of keys of one word.
-    pub(super) fn new(key_words: usize, rows: usize, range: Option<(i64, i64)>) -> Self {
+    pub(super) fn new(key_words: usize, rows: usize, range: Option<KeyRange>) -> Self {
         if key_words == 0 {
             return Self::All;
         }
         let dense_max = (rows as u64).saturating_mul(DENSE_FACTOR).max(DENSE_RANGE_MIN);
-        if let Some((min, max)) = range.filter(|_| key_words == 1)
+        if let Some(KeyRange { min, max }) = range
+            && key_words == 1
             && max.abs_diff(min) < dense_max
         {
             return Self::Dense { min, range: max.abs_diff(min) as usize + 1 };
@@ -143,7 +159,7 @@ impl JoinTable {
         columns: Vec<StoredColumn>,
         keys: Vec<ChunkKeys>,
         key_words: usize,
-        range: Option<(i64, i64)>,
+        range: Option<KeyRange>,
         choice: IndexChoice,
         is_marked: bool,
         reservation: MemoryReservation,
@@ -271,7 +287,7 @@ impl JoinTable {
     }
 
     /// Returns the least and the greatest key, if keys have one word.
-    pub(super) fn range(&self) -> Option<(i64, i64)> {
+    pub(super) fn range(&self) -> Option<KeyRange> {
         self.range
     }
 
@@ -306,10 +322,12 @@ impl JoinTable {
         self.pairs_max
     }
 
-    /// Whether no key has two rows; once the table is made.
+    /// Whether no key has two rows, and a vector may have a partner for each of its rows; once the
+    /// table is made.
     pub(super) fn is_unique(&self) -> bool {
         // ORDERING: the end of the stage published it.
-        !matches!(self.index, KeyIndex::All) && !self.has_duplicates.load(Ordering::Relaxed)
+        let is_unique = !self.has_duplicates.load(Ordering::Relaxed);
+        is_unique && !matches!(self.index, KeyIndex::All) && self.pairs_max == VECTOR_ROWS
     }
 
     /// Finds the first partner of each row of `active`, [`NO_ROW`] if there is none; other rows
@@ -387,17 +405,75 @@ impl JoinTable {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
+    use crate::join::keys::{JoinKeyForm, JoinKeyPlan};
+    use crate::memory::MemoryBudget;
+    use crate::value::{IntWidth, VectorType};
+    use crate::vector::{ColumnVector, VectorBatch, VectorValues};
+
+    /// Returns the partners of each key, all rows having been linked by four threads.
+    fn partners(choice: IndexChoice, key: impl Fn(usize) -> i64, asked: &[i64]) -> Vec<Vec<u32>> {
+        let chunk = |chunk: usize| ChunkKeys {
+            words: (0..CHUNK_ROWS).map(|at| key(chunk * CHUNK_ROWS + at) as u64).collect(),
+            has_key: BitVector::filled(CHUNK_ROWS, true),
+            rows: CHUNK_ROWS,
+        };
+        let reservation = MemoryBudget::new("memory", 1 << 30).reservation("join");
+        let keys = (0..8).map(chunk).collect();
+        let table = JoinTable::new(Vec::new(), keys, 1, None, choice, false, reservation);
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let table = &table;
+                scope.spawn(move || (thread..8).step_by(4).for_each(|at| table.insert_chunk(at)));
+            }
+        });
+        let mut column = ColumnVector::new(VectorType::Int(IntWidth::I64));
+        column.values = VectorValues::Int64(asked.to_vec());
+        let batch = VectorBatch { columns: vec![column], rows: asked.len(), selection: None };
+        let plan = JoinKeyPlan { probe_slot: 0, build_slot: 0, form: JoinKeyForm::Int, word: 0 };
+        let (mut words, mut scratch, mut first) = Default::default();
+        JoinKeyWords::fill_probe(&mut words, &[plan], 1, &batch).unwrap();
+        table.find_all(&words, &BitVector::filled(asked.len(), true), &mut scratch, &mut first);
+        let list = |first: &u32| {
+            let next = |row: &u32| Some(table.next(*row)).filter(|row| *row != NO_ROW);
+            let mut rows: Vec<u32> =
+                std::iter::successors(Some(*first).filter(|row| *row != NO_ROW), next).collect();
+            rows.sort_unstable();
+            rows
+        };
+        first.iter().map(list).collect()
+    }
+
+    #[test]
+    fn rows_that_threads_link_at_once_are_all_found_by_their_keys() {
+        let dense = IndexChoice::Dense { min: -5, range: 3_000 };
+        // Few slots, so that keys share them.
+        let hash = IndexChoice::Hash { slots: 256 };
+        let key = |row: usize| (row * 7_919 % 2_500) as i64 - 5;
+        let mut wanted = BTreeMap::<i64, Vec<u32>>::new();
+        for row in 0..8 * CHUNK_ROWS {
+            wanted.entry(key(row)).or_default().push(row as u32);
+        }
+        let asked: Vec<i64> = (-10..3_000).chain([i64::MIN, i64::MAX]).collect();
+        for choice in [dense, hash] {
+            let found = partners(choice, key, &asked);
+            for (key, found) in asked.iter().zip(&found) {
+                assert_eq!(Some(found).filter(|rows| !rows.is_empty()), wanted.get(key), "{key}");
+            }
+        }
+    }
 
     #[test]
     fn dense_keys_get_an_array_and_others_a_hash_table() {
         let dense = |min, range| IndexChoice::Dense { min, range };
+        let choose = |rows, min, max| IndexChoice::new(1, rows, Some(KeyRange { min, max }));
         assert_eq!(IndexChoice::new(0, 10, None), IndexChoice::All);
-        assert_eq!(IndexChoice::new(1, 10, Some((-5, 1_018))), dense(-5, 1_024));
-        assert_eq!(IndexChoice::new(1, 10, Some((-5, 1_019))), IndexChoice::Hash { slots: 64 });
-        assert_eq!(IndexChoice::new(1, 1_000, Some((0, 7_999))), dense(0, 8_000));
-        let whole = Some((i64::MIN, i64::MAX));
-        assert_eq!(IndexChoice::new(1, 1_000, whole), IndexChoice::Hash { slots: 2_048 });
+        assert_eq!(choose(10, -5, 1_018), dense(-5, 1_024));
+        assert_eq!(choose(10, -5, 1_019), IndexChoice::Hash { slots: 64 });
+        assert_eq!(choose(1_000, 0, 7_999), dense(0, 8_000));
+        assert_eq!(choose(1_000, i64::MIN, i64::MAX), IndexChoice::Hash { slots: 2_048 });
         assert_eq!(IndexChoice::new(2, 40, None), IndexChoice::Hash { slots: 128 });
     }
 }

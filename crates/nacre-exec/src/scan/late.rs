@@ -18,8 +18,8 @@ use crate::vector::{BitVector, ColumnVector};
 
 /// The keys of a join's build side.
 pub(crate) trait KeySet: Send + Sync + fmt::Debug {
-    /// Returns the least and the greatest key; `None` if there is none.
-    fn range(&self) -> Option<(i64, i64)>;
+    /// Whether a key may lie from `min` to `max`.
+    fn overlaps(&self, min: i128, max: i128) -> bool;
 
     /// Whether [`KeySet::select`] costs little enough to be called for each vector.
     fn is_selective(&self) -> bool;
@@ -48,11 +48,8 @@ impl LateFilter {
 
     /// Whether a chunk with these aggregates may have one of the keys.
     pub(super) fn may_pass(&self, sma: &Sma) -> bool {
-        let Some((low, high)) = self.keys.range() else { return false };
         match (sma.min, sma.max) {
-            (Some(Bound::Int(min)), Some(Bound::Int(max))) => {
-                min <= i128::from(high) && i128::from(low) <= max
-            }
+            (Some(Bound::Int(min)), Some(Bound::Int(max))) => self.keys.overlaps(min, max),
             _ => true,
         }
     }
