@@ -15,8 +15,9 @@ mod lineitem;
 use std::time::Instant;
 
 use lineitem::{LineItem, q1_plan, q1_reference, q6_plan, q6_reference};
-use nacre_exec::dispatch::{QueryOptions, ResultBatch, WorkerPool, WorkerPoolOptions};
+use nacre_exec::dispatch::{QueryOptions, WorkerPool, WorkerPoolOptions};
 use nacre_exec::plan::PhysicalPlan;
+use nacre_exec::vector::ResultBatch;
 use nacre_simd::Flavour;
 
 /// A query as a loop over plain arrays.

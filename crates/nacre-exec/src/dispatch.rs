@@ -13,14 +13,10 @@
 //! of parallelism, workers made at start and pinned. Differs: fairness by virtual time; a morsel
 //! is a chunk of at most 65,536 rows.
 
-mod channel;
-mod control;
 mod pool;
 mod query;
 mod stream;
 mod worker;
 
-pub(crate) use channel::{ResultChannel, ResultSink, take_columns};
-pub use control::QueryControl;
 pub use pool::{WorkerPool, WorkerPoolOptions};
-pub use stream::{QueryOptions, QueryReport, ResultBatch, ResultStream};
+pub use stream::{QueryOptions, QueryReport, ResultStream};

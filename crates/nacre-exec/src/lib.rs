@@ -1,6 +1,6 @@
 //! Execution of physical plans: scans, sub-operators, operators and the workers that run them.
 //!
-//! A [`plan::PhysicalPlan`] over tables is prepared at each execution ([`pipeline`]): chunks that
+//! A [`plan::PhysicalPlan`] over tables is prepared at each execution ([`stages`]): chunks that
 //! cannot match are dropped, the bounds of what is left decide the width of every whole number, and
 //! the plan becomes a list of pipelines of sub-operators over vectors. The workers of a
 //! [`dispatch::WorkerPool`] run these, a morsel at a time.
@@ -20,6 +20,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod control;
 pub mod counters;
 pub mod dispatch;
 mod error;
@@ -31,8 +32,10 @@ pub mod lower;
 pub mod memory;
 mod pipeline;
 pub mod plan;
+mod result;
 mod scan;
 mod sort;
+mod stages;
 pub mod value;
 pub mod vector;
 

@@ -1,6 +1,6 @@
 //! Pipelines: a source, a list of sub-operators over slots, a sink.
 //!
-//! A plan is cut at the operators that need all of their input ([`build`]). What lies between is a
+//! A plan is cut at the operators that need all of their input ([`crate::stages`]). What lies between is a
 //! [`StepProgram`]: sub-operators in the order in which they run, each reading and writing *slots*,
 //! with types and bounds decided. The interpreter runs the list vector by vector; a code generator
 //! would take the same list.
@@ -9,16 +9,14 @@
 //! [Muehlbauer16 section 6.4] pipelines without materialization between operators. Differs: a step
 //! works on a vector, not on a tuple.
 
-mod build;
 mod program;
 mod resolve;
 mod run;
 mod sink;
 mod stage;
 
-pub(crate) use build::{QueryStages, build_stages};
 pub(crate) use program::{BranchRule, IntOperand, SlotId, SlotInfo, StepProgram, SubOperator};
 pub(crate) use resolve::ProgramBuilder;
 pub(crate) use run::{MorselRun, StepOutcome};
-pub(crate) use sink::{PipelineSink, SinkRoom, WorkerSlots};
+pub(crate) use sink::{PipelineSink, SharedSink, SinkRoom, WorkerSlots};
 pub(crate) use stage::{PipelineSource, PipelineStage, SourceRun, StageContext};

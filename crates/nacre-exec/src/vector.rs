@@ -15,7 +15,7 @@ mod column;
 mod dictionary;
 mod strings;
 
-pub use batch::{DENSE_PERCENT_MIN, SelectionVector, VectorBatch};
+pub use batch::{DENSE_PERCENT_MIN, ResultBatch, SelectionVector, VectorBatch};
 pub use bits::BitVector;
 pub use column::{ColumnVector, VectorValues};
 pub use dictionary::{DictionaryReader, DictionaryReaders, QueryDictionary};

@@ -12,7 +12,7 @@
 //! 2. A condition that may fail, that is volatile, or that has no columns never moves past a join:
 //!    no row reaches it that did not in the query as it is written ([`fallibility`]).
 //!    Conjuncts are evaluated in order, each for rows for which the ones before it are true; of a
-//!    join's condition those that may fail are the last.
+//!    join's condition fallible ones are the last.
 //! 3. The right input of a join is the one to build a hash table of: the smaller one by estimate.
 //! 4. The order of FROM has no influence on the order of inner joins.
 //! # Source

@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use nacre_simd::Flavour;
 
-use super::channel::ResultChannel;
-use super::control::QueryControl;
 use super::query::{QueryTask, QueryWork};
 use super::stream::{QueryOptions, ResultStream};
 use super::worker;
+use crate::control::QueryControl;
 use crate::error::{ExecError, ExecResult};
 use crate::memory::MemoryBudget;
 use crate::pipeline::StageContext;
 use crate::plan::PhysicalPlan;
+use crate::result::ResultChannel;
 use crate::scan::BlockReads;
 
 /// How often workers that have nothing to do look at deadlines.

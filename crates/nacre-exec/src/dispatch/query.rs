@@ -8,13 +8,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::channel::ResultChannel;
-use super::control::QueryControl;
 use super::stream::QueryReport;
+use crate::control::QueryControl;
 use crate::error::{ExecError, ExecResult};
-use crate::pipeline::{MorselRun, QueryStages, StageContext, build_stages};
+use crate::pipeline::{MorselRun, StageContext};
 use crate::plan::PhysicalPlan;
+use crate::result::ResultChannel;
 use crate::scan::BlockReads;
+use crate::stages::{QueryStages, build_stages};
 
 /// A query.
 #[derive(Debug)]

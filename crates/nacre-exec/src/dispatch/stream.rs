@@ -3,27 +3,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::channel::{ChannelItem, ResultChannel};
-use super::control::QueryControl;
 use super::query::QueryTask;
+use crate::control::QueryControl;
 use crate::counters::{OperatorReport, ScanReport};
 use crate::error::{ExecError, ExecResult};
-use crate::vector::ColumnVector;
-
-/// Rows of an answer.
-#[derive(Clone, Debug)]
-pub struct ResultBatch {
-    pub columns: Vec<ColumnVector>,
-    pub rows: usize,
-}
-
-impl ResultBatch {
-    /// Returns about how many bytes it takes.
-    pub fn bytes(&self) -> usize {
-        // At least something, so that a channel of empty columns is bounded, too.
-        64 + self.columns.iter().map(ColumnVector::bytes).sum::<usize>()
-    }
-}
+use crate::result::{ChannelItem, ResultChannel};
+use crate::vector::ResultBatch;
 
 /// How a query is run.
 pub struct QueryOptions {

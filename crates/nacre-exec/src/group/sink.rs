@@ -11,7 +11,7 @@ use super::layout::{GroupPlan, StateKind};
 use super::partition::{PARTITIONS, RowPage, flush};
 use super::table::GroupTable;
 use super::update::{GroupMasks, by_masks, by_rows, for_each_row};
-use crate::dispatch::QueryControl;
+use crate::control::QueryControl;
 use crate::error::{ExecError, ExecResult};
 use crate::interpret::{equal_bits, true_bits};
 use crate::memory::{MemoryBudget, MemoryReservation};

@@ -6,8 +6,8 @@ use super::chunk::{CHUNK_ROWS, JoinChunk};
 use super::column::{ROWS_MAX, StoredColumn};
 use super::keys::JoinKeyWords;
 use super::plan::JoinPlan;
-use super::table::{ChunkKeys, IndexChoice, JoinTable, KeyRange};
-use crate::dispatch::QueryControl;
+use super::table::{ChunkKeys, JoinIndexKind, JoinKeyRange, JoinTable};
+use crate::control::QueryControl;
 use crate::error::{ExecError, ExecResult};
 use crate::memory::{MemoryBudget, MemoryReservation};
 use crate::pipeline::{
@@ -39,7 +39,7 @@ struct LocalRows {
     open: Option<JoinChunk>,
     keys: JoinKeyWords,
     /// If keys have one word.
-    range: Option<KeyRange>,
+    range: Option<JoinKeyRange>,
     reservation: MemoryReservation,
 }
 
@@ -47,7 +47,7 @@ struct LocalRows {
 #[derive(Debug, Default)]
 struct CollectedRows {
     chunks: Vec<JoinChunk>,
-    range: Option<KeyRange>,
+    range: Option<JoinKeyRange>,
 }
 
 impl JoinBuildSink {
@@ -104,7 +104,7 @@ impl JoinBuildSink {
         for mut local in self.locals.all() {
             self.control.check()?;
             chunks.append(&mut local.full);
-            range = KeyRange::union(range, local.range);
+            range = JoinKeyRange::union(range, local.range);
             let Some(open) = local.open.take() else { continue };
             let Some(into) = &mut last else {
                 last = Some(open);
@@ -134,7 +134,7 @@ impl LocalRows {
         let is_whole = batch.rows == CHUNK_ROWS && positions.len() == CHUNK_ROWS;
         if is_whole && self.open.as_ref().is_none_or(|open| open.rows == 0) {
             let chunk = JoinChunk {
-                columns: crate::dispatch::take_columns(batch, &slots).columns,
+                columns: batch.take_columns(&slots).columns,
                 keys: self.keys.words.clone(),
                 has_key: self.keys.has_key.clone(),
                 rows: CHUNK_ROWS,
@@ -169,8 +169,8 @@ impl LocalRows {
         self.keys.has_key.for_each_one(|row| {
             (min, max) = (min.min(words[row] as i64), max.max(words[row] as i64));
         });
-        let range = (min <= max).then_some(KeyRange { min, max });
-        self.range = KeyRange::union(self.range, range);
+        let range = (min <= max).then_some(JoinKeyRange { min, max });
+        self.range = JoinKeyRange::union(self.range, range);
     }
 }
 
@@ -218,7 +218,7 @@ impl PipelineSink for JoinBuildSink {
                 bytes_max: ROWS_MAX as u64,
             });
         }
-        let choice = IndexChoice::new(plan.key_words, rows, range);
+        let choice = JoinIndexKind::new(plan.key_words, rows, range);
         let mut reservation = self.budget.reservation("join");
         reservation.resize(choice.bytes(rows, plan.pads_build()))?;
         let infos = plan.columns().stored.iter().map(|column| &plan.build.infos[*column]);

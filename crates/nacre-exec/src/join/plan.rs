@@ -1,4 +1,4 @@
-//! What is known of a join before it runs.
+//! The plan of a join: keys, columns and conditions, before it runs.
 
 use std::sync::{Arc, OnceLock};
 
@@ -35,7 +35,7 @@ pub(crate) struct JoinPlan {
     pub(super) residual: Option<PairProgram>,
 }
 
-/// The columns that are worth copying: not those that nothing above reads.
+/// The columns that an operator above reads, which alone are copied.
 #[derive(Debug, Default)]
 pub(super) struct JoinColumns {
     /// Columns of the build side that the table keeps.
@@ -125,7 +125,7 @@ impl JoinPlan {
         }
     }
 
-    /// Returns what is known of the output columns.
+    /// Returns type, bounds and nullability of the output columns.
     pub(crate) fn outputs(&self) -> Vec<SlotInfo> {
         let padded = |infos: &[SlotInfo], is_padded: bool| {
             let one = |info: &SlotInfo| SlotInfo {
@@ -186,7 +186,7 @@ fn plan_key(
     };
     let form = match (class, build_info.vector_type, build_info.dictionary.clone()) {
         (ValueClass::Bool, ..) => JoinKeyForm::Bool,
-        // What one side has beyond 64 bits is equal to nothing of the other one.
+        // Values beyond 64 bits of one side have no partner in the other side.
         (ValueClass::Int, ..) if is_narrow(&build_info) || is_narrow(&probe_info) => {
             JoinKeyForm::Int
         }

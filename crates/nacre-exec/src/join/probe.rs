@@ -203,7 +203,7 @@ impl ProbeVector {
         Ok(())
     }
 
-    /// Returns the rows that have a partner, or those that have none.
+    /// Returns the rows that have a partner, or, if not `wanted`, the rows without one.
     fn partnered(&self, wanted: bool) -> BitVector {
         let mut words = vec![0; self.first.len().div_ceil(64)];
         for (word, first) in words.iter_mut().zip(self.first.chunks(64)) {
@@ -322,7 +322,7 @@ struct PairStep<'s> {
 }
 
 impl PairStep<'_> {
-    /// Hands on the next pairs of a vector, or what is left over at its end.
+    /// Emits the next pairs of a vector, or its remaining rows at its end.
     fn next(
         &mut self,
         vector: &mut ProbeVector,

@@ -56,9 +56,9 @@ enum KeyIndex {
     Hash { shift: u32, slots: Vec<AtomicU64>, chain: Vec<AtomicU32> },
 }
 
-/// Which index a table gets, and what it takes.
+/// The kind of index of a table, and its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum IndexChoice {
+pub(super) enum JoinIndexKind {
     All,
     Dense { min: i64, range: usize },
     Hash { slots: usize },
@@ -66,7 +66,7 @@ pub(super) enum IndexChoice {
 
 /// The least and the greatest key of rows, of keys of one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct KeyRange {
+pub(super) struct JoinKeyRange {
     pub(super) min: i64,
     pub(super) max: i64,
 }
@@ -92,18 +92,18 @@ pub(super) struct JoinTable {
     pairs_max: usize,
     key_words: usize,
     /// Least and greatest key, if keys have one word.
-    range: Option<KeyRange>,
+    range: Option<JoinKeyRange>,
     index: KeyIndex,
     /// By row: the next one with the same key.
     same: Vec<AtomicU32>,
     has_duplicates: AtomicBool,
-    /// A bit for each row that had a partner, if somebody wants to know.
+    /// A bit for each row that had a partner; empty unless the join pads its build side.
     marks: Vec<AtomicU64>,
     /// Of the index; rows are reserved where they were collected.
     reservation: MemoryReservation,
 }
 
-impl KeyRange {
+impl JoinKeyRange {
     /// Returns the range around both; `None` is that of no keys.
     pub(super) fn union(left: Option<Self>, right: Option<Self>) -> Option<Self> {
         let (Some(left), Some(right)) = (left, right) else { return left.or(right) };
@@ -111,14 +111,14 @@ impl KeyRange {
     }
 }
 
-impl IndexChoice {
+impl JoinIndexKind {
     /// Chooses the index of so many rows; `range` is that of keys of one word.
-    pub(super) fn new(key_words: usize, rows: usize, range: Option<KeyRange>) -> Self {
+    pub(super) fn new(key_words: usize, rows: usize, range: Option<JoinKeyRange>) -> Self {
         if key_words == 0 {
             return Self::All;
         }
         let dense_max = (rows as u64).saturating_mul(DENSE_FACTOR).max(DENSE_RANGE_MIN);
-        if let Some(KeyRange { min, max }) = range
+        if let Some(JoinKeyRange { min, max }) = range
             && key_words == 1
             && max.abs_diff(min) < dense_max
         {
@@ -159,8 +159,8 @@ impl JoinTable {
         columns: Vec<StoredColumn>,
         keys: Vec<ChunkKeys>,
         key_words: usize,
-        range: Option<KeyRange>,
-        choice: IndexChoice,
+        range: Option<JoinKeyRange>,
+        choice: JoinIndexKind,
         is_marked: bool,
         reservation: MemoryReservation,
     ) -> Self {
@@ -168,15 +168,15 @@ impl JoinTable {
         let longest = columns.iter().map(StoredColumn::longest).max().unwrap_or(0);
         let pairs_max = (HEAP_BYTES_MAX / longest.max(1)).clamp(1, VECTOR_ROWS);
         let index = match choice {
-            IndexChoice::All => KeyIndex::All,
-            IndexChoice::Dense { min, range } => KeyIndex::Dense { min, heads: no_links(range) },
-            IndexChoice::Hash { slots } => KeyIndex::Hash {
+            JoinIndexKind::All => KeyIndex::All,
+            JoinIndexKind::Dense { min, range } => KeyIndex::Dense { min, heads: no_links(range) },
+            JoinIndexKind::Hash { slots } => KeyIndex::Hash {
                 shift: 64 - slots.trailing_zeros(),
                 slots: zero_words(slots),
                 chain: no_links(rows),
             },
         };
-        let same = if choice == IndexChoice::All { Vec::new() } else { no_links(rows) };
+        let same = if choice == JoinIndexKind::All { Vec::new() } else { no_links(rows) };
         let marks = if is_marked { zero_words(rows.div_ceil(64)) } else { Vec::new() };
         Self {
             rows,
@@ -225,7 +225,7 @@ impl JoinTable {
 
     /// Links a row behind the head of its key, or makes it a head.
     fn insert(&self, row: u32, words: &[u64], hash: u64, slot: &AtomicU64, chain: &[AtomicU32]) {
-        // ORDERING: Acquire pairs with the Release of the exchange below: whoever sees a head sees
+        // ORDERING: Acquire pairs with the Release of the exchange below: a seen head comes with
         // its link in `chain`.
         let mut head = slot.load(Ordering::Acquire);
         loop {
@@ -287,7 +287,7 @@ impl JoinTable {
     }
 
     /// Returns the least and the greatest key, if keys have one word.
-    pub(super) fn range(&self) -> Option<KeyRange> {
+    pub(super) fn range(&self) -> Option<JoinKeyRange> {
         self.range
     }
 
@@ -414,7 +414,7 @@ mod tests {
     use crate::vector::{ColumnVector, VectorBatch, VectorValues};
 
     /// Returns the partners of each key, all rows having been linked by four threads.
-    fn partners(choice: IndexChoice, key: impl Fn(usize) -> i64, asked: &[i64]) -> Vec<Vec<u32>> {
+    fn partners(choice: JoinIndexKind, key: impl Fn(usize) -> i64, asked: &[i64]) -> Vec<Vec<u32>> {
         let chunk = |chunk: usize| ChunkKeys {
             words: (0..CHUNK_ROWS).map(|at| key(chunk * CHUNK_ROWS + at) as u64).collect(),
             has_key: BitVector::filled(CHUNK_ROWS, true),
@@ -448,9 +448,9 @@ mod tests {
 
     #[test]
     fn rows_that_threads_link_at_once_are_all_found_by_their_keys() {
-        let dense = IndexChoice::Dense { min: -5, range: 3_000 };
+        let dense = JoinIndexKind::Dense { min: -5, range: 3_000 };
         // Few slots, so that keys share them.
-        let hash = IndexChoice::Hash { slots: 256 };
+        let hash = JoinIndexKind::Hash { slots: 256 };
         let key = |row: usize| (row * 7_919 % 2_500) as i64 - 5;
         let mut wanted = BTreeMap::<i64, Vec<u32>>::new();
         for row in 0..8 * CHUNK_ROWS {
@@ -467,13 +467,13 @@ mod tests {
 
     #[test]
     fn dense_keys_get_an_array_and_others_a_hash_table() {
-        let dense = |min, range| IndexChoice::Dense { min, range };
-        let choose = |rows, min, max| IndexChoice::new(1, rows, Some(KeyRange { min, max }));
-        assert_eq!(IndexChoice::new(0, 10, None), IndexChoice::All);
+        let dense = |min, range| JoinIndexKind::Dense { min, range };
+        let choose = |rows, min, max| JoinIndexKind::new(1, rows, Some(JoinKeyRange { min, max }));
+        assert_eq!(JoinIndexKind::new(0, 10, None), JoinIndexKind::All);
         assert_eq!(choose(10, -5, 1_018), dense(-5, 1_024));
-        assert_eq!(choose(10, -5, 1_019), IndexChoice::Hash { slots: 64 });
+        assert_eq!(choose(10, -5, 1_019), JoinIndexKind::Hash { slots: 64 });
         assert_eq!(choose(1_000, 0, 7_999), dense(0, 8_000));
-        assert_eq!(choose(1_000, i64::MIN, i64::MAX), IndexChoice::Hash { slots: 2_048 });
-        assert_eq!(IndexChoice::new(2, 40, None), IndexChoice::Hash { slots: 128 });
+        assert_eq!(choose(1_000, i64::MIN, i64::MAX), JoinIndexKind::Hash { slots: 2_048 });
+        assert_eq!(JoinIndexKind::new(2, 40, None), JoinIndexKind::Hash { slots: 128 });
     }
 }

@@ -4,10 +4,10 @@ use nacre_types::{ExactNumeric, SqlType, SqlValue};
 
 use super::columns::ColumnPlace;
 use super::form::ValueForm;
-use crate::dispatch::ResultBatch;
 use crate::error::{ExecError, ExecResult};
 use crate::plan::PhysicalPlan;
 use crate::value::ScalarValue;
+use crate::vector::ResultBatch;
 
 /// A physical plan, and the outputs that its columns stand for.
 #[derive(Clone, Debug)]

@@ -44,12 +44,12 @@ pub(crate) trait PipelineSink: Send + Sync + fmt::Debug {
 
 /// A sink that a later stage ends: more than one stage fills it.
 #[derive(Debug)]
-pub(super) struct SharedSink {
+pub(crate) struct SharedSink {
     sink: Arc<dyn PipelineSink>,
 }
 
 impl SharedSink {
-    pub(super) fn new(sink: &Arc<dyn PipelineSink>) -> Self {
+    pub(crate) fn new(sink: &Arc<dyn PipelineSink>) -> Self {
         Self { sink: Arc::clone(sink) }
     }
 }

@@ -9,8 +9,8 @@ use nacre_simd::Flavour;
 
 use super::program::{SlotId, StepProgram};
 use super::sink::PipelineSink;
+use crate::control::QueryControl;
 use crate::counters::{OperatorCounters, OperatorReport, ScanReport};
-use crate::dispatch::QueryControl;
 use crate::error::ExecResult;
 use crate::memory::MemoryBudget;
 use crate::scan::BlockReads;

@@ -1,6 +1,6 @@
 //! Rows that are sorted together.
 
-use crate::dispatch::ResultBatch;
+use crate::vector::ResultBatch;
 use crate::vector::{ColumnVector, VectorValues};
 
 /// A row, its key and where its columns are.

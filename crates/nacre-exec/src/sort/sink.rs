@@ -6,7 +6,6 @@ use std::sync::{Arc, OnceLock};
 use super::gate::LimitGate;
 use super::key::append_part;
 use super::run::SortRun;
-use crate::dispatch::take_columns;
 use crate::error::{ExecError, ExecResult};
 use crate::memory::MemoryReservation;
 use crate::pipeline::{PipelineSink, SinkRoom, SlotId, StageContext, WorkerSlots};
@@ -115,7 +114,7 @@ impl SortSink {
         drop(readers);
         // A batch that a top-k takes no row of is not kept.
         if local.open.len() > before {
-            local.open.push_batch(take_columns(batch, &self.slots));
+            local.open.push_batch(batch.take_columns(&self.slots));
         }
     }
 

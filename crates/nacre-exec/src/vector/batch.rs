@@ -50,6 +50,23 @@ pub struct VectorBatch {
 }
 
 impl VectorBatch {
+    /// Takes columns of a batch without selection; the batch gets empty ones.
+    pub(crate) fn take_columns(&mut self, columns: &[usize]) -> ResultBatch {
+        let mut taken: Vec<ColumnVector> = Vec::with_capacity(columns.len());
+        for (at, slot) in columns.iter().enumerate() {
+            // A column that comes twice is copied; the last one takes it.
+            if columns[at + 1..].contains(slot) {
+                taken.push(self.columns[*slot].clone());
+                continue;
+            }
+            let column = &mut self.columns[*slot];
+            let mut empty = ColumnVector::new(column.values.vector_type());
+            empty.dictionary.clone_from(&column.dictionary);
+            taken.push(std::mem::replace(column, empty));
+        }
+        ResultBatch { columns: taken, rows: self.rows }
+    }
+
     /// Returns how many rows are left.
     pub fn selected_rows(&self) -> usize {
         self.selection.as_ref().map_or(self.rows, SelectionVector::count)
@@ -131,5 +148,20 @@ mod tests {
         let mut all = batch();
         all.narrow(bits(|_| true), &[0]);
         assert!(all.selection.is_none() && all.selected_rows() == 100);
+    }
+}
+
+/// Rows of an answer.
+#[derive(Clone, Debug)]
+pub struct ResultBatch {
+    pub columns: Vec<ColumnVector>,
+    pub rows: usize,
+}
+
+impl ResultBatch {
+    /// Returns about how many bytes it takes.
+    pub fn bytes(&self) -> usize {
+        // At least something, so that a channel of empty columns is bounded, too.
+        64 + self.columns.iter().map(ColumnVector::bytes).sum::<usize>()
     }
 }

@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use nacre_column::{CHUNK_ROWS, ColumnBuffer, ColumnType, CompareOp, Constant, Restriction};
 use nacre_exec::ExecResult;
-use nacre_exec::dispatch::ResultBatch;
 use nacre_exec::expression::{ArithmeticOp, ExpressionGraph};
 use nacre_exec::plan::{
     AggregateCall, AggregateFunction, AggregateNode, ColumnPredicate, MapNode, PhysicalPlan,
     PlanNode, ScanNode, SortKey, SortNode,
 };
 use nacre_exec::value::{IntLimit, ScalarValue, ValueClass};
+use nacre_exec::vector::ResultBatch;
 use nacre_store::{ColumnDef, OpenOptions, Store, Table, TableSchema, TableSnapshot};
 
 /// 1992-01-02 and 1998-12-01, counted from 1970-01-01.

@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use nacre_column::{ColumnBuffer, ColumnType, Flavour};
 use nacre_exec::ExecResult;
-use nacre_exec::dispatch::{QueryOptions, ResultBatch, WorkerPool, WorkerPoolOptions};
+use nacre_exec::dispatch::{QueryOptions, WorkerPool, WorkerPoolOptions};
 use nacre_exec::plan::{ColumnPredicate, PhysicalPlan, PlanNode, ScanNode};
 use nacre_exec::value::ScalarValue;
+use nacre_exec::vector::ResultBatch;
 use nacre_store::{ColumnDef, Store, Table, TableSchema, TableSnapshot, Value};
 
 /// The columns of [`schema`].

@@ -113,7 +113,7 @@ impl Binder<'_> {
                 return Err(BindError::not_supported(what, range));
             }
             None => {
-                // It sees what it saw where it is written.
+                // Its names resolve in the scope of its definition.
                 let later = self.common.split_off(place);
                 let bound = self.bind_query(common_query(&table)?);
                 self.common.extend(later);

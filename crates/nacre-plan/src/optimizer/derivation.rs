@@ -6,7 +6,7 @@
 //! (a.x = 1 and b.y = 2) or (a.x = 3 and b.y = 4)   a.x = 1 or a.x = 3; b.y = 2 or b.y = 4
 //! ```
 //!
-//! What is added is implied by what stays, so that it never changes the rows.
+//! Added conditions are implied by the others, so they never change the rows.
 
 use std::collections::{BTreeSet, HashMap};
 

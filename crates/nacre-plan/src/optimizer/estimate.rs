@@ -19,7 +19,7 @@ const ROWS_UNKNOWN: f64 = 1_000.0;
 /// The most rows that are expected of anything.
 pub(super) const ROWS_MAX: f64 = 1e18;
 
-/// Estimates operators from the bottom up: what it has seen says what is known of columns.
+/// Estimates operators from the bottom up, collecting statistics of their columns.
 pub(super) struct RowEstimator<'s> {
     statistics: &'s dyn RelationStatistics,
     columns: &'s QueryColumns,
@@ -31,12 +31,12 @@ impl<'s> RowEstimator<'s> {
         Self { statistics, columns, profiles: ColumnProfiles::default() }
     }
 
-    /// Returns what is known of the columns of the operators seen.
+    /// Returns the statistics of the columns of the operators seen.
     pub(super) fn profiles(&self) -> &ColumnProfiles {
         &self.profiles
     }
 
-    /// Estimates an operator that is no inner join, whose inputs have these many rows.
+    /// Estimates an operator other than an inner join from the rows of its inputs.
     pub(super) fn rows(&mut self, operator: &RelationalOperator, inputs: &[f64]) -> f64 {
         let input = inputs.first().copied().unwrap_or(1.0);
         bounded_rows(match operator {

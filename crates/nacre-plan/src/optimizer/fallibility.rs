@@ -1,7 +1,7 @@
 //! Which expressions may be evaluated for more rows than the query says: those that never fail and
 //! always give the same.
 //!
-//! The list is of what is known to be safe; everything else stays where SQL puts it.
+//! The list names the safe ones; all others stay where SQL puts them.
 
 use nacre_functions::catalog::{OperatorEntry, Volatility, find_function};
 use nacre_functions::coercion::CoercionPathway;
@@ -103,12 +103,12 @@ pub(super) fn is_comparison(operator: &OperatorEntry) -> bool {
         && is_compared(operator.right)
 }
 
-/// Whether an operator is LIKE or ILIKE or an opposite, of whatever strings.
+/// Whether an operator is LIKE, ILIKE or an opposite of them, for any string type.
 pub(super) fn is_like(operator: &OperatorEntry) -> bool {
     PATTERN_TESTS.contains(&operator.name)
 }
 
-/// Whether it is LIKE with a pattern that never fails: one that does not end in an escape.
+/// Whether it is LIKE with an infallible pattern, which does not end in an escape.
 fn is_pattern_test(operator: &OperatorEntry, operands: &[ScalarExpression]) -> bool {
     let [_, pattern] = operands else { return false };
     let ScalarKind::Constant(ConstantValue(SqlValue::Text(pattern))) = &pattern.kind else {

@@ -1,4 +1,4 @@
-//! Which part of the rows a condition keeps, by what is known of its columns.
+//! Selectivity: the fraction of rows that a condition keeps, by statistics of its columns.
 //!
 //! ```text
 //! k = 7                    1 / distinct values
@@ -29,7 +29,7 @@ const SELECTIVITY_MIN: f64 = 1e-9;
 
 const MICROS_PER_DAY: f64 = 86_400e6;
 
-/// What is known of a column.
+/// Statistics of a column of a query.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct ColumnProfile {
     /// At least 1.
@@ -39,7 +39,7 @@ pub(super) struct ColumnProfile {
     pub(super) bounds: Option<(f64, f64)>,
 }
 
-/// What is known of the columns of a query.
+/// Statistics of the columns of a query.
 #[derive(Debug, Default)]
 pub(super) struct ColumnProfiles(HashMap<ColumnId, ColumnProfile>);
 

@@ -4,17 +4,16 @@ use nacre_types::SqlValue;
 
 use crate::definition::RelationId;
 
-/// Answers for the relations of a plan. Everything may be unknown; what is known may be wrong, and
-/// has an influence on costs only.
+/// Statistics of the relations of a plan. All are optional, may be stale, and influence costs only.
 pub trait RelationStatistics {
     /// Returns the number of rows.
     fn row_count(&self, relation: RelationId) -> Option<u64>;
 
-    /// Returns what is known of the column at a position.
+    /// Returns the statistics of the column at a position.
     fn column(&self, relation: RelationId, position: usize) -> ColumnStatistics;
 }
 
-/// What is known of a column.
+/// Statistics of a column.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ColumnStatistics {
     /// The least and the greatest value.

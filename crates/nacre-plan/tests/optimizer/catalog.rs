@@ -39,7 +39,7 @@ impl TestTables {
         self.rows.insert(id, rows);
     }
 
-    /// Says what is known of a column: the number of its values, and its bounds.
+    /// Sets the statistics of a column: the number of its values, and its bounds.
     pub(crate) fn describe(
         &mut self,
         column: &str,

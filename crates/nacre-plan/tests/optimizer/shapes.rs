@@ -1,5 +1,5 @@
 //! Shapes of plans of TPC-H's joins: the selective side first, no cross products, and the same
-//! plan whatever the order of FROM.
+//! plan in any order of FROM.
 
 use super::printer::{cross_products, shape, text};
 use super::random_queries::RandomSequence;

@@ -14,8 +14,8 @@ use datafusion::arrow::datatypes::{
     DataType, Date32Type, Field, Int16Type, Int32Type, Int64Type, Schema, SchemaRef, TimeUnit,
     TimestampMicrosecondType,
 };
-use nacre_exec::dispatch::ResultBatch;
 use nacre_exec::lower::{OutputForm, QueryOutput};
+use nacre_exec::vector::ResultBatch;
 use nacre_exec::vector::{BitVector, ColumnVector, VectorValues};
 use nacre_types::{SqlType, SqlValue, TypeKind};
 

@@ -10,7 +10,7 @@ use nacre_plan::definition::{RelationCatalog, RelationColumn, RelationDefinition
 use nacre_plan::optimizer::{ColumnStatistics, RelationStatistics};
 use nacre_store::{Error as StoreError, SEQUENCES_TABLE, Store, Table};
 
-use super::statistics::ChunkStatistics;
+use super::statistics::TableChunkStatistics;
 use crate::error::{Error, ErrorKind};
 use crate::from_store::from_store;
 use crate::names::SCHEMA;
@@ -25,7 +25,7 @@ pub(super) struct SnapshotRelations<'a> {
     /// What was found, by their numbers.
     found: RefCell<Vec<(RelationId, Arc<Table>)>>,
     /// Chunks of tables that the optimizer has asked about.
-    chunks: RefCell<HashMap<RelationId, Option<Rc<ChunkStatistics>>>>,
+    chunks: RefCell<HashMap<RelationId, Option<Rc<TableChunkStatistics>>>>,
     /// Why a relation may not be read.
     refused: RefCell<Option<Error>>,
 }
@@ -47,10 +47,10 @@ impl<'a> SnapshotRelations<'a> {
         found.iter().find(|(own, _)| *own == id).map(|(_, table)| Arc::clone(table))
     }
 
-    fn chunks(&self, id: RelationId) -> Option<Rc<ChunkStatistics>> {
+    fn chunks(&self, id: RelationId) -> Option<Rc<TableChunkStatistics>> {
         let of_table = || {
             let snapshot = self.table(id)?.seen_at(self.moment.snapshot()).ok()?;
-            Some(Rc::new(ChunkStatistics::of(&snapshot)))
+            Some(Rc::new(TableChunkStatistics::of(&snapshot)))
         };
         self.chunks.borrow_mut().entry(id).or_insert_with(of_table).clone()
     }

@@ -1,4 +1,4 @@
-//! What the optimizer is told of tables: rows, and bounds of columns from the aggregates of chunks.
+//! Statistics of tables for the optimizer: bounds of columns from the aggregates of chunks.
 
 use nacre_column::{Bound, ColumnType};
 use nacre_plan::optimizer::ColumnStatistics;
@@ -8,12 +8,12 @@ use nacre_types::{ExactNumeric, SqlValue};
 
 /// The chunks of a table, looked up once for a query.
 #[derive(Debug)]
-pub(super) struct ChunkStatistics {
+pub(super) struct TableChunkStatistics {
     frozen: Vec<Chunk>,
     hot: Vec<HotChunkRef>,
 }
 
-impl ChunkStatistics {
+impl TableChunkStatistics {
     /// Looks chunks up; without those of loads that cannot be opened, which are errors when they
     /// are read.
     pub(super) fn of(snapshot: &TableSnapshot) -> Self {
@@ -21,7 +21,7 @@ impl ChunkStatistics {
         Self { frozen, hot: snapshot.hot_chunks().to_vec() }
     }
 
-    /// Returns what is known of a column of a type.
+    /// Returns the statistics of a column of a type.
     pub(super) fn column(&self, column: usize, column_type: ColumnType) -> ColumnStatistics {
         let smas = || self.frozen.iter().map(|chunk| chunk.sma(column));
         let rows: u64 = smas().map(|sma| u64::from(sma.rows)).sum();

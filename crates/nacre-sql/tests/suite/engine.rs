@@ -119,7 +119,7 @@ fn order_of_from_does_not_change_a_plan() {
     let by_id = "where a.id = b.small and b.id = c.id and c.day < date '2024-01-03'";
     let first = plan(&format!("select count(*) from t a, t b, t c {by_id}"));
     assert_eq!(plan(&format!("select count(*) from t c, t b, t a {by_id}")), first);
-    // What is restricted is joined first, and collected.
+    // The restricted relation is joined first, as the build side.
     let text = first.join("\n");
     assert!(text.contains("Join") && text.contains("keys: column"), "{text}");
 }

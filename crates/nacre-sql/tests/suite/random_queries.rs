@@ -1,7 +1,7 @@
 //! Random queries in Nacre's own engine and in PostgreSQL 15, where its programs are.
 //!
 //! A query is a join of one to four tables, queries in FROM among them, with random conditions and
-//! outputs or groups. Those that the engine does not have are left out, and counted.
+//! outputs or groups. Unsupported ones are skipped and counted.
 //!
 //! | variable | without it |
 //! |---|---|

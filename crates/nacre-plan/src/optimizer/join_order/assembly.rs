@@ -35,7 +35,7 @@ impl LeafSet {
 /// Builds the joins of a region.
 pub(super) struct RegionAssembly {
     graph: QueryGraph,
-    /// Leaves, then joins; `None` for those that are an input already.
+    /// Leaves, then joins; `None` once used as an input.
     nodes: Vec<Option<RelationalOperator>>,
     sets: Vec<LeafSet>,
     rows: Vec<f64>,

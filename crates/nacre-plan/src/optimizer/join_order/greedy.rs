@@ -51,7 +51,7 @@ impl Eq for CandidateJoin {}
 /// Units of a graph, joined step by step.
 pub(super) struct GreedyOrdering<'g> {
     graph: &'g QueryGraph,
-    /// `None` for those that were joined into others.
+    /// `None` once joined into another unit.
     units: Vec<Option<GreedyUnit>>,
     /// The unit that a leaf is in.
     unit_of: Vec<Option<usize>>,
@@ -107,7 +107,7 @@ impl<'g> GreedyOrdering<'g> {
         }
     }
 
-    /// Joins all units: those that another condition joins first, then the smallest.
+    /// Joins all units: first by conditions other than equalities, then the smallest.
     pub(super) fn join_all(&mut self) {
         while let Some(units) = self.pair_of_condition().or_else(|| self.smallest_pair()) {
             if self.join(units).is_none() {

@@ -1,7 +1,7 @@
 //! An order of the leaves of a region that does not depend on the order of FROM.
 //!
 //! A leaf is told apart by the name of its relation, then by its conditions, then by what joins it
-//! with which others. Leaves that are alike in all of that are of one use, whatever their order.
+//! with which others. Leaves that agree in all of that are interchangeable.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -13,7 +13,7 @@ use crate::algebra::{
 };
 use crate::optimizer::conjuncts::{columns_of, conjuncts_of};
 
-/// How often what is known of a leaf spreads to those that it is joined with.
+/// Rounds in which the signature of a leaf spreads to its neighbours.
 const ROUNDS: usize = 4;
 
 /// What a leaf is, apart from its columns' identities.

@@ -62,7 +62,7 @@ pub(super) struct QueryGraph {
     pub(super) leaves: Vec<GraphLeaf>,
     pub(super) conditions: Vec<GraphCondition>,
     pub(super) classes: Vec<GraphClass>,
-    /// For each leaf those that an equality joins it with.
+    /// For each leaf its neighbours by equalities.
     pub(super) neighbors: Vec<BTreeSet<usize>>,
     /// Selectivities of conditions that are of no class, with the leaves that they need.
     pub(super) other_selectivities: Vec<(Vec<usize>, f64)>,

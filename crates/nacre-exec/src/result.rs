@@ -11,11 +11,10 @@ use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::stream::ResultBatch;
 use crate::error::{ExecError, ExecResult};
 use crate::pipeline::{PipelineSink, SinkRoom, SlotId};
 use crate::sort::LimitGate;
-use crate::vector::{ColumnVector, VectorBatch};
+use crate::vector::{ResultBatch, VectorBatch};
 
 /// Batches on their way.
 pub(crate) struct ResultChannel {
@@ -47,7 +46,7 @@ impl fmt::Debug for ResultChannel {
 }
 
 /// What a consumer finds.
-pub(super) enum ChannelItem {
+pub(crate) enum ChannelItem {
     Batch(ResultBatch),
     End,
     Failed(ExecError),
@@ -56,7 +55,7 @@ pub(super) enum ChannelItem {
 }
 
 impl ResultChannel {
-    pub(super) fn new(
+    pub(crate) fn new(
         bytes_max: usize,
         on_room: Box<dyn Fn() + Send + Sync>,
         on_ready: Option<Box<dyn Fn() + Send + Sync>>,
@@ -93,12 +92,12 @@ impl ResultChannel {
     }
 
     /// Whether workers have to wait for room.
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.lock().is_full
     }
 
     /// Drops what is held, so that the query can be run again; false if some of it is out.
-    pub(super) fn reset(&self) -> bool {
+    pub(crate) fn reset(&self) -> bool {
         let mut state = self.lock();
         if state.is_streaming || state.has_ended {
             return false;
@@ -109,7 +108,7 @@ impl ResultChannel {
     }
 
     /// Ends the stream.
-    pub(super) fn end(&self, outcome: ExecResult<()>) {
+    pub(crate) fn end(&self, outcome: ExecResult<()>) {
         let mut state = self.lock();
         if !state.has_ended {
             if outcome.is_err() && !state.is_streaming {
@@ -122,7 +121,7 @@ impl ResultChannel {
     }
 
     /// Takes the next batch, waiting for it at most so long.
-    pub(super) fn take(&self, wait_max: Option<Duration>) -> ChannelItem {
+    pub(crate) fn take(&self, wait_max: Option<Duration>) -> ChannelItem {
         let mut state = self.lock();
         loop {
             let may_take = state.is_streaming || state.has_ended;
@@ -158,7 +157,7 @@ impl ResultChannel {
     }
 
     /// Drops everything; nobody takes any more.
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         let mut state = self.lock();
         state.batches.clear();
         (state.bytes, state.is_full) = (0, false);
@@ -199,28 +198,11 @@ impl PipelineSink for ResultSink {
             return Ok(if is_satisfied { SinkRoom::Satisfied } else { SinkRoom::More });
         }
         batch.compact(&self.columns);
-        let room = self.channel.push(take_columns(batch, &self.columns));
+        let room = self.channel.push(batch.take_columns(&self.columns));
         Ok(if is_satisfied { SinkRoom::Satisfied } else { room })
     }
 
     fn finish(&self) -> ExecResult<()> {
         Ok(())
     }
-}
-
-/// Takes columns of a batch without selection; the batch gets empty ones.
-pub(crate) fn take_columns(batch: &mut VectorBatch, columns: &[SlotId]) -> ResultBatch {
-    let mut taken: Vec<ColumnVector> = Vec::with_capacity(columns.len());
-    for (at, slot) in columns.iter().enumerate() {
-        // A column that comes twice is copied; the last one takes it.
-        if columns[at + 1..].contains(slot) {
-            taken.push(batch.columns[*slot].clone());
-            continue;
-        }
-        let column = &mut batch.columns[*slot];
-        let mut empty = ColumnVector::new(column.values.vector_type());
-        empty.dictionary.clone_from(&column.dictionary);
-        taken.push(std::mem::replace(column, empty));
-    }
-    ResultBatch { columns: taken, rows: batch.rows }
 }

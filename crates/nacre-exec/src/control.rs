@@ -14,7 +14,7 @@ pub struct QueryControl {
 }
 
 impl QueryControl {
-    pub(super) fn new(deadline: Option<Instant>) -> Self {
+    pub(crate) fn new(deadline: Option<Instant>) -> Self {
         Self { is_canceled: AtomicBool::new(false), deadline }
     }
 
@@ -24,7 +24,7 @@ impl QueryControl {
         self.is_canceled.store(true, Ordering::Relaxed);
     }
 
-    pub(super) fn has_deadline(&self) -> bool {
+    pub(crate) fn has_deadline(&self) -> bool {
         self.deadline.is_some()
     }
 

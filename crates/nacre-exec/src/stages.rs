@@ -7,21 +7,21 @@
 
 use std::sync::Arc;
 
-use super::program::{SlotId, SlotInfo, StepProgram};
-use super::resolve::ProgramBuilder;
-use super::sink::{PipelineSink, SharedSink};
-use super::stage::{PipelineSource, PipelineStage, SourceRun, StageContext};
 use crate::counters::{OperatorReport, ScanReport};
-use crate::dispatch::{ResultChannel, ResultSink};
 use crate::error::{ExecError, ExecResult};
 use crate::group::{GroupPlan, GroupSink, GroupSource};
 use crate::join::{
     JoinBuildSink, JoinKeySet, JoinPlan, JoinProbeSource, JoinSide, JoinTableSink, JoinTableSource,
     UnmatchedRowSource,
 };
+use crate::pipeline::{
+    PipelineSink, PipelineSource, PipelineStage, ProgramBuilder, SharedSink, SlotId, SlotInfo,
+    SourceRun, StageContext, StepProgram,
+};
 use crate::plan::{
     AggregateNode, JoinNode, LimitNode, PhysicalPlan, PlanNode, ScanNode, SortKey, SortNode,
 };
+use crate::result::{ResultChannel, ResultSink};
 use crate::scan::{MorselScanner, PreparedScan, ScanColumn, ScanMorsel};
 use crate::sort::{LimitGate, SortColumn, SortSink, SortSource};
 use crate::vector::VectorBatch;
