@@ -1,9 +1,9 @@
 //! Pipelines: a source, a list of sub-operators over slots, a sink.
 //!
-//! A plan is cut at the operators that need all of their input ([`crate::stages`]). What lies between is a
-//! [`StepProgram`]: sub-operators in the order in which they run, each reading and writing *slots*,
-//! with types and bounds decided. The interpreter runs the list vector by vector; a code generator
-//! would take the same list.
+//! A plan is cut at the operators that need all of their input ([`crate::stages`]). What lies between
+//! is a [`StepProgram`]: sub-operators in the order in which they run, each reading and writing
+//! *slots*, with types and bounds decided. The interpreter runs the list vector by vector; a code
+//! generator would take the same list.
 //!
 //! # Source
 //! [Muehlbauer16 section 6.4] pipelines without materialization between operators. Differs: a step
