@@ -1,7 +1,7 @@
 //! Pipelines: a source, a list of sub-operators over slots, a sink.
 //!
-//! A plan is cut at the operators that need all of their input ([`crate::stages`]). What lies between
-//! is a [`StepProgram`]: sub-operators in the order in which they run, each reading and writing
+//! [`crate::stages`] cuts a plan at the operators that need all of their input. Between them lies a
+//! [`StepProgram`]: sub-operators in the order in which they run, each reading and writing
 //! *slots*, with types and bounds decided. The interpreter runs the list vector by vector; a code
 //! generator would take the same list.
 //!
