@@ -48,6 +48,9 @@ pub use form::column_sql_type;
 pub use query::{OutputForm, PhysicalQuery, QueryOutput};
 pub use stored::{StoredRelation, StoredRelations};
 
+/// Deepest plan: below the 1,000 levels that the executor opens.
+const LEVELS_MAX: usize = 900;
+
 /// Makes the physical plan of a bound query.
 ///
 /// ```text
@@ -68,6 +71,9 @@ pub fn lower_query(
         }
     }
     let root = relations::lower_relation(relations, &query.root, &needed)?;
+    if root.node.depth() > LEVELS_MAX {
+        return Err(LoweringError::not_supported("queries of this many operators"));
+    }
     let mut outputs = Vec::with_capacity(query.outputs.len());
     for output in &query.outputs {
         let place = root.columns.get(output.column)?;

@@ -44,6 +44,16 @@ const EXPRESSION_DEPTH_MAX: usize = 1_000;
 /// each other these double with each level.
 const EXPRESSIONS_COPIED_MAX: usize = 10_000;
 
+/// Tables that a query may read, with those of WITH as often as they are referred to: planning
+/// takes the square of their number.
+const TABLES_MAX: usize = 600;
+
+/// Columns of all tables that a query reads.
+const COLUMNS_MAX: usize = 50_000;
+
+/// Columns of an answer, as in PostgreSQL.
+const OUTPUTS_MAX: usize = 1_664;
+
 /// What binding a query needs.
 pub(crate) struct Binder<'a> {
     catalog: &'a dyn RelationCatalog,
@@ -59,6 +69,7 @@ pub(crate) struct Binder<'a> {
     out_of_reach: Vec<String>,
     query_depth: usize,
     query_count: usize,
+    table_count: usize,
 }
 
 /// Binds a query.
@@ -81,6 +92,7 @@ pub fn bind_query(
         out_of_reach: Vec::new(),
         query_depth: 0,
         query_count: 0,
+        table_count: 0,
     };
     let (root, outputs) = binder.bind_query(query)?;
     let Binder { columns, parameters, .. } = binder;

@@ -263,3 +263,6 @@ with w as (select 1 as one) select w.* from w x
 select * from (select avg(a) as m from t) x, p where p.price > m
 select * from (select a from t) t join (select a from t) u using (a)
 select x.s from (select s from t union select name from p) x
+select t.id from t, (select pk from p) t
+select 1 from (select pk from p) t, t
+select 1 from (select pk from p) x, (select id from t) x

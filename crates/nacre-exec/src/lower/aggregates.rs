@@ -7,6 +7,7 @@ use super::error::{LoweringError, LoweringResult};
 use super::expressions::{ExpressionLowering, LoweredExpression};
 use super::form::{DECIMAL_DIGITS_MAX, ValueForm};
 use super::operators::{AggregateMeaning, aggregate_meaning};
+use super::relations::guarded_column;
 use crate::expression::ExpressionId;
 use crate::plan::{AggregateCall, AggregateFunction, AggregateNode, MapNode, PlanNode};
 use crate::value::IntLimit;
@@ -38,6 +39,9 @@ pub(super) fn lower_aggregate(
     keys: &[ColumnId],
     aggregates: &[AggregateColumn],
 ) -> LoweringResult<LoweredRelation> {
+    if input.column_may_fail && aggregates.iter().any(|one| one.call.filter.is_some()) {
+        return Err(guarded_column());
+    }
     let places = input.columns;
     let mut lowering = AggregateInput {
         expressions: ExpressionLowering::new(&places),
@@ -86,7 +90,7 @@ pub(super) fn lower_aggregate(
     let node =
         AggregateNode { input: PlanNode::Map(Box::new(map)), keys: key_indexes, aggregates: calls };
     let node = PlanNode::Aggregate(Box::new(node));
-    Ok(LoweredRelation { node, columns, row_may_fail: false, may_fail })
+    Ok(LoweredRelation { node, columns, row_may_fail: false, column_may_fail: false, may_fail })
 }
 
 impl AggregateInput<'_> {

@@ -32,6 +32,10 @@ pub(super) struct LoweredRelation {
     pub(super) columns: ColumnPlaces,
     /// Whether an expression may fail for a row that a LIMIT above would have left out.
     pub(super) row_may_fail: bool,
+    /// Whether a column is computed by an expression that may fail. PostgreSQL merges queries in
+    /// FROM into the outer one: it would compute the column only for rows that conditions and joins
+    /// above leave.
+    pub(super) column_may_fail: bool,
     /// Whether anything below may fail.
     pub(super) may_fail: bool,
 }

@@ -16,7 +16,7 @@ use super::columns::{ColumnPlace, LoweredRelation, collect_columns};
 use super::error::LoweringResult;
 use super::expressions::{ExpressionLowering, equal_forms};
 use super::operators::{OperatorMeaning, operator_meaning};
-use super::relations::{pass_through, split_conjuncts};
+use super::relations::{guarded_column, pass_through, require_early, split_conjuncts};
 use crate::expression::{ExpressionGraph, ExpressionId, ExpressionNode};
 use crate::plan::{AggregateFunction, JoinKey, JoinNode, MapNode, PairingKind, PlanNode};
 
@@ -30,6 +30,9 @@ pub(super) fn lower_join(
     right: LoweredRelation,
     condition: Option<&ScalarExpression>,
 ) -> LoweringResult<LoweredRelation> {
+    if left.column_may_fail || right.column_may_fail {
+        return Err(guarded_column());
+    }
     let mut conjuncts = Vec::new();
     condition.into_iter().for_each(|condition| split_conjuncts(condition, &mut conjuncts));
     let (mut left_keys, mut right_keys, mut others) = (Vec::new(), Vec::new(), Vec::new());
@@ -63,6 +66,7 @@ pub(super) fn lower_join(
     let mut expressions = ExpressionLowering::new(&columns);
     let mut predicates = Vec::with_capacity(others.len());
     for condition in others {
+        require_early(condition, &columns)?;
         predicates.push(expressions.condition(condition)?);
     }
     let (graph, may_fail) = (expressions.graph, expressions.may_fail);
@@ -81,6 +85,7 @@ pub(super) fn lower_join(
         node: PlanNode::Join(Box::new(node)),
         columns,
         row_may_fail: row_may_fail || may_fail,
+        column_may_fail: false,
         may_fail: any_may_fail || may_fail,
     })
 }

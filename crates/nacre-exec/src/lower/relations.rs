@@ -2,6 +2,9 @@
 //!
 //! An operator is lowered with the columns that those above it need, so that a scan reads no other.
 
+use std::collections::HashSet;
+
+use nacre_column::CompareOp;
 use nacre_plan::algebra::{
     BoundSortKey, ColumnId, ComputedColumn, RelationalOperator, ScalarExpression, ScalarKind,
     ScannedColumn,
@@ -16,6 +19,7 @@ use super::expressions::ExpressionLowering;
 use super::fold::fold_constant;
 use super::form::ValueForm;
 use super::joins::lower_join;
+use super::operators::{OperatorMeaning, operator_meaning};
 use super::predicates::scan_predicates;
 use super::stored::StoredRelations;
 use crate::expression::ExpressionId;
@@ -49,7 +53,9 @@ pub(super) fn lower_relation(
             let mut wanted = needed.to_vec();
             condition.iter().for_each(|condition| collect_columns(condition, &mut wanted));
             let of_side = |side: &RelationalOperator| {
-                let own = wanted.iter().copied().filter(|column| has_column(side, *column));
+                let mut all = HashSet::new();
+                collect_outputs(side, &mut all);
+                let own = wanted.iter().copied().filter(|column| all.contains(column));
                 lower_relation(relations, side, &own.collect::<Vec<_>>())
             };
             lower_join(*variant, of_side(left)?, of_side(right)?, condition.as_ref())
@@ -60,9 +66,16 @@ pub(super) fn lower_relation(
             }
             let mut wanted = needed.to_vec();
             collect_columns(condition, &mut wanted);
-            let input = lower_relation(relations, input, &wanted)?;
             let mut conditions = Vec::new();
             split_conjuncts(condition, &mut conditions);
+            let has_join = has_join(input);
+            let input = lower_relation(relations, input, &wanted)?;
+            if input.column_may_fail {
+                return Err(guarded_column());
+            }
+            if has_join {
+                conditions.iter().try_for_each(|one| require_early(one, &input.columns))?;
+            }
             filter(input, &conditions)
         }
         RelationalOperator::Compute { input, columns } => {
@@ -95,6 +108,9 @@ pub(super) fn lower_relation(
         }
         RelationalOperator::Limit { input, count, offset } => {
             let rows_max = row_count(count.as_ref())?;
+            if rows_max == Some(0) && has_join(input) {
+                return Err(LoweringError::not_supported("LIMIT 0 over joins"));
+            }
             let offset = row_count(offset.as_ref())?.unwrap_or(0);
             lower_limit(relations, input, needed, RowRange { offset, rows_max })
         }
@@ -155,28 +171,58 @@ fn lower_scan(
     }
     let scan = ScanNode { snapshot: stored.snapshot, columns: indexes, predicates };
     let node = PlanNode::Scan(scan);
-    let scanned = LoweredRelation { node, columns, row_may_fail: false, may_fail: false };
+    let (row_may_fail, column_may_fail, may_fail) = (false, false, false);
+    let scanned = LoweredRelation { node, columns, row_may_fail, column_may_fail, may_fail };
     filter(scanned, &conditions)
 }
 
-/// Whether an operator hands on a column.
-fn has_column(operator: &RelationalOperator, column: ColumnId) -> bool {
+/// Adds the columns that an operator hands on.
+fn collect_outputs(operator: &RelationalOperator, into: &mut HashSet<ColumnId>) {
+    into.extend(operator.own_columns());
     match operator {
-        RelationalOperator::SingleRow => false,
-        RelationalOperator::Scan { columns, .. } => columns.iter().any(|own| own.column == column),
-        RelationalOperator::Filter { input, .. }
-        | RelationalOperator::Sort { input, .. }
-        | RelationalOperator::Limit { input, .. } => has_column(input, column),
-        RelationalOperator::Join { left, right, .. } => {
-            has_column(left, column) || has_column(right, column)
-        }
-        RelationalOperator::Compute { input, columns } => {
-            columns.iter().any(|own| own.column == column) || has_column(input, column)
-        }
-        RelationalOperator::Aggregate { keys, aggregates, .. } => {
-            keys.contains(&column) || aggregates.iter().any(|own| own.column == column)
-        }
+        RelationalOperator::Aggregate { keys, .. } => into.extend(keys),
+        _ => operator.inputs().into_iter().for_each(|input| collect_outputs(input, into)),
     }
+}
+
+fn has_join(operator: &RelationalOperator) -> bool {
+    matches!(operator, RelationalOperator::Join { .. })
+        || operator.inputs().into_iter().any(has_join)
+}
+
+/// Refuses conditions above or of a join that would be decided only for each pair of rows: constant
+/// ones, and equalities of values that may fail, which are no keys.
+pub(super) fn require_early(
+    condition: &ScalarExpression,
+    columns: &ColumnPlaces,
+) -> LoweringResult<()> {
+    let mut own = Vec::new();
+    collect_columns(condition, &mut own);
+    if own.is_empty() {
+        return Err(LoweringError::not_supported("conditions without columns over joins"));
+    }
+    let ScalarKind::Operator { operator, operands } = &condition.kind else { return Ok(()) };
+    if operator_meaning(operator.oid) != Some(OperatorMeaning::Compare(CompareOp::Eq)) {
+        return Ok(());
+    }
+    let mut expressions = ExpressionLowering::new(columns);
+    for operand in operands {
+        let mut own = Vec::new();
+        collect_columns(operand, &mut own);
+        if own.is_empty() {
+            return Ok(());
+        }
+        expressions.lower(operand)?;
+    }
+    if expressions.may_fail {
+        return Err(LoweringError::not_supported("joins on expressions that may fail"));
+    }
+    Ok(())
+}
+
+/// The error for a computed column that may fail and that PostgreSQL computes for fewer rows.
+pub(super) fn guarded_column() -> LoweringError {
+    LoweringError::not_supported("columns of queries in FROM that may fail, and conditions on them")
 }
 
 /// Takes AND apart, from left to right.
@@ -210,6 +256,7 @@ fn filter(
         node: PlanNode::Filter(Box::new(node)),
         columns: input.columns,
         row_may_fail: input.row_may_fail || may_fail,
+        column_may_fail: false,
         may_fail: input.may_fail || may_fail,
     })
 }
@@ -234,6 +281,9 @@ fn compute(
     if computed.is_empty() {
         return Ok(input);
     }
+    if input.column_may_fail && computed.iter().any(|one| one.value.any(&is_guard)) {
+        return Err(guarded_column());
+    }
     let mut expressions = ExpressionLowering::new(&input.columns);
     let (mut outputs, mut columns) = pass_through(&mut expressions, &input.columns)?;
     for ComputedColumn { column, value } in computed {
@@ -247,8 +297,22 @@ fn compute(
         node: PlanNode::Map(Box::new(node)),
         columns,
         row_may_fail: input.row_may_fail || may_fail,
+        column_may_fail: input.column_may_fail || may_fail,
         may_fail: input.may_fail || may_fail,
     })
+}
+
+/// Whether an expression computes parts of it for some rows only.
+fn is_guard(expression: &ScalarExpression) -> bool {
+    matches!(
+        expression.kind,
+        ScalarKind::Case { .. }
+            | ScalarKind::Coalesce(_)
+            | ScalarKind::And(_)
+            | ScalarKind::Or(_)
+            | ScalarKind::NullIf { .. }
+            | ScalarKind::Quantified { .. }
+    )
 }
 
 /// Returns the outputs that hand on columns, and their places there.
@@ -293,6 +357,8 @@ fn sort(input: LoweredRelation, keys: &[BoundSortKey]) -> LoweringResult<Lowered
         node: PlanNode::Sort(Box::new(node)),
         columns: input.columns,
         row_may_fail: false,
+        // With an order it is a query of its own in PostgreSQL.
+        column_may_fail: false,
         may_fail: input.may_fail,
     })
 }

@@ -157,3 +157,18 @@ impl AggregateCall {
         Self { function, argument, filter: None, limit }
     }
 }
+
+impl PlanNode {
+    /// Returns how many levels of operators there are.
+    pub(crate) fn depth(&self) -> usize {
+        1 + match self {
+            Self::Scan(_) => 0,
+            Self::Filter(filter) => filter.input.depth(),
+            Self::Map(map) => map.input.depth(),
+            Self::Join(join) => join.probe.depth().max(join.build.depth()),
+            Self::Aggregate(aggregate) => aggregate.input.depth(),
+            Self::Sort(sort) => sort.input.depth(),
+            Self::Limit(limit) => limit.input.depth(),
+        }
+    }
+}

@@ -41,6 +41,16 @@ impl QueryColumns {
         id
     }
 
+    /// Returns how many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Says that a column may be null, as those of a side that a join fills up.
     pub fn make_nullable(&mut self, id: ColumnId) {
         if let Some(column) = self.0.get_mut(id.0 as usize) {

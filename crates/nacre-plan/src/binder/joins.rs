@@ -182,8 +182,9 @@ fn all_of(mut conditions: Vec<ScalarExpression>, range: SourceRange) -> Option<S
 fn side_by_side(mut left: Scope, right: Scope, range: SourceRange) -> Result<Scope, BindError> {
     for table in &right.tables {
         let is_same = |other: &ScopeTable| {
-            // Tables of one name in two schemas are told apart by these.
-            other.name == table.name && (other.schema.is_none() || other.schema == table.schema)
+            // Tables of one name in two schemas are told apart by these, unless one has an alias.
+            let has_schemas = other.schema.is_some() && table.schema.is_some();
+            other.name == table.name && (!has_schemas || other.schema == table.schema)
         };
         if left.tables.iter().any(is_same) {
             let message = format!("table name \"{}\" specified more than once", table.name);

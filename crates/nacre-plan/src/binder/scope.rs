@@ -3,7 +3,7 @@
 use nacre_syntax::SourceRange;
 use nacre_syntax::{RelationName, SqlName, TableAlias};
 
-use super::Binder;
+use super::{Binder, COLUMNS_MAX, TABLES_MAX};
 use crate::algebra::{
     ColumnId, ColumnSource, QueryColumn, RelationalOperator, ScalarExpression, ScalarKind,
     ScannedColumn,
@@ -170,6 +170,11 @@ impl Binder<'_> {
             let message = format!("relation \"{qualifier}{}\" does not exist", name.text);
             BindError::new("42P01", message, relation.name.range)
         })?;
+        self.table_count += 1;
+        let columns = self.columns.len() + definition.columns.len();
+        if self.table_count > TABLES_MAX || columns > COLUMNS_MAX {
+            return Err(BindError::not_supported("this many tables in one query", range));
+        }
         let renamed = alias.map_or(&[][..], |alias| &alias.columns);
         let alias_name = alias.and_then(|alias| alias.name.as_ref());
         let (named, available) = (alias_name.unwrap_or(name), definition.columns.len());

@@ -8,12 +8,12 @@ use nacre_syntax::{
 use nacre_types::SqlType;
 use nacre_types::catalog::CastContext;
 
-use super::Binder;
 use super::aggregation::Aggregation;
 use super::expressions::ExpressionPlace;
 use super::labels::output_name;
 use super::ordering::BoundSortItem;
 use super::scope::{Scope, ScopeColumn};
+use super::{Binder, OUTPUTS_MAX};
 use crate::algebra::{
     BoundSortKey, ColumnId, ColumnSource, ComputedColumn, OutputColumn, QueryColumn,
     RelationalOperator, ScalarExpression, ScalarKind,
@@ -195,6 +195,14 @@ impl Binder<'_> {
                     targets.push(BoundTarget { name, value: self.bind(value, place)? });
                 }
             }
+        }
+        if targets.len() > OUTPUTS_MAX {
+            let range = items.first().map_or_else(SourceRange::default, |item| match item {
+                TargetItem::Star(range) => *range,
+                TargetItem::Value { value, .. } => value.range,
+            });
+            let message = format!("target lists can have at most {OUTPUTS_MAX} entries");
+            return Err(BindError::new("54011", message, range));
         }
         Ok(targets)
     }

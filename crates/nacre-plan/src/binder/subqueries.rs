@@ -32,8 +32,8 @@ pub(super) struct CommonQuery {
     table: Rc<CommonTable>,
     /// Until the first reference takes it.
     bound: Option<BoundQuery>,
-    /// Whether each reference would have other values.
-    is_volatile: bool,
+    /// Whether two references might have other rows or values.
+    may_differ: bool,
 }
 
 impl Binder<'_> {
@@ -89,9 +89,10 @@ impl Binder<'_> {
             let bound = self.bind_query(common_query(table)?)?;
             let names = &table.columns;
             require_columns("WITH query", &table.name, bound.1.len(), names, table.name.range)?;
-            let is_volatile = bound.0.any_expression(&is_volatile);
+            // Which rows LIMIT keeps is open where the order is.
+            let may_differ = bound.0.any_expression(&is_volatile) || has_limit(&bound.0);
             let table = Rc::new(table.clone());
-            self.common.push(CommonQuery { table, bound: Some(bound), is_volatile });
+            self.common.push(CommonQuery { table, bound: Some(bound), may_differ });
         }
         Ok(())
     }
@@ -108,8 +109,8 @@ impl Binder<'_> {
         let table = Rc::clone(&self.common[place].table);
         let bound = match self.common[place].bound.take() {
             Some(bound) => bound,
-            None if self.common[place].is_volatile => {
-                let what = "volatile functions in a query of WITH that is read twice";
+            None if self.common[place].may_differ => {
+                let what = "volatile functions or LIMIT in a query of WITH that is read twice";
                 return Err(BindError::not_supported(what, range));
             }
             None => {
@@ -167,6 +168,11 @@ fn common_query(table: &CommonTable) -> Result<&QueryExpression, BindError> {
         Statement::Query(query) => Ok(query),
         _ => Err(BindError::not_supported("WITH of what is no query", table.name.range)),
     }
+}
+
+fn has_limit(operator: &RelationalOperator) -> bool {
+    matches!(operator, RelationalOperator::Limit { .. })
+        || operator.inputs().into_iter().any(has_limit)
 }
 
 fn is_volatile(expression: &ScalarExpression) -> bool {

@@ -26,14 +26,15 @@ pub(super) struct SnapshotRelations<'a> {
     found: RefCell<Vec<(RelationId, Arc<Table>)>>,
     /// Chunks of tables that the optimizer has asked about.
     chunks: RefCell<HashMap<RelationId, Option<Rc<TableChunkStatistics>>>>,
+    statistics: RefCell<HashMap<(RelationId, usize), ColumnStatistics>>,
     /// Why a relation may not be read.
     refused: RefCell<Option<Error>>,
 }
 
 impl<'a> SnapshotRelations<'a> {
     pub(super) fn new(store: &'a Store, moment: &'a Moment, acting: Acting) -> Self {
-        let (found, chunks, refused) = Default::default();
-        Self { store, moment, acting, found, chunks, refused }
+        let (found, chunks, statistics, refused) = Default::default();
+        Self { store, moment, acting, found, chunks, statistics, refused }
     }
 
     /// Returns why a relation may not be read, if one may not.
@@ -107,11 +108,14 @@ impl RelationStatistics for SnapshotRelations<'_> {
     }
 
     fn column(&self, relation: RelationId, position: usize) -> ColumnStatistics {
-        let known = self.table(relation).zip(self.chunks(relation)).and_then(|(table, chunks)| {
+        let look_up = || {
+            let (table, chunks) = (self.table(relation)?, self.chunks(relation)?);
             let column_type = table.schema().columns.get(position)?.column_type;
             Some(chunks.column(position, column_type))
-        });
-        known.unwrap_or_default()
+        };
+        let mut known = self.statistics.borrow_mut();
+        let known = known.entry((relation, position));
+        known.or_insert_with(|| look_up().unwrap_or_default()).clone()
     }
 }
 

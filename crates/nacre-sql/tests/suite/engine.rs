@@ -112,6 +112,32 @@ fn setting_says_which_engine_runs_a_query() {
     assert_eq!(missing.position().map(|place| place.column), Some(8));
 }
 
+/// What PostgreSQL computes for fewer rows, or once, or by keys, stays with the other engine.
+#[test]
+fn joins_and_derived_tables_that_differ_from_postgresql_are_left_to_the_other_engine() {
+    let connection = filled();
+    let guarded = "(select id, small, 10 / small as q from t) s";
+    let queries = [
+        format!("select q from {guarded} where small <> 0"),
+        format!("select case when small <> 0 then q end from {guarded}"),
+        format!("select sum(q) filter (where small <> 0) from {guarded}"),
+        format!("select s.q from {guarded} join t on t.id = s.id and t.small <> 0"),
+        format!("with s as (select * from {guarded}) select q from s where small <> 0"),
+        "with w as (select id from t limit 10) select count(*) from w a join w b using (id)".into(),
+        "select count(*) from t a join t b on a.id = b.id + 1".into(),
+        "select count(*) from t a, t b where a.id = b.id + 1".into(),
+        "select count(*) from t a left join t b on false".into(),
+        "select a.id from t a join t b on a.id = b.small where 1 = 0".into(),
+        "select a.id from t a join t b on a.id = b.small limit 0".into(),
+    ];
+    for sql in queries {
+        let plan = connection.rows(&format!("explain {sql}"));
+        assert!(plan.iter().any(|line| line == "Engine: datafusion"), "{sql}: {plan:?}");
+    }
+    let fine = "select q + 1 from (select 10 / small as q from t where small <> 0) s limit 3";
+    assert_eq!(connection.rows(fine).len(), 3);
+}
+
 #[test]
 fn order_of_from_does_not_change_a_plan() {
     let connection = filled();

@@ -154,6 +154,10 @@ impl RegionAssembly {
                 continue;
             };
             let Some(operator) = equality_of(member.compared_as) else { continue };
+            // Of other precisions it may be more than the executor compares.
+            if left.sql_type != right.sql_type {
+                continue;
+            }
             let operands = vec![left.clone(), right.clone()];
             let kind = ScalarKind::Operator { operator, operands };
             implied.push(ScalarExpression::new(kind, SqlType::BOOLEAN, SourceRange::default()));
