@@ -26,10 +26,10 @@ use crate::plan::{AggregateFunction, JoinKey, JoinNode, MapNode, PairingKind, Pl
 /// Those of its conditions: what the executor has not with the same meaning.
 pub(super) fn lower_join(
     variant: JoinVariant,
-    left: LoweredRelation,
-    right: LoweredRelation,
+    sides: [LoweredRelation; 2],
     condition: Option<&ScalarExpression>,
 ) -> LoweringResult<LoweredRelation> {
+    let [left, right] = sides;
     if left.column_may_fail || right.column_may_fail {
         return Err(guarded_column());
     }

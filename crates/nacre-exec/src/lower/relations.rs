@@ -50,15 +50,9 @@ pub(super) fn lower_relation(
             lower_scan(relations, relation, columns, needed, None)
         }
         RelationalOperator::Join { variant, left, right, condition } => {
-            let mut wanted = needed.to_vec();
-            condition.iter().for_each(|condition| collect_columns(condition, &mut wanted));
-            let of_side = |side: &RelationalOperator| {
-                let mut all = HashSet::new();
-                collect_outputs(side, &mut all);
-                let own = wanted.iter().copied().filter(|column| all.contains(column));
-                lower_relation(relations, side, &own.collect::<Vec<_>>())
-            };
-            lower_join(*variant, of_side(left)?, of_side(right)?, condition.as_ref())
+            let condition = condition.as_ref();
+            let sides = lower_sides(relations, [left, right], condition, needed)?;
+            lower_join(*variant, sides, condition)
         }
         RelationalOperator::Filter { input, condition } => {
             if let RelationalOperator::Scan { relation, columns } = &**input {
@@ -108,13 +102,29 @@ pub(super) fn lower_relation(
         }
         RelationalOperator::Limit { input, count, offset } => {
             let rows_max = row_count(count.as_ref())?;
-            if rows_max == Some(0) && has_join(input) {
-                return Err(LoweringError::not_supported("LIMIT 0 over joins"));
-            }
             let offset = row_count(offset.as_ref())?.unwrap_or(0);
             lower_limit(relations, input, needed, RowRange { offset, rows_max })
         }
     }
+}
+
+/// Lowers both sides of a join, of whose columns those of the condition are wanted, too.
+fn lower_sides(
+    relations: &dyn StoredRelations,
+    sides: [&RelationalOperator; 2],
+    condition: Option<&ScalarExpression>,
+    needed: &[ColumnId],
+) -> LoweringResult<[LoweredRelation; 2]> {
+    let mut wanted = needed.to_vec();
+    condition.into_iter().for_each(|condition| collect_columns(condition, &mut wanted));
+    let of_side = |side: &RelationalOperator| {
+        let mut all = HashSet::new();
+        collect_outputs(side, &mut all);
+        let own = wanted.iter().copied().filter(|column| all.contains(column));
+        lower_relation(relations, side, &own.collect::<Vec<_>>())
+    };
+    let [left, right] = sides;
+    Ok([of_side(left)?, of_side(right)?])
 }
 
 /// Reads the columns that are needed, and decides what a scan can of a condition.
@@ -372,6 +382,9 @@ fn lower_limit(
     rows: RowRange,
 ) -> LoweringResult<LoweredRelation> {
     let unknown = || LoweringError::not_supported("LIMIT over expressions that may fail");
+    if rows.rows_max == Some(0) && has_join(operator) {
+        return Err(LoweringError::not_supported("LIMIT 0 over joins"));
+    }
     let input = lower_relation(relations, operator, needed)?;
     if rows.rows_max == Some(0) && input.may_fail {
         return Err(unknown());
