@@ -243,9 +243,14 @@ fn open_join(
 }
 
 fn join_side(pipeline: &OpenPipeline) -> JoinSide {
-    let OpenPipeline { builder, columns, rows_max, .. } = pipeline;
-    let infos = columns.iter().map(|slot| builder.program.slots[*slot].clone()).collect();
-    JoinSide { slots: columns.clone(), infos, rows_max: *rows_max }
+    let (slots, infos) = (pipeline.columns.clone(), output_infos(pipeline));
+    JoinSide { slots, infos, rows_max: pipeline.rows_max }
+}
+
+/// Returns types and bounds of the output so far.
+fn output_infos(pipeline: &OpenPipeline) -> Vec<SlotInfo> {
+    let slots = &pipeline.builder.program.slots;
+    pipeline.columns.iter().map(|slot| slots[*slot].clone()).collect()
 }
 
 fn open_aggregate(
@@ -255,8 +260,7 @@ fn open_aggregate(
 ) -> ExecResult<OpenPipeline> {
     let pipeline = open_input(&node.input, context, stages)?;
     let (depth, input_rows) = (pipeline.depth, pipeline.rows_max);
-    let slots = &pipeline.builder.program.slots;
-    let infos: Vec<SlotInfo> = pipeline.columns.iter().map(|slot| slots[*slot].clone()).collect();
+    let infos = output_infos(&pipeline);
     let plan = Arc::new(GroupPlan::new(node, &infos, &pipeline.columns, input_rows)?);
     let sink = Arc::new(GroupSink::new(&plan, context));
     close(pipeline, Arc::clone(&sink) as Arc<dyn PipelineSink>, context, stages);
@@ -282,8 +286,7 @@ fn end_in_sort(
     stages: &mut Vec<PipelineStage>,
 ) -> ExecResult<OpenPipeline> {
     let depth = pipeline.depth;
-    let slots = &pipeline.builder.program.slots;
-    let infos: Vec<SlotInfo> = pipeline.columns.iter().map(|slot| slots[*slot].clone()).collect();
+    let infos = output_infos(&pipeline);
     if let Some(key) = keys.iter().find(|key| key.column >= infos.len()) {
         return Err(ExecError::internal(format!("a sort wants column {}", key.column)));
     }

@@ -35,8 +35,8 @@ struct QueryState {
     stage: usize,
     /// Workers that have a morsel, or end a pipeline.
     running: usize,
-    /// Whether a worker ends the pipeline: nobody else may begin a morsel of it, which would bring
-    /// rows into an answer that is being made anew.
+    /// Whether a worker ends the pipeline: no other worker may begin a morsel of it then, whose
+    /// rows would get into the answer of the next run.
     is_ending: bool,
     /// Morsels that wait for room in the channel.
     parked: Vec<MorselRun>,

@@ -8,8 +8,8 @@
 //! 3. Else pairs are gathered, a vector of them at each call, until all rows are done. Conditions
 //!    are evaluated on these; rows that are left over follow at the end.
 //!
-//! A call does one vector's work, so that cancel flag and deadline are seen in between, whatever
-//! the number of pairs.
+//! A call does one vector's work, so that cancel flag and deadline are checked after each vector
+//! for any number of pairs.
 
 use std::sync::Arc;
 use std::time::Instant;

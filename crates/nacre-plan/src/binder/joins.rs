@@ -206,16 +206,9 @@ fn under_alias(scope: Scope, alias: &TableAlias, range: SourceRange) -> Result<S
     for (column, renamed) in columns.iter_mut().zip(&alias.columns) {
         column.name.clone_from(&renamed.text);
     }
-    let table = ScopeTable {
-        name: name.text.clone(),
-        schema: None,
-        hidden_name: None,
-        columns: columns.clone(),
-        primary_key: Vec::new(),
-    };
     let inner = scope.tables.into_iter().map(|table| table.name);
     let out_of_reach = scope.out_of_reach.into_iter().chain(inner).collect();
-    Ok(Scope { tables: vec![table], columns, out_of_reach })
+    Ok(Scope { out_of_reach, ..Scope::of_table(name, columns) })
 }
 
 /// Returns the names of columns that both sides have, in the order of the left one.

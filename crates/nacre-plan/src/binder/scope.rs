@@ -46,6 +46,19 @@ pub(super) struct ScopeColumn {
 const SYSTEM_COLUMNS: [&str; 6] = ["ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"];
 
 impl Scope {
+    /// Makes the scope of one table that has no schema and no key: a query, or a join with an
+    /// alias.
+    pub(super) fn of_table(name: &SqlName, columns: Vec<ScopeColumn>) -> Self {
+        let table = ScopeTable {
+            name: name.text.clone(),
+            schema: None,
+            hidden_name: None,
+            columns: columns.clone(),
+            primary_key: Vec::new(),
+        };
+        Self { tables: vec![table], columns, out_of_reach: Vec::new() }
+    }
+
     /// Returns the column of that name, of any table.
     pub(super) fn column(&self, name: &SqlName) -> Result<ScalarExpression, BindError> {
         let mut found = self.columns.iter().filter(|column| column.name == name.text);

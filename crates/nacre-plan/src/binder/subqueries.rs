@@ -12,7 +12,7 @@ use nacre_syntax::{
 };
 
 use super::Binder;
-use super::scope::{Scope, ScopeColumn, ScopeTable, require_columns};
+use super::scope::{Scope, ScopeColumn, require_columns};
 use crate::algebra::{OutputColumn, RelationalOperator, ScalarExpression, ScalarKind};
 use crate::error::BindError;
 
@@ -198,13 +198,6 @@ fn as_table(
             value: ScalarExpression::new(value, output.sql_type, range),
         }
     };
-    let columns: Vec<ScopeColumn> = outputs.into_iter().enumerate().map(column).collect();
-    let table = ScopeTable {
-        name: name.text.clone(),
-        schema: None,
-        hidden_name: None,
-        columns: columns.clone(),
-        primary_key: Vec::new(),
-    };
-    (root, Scope { tables: vec![table], columns, out_of_reach: Vec::new() })
+    let columns = outputs.into_iter().enumerate().map(column).collect();
+    (root, Scope::of_table(name, columns))
 }

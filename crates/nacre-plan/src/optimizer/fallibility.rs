@@ -1,5 +1,5 @@
-//! Which expressions may be evaluated for more rows than the query says: those that never fail and
-//! always give the same.
+//! Which expressions may be evaluated for more rows than the query says: infallible and
+//! deterministic ones.
 //!
 //! The list names the safe ones; all others stay where SQL puts them.
 

@@ -10,8 +10,8 @@ use nacre_types::SqlValue;
 
 use crate::algebra::{ColumnId, ScalarExpression, ScalarKind, TruthValue};
 
-/// The values that an expression can have. One that is no condition counts as true and false as
-/// long as it can be other than null.
+/// The values that an expression can have. An expression of another type than boolean counts as
+/// true and false if it can have a value other than null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PossibleOutcomes {
     pub(super) can_be_true: bool,

@@ -126,7 +126,7 @@ impl PlacementPass {
             }
         }
         for condition in pending {
-            // A side is filled up if the other one is kept.
+            // A side is padded with nulls if the join keeps all rows of the other side.
             match side_of(&condition) {
                 Some(side) if !is_kept[1 - side] => sides[side].push(condition),
                 None if variant == JoinVariant::Inner => joined.push(condition.expression),

@@ -181,17 +181,25 @@ fn report_lines(run: &MeasuredRun, lines: &mut Vec<String>) {
 }
 
 fn plan_node(plan: &OperatorDescription, run: Option<&MeasuredRun>) -> Node {
+    let join_type = match plan.name {
+        "Join" => Some("Inner"),
+        "Left join" => Some("Left"),
+        "Right join" => Some("Right"),
+        "Full join" => Some("Full"),
+        "Semi join" => Some("Semi"),
+        "Anti join" => Some("Anti"),
+        _ => None,
+    };
     let node_type = match plan.name {
         "Scan" => "Seq Scan",
         "Filter" | "Map" => "Result",
         "Top-k" => "Sort",
-        name if name.ends_with("oin") => "Hash Join",
+        _ if join_type.is_some() => "Hash Join",
         other => other,
     };
     let mut keys = Vec::new();
-    if node_type == "Hash Join" {
-        let variant = plan.name.split_once(' ').map_or("Inner", |(variant, _)| variant);
-        keys.push(("Join Type", Node::text(variant)));
+    if let Some(join_type) = join_type {
+        keys.push(("Join Type", Node::text(join_type)));
     }
     if let Some(table) = &plan.table {
         keys.push(("Relation Name", Node::text(table)));

@@ -106,7 +106,7 @@ impl RegionAssembly {
     }
 
     /// Returns the conditions that a join is the first to have all leaves of: equalities of
-    /// columns, those that follow from others, then the rest.
+    /// columns, implied ones, then the rest.
     fn conditions_of_join(
         &mut self,
         set: &LeafSet,
