@@ -13,7 +13,7 @@ use nacre_column::CompareOp;
 use nacre_plan::algebra::{ColumnId, JoinVariant, ScalarExpression, ScalarKind};
 
 use super::columns::{ColumnPlace, LoweredRelation, collect_columns};
-use super::error::LoweringResult;
+use super::error::{LoweringError, LoweringResult};
 use super::expressions::{ExpressionLowering, equal_forms};
 use super::operators::{OperatorMeaning, operator_meaning};
 use super::relations::{guarded_column, pass_through, require_early, split_conjuncts};
@@ -75,6 +75,9 @@ pub(super) fn lower_join(
         JoinVariant::Left => PairingKind::ProbeOuter,
         JoinVariant::Right => PairingKind::BuildOuter,
         JoinVariant::Full => PairingKind::FullOuter,
+        JoinVariant::Semi | JoinVariant::Anti | JoinVariant::Single | JoinVariant::Mark(_) => {
+            return Err(LoweringError::not_supported("subqueries"));
+        }
     };
     let pairs = probe_keys.into_iter().zip(build_keys);
     let keys = pairs.map(|(probe, build)| JoinKey { probe, build }).collect();

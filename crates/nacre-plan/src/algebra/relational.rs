@@ -40,7 +40,9 @@ pub enum RelationalOperator {
         condition: ScalarExpression,
     },
     /// Pairs of rows for which the condition is true, all of them without one; and, as the variant
-    /// says, rows of a side without a partner, the columns of the other side null.
+    /// says, rows of a side without a partner, the columns of the other side null. The right side
+    /// may have columns of the left one in its expressions: then it is evaluated for each row of
+    /// the left side, and the join is dependent.
     Join {
         variant: JoinVariant,
         left: Box<Self>,
@@ -125,6 +127,7 @@ impl RelationalOperator {
             Self::Scan { columns, .. } => columns.iter().map(|one| one.column).collect(),
             Self::Compute { columns, .. } => columns.iter().map(|one| one.column).collect(),
             Self::Aggregate { aggregates, .. } => aggregates.iter().map(|one| one.column).collect(),
+            Self::Join { variant: JoinVariant::Mark(column), .. } => vec![*column],
             Self::SingleRow
             | Self::Filter { .. }
             | Self::Join { .. }
@@ -134,24 +137,41 @@ impl RelationalOperator {
     }
 }
 
-/// Which rows without a partner a join keeps.
+/// Which rows a join hands on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JoinVariant {
+    /// Pairs.
     Inner,
+    /// Pairs, and rows of the left side without a partner.
     Left,
+    /// Pairs, and rows of the right side without a partner.
     Right,
+    /// Pairs, and rows of both sides without a partner.
     Full,
+    /// Rows of the left side that have a partner, each once, without columns of the right side.
+    Semi,
+    /// Rows of the left side that have no partner, without columns of the right side.
+    Anti,
+    /// As `Left`; a second partner of a row is an error (21000).
+    Single,
+    /// All rows of the left side, each once, and whether they have a partner: true or false.
+    Mark(ColumnId),
 }
 
 impl JoinVariant {
     /// Whether rows of the left side may come without a partner.
     pub fn keeps_left(self) -> bool {
-        matches!(self, Self::Left | Self::Full)
+        matches!(self, Self::Left | Self::Full | Self::Anti | Self::Single | Self::Mark(_))
     }
 
     /// Whether rows of the right side may come without a partner.
     pub fn keeps_right(self) -> bool {
         matches!(self, Self::Right | Self::Full)
+    }
+
+    /// Whether columns of the right side are handed on.
+    pub fn has_right(self) -> bool {
+        !matches!(self, Self::Semi | Self::Anti | Self::Mark(_))
     }
 }
 

@@ -139,13 +139,12 @@ impl Binder<'_> {
             return Err(BindError::not_supported("this form of USING", range));
         };
         Ok(match variant {
-            JoinVariant::Left => left,
             JoinVariant::Right => right,
-            JoinVariant::Inner if is_as_it_was(&left) || !is_as_it_was(&right) => left,
-            JoinVariant::Inner => right,
             JoinVariant::Full => {
                 ScalarExpression::new(ScalarKind::Coalesce(vec![left, right]), common, range)
             }
+            JoinVariant::Inner if !is_as_it_was(&left) && is_as_it_was(&right) => right,
+            _ => left,
         })
     }
 

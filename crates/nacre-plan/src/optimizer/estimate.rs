@@ -122,6 +122,13 @@ impl<'s> RowEstimator<'s> {
         let conjuncts = condition.map(conjuncts_of).unwrap_or_default();
         let selectivity = self.profiles.of_all(&conjuncts);
         let matched = left * right * selectivity;
+        match variant {
+            JoinVariant::Semi => return matched.min(left),
+            // Half of the rows, if each had a partner.
+            JoinVariant::Anti => return (left - matched).max(left / 2.0),
+            JoinVariant::Single | JoinVariant::Mark(_) => return left,
+            JoinVariant::Inner | JoinVariant::Left | JoinVariant::Right | JoinVariant::Full => {}
+        }
         let kept_left = if variant.keeps_left() { left } else { 0.0 };
         let kept_right = if variant.keeps_right() { right } else { 0.0 };
         matched.max(kept_left).max(kept_right)

@@ -241,6 +241,13 @@ fn exchanged(operator: RelationalOperator) -> RelationalOperator {
                 JoinVariant::Left => JoinVariant::Right,
                 JoinVariant::Right => JoinVariant::Left,
                 JoinVariant::Inner | JoinVariant::Full => variant,
+                // Their right side is the one that is looked into.
+                JoinVariant::Semi
+                | JoinVariant::Anti
+                | JoinVariant::Single
+                | JoinVariant::Mark(_) => {
+                    return RelationalOperator::Join { variant, left, right, condition };
+                }
             };
             RelationalOperator::Join { variant, left: right, right: left, condition }
         }

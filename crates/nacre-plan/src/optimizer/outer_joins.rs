@@ -63,7 +63,8 @@ impl OuterJoinPass {
             RelationalOperator::Limit { input, .. } => self.simplify(input, range.input(), &[]),
             RelationalOperator::Join { variant, left, right, condition } => {
                 let [left_range, right_range] = range.sides(right);
-                if variant.keeps_left() && self.refuses_nulls(required, right_range) {
+                let is_outer = matches!(*variant, JoinVariant::Left | JoinVariant::Full);
+                if is_outer && self.refuses_nulls(required, right_range) {
                     *variant = without_left(*variant);
                 }
                 if variant.keeps_right() && self.refuses_nulls(required, left_range) {

@@ -70,6 +70,10 @@ impl<'p> PlanPrinter<'p> {
                     JoinVariant::Left => "left",
                     JoinVariant::Right => "right",
                     JoinVariant::Full => "full",
+                    JoinVariant::Semi => "semi",
+                    JoinVariant::Anti => "anti",
+                    JoinVariant::Single => "single",
+                    JoinVariant::Mark(_) => "mark",
                 };
                 let (left, right) = (self.operator(left), self.operator(right));
                 match condition.as_ref().filter(|_| self.with_conditions) {
