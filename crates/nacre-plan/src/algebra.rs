@@ -4,7 +4,10 @@
 //! places without renumbering.
 
 mod columns;
+pub(crate) mod conjuncts;
+mod free_columns;
 mod relational;
+mod renaming;
 mod scalar;
 
 pub use columns::{ColumnId, ColumnSource, QueryColumn, QueryColumns};
@@ -12,6 +15,8 @@ pub use relational::{
     AggregateColumn, BoundSortKey, ComputedColumn, JoinVariant, OutputColumn, QueryPlan,
     RelationalOperator, ScannedColumn,
 };
+pub use renaming::ColumnRenaming;
 pub use scalar::{
-    BoundAggregate, CaseArm, CastStep, ConstantValue, ScalarExpression, ScalarKind, TruthValue,
+    BoundAggregate, BoundSubquery, CaseArm, CastStep, ConstantValue, ScalarExpression, ScalarKind,
+    SubqueryForm, TruthValue,
 };

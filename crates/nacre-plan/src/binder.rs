@@ -5,8 +5,9 @@
 //!
 //! # Invariants
 //! 1. Errors are PostgreSQL's, in the order in which it finds them within a clause.
-//! 2. A bound query has no [`crate::algebra::ScalarKind::UnknownLiteral`] and no
-//!    [`crate::algebra::ScalarKind::Aggregate`] in its expressions.
+//! 2. A bound query has no [`crate::algebra::ScalarKind::UnknownLiteral`], no
+//!    [`crate::algebra::ScalarKind::Aggregate`] and no [`crate::algebra::ScalarKind::Subquery`] in
+//!    its expressions.
 //! # Source
 //! PostgreSQL 15 documentation, chapters 4 (syntax), 7 (queries) and 10 (types).
 
@@ -25,11 +26,14 @@ mod scope;
 mod select;
 mod special_calls;
 mod subqueries;
+mod subquery_expressions;
+mod subquery_joins;
 mod type_names;
 
 use nacre_syntax::QueryExpression;
 use nacre_types::{SqlType, ValueSettings};
 
+use scope::Scope;
 use subqueries::CommonQuery;
 
 use crate::algebra::{QueryColumns, QueryPlan};
@@ -67,6 +71,9 @@ pub(crate) struct Binder<'a> {
     common: Vec<CommonQuery>,
     /// Tables around the present query that it cannot name.
     out_of_reach: Vec<String>,
+    /// What the queries around the present one see where it stands in an expression of theirs, the
+    /// innermost last.
+    outer_scopes: Vec<Scope>,
     query_depth: usize,
     query_count: usize,
     table_count: usize,
@@ -90,6 +97,7 @@ pub fn bind_query(
         copied: 0,
         common: Vec::new(),
         out_of_reach: Vec::new(),
+        outer_scopes: Vec::new(),
         query_depth: 0,
         query_count: 0,
         table_count: 0,

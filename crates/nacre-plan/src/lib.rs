@@ -16,5 +16,6 @@ pub mod binder;
 pub mod definition;
 mod error;
 pub mod optimizer;
+mod properties;
 
 pub use error::BindError;

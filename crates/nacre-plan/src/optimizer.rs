@@ -1,6 +1,7 @@
 //! Makes a plan with joins cheaper: the same outputs and the same bag of rows, by passes in a fixed
 //! order, each run once.
 //!
+//! 1. [`unnesting`] makes dependent joins independent.
 //! 1. [`outer_joins`] makes outer joins inner ones where a condition refuses the rows filled up.
 //! 2. [`factoring`] takes what all branches of an OR share out of it.
 //! 3. [`derivation`] adds conditions that follow from equalities, and from the branches of an OR.
@@ -10,7 +11,7 @@
 //! # Invariants
 //! 1. A plan without joins is returned unchanged.
 //! 2. A condition that may fail, that is volatile, or that has no columns never moves past a join:
-//!    no row reaches it that did not in the query as it is written ([`fallibility`]).
+//!    no row reaches it that did not in the query as it is written ([`crate::properties`]).
 //!    Conjuncts are evaluated in order, each for rows for which the ones before it are true; of a
 //!    join's condition fallible ones are the last.
 //! 3. The right input of a join is the one to build a hash table of: the smaller one by estimate.
@@ -19,18 +20,18 @@
 //! Moerkotte, Neumann: "Analysis of two existing and one new dynamic programming algorithm", VLDB
 //! 2006 (DPccp); Fegaras: "A new heuristic for optimizing large queries", DEXA 1998 (greedy).
 
-mod conjuncts;
 mod derivation;
 mod equivalence;
 mod estimate;
 mod factoring;
-mod fallibility;
 mod join_order;
 mod null_logic;
 mod outer_joins;
 mod placement;
+mod places;
 mod selectivity;
 mod statistics;
+mod unnesting;
 
 pub use statistics::{ColumnStatistics, RelationStatistics};
 
@@ -41,7 +42,8 @@ pub fn optimize(plan: QueryPlan, statistics: &dyn RelationStatistics) -> QueryPl
     if !has_join(&plan.root) {
         return plan;
     }
-    let QueryPlan { columns, mut root, outputs, parameters } = plan;
+    let QueryPlan { mut columns, mut root, outputs, parameters } = plan;
+    unnesting::unnest(&mut root, &mut columns);
     outer_joins::simplify_outer_joins(&mut root);
     factoring::factor_conditions(&mut root);
     derivation::derive_conditions(&mut root);

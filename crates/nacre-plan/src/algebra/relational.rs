@@ -89,6 +89,21 @@ impl RelationalOperator {
         }
     }
 
+    /// As [`Self::expressions`], to be changed.
+    pub fn expressions_mut(&mut self) -> Vec<&mut ScalarExpression> {
+        match self {
+            Self::SingleRow | Self::Scan { .. } => Vec::new(),
+            Self::Filter { condition, .. } => vec![condition],
+            Self::Join { condition, .. } => condition.iter_mut().collect(),
+            Self::Compute { columns, .. } => columns.iter_mut().map(|one| &mut one.value).collect(),
+            Self::Aggregate { aggregates, .. } => {
+                aggregates.iter_mut().flat_map(|one| one.call.expressions_mut()).collect()
+            }
+            Self::Sort { keys, .. } => keys.iter_mut().map(|key| &mut key.value).collect(),
+            Self::Limit { count, offset, .. } => count.iter_mut().chain(offset).collect(),
+        }
+    }
+
     /// Whether an expression of this operator, or of one below, is so.
     pub fn any_expression(&self, is_so: &dyn Fn(&ScalarExpression) -> bool) -> bool {
         self.expressions().into_iter().any(|own| own.any(is_so))

@@ -7,7 +7,7 @@ use nacre_functions::coercion::CoercionPathway;
 use nacre_syntax::SourceRange;
 use nacre_types::{SqlType, SqlValue};
 
-use super::{BoundSortKey, ColumnId};
+use super::{BoundSortKey, ColumnId, RelationalOperator};
 
 /// An expression, its type, and where it was written. Expressions that compute the same are equal,
 /// wherever they were written.
@@ -102,6 +102,26 @@ pub enum ScalarKind {
     },
     /// Only until the query's aggregates are collected.
     Aggregate(Box<BoundAggregate>),
+    /// Only until it is joined to the rows that the expression is evaluated for.
+    Subquery(Box<BoundSubquery>),
+}
+
+/// A query within an expression. It may have columns of the queries around it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BoundSubquery {
+    pub form: SubqueryForm,
+    pub root: RelationalOperator,
+}
+
+/// What a query within an expression is asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SubqueryForm {
+    /// Whether there is a row.
+    Exists,
+    /// The value of this column in the only row, null of none.
+    Scalar(ColumnId),
+    /// Whether this is true for a row: null if it is null for one and true for none.
+    Any(ScalarExpression),
 }
 
 /// A branch of CASE.
@@ -146,6 +166,12 @@ impl BoundAggregate {
         let keys = self.order_by.iter().map(|key| &key.value);
         self.arguments.iter().chain(keys).chain(&self.filter).collect()
     }
+
+    /// As [`Self::expressions`], to be changed.
+    pub fn expressions_mut(&mut self) -> Vec<&mut ScalarExpression> {
+        let keys = self.order_by.iter_mut().map(|key| &mut key.value);
+        self.arguments.iter_mut().chain(keys).chain(&mut self.filter).collect()
+    }
 }
 
 impl ScalarExpression {
@@ -181,6 +207,10 @@ impl ScalarExpression {
                 arms.chain(otherwise.as_deref()).collect()
             }
             ScalarKind::Aggregate(call) => call.expressions(),
+            ScalarKind::Subquery(subquery) => match &subquery.form {
+                SubqueryForm::Any(test) => vec![test],
+                SubqueryForm::Exists | SubqueryForm::Scalar(_) => Vec::new(),
+            },
         }
     }
 
@@ -210,11 +240,11 @@ impl ScalarExpression {
                 let arms = arms.iter_mut().flat_map(|arm| [&mut arm.condition, &mut arm.result]);
                 arms.chain(otherwise.as_deref_mut()).collect()
             }
-            ScalarKind::Aggregate(call) => {
-                let BoundAggregate { arguments, order_by, filter, .. } = &mut **call;
-                let keys = order_by.iter_mut().map(|key| &mut key.value);
-                arguments.iter_mut().chain(keys).chain(filter).collect()
-            }
+            ScalarKind::Aggregate(call) => call.expressions_mut(),
+            ScalarKind::Subquery(subquery) => match &mut subquery.form {
+                SubqueryForm::Any(test) => vec![test],
+                SubqueryForm::Exists | SubqueryForm::Scalar(_) => Vec::new(),
+            },
         }
     }
 

@@ -5,7 +5,9 @@
 
 use super::Binder;
 use super::scope::Scope;
-use super::select::with_computed;
+use nacre_syntax::SourceRange;
+
+use crate::algebra::conjuncts::with_computed;
 use crate::algebra::{
     AggregateColumn, ColumnId, ComputedColumn, RelationalOperator, ScalarExpression, ScalarKind,
 };
@@ -72,12 +74,47 @@ impl<'s> Aggregation<'s> {
                 expression.kind = ScalarKind::Column(column);
                 Ok(())
             }
-            ScalarKind::Column(column) => self.require_determined(*column, expression),
+            ScalarKind::Column(column) => {
+                let column = *column;
+                self.require_determined(column, expression.range, false)
+            }
             _ => {
+                if let ScalarKind::Subquery(subquery) = &mut expression.kind {
+                    self.collect_in_query(&mut subquery.root, binder)?;
+                }
                 let mut children = expression.children_mut().into_iter();
                 children.try_for_each(|child| self.collect(child, binder))
             }
         }
+    }
+
+    /// Has a query within an expression name the keys of groups.
+    fn collect_in_query(
+        &mut self,
+        operator: &mut RelationalOperator,
+        binder: &mut Binder<'_>,
+    ) -> Result<(), BindError> {
+        for expression in operator.expressions_mut() {
+            self.collect_in_expression(expression, binder)?;
+        }
+        let mut inputs = operator.inputs_mut().into_iter();
+        inputs.try_for_each(|input| self.collect_in_query(input, binder))
+    }
+
+    fn collect_in_expression(
+        &mut self,
+        expression: &mut ScalarExpression,
+        binder: &mut Binder<'_>,
+    ) -> Result<(), BindError> {
+        if let Some(index) = self.keys.iter().position(|key| key.value == *expression) {
+            expression.kind = ScalarKind::Column(self.key_column(index, binder));
+            return Ok(());
+        }
+        if let ScalarKind::Column(column) = expression.kind {
+            return self.require_determined(column, expression.range, true);
+        }
+        let mut children = expression.children_mut().into_iter();
+        children.try_for_each(|child| self.collect_in_expression(child, binder))
     }
 
     /// Returns the column of a key of groups.
@@ -85,7 +122,7 @@ impl<'s> Aggregation<'s> {
         let key = &mut self.keys[index];
         let column = match (key.column, &key.value.kind) {
             (Some(column), _) => column,
-            (None, ScalarKind::Column(column)) => *column,
+            (None, ScalarKind::Column(column)) if !binder.is_outer_column(*column) => *column,
             (None, _) => binder.add_computed("group", &key.value),
         };
         key.column = Some(column);
@@ -99,7 +136,8 @@ impl<'s> Aggregation<'s> {
     fn require_determined(
         &mut self,
         column: ColumnId,
-        expression: &ScalarExpression,
+        range: SourceRange,
+        is_in_query: bool,
     ) -> Result<(), BindError> {
         let is_key = |wanted: &ColumnId| {
             self.keys.iter().any(|key| key.value.kind == ScalarKind::Column(*wanted))
@@ -111,14 +149,18 @@ impl<'s> Aggregation<'s> {
         if let Some((table, own)) = owner {
             let key = &table.primary_key;
             if key.is_empty() || !key.iter().all(is_key) {
-                let message = format!(
-                    "column \"{}.{}\" must appear in the GROUP BY clause or be used in an \
-                     aggregate function",
-                    table.name, own.name
-                );
-                return Err(BindError::new("42803", message, expression.range));
+                let (table, name) = (&table.name, &own.name);
+                let message = if is_in_query {
+                    format!("subquery uses ungrouped column \"{table}.{name}\" from outer query")
+                } else {
+                    format!(
+                        "column \"{table}.{name}\" must appear in the GROUP BY clause or be used \
+                         in an aggregate function"
+                    )
+                };
+                return Err(BindError::new("42803", message, range));
             }
-            let value = expression.clone();
+            let value = ScalarExpression { range, ..own.value.clone() };
             self.keys.push(BoundGroupKey { value, column: Some(column) });
         }
         Ok(())
@@ -140,17 +182,20 @@ impl<'s> Aggregation<'s> {
         for index in 0..self.keys.len() {
             let column = self.key_column(index, binder);
             let value = &self.keys[index].value;
-            if !matches!(value.kind, ScalarKind::Column(_)) {
+            if value.kind != ScalarKind::Column(column) {
                 computed.push(ComputedColumn { column, value: value.clone() });
             }
             keys.push(column);
         }
+        let mut aggregates = self.aggregates;
+        let arguments = aggregates.iter_mut().flat_map(|one| one.call.expressions_mut());
+        let values = computed.iter_mut().map(|one| &mut one.value).chain(arguments);
+        let input = binder.join_subqueries(input, values.collect())?;
         let input = Box::new(with_computed(input, computed));
-        let aggregates = self.aggregates;
         let grouped = RelationalOperator::Aggregate { input, keys, aggregates, is_scalar };
-        Ok(match having {
-            Some(condition) => RelationalOperator::Filter { input: Box::new(grouped), condition },
-            None => grouped,
-        })
+        match having {
+            Some(condition) => binder.filter_rows(grouped, condition),
+            None => Ok(grouped),
+        }
     }
 }

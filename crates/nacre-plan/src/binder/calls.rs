@@ -1,5 +1,7 @@
 //! Calls of functions and aggregates.
 
+use std::collections::HashSet;
+
 use nacre_functions::catalog::{AggregateKind, FunctionEntry, FunctionKind};
 use nacre_functions::resolution::{
     CallSignature, FunctionCallError, ResolvedFunction, resolve_function,
@@ -184,6 +186,11 @@ impl Binder<'_> {
             return Err(BindError::not_supported("aggregates with ORDER BY", range));
         }
         let ChosenFunction { entry: function, arguments, result } = chosen;
+        let mut columns = HashSet::new();
+        arguments.iter().chain(&filter).for_each(|one| one.collect_columns(&mut columns));
+        if !columns.is_empty() && !columns.iter().any(|column| place.scope.has_column(*column)) {
+            return Err(BindError::not_supported("aggregates of an outer query", range));
+        }
         let order_by = Vec::new();
         let call = BoundAggregate { function, arguments, is_distinct, order_by, filter, result };
         Ok(ScalarExpression::new(ScalarKind::Aggregate(Box::new(call)), result, range))

@@ -75,7 +75,7 @@ impl Binder<'_> {
             ExpressionKind::Literal(literal) => self.bind_literal(literal, range),
             ExpressionKind::TypedLiteral(literal) => self.bind_typed_literal(literal, range),
             ExpressionKind::Parameter(number) => bind_parameter(*number, range),
-            ExpressionKind::Column(path) => bind_column(path, place.scope, range),
+            ExpressionKind::Column(path) => self.bind_column(path, place.scope, range),
             ExpressionKind::Operation { first, links } => self.bind_operation(first, links, place),
             ExpressionKind::Prefix { operator, operand } => {
                 if let Some(literal) = negated_number(operator, operand) {
@@ -112,6 +112,9 @@ impl Binder<'_> {
                 Ok(cast)
             }
             ExpressionKind::Case(case) => self.bind_case(case, place, range),
+            ExpressionKind::Exists(query) => self.bind_exists(query, place, range),
+            ExpressionKind::Subquery(query) => self.bind_scalar_subquery(query, place, range),
+            ExpressionKind::Quantified(test) => self.bind_quantified_query(test, place, range),
             ExpressionKind::Function(call) => self.bind_call(call, place, range),
             ExpressionKind::Special(call) => self.bind_special(call, place, range),
             _ => Err(BindError::not_supported("this kind of expression", range)),
@@ -135,6 +138,54 @@ impl Binder<'_> {
         }
         Ok(left)
     }
+
+    /// Binds `column` and `table.column`: of this query, else of the innermost query around it that
+    /// has it.
+    fn bind_column(
+        &self,
+        path: &ColumnPath,
+        scope: &Scope,
+        range: SourceRange,
+    ) -> Result<ScalarExpression, BindError> {
+        let mut names: Vec<SqlName> = vec![path.name.clone()];
+        for step in &path.steps {
+            match step {
+                IndirectionStep::Field(name) => names.push(name.clone()),
+                _ => return Err(BindError::not_supported("this kind of expression", range)),
+            }
+        }
+        let Some((name, qualifier)) = names.split_last() else {
+            return Err(BindError::not_supported("this kind of expression", range));
+        };
+        let find = |scope: &Scope| match qualifier {
+            [] => scope.column(name),
+            _ => scope.column_of(qualifier, name, range),
+        };
+        let own = find(scope);
+        let is_elsewhere = |scope: &Scope, error: &BindError| match error.sql_state {
+            "42P01" => true,
+            "42703" => qualifier.is_empty(),
+            // The name of a table may be that of a column further out.
+            "0A000" => {
+                qualifier.is_empty() && !scope.columns.iter().any(|one| one.name == name.text)
+            }
+            _ => false,
+        };
+        let mut inner = scope;
+        let mut found = own.clone();
+        for outer in self.outer_scopes.iter().rev() {
+            match &found {
+                Err(error) if is_elsewhere(inner, error) => found = find(outer),
+                _ => return found,
+            }
+            inner = outer;
+        }
+        match &found {
+            // Nobody has it: the error is that of the query where it is written.
+            Err(error) if is_elsewhere(inner, error) => own,
+            _ => found,
+        }
+    }
 }
 
 fn too_deep(range: SourceRange) -> BindError {
@@ -149,28 +200,5 @@ fn bind_parameter(number: i32, range: SourceRange) -> Result<ScalarExpression, B
             Ok(ScalarExpression::new(kind, SqlType::UNKNOWN, range))
         }
         _ => Err(BindError::new("42P02", format!("there is no parameter ${number}"), range)),
-    }
-}
-
-/// Binds `column` and `table.column`.
-fn bind_column(
-    path: &ColumnPath,
-    scope: &Scope,
-    range: SourceRange,
-) -> Result<ScalarExpression, BindError> {
-    let mut names: Vec<&SqlName> = vec![&path.name];
-    for step in &path.steps {
-        match step {
-            IndirectionStep::Field(name) => names.push(name),
-            _ => return Err(BindError::not_supported("this kind of expression", range)),
-        }
-    }
-    match names.split_last() {
-        Some((name, [])) => scope.column(name),
-        Some((name, qualifier)) => {
-            let qualifier: Vec<SqlName> = qualifier.iter().map(|name| (*name).clone()).collect();
-            scope.column_of(&qualifier, name, range)
-        }
-        None => Err(BindError::not_supported("this kind of expression", range)),
     }
 }

@@ -10,6 +10,7 @@ use nacre_types::SqlType;
 use super::Binder;
 use super::expressions::ExpressionPlace;
 use super::scope::{Scope, ScopeColumn, ScopeTable, require_columns};
+use super::subquery_joins::has_subquery;
 use crate::algebra::{JoinVariant, RelationalOperator, ScalarExpression, ScalarKind};
 use crate::error::BindError;
 
@@ -118,10 +119,25 @@ impl Binder<'_> {
             }
             _ => all_of(equalities, link.range),
         };
+        let (condition, above) = match condition {
+            Some(condition) if has_subquery(&condition) => {
+                if variant != JoinVariant::Inner {
+                    let what = "subqueries in ON of outer joins";
+                    return Err(BindError::not_supported(what, link.range));
+                }
+                (None, Some(condition))
+            }
+            other => (other, None),
+        };
         let is_merged = |column: &ScopeColumn| names.iter().any(|name| name.text == column.name);
         scope.columns.retain(|column| !is_merged(column));
         scope.columns.splice(0..0, merged);
-        Ok((join(variant, left, right, condition), scope))
+        let joined = join(variant, left, right, condition);
+        let joined = match above {
+            Some(condition) => self.filter_rows(joined, condition)?,
+            None => joined,
+        };
+        Ok((joined, scope))
     }
 
     /// Returns what a merged column is: the column of the side that is always there, or the first

@@ -118,8 +118,11 @@ impl Binder<'_> {
         place: ExpressionPlace<'_>,
         range: SourceRange,
     ) -> Result<ScalarExpression, BindError> {
-        let InSource::List(nodes) = source else {
-            return Err(BindError::not_supported("IN with a query", range));
+        let nodes = match source {
+            InSource::List(nodes) => nodes,
+            InSource::Query(query) => {
+                return self.bind_in_query(operand, query, is_negated, place, range);
+            }
         };
         let operand = self.bind(operand, place)?;
         let (mut constants, mut others) = (Vec::new(), Vec::new());

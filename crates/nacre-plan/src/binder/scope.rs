@@ -59,6 +59,13 @@ impl Scope {
         Self { tables: vec![table], columns, out_of_reach: Vec::new() }
     }
 
+    /// Whether a column is one of these tables.
+    pub(super) fn has_column(&self, column: ColumnId) -> bool {
+        let of_tables = self.tables.iter().flat_map(|table| &table.columns);
+        let mut all = of_tables.chain(&self.columns).map(|one| &one.value);
+        all.any(|value| value.any(&|one| one.kind == ScalarKind::Column(column)))
+    }
+
     /// Returns the column of that name, of any table.
     pub(super) fn column(&self, name: &SqlName) -> Result<ScalarExpression, BindError> {
         let mut found = self.columns.iter().filter(|column| column.name == name.text);

@@ -1,5 +1,7 @@
 //! SELECT, clause by clause.
 
+use std::collections::HashSet;
+
 use nacre_syntax::SourceRange;
 use nacre_syntax::{
     DistinctClause, ExpressionKind, IndirectionStep, QueryExpression, RowLimit, SelectCore,
@@ -13,7 +15,9 @@ use super::expressions::ExpressionPlace;
 use super::labels::output_name;
 use super::ordering::BoundSortItem;
 use super::scope::{Scope, ScopeColumn};
+use super::subquery_joins::has_subquery;
 use super::{Binder, OUTPUTS_MAX};
+use crate::algebra::conjuncts::with_computed;
 use crate::algebra::{
     BoundSortKey, ColumnId, ColumnSource, ComputedColumn, OutputColumn, QueryColumn,
     RelationalOperator, ScalarExpression, ScalarKind,
@@ -42,7 +46,7 @@ impl Binder<'_> {
         if let Some(condition) = &core.condition {
             let condition = self.bind(condition, ExpressionPlace::new(&scope, "WHERE"))?;
             let condition = self.coerce_to_boolean(condition, "WHERE")?;
-            root = RelationalOperator::Filter { input: Box::new(root), condition };
+            root = self.filter_rows(root, condition)?;
         }
         let having = match &core.having {
             Some(having) => {
@@ -71,6 +75,9 @@ impl Binder<'_> {
             }
             root = aggregation.finish(root, self)?;
         }
+        let hidden = order.iter_mut().filter_map(BoundSortItem::hidden_mut);
+        let outputs = targets.iter_mut().map(|target| &mut target.value).chain(hidden);
+        root = self.join_subqueries(root, outputs.collect())?;
         self.finish_select(core, query, root, targets, order, &scope)
     }
 
@@ -140,7 +147,9 @@ impl Binder<'_> {
         value: ScalarExpression,
         computed: &mut Vec<ComputedColumn>,
     ) -> ColumnId {
-        if let ScalarKind::Column(column) = value.kind {
+        if let ScalarKind::Column(column) = value.kind
+            && !self.is_outer_column(column)
+        {
             return column;
         }
         let same = computed.iter().find(|one| one.value == value);
@@ -216,7 +225,9 @@ impl Binder<'_> {
         let mut bound = |node, clause: &'static str| -> Result<ScalarExpression, BindError> {
             let value = self.bind(node, ExpressionPlace::new(scope, clause))?;
             let (source, range) = (value.sql_type, value.range);
-            let has_column = value.any(&|one| matches!(one.kind, ScalarKind::Column(_)));
+            let mut columns = HashSet::new();
+            value.collect_columns(&mut columns);
+            let has_column = columns.iter().any(|column| scope.has_column(*column));
             let coerced = self.coerce(value, SqlType::BIGINT, CastContext::Assignment, range);
             let coerced = coerced.map_err(|error| match error.sql_state {
                 "42846" => {
@@ -229,6 +240,12 @@ impl Binder<'_> {
             if has_column {
                 let message = format!("argument of {clause} must not contain variables");
                 return Err(BindError::new("42P10", message, range));
+            }
+            if !columns.is_empty() || has_subquery(&coerced) {
+                return Err(BindError::not_supported(
+                    "a LIMIT or OFFSET that is no constant",
+                    range,
+                ));
             }
             Ok(coerced)
         };
@@ -254,15 +271,4 @@ fn add_all(columns: &[ScopeColumn], range: SourceRange, targets: &mut Vec<BoundT
         value: column.expression(range),
     };
     targets.extend(columns.iter().map(target));
-}
-
-/// Returns the operator with further columns, if there are any.
-pub(super) fn with_computed(
-    root: RelationalOperator,
-    columns: Vec<ComputedColumn>,
-) -> RelationalOperator {
-    if columns.is_empty() {
-        return root;
-    }
-    RelationalOperator::Compute { input: Box::new(root), columns }
 }

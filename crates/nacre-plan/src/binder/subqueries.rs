@@ -34,6 +34,8 @@ pub(super) struct CommonQuery {
     bound: Option<BoundQuery>,
     /// Whether two references might have other rows or values.
     may_differ: bool,
+    /// How many queries around its definition it sees the columns of.
+    outer_count: usize,
 }
 
 impl Binder<'_> {
@@ -92,7 +94,8 @@ impl Binder<'_> {
             // Which rows LIMIT keeps is open where the order is.
             let may_differ = bound.0.any_expression(&is_volatile) || has_limit(&bound.0);
             let table = Rc::new(table.clone());
-            self.common.push(CommonQuery { table, bound: Some(bound), may_differ });
+            let outer_count = self.outer_scopes.len();
+            self.common.push(CommonQuery { table, bound: Some(bound), may_differ, outer_count });
         }
         Ok(())
     }
@@ -115,9 +118,12 @@ impl Binder<'_> {
             }
             None => {
                 // Its names resolve in the scope of its definition.
+                let outer_count = self.common[place].outer_count;
+                let inner_scopes = self.outer_scopes.split_off(outer_count);
                 let later = self.common.split_off(place);
                 let bound = self.bind_query(common_query(&table)?);
                 self.common.extend(later);
+                self.outer_scopes.extend(inner_scopes);
                 bound?
             }
         };

@@ -10,15 +10,15 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::conjuncts::{
-    ColumnOrigins, PlaceRange, columns_of, conjunction, conjuncts_of, disjunction, disjuncts_of,
-    has_columns, with_filter,
-};
 use super::equivalence::{
     EquivalenceClass, EquivalenceMember, column_equality, equivalence_classes, member_of,
 };
-use super::fallibility::{is_comparison, may_move};
+use super::places::{ColumnOrigins, PlaceRange};
+use crate::algebra::conjuncts::{
+    columns_of, conjunction, conjuncts_of, disjunction, disjuncts_of, has_columns, with_filter,
+};
 use crate::algebra::{ColumnId, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind};
+use crate::properties::{is_comparison, may_move};
 
 /// Conditions added to one region, and the expressions that they are made of.
 const ADDED_MAX: usize = 1_000;

@@ -6,8 +6,8 @@ use nacre_functions::catalog::{OperatorEntry, operators_named};
 use nacre_functions::coercion::CoercionPathway;
 use nacre_types::catalog::TypeOid;
 
-use super::fallibility::is_comparison;
 use crate::algebra::{CastStep, ColumnId, ScalarExpression, ScalarKind};
+use crate::properties::is_comparison;
 
 /// A column, and the type that it is compared as: its own or one of the same bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -4,11 +4,11 @@
 use nacre_types::SqlValue;
 use nacre_types::catalog::TypeOid;
 
-use super::conjuncts::conjuncts_of;
 use super::selectivity::{
     ColumnProfile, ColumnProfiles, axis_of_value, axis_value, damped_product,
 };
 use super::statistics::RelationStatistics;
+use crate::algebra::conjuncts::conjuncts_of;
 use crate::algebra::{
     ColumnId, JoinVariant, QueryColumns, RelationalOperator, ScalarExpression, ScannedColumn,
 };

@@ -9,9 +9,11 @@
 //! Both forms are equal in three-valued logic. A conjunct that may fail stays in its branches,
 //! where others may guard it.
 
-use super::conjuncts::{conjunction, conjuncts_of, disjunction, disjuncts_of, split_conjunction};
-use super::fallibility::may_move;
+use crate::algebra::conjuncts::{
+    conjunction, conjuncts_of, disjunction, disjuncts_of, split_conjunction,
+};
 use crate::algebra::{JoinVariant, RelationalOperator, ScalarExpression, ScalarKind};
+use crate::properties::may_move;
 
 /// Conjuncts that are compared with each other for one condition.
 const COMPARISONS_MAX: usize = 10_000;

@@ -19,14 +19,14 @@ use std::collections::BTreeMap;
 
 use nacre_types::SqlValue;
 
-use super::conjuncts::{columns_of, split_conjunction};
 use super::estimate::RowEstimator;
-use super::fallibility::may_move;
 use super::statistics::RelationStatistics;
+use crate::algebra::conjuncts::{columns_of, split_conjunction};
 use crate::algebra::{
     ColumnId, ConstantValue, JoinVariant, QueryColumns, RelationalOperator, ScalarExpression,
     ScalarKind,
 };
+use crate::properties::may_move;
 use assembly::RegionAssembly;
 use enumeration::{JoinStep, cheapest_steps};
 use greedy::GreedyOrdering;

@@ -7,8 +7,9 @@
 //! a left join (b left join c ...) on a.x = c.y    a left join (b join c)
 //! ```
 
-use super::conjuncts::{ColumnOrigins, PlaceRange, conjuncts_of};
 use super::null_logic::possible_outcomes;
+use super::places::{ColumnOrigins, PlaceRange};
+use crate::algebra::conjuncts::conjuncts_of;
 use crate::algebra::{ColumnId, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind};
 
 /// Simplifies the outer joins of a plan.

@@ -10,15 +10,14 @@
 //! ```
 //!
 //! Through Compute, Aggregate (conditions on keys) and Sort, never through Limit. What may fail
-//! stays where it is ([`super::fallibility`]).
+//! stays where it is ([`crate::properties`]).
 
-use super::conjuncts::{
-    ColumnOrigins, PlaceRange, columns_of, conjunction, split_conjunction, with_filter,
-};
-use super::fallibility::{is_like, may_move, never_fails};
+use super::places::{ColumnOrigins, PlaceRange};
+use crate::algebra::conjuncts::{columns_of, conjunction, split_conjunction, with_filter};
 use crate::algebra::{
     ColumnId, ComputedColumn, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind,
 };
+use crate::properties::{is_like, may_move, never_fails};
 
 /// Expressions in the value of a computed column that a condition is moved through.
 const SUBSTITUTED_EXPRESSIONS_MAX: usize = 8;
@@ -169,20 +168,8 @@ fn below_compute(
         return None;
     }
     let mut condition = condition.clone();
-    if !computed.is_empty() {
-        substitute(&mut condition, &computed);
-    }
+    condition.replace_columns(columns);
     Some(condition)
-}
-
-fn substitute(expression: &mut ScalarExpression, computed: &[&ComputedColumn]) {
-    if let ScalarKind::Column(column) = expression.kind {
-        if let Some(one) = computed.iter().find(|one| one.column == column) {
-            *expression = one.value.clone();
-        }
-        return;
-    }
-    expression.children_mut().into_iter().for_each(|child| substitute(child, computed));
 }
 
 /// Whether a condition is the same for all rows of a group. LIKE on padded strings is not: they may

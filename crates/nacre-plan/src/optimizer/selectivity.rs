@@ -13,10 +13,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use nacre_types::SqlValue;
 
-use super::conjuncts::{columns_of, conjuncts_of, has_columns};
 use super::equivalence::member_of;
-use super::fallibility::{is_comparison, is_like};
+use crate::algebra::conjuncts::{columns_of, conjuncts_of, has_columns};
 use crate::algebra::{ColumnId, ConstantValue, ScalarExpression, ScalarKind, TruthValue};
+use crate::properties::{is_comparison, is_like};
 
 /// Selectivities that nothing is known for.
 const LIKE_SELECTIVITY: f64 = 0.05;

@@ -1,10 +1,11 @@
-//! Runs plans over whole numbers and nulls, as they stand: joins by nested loops.
+//! Runs plans over whole numbers and nulls, as they stand: joins by nested loops, dependent ones
+//! with the row of the left side.
 
 use std::collections::BTreeMap;
 
 use nacre_plan::algebra::{
-    AggregateColumn, ColumnId, QueryPlan, RelationalOperator, ScalarExpression, ScalarKind,
-    TruthValue,
+    AggregateColumn, ColumnId, JoinVariant, QueryPlan, RelationalOperator, ScalarExpression,
+    ScalarKind, TruthValue,
 };
 use nacre_types::SqlValue;
 
@@ -20,6 +21,31 @@ pub(crate) struct EvaluationFailure;
 
 type EvaluationResult<T> = Result<T, EvaluationFailure>;
 
+/// Columns of the queries around one, and their values.
+#[derive(Clone, Default)]
+struct OuterRow {
+    columns: Vec<ColumnId>,
+    row: Vec<CellValue>,
+}
+
+impl OuterRow {
+    /// Returns these behind columns of one's own.
+    fn behind(&self, columns: &[ColumnId], row: &[CellValue]) -> Self {
+        Self {
+            columns: columns.iter().chain(&self.columns).copied().collect(),
+            row: row.iter().chain(&self.row).copied().collect(),
+        }
+    }
+
+    fn value(&self, expression: &ScalarExpression) -> EvaluationResult<CellValue> {
+        value(expression, &self.columns, &self.row)
+    }
+
+    fn is_true(&self, condition: &ScalarExpression) -> EvaluationResult<bool> {
+        is_true(condition, &self.columns, &self.row)
+    }
+}
+
 struct EvaluatedRows {
     columns: Vec<ColumnId>,
     rows: Vec<Vec<CellValue>>,
@@ -30,7 +56,7 @@ pub(crate) fn answer(
     plan: &QueryPlan,
     tables: &TableRows,
 ) -> EvaluationResult<Vec<Vec<CellValue>>> {
-    let all = evaluate(&plan.root, tables)?;
+    let all = evaluate(&plan.root, tables, &OuterRow::default())?;
     let place = |column: ColumnId| all.columns.iter().position(|own| *own == column).unwrap();
     let places: Vec<usize> = plan.outputs.iter().map(|output| place(output.column)).collect();
     let output = |row: &Vec<CellValue>| places.iter().map(|place| row[*place]).collect();
@@ -39,7 +65,11 @@ pub(crate) fn answer(
     Ok(rows)
 }
 
-fn evaluate(operator: &RelationalOperator, tables: &TableRows) -> EvaluationResult<EvaluatedRows> {
+fn evaluate(
+    operator: &RelationalOperator,
+    tables: &TableRows,
+    outer: &OuterRow,
+) -> EvaluationResult<EvaluatedRows> {
     match operator {
         RelationalOperator::SingleRow => Ok(EvaluatedRows { columns: vec![], rows: vec![vec![]] }),
         RelationalOperator::Scan { relation, columns } => {
@@ -51,69 +81,124 @@ fn evaluate(operator: &RelationalOperator, tables: &TableRows) -> EvaluationResu
             })
         }
         RelationalOperator::Filter { input, condition } => {
-            let EvaluatedRows { columns, rows } = evaluate(input, tables)?;
+            let EvaluatedRows { columns, rows } = evaluate(input, tables, outer)?;
             let mut kept = Vec::new();
             for row in rows {
-                if is_true(condition, &columns, &row)? {
+                if outer.behind(&columns, &row).is_true(condition)? {
                     kept.push(row);
                 }
             }
             Ok(EvaluatedRows { columns, rows: kept })
         }
-        RelationalOperator::Join { .. } => join(operator, tables),
+        RelationalOperator::Join { .. } => join(operator, tables, outer),
         RelationalOperator::Compute { input, columns: computed } => {
-            let EvaluatedRows { mut columns, mut rows } = evaluate(input, tables)?;
+            let EvaluatedRows { mut columns, mut rows } = evaluate(input, tables, outer)?;
             for row in &mut rows {
+                let seen = outer.behind(&columns, row);
                 let values: EvaluationResult<Vec<CellValue>> =
-                    computed.iter().map(|one| value(&one.value, &columns, row)).collect();
+                    computed.iter().map(|one| seen.value(&one.value)).collect();
                 row.extend(values?);
             }
             columns.extend(computed.iter().map(|one| one.column));
             Ok(EvaluatedRows { columns, rows })
         }
         RelationalOperator::Aggregate { input, keys, aggregates, is_scalar } => {
-            let input = evaluate(input, tables)?;
-            group(&input, keys, aggregates, *is_scalar)
+            let input = evaluate(input, tables, outer)?;
+            group(&input, keys, aggregates, *is_scalar, outer)
         }
-        RelationalOperator::Sort { input, .. } => evaluate(input, tables),
+        RelationalOperator::Sort { input, .. } => evaluate(input, tables, outer),
         RelationalOperator::Limit { .. } => panic!("which rows LIMIT keeps is not defined"),
     }
 }
 
-fn join(operator: &RelationalOperator, tables: &TableRows) -> EvaluationResult<EvaluatedRows> {
+fn join(
+    operator: &RelationalOperator,
+    tables: &TableRows,
+    outer: &OuterRow,
+) -> EvaluationResult<EvaluatedRows> {
     let RelationalOperator::Join { variant, left, right, condition } = operator else {
         panic!("no join")
     };
-    let (left, right) = (evaluate(left, tables)?, evaluate(right, tables)?);
-    let columns: Vec<ColumnId> = left.columns.iter().chain(&right.columns).copied().collect();
+    let is_dependent = !right.free_columns().is_empty();
+    let left = evaluate(left, tables, outer)?;
+    let mut right_rows = match is_dependent {
+        true => EvaluatedRows { columns: Vec::new(), rows: Vec::new() },
+        false => evaluate(right, tables, outer)?,
+    };
     let mut rows = Vec::new();
-    let mut is_matched = vec![false; right.rows.len()];
+    let mut is_matched = vec![false; right_rows.rows.len()];
     for one in &left.rows {
-        let mut has_partner = false;
-        for (index, other) in right.rows.iter().enumerate() {
+        if is_dependent {
+            assert!(!variant.keeps_right(), "a dependent join that keeps the right side");
+            right_rows = evaluate(right, tables, &outer.behind(&left.columns, one))?;
+            is_matched = vec![false; right_rows.rows.len()];
+        }
+        let columns: Vec<ColumnId> =
+            left.columns.iter().chain(&right_rows.columns).copied().collect();
+        let mut partners = 0;
+        for (index, other) in right_rows.rows.iter().enumerate() {
             let row: Vec<CellValue> = one.iter().chain(other).copied().collect();
             let is_match = match condition {
-                Some(condition) => is_true(condition, &columns, &row)?,
+                Some(condition) => outer.behind(&columns, &row).is_true(condition)?,
                 None => true,
             };
             if is_match {
-                has_partner = true;
+                partners += 1;
                 is_matched[index] = true;
-                rows.push(row);
+                if variant.has_right() {
+                    rows.push(row);
+                }
             }
         }
-        if !has_partner && variant.keeps_left() {
-            let nulls = vec![None; right.columns.len()];
-            rows.push(one.iter().copied().chain(nulls).collect());
+        match variant {
+            JoinVariant::Semi if partners > 0 => rows.push(one.clone()),
+            JoinVariant::Anti if partners == 0 => rows.push(one.clone()),
+            JoinVariant::Mark(_) => {
+                rows.push(one.iter().copied().chain([Some((partners > 0).into())]).collect());
+            }
+            JoinVariant::Single if partners > 1 => return Err(EvaluationFailure),
+            JoinVariant::Left | JoinVariant::Full | JoinVariant::Single if partners == 0 => {
+                let nulls = vec![None; visible_columns(right).len()];
+                rows.push(one.iter().copied().chain(nulls).collect());
+            }
+            _ => {}
         }
     }
-    for (other, is_matched) in right.rows.iter().zip(is_matched) {
+    for (other, is_matched) in right_rows.rows.iter().zip(is_matched) {
         if !is_matched && variant.keeps_right() {
             let nulls = vec![None; left.columns.len()];
             rows.push(nulls.into_iter().chain(other.iter().copied()).collect());
         }
     }
+    let mut columns = left.columns;
+    match variant {
+        JoinVariant::Semi | JoinVariant::Anti => {}
+        JoinVariant::Mark(column) => columns.push(*column),
+        _ => columns.extend(visible_columns(right)),
+    }
     Ok(EvaluatedRows { columns, rows })
+}
+
+/// Returns the columns that an operator hands on, in the order in which they are evaluated.
+fn visible_columns(operator: &RelationalOperator) -> Vec<ColumnId> {
+    match operator {
+        RelationalOperator::Aggregate { keys, aggregates, .. } => {
+            keys.iter().copied().chain(aggregates.iter().map(|one| one.column)).collect()
+        }
+        RelationalOperator::Join { variant, left, right, .. } => {
+            let mut columns = visible_columns(left);
+            match variant {
+                JoinVariant::Semi | JoinVariant::Anti => {}
+                JoinVariant::Mark(column) => columns.push(*column),
+                _ => columns.extend(visible_columns(right)),
+            }
+            columns
+        }
+        _ => {
+            let below = operator.inputs().into_iter().flat_map(visible_columns);
+            below.chain(operator.own_columns()).collect()
+        }
+    }
 }
 
 fn group(
@@ -121,6 +206,7 @@ fn group(
     keys: &[ColumnId],
     aggregates: &[AggregateColumn],
     is_scalar: bool,
+    outer: &OuterRow,
 ) -> EvaluationResult<EvaluatedRows> {
     let place = |column: &ColumnId| input.columns.iter().position(|own| own == column).unwrap();
     let mut groups: BTreeMap<Vec<CellValue>, Vec<&Vec<CellValue>>> = BTreeMap::new();
@@ -135,7 +221,7 @@ fn group(
     for (key, members) in groups {
         let mut row = key;
         for one in aggregates {
-            row.push(aggregate(one, &input.columns, &members)?);
+            row.push(aggregate(one, &input.columns, &members, outer)?);
         }
         rows.push(row);
     }
@@ -147,15 +233,18 @@ fn aggregate(
     one: &AggregateColumn,
     columns: &[ColumnId],
     members: &[&Vec<CellValue>],
+    outer: &OuterRow,
 ) -> EvaluationResult<CellValue> {
     let Some(argument) = one.call.arguments.first() else {
         return Ok(Some(members.len() as i64));
     };
     let values: EvaluationResult<Vec<CellValue>> =
-        members.iter().map(|row| value(argument, columns, row)).collect();
+        members.iter().map(|row| outer.behind(columns, row).value(argument)).collect();
     let values: Vec<i64> = values?.into_iter().flatten().collect();
     Ok(match one.call.function.name {
         "count" => Some(values.len() as i64),
+        "min" => values.iter().min().copied(),
+        "max" => values.iter().max().copied(),
         "sum" => (!values.is_empty()).then(|| values.iter().sum()),
         other => panic!("{other} is not evaluated"),
     })
@@ -225,6 +314,17 @@ fn value(
             let own = of(operand)?;
             let test = |element: &ScalarExpression| operate(operator.name, &[own, of(element)?]);
             connect(elements, !is_all, &test)?
+        }
+        ScalarKind::Case { arms, otherwise } => {
+            for arm in arms {
+                if of(&arm.condition)? == Some(1) {
+                    return of(&arm.result);
+                }
+            }
+            match otherwise {
+                Some(otherwise) => of(otherwise)?,
+                None => None,
+            }
         }
         ScalarKind::Coalesce(arguments) => {
             for argument in arguments {

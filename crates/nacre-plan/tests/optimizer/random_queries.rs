@@ -67,12 +67,21 @@ pub(crate) struct QueryWriter<'r> {
     random: &'r mut RandomSequence,
     aliases: usize,
     aliases_max: usize,
+    /// Queries within expressions that may still be written.
+    queries: usize,
 }
 
 impl<'r> QueryWriter<'r> {
     pub(crate) fn new(random: &'r mut RandomSequence) -> Self {
         let aliases_max = 2 + random.below(4);
-        Self { random, aliases: 0, aliases_max }
+        Self { random, aliases: 0, aliases_max, queries: 0 }
+    }
+
+    /// Has conditions have queries.
+    pub(crate) fn with_queries(mut self, count: usize) -> Self {
+        self.queries = count;
+        self.aliases_max = 1 + self.random.below(2);
+        self
     }
 
     pub(crate) fn query(mut self) -> String {
@@ -95,6 +104,9 @@ impl<'r> QueryWriter<'r> {
                 .flat_map(|alias| COLUMNS.iter().map(move |column| format!("{alias}.{column}")))
                 .collect();
             let _ = write!(sql, "select {}", columns.join(", "));
+            if self.queries > 0 && self.random.one_in(3) {
+                let _ = write!(sql, ", ({})", self.inner_query(&all, true));
+            }
         }
         let _ = write!(sql, " from {}", from.join(", "));
         if !self.random.one_in(4) {
@@ -146,6 +158,73 @@ impl<'r> QueryWriter<'r> {
         (format!("({left} {kind} {right} {condition})"), aliases)
     }
 
+    /// Returns a condition with a query that sees the columns of `aliases`.
+    fn query_condition(&mut self, aliases: &[String]) -> String {
+        let one = self.column(aliases);
+        let comparison = self.random.pick(&["=", "<>", "<", ">="]);
+        match self.random.below(7) {
+            0 => format!("exists ({})", self.inner_query(aliases, false)),
+            1 => format!("not exists ({})", self.inner_query(aliases, false)),
+            2 => format!("{one} in ({})", self.inner_query(aliases, false)),
+            3 => format!("{one} not in ({})", self.inner_query(aliases, false)),
+            4 => {
+                let word = self.random.pick(&["any", "all"]);
+                format!("{one} {comparison} {word} ({})", self.inner_query(aliases, false))
+            }
+            5 => format!("{one} {comparison} ({})", self.inner_query(aliases, true)),
+            _ => format!("({}) is null", self.inner_query(aliases, true)),
+        }
+    }
+
+    /// Returns a query of one column, perhaps of one row, that sees the columns of `aliases`.
+    fn inner_query(&mut self, aliases: &[String], is_scalar: bool) -> String {
+        self.queries -= 1;
+        let own = format!("q{}", self.queries);
+        let mut all = vec![own.clone()];
+        let mut from = format!("{} {own}", self.random.pick(&TABLES));
+        if self.random.one_in(4) {
+            let other = format!("{own}b");
+            let kind = self.random.pick(&["join", "left join"]);
+            from = format!(
+                "{from} {kind} {} {other} on {own}.k = {other}.k",
+                self.random.pick(&TABLES)
+            );
+            all.push(other);
+        }
+        let mut conditions = Vec::new();
+        for _ in 0..self.random.below(3) {
+            let inner = self.column(&all);
+            let outer = self.column(aliases);
+            let comparison = self.random.pick(&["=", "=", "=", "<", "<>"]);
+            conditions.push(format!("{inner} {comparison} {outer}"));
+        }
+        if self.random.one_in(3) {
+            let seen: Vec<String> = aliases.iter().chain(&all).cloned().collect();
+            conditions.push(self.condition(&seen, 1));
+        }
+        let value = match self.random.one_in(5) {
+            true => self.column(aliases),
+            false => self.column(&all),
+        };
+        let filter = match conditions.is_empty() {
+            true => String::new(),
+            false => format!(" where {}", conditions.join(" and ")),
+        };
+        let key = self.column(&all);
+        match self.random.below(8) {
+            0 | 1 if !is_scalar => format!("select {value} from {from}{filter}"),
+            2 if !is_scalar => format!("select distinct {value} from {from}{filter}"),
+            3 if !is_scalar => {
+                format!("select count(*) from {from}{filter} group by {key} having count(*) > 0")
+            }
+            4 => format!("select count(*) from {from}{filter}"),
+            5 => format!("select max({value}) from {from}{filter} having count(*) > 1"),
+            6 if is_scalar => format!("select {value} from {from}{filter}"),
+            7 => format!("select coalesce(sum({value}), count({key})) from {from}{filter}"),
+            _ => format!("select min({value}) from {from}{filter}"),
+        }
+    }
+
     fn column(&mut self, aliases: &[String]) -> String {
         let alias = &aliases[self.random.below(aliases.len())];
         format!("{alias}.{}", self.random.pick(&COLUMNS))
@@ -156,6 +235,9 @@ impl<'r> QueryWriter<'r> {
         let other = self.column(aliases);
         let comparison = self.random.pick(&["=", "=", "<>", "<", "<=", ">", ">="]);
         let number = self.random.below(2);
+        if depth > 0 && self.queries > 0 && self.random.one_in(3) {
+            return self.query_condition(aliases);
+        }
         let choices = if depth > 0 { 20 } else { 13 };
         match self.random.below(choices) {
             18 => self.random.pick(&["true", "1 = 0", "null"]).to_owned(),

@@ -8,8 +8,8 @@ use nacre_types::SqlType;
 use super::OrderedOperator;
 use super::enumeration::JoinStep;
 use super::query_graph::{GraphCondition, QueryGraph, is_hashable};
+use crate::algebra::conjuncts::conjunction;
 use crate::algebra::{ColumnId, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind};
-use crate::optimizer::conjuncts::conjunction;
 use crate::optimizer::equivalence::{column_equality, equality_of};
 
 /// A set of leaves of any number.

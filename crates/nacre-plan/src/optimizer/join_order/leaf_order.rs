@@ -8,10 +8,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::mem::discriminant;
 
 use super::query_graph::GraphCondition;
+use crate::algebra::conjuncts::{columns_of, conjuncts_of};
 use crate::algebra::{
     ColumnId, ColumnSource, QueryColumns, RelationalOperator, ScalarExpression, ScalarKind,
 };
-use crate::optimizer::conjuncts::{columns_of, conjuncts_of};
 
 /// Rounds in which the signature of a leaf spreads to its neighbours.
 const ROUNDS: usize = 4;

@@ -10,8 +10,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::algebra::conjuncts::has_columns;
 use crate::algebra::{ColumnId, ScalarExpression, ScalarKind};
-use crate::optimizer::conjuncts::has_columns;
 use crate::optimizer::equivalence::{EquivalenceClass, equivalence_classes};
 use crate::optimizer::estimate::{ROWS_MAX, bounded_rows};
 use crate::optimizer::selectivity::ColumnProfiles;
@@ -261,7 +261,7 @@ pub(super) fn is_hashable(
     let ScalarKind::Operator { operator, operands } = &condition.kind else { return false };
     let sole_leaf = |one: &ScalarExpression| {
         let leaves: BTreeSet<Option<usize>> =
-            crate::optimizer::conjuncts::columns_of(one).into_iter().map(leaf_of).collect();
+            crate::algebra::conjuncts::columns_of(one).into_iter().map(leaf_of).collect();
         if leaves.len() == 1 { leaves.first().copied().flatten() } else { None }
     };
     match &operands[..] {

@@ -1,15 +1,17 @@
-//! Which expressions may be evaluated for more rows than the query says: infallible and
-//! deterministic ones.
+//! Which expressions and queries may be evaluated for more rows than the query says: infallible
+//! and deterministic ones.
 //!
-//! The list names the safe ones; all others stay where SQL puts them.
+//! The lists name the safe ones; all others stay where SQL puts them.
 
-use nacre_functions::catalog::{OperatorEntry, Volatility, find_function};
+use nacre_functions::catalog::{FunctionEntry, OperatorEntry, Volatility, find_function};
 use nacre_functions::coercion::CoercionPathway;
 use nacre_types::SqlValue;
 use nacre_types::catalog::TypeOid;
 
-use super::conjuncts::has_columns;
-use crate::algebra::{CastStep, ConstantValue, ScalarExpression, ScalarKind};
+use crate::algebra::conjuncts::has_columns;
+use crate::algebra::{
+    CastStep, ConstantValue, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind,
+};
 
 /// Names of comparisons.
 const COMPARISONS: [&str; 6] = ["=", "<>", "<", "<=", ">", ">="];
@@ -57,13 +59,84 @@ const WIDENING_CASTS: [(TypeOid, TypeOid); 13] = [
     (TypeOid::BPCHAR, TypeOid::VARCHAR),
 ];
 
+/// Functions that have a value for all arguments, and in one statement always the same.
+const INFALLIBLE_FUNCTIONS: [&str; 19] = [
+    "lower",
+    "upper",
+    "initcap",
+    "length",
+    "char_length",
+    "character_length",
+    "octet_length",
+    "btrim",
+    "ltrim",
+    "rtrim",
+    "reverse",
+    "left",
+    "right",
+    "strpos",
+    "position",
+    "starts_with",
+    "now",
+    "transaction_timestamp",
+    "statement_timestamp",
+];
+
+/// Fields that `extract` has of dates and timestamps.
+const DATE_FIELDS: [&str; 12] = [
+    "year",
+    "quarter",
+    "month",
+    "week",
+    "day",
+    "dow",
+    "doy",
+    "isodow",
+    "isoyear",
+    "decade",
+    "century",
+    "millennium",
+];
+
+/// Aggregates that have a value for all rows; sums and averages only of exact numbers.
+const INFALLIBLE_AGGREGATES: [&str; 6] = ["count", "min", "max", "bool_and", "bool_or", "every"];
+
 /// Whether a condition may move past joins.
-pub(super) fn may_move(condition: &ScalarExpression) -> bool {
+pub(crate) fn may_move(condition: &ScalarExpression) -> bool {
     never_fails(condition) && has_columns(condition)
 }
 
 /// Whether an expression has a value for all rows, and always the same.
-pub(super) fn never_fails(expression: &ScalarExpression) -> bool {
+pub(crate) fn never_fails(expression: &ScalarExpression) -> bool {
+    is_infallible(expression, false)
+}
+
+/// Whether a query within another one has rows for all columns of that, and always the same.
+/// Numerics that have too many digits for the executor are no errors here.
+pub(crate) fn query_never_fails(operator: &RelationalOperator) -> bool {
+    let is_own = match operator {
+        RelationalOperator::Aggregate { aggregates, .. } => aggregates.iter().all(|one| {
+            let call = &one.call;
+            let is_exact = |argument: &ScalarExpression| {
+                let types = [TypeOid::INT2, TypeOid::INT4, TypeOid::INT8, TypeOid::NUMERIC];
+                types.contains(&argument.sql_type.oid())
+            };
+            let name = call.function.name;
+            INFALLIBLE_AGGREGATES.contains(&name)
+                || (["sum", "avg"].contains(&name) && call.arguments.iter().all(is_exact))
+        }),
+        RelationalOperator::Join { variant: JoinVariant::Single, .. } => false,
+        RelationalOperator::Limit { count, offset, .. } => {
+            count.iter().chain(offset).all(|one| matches!(one.kind, ScalarKind::Constant(_)))
+        }
+        _ => true,
+    };
+    is_own
+        && operator.expressions().into_iter().all(|one| is_infallible(one, true))
+        && operator.inputs().into_iter().all(query_never_fails)
+}
+
+fn is_infallible(expression: &ScalarExpression, with_numerics: bool) -> bool {
     let is_safe = match &expression.kind {
         ScalarKind::Column(_)
         | ScalarKind::Constant(_)
@@ -77,7 +150,9 @@ pub(super) fn never_fails(expression: &ScalarExpression) -> bool {
         | ScalarKind::Coalesce(_) => true,
         ScalarKind::Extreme { .. } => COMPARED_TYPES.contains(&expression.sql_type.oid()),
         ScalarKind::Operator { operator, operands } => {
-            is_comparison(operator) || is_pattern_test(operator, operands)
+            is_comparison(operator)
+                || is_pattern_test(operator, operands)
+                || (with_numerics && is_numeric_arithmetic(operator))
         }
         ScalarKind::IsDistinct { operator, .. }
         | ScalarKind::NullIf { operator, .. }
@@ -85,18 +160,17 @@ pub(super) fn never_fails(expression: &ScalarExpression) -> bool {
         ScalarKind::Cast { operand, method } => {
             is_widening(operand, expression.sql_type.oid(), *method)
         }
-        ScalarKind::UnknownLiteral(_) | ScalarKind::Function { .. } | ScalarKind::Aggregate(_) => {
-            false
-        }
+        ScalarKind::Function { function, arguments } => is_infallible_function(function, arguments),
+        ScalarKind::UnknownLiteral(_) | ScalarKind::Aggregate(_) | ScalarKind::Subquery(_) => false,
     };
     if is_safe {
-        return expression.children().into_iter().all(never_fails);
+        return expression.children().into_iter().all(|one| is_infallible(one, with_numerics));
     }
     is_constant_folded(expression)
 }
 
 /// Whether an operator is a comparison that never fails.
-pub(super) fn is_comparison(operator: &OperatorEntry) -> bool {
+pub(crate) fn is_comparison(operator: &OperatorEntry) -> bool {
     let is_compared = |oid: TypeOid| COMPARED_TYPES.contains(&oid);
     COMPARISONS.contains(&operator.name)
         && operator.left.is_some_and(is_compared)
@@ -104,8 +178,37 @@ pub(super) fn is_comparison(operator: &OperatorEntry) -> bool {
 }
 
 /// Whether an operator is LIKE, ILIKE or an opposite of them, for any string type.
-pub(super) fn is_like(operator: &OperatorEntry) -> bool {
+pub(crate) fn is_like(operator: &OperatorEntry) -> bool {
     PATTERN_TESTS.contains(&operator.name)
+}
+
+/// Whether it is a sum, difference or product of numerics.
+fn is_numeric_arithmetic(operator: &OperatorEntry) -> bool {
+    ["+", "-", "*"].contains(&operator.name)
+        && operator.right == TypeOid::NUMERIC
+        && operator.left.is_none_or(|left| left == TypeOid::NUMERIC)
+}
+
+fn is_infallible_function(function: &FunctionEntry, arguments: &[ScalarExpression]) -> bool {
+    if INFALLIBLE_FUNCTIONS.contains(&function.name) {
+        return true;
+    }
+    let constant = |index: usize| match &arguments.get(index)?.kind {
+        ScalarKind::Constant(value) => Some(&value.0),
+        _ => None,
+    };
+    match (function.name, arguments.len()) {
+        ("extract", 2) => match constant(0) {
+            Some(SqlValue::Text(field)) => DATE_FIELDS.contains(&field.as_str()),
+            _ => false,
+        },
+        // A negative length is an error.
+        ("substring" | "substr", 3) => {
+            matches!(constant(2), Some(SqlValue::Integer(length)) if *length >= 0)
+        }
+        ("substring" | "substr", 2) => function.arguments.get(1) == Some(&TypeOid::INT4),
+        _ => false,
+    }
 }
 
 /// Whether it is LIKE with an infallible pattern, which does not end in an escape.

@@ -1,0 +1,99 @@
+//! Conditions as lists of what AND joins, the columns that they are about, and operators with them.
+
+use std::collections::BTreeSet;
+
+use nacre_syntax::SourceRange;
+use nacre_types::SqlType;
+
+use super::{ColumnId, ComputedColumn, RelationalOperator, ScalarExpression, ScalarKind};
+
+/// Takes AND apart, from left to right.
+pub(crate) fn split_conjunction(condition: ScalarExpression, into: &mut Vec<ScalarExpression>) {
+    match condition.kind {
+        ScalarKind::And(operands) => {
+            operands.into_iter().for_each(|operand| split_conjunction(operand, into));
+        }
+        _ => into.push(condition),
+    }
+}
+
+/// Returns the conjuncts of a condition, from left to right.
+pub(crate) fn conjuncts_of(condition: &ScalarExpression) -> Vec<&ScalarExpression> {
+    match &condition.kind {
+        ScalarKind::And(operands) => operands.iter().flat_map(conjuncts_of).collect(),
+        _ => vec![condition],
+    }
+}
+
+/// Returns the branches of a condition.
+pub(crate) fn disjuncts_of(condition: &ScalarExpression) -> Vec<&ScalarExpression> {
+    match &condition.kind {
+        ScalarKind::Or(operands) => operands.iter().flat_map(disjuncts_of).collect(),
+        _ => vec![condition],
+    }
+}
+
+/// Returns the condition that all are true; `None` for no conditions.
+pub(crate) fn conjunction(conditions: Vec<ScalarExpression>) -> Option<ScalarExpression> {
+    connect(conditions, ScalarKind::And)
+}
+
+/// Returns the condition that one is true; `None` for no conditions.
+pub(crate) fn disjunction(conditions: Vec<ScalarExpression>) -> Option<ScalarExpression> {
+    connect(conditions, ScalarKind::Or)
+}
+
+fn connect(
+    mut conditions: Vec<ScalarExpression>,
+    word: fn(Vec<ScalarExpression>) -> ScalarKind,
+) -> Option<ScalarExpression> {
+    if conditions.len() < 2 {
+        return conditions.pop();
+    }
+    let range = match (conditions.first(), conditions.last()) {
+        (Some(first), Some(last)) => first.range.to(last.range),
+        _ => SourceRange::default(),
+    };
+    Some(ScalarExpression::new(word(conditions), SqlType::BOOLEAN, range))
+}
+
+/// Returns the operator with a filter above it, if there are conditions.
+pub(crate) fn with_filter(
+    input: RelationalOperator,
+    conditions: Vec<ScalarExpression>,
+) -> RelationalOperator {
+    match conjunction(conditions) {
+        Some(condition) => RelationalOperator::Filter { input: Box::new(input), condition },
+        None => input,
+    }
+}
+
+/// Returns the operator with further columns, if there are any.
+pub(crate) fn with_computed(
+    input: RelationalOperator,
+    columns: Vec<ComputedColumn>,
+) -> RelationalOperator {
+    if columns.is_empty() {
+        return input;
+    }
+    RelationalOperator::Compute { input: Box::new(input), columns }
+}
+
+/// Returns the columns of an expression.
+pub(crate) fn columns_of(expression: &ScalarExpression) -> BTreeSet<ColumnId> {
+    let mut columns = BTreeSet::new();
+    collect_columns(expression, &mut columns);
+    columns
+}
+
+fn collect_columns(expression: &ScalarExpression, into: &mut BTreeSet<ColumnId>) {
+    if let ScalarKind::Column(column) = expression.kind {
+        into.insert(column);
+    }
+    expression.children().into_iter().for_each(|child| collect_columns(child, into));
+}
+
+/// Whether an expression has a column.
+pub(crate) fn has_columns(expression: &ScalarExpression) -> bool {
+    expression.any(&|one| matches!(one.kind, ScalarKind::Column(_)))
+}

@@ -1,0 +1,157 @@
+//! Queries within expressions: EXISTS, scalar ones, IN, ANY and ALL.
+//!
+//! A query sees the columns of those around it. IN is `= ANY`, and `op ALL` is no row for which the
+//! comparison is not true: `NOT (NOT op) ANY`.
+
+use nacre_syntax::{
+    ExpressionKind, ExpressionNode, QuantifiedOperator, QuantifiedTest, QueryExpression,
+    SourceRange, ValueQuantifier,
+};
+use nacre_types::SqlType;
+
+use super::Binder;
+use super::expressions::ExpressionPlace;
+use super::subqueries::BoundQuery;
+use crate::algebra::{
+    BoundSubquery, ColumnId, OutputColumn, ScalarExpression, ScalarKind, SubqueryForm,
+};
+use crate::error::BindError;
+
+impl Binder<'_> {
+    pub(super) fn bind_exists(
+        &mut self,
+        query: &QueryExpression,
+        place: ExpressionPlace<'_>,
+        range: SourceRange,
+    ) -> Result<ScalarExpression, BindError> {
+        let (root, _) = self.bind_inner_query(query, place)?;
+        Ok(subquery(SubqueryForm::Exists, root, SqlType::BOOLEAN, range))
+    }
+
+    pub(super) fn bind_scalar_subquery(
+        &mut self,
+        query: &QueryExpression,
+        place: ExpressionPlace<'_>,
+        range: SourceRange,
+    ) -> Result<ScalarExpression, BindError> {
+        let (root, outputs) = self.bind_inner_query(query, place)?;
+        let [output] = &outputs[..] else {
+            let message = "subquery must return only one column";
+            return Err(BindError::new("42601", message, range));
+        };
+        Ok(subquery(SubqueryForm::Scalar(output.column), root, output.sql_type, range))
+    }
+
+    /// Binds `operand IN (query)`; the operand may be a row.
+    pub(super) fn bind_in_query(
+        &mut self,
+        operand: &ExpressionNode,
+        query: &QueryExpression,
+        is_negated: bool,
+        place: ExpressionPlace<'_>,
+        range: SourceRange,
+    ) -> Result<ScalarExpression, BindError> {
+        let any = self.bind_any(operand, "=", false, query, place, range)?;
+        Ok(if is_negated { negated(any) } else { any })
+    }
+
+    /// Binds `operand operator ANY (query)`, or ALL.
+    pub(super) fn bind_quantified_query(
+        &mut self,
+        test: &QuantifiedTest,
+        place: ExpressionPlace<'_>,
+        range: SourceRange,
+    ) -> Result<ScalarExpression, BindError> {
+        let ExpressionKind::Subquery(query) = &test.source.kind else {
+            return Err(BindError::not_supported("ANY and ALL of an array", range));
+        };
+        let QuantifiedOperator::Operator(operator) = &test.operator else {
+            return Err(BindError::not_supported("LIKE ANY", range));
+        };
+        let symbol = self.symbol(operator)?.to_owned();
+        let is_all = test.quantifier == ValueQuantifier::All;
+        let any = self.bind_any(&test.operand, &symbol, is_all, query, place, range)?;
+        Ok(if is_all { negated(any) } else { any })
+    }
+
+    /// Binds whether a comparison is true, or not true, for a row.
+    fn bind_any(
+        &mut self,
+        operand: &ExpressionNode,
+        symbol: &str,
+        is_opposite: bool,
+        query: &QueryExpression,
+        place: ExpressionPlace<'_>,
+        range: SourceRange,
+    ) -> Result<ScalarExpression, BindError> {
+        let operands = match &operand.kind {
+            ExpressionKind::Row { items, .. } => {
+                items.iter().map(|item| self.bind(item, place)).collect::<Result<_, _>>()?
+            }
+            _ => vec![self.bind(operand, place)?],
+        };
+        let (root, outputs) = self.bind_inner_query(query, place)?;
+        if outputs.len() != operands.len() {
+            let word = if outputs.len() > operands.len() { "many" } else { "few" };
+            return Err(BindError::new("42601", format!("subquery has too {word} columns"), range));
+        }
+        if operands.len() > 1 && symbol != "=" {
+            return Err(BindError::not_supported("other comparisons of rows than =", range));
+        }
+        let mut tests = Vec::with_capacity(operands.len());
+        for (operand, OutputColumn { column, sql_type, .. }) in operands.into_iter().zip(&outputs) {
+            let own = ScalarExpression::new(ScalarKind::Column(*column), *sql_type, range);
+            let test = self.apply_operator(symbol, vec![operand, own], range)?;
+            if test.sql_type != SqlType::BOOLEAN {
+                let message = "op ANY/ALL (array) requires operator to yield boolean";
+                return Err(BindError::new("42809", message, range));
+            }
+            tests.push(test);
+        }
+        let mut test = match (tests.len(), tests.pop()) {
+            (1, Some(only)) => only,
+            (_, last) => {
+                tests.extend(last);
+                ScalarExpression::new(ScalarKind::And(tests), SqlType::BOOLEAN, range)
+            }
+        };
+        if is_opposite {
+            test = negated(test);
+        }
+        Ok(subquery(SubqueryForm::Any(test), root, SqlType::BOOLEAN, range))
+    }
+
+    /// Whether a column is one of a query around the present one: the same for all rows.
+    pub(super) fn is_outer_column(&self, column: ColumnId) -> bool {
+        self.outer_scopes.iter().any(|scope| scope.has_column(column))
+    }
+
+    /// Binds a query that sees the columns of `place`.
+    fn bind_inner_query(
+        &mut self,
+        query: &QueryExpression,
+        place: ExpressionPlace<'_>,
+    ) -> Result<BoundQuery, BindError> {
+        self.outer_scopes.push(place.scope.clone());
+        let out_of_reach = std::mem::take(&mut self.out_of_reach);
+        let bound = self.bind_query(query);
+        self.out_of_reach = out_of_reach;
+        self.outer_scopes.pop();
+        bound
+    }
+}
+
+fn subquery(
+    form: SubqueryForm,
+    root: crate::algebra::RelationalOperator,
+    sql_type: SqlType,
+    range: SourceRange,
+) -> ScalarExpression {
+    let kind = ScalarKind::Subquery(Box::new(BoundSubquery { form, root }));
+    ScalarExpression::new(kind, sql_type, range)
+}
+
+fn negated(expression: ScalarExpression) -> ScalarExpression {
+    let range = expression.range;
+    ScalarExpression::new(ScalarKind::Not(Box::new(expression)), SqlType::BOOLEAN, range)
+}

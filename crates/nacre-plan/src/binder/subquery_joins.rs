@@ -1,0 +1,370 @@
+//! Joins queries within expressions to the rows that the expressions are evaluated for.
+//!
+//! ```text
+//! where exists (q)              semi join          where not exists (q)      anti join
+//! where x in (q)                semi join, x = y   where x not in (q)        anti joins, see below
+//! (q) elsewhere                 left join if it has one row at most, else single join
+//! exists (q), x in (q) elsewhere                   mark join
+//! ```
+//!
+//! `x in (q)` is null, not false, if x or a row of q is null. Where that matters q is joined once
+//! more for rows whose test is null; where both are never null it does not.
+//!
+//! # Invariants
+//! 1. A query that may fail is refused: joins may run it for rows that PostgreSQL would not.
+//! 2. A second row of a scalar query is an error for rows that reach it alone: a query that may have
+//!    one is refused where a part of the expression may guard it.
+
+use std::collections::HashSet;
+
+use nacre_syntax::SourceRange;
+use nacre_types::{SqlType, SqlValue};
+
+use super::Binder;
+use crate::algebra::conjuncts::{split_conjunction, with_filter};
+use crate::algebra::{
+    BoundSubquery, CaseArm, ColumnId, ColumnSource, ConstantValue, JoinVariant, QueryColumn,
+    RelationalOperator, ScalarExpression, ScalarKind, SubqueryForm, TruthValue,
+};
+use crate::error::BindError;
+use crate::properties::{has_exactly_one_row, has_one_row_at_most, never_fails, query_never_fails};
+
+/// Rows that expressions are evaluated for, with what their queries have been joined to.
+struct SubqueryJoins {
+    root: RelationalOperator,
+    /// Queries joined, and the column or expression that stands for each.
+    known: Vec<(BoundSubquery, ScalarKind)>,
+}
+
+impl Binder<'_> {
+    /// Joins the queries within `expressions` to the rows of `root`, and has the expressions name
+    /// the columns of these joins.
+    ///
+    /// # Errors
+    /// 0A000 for a query that may fail.
+    pub(super) fn join_subqueries(
+        &mut self,
+        root: RelationalOperator,
+        expressions: Vec<&mut ScalarExpression>,
+    ) -> Result<RelationalOperator, BindError> {
+        let mut joins = SubqueryJoins { root, known: Vec::new() };
+        for expression in expressions {
+            self.join_within(expression, false, &mut joins)?;
+        }
+        Ok(joins.root)
+    }
+
+    /// Keeps the rows for which a condition is true that may have queries.
+    ///
+    /// # Errors
+    /// 0A000 for a query that may fail.
+    pub(super) fn filter_rows(
+        &mut self,
+        root: RelationalOperator,
+        condition: ScalarExpression,
+    ) -> Result<RelationalOperator, BindError> {
+        if !has_subquery(&condition) {
+            return Ok(RelationalOperator::Filter { input: Box::new(root), condition });
+        }
+        let mut conjuncts = Vec::new();
+        split_conjunction(condition, &mut conjuncts);
+        let (mut others, plain): (Vec<_>, Vec<_>) = conjuncts.into_iter().partition(has_subquery);
+        let mut joins = SubqueryJoins { root: with_filter(root, plain), known: Vec::new() };
+        let mut rest = Vec::new();
+        for conjunct in others.drain(..) {
+            match self.reduce_rows(conjunct, &mut joins)? {
+                Some(conjunct) => rest.push(conjunct),
+                None => {}
+            }
+        }
+        for (index, conjunct) in rest.iter_mut().enumerate() {
+            self.join_within(conjunct, index > 0, &mut joins)?;
+        }
+        Ok(with_filter(joins.root, rest))
+    }
+
+    /// Joins a query that is a whole condition, or its opposite; returns other conditions.
+    fn reduce_rows(
+        &mut self,
+        conjunct: ScalarExpression,
+        joins: &mut SubqueryJoins,
+    ) -> Result<Option<ScalarExpression>, BindError> {
+        let (is_negated, subquery) = match &conjunct.kind {
+            ScalarKind::Subquery(subquery) => (false, subquery),
+            ScalarKind::Not(inner) => match &inner.kind {
+                ScalarKind::Subquery(subquery) => (true, subquery),
+                _ => return Ok(Some(conjunct)),
+            },
+            _ => return Ok(Some(conjunct)),
+        };
+        let mut subquery = (**subquery).clone();
+        let variant = if is_negated { JoinVariant::Anti } else { JoinVariant::Semi };
+        match &mut subquery.form {
+            SubqueryForm::Scalar(_) => return Ok(Some(conjunct)),
+            SubqueryForm::Exists => {
+                let root = without_outputs(subquery.root);
+                require_infallible(&root, conjunct.range)?;
+                joins.join(variant, root, None);
+            }
+            SubqueryForm::Any(test) => {
+                self.join_within(test, false, joins)?;
+                let root = unordered(subquery.root);
+                require_infallible_test(&root, test, conjunct.range)?;
+                if is_negated {
+                    for (root, test) in self.unknown_tests(&root, test) {
+                        joins.join(JoinVariant::Anti, root, Some(test));
+                    }
+                }
+                joins.join(variant, root, Some(test.clone()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Joins the queries of an expression. `is_guarded` if it is not evaluated for all rows.
+    fn join_within(
+        &mut self,
+        expression: &mut ScalarExpression,
+        is_guarded: bool,
+        joins: &mut SubqueryJoins,
+    ) -> Result<(), BindError> {
+        if !has_subquery(expression) {
+            return Ok(());
+        }
+        let guards = is_guard(expression);
+        for (index, child) in expression.children_mut().into_iter().enumerate() {
+            self.join_within(child, is_guarded || (guards && index > 0), joins)?;
+        }
+        let ScalarKind::Subquery(subquery) = &expression.kind else { return Ok(()) };
+        let known = joins.known.iter().find(|(known, _)| *known == **subquery);
+        expression.kind = match known {
+            Some((_, kind)) => kind.clone(),
+            None => {
+                let subquery = (**subquery).clone();
+                let kind = self.join_one(&subquery, is_guarded, expression.range, joins)?;
+                joins.known.push((subquery, kind.clone()));
+                kind
+            }
+        };
+        Ok(())
+    }
+
+    /// Joins a query, and returns what it comes to.
+    fn join_one(
+        &mut self,
+        subquery: &BoundSubquery,
+        is_guarded: bool,
+        range: SourceRange,
+        joins: &mut SubqueryJoins,
+    ) -> Result<ScalarKind, BindError> {
+        match &subquery.form {
+            SubqueryForm::Exists => {
+                let root = without_outputs(subquery.root.clone());
+                require_infallible(&root, range)?;
+                Ok(ScalarKind::Column(self.mark(root, None, joins)))
+            }
+            SubqueryForm::Scalar(column) => {
+                let root = unordered(subquery.root.clone());
+                require_infallible(&root, range)?;
+                let variant = if has_exactly_one_row(&root) && root.free_columns().is_empty() {
+                    JoinVariant::Inner
+                } else if has_one_row_at_most(&root) {
+                    JoinVariant::Left
+                } else if is_guarded {
+                    let what = "subqueries that may have several rows in a part of an expression \
+                                that is not always evaluated";
+                    return Err(BindError::not_supported(what, range));
+                } else {
+                    JoinVariant::Single
+                };
+                self.columns.make_nullable(*column);
+                joins.join(variant, root, None);
+                Ok(ScalarKind::Column(*column))
+            }
+            SubqueryForm::Any(test) => {
+                let root = unordered(subquery.root.clone());
+                require_infallible_test(&root, test, range)?;
+                let unknown: Vec<_> = self.unknown_tests(&root, test);
+                let is_true = self.mark(root, Some(test.clone()), joins);
+                let mut arms = vec![arm(is_true, SqlValue::Boolean(true), range)];
+                for (root, test) in unknown {
+                    let is_unknown = self.mark(root, Some(test), joins);
+                    arms.push(arm(is_unknown, SqlValue::Null, range));
+                }
+                if arms.len() == 1 {
+                    return Ok(ScalarKind::Column(is_true));
+                }
+                let otherwise = Some(Box::new(constant(SqlValue::Boolean(false), range)));
+                Ok(ScalarKind::Case { arms, otherwise })
+            }
+        }
+    }
+
+    /// Joins whether a query has a row for which a condition is true; returns the column.
+    fn mark(
+        &mut self,
+        root: RelationalOperator,
+        condition: Option<ScalarExpression>,
+        joins: &mut SubqueryJoins,
+    ) -> ColumnId {
+        let column = self.columns.add(QueryColumn {
+            name: "exists".to_owned(),
+            sql_type: SqlType::BOOLEAN,
+            is_nullable: false,
+            source: ColumnSource::Computed,
+        });
+        joins.join(JoinVariant::Mark(column), root, condition);
+        column
+    }
+
+    /// Returns copies of a query with conditions, one of which is true for a row if the test is null
+    /// for a row; none if it never is.
+    fn unknown_tests(
+        &mut self,
+        root: &RelationalOperator,
+        test: &ScalarExpression,
+    ) -> Vec<(RelationalOperator, ScalarExpression)> {
+        let mut made = HashSet::new();
+        root.collect_made_columns(&mut made);
+        // `x = y` is null if x or y is; each alone is a condition on one side of the join.
+        let conditions: Vec<ScalarExpression> = match &test.kind {
+            ScalarKind::Operator { operands, .. } => {
+                let nullable = operands.iter().filter(|operand| self.may_be_null(operand));
+                nullable.map(|operand| is_null(operand.clone())).collect()
+            }
+            _ if self.may_be_null(test) => vec![is_unknown(test.clone())],
+            _ => Vec::new(),
+        };
+        let copy = |mut condition: ScalarExpression| {
+            let (copy, renaming) = root.with_new_columns(&mut self.columns);
+            condition.rename(&renaming);
+            (copy, condition)
+        };
+        conditions.into_iter().map(copy).collect()
+    }
+
+    /// Whether an expression of comparisons may be null.
+    fn may_be_null(&self, expression: &ScalarExpression) -> bool {
+        match &expression.kind {
+            ScalarKind::Column(column) => {
+                self.columns.get(*column).is_none_or(|column| column.is_nullable)
+            }
+            ScalarKind::Constant(value) => matches!(value.0, SqlValue::Null),
+            ScalarKind::Cast { .. }
+            | ScalarKind::Operator { .. }
+            | ScalarKind::And(_)
+            | ScalarKind::Not(_) => {
+                expression.children().into_iter().any(|child| self.may_be_null(child))
+            }
+            _ => true,
+        }
+    }
+}
+
+impl SubqueryJoins {
+    fn join(
+        &mut self,
+        variant: JoinVariant,
+        right: RelationalOperator,
+        condition: Option<ScalarExpression>,
+    ) {
+        let left = std::mem::replace(&mut self.root, RelationalOperator::SingleRow);
+        let (left, right) = (Box::new(left), Box::new(right));
+        self.root = RelationalOperator::Join { variant, left, right, condition };
+    }
+}
+
+/// Whether a query is within an expression.
+pub(super) fn has_subquery(expression: &ScalarExpression) -> bool {
+    expression.any(&|one| matches!(one.kind, ScalarKind::Subquery(_)))
+}
+
+/// Whether an expression evaluates its second part and those behind it for some rows only.
+fn is_guard(expression: &ScalarExpression) -> bool {
+    matches!(
+        expression.kind,
+        ScalarKind::Case { .. }
+            | ScalarKind::Coalesce(_)
+            | ScalarKind::And(_)
+            | ScalarKind::Or(_)
+            | ScalarKind::NullIf { .. }
+            | ScalarKind::Quantified { .. }
+    )
+}
+
+fn require_infallible(root: &RelationalOperator, range: SourceRange) -> Result<(), BindError> {
+    if query_never_fails(root) {
+        return Ok(());
+    }
+    Err(BindError::not_supported("subqueries in expressions that may fail", range))
+}
+
+fn require_infallible_test(
+    root: &RelationalOperator,
+    test: &ScalarExpression,
+    range: SourceRange,
+) -> Result<(), BindError> {
+    if !never_fails(test) {
+        return Err(BindError::not_supported("subqueries in expressions that may fail", range));
+    }
+    require_infallible(root, range)
+}
+
+/// Returns a query of which nothing but whether it has rows is wanted.
+fn without_outputs(root: RelationalOperator) -> RelationalOperator {
+    match root {
+        RelationalOperator::Sort { input, .. } | RelationalOperator::Compute { input, .. } => {
+            without_outputs(*input)
+        }
+        // DISTINCT.
+        RelationalOperator::Aggregate { input, aggregates, is_scalar: false, .. }
+            if aggregates.is_empty() =>
+        {
+            without_outputs(*input)
+        }
+        RelationalOperator::Limit { input, count: Some(count), offset: None }
+            if is_positive(&count) =>
+        {
+            without_outputs(*input)
+        }
+        other => other,
+    }
+}
+
+/// Returns a query whose rows may come in any order.
+fn unordered(root: RelationalOperator) -> RelationalOperator {
+    match root {
+        RelationalOperator::Sort { input, .. } => unordered(*input),
+        other => other,
+    }
+}
+
+fn is_positive(count: &ScalarExpression) -> bool {
+    match &count.kind {
+        ScalarKind::Constant(ConstantValue(SqlValue::BigInt(count))) => *count > 0,
+        ScalarKind::Constant(ConstantValue(SqlValue::Integer(count))) => *count > 0,
+        ScalarKind::Cast { operand, .. } => is_positive(operand),
+        _ => false,
+    }
+}
+
+fn constant(value: SqlValue, range: SourceRange) -> ScalarExpression {
+    let kind = ScalarKind::Constant(ConstantValue(value));
+    ScalarExpression::new(kind, SqlType::BOOLEAN, range)
+}
+
+fn arm(condition: ColumnId, result: SqlValue, range: SourceRange) -> CaseArm {
+    let condition = ScalarExpression::new(ScalarKind::Column(condition), SqlType::BOOLEAN, range);
+    CaseArm { condition, result: constant(result, range) }
+}
+
+fn is_null(operand: ScalarExpression) -> ScalarExpression {
+    let range = operand.range;
+    ScalarExpression::new(ScalarKind::IsNull(Box::new(operand)), SqlType::BOOLEAN, range)
+}
+
+fn is_unknown(operand: ScalarExpression) -> ScalarExpression {
+    let range = operand.range;
+    let kind = ScalarKind::IsTruth { operand: Box::new(operand), value: TruthValue::Unknown };
+    ScalarExpression::new(kind, SqlType::BOOLEAN, range)
+}

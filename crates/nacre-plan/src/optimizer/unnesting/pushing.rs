@@ -1,0 +1,302 @@
+//! Evaluates the right side of a dependent join for its domain: all combinations of values that
+//! its columns of the left side have there. The domain is joined to what depends on it, as far down
+//! as it can be, and its columns are handed up.
+//!
+//! ```text
+//! filter               filter (domain x input)
+//! join of both         a domain for each side, equal to each other
+//! aggregate            the domain's columns are keys, too; without keys it is joined to a domain
+//! ```
+
+use std::collections::HashSet;
+
+use nacre_functions::catalog::Volatility;
+use nacre_functions::coercion::CoercionPathway;
+use nacre_functions::resolution::resolve_operator;
+use nacre_syntax::SourceRange;
+use nacre_types::SqlType;
+
+use super::DependentJoin;
+use super::defaults::take_defaults;
+use crate::algebra::conjuncts::{conjunction, with_computed, with_filter};
+use crate::algebra::{
+    CastStep, ColumnId, ColumnRenaming, JoinVariant, QueryColumns, RelationalOperator,
+    ScalarExpression, ScalarKind,
+};
+
+/// Operators that a domain has as they are: it is copied for each part that depends on it. Of
+/// larger ones what only leaves out rows is left away; more values do no harm.
+const DOMAIN_OPERATORS_WHOLE: usize = 20;
+/// Operators that a domain may have.
+const DOMAIN_OPERATORS_MAX: usize = 200;
+/// Copies of a domain for one join.
+const DOMAINS_MAX: usize = 16;
+
+impl DependentJoin {
+    /// Joins the left side and the right one, evaluated for the domain, by the domain's columns;
+    /// returns a dependent join if there is no way.
+    pub(super) fn over_domain(self, columns: &mut QueryColumns) -> RelationalOperator {
+        let mut keys: Vec<ColumnId> = self.outer.iter().copied().collect();
+        keys.sort_unstable();
+        let source = domain_source(&self.left, &keys);
+        let mut pass = PushingPass { outer: &self.outer, source, keys, columns, copies: 0 };
+        let pushed = if pass.is_possible() { pass.push(&self.right) } else { None };
+        let Some(pushed) = pushed else { return self.into_join() };
+        let Some(equal) = pass.equalities(None, &pushed.domain) else { return self.into_join() };
+        let Self { variant, left, conditions, above, outer, .. } = self;
+        let conditions = conditions.into_iter().chain(equal).collect();
+        let join =
+            DependentJoin { variant, left, right: pushed.operator, conditions, above, outer };
+        join.into_join()
+    }
+}
+
+struct PushingPass<'p> {
+    outer: &'p HashSet<ColumnId>,
+    /// What has all values of the domain.
+    source: RelationalOperator,
+    /// Columns of the left side that the right one has.
+    keys: Vec<ColumnId>,
+    columns: &'p mut QueryColumns,
+    copies: usize,
+}
+
+/// An operator that is evaluated for a domain, and the columns that have its values.
+struct PushedOperator {
+    operator: RelationalOperator,
+    domain: ColumnRenaming,
+}
+
+impl PushingPass<'_> {
+    /// Whether the left side has the same rows each time.
+    fn is_possible(&self) -> bool {
+        let is_volatile = |one: &ScalarExpression| match &one.kind {
+            ScalarKind::Function { function, .. } => function.volatility == Volatility::Volatile,
+            _ => false,
+        };
+        !self.source.any_expression(&is_volatile)
+            && !any_operator(&self.source, &|one| matches!(one, RelationalOperator::Limit { .. }))
+            && count_operators(&self.source) <= DOMAIN_OPERATORS_MAX
+    }
+
+    /// Returns the domain, with columns of its own.
+    fn domain(&mut self) -> Option<PushedOperator> {
+        self.copies += 1;
+        if self.copies > DOMAINS_MAX {
+            return None;
+        }
+        let (copy, renaming) = self.source.with_new_columns(self.columns);
+        let own = self.keys.iter().map(|key| renaming.get(key).copied());
+        let keys: Vec<ColumnId> = own.collect::<Option<_>>()?;
+        let domain = self.keys.iter().copied().zip(keys.iter().copied()).collect();
+        let (input, aggregates) = (Box::new(copy), Vec::new());
+        let operator = RelationalOperator::Aggregate { input, keys, aggregates, is_scalar: false };
+        Some(PushedOperator { operator, domain })
+    }
+
+    fn is_dependent(&self, operator: &RelationalOperator) -> bool {
+        !operator.free_columns().is_disjoint(self.outer)
+    }
+
+    /// Evaluates an operator for the domain.
+    fn push(&mut self, operator: &RelationalOperator) -> Option<PushedOperator> {
+        if !self.is_dependent(operator) {
+            let PushedOperator { operator: own, domain } = self.domain()?;
+            let operator = join(JoinVariant::Inner, own, operator.clone(), Vec::new());
+            return Some(PushedOperator { operator, domain });
+        }
+        match operator {
+            RelationalOperator::Filter { input, condition } => {
+                let PushedOperator { operator, domain } = self.push(input)?;
+                let condition = renamed(condition, &domain);
+                let operator = RelationalOperator::Filter { input: Box::new(operator), condition };
+                Some(PushedOperator { operator, domain })
+            }
+            RelationalOperator::Compute { input, columns } => {
+                let PushedOperator { operator, domain } = self.push(input)?;
+                let mut columns = columns.clone();
+                columns.iter_mut().for_each(|one| one.value.rename(&domain));
+                let operator = with_computed(operator, columns);
+                Some(PushedOperator { operator, domain })
+            }
+            // Rows of a query within an expression have no order.
+            RelationalOperator::Sort { input, .. } => self.push(input),
+            RelationalOperator::Aggregate { .. } => self.push_aggregate(operator),
+            RelationalOperator::Join { variant, left, right, condition } => {
+                self.push_join(*variant, [left, right], condition.as_ref())
+            }
+            RelationalOperator::SingleRow
+            | RelationalOperator::Scan { .. }
+            | RelationalOperator::Limit { .. } => None,
+        }
+    }
+
+    fn push_aggregate(&mut self, operator: &RelationalOperator) -> Option<PushedOperator> {
+        let RelationalOperator::Aggregate { input, keys, aggregates, is_scalar } = operator else {
+            return None;
+        };
+        let PushedOperator { operator: input, domain } = self.push(input)?;
+        let mut all: Vec<ColumnId> =
+            keys.iter().map(|key| domain.get(key).copied().unwrap_or(*key)).collect();
+        all.extend(self.keys.iter().filter_map(|key| domain.get(key)));
+        let mut aggregates = aggregates.clone();
+        let expressions = aggregates.iter_mut().flat_map(|one| one.call.expressions_mut());
+        expressions.for_each(|one| one.rename(&domain));
+        let defaults = match is_scalar {
+            true => take_defaults(&mut aggregates, self.columns),
+            false => Vec::new(),
+        };
+        let input = Box::new(input);
+        let grouped =
+            RelationalOperator::Aggregate { input, keys: all, aggregates, is_scalar: false };
+        if !is_scalar {
+            return Some(PushedOperator { operator: grouped, domain });
+        }
+        let PushedOperator { operator: own, domain: outer } = self.domain()?;
+        let equal = self.equalities(Some(&outer), &domain)?;
+        let operator = with_computed(join(JoinVariant::Left, own, grouped, equal), defaults);
+        Some(PushedOperator { operator, domain: outer })
+    }
+
+    fn push_join(
+        &mut self,
+        variant: JoinVariant,
+        [left, right]: [&RelationalOperator; 2],
+        condition: Option<&ScalarExpression>,
+    ) -> Option<PushedOperator> {
+        let is_dependent = [self.is_dependent(left), self.is_dependent(right)];
+        if matches!(variant, JoinVariant::Right | JoinVariant::Full) {
+            return None;
+        }
+        // The right side alone, if no row of the left one is kept without it.
+        if is_dependent == [false, true] && variant == JoinVariant::Inner {
+            let PushedOperator { operator, domain } = self.push(right)?;
+            let own = condition.map(|one| renamed(one, &domain));
+            let operator = join(variant, left.clone(), operator, own.into_iter().collect());
+            return Some(PushedOperator { operator, domain });
+        }
+        let PushedOperator { operator: left, domain } = self.push(left)?;
+        let mut own: Vec<_> = condition.map(|one| renamed(one, &domain)).into_iter().collect();
+        let right = if is_dependent[1] {
+            let PushedOperator { operator, domain: other } = self.push(right)?;
+            own.extend(self.equalities(Some(&domain), &other)?);
+            operator
+        } else {
+            right.clone()
+        };
+        Some(PushedOperator { operator: join(variant, left, right, own), domain })
+    }
+
+    /// Returns the conditions that both have the same values, also null; those of the left side of
+    /// the join without `one`.
+    fn equalities(
+        &self,
+        one: Option<&ColumnRenaming>,
+        other: &ColumnRenaming,
+    ) -> Option<Vec<ScalarExpression>> {
+        let pair = |key: &ColumnId| {
+            let left = one.map_or(Some(*key), |one| one.get(key).copied())?;
+            let column = self.columns.get(*key)?;
+            same(column.sql_type, left, *other.get(key)?, column.is_nullable)
+        };
+        self.keys.iter().map(pair).collect()
+    }
+}
+
+/// Returns the condition that two columns have the same value.
+fn same(
+    sql_type: SqlType,
+    left: ColumnId,
+    right: ColumnId,
+    is_nullable: bool,
+) -> Option<ScalarExpression> {
+    let range = SourceRange::default();
+    let boolean = |kind| ScalarExpression::new(kind, SqlType::BOOLEAN, range);
+    let operator = resolve_operator("=", &[sql_type.oid(), sql_type.oid()]).ok()?.entry;
+    let compared = SqlType::new(operator.right);
+    let operand = |column: ColumnId| {
+        let own = ScalarExpression::new(ScalarKind::Column(column), sql_type, range);
+        if compared.oid() == sql_type.oid() {
+            return own;
+        }
+        let method = CastStep::Type(CoercionPathway::Same);
+        ScalarExpression::new(ScalarKind::Cast { operand: Box::new(own), method }, compared, range)
+    };
+    let operands = vec![operand(left), operand(right)];
+    Some(match is_nullable {
+        false => boolean(ScalarKind::Operator { operator, operands }),
+        true => {
+            let distinct = boolean(ScalarKind::IsDistinct { operator, operands });
+            boolean(ScalarKind::Not(Box::new(distinct)))
+        }
+    })
+}
+
+/// Returns a part of an operator that has all values of `keys` that it has.
+fn domain_source(operator: &RelationalOperator, keys: &[ColumnId]) -> RelationalOperator {
+    if count_operators(operator) <= DOMAIN_OPERATORS_WHOLE {
+        return operator.clone();
+    }
+    let has_all = |operator: &RelationalOperator, columns: &HashSet<ColumnId>| {
+        let mut made = HashSet::new();
+        operator.collect_made_columns(&mut made);
+        columns.is_subset(&made)
+    };
+    let keys_of = |operator| has_all(operator, &keys.iter().copied().collect());
+    match operator {
+        RelationalOperator::Filter { input, condition } => {
+            let input = domain_source(input, keys);
+            let mut used = HashSet::new();
+            condition.collect_columns(&mut used);
+            match has_all(&input, &used) {
+                true => with_filter(input, vec![condition.clone()]),
+                false => input,
+            }
+        }
+        RelationalOperator::Compute { input, .. } | RelationalOperator::Sort { input, .. }
+            if keys_of(input) =>
+        {
+            domain_source(input, keys)
+        }
+        RelationalOperator::Join { variant, left, .. }
+            if !variant.keeps_right() && *variant != JoinVariant::Inner && keys_of(left) =>
+        {
+            domain_source(left, keys)
+        }
+        RelationalOperator::Join { variant: JoinVariant::Inner, left, right, .. } => {
+            match (keys_of(left), keys_of(right)) {
+                (true, _) => domain_source(left, keys),
+                (false, true) => domain_source(right, keys),
+                (false, false) => operator.clone(),
+            }
+        }
+        _ => operator.clone(),
+    }
+}
+
+fn join(
+    variant: JoinVariant,
+    left: RelationalOperator,
+    right: RelationalOperator,
+    conditions: Vec<ScalarExpression>,
+) -> RelationalOperator {
+    let (left, right) = (Box::new(left), Box::new(right));
+    RelationalOperator::Join { variant, left, right, condition: conjunction(conditions) }
+}
+
+fn renamed(expression: &ScalarExpression, renaming: &ColumnRenaming) -> ScalarExpression {
+    let mut expression = expression.clone();
+    expression.rename(renaming);
+    expression
+}
+
+fn any_operator(
+    operator: &RelationalOperator,
+    is_so: &dyn Fn(&RelationalOperator) -> bool,
+) -> bool {
+    is_so(operator) || operator.inputs().into_iter().any(|input| any_operator(input, is_so))
+}
+
+fn count_operators(operator: &RelationalOperator) -> usize {
+    1 + operator.inputs().into_iter().map(count_operators).sum::<usize>()
+}

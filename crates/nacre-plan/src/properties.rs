@@ -1,0 +1,7 @@
+//! What can be said of expressions and operators without statistics.
+
+mod fallibility;
+mod row_count;
+
+pub(crate) use fallibility::{is_comparison, is_like, may_move, never_fails, query_never_fails};
+pub(crate) use row_count::{has_exactly_one_row, has_one_row_at_most};

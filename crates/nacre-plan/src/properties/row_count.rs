@@ -1,0 +1,111 @@
+//! Queries that have one row at most, whatever the tables have.
+
+use std::collections::HashSet;
+
+use nacre_types::SqlValue;
+
+use crate::algebra::conjuncts::conjuncts_of;
+use crate::algebra::{
+    ColumnId, ConstantValue, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind,
+};
+use crate::properties::is_comparison;
+
+/// Whether a query has one row, never more or less.
+pub(crate) fn has_exactly_one_row(operator: &RelationalOperator) -> bool {
+    match operator {
+        RelationalOperator::SingleRow => true,
+        RelationalOperator::Aggregate { is_scalar, .. } => *is_scalar,
+        RelationalOperator::Compute { input, .. } | RelationalOperator::Sort { input, .. } => {
+            has_exactly_one_row(input)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a query has no more than one row for each row of the queries around it.
+pub(crate) fn has_one_row_at_most(operator: &RelationalOperator) -> bool {
+    let mut made = HashSet::new();
+    operator.collect_made_columns(&mut made);
+    let mut fixed = HashSet::new();
+    is_unique(operator, &made, &mut fixed)
+}
+
+/// Whether there is one row at most in which the columns `fixed` have certain values. `made` are
+/// those of the whole query; others have one value.
+fn is_unique(
+    operator: &RelationalOperator,
+    made: &HashSet<ColumnId>,
+    fixed: &mut HashSet<ColumnId>,
+) -> bool {
+    match operator {
+        RelationalOperator::SingleRow => true,
+        RelationalOperator::Scan { relation, columns } => {
+            let is_fixed = |position: &usize| {
+                let mut own = columns.iter().filter(|one| one.position == *position);
+                own.any(|one| fixed.contains(&one.column))
+            };
+            !relation.primary_key.is_empty() && relation.primary_key.iter().all(is_fixed)
+        }
+        RelationalOperator::Filter { input, condition } => {
+            let fix = |one: &&ScalarExpression| fixed_column(one, made);
+            fixed.extend(conjuncts_of(condition).iter().filter_map(fix));
+            is_unique(input, made, fixed)
+        }
+        RelationalOperator::Aggregate { input, keys, is_scalar, .. } => {
+            *is_scalar
+                || keys.iter().all(|key| fixed.contains(key))
+                || is_unique(input, made, fixed)
+        }
+        RelationalOperator::Limit { input, count, .. } => {
+            count.as_ref().is_some_and(is_one_at_most) || is_unique(input, made, fixed)
+        }
+        RelationalOperator::Compute { input, .. } | RelationalOperator::Sort { input, .. } => {
+            is_unique(input, made, fixed)
+        }
+        RelationalOperator::Join { variant, left, right, condition } => match variant {
+            JoinVariant::Semi | JoinVariant::Anti | JoinVariant::Single | JoinVariant::Mark(_) => {
+                is_unique(left, made, fixed)
+            }
+            JoinVariant::Inner => {
+                let conjuncts = condition.iter().flat_map(conjuncts_of);
+                fixed.extend(conjuncts.filter_map(|one| fixed_column(one, made)));
+                is_unique(left, made, fixed) && is_unique(right, made, fixed)
+            }
+            JoinVariant::Left | JoinVariant::Right | JoinVariant::Full => false,
+        },
+    }
+}
+
+/// Returns the column that a condition says the only value of: `column = value`.
+fn fixed_column(condition: &ScalarExpression, made: &HashSet<ColumnId>) -> Option<ColumnId> {
+    let ScalarKind::Operator { operator, operands } = &condition.kind else { return None };
+    let [first, second] = &operands[..] else { return None };
+    if operator.name != "=" || !is_comparison(operator) {
+        return None;
+    }
+    let is_outer = |value: &ScalarExpression| {
+        let mut columns = HashSet::new();
+        value.collect_columns(&mut columns);
+        columns.is_disjoint(made)
+    };
+    let own = |value: &ScalarExpression| match value.kind {
+        ScalarKind::Column(column) if made.contains(&column) => Some(column),
+        _ => None,
+    };
+    match (own(first), own(second)) {
+        (Some(column), None) if is_outer(second) => Some(column),
+        (None, Some(column)) if is_outer(first) => Some(column),
+        _ => None,
+    }
+}
+
+fn is_one_at_most(count: &ScalarExpression) -> bool {
+    match &count.kind {
+        ScalarKind::Constant(ConstantValue(SqlValue::BigInt(count))) => *count <= 1,
+        ScalarKind::Cast { operand, .. } => match &operand.kind {
+            ScalarKind::Constant(ConstantValue(SqlValue::Integer(count))) => *count <= 1,
+            _ => false,
+        },
+        _ => false,
+    }
+}
