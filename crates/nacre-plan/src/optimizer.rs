@@ -2,11 +2,12 @@
 //! order, each run once.
 //!
 //! 1. [`unnesting`] makes dependent joins independent.
-//! 1. [`outer_joins`] makes outer joins inner ones where a condition refuses the rows filled up.
-//! 2. [`factoring`] takes what all branches of an OR share out of it.
-//! 3. [`derivation`] adds conditions that follow from equalities, and from the branches of an OR.
-//! 4. [`placement`] moves conditions down to the relations that they are about.
-//! 5. [`join_order`] orders inner joins by [`estimate`]d rows, and gives each join its build side.
+//! 2. [`outer_joins`] makes outer joins inner ones where a condition refuses the rows filled up.
+//! 3. [`factoring`] takes what all branches of an OR share out of it.
+//! 4. [`derivation`] adds conditions that follow from equalities, and from the branches of an OR.
+//! 5. [`placement`] moves conditions down to the relations that they are about.
+//! 6. [`reducers`] moves semi and anti joins to the inputs of which they leave few rows.
+//! 7. [`join_order`] orders inner joins by [`estimate`]d rows, and gives each join its build side.
 //!
 //! # Invariants
 //! 1. A plan without joins is returned unchanged.
@@ -29,6 +30,7 @@ mod null_logic;
 mod outer_joins;
 mod placement;
 mod places;
+mod reducers;
 mod selectivity;
 mod statistics;
 mod unnesting;
@@ -48,6 +50,7 @@ pub fn optimize(plan: QueryPlan, statistics: &dyn RelationStatistics) -> QueryPl
     factoring::factor_conditions(&mut root);
     derivation::derive_conditions(&mut root);
     let root = placement::place_conditions(root);
+    let root = reducers::place_reducers(root, &columns, statistics);
     let root = join_order::order_joins(root, &columns, statistics);
     QueryPlan { columns, root, outputs, parameters }
 }

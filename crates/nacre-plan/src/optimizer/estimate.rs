@@ -113,7 +113,8 @@ impl<'s> RowEstimator<'s> {
         bounded_rows(rows.map_or(ROWS_UNKNOWN, |rows| rows as f64))
     }
 
-    fn join(
+    /// Estimates a join from the rows of its sides.
+    pub(super) fn join(
         &self,
         variant: JoinVariant,
         [left, right]: [f64; 2],

@@ -26,7 +26,7 @@ use crate::algebra::{
 
 /// Operators that a domain has as they are: it is copied for each part that depends on it. Of
 /// larger ones what only leaves out rows is left away; more values do no harm.
-const DOMAIN_OPERATORS_WHOLE: usize = 20;
+const DOMAIN_OPERATORS_WHOLE: usize = 8;
 /// Operators that a domain may have.
 const DOMAIN_OPERATORS_MAX: usize = 200;
 /// Copies of a domain for one join.
