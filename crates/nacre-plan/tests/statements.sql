@@ -266,3 +266,56 @@ select x.s from (select s from t union select name from p) x
 select t.id from t, (select pk from p) t
 select 1 from (select pk from p) t, t
 select 1 from (select pk from p) x, (select id from t) x
+select exists (select 1 from p where p.pk = t.a), not exists (select * from p) from t
+select (select name from p where pk = t.a), (select max(price) from p), (select 1) as one from t
+select (select pk, name from p) from t
+select (select price from p where p.pk = t.id) + 1 from t
+select (select 'x'), (select null), (select 1.50) from t
+select a from t where a in (select pk from p)
+select a from t where a not in (select pk from p where p.pk <> t.id)
+select a from t where s in (select pk from p)
+select a from t where a in (select pk, name from p)
+select a from t where (a, s) in (select pk, name from p)
+select a from t where (a, s) in (select pk from p)
+select a from t where (a, s) not in (select name, pk from p)
+select a from t where row(a, b) in (select pk, pk from p)
+select a from t where a = any (select pk from p), b
+select a from t where a > all (select pk from p where name = s)
+select a from t where a < some (select price from p)
+select a from t where s like any (select name from p)
+select a from t where a + any (select pk from p)
+select a from t where a = any (select pk, name from p)
+select a from t where '5' in (select pk from p)
+select a from t where 'x' in (select pk from p)
+select a from t where d in (select '2020-01-01' from p)
+select a from t where exists (select 1 from p where nothing = t.a)
+select a from t where exists (select 1 from p where t.nothing = pk)
+select a from t where exists (select 1 from p where u.a = pk)
+select a from t x where exists (select 1 from p where t.a = pk)
+select a from t x where exists (select 1 from p x where x.a = pk)
+select a from t where exists (select 1 from p where name = s and price > n)
+select a from t where exists (select a from p) and exists (select b from p where exists (select c from p))
+select count(*) from t where a = (select pk from p limit 1)
+select count(*) from t where a = (select pk from p order by price desc limit 1 offset 1)
+select a, count(*) from t group by a having count(*) > (select count(*) from p where pk = t.a)
+select a, count(*) from t group by a having count(*) > (select count(*) from p where pk = t.b)
+select a, (select name from p where pk = t.a) from t group by a
+select a, (select name from p where pk = t.b) from t group by a
+select a + 1, (select name from p where pk = a + 1) from t group by a + 1
+select (select name from p where pk = t.a), count(*) from t group by 1
+select sum((select price from p where pk = t.a)) from t
+select a from t order by (select price from p where pk = t.a), b
+select a from t where a in (with q as (select pk from p) select * from q)
+with q as (select * from p) select a from t where a in (select pk from q where q.name = t.s) and b in (select pk from q)
+select a from t where case when exists (select 1 from p) then a > 1 else o end
+select a from t join p on a = pk and exists (select 1 from p q where q.pk = t.a)
+select a from t where a = (select x.m from (select max(pk) as m from p where name = t.s) x)
+select exists(select 1) is null, (select count(*) from p) is not distinct from 1, coalesce((select name from p), 'x') from t
+select a from t where (select true)
+select a from t where (select 1)
+select (select a from p), (select t.a), (select x from (select t.b as x) y) from t
+select a from t where a between (select min(pk) from p) and (select max(pk) from p)
+select -(select pk from p), not (select o), (select c) || 'x', (select v) || (select s) from t
+select distinct (select name from p where pk = t.a) from t
+select distinct a from t order by (select name from p where pk = t.a)
+select a from t limit (select 1)

@@ -79,8 +79,8 @@ impl<'s> Aggregation<'s> {
                 self.require_determined(column, expression.range, false)
             }
             _ => {
-                if let ScalarKind::Subquery(subquery) = &mut expression.kind {
-                    self.collect_in_query(&mut subquery.root, binder)?;
+                if let ScalarKind::Subquery(subquery) = &expression.kind {
+                    self.collect_in_query(&subquery.root)?;
                 }
                 let mut children = expression.children_mut().into_iter();
                 children.try_for_each(|child| self.collect(child, binder))
@@ -88,33 +88,24 @@ impl<'s> Aggregation<'s> {
         }
     }
 
-    /// Has a query within an expression name the keys of groups.
-    fn collect_in_query(
-        &mut self,
-        operator: &mut RelationalOperator,
-        binder: &mut Binder<'_>,
-    ) -> Result<(), BindError> {
-        for expression in operator.expressions_mut() {
-            self.collect_in_expression(expression, binder)?;
+    /// Checks the columns of a query within an expression; only keys that are columns are known
+    /// there, as in PostgreSQL.
+    fn collect_in_query(&mut self, operator: &RelationalOperator) -> Result<(), BindError> {
+        for expression in operator.expressions() {
+            self.collect_in_expression(expression)?;
         }
-        let mut inputs = operator.inputs_mut().into_iter();
-        inputs.try_for_each(|input| self.collect_in_query(input, binder))
+        operator.inputs().into_iter().try_for_each(|input| self.collect_in_query(input))
     }
 
-    fn collect_in_expression(
-        &mut self,
-        expression: &mut ScalarExpression,
-        binder: &mut Binder<'_>,
-    ) -> Result<(), BindError> {
-        if let Some(index) = self.keys.iter().position(|key| key.value == *expression) {
-            expression.kind = ScalarKind::Column(self.key_column(index, binder));
-            return Ok(());
-        }
+    fn collect_in_expression(&mut self, expression: &ScalarExpression) -> Result<(), BindError> {
         if let ScalarKind::Column(column) = expression.kind {
+            if self.keys.iter().any(|key| key.value.kind == expression.kind) {
+                return Ok(());
+            }
             return self.require_determined(column, expression.range, true);
         }
-        let mut children = expression.children_mut().into_iter();
-        children.try_for_each(|child| self.collect_in_expression(child, binder))
+        let mut children = expression.children().into_iter();
+        children.try_for_each(|child| self.collect_in_expression(child))
     }
 
     /// Returns the column of a key of groups.

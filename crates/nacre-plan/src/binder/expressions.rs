@@ -181,8 +181,15 @@ impl Binder<'_> {
             inner = outer;
         }
         match &found {
-            // Nobody has it: the error is that of the query where it is written.
-            Err(error) if is_elsewhere(inner, error) => own,
+            // Nobody has it. Where an alias hides the name, the error says so.
+            Err(error) if is_elsewhere(inner, error) => {
+                let errors = self.outer_scopes.iter().rev().map(find);
+                let is_hidden = |one: &Result<ScalarExpression, BindError>| {
+                    let message = one.as_ref().err().map_or("", |error| &error.text.message);
+                    message.starts_with("invalid reference")
+                };
+                std::iter::once(own.clone()).chain(errors).find(is_hidden).unwrap_or(own)
+            }
             _ => found,
         }
     }

@@ -1,8 +1,8 @@
 //! Names of outputs that have no label.
 
 use nacre_syntax::{
-    CaseExpression, CurrentValue, ExpressionKind, ExpressionNode, IndirectionStep, SpecialCall,
-    TrimSide, TypeKind, TypeName,
+    CaseExpression, CurrentValue, ExpressionKind, ExpressionNode, IndirectionStep, QueryBody,
+    QueryExpression, SpecialCall, TargetItem, TrimSide, TypeKind, TypeName,
 };
 use nacre_types::find_type_by_words;
 
@@ -48,6 +48,7 @@ fn name_of(node: &ExpressionNode) -> (NameStrength, String) {
         ExpressionKind::Collate { operand, .. } => name_of(operand),
         ExpressionKind::Case(case) => case_name(case),
         ExpressionKind::Exists(_) => own("exists"),
+        ExpressionKind::Subquery(query) => own(&query_name(query)),
         ExpressionKind::Array(_) | ExpressionKind::ArrayQuery(_) => own("array"),
         ExpressionKind::Row { .. } => own("row"),
         ExpressionKind::Grouping(_) => own("grouping"),
@@ -55,6 +56,20 @@ fn name_of(node: &ExpressionNode) -> (NameStrength, String) {
         ExpressionKind::Overlaps { .. } => own("overlaps"),
         ExpressionKind::Special(call) => own(special_name(call)),
         _ => (NameStrength::None, String::new()),
+    }
+}
+
+/// Returns the name of a query's first output.
+fn query_name(query: &QueryExpression) -> String {
+    match &query.body {
+        QueryBody::Select(core) => match core.targets.first() {
+            Some(TargetItem::Value { label: Some(label), .. }) => label.text.clone(),
+            Some(TargetItem::Value { value, label: None }) => output_name(value),
+            Some(TargetItem::Star(_)) | None => NO_NAME.to_owned(),
+        },
+        QueryBody::Nested(inner) => query_name(inner),
+        QueryBody::Values(_) => "column1".to_owned(),
+        QueryBody::SetOperation { .. } | QueryBody::Table(_) => NO_NAME.to_owned(),
     }
 }
 

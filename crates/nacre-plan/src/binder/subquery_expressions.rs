@@ -103,8 +103,11 @@ impl Binder<'_> {
             let own = ScalarExpression::new(ScalarKind::Column(*column), *sql_type, range);
             let test = self.apply_operator(symbol, vec![operand, own], range)?;
             if test.sql_type != SqlType::BOOLEAN {
-                let message = "op ANY/ALL (array) requires operator to yield boolean";
-                return Err(BindError::new("42809", message, range));
+                let message = format!(
+                    "row comparison operator must yield type boolean, not type {}",
+                    test.sql_type
+                );
+                return Err(BindError::new("42804", message, range));
             }
             tests.push(test);
         }

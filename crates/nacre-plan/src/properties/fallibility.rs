@@ -127,7 +127,7 @@ pub(crate) fn query_never_fails(operator: &RelationalOperator) -> bool {
         }),
         RelationalOperator::Join { variant: JoinVariant::Single, .. } => false,
         RelationalOperator::Limit { count, offset, .. } => {
-            count.iter().chain(offset).all(|one| matches!(one.kind, ScalarKind::Constant(_)))
+            count.iter().chain(offset).all(never_fails)
         }
         _ => true,
     };
