@@ -10,6 +10,8 @@ pub enum ExecErrorKind {
     NumericOutOfRange,
     /// 22012.
     DivisionByZero,
+    /// A subquery as a value has more than one row (21000).
+    Cardinality,
     /// The query needs more memory than a setting gives it (53200).
     OutOfMemory,
     /// Somebody asked for the query to end (57014).
@@ -33,6 +35,8 @@ pub enum ExecError {
         type_name: &'static str,
     },
     DivisionByZero,
+    /// A subquery as a value has more than one row.
+    MoreThanOneRow,
     /// An operator needs more memory than `setting` leaves it.
     OutOfMemory {
         operator: &'static str,
@@ -62,6 +66,7 @@ impl ExecError {
         match self {
             Self::NumericOutOfRange { .. } => ExecErrorKind::NumericOutOfRange,
             Self::DivisionByZero => ExecErrorKind::DivisionByZero,
+            Self::MoreThanOneRow => ExecErrorKind::Cardinality,
             Self::OutOfMemory { .. } => ExecErrorKind::OutOfMemory,
             Self::Canceled => ExecErrorKind::Canceled,
             Self::DeadlineExceeded => ExecErrorKind::DeadlineExceeded,
@@ -83,6 +88,9 @@ impl fmt::Display for ExecError {
         match self {
             Self::NumericOutOfRange { type_name } => write!(f, "{type_name} out of range"),
             Self::DivisionByZero => f.write_str("division by zero"),
+            Self::MoreThanOneRow => {
+                f.write_str("more than one row returned by a subquery used as an expression")
+            }
             Self::OutOfMemory { operator, setting, bytes, bytes_max } => write!(
                 f,
                 "{operator} needs {bytes} bytes, but {setting} leaves the query {bytes_max}"

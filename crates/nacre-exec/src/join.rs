@@ -6,10 +6,10 @@
 //!    workers at once, 65,536 rows a morsel ([`table`]). A single whole-number key whose values are
 //!    dense finds its rows by an array, others by a hash table with tags.
 //! 3. The probe is a source that wraps the pipeline below it ([`probe`]): a vector of that pipeline
-//!    goes through with a selection if each row has one partner at most, else as vectors of pairs.
-//! 4. Rows of the build side without a partner are the source of one more stage, with the same
-//!    steps and the same sink ([`unmatched`]).
-//!
+//!    goes through with a selection if each row has one partner at most, else as vectors of pairs
+//!    ([`pairs`]).
+//! 4. Rows of the build side that come out alone, without a partner or because they have one, are
+//!    the source of one more stage, with the same steps and the same sink ([`remainder`]).
 //! 5. If rows of the probe side without a partner are not wanted, its scan leaves out those whose
 //!    key the table cannot have ([`reduce`]).
 //!
@@ -31,15 +31,16 @@ mod build;
 mod chunk;
 mod column;
 mod keys;
+mod pairs;
 mod plan;
 mod probe;
 mod reduce;
+mod remainder;
 mod residual;
 mod table;
-mod unmatched;
 
 pub(crate) use build::{JoinBuildSink, JoinTableSink, JoinTableSource};
 pub(crate) use plan::{JoinPlan, JoinSide};
 pub(crate) use probe::JoinProbeSource;
 pub(crate) use reduce::JoinKeySet;
-pub(crate) use unmatched::UnmatchedRowSource;
+pub(crate) use remainder::RemainderSource;

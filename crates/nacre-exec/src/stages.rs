@@ -2,8 +2,8 @@
 //!
 //! A node adds steps to the pipeline that its input ends in. One that needs all of its input ends
 //! the pipeline with a sink and begins another one, whose source is what the sink has collected.
-//! A join wraps the pipeline of its probe side as the source of another one; if it pads rows of its
-//! build side, these come as one more source with the same steps and the same sink.
+//! A join wraps the pipeline of its probe side as the source of another one; rows of its build side
+//! that come out alone are one more source with the same steps and the same sink.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::error::{ExecError, ExecResult};
 use crate::group::{GroupPlan, GroupSink, GroupSource};
 use crate::join::{
     JoinBuildSink, JoinKeySet, JoinPlan, JoinProbeSource, JoinSide, JoinTableSink, JoinTableSource,
-    UnmatchedRowSource,
+    RemainderSource,
 };
 use crate::pipeline::{
     PipelineSink, PipelineSource, PipelineStage, ProgramBuilder, SharedSink, SlotId, SlotInfo,
@@ -24,13 +24,14 @@ use crate::plan::{
 use crate::result::{ResultChannel, ResultSink};
 use crate::scan::{MorselScanner, PreparedScan, ScanColumn, ScanMorsel};
 use crate::sort::{LimitGate, SortColumn, SortSink, SortSource};
+use crate::value::{IntBounds, ValueClass, VectorType};
 use crate::vector::VectorBatch;
 
 /// Deepest plan: each level takes less than a kilobyte of stack.
 const DEPTH_MAX: usize = 1_000;
 
 /// Most probes of one pipeline: each is a call in a call, of about a kilobyte of stack, and one
-/// more stage if it pads rows of its build side. With more the pipeline ends before.
+/// more stage if rows of its build side come out alone. With more the pipeline ends before.
 const PROBES_MAX: usize = 64;
 
 /// The pipelines of a query, in the order in which they run.
@@ -150,7 +151,19 @@ fn open_node(
         PlanNode::Aggregate(aggregate) => open_aggregate(aggregate, context, stages),
         PlanNode::Sort(sort) => open_sort(sort, context, stages),
         PlanNode::Limit(limit) => open_limit(limit, context, stages),
+        PlanNode::Empty(classes) => Ok(open_empty(classes)),
     }
+}
+
+fn open_empty(classes: &[ValueClass]) -> OpenPipeline {
+    let info = |class: &ValueClass| SlotInfo {
+        vector_type: VectorType::of_class(*class, IntBounds::of(0)),
+        bounds: (*class == ValueClass::Int).then(|| IntBounds::of(0)),
+        is_nullable: false,
+        dictionary: None,
+    };
+    let source = Arc::new(EmptySource);
+    OpenPipeline { rows_max: 0, ..begin(source, classes.iter().map(info).collect(), 0) }
 }
 
 /// Opens the input of an operator; a LIMIT ends its pipeline before anything above it.
@@ -224,7 +237,10 @@ fn open_join(
     if let (Some(scan), Some(column)) = (&scan, sink.plan().reducing_slot().and_then(scan_column)) {
         scan.add_late(column, Arc::new(JoinKeySet::new(&sink)));
     }
-    let scan_columns = columns.iter().map(|slot| scan_column(*slot)).collect();
+    let mut scan_columns: Vec<_> = columns.iter().map(|slot| scan_column(*slot)).collect();
+    if !node.kind.has_probe_columns() {
+        scan_columns.clear();
+    }
     let mut program = builder.program;
     let wanted = program.note_live(&columns);
     let wrap = |source: Arc<dyn PipelineSource>| -> Arc<dyn PipelineSource> {
@@ -234,8 +250,8 @@ fn open_join(
     let mut tails: Vec<_> = tails.into_iter().map(wrap).collect();
     let source = wrap(source);
     let plan = sink.plan();
-    if plan.pads_build() {
-        tails.push(Arc::new(UnmatchedRowSource::new(&sink)));
+    if plan.ends_with_build() {
+        tails.push(Arc::new(RemainderSource::new(&sink)));
     }
     let (rows_max, probes) = (plan.rows_max(), probes + 1);
     let begun = begin(source, plan.outputs(), depth);
@@ -311,6 +327,24 @@ fn open_limit(
     pipeline.gate = Some(Arc::new(LimitGate::new(node.offset, node.rows_max)));
     pipeline.rows_max = pipeline.rows_max.min(node.rows_max.unwrap_or(u64::MAX));
     Ok(pipeline)
+}
+
+/// No rows.
+#[derive(Debug)]
+struct EmptySource;
+
+impl PipelineSource for EmptySource {
+    fn name(&self) -> &'static str {
+        "empty"
+    }
+
+    fn morsel_count(&self) -> usize {
+        0
+    }
+
+    fn open(&self, _: usize) -> ExecResult<Box<dyn SourceRun>> {
+        Err(ExecError::internal("a morsel of no rows"))
+    }
 }
 
 /// The morsels of a scan.

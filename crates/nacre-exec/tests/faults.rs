@@ -188,7 +188,8 @@ fn plan_of_join(table: &Arc<Table>, kind: PairingKind, is_in_build: bool) -> Pla
     let id = if is_in_build { 0 } else { 1 };
     let keys = vec![JoinKey { probe: 0, build: 0 }];
     let (graph, predicates) = (ExpressionGraph::default(), Vec::new());
-    let join = JoinNode { kind, probe, build, keys, graph, predicates };
+    let probe_conditions = Vec::new();
+    let join = JoinNode { kind, probe, build, keys, probe_conditions, graph, predicates };
     let call = |function, column| AggregateCall::new(function, Some(column), IntLimit::NUMERIC);
     let aggregates = vec![call(AggregateFunction::Sum, id), call(AggregateFunction::Max, id + 2)];
     let input = PlanNode::Join(Box::new(join));

@@ -191,7 +191,7 @@ impl PipelineSink for JoinBuildSink {
             local.note_range();
         }
         let mut positions: Vec<u16> = Vec::new();
-        if plan.pads_build() {
+        if plan.keeps_build() {
             // A row without a key has no partner, and comes out for that.
             positions.extend(0..batch.rows as u16);
         } else {
@@ -220,7 +220,8 @@ impl PipelineSink for JoinBuildSink {
         }
         let choice = JoinIndexKind::new(plan.key_words, rows, range);
         let mut reservation = self.budget.reservation("join");
-        reservation.resize(choice.bytes(rows, plan.pads_build()))?;
+        let is_marked = plan.ends_with_build();
+        reservation.resize(choice.bytes(rows, is_marked))?;
         let infos = plan.columns().stored.iter().map(|column| &plan.build.infos[*column]);
         let mut columns: Vec<StoredColumn> = infos.map(StoredColumn::new).collect();
         let mut keys = Vec::with_capacity(chunks.len());
@@ -232,7 +233,6 @@ impl PipelineSink for JoinBuildSink {
             keys.push(ChunkKeys { words, has_key, rows });
         }
         let words = plan.key_words;
-        let is_marked = plan.pads_build();
         let table = JoinTable::new(columns, keys, words, range, choice, is_marked, reservation);
         self.table.set(table).map_err(|_| ExecError::internal("a join was built twice"))
     }

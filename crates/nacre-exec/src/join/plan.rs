@@ -29,9 +29,11 @@ pub(crate) struct JoinPlan {
     pub(super) keys: Vec<JoinKeyPlan>,
     /// Words of the keys of a row.
     pub(super) key_words: usize,
+    /// Slots of truth values of the probe side: where one is not true there is no partner.
+    pub(super) probe_conditions: Vec<SlotId>,
     /// Set when the pipeline above is complete, before anything runs.
     columns: OnceLock<JoinColumns>,
-    /// The conditions beside the keys.
+    /// The conditions on pairs beside the keys.
     pub(super) residual: Option<PairProgram>,
 }
 
@@ -44,6 +46,8 @@ pub(super) struct JoinColumns {
     pub(super) probe: Vec<(usize, SlotId)>,
     /// Columns of the output and the columns of the table that they come from.
     pub(super) build: Vec<(usize, usize)>,
+    /// The column of the output that tells whether there is a partner.
+    pub(super) mark: Option<usize>,
 }
 
 impl JoinPlan {
@@ -59,11 +63,12 @@ impl JoinPlan {
             key_words += plan.form.words();
             keys.push(plan);
         }
+        let probe_conditions = condition_slots(&node.probe_conditions, &probe)?;
         let residual = (!node.predicates.is_empty())
             .then(|| PairProgram::new(&node.graph, &node.predicates, &probe.infos, &build.infos))
             .transpose()?;
         let (kind, columns) = (node.kind, OnceLock::new());
-        Ok(Self { kind, probe, build, keys, key_words, columns, residual })
+        Ok(Self { kind, probe, build, keys, key_words, probe_conditions, columns, residual })
     }
 
     /// Notes which columns of the output are read; the first call counts.
@@ -78,14 +83,19 @@ impl JoinPlan {
 
     fn columns_of(&self, wanted: impl Fn(usize) -> bool) -> JoinColumns {
         let mut columns = JoinColumns::default();
-        let slots = self.probe.slots.iter().copied().enumerate();
-        columns.probe = slots.filter(|(output, _)| wanted(*output)).collect();
+        let mut offset = 0;
+        if self.kind.has_probe_columns() {
+            let slots = self.probe.slots.iter().copied().enumerate();
+            columns.probe = slots.filter(|(output, _)| wanted(*output)).collect();
+            offset = self.probe.infos.len();
+        }
+        columns.mark = Some(offset).filter(|output| self.is_mark() && wanted(*output));
         for column in 0..self.build.infos.len() {
-            let output = self.probe.infos.len() + column;
-            let is_output = self.has_build_columns() && wanted(output);
-            let is_read = self.residual.as_ref().is_some_and(|pairs| pairs.reads(output));
+            let is_output = self.kind.has_build_columns() && wanted(offset + column);
+            let of_pair = self.probe.infos.len() + column;
+            let is_read = self.residual.as_ref().is_some_and(|pairs| pairs.reads(of_pair));
             if is_output {
-                columns.build.push((output, columns.stored.len()));
+                columns.build.push((offset + column, columns.stored.len()));
             }
             if is_output || is_read {
                 columns.stored.push(column);
@@ -94,31 +104,49 @@ impl JoinPlan {
         columns
     }
 
-    /// Whether columns of the build side come out.
-    pub(super) fn has_build_columns(&self) -> bool {
-        !matches!(self.kind, PairingKind::Semi | PairingKind::Anti)
+    fn is_mark(&self) -> bool {
+        self.kind == PairingKind::Mark
+    }
+
+    /// Whether pairs come out.
+    pub(super) fn hands_on_pairs(&self) -> bool {
+        self.kind.has_probe_columns() && self.kind.has_build_columns()
+    }
+
+    /// Whether a row of the probe side needs to know of one partner, and of no other.
+    pub(super) fn needs_one_partner(&self) -> bool {
+        !self.kind.has_build_columns()
     }
 
     /// Whether rows of the probe side without a partner come out, padded with nulls.
     pub(super) fn pads_probe(&self) -> bool {
-        matches!(self.kind, PairingKind::ProbeOuter | PairingKind::FullOuter)
+        use PairingKind as K;
+        matches!(self.kind, K::ProbeOuter | K::FullOuter | K::Single)
     }
 
-    /// Whether rows of the build side without a partner come out, padded with nulls.
-    pub(crate) fn pads_build(&self) -> bool {
-        matches!(self.kind, PairingKind::BuildOuter | PairingKind::FullOuter)
+    /// Whether rows of the build side without a partner come out.
+    pub(super) fn keeps_build(&self) -> bool {
+        use PairingKind as K;
+        matches!(self.kind, K::BuildOuter | K::FullOuter | K::BuildAnti)
     }
 
-    /// Whether nothing comes out of the probe side if the build side has no rows.
-    pub(super) fn needs_build_rows(&self) -> bool {
-        matches!(self.kind, PairingKind::Inner | PairingKind::Semi | PairingKind::BuildOuter)
+    /// Whether rows of the build side come out, alone, when all of the probe side have looked for
+    /// partners; the table notes which had one.
+    pub(crate) fn ends_with_build(&self) -> bool {
+        self.keeps_build() || self.kind == PairingKind::BuildSemi
+    }
+
+    /// Whether nothing comes out for rows of the probe side that have no partner.
+    pub(super) fn needs_partner(&self) -> bool {
+        use PairingKind as K;
+        matches!(self.kind, K::Inner | K::Semi | K::BuildOuter | K::BuildSemi | K::BuildAnti)
     }
 
     /// Returns the slot of the probe side's key if it is the only one, a whole number of 64 bits,
     /// and rows without a partner are not wanted: a scan may leave them out.
     pub(crate) fn reducing_slot(&self) -> Option<SlotId> {
         match self.keys.as_slice() {
-            [key] if matches!(key.form, JoinKeyForm::Int) && self.needs_build_rows() => {
+            [key] if matches!(key.form, JoinKeyForm::Int) && self.needs_partner() => {
                 Some(key.probe_slot)
             }
             _ => None,
@@ -134,23 +162,34 @@ impl JoinPlan {
             };
             infos.iter().map(one).collect::<Vec<_>>()
         };
-        let mut outputs = padded(&self.probe.infos, self.pads_build());
-        if self.has_build_columns() {
+        let mut outputs = Vec::new();
+        if self.kind.has_probe_columns() {
+            outputs = padded(&self.probe.infos, self.keeps_build());
+        }
+        if self.kind.has_build_columns() {
             outputs.extend(padded(&self.build.infos, self.pads_probe()));
         }
+        outputs.extend(self.is_mark().then_some(SlotInfo {
+            vector_type: VectorType::Bool,
+            bounds: None,
+            is_nullable: false,
+            dictionary: None,
+        }));
         outputs
     }
 
     /// Returns a bound of the output rows.
     pub(crate) fn rows_max(&self) -> u64 {
+        use PairingKind as K;
         let (probe, build) = (self.probe.rows_max, self.build.rows_max);
         let pairs = probe.saturating_mul(build);
         match self.kind {
-            PairingKind::Inner => pairs,
-            PairingKind::ProbeOuter => pairs.max(probe),
-            PairingKind::BuildOuter => pairs.max(build),
-            PairingKind::FullOuter => pairs.max(probe.saturating_add(build)),
-            PairingKind::Semi | PairingKind::Anti => probe,
+            K::Inner => pairs,
+            K::ProbeOuter => pairs.max(probe),
+            K::BuildOuter => pairs.max(build),
+            K::FullOuter => pairs.max(probe.saturating_add(build)),
+            K::Single | K::Semi | K::Anti | K::Mark => probe,
+            K::BuildSemi | K::BuildAnti => build,
         }
     }
 
@@ -161,6 +200,16 @@ impl JoinPlan {
             _ => None,
         })
     }
+}
+
+fn condition_slots(columns: &[usize], probe: &JoinSide) -> ExecResult<Vec<SlotId>> {
+    let slot = |column: &usize| {
+        let is_truth = |info: &SlotInfo| info.vector_type == VectorType::Bool;
+        let other = || ExecError::internal(format!("column {column} is no condition of a join"));
+        probe.infos.get(*column).filter(|info| is_truth(info)).ok_or_else(other)?;
+        Ok(probe.slots[*column])
+    };
+    columns.iter().map(slot).collect()
 }
 
 fn plan_key(

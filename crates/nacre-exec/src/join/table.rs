@@ -97,7 +97,7 @@ pub(super) struct JoinTable {
     /// By row: the next one with the same key.
     same: Vec<AtomicU32>,
     has_duplicates: AtomicBool,
-    /// A bit for each row that had a partner; empty unless the join pads its build side.
+    /// A bit for each row that had a partner; empty unless rows of the build side come out alone.
     marks: Vec<AtomicU64>,
     /// Of the index; rows are reserved where they were collected.
     reservation: MemoryReservation,
@@ -322,12 +322,18 @@ impl JoinTable {
         self.pairs_max
     }
 
-    /// Whether no key has two rows, and a vector may have a partner for each of its rows; once the
-    /// table is made.
+    /// Whether a vector may have a partner for each of its rows.
+    pub(super) fn fits_vector(&self) -> bool {
+        self.pairs_max == VECTOR_ROWS
+    }
+
+    /// Whether no row of the other side has two partners; once the table is made.
     pub(super) fn is_unique(&self) -> bool {
-        // ORDERING: the end of the stage published it.
-        let is_unique = !self.has_duplicates.load(Ordering::Relaxed);
-        is_unique && !matches!(self.index, KeyIndex::All) && self.pairs_max == VECTOR_ROWS
+        match self.index {
+            KeyIndex::All => self.rows <= 1,
+            // ORDERING: the end of the stage published it.
+            _ => !self.has_duplicates.load(Ordering::Relaxed),
+        }
     }
 
     /// Finds the first partner of each row of `active`, [`NO_ROW`] if there is none; other rows
@@ -381,25 +387,40 @@ impl JoinTable {
         }
     }
 
+    /// Notes that a row had a partner; false if that was known.
+    fn set_mark(&self, row: u32) -> bool {
+        let (word, bit) = (&self.marks[row as usize / 64], 1 << (row % 64));
+        // ORDERING: read by later stages only. Most marks are there already.
+        word.load(Ordering::Relaxed) & bit == 0 && word.fetch_or(bit, Ordering::Relaxed) & bit == 0
+    }
+
     /// Notes that rows had a partner.
     pub(super) fn mark(&self, rows: &[u32]) {
         for row in rows.iter().filter(|row| **row != NO_ROW) {
-            let (word, bit) = (&self.marks[*row as usize / 64], 1 << (row % 64));
-            // ORDERING: read by later stages only. Most marks are there already.
-            if word.load(Ordering::Relaxed) & bit == 0 {
-                word.fetch_or(bit, Ordering::Relaxed);
+            self.set_mark(*row);
+        }
+    }
+
+    /// Notes that rows, and all with the same keys, had a partner; each of `heads` is the first
+    /// partner of a row.
+    pub(super) fn mark_equal(&self, heads: &[u32]) {
+        for head in heads.iter().filter(|head| **head != NO_ROW) {
+            // Who has marked the head marks the others, too.
+            if self.set_mark(*head) {
+                let mut row = self.next(*head);
+                while row != NO_ROW {
+                    self.set_mark(row);
+                    row = self.next(row);
+                }
             }
         }
     }
 
-    /// Puts those of `rows` that had no partner into `out`.
-    pub(super) fn unmarked(&self, rows: std::ops::Range<usize>, out: &mut Vec<u32>) {
-        out.clear();
-        out.extend(rows.map(|row| row as u32).filter(|row| {
-            // ORDERING: the end of the stages that probed published the marks.
-            let word = self.marks[*row as usize / 64].load(Ordering::Relaxed);
-            word >> (row % 64) & 1 == 0
-        }));
+    /// Whether a row is known to have a partner.
+    pub(super) fn is_marked(&self, row: u32) -> bool {
+        // ORDERING: the end of the stages that probed published the marks; before, it is a hint.
+        let word = self.marks[row as usize / 64].load(Ordering::Relaxed);
+        word >> (row % 64) & 1 == 1
     }
 }
 

@@ -83,7 +83,15 @@ pub(super) fn lower_join(
     let keys = pairs.map(|(probe, build)| JoinKey { probe, build }).collect();
     let (row_may_fail, any_may_fail) =
         (probe.row_may_fail || build.row_may_fail, probe.may_fail || build.may_fail);
-    let node = JoinNode { kind, probe: probe.node, build: build.node, keys, graph, predicates };
+    let node = JoinNode {
+        kind,
+        probe: probe.node,
+        build: build.node,
+        keys,
+        probe_conditions: Vec::new(),
+        graph,
+        predicates,
+    };
     Ok(LoweredRelation {
         node: PlanNode::Join(Box::new(node)),
         columns,
@@ -159,10 +167,15 @@ fn width(node: &PlanNode) -> usize {
         PlanNode::Scan(scan) => scan.columns.len(),
         PlanNode::Filter(filter) => width(&filter.input),
         PlanNode::Map(map) => map.outputs.len(),
-        PlanNode::Join(join) => match join.kind {
-            PairingKind::Semi | PairingKind::Anti => width(&join.probe),
-            _ => width(&join.probe) + width(&join.build),
-        },
+        PlanNode::Join(join) => {
+            let of =
+                |side: &PlanNode, is_handed_on: bool| if is_handed_on { width(side) } else { 0 };
+            let mark = usize::from(join.kind == PairingKind::Mark);
+            of(&join.probe, join.kind.has_probe_columns())
+                + of(&join.build, join.kind.has_build_columns())
+                + mark
+        }
+        PlanNode::Empty(classes) => classes.len(),
         PlanNode::Aggregate(aggregate) => {
             let columns = aggregate.aggregates.iter().map(|call| match call.function {
                 AggregateFunction::AverageState => 2,

@@ -223,7 +223,7 @@ impl ProgramBuilder {
             .map(|argument| self.resolve(scope, *argument))
             .collect::<ExecResult<Vec<_>>>()?;
         let bounds = function.bounds();
-        let vector_type = vector_type_of(function.result(), bounds);
+        let vector_type = VectorType::of_class(function.result(), bounds);
         let is_nullable = function.is_nullable();
         let bounds = (function.result() == ValueClass::Int).then_some(bounds);
         let output = self.slot(SlotInfo { vector_type, bounds, is_nullable, dictionary: None });
@@ -263,7 +263,7 @@ impl ProgramBuilder {
 
     fn float(&mut self, target: ValueClass, input: SlotId) -> SlotId {
         let is_nullable = self.is_nullable(&[input]);
-        let vector_type = vector_type_of(target, IntBounds::I128);
+        let vector_type = VectorType::of_class(target, IntBounds::I128);
         self.slot(SlotInfo { vector_type, bounds: None, is_nullable, dictionary: None })
     }
 
@@ -273,7 +273,7 @@ impl ProgramBuilder {
             _ => IntBounds::of(0),
         };
         let output = self.slot(SlotInfo {
-            vector_type: vector_type_of(value.class(), bounds),
+            vector_type: VectorType::of_class(value.class(), bounds),
             bounds: (value.class() == ValueClass::Int).then_some(bounds),
             is_nullable: matches!(value, ScalarValue::Null(_)),
             dictionary: None,
@@ -498,16 +498,5 @@ impl SubOperator {
             Self::FloatArithmetic { .. } | Self::CastFloat { .. } | Self::Foreign { .. } => true,
             _ => false,
         }
-    }
-}
-
-/// Returns the type of values of a class; whole numbers lie in `bounds`.
-fn vector_type_of(class: ValueClass, bounds: IntBounds) -> VectorType {
-    match class {
-        ValueClass::Bool => VectorType::Bool,
-        ValueClass::Int => VectorType::Int(bounds.width()),
-        ValueClass::Float32 => VectorType::Float32,
-        ValueClass::Float64 => VectorType::Float64,
-        ValueClass::Bytes => VectorType::Bytes,
     }
 }

@@ -8,8 +8,9 @@ use crate::scan::ScanPredicate;
 /// The description of an operator and of its inputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperatorDescription {
-    /// `Scan`, `Filter`, `Map`, `Join`, `Left join`, `Right join`, `Full join`, `Semi join`,
-    /// `Anti join`, `Aggregate`, `Sort`, `Top-k` or `Limit`.
+    /// `Scan`, `Filter`, `Map`, `Join`, `Left join`, `Right join`, `Full join`, `Single join`,
+    /// `Semi join`, `Anti join`, `Mark join`, `Right semi join`, `Right anti join`, `Aggregate`,
+    /// `Sort`, `Top-k`, `Limit` or `Empty`.
     pub name: &'static str,
     /// The table that is read, for a scan.
     pub table: Option<String>,
@@ -17,7 +18,7 @@ pub struct OperatorDescription {
     pub table_rows: Option<u64>,
     /// Its properties as names and values.
     pub facts: Vec<(&'static str, String)>,
-    /// Of a join the left side, which streams through, then the right one, which is collected.
+    /// Of a join the side that streams through, then the one that is collected.
     pub inputs: Vec<OperatorDescription>,
 }
 
@@ -26,6 +27,7 @@ impl PlanNode {
     pub fn describe(&self) -> OperatorDescription {
         let (name, facts, input) = match self {
             Self::Scan(scan) => return describe_scan(scan),
+            Self::Empty(_) => return describe_empty(),
             Self::Filter(filter) => {
                 let count = filter.predicates.len().to_string();
                 ("Filter", vec![("conditions", count)], &filter.input)
@@ -53,14 +55,24 @@ impl PlanNode {
     }
 }
 
+fn describe_empty() -> OperatorDescription {
+    let facts = vec![("one-time filter", "false".to_owned())];
+    let inputs = Vec::new();
+    OperatorDescription { name: "Empty", table: None, table_rows: None, facts, inputs }
+}
+
 fn describe_join(join: &JoinNode) -> OperatorDescription {
     let name = match join.kind {
         PairingKind::Inner => "Join",
         PairingKind::ProbeOuter => "Left join",
         PairingKind::BuildOuter => "Right join",
         PairingKind::FullOuter => "Full join",
+        PairingKind::Single => "Single join",
         PairingKind::Semi => "Semi join",
         PairingKind::Anti => "Anti join",
+        PairingKind::Mark => "Mark join",
+        PairingKind::BuildSemi => "Right semi join",
+        PairingKind::BuildAnti => "Right anti join",
     };
     let pair = |key: &JoinKey| format!("column {} = column {}", key.probe + 1, key.build + 1);
     let keys: Vec<_> = join.keys.iter().map(pair).collect();
@@ -68,8 +80,9 @@ fn describe_join(join: &JoinNode) -> OperatorDescription {
     if !keys.is_empty() {
         facts.push(("keys", keys.join(" and ")));
     }
-    if !join.predicates.is_empty() {
-        facts.push(("conditions", join.predicates.len().to_string()));
+    let conditions = join.probe_conditions.len() + join.predicates.len();
+    if conditions > 0 {
+        facts.push(("conditions", conditions.to_string()));
     }
     let inputs = vec![join.probe.describe(), join.build.describe()];
     OperatorDescription { name, table: None, table_rows: None, facts, inputs }

@@ -4,7 +4,7 @@ use nacre_store::TableSnapshot;
 
 use crate::expression::{ExpressionGraph, ExpressionId};
 use crate::scan::ColumnPredicate;
-use crate::value::IntLimit;
+use crate::value::{IntLimit, ValueClass};
 
 /// A plan of one query.
 #[derive(Clone, Debug)]
@@ -22,6 +22,8 @@ pub enum PlanNode {
     Aggregate(Box<AggregateNode>),
     Sort(Box<SortNode>),
     Limit(Box<LimitNode>),
+    /// No rows, of columns of these classes.
+    Empty(Vec<ValueClass>),
 }
 
 /// Reads `columns` of the rows of a table that satisfy all predicates.
@@ -49,9 +51,9 @@ pub struct MapNode {
     pub outputs: Vec<ExpressionId>,
 }
 
-/// Pairs rows of two inputs whose keys are equal and for which all predicates are true. The output
-/// is the columns of `probe`, then those of `build`; of semi and anti joins those of `probe` alone.
-/// Rows come in no order.
+/// Pairs rows of two inputs whose keys are equal and for which all conditions are true: they are
+/// partners. The output is the columns of `probe`, then those of `build`, as far as the kind hands
+/// them on. Rows come in no order.
 #[derive(Clone, Debug)]
 pub struct JoinNode {
     pub kind: PairingKind,
@@ -61,6 +63,8 @@ pub struct JoinNode {
     pub build: PlanNode,
     /// Without any, all pairs are looked at.
     pub keys: Vec<JoinKey>,
+    /// Boolean columns of `probe`: a row for which one is not true has no partner.
+    pub probe_conditions: Vec<usize>,
     /// Over the columns of `probe`, then those of `build`.
     pub graph: ExpressionGraph,
     pub predicates: Vec<ExpressionId>,
@@ -85,10 +89,19 @@ pub enum PairingKind {
     BuildOuter,
     /// Pairs, and rows of both without a partner.
     FullOuter,
-    /// Rows of `probe` that have a partner, each once.
+    /// As `ProbeOuter`; a second partner of a row is an error.
+    Single,
+    /// Rows of `probe` that have a partner, each once, without columns of `build`.
     Semi,
-    /// Rows of `probe` that have none.
+    /// Rows of `probe` that have none, without columns of `build`.
     Anti,
+    /// All rows of `probe`, each once, without columns of `build`; then a truth value, which is
+    /// never null: whether the row has a partner.
+    Mark,
+    /// Rows of `build` that have a partner, each once, without columns of `probe`.
+    BuildSemi,
+    /// Rows of `build` that have none, without columns of `probe`.
+    BuildAnti,
 }
 
 /// Groups by `keys`, null being a key like others, and aggregates; without keys there is one row,
@@ -158,11 +171,23 @@ impl AggregateCall {
     }
 }
 
+impl PairingKind {
+    /// Whether columns of the probe side are handed on.
+    pub fn has_probe_columns(self) -> bool {
+        !matches!(self, Self::BuildSemi | Self::BuildAnti)
+    }
+
+    /// Whether columns of the build side are handed on.
+    pub fn has_build_columns(self) -> bool {
+        !matches!(self, Self::Semi | Self::Anti | Self::Mark)
+    }
+}
+
 impl PlanNode {
     /// Returns how many levels of operators there are.
     pub(crate) fn depth(&self) -> usize {
         1 + match self {
-            Self::Scan(_) => 0,
+            Self::Scan(_) | Self::Empty(_) => 0,
             Self::Filter(filter) => filter.input.depth(),
             Self::Map(map) => map.input.depth(),
             Self::Join(join) => join.probe.depth().max(join.build.depth()),

@@ -2,6 +2,8 @@
 
 use nacre_column::{ColumnType, Physical};
 
+use super::IntBounds;
+
 /// Bits of a whole number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum IntWidth {
@@ -63,6 +65,17 @@ pub enum VectorType {
 }
 
 impl VectorType {
+    /// Returns how values of a class lie, whole numbers within `bounds`.
+    pub fn of_class(class: ValueClass, bounds: IntBounds) -> Self {
+        match class {
+            ValueClass::Bool => Self::Bool,
+            ValueClass::Int => Self::Int(bounds.width()),
+            ValueClass::Float32 => Self::Float32,
+            ValueClass::Float64 => Self::Float64,
+            ValueClass::Bytes => Self::Bytes,
+        }
+    }
+
     /// Returns the class of the values.
     pub fn class(self) -> ValueClass {
         match self {

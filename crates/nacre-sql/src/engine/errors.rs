@@ -52,6 +52,9 @@ pub(super) fn from_exec(error: ExecError) -> Error {
             Error::new(ErrorKind::InvalidData, message).with_code("22003")
         }
         ExecError::DivisionByZero => Error::new(ErrorKind::InvalidData, message).with_code("22012"),
+        ExecError::MoreThanOneRow => {
+            Error::new(ErrorKind::InvalidStatement, message).with_code("21000")
+        }
         ExecError::OutOfMemory { .. } => Error::new(ErrorKind::OutOfMemory, message).with_hint(
             "SET nacre.engine = datafusion runs a query that may spill to temporary files.",
         ),

@@ -188,11 +188,15 @@ fn plan_node(plan: &OperatorDescription, run: Option<&MeasuredRun>) -> Node {
         "Full join" => Some("Full"),
         "Semi join" => Some("Semi"),
         "Anti join" => Some("Anti"),
+        "Right semi join" => Some("Right Semi"),
+        "Right anti join" => Some("Right Anti"),
+        "Mark join" => Some("Mark"),
+        "Single join" => Some("Single"),
         _ => None,
     };
     let node_type = match plan.name {
         "Scan" => "Seq Scan",
-        "Filter" | "Map" => "Result",
+        "Filter" | "Map" | "Empty" => "Result",
         "Top-k" => "Sort",
         _ if join_type.is_some() => "Hash Join",
         other => other,

@@ -1,4 +1,5 @@
-//! Rows of the build side that had no partner, as the source of one more stage.
+//! Rows of the build side that come out when all of the probe side have looked for partners, as the
+//! source of one more stage.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,33 +10,35 @@ use super::build::JoinBuildSink;
 use super::column::fill_null;
 use crate::error::ExecResult;
 use crate::pipeline::{PipelineSource, SourceRun};
+use crate::plan::PairingKind;
 use crate::vector::VectorBatch;
 
 /// Rows of a morsel.
 const MORSEL_ROWS: usize = 65_536;
 
-/// Rows without a partner; the columns of the probe side are null.
+/// Rows without a partner, of a semi join those that have one; the columns of the probe side are
+/// null.
 #[derive(Debug)]
-pub(crate) struct UnmatchedRowSource {
+pub(crate) struct RemainderSource {
     sink: Arc<JoinBuildSink>,
 }
 
 #[derive(Debug)]
-struct UnmatchedRun {
+struct RemainderRun {
     sink: Arc<JoinBuildSink>,
     rows: Range<usize>,
     found: Vec<u32>,
 }
 
-impl UnmatchedRowSource {
+impl RemainderSource {
     pub(crate) fn new(sink: &Arc<JoinBuildSink>) -> Self {
         Self { sink: Arc::clone(sink) }
     }
 }
 
-impl PipelineSource for UnmatchedRowSource {
+impl PipelineSource for RemainderSource {
     fn name(&self) -> &'static str {
-        "join unmatched"
+        "join remainder"
     }
 
     fn morsel_count(&self) -> usize {
@@ -45,11 +48,11 @@ impl PipelineSource for UnmatchedRowSource {
     fn open(&self, morsel: usize) -> ExecResult<Box<dyn SourceRun>> {
         let first = morsel * MORSEL_ROWS;
         let rows = first..self.sink.rows().min(first + MORSEL_ROWS);
-        Ok(Box::new(UnmatchedRun { sink: Arc::clone(&self.sink), rows, found: Vec::new() }))
+        Ok(Box::new(RemainderRun { sink: Arc::clone(&self.sink), rows, found: Vec::new() }))
     }
 }
 
-impl SourceRun for UnmatchedRun {
+impl SourceRun for RemainderRun {
     fn next(&mut self, batch: &mut VectorBatch) -> ExecResult<bool> {
         (batch.rows, batch.selection) = (0, None);
         if self.rows.is_empty() {
@@ -58,9 +61,12 @@ impl SourceRun for UnmatchedRun {
         let table = self.sink.table()?;
         let rows = VECTOR_ROWS.min(table.pairs_max());
         let end = self.rows.end.min(self.rows.start + rows);
-        table.unmarked(self.rows.start..end, &mut self.found);
-        self.rows.start = end;
         let plan = &self.sink.plan;
+        let is_wanted = plan.kind == PairingKind::BuildSemi;
+        let rows = (self.rows.start..end).map(|row| row as u32);
+        self.found.clear();
+        self.found.extend(rows.filter(|row| table.is_marked(*row) == is_wanted));
+        self.rows.start = end;
         for (output, _) in &plan.columns().probe {
             let out = &mut batch.columns[*output];
             fill_null(self.found.len(), out);
