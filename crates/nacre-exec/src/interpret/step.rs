@@ -196,6 +196,9 @@ fn compute_values(
         SubOperator::Compare { op, left, right, .. } => {
             compare::others(*op, &columns[*left], &columns[*right], bits_of(values)?)
         }
+        SubOperator::StringTest { input, predicate, .. } => {
+            compare::strings(predicate, &columns[*input], bits_of(values)?)
+        }
         SubOperator::Not { input, .. } => {
             *values = VectorValues::Bool(logic::not(logic::truth(&columns[*input])?));
             Ok(())

@@ -16,6 +16,7 @@ use super::columns::ColumnPlaces;
 use super::error::{LoweringError, LoweringResult};
 use super::fold::fold_constant;
 use super::form::{DECIMAL_DIGITS_MAX, ValueForm};
+use super::like::{LikePattern, like_operator};
 use super::operators::{OperatorMeaning, integer_limit, operator_meaning};
 use crate::expression::{ArithmeticOp, ExpressionGraph, ExpressionId, ExpressionNode};
 use crate::value::{IntLimit, ScalarValue, ValueClass};
@@ -192,6 +193,16 @@ impl<'c> ExpressionLowering<'c> {
         operator: &'static OperatorEntry,
         operands: &[ScalarExpression],
     ) -> LoweringResult<LoweredExpression> {
+        if let (Some(is_wanted), [value, pattern]) = (like_operator(operator.oid), operands)
+            && let Some(SqlValue::Text(text)) = fold_constant(pattern)?
+            && let Some(pattern) = LikePattern::parse(&text)
+        {
+            let value = self.lower(value)?;
+            let predicate = pattern.predicate(&text, value.form, is_wanted).ok_or_else(|| {
+                LoweringError::not_supported("LIKE of characters of unknown lengths")
+            })?;
+            return self.boolean(ExpressionNode::StringTest { input: value.id, predicate });
+        }
         let Some(meaning) = operator_meaning(operator.oid) else {
             let right = SqlType::new(operator.right);
             let left = operator.left.map(|left| format!("{} ", SqlType::new(left)));
