@@ -146,7 +146,7 @@ fn compute(
             let arguments = arguments.iter().map(|slot| &columns[*slot]).collect();
             out.clear();
             let call = ForeignCall { arguments, rows: active.rows, active: active.bits };
-            (function.kernel())(&call, out)?;
+            function.call(&call, out)?;
             let is_whole = out.values.len() == active.rows
                 && out.validity.as_ref().is_none_or(|bits| bits.len() == active.rows);
             is_whole.then_some(()).ok_or_else(|| {
