@@ -9,7 +9,8 @@
 //!    that they are between. What has no columns is computed here (`fold`).
 //! 4. Equalities between both sides of a join become its keys (`joins`), its other conditions are
 //!    evaluated for pairs; the left side streams through, the right one is collected.
-//! 5. The answer's columns are read by [`QueryOutput::value`]; averages are divided there.
+//! 5. Averages, quotients and what is made of them above groups is evaluated on SQL values, most
+//!    of it when the answer is read by [`QueryOutput::value`] (`late`).
 //!
 //! # Invariants
 //! 1. Nothing is guessed: what the executor has not with exactly PostgreSQL's meaning, in types,
@@ -32,11 +33,14 @@ mod expressions;
 mod fold;
 mod form;
 mod joins;
+mod late;
 mod like;
 mod operators;
 mod predicates;
 mod query;
 mod relations;
+mod row_expression;
+mod row_operators;
 mod stored;
 
 use nacre_plan::algebra::{ColumnId, QueryPlan};

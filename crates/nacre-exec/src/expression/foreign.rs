@@ -23,28 +23,33 @@ pub struct ForeignCall<'c> {
 /// at.
 pub type ForeignKernel = fn(&ForeignCall<'_>, &mut ColumnVector) -> ExecResult<()>;
 
+/// A kernel that may carry data.
+type KernelObject = dyn Fn(&ForeignCall<'_>, &mut ColumnVector) -> ExecResult<()> + Send + Sync;
+
 /// A function of the query's own.
 #[derive(Clone)]
 pub struct ForeignFunction(Arc<FunctionParts>);
 
 struct FunctionParts {
     name: String,
-    kernel: ForeignKernel,
+    kernel: Box<KernelObject>,
     result: ValueClass,
     bounds: IntBounds,
     is_nullable: bool,
 }
 
 impl ForeignFunction {
-    /// Makes a function whose results lie in `bounds` if they are whole numbers.
+    /// Makes a function whose results lie in `bounds` if they are whole numbers. The kernel is a
+    /// [`ForeignKernel`], or a closure like one.
     pub fn new(
         name: impl Into<String>,
-        kernel: ForeignKernel,
+        kernel: impl Fn(&ForeignCall<'_>, &mut ColumnVector) -> ExecResult<()> + Send + Sync + 'static,
         result: ValueClass,
         bounds: IntBounds,
         is_nullable: bool,
     ) -> Self {
-        Self(Arc::new(FunctionParts { name: name.into(), kernel, result, bounds, is_nullable }))
+        let (name, kernel) = (name.into(), Box::new(kernel));
+        Self(Arc::new(FunctionParts { name, kernel, result, bounds, is_nullable }))
     }
 
     /// Returns the class of results.
@@ -60,8 +65,12 @@ impl ForeignFunction {
         self.0.is_nullable
     }
 
-    pub(crate) fn kernel(&self) -> ForeignKernel {
-        self.0.kernel
+    /// Computes a call.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub(crate) fn call(&self, call: &ForeignCall<'_>, out: &mut ColumnVector) -> ExecResult<()> {
+        (self.0.kernel)(call, out)
     }
 }
 

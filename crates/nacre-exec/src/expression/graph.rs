@@ -6,6 +6,7 @@ use nacre_column::CompareOp;
 
 use super::ForeignFunction;
 use crate::error::{ExecError, ExecResult};
+use crate::scan::StringPredicate;
 use crate::value::{IntLimit, ScalarValue, ValueClass};
 
 /// A node of a graph.
@@ -64,6 +65,11 @@ pub enum ExpressionNode {
     },
     Not {
         input: ExpressionId,
+    },
+    /// Whether a string satisfies a predicate.
+    StringTest {
+        input: ExpressionId,
+        predicate: StringPredicate,
     },
     /// Never null.
     IsNull {
@@ -210,6 +216,7 @@ impl ExpressionGraph {
                 (is(left, ValueClass::Bool) && is(right, ValueClass::Bool), ValueClass::Bool)
             }
             Node::Not { input } => (is(input, ValueClass::Bool), ValueClass::Bool),
+            Node::StringTest { input, .. } => (is(input, ValueClass::Bytes), ValueClass::Bool),
             Node::IsNull { .. } => (true, ValueClass::Bool),
             Node::Case { condition, then, otherwise } => (
                 is(condition, ValueClass::Bool) && self.class(*then) == self.class(*otherwise),

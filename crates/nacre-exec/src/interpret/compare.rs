@@ -8,6 +8,7 @@ use nacre_simd::{Flavour, Lane};
 use super::arithmetic::IntSide;
 use super::loops::{EQUAL, GREATER, LESS, RightSide, compare};
 use crate::error::{ExecError, ExecResult};
+use crate::scan::StringPredicate;
 use crate::vector::{BitVector, ColumnVector, DictionaryReaders, VectorValues};
 
 /// Compares whole numbers of one width.
@@ -117,6 +118,37 @@ pub(super) fn others(
                 });
                 op.holds(order)
             })
+        }
+        _ => Err(wrong_types()),
+    }
+}
+
+/// Tests strings.
+///
+/// # Errors
+/// [`ExecError::Internal`] if the values are no strings.
+pub(super) fn strings(
+    predicate: &StringPredicate,
+    input: &ColumnVector,
+    out: &mut BitVector,
+) -> ExecResult<()> {
+    let (rows, test) = (input.values.len(), predicate.test());
+    let mut words = std::mem::take(out).into_words();
+    let reader = input.dictionary_reader();
+    match &input.values {
+        VectorValues::Code(codes) => {
+            let Some(reader) = reader.as_ref() else { return Err(wrong_types()) };
+            if reader.len() > rows {
+                return each(rows, &mut words, out, |row| test(reader.get(codes[row])));
+            }
+            let holds: Vec<bool> =
+                (0..reader.len()).map(|code| test(reader.get(code as u32))).collect();
+            // Codes of null rows are unspecified.
+            let holds = |row: usize| holds.get(codes[row] as usize).copied().unwrap_or(false);
+            each(rows, &mut words, out, holds)
+        }
+        VectorValues::Bytes(strings) => {
+            each(rows, &mut words, out, |row| strings.with(row, |value| test(value)))
         }
         _ => Err(wrong_types()),
     }

@@ -146,7 +146,7 @@ fn compute(
             let arguments = arguments.iter().map(|slot| &columns[*slot]).collect();
             out.clear();
             let call = ForeignCall { arguments, rows: active.rows, active: active.bits };
-            (function.kernel())(&call, out)?;
+            function.call(&call, out)?;
             let is_whole = out.values.len() == active.rows
                 && out.validity.as_ref().is_none_or(|bits| bits.len() == active.rows);
             is_whole.then_some(()).ok_or_else(|| {
@@ -195,6 +195,9 @@ fn compute_values(
         }
         SubOperator::Compare { op, left, right, .. } => {
             compare::others(*op, &columns[*left], &columns[*right], bits_of(values)?)
+        }
+        SubOperator::StringTest { input, predicate, .. } => {
+            compare::strings(predicate, &columns[*input], bits_of(values)?)
         }
         SubOperator::Not { input, .. } => {
             *values = VectorValues::Bool(logic::not(logic::truth(&columns[*input])?));

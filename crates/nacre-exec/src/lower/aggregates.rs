@@ -4,23 +4,26 @@ use nacre_plan::algebra::{AggregateColumn, BoundAggregate, ColumnId, ScalarExpre
 
 use super::columns::{ColumnPlace, ColumnPlaces, LoweredRelation};
 use super::error::{LoweringError, LoweringResult};
-use super::expressions::{ExpressionLowering, LoweredExpression};
+use super::expressions::{ExpressionLowering, LoweredExpression, mixed_scales};
 use super::form::{DECIMAL_DIGITS_MAX, ValueForm};
+use super::late::LateValue;
 use super::operators::{AggregateMeaning, aggregate_meaning};
 use super::relations::guarded_column;
-use crate::expression::ExpressionId;
+use crate::expression::{ExpressionId, ExpressionNode};
 use crate::plan::{AggregateCall, AggregateFunction, AggregateNode, MapNode, PlanNode};
-use crate::value::IntLimit;
+use crate::value::{IntLimit, ScalarValue, ValueClass};
 
 /// An aggregate of the query, before it is known where its result lies.
 struct PlannedAggregate {
     column: ColumnId,
     /// By index in the calls.
     call: usize,
-    /// The form of the result; `None` of an average.
+    /// The form of the result; `None` of one that is computed late.
     form: Option<ValueForm>,
-    /// Of an average.
+    /// Of the numbers that are added up.
     scale: u16,
+    /// The call that has the greatest scale that a row shows, if these differ.
+    shown_scale: Option<usize>,
 }
 
 /// The input of an aggregation and its calls, under way.
@@ -76,11 +79,12 @@ pub(super) fn lower_aggregate(
         starts.push(next);
         next += if call.function == AggregateFunction::AverageState { 2 } else { 1 };
     }
-    for PlannedAggregate { column, call, form, scale } in planned {
+    for PlannedAggregate { column, call, form, scale, shown_scale } in planned {
         let index = starts[call];
-        let place = match form {
-            Some(form) => ColumnPlace::Plain { index, form },
-            None => ColumnPlace::Average { sum: index, count: index + 1, scale },
+        let place = match (form, shown_scale.map(|call| starts[call])) {
+            (Some(form), None) => ColumnPlace::Plain { index, form },
+            (Some(_), shown) => ColumnPlace::Late(LateValue::sum(index, scale, shown)),
+            (None, shown) => ColumnPlace::Late(LateValue::average(index, index + 1, scale, shown)),
         };
         columns.add(column, place);
     }
@@ -90,7 +94,8 @@ pub(super) fn lower_aggregate(
     let node =
         AggregateNode { input: PlanNode::Map(Box::new(map)), keys: key_indexes, aggregates: calls };
     let node = PlanNode::Aggregate(Box::new(node));
-    Ok(LoweredRelation { node, columns, row_may_fail: false, column_may_fail: false, may_fail })
+    let (row_may_fail, column_may_fail, is_grouped) = (false, false, true);
+    Ok(LoweredRelation { node, columns, row_may_fail, column_may_fail, may_fail, is_grouped })
 }
 
 impl AggregateInput<'_> {
@@ -129,9 +134,37 @@ impl AggregateInput<'_> {
             Some(ValueForm::Numeric { scale, .. }) => scale,
             _ => 0,
         };
+        let shown_scale = match argument {
+            Some(argument) => self.shown_scale(meaning, argument, filter)?,
+            None => None,
+        };
         let argument = argument.map(|argument| self.output(argument.id));
         let call = self.add(AggregateCall { function, argument, filter, limit });
-        Ok(PlannedAggregate { column, call, form, scale })
+        Ok(PlannedAggregate { column, call, form, scale, shown_scale })
+    }
+
+    /// Returns the call for the greatest scale of numbers that are added up, if it is not always
+    /// the same.
+    fn shown_scale(
+        &mut self,
+        meaning: AggregateMeaning,
+        argument: LoweredExpression,
+        filter: Option<usize>,
+    ) -> LoweringResult<Option<usize>> {
+        let Some(scale) = argument.shown_scale else { return Ok(None) };
+        match meaning {
+            AggregateMeaning::NumericSum | AggregateMeaning::Average => {}
+            AggregateMeaning::Count | AggregateMeaning::CountRows => return Ok(None),
+            _ => return Err(mixed_scales()),
+        }
+        let graph = &mut self.expressions.graph;
+        // The scale of a null does not count.
+        let condition = graph.add(ExpressionNode::IsNull { input: argument.id })?;
+        let then = graph.add(ExpressionNode::Constant(ScalarValue::Null(ValueClass::Int)))?;
+        let shown = graph.add(ExpressionNode::Case { condition, then, otherwise: scale })?;
+        let argument = Some(self.output(shown));
+        let (function, limit) = (AggregateFunction::Max, IntLimit::NUMERIC);
+        Ok(Some(self.add(AggregateCall { function, argument, filter, limit })))
     }
 
     /// Lowers an argument, which is computed for no row that the filter leaves out: the executor

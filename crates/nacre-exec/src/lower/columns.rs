@@ -4,27 +4,37 @@ use nacre_plan::algebra::{ColumnId, ScalarExpression, ScalarKind};
 
 use super::error::{LoweringError, LoweringResult};
 use super::form::ValueForm;
+use super::late::LateValue;
 use crate::plan::PlanNode;
 
 /// Where the value of a column is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(super) enum ColumnPlace {
     Plain {
         index: usize,
         form: ValueForm,
     },
-    /// A sum of that scale and a count. What divides them lies above the plan, since no step of the
-    /// executor has PostgreSQL's choice of the quotient's digits.
-    Average {
-        sum: usize,
-        count: usize,
-        scale: u16,
-    },
+    /// A numeric that is computed of other columns where it is wanted.
+    Late(LateValue),
+}
+
+/// The neighbours of a late value in decimals of a scale.
+#[derive(Clone, Debug)]
+pub(super) struct RoundedValue {
+    /// The expression that has the value, of type numeric.
+    pub(super) kind: ScalarKind,
+    pub(super) scale: u16,
+    /// Columns of whole numbers.
+    pub(super) floor: usize,
+    pub(super) ceiling: usize,
 }
 
 /// The columns that an operator hands on.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ColumnPlaces(Vec<(ColumnId, ColumnPlace)>);
+pub(super) struct ColumnPlaces {
+    columns: Vec<(ColumnId, ColumnPlace)>,
+    rounded: Vec<RoundedValue>,
+}
 
 /// A node, where it has the columns of the query, and what may go wrong.
 pub(super) struct LoweredRelation {
@@ -38,22 +48,63 @@ pub(super) struct LoweredRelation {
     pub(super) column_may_fail: bool,
     /// Whether anything below may fail.
     pub(super) may_fail: bool,
+    /// Whether each row is made of groups: these are few, and columns may be late.
+    pub(super) is_grouped: bool,
 }
 
 impl ColumnPlaces {
     pub(super) fn add(&mut self, column: ColumnId, place: ColumnPlace) {
-        self.0.push((column, place));
+        self.columns.push((column, place));
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (ColumnId, ColumnPlace)> {
-        self.0.iter().copied()
+    pub(super) fn add_rounded(&mut self, value: RoundedValue) {
+        self.rounded.push(value);
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &(ColumnId, ColumnPlace)> {
+        self.columns.iter()
+    }
+
+    /// Returns all values whose neighbours are columns.
+    pub(super) fn rounded(&self) -> &[RoundedValue] {
+        &self.rounded
+    }
+
+    /// Adds the columns of another input of an operator, which lie `offset` columns behind these.
+    pub(super) fn extend_behind(&mut self, other: &Self, offset: usize) -> LoweringResult<()> {
+        for (column, place) in &other.columns {
+            let place = match place {
+                ColumnPlace::Plain { index, form } => {
+                    ColumnPlace::Plain { index: index + offset, form: *form }
+                }
+                ColumnPlace::Late(value) => {
+                    ColumnPlace::Late(value.moved(|input| Ok(input.index + offset))?)
+                }
+            };
+            self.add(*column, place);
+        }
+        for value in &other.rounded {
+            let (floor, ceiling) = (value.floor + offset, value.ceiling + offset);
+            self.add_rounded(RoundedValue { floor, ceiling, ..value.clone() });
+        }
+        Ok(())
     }
 
     /// Returns the place of a column.
     pub(super) fn get(&self, column: ColumnId) -> LoweringResult<ColumnPlace> {
         let found = self.iter().find(|(own, _)| *own == column);
-        found.map(|(_, place)| place).ok_or_else(|| {
+        found.map(|(_, place)| place.clone()).ok_or_else(|| {
             LoweringError::contradiction(format!("no operator below has column {}", column.0))
+        })
+    }
+
+    /// Whether an expression is made of late columns.
+    pub(super) fn is_late(&self, expression: &ScalarExpression) -> bool {
+        expression.any(&|one| match one.kind {
+            ScalarKind::Column(column) => {
+                matches!(self.get(column), Ok(ColumnPlace::Late(_)))
+            }
+            _ => false,
         })
     }
 
@@ -61,8 +112,8 @@ impl ColumnPlaces {
     pub(super) fn plain(&self, column: ColumnId) -> LoweringResult<(usize, ValueForm)> {
         match self.get(column)? {
             ColumnPlace::Plain { index, form } => Ok((index, form)),
-            ColumnPlace::Average { .. } => {
-                Err(LoweringError::not_supported("avg other than as a column of the answer"))
+            ColumnPlace::Late(_) => {
+                Err(LoweringError::not_supported("this place of an average or quotient"))
             }
         }
     }

@@ -2,8 +2,10 @@
 //!
 //! Numerics are exact here because all values of an expression have one scale that is known before
 //! it runs: a column has its type's, sums and differences have the greater one of both sides,
-//! products the sum. Where PostgreSQL's scale depends on values, as of quotients, or of CASE over
-//! results of different scales, the expression is refused. A result of more than 38 digits, which
+//! products the sum. Where PostgreSQL's scale depends on which branch a row takes, values have the
+//! greatest one, and a second node has the scale that a row shows; sums of such values show the
+//! greatest one of their rows. Where it depends on values, as of quotients, the expression is
+//! refused. A result of more than 38 digits, which
 //! PostgreSQL's numeric has room for, is an error of execution (22003 "numeric out of range").
 
 use nacre_column::CompareOp;
@@ -12,10 +14,12 @@ use nacre_plan::algebra::{CaseArm, CastStep, ScalarExpression, ScalarKind, Truth
 use nacre_types::catalog::TypeOid;
 use nacre_types::{SqlType, SqlValue, TypeKind};
 
-use super::columns::ColumnPlaces;
+use super::columns::{ColumnPlaces, RoundedValue};
 use super::error::{LoweringError, LoweringResult};
 use super::fold::fold_constant;
 use super::form::{DECIMAL_DIGITS_MAX, ValueForm};
+use super::late::{LateValue, RowResult, plain_form};
+use super::like::{LikePattern, like_operator};
 use super::operators::{OperatorMeaning, integer_limit, operator_meaning};
 use crate::expression::{ArithmeticOp, ExpressionGraph, ExpressionId, ExpressionNode};
 use crate::value::{IntLimit, ScalarValue, ValueClass};
@@ -34,6 +38,8 @@ pub(super) const DAY_MICROS: i128 = 86_400_000_000;
 pub(super) struct LoweredExpression {
     pub(super) id: ExpressionId,
     pub(super) form: ValueForm,
+    /// The digits that a numeric shows behind the point, if some rows have fewer than the form.
+    pub(super) shown_scale: Option<ExpressionId>,
     is_null_constant: bool,
 }
 
@@ -44,12 +50,32 @@ pub(super) struct ExpressionLowering<'c> {
     /// Whether an expression may raise an error for a row.
     pub(super) may_fail: bool,
     columns: &'c ColumnPlaces,
+    /// Whether rows are few, so that expressions may be evaluated one by one.
+    has_few_rows: bool,
     levels: usize,
+}
+
+/// An expression that is a node, or one that is evaluated where it is wanted.
+pub(super) enum LoweredOrLate {
+    Lowered(LoweredExpression),
+    Late(LateValue),
+}
+
+impl LoweredExpression {
+    fn new(id: ExpressionId, form: ValueForm) -> Self {
+        Self { id, form, shown_scale: None, is_null_constant: false }
+    }
 }
 
 impl<'c> ExpressionLowering<'c> {
     pub(super) fn new(columns: &'c ColumnPlaces) -> Self {
-        Self { graph: ExpressionGraph::default(), may_fail: false, columns, levels: 0 }
+        let graph = ExpressionGraph::default();
+        Self { graph, may_fail: false, columns, has_few_rows: false, levels: 0 }
+    }
+
+    /// Says whether expressions that vectors do not compute may be evaluated row by row.
+    pub(super) fn with_rows(self, has_few_rows: bool) -> Self {
+        Self { has_few_rows, ..self }
     }
 
     /// Adds an expression.
@@ -88,6 +114,50 @@ impl<'c> ExpressionLowering<'c> {
         Err(LoweringError::contradiction("a condition is no truth value"))
     }
 
+    /// Adds a condition; of few rows any that is evaluated by rows.
+    ///
+    /// # Errors
+    /// As [`Self::lower`].
+    pub(super) fn condition_or_rows(
+        &mut self,
+        expression: &ScalarExpression,
+    ) -> LoweringResult<ExpressionId> {
+        match self.lower_or_late(expression)? {
+            LoweredOrLate::Lowered(lowered) if lowered.form == ValueForm::Boolean => Ok(lowered.id),
+            _ => Err(LoweringError::contradiction("a condition is no truth value")),
+        }
+    }
+
+    /// Adds an expression; of few rows any that is evaluated by rows.
+    ///
+    /// # Errors
+    /// As [`Self::lower`].
+    pub(super) fn lower_or_late(
+        &mut self,
+        expression: &ScalarExpression,
+    ) -> LoweringResult<LoweredOrLate> {
+        let (may_fail, levels) = (self.may_fail, self.levels);
+        let error = match self.lower(expression) {
+            Ok(lowered) if lowered.shown_scale.is_none() => {
+                return Ok(LoweredOrLate::Lowered(lowered));
+            }
+            Ok(_) => mixed_scales(),
+            Err(error) => error,
+        };
+        (self.may_fail, self.levels) = (may_fail, levels);
+        if !self.has_few_rows || !matches!(error, LoweringError::NotSupported { .. }) {
+            return Err(error);
+        }
+        let late = LateValue::compile(expression, self.columns).ok_or_else(|| error.clone())?;
+        let Some(form) = plain_form(expression.sql_type) else {
+            let is_numeric = expression.sql_type.oid() == TypeOid::NUMERIC;
+            return if is_numeric { Ok(LoweredOrLate::Late(late)) } else { Err(error) };
+        };
+        self.may_fail = true;
+        let id = late.node(&mut self.graph, RowResult::Plain(form))?;
+        Ok(LoweredOrLate::Lowered(LoweredExpression::new(id, form)))
+    }
+
     /// Adds a value that is null where a condition is not true, and not computed there.
     ///
     /// # Errors
@@ -100,7 +170,7 @@ impl<'c> ExpressionLowering<'c> {
         let null = ExpressionNode::Constant(ScalarValue::Null(value.form.class()));
         let otherwise = self.graph.add(null)?;
         let node = ExpressionNode::Case { condition, then: value.id, otherwise };
-        self.of_form(node, value.form)
+        Ok(LoweredExpression { id: self.graph.add(node)?, ..value })
     }
 
     fn lower_kind(&mut self, expression: &ScalarExpression) -> LoweringResult<LoweredExpression> {
@@ -108,7 +178,7 @@ impl<'c> ExpressionLowering<'c> {
             ScalarKind::Column(column) => {
                 let (index, form) = self.columns.plain(*column)?;
                 let id = self.graph.column(index, form.class())?;
-                Ok(LoweredExpression { id, form, is_null_constant: false })
+                Ok(LoweredExpression::new(id, form))
             }
             ScalarKind::Operator { operator, operands } => self.operator(operator, operands),
             ScalarKind::Function { function, arguments } => self.function(function, arguments),
@@ -154,7 +224,8 @@ impl<'c> ExpressionLowering<'c> {
             LoweringError::not_supported(format!("this constant of type {sql_type}"))
         })?;
         let id = self.graph.add(ExpressionNode::Constant(scalar))?;
-        Ok(LoweredExpression { id, form, is_null_constant: value.is_null() })
+        let is_null_constant = value.is_null();
+        Ok(LoweredExpression { is_null_constant, ..LoweredExpression::new(id, form) })
     }
 
     fn of_form(
@@ -163,7 +234,7 @@ impl<'c> ExpressionLowering<'c> {
         form: ValueForm,
     ) -> LoweringResult<LoweredExpression> {
         let id = self.graph.add(node)?;
-        Ok(LoweredExpression { id, form, is_null_constant: false })
+        Ok(LoweredExpression::new(id, form))
     }
 
     fn boolean(&mut self, node: ExpressionNode) -> LoweringResult<LoweredExpression> {
@@ -192,6 +263,26 @@ impl<'c> ExpressionLowering<'c> {
         operator: &'static OperatorEntry,
         operands: &[ScalarExpression],
     ) -> LoweringResult<LoweredExpression> {
+        if let (Some(is_wanted), [value, pattern]) = (like_operator(operator.oid), operands)
+            && let Some(SqlValue::Text(text)) = fold_constant(pattern)?
+            && let Some(pattern) = LikePattern::parse(&text)
+        {
+            let value = self.lower(value)?;
+            let predicate = pattern.predicate(&text, value.form, is_wanted).ok_or_else(|| {
+                LoweringError::not_supported("LIKE of characters of unknown lengths")
+            })?;
+            return self.boolean(ExpressionNode::StringTest { input: value.id, predicate });
+        }
+        if let (Some(OperatorMeaning::Compare(op)), [left, right]) =
+            (operator_meaning(operator.oid), operands)
+        {
+            if self.columns.is_late(right) {
+                return self.compare_late(op, left, right);
+            }
+            if self.columns.is_late(left) {
+                return self.compare_late(op.flipped(), right, left);
+            }
+        }
         let Some(meaning) = operator_meaning(operator.oid) else {
             let right = SqlType::new(operator.right);
             let left = operator.left.map(|left| format!("{} ", SqlType::new(left)));
@@ -211,12 +302,15 @@ impl<'c> ExpressionLowering<'c> {
                 self.arithmetic(op, left.id, right.id, limit, ValueForm::Integer)
             }
             (OperatorMeaning::NumericArithmetic(op), &[left, right]) => {
-                self.numeric_arithmetic(op, left, right)
+                let shown_scale = self.shown_scale(op, left, right)?;
+                let result = self.numeric_arithmetic(op, left, right)?;
+                Ok(LoweredExpression { shown_scale, ..result })
             }
             (OperatorMeaning::Negate, &[operand]) => {
                 let limit = integer_limit(operator.result).unwrap_or(IntLimit::NUMERIC);
-                let zero = self.graph.int(0)?;
-                self.arithmetic(ArithmeticOp::Subtract, zero, operand.id, limit, operand.form)
+                let (zero, op) = (self.graph.int(0)?, ArithmeticOp::Subtract);
+                let negated = self.arithmetic(op, zero, operand.id, limit, operand.form)?;
+                Ok(LoweredExpression { shown_scale: operand.shown_scale, ..negated })
             }
             (OperatorMeaning::Identity, &[operand]) => Ok(operand),
             (OperatorMeaning::DateDifference, &[left, right]) => {
@@ -251,6 +345,34 @@ impl<'c> ExpressionLowering<'c> {
         let digits = (whole + 1 + scale).min(DECIMAL_DIGITS_MAX);
         let (left, right) = (self.rescaled(left, scale)?, self.rescaled(right, scale)?);
         self.arithmetic(op, left, right, limit, ValueForm::Numeric { scale, digits })
+    }
+
+    /// Returns the scale that a sum or product of two numerics shows, if it depends on the row.
+    fn shown_scale(
+        &mut self,
+        op: ArithmeticOp,
+        left: LoweredExpression,
+        right: LoweredExpression,
+    ) -> LoweringResult<Option<ExpressionId>> {
+        if left.shown_scale.is_none() && right.shown_scale.is_none() {
+            return Ok(None);
+        }
+        let (left, right) = (self.scale_of(left)?, self.scale_of(right)?);
+        if op == ArithmeticOp::Multiply {
+            let node = (ArithmeticOp::Add, left, right, IntLimit::NUMERIC);
+            return Ok(Some(self.graph.arithmetic(node.0, node.1, node.2, node.3)?));
+        }
+        let condition = self.graph.compare(CompareOp::Ge, left, right)?;
+        let node = ExpressionNode::Case { condition, then: left, otherwise: right };
+        Ok(Some(self.graph.add(node)?))
+    }
+
+    /// Returns the scale that a numeric shows.
+    fn scale_of(&mut self, value: LoweredExpression) -> LoweringResult<ExpressionId> {
+        match value.shown_scale {
+            Some(scale) => Ok(scale),
+            None => Ok(self.graph.int(numeric_parts(value)?.0.into())?),
+        }
     }
 
     /// Returns a numeric with more digits behind the point.
@@ -310,6 +432,44 @@ impl<'c> ExpressionLowering<'c> {
             _ => return Err(LoweringError::contradiction("a comparison of different types")),
         };
         self.boolean(ExpressionNode::Compare { op, left, right })
+    }
+
+    /// Compares a decimal with the neighbours of a late value.
+    fn compare_late(
+        &mut self,
+        op: CompareOp,
+        value: &ScalarExpression,
+        late: &ScalarExpression,
+    ) -> LoweringResult<LoweredExpression> {
+        let value = self.lower(value)?;
+        let (scale, digits) = numeric_parts(value)?;
+        let fits = |one: &&RoundedValue| {
+            one.scale >= scale && digits + one.scale - scale <= DECIMAL_DIGITS_MAX
+        };
+        let known = self.columns.rounded().iter().filter(|one| one.kind == late.kind);
+        let rounded = known.filter(fits).min_by_key(|one| one.scale).ok_or_else(|| {
+            LoweringError::not_supported("comparisons with this average or quotient")
+        })?;
+        let may_fail = self.may_fail;
+        let left = self.rescaled(value, rounded.scale)?;
+        // It has the digits, so this does not.
+        self.may_fail = may_fail;
+        let floor = self.graph.column(rounded.floor, ValueClass::Int)?;
+        let ceiling = self.graph.column(rounded.ceiling, ValueClass::Int)?;
+        let right = match op {
+            CompareOp::Lt | CompareOp::Ge => ceiling,
+            _ => floor,
+        };
+        if !matches!(op, CompareOp::Eq | CompareOp::Ne) {
+            return self.boolean(ExpressionNode::Compare { op, left, right });
+        }
+        let is_exact = self.graph.compare(CompareOp::Eq, floor, ceiling)?;
+        let is_floor = self.graph.compare(CompareOp::Eq, left, floor)?;
+        let equal = self.graph.add(ExpressionNode::And { left: is_exact, right: is_floor })?;
+        if op == CompareOp::Eq {
+            return Ok(LoweredExpression::new(equal, ValueForm::Boolean));
+        }
+        self.boolean(ExpressionNode::Not { input: equal })
     }
 
     fn widened(&mut self, value: LoweredExpression) -> LoweringResult<ExpressionId> {
@@ -413,7 +573,7 @@ impl<'c> ExpressionLowering<'c> {
             }
             (ValueForm::Real, TypeOid::FLOAT8) => {
                 let id = self.widened(value)?;
-                Ok(LoweredExpression { id, form: ValueForm::Double, is_null_constant: false })
+                Ok(LoweredExpression::new(id, ValueForm::Double))
             }
             _ => Err(unknown()),
         }
@@ -443,7 +603,8 @@ impl<'c> ExpressionLowering<'c> {
         }
         let id = self.rescaled(value, scale)?;
         let form = ValueForm::Numeric { scale, digits: precision };
-        Ok(LoweredExpression { id, form, is_null_constant: value.is_null_constant })
+        let is_null_constant = value.is_null_constant;
+        Ok(LoweredExpression { is_null_constant, ..LoweredExpression::new(id, form) })
     }
 
     fn conditions(
@@ -463,11 +624,9 @@ impl<'c> ExpressionLowering<'c> {
         match ids {
             [] => {
                 let id = self.bool_constant(is_and)?;
-                Ok(LoweredExpression { id, form: ValueForm::Boolean, is_null_constant: false })
+                Ok(LoweredExpression::new(id, ValueForm::Boolean))
             }
-            [id] => {
-                Ok(LoweredExpression { id: *id, form: ValueForm::Boolean, is_null_constant: false })
-            }
+            [id] => Ok(LoweredExpression::new(*id, ValueForm::Boolean)),
             _ => {
                 let (left, right) = ids.split_at(ids.len() / 2);
                 let left = self.combine(left, is_and)?.id;
@@ -608,15 +767,48 @@ impl<'c> ExpressionLowering<'c> {
         };
         let mut chosen = *last;
         for (condition, result) in conditions.iter().zip(before).rev() {
-            let form = common_form(*result, chosen)?;
-            let (condition, then, otherwise) = (*condition, result.id, chosen.id);
-            chosen = LoweredExpression {
-                id: self.graph.add(ExpressionNode::Case { condition, then, otherwise })?,
-                form,
-                is_null_constant: result.is_null_constant && chosen.is_null_constant,
-            };
+            chosen = self.choose_one(*condition, *result, chosen)?;
         }
         Ok(chosen)
+    }
+
+    fn choose_one(
+        &mut self,
+        condition: ExpressionId,
+        then: LoweredExpression,
+        otherwise: LoweredExpression,
+    ) -> LoweringResult<LoweredExpression> {
+        let form = common_form(then, otherwise)?;
+        let (mut ids, mut shown_scale) = ([then.id, otherwise.id], None);
+        if let ValueForm::Numeric { scale, .. } = form {
+            for (id, side) in ids.iter_mut().zip([then, otherwise]) {
+                *id = self.rescaled(side, scale)?;
+            }
+            shown_scale = match (then.is_null_constant, otherwise.is_null_constant) {
+                (true, _) => otherwise.shown_scale,
+                (_, true) => then.shown_scale,
+                _ if self.shows_one_scale(then, otherwise)? => None,
+                _ => {
+                    let (then, otherwise) = (self.scale_of(then)?, self.scale_of(otherwise)?);
+                    let node = ExpressionNode::Case { condition, then, otherwise };
+                    Some(self.graph.add(node)?)
+                }
+            };
+        }
+        let [then_id, otherwise_id] = ids;
+        let node = ExpressionNode::Case { condition, then: then_id, otherwise: otherwise_id };
+        let is_null_constant = then.is_null_constant && otherwise.is_null_constant;
+        Ok(LoweredExpression { id: self.graph.add(node)?, form, shown_scale, is_null_constant })
+    }
+
+    fn shows_one_scale(
+        &self,
+        one: LoweredExpression,
+        other: LoweredExpression,
+    ) -> LoweringResult<bool> {
+        let scales = (numeric_parts(one)?.0, numeric_parts(other)?.0);
+        let is_fixed = one.shown_scale.is_none() && other.shown_scale.is_none();
+        Ok(is_fixed && scales.0 == scales.1)
     }
 }
 
@@ -630,6 +822,11 @@ pub(super) fn compare_to_days(op: CompareOp, micros: i128) -> Option<(CompareOp,
         (CompareOp::Gt | CompareOp::Ge, _) => (CompareOp::Gt, day),
         (CompareOp::Eq | CompareOp::Ne, _) => return None,
     })
+}
+
+/// The error for numerics whose scale depends on the row, where none of the plan's forms has it.
+pub(super) fn mixed_scales() -> LoweringError {
+    LoweringError::not_supported("a choice of numerics of different scales")
 }
 
 fn numeric_parts(value: LoweredExpression) -> LoweringResult<(u16, u16)> {
@@ -682,12 +879,12 @@ fn common_form(one: LoweredExpression, other: LoweredExpression) -> LoweringResu
     match (one.form, other.form) {
         (form, _) if other.is_null_constant => Ok(form),
         (_, form) if one.is_null_constant => Ok(form),
-        (
-            Form::Numeric { scale, digits },
-            Form::Numeric { scale: other_scale, digits: other_digits },
-        ) if scale == other_scale => Ok(Form::Numeric { scale, digits: digits.max(other_digits) }),
         (Form::Numeric { .. }, Form::Numeric { .. }) => {
-            Err(LoweringError::not_supported("a choice of numerics of different scales"))
+            let (scale, digits) = numeric_parts(one)?;
+            let (other_scale, other_digits) = numeric_parts(other)?;
+            let whole = (digits - scale).max(other_digits - other_scale);
+            let scale = scale.max(other_scale);
+            Ok(Form::Numeric { scale, digits: (whole + scale).min(DECIMAL_DIGITS_MAX) })
         }
         (Form::Padded { .. }, Form::Padded { .. }) if one.form != other.form => {
             Err(LoweringError::not_supported("a choice of characters of different lengths"))

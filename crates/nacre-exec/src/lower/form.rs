@@ -161,7 +161,7 @@ impl ValueForm {
     }
 
     /// Returns the form of a null of a type.
-    fn of_null(sql_type: SqlType) -> Option<Self> {
+    pub(super) fn of_null(sql_type: SqlType) -> Option<Self> {
         Some(match sql_type.kind() {
             TypeKind::Boolean => Self::Boolean,
             TypeKind::SmallInt | TypeKind::Integer | TypeKind::BigInt => Self::Integer,

@@ -1,6 +1,25 @@
-//! Patterns of LIKE.
+//! Patterns of LIKE, and the predicates that they are.
 //!
 //! `%` is any text, `_` one character, and a backslash takes the next character as it is.
+
+use super::form::ValueForm;
+use crate::scan::StringPredicate;
+
+/// `text ~~ text` and `text !~~ text`.
+const TEXT_LIKE: u32 = 1209;
+const TEXT_NOT_LIKE: u32 = 1210;
+/// The same of `bpchar`, with the blanks at its end.
+const PADDED_LIKE: u32 = 1211;
+const PADDED_NOT_LIKE: u32 = 1212;
+
+/// Whether the operator with that OID is LIKE or NOT LIKE: true for LIKE.
+pub(super) fn like_operator(oid: u32) -> Option<bool> {
+    match oid {
+        TEXT_LIKE | PADDED_LIKE => Some(true),
+        TEXT_NOT_LIKE | PADDED_NOT_LIKE => Some(false),
+        _ => None,
+    }
+}
 
 /// A part of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +66,31 @@ impl LikePattern {
         let last = high.last_mut()?;
         *last = last.checked_add(1)?;
         Some((low, high))
+    }
+
+    /// Returns the test of stored values of a form; `None` if the blanks that they had are not
+    /// known. `text` is the pattern, for EXPLAIN.
+    pub(super) fn predicate(
+        self,
+        text: &str,
+        form: ValueForm,
+        is_wanted: bool,
+    ) -> Option<StringPredicate> {
+        let name = format!("{} '{text}'", if is_wanted { "like" } else { "not like" });
+        Some(match form {
+            ValueForm::Text => {
+                StringPredicate::new(name, move |value| self.matches(value) == is_wanted)
+            }
+            ValueForm::Padded { chars: Some(chars) } => StringPredicate::new(name, move |value| {
+                let is_first = |byte: &&u8| **byte & 0xc0 != 0x80;
+                let own = value.iter().filter(is_first).count();
+                let blanks = (chars as usize).saturating_sub(own);
+                let mut padded = value.to_vec();
+                padded.resize(value.len() + blanks, b' ');
+                self.matches(&padded) == is_wanted
+            }),
+            _ => return None,
+        })
     }
 
     /// Whether a text in UTF-8 is one that the pattern means. Takes time proportional to the

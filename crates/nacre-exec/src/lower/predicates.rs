@@ -8,19 +8,14 @@ use nacre_plan::algebra::{CastStep, ScalarExpression, ScalarKind};
 use nacre_types::catalog::TypeOid;
 use nacre_types::{ExactNumeric, SqlValue};
 
-use super::columns::{ColumnPlace, ColumnPlaces};
+use super::columns::ColumnPlaces;
 use super::error::LoweringResult;
 use super::expressions::compare_to_days;
 use super::fold::fold_constant;
 use super::form::ValueForm;
-use super::like::LikePattern;
+use super::like::{LikePattern, like_operator};
 use super::operators::{OperatorMeaning, operator_meaning};
 use crate::plan::ColumnPredicate;
-use crate::scan::StringPredicate;
-
-/// `text ~~ text` and `text !~~ text`.
-const LIKE: u32 = 1209;
-const NOT_LIKE: u32 = 1210;
 
 /// Returns what a scan evaluates instead of a condition; `columns` has places in the table.
 ///
@@ -52,10 +47,9 @@ pub(super) fn scan_predicates(
         ScalarKind::Operator { operator, operands } => {
             let [left, right] = &operands[..] else { return Ok(None) };
             let meaning = operator_meaning(operator.oid);
-            if let (LIKE | NOT_LIKE, Some((column, ValueForm::Text))) =
-                (operator.oid, stored_column(left, columns))
+            if let (Some(is_wanted), Some(column)) =
+                (like_operator(operator.oid), stored_column(left, columns))
             {
-                let is_wanted = operator.oid == LIKE;
                 return Ok(like(column, is_wanted, fold_constant(right)?.as_ref()));
             }
             let Some(OperatorMeaning::Compare(op)) = meaning else { return Ok(None) };
@@ -100,10 +94,7 @@ fn stored_column(
     columns: &ColumnPlaces,
 ) -> Option<(usize, ValueForm)> {
     match &expression.kind {
-        ScalarKind::Column(column) => match columns.get(*column) {
-            Ok(ColumnPlace::Plain { index, form }) => Some((index, form)),
-            _ => None,
-        },
+        ScalarKind::Column(column) => columns.plain(*column).ok(),
         ScalarKind::Cast { operand, method: CastStep::Type(_) } => {
             let (index, form) = stored_column(operand, columns)?;
             let (from, to) = (operand.sql_type.oid(), expression.sql_type.oid());
@@ -134,15 +125,18 @@ fn truth(
 }
 
 fn like(
-    column: usize,
+    (column, form): (usize, ValueForm),
     is_wanted: bool,
     pattern: Option<&SqlValue>,
 ) -> Option<Vec<ColumnPredicate>> {
     let Some(SqlValue::Text(text)) = pattern else { return None };
     let pattern = LikePattern::parse(text)?;
-    let name = format!("{} '{text}'", if is_wanted { "like" } else { "not like" });
     let mut predicates = Vec::new();
-    if is_wanted && let Some((low, high)) = pattern.range() {
+    // A range of padded values is not one of those that are stored.
+    if is_wanted
+        && form == ValueForm::Text
+        && let Some((low, high)) = pattern.range()
+    {
         let restriction =
             Restriction::Between { low: Constant::Bytes(low), high: Constant::Bytes(high) };
         // Chunks outside of it are left out; a row in it is tested all the same.
@@ -150,8 +144,7 @@ fn like(
             ColumnPredicate { is_hint: true, ..ColumnPredicate::restriction(column, restriction) };
         predicates.push(range);
     }
-    let test = StringPredicate::new(name, move |value| pattern.matches(value) == is_wanted);
-    predicates.push(ColumnPredicate::strings(column, test));
+    predicates.push(ColumnPredicate::strings(column, pattern.predicate(text, form, is_wanted)?));
     Some(predicates)
 }
 

@@ -1,12 +1,11 @@
 //! A query with a physical plan.
 
-use nacre_types::{ExactNumeric, SqlType, SqlValue};
+use nacre_types::{SqlType, SqlValue};
 
 use super::columns::ColumnPlace;
 use super::form::ValueForm;
 use crate::error::{ExecError, ExecResult};
 use crate::plan::PhysicalPlan;
-use crate::value::ScalarValue;
 use crate::vector::ResultBatch;
 
 /// A physical plan, and the outputs that its columns stand for.
@@ -50,7 +49,7 @@ impl QueryOutput {
                     _ => OutputForm::Computed,
                 }
             }
-            ColumnPlace::Average { .. } => OutputForm::Computed,
+            ColumnPlace::Late(_) => OutputForm::Computed,
             ColumnPlace::Plain { index, .. } => OutputForm::Plain { index },
         }
     }
@@ -58,34 +57,20 @@ impl QueryOutput {
     /// Returns the value of this column in a row of an answer of the plan.
     ///
     /// # Errors
-    /// [`ExecError::Internal`] if the answer is not of this plan.
+    /// Those of the expression above groups that is computed here; [`ExecError::Internal`] if the
+    /// answer is not of this plan.
     pub fn value(&self, batch: &ResultBatch, row: usize) -> ExecResult<SqlValue> {
-        let scalar = |index: usize| {
-            let column = batch.columns.get(index).filter(|_| row < batch.rows);
-            let column = column.ok_or_else(|| {
-                ExecError::internal(format!("the answer has no column {index}, row {row}"))
-            })?;
-            Ok::<_, ExecError>(column.scalar(row))
-        };
-        match self.place {
-            ColumnPlace::Plain { index, form } => form.decode(scalar(index)?, self.sql_type),
-            ColumnPlace::Average { sum, count, scale } => {
-                average(scalar(sum)?, scalar(count)?, scale)
+        let has = |index: usize| index < batch.columns.len() && row < batch.rows;
+        let missing = || ExecError::internal(format!("the answer has no row {row} of this plan"));
+        let scalar = |index: usize| batch.columns[index].scalar(row);
+        match &self.place {
+            ColumnPlace::Plain { index, form } if has(*index) => {
+                form.decode(scalar(*index), self.sql_type)
             }
+            ColumnPlace::Late(late) if late.inputs().iter().all(|input| has(input.index)) => {
+                late.value(&scalar)
+            }
+            _ => Err(missing()),
         }
-    }
-}
-
-/// Divides as PostgreSQL's `avg` does; null of no values.
-fn average(sum: ScalarValue, count: ScalarValue, scale: u16) -> ExecResult<SqlValue> {
-    match (sum, count) {
-        (ScalarValue::Null(_), _) | (_, ScalarValue::Int(0)) => Ok(SqlValue::Null),
-        (ScalarValue::Int(sum), ScalarValue::Int(count)) => {
-            let quotient = ExactNumeric::from_scaled(sum, scale)
-                .and_then(|sum| sum.divide(&ExactNumeric::from(count)));
-            let quotient = quotient.map_err(|error| ExecError::internal(error.to_string()))?;
-            Ok(SqlValue::Numeric(quotient))
-        }
-        _ => Err(ExecError::internal("an average of what is no number")),
     }
 }

@@ -13,12 +13,13 @@ use nacre_plan::definition::RelationDefinition;
 use nacre_types::SqlValue;
 
 use super::aggregates::lower_aggregate;
-use super::columns::{ColumnPlace, ColumnPlaces, LoweredRelation, collect_columns};
+use super::columns::{ColumnPlace, ColumnPlaces, LoweredRelation, RoundedValue, collect_columns};
 use super::error::{LoweringError, LoweringResult};
-use super::expressions::ExpressionLowering;
+use super::expressions::{ExpressionLowering, LoweredOrLate};
 use super::fold::fold_constant;
 use super::form::ValueForm;
 use super::joins::lower_join;
+use super::late::{LateInput, RowResult};
 use super::operators::{OperatorMeaning, operator_meaning};
 use super::predicates::scan_predicates;
 use super::stored::StoredRelations;
@@ -181,8 +182,14 @@ fn lower_scan(
     }
     let scan = ScanNode { snapshot: stored.snapshot, columns: indexes, predicates };
     let node = PlanNode::Scan(scan);
-    let (row_may_fail, column_may_fail, may_fail) = (false, false, false);
-    let scanned = LoweredRelation { node, columns, row_may_fail, column_may_fail, may_fail };
+    let scanned = LoweredRelation {
+        node,
+        columns,
+        row_may_fail: false,
+        column_may_fail: false,
+        may_fail: false,
+        is_grouped: false,
+    };
     filter(scanned, &conditions)
 }
 
@@ -213,6 +220,9 @@ pub(super) fn require_early(
     }
     let ScalarKind::Operator { operator, operands } = &condition.kind else { return Ok(()) };
     if operator_meaning(operator.oid) != Some(OperatorMeaning::Compare(CompareOp::Eq)) {
+        return Ok(());
+    }
+    if operands.iter().any(|operand| columns.is_late(operand)) {
         return Ok(());
     }
     let mut expressions = ExpressionLowering::new(columns);
@@ -255,10 +265,10 @@ fn filter(
     if conditions.is_empty() {
         return Ok(input);
     }
-    let mut expressions = ExpressionLowering::new(&input.columns);
+    let mut expressions = ExpressionLowering::new(&input.columns).with_rows(input.is_grouped);
     let mut predicates = Vec::with_capacity(conditions.len());
     for condition in conditions {
-        predicates.push(expressions.condition(condition)?);
+        predicates.push(expressions.condition_or_rows(condition)?);
     }
     let (graph, may_fail) = (expressions.graph, expressions.may_fail);
     let node = FilterNode { input: input.node, graph, predicates };
@@ -268,6 +278,7 @@ fn filter(
         row_may_fail: input.row_may_fail || may_fail,
         column_may_fail: false,
         may_fail: input.may_fail || may_fail,
+        is_grouped: input.is_grouped,
     })
 }
 
@@ -294,12 +305,19 @@ fn compute(
     if input.column_may_fail && computed.iter().any(|one| one.value.any(&is_guard)) {
         return Err(guarded_column());
     }
-    let mut expressions = ExpressionLowering::new(&input.columns);
+    let mut expressions = ExpressionLowering::new(&input.columns).with_rows(input.is_grouped);
     let (mut outputs, mut columns) = pass_through(&mut expressions, &input.columns)?;
     for ComputedColumn { column, value } in computed {
-        let lowered = expressions.lower(value)?;
-        columns.add(*column, ColumnPlace::Plain { index: outputs.len(), form: lowered.form });
-        outputs.push(lowered.id);
+        let place = match expressions.lower_or_late(value)? {
+            LoweredOrLate::Lowered(lowered) => {
+                outputs.push(lowered.id);
+                ColumnPlace::Plain { index: outputs.len() - 1, form: lowered.form }
+            }
+            LoweredOrLate::Late(late) => {
+                ColumnPlace::Late(late.moved(|input| pass(&mut expressions, &mut outputs, input))?)
+            }
+        };
+        columns.add(*column, place);
     }
     let (graph, may_fail) = (expressions.graph, expressions.may_fail);
     let node = MapNode { input: input.node, graph, outputs };
@@ -309,6 +327,7 @@ fn compute(
         row_may_fail: input.row_may_fail || may_fail,
         column_may_fail: input.column_may_fail || may_fail,
         may_fail: input.may_fail || may_fail,
+        is_grouped: input.is_grouped,
     })
 }
 
@@ -332,30 +351,86 @@ pub(super) fn pass_through(
 ) -> LoweringResult<(Vec<ExpressionId>, ColumnPlaces)> {
     let (mut outputs, mut columns) = (Vec::new(), ColumnPlaces::default());
     for (column, place) in input.iter() {
-        let index = outputs.len();
         let place = match place {
-            ColumnPlace::Plain { index: own, form } => {
-                outputs.push(expressions.graph.column(own, form.class())?);
-                ColumnPlace::Plain { index, form }
+            ColumnPlace::Plain { index, form } => {
+                let input = LateInput { index: *index, class: form.class() };
+                let index = pass(expressions, &mut outputs, input)?;
+                ColumnPlace::Plain { index, form: *form }
             }
-            ColumnPlace::Average { sum, count, scale } => {
-                outputs.push(expressions.graph.column(sum, ValueClass::Int)?);
-                outputs.push(expressions.graph.column(count, ValueClass::Int)?);
-                ColumnPlace::Average { sum: index, count: index + 1, scale }
+            ColumnPlace::Late(late) => {
+                ColumnPlace::Late(late.moved(|input| pass(expressions, &mut outputs, input))?)
             }
         };
-        columns.add(column, place);
+        columns.add(*column, place);
+    }
+    for value in input.rounded() {
+        let mut neighbour =
+            |index| pass(expressions, &mut outputs, LateInput { index, class: ValueClass::Int });
+        let (floor, ceiling) = (neighbour(value.floor)?, neighbour(value.ceiling)?);
+        columns.add_rounded(RoundedValue { floor, ceiling, ..value.clone() });
     }
     Ok((outputs, columns))
 }
 
+/// Has a column of the input among the outputs; returns its place there.
+fn pass(
+    expressions: &mut ExpressionLowering<'_>,
+    outputs: &mut Vec<ExpressionId>,
+    input: LateInput,
+) -> LoweringResult<usize> {
+    let id = expressions.graph.column(input.index, input.class)?;
+    let known = outputs.iter().position(|own| *own == id);
+    Ok(known.unwrap_or_else(|| {
+        outputs.push(id);
+        outputs.len() - 1
+    }))
+}
+
+/// Has the input hand on the order of late values, too. Returns the places of all keys.
+fn ordered_keys(
+    input: LoweredRelation,
+    keys: &[ColumnId],
+) -> LoweringResult<(LoweredRelation, Vec<usize>)> {
+    let mut expressions = ExpressionLowering::new(&input.columns);
+    let (mut outputs, columns) = pass_through(&mut expressions, &input.columns)?;
+    let (mut indexes, mut is_plain) = (Vec::with_capacity(keys.len()), true);
+    for key in keys {
+        indexes.push(match input.columns.get(*key)? {
+            ColumnPlace::Plain { index, form } => {
+                let column = LateInput { index, class: form.class() };
+                pass(&mut expressions, &mut outputs, column)?
+            }
+            ColumnPlace::Late(_) if !input.is_grouped => {
+                return Err(LoweringError::not_supported("sorts of many rows by a quotient"));
+            }
+            ColumnPlace::Late(late) => {
+                is_plain = false;
+                outputs.push(late.node(&mut expressions.graph, RowResult::Ordered)?);
+                outputs.len() - 1
+            }
+        });
+    }
+    if is_plain {
+        let places = keys.iter().map(|key| Ok(input.columns.plain(*key)?.0));
+        let places = places.collect::<LoweringResult<_>>()?;
+        return Ok((input, places));
+    }
+    let graph = expressions.graph;
+    let node = PlanNode::Map(Box::new(MapNode { input: input.node, graph, outputs }));
+    Ok((LoweredRelation { node, columns, may_fail: true, ..input }, indexes))
+}
+
 fn sort(input: LoweredRelation, keys: &[BoundSortKey]) -> LoweringResult<LoweredRelation> {
-    let mut sort_keys: Vec<SortKey> = Vec::with_capacity(keys.len());
-    for BoundSortKey { value, is_descending, nulls_first } in keys {
-        let ScalarKind::Column(column) = value.kind else {
+    let mut sorted_columns = Vec::with_capacity(keys.len());
+    for key in keys {
+        let ScalarKind::Column(column) = key.value.kind else {
             return Err(LoweringError::contradiction("a sort by what is no column"));
         };
-        let (index, _) = input.columns.plain(column)?;
+        sorted_columns.push(column);
+    }
+    let (input, indexes) = ordered_keys(input, &sorted_columns)?;
+    let mut sort_keys: Vec<SortKey> = Vec::with_capacity(keys.len());
+    for (BoundSortKey { is_descending, nulls_first, .. }, index) in keys.iter().zip(indexes) {
         // Equal in the first one, rows are equal in a second one, too.
         if sort_keys.iter().all(|key| key.column != index) {
             let (is_descending, is_nulls_first) = (*is_descending, *nulls_first);
@@ -370,6 +445,7 @@ fn sort(input: LoweredRelation, keys: &[BoundSortKey]) -> LoweringResult<Lowered
         // With an order it is a query of its own in PostgreSQL.
         column_may_fail: false,
         may_fail: input.may_fail,
+        is_grouped: input.is_grouped,
     })
 }
 

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use nacre_column::CompareOp;
 
 use crate::expression::{ArithmeticOp, ForeignFunction};
+use crate::scan::StringPredicate;
 use crate::value::{IntBounds, IntLimit, ScalarValue, VectorType};
 use crate::vector::QueryDictionary;
 
@@ -111,6 +112,12 @@ pub(crate) enum SubOperator {
         input: SlotId,
         output: SlotId,
     },
+    /// Codes of a dictionary are tested once each.
+    StringTest {
+        input: SlotId,
+        predicate: StringPredicate,
+        output: SlotId,
+    },
     IsNull {
         input: SlotId,
         output: SlotId,
@@ -179,6 +186,7 @@ impl SubOperator {
             Self::And { .. } => "and",
             Self::Or { .. } => "or",
             Self::Not { .. } => "not",
+            Self::StringTest { .. } => "string_test",
             Self::IsNull { .. } => "is_null",
             Self::Choose { .. } => "choose",
             Self::RoundDiv { .. } => "round_div",
@@ -205,6 +213,7 @@ impl SubOperator {
             | Self::And { output, .. }
             | Self::Or { output, .. }
             | Self::Not { output, .. }
+            | Self::StringTest { output, .. }
             | Self::IsNull { output, .. }
             | Self::Choose { output, .. }
             | Self::RoundDiv { output, .. }
@@ -237,6 +246,7 @@ impl SubOperator {
             | Self::Or { left, right, .. } => vec![*left, *right],
             Self::CastInt { input, .. }
             | Self::Not { input, .. }
+            | Self::StringTest { input, .. }
             | Self::IsNull { input, .. }
             | Self::RoundDiv { input, .. }
             | Self::IntToFloat { input, .. }

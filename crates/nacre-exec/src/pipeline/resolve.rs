@@ -148,6 +148,12 @@ impl ProgramBuilder {
                 let output = self.truth(&[input]);
                 self.push(SubOperator::Not { input, output }, output)
             }
+            Node::StringTest { input, predicate } => {
+                let input = self.resolve(scope, *input)?;
+                let output = self.truth(&[input]);
+                let predicate = predicate.clone();
+                self.push(SubOperator::StringTest { input, predicate, output }, output)
+            }
             Node::IsNull { input } => {
                 let input = self.resolve(scope, *input)?;
                 let output = self.truth(&[]);

@@ -1,6 +1,7 @@
 //! Predicates that a scan evaluates by itself, on one column each.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use nacre_column::{CompareOp, Constant, Restriction};
@@ -27,8 +28,23 @@ impl StringPredicate {
     }
 
     /// Returns the test.
-    pub(super) fn test(&self) -> &StringTest {
+    pub(crate) fn test(&self) -> &StringTest {
         self.holds.as_ref()
+    }
+}
+
+/// Two are equal if one is a copy of the other.
+impl PartialEq for StringPredicate {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.holds, &other.holds)
+    }
+}
+
+impl Eq for StringPredicate {}
+
+impl Hash for StringPredicate {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        Arc::as_ptr(&self.holds).hash(state);
     }
 }
 

@@ -64,6 +64,10 @@ pub(super) fn evaluate(
             ScalarValue::Bool(value) => ScalarValue::Bool(!value),
             other => panic!("NOT of {other:?}"),
         },
+        Node::StringTest { input, predicate } => match value!(input) {
+            ScalarValue::Bytes(value) => ScalarValue::Bool((predicate.test())(&value)),
+            other => panic!("a test of {other:?}"),
+        },
         Node::IsNull { input } => ScalarValue::Bool(is_null(&of(input)?)),
         Node::Case { condition, then, otherwise } => match of(condition)? {
             ScalarValue::Bool(true) => of(then)?,
