@@ -9,7 +9,9 @@
 //!    that they are between. What has no columns is computed here (`fold`).
 //! 4. Equalities between both sides of a join become its keys (`joins`), its other conditions are
 //!    evaluated for pairs; the left side streams through, the right one is collected.
-//! 5. The answer's columns are read by [`QueryOutput::value`]; averages are divided there.
+//! 5. Rows that are written out are computed here (`constant_rows`); set operations append the rows
+//!    of their inputs, and count them in groups (`set_operations`).
+//! 6. The answer's columns are read by [`QueryOutput::value`]; averages are divided there.
 //!
 //! # Invariants
 //! 1. Nothing is guessed: what the executor has not with exactly PostgreSQL's meaning, in types,
@@ -27,6 +29,7 @@
 
 mod aggregates;
 mod columns;
+mod constant_rows;
 mod error;
 mod expressions;
 mod fold;
@@ -37,6 +40,7 @@ mod operators;
 mod predicates;
 mod query;
 mod relations;
+mod set_operations;
 mod stored;
 
 use nacre_plan::algebra::{ColumnId, QueryPlan};

@@ -10,7 +10,7 @@ mod scalar;
 pub use columns::{ColumnId, ColumnSource, QueryColumn, QueryColumns};
 pub use relational::{
     AggregateColumn, BoundSortKey, ComputedColumn, JoinVariant, OutputColumn, QueryPlan,
-    RelationalOperator, ScannedColumn,
+    RelationalOperator, ScannedColumn, SetInput, SetVariant,
 };
 pub use scalar::{
     BoundAggregate, CaseArm, CastStep, ConstantValue, ScalarExpression, ScalarKind, TruthValue,

@@ -9,8 +9,10 @@
 //! ON: the right side               right   right               stays in the join
 //! ```
 //!
-//! Through Compute, Aggregate (conditions on keys) and Sort, never through Limit. What may fail
-//! stays where it is ([`super::fallibility`]).
+//! Through Compute, Aggregate (conditions on keys), Sort and set operations (into all inputs), never
+//! through Limit. What may fail stays where it is ([`super::fallibility`]).
+
+use std::collections::HashMap;
 
 use super::conjuncts::{
     ColumnOrigins, PlaceRange, columns_of, conjunction, split_conjunction, with_filter,
@@ -18,6 +20,7 @@ use super::conjuncts::{
 use super::fallibility::{is_like, may_move, never_fails};
 use crate::algebra::{
     ColumnId, ComputedColumn, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind,
+    SetVariant,
 };
 
 /// Expressions in the value of a computed column that a condition is moved through.
@@ -103,10 +106,40 @@ impl PlacementPass {
                 let limited = RelationalOperator::Limit { input, count, offset };
                 with_filter(limited, expressions(pending))
             }
-            RelationalOperator::Scan { .. } | RelationalOperator::SingleRow => {
-                with_filter(operator, expressions(pending))
+            RelationalOperator::SetOperation { .. } => {
+                self.place_at_set_operation(operator, range, pending)
             }
+            RelationalOperator::Scan { .. }
+            | RelationalOperator::Values { .. }
+            | RelationalOperator::SingleRow => with_filter(operator, expressions(pending)),
         }
+    }
+
+    /// Gives each input the conditions on what it hands on. Rows that are equal must satisfy them
+    /// alike, if rows of one input are compared with those of another.
+    fn place_at_set_operation(
+        &self,
+        mut operator: RelationalOperator,
+        range: PlaceRange,
+        pending: Vec<PendingCondition>,
+    ) -> RelationalOperator {
+        let ranges = range.inputs(&operator);
+        let RelationalOperator::SetOperation { variant, columns, inputs } = &mut operator else {
+            return with_filter(operator, expressions(pending));
+        };
+        let is_union = *variant == SetVariant::UnionAll;
+        let (moved, kept): (Vec<_>, Vec<_>) = expressions(pending)
+            .into_iter()
+            .partition(|one| is_union || is_about_keys(one, columns));
+        for (input, range) in inputs.iter_mut().zip(ranges) {
+            let own: HashMap<ColumnId, ColumnId> =
+                columns.iter().copied().zip(input.columns.iter().copied()).collect();
+            let mut conditions = moved.clone();
+            conditions.iter_mut().for_each(|condition| rename_columns(condition, &own));
+            let below = std::mem::replace(&mut input.operator, RelationalOperator::SingleRow);
+            input.operator = self.place(below, range, self.pending(conditions));
+        }
+        with_filter(operator, kept)
     }
 
     fn place_at_join(&self, join: OpenJoin, pending: Vec<PendingCondition>) -> RelationalOperator {
@@ -173,6 +206,15 @@ fn below_compute(
         substitute(&mut condition, &computed);
     }
     Some(condition)
+}
+
+fn rename_columns(expression: &mut ScalarExpression, names: &HashMap<ColumnId, ColumnId>) {
+    if let ScalarKind::Column(column) = &mut expression.kind
+        && let Some(name) = names.get(column)
+    {
+        *column = *name;
+    }
+    expression.children_mut().into_iter().for_each(|child| rename_columns(child, names));
 }
 
 fn substitute(expression: &mut ScalarExpression, computed: &[&ComputedColumn]) {
