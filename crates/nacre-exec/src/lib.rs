@@ -33,6 +33,7 @@ pub mod memory;
 mod pipeline;
 pub mod plan;
 mod result;
+mod rows;
 mod scan;
 mod sort;
 mod stages;

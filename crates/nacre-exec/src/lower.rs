@@ -9,7 +9,9 @@
 //!    that they are between. What has no columns is computed here (`fold`).
 //! 4. Equalities between both sides of a join become its keys (`joins`), its other conditions are
 //!    evaluated for pairs; the left side streams through, the right one is collected.
-//! 5. Averages, quotients and what is made of them above groups is evaluated on SQL values, most
+//! 5. Rows that are written out are computed here (`constant_rows`); set operations append the rows
+//!    of their inputs, and count them in groups (`set_operations`).
+//! 6. Averages, quotients and what is made of them above groups is evaluated on SQL values, most
 //!    of it when the answer is read by [`QueryOutput::value`] (`late`).
 //!
 //! # Invariants
@@ -28,6 +30,7 @@
 
 mod aggregates;
 mod columns;
+mod constant_rows;
 mod error;
 mod expressions;
 mod fold;
@@ -41,6 +44,7 @@ mod query;
 mod relations;
 mod row_expression;
 mod row_operators;
+mod set_operations;
 mod stored;
 
 use nacre_plan::algebra::{ColumnId, QueryPlan};

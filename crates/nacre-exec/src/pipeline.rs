@@ -14,9 +14,11 @@ mod resolve;
 mod run;
 mod sink;
 mod stage;
+mod wrapped;
 
 pub(crate) use program::{BranchRule, IntOperand, SlotId, SlotInfo, StepProgram, SubOperator};
 pub(crate) use resolve::ProgramBuilder;
 pub(crate) use run::{MorselRun, StepOutcome};
 pub(crate) use sink::{PipelineSink, SharedSink, SinkRoom, WorkerSlots};
 pub(crate) use stage::{PipelineSource, PipelineStage, SourceRun, StageContext};
+pub(crate) use wrapped::WrappedPipeline;

@@ -15,6 +15,7 @@ mod node;
 pub use crate::scan::ColumnPredicate;
 pub use description::OperatorDescription;
 pub use node::{
-    AggregateCall, AggregateFunction, AggregateNode, FilterNode, JoinKey, JoinNode, LimitNode,
-    MapNode, PairingKind, PhysicalPlan, PlanNode, ScanNode, SortKey, SortNode,
+    AggregateCall, AggregateFunction, AggregateNode, AppendNode, ConstantColumn, FilterNode,
+    JoinKey, JoinNode, LimitNode, MapNode, PairingKind, PhysicalPlan, PlanNode, RepeatNode,
+    RowsNode, ScanNode, SortKey, SortNode,
 };

@@ -16,12 +16,14 @@ use crate::join::{
 };
 use crate::pipeline::{
     PipelineSink, PipelineSource, PipelineStage, ProgramBuilder, SharedSink, SlotId, SlotInfo,
-    SourceRun, StageContext, StepProgram,
+    SourceRun, StageContext, StepProgram, WrappedPipeline,
 };
 use crate::plan::{
-    AggregateNode, JoinNode, LimitNode, PhysicalPlan, PlanNode, ScanNode, SortKey, SortNode,
+    AggregateNode, AppendNode, JoinNode, LimitNode, PhysicalPlan, PlanNode, RepeatNode, ScanNode,
+    SortKey, SortNode,
 };
 use crate::result::{ResultChannel, ResultSink};
+use crate::rows::{ConstantRowSource, RepeatSource};
 use crate::scan::{MorselScanner, PreparedScan, ScanColumn, ScanMorsel};
 use crate::sort::{LimitGate, SortColumn, SortSink, SortSource};
 use crate::value::{IntBounds, ValueClass, VectorType};
@@ -100,13 +102,15 @@ fn close(
     let wanted = program.note_live(&columns);
     tails.insert(0, source);
     tails.iter().for_each(|source| source.note_wanted(&wanted));
-    let last = tails.pop();
+    let Some(last) = tails.pop() else { return };
+    let last = PipelineStage::new(last, program.clone(), Arc::clone(&sink), context.flavour);
     for source in tails {
         let shared = Arc::new(SharedSink::new(&sink));
-        stages.push(PipelineStage::new(source, program.clone(), shared, context.flavour));
+        let mut stage = PipelineStage::new(source, program.clone(), shared, context.flavour);
+        stage.end_with(&last);
+        stages.push(stage);
     }
-    let stage = |source| PipelineStage::new(source, program, sink, context.flavour);
-    stages.extend(last.map(stage));
+    stages.push(last);
 }
 
 /// Begins a pipeline that follows another one.
@@ -152,6 +156,13 @@ fn open_node(
         PlanNode::Sort(sort) => open_sort(sort, context, stages),
         PlanNode::Limit(limit) => open_limit(limit, context, stages),
         PlanNode::Empty(classes) => Ok(open_empty(classes)),
+        PlanNode::Rows(rows) => {
+            let source = ConstantRowSource::new(rows)?;
+            let (infos, rows_max) = (source.outputs(), rows.rows as u64);
+            Ok(OpenPipeline { rows_max, ..begin(Arc::new(source), infos, 0) })
+        }
+        PlanNode::Append(append) => open_append(append, context, stages),
+        PlanNode::Repeat(repeat) => open_repeat(repeat, context, stages),
     }
 }
 
@@ -345,6 +356,112 @@ impl PipelineSource for EmptySource {
     fn open(&self, _: usize) -> ExecResult<Box<dyn SourceRun>> {
         Err(ExecError::internal("a morsel of no rows"))
     }
+}
+
+/// Wraps the pipelines of all inputs, so that they hand on columns of the same types, and has them
+/// follow each other.
+fn open_append(
+    node: &AppendNode,
+    context: &StageContext,
+    stages: &mut Vec<PipelineStage>,
+) -> ExecResult<OpenPipeline> {
+    let mut inputs = Vec::with_capacity(node.inputs.len());
+    for input in &node.inputs {
+        inputs.push(open_input(input, context, stages)?);
+    }
+    let infos: Vec<_> = inputs.iter().map(output_infos).collect();
+    let unified = unified_infos(&infos)?;
+    let (mut sources, mut depth, mut probes, mut rows_max) = (Vec::new(), 0, 0, 0_u64);
+    for mut pipeline in inputs {
+        depth = depth.max(pipeline.depth);
+        rows_max = rows_max.saturating_add(pipeline.rows_max);
+        if pipeline.probes == PROBES_MAX {
+            pipeline = end_in_sort(pipeline, &[], None, context, stages)?;
+        }
+        probes = probes.max(pipeline.probes + 1);
+        let OpenPipeline { builder, columns, .. } = &mut pipeline;
+        for (slot, info) in columns.iter_mut().zip(&unified) {
+            *slot = builder.cast_to(*slot, info.vector_type);
+        }
+        sources.extend(wrap(pipeline, "append", context));
+    }
+    let mut sources = sources.into_iter();
+    let first = sources.next().ok_or_else(|| ExecError::internal("an append of nothing"))?;
+    let begun = begin(first, unified, depth);
+    Ok(OpenPipeline { tails: sources.collect(), probes, rows_max, ..begun })
+}
+
+/// Makes sources of a pipeline, which hand on its columns.
+fn wrap(
+    pipeline: OpenPipeline,
+    name: &'static str,
+    context: &StageContext,
+) -> Vec<Arc<dyn PipelineSource>> {
+    let OpenPipeline { source, tails, builder, columns, .. } = pipeline;
+    let mut program = builder.program;
+    let wanted = program.note_live(&columns);
+    let wrap = |source: Arc<dyn PipelineSource>| -> Arc<dyn PipelineSource> {
+        source.note_wanted(&wanted);
+        let (program, columns) = (program.clone(), columns.clone());
+        Arc::new(WrappedPipeline::new(name, source, program, columns, context.flavour))
+    };
+    std::iter::once(source).chain(tails).map(wrap).collect()
+}
+
+/// Returns types and bounds that hold the values of all inputs.
+fn unified_infos(inputs: &[Vec<SlotInfo>]) -> ExecResult<Vec<SlotInfo>> {
+    let Some((first, others)) = inputs.split_first() else { return Ok(Vec::new()) };
+    let mut unified = first.clone();
+    for infos in others {
+        if infos.len() != unified.len() {
+            return Err(ExecError::internal("inputs of an append have different columns"));
+        }
+        for (own, other) in unified.iter_mut().zip(infos) {
+            if own.vector_type.class() != other.vector_type.class() {
+                return Err(ExecError::internal("inputs of an append have different classes"));
+            }
+            let is_same = match (&own.dictionary, &other.dictionary) {
+                (Some(own), Some(other)) => Arc::ptr_eq(own, other),
+                (None, None) => own.vector_type != VectorType::Code,
+                _ => false,
+            };
+            if own.vector_type.class() == ValueClass::Bytes && !is_same {
+                (own.vector_type, own.dictionary) = (VectorType::Bytes, None);
+            }
+            if let VectorType::Int(_) = own.vector_type {
+                let bounds = |info: &SlotInfo| info.bounds.unwrap_or(IntBounds::I128);
+                let bounds = bounds(own).union(bounds(other));
+                (own.vector_type, own.bounds) = (VectorType::Int(bounds.width()), Some(bounds));
+            }
+            own.is_nullable |= other.is_nullable;
+        }
+    }
+    Ok(unified)
+}
+
+fn open_repeat(
+    node: &RepeatNode,
+    context: &StageContext,
+    stages: &mut Vec<PipelineStage>,
+) -> ExecResult<OpenPipeline> {
+    let mut pipeline = open_input(&node.input, context, stages)?;
+    if pipeline.probes == PROBES_MAX {
+        pipeline = end_in_sort(pipeline, &[], None, context, stages)?;
+    }
+    let infos = output_infos(&pipeline);
+    let is_count = |info: &SlotInfo| matches!(info.vector_type, VectorType::Int(_));
+    if !infos.get(node.count).is_some_and(is_count) {
+        return Err(ExecError::internal(format!("rows are repeated by column {}", node.count)));
+    }
+    let (depth, probes) = (pipeline.depth, pipeline.probes + 1);
+    let shared: Arc<[SlotInfo]> = infos.clone().into();
+    let repeat = |source: Arc<dyn PipelineSource>| -> Arc<dyn PipelineSource> {
+        Arc::new(RepeatSource::new(source, &shared, node.count))
+    };
+    let mut sources = wrap(pipeline, "rows to repeat", context).into_iter().map(repeat);
+    let first = sources.next().ok_or_else(|| ExecError::internal("a pipeline without source"))?;
+    let tails = sources.collect();
+    Ok(OpenPipeline { tails, probes, ..begin(first, infos, depth) })
 }
 
 /// The morsels of a scan.

@@ -13,7 +13,7 @@ mod scalar;
 pub use columns::{ColumnId, ColumnSource, QueryColumn, QueryColumns};
 pub use relational::{
     AggregateColumn, BoundSortKey, ComputedColumn, JoinVariant, OutputColumn, QueryPlan,
-    RelationalOperator, ScannedColumn,
+    RelationalOperator, ScannedColumn, SetInput, SetVariant,
 };
 pub use renaming::ColumnRenaming;
 pub use scalar::{

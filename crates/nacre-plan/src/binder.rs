@@ -24,11 +24,13 @@ mod ordering;
 mod predicates;
 mod scope;
 mod select;
+mod set_operations;
 mod special_calls;
 mod subqueries;
 mod subquery_expressions;
 mod subquery_joins;
 mod type_names;
+mod values;
 
 use nacre_syntax::QueryExpression;
 use nacre_types::{SqlType, ValueSettings};
@@ -77,6 +79,10 @@ pub(crate) struct Binder<'a> {
     query_depth: usize,
     query_count: usize,
     table_count: usize,
+    set_operation_count: usize,
+    /// Whether the query that is bound next is an operand of a set operation, so that its literals
+    /// keep their lack of a type.
+    is_set_operand: bool,
 }
 
 /// Binds a query.
@@ -101,6 +107,8 @@ pub fn bind_query(
         query_depth: 0,
         query_count: 0,
         table_count: 0,
+        set_operation_count: 0,
+        is_set_operand: false,
     };
     let (root, outputs) = binder.bind_query(query)?;
     let Binder { columns, parameters, .. } = binder;

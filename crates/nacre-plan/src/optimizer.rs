@@ -1,5 +1,5 @@
-//! Makes a plan with joins cheaper: the same outputs and the same bag of rows, by passes in a fixed
-//! order, each run once.
+//! Makes a plan with joins or set operations cheaper: the same outputs and the same bag of rows, by
+//! passes in a fixed order, each run once.
 //!
 //! 1. [`unnesting`] makes dependent joins independent.
 //! 2. [`outer_joins`] makes outer joins inner ones where a condition refuses the rows filled up.
@@ -10,7 +10,7 @@
 //! 7. [`join_order`] orders inner joins by [`estimate`]d rows, and gives each join its build side.
 //!
 //! # Invariants
-//! 1. A plan without joins is returned unchanged.
+//! 1. A plan without joins and set operations is returned unchanged.
 //! 2. A condition that may fail, that is volatile, or that has no columns never moves past a join:
 //!    no row reaches it that did not in the query as it is written ([`crate::properties`]).
 //!    Conjuncts are evaluated in order, each for rows for which the ones before it are true; of a
@@ -41,7 +41,7 @@ use crate::algebra::{QueryPlan, RelationalOperator};
 
 /// Returns a plan that computes the same and is expected to be cheaper.
 pub fn optimize(plan: QueryPlan, statistics: &dyn RelationStatistics) -> QueryPlan {
-    if !has_join(&plan.root) {
+    if !has_several_inputs(&plan.root) {
         return plan;
     }
     let QueryPlan { mut columns, mut root, outputs, parameters } = plan;
@@ -55,7 +55,7 @@ pub fn optimize(plan: QueryPlan, statistics: &dyn RelationStatistics) -> QueryPl
     QueryPlan { columns, root, outputs, parameters }
 }
 
-fn has_join(operator: &RelationalOperator) -> bool {
-    matches!(operator, RelationalOperator::Join { .. })
-        || operator.inputs().into_iter().any(has_join)
+fn has_several_inputs(operator: &RelationalOperator) -> bool {
+    let inputs = operator.inputs();
+    inputs.len() > 1 || inputs.into_iter().any(has_several_inputs)
 }

@@ -319,3 +319,177 @@ select -(select pk from p), not (select o), (select c) || 'x', (select v) || (se
 select distinct (select name from p where pk = t.a) from t
 select distinct a from t order by (select name from p where pk = t.a)
 select a from t limit (select 1)
+select 1 + 1, 'a', null where 1 = 1
+select count(*)
+select count(*), max(1), sum(2.5) where false
+select 1 having true
+select 1 group by 1
+select a
+select t.a
+select 1 order by a
+select 1 as x order by x
+select 1 limit 1 + 1 offset 0
+select from t
+select from t limit 1
+select where true
+select * from (select 1 as one) s
+select * from t, (select 1 as one) s
+select one + a from t cross join (select 1 as one) s where one = a
+select distinct 1, 'x'
+values (1)
+values (1, 'a', null, 2.5)
+values (1, 'a'), (2, 'b'), (null, null)
+values (1), (2.5), (3000000000)
+values (1), (2.5), (1e0::double precision)
+values ('a'), (1)
+values (1), ('2')
+values (1), ('a')
+values (1), (true)
+values (null), (null)
+values (1, 2), (3)
+values (1), (2, 3)
+values (1::numeric(10,2)), (2.5::numeric(10,2))
+values (1::numeric(10,2)), (2.5::numeric(12,2))
+values (1::numeric(10,2)), (2.5)
+values (1::numeric(10,2)), (null)
+values ('a'::varchar(3)), ('b'::varchar(3))
+values ('a'::varchar(3)), ('b'::text)
+values ('a'::char(3)), ('b'::char(4))
+values (date '2020-01-01'), ('2021-01-01')
+values (date '2020-01-01'), ('never')
+values (date '2020-01-01'), (timestamp '2021-01-01 10:00')
+values (a)
+values (t.a)
+values (count(*))
+values (1 + 1, 2 * 3.5), (4, 5)
+values (1), (2) order by 1
+values (1), (2) order by column1 desc limit 1
+values (1, 2), (3, 4) order by column1 + column2
+values (1), (2) order by "*VALUES*".column1
+values (1), (2) order by column2
+values (1), (2) order by 2
+values (1), (2) limit 1 offset 1
+values (1), (2) limit column1
+select * from (values (1, 'a'), (2, 'b')) v
+select * from (values (1, 'a'), (2, 'b')) v (x, y) where x = 1
+select * from (values (1, 'a'), (2, 'b')) v (x)
+select * from (values (1, 'a'), (2, 'b')) v (x, y, z)
+select column1 + 1 from (values (1), (2)) v
+select v.column2 from (values (1, 2.5)) as v order by column1
+select * from t, (values (1), (2)) v (x) where t.a = v.x
+select * from t, (values (t.a)) v (x)
+select * from t join (values (1, 'a'), (2, 'b')) v (id, w) using (id)
+with w as (values (1, 'a')) select * from w
+with w (x, y) as (values (1, 'a'), (2, 'b')) select y, x from w order by x
+with w (x) as (values (1), (2)) values (3), (4)
+select x from (values (1), (2.5), (null)) v (x) group by x having count(*) > 1
+table t
+table t order by a limit 1
+table t order by a + b
+table nowhere
+table public.t
+with w as (select 1 as x) table w
+table t union all table t
+select a from t union select b from t
+select a from t union all select n from t
+select a, s from t union select b, v from t
+select n from t union select n from t
+select n from t union all select m from t
+select v from t union all select v from t
+select v from t union all select c from t
+select c from t intersect select c from t
+select a from t except select k from t
+select a from t intersect all select b from t
+select a from t except all select f from t
+select a from t union distinct select a from t
+select 1 union select 2
+select 1 union select 2.5
+select 1 union select 2.5 union select 1e0::real
+select 'a' union select 'b'
+select 'a' union select 1
+select '1' union select 1
+select 1 union select '1'
+select 1 union select 'a'
+select null union select null
+select null union select 1
+select null union all select null union all select 1
+select 1 union all select null union all select 2.5
+select 'a' as x, '1', null union all select 'b', 2, date '2020-01-01'
+select 'a', 'a' union all select 'b', 'c'
+select '1', '1' union all select 2, 'x'
+select 'a' union select s from t
+select 'a' from t order by 1
+(select 'a' from t order by 1) union select 'b'
+(select '1' from t order by 1) union select 2
+(select '1' from t limit 1) union select 2
+select distinct '1' union select 2
+select '1' group by 1 union select 2
+values ('1') union select 2
+select 2 union values ('1')
+values (1) union values (2.5)
+values (null) union select 1
+(values ('1'), ('2')) union all select 'x'
+select a from t union select a, b from t
+select a, b from t intersect select a from t
+select a from t except select s from t
+select a from t union select o from t
+select a, s, d from t union select b, v, ts from t
+select d from t union all select '2020-01-01'
+select a from t union select b from t order by a
+select a from t union select b from t order by b
+select a from t union select b from t order by 1
+select a from t union select b from t order by 2
+select a from t union select b from t order by a + 1
+select a from t union select b from t order by t.a
+select a from t union select b from t order by nothing
+select a from t union select b from t order by count(*)
+select a as x from t union select b as y from t order by x desc nulls first
+select a as x from t union select b as y from t order by y
+select a as x, b as x from t union select 1, 2 order by x
+select a + 1 from t union all select b from t order by 1
+select a from t union select b from t limit 1
+select a from t union select b from t limit a
+select a from t union select b from t limit 1 offset 2
+(select a from t order by b limit 3) union all (select b from t order by a limit 2)
+(select a from t union select b from t) intersect select k from t
+select a from t union select b from t intersect select n from t
+select a from t union all (select b from t except select k from t) order by a
+((select 1)) union ((select 2.5)) union all (select 3)
+select a from t union select b from t union select n from t
+select a from t union all select b from t union all select f from t order by 1
+select a from t union all select b from t union select k from t
+select a from t union select b from t union all select k from t
+select a from t except select b from t except all select k from t
+(select id from t limit 3) order by a
+(select id from t order by a) limit 3
+(select id from t order by a limit 3) order by id
+(select id from t limit 3) limit 2
+(select id from t limit 3) offset 2
+(select id from t offset 3) offset 2
+(select a from t union select b from t) order by 1
+((select a from t) order by 1) limit 2
+with w as (select 1 as x) (select x from w)
+with w as (select 1 as x) (with w as (select 2) select x from w)
+with w as (select a from t union select b from t) select * from w order by a
+with w (x) as (select a from t union all select b from t) select x, count(*) from w group by x
+with w as (select 1 as x) select x from w union all select x + 1 from w
+with w as (select 1 as x) (select x from w order by 1) union all select 2 order by x
+select * from (select a, s from t union all select b, v from t) u where a > 1
+select u.a, p.name from (select a from t intersect select k from t) u join p on p.pk = u.a
+select * from (select a from t union select b from t) u (x) order by x
+select * from (select a, b from t union select 1, 2) u (x, y, z)
+select a from t union select a from nowhere
+select nothing from t union select a from t
+select count(*), a from t group by a union all select 1, 2
+select a, count(*) from t union all select 1, 2
+select union select
+select from t intersect select from t
+select * from t union all select * from t order by id
+select pk from p union all select id from t
+select name, price from p union select s, n from t
+select 1::smallint union select 2::bigint
+select 1::real union select 2::numeric
+select interval '1 day' union select '2 days'
+select true union select 'false'
+select true union select 'maybe'
+select a from t union select b from t for update

@@ -60,7 +60,7 @@ pub(super) enum ValueForm {
     Double,
     /// `text` and `varchar`.
     Text,
-    /// `bpchar` without the blanks at its end; `None` if it is not known how many there were.
+    /// `bpchar` without the blanks at its end, and how long it is with them; `None` of nulls.
     Padded {
         chars: Option<u32>,
     },
@@ -141,8 +141,10 @@ impl ValueForm {
                 (ScalarValue::Bytes(text.as_bytes().to_vec()), Self::Text)
             }
             (SqlValue::Text(text) | SqlValue::Padded(text), TypeKind::Bpchar(_)) => {
+                let chars = u32::try_from(text.chars().count()).ok()?;
                 let text = text.trim_end_matches(' ');
-                (ScalarValue::Bytes(text.as_bytes().to_vec()), Self::Padded { chars: None })
+                let form = Self::Padded { chars: Some(chars) };
+                (ScalarValue::Bytes(text.as_bytes().to_vec()), form)
             }
             (SqlValue::Bytea(value), TypeKind::Bytea) => {
                 (ScalarValue::Bytes(value.clone()), Self::Bytea)

@@ -302,5 +302,8 @@ fn width(node: &PlanNode) -> usize {
         }
         PlanNode::Sort(sort) => width(&sort.input),
         PlanNode::Limit(limit) => width(&limit.input),
+        PlanNode::Rows(rows) => rows.columns.len(),
+        PlanNode::Append(append) => append.inputs.first().map_or(0, width),
+        PlanNode::Repeat(repeat) => width(&repeat.input),
     }
 }

@@ -14,6 +14,7 @@ use nacre_types::SqlValue;
 
 use super::aggregates::lower_aggregate;
 use super::columns::{ColumnPlace, ColumnPlaces, LoweredRelation, RoundedValue, collect_columns};
+use super::constant_rows::{lower_single_row, lower_values};
 use super::error::{LoweringError, LoweringResult};
 use super::expressions::{ExpressionLowering, LoweredOrLate};
 use super::fold::fold_constant;
@@ -22,6 +23,7 @@ use super::joins::lower_join;
 use super::late::{LateInput, RowResult};
 use super::operators::{OperatorMeaning, operator_meaning};
 use super::predicates::scan_predicates;
+use super::set_operations::lower_set_operation;
 use super::stored::StoredRelations;
 use crate::expression::ExpressionId;
 use crate::plan::{FilterNode, LimitNode, MapNode, PlanNode, ScanNode, SortKey, SortNode};
@@ -44,8 +46,10 @@ pub(super) fn lower_relation(
     needed: &[ColumnId],
 ) -> LoweringResult<LoweredRelation> {
     match operator {
-        RelationalOperator::SingleRow => {
-            Err(LoweringError::not_supported("queries without a table"))
+        RelationalOperator::SingleRow => Ok(lower_single_row()),
+        RelationalOperator::Values { columns, rows } => lower_values(columns, rows, needed),
+        RelationalOperator::SetOperation { variant, columns, inputs } => {
+            lower_set_operation(relations, *variant, (columns, inputs), needed)
         }
         RelationalOperator::Scan { relation, columns } => {
             lower_scan(relations, relation, columns, needed, None)
@@ -79,7 +83,7 @@ pub(super) fn lower_relation(
         }
         RelationalOperator::Aggregate { input, keys, aggregates, is_scalar } => {
             if keys.is_empty() != *is_scalar {
-                return Err(LoweringError::not_supported("DISTINCT of no columns"));
+                return lower_distinct_of_nothing(relations, input);
             }
             let mut wanted: Vec<ColumnId> = Vec::with_capacity(keys.len());
             for key in keys {
@@ -107,6 +111,18 @@ pub(super) fn lower_relation(
             lower_limit(relations, input, needed, RowRange { offset, rows_max })
         }
     }
+}
+
+/// Lowers DISTINCT of rows without columns: all are equal, so that one is left if there are any.
+fn lower_distinct_of_nothing(
+    relations: &dyn StoredRelations,
+    input: &RelationalOperator,
+) -> LoweringResult<LoweredRelation> {
+    let input = lower_relation(relations, input, &[])?;
+    if input.may_fail {
+        return Err(LoweringError::not_supported("DISTINCT of no columns of what may fail"));
+    }
+    Ok(limit(input, RowRange { offset: 0, rows_max: Some(1) }))
 }
 
 /// Lowers both sides of a join, of whose columns those of the condition are wanted, too.
@@ -198,6 +214,8 @@ fn collect_outputs(operator: &RelationalOperator, into: &mut HashSet<ColumnId>) 
     into.extend(operator.own_columns());
     match operator {
         RelationalOperator::Aggregate { keys, .. } => into.extend(keys),
+        // Those of its inputs are not handed on.
+        RelationalOperator::SetOperation { .. } => {}
         _ => operator.inputs().into_iter().for_each(|input| collect_outputs(input, into)),
     }
 }

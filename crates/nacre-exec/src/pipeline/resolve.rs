@@ -77,6 +77,16 @@ impl ProgramBuilder {
         Ok(())
     }
 
+    /// Returns a slot with the value of `slot` in the type of another pipeline's slot, which has
+    /// values of the same class.
+    pub(crate) fn cast_to(&mut self, slot: SlotId, vector_type: VectorType) -> SlotId {
+        match vector_type {
+            VectorType::Int(width) => self.cast(slot, width),
+            VectorType::Bytes => self.as_bytes(slot),
+            _ => slot,
+        }
+    }
+
     fn info(&self, slot: SlotId) -> &SlotInfo {
         &self.program.slots[slot]
     }

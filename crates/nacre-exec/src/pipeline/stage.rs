@@ -79,8 +79,9 @@ pub(crate) struct PipelineStage {
     morsel_count: OnceLock<usize>,
     /// The next morsel; workers take from it, nobody gives back.
     next_morsel: AtomicUsize,
-    /// Set by a sink that wants no more; read before a morsel is taken.
-    is_satisfied: AtomicBool,
+    /// Set by a sink that wants no more; read before a morsel is taken. Shared by all stages that
+    /// end in one sink.
+    is_satisfied: Arc<AtomicBool>,
 }
 
 impl PipelineStage {
@@ -101,8 +102,13 @@ impl PipelineStage {
             sink_counters: OperatorCounters::default(),
             morsel_count: OnceLock::new(),
             next_morsel: AtomicUsize::new(0),
-            is_satisfied: AtomicBool::new(false),
+            is_satisfied: Arc::default(),
         }
+    }
+
+    /// Has the stage want no more as soon as another one does.
+    pub(crate) fn end_with(&mut self, other: &Self) {
+        self.is_satisfied = Arc::clone(&other.is_satisfied);
     }
 
     /// Takes the next morsel; `None` if there is none or no more is wanted.

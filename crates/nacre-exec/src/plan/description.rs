@@ -10,7 +10,7 @@ use crate::scan::ScanPredicate;
 pub struct OperatorDescription {
     /// `Scan`, `Filter`, `Map`, `Join`, `Left join`, `Right join`, `Full join`, `Single join`,
     /// `Semi join`, `Anti join`, `Mark join`, `Right semi join`, `Right anti join`, `Aggregate`,
-    /// `Sort`, `Top-k`, `Limit` or `Empty`.
+    /// `Sort`, `Top-k`, `Limit`, `Rows`, `Append` or `Repeat`.
     pub name: &'static str,
     /// The table that is read, for a scan.
     pub table: Option<String>,
@@ -37,6 +37,15 @@ impl PlanNode {
                 ("Map", vec![("columns", count)], &map.input)
             }
             Self::Join(join) => return describe_join(join),
+            Self::Rows(rows) => {
+                let facts = vec![("rows", rows.rows.to_string())];
+                return describe("Rows", facts, &[]);
+            }
+            Self::Append(append) => return describe("Append", Vec::new(), &append.inputs),
+            Self::Repeat(repeat) => {
+                let count = format!("column {}", repeat.count + 1);
+                ("Repeat", vec![("count", count)], &repeat.input)
+            }
             Self::Aggregate(aggregate) => {
                 ("Aggregate", aggregate_facts(aggregate), &aggregate.input)
             }
@@ -50,8 +59,7 @@ impl PlanNode {
                 ("Limit", rows.into_iter().chain(offset).collect(), &limit.input)
             }
         };
-        let inputs = vec![input.describe()];
-        OperatorDescription { name, table: None, table_rows: None, facts, inputs }
+        describe(name, facts, std::slice::from_ref(input))
     }
 }
 
@@ -59,6 +67,15 @@ fn describe_empty() -> OperatorDescription {
     let facts = vec![("one-time filter", "false".to_owned())];
     let inputs = Vec::new();
     OperatorDescription { name: "Empty", table: None, table_rows: None, facts, inputs }
+}
+
+fn describe(
+    name: &'static str,
+    facts: Vec<(&'static str, String)>,
+    inputs: &[PlanNode],
+) -> OperatorDescription {
+    let inputs = inputs.iter().map(PlanNode::describe).collect();
+    OperatorDescription { name, table: None, table_rows: None, facts, inputs }
 }
 
 fn describe_join(join: &JoinNode) -> OperatorDescription {

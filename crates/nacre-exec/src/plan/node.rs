@@ -1,10 +1,12 @@
 //! The nodes of plans.
 
+use std::sync::Arc;
+
 use nacre_store::TableSnapshot;
 
 use crate::expression::{ExpressionGraph, ExpressionId};
 use crate::scan::ColumnPredicate;
-use crate::value::{IntLimit, ValueClass};
+use crate::value::{IntLimit, ScalarValue, ValueClass};
 
 /// A plan of one query.
 #[derive(Clone, Debug)]
@@ -24,6 +26,9 @@ pub enum PlanNode {
     Limit(Box<LimitNode>),
     /// No rows, of columns of these classes.
     Empty(Vec<ValueClass>),
+    Rows(RowsNode),
+    Append(AppendNode),
+    Repeat(Box<RepeatNode>),
 }
 
 /// Reads `columns` of the rows of a table that satisfy all predicates.
@@ -164,6 +169,36 @@ pub struct LimitNode {
     pub rows_max: Option<u64>,
 }
 
+/// Constant rows; there may be no columns.
+#[derive(Clone, Debug)]
+pub struct RowsNode {
+    pub columns: Vec<ConstantColumn>,
+    pub rows: usize,
+}
+
+/// A column of constant rows.
+#[derive(Clone, Debug)]
+pub struct ConstantColumn {
+    pub class: ValueClass,
+    /// One a row, of the class.
+    pub values: Arc<[ScalarValue]>,
+}
+
+/// Hands on all rows of one or more inputs, in no order. The inputs have equally many columns, and
+/// of the same classes.
+#[derive(Clone, Debug)]
+pub struct AppendNode {
+    pub inputs: Vec<PlanNode>,
+}
+
+/// Hands on each row as often as its column `count` says, a whole number; less than 1 and null are
+/// never.
+#[derive(Clone, Debug)]
+pub struct RepeatNode {
+    pub input: PlanNode,
+    pub count: usize,
+}
+
 impl AggregateCall {
     /// Makes a call without a filter.
     pub fn new(function: AggregateFunction, argument: Option<usize>, limit: IntLimit) -> Self {
@@ -187,13 +222,15 @@ impl PlanNode {
     /// Returns how many levels of operators there are.
     pub(crate) fn depth(&self) -> usize {
         1 + match self {
-            Self::Scan(_) | Self::Empty(_) => 0,
+            Self::Scan(_) | Self::Empty(_) | Self::Rows(_) => 0,
             Self::Filter(filter) => filter.input.depth(),
             Self::Map(map) => map.input.depth(),
             Self::Join(join) => join.probe.depth().max(join.build.depth()),
             Self::Aggregate(aggregate) => aggregate.input.depth(),
             Self::Sort(sort) => sort.input.depth(),
             Self::Limit(limit) => limit.input.depth(),
+            Self::Append(append) => append.inputs.iter().map(Self::depth).max().unwrap_or(0),
+            Self::Repeat(repeat) => repeat.input.depth(),
         }
     }
 }

@@ -27,6 +27,9 @@ impl RelationalOperator {
         if let Self::Aggregate { keys, .. } = self {
             into.extend(keys);
         }
+        if let Self::SetOperation { inputs, .. } = self {
+            into.extend(inputs.iter().flat_map(|input| &input.columns));
+        }
         self.inputs().into_iter().for_each(|input| input.collect_used_columns(into));
     }
 }

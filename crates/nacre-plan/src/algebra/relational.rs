@@ -30,6 +30,12 @@ pub struct OutputColumn {
 pub enum RelationalOperator {
     /// One row without columns: a SELECT without FROM.
     SingleRow,
+    /// Rows that are written out: each has an expression without columns of operators for each of
+    /// `columns`, of its type. `columns` are new.
+    Values {
+        columns: Vec<ColumnId>,
+        rows: Vec<Vec<ScalarExpression>>,
+    },
     Scan {
         relation: Arc<RelationDefinition>,
         columns: Vec<ScannedColumn>,
@@ -71,13 +77,21 @@ pub enum RelationalOperator {
         count: Option<ScalarExpression>,
         offset: Option<ScalarExpression>,
     },
+    /// Rows of several inputs, as the variant says. `columns` are new, and all that is handed on;
+    /// each input says which of its columns has the values of each, which are of its type.
+    SetOperation {
+        variant: SetVariant,
+        columns: Vec<ColumnId>,
+        inputs: Vec<SetInput>,
+    },
 }
 
 impl RelationalOperator {
     /// Returns the expressions of this operator.
     pub fn expressions(&self) -> Vec<&ScalarExpression> {
         match self {
-            Self::SingleRow | Self::Scan { .. } => Vec::new(),
+            Self::SingleRow | Self::Scan { .. } | Self::SetOperation { .. } => Vec::new(),
+            Self::Values { rows, .. } => rows.iter().flatten().collect(),
             Self::Filter { condition, .. } => vec![condition],
             Self::Join { condition, .. } => condition.iter().collect(),
             Self::Compute { columns, .. } => columns.iter().map(|one| &one.value).collect(),
@@ -92,7 +106,8 @@ impl RelationalOperator {
     /// As [`Self::expressions`], to be changed.
     pub fn expressions_mut(&mut self) -> Vec<&mut ScalarExpression> {
         match self {
-            Self::SingleRow | Self::Scan { .. } => Vec::new(),
+            Self::SingleRow | Self::Scan { .. } | Self::SetOperation { .. } => Vec::new(),
+            Self::Values { rows, .. } => rows.iter_mut().flatten().collect(),
             Self::Filter { condition, .. } => vec![condition],
             Self::Join { condition, .. } => condition.iter_mut().collect(),
             Self::Compute { columns, .. } => columns.iter_mut().map(|one| &mut one.value).collect(),
@@ -113,26 +128,30 @@ impl RelationalOperator {
     /// Returns the operators whose rows this one reads, from left to right.
     pub fn inputs(&self) -> Vec<&Self> {
         match self {
-            Self::SingleRow | Self::Scan { .. } => Vec::new(),
+            Self::SingleRow | Self::Values { .. } | Self::Scan { .. } => Vec::new(),
             Self::Filter { input, .. }
             | Self::Compute { input, .. }
             | Self::Aggregate { input, .. }
             | Self::Sort { input, .. }
             | Self::Limit { input, .. } => vec![input],
             Self::Join { left, right, .. } => vec![left, right],
+            Self::SetOperation { inputs, .. } => inputs.iter().map(|one| &one.operator).collect(),
         }
     }
 
     /// As [`Self::inputs`], to be changed.
     pub fn inputs_mut(&mut self) -> Vec<&mut Self> {
         match self {
-            Self::SingleRow | Self::Scan { .. } => Vec::new(),
+            Self::SingleRow | Self::Values { .. } | Self::Scan { .. } => Vec::new(),
             Self::Filter { input, .. }
             | Self::Compute { input, .. }
             | Self::Aggregate { input, .. }
             | Self::Sort { input, .. }
             | Self::Limit { input, .. } => vec![input],
             Self::Join { left, right, .. } => vec![left, right],
+            Self::SetOperation { inputs, .. } => {
+                inputs.iter_mut().map(|one| &mut one.operator).collect()
+            }
         }
     }
 
@@ -141,6 +160,7 @@ impl RelationalOperator {
         match self {
             Self::Scan { columns, .. } => columns.iter().map(|one| one.column).collect(),
             Self::Compute { columns, .. } => columns.iter().map(|one| one.column).collect(),
+            Self::Values { columns, .. } | Self::SetOperation { columns, .. } => columns.clone(),
             Self::Aggregate { aggregates, .. } => aggregates.iter().map(|one| one.column).collect(),
             Self::Join { variant: JoinVariant::Mark(column), .. } => vec![*column],
             Self::SingleRow
@@ -188,6 +208,31 @@ impl JoinVariant {
     pub fn has_right(self) -> bool {
         !matches!(self, Self::Semi | Self::Anti | Self::Mark(_))
     }
+}
+
+/// Which rows of its inputs a set operation hands on. Rows are equal as keys of groups are: nulls,
+/// too. Of equal rows of both inputs it is open whose values are handed on, but of `Except` and
+/// `ExceptAll`, which have those of the first input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SetVariant {
+    /// All rows of one or more inputs.
+    UnionAll,
+    /// Rows that both of two inputs have, each once.
+    Intersect,
+    /// Rows that both of two inputs have, as often as the one that has fewer.
+    IntersectAll,
+    /// Rows that the first of two inputs has and the second has not, each once.
+    Except,
+    /// Rows of the first of two inputs, each as often less as the second has it.
+    ExceptAll,
+}
+
+/// An input of a set operation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SetInput {
+    pub operator: RelationalOperator,
+    /// Columns of the operator, one for each of the set operation; one may come twice.
+    pub columns: Vec<ColumnId>,
 }
 
 /// A column that a scan reads.

@@ -45,6 +45,11 @@ impl RelationalOperator {
                 aggregates.iter_mut().for_each(|one| renamed(&mut one.column));
             }
             Self::Join { variant: JoinVariant::Mark(column), .. } => renamed(column),
+            Self::Values { columns, .. } => columns.iter_mut().for_each(renamed),
+            Self::SetOperation { columns, inputs, .. } => {
+                columns.iter_mut().for_each(renamed);
+                inputs.iter_mut().flat_map(|input| &mut input.columns).for_each(renamed);
+            }
             Self::SingleRow
             | Self::Filter { .. }
             | Self::Join { .. }

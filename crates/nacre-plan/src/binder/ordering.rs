@@ -6,6 +6,7 @@ use nacre_syntax::{
     ExpressionKind, ExpressionNode, GroupClause, GroupItem, LiteralValue, SetQuantifier,
     SortDirection, SortItem, SqlName,
 };
+use nacre_types::SqlType;
 
 use super::Binder;
 use super::expressions::ExpressionPlace;
@@ -165,14 +166,24 @@ impl Binder<'_> {
                 (SortValue::Hidden(Box::new(value)), sql_type, range)
             }
         };
-        if resolve_operator(symbol, &[sql_type.oid(), sql_type.oid()]).is_err() {
-            let word = if symbol == "<" { "ordering" } else { "equality" };
-            let name = sql_type.without_modifier().to_string();
-            let message = format!("could not identify an {word} operator for type {name}");
-            return Err(BindError::new("42883", message, range));
-        }
+        require_operator(symbol, sql_type, range)?;
         Ok(settled)
     }
+}
+
+/// Refuses types without an order or equality.
+pub(super) fn require_operator(
+    symbol: &str,
+    sql_type: SqlType,
+    range: SourceRange,
+) -> Result<(), BindError> {
+    if resolve_operator(symbol, &[sql_type.oid(), sql_type.oid()]).is_ok() {
+        return Ok(());
+    }
+    let word = if symbol == "<" { "ordering" } else { "equality" };
+    let name = sql_type.without_modifier().to_string();
+    let message = format!("could not identify an {word} operator for type {name}");
+    Err(BindError::new("42883", message, range))
 }
 
 fn bare_name(node: &ExpressionNode) -> Option<&SqlName> {

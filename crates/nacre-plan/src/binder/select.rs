@@ -41,6 +41,8 @@ impl Binder<'_> {
         if core.into.is_some() || !core.windows.is_empty() {
             return Err(BindError::not_supported("INTO and WINDOW", core.range));
         }
+        let keeps_literals =
+            std::mem::take(&mut self.is_set_operand) && core.distinct == DistinctClause::All;
         let (mut root, scope) = self.bind_from(&core.from)?;
         let mut targets = self.bind_targets(&core.targets, &scope)?;
         if let Some(condition) = &core.condition {
@@ -61,7 +63,7 @@ impl Binder<'_> {
             Some(clause) => self.bind_group_by(clause, &mut targets, &scope)?,
             None => Vec::new(),
         };
-        for target in &mut targets {
+        for target in targets.iter_mut().filter(|_| !keeps_literals) {
             target.value = self.settle(target.value.clone())?;
         }
         let mut aggregation = Aggregation::new(groups, having, &scope);
@@ -82,7 +84,7 @@ impl Binder<'_> {
     }
 
     /// Computes the outputs, and adds DISTINCT, ORDER BY and LIMIT.
-    fn finish_select(
+    pub(super) fn finish_select(
         &mut self,
         core: &SelectCore,
         query: &QueryExpression,
@@ -141,7 +143,7 @@ impl Binder<'_> {
     }
 
     /// Returns the column that has an expression's value; one that is to be computed is added.
-    fn column_of(
+    pub(super) fn column_of(
         &mut self,
         name: &str,
         value: ScalarExpression,

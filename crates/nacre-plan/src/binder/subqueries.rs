@@ -54,6 +54,10 @@ impl Binder<'_> {
     }
 
     fn bind_whole_query(&mut self, query: &QueryExpression) -> Result<BoundQuery, BindError> {
+        if let QueryBody::Nested(inner) = &query.body {
+            return self.bind_whole_query(&merged_query(inner, query)?);
+        }
+        let is_set_operand = std::mem::take(&mut self.is_set_operand);
         if let Some(with) = &query.with {
             self.bind_with(with)?;
         }
@@ -61,14 +65,17 @@ impl Binder<'_> {
             return Err(BindError::not_supported("FOR UPDATE", lock.range));
         }
         match &query.body {
-            QueryBody::Select(core) => self.bind_select(core, query),
-            QueryBody::Nested(inner) if is_bare(query) => self.bind_query(inner),
-            QueryBody::Values(_)
-            | QueryBody::Table(_)
-            | QueryBody::Nested(_)
-            | QueryBody::SetOperation { .. } => {
-                Err(BindError::not_supported("this form of a query", query.range))
+            QueryBody::Select(core) => {
+                self.is_set_operand = is_set_operand;
+                self.bind_select(core, query)
             }
+            QueryBody::Values(rows) => self.bind_values(rows, query),
+            QueryBody::Table(relation) => self.bind_table_query(relation, query),
+            QueryBody::SetOperation { first, links } => {
+                self.bind_set_operation(first, links, query)
+            }
+            // Merged above.
+            QueryBody::Nested(inner) => self.bind_query(inner),
         }
     }
 
@@ -161,12 +168,46 @@ impl Binder<'_> {
     }
 }
 
-/// Whether nothing stands before and behind the body of a query.
-fn is_bare(query: &QueryExpression) -> bool {
-    query.with.is_none()
-        && query.order_by.is_empty()
-        && query.limit.is_none()
-        && query.offset.is_none()
+/// Returns the query in parentheses with what stands around them, which PostgreSQL takes for its
+/// own: `(select a from t limit 3) order by a` sorts before it leaves out.
+///
+/// # Errors
+/// 42601 if a clause stands inside, too.
+fn merged_query(
+    inner: &QueryExpression,
+    outer: &QueryExpression,
+) -> Result<QueryExpression, BindError> {
+    let multiple = |clause: &str, range: SourceRange| {
+        BindError::new("42601", format!("multiple {clause} clauses not allowed"), range)
+    };
+    let mut merged = inner.clone();
+    merged.range = outer.range;
+    if let Some(item) = outer.order_by.first() {
+        if !inner.order_by.is_empty() {
+            return Err(multiple("ORDER BY", item.value.range));
+        }
+        merged.order_by.clone_from(&outer.order_by);
+    }
+    merged.locks.extend(outer.locks.iter().cloned());
+    if let Some(offset) = &outer.offset {
+        if inner.offset.is_some() {
+            return Err(multiple("OFFSET", offset.range));
+        }
+        merged.offset = Some(offset.clone());
+    }
+    if let Some(limit) = &outer.limit {
+        if inner.limit.is_some() {
+            return Err(multiple("LIMIT", outer.range));
+        }
+        merged.limit = Some(limit.clone());
+    }
+    if let Some(with) = &outer.with {
+        if inner.with.is_some() {
+            return Err(multiple("WITH", with.range));
+        }
+        merged.with = Some(with.clone());
+    }
+    Ok(merged)
 }
 
 fn common_query(table: &CommonTable) -> Result<&QueryExpression, BindError> {

@@ -58,8 +58,9 @@ fn derive_in_leaves(operator: &mut RelationalOperator, range: PlaceRange, origin
             next(right, right_range, origins);
         }
         other => {
-            for input in other.inputs_mut() {
-                derive_below(input, range.input(), origins);
+            let ranges = range.inputs(other);
+            for (input, range) in other.inputs_mut().into_iter().zip(ranges) {
+                derive_below(input, range, origins);
             }
         }
     }

@@ -11,6 +11,7 @@ use super::statistics::RelationStatistics;
 use crate::algebra::conjuncts::conjuncts_of;
 use crate::algebra::{
     ColumnId, JoinVariant, QueryColumns, RelationalOperator, ScalarExpression, ScannedColumn,
+    SetInput, SetVariant,
 };
 use crate::definition::RelationDefinition;
 
@@ -41,6 +42,11 @@ impl<'s> RowEstimator<'s> {
         let input = inputs.first().copied().unwrap_or(1.0);
         bounded_rows(match operator {
             RelationalOperator::SingleRow => 1.0,
+            RelationalOperator::Values { columns, rows } => {
+                let rows = rows.len() as f64;
+                columns.iter().for_each(|one| self.profiles.set(*one, unknown_profile(rows)));
+                rows
+            }
             RelationalOperator::Scan { relation, columns } => self.scan(relation, columns),
             RelationalOperator::Filter { condition, .. } => {
                 input * self.profiles.apply(&conjuncts_of(condition))
@@ -71,7 +77,30 @@ impl<'s> RowEstimator<'s> {
                 let count = count.as_ref().and_then(axis_value);
                 count.map_or(input, |count| input.min(count))
             }
+            RelationalOperator::SetOperation { variant, columns, inputs: all } => {
+                let rows = match variant {
+                    SetVariant::UnionAll => inputs.iter().sum(),
+                    SetVariant::Intersect | SetVariant::IntersectAll => {
+                        inputs.iter().copied().fold(input, f64::min)
+                    }
+                    SetVariant::Except | SetVariant::ExceptAll => input,
+                };
+                self.set_columns(columns, all, rows);
+                rows
+            }
         })
+    }
+
+    /// Notes columns of a set operation: values of different inputs are taken for different ones.
+    fn set_columns(&mut self, columns: &[ColumnId], inputs: &[SetInput], rows: f64) {
+        for (index, column) in columns.iter().enumerate() {
+            let distinct = inputs
+                .iter()
+                .filter_map(|input| input.columns.get(index))
+                .map(|own| self.profiles.get(*own).map_or(rows, |profile| profile.distinct));
+            let distinct = distinct.sum::<f64>().clamp(1.0, rows.max(1.0));
+            self.profiles.set(*column, ColumnProfile { distinct, ..unknown_profile(rows) });
+        }
     }
 
     fn scan(&mut self, relation: &RelationDefinition, columns: &[ScannedColumn]) -> f64 {

@@ -40,7 +40,9 @@ impl OuterJoinPass {
         required: &[RequiredCondition<'_>],
     ) {
         match operator {
-            RelationalOperator::SingleRow | RelationalOperator::Scan { .. } => {}
+            RelationalOperator::SingleRow
+            | RelationalOperator::Values { .. }
+            | RelationalOperator::Scan { .. } => {}
             RelationalOperator::Filter { input, condition } => {
                 let mut all = required.to_vec();
                 all.extend(self.conditions(condition));
@@ -61,7 +63,12 @@ impl OuterJoinPass {
                 let kept: Vec<_> = required.iter().filter(is_known).copied().collect();
                 self.simplify(input, range.input(), &kept);
             }
-            RelationalOperator::Limit { input, .. } => self.simplify(input, range.input(), &[]),
+            RelationalOperator::Limit { .. } | RelationalOperator::SetOperation { .. } => {
+                let ranges = range.inputs(operator);
+                for (input, range) in operator.inputs_mut().into_iter().zip(ranges) {
+                    self.simplify(input, range, &[]);
+                }
+            }
             RelationalOperator::Join { variant, left, right, condition } => {
                 let [left_range, right_range] = range.sides(right);
                 let is_outer = matches!(*variant, JoinVariant::Left | JoinVariant::Full);

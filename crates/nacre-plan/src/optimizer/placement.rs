@@ -9,13 +9,16 @@
 //! ON: the right side               right   right               stays in the join
 //! ```
 //!
-//! Through Compute, Aggregate (conditions on keys) and Sort, never through Limit. What may fail
-//! stays where it is ([`crate::properties`]).
+//! Through Compute, Aggregate (conditions on keys), Sort and set operations (into all inputs), never
+//! through Limit. What may fail stays where it is ([`crate::properties`]).
+
+use std::collections::HashMap;
 
 use super::places::{ColumnOrigins, PlaceRange};
 use crate::algebra::conjuncts::{columns_of, conjunction, split_conjunction, with_filter};
 use crate::algebra::{
     ColumnId, ComputedColumn, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind,
+    SetVariant,
 };
 use crate::properties::{is_like, may_move, never_fails};
 
@@ -102,10 +105,40 @@ impl PlacementPass {
                 let limited = RelationalOperator::Limit { input, count, offset };
                 with_filter(limited, expressions(pending))
             }
-            RelationalOperator::Scan { .. } | RelationalOperator::SingleRow => {
-                with_filter(operator, expressions(pending))
+            RelationalOperator::SetOperation { .. } => {
+                self.place_at_set_operation(operator, range, pending)
             }
+            RelationalOperator::Scan { .. }
+            | RelationalOperator::Values { .. }
+            | RelationalOperator::SingleRow => with_filter(operator, expressions(pending)),
         }
+    }
+
+    /// Gives each input the conditions on what it hands on. Rows that are equal must satisfy them
+    /// alike, if rows of one input are compared with those of another.
+    fn place_at_set_operation(
+        &self,
+        mut operator: RelationalOperator,
+        range: PlaceRange,
+        pending: Vec<PendingCondition>,
+    ) -> RelationalOperator {
+        let ranges = range.inputs(&operator);
+        let RelationalOperator::SetOperation { variant, columns, inputs } = &mut operator else {
+            return with_filter(operator, expressions(pending));
+        };
+        let is_union = *variant == SetVariant::UnionAll;
+        let (moved, kept): (Vec<_>, Vec<_>) = expressions(pending)
+            .into_iter()
+            .partition(|one| is_union || is_about_keys(one, columns));
+        for (input, range) in inputs.iter_mut().zip(ranges) {
+            let own: HashMap<ColumnId, ColumnId> =
+                columns.iter().copied().zip(input.columns.iter().copied()).collect();
+            let mut conditions = moved.clone();
+            conditions.iter_mut().for_each(|condition| condition.rename(&own));
+            let below = std::mem::replace(&mut input.operator, RelationalOperator::SingleRow);
+            input.operator = self.place(below, range, self.pending(conditions));
+        }
+        with_filter(operator, kept)
     }
 
     fn place_at_join(&self, join: OpenJoin, pending: Vec<PendingCondition>) -> RelationalOperator {

@@ -88,6 +88,18 @@ impl PlaceRange {
         Self { end: self.end - 1, ..self }
     }
 
+    /// Returns the places of each input of the operator that has these, from left to right.
+    pub(super) fn inputs(self, operator: &RelationalOperator) -> Vec<Self> {
+        let mut start = self.start;
+        let own = |input: &RelationalOperator| {
+            let end = start + operator_count(input);
+            let own = Self { start, end };
+            start = end;
+            own
+        };
+        operator.inputs().into_iter().map(own).collect()
+    }
+
     /// Returns the places of the left and the right input of a join that has these. Counts those of
     /// the right one, which is a single relation in a list.
     pub(super) fn sides(self, right: &RelationalOperator) -> [Self; 2] {

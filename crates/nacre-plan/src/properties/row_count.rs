@@ -7,6 +7,7 @@ use nacre_types::SqlValue;
 use crate::algebra::conjuncts::conjuncts_of;
 use crate::algebra::{
     ColumnId, ConstantValue, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind,
+    SetVariant,
 };
 use crate::properties::is_comparison;
 
@@ -14,6 +15,7 @@ use crate::properties::is_comparison;
 pub(crate) fn has_exactly_one_row(operator: &RelationalOperator) -> bool {
     match operator {
         RelationalOperator::SingleRow => true,
+        RelationalOperator::Values { rows, .. } => rows.len() == 1,
         RelationalOperator::Aggregate { is_scalar, .. } => *is_scalar,
         RelationalOperator::Compute { input, .. } | RelationalOperator::Sort { input, .. } => {
             has_exactly_one_row(input)
@@ -73,6 +75,11 @@ fn is_unique(
             }
             JoinVariant::Left | JoinVariant::Right | JoinVariant::Full => false,
         },
+        RelationalOperator::Values { rows, .. } => rows.len() <= 1,
+        RelationalOperator::SetOperation { variant: SetVariant::UnionAll, .. } => false,
+        RelationalOperator::SetOperation { inputs, .. } => inputs
+            .first()
+            .is_some_and(|first| is_unique(&first.operator, made, &mut HashSet::new())),
     }
 }
 

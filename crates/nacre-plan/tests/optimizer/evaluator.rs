@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use nacre_plan::algebra::{
     AggregateColumn, ColumnId, JoinVariant, QueryPlan, RelationalOperator, ScalarExpression,
-    ScalarKind, TruthValue,
+    ScalarKind, SetVariant, TruthValue,
 };
 use nacre_types::SqlValue;
 
@@ -107,6 +107,24 @@ fn evaluate(
             group(&input, keys, aggregates, *is_scalar, outer)
         }
         RelationalOperator::Sort { input, .. } => evaluate(input, tables, outer),
+        RelationalOperator::Values { columns, rows } => {
+            let row = |row: &Vec<ScalarExpression>| {
+                row.iter().map(|one| outer.value(one)).collect::<EvaluationResult<_>>()
+            };
+            let rows: EvaluationResult<Vec<Vec<CellValue>>> = rows.iter().map(row).collect();
+            Ok(EvaluatedRows { columns: columns.clone(), rows: rows? })
+        }
+        RelationalOperator::SetOperation { variant, columns, inputs } => {
+            let mut evaluated = Vec::new();
+            for input in inputs {
+                let all = evaluate(&input.operator, tables, outer)?;
+                let place = |column| all.columns.iter().position(|own| own == column).unwrap();
+                let places: Vec<usize> = input.columns.iter().map(place).collect();
+                let row = |row: &Vec<CellValue>| places.iter().map(|place| row[*place]).collect();
+                evaluated.push(all.rows.iter().map(row).collect());
+            }
+            Ok(EvaluatedRows { columns: columns.clone(), rows: combine(*variant, evaluated) })
+        }
         RelationalOperator::Limit { .. } => panic!("which rows LIMIT keeps is not defined"),
     }
 }
@@ -185,6 +203,7 @@ fn visible_columns(operator: &RelationalOperator) -> Vec<ColumnId> {
         RelationalOperator::Aggregate { keys, aggregates, .. } => {
             keys.iter().copied().chain(aggregates.iter().map(|one| one.column)).collect()
         }
+        RelationalOperator::SetOperation { columns, .. } => columns.clone(),
         RelationalOperator::Join { variant, left, right, .. } => {
             let mut columns = visible_columns(left);
             match variant {
@@ -199,6 +218,33 @@ fn visible_columns(operator: &RelationalOperator) -> Vec<ColumnId> {
             below.chain(operator.own_columns()).collect()
         }
     }
+}
+
+/// Takes row by row what the right side has away from the left one.
+fn combine(variant: SetVariant, inputs: Vec<Vec<Vec<CellValue>>>) -> Vec<Vec<CellValue>> {
+    if variant == SetVariant::UnionAll {
+        return inputs.concat();
+    }
+    let [left, mut right]: [Vec<Vec<CellValue>>; 2] = inputs.try_into().unwrap();
+    let (mut common, mut rest) = (Vec::new(), Vec::new());
+    for row in left {
+        match right.iter().position(|other| *other == row) {
+            Some(place) => {
+                if matches!(variant, SetVariant::IntersectAll | SetVariant::ExceptAll) {
+                    right.swap_remove(place);
+                }
+                common.push(row);
+            }
+            None => rest.push(row),
+        }
+    }
+    let is_except = matches!(variant, SetVariant::Except | SetVariant::ExceptAll);
+    let mut rows = if is_except { rest } else { common };
+    if matches!(variant, SetVariant::Intersect | SetVariant::Except) {
+        rows.sort();
+        rows.dedup();
+    }
+    rows
 }
 
 fn group(

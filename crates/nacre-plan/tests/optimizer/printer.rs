@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use nacre_plan::algebra::{
-    ColumnId, JoinVariant, QueryPlan, RelationalOperator, ScalarExpression, ScalarKind,
+    ColumnId, JoinVariant, QueryPlan, RelationalOperator, ScalarExpression, ScalarKind, SetVariant,
 };
 
 pub(crate) struct PlanPrinter<'p> {
@@ -56,6 +56,18 @@ impl<'p> PlanPrinter<'p> {
         match operator {
             RelationalOperator::SingleRow => "row".to_owned(),
             RelationalOperator::Scan { relation, .. } => relation.name.clone(),
+            RelationalOperator::Values { rows, .. } => format!("values({})", rows.len()),
+            RelationalOperator::SetOperation { variant, inputs, .. } => {
+                let word = match variant {
+                    SetVariant::UnionAll => " + ",
+                    SetVariant::Intersect => " intersect ",
+                    SetVariant::IntersectAll => " intersect all ",
+                    SetVariant::Except => " except ",
+                    SetVariant::ExceptAll => " except all ",
+                };
+                let inputs = inputs.iter().map(|input| self.operator(&input.operator));
+                format!("({})", inputs.collect::<Vec<_>>().join(word))
+            }
             RelationalOperator::Filter { input, condition } => {
                 let input = self.operator(input);
                 if self.with_conditions {

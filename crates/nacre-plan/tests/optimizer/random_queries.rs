@@ -141,7 +141,12 @@ impl<'r> QueryWriter<'r> {
         if depth == 0 || self.random.one_in(3) || self.aliases + 1 >= self.aliases_max {
             let alias = format!("r{}", self.aliases);
             self.aliases += 1;
-            return (format!("{} {alias}", self.random.pick(&TABLES)), vec![alias]);
+            let text = if self.random.one_in(4) {
+                format!("({}) {alias} ({})", self.set_operation(1), COLUMNS.join(", "))
+            } else {
+                format!("{} {alias}", self.random.pick(&TABLES))
+            };
+            return (text, vec![alias]);
         }
         let (left, mut aliases) = self.item(depth - 1);
         let (right, others) = self.item(depth - 1);
@@ -223,6 +228,44 @@ impl<'r> QueryWriter<'r> {
             7 => format!("select coalesce(sum({value}), count({key})) from {from}{filter}"),
             _ => format!("select min({value}) from {from}{filter}"),
         }
+    }
+
+    fn set_operation(&mut self, depth: usize) -> String {
+        let mut text = self.set_operand(depth);
+        for _ in 0..self.random.below(3) {
+            let words = ["union all", "union all", "union", "intersect", "except"];
+            let all = ["", "", " all"];
+            let word = self.random.pick(&words);
+            let all = if word == "union all" { "" } else { self.random.pick(&all) };
+            text = format!("{text} {word}{all} {}", self.set_operand(depth));
+        }
+        text
+    }
+
+    fn set_operand(&mut self, depth: usize) -> String {
+        if depth > 0 && self.random.one_in(4) {
+            return format!("({})", self.set_operation(depth - 1));
+        }
+        if self.random.one_in(4) {
+            let cells = ["0", "1", "1", "null::integer", "1 - 1"];
+            let row = |random: &mut RandomSequence| {
+                let cells: Vec<_> = COLUMNS.iter().map(|_| random.pick(&cells)).collect();
+                format!("({})", cells.join(", "))
+            };
+            let rows: Vec<_> = (0..1 + self.random.below(3)).map(|_| row(self.random)).collect();
+            return format!("values {}", rows.join(", "));
+        }
+        let mut aliases = vec!["a".to_owned()];
+        let mut from = format!("{} a", self.random.pick(&TABLES));
+        if self.random.one_in(3) {
+            aliases.push("b".to_owned());
+            let kind = self.random.pick(&["join", "left join", "full join"]);
+            let condition = self.condition(&aliases, 0);
+            from = format!("{from} {kind} {} b on {condition}", self.random.pick(&TABLES));
+        }
+        let columns: Vec<_> = COLUMNS.iter().map(|_| self.column(&aliases)).collect();
+        let condition = self.condition(&aliases, 1);
+        format!("select {} from {from} where {condition}", columns.join(", "))
     }
 
     fn column(&mut self, aliases: &[String]) -> String {

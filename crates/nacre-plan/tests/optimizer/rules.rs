@@ -20,12 +20,13 @@ fn assert_plan(sql: &str, expected: &str) {
 }
 
 #[test]
-fn plans_without_joins_stay_as_they_are() {
+fn plans_of_one_input_stay_as_they_are() {
     let tables = tables();
     for sql in [
         "select x from a where x / y = 1 and x = 1 and 1 = 1",
         "select x, count(*) from a group by x having x > 1",
         "select 1 where 1 = 0",
+        "select * from (values (1), (2)) v (x) where x = 1 order by x",
     ] {
         assert_eq!(tables.optimized(sql), tables.bind(sql).unwrap());
     }
@@ -49,6 +50,62 @@ fn conditions_go_to_the_side_that_they_are_about() {
     assert_plan(
         "select 1 from a left join b on a.k = b.k where b.x is null",
         "(a left b on a.k = b.k)[b.x is null]",
+    );
+}
+
+#[test]
+fn conditions_go_into_the_inputs_of_set_operations() {
+    assert_plan(
+        "select * from (select x, y from a union all select k, x from b union all values (1, 2)) s \
+         where s.x = 1 and s.y = 2",
+        "(a[a.x = 1 and a.y = 2] + b[b.k = 1 and b.x = 2] + values(1)[column1 = 1 and column2 = 2])",
+    );
+    // Below what makes rows different, and beside what is there.
+    assert_plan(
+        "select * from (select x from a where y = 3 union select k from b) s where s.x > 1",
+        "group((a[a.y = 3 and a.x > 1] + b[b.k > 1]))",
+    );
+    assert_plan(
+        "select * from (select x from a except all select k from b) s where s.x > 1",
+        "(a[a.x > 1] except all b[b.k > 1])",
+    );
+    // What may fail, and what has no columns below, stays above it.
+    assert_plan(
+        "select * from (select x, 1 as y from a union all select k, x from b) s \
+         where 6 / s.x = 2 and s.y = 2",
+        "(a[1 = 2] + b[b.x = 2])[6 / x = 2]",
+    );
+    assert_plan(
+        "select * from ((select x from a limit 3) union all select k from b) s where s.x > 1",
+        "(limit(a)[a.x > 1] + b[b.k > 1])",
+    );
+    // Joins inside of it.
+    assert_plan(
+        "select * from (select a.x from a left join b on a.k = b.k where b.x = 1 \
+         intersect select k from c) s, b where b.k = s.x and s.x = 2",
+        "(((b[b.x = 1] * a[a.x = 2] on a.k = b.k) intersect c[c.k = 2]) * b[b.k = 2] on b.k = x)",
+    );
+}
+
+#[test]
+fn set_operations_of_one_kind_are_one_operator() {
+    let tables = tables();
+    let text_of = |sql: &str| text(&tables.bind(sql).unwrap());
+    assert_eq!(
+        text_of("select x from a union all select x from b union all select x from c"),
+        "(a + b + c)"
+    );
+    assert_eq!(
+        text_of("select x from a union all select x from b union select x from c"),
+        "group((a + b + c))"
+    );
+    assert_eq!(
+        text_of("select x from a union select x from b union all select x from c"),
+        "(group((a + b)) + c)"
+    );
+    assert_eq!(
+        text_of("select x from a union select x from b union select x + 0.5 from c"),
+        "group((group((a + b)) + c))"
     );
 }
 

@@ -172,7 +172,13 @@ fn is_stored_answer(node: &PlanNode) -> bool {
             let is_whole = matches!(input, PlanNode::Scan(scan) if scan.predicates.is_empty());
             aggregate.keys.is_empty() && is_whole && aggregate.aggregates.iter().all(is_stored)
         }
-        PlanNode::Scan(_) | PlanNode::Filter(_) | PlanNode::Join(_) | PlanNode::Empty(_) => false,
+        PlanNode::Scan(_)
+        | PlanNode::Filter(_)
+        | PlanNode::Join(_)
+        | PlanNode::Empty(_)
+        | PlanNode::Rows(_)
+        | PlanNode::Append(_)
+        | PlanNode::Repeat(_) => false,
     }
 }
 
@@ -189,7 +195,11 @@ fn note_reads(node: &PlanNode, moment: &Moment) {
         PlanNode::Aggregate(aggregate) => note_reads(&aggregate.input, moment),
         PlanNode::Sort(sort) => note_reads(&sort.input, moment),
         PlanNode::Limit(limit) => note_reads(&limit.input, moment),
-        PlanNode::Empty(_) => {}
+        PlanNode::Empty(_) | PlanNode::Rows(_) => {}
+        PlanNode::Append(append) => {
+            append.inputs.iter().for_each(|input| note_reads(input, moment));
+        }
+        PlanNode::Repeat(repeat) => note_reads(&repeat.input, moment),
     }
 }
 

@@ -99,6 +99,12 @@ fn operator_hash(operator: &RelationalOperator, columns: &QueryColumns) -> u64 {
         RelationalOperator::Compute { columns, .. } => {
             columns.iter().map(|one| of(&one.value)).fold(0, u64::wrapping_add)
         }
+        RelationalOperator::Values { rows, .. } => {
+            let row =
+                |row: &Vec<ScalarExpression>| hash_of(&row.iter().map(of).collect::<Vec<_>>());
+            rows.iter().map(row).fold(0, u64::wrapping_add)
+        }
+        RelationalOperator::SetOperation { variant, .. } => hash_of(variant),
         _ => 0,
     };
     let inputs = operator.inputs().into_iter().map(|input| operator_hash(input, columns));

@@ -20,8 +20,8 @@ use super::DependentJoin;
 use super::defaults::take_defaults;
 use crate::algebra::conjuncts::{conjunction, with_computed, with_filter};
 use crate::algebra::{
-    CastStep, ColumnId, ColumnRenaming, JoinVariant, QueryColumns, RelationalOperator,
-    ScalarExpression, ScalarKind,
+    CastStep, ColumnId, ColumnRenaming, ComputedColumn, JoinVariant, QueryColumns,
+    RelationalOperator, ScalarExpression, ScalarKind, SetInput, SetVariant,
 };
 
 /// Operators that a domain has as they are: it is copied for each part that depends on it. Of
@@ -125,10 +125,64 @@ impl PushingPass<'_> {
             RelationalOperator::Join { variant, left, right, condition } => {
                 self.push_join(*variant, [left, right], condition.as_ref())
             }
+            RelationalOperator::Values { columns, rows } => self.push_values(columns, rows),
+            RelationalOperator::SetOperation { variant, columns, inputs } => {
+                self.push_set_operation(*variant, columns, inputs)
+            }
             RelationalOperator::SingleRow
             | RelationalOperator::Scan { .. }
             | RelationalOperator::Limit { .. } => None,
         }
+    }
+
+    /// Evaluates rows that are written out: the rows of the domain with one of them each, together.
+    fn push_values(
+        &mut self,
+        columns: &[ColumnId],
+        rows: &[Vec<ScalarExpression>],
+    ) -> Option<PushedOperator> {
+        let mut inputs = Vec::with_capacity(rows.len());
+        for row in rows {
+            let own: Vec<ColumnId> = columns
+                .iter()
+                .map(|column| self.columns.get(*column).cloned())
+                .collect::<Option<Vec<_>>>()?
+                .into_iter()
+                .map(|column| self.columns.add(column))
+                .collect();
+            let values = own.iter().zip(row);
+            let values = values
+                .map(|(column, value)| ComputedColumn { column: *column, value: value.clone() });
+            let operator = with_computed(RelationalOperator::SingleRow, values.collect());
+            inputs.push(SetInput { operator, columns: own });
+        }
+        self.push_set_operation(SetVariant::UnionAll, columns, &inputs)
+    }
+
+    /// Evaluates all inputs, which hand on the domain's columns, too.
+    fn push_set_operation(
+        &mut self,
+        variant: SetVariant,
+        columns: &[ColumnId],
+        inputs: &[SetInput],
+    ) -> Option<PushedOperator> {
+        let mut pushed = Vec::with_capacity(inputs.len());
+        for SetInput { operator, columns } in inputs {
+            let PushedOperator { operator, domain } = self.push(operator)?;
+            let own = columns.iter().map(|one| domain.get(one).copied().unwrap_or(*one));
+            let added = self.keys.iter().filter_map(|key| domain.get(key).copied());
+            pushed.push(SetInput { operator, columns: own.chain(added).collect() });
+        }
+        let mut columns = columns.to_vec();
+        let mut domain = ColumnRenaming::new();
+        for key in &self.keys {
+            let column = self.columns.get(*key).cloned()?;
+            let column = self.columns.add(column);
+            columns.push(column);
+            domain.insert(*key, column);
+        }
+        let operator = RelationalOperator::SetOperation { variant, columns, inputs: pushed };
+        Some(PushedOperator { operator, domain })
     }
 
     fn push_aggregate(&mut self, operator: &RelationalOperator) -> Option<PushedOperator> {

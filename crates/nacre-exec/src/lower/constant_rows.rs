@@ -1,0 +1,125 @@
+//! VALUES, and a SELECT without FROM: rows of constants.
+//!
+//! What `fold` does not compute runs as a program of one row, so that each expression is computed
+//! once, here.
+
+use nacre_plan::algebra::{ColumnId, ScalarExpression};
+use nacre_simd::Flavour;
+
+use super::columns::{ColumnPlace, ColumnPlaces, LoweredRelation};
+use super::error::{LoweringError, LoweringResult};
+use super::expressions::ExpressionLowering;
+use super::form::ValueForm;
+use crate::counters::OperatorCounters;
+use crate::error::ExecResult;
+use crate::expression::{ExpressionGraph, ExpressionId, ExpressionNode};
+use crate::interpret::StepInterpreter;
+use crate::pipeline::ProgramBuilder;
+use crate::plan::{ConstantColumn, PlanNode, RowsNode};
+use crate::value::ScalarValue;
+
+/// Lowers one row without columns.
+pub(super) fn lower_single_row() -> LoweredRelation {
+    constant_rows(Vec::new(), 1, ColumnPlaces::default())
+}
+
+/// Lowers rows that are written out, of whose columns `needed` are wanted.
+///
+/// # Errors
+/// [`LoweringError::NotSupported`] for values of one column that have no common form.
+pub(super) fn lower_values(
+    columns: &[ColumnId],
+    rows: &[Vec<ScalarExpression>],
+    needed: &[ColumnId],
+) -> LoweringResult<LoweredRelation> {
+    let (mut constants, mut places) = (Vec::new(), ColumnPlaces::default());
+    for (position, column) in columns.iter().enumerate() {
+        if !needed.contains(column) {
+            continue;
+        }
+        let (mut values, mut common) = (Vec::with_capacity(rows.len()), None);
+        let mut null = None;
+        for row in rows {
+            let expression = row.get(position).ok_or_else(|| {
+                LoweringError::contradiction(format!("a row of VALUES has no column {position}"))
+            })?;
+            let (value, form) = constant_value(expression)?;
+            if matches!(value, ScalarValue::Null(_)) {
+                null = Some(form);
+            } else {
+                common = Some(common_form(common, form)?);
+            }
+            values.push(value);
+        }
+        let form =
+            common.or(null).ok_or_else(|| LoweringError::contradiction("VALUES without rows"))?;
+        places.add(*column, ColumnPlace::Plain { index: constants.len(), form });
+        constants.push(ConstantColumn { class: form.class(), values: values.into() });
+    }
+    Ok(constant_rows(constants, rows.len(), places))
+}
+
+fn constant_rows(
+    constants: Vec<ConstantColumn>,
+    rows: usize,
+    columns: ColumnPlaces,
+) -> LoweredRelation {
+    LoweredRelation {
+        node: PlanNode::Rows(RowsNode { columns: constants, rows }),
+        columns,
+        row_may_fail: false,
+        column_may_fail: false,
+        may_fail: false,
+    }
+}
+
+/// Returns the form of values that have one or the other and stand in one column.
+///
+/// # Errors
+/// [`LoweringError::NotSupported`] if PostgreSQL shows digits or blanks of each that no form has.
+pub(super) fn common_form(one: Option<ValueForm>, other: ValueForm) -> LoweringResult<ValueForm> {
+    use ValueForm as Form;
+    let Some(one) = one else { return Ok(other) };
+    match (one, other) {
+        (
+            Form::Numeric { scale, digits },
+            Form::Numeric { scale: other_scale, digits: other_digits },
+        ) if scale == other_scale => Ok(Form::Numeric { scale, digits: digits.max(other_digits) }),
+        (Form::Numeric { .. }, Form::Numeric { .. }) => {
+            Err(LoweringError::not_supported("a column of numerics of different scales"))
+        }
+        (Form::Padded { .. }, Form::Padded { .. }) if one != other => {
+            Err(LoweringError::not_supported("a column of characters of different lengths"))
+        }
+        (Form::Padded { chars: None }, _) => {
+            Err(LoweringError::not_supported("a column of characters of unknown lengths"))
+        }
+        (one, other) if one == other => Ok(one),
+        _ => Err(LoweringError::contradiction("a column of values of different types")),
+    }
+}
+
+/// Computes an expression without columns.
+fn constant_value(expression: &ScalarExpression) -> LoweringResult<(ScalarValue, ValueForm)> {
+    let nothing = ColumnPlaces::default();
+    let mut expressions = ExpressionLowering::new(&nothing);
+    let lowered = expressions.lower(expression)?;
+    let value = match expressions.graph.node(lowered.id) {
+        ExpressionNode::Constant(value) => value.clone(),
+        _ => evaluate(&expressions.graph, lowered.id).map_err(|error| {
+            LoweringError::not_supported(format!("a constant that fails ({error})"))
+        })?,
+    };
+    Ok((value, lowered.form))
+}
+
+fn evaluate(graph: &ExpressionGraph, id: ExpressionId) -> ExecResult<ScalarValue> {
+    let mut builder = ProgramBuilder::default();
+    let slots = builder.resolve_all(graph, &[], &[id])?;
+    let program = builder.program;
+    let counters: Vec<_> = program.steps.iter().map(|_| OperatorCounters::default()).collect();
+    let mut batch = StepInterpreter::batch(&program);
+    batch.rows = 1;
+    StepInterpreter::new(Flavour::active()).run(&program, &counters, &mut batch)?;
+    Ok(batch.columns[slots[0]].scalar(0))
+}

@@ -1,0 +1,304 @@
+//! UNION ALL, INTERSECT and EXCEPT.
+//!
+//! The rows of all inputs are appended. For INTERSECT and EXCEPT two columns say which input a row
+//! is of; rows are grouped by all others, and the counts of both sides say which groups are left:
+//!
+//! ```text
+//! a intersect b        Filter [left > 0, right > 0] <- Aggregate [count left, count right]
+//! a except b           Filter [left > 0, right = 0] <- ..
+//! a intersect all b    Repeat [copies] <- Map [least of left and right] <- ..
+//! a except all b       Repeat [copies] <- Map [left - right] <- ..
+//! ```
+
+use nacre_column::CompareOp;
+use nacre_plan::algebra::{ColumnId, RelationalOperator, SetInput, SetVariant};
+use nacre_types::SqlValue;
+
+use super::columns::{ColumnPlace, ColumnPlaces, LoweredRelation};
+use super::constant_rows::common_form;
+use super::error::{LoweringError, LoweringResult};
+use super::fold::fold_constant;
+use super::form::{DECIMAL_DIGITS_MAX, ValueForm};
+use super::relations::lower_relation;
+use super::stored::StoredRelations;
+use crate::expression::{ArithmeticOp, ExpressionGraph, ExpressionId, ExpressionNode};
+use crate::plan::{
+    AggregateCall, AggregateFunction, AggregateNode, AppendNode, FilterNode, MapNode, PlanNode,
+    RepeatNode,
+};
+use crate::value::{IntLimit, ScalarValue, ValueClass};
+
+/// An input with the places of the columns that are wanted of it.
+struct LoweredInput {
+    relation: LoweredRelation,
+    places: Vec<InputColumn>,
+}
+
+/// A column of an input.
+#[derive(Clone, Copy)]
+struct InputColumn {
+    place: ColumnPlace,
+    /// Whether it is null in all rows, so that it has any form of its class.
+    is_null: bool,
+}
+
+/// Lowers a set operation, of whose columns `needed` are wanted.
+///
+/// # Errors
+/// [`LoweringError::NotSupported`] for columns whose values have no common form.
+pub(super) fn lower_set_operation(
+    relations: &dyn StoredRelations,
+    variant: SetVariant,
+    (columns, inputs): (&[ColumnId], &[SetInput]),
+    needed: &[ColumnId],
+) -> LoweringResult<LoweredRelation> {
+    let is_wanted = |column: &ColumnId| variant != SetVariant::UnionAll || needed.contains(column);
+    let wanted: Vec<usize> = (0..columns.len()).filter(|at| is_wanted(&columns[*at])).collect();
+    let mut lowered = Vec::with_capacity(inputs.len());
+    for input in inputs {
+        lowered.push(lower_input(relations, input, &wanted)?);
+    }
+    let columns: Vec<ColumnId> = wanted.iter().map(|at| columns[*at]).collect();
+    let is_any =
+        |is_so: fn(&LoweredRelation) -> bool| lowered.iter().any(|one| is_so(&one.relation));
+    let (row_may_fail, column_may_fail, may_fail) = (
+        is_any(|one| one.row_may_fail),
+        is_any(|one| one.column_may_fail),
+        is_any(|one| one.may_fail),
+    );
+    if variant == SetVariant::UnionAll {
+        let (node, columns) = append(lowered, &columns)?;
+        return Ok(LoweredRelation { node, columns, row_may_fail, column_may_fail, may_fail });
+    }
+    let (node, columns) = compare(variant, lowered, &columns)?;
+    Ok(LoweredRelation { node, columns, row_may_fail: false, column_may_fail, may_fail })
+}
+
+fn lower_input(
+    relations: &dyn StoredRelations,
+    input: &SetInput,
+    wanted: &[usize],
+) -> LoweringResult<LoweredInput> {
+    let (mut own, mut needed) = (Vec::with_capacity(wanted.len()), Vec::new());
+    for at in wanted {
+        let column = *input.columns.get(*at).ok_or_else(|| {
+            LoweringError::contradiction(format!("an input of a set operation has no column {at}"))
+        })?;
+        own.push(column);
+        if !needed.contains(&column) {
+            needed.push(column);
+        }
+    }
+    let relation = lower_relation(relations, &input.operator, &needed)?;
+    let mut places = Vec::with_capacity(own.len());
+    for column in own {
+        let place = relation.columns.get(column)?;
+        places.push(InputColumn { place, is_null: is_null_column(&input.operator, column)? });
+    }
+    Ok(LoweredInput { relation, places })
+}
+
+/// Whether a column is null in all rows, as one that is computed by NULL.
+fn is_null_column(operator: &RelationalOperator, column: ColumnId) -> LoweringResult<bool> {
+    let is_null = |value| Ok(matches!(fold_constant(value)?, Some(SqlValue::Null)));
+    match operator {
+        RelationalOperator::Compute { input, columns } => {
+            match columns.iter().find(|one| one.column == column) {
+                Some(one) => is_null(&one.value),
+                None => is_null_column(input, column),
+            }
+        }
+        RelationalOperator::Filter { input, .. }
+        | RelationalOperator::Sort { input, .. }
+        | RelationalOperator::Limit { input, .. } => is_null_column(input, column),
+        RelationalOperator::Values { columns, rows } => {
+            let position = columns.iter().position(|own| *own == column);
+            for value in rows.iter().filter_map(|row| row.get(position?)) {
+                if !is_null(value)? {
+                    return Ok(false);
+                }
+            }
+            Ok(position.is_some())
+        }
+        _ => Ok(false),
+    }
+}
+
+/// Puts the rows of all inputs one above the other.
+fn append(
+    inputs: Vec<LoweredInput>,
+    columns: &[ColumnId],
+) -> LoweringResult<(PlanNode, ColumnPlaces)> {
+    let (mut places, mut next) = (ColumnPlaces::default(), 0);
+    for (at, column) in columns.iter().enumerate() {
+        let own: Vec<InputColumn> = inputs.iter().map(|input| input.places[at]).collect();
+        places.add(*column, common_place(&own, &mut next)?);
+    }
+    let mut nodes = Vec::with_capacity(inputs.len());
+    for LoweredInput { relation, places } in inputs {
+        let (mut graph, mut outputs) = (ExpressionGraph::default(), Vec::new());
+        for column in places {
+            match column.place {
+                ColumnPlace::Plain { index, form } => {
+                    outputs.push(graph.column(index, form.class())?);
+                }
+                ColumnPlace::Average { sum, count, .. } => {
+                    outputs.push(graph.column(sum, ValueClass::Int)?);
+                    outputs.push(graph.column(count, ValueClass::Int)?);
+                }
+            }
+        }
+        nodes.push(map(relation.node, graph, outputs));
+    }
+    Ok((PlanNode::Append(AppendNode { inputs: nodes }), places))
+}
+
+/// Returns the place of a column that has the values of a column of each input.
+fn common_place(inputs: &[InputColumn], next: &mut usize) -> LoweringResult<ColumnPlace> {
+    let scale_of = |one: &InputColumn| match one.place {
+        ColumnPlace::Average { scale, .. } => Some(scale),
+        ColumnPlace::Plain { .. } => None,
+    };
+    let scale = inputs.first().and_then(scale_of);
+    if inputs.iter().any(|one| scale_of(one) != scale) {
+        return Err(LoweringError::not_supported("avg beside other values in one column"));
+    }
+    let index = *next;
+    if let Some(scale) = scale {
+        *next += 2;
+        return Ok(ColumnPlace::Average { sum: index, count: index + 1, scale });
+    }
+    *next += 1;
+    let mut common = None;
+    for column in inputs.iter().filter(|one| !one.is_null) {
+        common = Some(common_form(common, plain_form(*column)?)?);
+    }
+    let form = match (common, inputs.first()) {
+        (Some(form), _) => form,
+        (None, Some(first)) => plain_form(*first)?,
+        (None, None) => return Err(LoweringError::contradiction("a set operation of nothing")),
+    };
+    Ok(ColumnPlace::Plain { index, form })
+}
+
+fn plain_form(column: InputColumn) -> LoweringResult<ValueForm> {
+    match column.place {
+        ColumnPlace::Plain { form, .. } => Ok(form),
+        ColumnPlace::Average { .. } => {
+            Err(LoweringError::not_supported("avg in INTERSECT and EXCEPT"))
+        }
+    }
+}
+
+/// Groups equal rows of both inputs, and keeps or repeats groups by their counts.
+fn compare(
+    variant: SetVariant,
+    inputs: Vec<LoweredInput>,
+    columns: &[ColumnId],
+) -> LoweringResult<(PlanNode, ColumnPlaces)> {
+    let Ok([left, right]) = <[LoweredInput; 2]>::try_from(inputs) else {
+        return Err(LoweringError::contradiction("a set operation without two sides"));
+    };
+    let is_except = matches!(variant, SetVariant::Except | SetVariant::ExceptAll);
+    let (mut places, mut forms) = (ColumnPlaces::default(), Vec::with_capacity(columns.len()));
+    for (index, column) in columns.iter().enumerate() {
+        let form = compared_form(left.places[index], right.places[index], is_except)?;
+        places.add(*column, ColumnPlace::Plain { index, form });
+        forms.push(form);
+    }
+    let inputs = vec![side(left, &forms, true)?, side(right, &forms, false)?];
+    let width = columns.len();
+    let count = |filter| AggregateCall {
+        filter: Some(filter),
+        ..AggregateCall::new(AggregateFunction::CountRows, None, IntLimit::BIGINT)
+    };
+    let groups = PlanNode::Aggregate(Box::new(AggregateNode {
+        input: PlanNode::Append(AppendNode { inputs }),
+        keys: (0..width).collect(),
+        aggregates: vec![count(width), count(width + 1)],
+    }));
+    let mut graph = ExpressionGraph::default();
+    let left = graph.column(width, ValueClass::Int)?;
+    let right = graph.column(width + 1, ValueClass::Int)?;
+    let zero = graph.int(0)?;
+    let node = match variant {
+        SetVariant::IntersectAll | SetVariant::ExceptAll | SetVariant::UnionAll => {
+            let copies = if is_except {
+                graph.arithmetic(ArithmeticOp::Subtract, left, right, IntLimit::BIGINT)?
+            } else {
+                let condition = graph.compare(CompareOp::Lt, left, right)?;
+                let node = ExpressionNode::Case { condition, then: left, otherwise: right };
+                graph.add(node)?
+            };
+            let mut outputs = Vec::with_capacity(width + 1);
+            for (index, form) in forms.iter().enumerate() {
+                outputs.push(graph.column(index, form.class())?);
+            }
+            outputs.push(copies);
+            let input = map(groups, graph, outputs);
+            PlanNode::Repeat(Box::new(RepeatNode { input, count: width }))
+        }
+        SetVariant::Intersect | SetVariant::Except => {
+            let op = if is_except { CompareOp::Eq } else { CompareOp::Gt };
+            let predicates =
+                vec![graph.compare(CompareOp::Gt, left, zero)?, graph.compare(op, right, zero)?];
+            PlanNode::Filter(Box::new(FilterNode { input: groups, graph, predicates }))
+        }
+    };
+    Ok((node, places))
+}
+
+/// Returns the form in which values of both sides are compared and handed on. Those of EXCEPT are
+/// of the left side, so that numerics of the right one may get more digits.
+fn compared_form(
+    left: InputColumn,
+    right: InputColumn,
+    is_except: bool,
+) -> LoweringResult<ValueForm> {
+    let (own, other) = (plain_form(left)?, plain_form(right)?);
+    match (own, other) {
+        _ if right.is_null => Ok(own),
+        _ if left.is_null => Ok(other),
+        (
+            ValueForm::Numeric { scale, digits },
+            ValueForm::Numeric { scale: other_scale, digits: other_digits },
+        ) if is_except
+            && other_scale < scale
+            && other_digits + (scale - other_scale) <= DECIMAL_DIGITS_MAX =>
+        {
+            Ok(ValueForm::Numeric { scale, digits })
+        }
+        _ => common_form(Some(own), other),
+    }
+}
+
+/// Has a side hand on its columns in these forms, and whether it is the left and the right one.
+fn side(input: LoweredInput, forms: &[ValueForm], is_left: bool) -> LoweringResult<PlanNode> {
+    let LoweredInput { relation, places } = input;
+    let (mut graph, mut outputs) = (ExpressionGraph::default(), Vec::new());
+    for (column, form) in places.iter().zip(forms) {
+        let ColumnPlace::Plain { index, form: own } = column.place else { continue };
+        let value = graph.column(index, own.class())?;
+        let more = match (own, form) {
+            (ValueForm::Numeric { scale: own, .. }, ValueForm::Numeric { scale, .. }) => {
+                scale.saturating_sub(own)
+            }
+            _ => 0,
+        };
+        outputs.push(if more == 0 || column.is_null {
+            value
+        } else {
+            // Scales are at most 38, and the digits fit.
+            let (digits, limit) = (more as i8, IntLimit::NUMERIC);
+            graph.add(ExpressionNode::Rescale { input: value, digits, limit })?
+        });
+    }
+    for is_of_side in [is_left, !is_left] {
+        outputs.push(graph.add(ExpressionNode::Constant(ScalarValue::Bool(is_of_side)))?);
+    }
+    Ok(map(relation.node, graph, outputs))
+}
+
+fn map(input: PlanNode, graph: ExpressionGraph, outputs: Vec<ExpressionId>) -> PlanNode {
+    PlanNode::Map(Box::new(MapNode { input, graph, outputs }))
+}

@@ -1,0 +1,127 @@
+//! VALUES: rows that are written out, and TABLE.
+//!
+//! ```text
+//! values (1, 'a'), (2.5, null)    columns column1 numeric, column2 text
+//! ```
+
+use nacre_syntax::{
+    DistinctClause, ExpressionNode, FromItem, FromKind, QueryExpression, RelationName, SelectCore,
+    SourceRange, SqlName, TargetItem,
+};
+
+use super::expressions::ExpressionPlace;
+use super::scope::{Scope, ScopeColumn};
+use super::select::BoundTarget;
+use super::subqueries::BoundQuery;
+use super::{Binder, COLUMNS_MAX, OUTPUTS_MAX};
+use crate::algebra::{
+    ColumnId, ColumnSource, QueryColumn, RelationalOperator, ScalarExpression, ScalarKind,
+};
+use crate::error::BindError;
+
+/// What its rows are called as a table, which only ORDER BY can name.
+const TABLE_NAME: &str = "*VALUES*";
+
+impl Binder<'_> {
+    /// Binds VALUES with its ORDER BY and LIMIT.
+    pub(super) fn bind_values(
+        &mut self,
+        rows: &[Vec<ExpressionNode>],
+        query: &QueryExpression,
+    ) -> Result<BoundQuery, BindError> {
+        let nothing = Scope { out_of_reach: self.out_of_reach.clone(), ..Scope::default() };
+        let place = ExpressionPlace::new(&nothing, "VALUES");
+        let width = rows.first().map_or(0, Vec::len);
+        let mut values: Vec<Vec<ScalarExpression>> = vec![Vec::new(); width];
+        for row in rows {
+            let bound = self.bind_all(row, place)?;
+            let start = row.first().map_or(query.range, |first| first.range);
+            if bound.len() != width {
+                let message = "VALUES lists must all be the same length";
+                return Err(BindError::new("42601", message, start));
+            }
+            if width > OUTPUTS_MAX {
+                let message = format!("target lists can have at most {OUTPUTS_MAX} entries");
+                return Err(BindError::new("54011", message, start));
+            }
+            values.iter_mut().zip(bound).for_each(|(column, value)| column.push(value));
+        }
+        let (mut columns, mut unified, mut scope) = (Vec::new(), Vec::new(), Vec::new());
+        for (index, values) in values.into_iter().enumerate() {
+            let range = values.first().map_or(query.range, |first| first.range);
+            let (values, sql_type) = self.unify(values, "VALUES")?;
+            let name = format!("column{}", index + 1);
+            let column = self.add_query_column(&name, sql_type, range)?;
+            let value = ScalarExpression::new(ScalarKind::Column(column), sql_type, range);
+            columns.push(column);
+            unified.push(values.into_iter());
+            scope.push(ScopeColumn { name, value });
+        }
+        let row = |_: &Vec<ExpressionNode>| unified.iter_mut().filter_map(Iterator::next).collect();
+        let rows = rows.iter().map(row).collect();
+        let root = RelationalOperator::Values { columns, rows };
+        let name = SqlName { text: TABLE_NAME.to_owned(), range: query.range };
+        self.finish_columns(root, Scope::of_table(&name, scope), query)
+    }
+
+    /// Binds `TABLE name`, which is `SELECT * FROM name`.
+    pub(super) fn bind_table_query(
+        &mut self,
+        relation: &RelationName,
+        query: &QueryExpression,
+    ) -> Result<BoundQuery, BindError> {
+        let range = relation.name.range;
+        let kind = FromKind::Relation { relation: relation.clone(), sample: None };
+        let core = SelectCore {
+            targets: vec![TargetItem::Star(range)],
+            from: vec![FromItem { kind, alias: None, range }],
+            ..plain_core(query.range)
+        };
+        self.bind_select(&core, query)
+    }
+
+    /// Adds ORDER BY and LIMIT to a query whose outputs are all columns of a scope.
+    fn finish_columns(
+        &mut self,
+        root: RelationalOperator,
+        scope: Scope,
+        query: &QueryExpression,
+    ) -> Result<BoundQuery, BindError> {
+        let target = |column: &ScopeColumn| BoundTarget {
+            name: column.name.clone(),
+            value: column.value.clone(),
+        };
+        let mut targets: Vec<BoundTarget> = scope.columns.iter().map(target).collect();
+        let order = self.bind_order_by(&query.order_by, &mut targets, &scope)?;
+        self.finish_select(&plain_core(query.range), query, root, targets, order, &scope)
+    }
+
+    /// Adds a column that an operator makes.
+    pub(super) fn add_query_column(
+        &mut self,
+        name: &str,
+        sql_type: nacre_types::SqlType,
+        range: SourceRange,
+    ) -> Result<ColumnId, BindError> {
+        if self.columns.len() >= COLUMNS_MAX {
+            return Err(BindError::not_supported("this many columns in one query", range));
+        }
+        let (name, source) = (name.to_owned(), ColumnSource::Computed);
+        Ok(self.columns.add(QueryColumn { name, sql_type, is_nullable: true, source }))
+    }
+}
+
+/// Returns a SELECT of nothing.
+pub(super) fn plain_core(range: SourceRange) -> SelectCore {
+    SelectCore {
+        distinct: DistinctClause::All,
+        targets: Vec::new(),
+        into: None,
+        from: Vec::new(),
+        condition: None,
+        group_by: None,
+        having: None,
+        windows: Vec::new(),
+        range,
+    }
+}
