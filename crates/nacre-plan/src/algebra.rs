@@ -6,6 +6,7 @@
 mod columns;
 mod relational;
 mod scalar;
+mod windows;
 
 pub use columns::{ColumnId, ColumnSource, QueryColumn, QueryColumns};
 pub use relational::{
@@ -14,4 +15,8 @@ pub use relational::{
 };
 pub use scalar::{
     BoundAggregate, CaseArm, CastStep, ConstantValue, ScalarExpression, ScalarKind, TruthValue,
+};
+pub use windows::{
+    BoundWindowCall, BoundWindowFrame, WindowColumn, WindowFrameEdge, WindowFrameExclusion,
+    WindowFrameUnit,
 };

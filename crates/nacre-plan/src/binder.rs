@@ -5,8 +5,9 @@
 //!
 //! # Invariants
 //! 1. Errors are PostgreSQL's, in the order in which it finds them within a clause.
-//! 2. A bound query has no [`crate::algebra::ScalarKind::UnknownLiteral`] and no
-//!    [`crate::algebra::ScalarKind::Aggregate`] in its expressions.
+//! 2. A bound query has no [`crate::algebra::ScalarKind::UnknownLiteral`], no
+//!    [`crate::algebra::ScalarKind::Aggregate`] and no [`crate::algebra::ScalarKind::Window`] in
+//!    its expressions.
 //! # Source
 //! PostgreSQL 15 documentation, chapters 4 (syntax), 7 (queries) and 10 (types).
 
@@ -26,11 +27,14 @@ mod select;
 mod special_calls;
 mod subqueries;
 mod type_names;
+mod window_frames;
+mod windows;
 
 use nacre_syntax::QueryExpression;
 use nacre_types::{SqlType, ValueSettings};
 
 use subqueries::CommonQuery;
+use windows::WrittenWindow;
 
 use crate::algebra::{QueryColumns, QueryPlan};
 use crate::definition::RelationCatalog;
@@ -70,6 +74,8 @@ pub(crate) struct Binder<'a> {
     query_depth: usize,
     query_count: usize,
     table_count: usize,
+    /// Windows of the present SELECT: those of its WINDOW clause, then those of calls.
+    windows: Vec<WrittenWindow>,
 }
 
 /// Binds a query.
@@ -93,6 +99,7 @@ pub fn bind_query(
         query_depth: 0,
         query_count: 0,
         table_count: 0,
+        windows: Vec::new(),
     };
     let (root, outputs) = binder.bind_query(query)?;
     let Binder { columns, parameters, .. } = binder;

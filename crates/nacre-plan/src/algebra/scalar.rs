@@ -7,7 +7,7 @@ use nacre_functions::coercion::CoercionPathway;
 use nacre_syntax::SourceRange;
 use nacre_types::{SqlType, SqlValue};
 
-use super::{BoundSortKey, ColumnId};
+use super::{BoundSortKey, BoundWindowCall, ColumnId};
 
 /// An expression, its type, and where it was written. Expressions that compute the same are equal,
 /// wherever they were written.
@@ -102,6 +102,12 @@ pub enum ScalarKind {
     },
     /// Only until the query's aggregates are collected.
     Aggregate(Box<BoundAggregate>),
+    /// Only until the query's window functions are collected; the window by index among those of
+    /// the SELECT.
+    Window {
+        call: Box<BoundWindowCall>,
+        window: usize,
+    },
 }
 
 /// A branch of CASE.
@@ -181,6 +187,7 @@ impl ScalarExpression {
                 arms.chain(otherwise.as_deref()).collect()
             }
             ScalarKind::Aggregate(call) => call.expressions(),
+            ScalarKind::Window { call, .. } => call.expressions(),
         }
     }
 
@@ -214,6 +221,10 @@ impl ScalarExpression {
                 let BoundAggregate { arguments, order_by, filter, .. } = &mut **call;
                 let keys = order_by.iter_mut().map(|key| &mut key.value);
                 arguments.iter_mut().chain(keys).chain(filter).collect()
+            }
+            ScalarKind::Window { call, .. } => {
+                let BoundWindowCall { arguments, filter, .. } = &mut **call;
+                arguments.iter_mut().chain(filter).collect()
             }
         }
     }

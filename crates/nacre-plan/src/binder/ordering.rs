@@ -6,11 +6,13 @@ use nacre_syntax::{
     ExpressionKind, ExpressionNode, GroupClause, GroupItem, LiteralValue, SetQuantifier,
     SortDirection, SortItem, SqlName,
 };
+use nacre_types::SqlType;
 
 use super::Binder;
 use super::expressions::ExpressionPlace;
 use super::scope::Scope;
 use super::select::BoundTarget;
+use super::windows::refuse_windows;
 use crate::algebra::ScalarExpression;
 use crate::error::BindError;
 
@@ -55,16 +57,10 @@ impl Binder<'_> {
         targets: &mut [BoundTarget],
         scope: &Scope,
     ) -> Result<Vec<BoundSortItem>, BindError> {
-        let place = ExpressionPlace::new(scope, "ORDER BY").with_aggregates();
+        let place = ExpressionPlace::new(scope, "ORDER BY").with_aggregates().with_windows();
         let mut bound = Vec::with_capacity(items.len());
         for item in items {
-            let is_descending = match item.direction {
-                SortDirection::Unspecified | SortDirection::Ascending => false,
-                SortDirection::Descending => true,
-                SortDirection::Using(_) => {
-                    return Err(BindError::not_supported("ORDER BY USING", item.value.range));
-                }
-            };
+            let is_descending = is_descending(item)?;
             let named = bare_name(&item.value)
                 .map(|name| find_label(name, targets, "ORDER BY"))
                 .transpose()?
@@ -123,6 +119,7 @@ impl Binder<'_> {
                 let message = "aggregate functions are not allowed in GROUP BY";
                 return Err(BindError::new("42803", message, key.range));
             }
+            refuse_windows(&key, "GROUP BY")?;
             if !keys.contains(&key) {
                 keys.push(key);
             }
@@ -165,14 +162,35 @@ impl Binder<'_> {
                 (SortValue::Hidden(Box::new(value)), sql_type, range)
             }
         };
-        if resolve_operator(symbol, &[sql_type.oid(), sql_type.oid()]).is_err() {
-            let word = if symbol == "<" { "ordering" } else { "equality" };
-            let name = sql_type.without_modifier().to_string();
-            let message = format!("could not identify an {word} operator for type {name}");
-            return Err(BindError::new("42883", message, range));
-        }
+        require_operator(symbol, sql_type, range)?;
         Ok(settled)
     }
+}
+
+/// Whether an item of ORDER BY is DESC.
+pub(super) fn is_descending(item: &SortItem) -> Result<bool, BindError> {
+    match item.direction {
+        SortDirection::Unspecified | SortDirection::Ascending => Ok(false),
+        SortDirection::Descending => Ok(true),
+        SortDirection::Using(_) => {
+            Err(BindError::not_supported("ORDER BY USING", item.value.range))
+        }
+    }
+}
+
+/// Refuses a type that has no order (`<`) or no equality (`=`).
+pub(super) fn require_operator(
+    symbol: &str,
+    sql_type: SqlType,
+    range: SourceRange,
+) -> Result<(), BindError> {
+    if resolve_operator(symbol, &[sql_type.oid(), sql_type.oid()]).is_ok() {
+        return Ok(());
+    }
+    let word = if symbol == "<" { "ordering" } else { "equality" };
+    let name = sql_type.without_modifier().to_string();
+    let message = format!("could not identify an {word} operator for type {name}");
+    Err(BindError::new("42883", message, range))
 }
 
 fn bare_name(node: &ExpressionNode) -> Option<&SqlName> {

@@ -13,6 +13,7 @@ use super::expressions::ExpressionPlace;
 use super::labels::output_name;
 use super::ordering::BoundSortItem;
 use super::scope::{Scope, ScopeColumn};
+use super::windows::{BoundWindow, WrittenWindow};
 use super::{Binder, OUTPUTS_MAX};
 use crate::algebra::{
     BoundSortKey, ColumnId, ColumnSource, ComputedColumn, OutputColumn, QueryColumn,
@@ -34,8 +35,20 @@ impl Binder<'_> {
         core: &SelectCore,
         query: &QueryExpression,
     ) -> Result<(RelationalOperator, Vec<OutputColumn>), BindError> {
-        if core.into.is_some() || !core.windows.is_empty() {
-            return Err(BindError::not_supported("INTO and WINDOW", core.range));
+        let own = core.windows.iter().map(WrittenWindow::of_clause).collect();
+        let outer = std::mem::replace(&mut self.windows, own);
+        let bound = self.bind_clauses(core, query);
+        self.windows = outer;
+        bound
+    }
+
+    fn bind_clauses(
+        &mut self,
+        core: &SelectCore,
+        query: &QueryExpression,
+    ) -> Result<(RelationalOperator, Vec<OutputColumn>), BindError> {
+        if core.into.is_some() {
+            return Err(BindError::not_supported("INTO", core.range));
         }
         let (mut root, scope) = self.bind_from(&core.from)?;
         let mut targets = self.bind_targets(&core.targets, &scope)?;
@@ -60,17 +73,25 @@ impl Binder<'_> {
         for target in &mut targets {
             target.value = self.settle(target.value.clone())?;
         }
+        let mut windows = self.bind_windows(&scope)?;
         let mut aggregation = Aggregation::new(groups, having, &scope);
         let hidden = order.iter().filter_map(BoundSortItem::hidden);
-        if aggregation.is_needed(targets.iter().map(|target| &target.value).chain(hidden)) {
+        let others = hidden.chain(windows.iter().flat_map(BoundWindow::expressions));
+        if aggregation.is_needed(targets.iter().map(|target| &target.value).chain(others)) {
             for target in &mut targets {
                 aggregation.collect(&mut target.value, self)?;
             }
             for value in order.iter_mut().filter_map(BoundSortItem::hidden_mut) {
                 aggregation.collect(value, self)?;
             }
+            for value in windows.iter_mut().flat_map(BoundWindow::expressions_mut) {
+                aggregation.collect(value, self)?;
+            }
             root = aggregation.finish(root, self)?;
         }
+        let values = targets.iter_mut().map(|target| &mut target.value);
+        let values = values.chain(order.iter_mut().filter_map(BoundSortItem::hidden_mut));
+        root = self.place_windows(windows, values, root);
         self.finish_select(core, query, root, targets, order, &scope)
     }
 
@@ -134,7 +155,7 @@ impl Binder<'_> {
     }
 
     /// Returns the column that has an expression's value; one that is to be computed is added.
-    fn column_of(
+    pub(super) fn column_of(
         &mut self,
         name: &str,
         value: ScalarExpression,
@@ -167,7 +188,7 @@ impl Binder<'_> {
         items: &[TargetItem],
         scope: &Scope,
     ) -> Result<Vec<BoundTarget>, BindError> {
-        let place = ExpressionPlace::new(scope, "SELECT").with_aggregates();
+        let place = ExpressionPlace::new(scope, "SELECT").with_aggregates().with_windows();
         let mut targets = Vec::new();
         for item in items {
             match item {

@@ -9,8 +9,8 @@
 //! ON: the right side               right   right               stays in the join
 //! ```
 //!
-//! Through Compute, Aggregate (conditions on keys) and Sort, never through Limit. What may fail
-//! stays where it is ([`super::fallibility`]).
+//! Through Compute, Aggregate and Window (conditions on keys) and Sort, never through Limit.
+//! What may fail stays where it is ([`super::fallibility`]).
 
 use super::conjuncts::{
     ColumnOrigins, PlaceRange, columns_of, conjunction, split_conjunction, with_filter,
@@ -92,6 +92,14 @@ impl PlacementPass {
                     pending.into_iter().partition(|one| is_about_keys(&one.expression, &keys));
                 let input = Box::new(self.place(*input, range.input(), moved));
                 let operator = RelationalOperator::Aggregate { input, keys, aggregates, is_scalar };
+                with_filter(operator, expressions(kept))
+            }
+            RelationalOperator::Window { input, partition, order, functions } => {
+                // The others would see fewer rows of a partition.
+                let (moved, kept) =
+                    pending.into_iter().partition(|one| is_about_keys(&one.expression, &partition));
+                let input = Box::new(self.place(*input, range.input(), moved));
+                let operator = RelationalOperator::Window { input, partition, order, functions };
                 with_filter(operator, expressions(kept))
             }
             RelationalOperator::Sort { input, keys } => {
@@ -185,7 +193,7 @@ fn substitute(expression: &mut ScalarExpression, computed: &[&ComputedColumn]) {
     expression.children_mut().into_iter().for_each(|child| substitute(child, computed));
 }
 
-/// Whether a condition is the same for all rows of a group. LIKE on padded strings is not: they may
+/// Whether a condition is the same for all rows of a group or partition. LIKE on padded strings is not: they may
 /// be equal and of different lengths.
 fn is_about_keys(condition: &ScalarExpression, keys: &[ColumnId]) -> bool {
     let is_other = |one: &ScalarExpression| match &one.kind {
