@@ -9,6 +9,7 @@ mod free_columns;
 mod relational;
 mod renaming;
 mod scalar;
+mod windows;
 
 pub use columns::{ColumnId, ColumnSource, QueryColumn, QueryColumns};
 pub use relational::{
@@ -19,4 +20,8 @@ pub use renaming::ColumnRenaming;
 pub use scalar::{
     BoundAggregate, BoundSubquery, CaseArm, CastStep, ConstantValue, ScalarExpression, ScalarKind,
     SubqueryForm, TruthValue,
+};
+pub use windows::{
+    BoundWindowCall, BoundWindowFrame, WindowColumn, WindowFrameEdge, WindowFrameExclusion,
+    WindowFrameUnit,
 };

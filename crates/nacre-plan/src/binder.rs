@@ -6,8 +6,8 @@
 //! # Invariants
 //! 1. Errors are PostgreSQL's, in the order in which it finds them within a clause.
 //! 2. A bound query has no [`crate::algebra::ScalarKind::UnknownLiteral`], no
-//!    [`crate::algebra::ScalarKind::Aggregate`] and no [`crate::algebra::ScalarKind::Subquery`] in
-//!    its expressions.
+//!    [`crate::algebra::ScalarKind::Aggregate`], no [`crate::algebra::ScalarKind::Window`] and no
+//!    [`crate::algebra::ScalarKind::Subquery`] in its expressions.
 //! # Source
 //! PostgreSQL 15 documentation, chapters 4 (syntax), 7 (queries) and 10 (types).
 
@@ -31,12 +31,15 @@ mod subquery_expressions;
 mod subquery_joins;
 mod type_names;
 mod values;
+mod window_frames;
+mod windows;
 
 use nacre_syntax::QueryExpression;
 use nacre_types::{SqlType, ValueSettings};
 
 use scope::Scope;
 use subqueries::CommonQuery;
+use windows::WrittenWindow;
 
 use crate::algebra::{QueryColumns, QueryPlan};
 use crate::definition::RelationCatalog;
@@ -83,6 +86,8 @@ pub(crate) struct Binder<'a> {
     /// Whether the query that is bound next is an operand of a set operation, so that its literals
     /// keep their lack of a type.
     is_set_operand: bool,
+    /// Windows of the present SELECT: those of its WINDOW clause, then those of calls.
+    windows: Vec<WrittenWindow>,
 }
 
 /// Binds a query.
@@ -109,6 +114,7 @@ pub fn bind_query(
         table_count: 0,
         set_operation_count: 0,
         is_set_operand: false,
+        windows: Vec::new(),
     };
     let (root, outputs) = binder.bind_query(query)?;
     let Binder { columns, parameters, .. } = binder;

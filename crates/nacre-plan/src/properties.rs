@@ -4,4 +4,4 @@ mod fallibility;
 mod row_count;
 
 pub(crate) use fallibility::{is_comparison, is_like, may_move, never_fails, query_never_fails};
-pub(crate) use row_count::{has_exactly_one_row, has_one_row_at_most};
+pub(crate) use row_count::{constant_count, has_exactly_one_row, has_one_row_at_most};

@@ -493,3 +493,165 @@ select interval '1 day' union select '2 days'
 select true union select 'false'
 select true union select 'maybe'
 select a from t union select b from t for update
+select row_number() over () from t
+select row_number() from t
+select row_number(*) over () from t
+select row_number(a) over () from t
+select rank() over (order by a), dense_rank() over (order by a desc nulls last), percent_rank() over (partition by s order by a), cume_dist() over w, ntile(4) over w from t window w as (order by a)
+select ntile('4') over (), ntile(b) over () from t
+select ntile(k) over () from t
+select lag(a) over (order by id), lead(n, 2) over (order by id), lag(s, 1, 'x') over (order by id), lead(a, 1, 2.5) over (order by id), lag(c, 1, v) over (), lag(v,1,'x') over () from t
+select lag(a, 1, s) over () from t
+select lag('x') over () from t
+select lag('x', 1, null) over () from t
+select lag(c) over (), lag(n,1,0) over (), lag(n, 1, n) over (), first_value(c) over (), nth_value(n, 2) over (), last_value(v) over () from t
+select first_value('x') over () from t
+select nth_value(a, b) over () from t
+select sum(a) over (), sum(b) over (), avg(n) over (), count(*) over (), count(a) over (), min(c) over (), max(d) over (), sum(f) over () from t
+select sum(distinct a) over () from t
+select sum(a order by b) over () from t
+select count() over () from t
+select sum(a) filter (where a > 1) over () from t
+select row_number() filter (where a > 1) over () from t
+select lag(distinct a) over () from t
+select lag(a order by b) over () from t
+select upper(s) over () from t
+select upper(s) filter (where o) over () from t
+select nosuch(a) over () from t
+select sum(a) over w from t
+select sum(a) over (w) from t
+select sum(a) over (w order by a) from t window w as (order by b)
+select sum(a) over (w partition by a) from t window w as (order by b)
+select sum(a) over (w order by a) from t window w as (partition by b)
+select sum(a) over (w) from t window w as (order by b rows 1 preceding)
+select sum(a) over w from t window w as (order by b rows 1 preceding)
+select sum(a) over (w rows 1 preceding) from t window w as (order by b)
+select sum(a) over (w rows 1 preceding) from t window w as (order by b rows 1 preceding)
+select sum(a) over w2 from t window w as (partition by b), w2 as (w order by a)
+select sum(a) over w2 from t window w2 as (w order by a), w as (partition by b)
+select sum(a) over w from t window w as (partition by b), w as (order by a)
+select sum(a) over w2 from t window w as (order by b rows 1 preceding), w2 as (w)
+select sum(a) over w2 from t window w as (order by b rows 1 preceding), w2 as (w order by a)
+select a from t where row_number() over () > 1
+select a from t where sum(a) over () > 1
+select a from t group by a, row_number() over ()
+select row_number() over () from t group by 1
+select a from t group by a having row_number() over () > 1
+select * from t join t x on row_number() over () = x.a
+select a from t order by row_number() over ()
+select a from t limit row_number() over ()
+select a from t limit sum(a) over ()
+select sum(row_number() over ()) from t
+select sum(sum(a) over ()) from t
+select sum(sum(a)) over () from t
+select sum(sum(sum(a))) over () from t
+select sum(sum(a) over ()) over () from t
+select sum(a) filter (where row_number() over () > 1) from t
+select sum(a) filter (where row_number() over () > 1) over () from t
+select sum(a) filter (where sum(b) > 1) over () from t
+select rank() over (order by count(*)) from t
+select rank() over (order by count(*)), a from t group by a
+select rank() over (partition by a order by count(*)), sum(sum(b)) over (order by a) from t group by a
+select rank() over (order by b) from t group by a
+select sum(b) over (order by a) from t group by a
+select sum(a) over (order by a), b from t group by a
+select rank() over (order by rank() over ()) from t
+select rank() over (partition by rank() over ()) from t
+select sum(a) over (order by a rows rank() over () preceding) from t
+select sum(a) over (order by a rows count(*) preceding) from t
+select sum(a) over (order by a rows a preceding) from t
+select sum(a) over (rows id preceding) from t
+select sum(a) over (order by a rows 1.5 preceding), sum(a) over (rows '2' preceding) from t
+select sum(a) over (order by a rows o preceding) from t
+select sum(a) over (order by a rows 'x' preceding) from t
+select sum(a) over (order by a rows true preceding) from t
+select sum(a) over (order by a rows date '2020-01-01' preceding) from t
+select sum(a) over (rows -1 preceding) from t
+select sum(a) over (rows null preceding) from t
+select sum(a) over (range 1 preceding) from t
+select sum(a) over (order by a, b range 1 preceding) from t
+select sum(a) over (order by s range 1 preceding) from t
+select sum(a) over (order by s range 'x' preceding) from t
+select sum(a) over (order by a range 1 preceding), sum(a) over (order by b range 1 preceding), sum(a) over (order by k range 1 preceding) from t
+select sum(a) over (order by a range 1.5 preceding) from t
+select sum(a) over (order by n range 1 preceding), sum(a) over (order by f range 1 preceding), sum(a) over (order by r range 1.5 preceding) from t
+select sum(a) over (order by d range '1 day' preceding), sum(a) over (order by ts range interval '1 month' preceding) from t
+select sum(a) over (order by d range 1 preceding) from t
+select sum(a) over (order by a range '1' preceding), sum(a) over (order by n range '1.5' preceding) from t
+select sum(a) over (order by a range 'x' preceding) from t
+select sum(a) over (order by d range 'x' preceding) from t
+select sum(a) over (order by o range true preceding) from t
+select sum(a) over (order by c range 1 preceding) from t
+select sum(a) over (order by a range b preceding) from t
+select sum(a) over (order by a range 3000000000 preceding) from t
+select sum(a) over (order by n range f preceding) from t
+select sum(a) over (order by n range 1e0::float8 preceding) from t
+select sum(a) over (groups 1 preceding) from t
+select sum(a) over (order by a groups 1 preceding) from t
+select sum(a) over (order by a, b groups between 1 preceding and 1 following exclude ties) from t
+select sum(a) over (range current row) from t
+select sum(a) over (range between current row and unbounded following exclude group) from t
+select sum(a) over (order by 1) from t
+select sum(a) over (order by 'x') from t
+select sum(a) over (partition by 1) from t
+select sum(a) over (partition by 'x') from t
+select sum(a) over (partition by null) from t
+select sum(a) over (order by 99) from t
+select a as z, sum(b) over (order by z) from t
+select a as z, sum(b) over (partition by z) from t
+select sum(a) over (order by a using <) from t
+select sum(nosuch) over () from t
+select sum(a) over (order by nosuch) from t
+select sum(a) over (partition by nosuch) from t
+select sum(a) over w, nosuch from t
+select nosuch from t window w as (order by nosuch2)
+select a from t window w as (order by nosuch2)
+select a from t window w as (order by row_number() over ())
+select a from t window w as (order by count(*))
+select a from t window w as (order by a rows a preceding)
+select a, count(*) over () from t order by count(*) over (), sum(b) over (partition by a)
+select distinct count(*) over () from t order by sum(a) over ()
+select distinct count(*) over () from t order by count(*) over ()
+select count(*) over () + 1, case when row_number() over () > 1 then 'x' end, coalesce(lag(a) over (), 0) from t
+select sum(a) over () from t group by a
+select row_number() over (), count(*) from t
+select a, row_number() over () from t having count(*) > 1
+select row_number() over () x from t order by x
+select (row_number() over ())::text from t
+select x from (select row_number() over (order by a) as x, a from t) q where x < 3
+select row_number() over ()
+select count(*) over (), lag(1) over ()
+select string_agg(s, ',') over (order by a) from t
+select percentile_cont(0.5) within group (order by a) over () from t
+select rank(1) within group (order by a) over () from t
+select mode() over () from t
+select pg_catalog.rank() over (order by a) from t
+select abs(a) filter (where o) from t
+select row_number() over (order by sum(a)) + sum(a) from t
+select sum(a + b) over (order by n + m) from t group by a + b, n, m
+select sum(f) over (order by f rows 2 preceding), sum(r) over (), avg(f) over (), avg(r) over () from t
+select min(o) over () from t
+select sum(s) over () from t
+select max(s) over (partition by s order by s), max(v) over () from t
+select first_value(a) over (order by a rows between 1 following and 2 following exclude current row) from t
+select lag(a, '1') over (), lag(a, 1.5) over () from t
+select lag(a, k) over () from t
+select lag(a, b) over () from t
+select lag(a, null, null) over () from t
+select nth_value(s, null) over () from t
+select sum(a) over w from t window w as (nosuch)
+select sum(a) over (nosuch order by a) from t
+select sum(a) over (nosuch partition by nosuch2) from t
+select sum(nosuch) over nosuch from t
+select sum(a) over w from t where nosuch window w as ()
+select sum(a) over w, sum(b) over (w order by a) from t window w as ()
+select sum(a) over w, sum(b) over (w rows 1 preceding) from t window w as ()
+select a from t group by a order by rank() over (order by b)
+select x.a, rank() over (order by x.a) from t x order by rank() over (order by x.a), x.b
+select sum(1) over (order by t.a range between '-1' preceding and 2 following) from t
+select sum(a) over (order by null) from t
+select sum(a) over (order by null range 1 preceding) from t
+select sum(a) over (order by '1' range 1 preceding) from t
+select sum(a) over (order by 1 range 1 preceding) from t
+select sum(a) over (order by d, a range '1 day' preceding) from t
+select sum(a) over (order by d range between '1 day' preceding and d following) from t

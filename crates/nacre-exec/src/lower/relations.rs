@@ -100,6 +100,7 @@ pub(super) fn lower_relation(
             let input = lower_relation(relations, input, &wanted)?;
             lower_aggregate(input, keys, aggregates)
         }
+        RelationalOperator::Window { .. } => Err(LoweringError::not_supported("window functions")),
         RelationalOperator::Sort { input, keys } => {
             let mut wanted = needed.to_vec();
             keys.iter().for_each(|key| collect_columns(&key.value, &mut wanted));

@@ -24,11 +24,13 @@ impl RelationalOperator {
 
     fn collect_used_columns(&self, into: &mut HashSet<ColumnId>) {
         self.expressions().into_iter().for_each(|one| one.collect_columns(into));
-        if let Self::Aggregate { keys, .. } = self {
-            into.extend(keys);
-        }
-        if let Self::SetOperation { inputs, .. } = self {
-            into.extend(inputs.iter().flat_map(|input| &input.columns));
+        match self {
+            Self::Aggregate { keys, .. } => into.extend(keys),
+            Self::Window { partition, .. } => into.extend(partition),
+            Self::SetOperation { inputs, .. } => {
+                into.extend(inputs.iter().flat_map(|input| &input.columns));
+            }
+            _ => {}
         }
         self.inputs().into_iter().for_each(|input| input.collect_used_columns(into));
     }

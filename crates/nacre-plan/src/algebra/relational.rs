@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use nacre_types::SqlType;
 
-use super::{BoundAggregate, ColumnId, QueryColumns, ScalarExpression};
+use super::{BoundAggregate, ColumnId, QueryColumns, ScalarExpression, WindowColumn};
 use crate::definition::RelationDefinition;
 
 /// A query: an operator, and which of its columns are the answer.
@@ -68,6 +68,16 @@ pub enum RelationalOperator {
         /// False for DISTINCT and GROUP BY: no row of no rows.
         is_scalar: bool,
     },
+    /// Adds columns that window functions make, for each partition of rows that are equal in
+    /// columns. Those above that share partitions, and whose order begins this one's, need no
+    /// other sort.
+    Window {
+        input: Box<Self>,
+        partition: Vec<ColumnId>,
+        /// Columns alone.
+        order: Vec<BoundSortKey>,
+        functions: Vec<WindowColumn>,
+    },
     Sort {
         input: Box<Self>,
         keys: Vec<BoundSortKey>,
@@ -98,6 +108,12 @@ impl RelationalOperator {
             Self::Aggregate { aggregates, .. } => {
                 aggregates.iter().flat_map(|one| one.call.expressions()).collect()
             }
+            Self::Window { order, functions, .. } => {
+                let own = functions
+                    .iter()
+                    .flat_map(|one| one.call.expressions().into_iter().chain(one.frame.offsets()));
+                order.iter().map(|key| &key.value).chain(own).collect()
+            }
             Self::Sort { keys, .. } => keys.iter().map(|key| &key.value).collect(),
             Self::Limit { count, offset, .. } => count.iter().chain(offset).collect(),
         }
@@ -113,6 +129,12 @@ impl RelationalOperator {
             Self::Compute { columns, .. } => columns.iter_mut().map(|one| &mut one.value).collect(),
             Self::Aggregate { aggregates, .. } => {
                 aggregates.iter_mut().flat_map(|one| one.call.expressions_mut()).collect()
+            }
+            Self::Window { order, functions, .. } => {
+                let own = functions.iter_mut().flat_map(|one| {
+                    one.call.expressions_mut().into_iter().chain(one.frame.offsets_mut())
+                });
+                order.iter_mut().map(|key| &mut key.value).chain(own).collect()
             }
             Self::Sort { keys, .. } => keys.iter_mut().map(|key| &mut key.value).collect(),
             Self::Limit { count, offset, .. } => count.iter_mut().chain(offset).collect(),
@@ -132,6 +154,7 @@ impl RelationalOperator {
             Self::Filter { input, .. }
             | Self::Compute { input, .. }
             | Self::Aggregate { input, .. }
+            | Self::Window { input, .. }
             | Self::Sort { input, .. }
             | Self::Limit { input, .. } => vec![input],
             Self::Join { left, right, .. } => vec![left, right],
@@ -146,6 +169,7 @@ impl RelationalOperator {
             Self::Filter { input, .. }
             | Self::Compute { input, .. }
             | Self::Aggregate { input, .. }
+            | Self::Window { input, .. }
             | Self::Sort { input, .. }
             | Self::Limit { input, .. } => vec![input],
             Self::Join { left, right, .. } => vec![left, right],
@@ -162,6 +186,7 @@ impl RelationalOperator {
             Self::Compute { columns, .. } => columns.iter().map(|one| one.column).collect(),
             Self::Values { columns, .. } | Self::SetOperation { columns, .. } => columns.clone(),
             Self::Aggregate { aggregates, .. } => aggregates.iter().map(|one| one.column).collect(),
+            Self::Window { functions, .. } => functions.iter().map(|one| one.column).collect(),
             Self::Join { variant: JoinVariant::Mark(column), .. } => vec![*column],
             Self::SingleRow
             | Self::Filter { .. }

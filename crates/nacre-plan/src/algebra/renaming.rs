@@ -44,6 +44,10 @@ impl RelationalOperator {
                 keys.iter_mut().for_each(renamed);
                 aggregates.iter_mut().for_each(|one| renamed(&mut one.column));
             }
+            Self::Window { partition, functions, .. } => {
+                partition.iter_mut().for_each(renamed);
+                functions.iter_mut().for_each(|one| renamed(&mut one.column));
+            }
             Self::Join { variant: JoinVariant::Mark(column), .. } => renamed(column),
             Self::Values { columns, .. } => columns.iter_mut().for_each(renamed),
             Self::SetOperation { columns, inputs, .. } => {

@@ -7,7 +7,7 @@ use nacre_functions::coercion::CoercionPathway;
 use nacre_syntax::SourceRange;
 use nacre_types::{SqlType, SqlValue};
 
-use super::{BoundSortKey, ColumnId, RelationalOperator};
+use super::{BoundSortKey, BoundWindowCall, ColumnId, RelationalOperator};
 
 /// An expression, its type, and where it was written. Expressions that compute the same are equal,
 /// wherever they were written.
@@ -104,6 +104,12 @@ pub enum ScalarKind {
     Aggregate(Box<BoundAggregate>),
     /// Only until it is joined to the rows that the expression is evaluated for.
     Subquery(Box<BoundSubquery>),
+    /// Only until the query's window functions are collected; the window by index among those of
+    /// the SELECT.
+    Window {
+        call: Box<BoundWindowCall>,
+        window: usize,
+    },
 }
 
 /// A query within an expression. It may have columns of the queries around it.
@@ -211,6 +217,7 @@ impl ScalarExpression {
                 SubqueryForm::Any(test) => vec![test],
                 SubqueryForm::Exists | SubqueryForm::Scalar(_) => Vec::new(),
             },
+            ScalarKind::Window { call, .. } => call.expressions(),
         }
     }
 
@@ -245,6 +252,7 @@ impl ScalarExpression {
                 SubqueryForm::Any(test) => vec![test],
                 SubqueryForm::Exists | SubqueryForm::Scalar(_) => Vec::new(),
             },
+            ScalarKind::Window { call, .. } => call.expressions_mut(),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Calls of functions and aggregates.
+//! Calls of functions and aggregates; those with OVER go to [`super::windows`].
 
 use std::collections::HashSet;
 
@@ -27,10 +27,10 @@ enum ChosenCall {
 }
 
 /// A function with its arguments as it wants them.
-struct ChosenFunction {
-    entry: &'static FunctionEntry,
-    arguments: Vec<ScalarExpression>,
-    result: SqlType,
+pub(super) struct ChosenFunction {
+    pub(super) entry: &'static FunctionEntry,
+    pub(super) arguments: Vec<ScalarExpression>,
+    pub(super) result: SqlType,
 }
 
 impl Binder<'_> {
@@ -45,10 +45,9 @@ impl Binder<'_> {
             [schema, name] if schema.text == "pg_catalog" => &name.text,
             _ => return Err(BindError::not_supported("functions of schemas", range)),
         };
-        if call.window.is_some() || !call.within_group.is_empty() {
-            return Err(BindError::not_supported("window functions and ordered sets", range));
+        if !call.within_group.is_empty() {
+            return Err(BindError::not_supported("ordered sets", range));
         }
-        let inner = ExpressionPlace { allows_aggregates: false, ..place };
         let mut arguments = Vec::new();
         let mut quantifier = SetQuantifier::Unspecified;
         let is_star = matches!(call.arguments, CallArguments::Star);
@@ -57,10 +56,16 @@ impl Binder<'_> {
                 return Err(BindError::not_supported("named and VARIADIC arguments", range));
             }
             quantifier = *own;
-            let is_aggregate = nacre_functions::catalog::functions_named(name)
-                .any(|entry| matches!(entry.kind, FunctionKind::Aggregate(_)));
+            let is_aggregate = call.window.is_none()
+                && nacre_functions::catalog::functions_named(name)
+                    .any(|entry| matches!(entry.kind, FunctionKind::Aggregate(_)));
+            let inner = match &call.window {
+                Some(_) => place.in_window(),
+                None if is_aggregate => place.in_aggregate(),
+                None => place,
+            };
             for item in items {
-                let bound = self.bind(&item.value, if is_aggregate { inner } else { place });
+                let bound = self.bind(&item.value, inner);
                 arguments.push(bound.map_err(|error| nested_error(error, place, is_aggregate))?);
             }
         }
@@ -70,14 +75,18 @@ impl Binder<'_> {
                 return self.coerce(operand, target, CastContext::Explicit, range);
             }
         };
+        if call.window.is_some() {
+            return self.bind_window_call(call, chosen, place, range);
+        }
         match chosen.entry.kind {
+            FunctionKind::Window => {
+                let message = format!("window function {name} requires an OVER clause");
+                Err(BindError::new("42809", message, range))
+            }
             FunctionKind::Aggregate(AggregateKind::Normal) => {
                 let is_distinct = quantifier == SetQuantifier::Distinct;
                 if !is_star && chosen.entry.arguments.is_empty() {
-                    let message = format!(
-                        "{name}(*) must be used to call a parameterless aggregate function"
-                    );
-                    return Err(BindError::new("42809", message, range));
+                    return Err(without_star(name, range));
                 }
                 self.bind_aggregate(call, chosen, is_distinct, place, range)
             }
@@ -162,6 +171,17 @@ impl Binder<'_> {
         Ok(ChosenCall::Function(ChosenFunction { entry, arguments: coerced, result }))
     }
 
+    /// Binds the condition of an aggregate.
+    pub(super) fn bind_call_filter(
+        &mut self,
+        call: &FunctionCall,
+        place: ExpressionPlace<'_>,
+    ) -> Result<Option<ScalarExpression>, BindError> {
+        let Some(filter) = &call.filter else { return Ok(None) };
+        let filter = self.bind(filter, place.in_filter())?;
+        self.coerce_to_boolean(filter, "FILTER").map(Some)
+    }
+
     fn bind_aggregate(
         &mut self,
         call: &FunctionCall,
@@ -174,14 +194,7 @@ impl Binder<'_> {
             let message = format!("aggregate functions are not allowed in {}", place.clause);
             return Err(BindError::new("42803", message, range));
         }
-        let inner = ExpressionPlace { allows_aggregates: false, clause: "FILTER", ..place };
-        let filter = match &call.filter {
-            Some(filter) => {
-                let filter = self.bind(filter, inner)?;
-                Some(self.coerce_to_boolean(filter, "FILTER")?)
-            }
-            None => None,
-        };
+        let filter = self.bind_call_filter(call, place)?;
         if !call.order_by.is_empty() {
             return Err(BindError::not_supported("aggregates with ORDER BY", range));
         }
@@ -195,6 +208,12 @@ impl Binder<'_> {
         let call = BoundAggregate { function, arguments, is_distinct, order_by, filter, result };
         Ok(ScalarExpression::new(ScalarKind::Aggregate(Box::new(call)), result, range))
     }
+}
+
+/// The error for an aggregate without arguments that is called with none instead of `*`.
+pub(super) fn without_star(name: &str, range: SourceRange) -> BindError {
+    let message = format!("{name}(*) must be used to call a parameterless aggregate function");
+    BindError::new("42809", message, range)
 }
 
 /// OID of the pseudo-type `any`.

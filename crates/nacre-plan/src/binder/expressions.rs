@@ -20,15 +20,55 @@ pub(super) struct ExpressionPlace<'s> {
     /// The clause, as error messages name it.
     pub(super) clause: &'static str,
     pub(super) allows_aggregates: bool,
+    pub(super) windows: WindowAllowance,
+}
+
+/// Whether an expression may have window functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WindowAllowance {
+    Allowed,
+    /// The clause has none.
+    NotInClause,
+    /// It is the argument of an aggregate.
+    NotInAggregate,
+    /// It is the argument of a window function.
+    NotInWindow,
 }
 
 impl<'s> ExpressionPlace<'s> {
     pub(super) fn new(scope: &'s Scope, clause: &'static str) -> Self {
-        Self { scope, clause, allows_aggregates: false }
+        Self { scope, clause, allows_aggregates: false, windows: WindowAllowance::NotInClause }
     }
 
     pub(super) fn with_aggregates(self) -> Self {
         Self { allows_aggregates: true, ..self }
+    }
+
+    pub(super) fn with_windows(self) -> Self {
+        Self { windows: WindowAllowance::Allowed, ..self }
+    }
+
+    /// Returns the place of the arguments of an aggregate.
+    pub(super) fn in_aggregate(self) -> Self {
+        let place = self.without_windows(WindowAllowance::NotInAggregate);
+        Self { allows_aggregates: false, ..place }
+    }
+
+    /// Returns the place of the arguments of a window function.
+    pub(super) fn in_window(self) -> Self {
+        self.without_windows(WindowAllowance::NotInWindow)
+    }
+
+    /// Returns the place of the condition of an aggregate.
+    pub(super) fn in_filter(self) -> Self {
+        Self { clause: "FILTER", windows: WindowAllowance::NotInClause, ..self.in_aggregate() }
+    }
+
+    fn without_windows(self, reason: WindowAllowance) -> Self {
+        match self.windows {
+            WindowAllowance::Allowed => Self { windows: reason, ..self },
+            _ => self,
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use super::Binder;
 use super::expressions::ExpressionPlace;
 use super::scope::Scope;
 use super::select::BoundTarget;
+use super::windows::refuse_windows;
 use crate::algebra::ScalarExpression;
 use crate::error::BindError;
 
@@ -56,16 +57,10 @@ impl Binder<'_> {
         targets: &mut [BoundTarget],
         scope: &Scope,
     ) -> Result<Vec<BoundSortItem>, BindError> {
-        let place = ExpressionPlace::new(scope, "ORDER BY").with_aggregates();
+        let place = ExpressionPlace::new(scope, "ORDER BY").with_aggregates().with_windows();
         let mut bound = Vec::with_capacity(items.len());
         for item in items {
-            let is_descending = match item.direction {
-                SortDirection::Unspecified | SortDirection::Ascending => false,
-                SortDirection::Descending => true,
-                SortDirection::Using(_) => {
-                    return Err(BindError::not_supported("ORDER BY USING", item.value.range));
-                }
-            };
+            let is_descending = is_descending(item)?;
             let named = bare_name(&item.value)
                 .map(|name| find_label(name, targets, "ORDER BY"))
                 .transpose()?
@@ -124,6 +119,7 @@ impl Binder<'_> {
                 let message = "aggregate functions are not allowed in GROUP BY";
                 return Err(BindError::new("42803", message, key.range));
             }
+            refuse_windows(&key, "GROUP BY")?;
             if !keys.contains(&key) {
                 keys.push(key);
             }
@@ -171,7 +167,18 @@ impl Binder<'_> {
     }
 }
 
-/// Refuses types without an order or equality.
+/// Whether an item of ORDER BY is DESC.
+pub(super) fn is_descending(item: &SortItem) -> Result<bool, BindError> {
+    match item.direction {
+        SortDirection::Unspecified | SortDirection::Ascending => Ok(false),
+        SortDirection::Descending => Ok(true),
+        SortDirection::Using(_) => {
+            Err(BindError::not_supported("ORDER BY USING", item.value.range))
+        }
+    }
+}
+
+/// Refuses a type that has no order (`<`) or no equality (`=`).
 pub(super) fn require_operator(
     symbol: &str,
     sql_type: SqlType,

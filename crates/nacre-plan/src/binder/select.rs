@@ -16,6 +16,7 @@ use super::labels::output_name;
 use super::ordering::BoundSortItem;
 use super::scope::{Scope, ScopeColumn};
 use super::subquery_joins::has_subquery;
+use super::windows::{BoundWindow, WrittenWindow};
 use super::{Binder, OUTPUTS_MAX};
 use crate::algebra::conjuncts::with_computed;
 use crate::algebra::{
@@ -38,8 +39,20 @@ impl Binder<'_> {
         core: &SelectCore,
         query: &QueryExpression,
     ) -> Result<(RelationalOperator, Vec<OutputColumn>), BindError> {
-        if core.into.is_some() || !core.windows.is_empty() {
-            return Err(BindError::not_supported("INTO and WINDOW", core.range));
+        let own = core.windows.iter().map(WrittenWindow::of_clause).collect();
+        let outer = std::mem::replace(&mut self.windows, own);
+        let bound = self.bind_clauses(core, query);
+        self.windows = outer;
+        bound
+    }
+
+    fn bind_clauses(
+        &mut self,
+        core: &SelectCore,
+        query: &QueryExpression,
+    ) -> Result<(RelationalOperator, Vec<OutputColumn>), BindError> {
+        if core.into.is_some() {
+            return Err(BindError::not_supported("INTO", core.range));
         }
         let keeps_literals =
             std::mem::take(&mut self.is_set_operand) && core.distinct == DistinctClause::All;
@@ -66,20 +79,29 @@ impl Binder<'_> {
         for target in targets.iter_mut().filter(|_| !keeps_literals) {
             target.value = self.settle(target.value.clone())?;
         }
+        let mut windows = self.bind_windows(&scope)?;
         let mut aggregation = Aggregation::new(groups, having, &scope);
         let hidden = order.iter().filter_map(BoundSortItem::hidden);
-        if aggregation.is_needed(targets.iter().map(|target| &target.value).chain(hidden)) {
+        let others = hidden.chain(windows.iter().flat_map(BoundWindow::expressions));
+        if aggregation.is_needed(targets.iter().map(|target| &target.value).chain(others)) {
             for target in &mut targets {
                 aggregation.collect(&mut target.value, self)?;
             }
             for value in order.iter_mut().filter_map(BoundSortItem::hidden_mut) {
                 aggregation.collect(value, self)?;
             }
+            for value in windows.iter_mut().flat_map(BoundWindow::expressions_mut) {
+                aggregation.collect(value, self)?;
+            }
             root = aggregation.finish(root, self)?;
         }
-        let hidden = order.iter_mut().filter_map(BoundSortItem::hidden_mut);
-        let outputs = targets.iter_mut().map(|target| &mut target.value).chain(hidden);
-        root = self.join_subqueries(root, outputs.collect())?;
+        let values = targets.iter_mut().map(|target| &mut target.value);
+        let values = values.chain(order.iter_mut().filter_map(BoundSortItem::hidden_mut));
+        let values = values.chain(windows.iter_mut().flat_map(BoundWindow::expressions_mut));
+        root = self.join_subqueries(root, values.collect())?;
+        let values = targets.iter_mut().map(|target| &mut target.value);
+        let values = values.chain(order.iter_mut().filter_map(BoundSortItem::hidden_mut));
+        root = self.place_windows(windows, values, root);
         self.finish_select(core, query, root, targets, order, &scope)
     }
 
@@ -178,7 +200,7 @@ impl Binder<'_> {
         items: &[TargetItem],
         scope: &Scope,
     ) -> Result<Vec<BoundTarget>, BindError> {
-        let place = ExpressionPlace::new(scope, "SELECT").with_aggregates();
+        let place = ExpressionPlace::new(scope, "SELECT").with_aggregates().with_windows();
         let mut targets = Vec::new();
         for item in items {
             match item {

@@ -27,7 +27,9 @@ use crate::algebra::{
     RelationalOperator, ScalarExpression, ScalarKind, SubqueryForm, TruthValue,
 };
 use crate::error::BindError;
-use crate::properties::{has_exactly_one_row, has_one_row_at_most, never_fails, query_never_fails};
+use crate::properties::{
+    constant_count, has_exactly_one_row, has_one_row_at_most, never_fails, query_never_fails,
+};
 
 /// Rows that expressions are evaluated for, with what their queries have been joined to.
 struct SubqueryJoins {
@@ -323,7 +325,7 @@ fn without_outputs(root: RelationalOperator) -> RelationalOperator {
             without_outputs(*input)
         }
         RelationalOperator::Limit { input, count: Some(count), offset: None }
-            if is_positive(&count) =>
+            if constant_count(&count).is_some_and(|count| count > 0) =>
         {
             without_outputs(*input)
         }
@@ -336,15 +338,6 @@ fn unordered(root: RelationalOperator) -> RelationalOperator {
     match root {
         RelationalOperator::Sort { input, .. } => unordered(*input),
         other => other,
-    }
-}
-
-fn is_positive(count: &ScalarExpression) -> bool {
-    match &count.kind {
-        ScalarKind::Constant(ConstantValue(SqlValue::BigInt(count))) => *count > 0,
-        ScalarKind::Constant(ConstantValue(SqlValue::Integer(count))) => *count > 0,
-        ScalarKind::Cast { operand, .. } => is_positive(operand),
-        _ => false,
     }
 }
 

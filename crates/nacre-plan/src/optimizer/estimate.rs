@@ -72,6 +72,12 @@ impl<'s> RowEstimator<'s> {
                 }
                 rows
             }
+            RelationalOperator::Window { functions, .. } => {
+                for one in functions {
+                    self.profiles.set(one.column, unknown_profile(input));
+                }
+                input
+            }
             RelationalOperator::Sort { .. } => input,
             RelationalOperator::Limit { count, .. } => {
                 let count = count.as_ref().and_then(axis_value);

@@ -110,7 +110,8 @@ pub(super) fn possible_outcomes(
         | ScalarKind::IsDistinct { .. }
         | ScalarKind::Case { .. }
         | ScalarKind::Aggregate(_)
-        | ScalarKind::Subquery(_) => PossibleOutcomes::ANY,
+        | ScalarKind::Subquery(_)
+        | ScalarKind::Window { .. } => PossibleOutcomes::ANY,
     }
 }
 

@@ -54,7 +54,8 @@ impl OuterJoinPass {
                 let kept: Vec<_> = required.iter().filter(is_known).copied().collect();
                 self.simplify(input, range.input(), &kept);
             }
-            RelationalOperator::Aggregate { input, keys, .. } => {
+            RelationalOperator::Aggregate { input, keys, .. }
+            | RelationalOperator::Window { input, partition: keys, .. } => {
                 let is_other = |one: &ScalarExpression| match &one.kind {
                     ScalarKind::Column(column) => !keys.contains(column),
                     _ => false,

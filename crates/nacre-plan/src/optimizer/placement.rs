@@ -9,8 +9,8 @@
 //! ON: the right side               right   right               stays in the join
 //! ```
 //!
-//! Through Compute, Aggregate (conditions on keys), Sort and set operations (into all inputs), never
-//! through Limit. What may fail stays where it is ([`crate::properties`]).
+//! Through Compute, Aggregate and Window (conditions on keys), Sort and set operations (into all
+//! inputs), never through Limit. What may fail stays where it is ([`crate::properties`]).
 
 use std::collections::HashMap;
 
@@ -94,6 +94,14 @@ impl PlacementPass {
                     pending.into_iter().partition(|one| is_about_keys(&one.expression, &keys));
                 let input = Box::new(self.place(*input, range.input(), moved));
                 let operator = RelationalOperator::Aggregate { input, keys, aggregates, is_scalar };
+                with_filter(operator, expressions(kept))
+            }
+            RelationalOperator::Window { input, partition, order, functions } => {
+                // The others would see fewer rows of a partition.
+                let (moved, kept) =
+                    pending.into_iter().partition(|one| is_about_keys(&one.expression, &partition));
+                let input = Box::new(self.place(*input, range.input(), moved));
+                let operator = RelationalOperator::Window { input, partition, order, functions };
                 with_filter(operator, expressions(kept))
             }
             RelationalOperator::Sort { input, keys } => {
@@ -205,8 +213,8 @@ fn below_compute(
     Some(condition)
 }
 
-/// Whether a condition is the same for all rows of a group. LIKE on padded strings is not: they may
-/// be equal and of different lengths.
+/// Whether a condition is the same for all rows of a group or partition. LIKE on padded strings is
+/// not: they may be equal and of different lengths.
 fn is_about_keys(condition: &ScalarExpression, keys: &[ColumnId]) -> bool {
     let is_other = |one: &ScalarExpression| match &one.kind {
         ScalarKind::Column(column) => !keys.contains(column),

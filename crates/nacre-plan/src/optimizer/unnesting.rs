@@ -17,7 +17,7 @@
 //! ```
 //!
 //! # Invariants
-//! 1. What no way is known for stays dependent: LIMIT for each row, and full joins.
+//! 1. What no way is known for stays dependent: right and full joins of dependent sides.
 //! 2. Only queries that never fail are within expressions, so they may be evaluated for more rows.
 //! # Source
 //! Neumann, Kemper: "Unnesting arbitrary queries", BTW 2015; Neumann: "Improving unnesting of

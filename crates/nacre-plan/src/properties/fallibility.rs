@@ -101,6 +101,10 @@ const DATE_FIELDS: [&str; 12] = [
 /// Aggregates that have a value for all rows; sums and averages only of exact numbers.
 const INFALLIBLE_AGGREGATES: [&str; 6] = ["count", "min", "max", "bool_and", "bool_or", "every"];
 
+/// Window functions that have a value for all rows.
+const INFALLIBLE_WINDOW_FUNCTIONS: [&str; 7] =
+    ["row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "first_value", "last_value"];
+
 /// Whether a condition may move past joins.
 pub(crate) fn may_move(condition: &ScalarExpression) -> bool {
     never_fails(condition) && has_columns(condition)
@@ -115,15 +119,14 @@ pub(crate) fn never_fails(expression: &ScalarExpression) -> bool {
 /// Numerics that have too many digits for the executor are no errors here.
 pub(crate) fn query_never_fails(operator: &RelationalOperator) -> bool {
     let is_own = match operator {
-        RelationalOperator::Aggregate { aggregates, .. } => aggregates.iter().all(|one| {
-            let call = &one.call;
-            let is_exact = |argument: &ScalarExpression| {
-                let types = [TypeOid::INT2, TypeOid::INT4, TypeOid::INT8, TypeOid::NUMERIC];
-                types.contains(&argument.sql_type.oid())
-            };
-            let name = call.function.name;
-            INFALLIBLE_AGGREGATES.contains(&name)
-                || (["sum", "avg"].contains(&name) && call.arguments.iter().all(is_exact))
+        RelationalOperator::Aggregate { aggregates, .. } => aggregates
+            .iter()
+            .all(|one| is_infallible_aggregate(one.call.function.name, &one.call.arguments)),
+        RelationalOperator::Window { functions, .. } => functions.iter().all(|one| {
+            let (name, arguments) = (one.call.function.name, &one.call.arguments[..]);
+            one.frame.offsets().is_empty()
+                && (INFALLIBLE_WINDOW_FUNCTIONS.contains(&name)
+                    || is_infallible_aggregate(name, arguments))
         }),
         RelationalOperator::Join { variant: JoinVariant::Single, .. } => false,
         RelationalOperator::Limit { count, offset, .. } => {
@@ -134,6 +137,15 @@ pub(crate) fn query_never_fails(operator: &RelationalOperator) -> bool {
     is_own
         && operator.expressions().into_iter().all(|one| is_infallible(one, true))
         && operator.inputs().into_iter().all(query_never_fails)
+}
+
+fn is_infallible_aggregate(name: &str, arguments: &[ScalarExpression]) -> bool {
+    let is_exact = |argument: &ScalarExpression| {
+        let types = [TypeOid::INT2, TypeOid::INT4, TypeOid::INT8, TypeOid::NUMERIC];
+        types.contains(&argument.sql_type.oid())
+    };
+    INFALLIBLE_AGGREGATES.contains(&name)
+        || (["sum", "avg"].contains(&name) && arguments.iter().all(is_exact))
 }
 
 fn is_infallible(expression: &ScalarExpression, with_numerics: bool) -> bool {
@@ -161,7 +173,10 @@ fn is_infallible(expression: &ScalarExpression, with_numerics: bool) -> bool {
             is_widening(operand, expression.sql_type.oid(), *method)
         }
         ScalarKind::Function { function, arguments } => is_infallible_function(function, arguments),
-        ScalarKind::UnknownLiteral(_) | ScalarKind::Aggregate(_) | ScalarKind::Subquery(_) => false,
+        ScalarKind::UnknownLiteral(_)
+        | ScalarKind::Aggregate(_)
+        | ScalarKind::Subquery(_)
+        | ScalarKind::Window { .. } => false,
     };
     if is_safe {
         return expression.children().into_iter().all(|one| is_infallible(one, with_numerics));

@@ -24,6 +24,16 @@ pub(crate) fn has_exactly_one_row(operator: &RelationalOperator) -> bool {
     }
 }
 
+/// Returns the number that LIMIT or OFFSET says, if it is constant and not null.
+pub(crate) fn constant_count(count: &ScalarExpression) -> Option<i64> {
+    match &count.kind {
+        ScalarKind::Constant(ConstantValue(SqlValue::BigInt(count))) => Some(*count),
+        ScalarKind::Constant(ConstantValue(SqlValue::Integer(count))) => Some((*count).into()),
+        ScalarKind::Cast { operand, .. } => constant_count(operand),
+        _ => None,
+    }
+}
+
 /// Whether a query has no more than one row for each row of the queries around it.
 pub(crate) fn has_one_row_at_most(operator: &RelationalOperator) -> bool {
     let mut made = HashSet::new();
@@ -59,11 +69,12 @@ fn is_unique(
                 || is_unique(input, made, fixed)
         }
         RelationalOperator::Limit { input, count, .. } => {
-            count.as_ref().is_some_and(is_one_at_most) || is_unique(input, made, fixed)
+            count.as_ref().and_then(constant_count).is_some_and(|count| count <= 1)
+                || is_unique(input, made, fixed)
         }
-        RelationalOperator::Compute { input, .. } | RelationalOperator::Sort { input, .. } => {
-            is_unique(input, made, fixed)
-        }
+        RelationalOperator::Compute { input, .. }
+        | RelationalOperator::Window { input, .. }
+        | RelationalOperator::Sort { input, .. } => is_unique(input, made, fixed),
         RelationalOperator::Join { variant, left, right, condition } => match variant {
             JoinVariant::Semi | JoinVariant::Anti | JoinVariant::Single | JoinVariant::Mark(_) => {
                 is_unique(left, made, fixed)
@@ -103,16 +114,5 @@ fn fixed_column(condition: &ScalarExpression, made: &HashSet<ColumnId>) -> Optio
         (Some(column), None) if is_outer(second) => Some(column),
         (None, Some(column)) if is_outer(first) => Some(column),
         _ => None,
-    }
-}
-
-fn is_one_at_most(count: &ScalarExpression) -> bool {
-    match &count.kind {
-        ScalarKind::Constant(ConstantValue(SqlValue::BigInt(count))) => *count <= 1,
-        ScalarKind::Cast { operand, .. } => match &operand.kind {
-            ScalarKind::Constant(ConstantValue(SqlValue::Integer(count))) => *count <= 1,
-            _ => false,
-        },
-        _ => false,
     }
 }

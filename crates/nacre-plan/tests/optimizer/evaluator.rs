@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use nacre_plan::algebra::{
-    AggregateColumn, ColumnId, JoinVariant, QueryPlan, RelationalOperator, ScalarExpression,
-    ScalarKind, SetVariant, TruthValue,
+    AggregateColumn, BoundSortKey, ColumnId, JoinVariant, QueryPlan, RelationalOperator,
+    ScalarExpression, ScalarKind, SetVariant, TruthValue,
 };
 use nacre_types::SqlValue;
 
@@ -106,7 +106,11 @@ fn evaluate(
             let input = evaluate(input, tables, outer)?;
             group(&input, keys, aggregates, *is_scalar, outer)
         }
-        RelationalOperator::Sort { input, .. } => evaluate(input, tables, outer),
+        RelationalOperator::Sort { input, keys } => {
+            let EvaluatedRows { columns, mut rows } = evaluate(input, tables, outer)?;
+            rows.sort_by_key(|row| sort_key(keys, &outer.behind(&columns, row)));
+            Ok(EvaluatedRows { columns, rows })
+        }
         RelationalOperator::Values { columns, rows } => {
             let row = |row: &Vec<ScalarExpression>| {
                 row.iter().map(|one| outer.value(one)).collect::<EvaluationResult<_>>()
@@ -125,8 +129,45 @@ fn evaluate(
             }
             Ok(EvaluatedRows { columns: columns.clone(), rows: combine(*variant, evaluated) })
         }
-        RelationalOperator::Limit { .. } => panic!("which rows LIMIT keeps is not defined"),
+        RelationalOperator::Window { input, partition, order, functions } => {
+            let EvaluatedRows { mut columns, mut rows } = evaluate(input, tables, outer)?;
+            assert!(functions.iter().all(|one| one.call.function.name == "row_number"));
+            let places: Vec<usize> = partition
+                .iter()
+                .map(|column| columns.iter().position(|own| own == column).unwrap())
+                .collect();
+            rows.sort_by_key(|row| sort_key(order, &outer.behind(&columns, row)));
+            let mut numbers: BTreeMap<Vec<CellValue>, i64> = BTreeMap::new();
+            for row in &mut rows {
+                let key = places.iter().map(|place| row[*place]).collect();
+                let number = numbers.entry(key).or_default();
+                *number += 1;
+                row.extend(functions.iter().map(|_| Some(*number)));
+            }
+            columns.extend(functions.iter().map(|one| one.column));
+            Ok(EvaluatedRows { columns, rows })
+        }
+        RelationalOperator::Limit { input, count, offset } => {
+            let EvaluatedRows { columns, rows } = evaluate(input, tables, outer)?;
+            let number = |one: &Option<ScalarExpression>, other: usize| match one {
+                Some(one) => outer.value(one).map(|value| value.unwrap() as usize),
+                None => Ok(other),
+            };
+            let (offset, count) = (number(offset, 0)?, number(count, rows.len())?);
+            let rows = rows.into_iter().skip(offset).take(count).collect();
+            Ok(EvaluatedRows { columns, rows })
+        }
     }
+}
+
+/// Returns what a row is sorted by.
+fn sort_key(keys: &[BoundSortKey], row: &OuterRow) -> Vec<(bool, i64)> {
+    let part = |key: &BoundSortKey| {
+        let value = row.value(&key.value).unwrap();
+        let sign = if key.is_descending { -1 } else { 1 };
+        (value.is_none() != key.nulls_first, value.map_or(0, |value| value * sign))
+    };
+    keys.iter().map(part).collect()
 }
 
 fn join(

@@ -98,11 +98,15 @@ impl<'p> PlanPrinter<'p> {
             RelationalOperator::Aggregate { input, .. } if self.with_conditions => {
                 format!("group({})", self.operator(input))
             }
+            RelationalOperator::Window { input, .. } if self.with_conditions => {
+                format!("window({})", self.operator(input))
+            }
             RelationalOperator::Limit { input, .. } if self.with_conditions => {
                 format!("limit({})", self.operator(input))
             }
             RelationalOperator::Compute { input, .. }
             | RelationalOperator::Aggregate { input, .. }
+            | RelationalOperator::Window { input, .. }
             | RelationalOperator::Sort { input, .. }
             | RelationalOperator::Limit { input, .. } => self.operator(input),
         }

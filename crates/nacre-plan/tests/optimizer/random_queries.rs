@@ -216,7 +216,13 @@ impl<'r> QueryWriter<'r> {
             false => format!(" where {}", conditions.join(" and ")),
         };
         let key = self.column(&all);
-        match self.random.below(8) {
+        let limit = 1 + self.random.below(2);
+        match self.random.below(10) {
+            8 => format!("select {value} from {from}{filter} order by 1 desc limit 1"),
+            9 if !is_scalar => {
+                format!("select {value} from {from}{filter} order by 1 limit {limit} offset 1")
+            }
+            9 => format!("select {value} from {from}{filter} order by 1 offset 1 limit 1"),
             0 | 1 if !is_scalar => format!("select {value} from {from}{filter}"),
             2 if !is_scalar => format!("select distinct {value} from {from}{filter}"),
             3 if !is_scalar => {

@@ -188,6 +188,26 @@ fn conditions_on_keys_go_below_groups() {
 }
 
 #[test]
+fn conditions_on_partitions_go_below_windows() {
+    assert_plan(
+        "select 1 from (select a.x as x, a.y as y, rank() over (partition by a.x order by a.y) as r \
+         from a join b on a.k = b.k) q where x > 1 and y > 2 and r < 3",
+        "window((a[a.x > 1] * b on a.k = b.k))[a.y > 2 and rank < 3]",
+    );
+    assert_plan(
+        "select 1 from (select a.x as x, count(*) over (order by a.x) as n \
+         from a join b on a.k = b.k) q where x > 1",
+        "window((a * b on a.k = b.k))[a.x > 1]",
+    );
+    // A row without a partner is one of its partition.
+    assert_plan(
+        "select 1 from (select a.x as x, b.x as y, count(*) over (partition by a.x) as n \
+         from a left join b on a.k = b.k) q where y > 1",
+        "window((a left b on a.k = b.k))[b.x > 1]",
+    );
+}
+
+#[test]
 fn constants_spread_over_equal_columns() {
     assert_plan(
         "select 1 from a, b where a.k = b.k and a.k = 5",

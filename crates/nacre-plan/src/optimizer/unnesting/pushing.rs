@@ -6,23 +6,28 @@
 //! filter               filter (domain x input)
 //! join of both         a domain for each side, equal to each other
 //! aggregate            the domain's columns are keys, too; without keys it is joined to a domain
+//! window               the domain's columns are keys of its partitions, too
+//! limit                a filter on the numbers of rows in each combination
 //! ```
 
 use std::collections::HashSet;
 
-use nacre_functions::catalog::Volatility;
+use nacre_functions::catalog::{Volatility, functions_named};
 use nacre_functions::coercion::CoercionPathway;
 use nacre_functions::resolution::resolve_operator;
 use nacre_syntax::SourceRange;
-use nacre_types::SqlType;
+use nacre_types::catalog::TypeOid;
+use nacre_types::{SqlType, SqlValue};
 
-use super::DependentJoin;
 use super::defaults::take_defaults;
+use super::{DependentJoin, new_column};
 use crate::algebra::conjuncts::{conjunction, with_computed, with_filter};
 use crate::algebra::{
-    CastStep, ColumnId, ColumnRenaming, ComputedColumn, JoinVariant, QueryColumns,
-    RelationalOperator, ScalarExpression, ScalarKind, SetInput, SetVariant,
+    BoundWindowCall, BoundWindowFrame, CastStep, ColumnId, ColumnRenaming, ComputedColumn,
+    ConstantValue, JoinVariant, QueryColumns, RelationalOperator, ScalarExpression, ScalarKind,
+    SetInput, SetVariant, WindowColumn,
 };
+use crate::properties::constant_count;
 
 /// Operators that a domain has as they are: it is copied for each part that depends on it. Of
 /// larger ones what only leaves out rows is left away; more values do no harm.
@@ -75,7 +80,7 @@ impl PushingPass<'_> {
             _ => false,
         };
         !self.source.any_expression(&is_volatile)
-            && !any_operator(&self.source, &|one| matches!(one, RelationalOperator::Limit { .. }))
+            && !any_operator(&self.source, &is_limit)
             && count_operators(&self.source) <= DOMAIN_OPERATORS_MAX
     }
 
@@ -129,10 +134,70 @@ impl PushingPass<'_> {
             RelationalOperator::SetOperation { variant, columns, inputs } => {
                 self.push_set_operation(*variant, columns, inputs)
             }
-            RelationalOperator::SingleRow
-            | RelationalOperator::Scan { .. }
-            | RelationalOperator::Limit { .. } => None,
+            RelationalOperator::Window { input, partition, order, functions } => {
+                let PushedOperator { operator, domain } = self.push(input)?;
+                let mut window = RelationalOperator::Window {
+                    input: Box::new(RelationalOperator::SingleRow),
+                    partition: self.with_domain(partition, &domain),
+                    order: order.clone(),
+                    functions: functions.clone(),
+                };
+                window.expressions_mut().into_iter().for_each(|one| one.rename(&domain));
+                window.inputs_mut().into_iter().for_each(|own| own.clone_from(&operator));
+                Some(PushedOperator { operator: window, domain })
+            }
+            RelationalOperator::Limit { input, count, offset } => {
+                self.push_limit(input, count.as_ref(), offset.as_ref())
+            }
+            RelationalOperator::SingleRow | RelationalOperator::Scan { .. } => None,
         }
+    }
+
+    /// Returns columns with those of the domain behind them.
+    fn with_domain(&self, columns: &[ColumnId], domain: &ColumnRenaming) -> Vec<ColumnId> {
+        let own = columns.iter().map(|one| domain.get(one).copied().unwrap_or(*one));
+        own.chain(self.keys.iter().filter_map(|key| domain.get(key).copied())).collect()
+    }
+
+    /// Numbers the rows of each combination of the domain, and keeps those that LIMIT would.
+    fn push_limit(
+        &mut self,
+        input: &RelationalOperator,
+        count: Option<&ScalarExpression>,
+        offset: Option<&ScalarExpression>,
+    ) -> Option<PushedOperator> {
+        let (below, order) = match input {
+            RelationalOperator::Sort { input, keys } => (&**input, keys.clone()),
+            other => (other, Vec::new()),
+        };
+        let offset = offset.map_or(Some(0), constant_count).filter(|offset| *offset >= 0)?;
+        let last = match count {
+            Some(count) => Some(constant_count(count).filter(|count| *count >= 0)?),
+            None => None,
+        };
+        let last = last.map(|count| offset.saturating_add(count));
+        let PushedOperator { operator, domain } = self.push(below)?;
+        let number = new_column("row_number", SqlType::BIGINT, self.columns);
+        let call = BoundWindowCall {
+            function: functions_named("row_number").next()?,
+            arguments: Vec::new(),
+            filter: None,
+            result: SqlType::BIGINT,
+        };
+        let frame = BoundWindowFrame::default_frame();
+        let mut order = order;
+        order.iter_mut().for_each(|key| key.value.rename(&domain));
+        let numbered = RelationalOperator::Window {
+            input: Box::new(operator),
+            partition: self.with_domain(&[], &domain),
+            order,
+            functions: vec![WindowColumn { column: number, call, frame }],
+        };
+        let mut conditions = vec![compared(number, ">", offset)?];
+        if let Some(last) = last {
+            conditions.push(compared(number, "<=", last)?);
+        }
+        Some(PushedOperator { operator: with_filter(numbered, conditions), domain })
     }
 
     /// Evaluates rows that are written out: the rows of the domain with one of them each, together.
@@ -169,9 +234,8 @@ impl PushingPass<'_> {
         let mut pushed = Vec::with_capacity(inputs.len());
         for SetInput { operator, columns } in inputs {
             let PushedOperator { operator, domain } = self.push(operator)?;
-            let own = columns.iter().map(|one| domain.get(one).copied().unwrap_or(*one));
-            let added = self.keys.iter().filter_map(|key| domain.get(key).copied());
-            pushed.push(SetInput { operator, columns: own.chain(added).collect() });
+            let columns = self.with_domain(columns, &domain);
+            pushed.push(SetInput { operator, columns });
         }
         let mut columns = columns.to_vec();
         let mut domain = ColumnRenaming::new();
@@ -190,9 +254,7 @@ impl PushingPass<'_> {
             return None;
         };
         let PushedOperator { operator: input, domain } = self.push(input)?;
-        let mut all: Vec<ColumnId> =
-            keys.iter().map(|key| domain.get(key).copied().unwrap_or(*key)).collect();
-        all.extend(self.keys.iter().filter_map(|key| domain.get(key)));
+        let all = self.with_domain(keys, &domain);
         let mut aggregates = aggregates.clone();
         let expressions = aggregates.iter_mut().flat_map(|one| one.call.expressions_mut());
         expressions.for_each(|one| one.rename(&domain));
@@ -257,6 +319,20 @@ impl PushingPass<'_> {
     }
 }
 
+/// Returns the condition that a column of `bigint` compares so with a number.
+fn compared(column: ColumnId, symbol: &str, number: i64) -> Option<ScalarExpression> {
+    let range = SourceRange::default();
+    let bigint = |kind| ScalarExpression::new(kind, SqlType::BIGINT, range);
+    let operator = resolve_operator(symbol, &[TypeOid::INT8, TypeOid::INT8]).ok()?.entry;
+    let number = ScalarKind::Constant(ConstantValue(SqlValue::BigInt(number)));
+    let operands = vec![bigint(ScalarKind::Column(column)), bigint(number)];
+    Some(ScalarExpression::new(
+        ScalarKind::Operator { operator, operands },
+        SqlType::BOOLEAN,
+        range,
+    ))
+}
+
 /// Returns the condition that two columns have the same value.
 fn same(
     sql_type: SqlType,
@@ -286,9 +362,14 @@ fn same(
     })
 }
 
+/// Whether an operator may have other rows each time, where rows are equal in its order.
+fn is_limit(operator: &RelationalOperator) -> bool {
+    matches!(operator, RelationalOperator::Limit { .. })
+}
+
 /// Returns a part of an operator that has all values of `keys` that it has.
 fn domain_source(operator: &RelationalOperator, keys: &[ColumnId]) -> RelationalOperator {
-    if count_operators(operator) <= DOMAIN_OPERATORS_WHOLE {
+    if count_operators(operator) <= DOMAIN_OPERATORS_WHOLE && !any_operator(operator, &is_limit) {
         return operator.clone();
     }
     let has_all = |operator: &RelationalOperator, columns: &HashSet<ColumnId>| {
