@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic where it stands")]
 
 pub(crate) mod lineitem;
+pub(crate) mod statements;
 
 use std::sync::Arc;
 
