@@ -83,7 +83,7 @@ fn conditions_go_into_the_inputs_of_set_operations() {
     assert_plan(
         "select * from (select a.x from a left join b on a.k = b.k where b.x = 1 \
          intersect select k from c) s, b where b.k = s.x and s.x = 2",
-        "(((b[b.x = 1] * a[a.x = 2] on a.k = b.k) intersect c[c.k = 2]) * b[b.k = 2] on b.k = x)",
+        "(b[b.k = 2] * ((a[a.x = 2] * b[b.x = 1] on a.k = b.k) intersect c[c.k = 2]) on b.k = x)",
     );
 }
 
