@@ -194,6 +194,7 @@ fn plan_node(plan: &OperatorDescription, run: Option<&MeasuredRun>) -> Node {
         "Scan" => "Seq Scan",
         "Filter" | "Map" => "Result",
         "Top-k" => "Sort",
+        "Rows" => "Values Scan",
         _ if join_type.is_some() => "Hash Join",
         other => other,
     };
