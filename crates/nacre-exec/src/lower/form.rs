@@ -167,11 +167,17 @@ impl ValueForm {
         Some(match sql_type.kind() {
             TypeKind::Boolean => Self::Boolean,
             TypeKind::SmallInt | TypeKind::Integer | TypeKind::BigInt => Self::Integer,
-            TypeKind::Numeric(_) => Self::Numeric { scale: 0, digits: 1 },
+            TypeKind::Numeric(Some((precision, scale))) => {
+                let (digits, scale) = (precision.try_into().ok()?, scale.try_into().ok()?);
+                Self::Numeric { scale, digits }
+            }
+            TypeKind::Numeric(None) => Self::Numeric { scale: 0, digits: 1 },
             TypeKind::Real => Self::Real,
             TypeKind::Double => Self::Double,
             TypeKind::Text | TypeKind::Varchar(_) => Self::Text,
-            TypeKind::Bpchar(_) => Self::Padded { chars: None },
+            TypeKind::Bpchar(length) => {
+                Self::Padded { chars: length.and_then(|chars| chars.try_into().ok()) }
+            }
             TypeKind::Bytea => Self::Bytea,
             TypeKind::Date => Self::Date,
             TypeKind::Timestamp(_) => Self::Timestamp,

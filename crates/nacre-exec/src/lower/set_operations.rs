@@ -120,6 +120,20 @@ fn is_null_column(operator: &RelationalOperator, column: ColumnId) -> LoweringRe
             }
             Ok(position.is_some())
         }
+        RelationalOperator::Aggregate { input, keys, .. } if keys.contains(&column) => {
+            is_null_column(input, column)
+        }
+        RelationalOperator::SetOperation { columns, inputs, .. } => {
+            let position = columns.iter().position(|own| *own == column);
+            for input in inputs {
+                let own = position.and_then(|position| input.columns.get(position));
+                match own {
+                    Some(own) if is_null_column(&input.operator, *own)? => {}
+                    _ => return Ok(false),
+                }
+            }
+            Ok(position.is_some())
+        }
         _ => Ok(false),
     }
 }
@@ -220,32 +234,27 @@ fn compare(
     let mut graph = ExpressionGraph::default();
     let left = graph.column(width, ValueClass::Int)?;
     let right = graph.column(width + 1, ValueClass::Int)?;
-    let zero = graph.int(0)?;
-    let node = match variant {
-        SetVariant::IntersectAll | SetVariant::ExceptAll | SetVariant::UnionAll => {
-            let copies = if is_except {
-                graph.arithmetic(ArithmeticOp::Subtract, left, right, IntLimit::BIGINT)?
-            } else {
-                let condition = graph.compare(CompareOp::Lt, left, right)?;
-                let node = ExpressionNode::Case { condition, then: left, otherwise: right };
-                graph.add(node)?
-            };
-            let mut outputs = Vec::with_capacity(width + 1);
-            for (index, form) in forms.iter().enumerate() {
-                outputs.push(graph.column(index, form.class())?);
-            }
-            outputs.push(copies);
-            let input = map(groups, graph, outputs);
-            PlanNode::Repeat(Box::new(RepeatNode { input, count: width }))
-        }
-        SetVariant::Intersect | SetVariant::Except => {
-            let op = if is_except { CompareOp::Eq } else { CompareOp::Gt };
-            let predicates =
-                vec![graph.compare(CompareOp::Gt, left, zero)?, graph.compare(op, right, zero)?];
-            PlanNode::Filter(Box::new(FilterNode { input: groups, graph, predicates }))
-        }
+    if let SetVariant::Intersect | SetVariant::Except = variant {
+        let zero = graph.int(0)?;
+        let op = if is_except { CompareOp::Eq } else { CompareOp::Gt };
+        let has_left = graph.compare(CompareOp::Gt, left, zero)?;
+        let predicates = vec![has_left, graph.compare(op, right, zero)?];
+        let node = FilterNode { input: groups, graph, predicates };
+        return Ok((PlanNode::Filter(Box::new(node)), places));
+    }
+    let copies = if is_except {
+        graph.arithmetic(ArithmeticOp::Subtract, left, right, IntLimit::BIGINT)?
+    } else {
+        let condition = graph.compare(CompareOp::Lt, left, right)?;
+        graph.add(ExpressionNode::Case { condition, then: left, otherwise: right })?
     };
-    Ok((node, places))
+    let mut outputs = Vec::with_capacity(width + 1);
+    for (index, form) in forms.iter().enumerate() {
+        outputs.push(graph.column(index, form.class())?);
+    }
+    outputs.push(copies);
+    let input = map(groups, graph, outputs);
+    Ok((PlanNode::Repeat(Box::new(RepeatNode { input, count: width })), places))
 }
 
 /// Returns the form in which values of both sides are compared and handed on. Those of EXCEPT are

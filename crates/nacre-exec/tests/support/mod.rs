@@ -5,6 +5,7 @@
 
 pub(crate) mod joins;
 pub(crate) mod lineitem;
+pub(crate) mod statements;
 
 use std::sync::Arc;
 

@@ -73,7 +73,7 @@ fn conditions_go_into_the_inputs_of_set_operations() {
     assert_plan(
         "select * from (select x, 1 as y from a union all select k, x from b) s \
          where 6 / s.x = 2 and s.y = 2",
-        "(a[1 = 2] + b[b.x = 2])[6 / x = 2]",
+        "(a[y = 2] + b[b.x = 2])[6 / x = 2]",
     );
     assert_plan(
         "select * from ((select x from a limit 3) union all select k from b) s where s.x > 1",
@@ -83,7 +83,7 @@ fn conditions_go_into_the_inputs_of_set_operations() {
     assert_plan(
         "select * from (select a.x from a left join b on a.k = b.k where b.x = 1 \
          intersect select k from c) s, b where b.k = s.x and s.x = 2",
-        "(((b[b.x = 1] * a[a.x = 2] on a.k = b.k) intersect c[c.k = 2]) * b[b.k = 2] on b.k = x)",
+        "(b[b.k = 2] * ((a[a.x = 2] * b[b.x = 1] on a.k = b.k) intersect c[c.k = 2]) on b.k = x)",
     );
 }
 

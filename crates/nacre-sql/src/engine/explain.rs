@@ -198,6 +198,7 @@ fn plan_node(plan: &OperatorDescription, run: Option<&MeasuredRun>) -> Node {
         "Scan" => "Seq Scan",
         "Filter" | "Map" | "Empty" => "Result",
         "Top-k" => "Sort",
+        "Rows" => "Values Scan",
         _ if join_type.is_some() => "Hash Join",
         other => other,
     };

@@ -1,0 +1,280 @@
+//! Statements that are bound, lowered and run by any number of workers.
+
+use std::sync::Arc;
+
+use nacre_column::{ColumnBuffer, ColumnType};
+use nacre_exec::dispatch::{QueryOptions, WorkerPool};
+use nacre_exec::lower::{
+    QueryOutput, StoredRelation, StoredRelations, column_sql_type, lower_query,
+};
+use nacre_plan::algebra::QueryPlan;
+use nacre_plan::binder::bind_query;
+use nacre_plan::definition::{RelationCatalog, RelationColumn, RelationDefinition, RelationId};
+use nacre_store::{
+    ColumnDef, IsolationLevel, OpenOptions, Store, Table, TableSchema, Transaction, Value,
+};
+use nacre_syntax::Statement;
+use nacre_types::{SqlType, SqlValue, ValueSettings};
+
+use super::pool;
+
+/// A store with one table, which statements name.
+pub(crate) struct TestDatabase {
+    _store: Store,
+    table: Arc<Table>,
+    /// Statements see what was committed when it began.
+    reader: Transaction,
+    pub(crate) definition: Arc<RelationDefinition>,
+    pools: Vec<WorkerPool>,
+}
+
+/// Rows of an answer, as texts; a null is `-`.
+pub(crate) type Texts = Vec<Vec<String>>;
+
+impl TestDatabase {
+    pub(crate) fn new(store: Store, table: Arc<Table>) -> Self {
+        let schema = table.schema();
+        let columns = schema.columns.iter().map(|column| RelationColumn {
+            name: column.name.clone(),
+            sql_type: column_sql_type(column.column_type).unwrap(),
+            is_nullable: column.is_nullable,
+        });
+        let definition = Arc::new(RelationDefinition {
+            id: RelationId(7),
+            schema: "public".to_owned(),
+            name: schema.name.clone(),
+            columns: columns.collect(),
+            primary_key: Vec::new(),
+        });
+        let reader = store.begin(IsolationLevel::RepeatableRead);
+        Self { _store: store, table, reader, definition, pools: vec![pool(1), pool(3)] }
+    }
+
+    /// Makes the table `t` with so many rows, of which the first are frozen, in chunks of that many.
+    pub(crate) fn of_rows(count: i64, frozen: usize, chunk_rows: usize) -> (Self, Vec<TestRow>) {
+        database_of(count, frozen, chunk_rows)
+    }
+
+    fn bind(&self, sql: &str) -> Result<QueryPlan, String> {
+        let parsed = nacre_syntax::parse_statement(sql).map_err(|error| error.to_string())?;
+        match parsed {
+            Some(Statement::Query(query)) => bind_query(self, &ValueSettings::default(), &query)
+                .map_err(|error| error.to_string()),
+            _ => panic!("{sql} is no query"),
+        }
+    }
+
+    /// Runs a statement that is bound with any number of workers; returns its rows, or the error's
+    /// text.
+    pub(crate) fn run(&self, sql: &str) -> Result<Texts, String> {
+        let plan = self.bind(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        self.run_plan(&plan, sql)
+    }
+
+    /// As [`Self::run`]; the binder may refuse it.
+    pub(crate) fn try_run(&self, sql: &str) -> Result<Texts, String> {
+        self.run_plan(&self.bind(sql)?, sql)
+    }
+
+    fn run_plan(&self, plan: &QueryPlan, sql: &str) -> Result<Texts, String> {
+        let query = lower_query(plan, self).map_err(|error| error.to_string())?;
+        let mut answers = self.pools.iter().map(|pool| {
+            let mut stream = pool
+                .execute(query.plan.clone(), QueryOptions::default())
+                .map_err(|error| error.to_string())?;
+            let batches = stream.collect_batches().map_err(|error| error.to_string())?;
+            let mut rows = Vec::new();
+            for batch in &batches {
+                for row in 0..batch.rows {
+                    let text = |output: &QueryOutput| {
+                        let value = output.value(batch, row).map_err(|error| error.to_string())?;
+                        Ok(text_of(&value, output.sql_type))
+                    };
+                    let texts: Result<_, String> = query.outputs.iter().map(text).collect();
+                    rows.push(texts?);
+                }
+            }
+            Ok::<Texts, String>(rows)
+        });
+        let first = answers.next().unwrap();
+        let is_sorted = sql.contains("order by");
+        for other in answers {
+            match (&first, other) {
+                (Ok(first), Ok(other)) if is_sorted => assert_eq!(*first, other, "{sql}"),
+                // Any rows are right.
+                (Ok(first), Ok(other)) if sql.contains("limit") => {
+                    assert_eq!(first.len(), other.len(), "{sql}");
+                }
+                (Ok(first), Ok(other)) => {
+                    assert_eq!(sorted(first.clone()), sorted(other), "{sql}");
+                }
+                (first, other) => assert_eq!(*first, other, "{sql}"),
+            }
+        }
+        first
+    }
+
+    /// Runs a statement that succeeds; rows come in an order of their own.
+    pub(crate) fn rows(&self, sql: &str) -> Texts {
+        sorted(self.run(sql).unwrap_or_else(|error| panic!("{sql}: {error}")))
+    }
+
+    pub(crate) fn ordered_rows(&self, sql: &str) -> Texts {
+        self.run(sql).unwrap_or_else(|error| panic!("{sql}: {error}"))
+    }
+}
+
+impl RelationCatalog for TestDatabase {
+    fn find_relation(&self, _schema: Option<&str>, name: &str) -> Option<Arc<RelationDefinition>> {
+        (name == self.definition.name).then(|| Arc::clone(&self.definition))
+    }
+}
+
+impl StoredRelations for TestDatabase {
+    fn stored_relation(&self, relation: RelationId) -> Option<StoredRelation> {
+        let columns = (0..self.definition.columns.len()).collect();
+        let snapshot = self.reader.table_snapshot(&self.table);
+        (relation == self.definition.id).then_some(StoredRelation { snapshot, columns })
+    }
+}
+
+pub(crate) fn text_of(value: &SqlValue, sql_type: SqlType) -> String {
+    if value.is_null() {
+        return "-".to_owned();
+    }
+    let mut text = String::new();
+    value.write_text(sql_type, &ValueSettings::default(), &mut text);
+    text
+}
+
+pub(crate) fn sorted(mut rows: Texts) -> Texts {
+    rows.sort_unstable();
+    rows
+}
+
+pub(crate) fn texts(rows: &[&[&str]]) -> Texts {
+    rows.iter().map(|row| row.iter().map(|&one| one.to_owned()).collect()).collect()
+}
+
+/// Makes a table of which the first rows are frozen, in chunks of that many, and the rest hot.
+pub(crate) fn table_of(
+    store: &Store,
+    schema: TableSchema,
+    rows: &[Vec<Value>],
+    frozen: usize,
+    chunk_rows: usize,
+) -> Arc<Table> {
+    let types: Vec<_> = schema.columns.iter().map(|column| column.column_type).collect();
+    let table = store.create_table(schema).unwrap();
+    let load = store.begin_load(&table).unwrap();
+    for (index, chunk) in rows[..frozen].chunks(chunk_rows).enumerate() {
+        let mut buffers: Vec<_> = types.iter().map(|one| ColumnBuffer::new(*one)).collect();
+        for row in chunk {
+            for (buffer, value) in buffers.iter_mut().zip(row) {
+                value.as_ref().push_to(buffer);
+            }
+        }
+        load.append_chunk(index as u64, &buffers).unwrap();
+    }
+    load.commit().unwrap();
+    let mut transaction = store.begin(IsolationLevel::RepeatableRead);
+    for row in &rows[frozen..] {
+        let values: Vec<_> = row.iter().map(Value::as_ref).collect();
+        transaction.insert(&table, &values).unwrap();
+    }
+    transaction.commit().unwrap();
+    table
+}
+
+/// A row of the table `t`.
+#[derive(Clone, Debug)]
+pub(crate) struct TestRow {
+    pub(crate) id: i64,
+    pub(crate) a: Option<i64>,
+    pub(crate) k: Option<i64>,
+    /// Hundredths.
+    pub(crate) n: Option<i64>,
+    pub(crate) s: Option<&'static str>,
+    pub(crate) c: Option<&'static str>,
+    /// Days from 1970-01-01.
+    pub(crate) d: Option<i64>,
+    pub(crate) o: Option<bool>,
+    pub(crate) f: Option<f64>,
+}
+
+pub(crate) const TEXTS: [&str; 6] =
+    ["apple", "banana", "a cherry of more than 12 bytes", "", "\u{e4}pfel", "a_b"];
+
+fn test_row(id: i64) -> TestRow {
+    let mut state = (id as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut below = |end: i64| {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        ((state >> 33) as i64) % end
+    };
+    let mut or_null = |value: i64| if below(6) == 0 { None } else { Some(value) };
+    let (a, k) = (or_null(id * 7 % 23 - 9), or_null(id * 5 % 11));
+    let n = or_null(id * 131 % 4_001 - 1_500);
+    let (s, c) = (or_null(id * 3 % 6), or_null(id * 11 % 4));
+    let (d, o, f) = (or_null(id * 17 % 900 + 9_000), or_null(id % 2), or_null(id * 13 % 50));
+    TestRow {
+        id,
+        a,
+        k,
+        n,
+        s: s.map(|s| TEXTS[s as usize]),
+        c: c.map(|c| ["x", "yy", "", "zzz"][c as usize]),
+        d,
+        o: o.map(|o| o == 1),
+        f: f.map(|f| f as f64 / 4.0 - 3.0),
+    }
+}
+
+fn stored(row: &TestRow) -> Vec<Value> {
+    let int = |value: Option<i64>| value.map_or(Value::Null, Value::Int);
+    let text = |value: Option<&str>| {
+        value.map_or(Value::Null, |value| Value::Bytes(value.as_bytes().to_vec()))
+    };
+    vec![
+        Value::Int(row.id),
+        int(row.a),
+        int(row.k),
+        int(row.n),
+        text(row.s),
+        text(row.c),
+        int(row.d),
+        int(row.o.map(i64::from)),
+        row.f.map_or(Value::Null, Value::Float64),
+    ]
+}
+
+/// Makes the table `t` with so many rows, of which the first are frozen.
+fn database_of(count: i64, frozen: usize, chunk_rows: usize) -> (TestDatabase, Vec<TestRow>) {
+    let column = |name: &str, column_type| ColumnDef {
+        name: name.into(),
+        column_type,
+        is_nullable: name != "id",
+        replicas: None,
+    };
+    let schema = TableSchema {
+        name: "t".into(),
+        columns: vec![
+            column("id", ColumnType::BigInt),
+            column("a", ColumnType::Integer),
+            column("k", ColumnType::SmallInt),
+            column("n", ColumnType::Decimal { precision: 10, scale: 2 }),
+            column("s", ColumnType::Varchar { max_chars: None }),
+            column("c", ColumnType::Char { chars: 5 }),
+            column("d", ColumnType::Date),
+            column("o", ColumnType::Boolean),
+            column("f", ColumnType::Double),
+        ],
+        primary_key: None,
+        primary_key_name: String::new(),
+        replicas: None,
+    };
+    let rows: Vec<TestRow> = (0..count).map(test_row).collect();
+    let values: Vec<_> = rows.iter().map(stored).collect();
+    let store = Store::open(OpenOptions::default()).unwrap();
+    let table = table_of(&store, schema, &values, frozen, chunk_rows);
+    (TestDatabase::new(store, table), rows)
+}
