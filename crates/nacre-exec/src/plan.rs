@@ -15,6 +15,6 @@ mod node;
 pub use crate::scan::ColumnPredicate;
 pub use description::OperatorDescription;
 pub use node::{
-    AggregateCall, AggregateFunction, AggregateNode, FilterNode, JoinKey, JoinNode, LimitNode,
-    MapNode, PairingKind, PhysicalPlan, PlanNode, ScanNode, SortKey, SortNode,
+    AggregateCall, AggregateFunction, AggregateNode, FilterNode, GroupingSetsNode, JoinKey,
+    JoinNode, LimitNode, MapNode, PairingKind, PhysicalPlan, PlanNode, ScanNode, SortKey, SortNode,
 };

@@ -529,6 +529,11 @@ fn averages_and_quotients_have_the_answers_of_postgresql() {
 }
 
 #[test]
+fn grouping_sets_have_the_answers_of_postgresql() {
+    compare_with_answers(include_str!("answers/grouping_sets.txt"));
+}
+
+#[test]
 fn distinct_rows_come_once() {
     let (database, rows) = test_database();
     let wanted: BTreeSet<Vec<String>> =

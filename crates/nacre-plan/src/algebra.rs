@@ -9,8 +9,8 @@ mod scalar;
 
 pub use columns::{ColumnId, ColumnSource, QueryColumn, QueryColumns};
 pub use relational::{
-    AggregateColumn, BoundSortKey, ComputedColumn, JoinVariant, OutputColumn, QueryPlan,
-    RelationalOperator, ScannedColumn,
+    AggregateColumn, BoundSortKey, ComputedColumn, GroupingKey, JoinVariant, OutputColumn,
+    QueryPlan, RelationalOperator, ScannedColumn,
 };
 pub use scalar::{
     BoundAggregate, CaseArm, CastStep, ConstantValue, ScalarExpression, ScalarKind, TruthValue,

@@ -2,7 +2,7 @@
 
 use crate::error::{ExecError, ExecResult};
 use crate::pipeline::{SlotId, SlotInfo};
-use crate::plan::{AggregateCall, AggregateFunction, AggregateNode};
+use crate::plan::{AggregateCall, AggregateFunction};
 use crate::value::{IntBounds, IntLimit, IntWidth, ValueClass, VectorType};
 
 /// Words before the keys.
@@ -92,20 +92,21 @@ fn key_words(vector_type: VectorType) -> usize {
 }
 
 impl GroupPlan {
-    /// Plans the aggregation of `node`; `infos` and `slots` are those of its input columns, which
-    /// has at most `rows_max` rows.
+    /// Plans an aggregation by key columns; `infos` and `slots` are those of the input's columns,
+    /// which has at most `rows_max` rows.
     ///
     /// # Errors
-    /// [`ExecError::Internal`] if the node names no column or one of another class.
+    /// [`ExecError::Internal`] if a column is not there or is of another class.
     pub(crate) fn new(
-        node: &AggregateNode,
+        key_columns: &[usize],
+        calls: &[AggregateCall],
         infos: &[SlotInfo],
         slots: &[SlotId],
         rows_max: u64,
     ) -> ExecResult<Self> {
         let missing = |column: usize| ExecError::internal(format!("no column {column} to group"));
-        let mut plan = Self::of_keys(&node.keys, infos, slots, rows_max)?;
-        for call in &node.aggregates {
+        let mut plan = Self::of_keys(key_columns, infos, slots, rows_max)?;
+        for call in calls {
             let column = |column: usize| {
                 let slot = slots.get(column).copied().ok_or_else(|| missing(column))?;
                 Ok::<_, ExecError>((slot, infos[column].clone()))
@@ -118,7 +119,7 @@ impl GroupPlan {
             if let (AggregateFunction::CountDistinct, Some(argument)) =
                 (call.function, call.argument)
             {
-                let keys: Vec<usize> = node.keys.iter().copied().chain([argument]).collect();
+                let keys: Vec<usize> = key_columns.iter().copied().chain([argument]).collect();
                 let mut set = Self::of_keys(&keys, infos, slots, rows_max)?;
                 // The hash of the group's keys.
                 set.row_words += 1;
@@ -209,7 +210,7 @@ impl GroupPlan {
         Some(match (function, class) {
             (F::CountRows, None) | (F::Count, Some(_)) => StateKind::Count,
             (F::CountDistinct, Some(_)) => StateKind::Distinct(self.distinct.len() - 1),
-            (F::Sum | F::AverageState, Some(ValueClass::Int)) => match sum_bounds {
+            (F::Sum | F::CountSum | F::AverageState, Some(ValueClass::Int)) => match sum_bounds {
                 Some(bounds) if IntBounds::I64.contains(bounds) => StateKind::SumNarrow,
                 _ => StateKind::SumWide,
             },

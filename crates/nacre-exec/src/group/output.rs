@@ -99,7 +99,7 @@ fn put_states(
                     return Err(beyond());
                 }
                 out.values.push_int(sum);
-                count > 0
+                count > 0 || aggregate.function == AggregateFunction::CountSum
             }
             StateKind::SumFloat => {
                 put_float(out, f64::from_bits(state[0]));

@@ -1,6 +1,8 @@
 //! GROUP BY, DISTINCT and aggregates.
 
-use nacre_plan::algebra::{AggregateColumn, BoundAggregate, ColumnId, ScalarExpression};
+use nacre_plan::algebra::{
+    AggregateColumn, BoundAggregate, ColumnId, GroupingKey, ScalarExpression,
+};
 
 use super::columns::{ColumnPlace, ColumnPlaces, LoweredRelation};
 use super::error::{LoweringError, LoweringResult};
@@ -10,7 +12,9 @@ use super::late::LateValue;
 use super::operators::{AggregateMeaning, aggregate_meaning};
 use super::relations::guarded_column;
 use crate::expression::{ExpressionId, ExpressionNode};
-use crate::plan::{AggregateCall, AggregateFunction, AggregateNode, MapNode, PlanNode};
+use crate::plan::{
+    AggregateCall, AggregateFunction, AggregateNode, GroupingSetsNode, MapNode, PlanNode,
+};
 use crate::value::{IntLimit, ScalarValue, ValueClass};
 
 /// An aggregate of the query, before it is known where its result lies.
@@ -33,13 +37,20 @@ struct AggregateInput<'c> {
     calls: Vec<AggregateCall>,
 }
 
+/// What rows are grouped by.
+pub(super) struct GroupedColumns<'q> {
+    pub(super) keys: Vec<GroupingKey>,
+    /// Sets of keys and the column that has their index; `None` if all keys are the only set.
+    pub(super) sets: Option<(&'q [Vec<usize>], ColumnId)>,
+}
+
 /// Groups the rows of `input`. The row of no keys is there even of no rows.
 ///
 /// # Errors
 /// [`LoweringError::NotSupported`] for an aggregate that the executor has not.
 pub(super) fn lower_aggregate(
     input: LoweredRelation,
-    keys: &[ColumnId],
+    grouped: GroupedColumns<'_>,
     aggregates: &[AggregateColumn],
 ) -> LoweringResult<LoweredRelation> {
     if input.column_may_fail && aggregates.iter().any(|one| one.call.filter.is_some()) {
@@ -51,17 +62,20 @@ pub(super) fn lower_aggregate(
         outputs: Vec::new(),
         calls: Vec::new(),
     };
+    let GroupedColumns { keys, sets } = grouped;
     let mut columns = ColumnPlaces::default();
     let mut key_indexes: Vec<usize> = Vec::new();
-    for column in keys {
-        let (index, form) = places.plain(*column)?;
+    for key in keys {
+        let (index, form) = places.plain(key.source)?;
         let id = lowering.expressions.graph.column(index, form.class())?;
-        let key = lowering.output(id);
+        let own = lowering.output(id);
         // The same column may stand in the list of DISTINCT twice.
-        if !key_indexes.contains(&key) {
-            columns.add(*column, ColumnPlace::Plain { index: key_indexes.len(), form });
-            key_indexes.push(key);
-        }
+        let known = key_indexes.iter().position(|known| *known == own).filter(|_| sets.is_none());
+        let index = known.unwrap_or_else(|| {
+            key_indexes.push(own);
+            key_indexes.len() - 1
+        });
+        columns.add(key.column, ColumnPlace::Plain { index, form });
     }
     let mut planned = Vec::with_capacity(aggregates.len());
     // Averages first: their sums serve as sums, too.
@@ -73,29 +87,90 @@ pub(super) fn lower_aggregate(
         planned.push(lowering.plan(*column, call)?);
     }
     let AggregateInput { expressions, outputs, calls } = lowering;
-    let mut next = key_indexes.len();
-    let mut starts = Vec::with_capacity(calls.len());
-    for call in &calls {
-        starts.push(next);
-        next += if call.function == AggregateFunction::AverageState { 2 } else { 1 };
-    }
-    for PlannedAggregate { column, call, form, scale, shown_scale } in planned {
-        let index = starts[call];
-        let place = match (form, shown_scale.map(|call| starts[call])) {
-            (Some(form), None) => ColumnPlace::Plain { index, form },
-            (Some(_), shown) => ColumnPlace::Late(LateValue::sum(index, scale, shown)),
-            (None, shown) => ColumnPlace::Late(LateValue::average(index, index + 1, scale, shown)),
-        };
-        columns.add(column, place);
-    }
+    let starts = call_starts(key_indexes.len(), &calls);
+    planned.into_iter().for_each(|one| columns.add(one.column, one.place(&starts)));
     // Sums may be too large.
     let may_fail = input.may_fail || expressions.may_fail || !calls.is_empty();
     let map = MapNode { input: input.node, graph: expressions.graph, outputs };
-    let node =
-        AggregateNode { input: PlanNode::Map(Box::new(map)), keys: key_indexes, aggregates: calls };
-    let node = PlanNode::Aggregate(Box::new(node));
+    let input = PlanNode::Map(Box::new(map));
+    let node = match sets {
+        None => {
+            let node = AggregateNode { input, keys: key_indexes, aggregates: calls };
+            PlanNode::Aggregate(Box::new(node))
+        }
+        Some((sets, set_column)) => {
+            let index = key_indexes.len() + state_columns(&calls);
+            columns.add(set_column, ColumnPlace::Plain { index, form: ValueForm::Integer });
+            let (keys, sets) = (key_indexes, sets.to_vec());
+            grouping_node(GroupingSetsNode { input, keys, sets, aggregates: calls })
+        }
+    };
     let (row_may_fail, column_may_fail, is_grouped) = (false, false, true);
     Ok(LoweredRelation { node, columns, row_may_fail, column_may_fail, may_fail, is_grouped })
+}
+
+/// Returns how many columns calls make.
+pub(super) fn state_columns(calls: &[AggregateCall]) -> usize {
+    let columns = calls.iter().map(|call| match call.function {
+        AggregateFunction::AverageState => 2,
+        _ => 1,
+    });
+    columns.sum()
+}
+
+/// Returns the first column of each call, behind the keys.
+fn call_starts(keys: usize, calls: &[AggregateCall]) -> Vec<usize> {
+    (0..calls.len()).map(|index| keys + state_columns(&calls[..index])).collect()
+}
+
+impl PlannedAggregate {
+    /// Returns the place of the result, where calls begin at those columns.
+    fn place(&self, starts: &[usize]) -> ColumnPlace {
+        let index = starts[self.call];
+        match (self.form, self.shown_scale.map(|call| starts[call])) {
+            (Some(form), None) => ColumnPlace::Plain { index, form },
+            (Some(_), shown) => ColumnPlace::Late(LateValue::sum(index, self.scale, shown)),
+            (None, shown) => {
+                ColumnPlace::Late(LateValue::average(index, index + 1, self.scale, shown))
+            }
+        }
+    }
+}
+
+/// Groups by sets. If one has all keys, as of ROLLUP and CUBE, rows are grouped by it, and these
+/// fewer ones by the sets.
+fn grouping_node(node: GroupingSetsNode) -> PlanNode {
+    let is_mergeable = |call: &AggregateCall| call.function != AggregateFunction::CountDistinct;
+    let has_finest = node.sets.iter().any(|set| set.len() == node.keys.len());
+    if node.sets.len() < 2 || !has_finest || !node.aggregates.iter().all(is_mergeable) {
+        return PlanNode::GroupingSets(Box::new(node));
+    }
+    let GroupingSetsNode { input, keys, sets, aggregates: calls } = node;
+    let key_count = keys.len();
+    let mut merged = Vec::with_capacity(calls.len());
+    for (call, start) in calls.iter().zip(call_starts(key_count, &calls)) {
+        use AggregateFunction as Function;
+        let mut merge = |function, column, limit| {
+            merged.push(AggregateCall::new(function, Some(column), limit));
+        };
+        match call.function {
+            Function::CountRows | Function::Count => {
+                merge(Function::CountSum, start, IntLimit::BIGINT);
+            }
+            Function::AverageState => {
+                merge(Function::Sum, start, call.limit);
+                merge(Function::CountSum, start + 1, IntLimit::BIGINT);
+            }
+            function => merge(function, start, call.limit),
+        }
+    }
+    let finest = AggregateNode { input, keys, aggregates: calls };
+    PlanNode::GroupingSets(Box::new(GroupingSetsNode {
+        input: PlanNode::Aggregate(Box::new(finest)),
+        keys: (0..key_count).collect(),
+        sets,
+        aggregates: merged,
+    }))
 }
 
 impl AggregateInput<'_> {

@@ -209,7 +209,10 @@ impl<'c> ExpressionLowering<'c> {
             }
             ScalarKind::Extreme { .. } => Err(LoweringError::not_supported("GREATEST and LEAST")),
             ScalarKind::Parameter(_) => Err(LoweringError::not_supported("parameters")),
-            ScalarKind::Constant(_) | ScalarKind::UnknownLiteral(_) | ScalarKind::Aggregate(_) => {
+            ScalarKind::Constant(_)
+            | ScalarKind::UnknownLiteral(_)
+            | ScalarKind::Aggregate(_)
+            | ScalarKind::Grouping(_) => {
                 Err(LoweringError::contradiction("an expression that is not bound"))
             }
         }

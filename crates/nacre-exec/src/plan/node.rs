@@ -20,6 +20,7 @@ pub enum PlanNode {
     Map(Box<MapNode>),
     Join(Box<JoinNode>),
     Aggregate(Box<AggregateNode>),
+    GroupingSets(Box<GroupingSetsNode>),
     Sort(Box<SortNode>),
     Limit(Box<LimitNode>),
 }
@@ -100,6 +101,19 @@ pub struct AggregateNode {
     pub aggregates: Vec<AggregateCall>,
 }
 
+/// Groups by each of the sets of keys, in one pass over the input. A row has all keys, null those
+/// that its set is without, then what the aggregates give, then the index of its set. An empty set
+/// has one row, also of no input.
+#[derive(Clone, Debug)]
+pub struct GroupingSetsNode {
+    pub input: PlanNode,
+    /// Columns; one may come twice.
+    pub keys: Vec<usize>,
+    /// By index in the keys, without repetition.
+    pub sets: Vec<Vec<usize>>,
+    pub aggregates: Vec<AggregateCall>,
+}
+
 /// What is aggregated.
 #[derive(Clone, Debug)]
 pub struct AggregateCall {
@@ -121,6 +135,8 @@ pub enum AggregateFunction {
     Sum,
     Min,
     Max,
+    /// The sum of counts: 0 for no values.
+    CountSum,
     /// Two columns: the sum, exact or null, and the count. What divides them lies above.
     AverageState,
     CountDistinct,
@@ -167,6 +183,7 @@ impl PlanNode {
             Self::Map(map) => map.input.depth(),
             Self::Join(join) => join.probe.depth().max(join.build.depth()),
             Self::Aggregate(aggregate) => aggregate.input.depth(),
+            Self::GroupingSets(grouping) => grouping.input.depth(),
             Self::Sort(sort) => sort.input.depth(),
             Self::Limit(limit) => limit.input.depth(),
         }

@@ -62,6 +62,17 @@ pub enum RelationalOperator {
         /// False for DISTINCT and GROUP BY: no row of no rows.
         is_scalar: bool,
     },
+    /// A row for each group of each set of keys, whose other keys are null. Aggregates are over
+    /// columns of the input, which are never null for that reason.
+    GroupingSets {
+        input: Box<Self>,
+        keys: Vec<GroupingKey>,
+        /// By index in the keys. An empty set has a row also of no rows.
+        sets: Vec<Vec<usize>>,
+        aggregates: Vec<AggregateColumn>,
+        /// An integer: the index of the set that a row is of.
+        set_column: ColumnId,
+    },
     Sort {
         input: Box<Self>,
         keys: Vec<BoundSortKey>,
@@ -81,7 +92,7 @@ impl RelationalOperator {
             Self::Filter { condition, .. } => vec![condition],
             Self::Join { condition, .. } => condition.iter().collect(),
             Self::Compute { columns, .. } => columns.iter().map(|one| &one.value).collect(),
-            Self::Aggregate { aggregates, .. } => {
+            Self::Aggregate { aggregates, .. } | Self::GroupingSets { aggregates, .. } => {
                 aggregates.iter().flat_map(|one| one.call.expressions()).collect()
             }
             Self::Sort { keys, .. } => keys.iter().map(|key| &key.value).collect(),
@@ -102,6 +113,7 @@ impl RelationalOperator {
             Self::Filter { input, .. }
             | Self::Compute { input, .. }
             | Self::Aggregate { input, .. }
+            | Self::GroupingSets { input, .. }
             | Self::Sort { input, .. }
             | Self::Limit { input, .. } => vec![input],
             Self::Join { left, right, .. } => vec![left, right],
@@ -115,6 +127,7 @@ impl RelationalOperator {
             Self::Filter { input, .. }
             | Self::Compute { input, .. }
             | Self::Aggregate { input, .. }
+            | Self::GroupingSets { input, .. }
             | Self::Sort { input, .. }
             | Self::Limit { input, .. } => vec![input],
             Self::Join { left, right, .. } => vec![left, right],
@@ -127,6 +140,11 @@ impl RelationalOperator {
             Self::Scan { columns, .. } => columns.iter().map(|one| one.column).collect(),
             Self::Compute { columns, .. } => columns.iter().map(|one| one.column).collect(),
             Self::Aggregate { aggregates, .. } => aggregates.iter().map(|one| one.column).collect(),
+            Self::GroupingSets { keys, aggregates, set_column, .. } => {
+                let keys = keys.iter().map(|key| key.column);
+                let aggregates = aggregates.iter().map(|one| one.column);
+                keys.chain(aggregates).chain([*set_column]).collect()
+            }
             Self::Join { variant: JoinVariant::Mark(column), .. } => vec![*column],
             Self::SingleRow
             | Self::Filter { .. }
@@ -195,6 +213,15 @@ pub struct ComputedColumn {
 pub struct AggregateColumn {
     pub column: ColumnId,
     pub call: BoundAggregate,
+}
+
+/// A key of grouping sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupingKey {
+    /// The column of the input.
+    pub source: ColumnId,
+    /// Its value, or null in rows of sets that are without the key.
+    pub column: ColumnId,
 }
 
 /// What rows are sorted by.

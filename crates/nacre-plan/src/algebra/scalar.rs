@@ -102,6 +102,8 @@ pub enum ScalarKind {
     },
     /// Only until the query's aggregates are collected.
     Aggregate(Box<BoundAggregate>),
+    /// GROUPING of keys. Only until the query's aggregates are collected.
+    Grouping(Vec<ScalarExpression>),
 }
 
 /// A branch of CASE.
@@ -168,6 +170,7 @@ impl ScalarExpression {
             | ScalarKind::Extreme { arguments: all, .. }
             | ScalarKind::And(all)
             | ScalarKind::Or(all)
+            | ScalarKind::Grouping(all)
             | ScalarKind::Coalesce(all) => all.iter().collect(),
             ScalarKind::Cast { operand, .. }
             | ScalarKind::Not(operand)
@@ -198,6 +201,7 @@ impl ScalarExpression {
             | ScalarKind::Extreme { arguments: all, .. }
             | ScalarKind::And(all)
             | ScalarKind::Or(all)
+            | ScalarKind::Grouping(all)
             | ScalarKind::Coalesce(all) => all.iter_mut().collect(),
             ScalarKind::Cast { operand, .. }
             | ScalarKind::Not(operand)

@@ -1,13 +1,20 @@
 //! Collects the aggregates of a query, and has its expressions name their results.
 //!
 //! After it an expression of the SELECT list, HAVING or ORDER BY has no column of FROM but those
-//! that are the same for all rows of a group.
+//! that are the same for all rows of a group. With grouping sets it has none at all: a key has a
+//! column of its own, which is null in rows of sets that are without it.
+
+use nacre_functions::resolution::resolve_operator;
+use nacre_types::catalog::TypeOid;
+use nacre_types::{SqlType, SqlValue};
 
 use super::Binder;
+use super::grouping::BoundGrouping;
 use super::scope::Scope;
 use super::select::with_computed;
 use crate::algebra::{
-    AggregateColumn, ColumnId, ComputedColumn, RelationalOperator, ScalarExpression, ScalarKind,
+    AggregateColumn, CaseArm, ColumnId, ColumnSource, ComputedColumn, ConstantValue, GroupingKey,
+    QueryColumn, RelationalOperator, ScalarExpression, ScalarKind,
 };
 use crate::error::BindError;
 
@@ -16,6 +23,13 @@ pub(super) struct Aggregation<'s> {
     scope: &'s Scope,
     /// What is grouped by, and the column that has it.
     keys: Vec<BoundGroupKey>,
+    /// Keys that GROUP BY has; others follow from them.
+    written_keys: usize,
+    /// By index in the keys; `None` if all keys are the only set.
+    sets: Option<Vec<Vec<usize>>>,
+    /// The column that has the index of a row's set, once somebody names it.
+    set_column: Option<ColumnId>,
+    has_clause: bool,
     having: Option<ScalarExpression>,
     aggregates: Vec<AggregateColumn>,
 }
@@ -28,12 +42,15 @@ struct BoundGroupKey {
 
 impl<'s> Aggregation<'s> {
     pub(super) fn new(
-        groups: Vec<ScalarExpression>,
+        grouping: BoundGrouping,
         having: Option<ScalarExpression>,
         scope: &'s Scope,
     ) -> Self {
-        let keys = groups.into_iter().map(|value| BoundGroupKey { value, column: None }).collect();
-        Self { scope, keys, having, aggregates: Vec::new() }
+        let BoundGrouping { keys, sets, is_written: has_clause } = grouping;
+        let written_keys = keys.len();
+        let keys = keys.into_iter().map(|value| BoundGroupKey { value, column: None }).collect();
+        let (set_column, aggregates) = (None, Vec::new());
+        Self { scope, keys, written_keys, sets, set_column, has_clause, having, aggregates }
     }
 
     /// Whether rows are grouped, so that columns of FROM are not seen above.
@@ -41,10 +58,10 @@ impl<'s> Aggregation<'s> {
         &self,
         mut outputs: impl Iterator<Item = &'e ScalarExpression>,
     ) -> bool {
-        let is_aggregate = |one: &ScalarExpression| matches!(one.kind, ScalarKind::Aggregate(_));
-        !self.keys.is_empty()
-            || self.having.is_some()
-            || outputs.any(|output| output.any(&is_aggregate))
+        let is_of_groups = |one: &ScalarExpression| {
+            matches!(one.kind, ScalarKind::Aggregate(_) | ScalarKind::Grouping(_))
+        };
+        self.has_clause || self.having.is_some() || outputs.any(|output| output.any(&is_of_groups))
     }
 
     /// Has an expression name the results of aggregates and the keys of groups.
@@ -72,7 +89,13 @@ impl<'s> Aggregation<'s> {
                 expression.kind = ScalarKind::Column(column);
                 Ok(())
             }
-            ScalarKind::Column(column) => self.require_determined(*column, expression),
+            ScalarKind::Grouping(_) => self.collect_grouping(expression, binder),
+            ScalarKind::Column(column) => {
+                if let Some(index) = self.determined_key(*column, expression)? {
+                    expression.kind = ScalarKind::Column(self.key_column(index, binder));
+                }
+                Ok(())
+            }
             _ => {
                 let mut children = expression.children_mut().into_iter();
                 children.try_for_each(|child| self.collect(child, binder))
@@ -80,48 +103,109 @@ impl<'s> Aggregation<'s> {
         }
     }
 
+    /// Has GROUPING be the bits that say which of its arguments a row's set is without, the first
+    /// argument's being the highest.
+    fn collect_grouping(
+        &mut self,
+        expression: &mut ScalarExpression,
+        binder: &mut Binder<'_>,
+    ) -> Result<(), BindError> {
+        let ScalarKind::Grouping(arguments) = &expression.kind else { return Ok(()) };
+        let mut wanted = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            let written = &self.keys[..self.written_keys];
+            let key = written.iter().position(|key| key.value == *argument);
+            wanted.push(key.ok_or_else(|| {
+                let message = "arguments to GROUPING must be grouping expressions of the \
+                               associated query level";
+                BindError::new("42803", message, argument.range)
+            })?);
+        }
+        let range = expression.range;
+        let integer = |value: i32| {
+            let kind = ScalarKind::Constant(ConstantValue(SqlValue::Integer(value)));
+            ScalarExpression::new(kind, SqlType::INTEGER, range)
+        };
+        let Some(sets) = self.sets.clone() else {
+            *expression = integer(0);
+            return Ok(());
+        };
+        let set_column = self.set_column(binder);
+        let equal = resolve_operator("=", &[TypeOid::INT4, TypeOid::INT4]);
+        let equal = equal.map_err(|_| BindError::not_supported("GROUPING", range))?;
+        let arm = |(index, set): (i32, &Vec<usize>)| {
+            let bits = |bits: i32, key: &usize| bits << 1 | i32::from(!set.contains(key));
+            let column = ScalarKind::Column(set_column);
+            let column = ScalarExpression::new(column, SqlType::INTEGER, range);
+            let (operator, operands) = (equal.entry, vec![column, integer(index)]);
+            let condition = ScalarKind::Operator { operator, operands };
+            let condition = ScalarExpression::new(condition, SqlType::BOOLEAN, range);
+            CaseArm { condition, result: integer(wanted.iter().fold(0, bits)) }
+        };
+        let arms = (0..).zip(&sets).map(arm).collect();
+        expression.kind = ScalarKind::Case { arms, otherwise: None };
+        Ok(())
+    }
+
+    fn set_column(&mut self, binder: &mut Binder<'_>) -> ColumnId {
+        *self.set_column.get_or_insert_with(|| {
+            binder.columns.add(QueryColumn {
+                name: "grouping set".to_owned(),
+                sql_type: SqlType::INTEGER,
+                is_nullable: false,
+                source: ColumnSource::Computed,
+            })
+        })
+    }
+
     /// Returns the column of a key of groups.
     fn key_column(&mut self, index: usize, binder: &mut Binder<'_>) -> ColumnId {
         let key = &mut self.keys[index];
         let column = match (key.column, &key.value.kind) {
             (Some(column), _) => column,
-            (None, ScalarKind::Column(column)) => *column,
+            (None, ScalarKind::Column(column)) if self.sets.is_none() => *column,
             (None, _) => binder.add_computed("group", &key.value),
         };
         key.column = Some(column);
         column
     }
 
-    /// Adds a column that the groups determine by a primary key to the keys.
+    /// Adds a column that the groups determine by a primary key to the keys, and returns its
+    /// index; `None` for one that is not of FROM.
     ///
     /// # Errors
     /// 42803 if they do not determine it.
-    fn require_determined(
+    fn determined_key(
         &mut self,
         column: ColumnId,
         expression: &ScalarExpression,
-    ) -> Result<(), BindError> {
+    ) -> Result<Option<usize>, BindError> {
+        let is_in_all_sets =
+            |index: usize| self.sets.iter().flatten().all(|set| set.contains(&index));
         let is_key = |wanted: &ColumnId| {
-            self.keys.iter().any(|key| key.value.kind == ScalarKind::Column(*wanted))
+            let mut keys = self.keys.iter().enumerate();
+            keys.any(|(index, key)| {
+                key.value.kind == ScalarKind::Column(*wanted) && is_in_all_sets(index)
+            })
         };
         let owner = self.scope.tables.iter().find_map(|table| {
             let own = table.columns.iter().find(|one| one.id() == Some(column))?;
             Some((table, own))
         });
-        if let Some((table, own)) = owner {
-            let key = &table.primary_key;
-            if key.is_empty() || !key.iter().all(is_key) {
-                let message = format!(
-                    "column \"{}.{}\" must appear in the GROUP BY clause or be used in an \
-                     aggregate function",
-                    table.name, own.name
-                );
-                return Err(BindError::new("42803", message, expression.range));
-            }
-            let value = expression.clone();
-            self.keys.push(BoundGroupKey { value, column: Some(column) });
+        let Some((table, own)) = owner else { return Ok(None) };
+        let key = &table.primary_key;
+        if key.is_empty() || !key.iter().all(is_key) {
+            let message = format!(
+                "column \"{}.{}\" must appear in the GROUP BY clause or be used in an \
+                 aggregate function",
+                table.name, own.name
+            );
+            return Err(BindError::new("42803", message, expression.range));
         }
-        Ok(())
+        let index = self.keys.len();
+        self.keys.push(BoundGroupKey { value: expression.clone(), column: None });
+        self.sets.iter_mut().flatten().for_each(|set| set.push(index));
+        Ok(Some(index))
     }
 
     /// Adds the grouping, and HAVING above it.
@@ -136,18 +220,32 @@ impl<'s> Aggregation<'s> {
         }
         let mut keys = Vec::with_capacity(self.keys.len());
         let mut computed = Vec::new();
-        let is_scalar = self.keys.is_empty();
         for index in 0..self.keys.len() {
             let column = self.key_column(index, binder);
             let value = &self.keys[index].value;
+            let source = match value.kind {
+                ScalarKind::Column(source) => source,
+                _ if self.sets.is_none() => column,
+                _ => binder.add_computed("group", value),
+            };
             if !matches!(value.kind, ScalarKind::Column(_)) {
-                computed.push(ComputedColumn { column, value: value.clone() });
+                computed.push(ComputedColumn { column: source, value: value.clone() });
             }
-            keys.push(column);
+            keys.push(GroupingKey { source, column });
         }
         let input = Box::new(with_computed(input, computed));
-        let aggregates = self.aggregates;
-        let grouped = RelationalOperator::Aggregate { input, keys, aggregates, is_scalar };
+        let grouped = match self.sets.take() {
+            Some(sets) => {
+                let set_column = self.set_column(binder);
+                let aggregates = self.aggregates;
+                RelationalOperator::GroupingSets { input, keys, sets, aggregates, set_column }
+            }
+            None => {
+                let (is_scalar, aggregates) = (keys.is_empty(), self.aggregates);
+                let keys = keys.into_iter().map(|key| key.column).collect();
+                RelationalOperator::Aggregate { input, keys, aggregates, is_scalar }
+            }
+        };
         Ok(match having {
             Some(condition) => RelationalOperator::Filter { input: Box::new(grouped), condition },
             None => grouped,

@@ -85,9 +85,10 @@ pub(super) fn never_fails(expression: &ScalarExpression) -> bool {
         ScalarKind::Cast { operand, method } => {
             is_widening(operand, expression.sql_type.oid(), *method)
         }
-        ScalarKind::UnknownLiteral(_) | ScalarKind::Function { .. } | ScalarKind::Aggregate(_) => {
-            false
-        }
+        ScalarKind::UnknownLiteral(_)
+        | ScalarKind::Function { .. }
+        | ScalarKind::Aggregate(_)
+        | ScalarKind::Grouping(_) => false,
     };
     if is_safe {
         return expression.children().into_iter().all(never_fails);

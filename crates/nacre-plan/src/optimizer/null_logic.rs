@@ -109,7 +109,8 @@ pub(super) fn possible_outcomes(
         | ScalarKind::Parameter(_)
         | ScalarKind::IsDistinct { .. }
         | ScalarKind::Case { .. }
-        | ScalarKind::Aggregate(_) => PossibleOutcomes::ANY,
+        | ScalarKind::Aggregate(_)
+        | ScalarKind::Grouping(_) => PossibleOutcomes::ANY,
     }
 }
 

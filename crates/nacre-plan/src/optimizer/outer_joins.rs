@@ -60,7 +60,10 @@ impl OuterJoinPass {
                 let kept: Vec<_> = required.iter().filter(is_known).copied().collect();
                 self.simplify(input, range.input(), &kept);
             }
-            RelationalOperator::Limit { input, .. } => self.simplify(input, range.input(), &[]),
+            RelationalOperator::Limit { input, .. }
+            | RelationalOperator::GroupingSets { input, .. } => {
+                self.simplify(input, range.input(), &[]);
+            }
             RelationalOperator::Join { variant, left, right, condition } => {
                 let [left_range, right_range] = range.sides(right);
                 let is_outer = matches!(*variant, JoinVariant::Left | JoinVariant::Full);

@@ -75,6 +75,7 @@ fn evaluate(operator: &RelationalOperator, tables: &TableRows) -> EvaluationResu
             let input = evaluate(input, tables)?;
             group(&input, keys, aggregates, *is_scalar)
         }
+        RelationalOperator::GroupingSets { .. } => panic!("no query here has grouping sets"),
         RelationalOperator::Sort { input, .. } => evaluate(input, tables),
         RelationalOperator::Limit { .. } => panic!("which rows LIMIT keeps is not defined"),
     }
