@@ -93,6 +93,18 @@ fn aggregate(call: &AggregateCall, rows: &[&Scalars]) -> Scalars {
             sum => vec![sum],
         },
         AggregateFunction::AverageState => vec![sum, count(values.len())],
+        AggregateFunction::DistinctState => {
+            let int = |value: &&ScalarValue| match value {
+                ScalarValue::Int(value) => *value,
+                other => panic!("{other:?}"),
+            };
+            let distinct: BTreeSet<i128> = values.iter().map(int).collect();
+            let sum = match distinct.len() {
+                0 => ScalarValue::Null(class),
+                _ => ScalarValue::Int(distinct.iter().sum()),
+            };
+            vec![sum, count(distinct.len())]
+        }
         AggregateFunction::Min => {
             let least = values.iter().copied().min_by(|left, right| order(left, right));
             vec![least.cloned().unwrap_or(ScalarValue::Null(class))]
@@ -156,6 +168,8 @@ fn calls() -> Vec<AggregateCall> {
         call(F::CountDistinct, Some(SMALL)),
         call(F::CountDistinct, Some(TEXT)),
         call(F::CountDistinct, Some(MODE)),
+        call(F::DistinctState, Some(WIDE)),
+        AggregateCall { filter: Some(FLAG), ..call(F::DistinctState, Some(SMALL)) },
     ]
 }
 

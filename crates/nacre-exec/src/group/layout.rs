@@ -26,6 +26,8 @@ pub(super) enum StateKind {
     Count,
     /// The count of a set, filled in when partitions are merged; which of the distinct ones it is.
     Distinct(usize),
+    /// A sum of 128 bits and a count of a set, filled in likewise.
+    DistinctSum(usize),
     /// A sum of 64 bits, which holds all sums of this query, and a count.
     SumNarrow,
     /// A sum of 128 bits and a count.
@@ -78,7 +80,10 @@ impl StateKind {
         match self {
             Self::Count | Self::Distinct(_) => 1,
             Self::SumNarrow | Self::SumFloat | Self::ExtremeFloat { .. } => 2,
-            Self::SumWide | Self::ExtremeInt { .. } | Self::ExtremeBytes { .. } => 3,
+            Self::SumWide
+            | Self::DistinctSum(_)
+            | Self::ExtremeInt { .. }
+            | Self::ExtremeBytes { .. } => 3,
         }
     }
 }
@@ -116,9 +121,7 @@ impl GroupPlan {
             if filter.as_ref().is_some_and(|(_, info)| info.vector_type != VectorType::Bool) {
                 return Err(ExecError::internal("an aggregate's filter is no truth value"));
             }
-            if let (AggregateFunction::CountDistinct, Some(argument)) =
-                (call.function, call.argument)
-            {
+            if let (true, Some(argument)) = (call.function.is_distinct(), call.argument) {
                 let keys: Vec<usize> = key_columns.iter().copied().chain([argument]).collect();
                 let mut set = Self::of_keys(&keys, infos, slots, rows_max)?;
                 // The hash of the group's keys.
@@ -210,6 +213,9 @@ impl GroupPlan {
         Some(match (function, class) {
             (F::CountRows, None) | (F::Count, Some(_)) => StateKind::Count,
             (F::CountDistinct, Some(_)) => StateKind::Distinct(self.distinct.len() - 1),
+            (F::DistinctState, Some(ValueClass::Int)) => {
+                StateKind::DistinctSum(self.distinct.len() - 1)
+            }
             (F::Sum | F::CountSum | F::AverageState, Some(ValueClass::Int)) => match sum_bounds {
                 Some(bounds) if IntBounds::I64.contains(bounds) => StateKind::SumNarrow,
                 _ => StateKind::SumWide,
@@ -248,7 +254,7 @@ impl GroupPlan {
             let argument = aggregate.argument_info.clone();
             match aggregate.kind {
                 StateKind::Count | StateKind::Distinct(_) => outputs.push(count.clone()),
-                StateKind::SumNarrow | StateKind::SumWide => {
+                StateKind::SumNarrow | StateKind::SumWide | StateKind::DistinctSum(_) => {
                     let bounds = aggregate.sum_bounds.clamp_to(aggregate.limit.bounds);
                     outputs.push(int(bounds, true));
                 }
@@ -267,7 +273,7 @@ impl GroupPlan {
                     outputs.extend(argument.map(|info| SlotInfo { is_nullable: true, ..info }));
                 }
             }
-            if aggregate.function == AggregateFunction::AverageState {
+            if aggregate.function.columns() == 2 {
                 outputs.push(count.clone());
             }
         }

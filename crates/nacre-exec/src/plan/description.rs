@@ -119,6 +119,7 @@ fn aggregate_facts(keys: usize, aggregates: &[AggregateCall]) -> Vec<(&'static s
             AggregateFunction::Max => "max",
             AggregateFunction::AverageState => "avg",
             AggregateFunction::CountDistinct => "count(distinct)",
+            AggregateFunction::DistinctState => "sum(distinct)",
         };
         if call.filter.is_some() { format!("{name} filter") } else { name.to_owned() }
     });

@@ -140,6 +140,20 @@ pub enum AggregateFunction {
     /// Two columns: the sum, exact or null, and the count. What divides them lies above.
     AverageState,
     CountDistinct,
+    /// As [`Self::AverageState`], of whole numbers, each once.
+    DistinctState,
+}
+
+impl AggregateFunction {
+    /// Returns how many columns it gives.
+    pub fn columns(self) -> usize {
+        if matches!(self, Self::AverageState | Self::DistinctState) { 2 } else { 1 }
+    }
+
+    /// Whether it collects a set of values.
+    pub fn is_distinct(self) -> bool {
+        matches!(self, Self::CountDistinct | Self::DistinctState)
+    }
 }
 
 /// Sorts.
