@@ -31,6 +31,7 @@ mod layout;
 mod merge;
 mod output;
 mod partition;
+mod sets;
 mod sink;
 mod source;
 mod state;
@@ -39,5 +40,6 @@ mod update;
 
 pub(crate) use keys::{float_word, hash_words};
 pub(crate) use layout::GroupPlan;
+pub(crate) use sets::{GroupingSetsSink, GroupingSetsSource, grouping_columns};
 pub(crate) use sink::GroupSink;
 pub(crate) use source::GroupSource;

@@ -16,6 +16,6 @@ pub use crate::scan::ColumnPredicate;
 pub use description::OperatorDescription;
 pub use node::{
     AggregateCall, AggregateFunction, AggregateNode, AppendNode, ConstantColumn, FilterNode,
-    JoinKey, JoinNode, LimitNode, MapNode, PairingKind, PhysicalPlan, PlanNode, RepeatNode,
-    RowsNode, ScanNode, SortKey, SortNode,
+    GroupingSetsNode, JoinKey, JoinNode, LimitNode, MapNode, PairingKind, PhysicalPlan, PlanNode,
+    RepeatNode, RowsNode, ScanNode, SortKey, SortNode,
 };

@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use crate::counters::{OperatorReport, ScanReport};
 use crate::error::{ExecError, ExecResult};
-use crate::group::{GroupPlan, GroupSink, GroupSource};
+use crate::group::{
+    GroupPlan, GroupSink, GroupSource, GroupingSetsSink, GroupingSetsSource, grouping_columns,
+};
 use crate::join::{
     JoinBuildSink, JoinKeySet, JoinPlan, JoinProbeSource, JoinSide, JoinTableSink, JoinTableSource,
     RemainderSource,
@@ -19,8 +21,8 @@ use crate::pipeline::{
     SourceRun, StageContext, StepProgram, WrappedPipeline,
 };
 use crate::plan::{
-    AggregateNode, AppendNode, JoinNode, LimitNode, PhysicalPlan, PlanNode, RepeatNode, ScanNode,
-    SortKey, SortNode,
+    AggregateNode, AppendNode, GroupingSetsNode, JoinNode, LimitNode, PhysicalPlan, PlanNode,
+    RepeatNode, ScanNode, SortKey, SortNode,
 };
 use crate::result::{ResultChannel, ResultSink};
 use crate::rows::{ConstantRowSource, RepeatSource};
@@ -153,6 +155,7 @@ fn open_node(
         }
         PlanNode::Join(join) => open_join(join, context, stages),
         PlanNode::Aggregate(aggregate) => open_aggregate(aggregate, context, stages),
+        PlanNode::GroupingSets(grouping) => open_grouping_sets(grouping, context, stages),
         PlanNode::Sort(sort) => open_sort(sort, context, stages),
         PlanNode::Limit(limit) => open_limit(limit, context, stages),
         PlanNode::Empty(classes) => Ok(open_empty(classes)),
@@ -288,12 +291,47 @@ fn open_aggregate(
     let pipeline = open_input(&node.input, context, stages)?;
     let (depth, input_rows) = (pipeline.depth, pipeline.rows_max);
     let infos = output_infos(&pipeline);
-    let plan = Arc::new(GroupPlan::new(node, &infos, &pipeline.columns, input_rows)?);
+    let plan = Arc::new(GroupPlan::new(
+        &node.keys,
+        &node.aggregates,
+        &infos,
+        &pipeline.columns,
+        input_rows,
+    )?);
     let sink = Arc::new(GroupSink::new(&plan, context));
     close(pipeline, Arc::clone(&sink) as Arc<dyn PipelineSink>, context, stages);
     let rows_max = if node.keys.is_empty() { 1 } else { input_rows };
     let source = Arc::new(GroupSource::new(&sink));
     Ok(OpenPipeline { rows_max, ..begin(source, plan.outputs(), depth) })
+}
+
+fn open_grouping_sets(
+    node: &GroupingSetsNode,
+    context: &StageContext,
+    stages: &mut Vec<PipelineStage>,
+) -> ExecResult<OpenPipeline> {
+    let pipeline = open_input(&node.input, context, stages)?;
+    let (depth, input_rows) = (pipeline.depth, pipeline.rows_max);
+    let infos = output_infos(&pipeline);
+    let missing = || ExecError::internal("a grouping set wants a key that is not there");
+    let keys = node.keys.iter().map(|key| infos.get(*key).cloned());
+    let keys = keys.collect::<Option<Vec<_>>>().ok_or_else(missing)?;
+    let (mut sinks, mut columns) = (Vec::with_capacity(node.sets.len()), Vec::new());
+    for set in &node.sets {
+        let own = set.iter().map(|key| node.keys.get(*key).copied());
+        let own = own.collect::<Option<Vec<_>>>().ok_or_else(missing)?;
+        let slots = &pipeline.columns;
+        let plan = GroupPlan::new(&own, &node.aggregates, &infos, slots, input_rows)?;
+        columns = grouping_columns(&keys, &plan, node.sets.len());
+        sinks.push(Arc::new(GroupSink::new(&Arc::new(plan), context)));
+    }
+    if sinks.is_empty() {
+        return Err(ExecError::internal("no grouping sets"));
+    }
+    let source = Arc::new(GroupingSetsSource::new(&sinks, &node.sets, &columns, keys.len()));
+    close(pipeline, Arc::new(GroupingSetsSink::new(sinks)), context, stages);
+    let rows_max = input_rows.saturating_add(1).saturating_mul(node.sets.len() as u64);
+    Ok(OpenPipeline { rows_max, ..begin(source, columns, depth) })
 }
 
 fn open_sort(

@@ -11,8 +11,8 @@ use nacre_column::{CompareOp, Flavour, compare_floats};
 use nacre_exec::dispatch::WorkerPool;
 use nacre_exec::expression::{ArithmeticOp, ExpressionGraph, ExpressionNode};
 use nacre_exec::plan::{
-    AggregateCall, AggregateFunction, AggregateNode, FilterNode, LimitNode, MapNode, PlanNode,
-    SortKey, SortNode,
+    AggregateCall, AggregateFunction, AggregateNode, FilterNode, GroupingSetsNode, LimitNode,
+    MapNode, PlanNode, SortKey, SortNode,
 };
 use nacre_exec::value::{IntLimit, ScalarValue, ValueClass};
 use nacre_store::{OpenOptions, Store};
@@ -88,7 +88,23 @@ fn aggregate(call: &AggregateCall, rows: &[&Scalars]) -> Scalars {
             vec![count(values.iter().map(|value| group_key(value)).collect::<BTreeSet<_>>().len())]
         }
         AggregateFunction::Sum => vec![sum],
+        AggregateFunction::CountSum => match sum {
+            ScalarValue::Null(_) => vec![count(0)],
+            sum => vec![sum],
+        },
         AggregateFunction::AverageState => vec![sum, count(values.len())],
+        AggregateFunction::DistinctState => {
+            let int = |value: &&ScalarValue| match value {
+                ScalarValue::Int(value) => *value,
+                other => panic!("{other:?}"),
+            };
+            let distinct: BTreeSet<i128> = values.iter().map(int).collect();
+            let sum = match distinct.len() {
+                0 => ScalarValue::Null(class),
+                _ => ScalarValue::Int(distinct.iter().sum()),
+            };
+            vec![sum, count(distinct.len())]
+        }
         AggregateFunction::Min => {
             let least = values.iter().copied().min_by(|left, right| order(left, right));
             vec![least.cloned().unwrap_or(ScalarValue::Null(class))]
@@ -138,6 +154,7 @@ fn calls() -> Vec<AggregateCall> {
         call(F::Count, Some(MODE)),
         call(F::Sum, Some(SMALL)),
         call(F::Sum, Some(WIDE)),
+        call(F::CountSum, Some(SMALL)),
         filtered,
         counted,
         call(F::AverageState, Some(MONEY)),
@@ -151,6 +168,8 @@ fn calls() -> Vec<AggregateCall> {
         call(F::CountDistinct, Some(SMALL)),
         call(F::CountDistinct, Some(TEXT)),
         call(F::CountDistinct, Some(MODE)),
+        call(F::DistinctState, Some(WIDE)),
+        AggregateCall { filter: Some(FLAG), ..call(F::DistinctState, Some(SMALL)) },
     ]
 }
 
@@ -182,6 +201,60 @@ fn groups_of_every_kind_of_key_agree_with_rows_one_by_one() {
                 assert_eq!(found, wanted, "{keys:?}");
             }
         }
+    }
+}
+
+#[test]
+fn grouping_sets_are_the_groups_of_each_set() {
+    let store = Store::open(OpenOptions::default()).unwrap();
+    let table = table(&store, "t", &[0..9_000, 9_000..30_000], 5);
+    let all = rows(0..30_000);
+    let keys = [MODE, FLAG, TEXT, ID, MODE];
+    let sets: [&[usize]; 7] = [&[0, 1, 2], &[1, 0], &[3, 2], &[], &[2], &[4, 1], &[]];
+    let null = ScalarValue::Null(ValueClass::Bool);
+    // Plain groups, with nulls for other keys, and the index of the set.
+    let plain = |pool: &WorkerPool, index: usize, set: &[usize]| {
+        let input = scan(&table.snapshot(), &ALL, Vec::new());
+        let own = set.iter().map(|key| keys[*key]).collect();
+        let node = AggregateNode { input, keys: own, aggregates: calls() };
+        let found = run(pool, PlanNode::Aggregate(Box::new(node))).unwrap();
+        let made = found.into_iter().map(|row| {
+            let value = |key| match set.iter().position(|own| *own == key) {
+                Some(place) => row[place].clone(),
+                None => null.clone(),
+            };
+            let mut made: Scalars = (0..keys.len()).map(value).collect();
+            made.extend_from_slice(&row[set.len()..]);
+            made.push(ScalarValue::Int(index as i128));
+            made
+        });
+        made.collect::<Vec<Scalars>>()
+    };
+    for (pool, from) in [(pool(1), 0), (pool(3), 0), (pool(2), all.len() as i128)] {
+        let is_empty = from > 0;
+        let mut input = scan(&table.snapshot(), &ALL, Vec::new());
+        if is_empty {
+            let mut graph = ExpressionGraph::default();
+            let id = graph.column(ID, ValueClass::Int).unwrap();
+            let from = graph.int(from).unwrap();
+            let predicates = vec![graph.compare(CompareOp::Ge, id, from).unwrap()];
+            input = PlanNode::Filter(Box::new(FilterNode { input, graph, predicates }));
+        }
+        let node = GroupingSetsNode {
+            input,
+            keys: keys.to_vec(),
+            sets: sets.iter().map(|set| set.to_vec()).collect(),
+            aggregates: calls(),
+        };
+        let found = run(&pool, PlanNode::GroupingSets(Box::new(node))).unwrap();
+        if is_empty {
+            let last: Vec<_> = found.iter().filter_map(|row| row.last()).collect();
+            assert_eq!(last.len(), 2, "a row for each empty set");
+            assert!(found.iter().all(|row| row[keys.len()] == ScalarValue::Int(0)));
+            continue;
+        }
+        let wanted = sets.iter().enumerate().flat_map(|(index, set)| plain(&pool, index, set));
+        assert!(canonical(found) == canonical(wanted.collect()));
     }
 }
 

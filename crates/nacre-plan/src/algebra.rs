@@ -13,8 +13,8 @@ mod windows;
 
 pub use columns::{ColumnId, ColumnSource, QueryColumn, QueryColumns};
 pub use relational::{
-    AggregateColumn, BoundSortKey, ComputedColumn, JoinVariant, OutputColumn, QueryPlan,
-    RelationalOperator, ScannedColumn, SetInput, SetVariant,
+    AggregateColumn, BoundSortKey, ComputedColumn, GroupingKey, JoinVariant, OutputColumn,
+    QueryPlan, RelationalOperator, ScannedColumn, SetInput, SetVariant,
 };
 pub use renaming::ColumnRenaming;
 pub use scalar::{

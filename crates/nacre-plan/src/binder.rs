@@ -16,6 +16,7 @@ mod calls;
 mod coercions;
 mod conditionals;
 mod expressions;
+mod grouping;
 mod joins;
 mod labels;
 mod literals;

@@ -655,3 +655,39 @@ select sum(a) over (order by '1' range 1 preceding) from t
 select sum(a) over (order by 1 range 1 preceding) from t
 select sum(a) over (order by d, a range '1 day' preceding) from t
 select sum(a) over (order by d range between '1 day' preceding and d following) from t
+select a, k, count(*) from t group by rollup (a, k)
+select a, k, grouping(a, k) from t group by cube (a, k)
+select a, k, grouping(b) from t group by cube (a, k)
+select a, grouping(a) from t group by a
+select grouping(a) from t
+select grouping() from t group by a
+select a + 1, grouping(a + 1) from t group by rollup (a + 1)
+select grouping(a) from t group by rollup (a + 1)
+select a from t where grouping(a) = 0 group by a
+select a from t group by grouping(a)
+select grouping(a) as g from t group by g
+select a from t group by rollup (a) having grouping(a) = 1 order by grouping(a)
+select id, a, count(*) from t group by rollup (id)
+select id, a, count(*) from t group by grouping sets ((id), (id, k))
+select id, a, count(*) from t group by id, rollup (k)
+select b, a from t group by rollup (a)
+select a, b from t group by grouping sets ((a), (b))
+select a from t group by ()
+select count(*) from t group by ()
+select count(*) from t group by (), ()
+select a, count(*) from t group by a, ()
+select a, k from t group by (a, k)
+select a, k from t group by rollup ((a, k), b)
+select a as x, count(*) from t group by rollup (x)
+select a, count(*) from t group by rollup (1)
+select a, count(*) from t group by rollup (2)
+select a, count(*) from t group by rollup (3)
+select a from t group by cube (a, b, n, m, f, r, s, v, c, d, ts, o, k)
+select count(*) from t group by cube (a, b, n, m, f, r), cube (s, v, c, d, ts, o, k)
+select a, k, count(*) from t group by distinct rollup (a, k), rollup (a)
+select sum(grouping(a)) from t group by rollup (a)
+select a from t group by rollup (a) order by sum(b), a + 1
+select a from t group by rollup (a) order by b
+select distinct a, grouping(a) from t group by rollup (a) order by 2
+select count(*) from t group by grouping sets (a, (b, k), rollup (s), cube (o), ())
+select grouping(p.name), t.a from t join p on t.id = p.pk group by rollup (p.name, t.a)

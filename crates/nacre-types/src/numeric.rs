@@ -17,6 +17,7 @@ mod convert;
 mod digits;
 mod division;
 mod order;
+mod root;
 mod rounding;
 #[cfg(test)]
 mod tests;

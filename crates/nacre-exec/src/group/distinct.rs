@@ -4,12 +4,14 @@
 //! groups are, and counted where these are merged.
 
 use super::keys::{KeyWords, hash_words};
-use super::layout::{GroupPlan, HASH_WORDS};
+use super::layout::{GroupAggregate, GroupKey, GroupPlan, HASH_WORDS, StateKind};
 use super::merge::ROWS_BETWEEN_LOOKS;
 use super::partition::{PARTITIONS, RowPage, flush};
+use super::state::{add_sum, wide};
 use super::table::GroupTable;
 use super::update::for_each_row;
 use crate::error::ExecResult;
+use crate::value::{IntWidth, VectorType};
 use crate::vector::{BitVector, INLINE_BYTES_MAX, VectorBatch};
 
 /// The set of one aggregate, of one worker.
@@ -73,16 +75,23 @@ fn group_words(groups: &GroupPlan, plan: &GroupPlan, row: &[u64], out: &mut Vec<
     out[0] = hash_words(&out[HASH_WORDS..]);
 }
 
-/// Counts the distinct values of a partition, whose rows several workers collected, into the word
-/// `count_word` of their groups. Now and then `look` is told the bytes of the set.
+/// Returns the value of a key of whole numbers.
+fn whole_number(key: &GroupKey, row: &[u64]) -> i128 {
+    match key.info.vector_type {
+        VectorType::Int(IntWidth::I128) => wide(&row[key.word..]),
+        _ => (row[key.word] as i64).into(),
+    }
+}
+
+/// Adds the distinct values of a partition, whose rows several workers collected, to the state of
+/// an aggregate. Now and then `look` is told the bytes of the set.
 ///
 /// # Errors
 /// Those of `look`.
-pub(super) fn count_distinct<'p>(
-    groups: &GroupPlan,
+pub(super) fn add_distinct<'p>(
+    (groups, aggregate): (&GroupPlan, &GroupAggregate),
     plan: &GroupPlan,
     pages: impl Iterator<Item = &'p RowPage>,
-    count_word: usize,
     table: &mut GroupTable,
     mut look: impl FnMut(usize) -> ExecResult<()>,
 ) -> ExecResult<()> {
@@ -112,7 +121,14 @@ pub(super) fn count_distinct<'p>(
                 })
             });
             if let Ok(group) = found {
-                table.rows[group as usize * groups.row_words + count_word] += 1;
+                let start = group as usize * groups.row_words + aggregate.word;
+                let state = &mut table.rows[start..start + aggregate.kind.words()];
+                match (aggregate.kind, plan.keys.last()) {
+                    (StateKind::DistinctSum(_), Some(key)) => {
+                        add_sum(StateKind::SumWide, state, whole_number(key, row), 1);
+                    }
+                    _ => state[0] += 1,
+                }
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::error::{ExecError, ExecResult};
 use crate::pipeline::{SlotId, SlotInfo};
-use crate::plan::{AggregateCall, AggregateFunction, AggregateNode};
+use crate::plan::{AggregateCall, AggregateFunction};
 use crate::value::{IntBounds, IntLimit, IntWidth, ValueClass, VectorType};
 
 /// Words before the keys.
@@ -26,6 +26,8 @@ pub(super) enum StateKind {
     Count,
     /// The count of a set, filled in when partitions are merged; which of the distinct ones it is.
     Distinct(usize),
+    /// A sum of 128 bits and a count of a set, filled in likewise.
+    DistinctSum(usize),
     /// A sum of 64 bits, which holds all sums of this query, and a count.
     SumNarrow,
     /// A sum of 128 bits and a count.
@@ -78,7 +80,10 @@ impl StateKind {
         match self {
             Self::Count | Self::Distinct(_) => 1,
             Self::SumNarrow | Self::SumFloat | Self::ExtremeFloat { .. } => 2,
-            Self::SumWide | Self::ExtremeInt { .. } | Self::ExtremeBytes { .. } => 3,
+            Self::SumWide
+            | Self::DistinctSum(_)
+            | Self::ExtremeInt { .. }
+            | Self::ExtremeBytes { .. } => 3,
         }
     }
 }
@@ -92,20 +97,21 @@ fn key_words(vector_type: VectorType) -> usize {
 }
 
 impl GroupPlan {
-    /// Plans the aggregation of `node`; `infos` and `slots` are those of its input columns, which
-    /// has at most `rows_max` rows.
+    /// Plans an aggregation by key columns; `infos` and `slots` are those of the input's columns,
+    /// which has at most `rows_max` rows.
     ///
     /// # Errors
-    /// [`ExecError::Internal`] if the node names no column or one of another class.
+    /// [`ExecError::Internal`] if a column is not there or is of another class.
     pub(crate) fn new(
-        node: &AggregateNode,
+        key_columns: &[usize],
+        calls: &[AggregateCall],
         infos: &[SlotInfo],
         slots: &[SlotId],
         rows_max: u64,
     ) -> ExecResult<Self> {
         let missing = |column: usize| ExecError::internal(format!("no column {column} to group"));
-        let mut plan = Self::of_keys(&node.keys, infos, slots, rows_max)?;
-        for call in &node.aggregates {
+        let mut plan = Self::of_keys(key_columns, infos, slots, rows_max)?;
+        for call in calls {
             let column = |column: usize| {
                 let slot = slots.get(column).copied().ok_or_else(|| missing(column))?;
                 Ok::<_, ExecError>((slot, infos[column].clone()))
@@ -115,10 +121,8 @@ impl GroupPlan {
             if filter.as_ref().is_some_and(|(_, info)| info.vector_type != VectorType::Bool) {
                 return Err(ExecError::internal("an aggregate's filter is no truth value"));
             }
-            if let (AggregateFunction::CountDistinct, Some(argument)) =
-                (call.function, call.argument)
-            {
-                let keys: Vec<usize> = node.keys.iter().copied().chain([argument]).collect();
+            if let (true, Some(argument)) = (call.function.is_distinct(), call.argument) {
+                let keys: Vec<usize> = key_columns.iter().copied().chain([argument]).collect();
                 let mut set = Self::of_keys(&keys, infos, slots, rows_max)?;
                 // The hash of the group's keys.
                 set.row_words += 1;
@@ -209,7 +213,10 @@ impl GroupPlan {
         Some(match (function, class) {
             (F::CountRows, None) | (F::Count, Some(_)) => StateKind::Count,
             (F::CountDistinct, Some(_)) => StateKind::Distinct(self.distinct.len() - 1),
-            (F::Sum | F::AverageState, Some(ValueClass::Int)) => match sum_bounds {
+            (F::DistinctState, Some(ValueClass::Int)) => {
+                StateKind::DistinctSum(self.distinct.len() - 1)
+            }
+            (F::Sum | F::CountSum | F::AverageState, Some(ValueClass::Int)) => match sum_bounds {
                 Some(bounds) if IntBounds::I64.contains(bounds) => StateKind::SumNarrow,
                 _ => StateKind::SumWide,
             },
@@ -247,7 +254,7 @@ impl GroupPlan {
             let argument = aggregate.argument_info.clone();
             match aggregate.kind {
                 StateKind::Count | StateKind::Distinct(_) => outputs.push(count.clone()),
-                StateKind::SumNarrow | StateKind::SumWide => {
+                StateKind::SumNarrow | StateKind::SumWide | StateKind::DistinctSum(_) => {
                     let bounds = aggregate.sum_bounds.clamp_to(aggregate.limit.bounds);
                     outputs.push(int(bounds, true));
                 }
@@ -266,7 +273,7 @@ impl GroupPlan {
                     outputs.extend(argument.map(|info| SlotInfo { is_nullable: true, ..info }));
                 }
             }
-            if aggregate.function == AggregateFunction::AverageState {
+            if aggregate.function.columns() == 2 {
                 outputs.push(count.clone());
             }
         }

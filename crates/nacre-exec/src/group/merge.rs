@@ -1,6 +1,6 @@
 //! Merges what workers have collected of one part of the groups.
 
-use super::distinct::count_distinct;
+use super::distinct::add_distinct;
 use super::layout::StateKind;
 use super::partition::PARTITIONS;
 use super::sink::GroupSink;
@@ -34,12 +34,15 @@ impl GroupSink {
                 merged.take_page(self, &worker.pages[partition])?;
             }
             for aggregate in &plan.aggregates {
-                let StateKind::Distinct(index) = aggregate.kind else { continue };
+                let (StateKind::Distinct(index) | StateKind::DistinctSum(index)) = aggregate.kind
+                else {
+                    continue;
+                };
                 let pages =
                     self.collected().iter().map(|worker| &worker.distinct[index][partition]);
                 let (own, table) = (&plan.distinct[index], &mut merged.table);
                 let mut reservation = self.budget.reservation("aggregate");
-                count_distinct(plan, own, pages, aggregate.word, table, |bytes| {
+                add_distinct((plan, aggregate), own, pages, table, |bytes| {
                     reservation.resize(bytes)?;
                     self.control.check()
                 })?;

@@ -26,7 +26,7 @@ pub(super) fn put_groups(
     }
     for aggregate in &plan.aggregates {
         put_states(plan, aggregate, table, groups.clone(), next()?)?;
-        if aggregate.function == AggregateFunction::AverageState {
+        if aggregate.function.columns() == 2 {
             let out = next()?;
             let word = aggregate.word + aggregate.kind.words() - 1;
             for group in groups.clone() {
@@ -88,7 +88,7 @@ fn put_states(
                 out.values.push_int(state[0].into());
                 true
             }
-            StateKind::SumNarrow | StateKind::SumWide => {
+            StateKind::SumNarrow | StateKind::SumWide | StateKind::DistinctSum(_) => {
                 let (sum, count) = if aggregate.kind == StateKind::SumNarrow {
                     (i128::from(state[0] as i64), state[1])
                 } else {
@@ -99,7 +99,7 @@ fn put_states(
                     return Err(beyond());
                 }
                 out.values.push_int(sum);
-                count > 0
+                count > 0 || aggregate.function == AggregateFunction::CountSum
             }
             StateKind::SumFloat => {
                 put_float(out, f64::from_bits(state[0]));

@@ -166,7 +166,7 @@ impl LocalGroups {
                     None => own = Some(passed),
                 }
             }
-            if let StateKind::Distinct(index) = aggregate.kind {
+            if let StateKind::Distinct(index) | StateKind::DistinctSum(index) = aggregate.kind {
                 let active = joint(own, batch.selected_bits());
                 let set = &mut self.distinct[index];
                 let groups_max = self.groups_max;

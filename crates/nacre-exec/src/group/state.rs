@@ -88,7 +88,9 @@ pub(super) fn merge_states(
             StateKind::SumNarrow => {
                 add_sum(StateKind::SumNarrow, to, (from[0] as i64).into(), from[1]);
             }
-            StateKind::SumWide => add_sum(StateKind::SumWide, to, wide(from), from[2]),
+            StateKind::SumWide | StateKind::DistinctSum(_) => {
+                add_sum(StateKind::SumWide, to, wide(from), from[2]);
+            }
             StateKind::SumFloat => {
                 to[0] = (f64::from_bits(to[0]) + f64::from_bits(from[0])).to_bits();
                 to[1] += from[1];

@@ -1,6 +1,8 @@
 //! GROUP BY, DISTINCT and aggregates.
 
-use nacre_plan::algebra::{AggregateColumn, BoundAggregate, ColumnId, ScalarExpression};
+use nacre_plan::algebra::{
+    AggregateColumn, BoundAggregate, ColumnId, GroupingKey, ScalarExpression,
+};
 
 use super::columns::{ColumnPlace, ColumnPlaces, LoweredRelation};
 use super::error::{LoweringError, LoweringResult};
@@ -9,8 +11,10 @@ use super::form::{DECIMAL_DIGITS_MAX, ValueForm};
 use super::late::LateValue;
 use super::operators::{AggregateMeaning, aggregate_meaning};
 use super::relations::guarded_column;
-use crate::expression::{ExpressionId, ExpressionNode};
-use crate::plan::{AggregateCall, AggregateFunction, AggregateNode, MapNode, PlanNode};
+use crate::expression::{ArithmeticOp, ExpressionId, ExpressionNode};
+use crate::plan::{
+    AggregateCall, AggregateFunction, AggregateNode, GroupingSetsNode, MapNode, PlanNode,
+};
 use crate::value::{IntLimit, ScalarValue, ValueClass};
 
 /// An aggregate of the query, before it is known where its result lies.
@@ -18,12 +22,22 @@ struct PlannedAggregate {
     column: ColumnId,
     /// By index in the calls.
     call: usize,
-    /// The form of the result; `None` of one that is computed late.
-    form: Option<ValueForm>,
+    result: PlannedResult,
     /// Of the numbers that are added up.
     scale: u16,
     /// The call that has the greatest scale that a row shows, if these differ.
     shown_scale: Option<usize>,
+}
+
+/// What the result of an aggregate is.
+#[derive(Clone, Copy)]
+enum PlannedResult {
+    /// The first column of the call.
+    Plain(ValueForm),
+    /// The quotient of its two columns.
+    Average,
+    /// Computed of its two columns and the sum of squares, which is another call.
+    Deviation { squares: usize, is_sample: bool, is_root: bool },
 }
 
 /// The input of an aggregation and its calls, under way.
@@ -33,13 +47,20 @@ struct AggregateInput<'c> {
     calls: Vec<AggregateCall>,
 }
 
+/// What rows are grouped by.
+pub(super) struct GroupedColumns<'q> {
+    pub(super) keys: Vec<GroupingKey>,
+    /// Sets of keys and the column that has their index; `None` if all keys are the only set.
+    pub(super) sets: Option<(&'q [Vec<usize>], ColumnId)>,
+}
+
 /// Groups the rows of `input`. The row of no keys is there even of no rows.
 ///
 /// # Errors
 /// [`LoweringError::NotSupported`] for an aggregate that the executor has not.
 pub(super) fn lower_aggregate(
     input: LoweredRelation,
-    keys: &[ColumnId],
+    grouped: GroupedColumns<'_>,
     aggregates: &[AggregateColumn],
 ) -> LoweringResult<LoweredRelation> {
     if input.column_may_fail && aggregates.iter().any(|one| one.call.filter.is_some()) {
@@ -51,17 +72,20 @@ pub(super) fn lower_aggregate(
         outputs: Vec::new(),
         calls: Vec::new(),
     };
+    let GroupedColumns { keys, sets } = grouped;
     let mut columns = ColumnPlaces::default();
     let mut key_indexes: Vec<usize> = Vec::new();
-    for column in keys {
-        let (index, form) = places.plain(*column)?;
+    for key in keys {
+        let (index, form) = places.plain(key.source)?;
         let id = lowering.expressions.graph.column(index, form.class())?;
-        let key = lowering.output(id);
+        let own = lowering.output(id);
         // The same column may stand in the list of DISTINCT twice.
-        if !key_indexes.contains(&key) {
-            columns.add(*column, ColumnPlace::Plain { index: key_indexes.len(), form });
-            key_indexes.push(key);
-        }
+        let known = key_indexes.iter().position(|known| *known == own).filter(|_| sets.is_none());
+        let index = known.unwrap_or_else(|| {
+            key_indexes.push(own);
+            key_indexes.len() - 1
+        });
+        columns.add(key.column, ColumnPlace::Plain { index, form });
     }
     let mut planned = Vec::with_capacity(aggregates.len());
     // Averages first: their sums serve as sums, too.
@@ -73,29 +97,92 @@ pub(super) fn lower_aggregate(
         planned.push(lowering.plan(*column, call)?);
     }
     let AggregateInput { expressions, outputs, calls } = lowering;
-    let mut next = key_indexes.len();
-    let mut starts = Vec::with_capacity(calls.len());
-    for call in &calls {
-        starts.push(next);
-        next += if call.function == AggregateFunction::AverageState { 2 } else { 1 };
-    }
-    for PlannedAggregate { column, call, form, scale, shown_scale } in planned {
-        let index = starts[call];
-        let place = match (form, shown_scale.map(|call| starts[call])) {
-            (Some(form), None) => ColumnPlace::Plain { index, form },
-            (Some(_), shown) => ColumnPlace::Late(LateValue::sum(index, scale, shown)),
-            (None, shown) => ColumnPlace::Late(LateValue::average(index, index + 1, scale, shown)),
-        };
-        columns.add(column, place);
-    }
+    let starts = call_starts(key_indexes.len(), &calls);
+    planned.into_iter().for_each(|one| columns.add(one.column, one.place(&starts)));
     // Sums may be too large.
     let may_fail = input.may_fail || expressions.may_fail || !calls.is_empty();
     let map = MapNode { input: input.node, graph: expressions.graph, outputs };
-    let node =
-        AggregateNode { input: PlanNode::Map(Box::new(map)), keys: key_indexes, aggregates: calls };
-    let node = PlanNode::Aggregate(Box::new(node));
+    let input = PlanNode::Map(Box::new(map));
+    let node = match sets {
+        None => {
+            let node = AggregateNode { input, keys: key_indexes, aggregates: calls };
+            PlanNode::Aggregate(Box::new(node))
+        }
+        Some((sets, set_column)) => {
+            let index = key_indexes.len() + state_columns(&calls);
+            columns.add(set_column, ColumnPlace::Plain { index, form: ValueForm::Integer });
+            let (keys, sets) = (key_indexes, sets.to_vec());
+            grouping_node(GroupingSetsNode { input, keys, sets, aggregates: calls })
+        }
+    };
     let (row_may_fail, column_may_fail, is_grouped) = (false, false, true);
     Ok(LoweredRelation { node, columns, row_may_fail, column_may_fail, may_fail, is_grouped })
+}
+
+/// Returns how many columns calls make.
+pub(super) fn state_columns(calls: &[AggregateCall]) -> usize {
+    calls.iter().map(|call| call.function.columns()).sum()
+}
+
+/// Returns the first column of each call, behind the keys.
+fn call_starts(keys: usize, calls: &[AggregateCall]) -> Vec<usize> {
+    (0..calls.len()).map(|index| keys + state_columns(&calls[..index])).collect()
+}
+
+impl PlannedAggregate {
+    /// Returns the place of the result, where calls begin at those columns.
+    fn place(&self, starts: &[usize]) -> ColumnPlace {
+        let (index, scale) = (starts[self.call], self.scale);
+        match (self.result, self.shown_scale.map(|call| starts[call])) {
+            (PlannedResult::Plain(form), None) => ColumnPlace::Plain { index, form },
+            (PlannedResult::Plain(_), shown) => {
+                ColumnPlace::Late(LateValue::sum(index, scale, shown))
+            }
+            (PlannedResult::Average, shown) => {
+                ColumnPlace::Late(LateValue::average(index, index + 1, scale, shown))
+            }
+            (PlannedResult::Deviation { squares, is_sample, is_root }, _) => {
+                let columns = [index, index + 1, starts[squares]];
+                ColumnPlace::Late(LateValue::deviation(columns, scale, is_sample, is_root))
+            }
+        }
+    }
+}
+
+/// Groups by sets. If one has all keys, as of ROLLUP and CUBE, rows are grouped by it, and these
+/// fewer ones by the sets.
+fn grouping_node(node: GroupingSetsNode) -> PlanNode {
+    let is_mergeable = |call: &AggregateCall| !call.function.is_distinct();
+    let has_finest = node.sets.iter().any(|set| set.len() == node.keys.len());
+    if node.sets.len() < 2 || !has_finest || !node.aggregates.iter().all(is_mergeable) {
+        return PlanNode::GroupingSets(Box::new(node));
+    }
+    let GroupingSetsNode { input, keys, sets, aggregates: calls } = node;
+    let key_count = keys.len();
+    let mut merged = Vec::with_capacity(calls.len());
+    for (call, start) in calls.iter().zip(call_starts(key_count, &calls)) {
+        use AggregateFunction as Function;
+        let mut merge = |function, column, limit| {
+            merged.push(AggregateCall::new(function, Some(column), limit));
+        };
+        match call.function {
+            Function::CountRows | Function::Count => {
+                merge(Function::CountSum, start, IntLimit::BIGINT);
+            }
+            Function::AverageState => {
+                merge(Function::Sum, start, call.limit);
+                merge(Function::CountSum, start + 1, IntLimit::BIGINT);
+            }
+            function => merge(function, start, call.limit),
+        }
+    }
+    let finest = AggregateNode { input, keys, aggregates: calls };
+    PlanNode::GroupingSets(Box::new(GroupingSetsNode {
+        input: PlanNode::Aggregate(Box::new(finest)),
+        keys: (0..key_count).collect(),
+        sets,
+        aggregates: merged,
+    }))
 }
 
 impl AggregateInput<'_> {
@@ -129,18 +216,47 @@ impl AggregateInput<'_> {
             _ => return Err(unknown("more arguments of")),
         };
         let filter = filter.map(|filter| self.output(filter));
-        let (function, limit, form) = self.function(meaning, argument, call.is_distinct)?;
+        let (function, limit, result) = self.function(meaning, argument, call.is_distinct)?;
         let scale = match argument.map(|argument| argument.form) {
             Some(ValueForm::Numeric { scale, .. }) => scale,
             _ => 0,
         };
         let shown_scale = match argument {
-            Some(argument) => self.shown_scale(meaning, argument, filter)?,
+            Some(argument) => self.shown_scale(meaning, argument, filter, call.is_distinct)?,
             None => None,
+        };
+        let result = match (result, argument) {
+            (PlannedResult::Deviation { is_sample, is_root, .. }, Some(argument)) => {
+                let squares = self.squares(argument, filter)?;
+                PlannedResult::Deviation { squares, is_sample, is_root }
+            }
+            (result, _) => result,
         };
         let argument = argument.map(|argument| self.output(argument.id));
         let call = self.add(AggregateCall { function, argument, filter, limit });
-        Ok(PlannedAggregate { column, call, form, scale, shown_scale })
+        Ok(PlannedAggregate { column, call, result, scale, shown_scale })
+    }
+
+    /// Returns the call that adds up squares.
+    fn squares(
+        &mut self,
+        argument: LoweredExpression,
+        filter: Option<usize>,
+    ) -> LoweringResult<usize> {
+        let (op, limit) = (ArithmeticOp::Multiply, IntLimit::NUMERIC);
+        let graph = &mut self.expressions.graph;
+        let square = graph.arithmetic(op, argument.id, argument.id, limit)?;
+        let square = match filter.map(|filter| self.outputs[filter]) {
+            // A square may have too many digits, but not of a row that is left out.
+            Some(condition) => {
+                let otherwise = ExpressionNode::Constant(ScalarValue::Null(ValueClass::Int));
+                let otherwise = graph.add(otherwise)?;
+                graph.add(ExpressionNode::Case { condition, then: square, otherwise })?
+            }
+            None => square,
+        };
+        let (function, argument) = (AggregateFunction::Sum, Some(self.output(square)));
+        Ok(self.add(AggregateCall { function, argument, filter, limit }))
     }
 
     /// Returns the call for the greatest scale of numbers that are added up, if it is not always
@@ -150,10 +266,12 @@ impl AggregateInput<'_> {
         meaning: AggregateMeaning,
         argument: LoweredExpression,
         filter: Option<usize>,
+        is_distinct: bool,
     ) -> LoweringResult<Option<usize>> {
         let Some(scale) = argument.shown_scale else { return Ok(None) };
         match meaning {
-            AggregateMeaning::NumericSum | AggregateMeaning::Average => {}
+            // Which of equal values of several scales is the distinct one is not defined.
+            AggregateMeaning::NumericSum | AggregateMeaning::Average if !is_distinct => {}
             AggregateMeaning::Count | AggregateMeaning::CountRows => return Ok(None),
             _ => return Err(mixed_scales()),
         }
@@ -184,41 +302,51 @@ impl AggregateInput<'_> {
         }
     }
 
-    /// Returns what the executor computes, and the form of the result; `None` of an average.
+    /// Returns what the executor computes, and what becomes of it.
     fn function(
         &self,
         meaning: AggregateMeaning,
         argument: Option<LoweredExpression>,
         is_distinct: bool,
-    ) -> LoweringResult<(AggregateFunction, IntLimit, Option<ValueForm>)> {
+    ) -> LoweringResult<(AggregateFunction, IntLimit, PlannedResult)> {
         use AggregateFunction as Function;
+        use PlannedResult::Plain;
         let form = argument.map(|argument| argument.form);
         let numeric = |scale| ValueForm::Numeric { scale, digits: DECIMAL_DIGITS_MAX };
+        let sum = if is_distinct { Function::DistinctState } else { Function::Sum };
+        let state = if is_distinct { Function::DistinctState } else { Function::AverageState };
         let (count, big) = (ValueForm::Integer, IntLimit::BIGINT);
         Ok(match (meaning, form) {
             (AggregateMeaning::CountRows, None) if !is_distinct => {
-                (Function::CountRows, big, Some(count))
+                (Function::CountRows, big, Plain(count))
             }
             (AggregateMeaning::Count, Some(_)) => {
                 let function = if is_distinct { Function::CountDistinct } else { Function::Count };
-                (function, big, Some(count))
+                (function, big, Plain(count))
             }
-            (AggregateMeaning::Min, Some(form)) => (Function::Min, IntLimit::NUMERIC, Some(form)),
-            (AggregateMeaning::Max, Some(form)) => (Function::Max, IntLimit::NUMERIC, Some(form)),
-            _ if is_distinct => {
-                return Err(LoweringError::not_supported("sums and averages of distinct values"));
-            }
+            (AggregateMeaning::Min, Some(form)) => (Function::Min, IntLimit::NUMERIC, Plain(form)),
+            (AggregateMeaning::Max, Some(form)) => (Function::Max, IntLimit::NUMERIC, Plain(form)),
             (AggregateMeaning::IntegerSum, Some(ValueForm::Integer)) => {
-                (Function::Sum, big, Some(ValueForm::Integer))
+                (sum, big, Plain(ValueForm::Integer))
             }
             (AggregateMeaning::NumericSum, Some(ValueForm::Integer)) => {
-                (Function::Sum, IntLimit::NUMERIC, Some(numeric(0)))
+                (sum, IntLimit::NUMERIC, Plain(numeric(0)))
             }
             (AggregateMeaning::NumericSum, Some(ValueForm::Numeric { scale, .. })) => {
-                (Function::Sum, IntLimit::NUMERIC, Some(numeric(scale)))
+                (sum, IntLimit::NUMERIC, Plain(numeric(scale)))
             }
             (AggregateMeaning::Average, Some(ValueForm::Integer | ValueForm::Numeric { .. })) => {
-                (Function::AverageState, IntLimit::NUMERIC, None)
+                (state, IntLimit::NUMERIC, PlannedResult::Average)
+            }
+            (
+                AggregateMeaning::Deviation { is_sample, is_root },
+                Some(ValueForm::Integer | ValueForm::Numeric { .. }),
+            ) if !is_distinct => {
+                let result = PlannedResult::Deviation { squares: 0, is_sample, is_root };
+                (Function::AverageState, IntLimit::NUMERIC, result)
+            }
+            (AggregateMeaning::Deviation { .. }, _) if is_distinct => {
+                return Err(LoweringError::not_supported("variances of distinct values"));
             }
             _ => return Err(LoweringError::contradiction("an aggregate of another type")),
         })

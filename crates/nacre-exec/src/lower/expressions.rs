@@ -212,7 +212,9 @@ impl<'c> ExpressionLowering<'c> {
             ScalarKind::Constant(_)
             | ScalarKind::UnknownLiteral(_)
             | ScalarKind::Aggregate(_)
-            | ScalarKind::Window { .. } => {
+            | ScalarKind::Window { .. }
+            | ScalarKind::Subquery(_)
+            | ScalarKind::Grouping(_) => {
                 Err(LoweringError::contradiction("an expression that is not bound"))
             }
         }

@@ -12,6 +12,7 @@
 use nacre_column::CompareOp;
 use nacre_plan::algebra::{ColumnId, JoinVariant, ScalarExpression, ScalarKind};
 
+use super::aggregates::state_columns;
 use super::columns::{ColumnPlace, LoweredRelation, RoundedValue, collect_columns};
 use super::error::{LoweringError, LoweringResult};
 use super::expressions::{ExpressionLowering, equal_forms};
@@ -20,7 +21,7 @@ use super::late::{LateValue, RowResult};
 use super::operators::{OperatorMeaning, operator_meaning};
 use super::relations::{guarded_column, pass_through, require_early, split_conjuncts};
 use crate::expression::{ExpressionGraph, ExpressionId, ExpressionNode};
-use crate::plan::{AggregateFunction, JoinKey, JoinNode, MapNode, PairingKind, PlanNode};
+use crate::plan::{JoinKey, JoinNode, MapNode, PairingKind, PlanNode};
 
 /// Scale of the neighbours of late values that a condition above the join may compare.
 const NEIGHBOURS_SCALE: u16 = 12;
@@ -294,11 +295,10 @@ fn width(node: &PlanNode) -> usize {
         }
         PlanNode::Empty(classes) => classes.len(),
         PlanNode::Aggregate(aggregate) => {
-            let columns = aggregate.aggregates.iter().map(|call| match call.function {
-                AggregateFunction::AverageState => 2,
-                _ => 1,
-            });
-            aggregate.keys.len() + columns.sum::<usize>()
+            aggregate.keys.len() + state_columns(&aggregate.aggregates)
+        }
+        PlanNode::GroupingSets(grouping) => {
+            grouping.keys.len() + state_columns(&grouping.aggregates) + 1
         }
         PlanNode::Sort(sort) => width(&sort.input),
         PlanNode::Limit(limit) => width(&limit.input),

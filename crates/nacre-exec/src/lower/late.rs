@@ -95,6 +95,17 @@ impl LateValue {
         Self::of_aggregates(expression, &[Some(sum), Some(count), shown])
     }
 
+    /// Makes a variance or its square root of a sum of that scale, a count, and the sum of squares.
+    pub(super) fn deviation(
+        columns: [usize; 3],
+        scale: u16,
+        is_sample: bool,
+        is_root: bool,
+    ) -> Self {
+        let expression = RowExpression::Deviation { scale, is_sample, is_root };
+        Self::of_aggregates(expression, &columns.map(Some))
+    }
+
     fn of_aggregates(expression: RowExpression, columns: &[Option<usize>]) -> Self {
         let input = |index| LateInput { index, class: ValueClass::Int };
         let inputs = columns.iter().flatten().copied().map(input).collect();

@@ -37,6 +37,12 @@ pub(super) enum AggregateMeaning {
     NumericSum,
     /// Of whole numbers or numerics to numeric.
     Average,
+    /// Of whole numbers or numerics to numeric: variance, or its square root, of a sample or of
+    /// all values there are.
+    Deviation {
+        is_sample: bool,
+        is_root: bool,
+    },
     Min,
     Max,
 }
@@ -117,7 +123,15 @@ fn comparison(oid: u32) -> Option<CompareOp> {
 
 /// Returns what the aggregate with that OID does.
 pub(super) fn aggregate_meaning(oid: u32) -> Option<AggregateMeaning> {
+    let deviation = |is_sample, is_root| AggregateMeaning::Deviation { is_sample, is_root };
     Some(match oid {
+        2148..=2150 | 2153 | 2641..=2643 | 2646 => deviation(true, false),
+        2154..=2156 | 2159 | 2712..=2714 | 2717 => deviation(true, true),
+        2718..=2720 | 2723 => deviation(false, false),
+        2724..=2726 | 2729 => deviation(false, true),
+        // Of truth values, false being the least.
+        2517 | 2519 => AggregateMeaning::Min,
+        2518 => AggregateMeaning::Max,
         2803 => AggregateMeaning::CountRows,
         2147 => AggregateMeaning::Count,
         2108 | 2109 => AggregateMeaning::IntegerSum,
@@ -223,24 +237,35 @@ mod tests {
             let Some(meaning) = aggregate_meaning(entry.oid) else { continue };
             count += 1;
             let argument = entry.arguments.first().copied();
-            let name = match meaning {
-                AggregateMeaning::CountRows | AggregateMeaning::Count => "count",
-                AggregateMeaning::IntegerSum | AggregateMeaning::NumericSum => "sum",
-                AggregateMeaning::Average => "avg",
-                AggregateMeaning::Min => "min",
-                AggregateMeaning::Max => "max",
+            let names: &[&str] = match meaning {
+                AggregateMeaning::CountRows | AggregateMeaning::Count => &["count"],
+                AggregateMeaning::IntegerSum | AggregateMeaning::NumericSum => &["sum"],
+                AggregateMeaning::Average => &["avg"],
+                AggregateMeaning::Min => &["min", "bool_and", "every"],
+                AggregateMeaning::Max => &["max", "bool_or"],
+                AggregateMeaning::Deviation { is_sample: true, is_root: false } => {
+                    &["variance", "var_samp"]
+                }
+                AggregateMeaning::Deviation { is_sample: true, is_root: true } => {
+                    &["stddev", "stddev_samp"]
+                }
+                AggregateMeaning::Deviation { is_root: false, .. } => &["var_pop"],
+                AggregateMeaning::Deviation { .. } => &["stddev_pop"],
             };
             let result = match meaning {
                 AggregateMeaning::CountRows
                 | AggregateMeaning::Count
                 | AggregateMeaning::IntegerSum => Some(TypeOid::INT8),
-                AggregateMeaning::NumericSum | AggregateMeaning::Average => Some(TypeOid::NUMERIC),
+                AggregateMeaning::NumericSum
+                | AggregateMeaning::Average
+                | AggregateMeaning::Deviation { .. } => Some(TypeOid::NUMERIC),
                 AggregateMeaning::Min | AggregateMeaning::Max => argument,
             };
-            assert_eq!((entry.name, Some(entry.result)), (name, result), "{entry:?}");
+            assert!(names.contains(&entry.name), "{entry:?} is no {meaning:?}");
+            assert_eq!(Some(entry.result), result, "{entry:?}");
             assert!(matches!(entry.kind, FunctionKind::Aggregate(_)));
             assert_eq!(argument.is_none(), meaning == AggregateMeaning::CountRows);
         }
-        assert_eq!(count, 2 + 2 + 2 + 4 + 2 * 11);
+        assert_eq!(count, 2 + 2 + 2 + 4 + 2 * 11 + 3 + 6 * 4);
     }
 }

@@ -6,13 +6,13 @@ use std::collections::HashSet;
 
 use nacre_column::CompareOp;
 use nacre_plan::algebra::{
-    BoundSortKey, ColumnId, ComputedColumn, RelationalOperator, ScalarExpression, ScalarKind,
-    ScannedColumn,
+    AggregateColumn, BoundSortKey, ColumnId, ComputedColumn, GroupingKey, RelationalOperator,
+    ScalarExpression, ScalarKind, ScannedColumn,
 };
 use nacre_plan::definition::RelationDefinition;
 use nacre_types::SqlValue;
 
-use super::aggregates::lower_aggregate;
+use super::aggregates::{GroupedColumns, lower_aggregate};
 use super::columns::{ColumnPlace, ColumnPlaces, LoweredRelation, RoundedValue, collect_columns};
 use super::constant_rows::{lower_single_row, lower_values};
 use super::error::{LoweringError, LoweringResult};
@@ -28,6 +28,9 @@ use super::stored::StoredRelations;
 use crate::expression::ExpressionId;
 use crate::plan::{FilterNode, LimitNode, MapNode, PlanNode, ScanNode, SortKey, SortNode};
 use crate::value::ValueClass;
+
+/// Most grouping sets: each has a table of groups for each worker, of up to 256 KiB.
+const GROUPING_SETS_MAX: usize = 256;
 
 /// What LIMIT and OFFSET say.
 #[derive(Clone, Copy)]
@@ -85,20 +88,17 @@ pub(super) fn lower_relation(
             if keys.is_empty() != *is_scalar {
                 return lower_distinct_of_nothing(relations, input);
             }
-            let mut wanted: Vec<ColumnId> = Vec::with_capacity(keys.len());
-            for key in keys {
-                // DISTINCT may name a column twice.
-                if !wanted.contains(key) {
-                    wanted.push(*key);
-                }
+            let key = |column: &ColumnId| GroupingKey { source: *column, column: *column };
+            let keys = keys.iter().map(key).collect();
+            let grouped = GroupedColumns { keys, sets: None };
+            lower_groups(relations, input, grouped, aggregates)
+        }
+        RelationalOperator::GroupingSets { input, keys, sets, aggregates, set_column } => {
+            if sets.len() > GROUPING_SETS_MAX {
+                return Err(LoweringError::not_supported("this many grouping sets"));
             }
-            for aggregate in aggregates {
-                let call = &aggregate.call;
-                let own = call.arguments.iter().chain(&call.filter);
-                own.for_each(|expression| collect_columns(expression, &mut wanted));
-            }
-            let input = lower_relation(relations, input, &wanted)?;
-            lower_aggregate(input, keys, aggregates)
+            let grouped = GroupedColumns { keys: keys.clone(), sets: Some((sets, *set_column)) };
+            lower_groups(relations, input, grouped, aggregates)
         }
         RelationalOperator::Window { .. } => Err(LoweringError::not_supported("window functions")),
         RelationalOperator::Sort { input, keys } => {
@@ -124,6 +124,29 @@ fn lower_distinct_of_nothing(
         return Err(LoweringError::not_supported("DISTINCT of no columns of what may fail"));
     }
     Ok(limit(input, RowRange { offset: 0, rows_max: Some(1) }))
+}
+
+/// Lowers groups and their input, of which keys and what is aggregated are wanted.
+fn lower_groups(
+    relations: &dyn StoredRelations,
+    input: &RelationalOperator,
+    grouped: GroupedColumns<'_>,
+    aggregates: &[AggregateColumn],
+) -> LoweringResult<LoweredRelation> {
+    let mut wanted: Vec<ColumnId> = Vec::with_capacity(grouped.keys.len());
+    for key in &grouped.keys {
+        // DISTINCT may name a column twice.
+        if !wanted.contains(&key.source) {
+            wanted.push(key.source);
+        }
+    }
+    for aggregate in aggregates {
+        let call = &aggregate.call;
+        let own = call.arguments.iter().chain(&call.filter);
+        own.for_each(|expression| collect_columns(expression, &mut wanted));
+    }
+    let input = lower_relation(relations, input, &wanted)?;
+    lower_aggregate(input, grouped, aggregates)
 }
 
 /// Lowers both sides of a join, of whose columns those of the condition are wanted, too.
@@ -216,7 +239,7 @@ fn collect_outputs(operator: &RelationalOperator, into: &mut HashSet<ColumnId>) 
     match operator {
         RelationalOperator::Aggregate { keys, .. } => into.extend(keys),
         // Those of its inputs are not handed on.
-        RelationalOperator::SetOperation { .. } => {}
+        RelationalOperator::SetOperation { .. } | RelationalOperator::GroupingSets { .. } => {}
         _ => operator.inputs().into_iter().for_each(|input| collect_outputs(input, into)),
     }
 }

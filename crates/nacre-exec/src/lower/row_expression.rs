@@ -51,6 +51,12 @@ pub(super) enum RowExpression {
         sum: Box<Self>,
         count: usize,
     },
+    /// A variance or its square root of a sum of that scale, a count, and the sum of squares.
+    Deviation {
+        scale: u16,
+        is_sample: bool,
+        is_root: bool,
+    },
     /// A value over inputs of its own, which are these of the row.
     Nested {
         value: Arc<Self>,
@@ -183,7 +189,9 @@ impl RowExpression {
 
     fn children(&self) -> Vec<&Self> {
         match self {
-            Self::Input { .. } | Self::Sum { .. } | Self::Constant(_) => Vec::new(),
+            Self::Input { .. } | Self::Sum { .. } | Self::Deviation { .. } | Self::Constant(_) => {
+                Vec::new()
+            }
             Self::Average { sum, .. } => vec![sum],
             Self::Nested { value, .. } => vec![value],
             Self::Operator { operands: all, .. }
@@ -236,6 +244,10 @@ impl RowExpression {
             }
             Self::Sum { sum, scale, shown } => {
                 shown_sum(inputs(*sum), *scale, shown.map(|shown| inputs(shown)))
+            }
+            Self::Deviation { scale, is_sample, is_root } => {
+                let values = [inputs(0), inputs(1), inputs(2)];
+                deviation(values, *scale, *is_sample, *is_root)
             }
             Self::Average { sum, count } => average(&sum.evaluate(inputs)?, inputs(*count)),
             Self::Nested { value, inputs: own } => value.evaluate(&|number| inputs(own[number])),
@@ -431,5 +443,35 @@ fn average(sum: &SqlValue, count: ScalarValue) -> Result<SqlValue, ValueError> {
             Ok(SqlValue::Numeric(sum.divide(&ExactNumeric::from(count))?))
         }
         _ => Err(ValueError::internal("an average of what is no number")),
+    }
+}
+
+/// Computes variance or standard deviation of a sum of that scale, a count, and a sum of squares;
+/// null of too few values.
+fn deviation(
+    [sum, count, squares]: [ScalarValue; 3],
+    scale: u16,
+    is_sample: bool,
+    is_root: bool,
+) -> Result<SqlValue, ValueError> {
+    let ScalarValue::Int(count) = count else { return Ok(SqlValue::Null) };
+    if count <= i128::from(is_sample) {
+        return Ok(SqlValue::Null);
+    }
+    let (ScalarValue::Int(sum), ScalarValue::Int(squares)) = (sum, squares) else {
+        return Err(ValueError::internal("a variance of what is no number"));
+    };
+    let sum = ExactNumeric::from_scaled(sum, scale)?;
+    let squares = ExactNumeric::from_scaled(squares, 2 * scale)?;
+    let divisor = ExactNumeric::from(if is_sample { count - 1 } else { count });
+    let count = ExactNumeric::from(count);
+    let above = count.multiply(&squares)?.subtract(&sum.multiply(&sum)?)?;
+    if above.is_zero() {
+        return Ok(SqlValue::Numeric(ExactNumeric::ZERO));
+    }
+    let variance = above.divide(&count.multiply(&divisor)?)?;
+    match variance.scale().filter(|_| is_root) {
+        Some(scale) => Ok(SqlValue::Numeric(variance.square_root(scale)?)),
+        None => Ok(SqlValue::Numeric(variance)),
     }
 }

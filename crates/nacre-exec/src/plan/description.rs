@@ -1,7 +1,7 @@
 //! Plans in words, for EXPLAIN.
 
 use super::node::{
-    AggregateFunction, AggregateNode, JoinKey, JoinNode, PairingKind, PlanNode, ScanNode, SortNode,
+    AggregateCall, AggregateFunction, JoinKey, JoinNode, PairingKind, PlanNode, ScanNode, SortNode,
 };
 use crate::scan::ScanPredicate;
 
@@ -10,7 +10,7 @@ use crate::scan::ScanPredicate;
 pub struct OperatorDescription {
     /// `Scan`, `Filter`, `Map`, `Join`, `Left join`, `Right join`, `Full join`, `Single join`,
     /// `Semi join`, `Anti join`, `Mark join`, `Right semi join`, `Right anti join`, `Aggregate`,
-    /// `Sort`, `Top-k`, `Limit`, `Rows`, `Append` or `Repeat`.
+    /// `Grouping sets`, `Sort`, `Top-k`, `Limit`, `Rows`, `Append` or `Repeat`.
     pub name: &'static str,
     /// The table that is read, for a scan.
     pub table: Option<String>,
@@ -47,7 +47,13 @@ impl PlanNode {
                 ("Repeat", vec![("count", count)], &repeat.input)
             }
             Self::Aggregate(aggregate) => {
-                ("Aggregate", aggregate_facts(aggregate), &aggregate.input)
+                let keys = aggregate.keys.len();
+                ("Aggregate", aggregate_facts(keys, &aggregate.aggregates), &aggregate.input)
+            }
+            Self::GroupingSets(grouping) => {
+                let mut facts = aggregate_facts(grouping.keys.len(), &grouping.aggregates);
+                facts.insert(1, ("sets", grouping.sets.len().to_string()));
+                ("Grouping sets", facts, &grouping.input)
             }
             Self::Sort(sort) => {
                 let name = if sort.rows_max.is_some() { "Top-k" } else { "Sort" };
@@ -132,21 +138,23 @@ fn describe_scan(scan: &ScanNode) -> OperatorDescription {
     }
 }
 
-fn aggregate_facts(aggregate: &AggregateNode) -> Vec<(&'static str, String)> {
-    let calls = aggregate.aggregates.iter().map(|call| {
+fn aggregate_facts(keys: usize, aggregates: &[AggregateCall]) -> Vec<(&'static str, String)> {
+    let calls = aggregates.iter().map(|call| {
         let name = match call.function {
             AggregateFunction::CountRows => "count(*)",
             AggregateFunction::Count => "count",
             AggregateFunction::Sum => "sum",
+            AggregateFunction::CountSum => "sum of counts",
             AggregateFunction::Min => "min",
             AggregateFunction::Max => "max",
             AggregateFunction::AverageState => "avg",
             AggregateFunction::CountDistinct => "count(distinct)",
+            AggregateFunction::DistinctState => "sum(distinct)",
         };
         if call.filter.is_some() { format!("{name} filter") } else { name.to_owned() }
     });
     let calls: Vec<_> = calls.collect();
-    let mut facts = vec![("keys", aggregate.keys.len().to_string())];
+    let mut facts = vec![("keys", keys.to_string())];
     if !calls.is_empty() {
         facts.push(("aggregates", calls.join(", ")));
     }

@@ -22,6 +22,7 @@ pub enum PlanNode {
     Map(Box<MapNode>),
     Join(Box<JoinNode>),
     Aggregate(Box<AggregateNode>),
+    GroupingSets(Box<GroupingSetsNode>),
     Sort(Box<SortNode>),
     Limit(Box<LimitNode>),
     /// No rows, of columns of these classes.
@@ -118,6 +119,19 @@ pub struct AggregateNode {
     pub aggregates: Vec<AggregateCall>,
 }
 
+/// Groups by each of the sets of keys, in one pass over the input. A row has all keys, null those
+/// that its set is without, then what the aggregates give, then the index of its set. An empty set
+/// has one row, also of no input.
+#[derive(Clone, Debug)]
+pub struct GroupingSetsNode {
+    pub input: PlanNode,
+    /// Columns; one may come twice.
+    pub keys: Vec<usize>,
+    /// By index in the keys, without repetition.
+    pub sets: Vec<Vec<usize>>,
+    pub aggregates: Vec<AggregateCall>,
+}
+
 /// What is aggregated.
 #[derive(Clone, Debug)]
 pub struct AggregateCall {
@@ -139,9 +153,25 @@ pub enum AggregateFunction {
     Sum,
     Min,
     Max,
+    /// The sum of counts: 0 for no values.
+    CountSum,
     /// Two columns: the sum, exact or null, and the count. What divides them lies above.
     AverageState,
     CountDistinct,
+    /// As [`Self::AverageState`], of whole numbers, each once.
+    DistinctState,
+}
+
+impl AggregateFunction {
+    /// Returns how many columns it gives.
+    pub fn columns(self) -> usize {
+        if matches!(self, Self::AverageState | Self::DistinctState) { 2 } else { 1 }
+    }
+
+    /// Whether it collects a set of values.
+    pub fn is_distinct(self) -> bool {
+        matches!(self, Self::CountDistinct | Self::DistinctState)
+    }
 }
 
 /// Sorts.
@@ -227,6 +257,7 @@ impl PlanNode {
             Self::Map(map) => map.input.depth(),
             Self::Join(join) => join.probe.depth().max(join.build.depth()),
             Self::Aggregate(aggregate) => aggregate.input.depth(),
+            Self::GroupingSets(grouping) => grouping.input.depth(),
             Self::Sort(sort) => sort.input.depth(),
             Self::Limit(limit) => limit.input.depth(),
             Self::Append(append) => append.inputs.iter().map(Self::depth).max().unwrap_or(0),

@@ -26,6 +26,7 @@ impl RelationalOperator {
         self.expressions().into_iter().for_each(|one| one.collect_columns(into));
         match self {
             Self::Aggregate { keys, .. } => into.extend(keys),
+            Self::GroupingSets { keys, .. } => into.extend(keys.iter().map(|key| key.source)),
             Self::Window { partition, .. } => into.extend(partition),
             Self::SetOperation { inputs, .. } => {
                 into.extend(inputs.iter().flat_map(|input| &input.columns));

@@ -78,6 +78,17 @@ pub enum RelationalOperator {
         order: Vec<BoundSortKey>,
         functions: Vec<WindowColumn>,
     },
+    /// A row for each group of each set of keys, whose other keys are null. Aggregates are over
+    /// columns of the input, which are never null for that reason.
+    GroupingSets {
+        input: Box<Self>,
+        keys: Vec<GroupingKey>,
+        /// By index in the keys. An empty set has a row also of no rows.
+        sets: Vec<Vec<usize>>,
+        aggregates: Vec<AggregateColumn>,
+        /// An integer: the index of the set that a row is of.
+        set_column: ColumnId,
+    },
     Sort {
         input: Box<Self>,
         keys: Vec<BoundSortKey>,
@@ -105,7 +116,7 @@ impl RelationalOperator {
             Self::Filter { condition, .. } => vec![condition],
             Self::Join { condition, .. } => condition.iter().collect(),
             Self::Compute { columns, .. } => columns.iter().map(|one| &one.value).collect(),
-            Self::Aggregate { aggregates, .. } => {
+            Self::Aggregate { aggregates, .. } | Self::GroupingSets { aggregates, .. } => {
                 aggregates.iter().flat_map(|one| one.call.expressions()).collect()
             }
             Self::Window { order, functions, .. } => {
@@ -127,7 +138,7 @@ impl RelationalOperator {
             Self::Filter { condition, .. } => vec![condition],
             Self::Join { condition, .. } => condition.iter_mut().collect(),
             Self::Compute { columns, .. } => columns.iter_mut().map(|one| &mut one.value).collect(),
-            Self::Aggregate { aggregates, .. } => {
+            Self::Aggregate { aggregates, .. } | Self::GroupingSets { aggregates, .. } => {
                 aggregates.iter_mut().flat_map(|one| one.call.expressions_mut()).collect()
             }
             Self::Window { order, functions, .. } => {
@@ -155,6 +166,7 @@ impl RelationalOperator {
             | Self::Compute { input, .. }
             | Self::Aggregate { input, .. }
             | Self::Window { input, .. }
+            | Self::GroupingSets { input, .. }
             | Self::Sort { input, .. }
             | Self::Limit { input, .. } => vec![input],
             Self::Join { left, right, .. } => vec![left, right],
@@ -170,6 +182,7 @@ impl RelationalOperator {
             | Self::Compute { input, .. }
             | Self::Aggregate { input, .. }
             | Self::Window { input, .. }
+            | Self::GroupingSets { input, .. }
             | Self::Sort { input, .. }
             | Self::Limit { input, .. } => vec![input],
             Self::Join { left, right, .. } => vec![left, right],
@@ -187,6 +200,11 @@ impl RelationalOperator {
             Self::Values { columns, .. } | Self::SetOperation { columns, .. } => columns.clone(),
             Self::Aggregate { aggregates, .. } => aggregates.iter().map(|one| one.column).collect(),
             Self::Window { functions, .. } => functions.iter().map(|one| one.column).collect(),
+            Self::GroupingSets { keys, aggregates, set_column, .. } => {
+                let keys = keys.iter().map(|key| key.column);
+                let aggregates = aggregates.iter().map(|one| one.column);
+                keys.chain(aggregates).chain([*set_column]).collect()
+            }
             Self::Join { variant: JoinVariant::Mark(column), .. } => vec![*column],
             Self::SingleRow
             | Self::Filter { .. }
@@ -280,6 +298,15 @@ pub struct ComputedColumn {
 pub struct AggregateColumn {
     pub column: ColumnId,
     pub call: BoundAggregate,
+}
+
+/// A key of grouping sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupingKey {
+    /// The column of the input.
+    pub source: ColumnId,
+    /// Its value, or null in rows of sets that are without the key.
+    pub column: ColumnId,
 }
 
 /// What rows are sorted by.

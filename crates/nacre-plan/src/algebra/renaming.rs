@@ -44,6 +44,13 @@ impl RelationalOperator {
                 keys.iter_mut().for_each(renamed);
                 aggregates.iter_mut().for_each(|one| renamed(&mut one.column));
             }
+            Self::GroupingSets { keys, aggregates, set_column, .. } => {
+                keys.iter_mut()
+                    .flat_map(|key| [&mut key.source, &mut key.column])
+                    .for_each(renamed);
+                aggregates.iter_mut().for_each(|one| renamed(&mut one.column));
+                renamed(set_column);
+            }
             Self::Window { partition, functions, .. } => {
                 partition.iter_mut().for_each(renamed);
                 functions.iter_mut().for_each(|one| renamed(&mut one.column));

@@ -110,6 +110,8 @@ pub enum ScalarKind {
         call: Box<BoundWindowCall>,
         window: usize,
     },
+    /// GROUPING of keys. Only until the query's aggregates are collected.
+    Grouping(Vec<ScalarExpression>),
 }
 
 /// A query within an expression. It may have columns of the queries around it.
@@ -200,6 +202,7 @@ impl ScalarExpression {
             | ScalarKind::Extreme { arguments: all, .. }
             | ScalarKind::And(all)
             | ScalarKind::Or(all)
+            | ScalarKind::Grouping(all)
             | ScalarKind::Coalesce(all) => all.iter().collect(),
             ScalarKind::Cast { operand, .. }
             | ScalarKind::Not(operand)
@@ -235,6 +238,7 @@ impl ScalarExpression {
             | ScalarKind::Extreme { arguments: all, .. }
             | ScalarKind::And(all)
             | ScalarKind::Or(all)
+            | ScalarKind::Grouping(all)
             | ScalarKind::Coalesce(all) => all.iter_mut().collect(),
             ScalarKind::Cast { operand, .. }
             | ScalarKind::Not(operand)

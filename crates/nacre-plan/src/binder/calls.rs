@@ -230,7 +230,8 @@ fn apply(chosen: ChosenFunction, range: SourceRange) -> Result<ScalarExpression,
 /// An aggregate within the arguments of another one has words of its own.
 fn nested_error(error: BindError, place: ExpressionPlace<'_>, is_aggregate: bool) -> BindError {
     let is_nested = is_aggregate && place.allows_aggregates && error.sql_state == "42803";
-    if !is_nested || !error.text.message.starts_with("aggregate functions are not allowed") {
+    let words = ["aggregate functions are not allowed", "grouping operations are not allowed"];
+    if !is_nested || !words.iter().any(|words| error.text.message.starts_with(words)) {
         return error;
     }
     let message = "aggregate function calls cannot be nested".to_owned();

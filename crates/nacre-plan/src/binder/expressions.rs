@@ -13,6 +13,9 @@ use super::{Binder, EXPRESSION_DEPTH_MAX, EXPRESSIONS_COPIED_MAX};
 use crate::algebra::{ScalarExpression, ScalarKind};
 use crate::error::BindError;
 
+/// Bits of an integer without its sign.
+const GROUPING_ARGUMENTS_MAX: usize = 31;
+
 /// Where an expression stands: what it may see and have.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ExpressionPlace<'s> {
@@ -157,8 +160,30 @@ impl Binder<'_> {
             ExpressionKind::Quantified(test) => self.bind_quantified_query(test, place, range),
             ExpressionKind::Function(call) => self.bind_call(call, place, range),
             ExpressionKind::Special(call) => self.bind_special(call, place, range),
+            ExpressionKind::Grouping(nodes) => self.bind_grouping(nodes, place, range),
             _ => Err(BindError::not_supported("this kind of expression", range)),
         }
+    }
+
+    /// Binds GROUPING, whose arguments are looked up among the keys later.
+    fn bind_grouping(
+        &mut self,
+        nodes: &[ExpressionNode],
+        place: ExpressionPlace<'_>,
+        range: SourceRange,
+    ) -> Result<ScalarExpression, BindError> {
+        if nodes.len() > GROUPING_ARGUMENTS_MAX {
+            let message = "GROUPING must have fewer than 32 arguments";
+            return Err(BindError::new("54023", message, range));
+        }
+        if !place.allows_aggregates {
+            let message = format!("grouping operations are not allowed in {}", place.clause);
+            return Err(BindError::new("42803", message, range));
+        }
+        let inner = ExpressionPlace { allows_aggregates: false, ..place };
+        let arguments = nodes.iter().map(|node| self.bind(node, inner));
+        let kind = ScalarKind::Grouping(arguments.collect::<Result<Vec<_>, _>>()?);
+        Ok(ScalarExpression::new(kind, SqlType::INTEGER, range))
     }
 
     fn bind_operation(

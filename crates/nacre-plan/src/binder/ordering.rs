@@ -1,10 +1,9 @@
-//! ORDER BY and GROUP BY: by output, by position, by expression.
+//! Items of ORDER BY and GROUP BY: by output, by position, by expression.
 
 use nacre_functions::resolution::resolve_operator;
 use nacre_syntax::SourceRange;
 use nacre_syntax::{
-    ExpressionKind, ExpressionNode, GroupClause, GroupItem, LiteralValue, SetQuantifier,
-    SortDirection, SortItem, SqlName,
+    ExpressionKind, ExpressionNode, LiteralValue, SortDirection, SortItem, SqlName,
 };
 use nacre_types::SqlType;
 
@@ -12,7 +11,6 @@ use super::Binder;
 use super::expressions::ExpressionPlace;
 use super::scope::Scope;
 use super::select::BoundTarget;
-use super::windows::refuse_windows;
 use crate::algebra::ScalarExpression;
 use crate::error::BindError;
 
@@ -81,54 +79,8 @@ impl Binder<'_> {
         Ok(bound)
     }
 
-    pub(super) fn bind_group_by(
-        &mut self,
-        clause: &GroupClause,
-        targets: &mut [BoundTarget],
-        scope: &Scope,
-    ) -> Result<Vec<ScalarExpression>, BindError> {
-        let place = ExpressionPlace::new(scope, "GROUP BY");
-        let mut keys: Vec<ScalarExpression> = Vec::with_capacity(clause.items.len());
-        for item in &clause.items {
-            let node = match item {
-                GroupItem::Value(node) if clause.quantifier == SetQuantifier::Unspecified => node,
-                GroupItem::Value(node) => {
-                    return Err(BindError::not_supported("GROUP BY DISTINCT", node.range));
-                }
-                GroupItem::Empty(range)
-                | GroupItem::Rollup(_, range)
-                | GroupItem::Cube(_, range)
-                | GroupItem::Sets(_, range) => {
-                    return Err(BindError::not_supported("grouping sets", *range));
-                }
-            };
-            // A name is a column of FROM first, and an output only if there is none.
-            let named = match bare_name(node) {
-                Some(name) if scope.column(name).is_err() => find_label(name, targets, "GROUP BY")?,
-                _ => None,
-            };
-            let value = match named {
-                Some(index) => SortValue::Target(index),
-                None => self.bind_item(node, targets, place)?,
-            };
-            let key = match self.settle_item(value, targets, "=")? {
-                SortValue::Target(index) => targets[index].value.clone(),
-                SortValue::Hidden(value) => *value,
-            };
-            if key.any(&|one| matches!(one.kind, crate::algebra::ScalarKind::Aggregate(_))) {
-                let message = "aggregate functions are not allowed in GROUP BY";
-                return Err(BindError::new("42803", message, key.range));
-            }
-            refuse_windows(&key, "GROUP BY")?;
-            if !keys.contains(&key) {
-                keys.push(key);
-            }
-        }
-        Ok(keys)
-    }
-
     /// Binds an item that is no name of an output: a position, or an expression.
-    fn bind_item(
+    pub(super) fn bind_item(
         &mut self,
         node: &ExpressionNode,
         targets: &[BoundTarget],
@@ -143,7 +95,7 @@ impl Binder<'_> {
     }
 
     /// Gives literals a type, and checks that there is an order or equality of the type.
-    fn settle_item(
+    pub(super) fn settle_item(
         &mut self,
         value: SortValue,
         targets: &mut [BoundTarget],
@@ -193,7 +145,7 @@ pub(super) fn require_operator(
     Err(BindError::new("42883", message, range))
 }
 
-fn bare_name(node: &ExpressionNode) -> Option<&SqlName> {
+pub(super) fn bare_name(node: &ExpressionNode) -> Option<&SqlName> {
     match &node.kind {
         ExpressionKind::Column(path) if path.steps.is_empty() => Some(&path.name),
         _ => None,
@@ -201,7 +153,7 @@ fn bare_name(node: &ExpressionNode) -> Option<&SqlName> {
 }
 
 /// Returns the position of the output of that name.
-fn find_label(
+pub(super) fn find_label(
     name: &SqlName,
     targets: &[BoundTarget],
     clause: &str,

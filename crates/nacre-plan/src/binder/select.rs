@@ -12,6 +12,7 @@ use nacre_types::catalog::CastContext;
 
 use super::aggregation::Aggregation;
 use super::expressions::ExpressionPlace;
+use super::grouping::BoundGrouping;
 use super::labels::output_name;
 use super::ordering::BoundSortItem;
 use super::scope::{Scope, ScopeColumn};
@@ -74,7 +75,7 @@ impl Binder<'_> {
         let mut order = self.bind_order_by(&query.order_by, &mut targets, &scope)?;
         let groups = match &core.group_by {
             Some(clause) => self.bind_group_by(clause, &mut targets, &scope)?,
-            None => Vec::new(),
+            None => BoundGrouping::default(),
         };
         for target in targets.iter_mut().filter(|_| !keeps_literals) {
             target.value = self.settle(target.value.clone())?;

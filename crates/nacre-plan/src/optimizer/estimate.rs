@@ -78,6 +78,16 @@ impl<'s> RowEstimator<'s> {
                 }
                 input
             }
+            RelationalOperator::GroupingSets { keys, sets, aggregates, .. } => {
+                let source = |index: &usize| keys.get(*index).map(|key| key.source);
+                let of_set = |set: &Vec<usize>| set.iter().filter_map(source).collect::<Vec<_>>();
+                let rows = sets.iter().map(|set| self.groups(&of_set(set), input)).sum();
+                let columns = keys.iter().map(|key| key.column);
+                for column in columns.chain(aggregates.iter().map(|one| one.column)) {
+                    self.profiles.set(column, unknown_profile(rows));
+                }
+                rows
+            }
             RelationalOperator::Sort { .. } => input,
             RelationalOperator::Limit { count, .. } => {
                 let count = count.as_ref().and_then(axis_value);

@@ -111,7 +111,8 @@ pub(super) fn possible_outcomes(
         | ScalarKind::Case { .. }
         | ScalarKind::Aggregate(_)
         | ScalarKind::Subquery(_)
-        | ScalarKind::Window { .. } => PossibleOutcomes::ANY,
+        | ScalarKind::Window { .. }
+        | ScalarKind::Grouping(_) => PossibleOutcomes::ANY,
     }
 }
 

@@ -64,7 +64,9 @@ impl OuterJoinPass {
                 let kept: Vec<_> = required.iter().filter(is_known).copied().collect();
                 self.simplify(input, range.input(), &kept);
             }
-            RelationalOperator::Limit { .. } | RelationalOperator::SetOperation { .. } => {
+            RelationalOperator::Limit { .. }
+            | RelationalOperator::GroupingSets { .. }
+            | RelationalOperator::SetOperation { .. } => {
                 let ranges = range.inputs(operator);
                 for (input, range) in operator.inputs_mut().into_iter().zip(ranges) {
                     self.simplify(input, range, &[]);

@@ -104,6 +104,13 @@ impl PlacementPass {
                 let operator = RelationalOperator::Window { input, partition, order, functions };
                 with_filter(operator, expressions(kept))
             }
+            RelationalOperator::GroupingSets { input, keys, sets, aggregates, set_column } => {
+                // A key is null in rows of some sets: conditions on it stay above.
+                let input = Box::new(self.place(*input, range.input(), Vec::new()));
+                let operator =
+                    RelationalOperator::GroupingSets { input, keys, sets, aggregates, set_column };
+                with_filter(operator, expressions(pending))
+            }
             RelationalOperator::Sort { input, keys } => {
                 let input = Box::new(self.place(*input, range.input(), pending));
                 RelationalOperator::Sort { input, keys }

@@ -119,7 +119,8 @@ pub(crate) fn never_fails(expression: &ScalarExpression) -> bool {
 /// Numerics that have too many digits for the executor are no errors here.
 pub(crate) fn query_never_fails(operator: &RelationalOperator) -> bool {
     let is_own = match operator {
-        RelationalOperator::Aggregate { aggregates, .. } => aggregates
+        RelationalOperator::Aggregate { aggregates, .. }
+        | RelationalOperator::GroupingSets { aggregates, .. } => aggregates
             .iter()
             .all(|one| is_infallible_aggregate(one.call.function.name, &one.call.arguments)),
         RelationalOperator::Window { functions, .. } => functions.iter().all(|one| {
@@ -176,7 +177,8 @@ fn is_infallible(expression: &ScalarExpression, with_numerics: bool) -> bool {
         ScalarKind::UnknownLiteral(_)
         | ScalarKind::Aggregate(_)
         | ScalarKind::Subquery(_)
-        | ScalarKind::Window { .. } => false,
+        | ScalarKind::Window { .. }
+        | ScalarKind::Grouping(_) => false,
     };
     if is_safe {
         return expression.children().into_iter().all(|one| is_infallible(one, with_numerics));

@@ -86,6 +86,7 @@ fn is_unique(
             }
             JoinVariant::Left | JoinVariant::Right | JoinVariant::Full => false,
         },
+        RelationalOperator::GroupingSets { .. } => false,
         RelationalOperator::Values { rows, .. } => rows.len() <= 1,
         RelationalOperator::SetOperation { variant: SetVariant::UnionAll, .. } => false,
         RelationalOperator::SetOperation { inputs, .. } => inputs

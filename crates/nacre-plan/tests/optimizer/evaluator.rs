@@ -157,6 +157,7 @@ fn evaluate(
             let rows = rows.into_iter().skip(offset).take(count).collect();
             Ok(EvaluatedRows { columns, rows })
         }
+        RelationalOperator::GroupingSets { .. } => panic!("no query here has grouping sets"),
     }
 }
 

@@ -107,6 +107,7 @@ impl<'p> PlanPrinter<'p> {
             RelationalOperator::Compute { input, .. }
             | RelationalOperator::Aggregate { input, .. }
             | RelationalOperator::Window { input, .. }
+            | RelationalOperator::GroupingSets { input, .. }
             | RelationalOperator::Sort { input, .. }
             | RelationalOperator::Limit { input, .. } => self.operator(input),
         }

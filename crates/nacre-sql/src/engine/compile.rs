@@ -178,7 +178,8 @@ fn is_stored_answer(node: &PlanNode) -> bool {
         | PlanNode::Empty(_)
         | PlanNode::Rows(_)
         | PlanNode::Append(_)
-        | PlanNode::Repeat(_) => false,
+        | PlanNode::Repeat(_)
+        | PlanNode::GroupingSets(_) => false,
     }
 }
 
@@ -193,6 +194,7 @@ fn note_reads(node: &PlanNode, moment: &Moment) {
             note_reads(&join.build, moment);
         }
         PlanNode::Aggregate(aggregate) => note_reads(&aggregate.input, moment),
+        PlanNode::GroupingSets(grouping) => note_reads(&grouping.input, moment),
         PlanNode::Sort(sort) => note_reads(&sort.input, moment),
         PlanNode::Limit(limit) => note_reads(&limit.input, moment),
         PlanNode::Empty(_) | PlanNode::Rows(_) => {}

@@ -129,6 +129,24 @@ fn equal_values_of_other_scales_hash_the_same() {
 }
 
 #[test]
+fn square_roots_are_rounded() {
+    let root = |text: &str, scale| number(text).square_root(scale).unwrap().to_string();
+    assert_eq!(root("2", 4), "1.4142");
+    assert_eq!(root("3", 3), "1.732");
+    assert_eq!(root("0.25", 0), "1");
+    assert_eq!(root("0.2499", 0), "0");
+    assert_eq!(root("0", 3), "0.000");
+    assert_eq!(root("1e40", 1), "100000000000000000000.0");
+    assert_eq!(
+        root("0.000000000000000000000000000000000000000004", 22),
+        "0.0000000000000000000020"
+    );
+    let found = root("2.0000000000000000", 16);
+    assert_eq!(found, "1.4142135623730950");
+    assert_eq!(number("-1").square_root(2).unwrap_err().sql_state(), "22023");
+}
+
+#[test]
 fn floats_keep_their_digits() {
     assert_eq!(ExactNumeric::from(0.1_f64).to_string(), "0.1");
     assert_eq!(ExactNumeric::from(1.0 / 3.0).to_string(), "0.333333333333333");

@@ -149,7 +149,10 @@ impl PushingPass<'_> {
             RelationalOperator::Limit { input, count, offset } => {
                 self.push_limit(input, count.as_ref(), offset.as_ref())
             }
-            RelationalOperator::SingleRow | RelationalOperator::Scan { .. } => None,
+            // An empty set has a row of no rows, for each combination.
+            RelationalOperator::SingleRow
+            | RelationalOperator::Scan { .. }
+            | RelationalOperator::GroupingSets { .. } => None,
         }
     }
 
