@@ -9,7 +9,9 @@
 //!    that they are between. What has no columns is computed here (`fold`).
 //! 4. Equalities between both sides of a join become its keys (`joins`), its other conditions are
 //!    evaluated for pairs; the left side streams through, the right one is collected.
-//! 5. The answer's columns are read by [`QueryOutput::value`]; averages are divided there.
+//! 5. Windows that one sort serves become one node (`windows`), frames distances of physical values
+//!    (`window_frames`).
+//! 6. The answer's columns are read by [`QueryOutput::value`]; averages are divided there.
 //!
 //! # Invariants
 //! 1. Nothing is guessed: what the executor has not with exactly PostgreSQL's meaning, in types,
@@ -38,6 +40,8 @@ mod predicates;
 mod query;
 mod relations;
 mod stored;
+mod window_frames;
+mod windows;
 
 use nacre_plan::algebra::{ColumnId, QueryPlan};
 

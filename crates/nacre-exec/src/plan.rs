@@ -11,10 +11,15 @@
 
 mod description;
 mod node;
+mod window;
 
 pub use crate::scan::ColumnPredicate;
 pub use description::OperatorDescription;
 pub use node::{
     AggregateCall, AggregateFunction, AggregateNode, FilterNode, JoinKey, JoinNode, LimitNode,
     MapNode, PairingKind, PhysicalPlan, PlanNode, ScanNode, SortKey, SortNode,
+};
+pub use window::{
+    FrameEdge, FrameExclusion, FrameOffset, FrameRange, FrameUnit, WindowCall, WindowFrame,
+    WindowFunction, WindowNode, WindowNumber, WindowSpecification,
 };

@@ -13,21 +13,21 @@ use crate::plan::{AggregateCall, AggregateFunction, AggregateNode, MapNode, Plan
 use crate::value::IntLimit;
 
 /// An aggregate of the query, before it is known where its result lies.
-struct PlannedAggregate {
+pub(super) struct PlannedAggregate {
     column: ColumnId,
     /// By index in the calls.
-    call: usize,
+    pub(super) call: usize,
     /// The form of the result; `None` of an average.
     form: Option<ValueForm>,
     /// Of an average.
     scale: u16,
 }
 
-/// The input of an aggregation and its calls, under way.
-struct AggregateInput<'c> {
-    expressions: ExpressionLowering<'c>,
-    outputs: Vec<ExpressionId>,
-    calls: Vec<AggregateCall>,
+/// The input of an aggregation or of windows and its calls, under way.
+pub(super) struct AggregateInput<'c> {
+    pub(super) expressions: ExpressionLowering<'c>,
+    pub(super) outputs: Vec<ExpressionId>,
+    pub(super) calls: Vec<AggregateCall>,
 }
 
 /// Groups the rows of `input`. The row of no keys is there even of no rows.
@@ -76,13 +76,8 @@ pub(super) fn lower_aggregate(
         starts.push(next);
         next += if call.function == AggregateFunction::AverageState { 2 } else { 1 };
     }
-    for PlannedAggregate { column, call, form, scale } in planned {
-        let index = starts[call];
-        let place = match form {
-            Some(form) => ColumnPlace::Plain { index, form },
-            None => ColumnPlace::Average { sum: index, count: index + 1, scale },
-        };
-        columns.add(column, place);
+    for aggregate in planned {
+        columns.add(aggregate.column, aggregate.place(starts[aggregate.call]));
     }
     // Sums may be too large.
     let may_fail = input.may_fail || expressions.may_fail || !calls.is_empty();
@@ -93,9 +88,19 @@ pub(super) fn lower_aggregate(
     Ok(LoweredRelation { node, columns, row_may_fail: false, column_may_fail: false, may_fail })
 }
 
+impl PlannedAggregate {
+    /// Returns the place of the result, whose first column is at `index`.
+    pub(super) fn place(&self, index: usize) -> ColumnPlace {
+        match self.form {
+            Some(form) => ColumnPlace::Plain { index, form },
+            None => ColumnPlace::Average { sum: index, count: index + 1, scale: self.scale },
+        }
+    }
+}
+
 impl AggregateInput<'_> {
     /// Returns the index of an expression among the columns that are aggregated.
-    fn output(&mut self, id: ExpressionId) -> usize {
+    pub(super) fn output(&mut self, id: ExpressionId) -> usize {
         let known = self.outputs.iter().position(|own| *own == id);
         known.unwrap_or_else(|| {
             self.outputs.push(id);
@@ -103,7 +108,11 @@ impl AggregateInput<'_> {
         })
     }
 
-    fn plan(
+    /// Adds an aggregate.
+    ///
+    /// # Errors
+    /// [`LoweringError::NotSupported`] for one that the executor has not.
+    pub(super) fn plan(
         &mut self,
         column: ColumnId,
         call: &BoundAggregate,

@@ -170,6 +170,7 @@ fn width(node: &PlanNode) -> usize {
             });
             aggregate.keys.len() + columns.sum::<usize>()
         }
+        PlanNode::Window(window) => width(&window.input) + window.added_width(),
         PlanNode::Sort(sort) => width(&sort.input),
         PlanNode::Limit(limit) => width(&limit.input),
     }

@@ -2,6 +2,7 @@
 
 use nacre_store::TableSnapshot;
 
+use super::window::WindowNode;
 use crate::expression::{ExpressionGraph, ExpressionId};
 use crate::scan::ColumnPredicate;
 use crate::value::IntLimit;
@@ -20,6 +21,7 @@ pub enum PlanNode {
     Map(Box<MapNode>),
     Join(Box<JoinNode>),
     Aggregate(Box<AggregateNode>),
+    Window(Box<WindowNode>),
     Sort(Box<SortNode>),
     Limit(Box<LimitNode>),
 }
@@ -101,7 +103,7 @@ pub struct AggregateNode {
 }
 
 /// What is aggregated.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct AggregateCall {
     pub function: AggregateFunction,
     /// `None` for [`AggregateFunction::CountRows`] alone.
@@ -167,6 +169,7 @@ impl PlanNode {
             Self::Map(map) => map.input.depth(),
             Self::Join(join) => join.probe.depth().max(join.build.depth()),
             Self::Aggregate(aggregate) => aggregate.input.depth(),
+            Self::Window(window) => window.input.depth(),
             Self::Sort(sort) => sort.input.depth(),
             Self::Limit(limit) => limit.input.depth(),
         }

@@ -172,7 +172,7 @@ fn is_stored_answer(node: &PlanNode) -> bool {
             let is_whole = matches!(input, PlanNode::Scan(scan) if scan.predicates.is_empty());
             aggregate.keys.is_empty() && is_whole && aggregate.aggregates.iter().all(is_stored)
         }
-        PlanNode::Scan(_) | PlanNode::Filter(_) | PlanNode::Join(_) => false,
+        PlanNode::Scan(_) | PlanNode::Filter(_) | PlanNode::Join(_) | PlanNode::Window(_) => false,
     }
 }
 
@@ -187,6 +187,7 @@ fn note_reads(node: &PlanNode, moment: &Moment) {
             note_reads(&join.build, moment);
         }
         PlanNode::Aggregate(aggregate) => note_reads(&aggregate.input, moment),
+        PlanNode::Window(window) => note_reads(&window.input, moment),
         PlanNode::Sort(sort) => note_reads(&sort.input, moment),
         PlanNode::Limit(limit) => note_reads(&limit.input, moment),
     }
