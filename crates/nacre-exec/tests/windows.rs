@@ -550,7 +550,7 @@ fn windows_of_one_sort_agree_with_rows_one_by_one() {
     let store = Store::open(OpenOptions::default()).unwrap();
     let table = table(&store, "t", &[0..150, 150..260], 5);
     let pools = [pool(1), pool(4)];
-    for case in 0..40 {
+    for case in 0..20 {
         let mut all = rows(0..260);
         let input = with_positive(scan(&table.snapshot(), &ALL, Vec::new()), &mut all);
         let choices = [SMALL, MONEY, WIDE, FLOAT, FLAG, MODE, TEXT];
@@ -648,8 +648,8 @@ fn long_partitions_take_linear_time() {
 #[test]
 fn many_partitions_are_shared_by_workers() {
     let store = Store::open(OpenOptions::default()).unwrap();
-    let table = table(&store, "t", &[0..40_000, 40_000..70_000], 5);
-    let all = rows(0..70_000);
+    let table = table(&store, "t", &[0..20_000, 20_000..30_000], 5);
+    let all = rows(0..30_000);
     let input = scan(&table.snapshot(), &ALL, Vec::new());
     let calls = [
         whole_call(WindowFunction::RowNumber),
