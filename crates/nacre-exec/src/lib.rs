@@ -39,6 +39,7 @@ mod sort;
 mod stages;
 pub mod value;
 pub mod vector;
+mod window;
 
 pub use error::{ExecError, ExecErrorKind, ExecResult};
 pub use scan::{ScanPredicate, StringPredicate};

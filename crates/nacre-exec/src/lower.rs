@@ -13,6 +13,8 @@
 //!    of their inputs, and count them in groups (`set_operations`).
 //! 6. Averages, quotients and what is made of them above groups is evaluated on SQL values, most
 //!    of it when the answer is read by [`QueryOutput::value`] (`late`).
+//! 7. Windows that one sort serves become one node (`windows`), frames distances of physical values
+//!    (`window_frames`).
 //!
 //! # Invariants
 //! 1. Nothing is guessed: what the executor has not with exactly PostgreSQL's meaning, in types,
@@ -46,6 +48,8 @@ mod row_expression;
 mod row_operators;
 mod set_operations;
 mod stored;
+mod window_frames;
+mod windows;
 
 use nacre_plan::algebra::{ColumnId, QueryPlan};
 

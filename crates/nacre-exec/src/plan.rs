@@ -11,6 +11,7 @@
 
 mod description;
 mod node;
+mod window;
 
 pub use crate::scan::ColumnPredicate;
 pub use description::OperatorDescription;
@@ -18,4 +19,8 @@ pub use node::{
     AggregateCall, AggregateFunction, AggregateNode, AppendNode, ConstantColumn, FilterNode,
     GroupingSetsNode, JoinKey, JoinNode, LimitNode, MapNode, PairingKind, PhysicalPlan, PlanNode,
     RepeatNode, RowsNode, ScanNode, SortKey, SortNode,
+};
+pub use window::{
+    FrameEdge, FrameExclusion, FrameOffset, FrameRange, FrameUnit, WindowCall, WindowFrame,
+    WindowFunction, WindowNode, WindowNumber, WindowSpecification,
 };

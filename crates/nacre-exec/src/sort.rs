@@ -16,5 +16,7 @@ mod run;
 mod sink;
 
 pub(crate) use gate::LimitGate;
-pub(crate) use merge::SortSource;
+pub(crate) use key::KeyPart;
+pub(crate) use merge::{RunMerge, SortSource};
+pub(crate) use run::{SortRun, append_row};
 pub(crate) use sink::{SortColumn, SortSink};

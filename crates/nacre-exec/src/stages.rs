@@ -22,7 +22,7 @@ use crate::pipeline::{
 };
 use crate::plan::{
     AggregateNode, AppendNode, GroupingSetsNode, JoinNode, LimitNode, PhysicalPlan, PlanNode,
-    RepeatNode, ScanNode, SortKey, SortNode,
+    RepeatNode, ScanNode, SortKey, SortNode, WindowNode,
 };
 use crate::result::{ResultChannel, ResultSink};
 use crate::rows::{ConstantRowSource, RepeatSource};
@@ -30,6 +30,7 @@ use crate::scan::{MorselScanner, PreparedScan, ScanColumn, ScanMorsel};
 use crate::sort::{LimitGate, SortColumn, SortSink, SortSource};
 use crate::value::{IntBounds, ValueClass, VectorType};
 use crate::vector::VectorBatch;
+use crate::window::{WindowPlan, WindowSink, WindowSource};
 
 /// Deepest plan: each level takes less than a kilobyte of stack.
 const DEPTH_MAX: usize = 1_000;
@@ -156,6 +157,7 @@ fn open_node(
         PlanNode::Join(join) => open_join(join, context, stages),
         PlanNode::Aggregate(aggregate) => open_aggregate(aggregate, context, stages),
         PlanNode::GroupingSets(grouping) => open_grouping_sets(grouping, context, stages),
+        PlanNode::Window(window) => open_window(window, context, stages),
         PlanNode::Sort(sort) => open_sort(sort, context, stages),
         PlanNode::Limit(limit) => open_limit(limit, context, stages),
         PlanNode::Empty(classes) => Ok(open_empty(classes)),
@@ -341,6 +343,21 @@ fn open_sort(
 ) -> ExecResult<OpenPipeline> {
     let pipeline = open_input(&node.input, context, stages)?;
     end_in_sort(pipeline, &node.keys, node.rows_max, context, stages)
+}
+
+fn open_window(
+    node: &WindowNode,
+    context: &StageContext,
+    stages: &mut Vec<PipelineStage>,
+) -> ExecResult<OpenPipeline> {
+    let pipeline = open_input(&node.input, context, stages)?;
+    let (depth, rows_max) = (pipeline.depth, pipeline.rows_max);
+    let plan = WindowPlan::new(node, output_infos(&pipeline), rows_max)?;
+    let outputs = plan.outputs();
+    let sink = Arc::new(WindowSink::new(plan, pipeline.columns.clone(), context));
+    close(pipeline, Arc::clone(&sink) as Arc<dyn PipelineSink>, context, stages);
+    let source = Arc::new(WindowSource::new(&sink, context));
+    Ok(OpenPipeline { rows_max, ..begin(source, outputs, depth) })
 }
 
 fn end_in_sort(

@@ -3,6 +3,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic where it stands")]
 
+#[allow(dead_code, reason = "what other tests need of it")]
+#[path = "../../nacre-functions/tests/server/mod.rs"]
+mod server;
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,8 +13,11 @@ use std::sync::Arc;
 
 use nacre_store::{OpenOptions, Store, Value};
 use nacre_types::{SqlType, SqlValue};
+use server::TestServer;
 use support::lineitem::{LineItem, q1_reference, q6_reference};
-use support::statements::{TestDatabase, TestRow, Texts, sorted, table_of, text_of, texts};
+use support::statements::{
+    TestDatabase, TestRow, Texts, is_ordered, sorted, table_of, text_of, texts,
+};
 
 /// Of these, 9,100 are frozen in two chunks, one of more than a vector.
 const ROWS: i64 = 9_500;
@@ -300,6 +306,143 @@ fn distinct_rows_come_once() {
     assert_eq!(found, texts(&[&["t", "t"], &["f", "f"], &["-", "-"]]));
 }
 
+/// Statements with window functions, one a line.
+const WINDOW_STATEMENTS: &str = include_str!("window_statements.sql");
+
+/// Writes the table `t` as PostgreSQL reads it.
+fn definitions(rows: &[TestRow]) -> String {
+    let text = |text: Option<&str>| {
+        text.map_or_else(|| "null".to_owned(), |text| format!("'{}'", text.replace('\'', "''")))
+    };
+    let or_null = |value: Option<String>| value.unwrap_or_else(|| "null".to_owned());
+    let rows: Vec<String> = rows
+        .iter()
+        .map(|row| {
+            let int = |value: Option<i64>| or_null(value.map(|value| value.to_string()));
+            let values = [
+                row.id.to_string(),
+                int(row.a),
+                int(row.k),
+                or_null(row.n.map(|n| decimal(n.into(), 2))),
+                text(row.s),
+                text(row.c),
+                or_null(row.d.map(|d| format!("date '1970-01-01' + {d}"))),
+                or_null(row.o.map(|o| o.to_string())),
+                or_null(row.f.map(|f| format!("'{f}'"))),
+            ];
+            format!("({})", values.join(", "))
+        })
+        .collect();
+    format!(
+        "create table t (id bigint not null, a integer, k smallint, n numeric(10,2), s text, \
+         c character(5), d date, o boolean, f double precision);\ninsert into t values {};\n\
+         analyze t;",
+        rows.join(",\n")
+    )
+}
+
+#[test]
+fn window_functions_answer_as_those_of_postgresql() {
+    let Some(server) = TestServer::start() else {
+        return;
+    };
+    let (database, rows) = test_database();
+    let statements: Vec<String> = WINDOW_STATEMENTS.lines().map(str::to_owned).collect();
+    let theirs = server.answers(&definitions(&rows), &statements);
+    assert_eq!(theirs.len(), statements.len());
+    let mut differences = Vec::new();
+    for (sql, theirs) in statements.iter().zip(theirs) {
+        let theirs = theirs.unwrap_or_else(|| panic!("PostgreSQL refuses {sql}"));
+        let ours = match database.run(sql) {
+            Ok(ours) => ours,
+            Err(error) => {
+                differences.push(format!("{sql}\n   {error}"));
+                continue;
+            }
+        };
+        let field = |one: String| if one == "-" { "NULL".to_owned() } else { one };
+        let line = |row: Vec<String>| row.into_iter().map(field).collect::<Vec<_>>().join("\t");
+        let mut ours: Vec<String> = ours.into_iter().map(line).collect();
+        let mut theirs = theirs;
+        if !is_ordered(sql) {
+            ours.sort_unstable();
+            theirs.sort_unstable();
+        }
+        if let Some((own, other)) = ours.iter().zip(&theirs).find(|(own, other)| own != other) {
+            differences.push(format!("{sql}\n   {own}\n   PostgreSQL {other}"));
+        } else if ours.len() != theirs.len() {
+            differences.push(format!("{sql}\n   {} rows, not {}", ours.len(), theirs.len()));
+        }
+    }
+    assert!(differences.is_empty(), "{} differ:\n{}", differences.len(), differences.join("\n"));
+}
+
+#[test]
+fn windows_that_one_sort_serves_are_one_node() {
+    let (database, _) = test_database();
+    let windows = |sql: &str| {
+        let query = lower_query(&database.bind(sql), &database).unwrap();
+        let mut found = Vec::new();
+        let mut next = Some(query.plan.root.describe());
+        while let Some(mut operator) = next {
+            if operator.name == "Window" {
+                let windows = operator.facts.iter().filter(|(name, _)| *name == "window");
+                found.push(windows.map(|(_, text)| text.clone()).collect::<Vec<_>>().join("; "));
+            }
+            next = operator.inputs.pop();
+        }
+        found
+    };
+    assert_eq!(
+        windows(
+            "select count(*) over (), rank() over (partition by a order by k, id), \
+             max(n) over (partition by s), min(k) over (partition by a) from t"
+        ),
+        [
+            "partition 1, order 0: max",
+            "partition 1, order 2: rank; partition 0, order 0: count(*); partition 1, order 0: min"
+        ]
+    );
+    // What nobody wants is not computed.
+    assert_eq!(
+        windows("select r from (select rank() over (order by a) as r, sum(k) over () from t) q"),
+        ["partition 0, order 1: rank"]
+    );
+    assert_eq!(windows("select id from (select id, rank() over (order by a) from t) q").len(), 0);
+    // One that reads the result of another one cannot be computed with it.
+    assert_eq!(
+        windows(
+            "select sum(r) over (order by a) from (select a, rank() over (order by a) as r from t) q"
+        ),
+        ["partition 0, order 1: sum", "partition 0, order 1: rank"]
+    );
+}
+
+#[test]
+fn window_functions_that_may_fail_are_refused_where_fewer_rows_count() {
+    let (database, _) = test_database();
+    let error = |sql: &str| database.run(sql).unwrap_err();
+    assert_eq!(error("select sum(1 / a) over (order by id) from t"), "division by zero");
+    assert_eq!(
+        error("select ntile(0) over (order by id) from t"),
+        "argument of ntile must be greater than zero"
+    );
+    assert_eq!(
+        error("select nth_value(a, k - 5) over (order by id) from t"),
+        "argument of nth_value must be greater than zero"
+    );
+    let sql = "select sum(10 / a) filter (where a <> 0) over () from t where id < 3";
+    assert_eq!(database.rows(sql).len(), 3);
+    for sql in [
+        "select sum(1 / a) over (order by id) from t limit 1",
+        "select x from (select k, sum(1 / a) over (partition by k) as x from t) q where k = 1",
+        "select ntile(k) over (order by id) from t limit 1",
+        "select sum(x) filter (where o) over () from (select o, 1 / a as x from t) q",
+    ] {
+        assert!(error(sql).starts_with("not supported: "), "{sql}: {}", error(sql));
+    }
+}
+
 #[test]
 fn rows_come_in_order_with_nulls_where_they_are_wanted() {
     let (database, rows) = test_database();
@@ -415,6 +558,17 @@ fn what_is_not_certainly_the_same_is_not_supported() {
         "select id from t where d = timestamp '1995-01-01 12:00'",
         "select date '1995-01-01' + 2147483647 from t",
         "select id from t where n > 1000000000000000000000000000000000000000000.5",
+        "select sum(f) over () from t",
+        "select avg(n) over () + 1 from t",
+        "select lag(n, 1, 0) over () from t",
+        "select lag(c, 1, 'x') over () from t",
+        "select count(*) over (order by id rows -1 preceding) from t",
+        "select count(*) over (order by id rows null::bigint preceding) from t",
+        "select count(*) over (order by n range -0.5 preceding) from t",
+        "select count(*) over (order by d range '1 month' preceding) from t",
+        "select count(*) over (order by d range '-1 day' preceding) from t",
+        "select count(*) over (order by f range 'NaN' preceding) from t",
+        "select rank() over (order by avg(n)) from t group by k",
     ] {
         let error = database.run(sql).expect_err(sql);
         assert!(error.starts_with("not supported: "), "{sql}: {error}");

@@ -18,7 +18,7 @@ use crate::plan::{
 use crate::value::{IntLimit, ScalarValue, ValueClass};
 
 /// An aggregate of the query, before it is known where its result lies.
-struct PlannedAggregate {
+pub(super) struct PlannedAggregate {
     column: ColumnId,
     /// By index in the calls.
     call: usize,
@@ -40,11 +40,11 @@ enum PlannedResult {
     Deviation { squares: usize, is_sample: bool, is_root: bool },
 }
 
-/// The input of an aggregation and its calls, under way.
-struct AggregateInput<'c> {
-    expressions: ExpressionLowering<'c>,
-    outputs: Vec<ExpressionId>,
-    calls: Vec<AggregateCall>,
+/// The input of an aggregation or of windows and its calls, under way.
+pub(super) struct AggregateInput<'c> {
+    pub(super) expressions: ExpressionLowering<'c>,
+    pub(super) outputs: Vec<ExpressionId>,
+    pub(super) calls: Vec<AggregateCall>,
 }
 
 /// What rows are grouped by.
@@ -130,8 +130,14 @@ fn call_starts(keys: usize, calls: &[AggregateCall]) -> Vec<usize> {
 }
 
 impl PlannedAggregate {
+    /// Returns the only call that it is made of, if no other is part of it.
+    pub(super) fn sole_call(&self) -> Option<usize> {
+        let is_deviation = matches!(self.result, PlannedResult::Deviation { .. });
+        (!is_deviation && self.shown_scale.is_none()).then_some(self.call)
+    }
+
     /// Returns the place of the result, where calls begin at those columns.
-    fn place(&self, starts: &[usize]) -> ColumnPlace {
+    pub(super) fn place(&self, starts: &[usize]) -> ColumnPlace {
         let (index, scale) = (starts[self.call], self.scale);
         match (self.result, self.shown_scale.map(|call| starts[call])) {
             (PlannedResult::Plain(form), None) => ColumnPlace::Plain { index, form },
@@ -187,7 +193,7 @@ fn grouping_node(node: GroupingSetsNode) -> PlanNode {
 
 impl AggregateInput<'_> {
     /// Returns the index of an expression among the columns that are aggregated.
-    fn output(&mut self, id: ExpressionId) -> usize {
+    pub(super) fn output(&mut self, id: ExpressionId) -> usize {
         let known = self.outputs.iter().position(|own| *own == id);
         known.unwrap_or_else(|| {
             self.outputs.push(id);
@@ -195,7 +201,11 @@ impl AggregateInput<'_> {
         })
     }
 
-    fn plan(
+    /// Adds an aggregate.
+    ///
+    /// # Errors
+    /// [`LoweringError::NotSupported`] for one that the executor has not.
+    pub(super) fn plan(
         &mut self,
         column: ColumnId,
         call: &BoundAggregate,

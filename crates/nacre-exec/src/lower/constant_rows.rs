@@ -70,6 +70,7 @@ fn constant_rows(
         row_may_fail: false,
         column_may_fail: false,
         may_fail: false,
+        is_grouped: false,
     }
 }
 

@@ -879,7 +879,10 @@ fn common_scale(left: LoweredExpression, right: LoweredExpression) -> LoweringRe
 }
 
 /// Returns the form of values that are one or the other.
-fn common_form(one: LoweredExpression, other: LoweredExpression) -> LoweringResult<ValueForm> {
+pub(super) fn common_form(
+    one: LoweredExpression,
+    other: LoweredExpression,
+) -> LoweringResult<ValueForm> {
     use ValueForm as Form;
     match (one.form, other.form) {
         (form, _) if other.is_null_constant => Ok(form),

@@ -300,6 +300,7 @@ fn width(node: &PlanNode) -> usize {
         PlanNode::GroupingSets(grouping) => {
             grouping.keys.len() + state_columns(&grouping.aggregates) + 1
         }
+        PlanNode::Window(window) => width(&window.input) + window.added_width(),
         PlanNode::Sort(sort) => width(&sort.input),
         PlanNode::Limit(limit) => width(&limit.input),
         PlanNode::Rows(rows) => rows.columns.len(),

@@ -47,6 +47,24 @@ pub(super) enum AggregateMeaning {
     Max,
 }
 
+/// What a window function that is no aggregate does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WindowMeaning {
+    RowNumber,
+    Rank,
+    DenseRank,
+    PercentRank,
+    CumeDist,
+    Ntile,
+    /// `lag` and `lead`.
+    Shift {
+        is_lead: bool,
+    },
+    FirstValue,
+    LastValue,
+    NthValue,
+}
+
 /// Returns what the operator with that OID does.
 pub(super) fn operator_meaning(oid: u32) -> Option<OperatorMeaning> {
     use ArithmeticOp::{Add, Divide, Multiply, Remainder, Subtract};
@@ -147,6 +165,24 @@ pub(super) fn aggregate_meaning(oid: u32) -> Option<AggregateMeaning> {
     })
 }
 
+/// Returns what the window function with that OID does.
+pub(super) fn window_meaning(oid: u32) -> Option<WindowMeaning> {
+    Some(match oid {
+        3100 => WindowMeaning::RowNumber,
+        3101 => WindowMeaning::Rank,
+        3102 => WindowMeaning::DenseRank,
+        3103 => WindowMeaning::PercentRank,
+        3104 => WindowMeaning::CumeDist,
+        3105 => WindowMeaning::Ntile,
+        3106..=3108 => WindowMeaning::Shift { is_lead: false },
+        3109..=3111 => WindowMeaning::Shift { is_lead: true },
+        3112 => WindowMeaning::FirstValue,
+        3113 => WindowMeaning::LastValue,
+        3114 => WindowMeaning::NthValue,
+        _ => return None,
+    })
+}
+
 /// Returns the limit of a type of whole numbers.
 pub(super) fn integer_limit(oid: TypeOid) -> Option<IntLimit> {
     match oid {
@@ -228,6 +264,31 @@ mod tests {
         // Six each of 9 + 1 + 4 + 5 + 2 + 1 pairs of types.
         assert_eq!(comparisons, 6 * 22);
         assert_eq!(others, 6 * 22 + 4 * 9 + 3 + 3 + 8 + 1);
+    }
+
+    #[test]
+    fn window_functions_are_those_of_the_catalog() {
+        let mut count = 0;
+        for entry in all_functions() {
+            let Some(meaning) = window_meaning(entry.oid) else { continue };
+            count += 1;
+            let name = match meaning {
+                WindowMeaning::RowNumber => "row_number",
+                WindowMeaning::Rank => "rank",
+                WindowMeaning::DenseRank => "dense_rank",
+                WindowMeaning::PercentRank => "percent_rank",
+                WindowMeaning::CumeDist => "cume_dist",
+                WindowMeaning::Ntile => "ntile",
+                WindowMeaning::Shift { is_lead: false } => "lag",
+                WindowMeaning::Shift { is_lead: true } => "lead",
+                WindowMeaning::FirstValue => "first_value",
+                WindowMeaning::LastValue => "last_value",
+                WindowMeaning::NthValue => "nth_value",
+            };
+            assert_eq!((entry.name, entry.kind), (name, FunctionKind::Window));
+        }
+        let all = all_functions().iter().filter(|entry| entry.kind == FunctionKind::Window);
+        assert_eq!(count, all.count());
     }
 
     #[test]

@@ -25,6 +25,7 @@ use super::operators::{OperatorMeaning, operator_meaning};
 use super::predicates::scan_predicates;
 use super::set_operations::lower_set_operation;
 use super::stored::StoredRelations;
+use super::windows::lower_windows;
 use crate::expression::ExpressionId;
 use crate::plan::{FilterNode, LimitNode, MapNode, PlanNode, ScanNode, SortKey, SortNode};
 use crate::value::ValueClass;
@@ -100,7 +101,7 @@ pub(super) fn lower_relation(
             let grouped = GroupedColumns { keys: keys.clone(), sets: Some((sets, *set_column)) };
             lower_groups(relations, input, grouped, aggregates)
         }
-        RelationalOperator::Window { .. } => Err(LoweringError::not_supported("window functions")),
+        RelationalOperator::Window { .. } => lower_windows(relations, operator, needed),
         RelationalOperator::Sort { input, keys } => {
             let mut wanted = needed.to_vec();
             keys.iter().for_each(|key| collect_columns(&key.value, &mut wanted));
@@ -374,7 +375,7 @@ fn compute(
 }
 
 /// Whether an expression computes parts of it for some rows only.
-fn is_guard(expression: &ScalarExpression) -> bool {
+pub(super) fn is_guard(expression: &ScalarExpression) -> bool {
     matches!(
         expression.kind,
         ScalarKind::Case { .. }

@@ -37,7 +37,8 @@ struct LoweredInput {
 /// A column of an input.
 #[derive(Clone, Copy)]
 struct InputColumn {
-    place: ColumnPlace,
+    index: usize,
+    form: ValueForm,
     /// Whether it is null in all rows, so that it has any form of its class.
     is_null: bool,
 }
@@ -68,10 +69,19 @@ pub(super) fn lower_set_operation(
     );
     if variant == SetVariant::UnionAll {
         let (node, columns) = append(lowered, &columns)?;
-        return Ok(LoweredRelation { node, columns, row_may_fail, column_may_fail, may_fail });
+        let is_grouped = false;
+        return Ok(LoweredRelation {
+            node,
+            columns,
+            row_may_fail,
+            column_may_fail,
+            may_fail,
+            is_grouped,
+        });
     }
     let (node, columns) = compare(variant, lowered, &columns)?;
-    Ok(LoweredRelation { node, columns, row_may_fail: false, column_may_fail, may_fail })
+    let (row_may_fail, is_grouped) = (false, false);
+    Ok(LoweredRelation { node, columns, row_may_fail, column_may_fail, may_fail, is_grouped })
 }
 
 fn lower_input(
@@ -92,8 +102,9 @@ fn lower_input(
     let relation = lower_relation(relations, &input.operator, &needed)?;
     let mut places = Vec::with_capacity(own.len());
     for column in own {
-        let place = relation.columns.get(column)?;
-        places.push(InputColumn { place, is_null: is_null_column(&input.operator, column)? });
+        let (index, form) = relation.columns.plain(column)?;
+        let is_null = is_null_column(&input.operator, column)?;
+        places.push(InputColumn { index, form, is_null });
     }
     Ok(LoweredInput { relation, places })
 }
@@ -143,65 +154,30 @@ fn append(
     inputs: Vec<LoweredInput>,
     columns: &[ColumnId],
 ) -> LoweringResult<(PlanNode, ColumnPlaces)> {
-    let (mut places, mut next) = (ColumnPlaces::default(), 0);
-    for (at, column) in columns.iter().enumerate() {
-        let own: Vec<InputColumn> = inputs.iter().map(|input| input.places[at]).collect();
-        places.add(*column, common_place(&own, &mut next)?);
+    let mut places = ColumnPlaces::default();
+    for (index, column) in columns.iter().enumerate() {
+        let own: Vec<InputColumn> = inputs.iter().map(|input| input.places[index]).collect();
+        places.add(*column, ColumnPlace::Plain { index, form: form_of_all(&own)? });
     }
     let mut nodes = Vec::with_capacity(inputs.len());
     for LoweredInput { relation, places } in inputs {
         let (mut graph, mut outputs) = (ExpressionGraph::default(), Vec::new());
         for column in places {
-            match column.place {
-                ColumnPlace::Plain { index, form } => {
-                    outputs.push(graph.column(index, form.class())?);
-                }
-                ColumnPlace::Average { sum, count, .. } => {
-                    outputs.push(graph.column(sum, ValueClass::Int)?);
-                    outputs.push(graph.column(count, ValueClass::Int)?);
-                }
-            }
+            outputs.push(graph.column(column.index, column.form.class())?);
         }
         nodes.push(map(relation.node, graph, outputs));
     }
     Ok((PlanNode::Append(AppendNode { inputs: nodes }), places))
 }
 
-/// Returns the place of a column that has the values of a column of each input.
-fn common_place(inputs: &[InputColumn], next: &mut usize) -> LoweringResult<ColumnPlace> {
-    let scale_of = |one: &InputColumn| match one.place {
-        ColumnPlace::Average { scale, .. } => Some(scale),
-        ColumnPlace::Plain { .. } => None,
-    };
-    let scale = inputs.first().and_then(scale_of);
-    if inputs.iter().any(|one| scale_of(one) != scale) {
-        return Err(LoweringError::not_supported("avg beside other values in one column"));
-    }
-    let index = *next;
-    if let Some(scale) = scale {
-        *next += 2;
-        return Ok(ColumnPlace::Average { sum: index, count: index + 1, scale });
-    }
-    *next += 1;
+/// Returns the form of a column that has the values of a column of each input.
+fn form_of_all(inputs: &[InputColumn]) -> LoweringResult<ValueForm> {
     let mut common = None;
     for column in inputs.iter().filter(|one| !one.is_null) {
-        common = Some(common_form(common, plain_form(*column)?)?);
+        common = Some(common_form(common, column.form)?);
     }
-    let form = match (common, inputs.first()) {
-        (Some(form), _) => form,
-        (None, Some(first)) => plain_form(*first)?,
-        (None, None) => return Err(LoweringError::contradiction("a set operation of nothing")),
-    };
-    Ok(ColumnPlace::Plain { index, form })
-}
-
-fn plain_form(column: InputColumn) -> LoweringResult<ValueForm> {
-    match column.place {
-        ColumnPlace::Plain { form, .. } => Ok(form),
-        ColumnPlace::Average { .. } => {
-            Err(LoweringError::not_supported("avg in INTERSECT and EXCEPT"))
-        }
-    }
+    let first = inputs.first().map(|first| first.form);
+    common.or(first).ok_or_else(|| LoweringError::contradiction("a set operation of nothing"))
 }
 
 /// Groups equal rows of both inputs, and keeps or repeats groups by their counts.
@@ -264,7 +240,7 @@ fn compared_form(
     right: InputColumn,
     is_except: bool,
 ) -> LoweringResult<ValueForm> {
-    let (own, other) = (plain_form(left)?, plain_form(right)?);
+    let (own, other) = (left.form, right.form);
     match (own, other) {
         _ if right.is_null => Ok(own),
         _ if left.is_null => Ok(other),
@@ -286,9 +262,8 @@ fn side(input: LoweredInput, forms: &[ValueForm], is_left: bool) -> LoweringResu
     let LoweredInput { relation, places } = input;
     let (mut graph, mut outputs) = (ExpressionGraph::default(), Vec::new());
     for (column, form) in places.iter().zip(forms) {
-        let ColumnPlace::Plain { index, form: own } = column.place else { continue };
-        let value = graph.column(index, own.class())?;
-        let more = match (own, form) {
+        let value = graph.column(column.index, column.form.class())?;
+        let more = match (column.form, form) {
             (ValueForm::Numeric { scale: own, .. }, ValueForm::Numeric { scale, .. }) => {
                 scale.saturating_sub(own)
             }

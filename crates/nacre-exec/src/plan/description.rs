@@ -1,8 +1,10 @@
 //! Plans in words, for EXPLAIN.
 
 use super::node::{
-    AggregateCall, AggregateFunction, JoinKey, JoinNode, PairingKind, PlanNode, ScanNode, SortNode,
+    AggregateCall, AggregateFunction, JoinKey, JoinNode, PairingKind, PlanNode, ScanNode, SortKey,
+    SortNode,
 };
+use super::window::{WindowFunction, WindowNode};
 use crate::scan::ScanPredicate;
 
 /// The description of an operator and of its inputs.
@@ -10,7 +12,7 @@ use crate::scan::ScanPredicate;
 pub struct OperatorDescription {
     /// `Scan`, `Filter`, `Map`, `Join`, `Left join`, `Right join`, `Full join`, `Single join`,
     /// `Semi join`, `Anti join`, `Mark join`, `Right semi join`, `Right anti join`, `Aggregate`,
-    /// `Grouping sets`, `Sort`, `Top-k`, `Limit`, `Rows`, `Append` or `Repeat`.
+    /// `Grouping sets`, `Window`, `Sort`, `Top-k`, `Limit`, `Rows`, `Append` or `Repeat`.
     pub name: &'static str,
     /// The table that is read, for a scan.
     pub table: Option<String>,
@@ -55,6 +57,7 @@ impl PlanNode {
                 facts.insert(1, ("sets", grouping.sets.len().to_string()));
                 ("Grouping sets", facts, &grouping.input)
             }
+            Self::Window(window) => ("Window", window_facts(window), &window.input),
             Self::Sort(sort) => {
                 let name = if sort.rows_max.is_some() { "Top-k" } else { "Sort" };
                 (name, sort_facts(sort), &sort.input)
@@ -138,22 +141,23 @@ fn describe_scan(scan: &ScanNode) -> OperatorDescription {
     }
 }
 
+fn aggregate_name(call: &AggregateCall) -> String {
+    let name = match call.function {
+        AggregateFunction::CountRows => "count(*)",
+        AggregateFunction::Count => "count",
+        AggregateFunction::Sum => "sum",
+        AggregateFunction::CountSum => "sum of counts",
+        AggregateFunction::Min => "min",
+        AggregateFunction::Max => "max",
+        AggregateFunction::AverageState => "avg",
+        AggregateFunction::CountDistinct => "count(distinct)",
+        AggregateFunction::DistinctState => "sum(distinct)",
+    };
+    if call.filter.is_some() { format!("{name} filter") } else { name.to_owned() }
+}
+
 fn aggregate_facts(keys: usize, aggregates: &[AggregateCall]) -> Vec<(&'static str, String)> {
-    let calls = aggregates.iter().map(|call| {
-        let name = match call.function {
-            AggregateFunction::CountRows => "count(*)",
-            AggregateFunction::Count => "count",
-            AggregateFunction::Sum => "sum",
-            AggregateFunction::CountSum => "sum of counts",
-            AggregateFunction::Min => "min",
-            AggregateFunction::Max => "max",
-            AggregateFunction::AverageState => "avg",
-            AggregateFunction::CountDistinct => "count(distinct)",
-            AggregateFunction::DistinctState => "sum(distinct)",
-        };
-        if call.filter.is_some() { format!("{name} filter") } else { name.to_owned() }
-    });
-    let calls: Vec<_> = calls.collect();
+    let calls: Vec<_> = aggregates.iter().map(aggregate_name).collect();
     let mut facts = vec![("keys", keys.to_string())];
     if !calls.is_empty() {
         facts.push(("aggregates", calls.join(", ")));
@@ -161,9 +165,36 @@ fn aggregate_facts(keys: usize, aggregates: &[AggregateCall]) -> Vec<(&'static s
     facts
 }
 
-fn sort_facts(sort: &SortNode) -> Vec<(&'static str, String)> {
-    let keys: Vec<_> = sort
-        .keys
+fn window_facts(window: &WindowNode) -> Vec<(&'static str, String)> {
+    let mut facts = vec![("keys", key_names(&window.keys))];
+    for one in &window.windows {
+        let calls: Vec<String> = one
+            .calls
+            .iter()
+            .map(|call| match &call.function {
+                WindowFunction::RowNumber => "row_number".to_owned(),
+                WindowFunction::Rank => "rank".to_owned(),
+                WindowFunction::DenseRank => "dense_rank".to_owned(),
+                WindowFunction::PercentRank => "percent_rank".to_owned(),
+                WindowFunction::CumeDist => "cume_dist".to_owned(),
+                WindowFunction::Ntile { .. } => "ntile".to_owned(),
+                WindowFunction::Shift { is_lead: false, .. } => "lag".to_owned(),
+                WindowFunction::Shift { .. } => "lead".to_owned(),
+                WindowFunction::FirstValue { .. } => "first_value".to_owned(),
+                WindowFunction::LastValue { .. } => "last_value".to_owned(),
+                WindowFunction::NthValue { .. } => "nth_value".to_owned(),
+                WindowFunction::Aggregate(call) => aggregate_name(call),
+            })
+            .collect();
+        let (partition, order) = (one.partition_keys, one.order_keys);
+        let calls = calls.join(", ");
+        facts.push(("window", format!("partition {partition}, order {order}: {calls}")));
+    }
+    facts
+}
+
+fn key_names(keys: &[SortKey]) -> String {
+    let keys: Vec<_> = keys
         .iter()
         .map(|key| {
             let direction = if key.is_descending { " desc" } else { "" };
@@ -176,6 +207,10 @@ fn sort_facts(sort: &SortNode) -> Vec<(&'static str, String)> {
             format!("column {}{direction}{nulls}", key.column + 1)
         })
         .collect();
+    keys.join(", ")
+}
+
+fn sort_facts(sort: &SortNode) -> Vec<(&'static str, String)> {
     let rows = sort.rows_max.map(|rows| ("rows", rows.to_string()));
-    std::iter::once(("keys", keys.join(", "))).chain(rows).collect()
+    std::iter::once(("keys", key_names(&sort.keys))).chain(rows).collect()
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use nacre_store::TableSnapshot;
 
+use super::window::WindowNode;
 use crate::expression::{ExpressionGraph, ExpressionId};
 use crate::scan::ColumnPredicate;
 use crate::value::{IntLimit, ScalarValue, ValueClass};
@@ -23,6 +24,7 @@ pub enum PlanNode {
     Join(Box<JoinNode>),
     Aggregate(Box<AggregateNode>),
     GroupingSets(Box<GroupingSetsNode>),
+    Window(Box<WindowNode>),
     Sort(Box<SortNode>),
     Limit(Box<LimitNode>),
     /// No rows, of columns of these classes.
@@ -133,7 +135,7 @@ pub struct GroupingSetsNode {
 }
 
 /// What is aggregated.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct AggregateCall {
     pub function: AggregateFunction,
     /// `None` for [`AggregateFunction::CountRows`] alone.
@@ -258,6 +260,7 @@ impl PlanNode {
             Self::Join(join) => join.probe.depth().max(join.build.depth()),
             Self::Aggregate(aggregate) => aggregate.input.depth(),
             Self::GroupingSets(grouping) => grouping.input.depth(),
+            Self::Window(window) => window.input.depth(),
             Self::Sort(sort) => sort.input.depth(),
             Self::Limit(limit) => limit.input.depth(),
             Self::Append(append) => append.inputs.iter().map(Self::depth).max().unwrap_or(0),

@@ -9,6 +9,7 @@
 //! All but the first are inverted for a descending column.
 
 use crate::plan::SortKey;
+use crate::value::{IntWidth, VectorType};
 use crate::vector::{ColumnVector, DictionaryReader, VectorValues};
 
 /// Maps a float to a number ordered as PostgreSQL orders floats.
@@ -75,6 +76,53 @@ pub(super) fn append_part(
     }
 }
 
+/// A column's part of keys.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KeyPart {
+    pub(crate) key: SortKey,
+    pub(crate) vector_type: VectorType,
+    pub(crate) is_nullable: bool,
+}
+
+impl KeyPart {
+    /// Returns the bytes of this part, which `bytes` begin with.
+    fn len(self, bytes: &[u8]) -> usize {
+        let flag = usize::from(self.is_nullable);
+        if self.is_nullable && (bytes[0] == 1) != self.key.is_nulls_first {
+            return flag;
+        }
+        flag + match self.vector_type {
+            VectorType::Bool => 1,
+            VectorType::Int(IntWidth::I16) => 2,
+            VectorType::Int(IntWidth::I32) => 4,
+            VectorType::Int(IntWidth::I64) | VectorType::Float32 | VectorType::Float64 => 8,
+            VectorType::Int(IntWidth::I128) => 16,
+            VectorType::Code | VectorType::Bytes => {
+                let zero = if self.key.is_descending { 255 } else { 0 };
+                let mut at = flag;
+                while bytes[at] != zero || bytes[at + 1] != zero {
+                    at += if bytes[at] == zero { 2 } else { 1 };
+                }
+                at + 2 - flag
+            }
+        }
+    }
+
+    /// Returns how many of the first `parts` two keys have in common.
+    pub(crate) fn common_parts(parts: &[Self], left: &[u8], right: &[u8]) -> usize {
+        let mut pairs = left.iter().zip(right);
+        let Some(different) = pairs.position(|(left, right)| left != right) else {
+            return parts.len();
+        };
+        let mut end = 0;
+        let is_common = |part: &&Self| {
+            end += part.len(&left[end..]);
+            end <= different
+        };
+        parts.iter().take_while(is_common).count()
+    }
+}
+
 /// Returns the first eight bytes of a key as a number in the same order.
 pub(super) fn prefix_of(key: &[u8]) -> u64 {
     let mut first = [0; 8];
@@ -124,6 +172,48 @@ mod tests {
         let mut descending = keys(&column, key(true, false));
         descending.reverse();
         assert!(descending.is_sorted());
+    }
+
+    #[test]
+    fn keys_have_parts_in_common_up_to_the_first_that_differs() {
+        let strings: [&[u8]; 5] = [b"", b"\0", b"\0\xff", b"a\0\0", b"a"];
+        let mut first = ColumnVector::new(VectorType::Bytes);
+        let mut second = ColumnVector::new(VectorType::Int(IntWidth::I32));
+        let numbers = [0, 1, -1, 1 << 24];
+        for one in strings {
+            for number in numbers {
+                if let VectorValues::Bytes(values) = &mut first.values {
+                    values.push(one);
+                }
+                second.values.push_int(number);
+            }
+        }
+        for number in numbers {
+            if let VectorValues::Bytes(values) = &mut first.values {
+                values.push(b"");
+            }
+            first.mark_last_null();
+            second.values.push_int(number);
+        }
+        for sort_key in [key(false, false), key(true, false), key(false, true), key(true, true)] {
+            let of = |vector_type, is_nullable| KeyPart { key: sort_key, vector_type, is_nullable };
+            let parts = [of(VectorType::Bytes, true), of(VectorType::Int(IntWidth::I32), false)];
+            let bytes = |row| {
+                let mut out = Vec::new();
+                append_part(&sort_key, &first, true, None, row, &mut out);
+                append_part(&sort_key, &second, false, None, row, &mut out);
+                out
+            };
+            for (left, right) in (0..24).flat_map(|left| (0..24).map(move |right| (left, right))) {
+                let expected = match (left / 4 == right / 4, left % 4 == right % 4) {
+                    (true, true) => 2,
+                    (true, false) => 1,
+                    (false, _) => 0,
+                };
+                let found = KeyPart::common_parts(&parts, &bytes(left), &bytes(right));
+                assert_eq!(found, expected, "rows {left} and {right}");
+            }
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use nacre_column::VECTOR_ROWS;
 
+use super::run::SortRun;
 use super::sink::SortSink;
 use crate::error::ExecResult;
 use crate::pipeline::{PipelineSource, SourceRun};
@@ -18,15 +19,22 @@ pub(crate) struct SortSource {
 #[derive(Debug)]
 struct MergeRun {
     sink: Arc<SortSink>,
-    /// The next row of each run that has one; a heap, the least row first.
-    heads: Vec<RunHead>,
+    merge: RunMerge,
     rows_left: u64,
 }
 
+/// Merges sorted runs.
+#[derive(Debug)]
+pub(crate) struct RunMerge {
+    /// The next row of each run that has one; a heap, the least row first.
+    heads: Vec<RunHead>,
+}
+
+/// A row of a run.
 #[derive(Clone, Copy, Debug)]
-struct RunHead {
-    run: usize,
-    row: usize,
+pub(crate) struct RunHead {
+    pub(crate) run: usize,
+    pub(crate) row: usize,
 }
 
 impl SortSource {
@@ -46,29 +54,33 @@ impl PipelineSource for SortSource {
 
     fn open(&self, _: usize) -> ExecResult<Box<dyn SourceRun>> {
         let sink = Arc::clone(&self.sink);
-        let runs = sink.runs().iter().enumerate().filter(|(_, run)| run.len() > 0);
-        let heads = runs.map(|(run, _)| RunHead { run, row: 0 }).collect();
-        let mut merge = MergeRun { rows_left: sink.rows_max, sink, heads };
-        (0..merge.heads.len() / 2).rev().for_each(|at| merge.sift_down(at));
-        Ok(Box::new(merge))
+        let (rows_left, merge) = (sink.rows_max, RunMerge::new(sink.runs()));
+        Ok(Box::new(MergeRun { sink, merge, rows_left }))
     }
 }
 
-impl MergeRun {
-    fn is_less(&self, left: RunHead, right: RunHead) -> bool {
-        let runs = self.sink.runs();
-        // Equal rows come in the order of their runs, so that an answer repeats.
-        runs[left.run]
-            .compare(left.row, &runs[right.run], right.row)
-            .then(left.run.cmp(&right.run))
-            .is_lt()
+impl RunMerge {
+    /// Begins with the first rows of `runs`.
+    pub(crate) fn new(runs: &[SortRun]) -> Self {
+        let filled = runs.iter().enumerate().filter(|(_, run)| run.len() > 0);
+        let heads = filled.map(|(run, _)| RunHead { run, row: 0 }).collect();
+        let mut merge = Self { heads };
+        (0..merge.heads.len() / 2).rev().for_each(|at| merge.sift_down(at, runs));
+        merge
     }
 
-    fn sift_down(&mut self, mut at: usize) {
+    fn sift_down(&mut self, mut at: usize, runs: &[SortRun]) {
+        let is_less = |left: RunHead, right: RunHead| {
+            // Equal rows come in the order of their runs, so that an answer repeats.
+            runs[left.run]
+                .compare(left.row, &runs[right.run], right.row)
+                .then(left.run.cmp(&right.run))
+                .is_lt()
+        };
         loop {
             let mut least = at;
             for child in [2 * at + 1, 2 * at + 2] {
-                if child < self.heads.len() && self.is_less(self.heads[child], self.heads[least]) {
+                if child < self.heads.len() && is_less(self.heads[child], self.heads[least]) {
                     least = child;
                 }
             }
@@ -80,16 +92,16 @@ impl MergeRun {
         }
     }
 
-    /// Takes the least row.
-    fn pop(&mut self) -> Option<RunHead> {
+    /// Takes the least row; `runs` are those that it began with.
+    pub(crate) fn pop(&mut self, runs: &[SortRun]) -> Option<RunHead> {
         let first = *self.heads.first()?;
-        if first.row + 1 < self.sink.runs()[first.run].len() {
+        if first.row + 1 < runs[first.run].len() {
             self.heads[0].row += 1;
         } else {
             self.heads.swap_remove(0);
         }
         if !self.heads.is_empty() {
-            self.sift_down(0);
+            self.sift_down(0, runs);
         }
         Some(first)
     }
@@ -99,9 +111,9 @@ impl SourceRun for MergeRun {
     fn next(&mut self, batch: &mut VectorBatch) -> ExecResult<bool> {
         (batch.rows, batch.selection) = (0, None);
         let rows = self.rows_left.min(VECTOR_ROWS as u64) as usize;
-        let taken: Vec<RunHead> = (0..rows).map_while(|_| self.pop()).collect();
-        self.rows_left -= taken.len() as u64;
         let runs = self.sink.runs();
+        let taken: Vec<RunHead> = (0..rows).map_while(|_| self.merge.pop(runs)).collect();
+        self.rows_left -= taken.len() as u64;
         for (column, out) in batch.columns.iter_mut().enumerate().take(self.sink.columns()) {
             out.clear();
             for head in &taken {

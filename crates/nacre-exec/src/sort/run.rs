@@ -17,7 +17,7 @@ pub(super) struct SortEntry {
 
 /// Batches, and the order of their rows.
 #[derive(Debug, Default)]
-pub(super) struct SortRun {
+pub(crate) struct SortRun {
     batches: Vec<ResultBatch>,
     entries: Vec<SortEntry>,
     keys: Vec<u8>,
@@ -26,7 +26,7 @@ pub(super) struct SortRun {
 
 impl SortRun {
     /// Returns how many rows there are.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
@@ -71,6 +71,11 @@ impl SortRun {
     pub(super) fn push_batch(&mut self, batch: ResultBatch) {
         self.batch_bytes += batch.bytes();
         self.batches.push(batch);
+    }
+
+    /// Returns the key of the row at `at`.
+    pub(crate) fn key_at(&self, at: usize) -> &[u8] {
+        self.key(&self.entries[at])
     }
 
     fn key(&self, entry: &SortEntry) -> &[u8] {
@@ -120,7 +125,7 @@ impl SortRun {
     }
 
     /// Appends a column of the row at `at`.
-    pub(super) fn append_value(&self, at: usize, column: usize, out: &mut ColumnVector) {
+    pub(crate) fn append_value(&self, at: usize, column: usize, out: &mut ColumnVector) {
         let entry = &self.entries[at];
         append_row(&self.batches[entry.batch as usize].columns[column], entry.row as usize, out);
     }
@@ -133,7 +138,8 @@ pub(super) fn empty_like(model: &ColumnVector) -> ColumnVector {
     empty
 }
 
-fn append_row(from: &ColumnVector, row: usize, out: &mut ColumnVector) {
+/// Appends a value of a vector of the same type.
+pub(crate) fn append_row(from: &ColumnVector, row: usize, out: &mut ColumnVector) {
     use VectorValues as V;
     match (&from.values, &mut out.values) {
         (V::Bool(from), V::Bool(out)) => out.push(from.get(row)),

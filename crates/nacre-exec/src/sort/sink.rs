@@ -84,7 +84,7 @@ impl SortSink {
     }
 
     /// Returns the sorted runs, once the pipeline has ended.
-    pub(super) fn runs(&self) -> &[SortRun] {
+    pub(crate) fn runs(&self) -> &[SortRun] {
         self.runs.get().map_or(&[], Vec::as_slice)
     }
 

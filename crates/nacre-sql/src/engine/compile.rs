@@ -179,7 +179,8 @@ fn is_stored_answer(node: &PlanNode) -> bool {
         | PlanNode::Rows(_)
         | PlanNode::Append(_)
         | PlanNode::Repeat(_)
-        | PlanNode::GroupingSets(_) => false,
+        | PlanNode::GroupingSets(_)
+        | PlanNode::Window(_) => false,
     }
 }
 
@@ -195,6 +196,7 @@ fn note_reads(node: &PlanNode, moment: &Moment) {
         }
         PlanNode::Aggregate(aggregate) => note_reads(&aggregate.input, moment),
         PlanNode::GroupingSets(grouping) => note_reads(&grouping.input, moment),
+        PlanNode::Window(window) => note_reads(&window.input, moment),
         PlanNode::Sort(sort) => note_reads(&sort.input, moment),
         PlanNode::Limit(limit) => note_reads(&limit.input, moment),
         PlanNode::Empty(_) | PlanNode::Rows(_) => {}

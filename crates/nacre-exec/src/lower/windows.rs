@@ -1,0 +1,327 @@
+//! Window functions.
+//!
+//! Operators of which the lowest one's sort serves the others become one node. Arguments are
+//! columns of a map below it.
+//!
+//! ```text
+//! Window partition a, sum(b + 1) <- Window partition a order b, rank
+//! Window [0 asc, 1 asc: partition 1, order 1: rank; partition 1, order 0: sum 2] <- Map [a, b, b + 1]
+//! ```
+
+use nacre_plan::algebra::{
+    BoundAggregate, BoundSortKey, ColumnId, RelationalOperator, ScalarExpression, ScalarKind,
+    WindowColumn,
+};
+use nacre_types::SqlValue;
+
+use super::aggregates::AggregateInput;
+use super::columns::{ColumnPlace, ColumnPlaces, LoweredRelation, collect_columns};
+use super::error::{LoweringError, LoweringResult};
+use super::expressions::{ExpressionLowering, LoweredExpression, common_form};
+use super::fold::fold_constant;
+use super::form::ValueForm;
+use super::operators::{WindowMeaning, window_meaning};
+use super::relations::{guarded_column, is_guard, lower_relation, pass_through};
+use super::stored::StoredRelations;
+use super::window_frames::lower_frame;
+use crate::plan::{
+    MapNode, PlanNode, SortKey, WindowCall, WindowFunction, WindowNode, WindowNumber,
+    WindowSpecification,
+};
+
+/// A window operator with the functions that are needed.
+struct NeededWindow<'o> {
+    partition: &'o [ColumnId],
+    order: &'o [BoundSortKey],
+    functions: Vec<&'o WindowColumn>,
+    input: &'o RelationalOperator,
+}
+
+/// Lowers window operators that one sort serves, the topmost of which is `operator`.
+///
+/// # Errors
+/// [`LoweringError::NotSupported`] for what the executor has not with the same meaning.
+pub(super) fn lower_windows(
+    relations: &dyn StoredRelations,
+    operator: &RelationalOperator,
+    needed: &[ColumnId],
+) -> LoweringResult<LoweredRelation> {
+    let (mut windows, below) = needed_windows(operator, needed);
+    let is_whole = |count: &usize| is_one_node(&windows[..*count]);
+    let count = (1..=windows.len()).rev().find(is_whole).unwrap_or(windows.len());
+    let below = if count < windows.len() { windows[count - 1].input } else { below };
+    windows.truncate(count);
+    // The one that sorts comes first.
+    windows.reverse();
+    let mut wanted = Vec::new();
+    let is_result = |column: &ColumnId| {
+        windows.iter().flat_map(|one| &one.functions).any(|own| own.column == *column)
+    };
+    wanted.extend(needed.iter().copied().filter(|column| !is_result(column)));
+    for window in &windows {
+        for column in window.columns() {
+            if !wanted.contains(&column) {
+                wanted.push(column);
+            }
+        }
+    }
+    let input = lower_relation(relations, below, &wanted)?;
+    if windows.is_empty() {
+        return Ok(input);
+    }
+    lower_node(input, &windows)
+}
+
+/// Returns the window operators from `operator` down, those without a needed function left out, and
+/// what is below all.
+fn needed_windows<'o>(
+    mut operator: &'o RelationalOperator,
+    needed: &[ColumnId],
+) -> (Vec<NeededWindow<'o>>, &'o RelationalOperator) {
+    let mut wanted = needed.to_vec();
+    let mut windows: Vec<NeededWindow<'o>> = Vec::new();
+    while let RelationalOperator::Window { input, partition, order, functions } = operator {
+        let functions: Vec<&WindowColumn> =
+            functions.iter().filter(|one| wanted.contains(&one.column)).collect();
+        if !functions.is_empty() {
+            let window = NeededWindow { partition, order, functions, input };
+            wanted.extend(window.columns());
+            windows.push(window);
+        }
+        operator = input;
+    }
+    (windows, operator)
+}
+
+/// Whether the sort of the last window serves all, and none reads results of others.
+fn is_one_node(windows: &[NeededWindow<'_>]) -> bool {
+    let Some((last, others)) = windows.split_last() else { return true };
+    let reads = |one: &NeededWindow<'_>| {
+        let columns = one.columns();
+        let results = windows.iter().flat_map(|other| &other.functions);
+        results.into_iter().any(|result| columns.contains(&result.column))
+    };
+    others.iter().all(|one| last.serves(one)) && !windows.iter().any(reads)
+}
+
+impl NeededWindow<'_> {
+    /// Returns the columns that it reads.
+    fn columns(&self) -> Vec<ColumnId> {
+        let mut columns = self.partition.to_vec();
+        self.order.iter().for_each(|key| collect_columns(&key.value, &mut columns));
+        let calls = self.functions.iter().flat_map(|one| one.call.expressions());
+        calls.for_each(|expression| collect_columns(expression, &mut columns));
+        columns
+    }
+
+    /// Returns the keys that rows are sorted by; any direction is right for a partition.
+    fn keys(&self) -> Vec<(Option<ColumnId>, bool, bool)> {
+        let partition = self.partition.iter().map(|column| (Some(*column), false, false));
+        let order = self.order.iter().map(|key| {
+            let column = match key.value.kind {
+                ScalarKind::Column(column) => Some(column),
+                _ => None,
+            };
+            (column, key.is_descending, key.nulls_first)
+        });
+        partition.chain(order).collect()
+    }
+
+    /// Whether rows that are sorted for this window are so for another one.
+    fn serves(&self, other: &Self) -> bool {
+        let (own, others) = (self.keys(), other.keys());
+        let count = other.partition.len();
+        let is_known =
+            |column: &ColumnId| own[..count].iter().any(|(key, ..)| *key == Some(*column));
+        own.len() >= others.len()
+            && other.partition.iter().all(is_known)
+            && own[count..].iter().zip(&others[count..]).all(|(own, other)| own == other)
+    }
+}
+
+/// Makes the node of windows, the first of which has all keys.
+fn lower_node(
+    input: LoweredRelation,
+    windows: &[NeededWindow<'_>],
+) -> LoweringResult<LoweredRelation> {
+    let functions = || windows.iter().flat_map(|one| &one.functions);
+    let is_guarded = |one: &&WindowColumn| {
+        let mut expressions = one.call.expressions().into_iter();
+        one.call.filter.is_some() || expressions.any(|own| own.any(&is_guard))
+    };
+    if input.column_may_fail && functions().any(is_guarded) {
+        return Err(guarded_column());
+    }
+    let places = input.columns;
+    let mut expressions = ExpressionLowering::new(&places);
+    let (outputs, mut columns) = pass_through(&mut expressions, &places)?;
+    let mut keys = Vec::new();
+    for (column, is_descending, is_nulls_first) in windows.first().map_or(Vec::new(), |w| w.keys())
+    {
+        let column = column.ok_or_else(|| LoweringError::contradiction("a key is no column"))?;
+        let (column, _) = columns.plain(column)?;
+        keys.push(SortKey { column, is_descending, is_nulls_first });
+    }
+    let calls = Vec::new();
+    let mut lowering =
+        WindowLowering { input: AggregateInput { expressions, outputs, calls }, may_fail: false };
+    let (mut specifications, mut results) = (Vec::with_capacity(windows.len()), Vec::new());
+    for window in windows {
+        let mut calls = Vec::with_capacity(window.functions.len());
+        for one in &window.functions {
+            let frame = lower_frame(&one.frame, window.order, &columns)?;
+            let (function, result) = lowering.function(one)?;
+            calls.push(WindowCall { function, frame });
+            results.push((one.column, function.width(), result));
+        }
+        let (partition_keys, order_keys) = (window.partition.len(), window.order.len());
+        specifications.push(WindowSpecification { partition_keys, order_keys, calls });
+    }
+    let WindowLowering { input: AggregateInput { expressions, outputs, .. }, may_fail } = lowering;
+    add_results(&mut columns, outputs.len(), results);
+    let may_fail = may_fail || expressions.may_fail;
+    let map = MapNode { input: input.node, graph: expressions.graph, outputs };
+    let input_node = PlanNode::Map(Box::new(map));
+    let node = WindowNode { input: input_node, keys, windows: specifications };
+    Ok(LoweredRelation {
+        node: PlanNode::Window(Box::new(node)),
+        columns,
+        // PostgreSQL evaluates functions row by row, as far as a LIMIT above wants.
+        row_may_fail: input.row_may_fail || may_fail,
+        // It moves conditions on partitions below, and computes arguments for fewer rows.
+        column_may_fail: input.column_may_fail || may_fail,
+        // Sums may be too large.
+        may_fail: true,
+        is_grouped: input.is_grouped,
+    })
+}
+
+/// Where a result lies, counted from its first column.
+type ResultPlace = Box<dyn Fn(usize) -> ColumnPlace>;
+
+fn add_results(
+    columns: &mut ColumnPlaces,
+    mut next: usize,
+    results: Vec<(ColumnId, usize, ResultPlace)>,
+) {
+    for (column, width, place) in results {
+        columns.add(column, place(next));
+        next += width;
+    }
+}
+
+/// The functions of a node, under way.
+struct WindowLowering<'c> {
+    /// The columns below the node.
+    input: AggregateInput<'c>,
+    /// Whether a function may refuse an argument.
+    may_fail: bool,
+}
+
+impl WindowLowering<'_> {
+    /// Returns a function and the place of its result.
+    fn function(&mut self, one: &WindowColumn) -> LoweringResult<(WindowFunction, ResultPlace)> {
+        let call = &one.call;
+        let plain = |form: ValueForm| -> ResultPlace {
+            Box::new(move |index| ColumnPlace::Plain { index, form })
+        };
+        let Some(meaning) = window_meaning(call.function.oid) else {
+            return self.aggregate(one);
+        };
+        Ok(match (meaning, &call.arguments[..]) {
+            (WindowMeaning::RowNumber, []) => {
+                (WindowFunction::RowNumber, plain(ValueForm::Integer))
+            }
+            (WindowMeaning::Rank, []) => (WindowFunction::Rank, plain(ValueForm::Integer)),
+            (WindowMeaning::DenseRank, []) => {
+                (WindowFunction::DenseRank, plain(ValueForm::Integer))
+            }
+            (WindowMeaning::PercentRank, []) => {
+                (WindowFunction::PercentRank, plain(ValueForm::Double))
+            }
+            (WindowMeaning::CumeDist, []) => (WindowFunction::CumeDist, plain(ValueForm::Double)),
+            (WindowMeaning::Ntile, [buckets]) => {
+                let buckets = self.positive_number(buckets)?;
+                (WindowFunction::Ntile { buckets }, plain(ValueForm::Integer))
+            }
+            (WindowMeaning::Shift { is_lead }, [argument, others @ ..]) if others.len() <= 2 => {
+                let argument = self.input.expressions.lower(argument)?;
+                let distance = match others.first() {
+                    Some(distance) => self.number(distance)?,
+                    None => WindowNumber::Constant(Some(1)),
+                };
+                let default = match others.get(1) {
+                    Some(default) => Some(self.input.expressions.lower(default)?),
+                    None => None,
+                };
+                let form = match default {
+                    Some(default) => common_form(argument, default)?,
+                    None => argument.form,
+                };
+                let argument = self.input.output(argument.id);
+                let default = default.map(|default| self.input.output(default.id));
+                (WindowFunction::Shift { argument, distance, is_lead, default }, plain(form))
+            }
+            (WindowMeaning::FirstValue, [argument]) => {
+                let LoweredExpression { id, form, .. } = self.input.expressions.lower(argument)?;
+                let argument = self.input.output(id);
+                (WindowFunction::FirstValue { argument }, plain(form))
+            }
+            (WindowMeaning::LastValue, [argument]) => {
+                let LoweredExpression { id, form, .. } = self.input.expressions.lower(argument)?;
+                let argument = self.input.output(id);
+                (WindowFunction::LastValue { argument }, plain(form))
+            }
+            (WindowMeaning::NthValue, [argument, position]) => {
+                let LoweredExpression { id, form, .. } = self.input.expressions.lower(argument)?;
+                let argument = self.input.output(id);
+                let position = self.positive_number(position)?;
+                (WindowFunction::NthValue { argument, position }, plain(form))
+            }
+            _ => return Err(LoweringError::contradiction("a window function of other arguments")),
+        })
+    }
+
+    fn aggregate(&mut self, one: &WindowColumn) -> LoweringResult<(WindowFunction, ResultPlace)> {
+        let call = one.call.clone();
+        let aggregate = BoundAggregate {
+            function: call.function,
+            arguments: call.arguments,
+            is_distinct: false,
+            order_by: Vec::new(),
+            filter: call.filter,
+            result: call.result,
+        };
+        let planned = self.input.plan(one.column, &aggregate)?;
+        let own = planned.sole_call().ok_or_else(|| {
+            LoweringError::not_supported(format!("{} over a window", call.function.name))
+        })?;
+        let function = WindowFunction::Aggregate(self.input.calls[own]);
+        Ok((function, Box::new(move |index| planned.place(&vec![index; own + 1]))))
+    }
+
+    /// Lowers a whole number: a constant, or a column below.
+    fn number(&mut self, expression: &ScalarExpression) -> LoweringResult<WindowNumber> {
+        match fold_constant(expression)? {
+            Some(SqlValue::Integer(value)) => {
+                return Ok(WindowNumber::Constant(Some(value.into())));
+            }
+            Some(SqlValue::Null) => return Ok(WindowNumber::Constant(None)),
+            _ => {}
+        }
+        let lowered = self.input.expressions.lower(expression)?;
+        if lowered.form != ValueForm::Integer {
+            return Err(LoweringError::contradiction("a window function's number is none"));
+        }
+        Ok(WindowNumber::Column(self.input.output(lowered.id)))
+    }
+
+    /// As [`Self::number`], of one that is refused when it is not positive.
+    fn positive_number(&mut self, expression: &ScalarExpression) -> LoweringResult<WindowNumber> {
+        let number = self.number(expression)?;
+        if !matches!(number, WindowNumber::Constant(None | Some(1..))) {
+            self.may_fail = true;
+        }
+        Ok(number)
+    }
+}

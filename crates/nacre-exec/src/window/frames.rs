@@ -1,0 +1,268 @@
+//! Which rows of a partition a function sees.
+//!
+//! ```text
+//! rows 0 1 2 3 4 5; frame of row 2: from 0 to before 5, peers of 2: 2 3
+//! exclude nothing: 0..5     current row: 0..2, 3..5     group: 0..2, 4..5    ties: 0..2, 2..3, 4..5
+//! ```
+
+use std::ops::Range;
+
+use super::partition::{PartitionColumn, PartitionPeers, PartitionView};
+use crate::error::{ExecError, ExecResult};
+use crate::plan::{
+    FrameEdge, FrameExclusion, FrameOffset, FrameRange, FrameUnit, SortKey, WindowFrame,
+};
+use crate::value::IntBounds;
+
+/// The frames of all rows of a partition.
+#[derive(Debug, Default)]
+pub(super) struct FrameRows {
+    pub(super) starts: Vec<u32>,
+    /// Behind the last row.
+    pub(super) ends: Vec<u32>,
+}
+
+/// The rows of a frame, in order: up to three ranges, none of them empty.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct FramePieces {
+    pieces: [(u32, u32); 3],
+    count: usize,
+}
+
+impl FramePieces {
+    fn push(&mut self, start: u32, end: u32) {
+        if start < end {
+            self.pieces[self.count] = (start, end);
+            self.count += 1;
+        }
+    }
+
+    /// Returns the ranges.
+    pub(super) fn ranges(&self) -> impl DoubleEndedIterator<Item = Range<usize>> {
+        let pieces = self.pieces.into_iter().take(self.count);
+        pieces.map(|(start, end)| start as usize..end as usize)
+    }
+
+    /// Returns the row at a position, counted from 0.
+    pub(super) fn nth(&self, mut position: u64) -> Option<usize> {
+        for range in self.ranges() {
+            if position < range.len() as u64 {
+                return Some(range.start + position as usize);
+            }
+            position -= range.len() as u64;
+        }
+        None
+    }
+}
+
+impl FrameRows {
+    /// Returns the rows of the frame of `row`.
+    pub(super) fn pieces(
+        &self,
+        peers: &PartitionPeers,
+        exclusion: FrameExclusion,
+        row: usize,
+    ) -> FramePieces {
+        let (start, end, own) = (self.starts[row], self.ends[row], row as u32);
+        let mut pieces = FramePieces::default();
+        let left_out = match exclusion {
+            FrameExclusion::Nothing => {
+                pieces.push(start, end);
+                return pieces;
+            }
+            FrameExclusion::CurrentRow => own..own + 1,
+            FrameExclusion::Group | FrameExclusion::Ties => peers.peers_of(row),
+        };
+        pieces.push(start, end.min(left_out.start));
+        if exclusion == FrameExclusion::Ties {
+            pieces.push(start.max(own), end.min(own + 1));
+        }
+        pieces.push(start.max(left_out.end), end);
+        pieces
+    }
+
+    /// Finds the frames of a partition.
+    ///
+    /// # Errors
+    /// 22008 for a distance that ends outside of its bounds; those of the query's control.
+    pub(super) fn set(&mut self, view: &PartitionView<'_>, frame: &WindowFrame) -> ExecResult<()> {
+        self.starts.clear();
+        self.ends.clear();
+        let (rows, peers) = (view.rows() as u32, view.peers);
+        let range = match frame.range {
+            Some(range) => Some(RangeColumn::new(view, range)?),
+            None => None,
+        };
+        let (mut head, mut tail) = (0, 0);
+        view.for_each_row(|row| {
+            let start = match (frame.start, frame.unit, &range) {
+                (FrameEdge::UnboundedPreceding | FrameEdge::UnboundedFollowing, ..) => 0,
+                (edge, FrameUnit::Range, Some(range)) if edge.offset().is_some() => {
+                    range.check(row, edge)?;
+                    while head < rows && !range.is_from(head as usize, row, edge) {
+                        head += 1;
+                    }
+                    head
+                }
+                (edge, FrameUnit::Rows, _) => row_start(edge, row, rows),
+                (edge, ..) => group_start(edge, row, peers),
+            };
+            let end = match (frame.end, frame.unit, &range) {
+                (FrameEdge::UnboundedFollowing | FrameEdge::UnboundedPreceding, ..) => rows,
+                (edge, FrameUnit::Range, Some(range)) if edge.offset().is_some() => {
+                    range.check(row, edge)?;
+                    while tail < rows && range.is_until(tail as usize, row, edge) {
+                        tail += 1;
+                    }
+                    tail
+                }
+                (edge, FrameUnit::Rows, _) => row_end(edge, row, rows),
+                (edge, ..) => group_end(edge, row, peers),
+            };
+            debug_assert!(self.starts.last().is_none_or(|last| *last <= start));
+            debug_assert!(self.ends.last().is_none_or(|last| *last <= end));
+            self.starts.push(start);
+            self.ends.push(end);
+            Ok(())
+        })
+    }
+}
+
+/// Returns an offset as a number of rows or groups, at most `count`.
+fn clamped(offset: FrameOffset, count: u32) -> u32 {
+    match offset {
+        FrameOffset::Int(offset) => offset.min(count.into()) as u32,
+        FrameOffset::Float(_) => count,
+    }
+}
+
+fn row_start(edge: FrameEdge, row: usize, rows: u32) -> u32 {
+    let row = row as u32;
+    match edge {
+        FrameEdge::Preceding(offset) => row.saturating_sub(clamped(offset, rows)),
+        FrameEdge::Following(offset) => row.saturating_add(clamped(offset, rows)).min(rows),
+        _ => row,
+    }
+}
+
+fn row_end(edge: FrameEdge, row: usize, rows: u32) -> u32 {
+    row_start(edge, row + 1, rows)
+}
+
+fn group_start(edge: FrameEdge, row: usize, peers: &PartitionPeers) -> u32 {
+    let (group, count) = (peers.group_of[row], peers.groups.len() as u32 - 1);
+    let group = match edge {
+        FrameEdge::Preceding(offset) => group.saturating_sub(clamped(offset, count)),
+        FrameEdge::Following(offset) => group.saturating_add(clamped(offset, count)).min(count),
+        _ => group,
+    };
+    peers.groups[group as usize]
+}
+
+fn group_end(edge: FrameEdge, row: usize, peers: &PartitionPeers) -> u32 {
+    let (behind, count) = (peers.group_of[row] + 1, peers.groups.len() as u32 - 1);
+    let behind = match edge {
+        FrameEdge::Preceding(offset) => behind.saturating_sub(clamped(offset, count)),
+        FrameEdge::Following(offset) => behind.saturating_add(clamped(offset, count)).min(count),
+        _ => behind,
+    };
+    peers.groups[behind as usize]
+}
+
+/// The values that distances are of.
+struct RangeColumn<'p> {
+    column: PartitionColumn<'p>,
+    key: SortKey,
+    bounds: Option<IntBounds>,
+}
+
+impl<'p> RangeColumn<'p> {
+    fn new(view: &PartitionView<'p>, range: FrameRange) -> ExecResult<Self> {
+        let FrameRange { key, bounds } = range;
+        Ok(Self { column: view.column(key.column)?, key, bounds })
+    }
+
+    /// Whether the offset of an edge is subtracted from the current row's value.
+    fn subtracts(&self, edge: FrameEdge) -> bool {
+        matches!(edge, FrameEdge::Preceding(_)) != self.key.is_descending
+    }
+
+    /// Refuses a distance from a row that ends outside of the bounds.
+    fn check(&self, row: usize, edge: FrameEdge) -> ExecResult<()> {
+        let (Some(bounds), Some(value)) = (self.bounds, self.column.int(row)) else {
+            return Ok(());
+        };
+        let Some(FrameOffset::Int(offset)) = edge.offset() else { return Ok(()) };
+        let end = i128::try_from(offset).ok().and_then(|offset| {
+            if self.subtracts(edge) { value.checked_sub(offset) } else { value.checked_add(offset) }
+        });
+        if end.is_some_and(|end| bounds.contains(IntBounds::of(end))) {
+            return Ok(());
+        }
+        let message = "timestamp out of range".to_owned();
+        Err(ExecError::Function { sqlstate: *b"22008", message })
+    }
+
+    /// Whether `head` is not before the start of the frame of `row`.
+    fn is_from(&self, head: usize, row: usize, edge: FrameEdge) -> bool {
+        match (self.column.is_null(head), self.column.is_null(row)) {
+            (false, false) => self.compare(head, row, edge, self.key.is_descending),
+            (is_head_null, is_row_null) if self.key.is_nulls_first => !is_head_null || is_row_null,
+            (is_head_null, is_row_null) => is_head_null || !is_row_null,
+        }
+    }
+
+    /// Whether `tail` is not behind the end of the frame of `row`.
+    fn is_until(&self, tail: usize, row: usize, edge: FrameEdge) -> bool {
+        match (self.column.is_null(tail), self.column.is_null(row)) {
+            (false, false) => self.compare(tail, row, edge, !self.key.is_descending),
+            (is_tail_null, is_row_null) if self.key.is_nulls_first => is_tail_null || !is_row_null,
+            (is_tail_null, is_row_null) => !is_tail_null || is_row_null,
+        }
+    }
+
+    /// Compares a value with that of the current row and the offset: `<=` if `is_less`, else `>=`.
+    fn compare(&self, other: usize, row: usize, edge: FrameEdge, is_less: bool) -> bool {
+        let subtracts = self.subtracts(edge);
+        match edge.offset() {
+            Some(FrameOffset::Int(offset)) => {
+                let (Some(value), Some(base)) = (self.column.int(other), self.column.int(row))
+                else {
+                    return false;
+                };
+                let distance = value.abs_diff(base);
+                match (is_less, subtracts) {
+                    (true, false) => value <= base || distance <= offset,
+                    (true, true) => value <= base && distance >= offset,
+                    (false, false) => value >= base && distance >= offset,
+                    (false, true) => value >= base || distance <= offset,
+                }
+            }
+            Some(FrameOffset::Float(offset)) => {
+                let (Some(value), Some(base)) = (self.column.float(other), self.column.float(row))
+                else {
+                    return false;
+                };
+                compare_float(value, base, offset, subtracts, is_less)
+            }
+            None => false,
+        }
+    }
+}
+
+/// Compares as PostgreSQL's `in_range` of floats does: NaN is greater than all numbers and no
+/// distance from itself, and infinities reach each other by an infinite offset.
+fn compare_float(value: f64, base: f64, offset: f64, subtracts: bool, is_less: bool) -> bool {
+    if value.is_nan() {
+        return base.is_nan() || !is_less;
+    }
+    if base.is_nan() {
+        return is_less;
+    }
+    let is_undefined = if subtracts { base > 0.0 } else { base < 0.0 };
+    if offset.is_infinite() && base.is_infinite() && is_undefined {
+        return true;
+    }
+    let end = if subtracts { base - offset } else { base + offset };
+    if is_less { value <= end } else { value >= end }
+}

@@ -1,0 +1,83 @@
+//! Functions of a row's place in its partition.
+
+use super::partition::{PartitionView, append_null};
+use crate::error::{ExecError, ExecResult};
+use crate::plan::{WindowFunction, WindowNumber};
+use crate::vector::{ColumnVector, VectorValues};
+
+/// Appends row numbers and ranks.
+pub(super) fn evaluate_rank(
+    function: &WindowFunction,
+    view: &PartitionView<'_>,
+    out: &mut ColumnVector,
+) -> ExecResult<()> {
+    let rows = view.rows();
+    view.for_each_row(|row| {
+        let peers = view.peers.peers_of(row);
+        match (function, &mut out.values) {
+            (WindowFunction::PercentRank, VectorValues::Float64(values)) => {
+                let others = (rows - 1) as f64;
+                values.push(if rows > 1 { f64::from(peers.start) / others } else { 0.0 });
+            }
+            (WindowFunction::CumeDist, VectorValues::Float64(values)) => {
+                values.push(f64::from(peers.end) / rows as f64);
+            }
+            (WindowFunction::RowNumber, values) => values.push_int(row as i128 + 1),
+            (WindowFunction::Rank, values) => values.push_int(i128::from(peers.start) + 1),
+            (_, values) => values.push_int(i128::from(view.peers.group_of[row]) + 1),
+        }
+        Ok(())
+    })
+}
+
+/// Appends the numbers of buckets of as equal sizes as can be, larger ones first. The first row
+/// whose number of buckets is not null decides, as in PostgreSQL.
+///
+/// # Errors
+/// 22014 if that is not positive.
+pub(super) fn evaluate_ntile(
+    buckets: WindowNumber,
+    view: &PartitionView<'_>,
+    out: &mut ColumnVector,
+) -> ExecResult<()> {
+    /// The present bucket.
+    struct OpenBucket {
+        number: i64,
+        rows: i64,
+        rows_max: i64,
+        /// Buckets up to this one have a row more.
+        larger: i64,
+    }
+    let mut open: Option<OpenBucket> = None;
+    let total = view.rows() as i64;
+    view.for_each_row(|row| {
+        let bucket = match &mut open {
+            Some(bucket) => bucket,
+            None => {
+                let Some(count) = view.number(buckets, row)? else {
+                    append_null(out);
+                    return Ok(());
+                };
+                if count <= 0 {
+                    let message = "argument of ntile must be greater than zero".to_owned();
+                    return Err(ExecError::Function { sqlstate: *b"22014", message });
+                }
+                let (each, larger) = (total / count, total % count);
+                let rows_max = if each == 0 { 1 } else { each + i64::from(larger > 0) };
+                let larger = if each == 0 { 0 } else { larger };
+                open.insert(OpenBucket { number: 1, rows: 0, rows_max, larger })
+            }
+        };
+        bucket.rows += 1;
+        if bucket.rows > bucket.rows_max {
+            if bucket.larger > 0 && bucket.number == bucket.larger {
+                bucket.larger = 0;
+                bucket.rows_max -= 1;
+            }
+            bucket.number += 1;
+            bucket.rows = 1;
+        }
+        out.values.push_int(bucket.number.into());
+        Ok(())
+    })
+}

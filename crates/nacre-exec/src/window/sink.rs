@@ -1,0 +1,68 @@
+//! The end of a pipeline whose rows go to windows: it sorts them.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use super::order::SortedOrder;
+use super::plan::WindowPlan;
+use crate::control::QueryControl;
+use crate::error::{ExecError, ExecResult};
+use crate::memory::MemoryReservation;
+use crate::pipeline::{PipelineSink, SinkRoom, SlotId, StageContext};
+use crate::sort::{SortRun, SortSink};
+use crate::vector::VectorBatch;
+
+/// Sorted rows and their order.
+#[derive(Debug)]
+pub(crate) struct WindowSink {
+    pub(super) plan: WindowPlan,
+    sort: SortSink,
+    order: OnceLock<SortedOrder>,
+    control: Arc<QueryControl>,
+    /// Until the order takes it.
+    reservation: Mutex<Option<MemoryReservation>>,
+}
+
+impl WindowSink {
+    /// Makes a sink of rows whose columns are in `slots`.
+    pub(crate) fn new(plan: WindowPlan, slots: Vec<SlotId>, context: &StageContext) -> Self {
+        Self {
+            sort: SortSink::new(plan.sort_columns(), None, slots, None, context),
+            plan,
+            order: OnceLock::new(),
+            control: Arc::clone(&context.control),
+            reservation: Mutex::new(Some(context.budget.reservation("window"))),
+        }
+    }
+
+    pub(super) fn runs(&self) -> &[SortRun] {
+        self.sort.runs()
+    }
+
+    /// Returns the order, once the pipeline has ended.
+    pub(super) fn order(&self) -> Option<&SortedOrder> {
+        self.order.get()
+    }
+}
+
+impl PipelineSink for WindowSink {
+    fn name(&self) -> &'static str {
+        "window_sort"
+    }
+
+    fn consume(&self, worker: usize, batch: &mut VectorBatch) -> ExecResult<SinkRoom> {
+        self.sort.consume(worker, batch)
+    }
+
+    fn finish(&self) -> ExecResult<()> {
+        self.sort.finish()?;
+        let ended_twice = || ExecError::internal("a window ended twice");
+        let reservation = self.reservation.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let reservation = reservation.ok_or_else(ended_twice)?;
+        let order = SortedOrder::new(&self.plan, self.runs(), &self.control, reservation)?;
+        self.order.set(order).map_err(|_| ended_twice())
+    }
+
+    fn bytes(&self) -> usize {
+        self.sort.bytes()
+    }
+}

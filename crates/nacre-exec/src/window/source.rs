@@ -1,0 +1,121 @@
+//! Rows with the results of window functions, as the source of the next pipeline.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use nacre_column::VECTOR_ROWS;
+
+use super::evaluate::evaluate_morsel;
+use super::sink::WindowSink;
+use crate::control::QueryControl;
+use crate::error::{ExecError, ExecResult};
+use crate::memory::{MemoryBudget, MemoryReservation};
+use crate::pipeline::{PipelineSource, SlotId, SourceRun, StageContext};
+use crate::sort::append_row;
+use crate::vector::{ColumnVector, VectorBatch};
+
+/// Partitions, a morsel being some of them.
+#[derive(Debug)]
+pub(crate) struct WindowSource {
+    sink: Arc<WindowSink>,
+    control: Arc<QueryControl>,
+    budget: Arc<MemoryBudget>,
+    /// For each input column whether it is read above; set before the first morsel is taken.
+    is_wanted: Arc<Vec<AtomicBool>>,
+}
+
+#[derive(Debug)]
+struct WindowRun {
+    sink: Arc<WindowSink>,
+    control: Arc<QueryControl>,
+    is_wanted: Arc<Vec<AtomicBool>>,
+    /// Rows that are not handed on yet.
+    rows: Range<usize>,
+    /// Of all rows of the morsel; empty until the first vector is wanted.
+    results: Vec<ColumnVector>,
+    /// Where the next results are.
+    next_result: usize,
+    reservation: MemoryReservation,
+}
+
+impl WindowSource {
+    pub(crate) fn new(sink: &Arc<WindowSink>, context: &StageContext) -> Self {
+        let is_wanted = sink.plan.inputs.iter().map(|_| AtomicBool::new(false)).collect();
+        Self {
+            sink: Arc::clone(sink),
+            control: Arc::clone(&context.control),
+            budget: Arc::clone(&context.budget),
+            is_wanted: Arc::new(is_wanted),
+        }
+    }
+}
+
+impl PipelineSource for WindowSource {
+    fn name(&self) -> &'static str {
+        "window"
+    }
+
+    fn morsel_count(&self) -> usize {
+        self.sink.order().map_or(0, |order| order.morsels.len())
+    }
+
+    fn note_wanted(&self, columns: &[SlotId]) {
+        for column in columns {
+            if let Some(is_wanted) = self.is_wanted.get(*column) {
+                // ORDERING: told while the query is prepared; its lock publishes it.
+                is_wanted.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn open(&self, morsel: usize) -> ExecResult<Box<dyn SourceRun>> {
+        let rows = self.sink.order().and_then(|order| order.morsels.get(morsel).cloned());
+        let rows = rows.ok_or_else(|| ExecError::internal("no such morsel of a window"))?;
+        Ok(Box::new(WindowRun {
+            sink: Arc::clone(&self.sink),
+            control: Arc::clone(&self.control),
+            is_wanted: Arc::clone(&self.is_wanted),
+            rows,
+            results: Vec::new(),
+            next_result: 0,
+            reservation: self.budget.reservation("window"),
+        }))
+    }
+}
+
+impl SourceRun for WindowRun {
+    fn next(&mut self, batch: &mut VectorBatch) -> ExecResult<bool> {
+        (batch.rows, batch.selection) = (0, None);
+        let unordered = || ExecError::internal("rows of a window without an order");
+        let order = self.sink.order().ok_or_else(unordered)?;
+        if self.next_result == 0 && !self.rows.is_empty() {
+            let rows = self.rows.clone();
+            self.results =
+                evaluate_morsel(&self.sink, order, rows, &self.control, &mut self.reservation)?;
+        }
+        let end = self.rows.end.min(self.rows.start + VECTOR_ROWS);
+        let (rows, runs) = (self.rows.start..end, self.sink.runs());
+        self.rows.start = end;
+        let inputs = self.is_wanted.len();
+        for (column, out) in batch.columns.iter_mut().enumerate().take(inputs) {
+            out.clear();
+            // ORDERING: as above.
+            if self.is_wanted[column].load(Ordering::Relaxed) {
+                for place in &order.rows[rows.clone()] {
+                    runs[place.run as usize].append_value(place.row as usize, column, out);
+                }
+                out.fill_validity();
+            }
+        }
+        let results = self.next_result..self.next_result + rows.len();
+        self.next_result = results.end;
+        for (result, out) in self.results.iter().zip(batch.columns.iter_mut().skip(inputs)) {
+            out.clear();
+            results.clone().for_each(|row| append_row(result, row, out));
+            out.fill_validity();
+        }
+        batch.rows = rows.len();
+        Ok(batch.rows > 0)
+    }
+}

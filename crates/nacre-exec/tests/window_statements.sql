@@ -1,0 +1,47 @@
+select id, row_number() over (order by id), rank() over (order by a), dense_rank() over (order by a) from t
+select id, percent_rank() over (partition by k order by a), cume_dist() over (partition by k order by a) from t
+select id, ntile(7) over (partition by k order by id), ntile(20000) over (order by id), ntile(null) over () from t
+select id, rank() over (order by n desc), rank() over (order by n nulls first), rank() over (order by s, c desc) from t
+select id, row_number() over (partition by o, s order by d desc nulls last, id) from t
+select id, lag(a) over w, lead(a) over w, lag(a, 3) over w, lead(a, 2, -1) over w, lag(a, 0) over w from t window w as (partition by k order by id)
+select id, lag(s, k) over w, lead(n, a) over w, lag(c, -2) over w, lag(d, 1, date '2000-01-01') over w from t window w as (order by id)
+select id, lag(o, 2, true) over w, lag(f, 1, 0.5) over w, lag(a, null) over w, lead(s, 1, s) over w from t window w as (partition by c order by id)
+select id, first_value(s) over w, last_value(c) over w, nth_value(n, 2) over w, nth_value(d, null) over w from t window w as (partition by k order by id rows between 3 preceding and 1 following)
+select id, first_value(id) over w, last_value(id) over w, nth_value(id, 3) over w from t window w as (partition by a order by id rows between 2 following and 5 following)
+select id, nth_value(id, 2) over (partition by k order by id rows between unbounded preceding and unbounded following exclude current row) from t where id < 900
+select id, count(*) over (), count(n) over (), sum(a) over (), sum(id) over (), sum(n) over (), avg(n) over (), avg(a) over (), min(s) over (), max(c) over () from t
+select id, sum(n) over (order by id), avg(n) over (order by id), min(n) over (order by id), max(f) over (order by id) from t
+select id, sum(n) over (partition by k order by a), count(*) over (partition by k order by a), avg(k) over (partition by k order by a) from t
+select id, sum(a) over (order by id rows 10 preceding), avg(a) over (order by id rows between 5 preceding and 5 following), min(a) over (order by id rows between 100 preceding and 50 preceding) from t
+select id, max(s) over (order by id rows between 7 preceding and 3 following), min(c) over (order by id rows between current row and 4 following), max(d) over (order by id rows between 3 following and unbounded following) from t
+select id, sum(a) over (order by a range between 2 preceding and 3 following), count(*) over (order by a desc range between 2 preceding and 3 following), count(*) over (order by a nulls first range between 2 preceding and current row) from t
+select id, count(*) over (order by n range between 0.125 preceding and 1.995 following), count(*) over (order by n desc range between 10 following and 12.5 following) from t
+select id, count(*) over (order by n range between 3.001 preceding and 0.999 preceding), count(*) over (order by n desc range between 3.001 preceding and 0.999 preceding) from t
+select id, count(*) over (order by f range between 0.3 preceding and 1 following), count(*) over (order by f desc range 2.5 preceding) from t
+select id, count(*) over (order by d range between '10 days' preceding and '36 hours' following), sum(a) over (order by d desc range between interval '3 days' preceding and interval '1 hour' preceding) from t
+select id, count(*) over (order by d range between '1 day 12 hours' following and '3 days' following) from t
+select id, count(*) over (order by a groups 1 preceding), sum(n) over (order by a, k groups between 1 following and 2 following), count(*) over (order by k groups between unbounded preceding and 1 preceding) from t
+select id, sum(a) over (order by id rows between 3 preceding and 3 following exclude current row), sum(a) over (order by a rows between unbounded preceding and unbounded following exclude group), count(*) over (partition by k order by a rows between unbounded preceding and unbounded following exclude ties) from t where id < 900
+select id, min(n) over (partition by k order by a, id rows between 5 preceding and 5 following exclude current row), max(n) over (partition by k order by a groups between 1 preceding and 1 following exclude group), max(s) over (partition by k order by a groups between 1 preceding and 1 following exclude ties) from t where id < 900
+select id, sum(a) filter (where o) over (order by id rows 5 preceding), count(*) filter (where a > 0) over (partition by k), avg(n) filter (where a < 0) over (order by id), min(s) filter (where o is not true) over (partition by a) from t
+select k, sum(sum(a)) over (order by k), rank() over (order by count(*) desc, k), sum(count(*)) over () from t group by k
+select k, o, sum(sum(n)) over (partition by k order by o), lag(min(s)) over (order by k, o), max(max(d)) over (partition by o) from t group by k, o
+select k, avg(n), row_number() over (order by k) from t group by k having count(*) > 100
+select distinct count(*) over (partition by k), k from t
+select distinct rank() over (order by k) from t
+select id from t order by sum(a) over (partition by k) nulls first, id
+select id, rank() over (order by k) as r from t order by r desc, id limit 20
+select id, row_number() over (order by id desc) as r from t order by r limit 10 offset 5
+select * from (select id, row_number() over (partition by k order by n desc nulls last, id) as r from t) q where r <= 3
+select q.k, count(*), max(r) from (select k, dense_rank() over (partition by k order by a) as r from t) q group by q.k
+select r, count(*) over (order by r) from (select distinct rank() over (order by k) as r from t) q
+select id, sum(r) over (order by r, id rows 2 preceding) from (select id, row_number() over (partition by a order by id) as r from t) q
+select id, a + row_number() over (order by id), case when rank() over (order by k) > 100 then 'late' else 'early' end, coalesce(lag(a) over (order by id), 0) from t
+select id, rank() over (order by k), sum(a) over (partition by k), count(*) over (partition by k, o), sum(a) over (partition by k order by id), row_number() over (order by k desc, id) from t
+select id, count(*) over (partition by o order by 1), rank() over (order by null, k), sum(1) over (order by id) from t
+select id, sum(a) over (partition by f order by f), rank() over (order by f), rank() over (order by f desc nulls last) from t
+select id, rank() over (order by a + 1), sum(a * 2) over (partition by a % 3 order by id), lag(n + 1, 1, n + 2) over (order by id) from t
+select q.id from (select id, k, rank() over (partition by k order by id) as r from t) q join t on t.id = q.id where q.k = 3 and q.r < 5
+select count(*) over (order by id rows between 2 preceding and 1 preceding), id from t where id < 4
+select id, sum(id * 900000000000000) over (order by id rows 3 preceding) from t
+select id, first_value(n) over (order by id), sum(n * n) over (order by id), min(n * 2) over (partition by k) from t
