@@ -8,8 +8,11 @@
 //! 3. Operators, functions and aggregates are recognised by OID (`operators`), casts by the types
 //!    that they are between. What has no columns is computed here (`fold`).
 //! 4. Equalities between both sides of a join become its keys (`joins`), its other conditions are
-//!    evaluated for pairs; the left side streams through, the right one is collected.
-//! 5. The answer's columns are read by [`QueryOutput::value`]; averages are divided there.
+//!    evaluated for pairs; the left side streams through, the right one is collected, unless the
+//!    join is about the left side's rows alone and that is much smaller (`join_sides`).
+//! 5. Conditions without columns are decided here (`constants`); if they are not true, nothing
+//!    below them is part of the plan (`emptiness`).
+//! 6. The answer's columns are read by [`QueryOutput::value`]; averages are divided there.
 //!
 //! # Invariants
 //! 1. Nothing is guessed: what the executor has not with exactly PostgreSQL's meaning, in types,
@@ -27,10 +30,14 @@
 
 mod aggregates;
 mod columns;
+mod constants;
+mod emptiness;
 mod error;
 mod expressions;
 mod fold;
 mod form;
+mod join_keys;
+mod join_sides;
 mod joins;
 mod like;
 mod operators;

@@ -90,7 +90,7 @@ pub(super) fn lower_aggregate(
     let node =
         AggregateNode { input: PlanNode::Map(Box::new(map)), keys: key_indexes, aggregates: calls };
     let node = PlanNode::Aggregate(Box::new(node));
-    Ok(LoweredRelation { node, columns, row_may_fail: false, column_may_fail: false, may_fail })
+    Ok(LoweredRelation { may_fail, ..LoweredRelation::infallible(node, columns) })
 }
 
 impl AggregateInput<'_> {

@@ -1,56 +1,217 @@
 //! From joins of the algebra to the nodes of a plan.
 //!
-//! Equalities between a value of each side become keys. What has another representation on both
-//! sides is brought to one first: numerics to the greater scale, `real` to `double precision`.
-//! An equality of which a side may fail, and every other condition, is evaluated for pairs.
+//! 1. Equalities between a value of each side become keys ([`super::join_keys`]). What has another
+//!    representation on both sides is brought to one first: numerics to the greater scale, `real`
+//!    to `double precision`.
+//! 2. Conditions on the probe side alone that never fail are decided for its rows, once each.
+//! 3. Every other condition is evaluated for pairs. Those without columns are decided here.
 //!
 //! ```text
 //! t left join u on t.id = u.id and t.price < u.price     price of two and four digits
 //! Join probe outer, 0 = 0, 1 * 100 < 3 <- [Scan t [id, price], Scan u [id, price]]
 //! ```
 
-use nacre_column::CompareOp;
-use nacre_plan::algebra::{ColumnId, JoinVariant, ScalarExpression, ScalarKind};
+use nacre_plan::algebra::{ColumnId, JoinVariant, RelationalOperator, ScalarExpression};
 
-use super::columns::{ColumnPlace, LoweredRelation, collect_columns};
+use super::columns::{ColumnPlace, ColumnPlaces, LoweredRelation, collect_columns};
+use super::constants::without_constants;
 use super::error::{LoweringError, LoweringResult};
-use super::expressions::{ExpressionLowering, equal_forms};
-use super::operators::{OperatorMeaning, operator_meaning};
-use super::relations::{guarded_column, pass_through, require_early, split_conjuncts};
+use super::expressions::ExpressionLowering;
+use super::form::ValueForm;
+use super::join_keys::{PairConditions, SplitConditions, is_about, split_conditions};
+use super::join_sides::{depends_on, lower_sides, pairing_kind};
+use super::relations::{filter, guarded_column, pass_through, require_early};
+use super::stored::StoredRelations;
 use crate::expression::{ExpressionGraph, ExpressionId, ExpressionNode};
-use crate::plan::{AggregateFunction, JoinKey, JoinNode, MapNode, PairingKind, PlanNode};
+use crate::plan::{
+    AggregateFunction, JoinKey, JoinNode, LimitNode, MapNode, PairingKind, PlanNode,
+};
+use crate::value::ScalarValue;
 
-/// Joins two sides on a condition.
+/// A side of a join, and what its keys are computed by.
+struct KeyedSide {
+    relation: LoweredRelation,
+    graph: ExpressionGraph,
+    keys: Vec<ExpressionId>,
+}
+
+/// Joins two operators, of whose columns `needed` are wanted.
 ///
 /// # Errors
-/// Those of its conditions: what the executor has not with the same meaning.
+/// Those of its sides and conditions: what the executor has not with the same meaning.
 pub(super) fn lower_join(
+    relations: &dyn StoredRelations,
     variant: JoinVariant,
-    sides: [LoweredRelation; 2],
-    condition: Option<&ScalarExpression>,
+    sides: [&RelationalOperator; 2],
+    conditions: PairConditions<'_>,
+    needed: &[ColumnId],
 ) -> LoweringResult<LoweredRelation> {
     let [left, right] = sides;
+    if depends_on(right, left) {
+        return Err(LoweringError::not_supported("this correlated subquery"));
+    }
+    let mut wanted = needed.to_vec();
+    let all = conditions.on.iter().chain(&conditions.above);
+    all.for_each(|condition| collect_columns(condition, &mut wanted));
+    let [left, right] = lower_sides(relations, sides, &wanted)?;
     if left.column_may_fail || right.column_may_fail {
         return Err(guarded_column());
     }
-    let mut conjuncts = Vec::new();
-    condition.into_iter().for_each(|condition| split_conjuncts(condition, &mut conjuncts));
-    let (mut left_keys, mut right_keys, mut others) = (Vec::new(), Vec::new(), Vec::new());
-    let mut left_side = ExpressionLowering::new(&left.columns);
-    let mut right_side = ExpressionLowering::new(&right.columns);
-    for conjunct in conjuncts {
-        match equal_keys(conjunct, (&mut left_side, &left), (&mut right_side, &right))? {
-            Some((left_key, right_key)) => {
-                left_keys.push(left_key);
-                right_keys.push(right_key);
-            }
-            None => others.push(conjunct),
-        }
+    let PairConditions { on, above } = conditions;
+    if let Some(on) = without_constants(&on)? {
+        return join_sides(variant, [left, right], PairConditions { on, above }, false);
     }
-    let (left_graph, right_graph) = (left_side.graph, right_side.graph);
-    let (probe, probe_keys) = with_keys(left, left_graph, &left_keys)?;
-    let (build, build_keys) = with_keys(right, right_graph, &right_keys)?;
-    let mut columns = probe.columns;
+    // No row has a partner. PostgreSQL reads no side whose rows come out with a partner alone.
+    let none = PairConditions::default();
+    match variant {
+        JoinVariant::Inner | JoinVariant::Semi => {
+            Ok(join_sides(variant, [left, right], none, false)?.emptied())
+        }
+        JoinVariant::Left | JoinVariant::Anti | JoinVariant::Single | JoinVariant::Mark(_) => {
+            join_sides(variant, [left, right.emptied()], none, false)
+        }
+        JoinVariant::Right => join_sides(variant, [left.emptied(), right], none, false),
+        JoinVariant::Full => join_sides(variant, [left, right], none, true),
+    }
+}
+
+/// Joins two sides; without any pairs if `is_never`.
+fn join_sides(
+    variant: JoinVariant,
+    [left, right]: [LoweredRelation; 2],
+    conditions: PairConditions<'_>,
+    is_never: bool,
+) -> LoweringResult<LoweredRelation> {
+    let split = split_conditions(variant, [&left, &right], conditions)?;
+    let SplitConditions { graphs, keys, keys_may_fail, rest } = split;
+    let kind = pairing_kind(variant, [&left.node, &right.node], !keys[0].is_empty());
+    let ([left_graph, right_graph], [left_keys, right_keys]) = (graphs, keys);
+    let left = KeyedSide { relation: left, graph: left_graph, keys: left_keys };
+    let right = KeyedSide { relation: right, graph: right_graph, keys: right_keys };
+    let (mut probe, build) = if kind.has_probe_columns() { (left, right) } else { (right, left) };
+    let key_count = probe.keys.len();
+    let on = take_probe_conditions(&mut probe, rest.on)?;
+    if is_never {
+        let never = ExpressionNode::Constant(ScalarValue::Bool(false));
+        probe.keys.push(probe.graph.add(never)?);
+    }
+    let (probe, mut indexes) = with_keys(probe)?;
+    let probe_conditions = indexes.split_off(key_count);
+    let (mut build, build_indexes) = with_keys(build)?;
+    let pairs = indexes.into_iter().zip(build_indexes);
+    let keys: Vec<_> = pairs.map(|(probe, build)| JoinKey { probe, build }).collect();
+    if !kind.has_build_columns() && keys.is_empty() && on.is_empty() {
+        build = first_row(build)?;
+    }
+    let both = pair_columns(&probe, &build);
+    let mut expressions = ExpressionLowering::new(&both);
+    let mut predicates = Vec::with_capacity(on.len());
+    for condition in on {
+        require_early(condition, &both)?;
+        predicates.push(expressions.condition(condition)?);
+    }
+    let (graph, pairs_may_fail) = (expressions.graph, expressions.may_fail);
+    let is_error = kind == PairingKind::Single && !has_one_row(&build.node);
+    let own_may_fail = keys_may_fail || pairs_may_fail || is_error;
+    let grouped_column_may_fail = probe.grouped_column_may_fail || build.grouped_column_may_fail;
+    if grouped_column_may_fail && (keys_may_fail || pairs_may_fail) {
+        return Err(guarded_column());
+    }
+    let columns = joined_columns(variant, kind, both, [&probe, &build]);
+    let joined = LoweredRelation {
+        columns,
+        row_may_fail: probe.row_may_fail || build.row_may_fail || own_may_fail,
+        column_may_fail: false,
+        grouped_column_may_fail,
+        may_fail: probe.may_fail || build.may_fail || own_may_fail,
+        node: PlanNode::Join(Box::new(JoinNode {
+            kind,
+            probe: probe.node,
+            build: build.node,
+            keys,
+            probe_conditions,
+            graph,
+            predicates,
+        })),
+    };
+    rest.above.iter().try_for_each(|one| require_early(one, &joined.columns))?;
+    filter(joined, &rest.above)
+}
+
+/// Takes out the conditions on the probe side alone that never fail: they are computed beside its
+/// keys.
+fn take_probe_conditions<'e>(
+    probe: &mut KeyedSide,
+    conditions: Vec<&'e ScalarExpression>,
+) -> LoweringResult<Vec<&'e ScalarExpression>> {
+    let mut expressions = ExpressionLowering::new(&probe.relation.columns);
+    expressions.graph = std::mem::take(&mut probe.graph);
+    let mut rest = Vec::new();
+    for condition in conditions {
+        if is_about(condition, &probe.relation) {
+            expressions.may_fail = false;
+            let id = expressions.condition(condition)?;
+            if !expressions.may_fail {
+                probe.keys.push(id);
+                continue;
+            }
+        }
+        rest.push(condition);
+    }
+    probe.graph = expressions.graph;
+    Ok(rest)
+}
+
+/// Has a side hand on its keys: as they are if they are columns, else computed behind them.
+fn with_keys(side: KeyedSide) -> LoweringResult<(LoweredRelation, Vec<usize>)> {
+    let KeyedSide { relation, graph, keys } = side;
+    let column = |key: &ExpressionId| match graph.node(*key) {
+        ExpressionNode::Column { index, .. } => Some(*index),
+        _ => None,
+    };
+    if let Some(columns) = keys.iter().map(column).collect::<Option<Vec<_>>>() {
+        return Ok((relation, columns));
+    }
+    let mut expressions = ExpressionLowering::new(&relation.columns);
+    expressions.graph = graph;
+    let (mut outputs, columns) = pass_through(&mut expressions, &relation.columns)?;
+    let mut indexes = Vec::with_capacity(keys.len());
+    for key in keys {
+        indexes.push(outputs.len());
+        outputs.push(key);
+    }
+    let graph = expressions.graph;
+    let node = PlanNode::Map(Box::new(MapNode { input: relation.node, graph, outputs }));
+    Ok((LoweredRelation { node, columns, ..relation }, indexes))
+}
+
+/// Returns a side whose first row decides: whether there is one.
+fn first_row(side: LoweredRelation) -> LoweringResult<LoweredRelation> {
+    if side.row_may_fail {
+        return Err(LoweringError::not_supported("EXISTS over expressions that may fail"));
+    }
+    let node = LimitNode { input: side.node, offset: 0, rows_max: Some(1) };
+    Ok(LoweredRelation { node: PlanNode::Limit(Box::new(node)), ..side }.emptied_if_none())
+}
+
+/// Whether an operator has one row at most.
+fn has_one_row(node: &PlanNode) -> bool {
+    match node {
+        PlanNode::Filter(filter) => has_one_row(&filter.input),
+        PlanNode::Map(map) => has_one_row(&map.input),
+        PlanNode::Aggregate(aggregate) => aggregate.keys.is_empty(),
+        PlanNode::Sort(sort) => has_one_row(&sort.input),
+        PlanNode::Limit(limit) => {
+            limit.rows_max.is_some_and(|rows| rows <= 1) || has_one_row(&limit.input)
+        }
+        PlanNode::Empty(_) => true,
+        PlanNode::Scan(_) | PlanNode::Join(_) => false,
+    }
+}
+
+/// Returns where the columns of both sides are in a pair.
+fn pair_columns(probe: &LoweredRelation, build: &LoweredRelation) -> ColumnPlaces {
+    let mut columns = probe.columns.clone();
     let offset = width(&probe.node);
     for (column, place) in build.columns.iter() {
         let place = match place {
@@ -63,102 +224,26 @@ pub(super) fn lower_join(
         };
         columns.add(column, place);
     }
-    let mut expressions = ExpressionLowering::new(&columns);
-    let mut predicates = Vec::with_capacity(others.len());
-    for condition in others {
-        require_early(condition, &columns)?;
-        predicates.push(expressions.condition(condition)?);
-    }
-    let (graph, may_fail) = (expressions.graph, expressions.may_fail);
-    let kind = match variant {
-        JoinVariant::Inner => PairingKind::Inner,
-        JoinVariant::Left => PairingKind::ProbeOuter,
-        JoinVariant::Right => PairingKind::BuildOuter,
-        JoinVariant::Full => PairingKind::FullOuter,
-        JoinVariant::Semi | JoinVariant::Anti | JoinVariant::Single | JoinVariant::Mark(_) => {
-            return Err(LoweringError::not_supported("subqueries"));
-        }
-    };
-    let pairs = probe_keys.into_iter().zip(build_keys);
-    let keys = pairs.map(|(probe, build)| JoinKey { probe, build }).collect();
-    let (row_may_fail, any_may_fail) =
-        (probe.row_may_fail || build.row_may_fail, probe.may_fail || build.may_fail);
-    let node = JoinNode {
-        kind,
-        probe: probe.node,
-        build: build.node,
-        keys,
-        probe_conditions: Vec::new(),
-        graph,
-        predicates,
-    };
-    Ok(LoweredRelation {
-        node: PlanNode::Join(Box::new(node)),
-        columns,
-        row_may_fail: row_may_fail || may_fail,
-        column_may_fail: false,
-        may_fail: any_may_fail || may_fail,
-    })
+    columns
 }
 
-/// A side of a join, and expressions over its columns.
-type JoinSide<'s, 'c> = (&'s mut ExpressionLowering<'c>, &'s LoweredRelation);
-
-/// Returns what must be equal of both sides, if a condition is that and neither may fail.
-fn equal_keys(
-    condition: &ScalarExpression,
-    (left, left_relation): JoinSide<'_, '_>,
-    (right, right_relation): JoinSide<'_, '_>,
-) -> LoweringResult<Option<(ExpressionId, ExpressionId)>> {
-    let ScalarKind::Operator { operator, operands } = &condition.kind else { return Ok(None) };
-    let (Some(OperatorMeaning::Compare(CompareOp::Eq)), [first, second]) =
-        (operator_meaning(operator.oid), &operands[..])
-    else {
-        return Ok(None);
+/// Returns where the columns are that a join hands on; `both` are those of pairs.
+fn joined_columns(
+    variant: JoinVariant,
+    kind: PairingKind,
+    both: ColumnPlaces,
+    [probe, build]: [&LoweredRelation; 2],
+) -> ColumnPlaces {
+    let mut columns = match (kind.has_probe_columns(), kind.has_build_columns()) {
+        (true, true) => both,
+        (true, false) => probe.columns.clone(),
+        (false, _) => build.columns.clone(),
     };
-    let is_of = |expression: &ScalarExpression, relation: &LoweredRelation| {
-        let mut columns: Vec<ColumnId> = Vec::new();
-        collect_columns(expression, &mut columns);
-        !columns.is_empty() && columns.iter().all(|column| relation.columns.get(*column).is_ok())
-    };
-    let (own, other) = if is_of(first, left_relation) && is_of(second, right_relation) {
-        (first, second)
-    } else if is_of(second, left_relation) && is_of(first, right_relation) {
-        (second, first)
-    } else {
-        return Ok(None);
-    };
-    let could_fail = (left.may_fail, right.may_fail);
-    let (own, other) = (left.lower(own)?, right.lower(other)?);
-    let fails = (left.may_fail, right.may_fail) != could_fail;
-    (left.may_fail, right.may_fail) = could_fail;
-    if fails { Ok(None) } else { equal_forms((left, own), (right, other)) }
-}
-
-/// Has a side hand on its keys: as they are if they are columns, else computed behind them.
-fn with_keys(
-    side: LoweredRelation,
-    graph: ExpressionGraph,
-    keys: &[ExpressionId],
-) -> LoweringResult<(LoweredRelation, Vec<usize>)> {
-    let column = |key: &ExpressionId| match graph.node(*key) {
-        ExpressionNode::Column { index, .. } => Some(*index),
-        _ => None,
-    };
-    if let Some(columns) = keys.iter().map(column).collect::<Option<Vec<_>>>() {
-        return Ok((side, columns));
+    if let JoinVariant::Mark(column) = variant {
+        let (index, form) = (width(&probe.node), ValueForm::Boolean);
+        columns.add(column, ColumnPlace::Plain { index, form });
     }
-    let mut expressions = ExpressionLowering::new(&side.columns);
-    expressions.graph = graph;
-    let (mut outputs, columns) = pass_through(&mut expressions, &side.columns)?;
-    let mut indexes = Vec::with_capacity(keys.len());
-    for key in keys {
-        indexes.push(outputs.len());
-        outputs.push(*key);
-    }
-    let graph = expressions.graph;
-    let node = PlanNode::Map(Box::new(MapNode { input: side.node, graph, outputs }));
-    Ok((LoweredRelation { node, columns, ..side }, indexes))
+    columns
 }
 
 /// Returns how many columns a node hands on.
@@ -175,7 +260,6 @@ fn width(node: &PlanNode) -> usize {
                 + of(&join.build, join.kind.has_build_columns())
                 + mark
         }
-        PlanNode::Empty(classes) => classes.len(),
         PlanNode::Aggregate(aggregate) => {
             let columns = aggregate.aggregates.iter().map(|call| match call.function {
                 AggregateFunction::AverageState => 2,
@@ -185,5 +269,6 @@ fn width(node: &PlanNode) -> usize {
         }
         PlanNode::Sort(sort) => width(&sort.input),
         PlanNode::Limit(limit) => width(&limit.input),
+        PlanNode::Empty(classes) => classes.len(),
     }
 }
