@@ -19,8 +19,8 @@ use nacre_store::{ColumnDef, OpenOptions, Store, TableSchema, Value};
 use nacre_types::SqlType;
 use support::database::{TestDatabase, Texts, sorted, table_of, texts};
 
-/// Rows of the tables `few`, `some` and `many`.
-const ROWS: [(&str, i64); 3] = [("few", 40), ("some", 300), ("many", 9_000)];
+/// Rows of the tables `few`, `more` and `many`.
+const ROWS: [(&str, i64); 3] = [("few", 40), ("more", 300), ("many", 2_000)];
 
 /// Makes tables of the same columns: an id, a key of 30 values and of `few` 34, and a decimal.
 fn test_database() -> TestDatabase {
@@ -54,7 +54,7 @@ fn test_database() -> TestDatabase {
             ]
         };
         let values: Vec<_> = (0..rows).map(row).collect();
-        table_of(&store, schema, &values, values.len() * 9 / 10, 4_000)
+        table_of(&store, schema, &values, values.len() * 9 / 10, 1_000)
     });
     TestDatabase::new(store, &tables)
 }
@@ -150,7 +150,7 @@ const CONDITIONS: [&str; 18] = [
 #[test]
 fn subqueries_have_the_rows_that_inner_joins_say() {
     let database = test_database();
-    let sides = [("few", "some"), ("some", "few"), ("few", "many"), ("many", "few")];
+    let sides = [("few", "more"), ("more", "few"), ("few", "many"), ("many", "few")];
     for (left, right) in sides {
         let all = database.rows(&format!("select id from {left}"));
         for condition in CONDITIONS {
@@ -167,7 +167,8 @@ fn subqueries_have_the_rows_that_inner_joins_say() {
             let found = run(with_variant(bound(), JoinVariant::Anti)).unwrap();
             let wanted: Texts = all.iter().filter(|row| !has_partner(row)).cloned().collect();
             assert_eq!(found, wanted, "anti: {sql}");
-            let is_subquery = !condition.contains("b.id + 5");
+            // In PostgreSQL a mark or a value is computed for each row, and keys perhaps for fewer.
+            let is_subquery = !condition.contains(['+', '%']);
             let mark = |row: &Vec<String>| {
                 let mark = if has_partner(&row) { "t" } else { "f" };
                 vec![row[0].clone(), mark.to_owned()]
@@ -177,7 +178,7 @@ fn subqueries_have_the_rows_that_inner_joins_say() {
             assert_eq!(found.is_ok(), is_subquery, "mark: {sql}");
             assert!(found.is_err() || found == Ok(wanted), "mark: {sql}");
             // As a left join if no row has two partners.
-            let sql = sql.replace("a.id", "a.id, b.id");
+            let sql = sql.replacen("a.id", "a.id, b.id", 1);
             let found =
                 database.both(&with_variant(database.bind(&sql), JoinVariant::Single), &sql);
             let wanted = match partnered.len() == pairs.len() {
@@ -236,7 +237,7 @@ fn outer_joins_on_false_have_all_rows_without_partners() {
     for (join, rows) in [("left", 40), ("right", 300), ("full", 340)] {
         for condition in ["false", "null", "1 = 0 and a.k = b.k"] {
             let sql = format!(
-                "select count(*), count(a.id), count(b.id) from few a {join} join some b \
+                "select count(*), count(a.id), count(b.id) from few a {join} join more b \
                  on {condition}"
             );
             let (left, right) =
@@ -273,7 +274,7 @@ fn nothing_below_a_false_condition_or_limit_0_fails() {
         "select count(*) from few a left join (select * from many where 10 / id > 1) b on false";
     assert_eq!(database.answer(sql), Ok(texts(&[&["40"]])));
     let sql = "select count(*) from few a, many b where 2 > 1";
-    assert_eq!(database.answer(sql), Ok(texts(&[&["360000"]])));
+    assert_eq!(database.answer(sql), Ok(texts(&[&["80000"]])));
     // Constants that fail do so before the first row.
     assert!(database.refusal("select 1 / 0 from few a, many b where false").contains("fails"));
     assert!(database.refusal("select 1 from few a, many b where 1 / 0 = 1").contains("fails"));
@@ -285,31 +286,31 @@ fn keys_that_may_fail_are_computed_for_rows_that_postgresql_computes_them_for() 
     let count = |sql: &str| database.both(&database.bind(sql), sql);
     let one = |count: i64| Ok(vec![vec![count.to_string()]]);
     let sum = "a.id = b.id + 5";
-    assert_eq!(count(&format!("select count(*) from few a, some b where {sum}")), one(35));
-    assert_eq!(count(&format!("select count(*) from some a join few b on {sum}")), one(40));
-    assert_eq!(count(&format!("select count(*) from some a left join few b on {sum}")), one(300));
-    assert_eq!(count(&format!("select count(*) from some a right join few b on {sum}")), one(40));
-    assert_eq!(count(&format!("select count(*) from few a full join some b on {sum}")), one(305));
-    let sql = format!("select count(*) from few a, some b, many c where {sum} and c.id = b.id");
+    assert_eq!(count(&format!("select count(*) from few a, more b where {sum}")), one(35));
+    assert_eq!(count(&format!("select count(*) from more a join few b on {sum}")), one(40));
+    assert_eq!(count(&format!("select count(*) from more a left join few b on {sum}")), one(300));
+    assert_eq!(count(&format!("select count(*) from more a right join few b on {sum}")), one(40));
+    assert_eq!(count(&format!("select count(*) from few a full join more b on {sum}")), one(305));
+    let sql = format!("select count(*) from few a, more b, many c where {sum} and c.id = b.id");
     assert_eq!(database.answer(&sql), one(35));
     // Both sides, more than one, and conditions on pairs beside them.
-    let sql = "select count(*) from few a, some b where a.id * 2 = b.id + 5 and a.id - b.id < 0";
+    let sql = "select count(*) from few a, more b where a.id * 2 = b.id + 5 and a.id - b.id < 0";
     assert_eq!(database.answer(sql), one(34));
-    let sql = "select count(*) from few a join some b on a.id = b.id and a.id + 1 = b.id + 1";
+    let sql = "select count(*) from few a join more b on a.id = b.id and a.id + 1 = b.id + 1";
     assert_eq!(count(sql), one(40));
     // On a row of either side, with or without a partner.
     let fails = Err("bigint out of range".to_owned());
     for join in ["join", "left join", "right join", "full join"] {
         let sql = format!(
-            "select count(*) from few a {join} some b on a.id = b.id + 9223372036854775600"
+            "select count(*) from few a {join} more b on a.id = b.id + 9223372036854775600"
         );
         assert_eq!(count(&sql), fails, "{sql}");
     }
     // Not where a key before it is null, and not for rows that a condition leaves out.
-    let sql = "select count(*) from few a join some b \
+    let sql = "select count(*) from few a join more b \
                on a.k = b.k and a.id = 10 / (case when b.k is null then 0 else 1 end) + b.id";
     assert!(count(sql).is_ok(), "{sql}");
-    let sql = "select count(*) from few a, (select * from some where id < 100) b \
+    let sql = "select count(*) from few a, (select * from more where id < 100) b \
                where a.id = b.id + 9223372036854775600";
     assert_eq!(database.answer(sql), one(0));
 }
@@ -319,54 +320,49 @@ fn keys_and_columns_that_postgresql_may_compute_for_fewer_rows_are_refused() {
     let database = test_database();
     for sql in [
         // PostgreSQL decides 10 / b.k > 1 first.
-        "select 1 from few a, some b where a.id = b.id + 1 and 10 / b.k > 1",
-        "select 1 from few a, some b where 10 / a.k > 1 and a.id = b.id + 1",
-        "select 1 from few a left join some b on a.id = b.id + 1 and 10 / b.k > 1",
+        "select 1 from few a, more b where a.id = b.id + 1 and 10 / b.k > 1",
+        "select 1 from few a, more b where 10 / a.k > 1 and a.id = b.id + 1",
+        "select 1 from few a left join more b on a.id = b.id + 1 and 10 / b.k > 1",
         // No key of one join.
-        "select 1 from few a, some b, many c where a.id = b.id + c.id",
-        "select 1 from few a, some b where a.id + b.id = b.k + 1",
-        "select 1 from few a left join some b on a.k = b.k where a.id = b.id + 1",
+        "select 1 from few a, more b, many c where a.id = b.id + c.id",
+        "select 1 from few a, more b where a.id + b.id = b.k + 1",
+        "select 1 from few a left join more b on a.k = b.k where a.id = coalesce(b.id, 0) + 1",
         // A LIMIT computes fewer rows.
-        "select 1 from few a, some b where a.id = b.id + 1 limit 1",
-        "select 1 from few a, (select 10 / id as x from some) b where a.id = b.x",
+        "select 1 from few a, more b where a.id = b.id + 1 limit 1",
+        "select 1 from few a, (select 10 / id as x from more) b where a.id = b.x",
         // PostgreSQL has the condition decided within the query of groups.
-        "select 1 from few a, (select k, 10 / count(*) as x from some group by k) b \
+        "select b.x from few a, (select k, 10 / count(*) as x from more group by k) b \
          where a.k = b.k and 10 / b.k > 1",
     ] {
         let error = database.refusal(sql);
         assert!(error.contains("may fail"), "{sql}: {error}");
     }
-    // What is grouped is computed for all groups.
-    let sql = "select count(*) from many a join (select k, 1000 / count(*) as x from some group by k) b \
-               on a.k = b.k where b.x > 90 and a.id > b.x";
-    let inner = "select count(*) from many a join (select k, count(*) as x from some group by k) b \
-                 on a.k = b.k where 1000 / b.x > 90 and a.id > 1000 / b.x";
-    let wanted =
-        database.rows("select k, 1000 / count(*) from some where k is not null group by k");
-    let rows = database.rows("select id, k from many where k is not null");
-    let matches = |row: &&Vec<String>| {
-        wanted.iter().any(|group| {
-            let x: i64 = group[1].parse().unwrap();
-            group[0] == row[1] && x > 90 && row[0].parse::<i64>().unwrap() > x
-        })
+    // What is grouped is computed for all groups, whatever rows they are joined with.
+    let sql = "select count(*) from many a \
+               join (select k, 1000 / count(*) as x from more group by k) b \
+               on a.k = b.k where a.id > b.x";
+    let groups = database.rows("select k, 1000 / count(*) from more where k > -1 group by k");
+    let rows = database.rows("select k, id from many where k > -1");
+    let number = |text: &String| text.parse::<i64>().unwrap();
+    let has_pair = |row: &&Vec<String>| {
+        groups.iter().any(|group| group[0] == row[0] && number(&row[1]) > number(&group[1]))
     };
-    let count = rows.iter().filter(matches).count().to_string();
+    let count = rows.iter().filter(has_pair).count().to_string();
     assert_eq!(database.answer(sql), Ok(vec![vec![count]]));
-    assert!(database.answer(inner).is_err());
 }
 
 #[test]
 fn one_row_of_an_aggregate_needs_no_check_and_others_no_limit() {
     let database = test_database();
     let single = |sql: &str| with_variant(database.bind(sql), JoinVariant::Single);
-    let sql = "select a.id, b.m from few a left join (select max(k) as m from some) b on true \
+    let sql = "select a.id, b.m from few a left join (select max(k) as m from more) b on true \
                limit 3";
     assert_eq!(database.run_plan(&single(sql), sql).unwrap().len(), 3);
-    let sql = "select a.id, b.id from few a left join some b on a.id = b.id limit 3";
+    let sql = "select a.id, b.id from few a left join more b on a.id = b.id limit 3";
     let error = database.run_plan(&single(sql), sql).unwrap_err();
     assert_eq!(error, "not supported: LIMIT over expressions that may fail");
     // Where nothing tells rows apart PostgreSQL stops at the first one.
-    let sql = "select a.id from few a left join (select * from some where 10 / id > 1) b on true";
+    let sql = "select a.id from few a left join (select * from more where 10 / id > 1) b on true";
     let plan = with_variant(database.bind(sql), JoinVariant::Semi);
     let error = database.run_plan(&plan, sql).unwrap_err();
     assert_eq!(error, "not supported: EXISTS over expressions that may fail");
@@ -387,7 +383,7 @@ fn made_dependent(operator: &mut RelationalOperator) {
 #[test]
 fn joins_whose_right_side_depends_on_the_left_one_are_refused() {
     let database = test_database();
-    let sql = "select a.id from few a left join some b on a.k = b.k";
+    let sql = "select a.id from few a left join more b on a.k = b.k";
     for variant in [JoinVariant::Inner, JoinVariant::Semi, JoinVariant::Single] {
         let mut plan = with_variant(database.bind(sql), variant);
         made_dependent(&mut plan.root);
