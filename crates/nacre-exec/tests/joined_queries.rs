@@ -368,6 +368,32 @@ fn one_row_of_an_aggregate_needs_no_check_and_others_no_limit() {
     assert_eq!(error, "not supported: EXISTS over expressions that may fail");
 }
 
+#[test]
+fn only_column_of_a_subquery_is_a_key_that_may_fail() {
+    let database = test_database();
+    let run = |sql: &str, variant| {
+        let plan = with_variant(database.bind(sql), variant);
+        database.both(&plan, sql).map(|rows| rows[0][0].clone())
+    };
+    let sql = "select count(*) from more a left join (select id + 5 as x from few) b on a.id = b.x";
+    assert_eq!(run(sql, JoinVariant::Semi).as_deref(), Ok("40"));
+    assert_eq!(run(sql, JoinVariant::Anti).as_deref(), Ok("260"));
+    let failing = sql.replace("id + 5", "10 / id");
+    for variant in [JoinVariant::Semi, JoinVariant::Anti] {
+        assert_eq!(run(&failing, variant), Err("division by zero".to_owned()));
+    }
+    // As a value it is computed where it is wanted, and a second condition may come first.
+    for (sql, variant) in [
+        (sql.to_owned(), JoinVariant::Single),
+        (sql.to_owned(), JoinVariant::Left),
+        (format!("{sql} and a.k > b.x"), JoinVariant::Semi),
+        (sql.replace("a.id =", "a.id <"), JoinVariant::Semi),
+    ] {
+        let error = run(&sql, variant).expect_err(&sql);
+        assert!(error.starts_with("not supported: columns of queries in FROM"), "{error}");
+    }
+}
+
 /// Puts a condition of a join into a filter on its right side, where it depends on the left one.
 fn made_dependent(operator: &mut RelationalOperator) {
     match operator {

@@ -126,18 +126,20 @@ fn guarded(
     Ok(guarded)
 }
 
+/// Returns what must be equal, if a condition is that.
+pub(super) fn equality_of(condition: &ScalarExpression) -> Option<&[ScalarExpression; 2]> {
+    let ScalarKind::Operator { operator, operands } = &condition.kind else { return None };
+    let is_equal = operator_meaning(operator.oid) == Some(OperatorMeaning::Compare(CompareOp::Eq));
+    operands.first_chunk().filter(|_| is_equal)
+}
+
 /// Returns what must be equal of both sides, if a condition is that.
 fn equal_keys(
     condition: &ScalarExpression,
     [left, right]: &mut [ExpressionLowering<'_>; 2],
     [left_relation, right_relation]: [&LoweredRelation; 2],
 ) -> LoweringResult<Option<KeyPair>> {
-    let ScalarKind::Operator { operator, operands } = &condition.kind else { return Ok(None) };
-    let (Some(OperatorMeaning::Compare(CompareOp::Eq)), [first, second]) =
-        (operator_meaning(operator.oid), &operands[..])
-    else {
-        return Ok(None);
-    };
+    let Some([first, second]) = equality_of(condition) else { return Ok(None) };
     let (own, other) = if is_about(first, left_relation) && is_about(second, right_relation) {
         (first, second)
     } else if is_about(second, left_relation) && is_about(first, right_relation) {

@@ -11,14 +11,16 @@
 //! Join probe outer, 0 = 0, 1 * 100 < 3 <- [Scan t [id, price], Scan u [id, price]]
 //! ```
 
-use nacre_plan::algebra::{ColumnId, JoinVariant, RelationalOperator, ScalarExpression};
+use nacre_plan::algebra::{
+    ColumnId, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind,
+};
 
 use super::columns::{ColumnPlace, ColumnPlaces, LoweredRelation, collect_columns};
 use super::constants::without_constants;
 use super::error::{LoweringError, LoweringResult};
 use super::expressions::ExpressionLowering;
 use super::form::ValueForm;
-use super::join_keys::{PairConditions, SplitConditions, is_about, split_conditions};
+use super::join_keys::{PairConditions, SplitConditions, equality_of, is_about, split_conditions};
 use super::join_sides::{depends_on, lower_sides, pairing_kind};
 use super::relations::{filter, guarded_column, pass_through, require_early};
 use super::stored::StoredRelations;
@@ -54,10 +56,10 @@ pub(super) fn lower_join(
     let all = conditions.on.iter().chain(&conditions.above);
     all.for_each(|condition| collect_columns(condition, &mut wanted));
     let [left, right] = lower_sides(relations, sides, &wanted)?;
-    if left.column_may_fail || right.column_may_fail {
+    let PairConditions { on, above } = conditions;
+    if left.column_may_fail || right.column_may_fail && !is_only_key(variant, &right, &on) {
         return Err(guarded_column());
     }
-    let PairConditions { on, above } = conditions;
     if let Some(on) = without_constants(&on)? {
         return join_sides(variant, [left, right], PairConditions { on, above }, false);
     }
@@ -72,6 +74,19 @@ pub(super) fn lower_join(
         }
         JoinVariant::Right => join_sides(variant, [left.emptied(), right], none, false),
         JoinVariant::Full => join_sides(variant, [left, right], none, true),
+    }
+}
+
+/// Whether a side is looked into by its one column, as `a in (select b + 1 from t)` does: as a key
+/// PostgreSQL computes it for all rows, too.
+fn is_only_key(variant: JoinVariant, right: &LoweredRelation, on: &[&ScalarExpression]) -> bool {
+    let is_looked_into = matches!(variant, JoinVariant::Semi | JoinVariant::Anti);
+    let is_column = |one: &ScalarExpression| matches!(one.kind, ScalarKind::Column(column) if right.columns.get(column).is_ok());
+    match on {
+        [one] if is_looked_into => {
+            equality_of(one).is_some_and(|sides| sides.iter().any(is_column))
+        }
+        _ => false,
     }
 }
 
