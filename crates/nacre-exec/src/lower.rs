@@ -8,12 +8,15 @@
 //! 3. Operators, functions and aggregates are recognised by OID (`operators`), casts by the types
 //!    that they are between. What has no columns is computed here (`fold`).
 //! 4. Equalities between both sides of a join become its keys (`joins`), its other conditions are
-//!    evaluated for pairs; the left side streams through, the right one is collected.
+//!    evaluated for pairs; the left side streams through, the right one is collected, unless the
+//!    join is about the left side's rows alone and that is much smaller (`join_sides`).
 //! 5. Rows that are written out are computed here (`constant_rows`); set operations append the rows
 //!    of their inputs, and count them in groups (`set_operations`).
-//! 6. Averages, quotients and what is made of them above groups is evaluated on SQL values, most
+//! 6. Conditions without columns are decided here (`constants`); if they are not true, nothing
+//!    below them is part of the plan (`emptiness`).
+//! 7. Averages, quotients and what is made of them above groups is evaluated on SQL values, most
 //!    of it when the answer is read by [`QueryOutput::value`] (`late`).
-//! 7. Windows that one sort serves become one node (`windows`), frames distances of physical values
+//! 8. Windows that one sort serves become one node (`windows`), frames distances of physical values
 //!    (`window_frames`).
 //!
 //! # Invariants
@@ -33,12 +36,17 @@
 mod aggregates;
 mod columns;
 mod constant_rows;
+mod constants;
+mod emptiness;
 mod error;
 mod expressions;
 mod fold;
 mod form;
+mod join_keys;
+mod join_sides;
 mod joins;
 mod late;
+mod late_joins;
 mod like;
 mod operators;
 mod predicates;

@@ -432,6 +432,7 @@ fn inputs_of_other_widths_and_representations_become_one() {
             probe: all.clone(),
             build: append(vec![rows(vec![int_column(&[Some(-7), Some(777)])])]),
             keys,
+            probe_conditions: Vec::new(),
             graph: ExpressionGraph::default(),
             predicates: Vec::new(),
         };

@@ -115,8 +115,8 @@ pub(super) fn lower_aggregate(
             grouping_node(GroupingSetsNode { input, keys, sets, aggregates: calls })
         }
     };
-    let (row_may_fail, column_may_fail, is_grouped) = (false, false, true);
-    Ok(LoweredRelation { node, columns, row_may_fail, column_may_fail, may_fail, is_grouped })
+    let grouped = LoweredRelation::infallible(node, columns);
+    Ok(LoweredRelation { may_fail, is_grouped: true, ..grouped })
 }
 
 /// Returns how many columns calls make.

@@ -46,10 +46,28 @@ pub(super) struct LoweredRelation {
     /// FROM into the outer one: it would compute the column only for rows that conditions and joins
     /// above leave.
     pub(super) column_may_fail: bool,
+    /// As `column_may_fail`, of a query with groups, which PostgreSQL does not merge: it computes
+    /// the column for all groups but those that conditions on that query alone leave out.
+    pub(super) grouped_column_may_fail: bool,
     /// Whether anything below may fail.
     pub(super) may_fail: bool,
     /// Whether each row is made of groups: these are few, and columns may be late.
     pub(super) is_grouped: bool,
+}
+
+impl LoweredRelation {
+    /// Makes a relation of which nothing may fail.
+    pub(super) fn infallible(node: PlanNode, columns: ColumnPlaces) -> Self {
+        Self {
+            node,
+            columns,
+            row_may_fail: false,
+            column_may_fail: false,
+            grouped_column_may_fail: false,
+            may_fail: false,
+            is_grouped: false,
+        }
+    }
 }
 
 impl ColumnPlaces {

@@ -64,14 +64,8 @@ fn constant_rows(
     rows: usize,
     columns: ColumnPlaces,
 ) -> LoweredRelation {
-    LoweredRelation {
-        node: PlanNode::Rows(RowsNode { columns: constants, rows }),
-        columns,
-        row_may_fail: false,
-        column_may_fail: false,
-        may_fail: false,
-        is_grouped: false,
-    }
+    let node = PlanNode::Rows(RowsNode { columns: constants, rows });
+    LoweredRelation::infallible(node, columns)
 }
 
 /// Returns the form of values that have one or the other and stand in one column.

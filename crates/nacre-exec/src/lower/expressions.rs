@@ -426,7 +426,11 @@ impl<'c> ExpressionLowering<'c> {
                 let scale = common_scale(left, right)?.ok_or_else(|| {
                     LoweringError::not_supported("comparisons of numerics of more than 38 digits")
                 })?;
-                (self.rescaled(left, scale)?, self.rescaled(right, scale)?)
+                let could_fail = self.may_fail;
+                let sides = (self.rescaled(left, scale)?, self.rescaled(right, scale)?);
+                // They have the digits, so these do not.
+                self.may_fail = could_fail;
+                sides
             }
             (Form::Real, Form::Double) => (self.widened(left)?, right.id),
             (Form::Double, Form::Real) => (left.id, self.widened(right)?),

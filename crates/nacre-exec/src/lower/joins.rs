@@ -1,282 +1,266 @@
 //! From joins of the algebra to the nodes of a plan.
 //!
-//! Equalities between a value of each side become keys. What has another representation on both
-//! sides is brought to one first: numerics to the greater scale, `real` to `double precision`.
-//! An equality of which a side may fail, and every other condition, is evaluated for pairs.
+//! 1. Equalities between a value of each side become keys ([`super::join_keys`]). What has another
+//!    representation on both sides is brought to one first: numerics to the greater scale, `real`
+//!    to `double precision`.
+//! 2. Conditions on the probe side alone that never fail are decided for its rows, once each.
+//! 3. Every other condition is evaluated for pairs. Those without columns are decided here.
 //!
 //! ```text
 //! t left join u on t.id = u.id and t.price < u.price     price of two and four digits
 //! Join probe outer, 0 = 0, 1 * 100 < 3 <- [Scan t [id, price], Scan u [id, price]]
 //! ```
 
-use nacre_column::CompareOp;
-use nacre_plan::algebra::{ColumnId, JoinVariant, ScalarExpression, ScalarKind};
+use nacre_plan::algebra::{
+    ColumnId, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind,
+};
 
 use super::aggregates::state_columns;
-use super::columns::{ColumnPlace, LoweredRelation, RoundedValue, collect_columns};
+use super::columns::{ColumnPlace, ColumnPlaces, LoweredRelation, collect_columns};
+use super::constants::without_constants;
 use super::error::{LoweringError, LoweringResult};
-use super::expressions::{ExpressionLowering, equal_forms};
+use super::expressions::ExpressionLowering;
 use super::form::ValueForm;
-use super::late::{LateValue, RowResult};
-use super::operators::{OperatorMeaning, operator_meaning};
-use super::relations::{guarded_column, pass_through, require_early, split_conjuncts};
+use super::join_keys::{PairConditions, SplitConditions, equality_of, is_about, split_conditions};
+use super::join_sides::{depends_on, lower_sides, pairing_kind};
+use super::late_joins::{require_null_of_nulls, with_neighbours};
+use super::relations::{filter, guarded_column, pass_through, require_early};
+use super::stored::StoredRelations;
 use crate::expression::{ExpressionGraph, ExpressionId, ExpressionNode};
-use crate::plan::{JoinKey, JoinNode, MapNode, PairingKind, PlanNode};
+use crate::plan::{JoinKey, JoinNode, LimitNode, MapNode, PairingKind, PlanNode};
+use crate::value::ScalarValue;
 
-/// Scale of the neighbours of late values that a condition above the join may compare.
-const NEIGHBOURS_SCALE: u16 = 12;
+/// A side of a join, and what its keys are computed by.
+struct KeyedSide {
+    relation: LoweredRelation,
+    graph: ExpressionGraph,
+    keys: Vec<ExpressionId>,
+}
 
-/// Joins two sides on a condition.
+/// Joins two operators, of whose columns `needed` are wanted.
 ///
 /// # Errors
-/// Those of its conditions: what the executor has not with the same meaning.
+/// Those of its sides and conditions: what the executor has not with the same meaning.
 pub(super) fn lower_join(
+    relations: &dyn StoredRelations,
     variant: JoinVariant,
-    sides: [LoweredRelation; 2],
-    condition: Option<&ScalarExpression>,
+    sides: [&RelationalOperator; 2],
+    conditions: PairConditions<'_>,
+    needed: &[ColumnId],
 ) -> LoweringResult<LoweredRelation> {
-    // What is computed above groups is a query of its own in PostgreSQL.
-    if sides.iter().any(|side| side.column_may_fail && !side.is_grouped) {
+    let [left, right] = sides;
+    if depends_on(right, left) {
+        return Err(LoweringError::not_supported("this correlated subquery"));
+    }
+    let mut wanted = needed.to_vec();
+    conditions.all().iter().for_each(|condition| collect_columns(condition, &mut wanted));
+    let [left, right] = lower_sides(relations, sides, &wanted)?;
+    let PairConditions { on, above } = conditions;
+    if left.column_may_fail || right.column_may_fail && !is_only_key(variant, &right, &on) {
         return Err(guarded_column());
     }
-    let mut conjuncts = Vec::new();
-    condition.into_iter().for_each(|condition| split_conjuncts(condition, &mut conjuncts));
-    let is_grouped = sides.iter().all(|side| side.is_grouped);
-    let [left, right] = if is_grouped { sides } else { with_neighbours(sides, &conjuncts)? };
-    require_null_of_nulls(variant.keeps_right(), &left)?;
-    require_null_of_nulls(variant.keeps_left(), &right)?;
-    let (mut left_keys, mut right_keys, mut others) = (Vec::new(), Vec::new(), Vec::new());
-    let mut left_side = ExpressionLowering::new(&left.columns);
-    let mut right_side = ExpressionLowering::new(&right.columns);
-    for conjunct in conjuncts {
-        match equal_keys(conjunct, (&mut left_side, &left), (&mut right_side, &right))? {
-            Some((left_key, right_key)) => {
-                left_keys.push(left_key);
-                right_keys.push(right_key);
-            }
-            None => others.push(conjunct),
-        }
+    if let Some(on) = without_constants(&on)? {
+        return join_sides(variant, [left, right], PairConditions { on, above }, false);
     }
-    let (left_graph, right_graph) = (left_side.graph, right_side.graph);
-    let (probe, probe_keys) = with_keys(left, left_graph, &left_keys)?;
-    let (build, build_keys) = with_keys(right, right_graph, &right_keys)?;
-    let mut columns = probe.columns;
-    columns.extend_behind(&build.columns, width(&probe.node))?;
-    let mut expressions = ExpressionLowering::new(&columns).with_rows(is_grouped);
-    let mut predicates = Vec::with_capacity(others.len());
-    for condition in others {
-        require_early(condition, &columns)?;
+    // No row has a partner. PostgreSQL reads no side whose rows come out with a partner alone.
+    let none = PairConditions::default();
+    match variant {
+        JoinVariant::Inner | JoinVariant::Semi => {
+            Ok(join_sides(variant, [left, right], none, false)?.emptied())
+        }
+        JoinVariant::Left | JoinVariant::Anti | JoinVariant::Single | JoinVariant::Mark(_) => {
+            join_sides(variant, [left, right.emptied()], none, false)
+        }
+        JoinVariant::Right => join_sides(variant, [left.emptied(), right], none, false),
+        JoinVariant::Full => join_sides(variant, [left, right], none, true),
+    }
+}
+
+/// Whether a side is looked into by its one column, as `a in (select b + 1 from t)` does: as a key
+/// PostgreSQL computes it for all rows, too.
+fn is_only_key(variant: JoinVariant, right: &LoweredRelation, on: &[&ScalarExpression]) -> bool {
+    let is_looked_into = matches!(variant, JoinVariant::Semi | JoinVariant::Anti);
+    let is_column = |one: &ScalarExpression| matches!(one.kind, ScalarKind::Column(column) if right.columns.get(column).is_ok());
+    match on {
+        [one] if is_looked_into => {
+            equality_of(one).is_some_and(|sides| sides.iter().any(is_column))
+        }
+        _ => false,
+    }
+}
+
+/// Joins two sides; without any pairs if `is_never`.
+fn join_sides(
+    variant: JoinVariant,
+    [left, right]: [LoweredRelation; 2],
+    conditions: PairConditions<'_>,
+    is_never: bool,
+) -> LoweringResult<LoweredRelation> {
+    let is_grouped = left.is_grouped && right.is_grouped;
+    let [left, right] = match is_grouped {
+        true => [left, right],
+        false => with_neighbours([left, right], &conditions.all())?,
+    };
+    require_null_of_nulls(variant.keeps_right(), &left)?;
+    require_null_of_nulls(variant.keeps_left() && variant.has_right(), &right)?;
+    let split = split_conditions(variant, [&left, &right], conditions)?;
+    let SplitConditions { graphs, keys, keys_may_fail, rest } = split;
+    let kind = pairing_kind(variant, [&left.node, &right.node], !keys[0].is_empty());
+    let ([left_graph, right_graph], [left_keys, right_keys]) = (graphs, keys);
+    let left = KeyedSide { relation: left, graph: left_graph, keys: left_keys };
+    let right = KeyedSide { relation: right, graph: right_graph, keys: right_keys };
+    let (mut probe, build) = if kind.has_probe_columns() { (left, right) } else { (right, left) };
+    let key_count = probe.keys.len();
+    let on = take_probe_conditions(&mut probe, rest.on)?;
+    if is_never {
+        let never = ExpressionNode::Constant(ScalarValue::Bool(false));
+        probe.keys.push(probe.graph.add(never)?);
+    }
+    let (probe, mut indexes) = with_keys(probe)?;
+    let probe_conditions = indexes.split_off(key_count);
+    let (mut build, build_indexes) = with_keys(build)?;
+    let pairs = indexes.into_iter().zip(build_indexes);
+    let keys: Vec<_> = pairs.map(|(probe, build)| JoinKey { probe, build }).collect();
+    if !kind.has_build_columns() && keys.is_empty() && on.is_empty() {
+        build = first_row(build)?;
+    }
+    let both = pair_columns(&probe, &build)?;
+    let mut expressions = ExpressionLowering::new(&both).with_rows(is_grouped);
+    let mut predicates = Vec::with_capacity(on.len());
+    for condition in on {
+        require_early(condition, &both)?;
         predicates.push(expressions.condition_or_rows(condition)?);
     }
-    let (graph, may_fail) = (expressions.graph, expressions.may_fail);
-    let kind = match variant {
-        JoinVariant::Inner => PairingKind::Inner,
-        JoinVariant::Left => PairingKind::ProbeOuter,
-        JoinVariant::Right => PairingKind::BuildOuter,
-        JoinVariant::Full => PairingKind::FullOuter,
-        JoinVariant::Semi | JoinVariant::Anti | JoinVariant::Single | JoinVariant::Mark(_) => {
-            return Err(LoweringError::not_supported("subqueries"));
-        }
-    };
-    let pairs = probe_keys.into_iter().zip(build_keys);
-    let keys = pairs.map(|(probe, build)| JoinKey { probe, build }).collect();
-    let (row_may_fail, any_may_fail) =
-        (probe.row_may_fail || build.row_may_fail, probe.may_fail || build.may_fail);
-    let node = JoinNode {
-        kind,
-        probe: probe.node,
-        build: build.node,
-        keys,
-        probe_conditions: Vec::new(),
-        graph,
-        predicates,
-    };
-    Ok(LoweredRelation {
-        node: PlanNode::Join(Box::new(node)),
+    let (graph, pairs_may_fail) = (expressions.graph, expressions.may_fail);
+    let is_error = kind == PairingKind::Single && !has_one_row(&build.node);
+    let own_may_fail = keys_may_fail || pairs_may_fail || is_error;
+    let grouped_column_may_fail = probe.grouped_column_may_fail || build.grouped_column_may_fail;
+    if grouped_column_may_fail && (keys_may_fail || pairs_may_fail) {
+        return Err(guarded_column());
+    }
+    let columns = joined_columns(variant, kind, both, [&probe, &build]);
+    let joined = LoweredRelation {
         columns,
-        row_may_fail: row_may_fail || may_fail,
+        row_may_fail: probe.row_may_fail || build.row_may_fail || own_may_fail,
         column_may_fail: false,
-        may_fail: any_may_fail || may_fail,
+        grouped_column_may_fail,
+        may_fail: probe.may_fail || build.may_fail || own_may_fail,
         is_grouped,
-    })
-}
-
-/// A side of a join, and expressions over its columns.
-type JoinSide<'s, 'c> = (&'s mut ExpressionLowering<'c>, &'s LoweredRelation);
-
-/// Returns what must be equal of both sides, if a condition is that and neither may fail.
-fn equal_keys(
-    condition: &ScalarExpression,
-    (left, left_relation): JoinSide<'_, '_>,
-    (right, right_relation): JoinSide<'_, '_>,
-) -> LoweringResult<Option<(ExpressionId, ExpressionId)>> {
-    let ScalarKind::Operator { operator, operands } = &condition.kind else { return Ok(None) };
-    let (Some(OperatorMeaning::Compare(CompareOp::Eq)), [first, second]) =
-        (operator_meaning(operator.oid), &operands[..])
-    else {
-        return Ok(None);
+        node: PlanNode::Join(Box::new(JoinNode {
+            kind,
+            probe: probe.node,
+            build: build.node,
+            keys,
+            probe_conditions,
+            graph,
+            predicates,
+        })),
     };
-    let is_of = |expression: &ScalarExpression, relation: &LoweredRelation| {
-        let mut columns: Vec<ColumnId> = Vec::new();
-        collect_columns(expression, &mut columns);
-        !columns.is_empty() && columns.iter().all(|column| relation.columns.get(*column).is_ok())
-    };
-    let (own, other) = if is_of(first, left_relation) && is_of(second, right_relation) {
-        (first, second)
-    } else if is_of(second, left_relation) && is_of(first, right_relation) {
-        (second, first)
-    } else {
-        return Ok(None);
-    };
-    if left_relation.columns.is_late(own) || right_relation.columns.is_late(other) {
-        return ordered_keys((own, left, left_relation), (other, right, right_relation));
-    }
-    let could_fail = (left.may_fail, right.may_fail);
-    let (own, other) = (left.lower(own)?, right.lower(other)?);
-    let fails = (left.may_fail, right.may_fail) != could_fail;
-    (left.may_fail, right.may_fail) = could_fail;
-    if fails { Ok(None) } else { equal_forms((left, own), (right, other)) }
+    rest.above.iter().try_for_each(|one| require_early(one, &joined.columns))?;
+    filter(joined, &rest.above)
 }
 
-/// Returns the order of late values of both sides as keys; `None` if a side has too many rows.
-fn ordered_keys(
-    (own, left, left_relation): (&ScalarExpression, &mut ExpressionLowering<'_>, &LoweredRelation),
-    (other, right, right_relation): (
-        &ScalarExpression,
-        &mut ExpressionLowering<'_>,
-        &LoweredRelation,
-    ),
-) -> LoweringResult<Option<(ExpressionId, ExpressionId)>> {
-    if !left_relation.is_grouped || !right_relation.is_grouped {
-        return Ok(None);
-    }
-    let own = LateValue::compile(own, &left_relation.columns);
-    let other = LateValue::compile(other, &right_relation.columns);
-    let Some((own, other)) = own.zip(other) else { return Ok(None) };
-    let own = own.node(&mut left.graph, RowResult::Ordered)?;
-    Ok(Some((own, other.node(&mut right.graph, RowResult::Ordered)?)))
-}
-
-/// Refuses late values of a side that an outer join fills with nulls, if they are something else.
-fn require_null_of_nulls(is_filled: bool, side: &LoweredRelation) -> LoweringResult<()> {
-    let is_wrong = |place: &ColumnPlace| match place {
-        ColumnPlace::Late(value) => !value.is_null_of_nulls(),
-        ColumnPlace::Plain { .. } => false,
-    };
-    if is_filled && side.columns.iter().any(|(_, place)| is_wrong(place)) {
-        return Err(LoweringError::not_supported("outer joins of quotients that stand for nulls"));
-    }
-    Ok(())
-}
-
-/// Has sides of groups hand on the neighbours of their late values: in the scale of what a
-/// condition compares them with, and in one for conditions above.
-fn with_neighbours(
-    sides: [LoweredRelation; 2],
-    conditions: &[&ScalarExpression],
-) -> LoweringResult<[LoweredRelation; 2]> {
-    let [left, right] = sides;
-    let left_values = compared_values(&left, &right, conditions);
-    let right_values = compared_values(&right, &left, conditions);
-    Ok([rounded_values(left, left_values)?, rounded_values(right, right_values)?])
-}
-
-/// A late value, and the scale of what it is compared with.
-struct ComparedValue {
-    kind: ScalarKind,
-    value: LateValue,
-    scale: u16,
-}
-
-/// Returns the late values of a side that conditions compare.
-fn compared_values(
-    side: &LoweredRelation,
-    other: &LoweredRelation,
-    conditions: &[&ScalarExpression],
-) -> Vec<ComparedValue> {
-    let mut compared = Vec::new();
-    if !side.is_grouped {
-        return compared;
-    }
+/// Takes out the conditions on the probe side alone that never fail: they are computed beside its
+/// keys.
+fn take_probe_conditions<'e>(
+    probe: &mut KeyedSide,
+    conditions: Vec<&'e ScalarExpression>,
+) -> LoweringResult<Vec<&'e ScalarExpression>> {
+    let mut expressions = ExpressionLowering::new(&probe.relation.columns);
+    expressions.graph = std::mem::take(&mut probe.graph);
+    let mut rest = Vec::new();
     for condition in conditions {
-        let ScalarKind::Operator { operator, operands } = &condition.kind else { continue };
-        let (Some(OperatorMeaning::Compare(_)), [first, second]) =
-            (operator_meaning(operator.oid), &operands[..])
-        else {
-            continue;
-        };
-        for (late, plain) in [(first, second), (second, first)] {
-            if !side.columns.is_late(late) {
+        if is_about(condition, &probe.relation) && !probe.relation.columns.is_late(condition) {
+            expressions.may_fail = false;
+            let id = expressions.condition(condition)?;
+            if !expressions.may_fail {
+                probe.keys.push(id);
                 continue;
             }
-            let value = LateValue::compile(late, &side.columns);
-            // One that fails is computed for pairs alone; a column was computed before.
-            let is_column = matches!(late.kind, ScalarKind::Column(_));
-            let value = value.filter(|value| is_column || !value.may_fail());
-            let plain = ExpressionLowering::new(&other.columns).lower(plain);
-            if let (Some(value), Ok(plain)) = (value, plain)
-                && let ValueForm::Numeric { scale, .. } = plain.form
-            {
-                compared.push(ComparedValue { kind: late.kind.clone(), value, scale });
-            }
         }
+        rest.push(condition);
     }
-    for (column, place) in side.columns.iter() {
-        if let ColumnPlace::Late(value) = place {
-            let (kind, scale) = (ScalarKind::Column(*column), NEIGHBOURS_SCALE);
-            compared.push(ComparedValue { kind, value: value.clone(), scale });
-        }
-    }
-    compared
-}
-
-/// Computes neighbours behind the columns of a side.
-fn rounded_values(
-    side: LoweredRelation,
-    values: Vec<ComparedValue>,
-) -> LoweringResult<LoweredRelation> {
-    if values.is_empty() {
-        return Ok(side);
-    }
-    let mut expressions = ExpressionLowering::new(&side.columns);
-    let (mut outputs, mut columns) = pass_through(&mut expressions, &side.columns)?;
-    for ComparedValue { kind, value, scale } in values {
-        let (floor, ceiling) = (outputs.len(), outputs.len() + 1);
-        for is_up in [false, true] {
-            let result = RowResult::Rounded { scale, is_up };
-            outputs.push(value.node(&mut expressions.graph, result)?);
-        }
-        columns.add_rounded(RoundedValue { kind, scale, floor, ceiling });
-    }
-    let graph = expressions.graph;
-    let node = PlanNode::Map(Box::new(MapNode { input: side.node, graph, outputs }));
-    Ok(LoweredRelation { node, columns, may_fail: true, ..side })
+    probe.graph = expressions.graph;
+    Ok(rest)
 }
 
 /// Has a side hand on its keys: as they are if they are columns, else computed behind them.
-fn with_keys(
-    side: LoweredRelation,
-    graph: ExpressionGraph,
-    keys: &[ExpressionId],
-) -> LoweringResult<(LoweredRelation, Vec<usize>)> {
+fn with_keys(side: KeyedSide) -> LoweringResult<(LoweredRelation, Vec<usize>)> {
+    let KeyedSide { relation, graph, keys } = side;
     let column = |key: &ExpressionId| match graph.node(*key) {
         ExpressionNode::Column { index, .. } => Some(*index),
         _ => None,
     };
     if let Some(columns) = keys.iter().map(column).collect::<Option<Vec<_>>>() {
-        return Ok((side, columns));
+        return Ok((relation, columns));
     }
-    let mut expressions = ExpressionLowering::new(&side.columns);
+    let mut expressions = ExpressionLowering::new(&relation.columns);
     expressions.graph = graph;
-    let (mut outputs, columns) = pass_through(&mut expressions, &side.columns)?;
+    let (mut outputs, columns) = pass_through(&mut expressions, &relation.columns)?;
     let mut indexes = Vec::with_capacity(keys.len());
     for key in keys {
         indexes.push(outputs.len());
-        outputs.push(*key);
+        outputs.push(key);
     }
     let graph = expressions.graph;
-    let node = PlanNode::Map(Box::new(MapNode { input: side.node, graph, outputs }));
-    Ok((LoweredRelation { node, columns, ..side }, indexes))
+    let node = PlanNode::Map(Box::new(MapNode { input: relation.node, graph, outputs }));
+    Ok((LoweredRelation { node, columns, ..relation }, indexes))
+}
+
+/// Returns a side whose first row decides: whether there is one.
+fn first_row(side: LoweredRelation) -> LoweringResult<LoweredRelation> {
+    if side.row_may_fail {
+        return Err(LoweringError::not_supported("EXISTS over expressions that may fail"));
+    }
+    let node = LimitNode { input: side.node, offset: 0, rows_max: Some(1) };
+    Ok(LoweredRelation { node: PlanNode::Limit(Box::new(node)), ..side }.emptied_if_none())
+}
+
+/// Whether an operator has one row at most.
+fn has_one_row(node: &PlanNode) -> bool {
+    match node {
+        PlanNode::Filter(filter) => has_one_row(&filter.input),
+        PlanNode::Map(map) => has_one_row(&map.input),
+        PlanNode::Aggregate(aggregate) => aggregate.keys.is_empty(),
+        PlanNode::Sort(sort) => has_one_row(&sort.input),
+        PlanNode::Limit(limit) => {
+            limit.rows_max.is_some_and(|rows| rows <= 1) || has_one_row(&limit.input)
+        }
+        PlanNode::Window(window) => has_one_row(&window.input),
+        PlanNode::Rows(rows) => rows.rows <= 1,
+        PlanNode::Empty(_) => true,
+        PlanNode::Scan(_)
+        | PlanNode::Join(_)
+        | PlanNode::GroupingSets(_)
+        | PlanNode::Append(_)
+        | PlanNode::Repeat(_) => false,
+    }
+}
+
+/// Returns where the columns of both sides are in a pair.
+fn pair_columns(probe: &LoweredRelation, build: &LoweredRelation) -> LoweringResult<ColumnPlaces> {
+    let mut columns = probe.columns.clone();
+    columns.extend_behind(&build.columns, width(&probe.node))?;
+    Ok(columns)
+}
+
+/// Returns where the columns are that a join hands on; `both` are those of pairs.
+fn joined_columns(
+    variant: JoinVariant,
+    kind: PairingKind,
+    both: ColumnPlaces,
+    [probe, build]: [&LoweredRelation; 2],
+) -> ColumnPlaces {
+    let mut columns = match (kind.has_probe_columns(), kind.has_build_columns()) {
+        (true, true) => both,
+        (true, false) => probe.columns.clone(),
+        (false, _) => build.columns.clone(),
+    };
+    if let JoinVariant::Mark(column) = variant {
+        let (index, form) = (width(&probe.node), ValueForm::Boolean);
+        columns.add(column, ColumnPlace::Plain { index, form });
+    }
+    columns
 }
 
 /// Returns how many columns a node hands on.

@@ -2,12 +2,10 @@
 //!
 //! An operator is lowered with the columns that those above it need, so that a scan reads no other.
 
-use std::collections::HashSet;
-
 use nacre_column::CompareOp;
 use nacre_plan::algebra::{
-    AggregateColumn, BoundSortKey, ColumnId, ComputedColumn, GroupingKey, RelationalOperator,
-    ScalarExpression, ScalarKind, ScannedColumn,
+    AggregateColumn, BoundSortKey, ColumnId, ComputedColumn, GroupingKey, JoinVariant,
+    RelationalOperator, ScalarExpression, ScalarKind, ScannedColumn,
 };
 use nacre_plan::definition::RelationDefinition;
 use nacre_types::SqlValue;
@@ -15,10 +13,12 @@ use nacre_types::SqlValue;
 use super::aggregates::{GroupedColumns, lower_aggregate};
 use super::columns::{ColumnPlace, ColumnPlaces, LoweredRelation, RoundedValue, collect_columns};
 use super::constant_rows::{lower_single_row, lower_values};
+use super::constants::without_constants;
 use super::error::{LoweringError, LoweringResult};
 use super::expressions::{ExpressionLowering, LoweredOrLate};
 use super::fold::fold_constant;
 use super::form::ValueForm;
+use super::join_keys::PairConditions;
 use super::joins::lower_join;
 use super::late::{LateInput, RowResult};
 use super::operators::{OperatorMeaning, operator_meaning};
@@ -49,6 +49,14 @@ pub(super) fn lower_relation(
     operator: &RelationalOperator,
     needed: &[ColumnId],
 ) -> LoweringResult<LoweredRelation> {
+    Ok(lower_operator(relations, operator, needed)?.emptied_if_none())
+}
+
+fn lower_operator(
+    relations: &dyn StoredRelations,
+    operator: &RelationalOperator,
+    needed: &[ColumnId],
+) -> LoweringResult<LoweredRelation> {
     match operator {
         RelationalOperator::SingleRow => Ok(lower_single_row()),
         RelationalOperator::Values { columns, rows } => lower_values(columns, rows, needed),
@@ -56,30 +64,20 @@ pub(super) fn lower_relation(
             lower_set_operation(relations, *variant, (columns, inputs), needed)
         }
         RelationalOperator::Scan { relation, columns } => {
-            lower_scan(relations, relation, columns, needed, None)
+            lower_scan(relations, relation, columns, needed, &[])
         }
         RelationalOperator::Join { variant, left, right, condition } => {
-            let condition = condition.as_ref();
-            let sides = lower_sides(relations, [left, right], condition, needed)?;
-            lower_join(*variant, sides, condition)
+            let mut conditions = PairConditions::default();
+            condition.iter().for_each(|one| split_conjuncts(one, &mut conditions.on));
+            lower_join(relations, *variant, [left, right], conditions, needed)
         }
         RelationalOperator::Filter { input, condition } => {
-            if let RelationalOperator::Scan { relation, columns } = &**input {
-                return lower_scan(relations, relation, columns, needed, Some(condition));
-            }
-            let mut wanted = needed.to_vec();
-            collect_columns(condition, &mut wanted);
             let mut conditions = Vec::new();
             split_conjuncts(condition, &mut conditions);
-            let has_join = has_join(input);
-            let input = lower_relation(relations, input, &wanted)?;
-            if input.column_may_fail {
-                return Err(guarded_column());
+            match without_constants(&conditions)? {
+                Some(conditions) => lower_filter(relations, input, conditions, needed),
+                None => Ok(lower_relation(relations, input, needed)?.emptied()),
             }
-            if has_join {
-                conditions.iter().try_for_each(|one| require_early(one, &input.columns))?;
-            }
-            filter(input, &conditions)
         }
         RelationalOperator::Compute { input, columns } => {
             let (computed, wanted) = computed_columns(columns, needed);
@@ -150,23 +148,36 @@ fn lower_groups(
     lower_aggregate(input, grouped, aggregates)
 }
 
-/// Lowers both sides of a join, of whose columns those of the condition are wanted, too.
-fn lower_sides(
+/// Lowers conditions, which have columns, above `input`.
+fn lower_filter(
     relations: &dyn StoredRelations,
-    sides: [&RelationalOperator; 2],
-    condition: Option<&ScalarExpression>,
+    input: &RelationalOperator,
+    conditions: Vec<&ScalarExpression>,
     needed: &[ColumnId],
-) -> LoweringResult<[LoweredRelation; 2]> {
+) -> LoweringResult<LoweredRelation> {
+    match input {
+        RelationalOperator::Scan { relation, columns } => {
+            return lower_scan(relations, relation, columns, needed, &conditions);
+        }
+        RelationalOperator::Join { variant: JoinVariant::Inner, left, right, condition } => {
+            let mut all = PairConditions { on: Vec::new(), above: conditions };
+            condition.iter().for_each(|one| split_conjuncts(one, &mut all.on));
+            return lower_join(relations, JoinVariant::Inner, [left, right], all, needed);
+        }
+        _ => {}
+    }
     let mut wanted = needed.to_vec();
-    condition.into_iter().for_each(|condition| collect_columns(condition, &mut wanted));
-    let of_side = |side: &RelationalOperator| {
-        let mut all = HashSet::new();
-        collect_outputs(side, &mut all);
-        let own = wanted.iter().copied().filter(|column| all.contains(column));
-        lower_relation(relations, side, &own.collect::<Vec<_>>())
-    };
-    let [left, right] = sides;
-    Ok([of_side(left)?, of_side(right)?])
+    conditions.iter().for_each(|one| collect_columns(one, &mut wanted));
+    let has_join = has_join(input);
+    let input = lower_relation(relations, input, &wanted)?;
+    // The optimizer has moved conditions on a query of groups into it if there is a join.
+    if input.column_may_fail || input.grouped_column_may_fail && !has_join {
+        return Err(guarded_column());
+    }
+    if has_join {
+        conditions.iter().try_for_each(|one| require_early(one, &input.columns))?;
+    }
+    filter(input, &conditions)
 }
 
 /// Reads the columns that are needed, and decides what a scan can of a condition.
@@ -175,7 +186,7 @@ fn lower_scan(
     relation: &RelationDefinition,
     scanned: &[ScannedColumn],
     needed: &[ColumnId],
-    condition: Option<&ScalarExpression>,
+    conjuncts: &[&ScalarExpression],
 ) -> LoweringResult<LoweredRelation> {
     let name = &relation.name;
     let stored = relations.stored_relation(relation.id).ok_or_else(|| {
@@ -202,9 +213,7 @@ fn lower_scan(
         }
     }
     let (mut predicates, mut conditions, mut wanted) = (Vec::new(), Vec::new(), needed.to_vec());
-    let mut conjuncts = Vec::new();
-    condition.into_iter().for_each(|condition| split_conjuncts(condition, &mut conjuncts));
-    for conjunct in conjuncts {
+    for conjunct in conjuncts.iter().copied() {
         match scan_predicates(conjunct, &places)? {
             Some(restrictions) => predicates.extend(restrictions),
             None => {
@@ -222,27 +231,7 @@ fn lower_scan(
         indexes.push(index);
     }
     let scan = ScanNode { snapshot: stored.snapshot, columns: indexes, predicates };
-    let node = PlanNode::Scan(scan);
-    let scanned = LoweredRelation {
-        node,
-        columns,
-        row_may_fail: false,
-        column_may_fail: false,
-        may_fail: false,
-        is_grouped: false,
-    };
-    filter(scanned, &conditions)
-}
-
-/// Adds the columns that an operator hands on.
-fn collect_outputs(operator: &RelationalOperator, into: &mut HashSet<ColumnId>) {
-    into.extend(operator.own_columns());
-    match operator {
-        RelationalOperator::Aggregate { keys, .. } => into.extend(keys),
-        // Those of its inputs are not handed on.
-        RelationalOperator::SetOperation { .. } | RelationalOperator::GroupingSets { .. } => {}
-        _ => operator.inputs().into_iter().for_each(|input| collect_outputs(input, into)),
-    }
+    filter(LoweredRelation::infallible(PlanNode::Scan(scan), columns), &conditions)
 }
 
 fn has_join(operator: &RelationalOperator) -> bool {
@@ -250,17 +239,12 @@ fn has_join(operator: &RelationalOperator) -> bool {
         || operator.inputs().into_iter().any(has_join)
 }
 
-/// Refuses conditions above or of a join that would be decided only for each pair of rows: constant
-/// ones, and equalities of values that may fail, which are no keys.
+/// Refuses conditions above or of a join that would be decided only for each pair of rows:
+/// equalities of values that may fail, which are no keys.
 pub(super) fn require_early(
     condition: &ScalarExpression,
     columns: &ColumnPlaces,
 ) -> LoweringResult<()> {
-    let mut own = Vec::new();
-    collect_columns(condition, &mut own);
-    if own.is_empty() {
-        return Err(LoweringError::not_supported("conditions without columns over joins"));
-    }
     let ScalarKind::Operator { operator, operands } = &condition.kind else { return Ok(()) };
     if operator_meaning(operator.oid) != Some(OperatorMeaning::Compare(CompareOp::Eq)) {
         return Ok(());
@@ -301,7 +285,11 @@ pub(super) fn split_conjuncts<'e>(
     }
 }
 
-fn filter(
+/// Leaves the rows for which conditions are true.
+///
+/// # Errors
+/// Those of the conditions.
+pub(super) fn filter(
     input: LoweredRelation,
     conditions: &[&ScalarExpression],
 ) -> LoweringResult<LoweredRelation> {
@@ -314,12 +302,16 @@ fn filter(
         predicates.push(expressions.condition_or_rows(condition)?);
     }
     let (graph, may_fail) = (expressions.graph, expressions.may_fail);
+    if may_fail && input.grouped_column_may_fail {
+        return Err(guarded_column());
+    }
     let node = FilterNode { input: input.node, graph, predicates };
     Ok(LoweredRelation {
         node: PlanNode::Filter(Box::new(node)),
         columns: input.columns,
         row_may_fail: input.row_may_fail || may_fail,
         column_may_fail: false,
+        grouped_column_may_fail: input.grouped_column_may_fail,
         may_fail: input.may_fail || may_fail,
         is_grouped: input.is_grouped,
     })
@@ -363,15 +355,26 @@ fn compute(
         columns.add(*column, place);
     }
     let (graph, may_fail) = (expressions.graph, expressions.may_fail);
+    let is_of_groups = gives_groups(&input.node);
     let node = MapNode { input: input.node, graph, outputs };
     Ok(LoweredRelation {
         node: PlanNode::Map(Box::new(node)),
         columns,
         row_may_fail: input.row_may_fail || may_fail,
-        column_may_fail: input.column_may_fail || may_fail,
+        column_may_fail: input.column_may_fail || may_fail && !is_of_groups,
+        grouped_column_may_fail: input.grouped_column_may_fail || may_fail && is_of_groups,
         may_fail: input.may_fail || may_fail,
         is_grouped: input.is_grouped,
     })
+}
+
+/// Whether an operator gives the groups of a query.
+fn gives_groups(node: &PlanNode) -> bool {
+    match node {
+        PlanNode::Aggregate(_) | PlanNode::GroupingSets(_) => true,
+        PlanNode::Filter(filter) => gives_groups(&filter.input),
+        _ => false,
+    }
 }
 
 /// Whether an expression computes parts of it for some rows only.
@@ -481,14 +484,11 @@ fn sort(input: LoweredRelation, keys: &[BoundSortKey]) -> LoweringResult<Lowered
         }
     }
     let node = SortNode { input: input.node, keys: sort_keys, rows_max: None };
+    // With an order it is a query of its own in PostgreSQL, which computes all columns.
     Ok(LoweredRelation {
-        node: PlanNode::Sort(Box::new(node)),
-        columns: input.columns,
-        row_may_fail: false,
-        // With an order it is a query of its own in PostgreSQL.
-        column_may_fail: false,
         may_fail: input.may_fail,
         is_grouped: input.is_grouped,
+        ..LoweredRelation::infallible(PlanNode::Sort(Box::new(node)), input.columns)
     })
 }
 
@@ -501,12 +501,9 @@ fn lower_limit(
     rows: RowRange,
 ) -> LoweringResult<LoweredRelation> {
     let unknown = || LoweringError::not_supported("LIMIT over expressions that may fail");
-    if rows.rows_max == Some(0) && has_join(operator) {
-        return Err(LoweringError::not_supported("LIMIT 0 over joins"));
-    }
     let input = lower_relation(relations, operator, needed)?;
-    if rows.rows_max == Some(0) && input.may_fail {
-        return Err(unknown());
+    if rows.rows_max == Some(0) {
+        return Ok(input.emptied());
     }
     if rows.rows_max.is_none() || !input.row_may_fail {
         return Ok(limit(input, rows));

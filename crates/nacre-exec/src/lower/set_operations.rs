@@ -64,24 +64,17 @@ pub(super) fn lower_set_operation(
         |is_so: fn(&LoweredRelation) -> bool| lowered.iter().any(|one| is_so(&one.relation));
     let (row_may_fail, column_may_fail, may_fail) = (
         is_any(|one| one.row_may_fail),
-        is_any(|one| one.column_may_fail),
+        is_any(|one| one.column_may_fail || one.grouped_column_may_fail),
         is_any(|one| one.may_fail),
     );
     if variant == SetVariant::UnionAll {
         let (node, columns) = append(lowered, &columns)?;
-        let is_grouped = false;
-        return Ok(LoweredRelation {
-            node,
-            columns,
-            row_may_fail,
-            column_may_fail,
-            may_fail,
-            is_grouped,
-        });
+        let appended = LoweredRelation::infallible(node, columns);
+        return Ok(LoweredRelation { row_may_fail, column_may_fail, may_fail, ..appended });
     }
     let (node, columns) = compare(variant, lowered, &columns)?;
-    let (row_may_fail, is_grouped) = (false, false);
-    Ok(LoweredRelation { node, columns, row_may_fail, column_may_fail, may_fail, is_grouped })
+    let compared = LoweredRelation::infallible(node, columns);
+    Ok(LoweredRelation { column_may_fail, may_fail, ..compared })
 }
 
 fn lower_input(

@@ -192,6 +192,7 @@ fn lower_node(
         column_may_fail: input.column_may_fail || may_fail,
         // Sums may be too large.
         may_fail: true,
+        grouped_column_may_fail: input.grouped_column_may_fail,
         is_grouped: input.is_grouped,
     })
 }

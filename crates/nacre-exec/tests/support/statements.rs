@@ -18,13 +18,12 @@ use nacre_types::{SqlType, SqlValue, ValueSettings};
 
 use super::pool;
 
-/// A store with one table, which statements name.
+/// A store with tables, which statements name.
 pub(crate) struct TestDatabase {
     _store: Store,
-    table: Arc<Table>,
+    pub(crate) tables: Vec<(Arc<Table>, Arc<RelationDefinition>)>,
     /// Statements see what was committed when it began.
     reader: Transaction,
-    pub(crate) definition: Arc<RelationDefinition>,
     pools: Vec<WorkerPool>,
 }
 
@@ -32,22 +31,26 @@ pub(crate) struct TestDatabase {
 pub(crate) type Texts = Vec<Vec<String>>;
 
 impl TestDatabase {
-    pub(crate) fn new(store: Store, table: Arc<Table>) -> Self {
-        let schema = table.schema();
-        let columns = schema.columns.iter().map(|column| RelationColumn {
-            name: column.name.clone(),
-            sql_type: column_sql_type(column.column_type).unwrap(),
-            is_nullable: column.is_nullable,
-        });
-        let definition = Arc::new(RelationDefinition {
-            id: RelationId(7),
-            schema: "public".to_owned(),
-            name: schema.name.clone(),
-            columns: columns.collect(),
-            primary_key: Vec::new(),
-        });
+    pub(crate) fn new(store: Store, tables: &[Arc<Table>]) -> Self {
+        let definition = |(index, table): (usize, &Arc<Table>)| {
+            let schema = table.schema();
+            let columns = schema.columns.iter().map(|column| RelationColumn {
+                name: column.name.clone(),
+                sql_type: column_sql_type(column.column_type).unwrap(),
+                is_nullable: column.is_nullable,
+            });
+            let definition = RelationDefinition {
+                id: RelationId(7 + index as u64),
+                schema: "public".to_owned(),
+                name: schema.name.clone(),
+                columns: columns.collect(),
+                primary_key: Vec::new(),
+            };
+            (Arc::clone(table), Arc::new(definition))
+        };
         let reader = store.begin(IsolationLevel::RepeatableRead);
-        Self { _store: store, table, reader, definition, pools: vec![pool(1), pool(3)] }
+        let tables = tables.iter().enumerate().map(definition).collect();
+        Self { _store: store, tables, reader, pools: vec![pool(1), pool(3)] }
     }
 
     /// Makes the table `t` with so many rows, of which the first are frozen, in chunks of that many.
@@ -55,7 +58,11 @@ impl TestDatabase {
         database_of(count, frozen, chunk_rows)
     }
 
-    fn bind(&self, sql: &str) -> Result<QueryPlan, String> {
+    pub(crate) fn bind(&self, sql: &str) -> QueryPlan {
+        self.try_bind(sql).unwrap_or_else(|error| panic!("{sql}: {error}"))
+    }
+
+    fn try_bind(&self, sql: &str) -> Result<QueryPlan, String> {
         let parsed = nacre_syntax::parse_statement(sql).map_err(|error| error.to_string())?;
         match parsed {
             Some(Statement::Query(query)) => bind_query(self, &ValueSettings::default(), &query)
@@ -67,16 +74,16 @@ impl TestDatabase {
     /// Runs a statement that is bound with any number of workers; returns its rows, or the error's
     /// text.
     pub(crate) fn run(&self, sql: &str) -> Result<Texts, String> {
-        let plan = self.bind(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
-        self.run_plan(&plan, sql)
+        self.run_plan(&self.bind(sql), sql)
     }
 
     /// As [`Self::run`]; the binder may refuse it.
     pub(crate) fn try_run(&self, sql: &str) -> Result<Texts, String> {
-        self.run_plan(&self.bind(sql)?, sql)
+        self.run_plan(&self.try_bind(sql)?, sql)
     }
 
-    fn run_plan(&self, plan: &QueryPlan, sql: &str) -> Result<Texts, String> {
+    /// As [`Self::run`], of a statement that was bound.
+    pub(crate) fn run_plan(&self, plan: &QueryPlan, sql: &str) -> Result<Texts, String> {
         let query = lower_query(plan, self).map_err(|error| error.to_string())?;
         let mut answers = self.pools.iter().map(|pool| {
             let mut stream = pool
@@ -126,15 +133,16 @@ impl TestDatabase {
 
 impl RelationCatalog for TestDatabase {
     fn find_relation(&self, _schema: Option<&str>, name: &str) -> Option<Arc<RelationDefinition>> {
-        (name == self.definition.name).then(|| Arc::clone(&self.definition))
+        let mut definitions = self.tables.iter().map(|(_, definition)| definition);
+        definitions.find(|definition| definition.name == name).cloned()
     }
 }
 
 impl StoredRelations for TestDatabase {
     fn stored_relation(&self, relation: RelationId) -> Option<StoredRelation> {
-        let columns = (0..self.definition.columns.len()).collect();
-        let snapshot = self.reader.table_snapshot(&self.table);
-        (relation == self.definition.id).then_some(StoredRelation { snapshot, columns })
+        let (table, definition) = self.tables.iter().find(|(_, one)| one.id == relation)?;
+        let columns = (0..definition.columns.len()).collect();
+        Some(StoredRelation { snapshot: self.reader.table_snapshot(table), columns })
     }
 }
 
@@ -282,5 +290,5 @@ fn database_of(count: i64, frozen: usize, chunk_rows: usize) -> (TestDatabase, V
     let values: Vec<_> = rows.iter().map(stored).collect();
     let store = Store::open(OpenOptions::default()).unwrap();
     let table = table_of(&store, schema, &values, frozen, chunk_rows);
-    (TestDatabase::new(store, table), rows)
+    (TestDatabase::new(store, &[table]), rows)
 }

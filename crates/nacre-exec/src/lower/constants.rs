@@ -1,0 +1,59 @@
+//! Conditions without columns, which PostgreSQL decides once, before the first row.
+//!
+//! ```text
+//! where a > 1 and 1 = 0      no rows, and nothing below is read
+//! where a > 1 and 1 = 1      a > 1
+//! ```
+
+use nacre_plan::algebra::ScalarExpression;
+use nacre_simd::Flavour;
+
+use super::columns::{ColumnPlaces, collect_columns};
+use super::error::{LoweringError, LoweringResult};
+use super::expressions::ExpressionLowering;
+use crate::counters::OperatorCounters;
+use crate::error::ExecResult;
+use crate::expression::{ExpressionGraph, ExpressionId};
+use crate::interpret::{StepInterpreter, true_bits};
+use crate::pipeline::ProgramBuilder;
+
+/// Returns the conditions that have columns; `None` if another one is not true.
+///
+/// # Errors
+/// Those of conditions without columns.
+pub(super) fn without_constants<'e>(
+    conditions: &[&'e ScalarExpression],
+) -> LoweringResult<Option<Vec<&'e ScalarExpression>>> {
+    let mut kept = Vec::with_capacity(conditions.len());
+    for condition in conditions {
+        let mut columns = Vec::new();
+        collect_columns(condition, &mut columns);
+        if !columns.is_empty() {
+            kept.push(*condition);
+        } else if !is_true(condition)? {
+            return Ok(None);
+        }
+    }
+    Ok(Some(kept))
+}
+
+/// Whether a condition without columns is true.
+fn is_true(condition: &ScalarExpression) -> LoweringResult<bool> {
+    let columns = ColumnPlaces::default();
+    let mut expressions = ExpressionLowering::new(&columns);
+    let id = expressions.condition(condition)?;
+    evaluate(&expressions.graph, id)
+        .map_err(|error| LoweringError::not_supported(format!("a constant that fails ({error})")))
+}
+
+/// Evaluates a condition for a row without columns.
+fn evaluate(graph: &ExpressionGraph, id: ExpressionId) -> ExecResult<bool> {
+    let mut builder = ProgramBuilder::default();
+    let slots = builder.resolve_all(graph, &[], &[id])?;
+    let program = builder.program;
+    let counters: Vec<_> = program.steps.iter().map(|_| OperatorCounters::default()).collect();
+    let mut batch = StepInterpreter::batch(&program);
+    batch.rows = 1;
+    StepInterpreter::new(Flavour::active()).run(&program, &counters, &mut batch)?;
+    Ok(true_bits(&batch.columns[slots[0]])?.get(0))
+}

@@ -1,0 +1,184 @@
+//! Which conditions of a join become keys, and what computes them.
+//!
+//! # Keys that may fail
+//! PostgreSQL hashes: it computes the keys of all rows of both sides that conditions on that side
+//! alone leave, in order, up to the first null. Such keys are computed here, too, unless there is a
+//! condition on one side that PostgreSQL decides before and that is decided later here.
+
+use nacre_column::CompareOp;
+use nacre_plan::algebra::{ColumnId, JoinVariant, ScalarExpression, ScalarKind};
+
+use super::columns::{LoweredRelation, collect_columns};
+use super::error::{LoweringError, LoweringResult};
+use super::expressions::{ExpressionLowering, equal_forms};
+use super::late::{LateValue, RowResult};
+use super::operators::{OperatorMeaning, operator_meaning};
+use crate::expression::{ExpressionGraph, ExpressionId, ExpressionNode};
+use crate::value::ScalarValue;
+
+/// The conditions of a join.
+#[derive(Default)]
+pub(super) struct PairConditions<'e> {
+    /// Those of ON.
+    pub(super) on: Vec<&'e ScalarExpression>,
+    /// Those of WHERE right above an inner join.
+    pub(super) above: Vec<&'e ScalarExpression>,
+}
+
+impl<'e> PairConditions<'e> {
+    /// Returns all of them.
+    pub(super) fn all(&self) -> Vec<&'e ScalarExpression> {
+        self.on.iter().chain(&self.above).copied().collect()
+    }
+}
+
+/// The keys of a join, and the conditions that are left.
+pub(super) struct SplitConditions<'e> {
+    /// What the keys of the left side, and those of the right one, are computed by.
+    pub(super) graphs: [ExpressionGraph; 2],
+    pub(super) keys: [Vec<ExpressionId>; 2],
+    pub(super) keys_may_fail: bool,
+    pub(super) rest: PairConditions<'e>,
+}
+
+/// What must be equal of both sides.
+struct KeyPair {
+    ids: [ExpressionId; 2],
+    may_fail: [bool; 2],
+}
+
+/// Takes the keys of both sides out of conditions.
+///
+/// # Errors
+/// Those of the keys; [`LoweringError::NotSupported`] for keys that may fail and that PostgreSQL
+/// may compute for fewer rows.
+pub(super) fn split_conditions<'e>(
+    variant: JoinVariant,
+    sides: [&LoweredRelation; 2],
+    conditions: PairConditions<'e>,
+) -> LoweringResult<SplitConditions<'e>> {
+    let mut lowerings = sides.map(|side| ExpressionLowering::new(&side.columns));
+    let (mut certain, mut fallible) = (Vec::new(), Vec::new());
+    let mut take = |conditions: Vec<&'e ScalarExpression>| {
+        let mut rest = Vec::new();
+        for condition in conditions {
+            match equal_keys(condition, &mut lowerings, sides)? {
+                Some(pair) if pair.may_fail == [false; 2] => certain.push(pair),
+                Some(pair) if is_hashed(variant) => fallible.push(pair),
+                _ => rest.push(condition),
+            }
+        }
+        Ok::<_, LoweringError>(rest)
+    };
+    let rest = PairConditions { on: take(conditions.on)?, above: take(conditions.above)? };
+    let keys_may_fail = !fallible.is_empty();
+    if keys_may_fail {
+        require_decided(variant, sides, &rest)?;
+    }
+    let mut keys: [Vec<ExpressionId>; 2] = Default::default();
+    for pair in certain.into_iter().chain(fallible) {
+        for side in [0, 1] {
+            let mut key = pair.ids[side];
+            if pair.may_fail[side] {
+                key = guarded(&mut lowerings[side].graph, &keys[side], key)?;
+            }
+            keys[side].push(key);
+        }
+    }
+    Ok(SplitConditions { graphs: lowerings.map(|own| own.graph), keys, keys_may_fail, rest })
+}
+
+/// Whether all columns of a condition, of which there are some, are of a relation.
+pub(super) fn is_about(condition: &ScalarExpression, relation: &LoweredRelation) -> bool {
+    let mut columns: Vec<ColumnId> = Vec::new();
+    collect_columns(condition, &mut columns);
+    !columns.is_empty() && columns.iter().all(|column| relation.columns.get(*column).is_ok())
+}
+
+/// Whether PostgreSQL runs it as a join by hash, not as a subquery for each row.
+fn is_hashed(variant: JoinVariant) -> bool {
+    !matches!(variant, JoinVariant::Single | JoinVariant::Mark(_))
+}
+
+/// Refuses conditions on one side that leave out rows before PostgreSQL computes keys.
+fn require_decided(
+    variant: JoinVariant,
+    [left, right]: [&LoweredRelation; 2],
+    rest: &PairConditions<'_>,
+) -> LoweringResult<()> {
+    let is_late = |condition: &&ScalarExpression| {
+        !variant.keeps_left() && is_about(condition, left)
+            || !variant.keeps_right() && is_about(condition, right)
+    };
+    if rest.on.iter().chain(&rest.above).any(is_late) {
+        return Err(LoweringError::not_supported(
+            "joins on expressions that may fail, with conditions on one side that may fail",
+        ));
+    }
+    Ok(())
+}
+
+/// Computes a key where none of the keys before it is null.
+fn guarded(
+    graph: &mut ExpressionGraph,
+    before: &[ExpressionId],
+    key: ExpressionId,
+) -> LoweringResult<ExpressionId> {
+    let mut guarded = key;
+    for earlier in before {
+        let is_null = graph.add(ExpressionNode::IsNull { input: *earlier })?;
+        let none = graph.add(ExpressionNode::Constant(ScalarValue::Null(graph.class(key))))?;
+        let node = ExpressionNode::Case { condition: is_null, then: none, otherwise: guarded };
+        guarded = graph.add(node)?;
+    }
+    Ok(guarded)
+}
+
+/// Returns what must be equal, if a condition is that.
+pub(super) fn equality_of(condition: &ScalarExpression) -> Option<&[ScalarExpression; 2]> {
+    let ScalarKind::Operator { operator, operands } = &condition.kind else { return None };
+    let is_equal = operator_meaning(operator.oid) == Some(OperatorMeaning::Compare(CompareOp::Eq));
+    operands.first_chunk().filter(|_| is_equal)
+}
+
+/// Returns the order of late values of both sides as keys; `None` if a side has too many rows.
+fn ordered_keys(
+    [own, other]: [&ScalarExpression; 2],
+    [left, right]: [&mut ExpressionLowering<'_>; 2],
+    sides: [&LoweredRelation; 2],
+) -> LoweringResult<Option<KeyPair>> {
+    if !sides.iter().all(|side| side.is_grouped) {
+        return Ok(None);
+    }
+    let own = LateValue::compile(own, &sides[0].columns);
+    let other = LateValue::compile(other, &sides[1].columns);
+    let Some((own, other)) = own.zip(other) else { return Ok(None) };
+    let may_fail = [own.may_fail(), other.may_fail()];
+    let own = own.node(&mut left.graph, RowResult::Ordered)?;
+    let ids = [own, other.node(&mut right.graph, RowResult::Ordered)?];
+    Ok(Some(KeyPair { ids, may_fail }))
+}
+
+/// Returns what must be equal of both sides, if a condition is that.
+fn equal_keys(
+    condition: &ScalarExpression,
+    [left, right]: &mut [ExpressionLowering<'_>; 2],
+    [left_relation, right_relation]: [&LoweredRelation; 2],
+) -> LoweringResult<Option<KeyPair>> {
+    let Some([first, second]) = equality_of(condition) else { return Ok(None) };
+    let (own, other) = if is_about(first, left_relation) && is_about(second, right_relation) {
+        (first, second)
+    } else if is_about(second, left_relation) && is_about(first, right_relation) {
+        (second, first)
+    } else {
+        return Ok(None);
+    };
+    if left_relation.columns.is_late(own) || right_relation.columns.is_late(other) {
+        return ordered_keys([own, other], [left, right], [left_relation, right_relation]);
+    }
+    (left.may_fail, right.may_fail) = (false, false);
+    let (own, other) = (left.lower(own)?, right.lower(other)?);
+    let may_fail = [left.may_fail, right.may_fail];
+    let ids = equal_forms((left, own), (right, other))?;
+    Ok(ids.map(|(left, right)| KeyPair { ids: [left, right], may_fail }))
+}
