@@ -266,7 +266,7 @@ fn aggregated(call: &AggregateCall, rows: &[&Scalars]) -> Scalars {
         AggregateFunction::AverageState => vec![sum(), count],
         AggregateFunction::Min => vec![best(Ordering::Less).cloned().unwrap_or(null)],
         AggregateFunction::Max => vec![best(Ordering::Greater).cloned().unwrap_or(null)],
-        AggregateFunction::CountDistinct => panic!("no window has it"),
+        other => panic!("no window has {other:?}"),
     }
 }
 
