@@ -7,7 +7,8 @@
 //!    table are marked, and nothing is handed on.
 //! 2. If no row has two partners and there are no such conditions, the vector keeps its columns and
 //!    gets those of the build side beside them.
-//! 3. Else pairs are made, a vector of them at each call, until all rows are done ([`super::pairs`]).
+//! 3. Else pairs are made, a vector of them at each call, until all rows are done
+//!    ([`super::pairs`]).
 //!
 //! A call does one vector's work, so that cancel flag and deadline are checked after each vector
 //! for any number of pairs.

@@ -60,19 +60,19 @@ pub(super) fn lower_join(
         return Err(guarded_column());
     }
     if let Some(on) = without_constants(&on)? {
-        return join_sides(variant, [left, right], PairConditions { on, above }, false);
+        return join_lowered(variant, [left, right], PairConditions { on, above }, false);
     }
     // No row has a partner. PostgreSQL reads no side whose rows come out with a partner alone.
     let none = PairConditions::default();
     match variant {
         JoinVariant::Inner | JoinVariant::Semi => {
-            Ok(join_sides(variant, [left, right], none, false)?.emptied())
+            Ok(join_lowered(variant, [left, right], none, false)?.emptied())
         }
         JoinVariant::Left | JoinVariant::Anti | JoinVariant::Single | JoinVariant::Mark(_) => {
-            join_sides(variant, [left, right.emptied()], none, false)
+            join_lowered(variant, [left, right.emptied()], none, false)
         }
-        JoinVariant::Right => join_sides(variant, [left.emptied(), right], none, false),
-        JoinVariant::Full => join_sides(variant, [left, right], none, true),
+        JoinVariant::Right => join_lowered(variant, [left.emptied(), right], none, false),
+        JoinVariant::Full => join_lowered(variant, [left, right], none, true),
     }
 }
 
@@ -80,17 +80,18 @@ pub(super) fn lower_join(
 /// PostgreSQL computes it for all rows, too.
 fn is_only_key(variant: JoinVariant, right: &LoweredRelation, on: &[&ScalarExpression]) -> bool {
     let is_looked_into = matches!(variant, JoinVariant::Semi | JoinVariant::Anti);
-    let is_column = |one: &ScalarExpression| matches!(one.kind, ScalarKind::Column(column) if right.columns.get(column).is_ok());
+    let is_column = |one: &ScalarExpression| match one.kind {
+        ScalarKind::Column(column) => right.columns.get(column).is_ok(),
+        _ => false,
+    };
     match on {
-        [one] if is_looked_into => {
-            equality_of(one).is_some_and(|sides| sides.iter().any(is_column))
-        }
+        [one] if is_looked_into => equality_of(one).is_some_and(|two| two.iter().any(is_column)),
         _ => false,
     }
 }
 
 /// Joins two sides; without any pairs if `is_never`.
-fn join_sides(
+fn join_lowered(
     variant: JoinVariant,
     [left, right]: [LoweredRelation; 2],
     conditions: PairConditions<'_>,
@@ -105,6 +106,9 @@ fn join_sides(
     require_null_of_nulls(variant.keeps_left() && variant.has_right(), &right)?;
     let split = split_conditions(variant, [&left, &right], conditions)?;
     let SplitConditions { graphs, keys, keys_may_fail, rest } = split;
+    if right.column_may_fail && keys[1].is_empty() {
+        return Err(guarded_column());
+    }
     let kind = pairing_kind(variant, [&left.node, &right.node], !keys[0].is_empty());
     let ([left_graph, right_graph], [left_keys, right_keys]) = (graphs, keys);
     let left = KeyedSide { relation: left, graph: left_graph, keys: left_keys };
