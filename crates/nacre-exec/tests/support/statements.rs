@@ -10,6 +10,7 @@ use nacre_exec::lower::{
 use nacre_plan::algebra::QueryPlan;
 use nacre_plan::binder::bind_query;
 use nacre_plan::definition::{RelationCatalog, RelationColumn, RelationDefinition, RelationId};
+use nacre_plan::optimizer::{ColumnStatistics, RelationStatistics, optimize};
 use nacre_store::{
     ColumnDef, IsolationLevel, OpenOptions, Store, Table, TableSchema, Transaction, Value,
 };
@@ -71,9 +72,9 @@ impl TestDatabase {
         self.run_plan(&plan, sql)
     }
 
-    /// As [`Self::run`]; the binder may refuse it.
-    pub(crate) fn try_run(&self, sql: &str) -> Result<Texts, String> {
-        self.run_plan(&self.bind(sql)?, sql)
+    /// As [`Self::run`], optimized; the binder may refuse it.
+    pub(crate) fn run_optimized(&self, sql: &str) -> Result<Texts, String> {
+        self.run_plan(&optimize(self.bind(sql)?, self), sql)
     }
 
     fn run_plan(&self, plan: &QueryPlan, sql: &str) -> Result<Texts, String> {
@@ -125,6 +126,17 @@ impl TestDatabase {
 impl RelationCatalog for TestDatabase {
     fn find_relation(&self, _schema: Option<&str>, name: &str) -> Option<Arc<RelationDefinition>> {
         (name == self.definition.name).then(|| Arc::clone(&self.definition))
+    }
+}
+
+/// Nothing is known.
+impl RelationStatistics for TestDatabase {
+    fn row_count(&self, _: RelationId) -> Option<u64> {
+        None
+    }
+
+    fn column(&self, _: RelationId, _: usize) -> ColumnStatistics {
+        ColumnStatistics::default()
     }
 }
 
