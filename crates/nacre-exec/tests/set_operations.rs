@@ -580,3 +580,21 @@ fn literals_have_their_answers_without_a_server() {
     assert_eq!(database.rows(sql), texts(&[&["-"], &["1"]]));
     assert_eq!(database.rows("select 1 union select 1 union all select 1").len(), 2);
 }
+
+#[test]
+fn long_chains_run_in_little_stack() {
+    let run = || {
+        let (database, _) = TestDatabase::of_rows(20, 10, 10);
+        let chain = |word: &str, count: usize| {
+            let operands: Vec<String> =
+                (0..count).map(|index| format!("select id from t where id > {index}")).collect();
+            operands.join(&format!(" {word} "))
+        };
+        assert_eq!(database.run_optimized(&chain("except all", 170)).unwrap(), texts(&[&["1"]]));
+        let answer = database.run_optimized(&chain("intersect", 170)).unwrap();
+        assert_eq!(answer, texts(&[]));
+        let answer = database.run_optimized(&chain("union", 600)).unwrap();
+        assert_eq!(answer.len(), 19);
+    };
+    std::thread::Builder::new().stack_size(8 << 20).spawn(run).unwrap().join().unwrap();
+}
