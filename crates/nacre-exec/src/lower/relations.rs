@@ -6,8 +6,8 @@ use std::collections::HashSet;
 
 use nacre_column::CompareOp;
 use nacre_plan::algebra::{
-    BoundSortKey, ColumnId, ComputedColumn, RelationalOperator, ScalarExpression, ScalarKind,
-    ScannedColumn,
+    AggregateColumn, BoundSortKey, ColumnId, ComputedColumn, RelationalOperator, ScalarExpression,
+    ScalarKind, ScannedColumn,
 };
 use nacre_plan::definition::RelationDefinition;
 use nacre_types::SqlValue;
@@ -84,19 +84,7 @@ pub(super) fn lower_relation(
             if keys.is_empty() != *is_scalar {
                 return lower_distinct_of_nothing(relations, input);
             }
-            let mut wanted: Vec<ColumnId> = Vec::with_capacity(keys.len());
-            for key in keys {
-                // DISTINCT may name a column twice.
-                if !wanted.contains(key) {
-                    wanted.push(*key);
-                }
-            }
-            for aggregate in aggregates {
-                let call = &aggregate.call;
-                let own = call.arguments.iter().chain(&call.filter);
-                own.for_each(|expression| collect_columns(expression, &mut wanted));
-            }
-            let input = lower_relation(relations, input, &wanted)?;
+            let input = lower_relation(relations, input, &grouped_columns(keys, aggregates))?;
             lower_aggregate(input, keys, aggregates)
         }
         RelationalOperator::Sort { input, keys } => {
@@ -110,6 +98,23 @@ pub(super) fn lower_relation(
             lower_limit(relations, input, needed, RowRange { offset, rows_max })
         }
     }
+}
+
+/// Returns the columns that a grouping reads.
+fn grouped_columns(keys: &[ColumnId], aggregates: &[AggregateColumn]) -> Vec<ColumnId> {
+    let mut wanted: Vec<ColumnId> = Vec::with_capacity(keys.len());
+    for key in keys {
+        // DISTINCT may name a column twice.
+        if !wanted.contains(key) {
+            wanted.push(*key);
+        }
+    }
+    for aggregate in aggregates {
+        let call = &aggregate.call;
+        let own = call.arguments.iter().chain(&call.filter);
+        own.for_each(|expression| collect_columns(expression, &mut wanted));
+    }
+    wanted
 }
 
 /// Lowers DISTINCT of rows without columns: all are equal, so that one is left if there are any.

@@ -51,7 +51,7 @@ impl TestDatabase {
         Self { _store: store, table, reader, definition, pools: vec![pool(1), pool(3)] }
     }
 
-    /// Makes the table `t` with so many rows, of which the first are frozen, in chunks of that many.
+    /// Makes the table `t` with so many rows, of which the first are frozen, in chunks.
     pub(crate) fn of_rows(count: i64, frozen: usize, chunk_rows: usize) -> (Self, Vec<TestRow>) {
         database_of(count, frozen, chunk_rows)
     }

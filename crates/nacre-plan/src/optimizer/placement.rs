@@ -9,8 +9,8 @@
 //! ON: the right side               right   right               stays in the join
 //! ```
 //!
-//! Through Compute, Aggregate (conditions on keys), Sort and set operations (into all inputs), never
-//! through Limit. What may fail stays where it is ([`super::fallibility`]).
+//! Through Compute, Aggregate (conditions on keys), Sort and set operations (into all inputs),
+//! never through Limit. What may fail stays where it is ([`super::fallibility`]).
 
 use std::collections::HashMap;
 
