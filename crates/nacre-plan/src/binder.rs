@@ -83,6 +83,7 @@ pub(crate) struct Binder<'a> {
     query_depth: usize,
     query_count: usize,
     table_count: usize,
+    /// Those above each other.
     set_operation_count: usize,
     /// Whether the query that is bound next is an operand of a set operation, so that its literals
     /// keep their lack of a type.

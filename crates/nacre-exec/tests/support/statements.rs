@@ -10,6 +10,7 @@ use nacre_exec::lower::{
 use nacre_plan::algebra::QueryPlan;
 use nacre_plan::binder::bind_query;
 use nacre_plan::definition::{RelationCatalog, RelationColumn, RelationDefinition, RelationId};
+use nacre_plan::optimizer::{ColumnStatistics, RelationStatistics, optimize};
 use nacre_store::{
     ColumnDef, IsolationLevel, OpenOptions, Store, Table, TableSchema, Transaction, Value,
 };
@@ -53,7 +54,7 @@ impl TestDatabase {
         Self { _store: store, tables, reader, pools: vec![pool(1), pool(3)] }
     }
 
-    /// Makes the table `t` with so many rows, of which the first are frozen, in chunks of that many.
+    /// Makes the table `t` with so many rows, of which the first are frozen, in chunks.
     pub(crate) fn of_rows(count: i64, frozen: usize, chunk_rows: usize) -> (Self, Vec<TestRow>) {
         database_of(count, frozen, chunk_rows)
     }
@@ -77,9 +78,9 @@ impl TestDatabase {
         self.run_plan(&self.bind(sql), sql)
     }
 
-    /// As [`Self::run`]; the binder may refuse it.
-    pub(crate) fn try_run(&self, sql: &str) -> Result<Texts, String> {
-        self.run_plan(&self.try_bind(sql)?, sql)
+    /// As [`Self::run`], optimized; the binder may refuse it.
+    pub(crate) fn run_optimized(&self, sql: &str) -> Result<Texts, String> {
+        self.run_plan(&optimize(self.try_bind(sql)?, self), sql)
     }
 
     /// As [`Self::run`], of a statement that was bound.
@@ -135,6 +136,17 @@ impl RelationCatalog for TestDatabase {
     fn find_relation(&self, _schema: Option<&str>, name: &str) -> Option<Arc<RelationDefinition>> {
         let mut definitions = self.tables.iter().map(|(_, definition)| definition);
         definitions.find(|definition| definition.name == name).cloned()
+    }
+}
+
+/// Nothing is known.
+impl RelationStatistics for TestDatabase {
+    fn row_count(&self, _: RelationId) -> Option<u64> {
+        None
+    }
+
+    fn column(&self, _: RelationId, _: usize) -> ColumnStatistics {
+        ColumnStatistics::default()
     }
 }
 

@@ -253,9 +253,9 @@ impl JoinVariant {
     }
 }
 
-/// Which rows of its inputs a set operation hands on. Rows are equal as keys of groups are: nulls,
-/// too. Of equal rows of both inputs it is open whose values are handed on, but of `Except` and
-/// `ExceptAll`, which have those of the first input.
+/// Which rows of its inputs a set operation hands on. Rows are equal as keys of groups are: null is
+/// equal to null. Values of equal rows may look different; those of `Except` and `ExceptAll` are of
+/// the first input, those of `Intersect` and `IntersectAll` of either.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SetVariant {
     /// All rows of one or more inputs.

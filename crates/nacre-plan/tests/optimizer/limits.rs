@@ -142,3 +142,27 @@ fn deep_conditions_need_little_stack() {
         assert_within(took, 50);
     }
 }
+
+#[test]
+fn hundreds_of_set_operations_are_planned() {
+    let operand = |index: usize| format!("select k from t{index} where x > {index}");
+    for word in ["union all", "union", "except", "intersect all"] {
+        let operands: Vec<String> = (0..200).map(operand).collect();
+        let chain = operands.join(&format!(" {word} "));
+        let sql = format!("select s.k from ({chain}) s join t0 on s.k = t0.k where s.k < 7");
+        assert_within(optimize_in(tables(200), sql, 4 << 20), 100);
+    }
+    // One above the other, no more than later passes recurse over.
+    let operands: Vec<String> = (0..202).map(operand).collect();
+    let error = tables(202).bind(&operands.join(" except ")).unwrap_err();
+    assert_eq!(error, "not supported: this many set operations in one query");
+    assert!(tables(202).bind(&operands.join(" union ")).is_ok());
+}
+
+#[test]
+fn thousands_of_literal_rows_are_planned() {
+    let rows: Vec<String> = (0..20_000).map(|row| format!("({row}, 'x{row}', 1.5)")).collect();
+    let values = rows.join(", ");
+    let sql = format!("select 1 from (values {values}) v (k, s, n) join t0 on v.k = t0.k");
+    assert_within(optimize_in(tables(1), sql, 2 << 20), 100);
+}

@@ -58,7 +58,8 @@ fn conditions_go_into_the_inputs_of_set_operations() {
     assert_plan(
         "select * from (select x, y from a union all select k, x from b union all values (1, 2)) s \
          where s.x = 1 and s.y = 2",
-        "(a[a.x = 1 and a.y = 2] + b[b.k = 1 and b.x = 2] + values(1)[column1 = 1 and column2 = 2])",
+        "(a[a.x = 1 and a.y = 2] + b[b.k = 1 and b.x = 2] + values(1)[column1 = 1 and column2 = \
+         2])",
     );
     // Below what makes rows different, and beside what is there.
     assert_plan(
