@@ -356,7 +356,7 @@ fn compute(
 }
 
 /// Whether an expression computes parts of it for some rows only.
-fn is_guard(expression: &ScalarExpression) -> bool {
+pub(super) fn is_guard(expression: &ScalarExpression) -> bool {
     matches!(
         expression.kind,
         ScalarKind::Case { .. }
