@@ -172,10 +172,9 @@ fn is_stored_answer(node: &PlanNode) -> bool {
             let is_whole = matches!(input, PlanNode::Scan(scan) if scan.predicates.is_empty());
             aggregate.keys.is_empty() && is_whole && aggregate.aggregates.iter().all(is_stored)
         }
-        PlanNode::Scan(_)
-        | PlanNode::Filter(_)
-        | PlanNode::Join(_)
-        | PlanNode::GroupingSets(_) => false,
+        PlanNode::Scan(_) | PlanNode::Filter(_) | PlanNode::Join(_) | PlanNode::GroupingSets(_) => {
+            false
+        }
     }
 }
 
