@@ -6,6 +6,7 @@
 //! 2. A table that is full is emptied into 64 overflow partitions by the hash of the keys.
 //! 3. Partitions are merged as morsels of the next pipeline, each by one worker, into a table that
 //!    holds all its groups.
+//! 4. Grouping sets have tables of their own each, and take the same batches ([`sets`]).
 //!
 //! # Layout
 //! A group is a row of 64-bit words, the same in tables and overflow pages; strings lie in the

@@ -31,7 +31,8 @@
 //! # Source
 //! PostgreSQL 15 documentation, chapters 7 (queries), 8 (types), 9 (functions and operators).
 //! # See
-//! `tests/lowering.rs` runs statements over frozen and hot rows against plain loops.
+//! `tests/lowering.rs` runs statements over frozen and hot rows, against plain loops and against
+//! PostgreSQL's own answers in `tests/answers`.
 
 mod aggregates;
 mod columns;

@@ -543,6 +543,9 @@ fn what_is_not_certainly_the_same_is_not_supported() {
         "select id from t where s like 'a\\'",
         "select max(case when o then n else 0 end) from t",
         "select distinct avg(a) from t group by k",
+        "select k, 1 / 0 from t group by k",
+        "select avg(a) + 1.0 / 0 from t where a > 1000 group by k",
+        "select sum(case when a <> 0 then q else 0 end) from (select a, 10 / a as q from t) x",
         "select sum(m) from (select avg(a) as m from t group by k) x",
         "select a / m from t, (select avg(n) as m from t) x",
         "select id, m from t left join (select k, coalesce(avg(n), 0) as m from t group by k) x \

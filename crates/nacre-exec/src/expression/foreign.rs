@@ -23,7 +23,7 @@ pub struct ForeignCall<'c> {
 /// at.
 pub type ForeignKernel = fn(&ForeignCall<'_>, &mut ColumnVector) -> ExecResult<()>;
 
-/// A kernel that may carry data.
+/// As [`ForeignKernel`], but it may carry data.
 type KernelObject = dyn Fn(&ForeignCall<'_>, &mut ColumnVector) -> ExecResult<()> + Send + Sync;
 
 /// A function of the query's own.
@@ -41,13 +41,16 @@ struct FunctionParts {
 impl ForeignFunction {
     /// Makes a function whose results lie in `bounds` if they are whole numbers. The kernel is a
     /// [`ForeignKernel`], or a closure like one.
-    pub fn new(
+    pub fn new<K>(
         name: impl Into<String>,
-        kernel: impl Fn(&ForeignCall<'_>, &mut ColumnVector) -> ExecResult<()> + Send + Sync + 'static,
+        kernel: K,
         result: ValueClass,
         bounds: IntBounds,
         is_nullable: bool,
-    ) -> Self {
+    ) -> Self
+    where
+        K: Fn(&ForeignCall<'_>, &mut ColumnVector) -> ExecResult<()> + Send + Sync + 'static,
+    {
         let (name, kernel) = (name.into(), Box::new(kernel));
         Self(Arc::new(FunctionParts { name, kernel, result, bounds, is_nullable }))
     }

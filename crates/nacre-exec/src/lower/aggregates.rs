@@ -10,7 +10,7 @@ use super::expressions::{ExpressionLowering, LoweredExpression, mixed_scales};
 use super::form::{DECIMAL_DIGITS_MAX, ValueForm};
 use super::late::LateValue;
 use super::operators::{AggregateMeaning, aggregate_meaning};
-use super::relations::guarded_column;
+use super::relations::{guarded_column, is_guard};
 use crate::expression::{ArithmeticOp, ExpressionId, ExpressionNode};
 use crate::plan::{
     AggregateCall, AggregateFunction, AggregateNode, GroupingSetsNode, MapNode, PlanNode,
@@ -63,7 +63,10 @@ pub(super) fn lower_aggregate(
     grouped: GroupedColumns<'_>,
     aggregates: &[AggregateColumn],
 ) -> LoweringResult<LoweredRelation> {
-    if input.column_may_fail && aggregates.iter().any(|one| one.call.filter.is_some()) {
+    let has_guard = |one: &AggregateColumn| {
+        one.call.filter.is_some() || one.call.arguments.iter().any(|own| own.any(&is_guard))
+    };
+    if input.column_may_fail && aggregates.iter().any(has_guard) {
         return Err(guarded_column());
     }
     let places = input.columns;

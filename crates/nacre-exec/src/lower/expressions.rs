@@ -250,6 +250,20 @@ impl<'c> ExpressionLowering<'c> {
         Ok(self.graph.add(ExpressionNode::Constant(ScalarValue::Bool(value)))?)
     }
 
+    /// Adds arithmetic on numerics, which fails if a result may have more digits than there are.
+    fn decimal_arithmetic(
+        &mut self,
+        op: ArithmeticOp,
+        sides: [ExpressionId; 2],
+        scale: u16,
+        digits: u16,
+    ) -> LoweringResult<LoweredExpression> {
+        self.may_fail |= digits > DECIMAL_DIGITS_MAX;
+        let ([left, right], limit) = (sides, IntLimit::NUMERIC);
+        let form = ValueForm::Numeric { scale, digits: digits.min(DECIMAL_DIGITS_MAX) };
+        self.of_form(ExpressionNode::IntArithmetic { op, left, right, limit }, form)
+    }
+
     /// Adds what may fail.
     fn arithmetic(
         &mut self,
@@ -312,10 +326,13 @@ impl<'c> ExpressionLowering<'c> {
                 Ok(LoweredExpression { shown_scale, ..result })
             }
             (OperatorMeaning::Negate, &[operand]) => {
-                let limit = integer_limit(operator.result).unwrap_or(IntLimit::NUMERIC);
                 let (zero, op) = (self.graph.int(0)?, ArithmeticOp::Subtract);
-                let negated = self.arithmetic(op, zero, operand.id, limit, operand.form)?;
-                Ok(LoweredExpression { shown_scale: operand.shown_scale, ..negated })
+                let Some(limit) = integer_limit(operator.result) else {
+                    let (scale, digits) = numeric_parts(operand)?;
+                    let negated = self.decimal_arithmetic(op, [zero, operand.id], scale, digits)?;
+                    return Ok(LoweredExpression { shown_scale: operand.shown_scale, ..negated });
+                };
+                self.arithmetic(op, zero, operand.id, limit, operand.form)
             }
             (OperatorMeaning::Identity, &[operand]) => Ok(operand),
             (OperatorMeaning::DateDifference, &[left, right]) => {
@@ -334,22 +351,19 @@ impl<'c> ExpressionLowering<'c> {
     ) -> LoweringResult<LoweredExpression> {
         let (left_scale, left_digits) = numeric_parts(left)?;
         let (right_scale, right_digits) = numeric_parts(right)?;
-        let limit = IntLimit::NUMERIC;
         if op == ArithmeticOp::Multiply {
             let scale = left_scale + right_scale;
             if scale > DECIMAL_DIGITS_MAX {
                 return Err(LoweringError::not_supported("numerics of more than 38 digits"));
             }
-            let digits = (left_digits + right_digits).min(DECIMAL_DIGITS_MAX);
-            let form = ValueForm::Numeric { scale, digits };
-            return self.arithmetic(op, left.id, right.id, limit, form);
+            let digits = left_digits + right_digits;
+            return self.decimal_arithmetic(op, [left.id, right.id], scale, digits);
         }
         let scale = left_scale.max(right_scale);
         let whole =
             left_digits.saturating_sub(left_scale).max(right_digits.saturating_sub(right_scale));
-        let digits = (whole + 1 + scale).min(DECIMAL_DIGITS_MAX);
-        let (left, right) = (self.rescaled(left, scale)?, self.rescaled(right, scale)?);
-        self.arithmetic(op, left, right, limit, ValueForm::Numeric { scale, digits })
+        let sides = [self.rescaled(left, scale)?, self.rescaled(right, scale)?];
+        self.decimal_arithmetic(op, sides, scale, whole + 1 + scale)
     }
 
     /// Returns the scale that a sum or product of two numerics shows, if it depends on the row.
@@ -382,7 +396,7 @@ impl<'c> ExpressionLowering<'c> {
 
     /// Returns a numeric with more digits behind the point.
     fn rescaled(&mut self, value: LoweredExpression, scale: u16) -> LoweringResult<ExpressionId> {
-        let (own, _) = numeric_parts(value)?;
+        let (own, digits) = numeric_parts(value)?;
         let more = scale.saturating_sub(own);
         if more == 0 {
             return Ok(value.id);
@@ -402,7 +416,7 @@ impl<'c> ExpressionLowering<'c> {
             }
             ExpressionNode::Constant(_) => Ok(value.id),
             _ => {
-                self.may_fail = true;
+                self.may_fail |= digits + more > DECIMAL_DIGITS_MAX;
                 // Scales are at most 38.
                 let node = ExpressionNode::Rescale {
                     input: value.id,

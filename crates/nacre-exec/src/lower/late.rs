@@ -10,16 +10,15 @@
 //!    of the plan evaluates the expression row by row ([`RowResult::Plain`]).
 //! 3. Sorts and equalities among such values take a string of bytes that has their order
 //!    ([`RowResult::Ordered`]); no digit is lost, and 1.0 is 1.00.
-//! 4. A join compares it with a decimal `x` of scale `s`, which is a whole number `u / 10^s`, as two
-//!    whole numbers, its neighbours in that scale ([`RowResult::Rounded`]):
+//! 4. A join compares it with a decimal `x` of scale `s`, which is `u / 10^s`, as its neighbours
+//!    in that scale, two whole numbers ([`RowResult::Rounded`]).
 //!
 //! ```text
 //! x < v   u < ceil(v * 10^s)      x <= v   u <= floor(v * 10^s)      x = v   u = both
 //! ```
 //!
-//!    Neighbours are computed once for each row above groups; the many rows of the other side
-//!    compare whole numbers of their own width. What has too many digits lies beyond all of these
-//!    numbers, and so do the neighbours.
+//! Neighbours are computed once for each row above groups; the many rows of the other side compare
+//! whole numbers. What has too many digits lies beyond all decimals, and so do its neighbours.
 //!
 //! # Invariants
 //! 1. Nothing is evaluated row by row but rows above groups ([`LoweredRelation::is_grouped`]) and
@@ -38,6 +37,7 @@ use nacre_types::{ExactNumeric, SqlType, SqlValue, TypeKind, ValueError};
 
 use super::columns::{ColumnPlace, ColumnPlaces};
 use super::error::{LoweringError, LoweringResult};
+use super::fold::fold_constant;
 use super::form::ValueForm;
 use super::row_expression::RowExpression;
 use crate::error::{ExecError, ExecResult};
@@ -112,8 +112,12 @@ impl LateValue {
         Self { expression: Arc::new(expression), inputs, sql_type: SqlType::NUMERIC }
     }
 
-    /// Makes the value of an expression; `None` if a part of it is not evaluated by rows.
+    /// Makes the value of an expression; `None` if a part of it is not evaluated by rows, or is a
+    /// constant that fails, which is an error even of no rows.
     pub(super) fn compile(expression: &ScalarExpression, columns: &ColumnPlaces) -> Option<Self> {
+        if has_failing_constant(expression) {
+            return None;
+        }
         let mut inputs: Vec<LateInput> = Vec::new();
         let mut read = |column, sql_type| {
             Some(match columns.get(column).ok()? {
@@ -200,6 +204,14 @@ impl LateValue {
         };
         let function = ForeignFunction::new("row by row", kernel, class, bounds, true);
         Ok(graph.add(ExpressionNode::Foreign { function, arguments })?)
+    }
+}
+
+fn has_failing_constant(expression: &ScalarExpression) -> bool {
+    match fold_constant(expression) {
+        Ok(Some(_)) => false,
+        Ok(None) => expression.children().into_iter().any(has_failing_constant),
+        Err(_) => true,
     }
 }
 

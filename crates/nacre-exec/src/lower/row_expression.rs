@@ -242,9 +242,7 @@ impl RowExpression {
                 let value = form.decode(inputs(*number), *sql_type);
                 value.map_err(|error| ValueError::internal(error.to_string()))
             }
-            Self::Sum { sum, scale, shown } => {
-                shown_sum(inputs(*sum), *scale, shown.map(|shown| inputs(shown)))
-            }
+            Self::Sum { sum, scale, shown } => shown_sum(inputs(*sum), *scale, shown.map(inputs)),
             Self::Deviation { scale, is_sample, is_root } => {
                 let values = [inputs(0), inputs(1), inputs(2)];
                 deviation(values, *scale, *is_sample, *is_root)

@@ -34,19 +34,7 @@ pub(super) fn evaluate(
         Node::Constant(value) => value.clone(),
         Node::IntArithmetic { op, left, right, limit } => {
             // Both sides are evaluated before nulls are looked at.
-            let (left, right) = (of(left)?, of(right)?);
-            let (ScalarValue::Int(left), ScalarValue::Int(right)) = (left, right) else {
-                return Ok(null);
-            };
-            let exact = match op {
-                ArithmeticOp::Add => left.checked_add(right),
-                ArithmeticOp::Subtract => left.checked_sub(right),
-                ArithmeticOp::Multiply => left.checked_mul(right),
-                _ if right == 0 => return Err(ExecErrorKind::DivisionByZero),
-                ArithmeticOp::Divide => left.checked_div(right),
-                ArithmeticOp::Remainder => Some(left.wrapping_rem(right)),
-            };
-            within(exact, *limit)?
+            return int_arithmetic(*op, of(left)?, of(right)?, *limit);
         }
         Node::FloatArithmetic { op, left, right } => {
             return float_arithmetic(*op, of(left)?, of(right)?, null);
@@ -83,6 +71,26 @@ pub(super) fn evaluate(
             value => ScalarValue::Int(value * 2),
         },
     })
+}
+
+fn int_arithmetic(
+    op: ArithmeticOp,
+    left: ScalarValue,
+    right: ScalarValue,
+    limit: IntLimit,
+) -> Evaluated {
+    let (ScalarValue::Int(left), ScalarValue::Int(right)) = (left, right) else {
+        return Ok(ScalarValue::Null(ValueClass::Int));
+    };
+    let exact = match op {
+        ArithmeticOp::Add => left.checked_add(right),
+        ArithmeticOp::Subtract => left.checked_sub(right),
+        ArithmeticOp::Multiply => left.checked_mul(right),
+        _ if right == 0 => return Err(ExecErrorKind::DivisionByZero),
+        ArithmeticOp::Divide => left.checked_div(right),
+        ArithmeticOp::Remainder => Some(left.wrapping_rem(right)),
+    };
+    within(exact, limit)
 }
 
 /// AND, or OR: what decides alone ends it before the right side is looked at.
