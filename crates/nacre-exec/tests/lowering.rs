@@ -247,6 +247,11 @@ fn stored(row: &TestRow) -> Vec<Value> {
 const ROWS: i64 = 9_500;
 
 fn test_database() -> (TestDatabase, Vec<TestRow>) {
+    test_database_of(ROWS, 9_100, 9_000)
+}
+
+/// Makes the table `t`, of which so many rows are frozen in chunks.
+fn test_database_of(count: i64, frozen: usize, chunk_rows: usize) -> (TestDatabase, Vec<TestRow>) {
     let column = |name: &str, column_type| ColumnDef {
         name: name.into(),
         column_type,
@@ -270,10 +275,10 @@ fn test_database() -> (TestDatabase, Vec<TestRow>) {
         primary_key_name: String::new(),
         replicas: None,
     };
-    let rows: Vec<TestRow> = (0..ROWS).map(test_row).collect();
+    let rows: Vec<TestRow> = (0..count).map(test_row).collect();
     let values: Vec<_> = rows.iter().map(stored).collect();
     let store = Store::open(OpenOptions::default()).unwrap();
-    let table = table_of(&store, schema, &values, 9_100, 9_000);
+    let table = table_of(&store, schema, &values, frozen, chunk_rows);
     (TestDatabase::new(store, table), rows)
 }
 
@@ -550,7 +555,7 @@ fn window_functions_answer_as_those_of_postgresql() {
     let Some(server) = TestServer::start() else {
         return;
     };
-    let (database, rows) = test_database();
+    let (database, rows) = test_database_of(2_000, 1_800, 1_000);
     let statements: Vec<String> = WINDOW_STATEMENTS.lines().map(str::to_owned).collect();
     let theirs = server.answers(&definitions(&rows), &statements);
     assert_eq!(theirs.len(), statements.len());
