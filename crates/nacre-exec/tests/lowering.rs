@@ -621,7 +621,8 @@ fn windows_that_one_sort_serves_are_one_node() {
     // One that reads the result of another one cannot be computed with it.
     assert_eq!(
         windows(
-            "select sum(r) over (order by a) from (select a, rank() over (order by a) as r from t) q"
+            "select sum(r) over (order by a) \
+             from (select a, rank() over (order by a) as r from t) q"
         ),
         ["partition 0, order 1: sum", "partition 0, order 1: rank"]
     );

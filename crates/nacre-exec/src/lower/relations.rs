@@ -51,9 +51,8 @@ pub(super) fn lower_relation(
             lower_scan(relations, relation, columns, needed, None)
         }
         RelationalOperator::Join { variant, left, right, condition } => {
-            let condition = condition.as_ref();
-            let sides = lower_sides(relations, [left, right], condition, needed)?;
-            lower_join(*variant, sides, condition)
+            let sides = lower_sides(relations, [left, right], condition.as_ref(), needed)?;
+            lower_join(*variant, sides, condition.as_ref())
         }
         RelationalOperator::Filter { input, condition } => {
             if let RelationalOperator::Scan { relation, columns } = &**input {

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! Window partition a, sum(b + 1) <- Window partition a order b, rank
-//! Window [0 asc, 1 asc: partition 1, order 1: rank; partition 1, order 0: sum 2] <- Map [a, b, b + 1]
+//! Window [keys 0, 1; partition 1, order 1: rank; partition 1: sum 2] <- Map [a, b, b + 1]
 //! ```
 
 use nacre_plan::algebra::{

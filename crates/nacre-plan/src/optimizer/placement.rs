@@ -193,8 +193,8 @@ fn substitute(expression: &mut ScalarExpression, computed: &[&ComputedColumn]) {
     expression.children_mut().into_iter().for_each(|child| substitute(child, computed));
 }
 
-/// Whether a condition is the same for all rows of a group or partition. LIKE on padded strings is not: they may
-/// be equal and of different lengths.
+/// Whether a condition is the same for all rows of a group or partition. LIKE on padded strings is
+/// not: they may be equal and of different lengths.
 fn is_about_keys(condition: &ScalarExpression, keys: &[ColumnId]) -> bool {
     let is_other = |one: &ScalarExpression| match &one.kind {
         ScalarKind::Column(column) => !keys.contains(column),
