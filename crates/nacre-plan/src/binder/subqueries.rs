@@ -110,7 +110,7 @@ impl Binder<'_> {
         let bound = match self.common[place].bound.take() {
             Some(bound) => bound,
             None if self.common[place].may_differ => {
-                let what = "LIMIT, row numbers or volatile functions in a query of WITH that is read twice";
+                let what = "row numbers, LIMIT or random values of WITH that are read twice";
                 return Err(BindError::not_supported(what, range));
             }
             None => {
