@@ -112,12 +112,34 @@ fn windows_are_computed_after_groups() {
 #[test]
 fn windows_of_queries_in_from_are_their_own() {
     assert_windows(
-        "select rank() over w from (select a, count(*) over w as n from t window w as (order by a)) \
-         q window w as (order by n)",
+        "select rank() over w \
+         from (select a, count(*) over w as n from t window w as (order by a)) q \
+         window w as (order by n)",
         &["|count|rank", "|a|count"],
     );
     let error = windows("select 1 from (select a from t window w as ()) q order by rank() over w");
     assert_eq!(error.unwrap_err().sql_state, "42704");
+}
+
+#[test]
+fn queries_of_with_that_tell_peers_apart_are_read_once() {
+    let twice = |call: &str| {
+        windows(&format!(
+            "with q as (select a, {call} as r from t) select 1 from q join q p on q.r = p.r"
+        ))
+    };
+    for call in ["rank() over (order by a)", "sum(b) over (order by a)", "count(*) over ()"] {
+        assert!(twice(call).is_ok(), "{call}");
+    }
+    for call in [
+        "row_number() over (order by a)",
+        "lag(b) over (order by a)",
+        "sum(b) over (rows 1 preceding)",
+    ] {
+        assert_eq!(twice(call).unwrap_err().sql_state, "0A000", "{call}");
+    }
+    let once = "with q as (select row_number() over () as r from t) select r from q";
+    assert!(windows(once).is_ok());
 }
 
 #[test]

@@ -318,7 +318,7 @@ pub(super) fn filter(
 }
 
 /// Returns the computed columns that are needed, and the columns that they and `needed` are of.
-fn computed_columns<'c>(
+pub(super) fn computed_columns<'c>(
     columns: &'c [ComputedColumn],
     needed: &[ColumnId],
 ) -> (Vec<&'c ComputedColumn>, Vec<ColumnId>) {
@@ -330,7 +330,7 @@ fn computed_columns<'c>(
 }
 
 /// Appends columns.
-fn compute(
+pub(super) fn compute(
     input: LoweredRelation,
     computed: &[&ComputedColumn],
 ) -> LoweringResult<LoweredRelation> {

@@ -94,8 +94,10 @@ pub(super) fn lower_frame(
 
 /// Returns the values that are timestamps, if distances of that form end in such.
 fn timestamp_bounds(form: ValueForm) -> Option<IntBounds> {
-    let micros = |timestamp: SqlTimestamp| timestamp.to_unix_micros().map(i128::from);
-    let (least, greatest) = (micros(SqlTimestamp::MIN)?, micros(SqlTimestamp::MAX)?);
+    // The last ones are more than 64 bits after 1970.
+    let micros =
+        |timestamp: SqlTimestamp| i128::from(timestamp.0) - i128::from(SqlTimestamp::UNIX_EPOCH.0);
+    let (least, greatest) = (micros(SqlTimestamp::MIN), micros(SqlTimestamp::MAX));
     match form {
         ValueForm::Timestamp | ValueForm::TimestampTz => Some(IntBounds::new(least, greatest)),
         ValueForm::Date => {
@@ -165,5 +167,56 @@ fn rounded_quotient(value: i128, divisor: i128, rounding: Rounding) -> i128 {
     match rounding {
         Rounding::Up if value.rem_euclid(divisor) != 0 => down + 1,
         Rounding::Up | Rounding::Down => down,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nacre_types::ExactNumeric;
+
+    use super::*;
+
+    #[test]
+    fn offsets_are_rounded_to_the_unit_of_what_is_ordered_by() {
+        let numeric = |unscaled, scale| {
+            SqlValue::Numeric(ExactNumeric::from_scaled(unscaled, scale).unwrap())
+        };
+        let days = |days, micros| SqlValue::Interval(SqlInterval { months: 0, days, micros });
+        let money = ValueForm::Numeric { scale: 2, digits: 10 };
+        for (form, value, down, up) in [
+            (money, numeric(125, 3), 12, 13),
+            (money, numeric(120, 3), 12, 12),
+            (money, numeric(3, 0), 300, 300),
+            (ValueForm::Date, days(1, 0), 1, 1),
+            (ValueForm::Date, days(1, 1), 1, 2),
+            (ValueForm::Timestamp, days(1, 1), DAY_MICROS as u128 + 1, DAY_MICROS as u128 + 1),
+            (ValueForm::Integer, SqlValue::SmallInt(7), 7, 7),
+        ] {
+            let offset = |rounding| lower_offset(Some(value.clone()), Some(form), rounding);
+            assert_eq!(offset(Rounding::Down), Ok(FrameOffset::Int(down)));
+            assert_eq!(offset(Rounding::Up), Ok(FrameOffset::Int(up)));
+        }
+    }
+
+    #[test]
+    fn what_depends_on_the_date_or_is_negative_is_no_offset() {
+        let interval =
+            |months, days, micros| Some(SqlValue::Interval(SqlInterval { months, days, micros }));
+        let is_refused = |value, form| lower_offset(value, Some(form), Rounding::Up).is_err();
+        assert!(is_refused(interval(1, 0, 0), ValueForm::Date));
+        assert!(is_refused(interval(0, 1, 0), ValueForm::TimestampTz));
+        assert!(!is_refused(interval(0, 0, 1), ValueForm::TimestampTz));
+        assert!(is_refused(interval(0, 1, -86_400_000_001), ValueForm::Timestamp));
+        assert!(is_refused(Some(SqlValue::Null), ValueForm::Integer));
+        assert!(is_refused(None, ValueForm::Integer));
+        assert!(is_refused(Some(SqlValue::Double(f64::NAN)), ValueForm::Double));
+    }
+
+    #[test]
+    fn distances_of_dates_end_within_timestamps() {
+        let days = timestamp_bounds(ValueForm::Date).unwrap();
+        // 4714-11-24 BC, and 294276-12-31.
+        assert_eq!((days.min(), days.max()), (-2_440_588, 106_762_939));
+        assert_eq!(timestamp_bounds(ValueForm::Integer), None);
     }
 }

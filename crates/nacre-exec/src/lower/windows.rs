@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! Window partition a, sum(b + 1) <- Window partition a order b, rank
-//! Window [0 asc, 1 asc: partition 1, order 1: rank; partition 1, order 0: sum 2] <- Map [a, b, b + 1]
+//! Window [keys 0, 1; partition 1, order 1: rank; partition 1: sum 2] <- Map [a, b, b + 1]
 //! ```
 
 use nacre_plan::algebra::{
@@ -21,7 +21,9 @@ use super::expressions::{ExpressionLowering, LoweredExpression, common_form};
 use super::fold::fold_constant;
 use super::form::ValueForm;
 use super::operators::{WindowMeaning, window_meaning};
-use super::relations::{guarded_column, is_guard, lower_relation, pass_through};
+use super::relations::{
+    compute, computed_columns, guarded_column, is_guard, lower_relation, pass_through,
+};
 use super::stored::StoredRelations;
 use super::window_frames::lower_frame;
 use crate::plan::{
@@ -34,7 +36,6 @@ struct NeededWindow<'o> {
     partition: &'o [ColumnId],
     order: &'o [BoundSortKey],
     functions: Vec<&'o WindowColumn>,
-    input: &'o RelationalOperator,
 }
 
 /// Lowers window operators that one sort serves, the topmost of which is `operator`.
@@ -46,30 +47,62 @@ pub(super) fn lower_windows(
     operator: &RelationalOperator,
     needed: &[ColumnId],
 ) -> LoweringResult<LoweredRelation> {
-    let (mut windows, below) = needed_windows(operator, needed);
-    let is_whole = |count: &usize| is_one_node(&windows[..*count]);
-    let count = (1..=windows.len()).rev().find(is_whole).unwrap_or(windows.len());
-    let below = if count < windows.len() { windows[count - 1].input } else { below };
-    windows.truncate(count);
-    // The one that sorts comes first.
-    windows.reverse();
-    let mut wanted = Vec::new();
+    let (windows, below) = needed_windows(operator, needed);
+    let (mut nodes, mut rest) = (Vec::new(), &windows[..]);
+    let mut wanted = vec![needed.to_vec()];
+    while !rest.is_empty() {
+        let is_whole = |count: &usize| is_one_node(&rest[..*count]);
+        let count = (1..=rest.len()).rev().find(is_whole).unwrap_or(rest.len());
+        let (node, others) = rest.split_at(count);
+        wanted.push(wanted_below(node, wanted.last().map_or(needed, Vec::as_slice)));
+        nodes.push(node);
+        rest = others;
+    }
+    let own = wanted.pop().unwrap_or_default();
+    let (mut lowered, is_guarded) = lower_source(relations, below, &own, &windows)?;
+    while let (Some(node), Some(above)) = (nodes.pop(), wanted.pop()) {
+        lowered = lower_node(lowered, node, &above, is_guarded)?;
+    }
+    Ok(lowered)
+}
+
+/// Returns the columns that are wanted below windows, if `above` are wanted of their results.
+fn wanted_below(windows: &[NeededWindow<'_>], above: &[ColumnId]) -> Vec<ColumnId> {
     let is_result = |column: &ColumnId| {
         windows.iter().flat_map(|one| &one.functions).any(|own| own.column == *column)
     };
-    wanted.extend(needed.iter().copied().filter(|column| !is_result(column)));
-    for window in &windows {
-        for column in window.columns() {
-            if !wanted.contains(&column) {
-                wanted.push(column);
-            }
+    let mut wanted: Vec<ColumnId> =
+        above.iter().copied().filter(|column| !is_result(column)).collect();
+    for column in windows.iter().flat_map(NeededWindow::columns) {
+        if !wanted.contains(&column) {
+            wanted.push(column);
         }
     }
-    let input = lower_relation(relations, below, &wanted)?;
-    if windows.is_empty() {
-        return Ok(input);
+    wanted
+}
+
+/// Lowers what windows read. Returns whether functions may read a column that may fail and that
+/// PostgreSQL computes for fewer rows: their keys are computed for all.
+fn lower_source(
+    relations: &dyn StoredRelations,
+    source: &RelationalOperator,
+    wanted: &[ColumnId],
+    windows: &[NeededWindow<'_>],
+) -> LoweringResult<(LoweredRelation, bool)> {
+    let mut read = Vec::new();
+    let calls = windows.iter().flat_map(|one| &one.functions);
+    calls.flat_map(|one| one.call.expressions()).for_each(|one| collect_columns(one, &mut read));
+    if let RelationalOperator::Compute { input, columns } = source
+        && !columns.iter().any(|one| read.contains(&one.column))
+    {
+        let (computed, own) = computed_columns(columns, wanted);
+        let input = lower_relation(relations, input, &own)?;
+        let is_guarded = input.column_may_fail;
+        return Ok((compute(input, &computed)?, is_guarded));
     }
-    lower_node(input, &windows)
+    let source = lower_relation(relations, source, wanted)?;
+    let is_guarded = source.column_may_fail;
+    Ok((source, is_guarded))
 }
 
 /// Returns the window operators from `operator` down, those without a needed function left out, and
@@ -84,7 +117,7 @@ fn needed_windows<'o>(
         let functions: Vec<&WindowColumn> =
             functions.iter().filter(|one| wanted.contains(&one.column)).collect();
         if !functions.is_empty() {
-            let window = NeededWindow { partition, order, functions, input };
+            let window = NeededWindow { partition, order, functions };
             wanted.extend(window.columns());
             windows.push(window);
         }
@@ -139,24 +172,32 @@ impl NeededWindow<'_> {
     }
 }
 
-/// Makes the node of windows, the first of which has all keys.
+/// Makes the node of windows, the last of which has all keys; `above` are the columns that are
+/// wanted of it.
 fn lower_node(
     input: LoweredRelation,
     windows: &[NeededWindow<'_>],
+    above: &[ColumnId],
+    is_source_guarded: bool,
 ) -> LoweringResult<LoweredRelation> {
-    let functions = || windows.iter().flat_map(|one| &one.functions);
+    let mut functions = windows.iter().flat_map(|one| &one.functions);
     let is_guarded = |one: &&WindowColumn| {
         let mut expressions = one.call.expressions().into_iter();
         one.call.filter.is_some() || expressions.any(|own| own.any(&is_guard))
     };
-    if input.column_may_fail && functions().any(is_guarded) {
+    if is_source_guarded && functions.any(is_guarded) {
         return Err(guarded_column());
     }
-    let places = input.columns;
+    let own = wanted_below(windows, above);
+    let mut places = ColumnPlaces::default();
+    for (column, place) in input.columns.iter().filter(|(column, _)| own.contains(column)) {
+        places.add(*column, place.clone());
+    }
     let mut expressions = ExpressionLowering::new(&places);
     let (outputs, mut columns) = pass_through(&mut expressions, &places)?;
     let mut keys = Vec::new();
-    for (column, is_descending, is_nulls_first) in windows.first().map_or(Vec::new(), |w| w.keys())
+    for (column, is_descending, is_nulls_first) in
+        windows.last().map_or(Vec::new(), NeededWindow::keys)
     {
         let column = column.ok_or_else(|| LoweringError::contradiction("a key is no column"))?;
         let (column, _) = columns.plain(column)?;
@@ -166,7 +207,7 @@ fn lower_node(
     let mut lowering =
         WindowLowering { input: AggregateInput { expressions, outputs, calls }, may_fail: false };
     let (mut specifications, mut results) = (Vec::with_capacity(windows.len()), Vec::new());
-    for window in windows {
+    for window in windows.iter().rev() {
         let mut calls = Vec::with_capacity(window.functions.len());
         for one in &window.functions {
             let frame = lower_frame(&one.frame, window.order, &columns)?;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! rows 0 1 2 3 4 5; frame of row 2: from 0 to before 5, peers of 2: 2 3
-//! exclude nothing: 0..5     current row: 0..2, 3..5     group: 0..2, 4..5    ties: 0..2, 2..3, 4..5
+//! exclude nothing: 0..5    current row: 0..2, 3..5    group: 0..2, 4..5    ties: 0..3, 4..5
 //! ```
 
 use std::ops::Range;

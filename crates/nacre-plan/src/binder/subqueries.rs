@@ -13,6 +13,7 @@ use nacre_syntax::{
 
 use super::Binder;
 use super::scope::{Scope, ScopeColumn, require_columns};
+use super::windows::tells_peers_apart;
 use crate::algebra::{OutputColumn, RelationalOperator, ScalarExpression, ScalarKind};
 use crate::error::BindError;
 
@@ -98,8 +99,7 @@ impl Binder<'_> {
             let bound = self.bind_query(common_query(table)?)?;
             let names = &table.columns;
             require_columns("WITH query", &table.name, bound.1.len(), names, table.name.range)?;
-            // Which rows LIMIT keeps is open where the order is.
-            let may_differ = bound.0.any_expression(&is_volatile) || has_limit(&bound.0);
+            let may_differ = bound.0.any_expression(&is_volatile) || has_open_order(&bound.0);
             let table = Rc::new(table.clone());
             let outer_count = self.outer_scopes.len();
             self.common.push(CommonQuery { table, bound: Some(bound), may_differ, outer_count });
@@ -120,7 +120,7 @@ impl Binder<'_> {
         let bound = match self.common[place].bound.take() {
             Some(bound) => bound,
             None if self.common[place].may_differ => {
-                let what = "volatile functions or LIMIT in a query of WITH that is read twice";
+                let what = "row numbers, LIMIT or random values of WITH that are read twice";
                 return Err(BindError::not_supported(what, range));
             }
             None => {
@@ -217,9 +217,15 @@ fn common_query(table: &CommonTable) -> Result<&QueryExpression, BindError> {
     }
 }
 
-fn has_limit(operator: &RelationalOperator) -> bool {
-    matches!(operator, RelationalOperator::Limit { .. })
-        || operator.inputs().into_iter().any(has_limit)
+/// Whether an answer depends on the order of rows where that is open: which ones LIMIT keeps, and
+/// what window functions find that tell peers apart.
+fn has_open_order(operator: &RelationalOperator) -> bool {
+    let is_open = match operator {
+        RelationalOperator::Limit { .. } => true,
+        RelationalOperator::Window { functions, .. } => functions.iter().any(tells_peers_apart),
+        _ => false,
+    };
+    is_open || operator.inputs().into_iter().any(has_open_order)
 }
 
 fn is_volatile(expression: &ScalarExpression) -> bool {

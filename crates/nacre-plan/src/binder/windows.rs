@@ -1,6 +1,6 @@
 //! Calls with OVER, and the windows that they name.
 //!
-//! 1. A call notes its window, which is bound only when all clauses are: what is there twice is one.
+//! 1. A call notes its window, which is bound when all clauses are: what is there twice is one.
 //! 2. Windows are bound in the order of WINDOW, then of calls; each sees those before it.
 //! 3. When groups are made, windows become operators above them: one for each list of keys, the
 //!    longest first, and above it those that its order serves, too.
@@ -24,7 +24,7 @@ use super::scope::Scope;
 use crate::algebra::conjuncts::with_computed;
 use crate::algebra::{
     BoundSortKey, BoundWindowCall, BoundWindowFrame, ColumnId, ComputedColumn, RelationalOperator,
-    ScalarExpression, ScalarKind, WindowColumn,
+    ScalarExpression, ScalarKind, WindowColumn, WindowFrameUnit,
 };
 use crate::error::BindError;
 
@@ -93,6 +93,17 @@ impl PlacedWindow {
             && other.partition.iter().all(is_known)
             && own[count..].iter().zip(&others[count..]).all(|(one, key)| one == key)
     }
+}
+
+/// Whether the results of a function depend on the order of peers.
+pub(super) fn tells_peers_apart(one: &WindowColumn) -> bool {
+    let is_of_peers = match one.call.function.kind {
+        FunctionKind::Window => {
+            matches!(one.call.function.name, "rank" | "dense_rank" | "percent_rank" | "cume_dist")
+        }
+        _ => one.frame.unit != WindowFrameUnit::Rows,
+    };
+    !is_of_peers
 }
 
 /// Refuses window functions in an expression of a clause that has none.

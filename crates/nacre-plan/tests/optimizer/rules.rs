@@ -191,7 +191,7 @@ fn conditions_on_keys_go_below_groups() {
 #[test]
 fn conditions_on_partitions_go_below_windows() {
     assert_plan(
-        "select 1 from (select a.x as x, a.y as y, rank() over (partition by a.x order by a.y) as r \
+        "select 1 from (select a.x as x, a.y, rank() over (partition by a.x order by a.y) as r \
          from a join b on a.k = b.k) q where x > 1 and y > 2 and r < 3",
         "window((a[a.x > 1] * b on a.k = b.k))[a.y > 2 and rank < 3]",
     );
