@@ -1,7 +1,8 @@
 //! Random queries in Nacre's own engine and in PostgreSQL 15, where its programs are.
 //!
 //! A query is a join of one to four tables, queries in FROM among them, with random conditions and
-//! outputs or groups. Unsupported ones are skipped and counted.
+//! outputs, groups, sets of groups or windows, or a set operation of such. Conditions and outputs
+//! have queries within them. Unsupported ones are skipped and counted.
 //!
 //! | variable | without it |
 //! |---|---|
@@ -46,6 +47,8 @@ const COLUMNS: [&str; 7] = ["id", "k", "w", "s", "d", "day", "o"];
 struct QueryMaker {
     state: u64,
     aliases: usize,
+    /// Queries within expressions that may still be made.
+    inner: usize,
 }
 
 impl QueryMaker {
@@ -149,6 +152,9 @@ impl QueryMaker {
                 _ => {}
             }
         }
+        if self.inner > 0 && self.is_in(1, 6) {
+            return self.inner_condition(aliases);
+        }
         let alias = aliases[self.below(aliases.len())].clone();
         let other = aliases[self.below(aliases.len())].clone();
         let (number, op) = (self.below(7), self.pick(&["=", "<>", "<", "<=", ">", ">="]));
@@ -168,8 +174,83 @@ impl QueryMaker {
         }
     }
 
+    /// A condition with a query that sees the columns of `aliases`.
+    fn inner_condition(&mut self, aliases: &[String]) -> String {
+        let alias = aliases[self.below(aliases.len())].clone();
+        let (key, op) = (self.pick(&["k", "id", "w"]), self.pick(&["=", "<>", "<", ">="]));
+        let not = self.pick(&["", "not "]);
+        match self.below(6) {
+            0 | 1 => format!("{not}exists ({})", self.inner_query(aliases, "k", false)),
+            2 | 3 => {
+                format!("{alias}.{key} {not}in ({})", self.inner_query(aliases, key, false))
+            }
+            4 => {
+                let word = self.pick(&["any", "all"]);
+                format!("{alias}.{key} {op} {word} ({})", self.inner_query(aliases, key, false))
+            }
+            _ => format!("{alias}.{key} {op} ({})", self.inner_query(aliases, key, true)),
+        }
+    }
+
+    /// A query of a column, perhaps of one row, that sees the columns of `aliases`.
+    fn inner_query(&mut self, aliases: &[String], column: &str, is_scalar: bool) -> String {
+        self.inner -= 1;
+        let (from, own) = self.from(0);
+        let inner = own[self.below(own.len())].clone();
+        let mut conditions = Vec::new();
+        if !self.is_in(1, 5) {
+            let outer = aliases[self.below(aliases.len())].clone();
+            let op = self.pick(&["=", "=", "=", "<", "<>"]);
+            let key = self.pick(&["k", "id", "s", "w", "day"]);
+            conditions.push(format!("{inner}.{key} {op} {outer}.{key}"));
+        }
+        if self.is_in(1, 2) {
+            conditions.push(self.condition(&own, 1));
+        }
+        let filter = match conditions.is_empty() {
+            true => String::new(),
+            false => format!(" where {}", conditions.join(" and ")),
+        };
+        match self.below(6) {
+            0 if !is_scalar => format!("select distinct {inner}.{column} from {from}{filter}"),
+            1 if !is_scalar => format!(
+                "select {inner}.{column} from {from}{filter} group by {inner}.{column} \
+                 having count(*) > 1"
+            ),
+            2 if is_scalar => {
+                format!("select {inner}.{column} from {from}{filter} order by 1 limit 1")
+            }
+            3 => format!("select count({inner}.{column}) from {from}{filter}"),
+            4 => format!("select avg({inner}.{column}) from {from}{filter}"),
+            _ if is_scalar => format!("select max({inner}.{column}) from {from}{filter}"),
+            _ => format!("select {inner}.{column} from {from}{filter}"),
+        }
+    }
+
+    fn window(&mut self, alias: &str) -> String {
+        let partition = self.pick(&["k", "o", "s"]);
+        let order = self.pick(&["id", "w", "day"]);
+        match self.below(6) {
+            0 => format!("rank() over (partition by {alias}.{partition} order by {alias}.{order})"),
+            1 => format!("dense_rank() over (order by {alias}.{order} desc nulls last)"),
+            2 => format!("sum({alias}.d) over (partition by {alias}.{partition})"),
+            3 => format!(
+                "count({alias}.w) over (partition by {alias}.{partition} order by {alias}.{order})"
+            ),
+            4 => format!(
+                "max({alias}.id) over (order by {alias}.{order} groups between 1 preceding and \
+                 1 following)"
+            ),
+            _ => format!("avg({alias}.w) over (order by {alias}.{order})"),
+        }
+    }
+
     fn output(&mut self, aliases: &[String]) -> String {
         let alias = aliases[self.below(aliases.len())].clone();
+        if self.inner > 0 && self.is_in(1, 12) {
+            let column = self.pick(&["k", "s", "d", "day"]);
+            return format!("({})", self.inner_query(aliases, column, true));
+        }
         match self.below(8) {
             0 => format!("{alias}.w + {alias}.id"),
             1 => format!("{alias}.d * 2"),
@@ -181,6 +262,10 @@ impl QueryMaker {
 
     fn query(&mut self) -> String {
         self.aliases = 0;
+        self.inner = self.below(4);
+        if self.is_in(1, 10) {
+            return self.set_operation(2);
+        }
         let with = if self.is_in(1, 6) {
             let common = self.derived(1);
             Some(common)
@@ -195,18 +280,31 @@ impl QueryMaker {
         }
         let filter = self.filter(&aliases, 3);
         let with = with.map(|common| format!("with common as ({common}) ")).unwrap_or_default();
+        if self.is_in(1, 8) {
+            let alias = aliases[self.below(aliases.len())].clone();
+            let sets = self.pick(&["rollup", "cube", "grouping sets"]);
+            return format!(
+                "{with}select {alias}.k, {alias}.o, grouping({alias}.k, {alias}.o), count(*), \
+                 sum({alias}.d), avg({alias}.w) from {from}{filter} group by {sets} ({alias}.k, {alias}.o)"
+            );
+        }
         if self.is_in(1, 3) {
             let key = self.output(&aliases);
             let alias = aliases[self.below(aliases.len())].clone();
             let having = if self.is_in(1, 3) { " having count(*) > 1" } else { "" };
             return format!(
                 "{with}select {key} as g, count(*), count({alias}.k), sum({alias}.d), \
-                 min({alias}.s), max({alias}.w), count(distinct {alias}.day) \
+                 min({alias}.s), max({alias}.w), count(distinct {alias}.day), avg({alias}.d), \
+                 sum({alias}.w) / nullif(count({alias}.id), 0) \
                  from {from}{filter} group by 1{having}"
             );
         }
         let count = 1 + self.below(4);
-        let outputs: Vec<_> = (0..count).map(|_| self.output(&aliases)).collect();
+        let mut outputs: Vec<_> = (0..count).map(|_| self.output(&aliases)).collect();
+        if self.is_in(1, 6) {
+            let alias = aliases[self.below(aliases.len())].clone();
+            outputs[0] = self.window(&alias);
+        }
         let distinct = if self.is_in(1, 6) { "distinct " } else { "" };
         let order: Vec<_> = (1..=count).map(|place| place.to_string()).collect();
         let (order, limit) = match self.below(4) {
@@ -215,6 +313,28 @@ impl QueryMaker {
         };
         format!("{with}select {distinct}{} from {from}{filter}{order}{limit}", outputs.join(", "))
     }
+}
+
+impl QueryMaker {
+    fn set_operation(&mut self, depth: usize) -> String {
+        let operand = |maker: &mut Self| {
+            if depth > 0 && maker.is_in(1, 4) {
+                return format!("({})", maker.set_operation(depth - 1));
+            }
+            let (from, aliases) = maker.from(1);
+            let alias = aliases[maker.below(aliases.len())].clone();
+            let filter = maker.filter(&aliases, 1);
+            format!("select {alias}.k, {alias}.day, {alias}.o from {from}{filter}")
+        };
+        let word = self.pick(&["union", "union all", "intersect", "except", "except all"]);
+        format!("{} {word} {}", operand(self), operand(self))
+    }
+}
+
+/// Whether ORDER BY stands outside of all parentheses.
+fn has_order(sql: &str) -> bool {
+    let depth = |part: &str| part.matches('(').count() - part.matches(')').count();
+    sql.match_indices(" order by ").any(|(at, _)| depth(&sql[..at]) == 0)
 }
 
 fn number_of(variable: &str) -> Option<u64> {
@@ -227,7 +347,7 @@ fn random_queries_answer_as_postgresql_does() {
     let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos() as u64;
     let seed = number_of("NACRE_TEST_SEED").unwrap_or(now);
     println!("NACRE_TEST_SEED={seed}");
-    let mut maker = QueryMaker { state: seed, aliases: 0 };
+    let mut maker = QueryMaker { state: seed, aliases: 0, inner: 0 };
     let count = number_of("NACRE_RANDOM_QUERIES").unwrap_or(400);
     let queries: Vec<String> = (0..count).map(|_| maker.query()).collect();
     let mut definitions = String::new();
@@ -265,7 +385,7 @@ fn random_queries_answer_as_postgresql_does() {
             }
             Err(error) => panic!("seed {seed}: {sql}: {error:?}"),
         };
-        let is_ordered = sql.contains(" order by ");
+        let is_ordered = has_order(sql);
         let sorted = |rows: Vec<String>| {
             // Characters are shown without blanks at their end.
             let trimmed = |row: String| {
