@@ -160,7 +160,6 @@ fn open_node(
         PlanNode::Window(window) => open_window(window, context, stages),
         PlanNode::Sort(sort) => open_sort(sort, context, stages),
         PlanNode::Limit(limit) => open_limit(limit, context, stages),
-        PlanNode::Empty(classes) => Ok(open_empty(classes)),
         PlanNode::Rows(rows) => {
             let source = ConstantRowSource::new(rows)?;
             let (infos, rows_max) = (source.outputs(), rows.rows as u64);
@@ -169,17 +168,6 @@ fn open_node(
         PlanNode::Append(append) => open_append(append, context, stages),
         PlanNode::Repeat(repeat) => open_repeat(repeat, context, stages),
     }
-}
-
-fn open_empty(classes: &[ValueClass]) -> OpenPipeline {
-    let info = |class: &ValueClass| SlotInfo {
-        vector_type: VectorType::of_class(*class, IntBounds::of(0)),
-        bounds: (*class == ValueClass::Int).then(|| IntBounds::of(0)),
-        is_nullable: false,
-        dictionary: None,
-    };
-    let source = Arc::new(EmptySource);
-    OpenPipeline { rows_max: 0, ..begin(source, classes.iter().map(info).collect(), 0) }
 }
 
 /// Opens the input of an operator; a LIMIT ends its pipeline before anything above it.
@@ -393,24 +381,6 @@ fn open_limit(
     pipeline.gate = Some(Arc::new(LimitGate::new(node.offset, node.rows_max)));
     pipeline.rows_max = pipeline.rows_max.min(node.rows_max.unwrap_or(u64::MAX));
     Ok(pipeline)
-}
-
-/// No rows.
-#[derive(Debug)]
-struct EmptySource;
-
-impl PipelineSource for EmptySource {
-    fn name(&self) -> &'static str {
-        "empty"
-    }
-
-    fn morsel_count(&self) -> usize {
-        0
-    }
-
-    fn open(&self, _: usize) -> ExecResult<Box<dyn SourceRun>> {
-        Err(ExecError::internal("a morsel of no rows"))
-    }
 }
 
 /// Wraps the pipelines of all inputs, so that they hand on columns of the same types, and has them

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use nacre_column::CompareOp;
 use nacre_exec::ExecErrorKind;
-use nacre_exec::plan::{AggregateNode, JoinNode, LimitNode, PairingKind, PlanNode};
+use nacre_exec::plan::{AggregateNode, JoinNode, LimitNode, PairingKind, PlanNode, RowsNode};
 use nacre_exec::value::{ScalarValue, ValueClass};
 use support::joins::{
     KINDS, count_and_sum, ids, join, multiples, node, numbers, one_key, store, with_remainder,
@@ -121,7 +121,7 @@ fn second_partner_is_an_error_only_for_rows_that_are_reached() {
         assert_eq!(run(&pool, single(2)).unwrap_err().kind(), ExecErrorKind::Cardinality);
         let none = node(join(
             PairingKind::Single,
-            PlanNode::Empty(vec![ValueClass::Int]),
+            PlanNode::Rows(RowsNode::none([ValueClass::Int])),
             limited(2),
             Vec::new(),
         ));
@@ -134,7 +134,7 @@ fn sides_that_are_known_to_be_empty_are_joined_and_grouped() {
     let store = store();
     let table = ids(&store, "t", 3_000);
     let scan = || scan(&table.snapshot(), &[ID, FLAG], Vec::new());
-    let empty = || PlanNode::Empty(vec![ValueClass::Int, ValueClass::Bytes]);
+    let empty = || PlanNode::Rows(RowsNode::none([ValueClass::Int, ValueClass::Bytes]));
     for pool in [pool(1), pool(3)] {
         for kind in KINDS {
             use PairingKind as K;

@@ -2,7 +2,7 @@
 //! nothing below fails.
 
 use super::columns::{ColumnPlace, LoweredRelation};
-use crate::plan::{PairingKind, PlanNode};
+use crate::plan::{PairingKind, PlanNode, RowsNode};
 use crate::value::ValueClass;
 
 impl LoweredRelation {
@@ -26,7 +26,10 @@ impl LoweredRelation {
             note(value.ceiling, ValueClass::Int);
         }
         let is_grouped = self.is_grouped;
-        Self { is_grouped, ..Self::infallible(PlanNode::Empty(classes), self.columns) }
+        Self {
+            is_grouped,
+            ..Self::infallible(PlanNode::Rows(RowsNode::none(classes)), self.columns)
+        }
     }
 
     /// Returns it, without rows if there are none for those below it.
@@ -39,7 +42,7 @@ impl LoweredRelation {
 fn has_no_rows(node: &PlanNode) -> bool {
     use PairingKind as K;
     match node {
-        PlanNode::Scan(_) | PlanNode::Empty(_) | PlanNode::Rows(_) => false,
+        PlanNode::Scan(_) | PlanNode::Rows(_) => false,
         PlanNode::Filter(filter) => is_empty(&filter.input),
         PlanNode::Map(map) => is_empty(&map.input),
         PlanNode::Sort(sort) => is_empty(&sort.input),
@@ -66,7 +69,7 @@ fn has_no_rows(node: &PlanNode) -> bool {
 /// Whether an input has no rows; keys may have been computed of it.
 fn is_empty(node: &PlanNode) -> bool {
     match node {
-        PlanNode::Empty(_) => true,
+        PlanNode::Rows(rows) => rows.rows == 0,
         PlanNode::Map(map) => is_empty(&map.input),
         _ => false,
     }

@@ -146,7 +146,6 @@ impl ExpectedRows {
                     _ => probe,
                 }
             }
-            PlanNode::Empty(_) => Self { rows: 0.0, all: 0.0 },
         }
     }
 

@@ -232,7 +232,6 @@ fn has_one_row(node: &PlanNode) -> bool {
         }
         PlanNode::Window(window) => has_one_row(&window.input),
         PlanNode::Rows(rows) => rows.rows <= 1,
-        PlanNode::Empty(_) => true,
         PlanNode::Scan(_)
         | PlanNode::Join(_)
         | PlanNode::GroupingSets(_)
@@ -281,7 +280,6 @@ fn width(node: &PlanNode) -> usize {
                 + of(&join.build, join.kind.has_build_columns())
                 + mark
         }
-        PlanNode::Empty(classes) => classes.len(),
         PlanNode::Aggregate(aggregate) => {
             aggregate.keys.len() + state_columns(&aggregate.aggregates)
         }

@@ -12,7 +12,7 @@ use crate::scan::ScanPredicate;
 pub struct OperatorDescription {
     /// `Scan`, `Filter`, `Map`, `Join`, `Left join`, `Right join`, `Full join`, `Single join`,
     /// `Semi join`, `Anti join`, `Mark join`, `Right semi join`, `Right anti join`, `Aggregate`,
-    /// `Grouping sets`, `Window`, `Sort`, `Top-k`, `Limit`, `Rows`, `Append` or `Repeat`.
+    /// `Grouping sets`, `Window`, `Sort`, `Top-k`, `Limit`, `Rows`, `Empty`, `Append` or `Repeat`.
     pub name: &'static str,
     /// The table that is read, for a scan.
     pub table: Option<String>,
@@ -29,7 +29,6 @@ impl PlanNode {
     pub fn describe(&self) -> OperatorDescription {
         let (name, facts, input) = match self {
             Self::Scan(scan) => return describe_scan(scan),
-            Self::Empty(_) => return describe_empty(),
             Self::Filter(filter) => {
                 let count = filter.predicates.len().to_string();
                 ("Filter", vec![("conditions", count)], &filter.input)
@@ -39,6 +38,9 @@ impl PlanNode {
                 ("Map", vec![("columns", count)], &map.input)
             }
             Self::Join(join) => return describe_join(join),
+            Self::Rows(rows) if rows.rows == 0 => {
+                return describe("Empty", vec![("one-time filter", "false".to_owned())], &[]);
+            }
             Self::Rows(rows) => {
                 let facts = vec![("rows", rows.rows.to_string())];
                 return describe("Rows", facts, &[]);
@@ -70,12 +72,6 @@ impl PlanNode {
         };
         describe(name, facts, std::slice::from_ref(input))
     }
-}
-
-fn describe_empty() -> OperatorDescription {
-    let facts = vec![("one-time filter", "false".to_owned())];
-    let inputs = Vec::new();
-    OperatorDescription { name: "Empty", table: None, table_rows: None, facts, inputs }
 }
 
 fn describe(

@@ -27,8 +27,6 @@ pub enum PlanNode {
     Window(Box<WindowNode>),
     Sort(Box<SortNode>),
     Limit(Box<LimitNode>),
-    /// No rows, of columns of these classes.
-    Empty(Vec<ValueClass>),
     Rows(RowsNode),
     Append(AppendNode),
     Repeat(Box<RepeatNode>),
@@ -250,11 +248,19 @@ impl PairingKind {
     }
 }
 
+impl RowsNode {
+    /// Makes columns of these classes without rows.
+    pub fn none(classes: impl IntoIterator<Item = ValueClass>) -> Self {
+        let column = |class| ConstantColumn { class, values: Arc::new([]) };
+        Self { columns: classes.into_iter().map(column).collect(), rows: 0 }
+    }
+}
+
 impl PlanNode {
     /// Returns how many levels of operators there are.
     pub(crate) fn depth(&self) -> usize {
         1 + match self {
-            Self::Scan(_) | Self::Empty(_) | Self::Rows(_) => 0,
+            Self::Scan(_) | Self::Rows(_) => 0,
             Self::Filter(filter) => filter.input.depth(),
             Self::Map(map) => map.input.depth(),
             Self::Join(join) => join.probe.depth().max(join.build.depth()),

@@ -175,7 +175,6 @@ fn is_stored_answer(node: &PlanNode) -> bool {
         PlanNode::Scan(_)
         | PlanNode::Filter(_)
         | PlanNode::Join(_)
-        | PlanNode::Empty(_)
         | PlanNode::Rows(_)
         | PlanNode::Append(_)
         | PlanNode::Repeat(_)
@@ -199,7 +198,7 @@ fn note_reads(node: &PlanNode, moment: &Moment) {
         PlanNode::Window(window) => note_reads(&window.input, moment),
         PlanNode::Sort(sort) => note_reads(&sort.input, moment),
         PlanNode::Limit(limit) => note_reads(&limit.input, moment),
-        PlanNode::Empty(_) | PlanNode::Rows(_) => {}
+        PlanNode::Rows(_) => {}
         PlanNode::Append(append) => {
             append.inputs.iter().for_each(|input| note_reads(input, moment));
         }
