@@ -1,3 +1,18 @@
+select x.id, y.id, rank() over (partition by x.k order by y.a), sum(y.n) over (partition by x.k order by y.a, y.id range unbounded preceding), lag(y.s) over (partition by x.k order by x.id, y.id) from t x join t y on x.k = y.a where x.id < 60 and y.id < 60
+select x.id, y.id, count(*) over (partition by y.s order by x.d groups between 1 preceding and current row exclude ties) from t x left join t y on x.k = y.a and y.id < 100 where x.id < 300
+select * from (select x.id as i, y.id as j, x.k as k, max(y.s) over (partition by x.k order by y.d range between '20 days' preceding and '20 days' following) as m from t x left join t y on x.k = y.a and y.id < 100 where x.id < 300) q where k = 3
+select * from (select x.id as i, y.id as j, x.k as k, y.k as l, count(*) over (partition by x.k) as m from t x left join t y on x.k = y.a and y.id < 100 where x.id < 300) q where l > 3 and m > 10
+with q as (select k, rank() over (order by sum(a)) as r from t group by k) select p.k, q.k, q.r from q join q p on q.r = p.r
+select k, s, count(*), sum(count(*)) over (partition by k), min(min(s)) over (order by k), max(s) over (partition by k order by s) from t group by k, s
+select o, s, first_value(s) over (partition by o order by s nulls first), lead(s, 1, s) over (partition by o order by s), lag(count(*), 1, 0::bigint) over (partition by o order by s) from t group by o, s
+select id, m from (select id, sum(a) over (order by id rows 2 preceding) as m from t order by id limit 50) q where m > 0
+select count(*), sum(r), max(r), min(r) from (select row_number() over (partition by k, o order by id) as r from t) q
+select r, count(*) from (select rank() over (partition by k order by a) as r from t) q group by r having count(*) > 3
+select distinct k, sum(a) over (partition by k), max(n) over (partition by k) from t order by k
+select d, count(*) over (order by d range between unbounded preceding and '5 days' preceding) from (select distinct d from t where id < 800) q order by d nulls first
+select id, sum(a) over w, sum(a) over (w rows 2 preceding), count(*) over (w range current row), sum(k) over v from t window w as (partition by k order by id), v as (partition by o)
+select id, max(id) over (order by n range between 100 preceding and 100 following exclude current row), min(id) over (order by n desc range between 1 following and 200 following) from t
+select id, max(f) over (order by f range between 'infinity' preceding and 0 following), count(*) over (order by f desc range between 0.0 preceding and 'infinity' following) from t
 select id, row_number() over (order by id), rank() over (order by a), dense_rank() over (order by a) from t
 select id, percent_rank() over (partition by k order by a), cume_dist() over (partition by k order by a) from t
 select id, ntile(7) over (partition by k order by id), ntile(20000) over (order by id), ntile(null) over () from t
