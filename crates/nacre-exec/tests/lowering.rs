@@ -296,6 +296,11 @@ fn other_aggregates_have_the_answers_of_postgresql() {
 }
 
 #[test]
+fn random_expressions_over_groups_have_the_answers_of_postgresql() {
+    compare_with_answers(include_str!("answers/random.txt"));
+}
+
+#[test]
 fn distinct_rows_come_once() {
     let (database, rows) = test_database();
     let wanted: BTreeSet<Vec<String>> =

@@ -486,9 +486,10 @@ impl<'c> ExpressionLowering<'c> {
         if !matches!(op, CompareOp::Eq | CompareOp::Ne) {
             return self.boolean(ExpressionNode::Compare { op, left, right });
         }
-        let is_exact = self.graph.compare(CompareOp::Eq, floor, ceiling)?;
+        // Null if either side is, and true for no decimal if the value lies between two.
         let is_floor = self.graph.compare(CompareOp::Eq, left, floor)?;
-        let equal = self.graph.add(ExpressionNode::And { left: is_exact, right: is_floor })?;
+        let is_ceiling = self.graph.compare(CompareOp::Eq, left, ceiling)?;
+        let equal = self.graph.add(ExpressionNode::And { left: is_floor, right: is_ceiling })?;
         if op == CompareOp::Eq {
             return Ok(LoweredExpression::new(equal, ValueForm::Boolean));
         }

@@ -14,7 +14,7 @@
 //!    in that scale, two whole numbers ([`RowResult::Rounded`]).
 //!
 //! ```text
-//! x < v   u < ceil(v * 10^s)      x <= v   u <= floor(v * 10^s)      x = v   u = both
+//! x < v   u < ceil(v * 10^s)      x <= v   u <= floor(v * 10^s)      x = v   u = both of them
 //! ```
 //!
 //! Neighbours are computed once for each row above groups; the many rows of the other side compare

@@ -12,6 +12,7 @@ use nacre_types::catalog::{CastContext, TypeOid};
 use nacre_types::{ExactNumeric, SqlType, SqlValue, ValueError, ValueSettings, cast_value};
 
 use super::form::ValueForm;
+use super::operators::integer_limit;
 use super::row_operators::{
     RowFunction, apply_operator, compare_values, is_row_operator, operator_may_fail,
 };
@@ -215,18 +216,30 @@ impl RowExpression {
         }
     }
 
+    fn has_inputs(&self) -> bool {
+        match self {
+            Self::Input { .. } | Self::Sum { .. } | Self::Deviation { .. } => true,
+            Self::Average { .. } | Self::Nested { .. } => true,
+            _ => self.children().into_iter().any(Self::has_inputs),
+        }
+    }
+
     /// Returns how many nodes there are, which bounds time and stack of an evaluation.
     pub(super) fn count(&self) -> usize {
         1 + self.children().into_iter().map(Self::count).sum::<usize>()
     }
 
-    /// Whether a value may raise an error, given the values of nested expressions. That a numeric
-    /// has 131,072 digits is left out.
+    /// Whether a value may raise an error, given the values of nested expressions and constants
+    /// that do not. That a numeric has 131,072 digits is left out.
     pub(super) fn may_fail(&self) -> bool {
         let is_own = match self {
             Self::Nested { .. } => return false,
+            _ if !self.has_inputs() => return false,
             Self::Operator { operator, .. } => operator_may_fail(operator),
-            Self::Function { .. } | Self::Cast { .. } => true,
+            Self::Cast { source, target, .. } => {
+                integer_limit(source.oid()).is_none() || target.oid() != TypeOid::NUMERIC
+            }
+            Self::Function { .. } => true,
             _ => false,
         };
         is_own || self.children().into_iter().any(Self::may_fail)

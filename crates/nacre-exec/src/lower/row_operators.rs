@@ -104,14 +104,15 @@ pub(super) fn is_row_operator(operator: &OperatorEntry) -> bool {
 
 /// Whether an operator may raise an error for numbers of usual sizes.
 pub(super) fn operator_may_fail(operator: &OperatorEntry) -> bool {
-    !matches!(
-        operator_meaning(operator.oid),
+    match operator_meaning(operator.oid) {
+        Some(OperatorMeaning::Negate) => operator.result != TypeOid::NUMERIC,
         Some(
             OperatorMeaning::Compare(_)
-                | OperatorMeaning::Identity
-                | OperatorMeaning::NumericArithmetic(_)
-        )
-    )
+            | OperatorMeaning::Identity
+            | OperatorMeaning::NumericArithmetic(_),
+        ) => false,
+        _ => true,
+    }
 }
 
 /// Computes an operator of [`is_row_operator`].
