@@ -27,7 +27,7 @@ use nacre_store::{ColumnDef, OpenOptions, Store, Table, TableSchema, Value};
 const ROUNDS: usize = 5;
 
 /// Rows of a chunk.
-const CHUNK_ROWS: i64 = 1 << 20;
+const CHUNK_ROWS: i64 = 1 << 16;
 
 /// Spreads keys over 61 bits.
 const SPREAD: i64 = 1_000_003;
