@@ -297,7 +297,7 @@ impl WindowLowering<'_> {
                     None => None,
                 };
                 let form = match default {
-                    Some(default) => common_form(argument, default)?,
+                    Some(default) => same_form(argument, default)?,
                     None => argument.form,
                 };
                 let argument = self.input.output(argument.id);
@@ -365,5 +365,22 @@ impl WindowLowering<'_> {
             self.may_fail = true;
         }
         Ok(number)
+    }
+}
+
+/// Returns the form of values that are one or the other and are handed on as they are.
+///
+/// # Errors
+/// [`LoweringError::NotSupported`] for numerics of different scales.
+fn same_form(one: LoweredExpression, other: LoweredExpression) -> LoweringResult<ValueForm> {
+    let scale = |own: LoweredExpression| match own.form {
+        ValueForm::Numeric { scale, .. } if !own.is_null_constant => Some(scale),
+        _ => None,
+    };
+    match (scale(one), scale(other)) {
+        (Some(own), Some(other)) if own != other => {
+            Err(LoweringError::not_supported("numerics of different scales in one column"))
+        }
+        _ => common_form(one, other),
     }
 }
