@@ -691,3 +691,5 @@ select a from t group by rollup (a) order by b
 select distinct a, grouping(a) from t group by rollup (a) order by 2
 select count(*) from t group by grouping sets (a, (b, k), rollup (s), cube (o), ())
 select grouping(p.name), t.a from t join p on t.id = p.pk group by rollup (p.name, t.a)
+select c + 1 from t
+select max(c + c) from t

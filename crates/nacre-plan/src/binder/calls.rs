@@ -244,8 +244,7 @@ fn function_error(
     arguments: &[ScalarExpression],
     range: SourceRange,
 ) -> BindError {
-    let names: Vec<String> =
-        arguments.iter().map(|one| one.sql_type.without_modifier().to_string()).collect();
+    let names: Vec<String> = arguments.iter().map(|one| one.sql_type.plain_name()).collect();
     let call = format!("{name}({})", names.join(", "));
     match error {
         FunctionCallError::NotFound | FunctionCallError::Inconsistent => {

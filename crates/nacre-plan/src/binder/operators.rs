@@ -71,8 +71,7 @@ fn operator_error(
     operands: &[ScalarExpression],
     range: SourceRange,
 ) -> BindError {
-    let names: Vec<String> =
-        operands.iter().map(|one| one.sql_type.without_modifier().to_string()).collect();
+    let names: Vec<String> = operands.iter().map(|one| one.sql_type.plain_name()).collect();
     let call = match &names[..] {
         [right] => format!("{symbol} {right}"),
         [left, right] => format!("{left} {symbol} {right}"),

@@ -140,7 +140,7 @@ pub(super) fn require_operator(
         return Ok(());
     }
     let word = if symbol == "<" { "ordering" } else { "equality" };
-    let name = sql_type.without_modifier().to_string();
+    let name = sql_type.plain_name();
     let message = format!("could not identify an {word} operator for type {name}");
     Err(BindError::new("42883", message, range))
 }

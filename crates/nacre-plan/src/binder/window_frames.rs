@@ -141,7 +141,7 @@ fn distance_type(
 ) -> Result<SqlType, BindError> {
     // `varchar` is ordered as `text` and has no distances either.
     let prefix = "RANGE with offset PRECEDING/FOLLOWING is not supported for column type";
-    let name = ordered.without_modifier();
+    let name = ordered.plain_name();
     let distances: Vec<TypeOid> = functions_named("in_range")
         .filter(|entry| entry.arguments.first() == Some(&ordered.oid()))
         .filter_map(|entry| entry.arguments.get(2).copied())
@@ -159,7 +159,7 @@ fn distance_type(
                 || find_pathway(*oid, offset.oid(), CastContext::Implicit).is_some()
         })
         .collect();
-    let others = offset.without_modifier();
+    let others = offset.plain_name();
     let hint = "Cast the offset value to an appropriate type.";
     match &fitting[..] {
         [] => {

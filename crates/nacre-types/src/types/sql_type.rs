@@ -160,6 +160,11 @@ impl SqlType {
         Self::new(self.oid)
     }
 
+    /// Returns the name of the type as messages have it: `character` for `character(5)`.
+    pub fn plain_name(self) -> String {
+        format_type(self.oid, None)
+    }
+
     /// Returns the row of the catalog; `None` for a type that a user defined.
     pub fn entry(self) -> Option<&'static TypeEntry> {
         find_type(self.oid)
