@@ -571,6 +571,16 @@ fn what_is_not_certainly_the_same_is_not_supported() {
         "select id from t where d = timestamp '1995-01-01 12:00'",
         "select date '1995-01-01' + 2147483647 from t",
         "select id from t where n > 1000000000000000000000000000000000000000000.5",
+    ] {
+        let error = database.run(sql).expect_err(sql);
+        assert!(error.starts_with("not supported: "), "{sql}: {error}");
+    }
+}
+
+#[test]
+fn windows_that_are_not_certainly_the_same_are_not_supported() {
+    let (database, _) = test_database();
+    for sql in [
         "select sum(f) over () from t",
         "select avg(n) over () + 1 from t",
         "select lag(n, 1, 0) over () from t",

@@ -23,7 +23,7 @@ use super::expressions::ExpressionLowering;
 use super::form::ValueForm;
 use super::join_keys::{PairConditions, SplitConditions, equality_of, is_about, split_conditions};
 use super::join_sides::{depends_on, lower_sides, pairing_kind};
-use super::late_joins::{require_null_of_nulls, with_neighbours};
+use super::late_joins::comparable_sides;
 use super::relations::{filter, guarded_column, pass_through, require_early};
 use super::stored::StoredRelations;
 use crate::expression::{ExpressionGraph, ExpressionId, ExpressionNode};
@@ -98,12 +98,7 @@ fn join_lowered(
     is_never: bool,
 ) -> LoweringResult<LoweredRelation> {
     let is_grouped = left.is_grouped && right.is_grouped;
-    let [left, right] = match is_grouped {
-        true => [left, right],
-        false => with_neighbours([left, right], &conditions.all())?,
-    };
-    require_null_of_nulls(variant.keeps_right(), &left)?;
-    require_null_of_nulls(variant.keeps_left() && variant.has_right(), &right)?;
+    let [left, right] = comparable_sides(variant, [left, right], &conditions.all())?;
     let split = split_conditions(variant, [&left, &right], conditions)?;
     let SplitConditions { graphs, keys, keys_may_fail, rest } = split;
     if right.column_may_fail && keys[1].is_empty() {

@@ -4,7 +4,7 @@
 //! other one hand on their neighbours: the decimals of the scale of what they are compared with
 //! between which they lie.
 
-use nacre_plan::algebra::{ScalarExpression, ScalarKind};
+use nacre_plan::algebra::{JoinVariant, ScalarExpression, ScalarKind};
 
 use super::columns::{ColumnPlace, LoweredRelation, RoundedValue};
 use super::error::{LoweringError, LoweringResult};
@@ -18,8 +18,24 @@ use crate::plan::{MapNode, PlanNode};
 /// Scale of the neighbours of late values that a condition above the join may compare.
 const NEIGHBOURS_SCALE: u16 = 12;
 
+/// Makes sides that can be joined on conditions.
+///
+/// # Errors
+/// [`LoweringError::NotSupported`] for late values that an outer join would change.
+pub(super) fn comparable_sides(
+    variant: JoinVariant,
+    sides: [LoweredRelation; 2],
+    conditions: &[&ScalarExpression],
+) -> LoweringResult<[LoweredRelation; 2]> {
+    let is_grouped = sides.iter().all(|side| side.is_grouped);
+    let [left, right] = if is_grouped { sides } else { with_neighbours(sides, conditions)? };
+    require_null_of_nulls(variant.keeps_right(), &left)?;
+    require_null_of_nulls(variant.keeps_left() && variant.has_right(), &right)?;
+    Ok([left, right])
+}
+
 /// Refuses late values of a side that an outer join fills with nulls, if they are something else.
-pub(super) fn require_null_of_nulls(is_filled: bool, side: &LoweredRelation) -> LoweringResult<()> {
+fn require_null_of_nulls(is_filled: bool, side: &LoweredRelation) -> LoweringResult<()> {
     let is_wrong = |place: &ColumnPlace| match place {
         ColumnPlace::Late(value) => !value.is_null_of_nulls(),
         ColumnPlace::Plain { .. } => false,
@@ -32,7 +48,7 @@ pub(super) fn require_null_of_nulls(is_filled: bool, side: &LoweredRelation) -> 
 
 /// Has sides of groups hand on the neighbours of their late values: in the scale of what a
 /// condition compares them with, and in one for conditions above.
-pub(super) fn with_neighbours(
+fn with_neighbours(
     sides: [LoweredRelation; 2],
     conditions: &[&ScalarExpression],
 ) -> LoweringResult<[LoweredRelation; 2]> {

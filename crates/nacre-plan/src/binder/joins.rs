@@ -88,11 +88,7 @@ impl Binder<'_> {
         };
         let (mut equalities, mut merged) = (Vec::new(), Vec::new());
         for (index, name) in names.iter().enumerate() {
-            if names[..index].iter().any(|other| other.text == name.text) {
-                let message =
-                    format!("column name \"{}\" appears more than once in USING clause", name.text);
-                return Err(BindError::new("42701", message, name.range));
-            }
+            require_once(&names[..index], name)?;
             let own = column_of_side(&left_scope, name, "left")?;
             let other = column_of_side(&right_scope, name, "right")?;
             equalities.push(self.apply_operator(
@@ -119,23 +115,18 @@ impl Binder<'_> {
             }
             _ => all_of(equalities, link.range),
         };
-        let (condition, above) = match condition {
+        let is_merged = |column: &ScopeColumn| names.iter().any(|name| name.text == column.name);
+        scope.columns.retain(|column| !is_merged(column));
+        scope.columns.splice(0..0, merged);
+        let joined = match condition {
             Some(condition) if has_subquery(&condition) => {
                 if variant != JoinVariant::Inner {
                     let what = "subqueries in ON of outer joins";
                     return Err(BindError::not_supported(what, link.range));
                 }
-                (None, Some(condition))
+                self.filter_rows(join(variant, left, right, None), condition)?
             }
-            other => (other, None),
-        };
-        let is_merged = |column: &ScopeColumn| names.iter().any(|name| name.text == column.name);
-        scope.columns.retain(|column| !is_merged(column));
-        scope.columns.splice(0..0, merged);
-        let joined = join(variant, left, right, condition);
-        let joined = match above {
-            Some(condition) => self.filter_rows(joined, condition)?,
-            None => joined,
+            condition => join(variant, left, right, condition),
         };
         Ok((joined, scope))
     }
@@ -171,6 +162,15 @@ impl Binder<'_> {
             self.columns.make_nullable(id);
         }
     }
+}
+
+/// Refuses a name that USING has twice.
+fn require_once(before: &[SqlName], name: &SqlName) -> Result<(), BindError> {
+    if before.iter().all(|other| other.text != name.text) {
+        return Ok(());
+    }
+    let message = format!("column name \"{}\" appears more than once in USING clause", name.text);
+    Err(BindError::new("42701", message, name.range))
 }
 
 fn join(

@@ -12,8 +12,8 @@
 //!
 //! # Invariants
 //! 1. A query that may fail is refused: joins may run it for rows that PostgreSQL would not.
-//! 2. A second row of a scalar query is an error for rows that reach it alone: a query that may have
-//!    one is refused where a part of the expression may guard it.
+//! 2. A second row of a scalar query is an error for rows that reach it alone: a query that may
+//!    have one is refused where a part of the expression may guard it.
 
 use std::collections::HashSet;
 
@@ -219,8 +219,8 @@ impl Binder<'_> {
         column
     }
 
-    /// Returns copies of a query with conditions, one of which is true for a row if the test is null
-    /// for a row; none if it never is.
+    /// Returns copies of a query with conditions, one of which is true for a row if the test is
+    /// null for a row; none if it never is.
     fn unknown_tests(
         &mut self,
         root: &RelationalOperator,

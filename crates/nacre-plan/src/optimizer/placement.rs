@@ -78,14 +78,7 @@ impl PlacementPass {
                 self.place_at_join(OpenJoin { variant, inputs, ranges, condition }, pending)
             }
             RelationalOperator::Compute { input, columns } => {
-                let (mut moved, mut kept) = (Vec::new(), Vec::new());
-                for PendingCondition { expression, .. } in pending {
-                    match below_compute(&expression, &columns) {
-                        Some(below) if may_move(&below) => moved.push(below),
-                        _ => kept.push(expression),
-                    }
-                }
-                let moved = self.pending(moved);
+                let (moved, kept) = self.through_compute(pending, &columns);
                 let input = Box::new(self.place(*input, range.input(), moved));
                 with_filter(RelationalOperator::Compute { input, columns }, kept)
             }
@@ -127,6 +120,22 @@ impl PlacementPass {
             | RelationalOperator::Values { .. }
             | RelationalOperator::SingleRow => with_filter(operator, expressions(pending)),
         }
+    }
+
+    /// Returns what conditions are below computed columns, and those that stay above.
+    fn through_compute(
+        &self,
+        pending: Vec<PendingCondition>,
+        columns: &[ComputedColumn],
+    ) -> (Vec<PendingCondition>, Vec<ScalarExpression>) {
+        let (mut moved, mut kept) = (Vec::new(), Vec::new());
+        for PendingCondition { expression, .. } in pending {
+            match below_compute(&expression, columns) {
+                Some(below) if may_move(&below) => moved.push(below),
+                _ => kept.push(expression),
+            }
+        }
+        (self.pending(moved), kept)
     }
 
     /// Gives each input the conditions on what it hands on. Rows that are equal must satisfy them

@@ -3,8 +3,8 @@
 //! From the bottom up, by the first way that works:
 //! 1. [`pulling`]: conditions about columns of the left side become conditions of the join. Below
 //!    GROUP BY an equality does if what the left side is equal to becomes a key, too.
-//! 2. [`defaults`]: an aggregate without keys becomes one with keys, joined so that rows of the left
-//!    side without a group get the values of no rows.
+//! 2. [`defaults`]: an aggregate without keys becomes one with keys, joined so that rows of the
+//!    left side without a group get the values of no rows.
 //! 3. [`outputs`]: outputs that are computed from columns of the left side are computed above.
 //! 4. [`pushing`]: the right side is evaluated for all combinations of values that its columns of
 //!    the left side have (the domain), and joined to the left side by these.

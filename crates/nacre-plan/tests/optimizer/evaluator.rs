@@ -118,35 +118,8 @@ fn evaluate(
             let rows: EvaluationResult<Vec<Vec<CellValue>>> = rows.iter().map(row).collect();
             Ok(EvaluatedRows { columns: columns.clone(), rows: rows? })
         }
-        RelationalOperator::SetOperation { variant, columns, inputs } => {
-            let mut evaluated = Vec::new();
-            for input in inputs {
-                let all = evaluate(&input.operator, tables, outer)?;
-                let place = |column| all.columns.iter().position(|own| own == column).unwrap();
-                let places: Vec<usize> = input.columns.iter().map(place).collect();
-                let row = |row: &Vec<CellValue>| places.iter().map(|place| row[*place]).collect();
-                evaluated.push(all.rows.iter().map(row).collect());
-            }
-            Ok(EvaluatedRows { columns: columns.clone(), rows: combine(*variant, evaluated) })
-        }
-        RelationalOperator::Window { input, partition, order, functions } => {
-            let EvaluatedRows { mut columns, mut rows } = evaluate(input, tables, outer)?;
-            assert!(functions.iter().all(|one| one.call.function.name == "row_number"));
-            let places: Vec<usize> = partition
-                .iter()
-                .map(|column| columns.iter().position(|own| own == column).unwrap())
-                .collect();
-            rows.sort_by_key(|row| sort_key(order, &outer.behind(&columns, row)));
-            let mut numbers: BTreeMap<Vec<CellValue>, i64> = BTreeMap::new();
-            for row in &mut rows {
-                let key = places.iter().map(|place| row[*place]).collect();
-                let number = numbers.entry(key).or_default();
-                *number += 1;
-                row.extend(functions.iter().map(|_| Some(*number)));
-            }
-            columns.extend(functions.iter().map(|one| one.column));
-            Ok(EvaluatedRows { columns, rows })
-        }
+        RelationalOperator::SetOperation { .. } => set_operation(operator, tables, outer),
+        RelationalOperator::Window { .. } => number_rows(operator, tables, outer),
         RelationalOperator::Limit { input, count, offset } => {
             let EvaluatedRows { columns, rows } = evaluate(input, tables, outer)?;
             let number = |one: &Option<ScalarExpression>, other: usize| match one {
@@ -159,6 +132,53 @@ fn evaluate(
         }
         RelationalOperator::GroupingSets { .. } => panic!("no query here has grouping sets"),
     }
+}
+
+/// Puts the rows of inputs together.
+fn set_operation(
+    operator: &RelationalOperator,
+    tables: &TableRows,
+    outer: &OuterRow,
+) -> EvaluationResult<EvaluatedRows> {
+    let RelationalOperator::SetOperation { variant, columns, inputs } = operator else {
+        panic!("another operator")
+    };
+    let mut evaluated = Vec::new();
+    for input in inputs {
+        let all = evaluate(&input.operator, tables, outer)?;
+        let place = |column| all.columns.iter().position(|own| own == column).unwrap();
+        let places: Vec<usize> = input.columns.iter().map(place).collect();
+        let row = |row: &Vec<CellValue>| places.iter().map(|place| row[*place]).collect();
+        evaluated.push(all.rows.iter().map(row).collect());
+    }
+    Ok(EvaluatedRows { columns: columns.clone(), rows: combine(*variant, evaluated) })
+}
+
+/// Adds the numbers of rows in their partitions.
+fn number_rows(
+    operator: &RelationalOperator,
+    tables: &TableRows,
+    outer: &OuterRow,
+) -> EvaluationResult<EvaluatedRows> {
+    let RelationalOperator::Window { input, partition, order, functions } = operator else {
+        panic!("another operator")
+    };
+    let EvaluatedRows { mut columns, mut rows } = evaluate(input, tables, outer)?;
+    assert!(functions.iter().all(|one| one.call.function.name == "row_number"));
+    let places: Vec<usize> = partition
+        .iter()
+        .map(|column| columns.iter().position(|own| own == column).unwrap())
+        .collect();
+    rows.sort_by_key(|row| sort_key(order, &outer.behind(&columns, row)));
+    let mut numbers: BTreeMap<Vec<CellValue>, i64> = BTreeMap::new();
+    for row in &mut rows {
+        let key = places.iter().map(|place| row[*place]).collect();
+        let number = numbers.entry(key).or_default();
+        *number += 1;
+        row.extend(functions.iter().map(|_| Some(*number)));
+    }
+    columns.extend(functions.iter().map(|one| one.column));
+    Ok(EvaluatedRows { columns, rows })
 }
 
 /// Returns what a row is sorted by.

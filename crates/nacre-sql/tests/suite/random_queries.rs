@@ -283,9 +283,10 @@ impl QueryMaker {
         if self.is_in(1, 8) {
             let alias = aliases[self.below(aliases.len())].clone();
             let sets = self.pick(&["rollup", "cube", "grouping sets"]);
+            let keys = format!("{alias}.k, {alias}.o");
             return format!(
-                "{with}select {alias}.k, {alias}.o, grouping({alias}.k, {alias}.o), count(*), \
-                 sum({alias}.d), avg({alias}.w) from {from}{filter} group by {sets} ({alias}.k, {alias}.o)"
+                "{with}select {keys}, grouping({keys}), count(*), sum({alias}.d), avg({alias}.w) \
+                 from {from}{filter} group by {sets} ({keys})"
             );
         }
         if self.is_in(1, 3) {
