@@ -74,10 +74,7 @@ impl Binder<'_> {
         let mut joins = SubqueryJoins { root: with_filter(root, plain), known: Vec::new() };
         let mut rest = Vec::new();
         for conjunct in others.drain(..) {
-            match self.reduce_rows(conjunct, &mut joins)? {
-                Some(conjunct) => rest.push(conjunct),
-                None => {}
-            }
+            rest.extend(self.reduce_rows(conjunct, &mut joins)?);
         }
         for (index, conjunct) in rest.iter_mut().enumerate() {
             self.join_within(conjunct, index > 0, &mut joins)?;

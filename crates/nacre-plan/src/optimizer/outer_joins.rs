@@ -48,11 +48,18 @@ impl OuterJoinPass {
                 all.extend(self.conditions(condition));
                 self.simplify(input, range.input(), &all);
             }
-            RelationalOperator::Compute { input, .. } | RelationalOperator::Sort { input, .. } => {
-                // Conditions on computed columns are not known below.
-                let is_known = |one: &&RequiredCondition<'_>| one.span.is_within(range.input());
-                let kept: Vec<_> = required.iter().filter(is_known).copied().collect();
-                self.simplify(input, range.input(), &kept);
+            RelationalOperator::Compute { input, columns } => {
+                let below = |one: &RequiredCondition<'_>| {
+                    let mut condition = one.condition.clone();
+                    condition.replace_columns(columns);
+                    condition
+                };
+                let below: Vec<ScalarExpression> = required.iter().map(below).collect();
+                let all: Vec<_> = below.iter().flat_map(|one| self.conditions(one)).collect();
+                self.simplify(input, range.input(), &all);
+            }
+            RelationalOperator::Sort { input, .. } => {
+                self.simplify(input, range.input(), required);
             }
             RelationalOperator::Aggregate { input, keys, .. }
             | RelationalOperator::Window { input, partition: keys, .. } => {

@@ -9,4 +9,5 @@ mod random_queries;
 mod rules;
 mod shapes;
 mod soundness;
+mod subqueries;
 mod tpch;

@@ -31,7 +31,7 @@ impl DependentJoin {
     pub(super) fn with_defaults(
         self,
         columns: &mut QueryColumns,
-    ) -> Result<RelationalOperator, Self> {
+    ) -> Result<RelationalOperator, Box<Self>> {
         let (mut upper, mut lowest) = (Vec::new(), self.right.clone());
         let (input, mut aggregates) = loop {
             lowest = match lowest {
@@ -47,26 +47,26 @@ impl DependentJoin {
                 RelationalOperator::Aggregate { input, aggregates, is_scalar: true, .. } => {
                     break (*input, aggregates);
                 }
-                _ => return Err(self),
+                _ => return Err(Box::new(self)),
             };
         };
         upper.reverse();
         let is_filtered = upper.iter().any(|one| matches!(one, UpperOperator::Filter(_)));
         let keeps_left = matches!(self.variant, JoinVariant::Left | JoinVariant::Single);
         if keeps_left && (is_filtered || !self.conditions.is_empty()) {
-            return Err(self);
+            return Err(Box::new(self));
         }
         let mut arguments = aggregates.iter().flat_map(|one| one.call.expressions());
         if arguments.any(|one| has_any(one, &self.outer)) {
-            return Err(self);
+            return Err(Box::new(self));
         }
         let mut pass = PullingPass { outer: &self.outer, columns };
         let mut pulled = Vec::new();
         let input = pass.pull(input, &mut pulled);
         if !input.free_columns().is_disjoint(&self.outer) {
-            return Err(self);
+            return Err(Box::new(self));
         }
-        let Ok(equal) = pass.key_conditions(pulled) else { return Err(self) };
+        let Ok(equal) = pass.key_conditions(pulled) else { return Err(Box::new(self)) };
         let mut conditions = Vec::new();
         let (input, keys) = pass.with_keys(input, equal, &mut conditions);
         let defaults = take_defaults(&mut aggregates, columns);
