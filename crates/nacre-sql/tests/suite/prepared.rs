@@ -114,7 +114,7 @@ fn statements_are_described_before_they_run() {
     for (sql, expected) in [
         ("select a, n as m from t", Some("a:int4 m:numeric")),
         ("table u", Some("a:int8 x:float8 s:text")),
-        ("values (1, 'x')", Some("column1:int8 column2:text")),
+        ("values (1, 'x')", Some("column1:int4 column2:text")),
         ("show work_mem", Some("work_mem:text")),
         ("show all", Some("name:text setting:text description:text")),
         ("show tables", Some("table_schema:name table_name:name")),
