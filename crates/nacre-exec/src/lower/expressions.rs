@@ -898,10 +898,7 @@ fn common_scale(left: LoweredExpression, right: LoweredExpression) -> LoweringRe
 }
 
 /// Returns the form of values that are one or the other.
-pub(super) fn common_form(
-    one: LoweredExpression,
-    other: LoweredExpression,
-) -> LoweringResult<ValueForm> {
+fn common_form(one: LoweredExpression, other: LoweredExpression) -> LoweringResult<ValueForm> {
     use ValueForm as Form;
     match (one.form, other.form) {
         (form, _) if other.is_null_constant => Ok(form),
@@ -921,6 +918,26 @@ pub(super) fn common_form(
             Err(LoweringError::not_supported("a choice of characters of unknown lengths"))
         }
         _ => Err(LoweringError::contradiction("a choice of values of different types")),
+    }
+}
+
+/// Returns the form of values that are one or the other and are handed on as they are.
+///
+/// # Errors
+/// [`LoweringError::NotSupported`] for numerics of different scales.
+pub(super) fn same_form(
+    one: LoweredExpression,
+    other: LoweredExpression,
+) -> LoweringResult<ValueForm> {
+    let scale = |own: LoweredExpression| match own.form {
+        ValueForm::Numeric { scale, .. } if !own.is_null_constant => Some(scale),
+        _ => None,
+    };
+    match (scale(one), scale(other)) {
+        (Some(own), Some(other)) if own != other => {
+            Err(LoweringError::not_supported("numerics of different scales in one column"))
+        }
+        _ => common_form(one, other),
     }
 }
 

@@ -17,7 +17,7 @@ use nacre_types::SqlValue;
 use super::aggregates::AggregateInput;
 use super::columns::{ColumnPlace, ColumnPlaces, LoweredRelation, collect_columns};
 use super::error::{LoweringError, LoweringResult};
-use super::expressions::{ExpressionLowering, LoweredExpression, common_form};
+use super::expressions::{ExpressionLowering, LoweredExpression, same_form};
 use super::fold::fold_constant;
 use super::form::ValueForm;
 use super::operators::{WindowMeaning, window_meaning};
@@ -365,22 +365,5 @@ impl WindowLowering<'_> {
             self.may_fail = true;
         }
         Ok(number)
-    }
-}
-
-/// Returns the form of values that are one or the other and are handed on as they are.
-///
-/// # Errors
-/// [`LoweringError::NotSupported`] for numerics of different scales.
-fn same_form(one: LoweredExpression, other: LoweredExpression) -> LoweringResult<ValueForm> {
-    let scale = |own: LoweredExpression| match own.form {
-        ValueForm::Numeric { scale, .. } if !own.is_null_constant => Some(scale),
-        _ => None,
-    };
-    match (scale(one), scale(other)) {
-        (Some(own), Some(other)) if own != other => {
-            Err(LoweringError::not_supported("numerics of different scales in one column"))
-        }
-        _ => common_form(one, other),
     }
 }

@@ -10,7 +10,9 @@
 use super::null_logic::possible_outcomes;
 use super::places::{ColumnOrigins, PlaceRange};
 use crate::algebra::conjuncts::conjuncts_of;
-use crate::algebra::{ColumnId, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind};
+use crate::algebra::{
+    ColumnId, ComputedColumn, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind,
+};
 
 /// Simplifies the outer joins of a plan.
 pub(super) fn simplify_outer_joins(root: &mut RelationalOperator) {
@@ -28,6 +30,15 @@ struct OuterJoinPass {
 struct RequiredCondition<'p> {
     condition: &'p ScalarExpression,
     span: PlaceRange,
+}
+
+impl RequiredCondition<'_> {
+    /// Returns what the condition is before columns are computed.
+    fn below_compute(&self, columns: &[ComputedColumn]) -> ScalarExpression {
+        let mut condition = self.condition.clone();
+        condition.replace_columns(columns);
+        condition
+    }
 }
 
 impl OuterJoinPass {
@@ -49,12 +60,8 @@ impl OuterJoinPass {
                 self.simplify(input, range.input(), &all);
             }
             RelationalOperator::Compute { input, columns } => {
-                let below = |one: &RequiredCondition<'_>| {
-                    let mut condition = one.condition.clone();
-                    condition.replace_columns(columns);
-                    condition
-                };
-                let below: Vec<ScalarExpression> = required.iter().map(below).collect();
+                let below: Vec<ScalarExpression> =
+                    required.iter().map(|one| one.below_compute(columns)).collect();
                 let all: Vec<_> = below.iter().flat_map(|one| self.conditions(one)).collect();
                 self.simplify(input, range.input(), &all);
             }

@@ -65,11 +65,13 @@ fn scalar_queries_are_groups_that_are_joined() {
     assert_plan("select (select x from b where b.y = a.x) from a", "(a single b on b.y = a.x)");
     assert_plan(
         "select 1 from a where x > (select max(x) from b where b.y < a.y)",
-        "(a * (group((group(a) * b on b.y < a.y)) * group(a) on not a.y is distinct from a.y) on a.x > max and not a.y is distinct from a.y)",
+        "(a * (group((group(a) * b on b.y < a.y)) * group(a) \
+         on not a.y is distinct from a.y) on a.x > max and not a.y is distinct from a.y)",
     );
     assert_plan(
         "select (select x from b where b.y = a.y order by x limit 1) from a",
-        "(a left window((group(a) * b on b.y = a.y))[row_number > 0 and row_number <= 1] on not a.y is distinct from a.y)",
+        "(a left window((group(a) * b \
+         on b.y = a.y))[row_number > 0 and row_number <= 1] on not a.y is distinct from a.y)",
     );
 }
 
