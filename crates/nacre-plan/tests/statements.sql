@@ -693,3 +693,7 @@ select count(*) from t group by grouping sets (a, (b, k), rollup (s), cube (o), 
 select grouping(p.name), t.a from t join p on t.id = p.pk group by rollup (p.name, t.a)
 select c + 1 from t
 select max(c + c) from t
+values ((select 1))
+values (1), (2) order by (select 1)
+values (1) order by row_number() over ()
+select sum((select price from p where pk = t.a)) filter (where a < 10) from t

@@ -24,6 +24,8 @@ pub(super) struct RoundedValue {
     /// The expression that has the value, of type numeric.
     pub(super) kind: ScalarKind,
     pub(super) scale: u16,
+    /// Whether it is null if all that it is computed of is, as an outer join makes it.
+    pub(super) is_null_of_nulls: bool,
     /// Columns of whole numbers.
     pub(super) floor: usize,
     pub(super) ceiling: usize,
@@ -81,6 +83,19 @@ impl ColumnPlaces {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &(ColumnId, ColumnPlace)> {
         self.columns.iter()
+    }
+
+    /// Forgets the neighbours that are something else than their value where all is null.
+    pub(super) fn fill_with_nulls(&mut self) {
+        self.rounded.retain(|value| value.is_null_of_nulls);
+    }
+
+    /// Whether a column is a late value whose computation may fail.
+    pub(super) fn has_fallible_late(&self) -> bool {
+        self.columns.iter().any(|(_, place)| match place {
+            ColumnPlace::Late(value) => value.may_fail_anywhere(),
+            ColumnPlace::Plain { .. } => false,
+        })
     }
 
     /// Returns all values whose neighbours are columns.

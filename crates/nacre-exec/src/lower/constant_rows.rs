@@ -8,7 +8,7 @@ use nacre_simd::Flavour;
 
 use super::columns::{ColumnPlace, ColumnPlaces, LoweredRelation};
 use super::error::{LoweringError, LoweringResult};
-use super::expressions::ExpressionLowering;
+use super::expressions::{ExpressionLowering, mixed_scales};
 use super::form::ValueForm;
 use crate::counters::OperatorCounters;
 use crate::error::ExecResult;
@@ -99,6 +99,9 @@ fn constant_value(expression: &ScalarExpression) -> LoweringResult<(ScalarValue,
     let nothing = ColumnPlaces::default();
     let mut expressions = ExpressionLowering::new(&nothing);
     let lowered = expressions.lower(expression)?;
+    if lowered.shown_scale.is_some() {
+        return Err(mixed_scales());
+    }
     let value = match expressions.graph.node(lowered.id) {
         ExpressionNode::Constant(value) => value.clone(),
         _ => evaluate(&expressions.graph, lowered.id).map_err(|error| {

@@ -161,6 +161,11 @@ impl LateValue {
         self.expression.may_fail()
     }
 
+    /// As [`Self::may_fail`], the late values that it is made of included.
+    pub(super) fn may_fail_anywhere(&self) -> bool {
+        self.expression.may_fail_anywhere()
+    }
+
     /// Whether it is null if all of its inputs are.
     pub(super) fn is_null_of_nulls(&self) -> bool {
         let null = |number: usize| ScalarValue::Null(self.inputs[number].class);

@@ -12,7 +12,7 @@ use super::expressions::ExpressionLowering;
 use super::form::ValueForm;
 use super::late::{LateValue, RowResult};
 use super::operators::{OperatorMeaning, operator_meaning};
-use super::relations::pass_through;
+use super::relations::{guarded_column, pass_through};
 use crate::plan::{MapNode, PlanNode};
 
 /// Scale of the neighbours of late values that a condition above the join may compare.
@@ -28,19 +28,31 @@ pub(super) fn comparable_sides(
     conditions: &[&ScalarExpression],
 ) -> LoweringResult<[LoweredRelation; 2]> {
     let is_grouped = sides.iter().all(|side| side.is_grouped);
-    let [left, right] = if is_grouped { sides } else { with_neighbours(sides, conditions)? };
-    require_null_of_nulls(variant.keeps_right(), &left)?;
-    require_null_of_nulls(variant.keeps_left() && variant.has_right(), &right)?;
+    // PostgreSQL computes the columns of a query with groups for all of them.
+    if sides.iter().any(|side| side.columns.has_fallible_late()) {
+        return Err(guarded_column());
+    }
+    let [mut left, mut right] =
+        if is_grouped { sides } else { with_neighbours(sides, conditions)? };
+    for (is_filled, side) in [
+        (variant.keeps_right(), &mut left),
+        (variant.keeps_left() && variant.has_right(), &mut right),
+    ] {
+        if is_filled {
+            require_null_of_nulls(side)?;
+            side.columns.fill_with_nulls();
+        }
+    }
     Ok([left, right])
 }
 
 /// Refuses late values of a side that an outer join fills with nulls, if they are something else.
-fn require_null_of_nulls(is_filled: bool, side: &LoweredRelation) -> LoweringResult<()> {
+fn require_null_of_nulls(side: &LoweredRelation) -> LoweringResult<()> {
     let is_wrong = |place: &ColumnPlace| match place {
         ColumnPlace::Late(value) => !value.is_null_of_nulls(),
         ColumnPlace::Plain { .. } => false,
     };
-    if is_filled && side.columns.iter().any(|(_, place)| is_wrong(place)) {
+    if side.columns.iter().any(|(_, place)| is_wrong(place)) {
         return Err(LoweringError::not_supported("outer joins of quotients that stand for nulls"));
     }
     Ok(())
@@ -123,7 +135,8 @@ fn rounded_values(
             let result = RowResult::Rounded { scale, is_up };
             outputs.push(value.node(&mut expressions.graph, result)?);
         }
-        columns.add_rounded(RoundedValue { kind, scale, floor, ceiling });
+        let is_null_of_nulls = value.is_null_of_nulls();
+        columns.add_rounded(RoundedValue { kind, scale, is_null_of_nulls, floor, ceiling });
     }
     let graph = expressions.graph;
     let node = PlanNode::Map(Box::new(MapNode { input: side.node, graph, outputs }));

@@ -337,7 +337,8 @@ pub(super) fn compute(
     if computed.is_empty() {
         return Ok(input);
     }
-    if input.column_may_fail && computed.iter().any(|one| one.value.any(&is_guard)) {
+    let may_fail = input.column_may_fail || input.columns.has_fallible_late();
+    if may_fail && computed.iter().any(|one| one.value.any(&is_guard)) {
         return Err(guarded_column());
     }
     let mut expressions = ExpressionLowering::new(&input.columns).with_rows(input.is_grouped);

@@ -232,17 +232,26 @@ impl RowExpression {
     /// Whether a value may raise an error, given the values of nested expressions and constants
     /// that do not. That a numeric has 131,072 digits is left out.
     pub(super) fn may_fail(&self) -> bool {
-        let is_own = match self {
-            Self::Nested { .. } => return false,
-            _ if !self.has_inputs() => return false,
+        let is_computed = matches!(self, Self::Nested { .. });
+        !is_computed && (self.is_fallible() || self.children().into_iter().any(Self::may_fail))
+    }
+
+    /// As [`Self::may_fail`], the values that it is made of included.
+    pub(super) fn may_fail_anywhere(&self) -> bool {
+        self.is_fallible() || self.children().into_iter().any(Self::may_fail_anywhere)
+    }
+
+    /// Whether the last step may fail.
+    fn is_fallible(&self) -> bool {
+        match self {
+            _ if !self.has_inputs() => false,
             Self::Operator { operator, .. } => operator_may_fail(operator),
             Self::Cast { source, target, .. } => {
                 integer_limit(source.oid()).is_none() || target.oid() != TypeOid::NUMERIC
             }
             Self::Function { .. } => true,
             _ => false,
-        };
-        is_own || self.children().into_iter().any(Self::may_fail)
+        }
     }
 
     /// Computes the value for a row.

@@ -17,7 +17,7 @@ use nacre_types::SqlValue;
 use super::aggregates::AggregateInput;
 use super::columns::{ColumnPlace, ColumnPlaces, LoweredRelation, collect_columns};
 use super::error::{LoweringError, LoweringResult};
-use super::expressions::{ExpressionLowering, LoweredExpression, same_form};
+use super::expressions::{ExpressionLowering, LoweredExpression, mixed_scales, same_form};
 use super::fold::fold_constant;
 use super::form::ValueForm;
 use super::operators::{WindowMeaning, window_meaning};
@@ -287,13 +287,13 @@ impl WindowLowering<'_> {
                 (WindowFunction::Ntile { buckets }, plain(ValueForm::Integer))
             }
             (WindowMeaning::Shift { is_lead }, [argument, others @ ..]) if others.len() <= 2 => {
-                let argument = self.input.expressions.lower(argument)?;
+                let argument = self.handed_on(argument)?;
                 let distance = match others.first() {
                     Some(distance) => self.number(distance)?,
                     None => WindowNumber::Constant(Some(1)),
                 };
                 let default = match others.get(1) {
-                    Some(default) => Some(self.input.expressions.lower(default)?),
+                    Some(default) => Some(self.handed_on(default)?),
                     None => None,
                 };
                 let form = match default {
@@ -305,17 +305,17 @@ impl WindowLowering<'_> {
                 (WindowFunction::Shift { argument, distance, is_lead, default }, plain(form))
             }
             (WindowMeaning::FirstValue, [argument]) => {
-                let LoweredExpression { id, form, .. } = self.input.expressions.lower(argument)?;
+                let LoweredExpression { id, form, .. } = self.handed_on(argument)?;
                 let argument = self.input.output(id);
                 (WindowFunction::FirstValue { argument }, plain(form))
             }
             (WindowMeaning::LastValue, [argument]) => {
-                let LoweredExpression { id, form, .. } = self.input.expressions.lower(argument)?;
+                let LoweredExpression { id, form, .. } = self.handed_on(argument)?;
                 let argument = self.input.output(id);
                 (WindowFunction::LastValue { argument }, plain(form))
             }
             (WindowMeaning::NthValue, [argument, position]) => {
-                let LoweredExpression { id, form, .. } = self.input.expressions.lower(argument)?;
+                let LoweredExpression { id, form, .. } = self.handed_on(argument)?;
                 let argument = self.input.output(id);
                 let position = self.positive_number(position)?;
                 (WindowFunction::NthValue { argument, position }, plain(form))
@@ -340,6 +340,12 @@ impl WindowLowering<'_> {
         })?;
         let function = WindowFunction::Aggregate(self.input.calls[own]);
         Ok((function, Box::new(move |index| planned.place(&vec![index; own + 1]))))
+    }
+
+    /// Lowers a value that is handed on as it is, in one scale.
+    fn handed_on(&mut self, value: &ScalarExpression) -> LoweringResult<LoweredExpression> {
+        let lowered = self.input.expressions.lower(value)?;
+        if lowered.shown_scale.is_some() { Err(mixed_scales()) } else { Ok(lowered) }
     }
 
     /// Lowers a whole number: a constant, or a column below.

@@ -158,6 +158,13 @@ impl RelationalOperator {
             || self.inputs().into_iter().any(|input| input.any_expression(is_so))
     }
 
+    /// Returns how many expressions and columns there are here and below.
+    pub fn size(&self) -> usize {
+        let expressions = self.expressions().into_iter().map(ScalarExpression::count);
+        let inputs = self.inputs().into_iter().map(Self::size);
+        1 + self.own_columns().len() + expressions.chain(inputs).sum::<usize>()
+    }
+
     /// Returns the operators whose rows this one reads, from left to right.
     pub fn inputs(&self) -> Vec<&Self> {
         match self {

@@ -73,6 +73,22 @@ impl RelationalOperator {
 }
 
 impl ScalarExpression {
+    /// Returns how many expressions there are in this one after [`Self::replace_columns`].
+    pub fn count_replaced(&self, replacements: &[ComputedColumn]) -> usize {
+        let found = match self.kind {
+            ScalarKind::Column(column) => replacements.iter().find(|one| one.column == column),
+            _ => None,
+        };
+        match found {
+            Some(found) => found.value.count(),
+            None => {
+                let children = self.children().into_iter();
+                let counts = children.map(|child| child.count_replaced(replacements));
+                counts.fold(1, usize::saturating_add)
+            }
+        }
+    }
+
     /// Puts expressions in the place of columns.
     pub fn replace_columns(&mut self, replacements: &[ComputedColumn]) {
         if let ScalarKind::Column(column) = self.kind

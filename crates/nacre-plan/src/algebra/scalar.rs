@@ -262,7 +262,11 @@ impl ScalarExpression {
 
     /// Returns how many expressions there are in this one, itself included.
     pub fn count(&self) -> usize {
-        1 + self.children().into_iter().map(Self::count).sum::<usize>()
+        let own = match &self.kind {
+            ScalarKind::Subquery(subquery) => subquery.root.size(),
+            _ => 1,
+        };
+        own + self.children().into_iter().map(Self::count).sum::<usize>()
     }
 
     /// Whether this expression or one inside of it is so.

@@ -13,6 +13,7 @@ use nacre_types::catalog::{CastContext, TypeOid};
 
 use super::Binder;
 use super::expressions::ExpressionPlace;
+use super::subquery_joins::has_subquery;
 use crate::algebra::{BoundAggregate, ScalarExpression, ScalarKind};
 use crate::error::BindError;
 
@@ -199,6 +200,9 @@ impl Binder<'_> {
             return Err(BindError::not_supported("aggregates with ORDER BY", range));
         }
         let ChosenFunction { entry: function, arguments, result } = chosen;
+        if filter.is_some() && arguments.iter().any(has_subquery) {
+            return Err(BindError::not_supported("subqueries in aggregates with FILTER", range));
+        }
         let mut columns = HashSet::new();
         arguments.iter().chain(&filter).for_each(|one| one.collect_columns(&mut columns));
         if !columns.is_empty() && !columns.iter().any(|column| place.scope.has_column(*column)) {

@@ -16,7 +16,7 @@ use super::grouping::BoundGrouping;
 use super::labels::output_name;
 use super::ordering::BoundSortItem;
 use super::scope::{Scope, ScopeColumn};
-use super::subquery_joins::has_subquery;
+use super::subquery_joins::{has_subquery, may_find_more};
 use super::windows::{BoundWindow, WrittenWindow};
 use super::{Binder, OUTPUTS_MAX};
 use crate::algebra::conjuncts::with_computed;
@@ -284,6 +284,10 @@ impl Binder<'_> {
         };
         if count.is_none() && offset.is_none() {
             return Ok(root);
+        }
+        if may_find_more(&root) {
+            let what = "LIMIT above subqueries that may have several rows";
+            return Err(BindError::not_supported(what, query.range));
         }
         Ok(RelationalOperator::Limit { input: Box::new(root), count, offset })
     }

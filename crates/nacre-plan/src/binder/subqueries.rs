@@ -13,9 +13,9 @@ use nacre_syntax::{
 
 use super::Binder;
 use super::scope::{Scope, ScopeColumn, require_columns};
-use super::windows::tells_peers_apart;
 use crate::algebra::{OutputColumn, RelationalOperator, ScalarExpression, ScalarKind};
 use crate::error::BindError;
+use crate::properties::has_open_order;
 
 /// Queries that one may be made of, with those of WITH as often as they are read: names that are
 /// read twice, by others that are read twice, double with each level.
@@ -215,17 +215,6 @@ fn common_query(table: &CommonTable) -> Result<&QueryExpression, BindError> {
         Statement::Query(query) => Ok(query),
         _ => Err(BindError::not_supported("WITH of what is no query", table.name.range)),
     }
-}
-
-/// Whether an answer depends on the order of rows where that is open: which ones LIMIT keeps, and
-/// what window functions find that tell peers apart.
-fn has_open_order(operator: &RelationalOperator) -> bool {
-    let is_open = match operator {
-        RelationalOperator::Limit { .. } => true,
-        RelationalOperator::Window { functions, .. } => functions.iter().any(tells_peers_apart),
-        _ => false,
-    };
-    is_open || operator.inputs().into_iter().any(has_open_order)
 }
 
 fn is_volatile(expression: &ScalarExpression) -> bool {

@@ -15,12 +15,10 @@
 //! 2. A second row of a scalar query is an error for rows that reach it alone: a query that may
 //!    have one is refused where a part of the expression may guard it.
 
-use std::collections::HashSet;
-
 use nacre_syntax::SourceRange;
 use nacre_types::{SqlType, SqlValue};
 
-use super::Binder;
+use super::{Binder, COLUMNS_MAX};
 use crate::algebra::conjuncts::{split_conjunction, with_filter};
 use crate::algebra::{
     BoundSubquery, CaseArm, ColumnId, ColumnSource, ConstantValue, JoinVariant, QueryColumn,
@@ -28,7 +26,8 @@ use crate::algebra::{
 };
 use crate::error::BindError;
 use crate::properties::{
-    constant_count, has_exactly_one_row, has_one_row_at_most, never_fails, query_never_fails,
+    constant_count, has_exactly_one_row, has_one_row_at_most, has_open_order, never_fails,
+    query_never_fails,
 };
 
 /// Rows that expressions are evaluated for, with what their queries have been joined to.
@@ -110,7 +109,7 @@ impl Binder<'_> {
                 let root = unordered(subquery.root);
                 require_infallible_test(&root, test, conjunct.range)?;
                 if is_negated {
-                    for (root, test) in self.unknown_tests(&root, test) {
+                    for (root, test) in self.unknown_tests(&root, test)? {
                         joins.join(JoinVariant::Anti, root, Some(test));
                     }
                 }
@@ -169,6 +168,10 @@ impl Binder<'_> {
                     JoinVariant::Inner
                 } else if has_one_row_at_most(&root) {
                     JoinVariant::Left
+                } else if self.query_depth > 1 {
+                    // PostgreSQL merges it into the query around it, which may need fewer rows.
+                    let what = "subqueries that may have several rows within queries in FROM";
+                    return Err(BindError::not_supported(what, range));
                 } else if is_guarded {
                     let what = "subqueries that may have several rows in a part of an expression \
                                 that is not always evaluated";
@@ -183,7 +186,7 @@ impl Binder<'_> {
             SubqueryForm::Any(test) => {
                 let root = unordered(subquery.root.clone());
                 require_infallible_test(&root, test, range)?;
-                let unknown: Vec<_> = self.unknown_tests(&root, test);
+                let unknown = self.unknown_tests(&root, test)?;
                 let is_true = self.mark(root, Some(test.clone()), joins);
                 let mut arms = vec![arm(is_true, SqlValue::Boolean(true), range)];
                 for (root, test) in unknown {
@@ -222,9 +225,7 @@ impl Binder<'_> {
         &mut self,
         root: &RelationalOperator,
         test: &ScalarExpression,
-    ) -> Vec<(RelationalOperator, ScalarExpression)> {
-        let mut made = HashSet::new();
-        root.collect_made_columns(&mut made);
+    ) -> Result<Vec<(RelationalOperator, ScalarExpression)>, BindError> {
         // `x = y` is null if x or y is; each alone is a condition on one side of the join.
         let conditions: Vec<ScalarExpression> = match &test.kind {
             ScalarKind::Operator { operands, .. } => {
@@ -234,12 +235,21 @@ impl Binder<'_> {
             _ if self.may_be_null(test) => vec![is_unknown(test.clone())],
             _ => Vec::new(),
         };
-        let copy = |mut condition: ScalarExpression| {
+        if !conditions.is_empty() && has_open_order(root) {
+            let what = "looking for nulls among rows that LIMIT or row numbers choose";
+            return Err(BindError::not_supported(what, test.range));
+        }
+        let mut copies = Vec::with_capacity(conditions.len());
+        for mut condition in conditions {
+            // Copies of queries that are made of copies.
+            if self.columns.len() > COLUMNS_MAX {
+                return Err(BindError::not_supported("this many subqueries", test.range));
+            }
             let (copy, renaming) = root.with_new_columns(&mut self.columns);
             condition.rename(&renaming);
-            (copy, condition)
-        };
-        conditions.into_iter().map(copy).collect()
+            copies.push((copy, condition));
+        }
+        Ok(copies)
     }
 
     /// Whether an expression of comparisons may be null.
@@ -271,6 +281,12 @@ impl SubqueryJoins {
         let (left, right) = (Box::new(left), Box::new(right));
         self.root = RelationalOperator::Join { variant, left, right, condition };
     }
+}
+
+/// Whether a join may find that a query in an expression has several rows.
+pub(super) fn may_find_more(operator: &RelationalOperator) -> bool {
+    matches!(operator, RelationalOperator::Join { variant: JoinVariant::Single, .. })
+        || operator.inputs().into_iter().any(may_find_more)
 }
 
 /// Whether a query is within an expression.

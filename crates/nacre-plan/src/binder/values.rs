@@ -10,9 +10,11 @@ use nacre_syntax::{
 };
 
 use super::expressions::ExpressionPlace;
+use super::ordering::BoundSortItem;
 use super::scope::{Scope, ScopeColumn};
 use super::select::BoundTarget;
 use super::subqueries::BoundQuery;
+use super::subquery_joins::has_subquery;
 use super::{Binder, COLUMNS_MAX, OUTPUTS_MAX};
 use crate::algebra::{
     ColumnId, ColumnSource, QueryColumn, RelationalOperator, ScalarExpression, ScalarKind,
@@ -35,6 +37,9 @@ impl Binder<'_> {
         let mut values: Vec<Vec<ScalarExpression>> = vec![Vec::new(); width];
         for row in rows {
             let bound = self.bind_all(row, place)?;
+            if let Some(value) = bound.iter().find(|value| has_subquery(value)) {
+                return Err(BindError::not_supported("subqueries in VALUES", value.range));
+            }
             let start = row.first().map_or(query.range, |first| first.range);
             if bound.len() != width {
                 let message = "VALUES lists must all be the same length";
@@ -93,6 +98,12 @@ impl Binder<'_> {
         };
         let mut targets: Vec<BoundTarget> = scope.columns.iter().map(target).collect();
         let order = self.bind_order_by(&query.order_by, &mut targets, &scope)?;
+        if let Some(value) =
+            order.iter().filter_map(BoundSortItem::hidden).find(|one| is_bound_late(one))
+        {
+            let what = "this ORDER BY of VALUES";
+            return Err(BindError::not_supported(what, value.range));
+        }
         self.finish_select(&plain_core(query.range), query, root, targets, order, &scope)
     }
 
@@ -109,6 +120,19 @@ impl Binder<'_> {
         let (name, source) = (name.to_owned(), ColumnSource::Computed);
         Ok(self.columns.add(QueryColumn { name, sql_type, is_nullable: true, source }))
     }
+}
+
+/// Whether an expression has a part that only a SELECT can collect.
+fn is_bound_late(expression: &ScalarExpression) -> bool {
+    expression.any(&|one| {
+        matches!(
+            one.kind,
+            ScalarKind::Aggregate(_)
+                | ScalarKind::Grouping(_)
+                | ScalarKind::Subquery(_)
+                | ScalarKind::Window { .. }
+        )
+    })
 }
 
 /// Returns a SELECT of nothing.

@@ -21,10 +21,11 @@ use super::calls::{ChosenFunction, without_star};
 use super::expressions::{ExpressionPlace, WindowAllowance};
 use super::ordering::{is_descending, require_operator};
 use super::scope::Scope;
+use super::subquery_joins::has_subquery;
 use crate::algebra::conjuncts::with_computed;
 use crate::algebra::{
     BoundSortKey, BoundWindowCall, BoundWindowFrame, ColumnId, ComputedColumn, RelationalOperator,
-    ScalarExpression, ScalarKind, WindowColumn, WindowFrameUnit,
+    ScalarExpression, ScalarKind, WindowColumn,
 };
 use crate::error::BindError;
 
@@ -95,17 +96,6 @@ impl PlacedWindow {
     }
 }
 
-/// Whether the results of a function depend on the order of peers.
-pub(super) fn tells_peers_apart(one: &WindowColumn) -> bool {
-    let is_of_peers = match one.call.function.kind {
-        FunctionKind::Window => {
-            matches!(one.call.function.name, "rank" | "dense_rank" | "percent_rank" | "cume_dist")
-        }
-        _ => one.frame.unit != WindowFrameUnit::Rows,
-    };
-    !is_of_peers
-}
-
 /// Refuses window functions in an expression of a clause that has none.
 pub(super) fn refuse_windows(expression: &ScalarExpression, clause: &str) -> Result<(), BindError> {
     match find_window(expression) {
@@ -157,6 +147,9 @@ impl Binder<'_> {
             }
         }
         let window = self.note_window(call)?;
+        if filter.is_some() && arguments.iter().any(has_subquery) {
+            return Err(BindError::not_supported("subqueries in aggregates with FILTER", range));
+        }
         let call = Box::new(BoundWindowCall { function, arguments, filter, result });
         Ok(ScalarExpression::new(ScalarKind::Window { call, window }, result, range))
     }

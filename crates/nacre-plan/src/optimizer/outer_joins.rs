@@ -14,6 +14,9 @@ use crate::algebra::{
     ColumnId, ComputedColumn, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind,
 };
 
+/// Expressions of a condition that is looked at below computed columns.
+const CONDITION_EXPRESSIONS_MAX: usize = 1_000;
+
 /// Simplifies the outer joins of a plan.
 pub(super) fn simplify_outer_joins(root: &mut RelationalOperator) {
     let origins = ColumnOrigins::of_plan(root);
@@ -33,11 +36,14 @@ struct RequiredCondition<'p> {
 }
 
 impl RequiredCondition<'_> {
-    /// Returns what the condition is before columns are computed.
-    fn below_compute(&self, columns: &[ComputedColumn]) -> ScalarExpression {
+    /// Returns what the condition is before columns are computed, if that is not too large.
+    fn below_compute(&self, columns: &[ComputedColumn]) -> Option<ScalarExpression> {
+        if self.condition.count_replaced(columns) > CONDITION_EXPRESSIONS_MAX {
+            return None;
+        }
         let mut condition = self.condition.clone();
         condition.replace_columns(columns);
-        condition
+        Some(condition)
     }
 }
 
@@ -61,7 +67,7 @@ impl OuterJoinPass {
             }
             RelationalOperator::Compute { input, columns } => {
                 let below: Vec<ScalarExpression> =
-                    required.iter().map(|one| one.below_compute(columns)).collect();
+                    required.iter().filter_map(|one| one.below_compute(columns)).collect();
                 let all: Vec<_> = below.iter().flat_map(|one| self.conditions(one)).collect();
                 self.simplify(input, range.input(), &all);
             }

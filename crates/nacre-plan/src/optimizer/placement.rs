@@ -25,6 +25,9 @@ use crate::properties::{is_like, may_move, never_fails};
 /// Expressions in the value of a computed column that a condition is moved through.
 const SUBSTITUTED_EXPRESSIONS_MAX: usize = 8;
 
+/// Expressions of a condition that is moved through computed columns.
+const CONDITION_EXPRESSIONS_MAX: usize = 1_000;
+
 /// Places the conditions of a plan.
 pub(super) fn place_conditions(root: RelationalOperator) -> RelationalOperator {
     let pass = PlacementPass { origins: ColumnOrigins::of_plan(&root) };
@@ -222,6 +225,9 @@ fn below_compute(
         never_fails(&one.value) && one.value.count() <= SUBSTITUTED_EXPRESSIONS_MAX
     };
     if !computed.iter().all(is_cheap) {
+        return None;
+    }
+    if condition.count_replaced(columns) > CONDITION_EXPRESSIONS_MAX {
         return None;
     }
     let mut condition = condition.clone();

@@ -112,6 +112,8 @@ fn columns_of_left(
 ) -> HashSet<ColumnId> {
     let mut used = HashSet::new();
     condition.into_iter().for_each(|one| one.collect_columns(&mut used));
+    // Of one that is still dependent.
+    used.extend(right.free_columns());
     let mut of_right = HashSet::new();
     right.collect_made_columns(&mut of_right);
     used.retain(|column| !of_right.contains(column));

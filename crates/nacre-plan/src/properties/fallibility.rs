@@ -194,6 +194,13 @@ pub(crate) fn is_comparison(operator: &OperatorEntry) -> bool {
         && is_compared(operator.right)
 }
 
+/// Whether an equality holds for one value of each side at most: clocks that are set back show two
+/// moments alike.
+pub(crate) fn is_one_to_one(operator: &OperatorEntry) -> bool {
+    operator.left == Some(operator.right)
+        || (operator.left != Some(TypeOid::TIMESTAMPTZ) && operator.right != TypeOid::TIMESTAMPTZ)
+}
+
 /// Whether an operator is LIKE, ILIKE or an opposite of them, for any string type.
 pub(crate) fn is_like(operator: &OperatorEntry) -> bool {
     PATTERN_TESTS.contains(&operator.name)
@@ -216,7 +223,11 @@ fn is_infallible_function(function: &FunctionEntry, arguments: &[ScalarExpressio
     };
     match (function.name, arguments.len()) {
         ("extract", 2) => match constant(0) {
-            Some(SqlValue::Text(field)) => DATE_FIELDS.contains(&field.as_str()),
+            Some(SqlValue::Text(field)) => {
+                let moments = [TypeOid::DATE, TypeOid::TIMESTAMP, TypeOid::TIMESTAMPTZ];
+                DATE_FIELDS.contains(&field.as_str())
+                    && function.arguments.get(1).is_some_and(|own| moments.contains(own))
+            }
             _ => false,
         },
         // A negative length is an error.

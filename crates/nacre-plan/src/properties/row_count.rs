@@ -9,7 +9,7 @@ use crate::algebra::{
     ColumnId, ConstantValue, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind,
     SetVariant,
 };
-use crate::properties::is_comparison;
+use crate::properties::{is_comparison, is_one_to_one};
 
 /// Whether a query has one row, never more or less.
 pub(crate) fn has_exactly_one_row(operator: &RelationalOperator) -> bool {
@@ -99,7 +99,7 @@ fn is_unique(
 fn fixed_column(condition: &ScalarExpression, made: &HashSet<ColumnId>) -> Option<ColumnId> {
     let ScalarKind::Operator { operator, operands } = &condition.kind else { return None };
     let [first, second] = &operands[..] else { return None };
-    if operator.name != "=" || !is_comparison(operator) {
+    if operator.name != "=" || !is_comparison(operator) || !is_one_to_one(operator) {
         return None;
     }
     let is_outer = |value: &ScalarExpression| {

@@ -166,3 +166,23 @@ fn thousands_of_literal_rows_are_planned() {
     let sql = format!("select 1 from (values {values}) v (k, s, n) join t0 on v.k = t0.k");
     assert_within(optimize_in(tables(1), sql, 2 << 20), 100);
 }
+
+#[test]
+fn copies_of_queries_and_conditions_are_bounded() {
+    let mut tables = TestTables::default();
+    tables.add("t", "k integer; x integer; y integer", 0, 1_000);
+    // Each level looks for nulls in copies of the ones below.
+    let mut inner = "select x from t".to_owned();
+    for _ in 0..30 {
+        inner = format!("select x from t where x not in ({inner})");
+    }
+    assert_eq!(tables.bind(&inner).unwrap_err(), "not supported: this many subqueries");
+    // Each level doubles a condition that is looked at below it.
+    let mut with = "with q0 as (select k from t)".to_owned();
+    for level in 1..60 {
+        let below = level - 1;
+        with += &format!(", q{level} as (select coalesce(k, k) as k from q{below})");
+    }
+    tables
+        .optimized(&format!("{with} select 1 from q59 left join t on t.k = q59.k where q59.k > 1"));
+}

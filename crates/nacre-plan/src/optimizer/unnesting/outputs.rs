@@ -17,22 +17,32 @@ use crate::algebra::{
     RelationalOperator, ScalarExpression, ScalarKind, TruthValue,
 };
 
+/// Expressions of the conditions of a join with outputs put into them.
+const EXPRESSIONS_MAX: usize = 10_000;
+
 impl DependentJoin {
     /// Takes columns that have columns of the left side from the top of the right side.
     pub(super) fn take_outputs_out(&mut self, columns: &mut QueryColumns) {
         let mut dependent = self.outer.clone();
-        let right = std::mem::replace(&mut self.right, RelationalOperator::SingleRow);
         let mut taken = Vec::new();
-        self.right = take_computed(right, &mut dependent, &mut taken);
+        let right = take_computed(self.right.clone(), &mut dependent, &mut taken);
+        let mut conditions = self.conditions.clone();
+        for layer in taken.iter().rev() {
+            let count = |one: &ScalarExpression| one.count_replaced(layer);
+            if conditions.iter().map(count).fold(0, usize::saturating_add) > EXPRESSIONS_MAX {
+                return;
+            }
+            conditions.iter_mut().for_each(|one| one.replace_columns(layer));
+        }
         if taken.is_empty() {
             return;
         }
+        (self.right, self.conditions) = (right, conditions);
         let found = match self.variant {
             JoinVariant::Left | JoinVariant::Single => Some(self.add_found(columns)),
             _ => None,
         };
         for layer in taken.into_iter().rev() {
-            self.conditions.iter_mut().for_each(|one| one.replace_columns(&layer));
             let layer = layer.into_iter().map(|one| match found {
                 Some(found) => ComputedColumn { value: if_found(found, one.value), ..one },
                 None => one,

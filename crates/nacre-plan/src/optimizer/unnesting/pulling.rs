@@ -8,7 +8,7 @@ use crate::algebra::{
     ColumnId, ComputedColumn, JoinVariant, QueryColumns, RelationalOperator, ScalarExpression,
     ScalarKind,
 };
-use crate::properties::is_comparison;
+use crate::properties::{is_comparison, is_one_to_one};
 
 impl DependentJoin {
     /// Has conditions of the right side about columns of the left one be conditions of the join.
@@ -112,7 +112,7 @@ impl PullingPass<'_> {
     fn key_condition(&self, condition: &ScalarExpression) -> Option<PulledKey> {
         let ScalarKind::Operator { operator, operands } = &condition.kind else { return None };
         let [first, second] = &operands[..] else { return None };
-        if operator.name != "=" || !is_comparison(operator) {
+        if operator.name != "=" || !is_comparison(operator) || !is_one_to_one(operator) {
             return None;
         }
         let is_outer = |one: &ScalarExpression| {

@@ -27,7 +27,7 @@ use crate::algebra::{
     ConstantValue, JoinVariant, QueryColumns, RelationalOperator, ScalarExpression, ScalarKind,
     SetInput, SetVariant, WindowColumn,
 };
-use crate::properties::constant_count;
+use crate::properties::{constant_count, has_open_order};
 
 /// Operators that a domain has as they are: it is copied for each part that depends on it. Of
 /// larger ones what only leaves out rows is left away; more values do no harm.
@@ -44,7 +44,8 @@ impl DependentJoin {
         let mut keys: Vec<ColumnId> = self.outer.iter().copied().collect();
         keys.sort_unstable();
         let source = domain_source(&self.left, &keys);
-        let mut pass = PushingPass { outer: &self.outer, source, keys, columns, copies: 0 };
+        let mut pass =
+            PushingPass { outer: &self.outer, source, keys, columns, copies: 0, is_ordered: false };
         let pushed = if pass.is_possible() { pass.push(&self.right) } else { None };
         let Some(pushed) = pushed else { return self.into_join() };
         let Some(equal) = pass.equalities(None, &pushed.domain) else { return self.into_join() };
@@ -64,6 +65,8 @@ struct PushingPass<'p> {
     keys: Vec<ColumnId>,
     columns: &'p mut QueryColumns,
     copies: usize,
+    /// Whether the order of rows may matter to an operator above.
+    is_ordered: bool,
 }
 
 /// An operator that is evaluated for a domain, and the columns that have its values.
@@ -80,7 +83,7 @@ impl PushingPass<'_> {
             _ => false,
         };
         !self.source.any_expression(&is_volatile)
-            && !any_operator(&self.source, &is_limit)
+            && !has_open_order(&self.source)
             && count_operators(&self.source) <= DOMAIN_OPERATORS_MAX
     }
 
@@ -124,8 +127,8 @@ impl PushingPass<'_> {
                 let operator = with_computed(operator, columns);
                 Some(PushedOperator { operator, domain })
             }
-            // Rows of a query within an expression have no order.
-            RelationalOperator::Sort { input, .. } => self.push(input),
+            // Rows of a query within an expression have no order, but where LIMIT takes some.
+            RelationalOperator::Sort { input, .. } if !self.is_ordered => self.push(input),
             RelationalOperator::Aggregate { .. } => self.push_aggregate(operator),
             RelationalOperator::Join { variant, left, right, condition } => {
                 self.push_join(*variant, [left, right], condition.as_ref())
@@ -135,6 +138,7 @@ impl PushingPass<'_> {
                 self.push_set_operation(*variant, columns, inputs)
             }
             RelationalOperator::Window { input, partition, order, functions } => {
+                self.is_ordered = true;
                 let PushedOperator { operator, domain } = self.push(input)?;
                 let mut window = RelationalOperator::Window {
                     input: Box::new(RelationalOperator::SingleRow),
@@ -151,6 +155,7 @@ impl PushingPass<'_> {
             }
             // An empty set has a row of no rows, for each combination.
             RelationalOperator::SingleRow
+            | RelationalOperator::Sort { .. }
             | RelationalOperator::Scan { .. }
             | RelationalOperator::GroupingSets { .. } => None,
         }
@@ -179,6 +184,7 @@ impl PushingPass<'_> {
             None => None,
         };
         let last = last.map(|count| offset.saturating_add(count));
+        self.is_ordered = true;
         let PushedOperator { operator, domain } = self.push(below)?;
         let number = new_column("row_number", SqlType::BIGINT, self.columns);
         let call = BoundWindowCall {
@@ -365,14 +371,9 @@ fn same(
     })
 }
 
-/// Whether an operator may have other rows each time, where rows are equal in its order.
-fn is_limit(operator: &RelationalOperator) -> bool {
-    matches!(operator, RelationalOperator::Limit { .. })
-}
-
 /// Returns a part of an operator that has all values of `keys` that it has.
 fn domain_source(operator: &RelationalOperator, keys: &[ColumnId]) -> RelationalOperator {
-    if count_operators(operator) <= DOMAIN_OPERATORS_WHOLE && !any_operator(operator, &is_limit) {
+    if count_operators(operator) <= DOMAIN_OPERATORS_WHOLE && !has_open_order(operator) {
         return operator.clone();
     }
     let has_all = |operator: &RelationalOperator, columns: &HashSet<ColumnId>| {
@@ -426,13 +427,6 @@ fn renamed(expression: &ScalarExpression, renaming: &ColumnRenaming) -> ScalarEx
     let mut expression = expression.clone();
     expression.rename(renaming);
     expression
-}
-
-fn any_operator(
-    operator: &RelationalOperator,
-    is_so: &dyn Fn(&RelationalOperator) -> bool,
-) -> bool {
-    is_so(operator) || operator.inputs().into_iter().any(|input| any_operator(input, is_so))
 }
 
 fn count_operators(operator: &RelationalOperator) -> usize {

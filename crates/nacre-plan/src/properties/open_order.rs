@@ -1,0 +1,27 @@
+//! Queries whose answer depends on an order of rows that is open.
+
+use nacre_functions::catalog::FunctionKind;
+
+use crate::algebra::{RelationalOperator, WindowColumn, WindowFrameUnit};
+
+/// Whether an answer depends on the order of rows where that is open: which ones LIMIT keeps, and
+/// what window functions find that tell peers apart.
+pub(crate) fn has_open_order(operator: &RelationalOperator) -> bool {
+    let is_open = match operator {
+        RelationalOperator::Limit { .. } => true,
+        RelationalOperator::Window { functions, .. } => functions.iter().any(tells_peers_apart),
+        _ => false,
+    };
+    is_open || operator.inputs().into_iter().any(has_open_order)
+}
+
+/// Whether the results of a function depend on the order of peers.
+fn tells_peers_apart(one: &WindowColumn) -> bool {
+    let is_of_peers = match one.call.function.kind {
+        FunctionKind::Window => {
+            matches!(one.call.function.name, "rank" | "dense_rank" | "percent_rank" | "cume_dist")
+        }
+        _ => one.frame.unit != WindowFrameUnit::Rows,
+    };
+    !is_of_peers
+}
