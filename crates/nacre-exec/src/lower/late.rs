@@ -26,7 +26,7 @@
 //! 2. Of inputs that are all null, such a value is null where an outer join may make them so.
 //! # Differences from PostgreSQL
 //! 1. An error in a value that only the answer has is raised when its row is read: not for rows
-//!    that LIMIT leaves out.
+//!    that LIMIT or a join leaves out.
 //!
 //! [`LoweredRelation::is_grouped`]: super::columns::LoweredRelation
 

@@ -12,7 +12,7 @@ use super::expressions::ExpressionLowering;
 use super::form::ValueForm;
 use super::late::{LateValue, RowResult};
 use super::operators::{OperatorMeaning, operator_meaning};
-use super::relations::{guarded_column, pass_through};
+use super::relations::pass_through;
 use crate::plan::{MapNode, PlanNode};
 
 /// Scale of the neighbours of late values that a condition above the join may compare.
@@ -28,10 +28,6 @@ pub(super) fn comparable_sides(
     conditions: &[&ScalarExpression],
 ) -> LoweringResult<[LoweredRelation; 2]> {
     let is_grouped = sides.iter().all(|side| side.is_grouped);
-    // PostgreSQL computes the columns of a query with groups for all of them.
-    if sides.iter().any(|side| side.columns.has_fallible_late()) {
-        return Err(guarded_column());
-    }
     let [mut left, mut right] =
         if is_grouped { sides } else { with_neighbours(sides, conditions)? };
     for (is_filled, side) in [
