@@ -267,8 +267,8 @@ async fn columns_say_where_they_come_from() {
             vec![(at(2), 1043, 14), (at(1), 23, -1)],
         ),
         ("select b from t group by b order by count(*)", vec![(at(2), 1043, 14)]),
-        ("select b from t union all select b from t", vec![(none, 25, -1)]),
-        ("select b from t except select 'a'", vec![(none, 25, -1)]),
+        ("select b from t union all select b from t", vec![(none, 1043, -1)]),
+        ("select b from t except select 'a'", vec![(none, 1043, -1)]),
     ] {
         let statement = client.prepare(sql).await.unwrap();
         let columns = statement.columns().iter();

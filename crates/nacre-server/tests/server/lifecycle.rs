@@ -138,7 +138,7 @@ async fn clients_are_told_that_the_database_is_being_opened() {
     let running = tokio::spawn(server.run());
     let (client, connection) = connect().await.unwrap();
     tokio::spawn(connection);
-    assert_eq!(client.query_one("select 1", &[]).await.unwrap().get::<_, i64>(0), 1);
+    assert_eq!(client.query_one("select 1", &[]).await.unwrap().get::<_, i32>(0), 1);
     shutdown.begin();
     timeout(PATIENCE, running).await.unwrap().unwrap();
 }
