@@ -10,7 +10,7 @@ use super::expressions::{ExpressionLowering, LoweredExpression, mixed_scales};
 use super::form::{DECIMAL_DIGITS_MAX, ValueForm};
 use super::late::LateValue;
 use super::operators::{AggregateMeaning, aggregate_meaning};
-use super::relations::{guarded_column, is_guard};
+use super::relations::guarded_column;
 use crate::expression::{ArithmeticOp, ExpressionId, ExpressionNode};
 use crate::plan::{
     AggregateCall, AggregateFunction, AggregateNode, GroupingSetsNode, MapNode, PlanNode,
@@ -64,7 +64,8 @@ pub(super) fn lower_aggregate(
     aggregates: &[AggregateColumn],
 ) -> LoweringResult<LoweredRelation> {
     let has_guard = |one: &AggregateColumn| {
-        one.call.filter.is_some() || one.call.arguments.iter().any(|own| own.any(&is_guard))
+        one.call.filter.is_some()
+            || one.call.arguments.iter().any(|own| own.any(&ScalarExpression::is_guard))
     };
     if input.column_may_fail && aggregates.iter().any(has_guard) {
         return Err(guarded_column());

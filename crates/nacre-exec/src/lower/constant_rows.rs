@@ -4,17 +4,13 @@
 //! once, here.
 
 use nacre_plan::algebra::{ColumnId, ScalarExpression};
-use nacre_simd::Flavour;
 
 use super::columns::{ColumnPlace, ColumnPlaces, LoweredRelation};
+use super::constants::evaluate_constant;
 use super::error::{LoweringError, LoweringResult};
 use super::expressions::{ExpressionLowering, mixed_scales};
 use super::form::ValueForm;
-use crate::counters::OperatorCounters;
-use crate::error::ExecResult;
-use crate::expression::{ExpressionGraph, ExpressionId, ExpressionNode};
-use crate::interpret::StepInterpreter;
-use crate::pipeline::ProgramBuilder;
+use crate::expression::ExpressionNode;
 use crate::plan::{ConstantColumn, PlanNode, RowsNode};
 use crate::value::ScalarValue;
 
@@ -104,20 +100,7 @@ fn constant_value(expression: &ScalarExpression) -> LoweringResult<(ScalarValue,
     }
     let value = match expressions.graph.node(lowered.id) {
         ExpressionNode::Constant(value) => value.clone(),
-        _ => evaluate(&expressions.graph, lowered.id).map_err(|error| {
-            LoweringError::not_supported(format!("a constant that fails ({error})"))
-        })?,
+        _ => evaluate_constant(&expressions.graph, lowered.id)?,
     };
     Ok((value, lowered.form))
-}
-
-fn evaluate(graph: &ExpressionGraph, id: ExpressionId) -> ExecResult<ScalarValue> {
-    let mut builder = ProgramBuilder::default();
-    let slots = builder.resolve_all(graph, &[], &[id])?;
-    let program = builder.program;
-    let counters: Vec<_> = program.steps.iter().map(|_| OperatorCounters::default()).collect();
-    let mut batch = StepInterpreter::batch(&program);
-    batch.rows = 1;
-    StepInterpreter::new(Flavour::active()).run(&program, &counters, &mut batch)?;
-    Ok(batch.columns[slots[0]].scalar(0))
 }

@@ -14,8 +14,9 @@ use super::expressions::ExpressionLowering;
 use crate::counters::OperatorCounters;
 use crate::error::ExecResult;
 use crate::expression::{ExpressionGraph, ExpressionId};
-use crate::interpret::{StepInterpreter, true_bits};
+use crate::interpret::StepInterpreter;
 use crate::pipeline::ProgramBuilder;
+use crate::value::ScalarValue;
 
 /// Returns the conditions that have columns; `None` if another one is not true.
 ///
@@ -42,12 +43,22 @@ fn is_true(condition: &ScalarExpression) -> LoweringResult<bool> {
     let columns = ColumnPlaces::default();
     let mut expressions = ExpressionLowering::new(&columns);
     let id = expressions.condition(condition)?;
-    evaluate(&expressions.graph, id)
+    Ok(evaluate_constant(&expressions.graph, id)? == ScalarValue::Bool(true))
+}
+
+/// Evaluates an expression for a row without columns.
+///
+/// # Errors
+/// [`LoweringError::NotSupported`] if it fails.
+pub(super) fn evaluate_constant(
+    graph: &ExpressionGraph,
+    id: ExpressionId,
+) -> LoweringResult<ScalarValue> {
+    run_constant(graph, id)
         .map_err(|error| LoweringError::not_supported(format!("a constant that fails ({error})")))
 }
 
-/// Evaluates a condition for a row without columns.
-fn evaluate(graph: &ExpressionGraph, id: ExpressionId) -> ExecResult<bool> {
+fn run_constant(graph: &ExpressionGraph, id: ExpressionId) -> ExecResult<ScalarValue> {
     let mut builder = ProgramBuilder::default();
     let slots = builder.resolve_all(graph, &[], &[id])?;
     let program = builder.program;
@@ -55,5 +66,5 @@ fn evaluate(graph: &ExpressionGraph, id: ExpressionId) -> ExecResult<bool> {
     let mut batch = StepInterpreter::batch(&program);
     batch.rows = 1;
     StepInterpreter::new(Flavour::active()).run(&program, &counters, &mut batch)?;
-    Ok(true_bits(&batch.columns[slots[0]])?.get(0))
+    Ok(batch.columns[slots[0]].scalar(0))
 }

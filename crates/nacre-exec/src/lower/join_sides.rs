@@ -1,8 +1,8 @@
-//! The sides of a join: their columns, whether one depends on the other, and which one is built.
+//! The sides of a join: their columns, and which one is built.
 
 use std::collections::HashSet;
 
-use nacre_plan::algebra::{ColumnId, JoinVariant, RelationalOperator, ScalarKind};
+use nacre_plan::algebra::{ColumnId, JoinVariant, RelationalOperator};
 
 use super::columns::LoweredRelation;
 use super::error::LoweringResult;
@@ -33,25 +33,6 @@ pub(super) fn lower_sides(
     };
     let [left, right] = sides;
     Ok([of_side(left)?, of_side(right)?])
-}
-
-/// Whether an operator has columns of another one in its expressions.
-pub(super) fn depends_on(operator: &RelationalOperator, other: &RelationalOperator) -> bool {
-    let all = outputs(other);
-    let is_other = |column: &ColumnId| all.contains(column);
-    has_key(operator, &is_other)
-        || operator.any_expression(&|one| match &one.kind {
-            ScalarKind::Column(column) => is_other(column),
-            _ => false,
-        })
-}
-
-fn has_key(operator: &RelationalOperator, is_so: &dyn Fn(&ColumnId) -> bool) -> bool {
-    let own = match operator {
-        RelationalOperator::Aggregate { keys, .. } => keys.iter().any(is_so),
-        _ => false,
-    };
-    own || operator.inputs().into_iter().any(|input| has_key(input, is_so))
 }
 
 /// Returns the columns that an operator hands on.

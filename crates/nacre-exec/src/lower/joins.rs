@@ -22,7 +22,7 @@ use super::error::{LoweringError, LoweringResult};
 use super::expressions::ExpressionLowering;
 use super::form::ValueForm;
 use super::join_keys::{PairConditions, SplitConditions, equality_of, is_about, split_conditions};
-use super::join_sides::{depends_on, lower_sides, pairing_kind};
+use super::join_sides::{lower_sides, pairing_kind};
 use super::late_joins::comparable_sides;
 use super::relations::{filter, guarded_column, pass_through, require_early};
 use super::stored::StoredRelations;
@@ -48,8 +48,8 @@ pub(super) fn lower_join(
     conditions: PairConditions<'_>,
     needed: &[ColumnId],
 ) -> LoweringResult<LoweredRelation> {
-    let [left, right] = sides;
-    if depends_on(right, left) {
+    let [_, right] = sides;
+    if !right.free_columns().is_empty() {
         return Err(LoweringError::not_supported("this correlated subquery"));
     }
     let mut wanted = needed.to_vec();

@@ -338,7 +338,7 @@ pub(super) fn compute(
         return Ok(input);
     }
     let may_fail = input.column_may_fail || input.columns.has_fallible_late();
-    if may_fail && computed.iter().any(|one| one.value.any(&is_guard)) {
+    if may_fail && computed.iter().any(|one| one.value.any(&ScalarExpression::is_guard)) {
         return Err(guarded_column());
     }
     let mut expressions = ExpressionLowering::new(&input.columns).with_rows(input.is_grouped);
@@ -376,19 +376,6 @@ fn gives_groups(node: &PlanNode) -> bool {
         PlanNode::Filter(filter) => gives_groups(&filter.input),
         _ => false,
     }
-}
-
-/// Whether an expression computes parts of it for some rows only.
-pub(super) fn is_guard(expression: &ScalarExpression) -> bool {
-    matches!(
-        expression.kind,
-        ScalarKind::Case { .. }
-            | ScalarKind::Coalesce(_)
-            | ScalarKind::And(_)
-            | ScalarKind::Or(_)
-            | ScalarKind::NullIf { .. }
-            | ScalarKind::Quantified { .. }
-    )
 }
 
 /// Returns the outputs that hand on columns, and their places there.

@@ -28,7 +28,7 @@ use crate::value::IntBounds;
 
 /// Where an offset is on the number line.
 #[derive(Clone, Copy)]
-enum Rounding {
+enum OffsetRounding {
     Down,
     Up,
 }
@@ -63,22 +63,22 @@ pub(super) fn lower_frame(
     let start = match &frame.start {
         WindowFrameEdge::UnboundedPreceding => FrameEdge::UnboundedPreceding,
         WindowFrameEdge::Preceding(offset) => {
-            FrameEdge::Preceding(lower_offset(fold_constant(offset)?, form, Rounding::Down)?)
+            FrameEdge::Preceding(lower_offset(fold_constant(offset)?, form, OffsetRounding::Down)?)
         }
         WindowFrameEdge::CurrentRow => FrameEdge::CurrentRow,
         WindowFrameEdge::Following(offset) => {
-            FrameEdge::Following(lower_offset(fold_constant(offset)?, form, Rounding::Up)?)
+            FrameEdge::Following(lower_offset(fold_constant(offset)?, form, OffsetRounding::Up)?)
         }
         WindowFrameEdge::UnboundedFollowing => FrameEdge::UnboundedFollowing,
     };
     let end = match &frame.end {
         WindowFrameEdge::UnboundedPreceding => FrameEdge::UnboundedPreceding,
         WindowFrameEdge::Preceding(offset) => {
-            FrameEdge::Preceding(lower_offset(fold_constant(offset)?, form, Rounding::Up)?)
+            FrameEdge::Preceding(lower_offset(fold_constant(offset)?, form, OffsetRounding::Up)?)
         }
         WindowFrameEdge::CurrentRow => FrameEdge::CurrentRow,
         WindowFrameEdge::Following(offset) => {
-            FrameEdge::Following(lower_offset(fold_constant(offset)?, form, Rounding::Down)?)
+            FrameEdge::Following(lower_offset(fold_constant(offset)?, form, OffsetRounding::Down)?)
         }
         WindowFrameEdge::UnboundedFollowing => FrameEdge::UnboundedFollowing,
     };
@@ -111,7 +111,7 @@ fn timestamp_bounds(form: ValueForm) -> Option<IntBounds> {
 fn lower_offset(
     value: Option<SqlValue>,
     form: Option<ValueForm>,
-    rounding: Rounding,
+    rounding: OffsetRounding,
 ) -> LoweringResult<FrameOffset> {
     let unknown = |what: &str| LoweringError::not_supported(format!("frames with {what}"));
     let Some(value) = value else { return Err(unknown("offsets that are no constants")) };
@@ -162,11 +162,11 @@ fn interval_micros(form: ValueForm, interval: SqlInterval) -> Option<i128> {
     is_fixed.then(|| i128::from(days) * DAY_MICROS + i128::from(micros))
 }
 
-fn rounded_quotient(value: i128, divisor: i128, rounding: Rounding) -> i128 {
+fn rounded_quotient(value: i128, divisor: i128, rounding: OffsetRounding) -> i128 {
     let down = value.div_euclid(divisor);
     match rounding {
-        Rounding::Up if value.rem_euclid(divisor) != 0 => down + 1,
-        Rounding::Up | Rounding::Down => down,
+        OffsetRounding::Up if value.rem_euclid(divisor) != 0 => down + 1,
+        OffsetRounding::Up | OffsetRounding::Down => down,
     }
 }
 
@@ -193,8 +193,8 @@ mod tests {
             (ValueForm::Integer, SqlValue::SmallInt(7), 7, 7),
         ] {
             let offset = |rounding| lower_offset(Some(value.clone()), Some(form), rounding);
-            assert_eq!(offset(Rounding::Down), Ok(FrameOffset::Int(down)));
-            assert_eq!(offset(Rounding::Up), Ok(FrameOffset::Int(up)));
+            assert_eq!(offset(OffsetRounding::Down), Ok(FrameOffset::Int(down)));
+            assert_eq!(offset(OffsetRounding::Up), Ok(FrameOffset::Int(up)));
         }
     }
 
@@ -202,7 +202,7 @@ mod tests {
     fn what_depends_on_the_date_or_is_negative_is_no_offset() {
         let interval =
             |months, days, micros| Some(SqlValue::Interval(SqlInterval { months, days, micros }));
-        let is_refused = |value, form| lower_offset(value, Some(form), Rounding::Up).is_err();
+        let is_refused = |value, form| lower_offset(value, Some(form), OffsetRounding::Up).is_err();
         assert!(is_refused(interval(1, 0, 0), ValueForm::Date));
         assert!(is_refused(interval(0, 1, 0), ValueForm::TimestampTz));
         assert!(!is_refused(interval(0, 0, 1), ValueForm::TimestampTz));

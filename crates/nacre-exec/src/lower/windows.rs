@@ -21,9 +21,7 @@ use super::expressions::{ExpressionLowering, LoweredExpression, mixed_scales, sa
 use super::fold::fold_constant;
 use super::form::ValueForm;
 use super::operators::{WindowMeaning, window_meaning};
-use super::relations::{
-    compute, computed_columns, guarded_column, is_guard, lower_relation, pass_through,
-};
+use super::relations::{compute, computed_columns, guarded_column, lower_relation, pass_through};
 use super::stored::StoredRelations;
 use super::window_frames::lower_frame;
 use crate::plan::{
@@ -183,7 +181,7 @@ fn lower_node(
     let mut functions = windows.iter().flat_map(|one| &one.functions);
     let is_guarded = |one: &&WindowColumn| {
         let mut expressions = one.call.expressions().into_iter();
-        one.call.filter.is_some() || expressions.any(|own| own.any(&is_guard))
+        one.call.filter.is_some() || expressions.any(|own| own.any(&ScalarExpression::is_guard))
     };
     if is_source_guarded && functions.any(is_guarded) {
         return Err(guarded_column());

@@ -18,7 +18,7 @@ pub(super) const CHECK_ROWS: usize = 65_536;
 
 /// Where a row is.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RowPlace {
+pub(super) struct SortedRowPlace {
     pub(super) run: u32,
     pub(super) row: u32,
 }
@@ -26,7 +26,7 @@ pub(super) struct RowPlace {
 /// All rows.
 #[derive(Debug)]
 pub(super) struct SortedOrder {
-    pub(super) rows: Vec<RowPlace>,
+    pub(super) rows: Vec<SortedRowPlace>,
     /// Leading key parts that a row has in common with the one before; 0 for the first.
     common_parts: Vec<u16>,
     /// Whole partitions, together all rows.
@@ -46,7 +46,7 @@ impl SortedOrder {
         mut reservation: MemoryReservation,
     ) -> ExecResult<Self> {
         let count: usize = runs.iter().map(SortRun::len).sum();
-        reservation.resize(count * (size_of::<RowPlace>() + size_of::<u16>()))?;
+        reservation.resize(count * (size_of::<SortedRowPlace>() + size_of::<u16>()))?;
         if count > u32::MAX as usize || plan.parts.len() > usize::from(u16::MAX) {
             // Rows of a partition have numbers of 32 bits.
             return Err(ExecError::OutOfMemory {
@@ -75,7 +75,7 @@ impl SortedOrder {
                 _ => morsels.push(at..at + 1),
             }
             common_parts.push(common as u16);
-            rows.push(RowPlace { run: head.run as u32, row: head.row as u32 });
+            rows.push(SortedRowPlace { run: head.run as u32, row: head.row as u32 });
         }
         Ok(Self { rows, common_parts, morsels, _reservation: reservation })
     }

@@ -68,6 +68,22 @@ pub(crate) fn with_filter(
     }
 }
 
+/// Expressions of a condition that is looked at below computed columns.
+const CONDITION_EXPRESSIONS_MAX: usize = 1_000;
+
+/// Returns what a condition is before columns are computed; `None` if that is too large.
+pub(crate) fn before_computed(
+    condition: &ScalarExpression,
+    columns: &[ComputedColumn],
+) -> Option<ScalarExpression> {
+    if condition.count_replaced(columns) > CONDITION_EXPRESSIONS_MAX {
+        return None;
+    }
+    let mut condition = condition.clone();
+    condition.replace_columns(columns);
+    Some(condition)
+}
+
 /// Returns the operator with further columns, if there are any.
 pub(crate) fn with_computed(
     input: RelationalOperator,

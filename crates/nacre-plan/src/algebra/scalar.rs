@@ -269,6 +269,19 @@ impl ScalarExpression {
         own + self.children().into_iter().map(Self::count).sum::<usize>()
     }
 
+    /// Whether it evaluates its second part and those behind it for some rows only.
+    pub fn is_guard(&self) -> bool {
+        matches!(
+            self.kind,
+            ScalarKind::Case { .. }
+                | ScalarKind::Coalesce(_)
+                | ScalarKind::And(_)
+                | ScalarKind::Or(_)
+                | ScalarKind::NullIf { .. }
+                | ScalarKind::Quantified { .. }
+        )
+    }
+
     /// Whether this expression or one inside of it is so.
     pub fn any(&self, is_so: &dyn Fn(&Self) -> bool) -> bool {
         is_so(self) || self.children().into_iter().any(|child| child.any(is_so))

@@ -129,7 +129,7 @@ impl Binder<'_> {
         if !has_subquery(expression) {
             return Ok(());
         }
-        let guards = is_guard(expression);
+        let guards = expression.is_guard();
         for (index, child) in expression.children_mut().into_iter().enumerate() {
             self.join_within(child, is_guarded || (guards && index > 0), joins)?;
         }
@@ -292,19 +292,6 @@ pub(super) fn may_find_more(operator: &RelationalOperator) -> bool {
 /// Whether a query is within an expression.
 pub(super) fn has_subquery(expression: &ScalarExpression) -> bool {
     expression.any(&|one| matches!(one.kind, ScalarKind::Subquery(_)))
-}
-
-/// Whether an expression evaluates its second part and those behind it for some rows only.
-fn is_guard(expression: &ScalarExpression) -> bool {
-    matches!(
-        expression.kind,
-        ScalarKind::Case { .. }
-            | ScalarKind::Coalesce(_)
-            | ScalarKind::And(_)
-            | ScalarKind::Or(_)
-            | ScalarKind::NullIf { .. }
-            | ScalarKind::Quantified { .. }
-    )
 }
 
 fn require_infallible(root: &RelationalOperator, range: SourceRange) -> Result<(), BindError> {

@@ -9,13 +9,8 @@
 
 use super::null_logic::possible_outcomes;
 use super::places::{ColumnOrigins, PlaceRange};
-use crate::algebra::conjuncts::conjuncts_of;
-use crate::algebra::{
-    ColumnId, ComputedColumn, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind,
-};
-
-/// Expressions of a condition that is looked at below computed columns.
-const CONDITION_EXPRESSIONS_MAX: usize = 1_000;
+use crate::algebra::conjuncts::{before_computed, conjuncts_of};
+use crate::algebra::{ColumnId, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind};
 
 /// Simplifies the outer joins of a plan.
 pub(super) fn simplify_outer_joins(root: &mut RelationalOperator) {
@@ -33,18 +28,6 @@ struct OuterJoinPass {
 struct RequiredCondition<'p> {
     condition: &'p ScalarExpression,
     span: PlaceRange,
-}
-
-impl RequiredCondition<'_> {
-    /// Returns what the condition is before columns are computed, if that is not too large.
-    fn below_compute(&self, columns: &[ComputedColumn]) -> Option<ScalarExpression> {
-        if self.condition.count_replaced(columns) > CONDITION_EXPRESSIONS_MAX {
-            return None;
-        }
-        let mut condition = self.condition.clone();
-        condition.replace_columns(columns);
-        Some(condition)
-    }
 }
 
 impl OuterJoinPass {
@@ -66,8 +49,10 @@ impl OuterJoinPass {
                 self.simplify(input, range.input(), &all);
             }
             RelationalOperator::Compute { input, columns } => {
-                let below: Vec<ScalarExpression> =
-                    required.iter().filter_map(|one| one.below_compute(columns)).collect();
+                let below: Vec<ScalarExpression> = required
+                    .iter()
+                    .filter_map(|one| before_computed(one.condition, columns))
+                    .collect();
                 let all: Vec<_> = below.iter().flat_map(|one| self.conditions(one)).collect();
                 self.simplify(input, range.input(), &all);
             }

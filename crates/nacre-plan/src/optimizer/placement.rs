@@ -15,7 +15,9 @@
 use std::collections::HashMap;
 
 use super::places::{ColumnOrigins, PlaceRange};
-use crate::algebra::conjuncts::{columns_of, conjunction, split_conjunction, with_filter};
+use crate::algebra::conjuncts::{
+    before_computed, columns_of, conjunction, split_conjunction, with_filter,
+};
 use crate::algebra::{
     ColumnId, ComputedColumn, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind,
     SetVariant,
@@ -24,9 +26,6 @@ use crate::properties::{is_like, may_move, never_fails};
 
 /// Expressions in the value of a computed column that a condition is moved through.
 const SUBSTITUTED_EXPRESSIONS_MAX: usize = 8;
-
-/// Expressions of a condition that is moved through computed columns.
-const CONDITION_EXPRESSIONS_MAX: usize = 1_000;
 
 /// Places the conditions of a plan.
 pub(super) fn place_conditions(root: RelationalOperator) -> RelationalOperator {
@@ -227,12 +226,7 @@ fn below_compute(
     if !computed.iter().all(is_cheap) {
         return None;
     }
-    if condition.count_replaced(columns) > CONDITION_EXPRESSIONS_MAX {
-        return None;
-    }
-    let mut condition = condition.clone();
-    condition.replace_columns(columns);
-    Some(condition)
+    before_computed(condition, columns)
 }
 
 /// Whether a condition is the same for all rows of a group or partition. LIKE on padded strings is

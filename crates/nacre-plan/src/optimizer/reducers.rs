@@ -53,7 +53,7 @@ impl ReducerPass<'_> {
                 condition,
             } => {
                 let used = columns_of_left(&right, condition.as_ref());
-                let reducer = Reducer { variant, right, condition };
+                let reducer = ReducingJoin { variant, right, condition };
                 match sole_leaf(&left, &used) {
                     Some(leaf) if self.is_strong(leaf, &reducer) => reducer.reduce(*left, &used),
                     _ => reducer.join(*left),
@@ -64,7 +64,7 @@ impl ReducerPass<'_> {
     }
 
     /// Whether a join leaves few rows of an input.
-    fn is_strong(&mut self, leaf: &RelationalOperator, reducer: &Reducer) -> bool {
+    fn is_strong(&mut self, leaf: &RelationalOperator, reducer: &ReducingJoin) -> bool {
         let (own, other) = (self.estimated(leaf), self.estimated(&reducer.right));
         let condition = reducer.condition.as_ref();
         self.estimator.join(reducer.variant, [own, other], condition) <= LEFT_MAX * own
@@ -72,13 +72,13 @@ impl ReducerPass<'_> {
 }
 
 /// A semi or anti join without its left side.
-struct Reducer {
+struct ReducingJoin {
     variant: JoinVariant,
     right: Box<RelationalOperator>,
     condition: Option<ScalarExpression>,
 }
 
-impl Reducer {
+impl ReducingJoin {
     fn join(self, left: RelationalOperator) -> RelationalOperator {
         let Self { variant, right, condition } = self;
         RelationalOperator::Join { variant, left: Box::new(left), right, condition }
