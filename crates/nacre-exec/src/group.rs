@@ -32,6 +32,7 @@ mod layout;
 mod merge;
 mod output;
 mod partition;
+mod reduction;
 mod sets;
 mod sink;
 mod source;

@@ -30,6 +30,7 @@
 mod build;
 mod chunk;
 mod column;
+mod key_bits;
 mod keys;
 mod pairs;
 mod plan;

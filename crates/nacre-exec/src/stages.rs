@@ -238,8 +238,10 @@ fn open_join(
 
     let OpenPipeline { source, tails, scan, scan_columns, builder, columns, probes, .. } = probe;
     let scan_column = |slot: SlotId| scan_columns.get(slot).copied().flatten();
-    if let (Some(scan), Some(column)) = (&scan, sink.plan().reducing_slot().and_then(scan_column)) {
-        scan.add_late(column, Arc::new(JoinKeySet::new(&sink)));
+    for (slot, word) in sink.plan().reducing_slots() {
+        if let (Some(scan), Some(column)) = (&scan, scan_column(slot)) {
+            scan.add_late(column, Arc::new(JoinKeySet::new(&sink, word)));
+        }
     }
     let mut scan_columns: Vec<_> = columns.iter().map(|slot| scan_column(*slot)).collect();
     if !node.kind.has_probe_columns() {

@@ -9,6 +9,7 @@ use super::distinct::DistinctSet;
 use super::keys::{KeyWords, hash_words};
 use super::layout::{GroupPlan, StateKind};
 use super::partition::{PARTITIONS, RowPage, flush};
+use super::reduction::GroupReduction;
 use super::table::GroupTable;
 use super::update::{GroupMasks, by_masks, by_rows, for_each_row};
 use crate::control::QueryControl;
@@ -18,8 +19,9 @@ use crate::memory::{MemoryBudget, MemoryReservation};
 use crate::pipeline::{PipelineSink, SinkRoom, StageContext, WorkerSlots};
 use crate::vector::{BitVector, VectorBatch};
 
-/// Bytes of a worker's table: half of an L2 cache, whose other half is for vectors.
-const TABLE_BYTES: usize = 256 << 10;
+/// Bytes of a worker's table: rows that a table has no room for are looked up twice, which takes
+/// longer than to find them in the L3 cache.
+const TABLE_BYTES: usize = 1 << 20;
 
 /// Groups that are found by masks; more are found row by row.
 const MASK_GROUPS_MAX: usize = 8;
@@ -68,6 +70,9 @@ struct LocalGroups {
     /// Rows of each group in the present batch, if there are few groups.
     masks: GroupMasks,
     groups_max: usize,
+    reduction: GroupReduction,
+    /// Whether the table has a group for each row, so that none is looked up in it.
+    has_rows: bool,
     reservation: MemoryReservation,
 }
 
@@ -145,6 +150,8 @@ impl LocalGroups {
             groups: Vec::new(),
             masks: GroupMasks::default(),
             groups_max,
+            reduction: GroupReduction::default(),
+            has_rows: false,
             reservation,
         }
     }
@@ -224,15 +231,28 @@ impl LocalGroups {
                 self.find_direct(plan, flavour, batch);
             }
             GroupLookup::Hash => {
-                if self.table.len() > self.groups_max {
+                let rows = batch.selected_rows();
+                let is_resting = self.reduction.is_resting(rows);
+                if self.table.len() > self.groups_max || is_resting != self.has_rows {
+                    if !self.has_rows {
+                        self.reduction.note_full(self.table.len());
+                    }
                     flush(plan, &mut self.table, 0, &mut self.pages);
+                    self.has_rows = is_resting;
                 }
                 self.keys.fill(plan, batch);
                 let Self { table, keys, groups, .. } = self;
                 groups.resize(batch.rows, 0);
+                if is_resting {
+                    for_each_row(batch.rows, batch.selected_bits(), |row| {
+                        groups[row] = table.add_row(plan, keys, row, batch);
+                    });
+                    return;
+                }
                 for_each_row(batch.rows, batch.selected_bits(), |row| {
                     groups[row] = table.find_or_add(plan, keys, row, batch);
                 });
+                self.reduction.note_rows(rows);
             }
         }
     }

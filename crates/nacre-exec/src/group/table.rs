@@ -7,6 +7,12 @@ use crate::vector::{INLINE_BYTES_MAX, VectorBatch};
 /// Least slots of an index.
 const SLOTS_MIN: usize = 64;
 
+/// Whether words are equal: without a call, since they are few.
+#[inline]
+fn is_equal(left: &[u64], right: &[u64]) -> bool {
+    left.iter().zip(right).all(|(left, right)| left == right)
+}
+
 /// Groups and how to find them.
 #[derive(Debug, Default)]
 pub(super) struct GroupTable {
@@ -67,12 +73,30 @@ impl GroupTable {
             Ok(group) => group,
             Err(slot) => {
                 let group = self.add(plan, words, slot);
-                self.keep_strings(plan, group, |key| {
-                    batch.columns[key.slot].with_bytes(row, None, <[u8]>::to_vec)
-                });
+                self.keep_row_strings(plan, group, row, batch);
                 group
             }
         }
+    }
+
+    /// Adds a row of a batch as a group that is not looked up; all of the table are such then.
+    #[inline]
+    pub(super) fn add_row(
+        &mut self,
+        plan: &GroupPlan,
+        keys: &KeyWords,
+        row: usize,
+        batch: &VectorBatch,
+    ) -> u32 {
+        let group = self.push(plan, keys.row(row));
+        self.keep_row_strings(plan, group, row, batch);
+        group
+    }
+
+    fn keep_row_strings(&mut self, plan: &GroupPlan, group: u32, row: usize, batch: &VectorBatch) {
+        self.keep_strings(plan, group, |key| {
+            batch.columns[key.slot].with_bytes(row, None, <[u8]>::to_vec)
+        });
     }
 
     /// Finds the group of a row of another table or page, or adds it with states of zero.
@@ -126,7 +150,8 @@ impl GroupTable {
         while let Some(&entry) = self.slots.get(slot) {
             let Some(group) = (entry as usize).checked_sub(1) else { return Err(slot) };
             let start = group * plan.row_words;
-            if self.rows[start..start + words.len()] == *words && has_same_strings(self, group) {
+            let known = &self.rows[start..start + words.len()];
+            if is_equal(known, words) && has_same_strings(self, group) {
                 return Ok(group as u32);
             }
             slot = (slot + 1) & mask;
@@ -136,16 +161,21 @@ impl GroupTable {
 
     /// Adds a group whose slot is known to be free.
     pub(super) fn add(&mut self, plan: &GroupPlan, words: &[u64], slot: usize) -> u32 {
-        let group = self.count;
-        self.rows.extend_from_slice(words);
-        self.rows.resize((group + 1) * plan.row_words, 0);
-        self.count += 1;
+        let group = self.push(plan, words);
         // At most half full, so that chains stay short.
         if self.count * 2 > self.slots.len() {
             self.grow(plan);
         } else {
             self.slots[slot] = self.count as u32;
         }
+        group
+    }
+
+    fn push(&mut self, plan: &GroupPlan, words: &[u64]) -> u32 {
+        let group = self.count;
+        self.rows.extend_from_slice(words);
+        self.rows.resize((group + 1) * plan.row_words, 0);
+        self.count += 1;
         group as u32
     }
 

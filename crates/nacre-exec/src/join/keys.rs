@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use crate::error::{ExecError, ExecResult};
-use crate::group::float_word;
+use crate::group::{float_word, hash_words};
 use crate::pipeline::SlotId;
 use crate::vector::{
     BitVector, ColumnVector, DictionaryReaders, QueryDictionary, VectorBatch, VectorValues,
@@ -57,6 +57,12 @@ pub(super) struct JoinKeyWords {
     /// By key: codes of the build side's dictionary, by code of the probe side's.
     codes: Vec<Vec<u64>>,
     stride: usize,
+}
+
+/// Hashes a key of one word.
+#[inline]
+pub(super) fn hash_key(key: i64) -> u64 {
+    hash_words(&[key as u64])
 }
 
 impl JoinKeyForm {

@@ -142,15 +142,13 @@ impl JoinPlan {
         matches!(self.kind, K::Inner | K::Semi | K::BuildOuter | K::BuildSemi | K::BuildAnti)
     }
 
-    /// Returns the slot of the probe side's key if it is the only one, a whole number of 64 bits,
-    /// and rows without a partner are not wanted: a scan may leave them out.
-    pub(crate) fn reducing_slot(&self) -> Option<SlotId> {
-        match self.keys.as_slice() {
-            [key] if matches!(key.form, JoinKeyForm::Int) && self.needs_partner() => {
-                Some(key.probe_slot)
-            }
-            _ => None,
-        }
+    /// Returns slots of the probe side and the words of keys that these must be, of whole numbers of
+    /// 64 bits, if rows without a partner are not wanted: a scan may leave them out.
+    pub(crate) fn reducing_slots(&self) -> impl Iterator<Item = (SlotId, usize)> {
+        let needs_partner = self.needs_partner();
+        let is_reducing =
+            move |key: &&JoinKeyPlan| needs_partner && matches!(key.form, JoinKeyForm::Int);
+        self.keys.iter().filter(is_reducing).map(|key| (key.probe_slot, key.word))
     }
 
     /// Returns type, bounds and nullability of the output columns.

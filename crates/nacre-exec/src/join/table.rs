@@ -13,12 +13,14 @@
 //! the slot has, and the link of the first head; the next ones follow by `chain`. A key whose bit
 //! is clear has no row, which no row needs to be read for.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use nacre_column::VECTOR_ROWS;
 
 use super::chunk::{CHUNK_ROWS, chunk_place};
 use super::column::{NO_ROW, StoredColumn};
+use super::key_bits::{JoinKeyBits, JoinKeySummary};
 use super::keys::JoinKeyWords;
 use crate::group::hash_words;
 use crate::memory::MemoryReservation;
@@ -37,10 +39,6 @@ const SLOTS_MIN: usize = 64;
 /// Bytes of strings of one column that a vector of pairs gets at most, if these are short enough:
 /// a heap has 4 GiB, and a worker should take much less.
 const HEAP_BYTES_MAX: usize = 64 << 20;
-
-/// Bytes of an index up to which a scan asks it for each row: of a larger one every look may miss
-/// the caches, and rows that pass miss them twice.
-const CACHED_BYTES_MAX: usize = 4 << 20;
 
 /// The link in a slot; above it are the tags.
 const LINK_MASK: u64 = (1 << 48) - 1;
@@ -94,6 +92,8 @@ pub(super) struct JoinTable {
     /// Least and greatest key, if keys have one word.
     range: Option<JoinKeyRange>,
     index: KeyIndex,
+    /// By word of the keys: which values there are; made when first asked for.
+    summaries: Vec<OnceLock<JoinKeySummary>>,
     /// By row: the next one with the same key.
     same: Vec<AtomicU32>,
     has_duplicates: AtomicBool,
@@ -186,6 +186,7 @@ impl JoinTable {
             key_words,
             range,
             index,
+            summaries: (0..key_words).map(|_| OnceLock::new()).collect(),
             same,
             has_duplicates: AtomicBool::new(false),
             marks,
@@ -273,7 +274,9 @@ impl JoinTable {
             let row = link - 1;
             let (chunk, at) = chunk_place(row);
             let at = at * self.key_words;
-            if self.keys[chunk].words[at..at + self.key_words] == *words {
+            let known = &self.keys[chunk].words[at..at + self.key_words];
+            // Without a call, since they are few.
+            if known.iter().zip(words).all(|(known, word)| known == word) {
                 return Some(row);
             }
             link = chain[row as usize].load(Ordering::Relaxed);
@@ -283,37 +286,30 @@ impl JoinTable {
 
     /// Returns the bytes of the index.
     pub(super) fn index_bytes(&self) -> usize {
-        self.reservation.bytes()
+        let summaries = self.summaries.iter().filter_map(|one| one.get()?.bits.as_ref());
+        self.reservation.bytes() + summaries.map(JoinKeyBits::bytes).sum::<usize>()
     }
 
-    /// Returns the least and the greatest key, if keys have one word.
-    pub(super) fn range(&self) -> Option<JoinKeyRange> {
-        self.range
+    /// Returns which values a key of one word has, once all rows are there.
+    pub(super) fn key_summary(&self, word: usize) -> Option<&JoinKeySummary> {
+        let make = || {
+            let range = if self.key_words == 1 { self.range } else { self.word_range(word) };
+            JoinKeySummary::new(range, self.rows, |each| self.for_each_word(word, each))
+        };
+        self.summaries.get(word).map(|summary| summary.get_or_init(make))
     }
 
-    /// Whether keys are found in a cache, or likely so.
-    pub(super) fn is_small(&self) -> bool {
-        match &self.index {
-            KeyIndex::All => false,
-            KeyIndex::Dense { heads, .. } => heads.len() * 4 <= CACHED_BYTES_MAX,
-            KeyIndex::Hash { slots, .. } => slots.len() * 8 <= CACHED_BYTES_MAX,
-        }
+    fn word_range(&self, word: usize) -> Option<JoinKeyRange> {
+        let (mut min, mut max) = (i64::MAX, i64::MIN);
+        self.for_each_word(word, |value| (min, max) = (min.min(value), max.max(value)));
+        (min <= max).then_some(JoinKeyRange { min, max })
     }
 
-    /// Whether there may be a row with a key of one word; false if there is none for sure.
-    #[inline]
-    pub(super) fn may_have(&self, key: i64) -> bool {
-        // ORDERING: the end of the stage that made the table published it.
-        match &self.index {
-            KeyIndex::All => true,
-            KeyIndex::Dense { min, heads } => {
-                let offset = (key as u64).wrapping_sub(*min as u64) as usize;
-                heads.get(offset).is_some_and(|head| head.load(Ordering::Relaxed) != 0)
-            }
-            KeyIndex::Hash { shift, slots, .. } => {
-                let hash = hash_words(&[key as u64]);
-                slots[(hash >> shift) as usize].load(Ordering::Relaxed) & tag_of(hash) != 0
-            }
+    /// Calls `each` for a word of the keys of all rows that have keys.
+    fn for_each_word(&self, word: usize, mut each: impl FnMut(i64)) {
+        for chunk in &self.keys {
+            let words = &chunk.words;
+            chunk.has_key.for_each_one(|at| each(words[at * self.key_words + word] as i64));
         }
     }
 

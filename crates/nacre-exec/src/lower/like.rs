@@ -2,6 +2,8 @@
 //!
 //! `%` is any text, `_` one character, and a backslash takes the next character as it is.
 
+use memchr::memmem::Finder;
+
 use super::form::ValueForm;
 use crate::scan::StringPredicate;
 
@@ -78,9 +80,12 @@ impl LikePattern {
     ) -> Option<StringPredicate> {
         let name = format!("{} '{text}'", if is_wanted { "like" } else { "not like" });
         Some(match form {
-            ValueForm::Text => {
-                StringPredicate::new(name, move |value| self.matches(value) == is_wanted)
-            }
+            ValueForm::Text => match self.pieces() {
+                Some(pieces) => {
+                    StringPredicate::new(name, move |value| pieces.matches(value) == is_wanted)
+                }
+                None => StringPredicate::new(name, move |value| self.matches(value) == is_wanted),
+            },
             ValueForm::Padded { chars: Some(chars) } => StringPredicate::new(name, move |value| {
                 let is_first = |byte: &&u8| **byte & 0xc0 != 0x80;
                 let own = value.iter().filter(is_first).count();
@@ -91,6 +96,22 @@ impl LikePattern {
             }),
             _ => return None,
         })
+    }
+
+    /// Returns the pieces between its `%`; `None` if it has none, or a `_`.
+    fn pieces(&self) -> Option<PatternPieces> {
+        let mut pieces = vec![Vec::new()];
+        for part in &self.0 {
+            match (part, pieces.last_mut()) {
+                (PatternPart::Byte(byte), Some(piece)) => piece.push(*byte),
+                (PatternPart::AnyText, _) => pieces.push(Vec::new()),
+                _ => return None,
+            }
+        }
+        let mut pieces = pieces.into_iter();
+        let (first, last) = (pieces.next()?, pieces.next_back()?);
+        let inner = pieces.map(|piece| Finder::new(&piece).into_owned()).collect();
+        Some(PatternPieces { first, inner, last })
     }
 
     /// Whether a text in UTF-8 is one that the pattern means. Takes time proportional to the
@@ -125,6 +146,25 @@ impl LikePattern {
             retry = Some((behind, end + more));
             (part, at) = (behind, end + more);
         }
+    }
+}
+
+/// A pattern of pieces with any text between them: searched for by their rarest bytes.
+#[derive(Clone, Debug)]
+struct PatternPieces {
+    first: Vec<u8>,
+    inner: Vec<Finder<'static>>,
+    last: Vec<u8>,
+}
+
+impl PatternPieces {
+    fn matches(&self, text: &[u8]) -> bool {
+        let Some(mut rest) = text.strip_prefix(&self.first[..]) else { return false };
+        for piece in &self.inner {
+            let Some(at) = piece.find(rest) else { return false };
+            rest = &rest[at + piece.needle().len()..];
+        }
+        rest.ends_with(&self.last)
     }
 }
 
@@ -163,10 +203,17 @@ mod tests {
             ("%aab", "aaaab", true),
             ("%special%requests%", "the special new requests.", true),
             ("%special%requests%", "requests special", false),
+            ("a%a", "a", false),
+            ("ab%bc", "abc", false),
+            ("ab%bc", "abbc", true),
+            ("%", "a", true),
         ];
         for (pattern, text, wanted) in cases {
             let parsed = LikePattern::parse(pattern).unwrap();
             assert_eq!(parsed.matches(text.as_bytes()), wanted, "{text} like {pattern}");
+            if let Some(pieces) = parsed.pieces() {
+                assert_eq!(pieces.matches(text.as_bytes()), wanted, "{text} like {pattern}");
+            }
         }
         assert_eq!(LikePattern::parse(r"a\"), None);
     }

@@ -253,7 +253,7 @@ fn equal_columns_join_without_a_condition_of_their_own() {
     // b and c are joined first, by what follows from both conditions.
     assert_plan(
         "select 1 from a, b, c where a.k = b.k and a.k = c.k and b.x = 1",
-        "(a * (b[b.x = 1] * c on b.k = c.k) on a.k = b.k and a.k = c.k)",
+        "(a * (b[b.x = 1] * c on b.k = c.k) on a.k = b.k)",
     );
 }
 

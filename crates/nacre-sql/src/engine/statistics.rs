@@ -1,10 +1,15 @@
-//! Statistics of tables for the optimizer: bounds of columns from the aggregates of chunks.
+//! Statistics of tables for the optimizer: bounds of columns from the aggregates of chunks, and how
+//! many different strings there are from the dictionaries of some blocks.
 
-use nacre_column::{Bound, ColumnType};
+use nacre_column::replicated::AccessHint;
+use nacre_column::{Bound, ColumnType, Physical, StringValues, Strings};
 use nacre_plan::optimizer::ColumnStatistics;
 use nacre_store::{Chunk, HotChunkRef, HotColumnRange, TableSnapshot};
 use nacre_types::datetime::{SqlDate, SqlTimestamp};
 use nacre_types::{ExactNumeric, SqlValue};
+
+/// A block whose strings come again that often has about all strings of its column.
+const REPEATS_MIN: usize = 8;
 
 /// The chunks of a table, looked up once for a query.
 #[derive(Debug)]
@@ -30,7 +35,37 @@ impl TableChunkStatistics {
         let bounds = self.int_bounds(column).and_then(|(min, max)| {
             Some((sql_value(min, column_type)?, sql_value(max, column_type)?))
         });
-        ColumnStatistics { bounds, null_fraction, distinct_count: None }
+        let is_text = column_type.physical() == Physical::Bytes;
+        let distinct_count = if is_text { self.distinct_strings(column) } else { None };
+        ColumnStatistics { bounds, null_fraction, distinct_count }
+    }
+
+    /// Estimates how many different strings a column has, by the dictionaries of its first block,
+    /// its last one, and one between; `None` if one of these has none.
+    ///
+    /// ```text
+    /// few strings that come again often, from the same range in all blocks    those of a block
+    /// else                                                                    new ones in each
+    /// ```
+    fn distinct_strings(&self, column: usize) -> Option<u64> {
+        let last = self.frozen.len().checked_sub(1)?;
+        let mut looked_at = vec![0, last / 2, last];
+        looked_at.dedup();
+        let mut counts = Vec::with_capacity(looked_at.len());
+        let (mut range, mut is_closed) = (None::<StringRange>, true);
+        for chunk in looked_at.iter().map(|index| &self.frozen[*index]) {
+            let handle = chunk.read(column, AccessHint::Sequential).ok()?;
+            let strings = handle.block().ok()?.strings().ok()?;
+            let Strings::Dictionary(entries) = strings else { return None };
+            let own = StringRange::of(&entries)?;
+            is_closed &= entries.len() * REPEATS_MIN <= chunk.rows();
+            is_closed &= range.as_ref().is_none_or(|first| first.overlaps(&own));
+            range.get_or_insert(own);
+            counts.push(entries.len());
+        }
+        let (sum, most): (usize, usize) = (counts.iter().sum(), *counts.iter().max()?);
+        let count = if is_closed { most } else { sum * self.frozen.len() / counts.len() };
+        u64::try_from(count).ok()
     }
 
     /// Returns the least and the greatest stored number; `None` if it is not known of a chunk.
@@ -55,6 +90,24 @@ impl TableChunkStatistics {
             }
         }
         bounds
+    }
+}
+
+/// The least and the greatest string of a dictionary.
+struct StringRange {
+    min: Vec<u8>,
+    max: Vec<u8>,
+}
+
+impl StringRange {
+    /// Returns the range of a dictionary's strings, which ascend; `None` if it cannot be read.
+    fn of(entries: &StringValues<'_>) -> Option<Self> {
+        let last = entries.len().checked_sub(1)?;
+        Some(Self { min: entries.get(0).ok()?.to_vec(), max: entries.get(last).ok()?.to_vec() })
+    }
+
+    fn overlaps(&self, other: &Self) -> bool {
+        self.min <= other.max && other.min <= self.max
     }
 }
 

@@ -10,7 +10,7 @@ use super::enumeration::JoinStep;
 use super::query_graph::{GraphCondition, QueryGraph, is_hashable};
 use crate::algebra::conjuncts::conjunction;
 use crate::algebra::{ColumnId, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind};
-use crate::optimizer::equivalence::{column_equality, equality_of};
+use crate::optimizer::equivalence::{EquivalenceMember, column_equality, equality_of};
 
 /// A set of leaves of any number.
 #[derive(Clone, Debug)]
@@ -32,6 +32,32 @@ impl LeafSet {
     }
 }
 
+/// Columns that are equal, as sets of them.
+#[derive(Debug, Default)]
+struct EqualMembers(BTreeMap<EquivalenceMember, EquivalenceMember>);
+
+impl EqualMembers {
+    /// Returns the one that stands for all that are equal to a member.
+    fn first(&self, member: EquivalenceMember) -> EquivalenceMember {
+        let mut first = member;
+        while let Some(next) = self.0.get(&first) {
+            first = *next;
+        }
+        first
+    }
+
+    fn are_equal(&self, [one, other]: [EquivalenceMember; 2]) -> bool {
+        self.first(one) == self.first(other)
+    }
+
+    fn join(&mut self, [one, other]: [EquivalenceMember; 2]) {
+        let (one, other) = (self.first(one), self.first(other));
+        if one != other {
+            self.0.insert(one.max(other), one.min(other));
+        }
+    }
+}
+
 /// Builds the joins of a region.
 pub(super) struct RegionAssembly {
     graph: QueryGraph,
@@ -42,6 +68,8 @@ pub(super) struct RegionAssembly {
     /// For each node the classes of equal columns that it has columns of, and one of them: its
     /// place among the members.
     classes: Vec<BTreeMap<usize, usize>>,
+    /// For each node the columns that its joins make equal.
+    equal: Vec<Vec<[EquivalenceMember; 2]>>,
     /// Conditions that no join has yet.
     pending: Vec<GraphCondition>,
 }
@@ -58,7 +86,7 @@ impl RegionAssembly {
             }
         }
         let pending = std::mem::take(&mut graph.conditions);
-        Self { graph, nodes, sets, rows, classes, pending }
+        Self { graph, nodes, sets, rows, classes, equal: vec![Vec::new(); count], pending }
     }
 
     pub(super) fn assemble(
@@ -127,8 +155,34 @@ impl RegionAssembly {
             equalities.into_iter().map(|one| one.expression).collect();
         let implied = self.implied_equalities(&conditions, sides);
         conditions.extend(implied);
+        self.drop_known(&mut conditions, sides);
         conditions.extend(movable.into_iter().chain(fixed).map(|one| one.expression));
         conditions
+    }
+
+    /// Drops equalities of columns that others and the joins below imply: each would be a further
+    /// key. Notes what the join makes equal.
+    ///
+    /// ```text
+    /// (a join b on a.x = b.x) join c on c.x = a.x and c.x = b.x      c.x = a.x is enough
+    /// ```
+    fn drop_known(&mut self, conditions: &mut Vec<ScalarExpression>, sides: [usize; 2]) {
+        let mut pairs: Vec<[EquivalenceMember; 2]> = Vec::new();
+        for side in sides {
+            pairs.append(&mut self.equal[side]);
+        }
+        let mut known = EqualMembers::default();
+        pairs.iter().for_each(|pair| known.join(*pair));
+        conditions.retain(|condition| {
+            let Some(equality) = column_equality(condition) else { return true };
+            let is_new = !known.are_equal(equality.members);
+            if is_new {
+                known.join(equality.members);
+                pairs.push(equality.members);
+            }
+            is_new
+        });
+        self.equal.push(pairs);
     }
 
     /// Returns an equality of each class that both sides have columns of and no condition is about.
