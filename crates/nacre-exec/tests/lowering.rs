@@ -296,6 +296,11 @@ fn other_aggregates_have_the_answers_of_postgresql() {
 }
 
 #[test]
+fn numerics_of_any_scale_have_the_answers_of_postgresql() {
+    compare_with_answers(include_str!("answers/numerics.txt"));
+}
+
+#[test]
 fn random_expressions_over_groups_have_the_answers_of_postgresql() {
     compare_with_answers(include_str!("answers/random.txt"));
 }

@@ -3,7 +3,7 @@
 use nacre_simd::Flavour;
 
 use super::layout::{GroupAggregate, GroupPlan, StateKind};
-use super::state::{add_sum, take_bytes, take_float, take_int};
+use super::state::{add_exact, add_sum, take_bytes, take_float, take_int};
 use super::table::GroupTable;
 use crate::error::ExecResult;
 use crate::interpret::{GroupSums, count_ones, sum_masked};
@@ -98,7 +98,7 @@ pub(super) fn by_masks(
 /// Adds the values of active rows, whose groups `group` tells.
 ///
 /// # Errors
-/// None now; those of functions of others later.
+/// 22003 of a sum of numerics of any scale that has too many digits.
 pub(super) fn by_rows(
     plan: &GroupPlan,
     aggregate: &GroupAggregate,
@@ -158,6 +158,18 @@ pub(super) fn by_rows(
                     take_bytes(is_max, state, heap, value);
                 });
             });
+        }
+        (StateKind::SumExact, _) => {
+            let reader = column.dictionary_reader();
+            let mut outcome = Ok(());
+            for_each_row(rows, active, |row| {
+                if outcome.is_ok() {
+                    let state = &mut words[state(row)];
+                    outcome = column
+                        .with_bytes(row, reader.as_ref(), |value| add_exact(state, heap, value, 1));
+                }
+            });
+            return outcome;
         }
         _ => debug_assert!(false, "an aggregate over other values"),
     }
