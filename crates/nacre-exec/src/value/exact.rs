@@ -256,7 +256,9 @@ fn round_large(
 
 /// Returns the error that a value stands for.
 fn failure(bytes: &[u8]) -> ValueError {
-    let text = bytes.get(1..bytes.len().saturating_sub(SCALE_BYTES)).and_then(|text| str::from_utf8(text).ok());
+    let text = bytes
+        .get(1..bytes.len().saturating_sub(SCALE_BYTES))
+        .and_then(|text| str::from_utf8(text).ok());
     let parts = text.and_then(|text| text.split_at_checked(SQLSTATE_BYTES));
     let error = parts.and_then(|(code, message)| ValueError::of_sql_state(code, message));
     error.unwrap_or_else(malformed)
