@@ -160,20 +160,31 @@ pub(super) fn by_rows(
             });
         }
         (StateKind::SumExact, _) => {
-            let reader = column.dictionary_reader();
-            let mut outcome = Ok(());
-            for_each_row(rows, active, |row| {
-                if outcome.is_ok() {
-                    let state = &mut words[state(row)];
-                    outcome = column
-                        .with_bytes(row, reader.as_ref(), |value| add_exact(state, heap, value, 1));
-                }
-            });
-            return outcome;
+            return exact_by_rows(column, (rows, active), words, heap, state);
         }
         _ => debug_assert!(false, "an aggregate over other values"),
     }
     Ok(())
+}
+
+/// Adds numerics of any scale of active rows to the words of sums, which `state` tells.
+fn exact_by_rows(
+    column: &ColumnVector,
+    (rows, active): (usize, Option<&BitVector>),
+    words: &mut [u64],
+    heap: &mut Vec<u8>,
+    state: impl Fn(usize) -> std::ops::Range<usize>,
+) -> ExecResult<()> {
+    let reader = column.dictionary_reader();
+    let mut outcome = Ok(());
+    for_each_row(rows, active, |row| {
+        if outcome.is_ok() {
+            let state = &mut words[state(row)];
+            let add = |value: &[u8]| add_exact(state, heap, value, 1);
+            outcome = column.with_bytes(row, reader.as_ref(), add);
+        }
+    });
+    outcome
 }
 
 /// Adds whole numbers of active rows to the words of sums, which `state` tells.

@@ -85,28 +85,9 @@ pub(super) fn lower_aggregate(
         calls: Vec::new(),
     };
     let GroupedColumns { keys, sets } = grouped;
-    let mut columns = ColumnPlaces::default();
-    let mut key_indexes: Vec<usize> = Vec::new();
-    let mut exact_keys = Vec::new();
-    for key in keys {
-        let ColumnPlace { index, form } = places.get(key.source)?;
-        if let ValueForm::Exact { .. } = form {
-            if sets.is_some() {
-                return Err(LoweringError::not_supported("grouping sets of averages or quotients"));
-            }
-            exact_keys.push(lowering.exact_key(key, index, &mut key_indexes)?);
-            continue;
-        }
-        let id = lowering.expressions.graph.column(index, form.class())?;
-        let own = lowering.output(id);
-        // The same column may stand in the list of DISTINCT twice.
-        let known = key_indexes.iter().position(|known| *known == own).filter(|_| sets.is_none());
-        let index = known.unwrap_or_else(|| {
-            key_indexes.push(own);
-            key_indexes.len() - 1
-        });
-        columns.add(key.column, ColumnPlace { index, form });
-    }
+    let (mut columns, mut key_indexes) = (ColumnPlaces::default(), Vec::new());
+    let exact_keys =
+        lowering.add_keys(&places, keys, sets.is_some(), &mut columns, &mut key_indexes)?;
     let mut planned = Vec::with_capacity(aggregates.len());
     // Averages first: their sums serve as sums, too.
     let is_average = |one: &&AggregateColumn| {
@@ -314,6 +295,39 @@ impl AggregateInput<'_> {
             self.outputs.push(id);
             self.outputs.len() - 1
         })
+    }
+
+    /// Adds keys, whose places are added to `columns`; returns the results that show those that are
+    /// numerics of any scale.
+    fn add_keys(
+        &mut self,
+        places: &ColumnPlaces,
+        keys: Vec<GroupingKey>,
+        has_sets: bool,
+        columns: &mut ColumnPlaces,
+        key_indexes: &mut Vec<usize>,
+    ) -> LoweringResult<Vec<PlannedAggregate>> {
+        let mut exact_keys = Vec::new();
+        for key in keys {
+            let ColumnPlace { index, form } = places.get(key.source)?;
+            if let ValueForm::Exact { .. } = form {
+                if has_sets {
+                    return Err(LoweringError::not_supported("grouping sets by quotients"));
+                }
+                exact_keys.push(self.exact_key(key, index, key_indexes)?);
+                continue;
+            }
+            let id = self.expressions.graph.column(index, form.class())?;
+            let own = self.output(id);
+            // The same column may stand in the list of DISTINCT twice.
+            let known = key_indexes.iter().position(|known| *known == own).filter(|_| !has_sets);
+            let index = known.unwrap_or_else(|| {
+                key_indexes.push(own);
+                key_indexes.len() - 1
+            });
+            columns.add(key.column, ColumnPlace { index, form });
+        }
+        Ok(exact_keys)
     }
 
     /// Adds a numeric of any scale at `index` to the keys, and what is shown of equal ones: the one

@@ -7,8 +7,8 @@
 //! greatest one of their rows. A result of more than 38 digits, which PostgreSQL's numeric has room
 //! for, is an error of execution (22003 "numeric out of range"), but not above groups.
 //!
-//! What no vector node computes is computed row by row ([`super::row_nodes`]). So are numerics whose
-//! scale depends on values, as of quotients: they are [`ValueForm::Exact`].
+//! What no vector node computes is computed row by row ([`super::row_nodes`]). So are numerics
+//! whose scale depends on values, as of quotients: they are [`ValueForm::Exact`].
 
 mod numerics;
 
@@ -88,16 +88,15 @@ impl<'c> ExpressionLowering<'c> {
         &mut self,
         expression: &ScalarExpression,
     ) -> LoweringResult<LoweredExpression> {
+        if let Some(value) = fold_constant(expression)? {
+            return self.constant(&value, expression.sql_type);
+        }
         let (levels, may_fail) = (self.levels, self.may_fail);
         self.levels += graph_levels(&expression.kind);
-        if self.levels > LEVELS_MAX {
-            self.levels = levels;
-            return Err(LoweringError::not_supported("expressions that are nested this deeply"));
-        }
-        let lowered = match fold_constant(expression) {
-            Ok(Some(value)) => self.constant(&value, expression.sql_type),
-            Ok(None) => self.lower_kind(expression),
-            Err(error) => Err(error),
+        let lowered = if self.levels > LEVELS_MAX {
+            Err(LoweringError::not_supported("expressions that are nested this deeply"))
+        } else {
+            self.lower_kind(expression)
         };
         self.levels = levels;
         let error = match lowered {

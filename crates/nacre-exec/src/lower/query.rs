@@ -57,7 +57,8 @@ impl QueryOutput {
     /// Returns the value of this column in a row of an answer of the plan.
     ///
     /// # Errors
-    /// The one that a numeric stands for; [`ExecError::Internal`] if the answer is not of this plan.
+    /// The one that a numeric stands for; [`ExecError::Internal`] if the answer is not of this
+    /// plan.
     pub fn value(&self, batch: &ResultBatch, row: usize) -> ExecResult<SqlValue> {
         let ColumnPlace { index, form } = self.place;
         let column = batch.columns.get(index).filter(|_| row < batch.rows);

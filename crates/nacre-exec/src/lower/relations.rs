@@ -327,8 +327,8 @@ pub(super) fn computed_columns<'c>(
     (kept, wanted)
 }
 
-/// Appends columns. Those of groups raise their errors here, as PostgreSQL computes the columns of a
-/// query with groups that it does not merge into the outer one.
+/// Appends columns. Those of groups raise their errors here: PostgreSQL computes the columns of a
+/// query with groups, which it does not merge into the outer one.
 pub(super) fn compute(
     input: LoweredRelation,
     computed: &[&ComputedColumn],

@@ -13,10 +13,11 @@ use nacre_types::{SqlType, SqlValue, ValueError, ValueSettings, cast_value};
 use super::form::ValueForm;
 use super::operators::integer_limit;
 use super::row_operators::{
-    RowFunction, apply_operator, compare_values, is_row_operator, operator_may_fail,
+    RowFunction, apply_operator, compare_values, fails_of_zero_only, is_row_operator,
+    operator_may_fail,
 };
 use crate::error::ExecError;
-use crate::value::ScalarValue;
+use crate::value::{ScalarValue, ValueClass};
 
 /// Types among which casts depend on no setting of the session.
 const CAST_GROUPS: [&[TypeOid]; 4] = [
@@ -213,13 +214,22 @@ impl RowExpression {
         match self {
             _ if !self.has_inputs() => false,
             Self::Input { form, .. } => form.may_fail(),
-            Self::Operator { operator, .. } => operator_may_fail(operator),
+            Self::Operator { operator, operands } => {
+                let is_safe = fails_of_zero_only(operator)
+                    && operands.get(1).is_some_and(Self::is_constant_but_zero);
+                operator_may_fail(operator) && !is_safe
+            }
             Self::Cast { source, target, .. } => {
                 integer_limit(source.oid()).is_none() || target.oid() != TypeOid::NUMERIC
             }
             Self::Function { .. } => true,
             _ => false,
         }
+    }
+
+    fn is_constant_but_zero(&self) -> bool {
+        let value = || self.evaluate(&|_| ScalarValue::Null(ValueClass::Bool));
+        !self.has_inputs() && matches!(value(), Ok(SqlValue::Numeric(value)) if !value.is_zero())
     }
 
     /// Computes the value for a row.

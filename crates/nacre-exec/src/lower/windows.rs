@@ -25,6 +25,7 @@ use super::operators::{WindowMeaning, window_meaning};
 use super::relations::{compute, computed_columns, guarded_column, lower_relation, pass_through};
 use super::stored::StoredRelations;
 use super::window_frames::lower_frame;
+use crate::expression::ExpressionId;
 use crate::plan::{
     AggregateFunction, MapNode, PlanNode, SortKey, WindowCall, WindowFunction, WindowNode,
     WindowNumber, WindowSpecification,
@@ -194,20 +195,7 @@ fn lower_node(
     }
     let mut expressions = ExpressionLowering::new(&places);
     let (mut outputs, columns) = pass_through(&mut expressions, &places)?;
-    let mut keys = Vec::new();
-    for (column, is_descending, is_nulls_first) in
-        windows.last().map_or(Vec::new(), NeededWindow::keys)
-    {
-        let column = column.ok_or_else(|| LoweringError::contradiction("a key is no column"))?;
-        let ColumnPlace { index: mut column, form } = columns.get(column)?;
-        if let ValueForm::Exact { .. } = form {
-            expressions.may_fail |= form.may_fail();
-            let key = key_node(&mut expressions.graph, outputs[column])?;
-            column = outputs.len();
-            outputs.push(key);
-        }
-        keys.push(SortKey { column, is_descending, is_nulls_first });
-    }
+    let keys = sort_keys(windows, &columns, &mut expressions, &mut outputs)?;
     let calls = Vec::new();
     let mut lowering =
         WindowLowering { input: AggregateInput { expressions, outputs, calls }, may_fail: false };
@@ -249,6 +237,30 @@ fn lower_node(
         is_grouped: input.is_grouped,
         gives_groups: false,
     })
+}
+
+/// Returns the keys that rows are sorted by, which the last window has.
+fn sort_keys(
+    windows: &[NeededWindow<'_>],
+    columns: &ColumnPlaces,
+    expressions: &mut ExpressionLowering<'_>,
+    outputs: &mut Vec<ExpressionId>,
+) -> LoweringResult<Vec<SortKey>> {
+    let mut keys = Vec::new();
+    for (column, is_descending, is_nulls_first) in
+        windows.last().map_or(Vec::new(), NeededWindow::keys)
+    {
+        let column = column.ok_or_else(|| LoweringError::contradiction("a key is no column"))?;
+        let ColumnPlace { index: mut column, form } = columns.get(column)?;
+        if let ValueForm::Exact { .. } = form {
+            expressions.may_fail |= form.may_fail();
+            let key = key_node(&mut expressions.graph, outputs[column])?;
+            column = outputs.len();
+            outputs.push(key);
+        }
+        keys.push(SortKey { column, is_descending, is_nulls_first });
+    }
+    Ok(keys)
 }
 
 /// The functions of a node, under way.
