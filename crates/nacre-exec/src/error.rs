@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use nacre_types::ValueError;
+
 /// Sorts errors by what the caller can do; the server's edge gives each its SQLSTATE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -73,6 +75,20 @@ impl ExecError {
             Self::Function { .. } => ExecErrorKind::Function,
             Self::Store(_) => ExecErrorKind::Store,
             Self::Internal { .. } => ExecErrorKind::Internal,
+        }
+    }
+
+    /// Makes the error of a computation on SQL values.
+    pub(crate) fn of_value(error: ValueError) -> Self {
+        let message = error.text().message.clone();
+        match error {
+            ValueError::DivisionByZero(_) => Self::DivisionByZero,
+            ValueError::Internal(_) => Self::internal(message),
+            _ => {
+                let mut sqlstate = *b"XX000";
+                sqlstate.copy_from_slice(error.sql_state().as_bytes());
+                Self::Function { sqlstate, message }
+            }
         }
     }
 

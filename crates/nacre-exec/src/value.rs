@@ -6,8 +6,12 @@
 
 mod bounds;
 mod constant;
+mod exact;
 mod physical;
 
 pub use bounds::{IntBounds, IntLimit};
 pub use constant::ScalarValue;
+pub(crate) use exact::{
+    RoundedTo, decode_exact, encode_exact, encode_failure, encode_scaled, exact_key, round_exact,
+};
 pub use physical::{IntWidth, ValueClass, VectorType};

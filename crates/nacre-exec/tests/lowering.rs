@@ -296,6 +296,11 @@ fn other_aggregates_have_the_answers_of_postgresql() {
 }
 
 #[test]
+fn numerics_of_any_scale_have_the_answers_of_postgresql() {
+    compare_with_answers(include_str!("answers/numerics.txt"));
+}
+
+#[test]
 fn random_expressions_over_groups_have_the_answers_of_postgresql() {
     compare_with_answers(include_str!("answers/random.txt"));
 }
@@ -519,8 +524,6 @@ fn results_beyond_their_type_are_errors_where_rows_reach_them() {
 fn what_is_not_certainly_the_same_is_not_supported() {
     let (database, _) = test_database();
     for sql in [
-        "select n / 3 from t",
-        "select n % 3 from t",
         "select f + 1 from t",
         "select sum(f) from t",
         "select avg(f) from t",
@@ -528,36 +531,18 @@ fn what_is_not_certainly_the_same_is_not_supported() {
         "select variance(distinct a) from t",
         "select sum(distinct f) from t",
         "select sum(distinct case when o then n else 0 end) from t",
-        "select stddev(case when o then n else 0 end) from t",
         "select upper(s) from t",
         "select s || 'x' from t",
         "select a::text from t",
-        "select f::integer from t",
-        "select n::double precision from t",
-        "select n::numeric(5, 1) from t",
-        "select s::varchar(3) from t",
         "select a::boolean from t",
-        "select d + 1 from t",
-        "select d + interval '1 day' from t",
         "select extract(month from d) from t",
-        "select greatest(a, k) from t",
-        "select case when o then n else 0 end from t",
-        "select coalesce(n, 0.125) from t",
         "select coalesce(c, 'x') from t",
         "select id from t where s ilike 'a%'",
         "select id from t where s like s",
         "select id from t where s like 'a\\'",
-        "select max(case when o then n else 0 end) from t",
-        "select distinct avg(a) from t group by k",
         "select k, 1 / 0 from t group by k",
         "select avg(a) + 1.0 / 0 from t where a > 1000 group by k",
         "select sum(case when a <> 0 then q else 0 end) from (select a, 10 / a as q from t) x",
-        "select sum(m) from (select avg(a) as m from t group by k) x",
-        "select a / m from t, (select avg(n) as m from t) x",
-        "select id, m from t left join (select k, coalesce(avg(n), 0) as m from t group by k) x \
-         on t.k = x.k",
-        "select id, m from t join (select k, avg(n) as m from t group by k) x on t.k = x.k \
-         order by m",
         "select id from t join (select k, sum(n) / sum(a) as m from t group by k) x \
          on t.k = x.k and n < 1 / m",
         "select id from t where 10 / a > 1 limit 1",
@@ -566,11 +551,7 @@ fn what_is_not_certainly_the_same_is_not_supported() {
         "select id from t where a = $1",
         "select 1 / 0 from t",
         "select 2147483647 + 1 from t",
-        "select id from t where n > 'NaN'",
-        "select id from t where d < 'infinity'",
-        "select id from t where d = timestamp '1995-01-01 12:00'",
         "select date '1995-01-01' + 2147483647 from t",
-        "select id from t where n > 1000000000000000000000000000000000000000000.5",
     ] {
         let error = database.run(sql).expect_err(sql);
         assert!(error.starts_with("not supported: "), "{sql}: {error}");
@@ -582,8 +563,7 @@ fn windows_that_are_not_certainly_the_same_are_not_supported() {
     let (database, _) = test_database();
     for sql in [
         "select sum(f) over () from t",
-        "select avg(n) over () + 1 from t",
-        "select lag(n, 1, 0) over () from t",
+        "select sum(n / 3) over () from t",
         "select lag(c, 1, 'x') over () from t",
         "select count(*) over (order by id rows -1 preceding) from t",
         "select count(*) over (order by id rows null::bigint preceding) from t",
@@ -591,7 +571,6 @@ fn windows_that_are_not_certainly_the_same_are_not_supported() {
         "select count(*) over (order by d range '1 month' preceding) from t",
         "select count(*) over (order by d range '-1 day' preceding) from t",
         "select count(*) over (order by f range 'NaN' preceding) from t",
-        "select rank() over (order by avg(n)) from t group by k",
     ] {
         let error = database.run(sql).expect_err(sql);
         assert!(error.starts_with("not supported: "), "{sql}: {error}");

@@ -40,6 +40,14 @@ macro_rules! value_errors {
                 }
             }
 
+            /// Makes the error with that SQLSTATE; `None` if there is none.
+            pub fn of_sql_state(code: &str, message: impl Into<String>) -> Option<Self> {
+                match code {
+                    $($code => Some(Self::$constructor(message)),)*
+                    _ => None,
+                }
+            }
+
             fn text_mut(&mut self) -> &mut ErrorText {
                 match self {
                     $(Self::$variant(text) => text,)*
@@ -161,5 +169,8 @@ mod tests {
         assert_eq!(error.to_string(), "invalid input syntax for type integer: \"abc\"");
         assert_eq!(error.text().detail.as_deref(), Some("d"));
         assert_eq!(error.text().hint.as_deref(), Some("h"));
+        let same = ValueError::of_sql_state(error.sql_state(), error.message());
+        assert_eq!(same.as_ref().map(ValueError::message), Some(error.message()));
+        assert_eq!(ValueError::of_sql_state("99999", ""), None);
     }
 }

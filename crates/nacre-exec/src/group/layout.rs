@@ -40,6 +40,8 @@ pub(super) enum StateKind {
     ExtremeFloat { is_max: bool },
     /// Offset and length in the heap, and whether there is one.
     ExtremeBytes { is_max: bool },
+    /// A sum of numerics of any scale: offset in the heap, length and room there, and a count.
+    SumExact,
 }
 
 /// An aggregate.
@@ -81,6 +83,7 @@ impl StateKind {
             Self::Count | Self::Distinct(_) => 1,
             Self::SumNarrow | Self::SumFloat | Self::ExtremeFloat { .. } => 2,
             Self::SumWide
+            | Self::SumExact
             | Self::DistinctSum(_)
             | Self::ExtremeInt { .. }
             | Self::ExtremeBytes { .. } => 3,
@@ -220,6 +223,7 @@ impl GroupPlan {
                 Some(bounds) if IntBounds::I64.contains(bounds) => StateKind::SumNarrow,
                 _ => StateKind::SumWide,
             },
+            (F::ExactSum | F::ExactState, Some(ValueClass::Bytes)) => StateKind::SumExact,
             (F::Sum | F::AverageState, Some(ValueClass::Float32 | ValueClass::Float64)) => {
                 StateKind::SumFloat
             }
@@ -266,7 +270,7 @@ impl GroupPlan {
                         if is_single { VectorType::Float32 } else { VectorType::Float64 };
                     outputs.push(SlotInfo { vector_type, ..double.clone() });
                 }
-                StateKind::ExtremeBytes { .. } => {
+                StateKind::ExtremeBytes { .. } | StateKind::SumExact => {
                     outputs.push(SlotInfo { vector_type: VectorType::Bytes, ..double.clone() })
                 }
                 StateKind::ExtremeInt { .. } | StateKind::ExtremeFloat { .. } => {

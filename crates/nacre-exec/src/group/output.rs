@@ -2,7 +2,7 @@
 
 use super::keys::append_string;
 use super::layout::{GroupAggregate, GroupKey, GroupPlan, StateKind};
-use super::state::{OVERFLOW_BIT, wide};
+use super::state::{OVERFLOW_BIT, exact_sum, wide};
 use super::table::GroupTable;
 use crate::error::{ExecError, ExecResult};
 use crate::plan::AggregateFunction;
@@ -119,6 +119,12 @@ fn put_states(
             StateKind::ExtremeBytes { .. } => {
                 if let VectorValues::Bytes(values) = &mut out.values {
                     values.push(&table.heap[state[0] as usize..(state[0] + state[1]) as usize]);
+                }
+                state[2] > 0
+            }
+            StateKind::SumExact => {
+                if let VectorValues::Bytes(values) = &mut out.values {
+                    values.push(&table.heap[exact_sum(state)]);
                 }
                 state[2] > 0
             }

@@ -5,6 +5,7 @@
 
 use super::keys::string_len;
 use super::layout::{GroupPlan, StateKind};
+use super::state::{exact_sum, put_exact_sum};
 use super::table::GroupTable;
 use crate::vector::INLINE_BYTES_MAX;
 
@@ -43,11 +44,16 @@ impl RowPage {
             }
         }
         for aggregate in &plan.aggregates {
+            let state = &row[aggregate.word..];
+            let own = &mut self.rows[start + aggregate.word..];
             if let StateKind::ExtremeBytes { .. } = aggregate.kind {
-                let state = &row[aggregate.word..];
-                self.rows[start + aggregate.word] = self.heap.len() as u64;
+                own[0] = self.heap.len() as u64;
                 self.heap
                     .extend_from_slice(&heap[state[0] as usize..(state[0] + state[1]) as usize]);
+            } else if aggregate.kind == StateKind::SumExact {
+                let sum = exact_sum(state);
+                put_exact_sum(own, self.heap.len(), sum.len());
+                self.heap.extend_from_slice(&heap[sum]);
             }
         }
     }

@@ -5,7 +5,8 @@ use std::cmp::Ordering;
 use nacre_column::compare_floats;
 
 use super::layout::{GroupPlan, StateKind};
-use crate::error::ExecResult;
+use crate::error::{ExecError, ExecResult};
+use crate::value::{decode_exact, encode_exact};
 
 /// Reads a number of 128 bits.
 #[inline]
@@ -71,10 +72,55 @@ pub(super) fn take_bytes(is_max: bool, state: &mut [u64], heap: &mut Vec<u8>, va
     }
 }
 
+/// Returns offset and length of a sum of numerics of any scale.
+pub(super) fn exact_sum(state: &[u64]) -> std::ops::Range<usize> {
+    let start = state[0] as usize;
+    start..start + (state[1] as u32) as usize
+}
+
+/// Says where a sum lies that has no more room than it takes.
+pub(super) fn put_exact_sum(state: &mut [u64], offset: usize, len: usize) {
+    // A numeric has at most 73,735 bytes.
+    state[0] = offset as u64;
+    state[1] = (len as u64) << 32 | len as u64;
+}
+
+/// Adds a sum of numerics of any scale and a count to the state of such a sum; a longer one goes to
+/// the end of the heap.
+///
+/// # Errors
+/// 22003 of a sum that has too many digits.
+pub(super) fn add_exact(
+    state: &mut [u64],
+    heap: &mut Vec<u8>,
+    value: &[u8],
+    count: u64,
+) -> ExecResult<()> {
+    if state[2] == 0 {
+        put_exact_sum(state, heap.len(), value.len());
+        heap.extend_from_slice(value);
+    } else {
+        let (known, room) = (exact_sum(state), (state[1] >> 32) as usize);
+        let sum = decode_exact(&heap[known]).and_then(|known| known.add(&decode_exact(value)?));
+        let mut bytes = Vec::with_capacity(room);
+        encode_exact(&sum.map_err(ExecError::of_value)?, &mut bytes);
+        if bytes.len() <= room {
+            let start = state[0] as usize;
+            heap[start..start + bytes.len()].copy_from_slice(&bytes);
+            state[1] = (room as u64) << 32 | bytes.len() as u64;
+        } else {
+            put_exact_sum(state, heap.len(), bytes.len());
+            heap.extend_from_slice(&bytes);
+        }
+    }
+    state[2] += count;
+    Ok(())
+}
+
 /// Merges the states of a row into those of a group.
 ///
 /// # Errors
-/// None; sums that overflow are refused when they are handed on.
+/// As [`add_exact`]; other sums that overflow are refused when they are handed on.
 pub(super) fn merge_states(
     plan: &GroupPlan,
     (row, row_heap): (&[u64], &[u8]),
@@ -95,6 +141,9 @@ pub(super) fn merge_states(
                 to[0] = (f64::from_bits(to[0]) + f64::from_bits(from[0])).to_bits();
                 to[1] += from[1];
             }
+            StateKind::SumExact if from[2] > 0 => {
+                add_exact(to, heap, &row_heap[exact_sum(from)], from[2])?;
+            }
             StateKind::ExtremeInt { is_max } if from[2] > 0 => take_int(is_max, to, wide(from)),
             StateKind::ExtremeFloat { is_max } if from[1] > 0 => {
                 take_float(is_max, to, f64::from_bits(from[0]));
@@ -103,7 +152,8 @@ pub(super) fn merge_states(
                 let value = &row_heap[from[0] as usize..(from[0] + from[1]) as usize];
                 take_bytes(is_max, to, heap, value);
             }
-            StateKind::ExtremeInt { .. }
+            StateKind::SumExact
+            | StateKind::ExtremeInt { .. }
             | StateKind::ExtremeFloat { .. }
             | StateKind::ExtremeBytes { .. } => {}
         }

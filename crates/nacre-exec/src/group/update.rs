@@ -3,7 +3,7 @@
 use nacre_simd::Flavour;
 
 use super::layout::{GroupAggregate, GroupPlan, StateKind};
-use super::state::{add_sum, take_bytes, take_float, take_int};
+use super::state::{add_exact, add_sum, take_bytes, take_float, take_int};
 use super::table::GroupTable;
 use crate::error::ExecResult;
 use crate::interpret::{GroupSums, count_ones, sum_masked};
@@ -98,7 +98,7 @@ pub(super) fn by_masks(
 /// Adds the values of active rows, whose groups `group` tells.
 ///
 /// # Errors
-/// None now; those of functions of others later.
+/// 22003 of a sum of numerics of any scale that has too many digits.
 pub(super) fn by_rows(
     plan: &GroupPlan,
     aggregate: &GroupAggregate,
@@ -159,9 +159,32 @@ pub(super) fn by_rows(
                 });
             });
         }
+        (StateKind::SumExact, _) => {
+            return exact_by_rows(column, (rows, active), words, heap, state);
+        }
         _ => debug_assert!(false, "an aggregate over other values"),
     }
     Ok(())
+}
+
+/// Adds numerics of any scale of active rows to the words of sums, which `state` tells.
+fn exact_by_rows(
+    column: &ColumnVector,
+    (rows, active): (usize, Option<&BitVector>),
+    words: &mut [u64],
+    heap: &mut Vec<u8>,
+    state: impl Fn(usize) -> std::ops::Range<usize>,
+) -> ExecResult<()> {
+    let reader = column.dictionary_reader();
+    let mut outcome = Ok(());
+    for_each_row(rows, active, |row| {
+        if outcome.is_ok() {
+            let state = &mut words[state(row)];
+            let add = |value: &[u8]| add_exact(state, heap, value, 1);
+            outcome = column.with_bytes(row, reader.as_ref(), add);
+        }
+    });
+    outcome
 }
 
 /// Adds whole numbers of active rows to the words of sums, which `state` tells.

@@ -6,22 +6,28 @@ use nacre_plan::algebra::{
 
 use super::columns::{ColumnPlace, ColumnPlaces, LoweredRelation};
 use super::error::{LoweringError, LoweringResult};
-use super::expressions::{ExpressionLowering, LoweredExpression, mixed_scales};
+use super::exact_nodes::{
+    DeviationKind, average_node, decimal_node, deviation_node, exact_average_node, key_node,
+    square_node,
+};
+use super::expressions::{ExpressionLowering, LoweredExpression};
 use super::form::{DECIMAL_DIGITS_MAX, ValueForm};
-use super::late::LateValue;
 use super::operators::{AggregateMeaning, aggregate_meaning};
-use super::relations::guarded_column;
-use crate::expression::{ArithmeticOp, ExpressionId, ExpressionNode};
+use super::relations::{guarded_column, pass_through};
+use crate::expression::{ArithmeticOp, ExpressionGraph, ExpressionId, ExpressionNode};
 use crate::plan::{
     AggregateCall, AggregateFunction, AggregateNode, GroupingSetsNode, MapNode, PlanNode,
 };
 use crate::value::{IntLimit, ScalarValue, ValueClass};
 
+/// Decimal digits of the greatest number of rows: sums have so many more than what they add up.
+const ROW_COUNT_DIGITS: u16 = 19;
+
 /// An aggregate of the query, before it is known where its result lies.
 pub(super) struct PlannedAggregate {
-    column: ColumnId,
+    pub(super) column: ColumnId,
     /// By index in the calls.
-    call: usize,
+    pub(super) call: usize,
     result: PlannedResult,
     /// Of the numbers that are added up.
     scale: u16,
@@ -36,8 +42,10 @@ enum PlannedResult {
     Plain(ValueForm),
     /// The quotient of its two columns.
     Average,
+    /// As `Average`, of numerics of any scale.
+    ExactAverage,
     /// Computed of its two columns and the sum of squares, which is another call.
-    Deviation { squares: usize, is_sample: bool, is_root: bool },
+    Deviation { squares: usize, kind: DeviationKind },
 }
 
 /// The input of an aggregation or of windows and its calls, under way.
@@ -77,20 +85,9 @@ pub(super) fn lower_aggregate(
         calls: Vec::new(),
     };
     let GroupedColumns { keys, sets } = grouped;
-    let mut columns = ColumnPlaces::default();
-    let mut key_indexes: Vec<usize> = Vec::new();
-    for key in keys {
-        let (index, form) = places.plain(key.source)?;
-        let id = lowering.expressions.graph.column(index, form.class())?;
-        let own = lowering.output(id);
-        // The same column may stand in the list of DISTINCT twice.
-        let known = key_indexes.iter().position(|known| *known == own).filter(|_| sets.is_none());
-        let index = known.unwrap_or_else(|| {
-            key_indexes.push(own);
-            key_indexes.len() - 1
-        });
-        columns.add(key.column, ColumnPlace::Plain { index, form });
-    }
+    let (mut columns, mut key_indexes) = (ColumnPlaces::default(), Vec::new());
+    let exact_keys =
+        lowering.add_keys(&places, keys, sets.is_some(), &mut columns, &mut key_indexes)?;
     let mut planned = Vec::with_capacity(aggregates.len());
     // Averages first: their sums serve as sums, too.
     let is_average = |one: &&AggregateColumn| {
@@ -102,7 +99,7 @@ pub(super) fn lower_aggregate(
     }
     let AggregateInput { expressions, outputs, calls } = lowering;
     let starts = call_starts(key_indexes.len(), &calls);
-    planned.into_iter().for_each(|one| columns.add(one.column, one.place(&starts)));
+    planned.extend(exact_keys);
     // Sums may be too large.
     let may_fail = input.may_fail || expressions.may_fail || !calls.is_empty();
     let map = MapNode { input: input.node, graph: expressions.graph, outputs };
@@ -114,13 +111,41 @@ pub(super) fn lower_aggregate(
         }
         Some((sets, set_column)) => {
             let index = key_indexes.len() + state_columns(&calls);
-            columns.add(set_column, ColumnPlace::Plain { index, form: ValueForm::Integer });
+            columns.add(set_column, ColumnPlace { index, form: ValueForm::Integer });
             let (keys, sets) = (key_indexes, sets.to_vec());
             grouping_node(GroupingSetsNode { input, keys, sets, aggregates: calls })
         }
     };
+    let (node, columns) = with_results(node, columns, &planned, &starts)?;
     let grouped = LoweredRelation::infallible(node, columns);
-    Ok(LoweredRelation { may_fail, is_grouped: true, ..grouped })
+    Ok(LoweredRelation { may_fail, is_grouped: true, gives_groups: true, ..grouped })
+}
+
+/// Adds the columns of results to those of `node`; what is computed of several columns is so here.
+pub(super) fn with_results(
+    node: PlanNode,
+    mut columns: ColumnPlaces,
+    planned: &[PlannedAggregate],
+    starts: &[usize],
+) -> LoweringResult<(PlanNode, ColumnPlaces)> {
+    for one in planned {
+        if let Some(place) = one.place(starts) {
+            columns.add(one.column, place);
+        }
+    }
+    if planned.iter().all(|one| one.place(starts).is_some()) {
+        return Ok((node, columns));
+    }
+    let nothing = ColumnPlaces::default();
+    let mut expressions = ExpressionLowering::new(&nothing);
+    let (mut outputs, mut columns) = pass_through(&mut expressions, &columns)?;
+    for one in planned.iter().filter(|one| one.place(starts).is_none()) {
+        outputs.push(one.node(&mut expressions.graph, starts)?);
+        let form = ValueForm::Exact { may_fail: false };
+        columns.add(one.column, ColumnPlace { index: outputs.len() - 1, form });
+    }
+    let graph = expressions.graph;
+    Ok((PlanNode::Map(Box::new(MapNode { input: node, graph, outputs })), columns))
 }
 
 /// Returns how many columns calls make.
@@ -134,29 +159,92 @@ fn call_starts(keys: usize, calls: &[AggregateCall]) -> Vec<usize> {
 }
 
 impl PlannedAggregate {
+    /// Makes a result that is a column of its call.
+    pub(super) fn of_column(column: ColumnId, form: ValueForm) -> Self {
+        let result = PlannedResult::Plain(form);
+        Self { column, call: 0, result, scale: 0, shown_scale: None }
+    }
+
     /// Returns the only call that it is made of, if no other is part of it.
     pub(super) fn sole_call(&self) -> Option<usize> {
         let is_deviation = matches!(self.result, PlannedResult::Deviation { .. });
         (!is_deviation && self.shown_scale.is_none()).then_some(self.call)
     }
 
-    /// Returns the place of the result, where calls begin at those columns.
-    pub(super) fn place(&self, starts: &[usize]) -> ColumnPlace {
+    /// Returns the place of the result, where calls begin at those columns; `None` if it is
+    /// computed of several.
+    fn place(&self, starts: &[usize]) -> Option<ColumnPlace> {
+        match (self.result, self.shown_scale) {
+            (PlannedResult::Plain(form), None) => {
+                Some(ColumnPlace { index: starts[self.call], form })
+            }
+            _ => None,
+        }
+    }
+
+    /// Adds the node that computes the result.
+    fn node(&self, graph: &mut ExpressionGraph, starts: &[usize]) -> LoweringResult<ExpressionId> {
         let (index, scale) = (starts[self.call], self.scale);
-        match (self.result, self.shown_scale.map(|call| starts[call])) {
-            (PlannedResult::Plain(form), None) => ColumnPlace::Plain { index, form },
-            (PlannedResult::Plain(_), shown) => {
-                ColumnPlace::Late(LateValue::sum(index, scale, shown))
+        let shown = match self.shown_scale {
+            Some(call) => Some(graph.column(starts[call], ValueClass::Int)?),
+            None => None,
+        };
+        let mut number = |index: usize| graph.column(index, ValueClass::Int);
+        match self.result {
+            PlannedResult::Plain(_) => {
+                let sum = number(index)?;
+                decimal_node(graph, sum, scale, shown)
             }
-            (PlannedResult::Average, shown) => {
-                ColumnPlace::Late(LateValue::average(index, index + 1, scale, shown))
+            PlannedResult::Average => {
+                let inputs = [number(index)?, number(index + 1)?];
+                average_node(graph, inputs, scale, shown)
             }
-            (PlannedResult::Deviation { squares, is_sample, is_root }, _) => {
-                let columns = [index, index + 1, starts[squares]];
-                ColumnPlace::Late(LateValue::deviation(columns, scale, is_sample, is_root))
+            PlannedResult::ExactAverage => {
+                let count = number(index + 1)?;
+                let sum = graph.column(index, ValueClass::Bytes)?;
+                exact_average_node(graph, [sum, count])
+            }
+            PlannedResult::Deviation { squares, kind } => {
+                let class = match kind.scale {
+                    Some(_) => ValueClass::Int,
+                    None => ValueClass::Bytes,
+                };
+                let (sum, squares) =
+                    (graph.column(index, class)?, graph.column(starts[squares], class)?);
+                let count = graph.column(index + 1, ValueClass::Int)?;
+                deviation_node(graph, [sum, count, squares], kind)
             }
         }
     }
+}
+
+/// As [`AggregateInput::function`], of numerics of any scale.
+fn exact_function(
+    meaning: AggregateMeaning,
+    is_distinct: bool,
+) -> LoweringResult<(AggregateFunction, IntLimit, PlannedResult)> {
+    use AggregateFunction as Function;
+    let exact = PlannedResult::Plain(ValueForm::Exact { may_fail: false });
+    let count = PlannedResult::Plain(ValueForm::Integer);
+    let (function, result) = match (meaning, is_distinct) {
+        (AggregateMeaning::Count, false) => (Function::Count, count),
+        (AggregateMeaning::Count, true) => (Function::CountDistinct, count),
+        (AggregateMeaning::Min, _) => (Function::Min, exact),
+        (AggregateMeaning::Max, _) => (Function::Max, exact),
+        (AggregateMeaning::NumericSum, false) => (Function::ExactSum, exact),
+        (AggregateMeaning::Average, false) => (Function::ExactState, PlannedResult::ExactAverage),
+        (AggregateMeaning::Deviation { is_sample, is_root }, false) => {
+            let kind = DeviationKind { scale: None, is_sample, is_root };
+            (Function::ExactState, PlannedResult::Deviation { squares: 0, kind })
+        }
+        _ => {
+            let what = "distinct sums of averages, quotients and mixed scales";
+            return Err(LoweringError::not_supported(what));
+        }
+    };
+    let is_count = meaning == AggregateMeaning::Count;
+    let limit = if is_count { IntLimit::BIGINT } else { IntLimit::NUMERIC };
+    Ok((function, limit, result))
 }
 
 /// Groups by sets. If one has all keys, as of ROLLUP and CUBE, rows are grouped by it, and these
@@ -183,6 +271,10 @@ fn grouping_node(node: GroupingSetsNode) -> PlanNode {
                 merge(Function::Sum, start, call.limit);
                 merge(Function::CountSum, start + 1, IntLimit::BIGINT);
             }
+            Function::ExactState => {
+                merge(Function::ExactSum, start, call.limit);
+                merge(Function::CountSum, start + 1, IntLimit::BIGINT);
+            }
             function => merge(function, start, call.limit),
         }
     }
@@ -203,6 +295,60 @@ impl AggregateInput<'_> {
             self.outputs.push(id);
             self.outputs.len() - 1
         })
+    }
+
+    /// Adds keys, whose places are added to `columns`; returns the results that show those that are
+    /// numerics of any scale.
+    fn add_keys(
+        &mut self,
+        places: &ColumnPlaces,
+        keys: Vec<GroupingKey>,
+        has_sets: bool,
+        columns: &mut ColumnPlaces,
+        key_indexes: &mut Vec<usize>,
+    ) -> LoweringResult<Vec<PlannedAggregate>> {
+        let mut exact_keys = Vec::new();
+        for key in keys {
+            let ColumnPlace { index, form } = places.get(key.source)?;
+            if let ValueForm::Exact { .. } = form {
+                if has_sets {
+                    return Err(LoweringError::not_supported("grouping sets by quotients"));
+                }
+                exact_keys.push(self.exact_key(key, index, key_indexes)?);
+                continue;
+            }
+            let id = self.expressions.graph.column(index, form.class())?;
+            let own = self.output(id);
+            // The same column may stand in the list of DISTINCT twice.
+            let known = key_indexes.iter().position(|known| *known == own).filter(|_| !has_sets);
+            let index = known.unwrap_or_else(|| {
+                key_indexes.push(own);
+                key_indexes.len() - 1
+            });
+            columns.add(key.column, ColumnPlace { index, form });
+        }
+        Ok(exact_keys)
+    }
+
+    /// Adds a numeric of any scale at `index` to the keys, and what is shown of equal ones: the one
+    /// of the least scale.
+    fn exact_key(
+        &mut self,
+        key: GroupingKey,
+        index: usize,
+        key_indexes: &mut Vec<usize>,
+    ) -> LoweringResult<PlannedAggregate> {
+        let value = self.expressions.graph.column(index, ValueClass::Bytes)?;
+        let id = key_node(&mut self.expressions.graph, value)?;
+        // It raises the errors that values stand for.
+        self.expressions.may_fail = true;
+        let id = self.output(id);
+        key_indexes.push(id);
+        let value = self.output(value);
+        let function = AggregateFunction::Min;
+        let call = self.add(AggregateCall::new(function, Some(value), IntLimit::NUMERIC));
+        let form = ValueForm::Exact { may_fail: false };
+        Ok(PlannedAggregate { call, ..PlannedAggregate::of_column(key.column, form) })
     }
 
     /// Adds an aggregate.
@@ -226,7 +372,7 @@ impl AggregateInput<'_> {
         };
         let argument = match &call.arguments[..] {
             [] => None,
-            [argument] => Some(self.argument(argument, filter)?),
+            [argument] => Some(self.argument(argument, filter, meaning, call.is_distinct)?),
             _ => return Err(unknown("more arguments of")),
         };
         let filter = filter.map(|filter| self.output(filter));
@@ -236,13 +382,12 @@ impl AggregateInput<'_> {
             _ => 0,
         };
         let shown_scale = match argument {
-            Some(argument) => self.shown_scale(meaning, argument, filter, call.is_distinct)?,
+            Some(argument) => self.shown_scale(meaning, argument, filter)?,
             None => None,
         };
         let result = match (result, argument) {
-            (PlannedResult::Deviation { is_sample, is_root, .. }, Some(argument)) => {
-                let squares = self.squares(argument, filter)?;
-                PlannedResult::Deviation { squares, is_sample, is_root }
+            (PlannedResult::Deviation { kind, .. }, Some(argument)) => {
+                PlannedResult::Deviation { squares: self.squares(argument, filter)?, kind }
             }
             (result, _) => result,
         };
@@ -259,6 +404,11 @@ impl AggregateInput<'_> {
     ) -> LoweringResult<usize> {
         let (op, limit) = (ArithmeticOp::Multiply, IntLimit::NUMERIC);
         let graph = &mut self.expressions.graph;
+        if let ValueForm::Exact { .. } = argument.form {
+            let square = square_node(graph, argument.id)?;
+            let (function, argument) = (AggregateFunction::ExactSum, Some(self.output(square)));
+            return Ok(self.add(AggregateCall { function, argument, filter, limit }));
+        }
         let square = graph.arithmetic(op, argument.id, argument.id, limit)?;
         let square = match filter.map(|filter| self.outputs[filter]) {
             // A square may have too many digits, but not of a row that is left out.
@@ -280,14 +430,10 @@ impl AggregateInput<'_> {
         meaning: AggregateMeaning,
         argument: LoweredExpression,
         filter: Option<usize>,
-        is_distinct: bool,
     ) -> LoweringResult<Option<usize>> {
         let Some(scale) = argument.shown_scale else { return Ok(None) };
-        match meaning {
-            // Which of equal values of several scales is the distinct one is not defined.
-            AggregateMeaning::NumericSum | AggregateMeaning::Average if !is_distinct => {}
-            AggregateMeaning::Count | AggregateMeaning::CountRows => return Ok(None),
-            _ => return Err(mixed_scales()),
+        if meaning == AggregateMeaning::Count {
+            return Ok(None);
         }
         let graph = &mut self.expressions.graph;
         // The scale of a null does not count.
@@ -305,9 +451,23 @@ impl AggregateInput<'_> {
         &mut self,
         argument: &ScalarExpression,
         filter: Option<ExpressionId>,
+        meaning: AggregateMeaning,
+        is_distinct: bool,
     ) -> LoweringResult<LoweredExpression> {
         let failed_before = std::mem::take(&mut self.expressions.may_fail);
         let lowered = self.expressions.lower(argument)?;
+        let mut lowered = self.expressions.checked(lowered)?;
+        let is_sum = matches!(meaning, AggregateMeaning::NumericSum | AggregateMeaning::Average);
+        let has_digits = (is_sum && !is_distinct) || meaning == AggregateMeaning::Count;
+        if lowered.shown_scale.is_some() && !has_digits {
+            lowered = self.expressions.exact(lowered)?;
+        }
+        if let (AggregateMeaning::Count, true, ValueForm::Exact { .. }) =
+            (meaning, is_distinct, lowered.form)
+        {
+            let graph = &mut self.expressions.graph;
+            lowered.id = key_node(graph, lowered.id)?;
+        }
         let may_fail = self.expressions.may_fail;
         self.expressions.may_fail |= failed_before;
         match filter {
@@ -326,7 +486,13 @@ impl AggregateInput<'_> {
         use AggregateFunction as Function;
         use PlannedResult::Plain;
         let form = argument.map(|argument| argument.form);
-        let numeric = |scale| ValueForm::Numeric { scale, digits: DECIMAL_DIGITS_MAX };
+        let numeric = |scale, digits| {
+            let digits = DECIMAL_DIGITS_MAX.min(digits + ROW_COUNT_DIGITS);
+            ValueForm::Numeric { scale, digits }
+        };
+        if let Some(ValueForm::Exact { .. }) = form {
+            return exact_function(meaning, is_distinct);
+        }
         let sum = if is_distinct { Function::DistinctState } else { Function::Sum };
         let state = if is_distinct { Function::DistinctState } else { Function::AverageState };
         let (count, big) = (ValueForm::Integer, IntLimit::BIGINT);
@@ -344,19 +510,24 @@ impl AggregateInput<'_> {
                 (sum, big, Plain(ValueForm::Integer))
             }
             (AggregateMeaning::NumericSum, Some(ValueForm::Integer)) => {
-                (sum, IntLimit::NUMERIC, Plain(numeric(0)))
+                (sum, IntLimit::NUMERIC, Plain(numeric(0, ROW_COUNT_DIGITS)))
             }
-            (AggregateMeaning::NumericSum, Some(ValueForm::Numeric { scale, .. })) => {
-                (sum, IntLimit::NUMERIC, Plain(numeric(scale)))
+            (AggregateMeaning::NumericSum, Some(ValueForm::Numeric { scale, digits })) => {
+                (sum, IntLimit::NUMERIC, Plain(numeric(scale, digits)))
             }
             (AggregateMeaning::Average, Some(ValueForm::Integer | ValueForm::Numeric { .. })) => {
                 (state, IntLimit::NUMERIC, PlannedResult::Average)
             }
             (
                 AggregateMeaning::Deviation { is_sample, is_root },
-                Some(ValueForm::Integer | ValueForm::Numeric { .. }),
+                Some(form @ (ValueForm::Integer | ValueForm::Numeric { .. })),
             ) if !is_distinct => {
-                let result = PlannedResult::Deviation { squares: 0, is_sample, is_root };
+                let scale = match form {
+                    ValueForm::Numeric { scale, .. } => scale,
+                    _ => 0,
+                };
+                let kind = DeviationKind { scale: Some(scale), is_sample, is_root };
+                let result = PlannedResult::Deviation { squares: 0, kind };
                 (Function::AverageState, IntLimit::NUMERIC, result)
             }
             (AggregateMeaning::Deviation { .. }, _) if is_distinct => {
@@ -370,9 +541,13 @@ impl AggregateInput<'_> {
     fn add(&mut self, call: AggregateCall) -> usize {
         let AggregateCall { function, argument, filter, limit } = call;
         let is_same = |own: &AggregateCall| {
+            use AggregateFunction as Function;
             let serves = own.function == function
-                || (own.function, function)
-                    == (AggregateFunction::AverageState, AggregateFunction::Sum);
+                || matches!(
+                    (own.function, function),
+                    (Function::AverageState, Function::Sum)
+                        | (Function::ExactState, Function::ExactSum)
+                );
             serves && (own.argument, own.filter, own.limit) == (argument, filter, limit)
         };
         let known = self.calls.iter().position(is_same);

@@ -4,28 +4,21 @@ use nacre_plan::algebra::{ColumnId, ScalarExpression, ScalarKind};
 
 use super::error::{LoweringError, LoweringResult};
 use super::form::ValueForm;
-use super::late::LateValue;
 use crate::plan::PlanNode;
 
-/// Where the value of a column is.
-#[derive(Clone, Debug)]
-pub(super) enum ColumnPlace {
-    Plain {
-        index: usize,
-        form: ValueForm,
-    },
-    /// A numeric that is computed of other columns where it is wanted.
-    Late(LateValue),
+/// Where the values of a column are, and what they stand for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ColumnPlace {
+    pub(super) index: usize,
+    pub(super) form: ValueForm,
 }
 
-/// The neighbours of a late value in decimals of a scale.
+/// The decimals of a scale on both sides of a numeric of any scale, for conditions of a join.
 #[derive(Clone, Debug)]
 pub(super) struct RoundedValue {
-    /// The expression that has the value, of type numeric.
+    /// The expression that has the value.
     pub(super) kind: ScalarKind,
     pub(super) scale: u16,
-    /// Whether it is null if all that it is computed of is, as an outer join makes it.
-    pub(super) is_null_of_nulls: bool,
     /// Columns of whole numbers.
     pub(super) floor: usize,
     pub(super) ceiling: usize,
@@ -53,8 +46,11 @@ pub(super) struct LoweredRelation {
     pub(super) grouped_column_may_fail: bool,
     /// Whether anything below may fail.
     pub(super) may_fail: bool,
-    /// Whether each row is made of groups: these are few, and columns may be late.
+    /// Whether each row is made of groups: these are few, so that numerics of more than 38 digits
+    /// are computed as such instead of failing.
     pub(super) is_grouped: bool,
+    /// Whether rows are the groups of a query, of which no column has been computed yet.
+    pub(super) gives_groups: bool,
 }
 
 impl LoweredRelation {
@@ -68,6 +64,7 @@ impl LoweredRelation {
             grouped_column_may_fail: false,
             may_fail: false,
             is_grouped: false,
+            gives_groups: false,
         }
     }
 }
@@ -85,70 +82,33 @@ impl ColumnPlaces {
         self.columns.iter()
     }
 
-    /// Forgets the neighbours that are something else than their value where all is null.
-    pub(super) fn fill_with_nulls(&mut self) {
-        self.rounded.retain(|value| value.is_null_of_nulls);
+    /// Forgets what was rounded for the conditions of a join.
+    pub(super) fn forget_rounded(&mut self) {
+        self.rounded.clear();
     }
 
-    /// Whether a column is a late value whose computation may fail.
-    pub(super) fn has_fallible_late(&self) -> bool {
-        self.columns.iter().any(|(_, place)| match place {
-            ColumnPlace::Late(value) => value.may_fail_anywhere(),
-            ColumnPlace::Plain { .. } => false,
-        })
-    }
-
-    /// Returns all values whose neighbours are columns.
+    /// Returns all values that are there rounded.
     pub(super) fn rounded(&self) -> &[RoundedValue] {
         &self.rounded
     }
 
     /// Adds the columns of another input of an operator, which lie `offset` columns behind these.
-    pub(super) fn extend_behind(&mut self, other: &Self, offset: usize) -> LoweringResult<()> {
-        for (column, place) in &other.columns {
-            let place = match place {
-                ColumnPlace::Plain { index, form } => {
-                    ColumnPlace::Plain { index: index + offset, form: *form }
-                }
-                ColumnPlace::Late(value) => {
-                    ColumnPlace::Late(value.moved(|input| Ok(input.index + offset))?)
-                }
-            };
-            self.add(*column, place);
+    pub(super) fn extend_behind(&mut self, other: &Self, offset: usize) {
+        for (column, ColumnPlace { index, form }) in &other.columns {
+            self.add(*column, ColumnPlace { index: index + offset, form: *form });
         }
         for value in &other.rounded {
             let (floor, ceiling) = (value.floor + offset, value.ceiling + offset);
             self.add_rounded(RoundedValue { floor, ceiling, ..value.clone() });
         }
-        Ok(())
     }
 
     /// Returns the place of a column.
     pub(super) fn get(&self, column: ColumnId) -> LoweringResult<ColumnPlace> {
         let found = self.iter().find(|(own, _)| *own == column);
-        found.map(|(_, place)| place.clone()).ok_or_else(|| {
+        found.map(|(_, place)| *place).ok_or_else(|| {
             LoweringError::contradiction(format!("no operator below has column {}", column.0))
         })
-    }
-
-    /// Whether an expression is made of late columns.
-    pub(super) fn is_late(&self, expression: &ScalarExpression) -> bool {
-        expression.any(&|one| match one.kind {
-            ScalarKind::Column(column) => {
-                matches!(self.get(column), Ok(ColumnPlace::Late(_)))
-            }
-            _ => false,
-        })
-    }
-
-    /// Returns index and form of a column whose value is there.
-    pub(super) fn plain(&self, column: ColumnId) -> LoweringResult<(usize, ValueForm)> {
-        match self.get(column)? {
-            ColumnPlace::Plain { index, form } => Ok((index, form)),
-            ColumnPlace::Late(_) => {
-                Err(LoweringError::not_supported("this place of an average or quotient"))
-            }
-        }
     }
 }
 

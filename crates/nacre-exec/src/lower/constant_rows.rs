@@ -8,11 +8,11 @@ use nacre_plan::algebra::{ColumnId, ScalarExpression};
 use super::columns::{ColumnPlace, ColumnPlaces, LoweredRelation};
 use super::constants::evaluate_constant;
 use super::error::{LoweringError, LoweringResult};
-use super::expressions::{ExpressionLowering, mixed_scales};
+use super::expressions::ExpressionLowering;
 use super::form::ValueForm;
 use crate::expression::ExpressionNode;
 use crate::plan::{ConstantColumn, PlanNode, RowsNode};
-use crate::value::ScalarValue;
+use crate::value::{ScalarValue, ValueClass, encode_scaled};
 
 /// Lowers one row without columns.
 pub(super) fn lower_single_row() -> LoweredRelation {
@@ -45,11 +45,13 @@ pub(super) fn lower_values(
             } else {
                 common = Some(common_form(common, form)?);
             }
-            values.push(value);
+            values.push((value, form));
         }
         let form =
             common.or(null).ok_or_else(|| LoweringError::contradiction("VALUES without rows"))?;
-        places.add(*column, ColumnPlace::Plain { index: constants.len(), form });
+        places.add(*column, ColumnPlace { index: constants.len(), form });
+        let values: Vec<_> =
+            values.into_iter().map(|(value, own)| in_form(value, own, form)).collect();
         constants.push(ConstantColumn { class: form.class(), values: values.into() });
     }
     Ok(constant_rows(constants, rows.len(), places))
@@ -76,8 +78,8 @@ pub(super) fn common_form(one: Option<ValueForm>, other: ValueForm) -> LoweringR
             Form::Numeric { scale, digits },
             Form::Numeric { scale: other_scale, digits: other_digits },
         ) if scale == other_scale => Ok(Form::Numeric { scale, digits: digits.max(other_digits) }),
-        (Form::Numeric { .. }, Form::Numeric { .. }) => {
-            Err(LoweringError::not_supported("a column of numerics of different scales"))
+        (Form::Exact { .. } | Form::Numeric { .. }, Form::Exact { .. } | Form::Numeric { .. }) => {
+            Ok(Form::Exact { may_fail: one.may_fail() || other.may_fail() })
         }
         (Form::Padded { .. }, Form::Padded { .. }) if one != other => {
             Err(LoweringError::not_supported("a column of characters of different lengths"))
@@ -90,14 +92,24 @@ pub(super) fn common_form(one: Option<ValueForm>, other: ValueForm) -> LoweringR
     }
 }
 
+/// Returns a constant in the form that its column has.
+fn in_form(value: ScalarValue, own: ValueForm, form: ValueForm) -> ScalarValue {
+    match (form, own, value) {
+        (ValueForm::Exact { .. }, ValueForm::Numeric { scale, .. }, ScalarValue::Int(unscaled)) => {
+            let mut bytes = Vec::new();
+            encode_scaled(unscaled, scale, &mut bytes);
+            ScalarValue::Bytes(bytes)
+        }
+        (ValueForm::Exact { .. }, _, ScalarValue::Null(_)) => ScalarValue::Null(ValueClass::Bytes),
+        (_, _, value) => value,
+    }
+}
+
 /// Computes an expression without columns.
 fn constant_value(expression: &ScalarExpression) -> LoweringResult<(ScalarValue, ValueForm)> {
     let nothing = ColumnPlaces::default();
     let mut expressions = ExpressionLowering::new(&nothing);
-    let lowered = expressions.lower(expression)?;
-    if lowered.shown_scale.is_some() {
-        return Err(mixed_scales());
-    }
+    let lowered = expressions.lower_column(expression)?;
     let value = match expressions.graph.node(lowered.id) {
         ExpressionNode::Constant(value) => value.clone(),
         _ => evaluate_constant(&expressions.graph, lowered.id)?,

@@ -13,13 +13,8 @@ impl LoweredRelation {
             classes.resize(classes.len().max(index + 1), ValueClass::Int);
             classes[index] = class;
         };
-        for (_, place) in self.columns.iter() {
-            match place {
-                ColumnPlace::Plain { index, form } => note(*index, form.class()),
-                ColumnPlace::Late(value) => {
-                    value.inputs().iter().for_each(|input| note(input.index, input.class));
-                }
-            }
+        for (_, ColumnPlace { index, form }) in self.columns.iter() {
+            note(*index, form.class());
         }
         for value in self.columns.rounded() {
             note(value.floor, ValueClass::Int);

@@ -4,25 +4,32 @@
 //! it runs: a column has its type's, sums and differences have the greater one of both sides,
 //! products the sum. Where PostgreSQL's scale depends on which branch a row takes, values have the
 //! greatest one, and a second node has the scale that a row shows; sums of such values show the
-//! greatest one of their rows. Where it depends on values, as of quotients, the expression is
-//! refused. A result of more than 38 digits, which
-//! PostgreSQL's numeric has room for, is an error of execution (22003 "numeric out of range").
+//! greatest one of their rows. A result of more than 38 digits, which PostgreSQL's numeric has room
+//! for, is an error of execution (22003 "numeric out of range"), but not above groups.
+//!
+//! What no vector node computes is computed row by row ([`super::row_nodes`]). So are numerics
+//! whose scale depends on values, as of quotients: they are [`ValueForm::Exact`].
+
+mod numerics;
 
 use nacre_column::CompareOp;
 use nacre_functions::catalog::{FunctionEntry, OperatorEntry};
 use nacre_plan::algebra::{CaseArm, CastStep, ScalarExpression, ScalarKind, TruthValue};
 use nacre_types::catalog::TypeOid;
-use nacre_types::{SqlType, SqlValue, TypeKind};
+use nacre_types::{SqlType, SqlValue};
 
-use super::columns::{ColumnPlaces, RoundedValue};
+use numerics::{common_scale, numeric_parts};
+
+use super::columns::{ColumnPlace, ColumnPlaces};
 use super::error::{LoweringError, LoweringResult};
+use super::exact_nodes::{key_node, rounded_node};
 use super::fold::fold_constant;
 use super::form::{DECIMAL_DIGITS_MAX, ValueForm};
-use super::late::{LateValue, RowResult, plain_form};
 use super::like::{LikePattern, like_operator};
 use super::operators::{OperatorMeaning, integer_limit, operator_meaning};
+use super::row_nodes::{RowNode, add_row_node};
 use crate::expression::{ArithmeticOp, ExpressionGraph, ExpressionId, ExpressionNode};
-use crate::value::{IntLimit, ScalarValue, ValueClass};
+use crate::value::{IntLimit, RoundedTo, ScalarValue, ValueClass};
 
 /// Deepest nesting of nodes: below the 500 that the executor resolves.
 const LEVELS_MAX: usize = 450;
@@ -50,15 +57,9 @@ pub(super) struct ExpressionLowering<'c> {
     /// Whether an expression may raise an error for a row.
     pub(super) may_fail: bool,
     columns: &'c ColumnPlaces,
-    /// Whether rows are few, so that expressions may be evaluated one by one.
-    has_few_rows: bool,
+    /// Whether numerics that may have more than 38 digits are computed row by row.
+    is_grouped: bool,
     levels: usize,
-}
-
-/// An expression that is a node, or one that is evaluated where it is wanted.
-pub(super) enum LoweredOrLate {
-    Lowered(LoweredExpression),
-    Late(LateValue),
 }
 
 impl LoweredExpression {
@@ -70,12 +71,13 @@ impl LoweredExpression {
 impl<'c> ExpressionLowering<'c> {
     pub(super) fn new(columns: &'c ColumnPlaces) -> Self {
         let graph = ExpressionGraph::default();
-        Self { graph, may_fail: false, columns, has_few_rows: false, levels: 0 }
+        Self { graph, may_fail: false, columns, is_grouped: false, levels: 0 }
     }
 
-    /// Says whether expressions that vectors do not compute may be evaluated row by row.
-    pub(super) fn with_rows(self, has_few_rows: bool) -> Self {
-        Self { has_few_rows, ..self }
+    /// Says whether rows are those of groups: few, so that numerics of more than 38 digits do not
+    /// fail.
+    pub(super) fn above_groups(self, is_grouped: bool) -> Self {
+        Self { is_grouped, ..self }
     }
 
     /// Adds an expression.
@@ -86,17 +88,47 @@ impl<'c> ExpressionLowering<'c> {
         &mut self,
         expression: &ScalarExpression,
     ) -> LoweringResult<LoweredExpression> {
-        let levels = graph_levels(&expression.kind);
-        self.levels += levels;
-        if self.levels > LEVELS_MAX {
-            return Err(LoweringError::not_supported("expressions that are nested this deeply"));
+        if let Some(value) = fold_constant(expression)? {
+            return self.constant(&value, expression.sql_type);
         }
-        let lowered = match fold_constant(expression)? {
-            Some(value) => self.constant(&value, expression.sql_type),
-            None => self.lower_kind(expression),
+        let (levels, may_fail) = (self.levels, self.may_fail);
+        self.levels += graph_levels(&expression.kind);
+        let lowered = if self.levels > LEVELS_MAX {
+            Err(LoweringError::not_supported("expressions that are nested this deeply"))
+        } else {
+            self.lower_kind(expression)
         };
-        self.levels -= levels;
-        lowered
+        self.levels = levels;
+        let error = match lowered {
+            Err(error @ LoweringError::NotSupported { .. }) => error,
+            lowered => return lowered,
+        };
+        self.may_fail = may_fail;
+        let row = add_row_node(&mut self.graph, expression, self.columns)?;
+        let RowNode { id, form, may_fail } = row.ok_or(error)?;
+        self.may_fail |= may_fail;
+        Ok(LoweredExpression::new(id, form))
+    }
+
+    /// Adds an expression whose values are handed on as they are shown.
+    ///
+    /// # Errors
+    /// As [`Self::lower`].
+    pub(super) fn lower_column(
+        &mut self,
+        expression: &ScalarExpression,
+    ) -> LoweringResult<LoweredExpression> {
+        let lowered = self.lower(expression)?;
+        if lowered.shown_scale.is_some() { self.exact(lowered) } else { Ok(lowered) }
+    }
+
+    /// Adds an expression whose errors are raised for all rows that reach it.
+    fn lower_checked(
+        &mut self,
+        expression: &ScalarExpression,
+    ) -> LoweringResult<LoweredExpression> {
+        let lowered = self.lower(expression)?;
+        self.checked(lowered)
     }
 
     /// Adds a condition.
@@ -112,50 +144,6 @@ impl<'c> ExpressionLowering<'c> {
             return Ok(lowered.id);
         }
         Err(LoweringError::contradiction("a condition is no truth value"))
-    }
-
-    /// Adds a condition; of few rows any that is evaluated by rows.
-    ///
-    /// # Errors
-    /// As [`Self::lower`].
-    pub(super) fn condition_or_rows(
-        &mut self,
-        expression: &ScalarExpression,
-    ) -> LoweringResult<ExpressionId> {
-        match self.lower_or_late(expression)? {
-            LoweredOrLate::Lowered(lowered) if lowered.form == ValueForm::Boolean => Ok(lowered.id),
-            _ => Err(LoweringError::contradiction("a condition is no truth value")),
-        }
-    }
-
-    /// Adds an expression; of few rows any that is evaluated by rows.
-    ///
-    /// # Errors
-    /// As [`Self::lower`].
-    pub(super) fn lower_or_late(
-        &mut self,
-        expression: &ScalarExpression,
-    ) -> LoweringResult<LoweredOrLate> {
-        let (may_fail, levels) = (self.may_fail, self.levels);
-        let error = match self.lower(expression) {
-            Ok(lowered) if lowered.shown_scale.is_none() => {
-                return Ok(LoweredOrLate::Lowered(lowered));
-            }
-            Ok(_) => mixed_scales(),
-            Err(error) => error,
-        };
-        (self.may_fail, self.levels) = (may_fail, levels);
-        if !self.has_few_rows || !matches!(error, LoweringError::NotSupported { .. }) {
-            return Err(error);
-        }
-        let late = LateValue::compile(expression, self.columns).ok_or_else(|| error.clone())?;
-        let Some(form) = plain_form(expression.sql_type) else {
-            let is_numeric = expression.sql_type.oid() == TypeOid::NUMERIC;
-            return if is_numeric { Ok(LoweredOrLate::Late(late)) } else { Err(error) };
-        };
-        self.may_fail = true;
-        let id = late.node(&mut self.graph, RowResult::Plain(form))?;
-        Ok(LoweredOrLate::Lowered(LoweredExpression::new(id, form)))
     }
 
     /// Adds a value that is null where a condition is not true, and not computed there.
@@ -176,7 +164,7 @@ impl<'c> ExpressionLowering<'c> {
     fn lower_kind(&mut self, expression: &ScalarExpression) -> LoweringResult<LoweredExpression> {
         match &expression.kind {
             ScalarKind::Column(column) => {
-                let (index, form) = self.columns.plain(*column)?;
+                let ColumnPlace { index, form } = self.columns.get(*column)?;
                 let id = self.graph.column(index, form.class())?;
                 Ok(LoweredExpression::new(id, form))
             }
@@ -192,7 +180,7 @@ impl<'c> ExpressionLowering<'c> {
                 self.boolean(ExpressionNode::Not { input })
             }
             ScalarKind::IsNull(operand) => {
-                let input = self.lower(operand)?.id;
+                let input = self.lower_checked(operand)?.id;
                 self.boolean(ExpressionNode::IsNull { input })
             }
             ScalarKind::IsTruth { operand, value } => self.is_truth(operand, *value),
@@ -250,20 +238,6 @@ impl<'c> ExpressionLowering<'c> {
         Ok(self.graph.add(ExpressionNode::Constant(ScalarValue::Bool(value)))?)
     }
 
-    /// Adds arithmetic on numerics, which fails if a result may have more digits than there are.
-    fn decimal_arithmetic(
-        &mut self,
-        op: ArithmeticOp,
-        sides: [ExpressionId; 2],
-        scale: u16,
-        digits: u16,
-    ) -> LoweringResult<LoweredExpression> {
-        self.may_fail |= digits > DECIMAL_DIGITS_MAX;
-        let ([left, right], limit) = (sides, IntLimit::NUMERIC);
-        let form = ValueForm::Numeric { scale, digits: digits.min(DECIMAL_DIGITS_MAX) };
-        self.of_form(ExpressionNode::IntArithmetic { op, left, right, limit }, form)
-    }
-
     /// Adds what may fail.
     fn arithmetic(
         &mut self,
@@ -295,11 +269,10 @@ impl<'c> ExpressionLowering<'c> {
         if let (Some(OperatorMeaning::Compare(op)), [left, right]) =
             (operator_meaning(operator.oid), operands)
         {
-            if self.columns.is_late(right) {
-                return self.compare_late(op, left, right);
-            }
-            if self.columns.is_late(left) {
-                return self.compare_late(op.flipped(), right, left);
+            for (op, value, exact) in [(op, left, right), (op.flipped(), right, left)] {
+                if let Some(compared) = self.compare_with_columns(op, value, exact)? {
+                    return Ok(compared);
+                }
             }
         }
         let Some(meaning) = operator_meaning(operator.oid) else {
@@ -343,91 +316,6 @@ impl<'c> ExpressionLowering<'c> {
         }
     }
 
-    fn numeric_arithmetic(
-        &mut self,
-        op: ArithmeticOp,
-        left: LoweredExpression,
-        right: LoweredExpression,
-    ) -> LoweringResult<LoweredExpression> {
-        let (left_scale, left_digits) = numeric_parts(left)?;
-        let (right_scale, right_digits) = numeric_parts(right)?;
-        if op == ArithmeticOp::Multiply {
-            let scale = left_scale + right_scale;
-            if scale > DECIMAL_DIGITS_MAX {
-                return Err(LoweringError::not_supported("numerics of more than 38 digits"));
-            }
-            let digits = left_digits + right_digits;
-            return self.decimal_arithmetic(op, [left.id, right.id], scale, digits);
-        }
-        let scale = left_scale.max(right_scale);
-        let whole =
-            left_digits.saturating_sub(left_scale).max(right_digits.saturating_sub(right_scale));
-        let sides = [self.rescaled(left, scale)?, self.rescaled(right, scale)?];
-        self.decimal_arithmetic(op, sides, scale, whole + 1 + scale)
-    }
-
-    /// Returns the scale that a sum or product of two numerics shows, if it depends on the row.
-    fn shown_scale(
-        &mut self,
-        op: ArithmeticOp,
-        left: LoweredExpression,
-        right: LoweredExpression,
-    ) -> LoweringResult<Option<ExpressionId>> {
-        if left.shown_scale.is_none() && right.shown_scale.is_none() {
-            return Ok(None);
-        }
-        let (left, right) = (self.scale_of(left)?, self.scale_of(right)?);
-        if op == ArithmeticOp::Multiply {
-            let node = (ArithmeticOp::Add, left, right, IntLimit::NUMERIC);
-            return Ok(Some(self.graph.arithmetic(node.0, node.1, node.2, node.3)?));
-        }
-        let condition = self.graph.compare(CompareOp::Ge, left, right)?;
-        let node = ExpressionNode::Case { condition, then: left, otherwise: right };
-        Ok(Some(self.graph.add(node)?))
-    }
-
-    /// Returns the scale that a numeric shows.
-    fn scale_of(&mut self, value: LoweredExpression) -> LoweringResult<ExpressionId> {
-        match value.shown_scale {
-            Some(scale) => Ok(scale),
-            None => Ok(self.graph.int(numeric_parts(value)?.0.into())?),
-        }
-    }
-
-    /// Returns a numeric with more digits behind the point.
-    fn rescaled(&mut self, value: LoweredExpression, scale: u16) -> LoweringResult<ExpressionId> {
-        let (own, digits) = numeric_parts(value)?;
-        let more = scale.saturating_sub(own);
-        if more == 0 {
-            return Ok(value.id);
-        }
-        let power = 10_i128.checked_pow(more.into());
-        match self.graph.node(value.id) {
-            ExpressionNode::Constant(ScalarValue::Int(unscaled)) => {
-                let scaled = power.and_then(|power| unscaled.checked_mul(power));
-                let scaled = scaled.filter(|scaled| {
-                    let bounds = IntLimit::NUMERIC.bounds;
-                    (bounds.min()..=bounds.max()).contains(scaled)
-                });
-                let scaled = scaled.ok_or_else(|| {
-                    LoweringError::not_supported("numerics of more than 38 digits")
-                })?;
-                Ok(self.graph.int(scaled)?)
-            }
-            ExpressionNode::Constant(_) => Ok(value.id),
-            _ => {
-                self.may_fail |= digits + more > DECIMAL_DIGITS_MAX;
-                // Scales are at most 38.
-                let node = ExpressionNode::Rescale {
-                    input: value.id,
-                    digits: more as i8,
-                    limit: IntLimit::NUMERIC,
-                };
-                Ok(self.graph.add(node)?)
-            }
-        }
-    }
-
     fn compare(
         &mut self,
         op: CompareOp,
@@ -436,10 +324,14 @@ impl<'c> ExpressionLowering<'c> {
     ) -> LoweringResult<LoweredExpression> {
         use ValueForm as Form;
         let (left, right) = match (left.form, right.form) {
+            (Form::Exact { .. }, _) | (_, Form::Exact { .. }) => {
+                return self.compare_exact(op, left, right);
+            }
             (Form::Numeric { .. }, Form::Numeric { .. }) => {
-                let scale = common_scale(left, right)?.ok_or_else(|| {
-                    LoweringError::not_supported("comparisons of numerics of more than 38 digits")
-                })?;
+                let Some(scale) = common_scale(left, right)? else {
+                    let (left, right) = (self.exact(left)?, self.exact(right)?);
+                    return self.compare_exact(op, left, right);
+                };
                 let could_fail = self.may_fail;
                 let sides = (self.rescaled(left, scale)?, self.rescaled(right, scale)?);
                 // They have the digits, so these do not.
@@ -455,45 +347,6 @@ impl<'c> ExpressionLowering<'c> {
             _ => return Err(LoweringError::contradiction("a comparison of different types")),
         };
         self.boolean(ExpressionNode::Compare { op, left, right })
-    }
-
-    /// Compares a decimal with the neighbours of a late value.
-    fn compare_late(
-        &mut self,
-        op: CompareOp,
-        value: &ScalarExpression,
-        late: &ScalarExpression,
-    ) -> LoweringResult<LoweredExpression> {
-        let value = self.lower(value)?;
-        let (scale, digits) = numeric_parts(value)?;
-        let fits = |one: &&RoundedValue| {
-            one.scale >= scale && digits + one.scale - scale <= DECIMAL_DIGITS_MAX
-        };
-        let known = self.columns.rounded().iter().filter(|one| one.kind == late.kind);
-        let rounded = known.filter(fits).min_by_key(|one| one.scale).ok_or_else(|| {
-            LoweringError::not_supported("comparisons with this average or quotient")
-        })?;
-        let may_fail = self.may_fail;
-        let left = self.rescaled(value, rounded.scale)?;
-        // It has the digits, so this does not.
-        self.may_fail = may_fail;
-        let floor = self.graph.column(rounded.floor, ValueClass::Int)?;
-        let ceiling = self.graph.column(rounded.ceiling, ValueClass::Int)?;
-        let right = match op {
-            CompareOp::Lt | CompareOp::Ge => ceiling,
-            _ => floor,
-        };
-        if !matches!(op, CompareOp::Eq | CompareOp::Ne) {
-            return self.boolean(ExpressionNode::Compare { op, left, right });
-        }
-        // Null if either side is, and true for no decimal if the value lies between two.
-        let is_floor = self.graph.compare(CompareOp::Eq, left, floor)?;
-        let is_ceiling = self.graph.compare(CompareOp::Eq, left, ceiling)?;
-        let equal = self.graph.add(ExpressionNode::And { left: is_floor, right: is_ceiling })?;
-        if op == CompareOp::Eq {
-            return Ok(LoweredExpression::new(equal, ValueForm::Boolean));
-        }
-        self.boolean(ExpressionNode::Not { input: equal })
     }
 
     fn widened(&mut self, value: LoweredExpression) -> LoweringResult<ExpressionId> {
@@ -603,34 +456,6 @@ impl<'c> ExpressionLowering<'c> {
         }
     }
 
-    /// Gives numerics a precision and scale that all of them fit.
-    fn numeric_modifier(
-        &mut self,
-        value: LoweredExpression,
-        target: SqlType,
-        unknown: &dyn Fn() -> LoweringError,
-    ) -> LoweringResult<LoweredExpression> {
-        let (
-            ValueForm::Numeric { scale: own, digits },
-            TypeKind::Numeric(Some((precision, scale))),
-        ) = (value.form, target.kind())
-        else {
-            return Err(unknown());
-        };
-        let (Ok(precision), Ok(scale)) = (u16::try_from(precision), u16::try_from(scale)) else {
-            return Err(unknown());
-        };
-        let whole = digits.saturating_sub(own);
-        let fits = own <= scale && whole + scale <= precision && precision <= DECIMAL_DIGITS_MAX;
-        if !fits {
-            return Err(unknown());
-        }
-        let id = self.rescaled(value, scale)?;
-        let form = ValueForm::Numeric { scale, digits: precision };
-        let is_null_constant = value.is_null_constant;
-        Ok(LoweredExpression { is_null_constant, ..LoweredExpression::new(id, form) })
-    }
-
     fn conditions(
         &mut self,
         operands: &[ScalarExpression],
@@ -710,7 +535,7 @@ impl<'c> ExpressionLowering<'c> {
             let name = operator.name;
             return Err(LoweringError::not_supported(format!("{name} between these types")));
         };
-        let sides = [self.lower(left)?, self.lower(right)?];
+        let sides = [self.lower_checked(left)?, self.lower_checked(right)?];
         let equal = self.compare(op, sides[0], sides[1])?.id;
         Ok((equal, sides))
     }
@@ -725,7 +550,7 @@ impl<'c> ExpressionLowering<'c> {
         let Some(OperatorMeaning::Compare(op)) = operator_meaning(operator.oid) else {
             return Err(LoweringError::not_supported(format!("{} with a list", operator.name)));
         };
-        let operand = self.lower(operand)?;
+        let operand = self.lower_checked(operand)?;
         let mut ids = Vec::with_capacity(elements.len());
         for element in elements {
             let element = self.lower(element)?;
@@ -756,7 +581,7 @@ impl<'c> ExpressionLowering<'c> {
     fn coalesce(&mut self, arguments: &[ScalarExpression]) -> LoweringResult<LoweredExpression> {
         let (mut conditions, mut results) = (Vec::new(), Vec::new());
         for argument in arguments {
-            let result = self.lower(argument)?;
+            let result = self.lower_checked(argument)?;
             let is_null = self.graph.add(ExpressionNode::IsNull { input: result.id })?;
             conditions.push(self.graph.add(ExpressionNode::Not { input: is_null })?);
             results.push(result);
@@ -802,12 +627,9 @@ impl<'c> ExpressionLowering<'c> {
         then: LoweredExpression,
         otherwise: LoweredExpression,
     ) -> LoweringResult<LoweredExpression> {
-        let form = common_form(then, otherwise)?;
-        let (mut ids, mut shown_scale) = ([then.id, otherwise.id], None);
-        if let ValueForm::Numeric { scale, .. } = form {
-            for (id, side) in ids.iter_mut().zip([then, otherwise]) {
-                *id = self.rescaled(side, scale)?;
-            }
+        let ([then_id, otherwise_id], form) = self.in_chosen_form(then, otherwise)?;
+        let mut shown_scale = None;
+        if let ValueForm::Numeric { .. } = form {
             shown_scale = match (then.is_null_constant, otherwise.is_null_constant) {
                 (true, _) => otherwise.shown_scale,
                 (_, true) => then.shown_scale,
@@ -819,20 +641,9 @@ impl<'c> ExpressionLowering<'c> {
                 }
             };
         }
-        let [then_id, otherwise_id] = ids;
         let node = ExpressionNode::Case { condition, then: then_id, otherwise: otherwise_id };
         let is_null_constant = then.is_null_constant && otherwise.is_null_constant;
         Ok(LoweredExpression { id: self.graph.add(node)?, form, shown_scale, is_null_constant })
-    }
-
-    fn shows_one_scale(
-        &self,
-        one: LoweredExpression,
-        other: LoweredExpression,
-    ) -> LoweringResult<bool> {
-        let scales = (numeric_parts(one)?.0, numeric_parts(other)?.0);
-        let is_fixed = one.shown_scale.is_none() && other.shown_scale.is_none();
-        Ok(is_fixed && scales.0 == scales.1)
     }
 }
 
@@ -848,20 +659,8 @@ pub(super) fn compare_to_days(op: CompareOp, micros: i128) -> Option<(CompareOp,
     })
 }
 
-/// The error for numerics whose scale depends on the row, where none of the plan's forms has it.
-pub(super) fn mixed_scales() -> LoweringError {
-    LoweringError::not_supported("a choice of numerics of different scales")
-}
-
-fn numeric_parts(value: LoweredExpression) -> LoweringResult<(u16, u16)> {
-    match value.form {
-        ValueForm::Numeric { scale, digits } => Ok((scale, digits.max(scale))),
-        _ => Err(LoweringError::contradiction("arithmetic on what is no numeric")),
-    }
-}
-
-/// Brings a value of each side of a join to one representation, in which equal values are
-/// equal; `None` if there is none that every value has.
+/// Brings a value of each side of a join to one representation, in which equal values are equal,
+/// and one without an equal may be null; `None` if there is none.
 ///
 /// # Errors
 /// None for values that an equality is of.
@@ -870,9 +669,24 @@ pub(super) fn equal_forms(
     (right, other): (&mut ExpressionLowering<'_>, LoweredExpression),
 ) -> LoweringResult<Option<(ExpressionId, ExpressionId)>> {
     use ValueForm as Form;
+    left.may_fail |= own.form.may_fail();
+    right.may_fail |= other.form.may_fail();
     Ok(match (own.form, other.form) {
+        (Form::Exact { .. }, Form::Numeric { scale, .. }) => {
+            Some((rounded_node(&mut left.graph, own.id, scale, RoundedTo::Same)?, other.id))
+        }
+        (Form::Numeric { scale, .. }, Form::Exact { .. }) => {
+            Some((own.id, rounded_node(&mut right.graph, other.id, scale, RoundedTo::Same)?))
+        }
+        (Form::Exact { .. }, Form::Exact { .. }) => {
+            Some((key_node(&mut left.graph, own.id)?, key_node(&mut right.graph, other.id)?))
+        }
         (Form::Numeric { .. }, Form::Numeric { .. }) => {
-            let Some(scale) = common_scale(own, other)? else { return Ok(None) };
+            let Some(scale) = common_scale(own, other)? else {
+                let (own, other) = (left.exact(own)?.id, right.exact(other)?.id);
+                let own = key_node(&mut left.graph, own)?;
+                return Ok(Some((own, key_node(&mut right.graph, other)?)));
+            };
             let could_fail = (left.may_fail, right.may_fail);
             let keys = (left.rescaled(own, scale)?, right.rescaled(other, scale)?);
             // They have the digits, so these do not.
@@ -887,16 +701,6 @@ pub(super) fn equal_forms(
     })
 }
 
-/// Returns the greater scale of two numerics; `None` if one has values that PostgreSQL compares
-/// and that have too many digits in it.
-fn common_scale(left: LoweredExpression, right: LoweredExpression) -> LoweringResult<Option<u16>> {
-    let (left_scale, left_digits) = numeric_parts(left)?;
-    let (right_scale, right_digits) = numeric_parts(right)?;
-    let scale = left_scale.max(right_scale);
-    let needed = (left_digits + scale - left_scale).max(right_digits + scale - right_scale);
-    Ok((needed <= DECIMAL_DIGITS_MAX).then_some(scale))
-}
-
 /// Returns the form of values that are one or the other.
 fn common_form(one: LoweredExpression, other: LoweredExpression) -> LoweringResult<ValueForm> {
     use ValueForm as Form;
@@ -907,8 +711,15 @@ fn common_form(one: LoweredExpression, other: LoweredExpression) -> LoweringResu
             let (scale, digits) = numeric_parts(one)?;
             let (other_scale, other_digits) = numeric_parts(other)?;
             let whole = (digits - scale).max(other_digits - other_scale);
-            let scale = scale.max(other_scale);
-            Ok(Form::Numeric { scale, digits: (whole + scale).min(DECIMAL_DIGITS_MAX) })
+            let common = scale.max(other_scale);
+            let digits = whole + common;
+            if digits > DECIMAL_DIGITS_MAX && scale != other_scale {
+                return Ok(Form::Exact { may_fail: false });
+            }
+            Ok(Form::Numeric { scale: common, digits: digits.min(DECIMAL_DIGITS_MAX) })
+        }
+        (Form::Exact { .. } | Form::Numeric { .. }, Form::Exact { .. } | Form::Numeric { .. }) => {
+            Ok(Form::Exact { may_fail: one.form.may_fail() || other.form.may_fail() })
         }
         (Form::Padded { .. }, Form::Padded { .. }) if one.form != other.form => {
             Err(LoweringError::not_supported("a choice of characters of different lengths"))
@@ -918,26 +729,6 @@ fn common_form(one: LoweredExpression, other: LoweredExpression) -> LoweringResu
             Err(LoweringError::not_supported("a choice of characters of unknown lengths"))
         }
         _ => Err(LoweringError::contradiction("a choice of values of different types")),
-    }
-}
-
-/// Returns the form of values that are one or the other and are handed on as they are.
-///
-/// # Errors
-/// [`LoweringError::NotSupported`] for numerics of different scales.
-pub(super) fn same_form(
-    one: LoweredExpression,
-    other: LoweredExpression,
-) -> LoweringResult<ValueForm> {
-    let scale = |own: LoweredExpression| match own.form {
-        ValueForm::Numeric { scale, .. } if !own.is_null_constant => Some(scale),
-        _ => None,
-    };
-    match (scale(one), scale(other)) {
-        (Some(own), Some(other)) if own != other => {
-            Err(LoweringError::not_supported("numerics of different scales in one column"))
-        }
-        _ => common_form(one, other),
     }
 }
 

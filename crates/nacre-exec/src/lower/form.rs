@@ -7,6 +7,7 @@
 //! numeric(15,2)  1.50        Int(150)       Numeric { scale: 2, digits: 15 }
 //! date           1970-01-02  Int(1)         Date
 //! char(3)        'a  '       Bytes("a")     Padded { chars: Some(3) }
+//! numeric        0.333       Bytes(..)      Exact { may_fail: false }
 //! ```
 
 use nacre_column::ColumnType;
@@ -14,7 +15,7 @@ use nacre_types::datetime::{SqlDate, SqlTimestamp};
 use nacre_types::{ExactNumeric, SqlType, SqlValue, TypeKind, ValueError};
 
 use crate::error::{ExecError, ExecResult};
-use crate::value::{ScalarValue, ValueClass};
+use crate::value::{ScalarValue, ValueClass, decode_exact, encode_exact};
 
 /// Returns the SQL type of a stored column.
 ///
@@ -55,6 +56,11 @@ pub(super) enum ValueForm {
     Numeric {
         scale: u16,
         digits: u16,
+    },
+    /// Numerics of any digits and scales, as bytes.
+    Exact {
+        /// Whether a value may stand for an error, which is raised where it is looked at.
+        may_fail: bool,
     },
     Real,
     Double,
@@ -129,14 +135,7 @@ impl ValueForm {
             (SqlValue::Double(value), TypeKind::Double) => {
                 (ScalarValue::Float64(*value), Self::Double)
             }
-            (SqlValue::Numeric(value), TypeKind::Numeric(_)) => {
-                let (unscaled, scale) = value.to_scaled()?;
-                let digits = count_digits(unscaled);
-                if digits > DECIMAL_DIGITS_MAX || scale > DECIMAL_DIGITS_MAX {
-                    return None;
-                }
-                (int(unscaled), Self::Numeric { scale, digits: digits.max(scale) })
-            }
+            (SqlValue::Numeric(value), TypeKind::Numeric(_)) => numeric_constant(value),
             (SqlValue::Text(text), TypeKind::Text | TypeKind::Varchar(_)) => {
                 (ScalarValue::Bytes(text.as_bytes().to_vec()), Self::Text)
             }
@@ -197,14 +196,21 @@ impl ValueForm {
             | Self::TimestampTz => ValueClass::Int,
             Self::Real => ValueClass::Float32,
             Self::Double => ValueClass::Float64,
-            Self::Text | Self::Padded { .. } | Self::Bytea => ValueClass::Bytes,
+            Self::Text | Self::Padded { .. } | Self::Bytea | Self::Exact { .. } => {
+                ValueClass::Bytes
+            }
         }
+    }
+
+    /// Whether a value may stand for an error.
+    pub(super) fn may_fail(self) -> bool {
+        self == Self::Exact { may_fail: true }
     }
 
     /// Returns the SQL value that a physical one stands for.
     ///
     /// # Errors
-    /// [`ExecError::Internal`] if the value is not of this form.
+    /// The error that the value stands for; [`ExecError::Internal`] if it is not of this form.
     pub(super) fn decode(self, value: ScalarValue, sql_type: SqlType) -> ExecResult<SqlValue> {
         let decoded = match (self, value) {
             (_, ScalarValue::Null(_)) => Some(SqlValue::Null),
@@ -213,6 +219,9 @@ impl ValueForm {
             (Self::Double, ScalarValue::Float64(value)) => Some(SqlValue::Double(value)),
             (_, ScalarValue::Int(value)) => self.decode_int(value, sql_type),
             (Self::Bytea, ScalarValue::Bytes(bytes)) => Some(SqlValue::Bytea(bytes)),
+            (Self::Exact { .. }, ScalarValue::Bytes(bytes)) => {
+                Some(SqlValue::Numeric(decode_exact(&bytes).map_err(ExecError::of_value)?))
+            }
             (Self::Text, ScalarValue::Bytes(bytes)) => {
                 String::from_utf8(bytes).ok().map(SqlValue::Text)
             }
@@ -251,6 +260,18 @@ fn unix_timestamp(micros: i128) -> Option<SqlTimestamp> {
     SqlTimestamp::from_unix_micros(micros.try_into().ok()?).ok()
 }
 
+fn numeric_constant(value: &ExactNumeric) -> (ScalarValue, ValueForm) {
+    if let Some((unscaled, scale)) = value.to_scaled() {
+        let digits = count_digits(unscaled).max(scale);
+        if digits <= DECIMAL_DIGITS_MAX {
+            return (ScalarValue::Int(unscaled), ValueForm::Numeric { scale, digits });
+        }
+    }
+    let mut bytes = Vec::new();
+    encode_exact(value, &mut bytes);
+    (ScalarValue::Bytes(bytes), ValueForm::Exact { may_fail: false })
+}
+
 /// Returns the digits of a whole number, at least one.
 fn count_digits(value: i128) -> u16 {
     value.unsigned_abs().checked_ilog10().map_or(1, |log| log as u16 + 1)
@@ -285,11 +306,15 @@ mod tests {
     }
 
     #[test]
-    fn decimals_beyond_38_digits_and_infinities_are_no_constants() {
-        let numeric = |value| ValueForm::of_constant(&SqlValue::Numeric(value), SqlType::NUMERIC);
-        assert!(numeric(ExactNumeric::from(10_i128.pow(38))).is_none());
-        assert!(numeric(ExactNumeric::from(10_i128.pow(38) - 1)).is_some());
-        assert!(numeric(ExactNumeric::NAN).is_none());
+    fn decimals_beyond_38_digits_are_bytes_and_infinite_dates_no_constants() {
+        let is_exact = |value| {
+            let constant = ValueForm::of_constant(&SqlValue::Numeric(value), SqlType::NUMERIC);
+            matches!(constant, Some((_, ValueForm::Exact { may_fail: false })))
+        };
+        assert!(is_exact(ExactNumeric::from(10_i128.pow(38))));
+        assert!(!is_exact(ExactNumeric::from(10_i128.pow(38) - 1)));
+        assert!(is_exact(ExactNumeric::from_scaled(1, 39).unwrap()));
+        assert!(is_exact(ExactNumeric::NAN));
         let infinite = SqlValue::Date(SqlDate::INFINITY);
         assert!(ValueForm::of_constant(&infinite, SqlType::DATE).is_none());
     }

@@ -11,7 +11,6 @@ use nacre_plan::algebra::{ColumnId, JoinVariant, ScalarExpression, ScalarKind};
 use super::columns::{LoweredRelation, collect_columns};
 use super::error::{LoweringError, LoweringResult};
 use super::expressions::{ExpressionLowering, equal_forms};
-use super::late::{LateValue, RowResult};
 use super::operators::{OperatorMeaning, operator_meaning};
 use crate::expression::{ExpressionGraph, ExpressionId, ExpressionNode};
 use crate::value::ScalarValue;
@@ -52,12 +51,15 @@ struct KeyPair {
 /// # Errors
 /// Those of the keys; [`LoweringError::NotSupported`] for keys that may fail and that PostgreSQL
 /// may compute for fewer rows.
-pub(super) fn split_conditions<'e>(
+pub(super) fn split_conditions<'e, 's>(
     variant: JoinVariant,
-    sides: [&LoweredRelation; 2],
+    sides: [&'s LoweredRelation; 2],
     conditions: PairConditions<'e>,
 ) -> LoweringResult<SplitConditions<'e>> {
-    let mut lowerings = sides.map(|side| ExpressionLowering::new(&side.columns));
+    let lowering = |side: &'s LoweredRelation| {
+        ExpressionLowering::new(&side.columns).above_groups(side.is_grouped)
+    };
+    let mut lowerings = sides.map(lowering);
     let (mut certain, mut fallible) = (Vec::new(), Vec::new());
     let mut take = |conditions: Vec<&'e ScalarExpression>| {
         let mut rest = Vec::new();
@@ -141,24 +143,6 @@ pub(super) fn equality_of(condition: &ScalarExpression) -> Option<&[ScalarExpres
     operands.first_chunk().filter(|_| is_equal)
 }
 
-/// Returns the order of late values of both sides as keys; `None` if a side has too many rows.
-fn ordered_keys(
-    [own, other]: [&ScalarExpression; 2],
-    [left, right]: [&mut ExpressionLowering<'_>; 2],
-    sides: [&LoweredRelation; 2],
-) -> LoweringResult<Option<KeyPair>> {
-    if !sides.iter().all(|side| side.is_grouped) {
-        return Ok(None);
-    }
-    let own = LateValue::compile(own, &sides[0].columns);
-    let other = LateValue::compile(other, &sides[1].columns);
-    let Some((own, other)) = own.zip(other) else { return Ok(None) };
-    let may_fail = [own.may_fail(), other.may_fail()];
-    let own = own.node(&mut left.graph, RowResult::Ordered)?;
-    let ids = [own, other.node(&mut right.graph, RowResult::Ordered)?];
-    Ok(Some(KeyPair { ids, may_fail }))
-}
-
 /// Returns what must be equal of both sides, if a condition is that.
 fn equal_keys(
     condition: &ScalarExpression,
@@ -173,12 +157,9 @@ fn equal_keys(
     } else {
         return Ok(None);
     };
-    if left_relation.columns.is_late(own) || right_relation.columns.is_late(other) {
-        return ordered_keys([own, other], [left, right], [left_relation, right_relation]);
-    }
     (left.may_fail, right.may_fail) = (false, false);
     let (own, other) = (left.lower(own)?, right.lower(other)?);
-    let may_fail = [left.may_fail, right.may_fail];
     let ids = equal_forms((left, own), (right, other))?;
+    let may_fail = [left.may_fail, right.may_fail];
     Ok(ids.map(|(left, right)| KeyPair { ids: [left, right], may_fail }))
 }

@@ -19,11 +19,11 @@ use super::aggregates::state_columns;
 use super::columns::{ColumnPlace, ColumnPlaces, LoweredRelation, collect_columns};
 use super::constants::without_constants;
 use super::error::{LoweringError, LoweringResult};
+use super::exact_joins::with_rounded_values;
 use super::expressions::ExpressionLowering;
 use super::form::ValueForm;
 use super::join_keys::{PairConditions, SplitConditions, equality_of, is_about, split_conditions};
 use super::join_sides::{lower_sides, pairing_kind};
-use super::late_joins::comparable_sides;
 use super::relations::{filter, guarded_column, pass_through, require_early};
 use super::stored::StoredRelations;
 use crate::expression::{ExpressionGraph, ExpressionId, ExpressionNode};
@@ -98,7 +98,7 @@ fn join_lowered(
     is_never: bool,
 ) -> LoweringResult<LoweredRelation> {
     let is_grouped = left.is_grouped && right.is_grouped;
-    let [left, right] = comparable_sides(variant, [left, right], &conditions.all())?;
+    let [left, right] = with_rounded_values([left, right], &conditions.all())?;
     let split = split_conditions(variant, [&left, &right], conditions)?;
     let SplitConditions { graphs, keys, keys_may_fail, rest } = split;
     if right.column_may_fail && keys[1].is_empty() {
@@ -123,12 +123,12 @@ fn join_lowered(
     if !kind.has_build_columns() && keys.is_empty() && on.is_empty() {
         build = first_row(build)?;
     }
-    let both = pair_columns(&probe, &build)?;
-    let mut expressions = ExpressionLowering::new(&both).with_rows(is_grouped);
+    let both = pair_columns(&probe, &build);
+    let mut expressions = ExpressionLowering::new(&both).above_groups(is_grouped);
     let mut predicates = Vec::with_capacity(on.len());
     for condition in on {
         require_early(condition, &both)?;
-        predicates.push(expressions.condition_or_rows(condition)?);
+        predicates.push(expressions.condition(condition)?);
     }
     let (graph, pairs_may_fail) = (expressions.graph, expressions.may_fail);
     let is_error = kind == PairingKind::Single && !has_one_row(&build.node);
@@ -145,6 +145,7 @@ fn join_lowered(
         grouped_column_may_fail,
         may_fail: probe.may_fail || build.may_fail || own_may_fail,
         is_grouped,
+        gives_groups: false,
         node: PlanNode::Join(Box::new(JoinNode {
             kind,
             probe: probe.node,
@@ -156,7 +157,9 @@ fn join_lowered(
         })),
     };
     rest.above.iter().try_for_each(|one| require_early(one, &joined.columns))?;
-    filter(joined, &rest.above)
+    let mut joined = filter(joined, &rest.above)?;
+    joined.columns.forget_rounded();
+    Ok(joined)
 }
 
 /// Takes out the conditions on the probe side alone that never fail: they are computed beside its
@@ -165,11 +168,13 @@ fn take_probe_conditions<'e>(
     probe: &mut KeyedSide,
     conditions: Vec<&'e ScalarExpression>,
 ) -> LoweringResult<Vec<&'e ScalarExpression>> {
-    let mut expressions = ExpressionLowering::new(&probe.relation.columns);
+    let relation = &probe.relation;
+    let mut expressions =
+        ExpressionLowering::new(&relation.columns).above_groups(relation.is_grouped);
     expressions.graph = std::mem::take(&mut probe.graph);
     let mut rest = Vec::new();
     for condition in conditions {
-        if is_about(condition, &probe.relation) && !probe.relation.columns.is_late(condition) {
+        if is_about(condition, &probe.relation) {
             expressions.may_fail = false;
             let id = expressions.condition(condition)?;
             if !expressions.may_fail {
@@ -236,10 +241,10 @@ fn has_one_row(node: &PlanNode) -> bool {
 }
 
 /// Returns where the columns of both sides are in a pair.
-fn pair_columns(probe: &LoweredRelation, build: &LoweredRelation) -> LoweringResult<ColumnPlaces> {
+fn pair_columns(probe: &LoweredRelation, build: &LoweredRelation) -> ColumnPlaces {
     let mut columns = probe.columns.clone();
-    columns.extend_behind(&build.columns, width(&probe.node))?;
-    Ok(columns)
+    columns.extend_behind(&build.columns, width(&probe.node));
+    columns
 }
 
 /// Returns where the columns are that a join hands on; `both` are those of pairs.
@@ -256,7 +261,7 @@ fn joined_columns(
     };
     if let JoinVariant::Mark(column) = variant {
         let (index, form) = (width(&probe.node), ValueForm::Boolean);
-        columns.add(column, ColumnPlace::Plain { index, form });
+        columns.add(column, ColumnPlace { index, form });
     }
     columns
 }

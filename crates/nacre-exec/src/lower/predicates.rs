@@ -8,7 +8,7 @@ use nacre_plan::algebra::{CastStep, ScalarExpression, ScalarKind};
 use nacre_types::catalog::TypeOid;
 use nacre_types::{ExactNumeric, SqlValue};
 
-use super::columns::ColumnPlaces;
+use super::columns::{ColumnPlace, ColumnPlaces};
 use super::error::LoweringResult;
 use super::expressions::compare_to_days;
 use super::fold::fold_constant;
@@ -94,7 +94,10 @@ fn stored_column(
     columns: &ColumnPlaces,
 ) -> Option<(usize, ValueForm)> {
     match &expression.kind {
-        ScalarKind::Column(column) => columns.plain(*column).ok(),
+        ScalarKind::Column(column) => {
+            let ColumnPlace { index, form } = columns.get(*column).ok()?;
+            Some((index, form))
+        }
         ScalarKind::Cast { operand, method: CastStep::Type(_) } => {
             let (index, form) = stored_column(operand, columns)?;
             let (from, to) = (operand.sql_type.oid(), expression.sql_type.oid());

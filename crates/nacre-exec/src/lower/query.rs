@@ -43,34 +43,28 @@ impl QueryOutput {
     /// Returns how the values lie.
     pub fn form(&self) -> OutputForm {
         match self.place {
-            ColumnPlace::Plain { index, form: ValueForm::Numeric { scale, digits } } => {
+            ColumnPlace { index, form: ValueForm::Numeric { scale, digits } } => {
                 match (u8::try_from(digits.max(scale).max(1)), u8::try_from(scale)) {
                     (Ok(digits), Ok(scale)) => OutputForm::Decimal { index, digits, scale },
                     _ => OutputForm::Computed,
                 }
             }
-            ColumnPlace::Late(_) => OutputForm::Computed,
-            ColumnPlace::Plain { index, .. } => OutputForm::Plain { index },
+            ColumnPlace { form: ValueForm::Exact { .. }, .. } => OutputForm::Computed,
+            ColumnPlace { index, .. } => OutputForm::Plain { index },
         }
     }
 
     /// Returns the value of this column in a row of an answer of the plan.
     ///
     /// # Errors
-    /// Those of the expression above groups that is computed here; [`ExecError::Internal`] if the
-    /// answer is not of this plan.
+    /// The one that a numeric stands for; [`ExecError::Internal`] if the answer is not of this
+    /// plan.
     pub fn value(&self, batch: &ResultBatch, row: usize) -> ExecResult<SqlValue> {
-        let has = |index: usize| index < batch.columns.len() && row < batch.rows;
-        let missing = || ExecError::internal(format!("the answer has no row {row} of this plan"));
-        let scalar = |index: usize| batch.columns[index].scalar(row);
-        match &self.place {
-            ColumnPlace::Plain { index, form } if has(*index) => {
-                form.decode(scalar(*index), self.sql_type)
-            }
-            ColumnPlace::Late(late) if late.inputs().iter().all(|input| has(input.index)) => {
-                late.value(&scalar)
-            }
-            _ => Err(missing()),
-        }
+        let ColumnPlace { index, form } = self.place;
+        let column = batch.columns.get(index).filter(|_| row < batch.rows);
+        let column = column.ok_or_else(|| {
+            ExecError::internal(format!("the answer has no row {row} of this plan"))
+        })?;
+        form.decode(column.scalar(row), self.sql_type)
     }
 }

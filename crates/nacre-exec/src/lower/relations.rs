@@ -15,12 +15,12 @@ use super::columns::{ColumnPlace, ColumnPlaces, LoweredRelation, RoundedValue, c
 use super::constant_rows::{lower_single_row, lower_values};
 use super::constants::without_constants;
 use super::error::{LoweringError, LoweringResult};
-use super::expressions::{ExpressionLowering, LoweredOrLate};
+use super::exact_nodes::{checked_node, key_node};
+use super::expressions::ExpressionLowering;
 use super::fold::fold_constant;
 use super::form::ValueForm;
 use super::join_keys::PairConditions;
 use super::joins::lower_join;
-use super::late::{LateInput, RowResult};
 use super::operators::{OperatorMeaning, operator_meaning};
 use super::predicates::scan_predicates;
 use super::set_operations::lower_set_operation;
@@ -203,7 +203,7 @@ fn lower_scan(
             return Err(LoweringError::contradiction(format!("{name} has no column {position}")));
         };
         match ValueForm::of_column(own.column_type, definition.sql_type) {
-            Some(form) => places.add(*column, ColumnPlace::Plain { index, form }),
+            Some(form) => places.add(*column, ColumnPlace { index, form }),
             None if needed.contains(column) => {
                 let sql_type = definition.sql_type;
                 let what = format!("columns of type {sql_type} that are {}", own.column_type);
@@ -224,10 +224,10 @@ fn lower_scan(
     }
     let (mut indexes, mut columns) = (Vec::new(), ColumnPlaces::default());
     for column in wanted {
-        let Ok((index, form)) = places.plain(column) else {
+        let Ok(ColumnPlace { index, form }) = places.get(column) else {
             return Err(LoweringError::not_supported(format!("this type of a column of {name}")));
         };
-        columns.add(column, ColumnPlace::Plain { index: indexes.len(), form });
+        columns.add(column, ColumnPlace { index: indexes.len(), form });
         indexes.push(index);
     }
     let scan = ScanNode { snapshot: stored.snapshot, columns: indexes, predicates };
@@ -249,9 +249,6 @@ pub(super) fn require_early(
     if operator_meaning(operator.oid) != Some(OperatorMeaning::Compare(CompareOp::Eq)) {
         return Ok(());
     }
-    if operands.iter().any(|operand| columns.is_late(operand)) {
-        return Ok(());
-    }
     let mut expressions = ExpressionLowering::new(columns);
     for operand in operands {
         let mut own = Vec::new();
@@ -259,7 +256,7 @@ pub(super) fn require_early(
         if own.is_empty() {
             return Ok(());
         }
-        expressions.lower(operand)?;
+        expressions.may_fail |= expressions.lower(operand)?.form.may_fail();
     }
     if expressions.may_fail {
         return Err(LoweringError::not_supported("joins on expressions that may fail"));
@@ -296,10 +293,10 @@ pub(super) fn filter(
     if conditions.is_empty() {
         return Ok(input);
     }
-    let mut expressions = ExpressionLowering::new(&input.columns).with_rows(input.is_grouped);
+    let mut expressions = ExpressionLowering::new(&input.columns).above_groups(input.is_grouped);
     let mut predicates = Vec::with_capacity(conditions.len());
     for condition in conditions {
-        predicates.push(expressions.condition_or_rows(condition)?);
+        predicates.push(expressions.condition(condition)?);
     }
     let (graph, may_fail) = (expressions.graph, expressions.may_fail);
     if may_fail && input.grouped_column_may_fail {
@@ -314,6 +311,7 @@ pub(super) fn filter(
         grouped_column_may_fail: input.grouped_column_may_fail,
         may_fail: input.may_fail || may_fail,
         is_grouped: input.is_grouped,
+        gives_groups: input.gives_groups,
     })
 }
 
@@ -329,7 +327,8 @@ pub(super) fn computed_columns<'c>(
     (kept, wanted)
 }
 
-/// Appends columns.
+/// Appends columns. Those of groups raise their errors here: PostgreSQL computes the columns of a
+/// query with groups, which it does not merge into the outer one.
 pub(super) fn compute(
     input: LoweredRelation,
     computed: &[&ComputedColumn],
@@ -337,26 +336,23 @@ pub(super) fn compute(
     if computed.is_empty() {
         return Ok(input);
     }
-    let may_fail = input.column_may_fail || input.columns.has_fallible_late();
-    if may_fail && computed.iter().any(|one| one.value.any(&ScalarExpression::is_guard)) {
+    if input.column_may_fail
+        && computed.iter().any(|one| one.value.any(&ScalarExpression::is_guard))
+    {
         return Err(guarded_column());
     }
-    let mut expressions = ExpressionLowering::new(&input.columns).with_rows(input.is_grouped);
+    let is_of_groups = input.gives_groups;
+    let mut expressions = ExpressionLowering::new(&input.columns).above_groups(input.is_grouped);
     let (mut outputs, mut columns) = pass_through(&mut expressions, &input.columns)?;
     for ComputedColumn { column, value } in computed {
-        let place = match expressions.lower_or_late(value)? {
-            LoweredOrLate::Lowered(lowered) => {
-                outputs.push(lowered.id);
-                ColumnPlace::Plain { index: outputs.len() - 1, form: lowered.form }
-            }
-            LoweredOrLate::Late(late) => {
-                ColumnPlace::Late(late.moved(|input| pass(&mut expressions, &mut outputs, input))?)
-            }
-        };
-        columns.add(*column, place);
+        let mut lowered = expressions.lower_column(value)?;
+        if is_of_groups {
+            lowered = expressions.checked(lowered)?;
+        }
+        outputs.push(lowered.id);
+        columns.add(*column, ColumnPlace { index: outputs.len() - 1, form: lowered.form });
     }
     let (graph, may_fail) = (expressions.graph, expressions.may_fail);
-    let is_of_groups = gives_groups(&input.node);
     let node = MapNode { input: input.node, graph, outputs };
     Ok(LoweredRelation {
         node: PlanNode::Map(Box::new(node)),
@@ -366,16 +362,8 @@ pub(super) fn compute(
         grouped_column_may_fail: input.grouped_column_may_fail || may_fail && is_of_groups,
         may_fail: input.may_fail || may_fail,
         is_grouped: input.is_grouped,
+        gives_groups: false,
     })
-}
-
-/// Whether an operator gives the groups of a query.
-fn gives_groups(node: &PlanNode) -> bool {
-    match node {
-        PlanNode::Aggregate(_) | PlanNode::GroupingSets(_) => true,
-        PlanNode::Filter(filter) => gives_groups(&filter.input),
-        _ => false,
-    }
 }
 
 /// Returns the outputs that hand on columns, and their places there.
@@ -384,23 +372,13 @@ pub(super) fn pass_through(
     input: &ColumnPlaces,
 ) -> LoweringResult<(Vec<ExpressionId>, ColumnPlaces)> {
     let (mut outputs, mut columns) = (Vec::new(), ColumnPlaces::default());
-    for (column, place) in input.iter() {
-        let place = match place {
-            ColumnPlace::Plain { index, form } => {
-                let input = LateInput { index: *index, class: form.class() };
-                let index = pass(expressions, &mut outputs, input)?;
-                ColumnPlace::Plain { index, form: *form }
-            }
-            ColumnPlace::Late(late) => {
-                ColumnPlace::Late(late.moved(|input| pass(expressions, &mut outputs, input))?)
-            }
-        };
-        columns.add(*column, place);
+    for (column, ColumnPlace { index, form }) in input.iter() {
+        let index = pass(expressions, &mut outputs, *index, form.class())?;
+        columns.add(*column, ColumnPlace { index, form: *form });
     }
     for value in input.rounded() {
-        let mut neighbour =
-            |index| pass(expressions, &mut outputs, LateInput { index, class: ValueClass::Int });
-        let (floor, ceiling) = (neighbour(value.floor)?, neighbour(value.ceiling)?);
+        let mut number = |index| pass(expressions, &mut outputs, index, ValueClass::Int);
+        let (floor, ceiling) = (number(value.floor)?, number(value.ceiling)?);
         columns.add_rounded(RoundedValue { floor, ceiling, ..value.clone() });
     }
     Ok((outputs, columns))
@@ -410,9 +388,10 @@ pub(super) fn pass_through(
 fn pass(
     expressions: &mut ExpressionLowering<'_>,
     outputs: &mut Vec<ExpressionId>,
-    input: LateInput,
+    index: usize,
+    class: ValueClass,
 ) -> LoweringResult<usize> {
-    let id = expressions.graph.column(input.index, input.class)?;
+    let id = expressions.graph.column(index, class)?;
     let known = outputs.iter().position(|own| *own == id);
     Ok(known.unwrap_or_else(|| {
         outputs.push(id);
@@ -420,38 +399,46 @@ fn pass(
     }))
 }
 
-/// Has the input hand on the order of late values, too. Returns the places of all keys.
+/// Has the input hand on the keys of numerics of any scale, and raises the errors that values of
+/// columns stand for. Returns the places of all keys.
 fn ordered_keys(
     input: LoweredRelation,
     keys: &[ColumnId],
 ) -> LoweringResult<(LoweredRelation, Vec<usize>)> {
-    let mut expressions = ExpressionLowering::new(&input.columns);
-    let (mut outputs, columns) = pass_through(&mut expressions, &input.columns)?;
-    let (mut indexes, mut is_plain) = (Vec::with_capacity(keys.len()), true);
+    let mut indexes = Vec::with_capacity(keys.len());
     for key in keys {
-        indexes.push(match input.columns.get(*key)? {
-            ColumnPlace::Plain { index, form } => {
-                let column = LateInput { index, class: form.class() };
-                pass(&mut expressions, &mut outputs, column)?
-            }
-            ColumnPlace::Late(_) if !input.is_grouped => {
-                return Err(LoweringError::not_supported("sorts of many rows by a quotient"));
-            }
-            ColumnPlace::Late(late) => {
-                is_plain = false;
-                outputs.push(late.node(&mut expressions.graph, RowResult::Ordered)?);
+        indexes.push(input.columns.get(*key)?);
+    }
+    if input.columns.iter().all(|(_, place)| !matches!(place.form, ValueForm::Exact { .. })) {
+        return Ok((input, indexes.into_iter().map(|place| place.index).collect()));
+    }
+    let mut expressions = ExpressionLowering::new(&input.columns);
+    let (mut outputs, mut columns) = (Vec::new(), ColumnPlaces::default());
+    for (column, ColumnPlace { index, form }) in input.columns.iter() {
+        let mut id = expressions.graph.column(*index, form.class())?;
+        let mut form = *form;
+        if form.may_fail() {
+            id = checked_node(&mut expressions.graph, id)?;
+            form = ValueForm::Exact { may_fail: false };
+        }
+        outputs.push(id);
+        columns.add(*column, ColumnPlace { index: outputs.len() - 1, form });
+    }
+    let mut places = Vec::with_capacity(keys.len());
+    for (key, ColumnPlace { index, form }) in keys.iter().zip(indexes) {
+        places.push(match form {
+            ValueForm::Exact { .. } => {
+                let value = expressions.graph.column(index, form.class())?;
+                outputs.push(key_node(&mut expressions.graph, value)?);
                 outputs.len() - 1
             }
+            _ => columns.get(*key)?.index,
         });
     }
-    if is_plain {
-        let places = keys.iter().map(|key| Ok(input.columns.plain(*key)?.0));
-        let places = places.collect::<LoweringResult<_>>()?;
-        return Ok((input, places));
-    }
+    let may_fail = input.may_fail || input.columns.iter().any(|(_, place)| place.form.may_fail());
     let graph = expressions.graph;
     let node = PlanNode::Map(Box::new(MapNode { input: input.node, graph, outputs }));
-    Ok((LoweredRelation { node, columns, may_fail: true, ..input }, indexes))
+    Ok((LoweredRelation { node, columns, may_fail, gives_groups: false, ..input }, places))
 }
 
 fn sort(input: LoweredRelation, keys: &[BoundSortKey]) -> LoweringResult<LoweredRelation> {
@@ -514,7 +501,8 @@ fn limit(mut input: LoweredRelation, rows: RowRange) -> LoweredRelation {
         sort.rows_max = offset.checked_add(count);
     }
     let node = LimitNode { input: input.node, offset, rows_max };
-    LoweredRelation { node: PlanNode::Limit(Box::new(node)), ..input }
+    let node = PlanNode::Limit(Box::new(node));
+    LoweredRelation { node, gives_groups: false, ..input }
 }
 
 /// Returns the number of LIMIT or OFFSET; `None` without one, or for a null.

@@ -1,22 +1,23 @@
 //! Expressions that are evaluated on one row of SQL values.
 //!
 //! Values are computed as PostgreSQL computes them, digit by digit, at about a microsecond for each
-//! operator: for constants, and for the few rows above groups (`late`), never for those of a table.
+//! operator: for constants, and for rows where vectors do not compute them (`row_nodes`).
 
 use std::cmp::Ordering;
-use std::sync::Arc;
 
 use nacre_functions::catalog::OperatorEntry;
 use nacre_plan::algebra::{CastStep, ColumnId, ScalarExpression, ScalarKind, TruthValue};
 use nacre_types::catalog::{CastContext, TypeOid};
-use nacre_types::{ExactNumeric, SqlType, SqlValue, ValueError, ValueSettings, cast_value};
+use nacre_types::{SqlType, SqlValue, ValueError, ValueSettings, cast_value};
 
 use super::form::ValueForm;
 use super::operators::integer_limit;
 use super::row_operators::{
-    RowFunction, apply_operator, compare_values, is_row_operator, operator_may_fail,
+    RowFunction, apply_operator, compare_values, fails_of_zero_only, is_row_operator,
+    operator_may_fail,
 };
-use crate::value::ScalarValue;
+use crate::error::ExecError;
+use crate::value::{ScalarValue, ValueClass};
 
 /// Types among which casts depend on no setting of the session.
 const CAST_GROUPS: [&[TypeOid]; 4] = [
@@ -40,28 +41,6 @@ pub(super) enum RowExpression {
         number: usize,
         form: ValueForm,
         sql_type: SqlType,
-    },
-    /// A sum of that scale, which shows as many digits behind the point as an input says.
-    Sum {
-        sum: usize,
-        scale: u16,
-        shown: Option<usize>,
-    },
-    /// A sum, divided by a count as `avg` does; null of no values.
-    Average {
-        sum: Box<Self>,
-        count: usize,
-    },
-    /// A variance or its square root of a sum of that scale, a count, and the sum of squares.
-    Deviation {
-        scale: u16,
-        is_sample: bool,
-        is_root: bool,
-    },
-    /// A value over inputs of its own, which are these of the row.
-    Nested {
-        value: Arc<Self>,
-        inputs: Vec<usize>,
     },
     Constant(SqlValue),
     Operator {
@@ -190,11 +169,7 @@ impl RowExpression {
 
     fn children(&self) -> Vec<&Self> {
         match self {
-            Self::Input { .. } | Self::Sum { .. } | Self::Deviation { .. } | Self::Constant(_) => {
-                Vec::new()
-            }
-            Self::Average { sum, .. } => vec![sum],
-            Self::Nested { value, .. } => vec![value],
+            Self::Input { .. } | Self::Constant(_) => Vec::new(),
             Self::Operator { operands: all, .. }
             | Self::Function { arguments: all, .. }
             | Self::Junction { operands: all, .. }
@@ -218,8 +193,7 @@ impl RowExpression {
 
     fn has_inputs(&self) -> bool {
         match self {
-            Self::Input { .. } | Self::Sum { .. } | Self::Deviation { .. } => true,
-            Self::Average { .. } | Self::Nested { .. } => true,
+            Self::Input { .. } => true,
             _ => self.children().into_iter().any(Self::has_inputs),
         }
     }
@@ -229,29 +203,33 @@ impl RowExpression {
         1 + self.children().into_iter().map(Self::count).sum::<usize>()
     }
 
-    /// Whether a value may raise an error, given the values of nested expressions and constants
-    /// that do not. That a numeric has 131,072 digits is left out.
+    /// Whether a value may raise an error, given constants that do not. That a numeric has 131,072
+    /// digits is left out.
     pub(super) fn may_fail(&self) -> bool {
-        let is_computed = matches!(self, Self::Nested { .. });
-        !is_computed && (self.is_fallible() || self.children().into_iter().any(Self::may_fail))
-    }
-
-    /// As [`Self::may_fail`], the values that it is made of included.
-    pub(super) fn may_fail_anywhere(&self) -> bool {
-        self.is_fallible() || self.children().into_iter().any(Self::may_fail_anywhere)
+        self.is_fallible() || self.children().into_iter().any(Self::may_fail)
     }
 
     /// Whether the last step may fail.
     fn is_fallible(&self) -> bool {
         match self {
             _ if !self.has_inputs() => false,
-            Self::Operator { operator, .. } => operator_may_fail(operator),
+            Self::Input { form, .. } => form.may_fail(),
+            Self::Operator { operator, operands } => {
+                let is_safe = fails_of_zero_only(operator)
+                    && operands.get(1).is_some_and(Self::is_constant_but_zero);
+                operator_may_fail(operator) && !is_safe
+            }
             Self::Cast { source, target, .. } => {
                 integer_limit(source.oid()).is_none() || target.oid() != TypeOid::NUMERIC
             }
             Self::Function { .. } => true,
             _ => false,
         }
+    }
+
+    fn is_constant_but_zero(&self) -> bool {
+        let value = || self.evaluate(&|_| ScalarValue::Null(ValueClass::Bool));
+        !self.has_inputs() && matches!(value(), Ok(SqlValue::Numeric(value)) if !value.is_zero())
     }
 
     /// Computes the value for a row.
@@ -261,16 +239,8 @@ impl RowExpression {
     pub(super) fn evaluate(&self, inputs: &RowInputs<'_>) -> Result<SqlValue, ValueError> {
         match self {
             Self::Input { number, form, sql_type } => {
-                let value = form.decode(inputs(*number), *sql_type);
-                value.map_err(|error| ValueError::internal(error.to_string()))
+                form.decode(inputs(*number), *sql_type).map_err(value_error)
             }
-            Self::Sum { sum, scale, shown } => shown_sum(inputs(*sum), *scale, shown.map(inputs)),
-            Self::Deviation { scale, is_sample, is_root } => {
-                let values = [inputs(0), inputs(1), inputs(2)];
-                deviation(values, *scale, *is_sample, *is_root)
-            }
-            Self::Average { sum, count } => average(&sum.evaluate(inputs)?, inputs(*count)),
-            Self::Nested { value, inputs: own } => value.evaluate(&|number| inputs(own[number])),
             Self::Constant(value) => Ok(value.clone()),
             Self::Operator { operator, operands } => {
                 apply_operator(operator, &evaluate_all(operands, inputs)?)
@@ -436,62 +406,15 @@ fn truth_value(value: Option<bool>) -> SqlValue {
     value.map_or(SqlValue::Null, SqlValue::Boolean)
 }
 
-/// Makes a numeric of a whole number, without digits that it does not show, which are zeros.
-fn shown_sum(
-    sum: ScalarValue,
-    scale: u16,
-    shown: Option<ScalarValue>,
-) -> Result<SqlValue, ValueError> {
-    let sum = match sum {
-        ScalarValue::Null(_) => return Ok(SqlValue::Null),
-        ScalarValue::Int(sum) => ExactNumeric::from_scaled(sum, scale)?,
-        _ => return Err(ValueError::internal("a sum of what is no number")),
+/// Makes the error of an input that stands for one.
+fn value_error(error: ExecError) -> ValueError {
+    let message = error.to_string();
+    let known = match error {
+        ExecError::DivisionByZero => return ValueError::division_by_zero(message),
+        ExecError::Function { sqlstate, message } => str::from_utf8(&sqlstate)
+            .ok()
+            .and_then(|sqlstate| ValueError::of_sql_state(sqlstate, message)),
+        _ => None,
     };
-    match shown {
-        None => Ok(SqlValue::Numeric(sum)),
-        // A scale is at most 38.
-        Some(ScalarValue::Int(shown)) => Ok(SqlValue::Numeric(sum.truncate(shown as i32)?)),
-        Some(_) => Err(ValueError::internal("a sum that shows no number of digits")),
-    }
-}
-
-/// Divides as PostgreSQL's `avg` does; null of no values.
-fn average(sum: &SqlValue, count: ScalarValue) -> Result<SqlValue, ValueError> {
-    match (sum, count) {
-        (SqlValue::Null, _) | (_, ScalarValue::Int(0)) => Ok(SqlValue::Null),
-        (SqlValue::Numeric(sum), ScalarValue::Int(count)) => {
-            Ok(SqlValue::Numeric(sum.divide(&ExactNumeric::from(count))?))
-        }
-        _ => Err(ValueError::internal("an average of what is no number")),
-    }
-}
-
-/// Computes variance or standard deviation of a sum of that scale, a count, and a sum of squares;
-/// null of too few values.
-fn deviation(
-    [sum, count, squares]: [ScalarValue; 3],
-    scale: u16,
-    is_sample: bool,
-    is_root: bool,
-) -> Result<SqlValue, ValueError> {
-    let ScalarValue::Int(count) = count else { return Ok(SqlValue::Null) };
-    if count <= i128::from(is_sample) {
-        return Ok(SqlValue::Null);
-    }
-    let (ScalarValue::Int(sum), ScalarValue::Int(squares)) = (sum, squares) else {
-        return Err(ValueError::internal("a variance of what is no number"));
-    };
-    let sum = ExactNumeric::from_scaled(sum, scale)?;
-    let squares = ExactNumeric::from_scaled(squares, 2 * scale)?;
-    let divisor = ExactNumeric::from(if is_sample { count - 1 } else { count });
-    let count = ExactNumeric::from(count);
-    let above = count.multiply(&squares)?.subtract(&sum.multiply(&sum)?)?;
-    if above.is_zero() {
-        return Ok(SqlValue::Numeric(ExactNumeric::ZERO));
-    }
-    let variance = above.divide(&count.multiply(&divisor)?)?;
-    match variance.scale().filter(|_| is_root) {
-        Some(scale) => Ok(SqlValue::Numeric(variance.square_root(scale)?)),
-        None => Ok(SqlValue::Numeric(variance)),
-    }
+    known.unwrap_or_else(|| ValueError::internal(message))
 }

@@ -115,6 +115,11 @@ pub(super) fn operator_may_fail(operator: &OperatorEntry) -> bool {
     }
 }
 
+/// Whether an operator fails only for a divisor of zero, its second operand.
+pub(super) fn fails_of_zero_only(operator: &OperatorEntry) -> bool {
+    matches!(operator.oid, NUMERIC_DIVIDE | NUMERIC_REMAINDER)
+}
+
 /// Computes an operator of [`is_row_operator`].
 ///
 /// # Errors

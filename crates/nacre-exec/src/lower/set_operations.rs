@@ -17,6 +17,7 @@ use nacre_types::SqlValue;
 use super::columns::{ColumnPlace, ColumnPlaces, LoweredRelation};
 use super::constant_rows::common_form;
 use super::error::{LoweringError, LoweringResult};
+use super::exact_nodes::{decimal_node, key_node};
 use super::fold::fold_constant;
 use super::form::{DECIMAL_DIGITS_MAX, ValueForm};
 use super::relations::lower_relation;
@@ -72,6 +73,8 @@ pub(super) fn lower_set_operation(
         let appended = LoweredRelation::infallible(node, columns);
         return Ok(LoweredRelation { row_may_fail, column_may_fail, may_fail, ..appended });
     }
+    let has_errors = lowered.iter().flat_map(|one| &one.places).any(|one| one.form.may_fail());
+    let may_fail = may_fail || has_errors;
     let (node, columns) = compare(variant, lowered, &columns)?;
     let compared = LoweredRelation::infallible(node, columns);
     Ok(LoweredRelation { column_may_fail, may_fail, ..compared })
@@ -95,7 +98,7 @@ fn lower_input(
     let relation = lower_relation(relations, &input.operator, &needed)?;
     let mut places = Vec::with_capacity(own.len());
     for column in own {
-        let (index, form) = relation.columns.plain(column)?;
+        let ColumnPlace { index, form } = relation.columns.get(column)?;
         let is_null = is_null_column(&input.operator, column)?;
         places.push(InputColumn { index, form, is_null });
     }
@@ -148,19 +151,40 @@ fn append(
     columns: &[ColumnId],
 ) -> LoweringResult<(PlanNode, ColumnPlaces)> {
     let mut places = ColumnPlaces::default();
+    let mut forms = Vec::with_capacity(columns.len());
     for (index, column) in columns.iter().enumerate() {
         let own: Vec<InputColumn> = inputs.iter().map(|input| input.places[index]).collect();
-        places.add(*column, ColumnPlace::Plain { index, form: form_of_all(&own)? });
+        forms.push(form_of_all(&own)?);
+        places.add(*column, ColumnPlace { index, form: forms[index] });
     }
     let mut nodes = Vec::with_capacity(inputs.len());
     for LoweredInput { relation, places } in inputs {
         let (mut graph, mut outputs) = (ExpressionGraph::default(), Vec::new());
-        for column in places {
-            outputs.push(graph.column(column.index, column.form.class())?);
+        for (column, form) in places.into_iter().zip(&forms) {
+            outputs.push(in_form(&mut graph, column, *form)?);
         }
         nodes.push(map(relation.node, graph, outputs));
     }
     Ok((PlanNode::Append(AppendNode { inputs: nodes }), places))
+}
+
+/// Adds the values of a column of an input, in the form that all inputs have.
+fn in_form(
+    graph: &mut ExpressionGraph,
+    column: InputColumn,
+    form: ValueForm,
+) -> LoweringResult<ExpressionId> {
+    let value = graph.column(column.index, column.form.class())?;
+    match (column.form, form) {
+        (_, ValueForm::Exact { .. }) if column.is_null => {
+            let null = ScalarValue::Null(ValueClass::Bytes);
+            Ok(graph.add(ExpressionNode::Constant(null))?)
+        }
+        (ValueForm::Numeric { scale, .. }, ValueForm::Exact { .. }) => {
+            decimal_node(graph, value, scale, None)
+        }
+        _ => Ok(value),
+    }
 }
 
 /// Returns the form of a column that has the values of a column of each input.
@@ -173,7 +197,8 @@ fn form_of_all(inputs: &[InputColumn]) -> LoweringResult<ValueForm> {
     common.or(first).ok_or_else(|| LoweringError::contradiction("a set operation of nothing"))
 }
 
-/// Groups equal rows of both inputs, and keeps or repeats groups by their counts.
+/// Groups equal rows of both inputs, and keeps or repeats groups by their counts. Of equal numerics
+/// of any scale the one of the left side is shown that has the least.
 fn compare(
     variant: SetVariant,
     inputs: Vec<LoweredInput>,
@@ -183,22 +208,31 @@ fn compare(
         return Err(LoweringError::contradiction("a set operation without two sides"));
     };
     let is_except = matches!(variant, SetVariant::Except | SetVariant::ExceptAll);
-    let (mut places, mut forms) = (ColumnPlaces::default(), Vec::with_capacity(columns.len()));
-    for (index, column) in columns.iter().enumerate() {
-        let form = compared_form(left.places[index], right.places[index], is_except)?;
-        places.add(*column, ColumnPlace::Plain { index, form });
-        forms.push(form);
-    }
-    let inputs = vec![side(left, &forms, true)?, side(right, &forms, false)?];
     let width = columns.len();
     let count = |filter| AggregateCall {
         filter: Some(filter),
         ..AggregateCall::new(AggregateFunction::CountRows, None, IntLimit::BIGINT)
     };
+    let mut aggregates = vec![count(width), count(width + 1)];
+    let (mut places, mut forms) = (ColumnPlaces::default(), Vec::with_capacity(width));
+    for (key, column) in columns.iter().enumerate() {
+        let form = compared_form(left.places[key], right.places[key], is_except)?;
+        forms.push(form);
+        let mut index = key;
+        if let ValueForm::Exact { .. } = form {
+            index = width + aggregates.len();
+            let (function, limit) = (AggregateFunction::Min, IntLimit::NUMERIC);
+            let shown = AggregateCall::new(function, Some(index), limit);
+            aggregates.push(AggregateCall { filter: Some(width), ..shown });
+        }
+        let form = if index == key { form } else { ValueForm::Exact { may_fail: false } };
+        places.add(*column, ColumnPlace { index, form });
+    }
+    let inputs = vec![side(left, &forms, true)?, side(right, &forms, false)?];
     let groups = PlanNode::Aggregate(Box::new(AggregateNode {
         input: PlanNode::Append(AppendNode { inputs }),
         keys: (0..width).collect(),
-        aggregates: vec![count(width), count(width + 1)],
+        aggregates,
     }));
     let mut graph = ExpressionGraph::default();
     let left = graph.column(width, ValueClass::Int)?;
@@ -217,13 +251,14 @@ fn compare(
         let condition = graph.compare(CompareOp::Lt, left, right)?;
         graph.add(ExpressionNode::Case { condition, then: left, otherwise: right })?
     };
-    let mut outputs = Vec::with_capacity(width + 1);
-    for (index, form) in forms.iter().enumerate() {
-        outputs.push(graph.column(index, form.class())?);
+    let (mut outputs, mut repeated) = (Vec::with_capacity(width + 1), ColumnPlaces::default());
+    for (column, ColumnPlace { index, form }) in places.iter() {
+        repeated.add(*column, ColumnPlace { index: outputs.len(), form: *form });
+        outputs.push(graph.column(*index, form.class())?);
     }
     outputs.push(copies);
     let input = map(groups, graph, outputs);
-    Ok((PlanNode::Repeat(Box::new(RepeatNode { input, count: width })), places))
+    Ok((PlanNode::Repeat(Box::new(RepeatNode { input, count: width })), repeated))
 }
 
 /// Returns the form in which values of both sides are compared and handed on. Those of EXCEPT are
@@ -250,19 +285,23 @@ fn compared_form(
     }
 }
 
-/// Has a side hand on its columns in these forms, and whether it is the left and the right one.
+/// Has a side hand on its columns in these forms, whether it is the left and the right one, and
+/// numerics of any scale as they are shown.
 fn side(input: LoweredInput, forms: &[ValueForm], is_left: bool) -> LoweringResult<PlanNode> {
     let LoweredInput { relation, places } = input;
-    let (mut graph, mut outputs) = (ExpressionGraph::default(), Vec::new());
+    let (mut graph, mut outputs, mut shown) = (ExpressionGraph::default(), Vec::new(), Vec::new());
     for (column, form) in places.iter().zip(forms) {
-        let value = graph.column(column.index, column.form.class())?;
+        let value = in_form(&mut graph, *column, *form)?;
         let more = match (column.form, form) {
             (ValueForm::Numeric { scale: own, .. }, ValueForm::Numeric { scale, .. }) => {
                 scale.saturating_sub(own)
             }
             _ => 0,
         };
-        outputs.push(if more == 0 || column.is_null {
+        outputs.push(if let ValueForm::Exact { .. } = form {
+            shown.push(value);
+            key_node(&mut graph, value)?
+        } else if more == 0 || column.is_null {
             value
         } else {
             // Scales are at most 38, and the digits fit.
@@ -273,6 +312,7 @@ fn side(input: LoweredInput, forms: &[ValueForm], is_left: bool) -> LoweringResu
     for is_of_side in [is_left, !is_left] {
         outputs.push(graph.add(ExpressionNode::Constant(ScalarValue::Bool(is_of_side)))?);
     }
+    outputs.extend(shown);
     Ok(map(relation.node, graph, outputs))
 }
 

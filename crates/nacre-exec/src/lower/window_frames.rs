@@ -16,7 +16,7 @@ use nacre_types::SqlInterval;
 use nacre_types::SqlValue;
 use nacre_types::datetime::SqlTimestamp;
 
-use super::columns::ColumnPlaces;
+use super::columns::{ColumnPlace, ColumnPlaces};
 use super::error::{LoweringError, LoweringResult};
 use super::expressions::DAY_MICROS;
 use super::fold::fold_constant;
@@ -53,7 +53,7 @@ pub(super) fn lower_frame(
             let ScalarKind::Column(column) = key.value.kind else {
                 return Err(LoweringError::contradiction("a window's key is no column"));
             };
-            let (column, form) = columns.plain(column)?;
+            let ColumnPlace { index: column, form } = columns.get(column)?;
             let (is_descending, is_nulls_first) = (key.is_descending, key.nulls_first);
             Some((SortKey { column, is_descending, is_nulls_first }, form))
         }
@@ -151,6 +151,7 @@ fn lower_offset(
             Some(micros) => whole(micros),
             None => Err(unknown("offsets whose length depends on the date")),
         },
+        (Some(ValueForm::Exact { .. }), _) => Err(unknown("offsets of averages or quotients")),
         _ => Err(LoweringError::contradiction("an offset of another type")),
     }
 }

@@ -14,19 +14,21 @@ use nacre_plan::algebra::{
 };
 use nacre_types::SqlValue;
 
-use super::aggregates::AggregateInput;
+use super::aggregates::{AggregateInput, PlannedAggregate, with_results};
 use super::columns::{ColumnPlace, ColumnPlaces, LoweredRelation, collect_columns};
 use super::error::{LoweringError, LoweringResult};
-use super::expressions::{ExpressionLowering, LoweredExpression, mixed_scales, same_form};
+use super::exact_nodes::key_node;
+use super::expressions::{ExpressionLowering, LoweredExpression};
 use super::fold::fold_constant;
 use super::form::ValueForm;
 use super::operators::{WindowMeaning, window_meaning};
 use super::relations::{compute, computed_columns, guarded_column, lower_relation, pass_through};
 use super::stored::StoredRelations;
 use super::window_frames::lower_frame;
+use crate::expression::ExpressionId;
 use crate::plan::{
-    MapNode, PlanNode, SortKey, WindowCall, WindowFunction, WindowNode, WindowNumber,
-    WindowSpecification,
+    AggregateFunction, MapNode, PlanNode, SortKey, WindowCall, WindowFunction, WindowNode,
+    WindowNumber, WindowSpecification,
 };
 
 /// A window operator with the functions that are needed.
@@ -192,38 +194,38 @@ fn lower_node(
         places.add(*column, place.clone());
     }
     let mut expressions = ExpressionLowering::new(&places);
-    let (outputs, mut columns) = pass_through(&mut expressions, &places)?;
-    let mut keys = Vec::new();
-    for (column, is_descending, is_nulls_first) in
-        windows.last().map_or(Vec::new(), NeededWindow::keys)
-    {
-        let column = column.ok_or_else(|| LoweringError::contradiction("a key is no column"))?;
-        let (column, _) = columns.plain(column)?;
-        keys.push(SortKey { column, is_descending, is_nulls_first });
-    }
+    let (mut outputs, columns) = pass_through(&mut expressions, &places)?;
+    let keys = sort_keys(windows, &columns, &mut expressions, &mut outputs)?;
     let calls = Vec::new();
     let mut lowering =
         WindowLowering { input: AggregateInput { expressions, outputs, calls }, may_fail: false };
-    let (mut specifications, mut results) = (Vec::with_capacity(windows.len()), Vec::new());
+    let mut specifications = Vec::with_capacity(windows.len());
+    // Where results lie behind the columns of the input.
+    let (mut results, mut starts, mut width) = (Vec::new(), Vec::new(), 0);
     for window in windows.iter().rev() {
         let mut calls = Vec::with_capacity(window.functions.len());
         for one in &window.functions {
             let frame = lower_frame(&one.frame, window.order, &columns)?;
-            let (function, result) = lowering.function(one)?;
+            let (function, mut result) = lowering.function(one)?;
+            result.call = starts.len();
+            starts.push(width);
+            width += function.width();
             calls.push(WindowCall { function, frame });
-            results.push((one.column, function.width(), result));
+            results.push(result);
         }
         let (partition_keys, order_keys) = (window.partition.len(), window.order.len());
         specifications.push(WindowSpecification { partition_keys, order_keys, calls });
     }
     let WindowLowering { input: AggregateInput { expressions, outputs, .. }, may_fail } = lowering;
-    add_results(&mut columns, outputs.len(), results);
+    starts.iter_mut().for_each(|start| *start += outputs.len());
     let may_fail = may_fail || expressions.may_fail;
     let map = MapNode { input: input.node, graph: expressions.graph, outputs };
     let input_node = PlanNode::Map(Box::new(map));
     let node = WindowNode { input: input_node, keys, windows: specifications };
+    let node = PlanNode::Window(Box::new(node));
+    let (node, columns) = with_results(node, columns, &results, &starts)?;
     Ok(LoweredRelation {
-        node: PlanNode::Window(Box::new(node)),
+        node,
         columns,
         // PostgreSQL evaluates functions row by row, as far as a LIMIT above wants.
         row_may_fail: input.row_may_fail || may_fail,
@@ -233,21 +235,32 @@ fn lower_node(
         may_fail: true,
         grouped_column_may_fail: input.grouped_column_may_fail,
         is_grouped: input.is_grouped,
+        gives_groups: false,
     })
 }
 
-/// Where a result lies, counted from its first column.
-type ResultPlace = Box<dyn Fn(usize) -> ColumnPlace>;
-
-fn add_results(
-    columns: &mut ColumnPlaces,
-    mut next: usize,
-    results: Vec<(ColumnId, usize, ResultPlace)>,
-) {
-    for (column, width, place) in results {
-        columns.add(column, place(next));
-        next += width;
+/// Returns the keys that rows are sorted by, which the last window has.
+fn sort_keys(
+    windows: &[NeededWindow<'_>],
+    columns: &ColumnPlaces,
+    expressions: &mut ExpressionLowering<'_>,
+    outputs: &mut Vec<ExpressionId>,
+) -> LoweringResult<Vec<SortKey>> {
+    let mut keys = Vec::new();
+    for (column, is_descending, is_nulls_first) in
+        windows.last().map_or(Vec::new(), NeededWindow::keys)
+    {
+        let column = column.ok_or_else(|| LoweringError::contradiction("a key is no column"))?;
+        let ColumnPlace { index: mut column, form } = columns.get(column)?;
+        if let ValueForm::Exact { .. } = form {
+            expressions.may_fail |= form.may_fail();
+            let key = key_node(&mut expressions.graph, outputs[column])?;
+            column = outputs.len();
+            outputs.push(key);
+        }
+        keys.push(SortKey { column, is_descending, is_nulls_first });
     }
+    Ok(keys)
 }
 
 /// The functions of a node, under way.
@@ -259,12 +272,13 @@ struct WindowLowering<'c> {
 }
 
 impl WindowLowering<'_> {
-    /// Returns a function and the place of its result.
-    fn function(&mut self, one: &WindowColumn) -> LoweringResult<(WindowFunction, ResultPlace)> {
+    /// Returns a function and what its result is.
+    fn function(
+        &mut self,
+        one: &WindowColumn,
+    ) -> LoweringResult<(WindowFunction, PlannedAggregate)> {
         let call = &one.call;
-        let plain = |form: ValueForm| -> ResultPlace {
-            Box::new(move |index| ColumnPlace::Plain { index, form })
-        };
+        let plain = |form: ValueForm| PlannedAggregate::of_column(one.column, form);
         let Some(meaning) = window_meaning(call.function.oid) else {
             return self.aggregate(one);
         };
@@ -285,35 +299,42 @@ impl WindowLowering<'_> {
                 (WindowFunction::Ntile { buckets }, plain(ValueForm::Integer))
             }
             (WindowMeaning::Shift { is_lead }, [argument, others @ ..]) if others.len() <= 2 => {
-                let argument = self.handed_on(argument)?;
+                let argument = self.input.expressions.lower_column(argument)?;
                 let distance = match others.first() {
                     Some(distance) => self.number(distance)?,
                     None => WindowNumber::Constant(Some(1)),
                 };
                 let default = match others.get(1) {
-                    Some(default) => Some(self.handed_on(default)?),
+                    Some(default) => Some(self.input.expressions.lower_column(default)?),
                     None => None,
                 };
-                let form = match default {
-                    Some(default) => same_form(argument, default)?,
-                    None => argument.form,
+                let (argument, default, form) = match default {
+                    Some(default) => {
+                        let expressions = &mut self.input.expressions;
+                        let ([own, other], form) = expressions.in_one_column(argument, default)?;
+                        (own, Some(other), form)
+                    }
+                    None => (argument.id, None, argument.form),
                 };
-                let argument = self.input.output(argument.id);
-                let default = default.map(|default| self.input.output(default.id));
+                let argument = self.input.output(argument);
+                let default = default.map(|default| self.input.output(default));
                 (WindowFunction::Shift { argument, distance, is_lead, default }, plain(form))
             }
             (WindowMeaning::FirstValue, [argument]) => {
-                let LoweredExpression { id, form, .. } = self.handed_on(argument)?;
+                let LoweredExpression { id, form, .. } =
+                    self.input.expressions.lower_column(argument)?;
                 let argument = self.input.output(id);
                 (WindowFunction::FirstValue { argument }, plain(form))
             }
             (WindowMeaning::LastValue, [argument]) => {
-                let LoweredExpression { id, form, .. } = self.handed_on(argument)?;
+                let LoweredExpression { id, form, .. } =
+                    self.input.expressions.lower_column(argument)?;
                 let argument = self.input.output(id);
                 (WindowFunction::LastValue { argument }, plain(form))
             }
             (WindowMeaning::NthValue, [argument, position]) => {
-                let LoweredExpression { id, form, .. } = self.handed_on(argument)?;
+                let LoweredExpression { id, form, .. } =
+                    self.input.expressions.lower_column(argument)?;
                 let argument = self.input.output(id);
                 let position = self.positive_number(position)?;
                 (WindowFunction::NthValue { argument, position }, plain(form))
@@ -322,7 +343,10 @@ impl WindowLowering<'_> {
         })
     }
 
-    fn aggregate(&mut self, one: &WindowColumn) -> LoweringResult<(WindowFunction, ResultPlace)> {
+    fn aggregate(
+        &mut self,
+        one: &WindowColumn,
+    ) -> LoweringResult<(WindowFunction, PlannedAggregate)> {
         let call = one.call.clone();
         let aggregate = BoundAggregate {
             function: call.function,
@@ -333,17 +357,14 @@ impl WindowLowering<'_> {
             result: call.result,
         };
         let planned = self.input.plan(one.column, &aggregate)?;
-        let own = planned.sole_call().ok_or_else(|| {
-            LoweringError::not_supported(format!("{} over a window", call.function.name))
+        let own = planned.sole_call().map(|own| self.input.calls[own]);
+        let has_window = |function: AggregateFunction| {
+            !matches!(function, AggregateFunction::ExactSum | AggregateFunction::ExactState)
+        };
+        let own = own.filter(|own| has_window(own.function)).ok_or_else(|| {
+            LoweringError::not_supported(format!("this {} over a window", call.function.name))
         })?;
-        let function = WindowFunction::Aggregate(self.input.calls[own]);
-        Ok((function, Box::new(move |index| planned.place(&vec![index; own + 1]))))
-    }
-
-    /// Lowers a value that is handed on as it is, in one scale.
-    fn handed_on(&mut self, value: &ScalarExpression) -> LoweringResult<LoweredExpression> {
-        let lowered = self.input.expressions.lower(value)?;
-        if lowered.shown_scale.is_some() { Err(mixed_scales()) } else { Ok(lowered) }
+        Ok((WindowFunction::Aggregate(own), planned))
     }
 
     /// Lowers a whole number: a constant, or a column below.

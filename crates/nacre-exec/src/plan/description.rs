@@ -145,6 +145,8 @@ fn aggregate_name(call: &AggregateCall) -> String {
         AggregateFunction::CountSum => "sum of counts",
         AggregateFunction::Min => "min",
         AggregateFunction::Max => "max",
+        AggregateFunction::ExactSum => "sum of numerics",
+        AggregateFunction::ExactState => "avg of numerics",
         AggregateFunction::AverageState => "avg",
         AggregateFunction::CountDistinct => "count(distinct)",
         AggregateFunction::DistinctState => "sum(distinct)",

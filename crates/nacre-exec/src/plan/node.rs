@@ -158,6 +158,10 @@ pub enum AggregateFunction {
     /// Two columns: the sum, exact or null, and the count. What divides them lies above.
     AverageState,
     CountDistinct,
+    /// Of numerics of any scale.
+    ExactSum,
+    /// As [`Self::AverageState`], of numerics of any scale.
+    ExactState,
     /// As [`Self::AverageState`], of whole numbers, each once.
     DistinctState,
 }
@@ -165,7 +169,11 @@ pub enum AggregateFunction {
 impl AggregateFunction {
     /// Returns how many columns it gives.
     pub fn columns(self) -> usize {
-        if matches!(self, Self::AverageState | Self::DistinctState) { 2 } else { 1 }
+        if matches!(self, Self::AverageState | Self::ExactState | Self::DistinctState) {
+            2
+        } else {
+            1
+        }
     }
 
     /// Whether it collects a set of values.

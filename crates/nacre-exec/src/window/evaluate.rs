@@ -190,6 +190,8 @@ fn evaluate_call(
             }
             AggregateFunction::Min | AggregateFunction::Max => evaluate_extreme(call, view, out),
             AggregateFunction::CountDistinct
+            | AggregateFunction::ExactSum
+            | AggregateFunction::ExactState
             | AggregateFunction::DistinctState
             | AggregateFunction::CountSum => {
                 Err(ExecError::internal("an aggregate that no window has"))

@@ -1,0 +1,312 @@
+//! Nodes on numerics of any scale ([`ValueForm::Exact`]), row by row.
+//!
+//! [`ValueForm::Exact`]: super::form::ValueForm::Exact
+
+use nacre_types::{ExactNumeric, ValueError};
+
+use super::error::LoweringResult;
+use crate::error::{ExecError, ExecResult};
+use crate::expression::{
+    ExpressionGraph, ExpressionId, ExpressionNode, ForeignCall, ForeignFunction,
+};
+use crate::value::{
+    IntBounds, RoundedTo, ScalarValue, ValueClass, decode_exact, encode_exact, encode_scaled,
+    exact_key, round_exact,
+};
+use crate::vector::{ColumnVector, VectorValues};
+
+/// One more than any decimal of 38 digits: what is rounded lies within.
+const ROUNDED_BOUNDS_MAX: i128 = 10_i128.pow(38);
+
+/// Calls `work` for the rows that reach a call and have no null argument; it appends a value, or
+/// none for a null.
+fn each_full_row(
+    call: &ForeignCall<'_>,
+    out: &mut ColumnVector,
+    mut work: impl FnMut(usize, &mut VectorValues) -> ExecResult<bool>,
+) -> ExecResult<()> {
+    for row in 0..call.rows {
+        let is_active = call.active.is_none_or(|active| active.get(row));
+        let is_full = is_active && !call.arguments.iter().any(|argument| argument.is_null(row));
+        if !(is_full && work(row, &mut out.values)?) {
+            out.values.push_default();
+            out.mark_last_null();
+        }
+    }
+    out.fill_validity();
+    Ok(())
+}
+
+/// Appends bytes to a vector of such.
+fn push_bytes(values: &mut VectorValues, bytes: &[u8]) -> ExecResult<bool> {
+    match values {
+        VectorValues::Bytes(all) => {
+            all.push(bytes);
+            Ok(true)
+        }
+        _ => Err(ExecError::internal("a numeric of any scale among other values")),
+    }
+}
+
+fn add(
+    graph: &mut ExpressionGraph,
+    function: ForeignFunction,
+    arguments: Vec<ExpressionId>,
+) -> LoweringResult<ExpressionId> {
+    Ok(graph.add(ExpressionNode::Foreign { function, arguments })?)
+}
+
+/// Adds a function of one numeric that gives bytes.
+fn add_bytes_function(
+    graph: &mut ExpressionGraph,
+    name: &str,
+    input: ExpressionId,
+    part: impl Fn(&[u8]) -> Result<&[u8], ValueError> + Send + Sync + 'static,
+) -> LoweringResult<ExpressionId> {
+    let kernel = move |call: &ForeignCall<'_>, out: &mut ColumnVector| {
+        let input = call.arguments[0];
+        let reader = input.dictionary_reader();
+        each_full_row(call, out, |row, values| {
+            input.with_bytes(row, reader.as_ref(), |bytes| {
+                push_bytes(values, part(bytes).map_err(ExecError::of_value)?)
+            })
+        })
+    };
+    let (class, bounds) = (ValueClass::Bytes, IntBounds::I128);
+    add(graph, ForeignFunction::new(name, kernel, class, bounds, true), vec![input])
+}
+
+/// Adds what is equal, and in order, as the numerics of `input` are.
+pub(super) fn key_node(
+    graph: &mut ExpressionGraph,
+    input: ExpressionId,
+) -> LoweringResult<ExpressionId> {
+    if let ExpressionNode::Constant(ScalarValue::Bytes(bytes)) = graph.node(input)
+        && let Ok(key) = exact_key(bytes)
+    {
+        let key = ScalarValue::Bytes(key.to_vec());
+        return Ok(graph.add(ExpressionNode::Constant(key))?);
+    }
+    add_bytes_function(graph, "key of numeric", input, exact_key)
+}
+
+/// Adds the same numerics; those that stand for errors raise them.
+pub(super) fn checked_node(
+    graph: &mut ExpressionGraph,
+    input: ExpressionId,
+) -> LoweringResult<ExpressionId> {
+    add_bytes_function(graph, "checked numeric", input, |bytes| exact_key(bytes).map(|_| bytes))
+}
+
+/// Adds the whole numbers that numerics become in a scale.
+pub(super) fn rounded_node(
+    graph: &mut ExpressionGraph,
+    input: ExpressionId,
+    scale: u16,
+    target: RoundedTo,
+) -> LoweringResult<ExpressionId> {
+    if let ExpressionNode::Constant(ScalarValue::Bytes(bytes)) = graph.node(input)
+        && let Ok(Some(rounded)) = round_exact(bytes, scale, target)
+    {
+        return Ok(graph.int(rounded)?);
+    }
+    let kernel = move |call: &ForeignCall<'_>, out: &mut ColumnVector| {
+        let input = call.arguments[0];
+        let reader = input.dictionary_reader();
+        each_full_row(call, out, |row, values| {
+            let rounded = input.with_bytes(row, reader.as_ref(), |bytes| {
+                round_exact(bytes, scale, target).map_err(ExecError::of_value)
+            })?;
+            rounded.into_iter().for_each(|rounded| values.push_int(rounded));
+            Ok(rounded.is_some())
+        })
+    };
+    let bounds = IntBounds::new(-ROUNDED_BOUNDS_MAX, ROUNDED_BOUNDS_MAX);
+    let function = ForeignFunction::new("rounded numeric", kernel, ValueClass::Int, bounds, true);
+    add(graph, function, vec![input])
+}
+
+/// Adds numerics of any scale that are decimals of one; `shown` has the digits that each shows, if
+/// these are not all.
+pub(super) fn decimal_node(
+    graph: &mut ExpressionGraph,
+    input: ExpressionId,
+    scale: u16,
+    shown: Option<ExpressionId>,
+) -> LoweringResult<ExpressionId> {
+    match graph.node(input) {
+        ExpressionNode::Constant(ScalarValue::Int(unscaled)) if shown.is_none() => {
+            let mut bytes = Vec::new();
+            encode_scaled(*unscaled, scale, &mut bytes);
+            return Ok(graph.add(ExpressionNode::Constant(ScalarValue::Bytes(bytes)))?);
+        }
+        ExpressionNode::Constant(ScalarValue::Null(_)) => {
+            let null = ScalarValue::Null(ValueClass::Bytes);
+            return Ok(graph.add(ExpressionNode::Constant(null))?);
+        }
+        _ => {}
+    }
+    let kernel = move |call: &ForeignCall<'_>, out: &mut ColumnVector| {
+        let mut bytes = Vec::new();
+        each_full_row(call, out, |row, values| {
+            bytes.clear();
+            put_shown(call, row, scale, &mut bytes)?;
+            push_bytes(values, &bytes)
+        })
+    };
+    let (class, bounds) = (ValueClass::Bytes, IntBounds::I128);
+    let function = ForeignFunction::new("numeric of decimal", kernel, class, bounds, true);
+    add(graph, function, std::iter::once(input).chain(shown).collect())
+}
+
+fn int(call: &ForeignCall<'_>, argument: usize, row: usize) -> ExecResult<i128> {
+    let value = call.arguments[argument].values.int(row);
+    value.ok_or_else(|| ExecError::internal("a decimal that is no whole number"))
+}
+
+/// Appends the first argument, a decimal of that scale, without the zeros that it does not show.
+fn put_shown(
+    call: &ForeignCall<'_>,
+    row: usize,
+    scale: u16,
+    bytes: &mut Vec<u8>,
+) -> ExecResult<()> {
+    let unscaled = int(call, 0, row)?;
+    if call.arguments.len() < 2 {
+        encode_scaled(unscaled, scale, bytes);
+        return Ok(());
+    }
+    // Scales are at most 38, and the digits that are not shown zeros.
+    let shown = u16::try_from(int(call, 1, row)?).unwrap_or(scale).min(scale);
+    encode_scaled(unscaled / 10_i128.pow((scale - shown).into()), shown, bytes);
+    Ok(())
+}
+
+/// Adds a function that gives numerics.
+fn add_numeric_function(
+    graph: &mut ExpressionGraph,
+    name: &str,
+    arguments: Vec<ExpressionId>,
+    compute: impl Fn(&ForeignCall<'_>, usize) -> ExecResult<Option<ExactNumeric>>
+    + Send
+    + Sync
+    + 'static,
+) -> LoweringResult<ExpressionId> {
+    let kernel = move |call: &ForeignCall<'_>, out: &mut ColumnVector| {
+        let mut bytes = Vec::new();
+        each_full_row(call, out, |row, values| {
+            let Some(value) = compute(call, row)? else { return Ok(false) };
+            bytes.clear();
+            encode_exact(&value, &mut bytes);
+            push_bytes(values, &bytes)
+        })
+    };
+    let (class, bounds) = (ValueClass::Bytes, IntBounds::I128);
+    add(graph, ForeignFunction::new(name, kernel, class, bounds, true), arguments)
+}
+
+/// Adds averages: sums of a scale, of whose digits `shown` says how many count, by counts; null of
+/// no values.
+pub(super) fn average_node(
+    graph: &mut ExpressionGraph,
+    [sum, count]: [ExpressionId; 2],
+    scale: u16,
+    shown: Option<ExpressionId>,
+) -> LoweringResult<ExpressionId> {
+    let arguments = [Some(sum), Some(count), shown].into_iter().flatten().collect();
+    add_numeric_function(graph, "average", arguments, move |call, row| {
+        let (sum, count) = (int(call, 0, row)?, int(call, 1, row)?);
+        let mut sum = ExactNumeric::from_scaled(sum, scale).map_err(ExecError::of_value)?;
+        if call.arguments.len() > 2 {
+            // A scale is at most 38.
+            sum = sum.truncate(int(call, 2, row)? as i32).map_err(ExecError::of_value)?;
+        }
+        average(&sum, count)
+    })
+}
+
+/// Adds averages of numerics of any scale: sums by counts.
+pub(super) fn exact_average_node(
+    graph: &mut ExpressionGraph,
+    [sum, count]: [ExpressionId; 2],
+) -> LoweringResult<ExpressionId> {
+    add_numeric_function(graph, "average", vec![sum, count], move |call, row| {
+        let sum =
+            call.arguments[0].with_bytes(row, None, decode_exact).map_err(ExecError::of_value)?;
+        average(&sum, int(call, 1, row)?)
+    })
+}
+
+/// Divides as PostgreSQL's `avg` does.
+fn average(sum: &ExactNumeric, count: i128) -> ExecResult<Option<ExactNumeric>> {
+    if count == 0 {
+        return Ok(None);
+    }
+    sum.divide(&ExactNumeric::from(count)).map(Some).map_err(ExecError::of_value)
+}
+
+/// What a variance, or its square root, is computed of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DeviationKind {
+    /// Of decimals; `None` for numerics of any scale.
+    pub(super) scale: Option<u16>,
+    pub(super) is_sample: bool,
+    pub(super) is_root: bool,
+}
+
+/// Adds variances or their square roots of sums, counts, and sums of squares; null of too few
+/// values.
+pub(super) fn deviation_node(
+    graph: &mut ExpressionGraph,
+    inputs: [ExpressionId; 3],
+    kind: DeviationKind,
+) -> LoweringResult<ExpressionId> {
+    add_numeric_function(graph, "deviation", inputs.to_vec(), move |call, row| {
+        let count = int(call, 1, row)?;
+        if count <= i128::from(kind.is_sample) {
+            return Ok(None);
+        }
+        let number = |argument: usize, scale: Option<u16>| match scale {
+            Some(scale) => {
+                let unscaled = int(call, argument, row)?;
+                ExactNumeric::from_scaled(unscaled, scale).map_err(ExecError::of_value)
+            }
+            None => call.arguments[argument]
+                .with_bytes(row, None, decode_exact)
+                .map_err(ExecError::of_value),
+        };
+        let (sum, squares) = (number(0, kind.scale)?, number(2, kind.scale.map(|one| 2 * one))?);
+        deviation([&sum, &squares], count, kind).map(Some).map_err(ExecError::of_value)
+    })
+}
+
+fn deviation(
+    [sum, squares]: [&ExactNumeric; 2],
+    count: i128,
+    kind: DeviationKind,
+) -> Result<ExactNumeric, ValueError> {
+    let divisor = ExactNumeric::from(if kind.is_sample { count - 1 } else { count });
+    let count = ExactNumeric::from(count);
+    let above = count.multiply(squares)?.subtract(&sum.multiply(sum)?)?;
+    if above.is_zero() {
+        return Ok(ExactNumeric::ZERO);
+    }
+    let variance = above.divide(&count.multiply(&divisor)?)?;
+    match variance.scale().filter(|_| kind.is_root) {
+        Some(scale) => variance.square_root(scale),
+        None => Ok(variance),
+    }
+}
+
+/// Adds the squares of numerics of any scale.
+pub(super) fn square_node(
+    graph: &mut ExpressionGraph,
+    input: ExpressionId,
+) -> LoweringResult<ExpressionId> {
+    add_numeric_function(graph, "square", vec![input], |call, row| {
+        let input = call.arguments[0];
+        let reader = input.dictionary_reader();
+        let value = input.with_bytes(row, reader.as_ref(), decode_exact);
+        value.and_then(|value| value.multiply(&value)).map(Some).map_err(ExecError::of_value)
+    })
+}

@@ -1,0 +1,184 @@
+//! Expressions that are evaluated row by row, as nodes of a graph.
+//!
+//! What vectors do not compute is computed as [`RowExpression`], about a microsecond for each
+//! operator. A numeric becomes [`ValueForm::Exact`]: its error is raised where it is looked at, as
+//! PostgreSQL computes the columns of a query in FROM where the outer one has their values. All
+//! other values raise errors here.
+//!
+//! [`ValueForm::Exact`]: super::form::ValueForm::Exact
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
+use nacre_plan::algebra::ScalarExpression;
+use nacre_types::catalog::TypeOid;
+use nacre_types::{SqlType, SqlValue, TypeKind, ValueError};
+
+use super::columns::{ColumnPlace, ColumnPlaces};
+use super::error::LoweringResult;
+use super::fold::fold_constant;
+use super::form::ValueForm;
+use super::row_expression::RowExpression;
+use crate::error::{ExecError, ExecResult};
+use crate::expression::{
+    ExpressionGraph, ExpressionId, ExpressionNode, ForeignCall, ForeignFunction,
+};
+use crate::value::{IntBounds, ScalarValue, ValueClass, encode_exact, encode_failure};
+use crate::vector::{ColumnVector, VectorValues};
+
+/// Most nodes of an expression: each takes up to a kilobyte of stack, and a microsecond.
+const NODES_MAX: usize = 500;
+
+/// A node whose values are computed row by row.
+pub(super) struct RowNode {
+    pub(super) id: ExpressionId,
+    pub(super) form: ValueForm,
+    /// Whether it raises errors.
+    pub(super) may_fail: bool,
+}
+
+/// Adds a node for an expression; `None` if a part of it is not evaluated by rows, its values have
+/// no form, or a constant of it fails, which is an error even of no rows.
+///
+/// # Errors
+/// None for columns that are there.
+pub(super) fn add_row_node(
+    graph: &mut ExpressionGraph,
+    expression: &ScalarExpression,
+    columns: &ColumnPlaces,
+) -> LoweringResult<Option<RowNode>> {
+    let sql_type = expression.sql_type;
+    let mut inputs: Vec<ColumnPlace> = Vec::new();
+    let mut read = |column, sql_type| {
+        let ColumnPlace { index, form } = columns.get(column).ok()?;
+        let known = inputs.iter().position(|own| own.index == index);
+        let number = known.unwrap_or_else(|| {
+            inputs.push(ColumnPlace { index, form });
+            inputs.len() - 1
+        });
+        Some(RowExpression::Input { number, form, sql_type })
+    };
+    let Some(row) = RowExpression::compile(expression, &mut read) else { return Ok(None) };
+    let fails = row.may_fail();
+    let Some(form) = form_of_rows(sql_type, fails) else { return Ok(None) };
+    if row.count() > NODES_MAX || has_failing_constant(expression) {
+        return Ok(None);
+    }
+    let mut arguments = Vec::with_capacity(inputs.len());
+    for ColumnPlace { index, form } in inputs {
+        arguments.push(graph.column(index, form.class())?);
+    }
+    let row = Arc::new(row);
+    let kernel = move |call: &ForeignCall<'_>, out: &mut ColumnVector| {
+        evaluate_rows(&row, sql_type, call, out)
+    };
+    let bounds = bounds_of_type(sql_type);
+    let function = ForeignFunction::new("row by row", kernel, form.class(), bounds, true);
+    let id = graph.add(ExpressionNode::Foreign { function, arguments })?;
+    let may_fail = fails && !matches!(form, ValueForm::Exact { .. });
+    Ok(Some(RowNode { id, form, may_fail }))
+}
+
+/// Returns the form of values that are computed by rows; `None` if there is none that fits all.
+fn form_of_rows(sql_type: SqlType, may_fail: bool) -> Option<ValueForm> {
+    match sql_type.kind() {
+        TypeKind::Numeric(_) => Some(ValueForm::Exact { may_fail }),
+        // How many blanks a string has depends on the value.
+        TypeKind::Bpchar(_) => None,
+        _ => ValueForm::of_null(sql_type),
+    }
+}
+
+fn bounds_of_type(sql_type: SqlType) -> IntBounds {
+    match sql_type.kind() {
+        TypeKind::SmallInt => IntBounds::I16,
+        TypeKind::Integer | TypeKind::Date => IntBounds::I32,
+        _ => IntBounds::I64,
+    }
+}
+
+fn has_failing_constant(expression: &ScalarExpression) -> bool {
+    match fold_constant(expression) {
+        Ok(Some(_)) => false,
+        Ok(None) => expression.children().into_iter().any(has_failing_constant),
+        Err(_) => true,
+    }
+}
+
+/// Evaluates an expression for the rows of a call; of the only column with a dictionary once for
+/// each of its strings in the vector.
+fn evaluate_rows(
+    expression: &RowExpression,
+    sql_type: SqlType,
+    call: &ForeignCall<'_>,
+    out: &mut ColumnVector,
+) -> ExecResult<()> {
+    let codes = match &call.arguments[..] {
+        [ColumnVector { values: VectorValues::Code(codes), .. }] => Some(codes),
+        _ => None,
+    };
+    let mut known: HashMap<u32, ScalarValue> = HashMap::new();
+    for row in 0..call.rows {
+        if call.active.is_some_and(|active| !active.get(row)) {
+            out.values.push_default();
+            continue;
+        }
+        let evaluate = || {
+            let value = expression.evaluate(&|number| call.arguments[number].scalar(row));
+            physical_value(value, sql_type)
+        };
+        let code = codes.map(|codes| codes[row]).filter(|_| !call.arguments[0].is_null(row));
+        match code {
+            Some(code) => {
+                let value = match known.entry(code) {
+                    Entry::Occupied(entry) => entry.into_mut(),
+                    Entry::Vacant(entry) => entry.insert(evaluate()?),
+                };
+                push_scalar(out, value)?;
+            }
+            None => push_scalar(out, &evaluate()?)?,
+        }
+    }
+    out.fill_validity();
+    Ok(())
+}
+
+/// Returns the value of a vector for the result of an evaluation.
+fn physical_value(
+    value: Result<SqlValue, ValueError>,
+    sql_type: SqlType,
+) -> ExecResult<ScalarValue> {
+    let mut bytes = Vec::new();
+    match value {
+        Ok(SqlValue::Null) => return Ok(ScalarValue::Null(ValueClass::Bool)),
+        Ok(SqlValue::Numeric(value)) => encode_exact(&value, &mut bytes),
+        Ok(value) => {
+            // Of types that have a form only infinite dates and timestamps have none.
+            let constant = ValueForm::of_constant(&value, sql_type);
+            return constant.map(|(scalar, _)| scalar).ok_or_else(|| ExecError::Function {
+                sqlstate: *b"0A000",
+                message: format!("infinite values of type {sql_type} are not supported"),
+            });
+        }
+        Err(error) if sql_type.oid() == TypeOid::NUMERIC => encode_failure(&error, &mut bytes),
+        Err(error) => return Err(ExecError::of_value(error)),
+    }
+    Ok(ScalarValue::Bytes(bytes))
+}
+
+fn push_scalar(out: &mut ColumnVector, scalar: &ScalarValue) -> ExecResult<()> {
+    match (scalar, &mut out.values) {
+        (ScalarValue::Null(_), values) => {
+            values.push_default();
+            out.mark_last_null();
+        }
+        (ScalarValue::Bool(value), VectorValues::Bool(bits)) => bits.push(*value),
+        (ScalarValue::Float32(value), VectorValues::Float32(all)) => all.push(*value),
+        (ScalarValue::Float64(value), VectorValues::Float64(all)) => all.push(*value),
+        (ScalarValue::Int(value), values) => values.push_int(*value),
+        (ScalarValue::Bytes(value), VectorValues::Bytes(all)) => all.push(value),
+        _ => return Err(ExecError::internal("a value of another class")),
+    }
+    Ok(())
+}
